@@ -1,0 +1,84 @@
+// What lanes read. Nothing here allocates, locks or calls the system.
+#pragma once
+
+#include "base/bits.h"
+
+#include <rte_prefetch.h>
+#include <rte_rcu_qsbr.h>
+#include <stdint.h>
+
+// 18-bit node of the IPv4 table: bit i of `runs` is set where the hop of the i-th /24 differs from the one before it; the hop of /24 number
+// i is leaf[base + popcount(runs & (2 << i) - 1) - 1]. Read and written as one aligned 16-byte word.
+struct fib_node {
+	uint64_t runs;
+	uint32_t base;
+	uint32_t spare;
+} __attribute__((aligned(16)));
+
+// A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port never changes while any lane can
+// see its id.
+struct fib_hop_entry {
+	uint8_t macs[12];   // destination, source
+	uint16_t frame_max; // longest frame without FCS that may leave: MTU + 14
+	uint8_t port;
+	uint8_t verdict;    // VERDICT_FORWARD, or why its packets are dropped
+} __attribute__((aligned(16)));
+
+struct fib_key6 {
+	uint64_t high, low; // host order
+};
+
+struct fib_view;
+
+// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). Chosen at fib_create by CPU and
+// rte_vect_get_max_simd_bitwidth. The nodes of dst[] should have been prefetched (fib_prefetch4/6) some hundred cycles before.
+struct fib_view {
+	const struct fib_node *node4;
+	const struct fib_hop_entry *hops;
+	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n);
+	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+	const uint16_t *leaf4;
+	const void *tail4;
+	const void *root6;
+	const void *node6;
+	const void *leaf6;
+	const void *line6;
+} LINE_ALIGNED;
+
+static inline void fib_prefetch4(const struct fib_view *view, uint32_t dst)
+{
+	rte_prefetch0(&view->node4[dst >> 14]);
+}
+
+// The lanes' side of the door. `live` is read once per burst, before the lookups; what it points to stays as it is until the lane
+// reports. NULL: nothing attached, every packet is no_route.
+struct fib_door_fast {
+	const struct fib_view *live; // atomic, acquire
+	struct rte_rcu_qsbr *qsbr;
+} LINE_ALIGNED;
+
+// Lane, once at its start and end (and around parking).
+static inline void fib_lane_online(struct fib_door_fast *door, unsigned lane)
+{
+	rte_rcu_qsbr_thread_online(door->qsbr, lane);
+}
+
+static inline void fib_lane_offline(struct fib_door_fast *door, unsigned lane)
+{
+	rte_rcu_qsbr_thread_offline(door->qsbr, lane);
+}
+
+// Lane, once per loop: no pointer into the table is held here.
+static inline void fib_lane_report(struct fib_door_fast *door, unsigned lane)
+{
+	rte_rcu_qsbr_quiescent(door->qsbr, lane);
+}
+
+static inline const struct fib_view *fib_lane_view(const struct fib_door_fast *door)
+{
+	return __atomic_load_n(&door->live, __ATOMIC_ACQUIRE);
+}
+
+struct fib_door;
+// The fast side of a door; valid as long as the door.
+struct fib_door_fast *fib_door_lanes(struct fib_door *door);

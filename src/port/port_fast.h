@@ -1,0 +1,68 @@
+// What lanes need of ports: bursts in, bursts out. Lane.
+#pragma once
+
+#include "base/bits.h"
+#include "stat/stat.h"
+#include "wire/addr.h"
+
+#include <rte_ethdev.h>
+#include <rte_spinlock.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PORT_LANE_QUEUES = 128 };
+
+// A receive queue that a lane polls.
+struct port_queue {
+	uint16_t device; // DPDK port id
+	uint16_t queue;
+	uint16_t port;   // index in settings and counters
+};
+
+// How a lane sends on a port. `shared` is NULL unless the device has fewer transmit queues than there are lanes.
+struct port_out {
+	uint16_t device;
+	uint16_t queue;
+	rte_spinlock_t *shared;
+};
+
+// One core and the queues that it polls. Read-only while the lane runs.
+struct port_lane {
+	unsigned id;
+	int core, numa;
+	uint16_t burst;
+	unsigned n_ports;
+	unsigned n_queues;
+	struct port_queue queues[PORT_LANE_QUEUES];
+	struct port_out out[STAT_MAX_PORTS]; // by port index
+} LINE_ALIGNED;
+
+// What the walk asks of a port. `mtu`, `pass_martians` and `peer` may change while running (relaxed).
+struct port_face {
+	uint8_t mac[6];
+	uint8_t peer[6];
+	bool has_peer;
+	bool is_xconnect, mac_update;
+	uint8_t xconnect;         // port index
+	bool pass_martians;
+	bool rx_checksum;         // the device marks wrong IPv4 header checksums; else the walk computes them
+	bool tx_multi_segment;    // the device takes frames in several mbufs
+	bool up;                  // link; written by the control thread
+} LINE_ALIGNED;
+
+// Frames received on a queue, up to n.
+static inline uint16_t port_rx(const struct port_queue *queue, struct rte_mbuf *mbuf[], uint16_t n)
+{
+	return rte_eth_rx_burst(queue->device, queue->queue, mbuf, n);
+}
+
+// Hands frames to the device; those from the returned index on were refused and still belong to the caller.
+static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf[], uint16_t n)
+{
+	if (likely_to(!out->shared))
+		return rte_eth_tx_burst(out->device, out->queue, mbuf, n);
+	rte_spinlock_lock(out->shared);
+	uint16_t sent = rte_eth_tx_burst(out->device, out->queue, mbuf, n);
+	rte_spinlock_unlock(out->shared);
+	return sent;
+}

@@ -1,0 +1,44 @@
+// Counters: one writer per lane, read by anybody while running. Reading never disturbs a lane; a reader sees each counter at
+// some recent value, and all of them settled once the lane has parked.
+#pragma once
+
+#include "base/bits.h"
+#include "stat/verdict.h"
+
+#include <stdint.h>
+
+enum { STAT_MAX_LANES = 128, STAT_MAX_PORTS = 255 };
+
+#define STAT_FIELD(name, text) uint64_t name;
+struct stat_port {
+	SCHEMA_PORT_COUNTERS(STAT_FIELD)
+};
+
+// A lane's own counters, on cache lines of its own. Only that lane writes.
+struct stat_lane {
+	uint64_t verdict[N_VERDICTS];
+	SCHEMA_LANE_COUNTERS(STAT_FIELD)
+	struct stat_port port[STAT_MAX_PORTS];
+} LINE_ALIGNED;
+#undef STAT_FIELD
+
+// The writer's way: a plain add that readers never see torn (relaxed). Lane.
+static inline void stat_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+// The reader's way (relaxed). Any thread.
+static inline uint64_t stat_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+// The account over `n` lanes: received + injected = sent + punted + dropped, once nothing is in flight.
+struct stat_account {
+	uint64_t received, injected, sent, punted, dropped;
+	uint64_t verdict[N_VERDICTS];
+};
+void stat_sum(struct stat_account *account, struct stat_lane *const lanes[], unsigned n);
+// Adds up one port over `n` lanes. Any thread.
+void stat_sum_port(struct stat_port *sum, struct stat_lane *const lanes[], unsigned n, unsigned port);
