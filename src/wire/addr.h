@@ -23,11 +23,13 @@ struct wire_prefix {
 };
 
 // Readers of text: take exactly the whole string. 0, or -EINVAL and *out is untouched.
-int wire_mac_parse(const char *text, struct wire_mac *out);    // six hex pairs with ':' or '-'
-int wire_addr_parse(const char *text, struct wire_addr *out);  // dotted quad or RFC 4291 text
-int wire_prefix_parse(const char *text, struct wire_prefix *out); // ADDRESS/LEN; -ERANGE: host bits are set (then *out is filled)
+int wire_mac_parse(const char *text, struct wire_mac *out);   // six hex pairs with ':' or '-'
+int wire_addr_parse(const char *text, struct wire_addr *out); // dotted quad or RFC 4291 text
+int wire_prefix_parse(const char *text,
+	struct wire_prefix *out); // ADDRESS/LEN; -ERANGE: host bits are set (then *out is filled)
 
-// Writers of text: `text` has the room that the enum above names; returned for printf. IPv6 as RFC 5952 wants it.
+// Writers of text: `text` has the room that the enum above names; returned for printf. IPv6 as RFC
+// 5952 wants it.
 const char *wire_mac_print(const struct wire_mac *mac, char *text);
 const char *wire_addr_print(const struct wire_addr *addr, char *text);
 const char *wire_prefix_print(const struct wire_prefix *prefix, char *text);

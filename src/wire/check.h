@@ -1,0 +1,45 @@
+// Which frames a router may forward at all, said plainly: the reference for the lanes' fast checks,
+// and what their slow path calls. Any thread, lanes too; no state.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Each is the verdict of the same name in schema/verdicts.toml; the order is the order of the
+// checks (RFC 1812 5.2.2; version and lengths stand before the checksum because it depends on
+// them).
+enum wire_fault {
+	WIRE_OK,
+	WIRE_RUNT,
+	WIRE_MULTI_SEGMENT, // a header is in the frame but not within the contiguous bytes
+	WIRE_ARP,
+	WIRE_VLAN,
+	WIRE_ETHERTYPE,
+	WIRE_IP4_VERSION,
+	WIRE_IP4_HEADER_LENGTH,
+	WIRE_IP4_LENGTH,
+	WIRE_IP4_CHECKSUM,
+	WIRE_IP4_OPTIONS,
+	WIRE_IP6_VERSION,
+	WIRE_IP6_LENGTH,
+	WIRE_IP6_HOP_BY_HOP,
+	WIRE_MARTIAN_SOURCE,
+	WIRE_LINK_LOCAL_SOURCE,
+	N_WIRE_FAULTS
+};
+
+struct wire_check_rules {
+	bool verify_ip4_checksum; // false: the device has done it
+	bool pass_martians; // forward whatever the source address; link-local sources are refused
+			    // all the same
+};
+
+// Judges a frame without FCS, of which the first `contiguous_bytes` of `frame_bytes` can be read at
+// `frame`. Destination addresses, MAC and IP, are left to the caller. The first fault found, or
+// WIRE_OK.
+enum wire_fault wire_check(const uint8_t *frame, size_t contiguous_bytes, size_t frame_bytes,
+	const struct wire_check_rules *rules);
+
+// Its word, as in the schema ("ip4_checksum"); "ok" for WIRE_OK.
+const char *wire_fault_name(enum wire_fault fault);
