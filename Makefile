@@ -1,0 +1,89 @@
+# The front door. Meson and ninja build underneath; everything lands in build/ (build-asan/, build-tsan/ and build-fuzz/ for those).
+
+SANITIZE ?=
+SECONDS_EACH ?= 60
+PYTEST_ARGS ?=
+
+comma := ,
+build_of_ := build
+build_of_address,undefined := build-asan
+build_of_address := build-asan
+build_of_thread := build-tsan
+BUILD := $(build_of_$(SANITIZE))
+ifeq ($(BUILD),)
+$(error SANITIZE=$(SANITIZE) is unknown; use SANITIZE=address,undefined or SANITIZE=thread)
+endif
+SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=debugoptimized)
+
+VENV := build/venv
+PYTHON := $(VENV)/bin/python
+SCRIPTS := $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
+SHELLS := $(shell git grep -lE '^\#!/(usr/)?bin/(env )?(ba)?sh' -- tools bin .ci test)
+
+.PHONY: all help build demo test unit system lint format bench fuzz clean
+.DEFAULT_GOAL := all
+
+all: ## build dl3d and the dl3 command into build/
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory build
+	@tools/setup-venv run
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build:
+	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) $(BUILD)
+	@ninja -C $(BUILD)
+
+demo: ## two Linux hosts talk through dl3d, every packet accounted for, then its rate beside testpmd's
+	@tools/install-deps build demo
+	@$(MAKE) --no-print-directory build
+	@tools/setup-venv run
+	@tools/demo
+
+test: ## all tests; SANITIZE=address,undefined or SANITIZE=thread runs them under that sanitizer
+	@tools/install-deps build test
+	@$(MAKE) --no-print-directory build
+	@tools/setup-venv test
+	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
+
+system: ## the whole-house tests alone, with the long ones (30 s of route changes)
+	@tools/install-deps build test
+	@$(MAKE) --no-print-directory build
+	@tools/setup-venv test
+	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(PYTHON) -m pytest test $(PYTEST_ARGS)
+
+lint: ## format, types, shells, rooms, sizes, words
+	@tools/install-deps build lint
+	@tools/setup-venv lint
+	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+	$(VENV)/bin/ruff format --check dl3 test tools $(SCRIPTS)
+	$(VENV)/bin/ruff check dl3 test tools $(SCRIPTS)
+	$(VENV)/bin/mypy --strict dl3 test
+	$(VENV)/bin/mypy --strict --scripts-are-modules $(SCRIPTS)
+	shellcheck $(SHELLS)
+	tools/check_rooms
+	tools/check_sizes
+	tools/check_words
+
+format: ## let clang-format and ruff lay out all files
+	@tools/install-deps build lint
+	@tools/setup-venv lint
+	clang-format -i $$(git ls-files '*.c' '*.h')
+	$(VENV)/bin/ruff format dl3 test tools $(SCRIPTS)
+	$(VENV)/bin/ruff check --fix dl3 test tools $(SCRIPTS)
+
+bench: ## dl3d beside l3fwd and testpmd on one core, interleaved; writes build/bench.json
+	@tools/install-deps build bench
+	@$(MAKE) --no-print-directory build
+	@tools/setup-venv run
+	@bin/dl3 bench peers
+
+fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
+	@tools/install-deps build fuzz
+	@test -f build-fuzz/build.ninja || CC=clang meson setup -Dfuzz=true build-fuzz
+	@ninja -C build-fuzz
+	@tools/run-fuzz build-fuzz $(SECONDS_EACH)
+
+clean: ## remove all that was built
+	rm -rf build build-asan build-tsan build-fuzz
