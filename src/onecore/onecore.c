@@ -1,0 +1,197 @@
+// A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on one core, with no NIC and no second
+// core. What a net_null port "receives" is made into real 64-byte frames by the public Rx callback, destinations from a table, marked
+// as a NIC with checksum offload and packet types would mark them. What the program sends on a net_null port is counted and freed by it.
+//
+// The callback runs on the program's lanes; a thread of its own waits for the port, then writes counters ten times a second.
+//
+//   ONECORE_TABLE   the table of destinations (see table.h); required
+//   ONECORE_SOURCE  number of the port that receives (0)
+//   ONECORE_MAC     destination MAC address of the frames (what the table says)
+//   ONECORE_BURST   hand at most this many frames to a poll (all that the program asks for)
+//   ONECORE_STATS   file that always holds one line: time_ns tsc tsc_hz received sent
+#include "onecore/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+enum {
+	MAX_QUEUES = 64,
+	PREFETCH_AHEAD = 4, // frames; the buffer's line is then near when it is written
+	WAIT_FOR_PORT_US = 1000,
+	WRITE_STATS_US = 100 * 1000,
+};
+
+// Of one receive queue; written by the lane that polls it.
+struct feed {
+	uint32_t next;      // record of the next frame
+	uint16_t max_burst; // frames per poll
+	uint64_t received;  // frames handed out; read by the counters' thread
+} __rte_cache_aligned;
+
+static struct table table;
+static struct feed feeds[MAX_QUEUES];
+static uint16_t source_port;
+static const char *stats_path;
+
+static void mark(struct rte_mbuf *m, uint16_t port)
+{
+	m->packet_type = RTE_PTYPE_L2_ETHER | RTE_PTYPE_L4_UDP;
+	m->packet_type |= table.is_ip6 ? RTE_PTYPE_L3_IPV6 : RTE_PTYPE_L3_IPV4;
+	m->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+	m->data_len = TABLE_FRAME_BYTES;
+	m->pkt_len = TABLE_FRAME_BYTES;
+	m->port = port;
+}
+
+// The Rx callback: makes frames of the n buffers that net_null gave. What is above the feed's limit goes back to its pool.
+static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n, uint16_t max,
+	void *arg) // why: ethdev's type
+{
+	struct feed *feed = arg;
+
+	if (n > feed->max_burst) {
+		rte_pktmbuf_free_bulk(packets + feed->max_burst, n - feed->max_burst);
+		n = feed->max_burst;
+	}
+	for (uint16_t i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod(packets[i + PREFETCH_AHEAD], void *));
+		table_write(&table, feed->next + i, rte_pktmbuf_mtod(packets[i], uint8_t *));
+		mark(packets[i], port);
+	}
+	feed->next += n;
+	__atomic_store_n(&feed->received, feed->received + n, __ATOMIC_RELAXED);
+	return n;
+}
+
+// Whether the program has set up all receive queues of the port that it asked for; their number.
+static uint16_t queues_ready(uint16_t port)
+{
+	struct rte_eth_dev_info device;
+	struct rte_eth_rxq_info queue;
+
+	if (!rte_eth_dev_is_valid_port(port) || rte_eth_dev_info_get(port, &device))
+		return 0;
+	for (uint16_t q = 0; q < device.nb_rx_queues; q++)
+		if (rte_eth_rx_queue_info_get(port, q, &queue) == -EINVAL) // not set up yet
+			return 0;
+	return RTE_MIN(device.nb_rx_queues, MAX_QUEUES);
+}
+
+static void install(uint16_t port, uint16_t n_queues, uint16_t max_burst)
+{
+	for (uint16_t q = 0; q < n_queues; q++) {
+		feeds[q].max_burst = max_burst;
+		feeds[q].next = q * (table.mask / n_queues);
+		if (!rte_eth_add_rx_callback(port, q, fill, &feeds[q]))
+			fprintf(stderr, "onecore: no Rx callback on port %u, queue %u\n", port, q);
+	}
+}
+
+static uint64_t count_received(void)
+{
+	uint64_t n = 0;
+
+	for (int q = 0; q < MAX_QUEUES; q++)
+		n += __atomic_load_n(&feeds[q].received, __ATOMIC_RELAXED);
+	return n;
+}
+
+static uint64_t count_sent(void)
+{
+	struct rte_eth_stats stats;
+	uint64_t n = 0;
+	uint16_t port;
+
+	RTE_ETH_FOREACH_DEV(port)
+		if (!rte_eth_stats_get(port, &stats))
+			n += stats.opackets;
+	return n;
+}
+
+static void write_stats(int file)
+{
+	struct timespec now;
+	char line[128];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	uint64_t tsc = rte_rdtsc();
+	// Fixed width: the file is overwritten in one write, a reader never sees two lengths mixed.
+	int n = snprintf(line, sizeof(line), "%020llu %020llu %020llu %020llu %020llu\n",
+		now.tv_sec * 1000000000ULL + now.tv_nsec, (unsigned long long)tsc,
+		(unsigned long long)rte_get_tsc_hz(), (unsigned long long)count_received(),
+		(unsigned long long)count_sent());
+	if (pwrite(file, line, n, 0) != n)
+		fprintf(stderr, "onecore: cannot write %s: %s\n", stats_path, strerror(errno));
+}
+
+static long number_from(const char *name, long absent)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtol(text, NULL, 0) : absent;
+}
+
+static void *watch(void *arg)
+{
+	uint16_t n_queues, max_burst = number_from("ONECORE_BURST", UINT16_MAX);
+
+	while (!(n_queues = queues_ready(source_port)))
+		usleep(WAIT_FOR_PORT_US);
+	install(source_port, n_queues, max_burst);
+	if (!stats_path)
+		return NULL;
+	int file = open(stats_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (file < 0) {
+		fprintf(stderr, "onecore: cannot write %s: %s\n", stats_path, strerror(errno));
+		return NULL;
+	}
+	for (;; usleep(WRITE_STATS_US))
+		write_stats(file);
+}
+
+static int load(const char *path)
+{
+	struct rte_ether_addr mac;
+	const char *text = getenv("ONECORE_MAC");
+
+	if (text && rte_ether_unformat_addr(text, &mac)) {
+		fprintf(stderr, "onecore: ONECORE_MAC is '%s', wanted a MAC address\n", text);
+		return -EINVAL;
+	}
+	int error = table_load(&table, path, text ? mac.addr_bytes : NULL);
+	if (error == -EINVAL)
+		fprintf(stderr, "onecore: %s is no table of destinations\n", path);
+	else if (error)
+		fprintf(stderr, "onecore: cannot read %s: %s\n", path, strerror(-error));
+	return error;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *path = getenv("ONECORE_TABLE");
+	pthread_t thread;
+
+	if (!path) {
+		fprintf(stderr, "onecore: ONECORE_TABLE names no table; the ports stay as they are\n");
+		return;
+	}
+	if (load(path))
+		return;
+	source_port = number_from("ONECORE_SOURCE", 0);
+	stats_path = getenv("ONECORE_STATS");
+	if (pthread_create(&thread, NULL, watch, NULL))
+		fprintf(stderr, "onecore: no thread could be started; the ports stay as they are\n");
+	else
+		pthread_detach(thread);
+}

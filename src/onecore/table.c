@@ -1,0 +1,76 @@
+// Reads a table of destinations from a file; the plugin's start, before any packet.
+#include "onecore/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int read_all(int file, uint8_t *bytes, size_t n)
+{
+	for (size_t at = 0; at < n;) {
+		ssize_t got = read(file, bytes + at, n - at);
+
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -EINVAL;
+		at += got;
+	}
+	return 0;
+}
+
+// Takes the bytes of a whole file as a table. False: they are none.
+static bool adopt(struct table *table, const uint8_t *bytes, size_t n)
+{
+	memcpy(table->frame, bytes, TABLE_FRAME_BYTES);
+	uint16_t ethertype = table->frame[12] << 8 | table->frame[13];
+	if (ethertype != 0x0800 && ethertype != 0x86dd)
+		return false;
+
+	table->is_ip6 = ethertype == 0x86dd;
+	size_t record_bytes = table->is_ip6 ? TABLE_RECORD6_BYTES : TABLE_RECORD4_BYTES;
+	size_t n_records = (n - TABLE_FRAME_BYTES) / record_bytes;
+	if (n != TABLE_FRAME_BYTES + n_records * record_bytes || n_records == 0 || n_records > 1u << 31)
+		return false;
+
+	table->records = bytes + TABLE_FRAME_BYTES;
+	table->mask = n_records - 1;
+	return (n_records & (n_records - 1)) == 0;
+}
+
+static int map_file(struct table *table, int file)
+{
+	struct stat status;
+
+	if (fstat(file, &status))
+		return -errno;
+	size_t n = status.st_size;
+	if (n <= TABLE_FRAME_BYTES)
+		return -EINVAL;
+	uint8_t *bytes = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (bytes == MAP_FAILED)
+		return -ENOMEM;
+	madvise(bytes, n, MADV_HUGEPAGE);
+	int error = read_all(file, bytes, n);
+	if (!error && !adopt(table, bytes, n))
+		error = -EINVAL;
+	if (error)
+		munmap(bytes, n);
+	return error;
+}
+
+int table_load(struct table *table, const char *path, const uint8_t *mac)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (file < 0)
+		return -errno;
+	int error = map_file(table, file);
+	close(file);
+	if (!error && mac)
+		memcpy(table->frame, mac, 6);
+	return error;
+}

@@ -1,0 +1,101 @@
+// Tables of destinations: files that are tables, files that are none, and the frames made from them.
+#include "onecore/table.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/onecore_table_XXXXXX";
+
+static void write_file(uint16_t ethertype, const void *records, size_t n)
+{
+	uint8_t frame[TABLE_FRAME_BYTES] = {0};
+
+	for (int i = 0; i < TABLE_FRAME_BYTES; i++)
+		frame[i] = i;
+	frame[12] = ethertype >> 8;
+	frame[13] = ethertype;
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(frame, 1, sizeof(frame), file), sizeof(frame));
+	assert_int_equal(fwrite(records, 1, n, file), n);
+	fclose(file);
+}
+
+static void puts_ipv4_destination_and_checksum_into_the_frame(void **state)
+{
+	const uint8_t records[2][8] = {{10, 1, 2, 3, 0xab, 0xcd}, {10, 4, 5, 6, 0x12, 0x34}};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+	uint8_t out[TABLE_FRAME_BYTES];
+	struct table table;
+
+	write_file(0x0800, records, sizeof(records));
+	assert_int_equal(table_load(&table, path, mac), 0);
+	table_write(&table, 3, out); // wraps: record 1
+	assert_memory_equal(out, mac, 6);
+	assert_memory_equal(out + 24, "\x12\x34", 2);
+	assert_memory_equal(out + 30, "\x0a\x04\x05\x06", 4);
+	assert_int_equal(out[26], 26); // the rest is the frame's
+	assert_int_equal(out[34], 34);
+}
+
+static void puts_ipv6_destination_into_the_frame(void **state)
+{
+	uint8_t records[16], out[TABLE_FRAME_BYTES];
+	struct table table;
+
+	memset(records, 0x77, sizeof(records));
+	write_file(0x86dd, records, sizeof(records));
+	assert_int_equal(table_load(&table, path, NULL), 0);
+	table_write(&table, 0, out);
+	assert_memory_equal(out + 38, records, 16);
+	assert_int_equal(out[0], 0);
+	assert_int_equal(out[37], 37);
+	assert_int_equal(out[54], 54);
+}
+
+static void refuses_a_file_that_is_no_table(void **state)
+{
+	const uint8_t records[32] = {0};
+	struct table table;
+
+	write_file(0x0800, records, 24); // three records
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+	write_file(0x0800, records, 12); // one and a half
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+	write_file(0x0800, records, 0);
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+	write_file(0x0806, records, 16); // ARP
+	assert_int_equal(table_load(&table, path, NULL), -EINVAL);
+}
+
+static void names_the_error_of_a_file_that_cannot_be_read(void **state)
+{
+	struct table table;
+
+	assert_int_equal(table_load(&table, "/nonexistent/table", NULL), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(puts_ipv4_destination_and_checksum_into_the_frame),
+		cmocka_unit_test(puts_ipv6_destination_into_the_frame),
+		cmocka_unit_test(refuses_a_file_that_is_no_table),
+		cmocka_unit_test(names_the_error_of_a_file_that_cannot_be_read),
+	};
+	int file = mkstemp(path);
+
+	if (file < 0)
+		return 1;
+	close(file);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
+}
