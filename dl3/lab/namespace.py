@@ -1,0 +1,105 @@
+"""Network namespaces and cables (veth pairs) that vanish with the lab that made them."""
+
+import contextlib
+import ctypes
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from dl3.lab.command import run
+
+CLONE_NEWNET = 0x40000000
+_numbers = itertools.count()
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _set_namespace(descriptor: int) -> None:
+    if _libc.setns(descriptor, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "cannot enter the network namespace")
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A network namespace by its name."""
+
+    name: str
+
+    def command(self, *command: str) -> list[str]:
+        """The command line that runs `command` inside."""
+        return ["ip", "netns", "exec", self.name, *command]
+
+    def run(self, *command: str, timeout_s: float = 60.0) -> str:
+        """Run a command inside, to its end."""
+        return run(self.command(*command), timeout_s)
+
+    def ip(self, *arguments: str) -> str:
+        """The ip command inside."""
+        return run(["ip", "-n", self.name, *arguments])
+
+    def set_sysctl(self, key: str, value: str) -> None:
+        """Set one kernel setting inside, "net.ipv4.ip_forward"."""
+        self.run("sysctl", "-qw", f"{key}={value}")
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Inside for the calling thread; sockets that are opened meanwhile stay inside."""
+        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        there = os.open(f"/run/netns/{self.name}", os.O_RDONLY)
+        try:
+            _set_namespace(there)
+            yield
+        finally:
+            _set_namespace(home)
+            os.close(there)
+            os.close(home)
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a cable."""
+
+    namespace: Namespace
+    device: str
+    mac: str
+
+
+class Lab:
+    """Makes namespaces and cables under names that no other lab on this machine has; close() removes them all."""
+
+    def __init__(self) -> None:
+        self.tag = f"dl3-{os.getpid()}-{next(_numbers)}"
+        self._namespaces: list[Namespace] = []
+
+    def __enter__(self) -> "Lab":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def namespace(self, label: str, silent: bool = False) -> Namespace:
+        """A new namespace; a silent one sends nothing by itself and forwards nothing."""
+        made = Namespace(f"{self.tag}-{label}")
+        run(["ip", "netns", "add", made.name])
+        self._namespaces.append(made)
+        made.set_sysctl("net.ipv4.ip_forward", "0")
+        for scope in ("all", "default"):
+            made.set_sysctl(f"net.ipv6.conf.{scope}.disable_ipv6", "1" if silent else "0")
+            made.set_sysctl(f"net.ipv6.conf.{scope}.accept_dad", "0")
+        made.ip("link", "set", "lo", "up")
+        return made
+
+    def cable(self, one: End, other: End, mtu: int = 1500) -> None:
+        """A veth pair, up at both ends, without ARP and without offloads that would leave frames unfinished."""
+        peer = ("peer", "name", other.device, "netns", other.namespace.name, "address", other.mac, "mtu", str(mtu))
+        one.namespace.ip("link", "add", one.device, "address", one.mac, "mtu", str(mtu), "type", "veth", *peer)
+        for end in (one, other):
+            end.namespace.ip("link", "set", end.device, "arp", "off", "up")
+            offloads = [word for name in ("tx", "rx", "tso", "gso", "gro") for word in (name, "off")]
+            end.namespace.run("ethtool", "-K", end.device, *offloads)
+
+    def close(self) -> None:
+        """Remove everything; cables go with their namespaces."""
+        while self._namespaces:
+            run(["ip", "netns", "delete", self._namespaces.pop().name])

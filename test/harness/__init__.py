@@ -1,0 +1,1 @@
+"""What the whole-house tests share."""
