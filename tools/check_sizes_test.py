@@ -8,11 +8,11 @@ import pytest
 TOOL = Path(__file__).with_name("check_sizes")
 
 
-def c_function(n_lines: int, parameters: str = "void") -> str:
+def _c_function(n_lines: int, parameters: str = "void") -> str:
     return f"int walk({parameters})\n{{\n" + "\tstep();\n" * (n_lines - 3) + "}\n"
 
 
-def python_function(n_lines: int) -> str:
+def _python_function(n_lines: int) -> str:
     return "def walk():\n" + "    step()\n" * (n_lines - 1)
 
 
@@ -23,18 +23,18 @@ ROWS = [
     ("c_test_is_looser", "src/fib/rib_test.c", "\n" * 501, None),
     ("c_line_inside", "src/fib/rib.c", "\t//" + "x" * 90 + "\n", None),
     ("c_line_outside", "src/fib/rib.c", "\t//" + "x" * 91 + "\n", "line has 101 columns"),
-    ("c_function_inside", "src/fib/rib.c", c_function(70), None),
-    ("c_function_outside", "src/fib/rib.c", c_function(71), "walk has 71 lines"),
-    ("inline_function_outside", "src/fib/fib_fast.h", "static inline " + c_function(71), "walk has 71 lines"),
-    ("four_parameters", "src/fib/rib.c", c_function(4, FOUR), None),
-    ("five_parameters", "src/fib/rib.c", c_function(4, FOUR + ", int e"), "walk takes 5 parameters"),
-    ("four_and_a_complaint", "src/fib/rib.c", c_function(4, FOUR + ", struct complaint *why"), None),
-    ("a_function_pointer_is_one", "src/fib/rib.c", c_function(4, "int a, int (*b)(int, int), int c, int d"), None),
+    ("c_function_inside", "src/fib/rib.c", _c_function(70), None),
+    ("c_function_outside", "src/fib/rib.c", _c_function(71), "walk has 71 lines"),
+    ("inline_function_outside", "src/fib/fib_fast.h", "static inline " + _c_function(71), "walk has 71 lines"),
+    ("four_parameters", "src/fib/rib.c", _c_function(4, FOUR), None),
+    ("five_parameters", "src/fib/rib.c", _c_function(4, FOUR + ", int e"), "walk takes 5 parameters"),
+    ("four_and_a_complaint", "src/fib/rib.c", _c_function(4, FOUR + ", struct complaint *why"), None),
+    ("a_function_pointer_is_one", "src/fib/rib.c", _c_function(4, "int a, int (*b)(int, int), int c, int d"), None),
     ("python_file_outside", "dl3/record/file.py", "\n" * 301, "file has 301 lines"),
     ("python_test_is_looser", "dl3/record/file_test.py", "\n" * 301, None),
-    ("python_function_inside", "dl3/record/file.py", python_function(30), None),
-    ("python_function_outside", "dl3/record/file.py", python_function(31), "walk has 31 lines"),
-    ("scripts_count", "tools/run", "#!/usr/bin/python3\n" + python_function(31), "walk has 31 lines"),
+    ("python_function_inside", "dl3/record/file.py", _python_function(30), None),
+    ("python_function_outside", "dl3/record/file.py", _python_function(31), "walk has 31 lines"),
+    ("scripts_count", "tools/run", "#!/usr/bin/python3\n" + _python_function(31), "walk has 31 lines"),
     ("other_files_do_not_count", "README.md", "x" * 500 + "\n", None),
 ]
 

@@ -1,1 +1,1 @@
-"""Virtual machines rooms: network namespaces, cables between them, and programs that run inside; all gone at the end."""
+"""Virtual rooms: network namespaces, cables between them, programs that run inside; all gone at the end."""

@@ -3,20 +3,18 @@
 import subprocess
 from collections.abc import Sequence
 
-
-class LabError(Exception):
-    """A command of the lab failed; the text is a sentence for people."""
+from dl3.model.fault import Fault
 
 
 def run(command: Sequence[str], timeout_s: float = 60.0) -> str:
-    """Run a command to its end and return what it printed; LabError with its complaint when it failed."""
+    """Run a command to its end and return what it printed; Fault with its complaint when it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
     except FileNotFoundError as error:
-        raise LabError(f"'{command[0]}' is not installed; run tools/install-deps demo") from error
+        raise Fault(f"'{command[0]}' is not installed; run tools/install-deps demo") from error
     except subprocess.TimeoutExpired as error:
-        raise LabError(f"'{' '.join(command)}' took longer than {timeout_s:.0f} s") from error
+        raise Fault(f"'{' '.join(command)}' took longer than {timeout_s:.0f} s") from error
     if done.returncode != 0:
         words = (done.stderr.strip() or done.stdout.strip()).replace("\n", "; ")
-        raise LabError(f"'{' '.join(command)}' failed with status {done.returncode}: {words}")
+        raise Fault(f"'{' '.join(command)}' failed with status {done.returncode}: {words}")
     return done.stdout

@@ -11,14 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from dl3.lab.command import LabError
 from dl3.lab.namespace import Namespace
+from dl3.model.fault import Fault
 
 
 class Forwarder:
     """dl3d on a configuration text, in a folder of its own; the folder goes when the object is closed."""
 
-    def __init__(self, program: Path, config: str, namespace: Namespace | None = None, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, program: Path, config: str, namespace: Namespace | None = None, options: Sequence[str] = ()
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dl3d-")
         self.folder = Path(self._folder.name)
         self.socket = self.folder / "dl3d.sock"
@@ -36,7 +38,9 @@ class Forwarder:
     def __enter__(self) -> "Forwarder":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -45,20 +49,20 @@ class Forwarder:
         return (self.folder / "stderr").read_text()
 
     def wait_ready(self, timeout_s: float = 60.0) -> None:
-        """Return once it answers on its socket; LabError with its own words when it ends or takes too long."""
+        """Return once it answers on its socket; Fault with its own words when it ends or takes too long."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise LabError(f"dl3d ended with status {self.process.returncode}: {self.stderr.strip()}")
+                raise Fault(f"dl3d ended with status {self.process.returncode}: {self.stderr.strip()}")
             try:
                 self.call("status")
                 return
             except OSError:
                 time.sleep(0.02)
-        raise LabError(f"dl3d did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
+        raise Fault(f"dl3d did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
 
     def call(self, verb: str, **params: Any) -> dict[str, Any]:
-        """One verb over the control socket; LabError with its complaint when it is refused."""
+        """One verb over the control socket; Fault with its complaint when it is refused."""
         request = {"jsonrpc": "2.0", "id": 1, "method": verb, "params": params}
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(30.0)
@@ -67,7 +71,7 @@ class Forwarder:
             with client.makefile("rb") as lines:
                 reply = json.loads(lines.readline() or b"{}")
         if "result" not in reply:
-            raise LabError(str(reply.get("error", {}).get("message", "dl3d closed the connection")))
+            raise Fault(str(reply.get("error", {}).get("message", "dl3d closed the connection")))
         result: dict[str, Any] = reply["result"]
         return result
 

@@ -75,7 +75,9 @@ class Lab:
     def __enter__(self) -> "Lab":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def namespace(self, label: str, silent: bool = False) -> Namespace:

@@ -13,6 +13,7 @@ PACKET_AUXDATA = 8
 PACKET_IGNORE_OUTGOING = 23
 TP_STATUS_VLAN_VALID = 0x10
 AUXDATA = struct.Struct("IIIHHHH")
+SO_RCVBUFFORCE = 33
 BUFFER_BYTES = 16 << 20
 
 
@@ -25,7 +26,7 @@ class Wire:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         self._socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, BUFFER_BYTES)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         self._socket.bind((end.device, ETH_P_ALL))
 
     def send(self, frame: bytes) -> None:
@@ -61,5 +62,6 @@ def wait_until(is_true: Callable[[], bool], what: str, timeout_s: float = 10.0) 
     """Poll until `is_true` holds; AssertionError naming `what` when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not is_true():
-        assert time.monotonic() < deadline, f"waited {timeout_s:.0f} s in vain until {what}"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout_s:.0f} s in vain until {what}")
         time.sleep(0.01)
