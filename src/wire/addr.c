@@ -102,8 +102,8 @@ const char *wire_addr_print(const struct wire_addr *addr, char *text)
 	if (addr->family != 4 && addr->family != 6)
 		strcpy(text, "none");
 	else
-		inet_ntop(
-			addr->family == 6 ? AF_INET6 : AF_INET, addr->bytes, text, WIRE_ADDR_TEXT);
+		inet_ntop(addr->family == 6 ? AF_INET6 : AF_INET, addr->bytes, text,
+			WIRE_ADDR_TEXT);
 	return text;
 }
 

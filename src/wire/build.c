@@ -172,8 +172,8 @@ int wire_build(const struct wire_recipe *recipe, uint8_t *frame, size_t room)
 		frame[i] = i - payload_at;
 	memset(frame + packet_end, 0, recipe->padding_bytes);
 	put_layer2(recipe, frame);
-	pseudo = (recipe->src.family == 6 ? put_ip6 : put_ip4)(
-		recipe, frame + ip_at, packet_end - ip_at);
+	pseudo = (recipe->src.family == 6 ? put_ip6 : put_ip4)(recipe, frame + ip_at,
+		packet_end - ip_at);
 	if (recipe->protocol == WIRE_PROTO_UDP)
 		put_udp(recipe, frame + layer4_at, layer4_bytes, pseudo);
 	else if (recipe->protocol == WIRE_PROTO_TCP)

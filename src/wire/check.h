@@ -32,7 +32,7 @@ enum wire_fault {
 struct wire_check_rules {
 	bool verify_ip4_checksum; // false: the device has done it
 	bool pass_martians; // forward whatever the source address; link-local sources are refused
-			    // all the same
+	                    // all the same
 };
 
 // Judges a frame without FCS, of which the first `contiguous_bytes` of `frame_bytes` can be read at

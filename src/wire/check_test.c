@@ -145,7 +145,7 @@ static void tells_a_header_in_pieces_from_a_short_frame(void **state)
 	for (uint8_t family = 4; family <= 6; family += 2) {
 		const struct row good = {"good", WIRE_OK, family, .cut = 0};
 		size_t bytes, headers = WIRE_ETHER_BYTES +
-					(family == 4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES);
+		                        (family == 4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES);
 		uint8_t *frame = make_frame(&good, &bytes);
 
 		for (size_t contiguous = 0; contiguous <= bytes; contiguous++) {
@@ -195,8 +195,8 @@ static void leaves_out_what_the_rules_leave_out(void **state)
 		size_t bytes;
 		uint8_t *frame = make_frame(&cases[i].row, &bytes);
 
-		assert_int_equal(
-			wire_check(frame, bytes, bytes, cases[i].rules), cases[i].row.fault);
+		assert_int_equal(wire_check(frame, bytes, bytes, cases[i].rules),
+			cases[i].row.fault);
 		free(frame);
 	}
 }

@@ -33,8 +33,8 @@ uint64_t wire_sum_pseudo6(const struct wire_ip6 *ip, uint8_t protocol, uint32_t 
 
 // RFC 1624, equation 3: the checksum after one 16-bit word of the header changed from `old_be` to
 // `new_be`. It keeps a right checksum right and a wrong one wrong.
-static inline uint16_t wire_checksum_update_be(
-	uint16_t checksum_be, uint16_t old_be, uint16_t new_be)
+static inline uint16_t wire_checksum_update_be(uint16_t checksum_be, uint16_t old_be,
+	uint16_t new_be)
 {
 	uint32_t sum = (uint16_t)~checksum_be + (uint32_t)(uint16_t)~old_be + new_be;
 
@@ -49,6 +49,6 @@ static inline void wire_ip4_decrement_ttl(struct wire_ip4 *ip)
 	uint16_t old_be = htobe16(ip->ttl << 8 | ip->protocol);
 
 	ip->ttl--;
-	ip->checksum_be = wire_checksum_update_be(
-		ip->checksum_be, old_be, htobe16(ip->ttl << 8 | ip->protocol));
+	ip->checksum_be = wire_checksum_update_be(ip->checksum_be, old_be,
+		htobe16(ip->ttl << 8 | ip->protocol));
 }

@@ -35,8 +35,8 @@ static void sums_any_length_at_any_address(void **state)
 
 		for (size_t i = 0; i < n + 1; i++)
 			bytes[i] = rand();
-		assert_int_equal(
-			be16toh(wire_sum_finish_be(wire_sum(0, at, left))), sum_plainly(at, left));
+		assert_int_equal(be16toh(wire_sum_finish_be(wire_sum(0, at, left))),
+			sum_plainly(at, left));
 		free(bytes);
 	}
 }
@@ -86,8 +86,8 @@ static void computes_a_checksum_whatever_stands_in_the_field(void **state)
 
 static void updates_the_example_of_rfc_1624(void **state)
 {
-	assert_int_equal(
-		wire_checksum_update_be(htobe16(0xdd2f), htobe16(0x5555), htobe16(0x3285)), 0);
+	assert_int_equal(wire_checksum_update_be(htobe16(0xdd2f), htobe16(0x5555), htobe16(0x3285)),
+		0);
 }
 
 static void keeps_the_checksum_right_while_the_ttl_falls(void **state)

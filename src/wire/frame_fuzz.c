@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (!n)
 		return 0;
-	rules = (struct wire_check_rules){
-		.verify_ip4_checksum = data[0] & 1, .pass_martians = data[0] & 2};
+	rules = (struct wire_check_rules){.verify_ip4_checksum = data[0] & 1,
+		.pass_martians = data[0] & 2};
 	contiguous = data[0] >> 2 == 63 || data[0] >> 2 > n - 1 ? n - 1 : data[0] >> 2;
 	piece = malloc(contiguous + 1); // of exactly its size, so that a read beyond it is seen
 	memcpy(piece + 1, data + 1, contiguous);

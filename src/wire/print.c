@@ -96,14 +96,14 @@ static void print_icmp(struct line *line, const struct wire_icmp *icmp, bool is_
 }
 
 // The ends and the protocol; `rest` starts behind the IP header.
-static void print_layer4(
-	struct line *line, const struct ends *ends, uint8_t protocol, struct rest rest)
+static void print_layer4(struct line *line, const struct ends *ends, uint8_t protocol,
+	struct rest rest)
 {
 	const struct wire_tcp *tcp = (const void *)rest.at;
 	bool is_tcp = protocol == WIRE_PROTO_TCP && rest.bytes >= sizeof(*tcp);
 	bool is_udp = protocol == WIRE_PROTO_UDP && rest.bytes >= sizeof(struct wire_udp);
 	bool is_icmp = (protocol == WIRE_PROTO_ICMP4 || protocol == WIRE_PROTO_ICMP6) &&
-		       rest.bytes >= sizeof(struct wire_icmp);
+	               rest.bytes >= sizeof(struct wire_icmp);
 
 	print_ends(line, ends, is_tcp || is_udp ? rest.at : NULL);
 	if (is_icmp) {

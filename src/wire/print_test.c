@@ -86,14 +86,14 @@ static void says_what_is_wrong_with_a_packet(void **state)
 	frame[20] = 0x20;
 	assert_non_null(strstr(wire_frame_print(frame, 60, text), "UDP fragment at 0 ttl"));
 	frame[21] = 2;
-	assert_non_null(strstr(
-		wire_frame_print(frame, 60, text), "198.51.100.1 protocol 17 fragment at 16 ttl"));
+	assert_non_null(strstr(wire_frame_print(frame, 60, text),
+		"198.51.100.1 protocol 17 fragment at 16 ttl"));
 	frame[14] = 0x44;
-	assert_non_null(strstr(
-		wire_frame_print(frame, 60, text), "header length 16, total length 46 of 46"));
+	assert_non_null(strstr(wire_frame_print(frame, 60, text),
+		"header length 16, total length 46 of 46"));
 	frame[12] = 0x12;
-	assert_string_equal(
-		wire_frame_print(frame, 60, text), "frame of 60 bytes: " MACS "EtherType 0x1200");
+	assert_string_equal(wire_frame_print(frame, 60, text),
+		"frame of 60 bytes: " MACS "EtherType 0x1200");
 	assert_string_equal(wire_frame_print(frame, 13, text), "frame of 13 bytes: cut short");
 	assert_string_equal(wire_frame_print(NULL, 0, text), "frame of 0 bytes: cut short");
 }
