@@ -1,0 +1,1 @@
+"""Conducts measurements: starts the programs, samples them, compares them."""

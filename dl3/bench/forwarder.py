@@ -1,0 +1,64 @@
+"""The YAML file that dl3d is measured with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from dl3.bench.onecore import FIRST_MAC
+from dl3.bench.tables import TableFiles, next_hop, next_hop_mac
+from dl3.bench.workplace import Workplace
+
+LAST_MAC = "02:00:00:00:00:02"
+ADDRESS_OF_OUT = {32: "10.1.255.254/16", 128: "fd00::ffff:ffff/64"}
+PORT_OUT = "out"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What rows differ in."""
+
+    core: int = 0
+    burst: int = 64
+    n_hops: int = 256
+    descriptors: int = 2048
+    mode: str = "route"  # route, xconnect, or xconnect-mac
+
+
+def ports(settings: Settings, bits: int) -> list[dict[str, object]]:
+    """Two net_null ports: one receives what the plugin makes, one takes what is sent."""
+    rings = {"rx_descriptors": settings.descriptors, "tx_descriptors": settings.descriptors}
+    first: dict[str, object] = {"name": "in", "device": "net_null0", "mac": FIRST_MAC, **rings}
+    last: dict[str, object] = {"name": PORT_OUT, "device": "net_null1,no-rx=1", "mac": LAST_MAC, **rings}
+    if settings.mode == "route":
+        return [first, last | {"addresses": [ADDRESS_OF_OUT[bits]]}]
+    rewrite = {"mac": "update", "peer": LAST_MAC} if settings.mode == "xconnect-mac" else {}
+    cross = {"mode": "xconnect", **rewrite}
+    return [first | cross | {"to": PORT_OUT}, last | cross | {"to": "in"}]
+
+
+def neighbours(n_hops: int, bits: int) -> list[str]:
+    """A neighbour with a MAC address of its own for each next hop."""
+    return [f"{next_hop(i, bits)} lladdr {next_hop_mac(i)} dev {PORT_OUT}" for i in range(n_hops)]
+
+
+def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str, object]:
+    """The whole file as a value."""
+    made: dict[str, object] = {
+        "ports": ports(settings, files.bits),
+        "lanes": [{"core": settings.core}],
+        "burst": settings.burst,
+        "eal": {"plugins": [str(place.plugin)]},
+        "control": {"socket": str(place.folder / f"{place.next_number()}.sock")},
+    }
+    if settings.mode == "route":
+        made["route_files"] = [str(files.dl3d_routes(settings.n_hops, PORT_OUT))]
+        made["neighbours"] = neighbours(settings.n_hops, files.bits)
+    return made
+
+
+def write_config(settings: Settings, files: TableFiles, place: Workplace) -> Path:
+    """Write it into the workplace."""
+    path = place.folder / f"{place.next_number()}.yaml"
+    path.write_text(yaml.safe_dump(config(settings, files, place), sort_keys=False), encoding="utf-8")
+    return path

@@ -1,0 +1,42 @@
+"""Huge pages for the time of a measurement: reserved when there are too few, given back afterwards."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dl3.model.fault import Fault
+
+NUMBER = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+FREE = NUMBER.with_name("free_hugepages")
+
+
+def read_number(path: Path) -> int:
+    """A number of the kernel's."""
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except OSError as error:
+        raise Fault(f"this machine has no 2 MiB huge pages ({path}: {error.strerror})") from error
+
+
+def set_number(wanted: int) -> None:
+    """Ask the kernel for so many pages in all."""
+    try:
+        NUMBER.write_text(f"{wanted}\n", encoding="ascii")
+    except OSError as error:
+        raise Fault(f"huge pages cannot be reserved ({error.strerror}): run as root, or reserve {wanted}") from error
+
+
+@contextmanager
+def reserved(pages: int) -> Iterator[int]:
+    """See to it that so many 2 MiB pages are free; yields how many were added."""
+    missing = pages - read_number(FREE)
+    if missing <= 0:
+        yield 0
+        return
+    set_number(read_number(NUMBER) + missing)
+    try:
+        if (free := read_number(FREE)) < pages:
+            raise Fault(f"only {free} of {pages} huge pages of 2 MiB could be reserved: memory is short or in pieces")
+        yield missing
+    finally:
+        set_number(max(0, read_number(NUMBER) - missing))  # others may have reserved or given back meanwhile

@@ -1,0 +1,156 @@
+"""Runs a DPDK program on one core with the one-core plugin and samples its rate."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dl3.bench.workplace import Workplace
+from dl3.model.fault import Fault
+from dl3.model.sample import Reading, Sample
+
+START_SECONDS = 120.0  # a peer may load a million routes before its first packet
+STARTED_PACKETS = 100_000
+SETTLE_SECONDS = 0.3
+POLL_SECONDS = 0.02
+QUIT_SECONDS = 3.0
+FIRST_MAC = "02:00:00:00:00:01"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program to measure: its command, and what the plugin feeds it with."""
+
+    name: str
+    command: tuple[str, ...]
+    table: Path
+    core: int = 0
+    max_burst: int | None = None  # frames per poll; None: all that the program asks for
+    source_port: int = 0
+    mac: str = FIRST_MAC
+
+
+def environment(job: Job, stats: Path) -> dict[str, str]:
+    """All that the runner adds to the command."""
+    added = {
+        "ONECORE_TABLE": str(job.table),
+        "ONECORE_STATS": str(stats),
+        "ONECORE_SOURCE": str(job.source_port),
+        "ONECORE_MAC": job.mac,
+    }
+    if job.max_burst is not None:
+        added["ONECORE_BURST"] = str(job.max_burst)
+    return added
+
+
+def fill_in(command: Sequence[str], places: Mapping[str, str]) -> tuple[str, ...]:
+    """The command with each '{word}' replaced by the place of that name."""
+    done = []
+    for word in command:
+        for name, place in places.items():
+            word = word.replace("{" + name + "}", place)
+        done.append(word)
+    return tuple(done)
+
+
+@dataclass
+class Runner:
+    """A started program. Its standard input stays open, because some programs leave at its end."""
+
+    job: Job
+    process: subprocess.Popen[bytes]
+    stats: Path
+    log: Path
+    is_paused: bool = field(default=False)
+
+    def read(self) -> Reading | None:
+        """The newest counters, or None before the first."""
+        try:
+            return Reading.parse(self.stats.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return None
+
+    def last_words(self) -> str:
+        """The end of what the program printed."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(f"    {line}" for line in lines[-8:])
+
+    def check_alive(self) -> None:
+        """Complain when the program has left."""
+        if self.process.poll() is not None:
+            raise Fault(
+                f"{self.job.name} left with status {self.process.returncode} while it was measured; "
+                f"its last lines were\n{self.last_words()}"
+            )
+
+    def wait_for(self, sent: int, seconds: float) -> Reading:
+        """Wait until a fresh reading shows that many packets sent."""
+        now_ns, deadline = time.monotonic_ns(), time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            reading = self.read()
+            if reading and reading.time_ns > now_ns and reading.sent >= sent:
+                return reading
+            self.check_alive()
+            time.sleep(POLL_SECONDS)
+        raise Fault(
+            f"{self.job.name} sent fewer than {sent} packets in {seconds:.0f} s; "
+            f"its last lines were\n{self.last_words()}"
+        )
+
+    def measure(self, seconds: float) -> Sample:
+        """The rates over so many seconds, after a moment to settle."""
+        time.sleep(SETTLE_SECONDS)
+        first = self.wait_for(0, QUIT_SECONDS)
+        time.sleep(seconds)
+        return Sample.between(first, self.wait_for(0, QUIT_SECONDS))
+
+    def pause(self) -> None:
+        """Stop the program where it stands; another may then have the core."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+        self.is_paused = True
+
+    def resume(self) -> None:
+        """Let it go on."""
+        os.killpg(self.process.pid, signal.SIGCONT)
+        self.is_paused = False
+
+    def quit(self) -> None:
+        """End the program: politely, then firmly."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            if self.process.poll() is not None:
+                return
+            os.killpg(self.process.pid, number)
+            os.killpg(self.process.pid, signal.SIGCONT)
+            try:
+                self.process.wait(QUIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+@contextmanager
+def started(job: Job, place: Workplace) -> Iterator[Runner]:
+    """Start the program pinned to its core, wait for packets, end it afterwards; it also ends when we are killed."""
+    number = place.next_number()
+    stats, log = place.folder / f"{number}.stats", place.folder / f"{number}.log"
+    pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", str(job.core), *job.command]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            pinned,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | environment(job, stats),
+            start_new_session=True,
+        )
+    runner = Runner(job, process, stats, log)
+    try:
+        runner.wait_for(STARTED_PACKETS, START_SECONDS)
+        yield runner
+    finally:
+        runner.quit()
+        if process.stdin:
+            process.stdin.close()

@@ -1,0 +1,130 @@
+"""Files for measurements: what the plugin reads, and routes as dl3d and as l3fwd want them. Made once, then kept."""
+
+import os
+import random
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+
+from dl3.bench.prefixes import RECIPES, SEED, Prefix, RouteTable, make
+from dl3.model.fault import UsageFault
+
+FRAME_BYTES = 64  # without FCS
+OUR_MAC = bytes.fromhex("020000000001")
+THEIR_MAC = bytes.fromhex("0200000000aa")
+SOURCE_4, SOURCE_6 = IPv4Address("198.18.0.1"), IPv6Address("2001:2::1")
+UDP_PORTS = (1024, 53)
+UDP_BYTES_4, UDP_BYTES_6 = 30, 10
+VERSION = 1  # part of each file's name; counts up when the contents change
+
+FIRST_NEXT_HOP_4 = int(IPv4Address("10.1.0.0"))
+FIRST_NEXT_HOP_6 = int(IPv6Address("fd00::1:0"))
+
+
+def ones_sum(data: bytes) -> int:
+    """Ones' complement sum of 16-bit words (RFC 1071)."""
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def header_4() -> bytes:
+    """An IPv4 header with TTL 64, checksum and destination 0."""
+    total_bytes = 20 + UDP_BYTES_4
+    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, total_bytes, 0, 0, 64, 17, 0, SOURCE_4.packed, bytes(4))
+
+
+def header_6() -> bytes:
+    """An IPv6 header with hop limit 64, destination 0."""
+    return struct.pack("!IHBB16s16s", 6 << 28, UDP_BYTES_6, 17, 64, SOURCE_6.packed, bytes(16))
+
+
+def frame(ethertype: int, header: bytes, udp_bytes: int) -> bytes:
+    """The 64-byte frame into which the plugin puts destinations."""
+    udp = struct.pack("!4H", *UDP_PORTS, udp_bytes, 0 if ethertype == 0x0800 else 0xFFFF)
+    return (OUR_MAC + THEIR_MAC + struct.pack("!H", ethertype) + header + udp).ljust(FRAME_BYTES, b"\0")
+
+
+def records_4(destinations: Iterable[int]) -> bytes:
+    """{be32 destination, be16 header checksum, u16 0} for each."""
+    base, records = ones_sum(header_4()), bytearray()
+    for destination in destinations:
+        total = base + (destination >> 16) + (destination & 0xFFFF)
+        total = (total & 0xFFFF) + (total >> 16)
+        total = (total & 0xFFFF) + (total >> 16)
+        records += struct.pack("!IHH", destination, total ^ 0xFFFF, 0)
+    return bytes(records)
+
+
+def destination_table(table: RouteTable) -> bytes:
+    """What the plugin reads: the frame, then a record per destination."""
+    if table.bits == 32:
+        return frame(0x0800, header_4(), UDP_BYTES_4) + records_4(table.destinations)
+    return frame(0x86DD, header_6(), UDP_BYTES_6) + b"".join(d.to_bytes(16, "big") for d in table.destinations)
+
+
+def next_hop(index: int, bits: int) -> str:
+    """The address of the next hop with that number."""
+    return str(IPv4Address(FIRST_NEXT_HOP_4 + index) if bits == 32 else IPv6Address(FIRST_NEXT_HOP_6 + index))
+
+
+def next_hop_mac(index: int) -> str:
+    """Its MAC address, another for each."""
+    return f"02:01:00:00:{index >> 8:02x}:{index & 255:02x}"
+
+
+def routes_of_dl3d(prefixes: Iterable[Prefix], n_hops: int, port: str) -> str:
+    """'PREFIX via ADDRESS dev PORT', next hops drawn evenly."""
+    dice = random.Random(SEED)
+    return "".join(f"{p} via {next_hop(dice.randrange(n_hops), p.bits)} dev {port}\n" for p in prefixes)
+
+
+def routes_of_l3fwd(prefixes: Iterable[Prefix]) -> str:
+    """'RPREFIX PORT', all to port 1: l3fwd knows only ports."""
+    return "".join(f"R{p} 1\n" for p in prefixes)
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Where the files of one table are kept; each is made when it is first asked for."""
+
+    name: str
+    folder: Path
+
+    def __post_init__(self) -> None:
+        if self.name not in RECIPES:
+            raise UsageFault(f"there is no route table '{self.name}'; there are {', '.join(RECIPES)}")
+
+    @property
+    def bits(self) -> int:
+        """32 or 128."""
+        return 128 if self.name.startswith("v6") else 32
+
+    def kept(self, suffix: str, content: Callable[[RouteTable], bytes]) -> Path:
+        """The file of that suffix, written whole or not at all."""
+        path = self.folder / f"{self.name}.{VERSION}.{suffix}"
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_bytes(content(make(self.name)))
+            draft.replace(path)
+        return path
+
+    def destinations(self) -> Path:
+        """The table that the plugin reads."""
+        return self.kept("table", destination_table)
+
+    def dl3d_routes(self, n_hops: int, port: str) -> Path:
+        """Routes for dl3d over so many next hops on the port."""
+        return self.kept(f"{n_hops}-hops.routes", lambda t: routes_of_dl3d(t.prefixes, n_hops, port).encode())
+
+    def l3fwd_rules(self) -> Path:
+        """Rules for l3fwd."""
+        return self.kept("rules", lambda t: routes_of_l3fwd(t.prefixes).encode())
+
+    def no_rules(self) -> Path:
+        """A file without rules, for the family that is not measured."""
+        return self.kept("no-rules", lambda _: b"")

@@ -1,0 +1,52 @@
+"""Where things are, and a private folder for what a measurement needs while it runs."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from dl3.model.fault import Fault
+
+TOP = Path(__file__).resolve().parent.parent.parent
+BUILD = TOP / "build"
+PLUGIN = BUILD / "src" / "onecore" / "onecore.so"
+DL3D = BUILD / "src" / "dl3d"
+TABLES = BUILD / "tables"
+PEERS = BUILD / "peers"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A folder that nobody else may write, in memory, with the plugin in it."""
+
+    folder: Path
+    plugin: Path
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def next_number(self) -> int:
+        """For names of files that must differ."""
+        return next(self.numbers)
+
+
+def built(path: Path, maker: str) -> Path:
+    """The path, when it is there; else a sentence that says what makes it."""
+    if not path.exists():
+        raise Fault(f"{path} is not built: run '{maker}' first")
+    return path
+
+
+@contextmanager
+def workplace() -> Iterator[Workplace]:
+    """Make the folder and remove it at the end.
+
+    EAL takes a plugin only from below folders that not everybody may write, and a clone may lie in such a one.
+    """
+    source = built(PLUGIN, "make")
+    parent = "/run" if os.access("/run", os.W_OK) else os.environ.get("XDG_RUNTIME_DIR")
+    with tempfile.TemporaryDirectory(prefix="dl3-", dir=parent) as name:
+        folder = Path(name)
+        yield Workplace(folder, Path(shutil.copy(source, folder / "onecore.so")))

@@ -1,0 +1,1 @@
+"""Verbs, arguments, progress, printing: the only room that prints."""

@@ -1,0 +1,123 @@
+"""The verbs under 'dl3 bench'."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dl3.bench.forwarder import Settings, write_config
+from dl3.bench.hugepages import reserved
+from dl3.bench.measure import Plan, measure, step_aside
+from dl3.bench.onecore import Job, fill_in
+from dl3.bench.tables import TableFiles
+from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
+from dl3.cli.printing import err, out, print_json, table
+from dl3.model.fault import UsageFault
+from dl3.model.sample import Sample, middle
+
+app = typer.Typer(
+    help="Measure what a forwarder costs per packet.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+)
+
+RECORD = BUILD / "records" / "onecore.jsonl"
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Core = Annotated[int, typer.Option(min=0, help="The processor to measure on.")]
+Routes = Annotated[str, typer.Option(help="A table of ours: one, 10k, 1m, v6-1 or v6-200k.")]
+Hops = Annotated[int, typer.Option(min=1, max=16384, help="Next hops in dl3d's routes.")]
+
+
+@app.command()
+def plugin(as_json: Json = False) -> None:
+    """Print the path of the one-core plugin, for the EAL option -d of any DPDK program.
+
+    Example: dpdk-testpmd -d $(dl3 bench plugin) --vdev net_null0 --vdev net_null1,no-rx=1 ...
+    """
+    path = str(built(PLUGIN, "make"))
+    print_json({"plugin": path}) if as_json else typer.echo(path)
+
+
+@app.command()
+def tables(routes: Routes = "1m", hops: Hops = 256, as_json: Json = False) -> None:
+    """Make a table of destinations with its routes and print the paths of the files.
+
+    Example: dl3 bench tables --routes 1m
+    """
+    files = TableFiles(routes, TABLES)
+    made = {
+        "table": str(files.destinations()),
+        "dl3d_routes": str(files.dl3d_routes(hops, "out")),
+        "l3fwd_rules": str(files.l3fwd_rules()),
+    }
+    if as_json:
+        print_json(made)
+        return
+    out.print(table("", ("file", "path"), made.items()))
+
+
+def tell(sample: Sample) -> None:
+    """One line per sample, as it is taken."""
+    err.print(
+        f"  received {sample.received_pps / 1e6:7.2f}  sent {sample.sent_mpps:7.2f} Mpps"
+        f"  {sample.cycles_per_packet:6.1f} cycles per packet",
+        highlight=False,
+    )
+
+
+def show(samples: Sequence[Sample], as_json: bool) -> None:
+    """The medians, or all samples as JSON."""
+    best = middle(samples)
+    if as_json:
+        print_json({"samples": [vars(sample) for sample in samples], "median": vars(best)})
+        return
+    out.print(
+        f"median: {best.sent_mpps:.2f} Mpps sent, {best.cycles_per_packet:.1f} TSC cycles per packet", highlight=False
+    )
+
+
+def places(command: list[str], files: TableFiles, place: Workplace, settings: Settings) -> dict[str, str]:
+    """What {plugin} and {config} in a command stand for."""
+    named = {"plugin": str(place.plugin)}
+    if any("{config}" in word for word in command):
+        named["config"] = str(write_config(settings, files, place))
+    return named
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def onecore(
+    command: Annotated[list[str], typer.Argument(help="A DPDK program; {plugin} and {config} are filled in.")],
+    table: Annotated[Path | None, typer.Option(help="A file of destinations instead of a table of ours.")] = None,
+    routes: Routes = "one",
+    hops: Hops = 256,
+    core: Core = 0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of one sample.")] = 3.0,
+    samples: Annotated[int, typer.Option(min=1, help="How many samples.")] = 3,
+    burst: Annotated[int | None, typer.Option(min=1, help="Frames that a poll gets at most.")] = None,
+    pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 1024,
+    record: Annotated[Path, typer.Option(help="File that gets a JSON line per sample.")] = RECORD,
+    as_json: Json = False,
+) -> None:
+    """Measure any DPDK program on one core: its port 0 receives real frames, made by a plugin, port 1 swallows them.
+
+    Nothing is added to the command but the plugin's environment; {plugin} stands for the plugin's path, {config} for a
+    file for dl3d with the routes.
+
+    Example: dl3 bench onecore --routes 1m -- build/src/dl3d {config}
+
+    Example: dl3 bench onecore -- dpdk-testpmd --no-pci --in-memory -m 512 -d {plugin} --vdev net_null0
+    --vdev net_null1,no-rx=1 --lcores 0@0,1@0 -- --nb-cores=1 --forward-mode=macswap --auto-start
+    """
+    files = TableFiles(routes, TABLES)
+    if table and not table.exists():
+        raise UsageFault(f"there is no table {table}")
+    with ExitStack() as stack:
+        place = stack.enter_context(workplace())
+        destinations = table or files.destinations()
+        filled = fill_in(command, places(command, files, place, Settings(core=core, n_hops=hops)))
+        stack.enter_context(reserved(pages))
+        step_aside(core)
+        job = Job(Path(filled[0]).name, filled, destinations, core=core, max_burst=burst)
+        taken = measure(job, place, Plan(samples, seconds), tell, record)
+    show(taken, as_json)

@@ -1,0 +1,39 @@
+"""The command: its verbs, and the one place where a fault becomes a sentence and an exit code."""
+
+import sys
+
+import typer
+
+from dl3 import VERSION
+from dl3.cli import bench
+from dl3.cli.printing import err
+from dl3.model.fault import Fault, UsageFault
+
+app = typer.Typer(
+    help="Run, show and measure dl3d, the layer-3 forwarder.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(bench.app, name="bench")
+
+
+@app.command()
+def version() -> None:
+    """Print the version.
+
+    Example: dl3 version
+    """
+    typer.echo(VERSION)
+
+
+def main() -> None:
+    """Exit codes: 0 done, 1 failed, 2 asked for something that cannot be, 130 after Ctrl-C."""
+    try:
+        app()
+    except Fault as fault:
+        err.print(f"dl3: {fault}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2 if isinstance(fault, UsageFault) else 1)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""Client of the socket of dl3d."""

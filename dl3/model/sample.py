@@ -1,0 +1,62 @@
+"""What a running program counted, and the rates between two readings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Self
+
+from dl3.model.fault import Fault
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The counters of one moment, as the one-core plugin writes them: 'time_ns tsc tsc_hz received sent'."""
+
+    time_ns: int
+    tsc: int
+    tsc_hz: int
+    received: int
+    sent: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The reading in a line, or None while nothing whole was written."""
+        words = text.split()
+        if len(words) != 5 or not all(word.isdigit() for word in words):
+            return None
+        return cls(*(int(word) for word in words))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rates over one stretch of time; cycles are those of the TSC and count one core."""
+
+    seconds: float
+    received_pps: float
+    sent_pps: float
+    cycles_per_packet: float
+
+    @property
+    def sent_mpps(self) -> float:
+        """Packets sent, in millions per second."""
+        return self.sent_pps / 1e6
+
+    @classmethod
+    def between(cls, first: Reading, last: Reading) -> Self:
+        """The rates between two readings of the same program."""
+        seconds = (last.time_ns - first.time_ns) / 1e9
+        sent = last.sent - first.sent
+        if seconds <= 0 or sent <= 0:
+            raise Fault(f"the program sent nothing in {seconds:.1f} s: look at its output for the reason")
+        received = last.received - first.received
+        return cls(seconds, received / seconds, sent / seconds, (last.tsc - first.tsc) / sent)
+
+
+def middle(samples: Sequence[Sample]) -> Sample:
+    """The medians of the samples, each figure on its own."""
+    return Sample(
+        seconds=median(s.seconds for s in samples),
+        received_pps=median(s.received_pps for s in samples),
+        sent_pps=median(s.sent_pps for s in samples),
+        cycles_per_packet=median(s.cycles_per_packet for s in samples),
+    )
