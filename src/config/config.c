@@ -1,0 +1,204 @@
+// The file as a whole: bytes -> tree -> settings -> routes. Control thread.
+#include "config/inside.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t ROUTE_FILE_MAX_BYTES = 1ul << 30;
+static const char DEFAULT_SOCKET[] = "/run/dl3d.sock";
+
+// Text of a member of routes, neighbours or route_files.
+static int want_text(struct reader *reader, const struct node *node, const char *what)
+{
+	char found[ROWS_FOUND_MAX];
+
+	if (node->kind == NODE_TEXT && node->text[0])
+		return 0;
+	return rows_mistake(reader, node->line, "%s is %s; %s is wanted", reader->where,
+		rows_found(node, found), what);
+}
+
+static int read_route(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct spot spot = {.line = node->line};
+	int err =
+		want_text(reader, node, "a route like \"192.0.2.0/24 via 198.51.100.1 dev left\"");
+
+	return err ? err
+	           : routes_add(reader->house, spot, node->text, strlen(node->text), reader->why);
+}
+
+static int read_neighbour(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct neighbour neighbour = {.spot.line = node->line};
+	struct complaint inner;
+	int err = want_text(reader, node,
+		"a neighbour like \"192.0.2.2 lladdr 02:00:00:00:00:02 dev left\"");
+
+	if (err)
+		return err;
+	err = neighbour_read(&config->ports, node->text, strlen(node->text), &neighbour, &inner);
+	if (err < 0)
+		return rows_mistake(reader, node->line, "%s", inner.text);
+	return err ? 0 : routes_add_neighbour(config, &neighbour, reader->why);
+}
+
+// Names in the file are relative to the file.
+static char *beside(const char *path, const char *name)
+{
+	char *copy = strdup(path), *out = NULL;
+
+	if (name[0] == '/')
+		out = strdup(name);
+	else if (copy && asprintf(&out, "%s/%s", dirname(copy), name) < 0)
+		out = NULL;
+	free(copy);
+	return out;
+}
+
+static int read_route_file(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct complaint inner;
+	char *bytes;
+	size_t n;
+	int err = want_text(reader, node, "the path of a file with routes");
+
+	if (err)
+		return err;
+	char *path = beside(config->path, node->text);
+	if (!path)
+		return complain(reader->why, -ENOMEM,
+			"not enough memory for the routes; leave some out");
+	unsigned file = config->routes.n_files++;
+	config->routes.file[file] = path;
+	err = file_read(path, ROUTE_FILE_MAX_BYTES, &bytes, &n, &inner);
+	if (err)
+		return rows_mistake(reader, node->line, "route file %s", inner.text);
+	err = routes_add_lines(config, file, bytes, n, reader->why);
+	free(bytes);
+	return err;
+}
+
+static int read_tree(struct reader *reader, const struct node *root, struct config *config,
+	bool open_files)
+{
+	struct route_nodes rest = {0};
+	int err;
+
+	if (!root || (root->kind == NODE_TEXT && !root->text[0]))
+		return complain(reader->why, -EINVAL,
+			"%s: is empty; \"dl3d --example\" prints a file to start from",
+			reader->file);
+	err = settings_read(reader, root, config, &rest);
+	if (!err && rest.neighbours)
+		err = rows_each(reader, rest.neighbours, TREE_MAX_NODES, read_neighbour);
+	if (!err && rest.routes)
+		err = rows_each(reader, rest.routes, TREE_MAX_NODES, read_route);
+	if (!err && rest.files && open_files)
+		err = rows_each(reader, rest.files, CONFIG_MAX_ROUTE_FILES, read_route_file);
+	return err;
+}
+
+static struct config *config_create(const char *name)
+{
+	struct config *config = calloc(1, sizeof(*config));
+
+	if (!config)
+		return NULL;
+	config->path = strdup(name);
+	config->routes.file[0] = strdup(name);
+	config->routes.n_files = 1;
+	config->own = calloc(CONFIG_MAX_ADDRESSES, sizeof(*config->own));
+	strcpy(config->socket, DEFAULT_SOCKET);
+	if (config->path && config->routes.file[0] && config->own)
+		return config;
+	config_free(config);
+	return NULL;
+}
+
+int config_read(struct config **out, const struct source *source, struct complaint *why)
+{
+	struct reader reader = {.file = source->name, .why = why};
+	struct tree *tree;
+	int err = tree_read(&tree, source->name, source->bytes, source->n, why);
+
+	if (err)
+		return err;
+	struct config *config = config_create(source->name);
+	reader.house = config;
+	err = config ? read_tree(&reader, tree_root(tree), config, source->open_files)
+	             : complain(why, -ENOMEM, "%s: not enough memory to read the file",
+			       source->name);
+	tree_free(tree);
+	if (err)
+		config_free(config);
+	else
+		*out = config;
+	return err;
+}
+
+int config_load(struct config **out, const char *path, struct complaint *why)
+{
+	char *bytes;
+	size_t n;
+	int err = file_read(path, TREE_MAX_BYTES, &bytes, &n, why);
+
+	if (err)
+		return err;
+	err = config_read(out, &(struct source){path, bytes, n, true}, why);
+	free(bytes);
+	return err;
+}
+
+void config_free(struct config *config)
+{
+	if (!config)
+		return;
+	routes_free(&config->routes);
+	free(config->own);
+	free(config->path);
+	free(config);
+}
+
+const struct port_room_settings *config_ports(const struct config *config)
+{
+	return &config->ports;
+}
+
+const char *config_socket(const struct config *config)
+{
+	return config->socket;
+}
+
+const char *config_socket_group(const struct config *config)
+{
+	return config->group[0] ? config->group : NULL;
+}
+
+const char *config_path(const struct config *config)
+{
+	return config->path;
+}
+
+int config_parse_route(const struct config *config, const char *text, struct fib_route *out,
+	struct complaint *why)
+{
+	struct route_line line;
+	int err = route_read(&config->ports, text, strlen(text), &line, why);
+
+	if (err > 0)
+		return complain(why, -EINVAL,
+			"an empty route; \"PREFIX via ADDRESS dev PORT\" is wanted");
+	if (!err && line.has_mac)
+		return complain(why, -EINVAL,
+			"\"lladdr\" in a route that is changed while running; write the neighbour "
+			"into the file");
+	if (!err)
+		*out = line.route;
+	return err;
+}

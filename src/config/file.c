@@ -1,0 +1,80 @@
+// Reads a file whole. Control thread.
+#include "config/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_ROOM = 64 << 10 };
+
+// Bytes that grow as they are read.
+struct buffer {
+	char *bytes;
+	size_t n, room;
+};
+
+static int grow(struct buffer *buffer, size_t room)
+{
+	char *larger = realloc(buffer->bytes, room + 1);
+
+	if (!larger)
+		return -ENOMEM;
+	buffer->bytes = larger;
+	buffer->room = room;
+	return 0;
+}
+
+static int read_all(int fd, size_t limit, struct buffer *buffer)
+{
+	while (true) {
+		ssize_t got = read(fd, buffer->bytes + buffer->n, buffer->room - buffer->n);
+
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (!got)
+			return 0;
+		buffer->n += got > 0 ? got : 0;
+		if (buffer->n > limit)
+			return -EFBIG;
+		if (buffer->n == buffer->room && grow(buffer, buffer->room * 2))
+			return -ENOMEM;
+	}
+}
+
+// A regular file's size is only where to begin; others have none.
+static int read_open(int fd, size_t limit, struct buffer *buffer)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat))
+		return -errno;
+	if (S_ISDIR(stat.st_mode))
+		return -EISDIR;
+	if (S_ISREG(stat.st_mode) && (size_t)stat.st_size > limit)
+		return -EFBIG;
+	int err = grow(buffer, S_ISREG(stat.st_mode) ? stat.st_size + 1 : FIRST_ROOM);
+	return err ? err : read_all(fd, limit, buffer);
+}
+
+int file_read(const char *path, size_t limit, char **bytes, size_t *n, struct complaint *why)
+{
+	struct buffer buffer = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int err = fd < 0 ? -errno : read_open(fd, limit, &buffer);
+
+	if (fd >= 0)
+		close(fd);
+	if (!err) {
+		buffer.bytes[buffer.n] = 0;
+		*bytes = buffer.bytes;
+		*n = buffer.n;
+		return 0;
+	}
+	free(buffer.bytes);
+	if (err == -EFBIG)
+		return complain(why, err, "%s: larger than %zu MiB; split it", path, limit >> 20);
+	return complain(why, err, "%s: cannot be read: %s", path, strerror(-err));
+}

@@ -1,0 +1,151 @@
+// A configuration -> a forwarding table. Control thread.
+#include "config/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint8_t port,
+	struct complaint *why)
+{
+	struct fib_change change = {
+		.op = FIB_REPLACE,
+		.route = {.prefix = *prefix, .hop = {.port = port, .kind = kind}},
+	};
+
+	return fib_change(fib, &change, 1, NULL, why);
+}
+
+// The connected prefix, its network and broadcast address, then our own address, which wins over
+// them.
+static int fill_own(const struct own_address *own, struct fib *fib, struct complaint *why)
+{
+	const uint8_t host_len = own->addr.family == 4 ? 32 : 128;
+	struct wire_prefix host = {own->addr, host_len};
+	int err = 0;
+
+	if (own->prefix.len < host_len)
+		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, why);
+	if (!err && own->addr.family == 4 && own->prefix.len <= 30) {
+		struct wire_prefix first = {own->prefix.addr, 32},
+				   last = {broadcast_of(&own->prefix), 32};
+
+		err = add(fib, &first, FIB_LOCAL, FIB_NO_PORT, why);
+		if (!err)
+			err = add(fib, &last, FIB_LOCAL, FIB_NO_PORT, why);
+	}
+	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_PORT, why);
+}
+
+static int fill_ports(const struct config *config, const struct wire_mac macs[], struct fib *fib,
+	struct complaint *why)
+{
+	for (unsigned i = 0; i < config->ports.n_ports; i++) {
+		const struct port_settings *port = &config->ports.ports[i];
+		struct fib_port told = {.mac = macs[i],
+			.peer = port->peer,
+			.has_peer = port->has_peer,
+			.mtu = port->mtu};
+		int err = fib_port_set(fib, i, &told);
+
+		if (err)
+			return complain(why, err, "%s:%d: port %s does not fit the table: %s",
+				config->path, port->line, port->name, strerror(-err));
+	}
+	return 0;
+}
+
+static int fill_addresses(const struct config *config, struct fib *fib, struct complaint *why)
+{
+	struct complaint inner;
+
+	for (unsigned i = 0; i < config->n_own; i++) {
+		int err = fill_own(&config->own[i], fib, &inner);
+
+		if (err)
+			return complain(why, err, "%s:%d: %s", config->path, config->own[i].line,
+				inner.text);
+	}
+	return 0;
+}
+
+static int fill_neighbours(const struct config *config, struct fib *fib, struct complaint *why)
+{
+	const struct route_list *routes = &config->routes;
+	struct complaint inner;
+
+	for (size_t i = 0; i < routes->n_slots; i++) {
+		const struct neighbour *neighbour = &routes->slot[i];
+		int err = 0;
+
+		if (neighbour->addr.family)
+			err = fib_neighbour_set(fib, neighbour->port, &neighbour->addr,
+				&neighbour->mac, &inner);
+		if (err)
+			return complain(why, err, "%s:%u: %s", routes->file[neighbour->spot.file],
+				neighbour->spot.line, inner.text);
+	}
+	return 0;
+}
+
+static bool same_prefix(const struct wire_prefix *a, const struct wire_prefix *b)
+{
+	return a->len == b->len && wire_addr_equal(&a->addr, &b->addr);
+}
+
+// Who has the prefix of route `bad` already: an earlier line, or an address of ours.
+static int name_first(const struct config *config, size_t bad, struct complaint *why)
+{
+	const struct route_list *routes = &config->routes;
+	const struct wire_prefix *prefix = &routes->change[bad].route.prefix;
+	const char *file = routes->file[routes->spot[bad].file];
+	uint32_t line = routes->spot[bad].line;
+	char text[WIRE_PREFIX_TEXT];
+
+	wire_prefix_print(prefix, text);
+	for (size_t i = 0; i < bad; i++)
+		if (same_prefix(&routes->change[i].route.prefix, prefix))
+			return complain(why, -EEXIST,
+				"%s:%u: route to %s for the second time; it stands in %s:%u "
+				"already",
+				file, line, text, routes->file[routes->spot[i].file],
+				routes->spot[i].line);
+	for (unsigned i = 0; i < config->n_own; i++)
+		if (same_prefix(&config->own[i].prefix, prefix) ||
+			wire_addr_equal(&config->own[i].addr, &prefix->addr))
+			return complain(why, -EEXIST,
+				"%s:%u: route to %s, which comes from the port's address in %s:%d "
+				"already; remove one",
+				file, line, text, config->path, config->own[i].line);
+	return complain(why, -EEXIST, "%s:%u: route to %s, which is there already; remove it", file,
+		line, text);
+}
+
+static int fill_routes(const struct config *config, struct fib *fib, struct complaint *why)
+{
+	const struct route_list *routes = &config->routes;
+	struct complaint inner;
+	size_t bad = 0;
+	int err = routes->n ? fib_change(fib, routes->change, routes->n, &bad, &inner) : 0;
+
+	if (!err)
+		return 0;
+	if (bad >= routes->n)
+		return complain(why, err, "%s: %s", config->path, inner.text);
+	if (err == -EEXIST)
+		return name_first(config, bad, why);
+	return complain(why, err, "%s:%u: %s", routes->file[routes->spot[bad].file],
+		routes->spot[bad].line, inner.text);
+}
+
+int config_fill(const struct config *config, const struct wire_mac macs[], struct fib *fib,
+	struct complaint *why)
+{
+	int err = fill_ports(config, macs, fib, why);
+
+	if (!err)
+		err = fill_addresses(config, fib, why);
+	if (!err)
+		err = fill_neighbours(config, fib, why);
+	return err ? err : fill_routes(config, fib, why);
+}

@@ -1,0 +1,113 @@
+// What the files of this room share: the configuration in memory and its parts. Control thread.
+#pragma once
+
+#include "config/config.h"
+#include "config/rows.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CONFIG_MAX_ADDRESSES = 4096, // of all ports together
+	CONFIG_MAX_ROUTE_FILES = 64,
+	CONFIG_SOCKET_MAX = 108,
+	CONFIG_GROUP_MAX = 33,
+};
+
+// An address of ours with the prefix that is connected through it.
+struct own_address {
+	struct wire_addr addr;
+	struct wire_prefix prefix;
+	uint8_t port;
+	int line;
+};
+
+// Where an entry was written: a file by its number in `file`, and the line.
+struct spot {
+	uint16_t file;
+	uint32_t line;
+};
+
+struct neighbour {
+	struct wire_addr addr; // family 0: free slot
+	struct wire_mac mac;
+	uint8_t port;
+	struct spot spot;
+};
+
+// All routes of a configuration, ready for fib_change, in the order in which they were written.
+struct route_list {
+	struct fib_change *change;
+	struct spot *spot;
+	size_t n, room;
+	struct neighbour *slot; // open-addressing table by port and address
+	size_t n_neighbours, n_slots;
+	char *file[CONFIG_MAX_ROUTE_FILES + 1]; // [0] the YAML file itself
+	unsigned n_files;
+};
+
+struct config {
+	char *path;
+	struct port_room_settings ports;
+	char socket[CONFIG_SOCKET_MAX];
+	char group[CONFIG_GROUP_MAX];
+	struct own_address *own;
+	unsigned n_own;
+	struct route_list routes;
+};
+
+// config_load on bytes in memory. `name` is the file's name in complaints; route files are opened
+// only with `open_files`.
+struct source {
+	const char *name, *bytes;
+	size_t n;
+	bool open_files;
+};
+int config_read(struct config **out, const struct source *source, struct complaint *why);
+
+// A whole file, at most `limit` bytes; *bytes ends with a 0 that *n does not count. One sentence
+// without a line number when it is missing, a directory, unreadable or too large. Owner: caller,
+// free.
+int file_read(const char *path, size_t limit, char **bytes, size_t *n, struct complaint *why);
+
+// The settings part of the file: everything but routes. Fills the config and leaves the nodes of
+// routes for the caller.
+struct route_nodes {
+	const struct node *routes, *files, *neighbours;
+};
+int settings_read(struct reader *reader, const struct node *root, struct config *config,
+	struct route_nodes *rest);
+// One member of the list `ports`, into config->ports.ports[i].
+int port_read(struct reader *reader, const struct node *node, unsigned i);
+
+// The last address of an IPv4 prefix.
+struct wire_addr broadcast_of(const struct wire_prefix *prefix);
+
+// The keys of a port; all tables, for tests: NULL at the end.
+extern const struct key_table port_table;
+const struct key_table *settings_table(unsigned i);
+
+// One line in its text form. The sentence has no file and line yet.
+struct route_line {
+	struct fib_route route;
+	struct wire_mac mac; // of route.hop.via, when has_mac
+	bool has_mac;
+};
+// 0, 1 when the line is blank or a comment, or -EINVAL. `text` need not end with a 0.
+int route_read(const struct port_room_settings *ports, const char *text, size_t n,
+	struct route_line *out, struct complaint *why);
+// "ADDRESS lladdr MAC dev PORT", words after the address in any order; else as above.
+int neighbour_read(const struct port_room_settings *ports, const char *text, size_t n,
+	struct neighbour *out, struct complaint *why);
+// The port of that name, else of that index; -1 when there is none. `n`: letters of `name`.
+int port_find(const struct port_room_settings *ports, const char *name, size_t n);
+
+// Adds a line found at `spot` / all lines of a file's bytes. Complaints carry file and line.
+int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
+	struct complaint *why);
+int routes_add_lines(struct config *config, unsigned file, const char *bytes, size_t n,
+	struct complaint *why);
+int routes_add_neighbour(struct config *config, const struct neighbour *neighbour,
+	struct complaint *why);
+void routes_free(struct route_list *routes);

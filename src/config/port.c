@@ -1,0 +1,219 @@
+// One port of the file. Control thread.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD(field)                                                                               \
+	.size = sizeof(((struct port_settings *)0)->field),                                        \
+	.offset = offsetof(struct port_settings, field)
+
+enum { NAME_LETTERS = PORT_NAME_MAX - 1 };
+
+static bool is_name(const char *text)
+{
+	size_t n =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+
+	return n && !text[n] && n <= NAME_LETTERS && strspn(text, "0123456789") < n;
+}
+
+static int read_name(struct reader *reader, const struct node *node, void *base)
+{
+	const struct config *config = reader->house;
+	struct port_settings *port = base;
+	char found[ROWS_FOUND_MAX];
+
+	if (node->kind != NODE_TEXT || !is_name(node->text))
+		return rows_mistake(reader, node->line,
+			"%sname is %s; 1 to %d letters, digits and -_. are wanted, not digits "
+			"alone",
+			reader->where, rows_found(node, found), NAME_LETTERS);
+	for (unsigned i = 0; i < config->ports.n_ports; i++)
+		if (!strcmp(config->ports.ports[i].name, node->text))
+			return rows_mistake(reader, node->line,
+				"port name \"%s\" is taken by the port in line %d; choose another",
+				node->text, config->ports.ports[i].line);
+	strcpy(port->name, node->text);
+	return 0;
+}
+
+static int read_one_mac(struct reader *reader, const struct node *node, struct wire_mac *mac,
+	const char *or_else)
+{
+	char found[ROWS_FOUND_MAX];
+
+	if (node->kind != NODE_TEXT || wire_mac_parse(node->text, mac))
+		return rows_mistake(reader, node->line,
+			"%s%s is %s; a MAC address like 02:00:00:00:00:01%s is wanted",
+			reader->where, node->key, rows_found(node, found), or_else);
+	if (mac->bytes[0] & 1)
+		return rows_mistake(reader, node->line,
+			"%s%s is the group address %s; the MAC address of one box is wanted",
+			reader->where, node->key, node->text);
+	return 0;
+}
+
+static int read_mac(struct reader *reader, const struct node *node, void *base)
+{
+	struct port_settings *port = base;
+
+	if (node->kind == NODE_TEXT && !strcmp(node->text, "update")) {
+		port->mac_update = true;
+		return 0;
+	}
+	port->has_mac = true;
+	return read_one_mac(reader, node, &port->mac, " or the word update");
+}
+
+static int read_peer(struct reader *reader, const struct node *node, void *base)
+{
+	struct port_settings *port = base;
+
+	port->has_peer = true;
+	return read_one_mac(reader, node, &port->peer, "");
+}
+
+struct wire_addr broadcast_of(const struct wire_prefix *prefix)
+{
+	struct wire_addr last = prefix->addr;
+
+	for (unsigned bit = prefix->len; bit < 32; bit++)
+		last.bytes[bit / 8] |= 0x80 >> bit % 8;
+	return last;
+}
+
+// Why a host cannot have the address, or NULL.
+static const char *not_for_a_host(const struct wire_addr *addr, const struct wire_prefix *prefix)
+{
+	const uint8_t *b = addr->bytes;
+	struct wire_addr last = broadcast_of(prefix);
+
+	if (addr->family == 6)
+		return b[0] == 0xff ? "a multicast address"
+		       : prefix->len < 127 && wire_addr_equal(addr, &prefix->addr)
+		               ? "the prefix itself"
+		               : NULL;
+	if (!b[0] || b[0] == 127 || b[0] >= 224)
+		return "an address that no host may have";
+	if (prefix->len > 30)
+		return NULL;
+	if (wire_addr_equal(addr, &last))
+		return "the broadcast address of its prefix";
+	return wire_addr_equal(addr, &prefix->addr) ? "the prefix itself" : NULL;
+}
+
+// The text of an address of ours: ADDRESS/LENGTH.
+static int read_own_text(struct reader *reader, const struct node *node, struct own_address *own)
+{
+	char found[ROWS_FOUND_MAX];
+	int err = node->kind == NODE_TEXT ? wire_prefix_parse(node->text, &own->prefix) : -EINVAL;
+
+	if ((err && err != -ERANGE) || !own->prefix.len)
+		return rows_mistake(reader, node->line,
+			"%s is %s; an address with its length like 192.0.2.1/24 is wanted",
+			reader->where, rows_found(node, found));
+	own->addr = own->prefix.addr;
+	wire_prefix_mask(&own->prefix);
+	const char *wrong = not_for_a_host(&own->addr, &own->prefix);
+	if (!wrong)
+		return 0;
+	return rows_mistake(reader, node->line,
+		"%s is %s, %s; the address of the port in it is wanted", reader->where, node->text,
+		wrong);
+}
+
+static int read_own(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct own_address *own = &config->own[config->n_own];
+
+	if (config->n_own == CONFIG_MAX_ADDRESSES)
+		return rows_mistake(reader, node->line,
+			"more than %d addresses in all; leave some out", CONFIG_MAX_ADDRESSES);
+	*own = (struct own_address){.port = config->ports.n_ports, .line = node->line};
+	int err = read_own_text(reader, node, own);
+	if (err)
+		return err;
+	for (unsigned k = 0; k < config->n_own; k++) {
+		const struct own_address *other = &config->own[k];
+		bool same_prefix = other->prefix.len == own->prefix.len &&
+		                   wire_addr_equal(&other->prefix.addr, &own->prefix.addr);
+
+		if (wire_addr_equal(&other->addr, &own->addr))
+			return rows_mistake(reader, node->line,
+				"%s is %s for the second time; it stands in line %d already",
+				reader->where, node->text, other->line);
+		if (same_prefix && other->port != own->port)
+			return rows_mistake(reader, node->line,
+				"%s is %s, but its prefix is connected to another port in line %d; "
+				"one port is wanted",
+				reader->where, node->text, other->line);
+	}
+	config->n_own++;
+	return 0;
+}
+
+static int read_addresses(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_each(reader, node, CONFIG_MAX_ADDRESSES, read_own);
+}
+
+static const struct row rows[] = {
+	{"name", ROW_OTHER, .read = read_name},
+	{"device", ROW_TEXT, FIELD(device), .max = PORT_DEVICE_MAX - 1},
+	{"mac", ROW_OTHER, .read = read_mac},
+	{"peer", ROW_OTHER, .read = read_peer},
+	{"mtu", ROW_NUMBER, FIELD(mtu), .min = 68, .max = 9600},
+	{"addresses", ROW_OTHER, .read = read_addresses},
+	{"queues", ROW_NUMBER, FIELD(n_queues), .min = 1, .max = PORT_MAX_QUEUES},
+	{"rx_descriptors", ROW_NUMBER, FIELD(n_rx_descriptors), .min = 32, .max = 32768},
+	{"tx_descriptors", ROW_NUMBER, FIELD(n_tx_descriptors), .min = 32, .max = 32768},
+	{"mode", ROW_WORD, FIELD(mode), .words = "route|xconnect"},
+	{"to", ROW_TEXT, FIELD(xconnect), .max = NAME_LETTERS},
+	{"martians", ROW_WORD, FIELD(pass_martians), .words = "drop|pass"},
+};
+
+const struct key_table port_table = {"ports", rows, ARRAY_LEN(rows)};
+
+// Keys that need or exclude each other.
+static int check_together(struct reader *reader, const struct node *node,
+	const struct config *config, unsigned i)
+{
+	const struct port_settings *port = &config->ports.ports[i];
+	bool has_address = config->n_own && config->own[config->n_own - 1].port == i;
+
+	if (!port->name[0] || !port->device[0])
+		return rows_mistake(reader, node->line, "%s has no %s; it is wanted", reader->where,
+			port->name[0] ? "device" : "name");
+	if (port->mode == PORT_XCONNECT && !port->xconnect[0])
+		return rows_mistake(reader, node->line,
+			"%s is cross-connected to no port; \"to: PORT\" is wanted", reader->where);
+	if (port->mode == PORT_XCONNECT && has_address)
+		return rows_mistake(reader, node->line,
+			"%s is cross-connected and has addresses; \"mode: route\" is wanted for "
+			"them",
+			reader->where);
+	if (port->mode == PORT_ROUTE && (port->xconnect[0] || port->mac_update))
+		return rows_mistake(reader, node->line,
+			"%s has \"%s\", which means something with \"mode: xconnect\" only",
+			reader->where, port->xconnect[0] ? "to" : "mac: update");
+	return 0;
+}
+
+int port_read(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct port_settings *port = &config->ports.ports[i];
+
+	port->mtu = 1500;
+	port->line = node->line;
+	int err = rows_read(reader, node, &port_table, port);
+	if (!err)
+		err = check_together(reader, node, config, i);
+	config->ports.n_ports++;
+	return err;
+}

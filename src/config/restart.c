@@ -1,0 +1,83 @@
+// What cannot change while packets run, by a table. Control thread.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
+
+// Fields to compare byte by byte; all memory of a configuration starts zeroed. A key may have
+// several.
+struct field {
+	const char *key;
+	size_t offset, size;
+};
+
+static const struct field port_fields[] = {
+	{"name", FIELD(port_settings, name)},
+	{"device", FIELD(port_settings, device)},
+	{"mac", FIELD(port_settings, mac)},
+	{"mac", FIELD(port_settings, has_mac)},
+	{"mac", FIELD(port_settings, mac_update)},
+	{"mode", FIELD(port_settings, mode)},
+	{"to", FIELD(port_settings, xconnect)},
+	{"queues", FIELD(port_settings, n_queues)},
+	{"rx_descriptors", FIELD(port_settings, n_rx_descriptors)},
+	{"tx_descriptors", FIELD(port_settings, n_tx_descriptors)},
+};
+
+static const struct field lane_fields[] = {
+	{"core", FIELD(port_lane_settings, core)},
+	{"queues", FIELD(port_lane_settings, n_queues)},
+	{"queues", FIELD(port_lane_settings, queues)},
+};
+
+static const struct field other_fields[] = {
+	{"burst", FIELD(config, ports.burst)},
+	{"memory.hugepages", FIELD(config, ports.huge)},
+	{"memory.mib", FIELD(config, ports.memory_mib)},
+	{"eal.args", FIELD(config, ports.n_eal_args)},
+	{"eal.args", FIELD(config, ports.eal_args)},
+	{"eal.plugins", FIELD(config, ports.n_plugins)},
+	{"eal.plugins", FIELD(config, ports.plugins)},
+	{"control.socket", FIELD(config, socket)},
+	{"control.group", FIELD(config, group)},
+};
+
+static const char *differs(const struct field fields[], size_t n, const void *now, const void *next)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memcmp((const char *)now + fields[i].offset,
+			    (const char *)next + fields[i].offset, fields[i].size))
+			return fields[i].key;
+	return NULL;
+}
+
+const char *config_needs_restart(const struct config *now, const struct config *next)
+{
+	static char answer[64];
+	const struct port_room_settings *a = &now->ports, *b = &next->ports;
+	const char *key;
+
+	if (a->n_ports != b->n_ports)
+		return "ports";
+	for (unsigned i = 0; i < a->n_ports; i++) {
+		key = differs(port_fields, ARRAY_LEN(port_fields), &a->ports[i], &b->ports[i]);
+		if (key) {
+			snprintf(answer, sizeof(answer), "ports[%u].%s", i, key);
+			return answer;
+		}
+	}
+	if (a->n_lanes != b->n_lanes)
+		return "lanes";
+	for (unsigned i = 0; i < a->n_lanes; i++) {
+		key = differs(lane_fields, ARRAY_LEN(lane_fields), &a->lanes[i], &b->lanes[i]);
+		if (key) {
+			snprintf(answer, sizeof(answer), "lanes[%u].%s", i, key);
+			return answer;
+		}
+	}
+	return differs(other_fields, ARRAY_LEN(other_fields), now, next);
+}

@@ -1,0 +1,153 @@
+// The list of all routes and neighbours that were written, with the spot of each. Control thread.
+#include "config/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROUTES = 64, FIRST_SLOTS = 64 };
+
+static const char *file_of(const struct config *config, struct spot spot)
+{
+	return config->routes.file[spot.file];
+}
+
+static int no_memory(struct complaint *why)
+{
+	return complain(why, -ENOMEM, "not enough memory for the routes; leave some out");
+}
+
+static int grow(struct route_list *routes)
+{
+	size_t room = routes->room ? routes->room * 2 : FIRST_ROUTES;
+	struct fib_change *change = realloc(routes->change, room * sizeof(*change));
+
+	if (!change)
+		return -ENOMEM;
+	routes->change = change;
+	struct spot *spot = realloc(routes->spot, room * sizeof(*spot));
+	if (!spot)
+		return -ENOMEM;
+	routes->spot = spot;
+	routes->room = room;
+	return 0;
+}
+
+int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
+	struct complaint *why)
+{
+	struct route_list *routes = &config->routes;
+	struct route_line line;
+	struct complaint inner;
+	int err = route_read(&config->ports, text, n, &line, &inner);
+
+	if (err > 0)
+		return 0;
+	if (err)
+		return complain(why, err, "%s:%u: %s", file_of(config, spot), spot.line,
+			inner.text);
+	if (line.has_mac) {
+		const struct fib_hop *hop = &line.route.hop;
+
+		err = routes_add_neighbour(config,
+			&(struct neighbour){hop->via, line.mac, hop->port, spot}, why);
+		if (err)
+			return err;
+	}
+	if (routes->n == routes->room && grow(routes))
+		return no_memory(why);
+	routes->spot[routes->n] = spot;
+	routes->change[routes->n++] = (struct fib_change){.op = FIB_ADD, .route = line.route};
+	return 0;
+}
+
+int routes_add_lines(struct config *config, unsigned file, const char *bytes, size_t n,
+	struct complaint *why)
+{
+	const char *end = bytes + n;
+	struct spot spot = {.file = file};
+
+	while (bytes < end) {
+		const char *stop = memchr(bytes, '\n', end - bytes);
+
+		if (!stop)
+			stop = end;
+		spot.line++;
+		int err = routes_add(config, spot, bytes, stop - bytes, why);
+		if (err)
+			return err;
+		bytes = stop + 1;
+	}
+	return 0;
+}
+
+static size_t hash(const struct neighbour *neighbour)
+{
+	uint64_t words[2];
+
+	memcpy(words, neighbour->addr.bytes, sizeof(words));
+	uint64_t mixed = (words[0] ^ (words[1] + neighbour->port) * 0x9e3779b97f4a7c15u) *
+	                 0xff51afd7ed558ccdu;
+	return mixed >> 24;
+}
+
+// The slot of that neighbour, or the free one where it belongs; there is always a free one.
+static struct neighbour *find_slot(struct neighbour *slot, size_t n_slots,
+	const struct neighbour *wanted)
+{
+	size_t i = hash(wanted) & (n_slots - 1);
+
+	while (slot[i].addr.family &&
+		(slot[i].port != wanted->port || !wire_addr_equal(&slot[i].addr, &wanted->addr)))
+		i = (i + 1) & (n_slots - 1);
+	return &slot[i];
+}
+
+static int grow_slots(struct route_list *routes)
+{
+	size_t n_slots = routes->n_slots ? routes->n_slots * 2 : FIRST_SLOTS;
+	struct neighbour *slot = calloc(n_slots, sizeof(*slot));
+
+	if (!slot)
+		return -ENOMEM;
+	for (size_t i = 0; i < routes->n_slots; i++)
+		if (routes->slot[i].addr.family)
+			*find_slot(slot, n_slots, &routes->slot[i]) = routes->slot[i];
+	free(routes->slot);
+	routes->slot = slot;
+	routes->n_slots = n_slots;
+	return 0;
+}
+
+int routes_add_neighbour(struct config *config, const struct neighbour *neighbour,
+	struct complaint *why)
+{
+	struct route_list *routes = &config->routes;
+	char addr[WIRE_ADDR_TEXT], was[WIRE_MAC_TEXT], now[WIRE_MAC_TEXT];
+
+	if (routes->n_neighbours * 2 >= routes->n_slots && grow_slots(routes))
+		return no_memory(why);
+	struct neighbour *slot = find_slot(routes->slot, routes->n_slots, neighbour);
+	if (!slot->addr.family) {
+		*slot = *neighbour;
+		routes->n_neighbours++;
+		return 0;
+	}
+	if (wire_mac_equal(&slot->mac, &neighbour->mac))
+		return 0;
+	return complain(why, -EEXIST,
+		"%s:%u: neighbour %s has MAC address %s here and %s in %s:%u; one is wanted",
+		file_of(config, neighbour->spot), neighbour->spot.line,
+		wire_addr_print(&neighbour->addr, addr), wire_mac_print(&neighbour->mac, now),
+		wire_mac_print(&slot->mac, was), file_of(config, slot->spot), slot->spot.line);
+}
+
+void routes_free(struct route_list *routes)
+{
+	for (unsigned i = 0; i < routes->n_files; i++)
+		free(routes->file[i]);
+	free(routes->change);
+	free(routes->spot);
+	free(routes->slot);
+	memset(routes, 0, sizeof(*routes));
+}

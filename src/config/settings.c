@@ -1,0 +1,204 @@
+// The tables of all keys above those of ports, and what they mean beyond a single value. Control
+// thread.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD(type, field)                                                                         \
+	.size = sizeof(((struct type *)0)->field), .offset = offsetof(struct type, field)
+
+// The file's first level; ports come before what names them, wherever they stand.
+struct top {
+	const struct node *ports, *lanes, *memory, *eal, *control;
+	struct route_nodes rest;
+	uint16_t burst;
+};
+
+static const struct row top_rows[] = {
+	{"ports", ROW_NODE, FIELD(top, ports)},
+	{"lanes", ROW_NODE, FIELD(top, lanes)},
+	{"routes", ROW_NODE, FIELD(top, rest.routes)},
+	{"route_files", ROW_NODE, FIELD(top, rest.files)},
+	{"neighbours", ROW_NODE, FIELD(top, rest.neighbours)},
+	{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},
+	{"memory", ROW_NODE, FIELD(top, memory)},
+	{"eal", ROW_NODE, FIELD(top, eal)},
+	{"control", ROW_NODE, FIELD(top, control)},
+};
+static const struct key_table top_table = {"", top_rows, ARRAY_LEN(top_rows)};
+
+static const struct row memory_rows[] = {
+	{"hugepages", ROW_WORD, FIELD(port_room_settings, huge), .words = "auto|require|never"},
+	{"mib", ROW_NUMBER, FIELD(port_room_settings, memory_mib), .min = 0, .max = 1 << 20},
+};
+static const struct key_table memory_table = {"memory", memory_rows, ARRAY_LEN(memory_rows)};
+
+static const struct row control_rows[] = {
+	{"socket", ROW_TEXT, FIELD(config, socket), .max = CONFIG_SOCKET_MAX - 1},
+	{"group", ROW_TEXT, FIELD(config, group), .max = CONFIG_GROUP_MAX - 1},
+};
+static const struct key_table control_table = {"control", control_rows, ARRAY_LEN(control_rows)};
+
+static int copy_text(struct reader *reader, const struct node *node, char out[PORT_DEVICE_MAX])
+{
+	char found[ROWS_FOUND_MAX];
+
+	if (node->kind != NODE_TEXT || !node->text[0] || strlen(node->text) >= PORT_DEVICE_MAX)
+		return rows_mistake(reader, node->line,
+			"%s is %s; text of 1 to %d characters is wanted", reader->where,
+			rows_found(node, found), PORT_DEVICE_MAX - 1);
+	strcpy(out, node->text);
+	return 0;
+}
+
+static int read_arg(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+
+	return copy_text(reader, node, config->ports.eal_args[config->ports.n_eal_args++]);
+}
+
+static int read_plugin(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+
+	return copy_text(reader, node, config->ports.plugins[config->ports.n_plugins++]);
+}
+
+static int read_args(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_each(reader, node, PORT_MAX_EAL_ARGS, read_arg);
+}
+
+static int read_plugins(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_each(reader, node, PORT_MAX_PLUGINS, read_plugin);
+}
+
+static const struct row eal_rows[] = {
+	{"args", ROW_OTHER, .read = read_args},
+	{"plugins", ROW_OTHER, .read = read_plugins},
+};
+static const struct key_table eal_table = {"eal", eal_rows, ARRAY_LEN(eal_rows)};
+
+// "PORT/QUEUE"
+static int read_lane_queue(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct port_lane_settings *lane = &config->ports.lanes[config->ports.n_lanes];
+	const char *slash = node->kind == NODE_TEXT ? strchr(node->text, '/') : NULL;
+	int port = slash && slash - node->text < PORT_NAME_MAX
+	                   ? port_find(&config->ports, node->text, slash - node->text)
+	                   : -1;
+	char found[ROWS_FOUND_MAX];
+	long queue;
+
+	if (!slash || !rows_number(slash + 1, 0, PORT_MAX_QUEUES - 1, &queue))
+		return rows_mistake(reader, node->line,
+			"%s is %s; PORT/QUEUE like left/0 is wanted, queues from 0 to %d",
+			reader->where, rows_found(node, found), PORT_MAX_QUEUES - 1);
+	if (port < 0)
+		return rows_mistake(reader, node->line,
+			"%s names unknown port \"%.*s\"; one of the names under ports is wanted",
+			reader->where, (int)MIN_OF(slash - node->text, 60), node->text);
+	strcpy(lane->queues[i].port, config->ports.ports[port].name);
+	lane->queues[i].queue = queue;
+	lane->n_queues++;
+	return 0;
+}
+
+static int read_lane_queues(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_each(reader, node, PORT_MAX_QUEUES, read_lane_queue);
+}
+
+static const struct row lane_rows[] = {
+	{"core", ROW_NUMBER, FIELD(port_lane_settings, core), .min = 0, .max = 4095},
+	{"queues", ROW_OTHER, .read = read_lane_queues},
+};
+static const struct key_table lane_table = {"lanes", lane_rows, ARRAY_LEN(lane_rows)};
+
+static int read_lane(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct port_lane_settings *lane = &config->ports.lanes[i];
+
+	lane->core = -1;
+	lane->line = node->line;
+	int err = rows_read(reader, node, &lane_table, lane);
+	if (!err && lane->core < 0)
+		err = rows_mistake(reader, node->line,
+			"%s has no core; the number of a CPU is wanted", reader->where);
+	for (unsigned k = 0; !err && k < i; k++)
+		if (config->ports.lanes[k].core == lane->core)
+			err = rows_mistake(reader, node->line,
+				"%s is on core %d, as is the lane in line %d; choose another",
+				reader->where, lane->core, config->ports.lanes[k].line);
+	config->ports.n_lanes++;
+	return err;
+}
+
+static int check_xconnects(struct reader *reader, const struct port_room_settings *ports)
+{
+	for (unsigned i = 0; i < ports->n_ports; i++) {
+		const struct port_settings *port = &ports->ports[i];
+		int to = port->xconnect[0]
+		                 ? port_find(ports, port->xconnect, strlen(port->xconnect))
+		                 : 0;
+
+		if (to < 0)
+			return rows_mistake(reader, port->line,
+				"ports[%u] is cross-connected to unknown port \"%s\"; one of the "
+				"names under ports is wanted",
+				i, port->xconnect);
+	}
+	return 0;
+}
+
+static int read_all(struct reader *reader, const struct top *top, struct config *config)
+{
+	int err = rows_each(reader, top->ports, PORT_MAX, port_read);
+
+	if (!err && !config->ports.n_ports)
+		err = rows_mistake(reader, top->ports->line,
+			"ports is empty; at least one port is wanted");
+	if (!err)
+		err = check_xconnects(reader, &config->ports);
+	if (!err && top->lanes)
+		err = rows_each(reader, top->lanes, STAT_MAX_LANES, read_lane);
+	if (!err && top->memory)
+		err = rows_read(reader, top->memory, &memory_table, &config->ports);
+	if (!err && top->eal)
+		err = rows_read(reader, top->eal, &eal_table, config);
+	if (!err && top->control)
+		err = rows_read(reader, top->control, &control_table, config);
+	return err;
+}
+
+int settings_read(struct reader *reader, const struct node *root, struct config *config,
+	struct route_nodes *rest)
+{
+	struct top top = {.burst = 64};
+	int err = rows_read(reader, root, &top_table, &top);
+
+	if (err)
+		return err;
+	if (!top.ports)
+		return rows_mistake(reader, root->line,
+			"no ports; \"ports:\" with at least one name and device is wanted");
+	config->ports.burst = top.burst;
+	*rest = top.rest;
+	return read_all(reader, &top, config);
+}
+
+const struct key_table *settings_table(unsigned i)
+{
+	static const struct key_table *const tables[] = {&top_table, &port_table, &lane_table,
+		&memory_table, &eal_table, &control_table};
+
+	return i < ARRAY_LEN(tables) ? tables[i] : NULL;
+}
