@@ -1,0 +1,111 @@
+"""Devices without cables: capture files in and out, memif between two forwarders, frames in several buffers."""
+
+import os
+import signal
+from pathlib import Path
+
+from harness.frames import Ether, forwarded, ip4, ip6, on
+from harness.house import DL3D, Account, House, Port, config_text, host_mac, port_mac
+from harness.wire import wait_until
+from scapy.utils import rdpcap, wrpcap
+
+from dl3.lab.forwarder import Forwarder
+
+PCAP_MAC = "02:70:63:61:70:00"  # what DPDK gives the first capture-file device
+VIA_B = {
+    "routes": ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"],
+    "neighbours": [f"{address} lladdr {host_mac(1)} dev b" for address in ("10.0.2.2", "2001:db8:2::2")],
+    "memory": {"huge_pages": "never"},
+}
+
+
+def _files(folder: Path, frames: list[bytes], out_device: str | None = None, mtu: int = 1500) -> list[Port]:
+    """Port a reads `frames` from a file; what leaves on b is written to another."""
+    wrpcap(str(folder / "in.pcap"), [Ether(frame) for frame in frames])
+    wrpcap(str(folder / "none.pcap"), [])
+    to_file = f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap"
+    return [
+        Port("a", device=f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap", mtu=mtu),
+        Port("b", device=out_device or to_file, mtu=mtu),
+    ]
+
+
+def _walk(ports: list[Port], n: int) -> Account:
+    """Run until `n` frames are accounted for."""
+    with Forwarder(DL3D, config_text(ports, **VIA_B)) as dl3d:
+        dl3d.wait_ready()
+        wait_until(lambda: Account.of(dl3d.call("drops")).received >= n, f"{n} frames were received")
+        wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account was closed")
+        account = Account.of(dl3d.call("drops"))
+        assert dl3d.stop() == 0, dl3d.stderr
+    return account
+
+
+def capture_files_are_walked_from_end_to_end(tmp_path: Path) -> None:
+    packets = [ip4(f"10.2.{i}.1", payload=i, ttl=1 + i % 3) for i in range(100)]
+    packets += [ip6(f"2001:db8:22::{i:x}", payload=i, hlim=1 + i % 3) for i in range(100)]
+    frames = [on(0, packet, dst=PCAP_MAC) for packet in packets]
+    account = _walk(_files(tmp_path, frames), len(frames))
+    n_expired = sum(1 for i in range(100) if i % 3 == 0) * 2
+    assert account.drops == {"ttl_expired": n_expired}
+    assert account.sent == len(frames) - n_expired
+    out = [bytes(packet) for packet in rdpcap(str(tmp_path / "out.pcap"))]
+    wanted = [forwarded(frame, 1) for i, frame in enumerate(frames) if i % 100 % 3]
+    assert sorted(frame[:6] + frame[12:] for frame in out) == sorted(frame[:6] + frame[12:] for frame in wanted)
+
+
+def frames_in_several_buffers_are_named_not_corrupted(tmp_path: Path) -> None:
+    frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 8000)]
+    account = _walk(_files(tmp_path, frames, out_device="net_ring0"), len(frames))
+    assert set(account.drops) <= {"multi_segment", "mtu_exceeded", "mac_not_ours"}
+
+
+def _memif(name: str, folder: Path, role: str) -> Port:
+    return Port(name, device=f"net_memif0,role={role},socket={folder}/memif.sock,socket-abstract=no,id=0")
+
+
+def two_forwarders_in_a_row_over_memif(tmp_path: Path) -> None:
+    first = [Port("a"), _memif("m", tmp_path, "server")]
+    second = [_memif("m", tmp_path, "client"), Port("b")]
+    to_m = {"mac": "02:00:00:00:0a:01"}
+    at_m = {"mac": "02:00:00:00:0a:02"}
+    first[1] = Port("m", device=first[1].device, keys=to_m)
+    second[0] = Port("m", device=second[0].device, keys=at_m)
+    one = {"routes": ["10.2.0.0/16 via 10.0.9.2 dev m"], "neighbours": ["10.0.9.2 lladdr 02:00:00:00:0a:02 dev m"]}
+    with House(first, **one) as left, House(second, **{k: VIA_B[k] for k in ("routes", "neighbours")}) as right:
+        wait_until(lambda: _is_up(left, "m") and _is_up(right, "m"), "memif was connected")
+        frame = on(0, ip4("10.2.0.1"))
+        left.wires["a"].send(frame)
+        left.settle(1)
+        right.settle(1)
+        assert right.wires["b"].receive(1.0) == forwarded(forwarded(frame, 0), 1)
+        os.kill(right.dl3d.process.pid, signal.SIGSTOP)
+        try:
+            _fill(left, frame)
+        finally:
+            os.kill(right.dl3d.process.pid, signal.SIGCONT)
+        assert left.dl3d.stop() == 0, left.dl3d.stderr
+
+
+def _is_up(house: House, name: str) -> bool:
+    return any(port["name"] == name and port["link_up"] for port in house.dl3d.call("ports")["ports"])
+
+
+def _fill(house: House, frame: bytes) -> None:
+    """Send until the ring of a peer that does not read is full: from then on the device refuses, by name."""
+    before = house.account()
+    n = 6000
+    for _ in range(n):
+        house.wires["a"].send(frame)
+    after = house.settle(before.received + n).since(before)
+    assert set(after.drops) == {"tx_refused"}
+    assert after.sent + after.drops["tx_refused"] == n
+
+
+def a_mac_of_the_file_is_the_ports_mac() -> None:
+    with House([Port("a", keys={"mac": "02:00:00:00:0c:0c"}), Port("b")], **VIA_B) as house:
+        frame = on(0, ip4("10.2.0.1"), dst="02:00:00:00:0c:0c")
+        house.wires["a"].send(frame)
+        assert house.settle(1).sent == 1
+        assert house.wires["b"].receive(1.0) == forwarded(frame, 1)
+        assert port_mac(0) not in str(house.dl3d.call("ports"))

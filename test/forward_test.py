@@ -1,0 +1,70 @@
+"""Ports of other shapes: cross-connects, jumbo frames, several lanes."""
+
+from collections.abc import Iterator
+
+import pytest
+from harness.frames import forwarded, ip4, ip6, on
+from harness.house import JUMBO_OPTIONS, House, Port, host_mac, port_mac
+
+
+def _exchange(house: House, source: str, frame: bytes, target: str) -> bytes | None:
+    """Send one frame, wait for the account, return what came out at `target`."""
+    before = house.account().received
+    house.wires[source].send(frame)
+    house.settle(before + 1)
+    return house.wires[target].receive(1.0)
+
+
+@pytest.fixture(scope="module")
+def crossed() -> Iterator[House]:
+    """a and b are tied plainly, c and d with MAC addresses rewritten; d knows its peer, c does not."""
+    tied = {"mode": "xconnect"}
+    ports = [
+        Port("a", keys=tied | {"xconnect": "b"}),
+        Port("b", keys=tied | {"xconnect": "a"}),
+        Port("c", keys=tied | {"xconnect": "d", "mac": "update"}),
+        Port("d", keys=tied | {"xconnect": "c", "mac": "update", "peer": host_mac(3)}),
+    ]
+    with House(ports) as made:
+        yield made
+
+
+FRAMES = [
+    on(0, ip4("10.2.0.1", ttl=1)),
+    on(0, ip6("2001:db8::1"), dst="ff:ff:ff:ff:ff:ff"),
+    on(0, ip4("10.2.0.1", payload=1472)),
+    bytes.fromhex("0180c200000002000000010188cc") + bytes(46),
+    bytes.fromhex("020000000101020000000002810000050800") + bytes(46),
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: f"{len(frame)}_bytes")
+def a_plain_crossconnect_changes_no_byte(crossed: House, frame: bytes) -> None:
+    assert _exchange(crossed, "a", frame, "b") == frame
+    assert _exchange(crossed, "b", frame, "a") == frame
+
+
+def a_crossconnect_rewrites_macs_when_told(crossed: House) -> None:
+    frame = on(2, ip4("10.2.0.1", ttl=1))
+    to_d = bytes.fromhex((host_mac(3) + port_mac(3)).replace(":", ""))
+    to_c = bytes.fromhex(("02:00:00:00:00:02" + port_mac(2)).replace(":", ""))
+    assert _exchange(crossed, "c", frame, "d") == to_d + frame[12:]
+    assert _exchange(crossed, "d", frame, "c") == to_c + frame[12:]
+
+
+@pytest.fixture(scope="module")
+def jumbo() -> Iterator[House]:
+    """Two ports with an MTU of 9000."""
+    device = "net_af_packet{index},iface={name}," + JUMBO_OPTIONS
+    ports = [Port(name, mtu=9000, device=device) for name in ("a", "b")]
+    routes = ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"]
+    neighbours = [f"{address} lladdr {host_mac(1)} dev b" for address in ("10.0.2.2", "2001:db8:2::2")]
+    with House(ports, routes=routes, neighbours=neighbours) as made:
+        yield made
+
+
+@pytest.mark.parametrize("length", [1500, 2000, 2048, 4096, 8999, 9000])
+def a_jumbo_frame_is_forwarded_whole(jumbo: House, length: int) -> None:
+    for frame in (on(0, ip4("10.2.0.1", payload=length - 28)), on(0, ip6("2001:db8:22::1", payload=length - 48))):
+        assert len(frame) == length + 14
+        assert _exchange(jumbo, "a", frame, "b") == forwarded(frame, 1)

@@ -1,0 +1,141 @@
+"""A dl3d of its own between cables: one packet socket at the far end of each port."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import yaml
+
+from dl3.lab.forwarder import Forwarder
+from dl3.lab.namespace import End, Lab, Namespace
+from harness.wire import Wire, wait_until
+
+TOP = Path(__file__).resolve().parent.parent.parent
+BUILD = TOP / os.environ.get("DL3_BUILD", "build")
+DL3D = BUILD / "src" / "dl3d"
+JUMBO_OPTIONS = "blocksz=65536,framesz=16384,framecnt=512"
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of dl3d on a cable; what is not named is left out of the file."""
+
+    name: str
+    mtu: int = 1500  # of the cable; dl3d is told only when it differs from 1500
+    device: str = "net_af_packet{index},iface={name}"
+    keys: dict[str, Any] = field(default_factory=dict)
+
+
+def port_mac(index: int) -> str:
+    """MAC address of dl3d's end of cable number `index`."""
+    return f"02:00:00:00:00:{index + 1:02x}"
+
+
+def host_mac(index: int) -> str:
+    """MAC address of the far end of cable number `index`."""
+    return f"02:00:00:00:01:{index + 1:02x}"
+
+
+def config_text(ports: Sequence[Port], **keys: Any) -> str:
+    """A configuration for those ports; `keys` are added at the top level."""
+    entries = []
+    for index, port in enumerate(ports):
+        entry: dict[str, Any] = {"name": port.name, "device": port.device.format(index=index, name=port.name)}
+        if port.mtu != 1500:
+            entry["mtu"] = port.mtu
+        entries.append(entry | port.keys)
+    whole = {"ports": entries, "control": {"socket": "@SOCKET@"}} | keys
+    text: str = yaml.safe_dump(whole, sort_keys=False)
+    return text
+
+
+class House:
+    """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement."""
+
+    def __init__(self, ports: Sequence[Port], **keys: Any) -> None:
+        self.ports = list(ports)
+        self.lab = Lab()
+        self.wires: dict[str, Wire] = {}
+        self.forwarder: Forwarder | None = None
+        try:
+            self.namespace = self.lab.namespace("dl3d", silent=True)
+            self._hosts = self.lab.namespace("hosts", silent=True)
+            for index, port in enumerate(self.ports):
+                self._lay(self.namespace, index, port)
+            self.dl3d = Forwarder(DL3D, config_text(self.ports, **keys), self.namespace)
+            self.forwarder = self.dl3d
+            self.dl3d.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def _lay(self, namespace: Namespace, index: int, port: Port) -> None:
+        far = End(self._hosts, port.name, host_mac(index))
+        self.lab.cable(End(namespace, port.name, port_mac(index)), far, mtu=port.mtu)
+        self.wires[port.name] = Wire(far)
+
+    def __enter__(self) -> "House":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop dl3d, take away the cables."""
+        if self.forwarder:
+            self.forwarder.close()
+        for wire in self.wires.values():
+            wire.close()
+        self.lab.close()
+
+    def account(self) -> "Account":
+        """The account of all packets as dl3d tells it."""
+        return Account.of(self.dl3d.call("drops"))
+
+    def settle(self, received: int) -> "Account":
+        """Wait until `received` packets have come in and the account is closed; return it."""
+        wait_until(lambda: self.account().received >= received, f"dl3d had received {received} packets")
+        wait_until(lambda: self.account().is_closed, "the account was closed")
+        return self.account()
+
+
+@dataclass(frozen=True)
+class Account:
+    """Received + injected = sent + punted + dropped, and each named drop that is not zero."""
+
+    received: int
+    injected: int
+    sent: int
+    punted: int
+    dropped: int
+    drops: dict[str, int]
+
+    @classmethod
+    def of(cls, reply: dict[str, Any]) -> "Account":
+        """Read the reply of the verb drops."""
+        sums = {key: int(reply.get(key, 0)) for key in ("received", "injected", "sent", "punted", "dropped")}
+        drops = {row["name"]: int(row["packets"]) for row in reply["drops"] if row["packets"]}
+        return cls(**sums, drops=drops)
+
+    @property
+    def is_closed(self) -> bool:
+        """The law holds, and the named drops add up."""
+        left, right = self.received + self.injected, self.sent + self.punted + self.dropped
+        return left == right and self.dropped == sum(self.drops.values())
+
+    def since(self, before: "Account") -> "Account":
+        """What came on top of `before`."""
+        drops = {name: n - before.drops.get(name, 0) for name, n in self.drops.items()}
+        return Account(
+            self.received - before.received,
+            self.injected - before.injected,
+            self.sent - before.sent,
+            self.punted - before.punted,
+            self.dropped - before.dropped,
+            {name: n for name, n in drops.items() if n},
+        )

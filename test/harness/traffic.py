@@ -1,0 +1,70 @@
+"""Numbered packets at a modest, steady rate, and the book of which came out where."""
+
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+
+from harness.wire import Wire, wait_until
+
+NUMBER = struct.Struct("!I")
+
+
+@dataclass
+class Traffic:
+    """Sends `frame` over and over with a number in its last four bytes; start and stop, then read the book."""
+
+    source: Wire
+    frame: bytes
+    sinks: dict[str, Wire]
+    rate_pps: float = 2000.0
+    n_sent: int = 0
+    came_out: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._send), threading.Thread(target=self._receive)]
+
+    def __enter__(self) -> "Traffic":
+        self.came_out = {name: [] for name in self.sinks}
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def go_on(self, n: int) -> None:
+        """Return once `n` more packets were sent."""
+        goal = self.n_sent + n
+        wait_until(lambda: self.n_sent >= goal, f"{n} more packets were sent")
+
+    def _send(self) -> None:
+        start = time.monotonic()
+        while not self._stop.is_set():
+            due = int((time.monotonic() - start) * self.rate_pps)
+            while self.n_sent < due:
+                self.source.send(self.frame[: -NUMBER.size] + NUMBER.pack(self.n_sent))
+                self.n_sent += 1
+            time.sleep(0.001)
+
+    def _receive(self) -> None:
+        while not self._stop.is_set() or time.monotonic() < self._deadline():
+            for name, wire in self.sinks.items():
+                self.came_out[name] += [NUMBER.unpack(frame[-NUMBER.size :])[0] for frame in wire.drain()]
+            if self._stop.is_set() and sum(map(len, self.came_out.values())) >= self.n_sent:
+                return
+            time.sleep(0.001)
+
+    def _deadline(self) -> float:
+        """Stragglers may take two seconds after the last packet was sent."""
+        if not hasattr(self, "_end"):
+            self._end = time.monotonic() + 2.0
+        return self._end
+
+    @property
+    def missing(self) -> set[int]:
+        """Numbers that were sent and came out nowhere."""
+        return set(range(self.n_sent)) - {number for numbers in self.came_out.values() for number in numbers}

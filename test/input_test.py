@@ -1,0 +1,100 @@
+"""Bad input: an exit status, one clear sentence, and nothing changed."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from harness.house import DL3D
+
+GOOD = """\
+ports:
+  - {name: a, device: net_null0}
+  - {name: b, device: net_null1}
+routes:
+  - 10.2.0.0/16 via 10.0.2.2 dev b
+neighbours:
+  - 10.0.2.2 lladdr 02:00:00:00:01:02 dev b
+control: {socket: SOCKET}
+memory: {huge_pages: never}
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is changed in the good file, and words that the sentence must have."""
+
+    name: str
+    old: str
+    new: str
+    words: tuple[str, ...]
+
+
+ROWS = [
+    Row("unknown_key", "routes:", "rutes:", ("dl3d.yaml:4", "unknown key", '"rutes"', '"routes"')),
+    Row("wrong_type", "ports:\n", "burst: many\nports:\n", ("dl3d.yaml:1", "burst", "many", "number")),
+    Row("port_twice", "name: b", "name: a", ("dl3d.yaml:3", '"a"', "line 2")),
+    Row("device_twice", "net_null1", "net_null0", ("dl3d.yaml:3", "net_null0")),
+    Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("net_af_packet1", "nowhere")),
+    Row("missing_pci_device", "net_null1", "'0000:ff:1f.7'", ("0000:ff:1f.7",)),
+    Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),
+    Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),
+    Row("route_twice", "routes:\n", "routes:\n  - 10.2.0.0/16 dev a\n", ("dl3d.yaml:6", "10.2.0.0/16")),
+    Row("core_not_there", "ports:\n", "lanes: [{core: 4000}]\nports:\n", ("core 4000",)),
+    Row("no_huge_pages", "huge_pages: never", "huge_pages: require", ("huge pages",)),
+    Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
+    Row("missing_route_file", "routes:", "route_files: [/nowhere/routes]\nroutes:", ("/nowhere/routes",)),
+    Row("not_yaml", "ports:", "ports: [", ("dl3d.yaml:",)),
+    Row("socket_in_no_folder", "SOCKET}", "/nowhere/dl3d.sock}", ("/nowhere/dl3d.sock",)),
+]
+
+
+def _run(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "dl3d.yaml"
+    file.write_text(text.replace("SOCKET", str(tmp_path / "dl3d.sock")))
+    return subprocess.run([DL3D, file], capture_output=True, text=True, timeout=30)
+
+
+def _runtime_files() -> set[Path]:
+    return set(Path("/run/dpdk").glob("*"))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def a_mistake_gets_one_sentence(tmp_path: Path, row: Row) -> None:
+    assert row.old in GOOD
+    before = _runtime_files()
+    run = _run(tmp_path, GOOD.replace(row.old, row.new))
+    _is_one_sentence(run)
+    for word in row.words:
+        assert word in run.stderr
+    assert not (tmp_path / "dl3d.sock").exists()
+    assert _runtime_files() <= before
+
+
+def _is_one_sentence(run: subprocess.CompletedProcess[str]) -> None:
+    assert run.returncode in (1, 2), run.stderr
+    assert run.stdout == ""
+    assert len(run.stderr.splitlines()) == 1, run.stderr
+    assert run.stderr.startswith("dl3d: ")
+
+
+def a_missing_file_gets_one_sentence(tmp_path: Path) -> None:
+    run = subprocess.run([DL3D, tmp_path / "none.yaml"], capture_output=True, text=True, timeout=30)
+    _is_one_sentence(run)
+    assert "none.yaml" in run.stderr
+
+
+def check_accepts_the_example(tmp_path: Path) -> None:
+    example = subprocess.run([DL3D, "--example"], capture_output=True, text=True, timeout=30)
+    assert example.returncode == 0
+    file = tmp_path / "example.yaml"
+    file.write_text(example.stdout)
+    check = subprocess.run([DL3D, "--check", file], capture_output=True, text=True, timeout=30)
+    assert (check.returncode, check.stderr) == (0, "")
+
+
+def check_finds_the_mistake_without_touching_a_device(tmp_path: Path) -> None:
+    file = tmp_path / "dl3d.yaml"
+    file.write_text(GOOD.replace("10.2.0.0/16", "10.2.0.1/16"))
+    run = subprocess.run([DL3D, "--check", file], capture_output=True, text=True, timeout=30)
+    _is_one_sentence(run)

@@ -1,0 +1,179 @@
+"""Changes while traffic runs: reload by signal and by verb, and batches of routes; all or nothing, and nothing lost."""
+
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from harness.frames import Packet, forwarded, ip4, ip6, on
+from harness.house import House, Port, config_text, host_mac
+from harness.traffic import Traffic
+from harness.wire import wait_until
+
+from dl3.model.fault import Fault
+
+PORTS = [Port(name, keys={"addresses": [f"10.0.{i}.1/24"]}) for i, name in enumerate("abc", 1)]
+NEIGHBOURS = ["10.0.2.2 lladdr 02:00:00:00:01:02 dev b", "10.0.3.2 lladdr 02:00:00:00:01:03 dev c"]
+ROUTES = ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"]
+SETTINGS: dict[str, Any] = {
+    "routes": ROUTES,
+    "neighbours": [*NEIGHBOURS, "2001:db8:2::2 lladdr 02:00:00:00:01:02 dev b"],
+}
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    with House(PORTS, **SETTINGS) as made:
+        yield made
+
+
+def _write(house: House, **changed: Any) -> None:
+    text = config_text(changed.pop("ports", PORTS), **(SETTINGS | changed))
+    house.dl3d.file.write_text(text.replace("@SOCKET@", str(house.dl3d.socket)))
+
+
+def _n_reloads(house: House) -> int:
+    return int(house.dl3d.call("status")["reloads"])
+
+
+def _wait_reloads(house: House, n: int) -> None:
+    wait_until(lambda: _n_reloads(house) == n, f"{n} reloads were counted")
+
+
+def _out(house: House, packet: Packet) -> tuple[str, bytes] | None:
+    """The port on which a packet leaves, and its frame."""
+    before = house.account().received
+    house.wires["a"].send(on(0, packet))
+    if not house.settle(before + 1).sent:
+        return None
+    for name, wire in house.wires.items():
+        frame = wire.receive(0.2)
+        if frame:
+            return name, frame
+    return None
+
+
+def _goes_to(house: House, index: int) -> bool:
+    packet = ip4("10.2.0.1")
+    return _out(house, packet) == (PORTS[index].name, forwarded(on(0, packet), index))
+
+
+@pytest.mark.parametrize("way", ["verb", "signal"])
+def a_reload_loses_no_packet(house: House, way: str) -> None:
+    sinks = {name: house.wires[name] for name in "bc"}
+    with Traffic(house.wires["a"], on(0, ip4("10.2.0.1")), sinks) as traffic:
+        for i in range(8):
+            hop = "10.0.3.2 dev c" if i % 2 == 0 else "10.0.2.2 dev b"
+            _write(house, routes=[f"10.2.0.0/16 via {hop}", f"10.9.{i}.0/24 via 10.0.3.2 dev c"])
+            if way == "verb":
+                house.dl3d.call("reload")
+            else:
+                house.dl3d.process.send_signal(signal.SIGHUP)
+            _wait_reloads(house, i + 1)
+            traffic.go_on(100)
+    assert traffic.missing == set()
+    assert all(traffic.came_out.values()), "both ports had their turn"
+    assert sum(map(len, traffic.came_out.values())) == traffic.n_sent
+    assert house.settle(traffic.n_sent).drops == {}
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("host_bits", {"routes": ["10.2.0.1/16 via 10.0.3.2 dev c"]}, "host bits"),
+    ("unknown_port", {"routes": ["10.2.0.0/16 via 10.0.3.2 dev x"]}, '"x"'),
+    ("unknown_key", {"colour": "red"}, "unknown key"),
+    ("missing_file", {"route_files": ["/nowhere/routes"]}, "/nowhere/routes"),
+]
+RESTART: list[tuple[str, dict[str, Any], str]] = [
+    ("burst", {"burst": 32}, "burst"),
+    ("lanes", {"lanes": [{"core": 0}]}, "lanes"),
+    ("port_added", {"ports": [*PORTS, Port("d", device="net_null9")]}, "ports"),
+    ("device", {"ports": [*PORTS[:2], Port("c", device="net_null9")]}, "ports[2].device"),
+    ("descriptors", {"ports": [*PORTS[:2], Port("c", keys={"descriptors": 512})]}, "ports[2]"),
+]
+
+
+@pytest.mark.parametrize(("changed", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def an_invalid_file_changes_nothing(house: House, changed: dict[str, Any], words: str) -> None:
+    routes = house.dl3d.call("routes", family=4)
+    _write(house, **changed)
+    with pytest.raises(Fault) as complaint:
+        house.dl3d.call("reload")
+    assert words in str(complaint.value)
+    assert "\n" not in str(complaint.value)
+    assert house.dl3d.call("routes", family=4) == routes
+    assert _n_reloads(house) == 0
+    assert _goes_to(house, 1)
+
+
+@pytest.mark.parametrize(("changed", "key"), [row[1:] for row in RESTART], ids=[row[0] for row in RESTART])
+def what_needs_a_restart_is_refused_by_name(house: House, changed: dict[str, Any], key: str) -> None:
+    _write(house, **(changed | {"routes": ["10.2.0.0/16 via 10.0.3.2 dev c"]}))
+    with pytest.raises(Fault) as complaint:
+        house.dl3d.call("reload")
+    assert f"needs a restart: {key}" in str(complaint.value)
+    assert _goes_to(house, 1)
+
+
+def an_invalid_file_on_a_signal_is_told_in_the_log(house: House) -> None:
+    house.dl3d.file.write_text("ports: 5\n")
+    house.dl3d.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "ports" in house.dl3d.stderr, "the complaint was in the log")
+    assert _goes_to(house, 1)
+
+
+def a_neighbour_gets_a_new_mac(house: House) -> None:
+    _write(house, neighbours=["10.0.2.2 lladdr 02:00:00:00:09:09 dev b"], routes=ROUTES[:1])
+    house.dl3d.call("reload")
+    packet = ip4("10.2.0.1")
+    assert _out(house, packet) == ("b", forwarded(on(0, packet), 1, dst_mac="02:00:00:00:09:09"))
+
+
+def an_mtu_changes_while_running(house: House) -> None:
+    long_packet = ip4("10.2.0.1", payload=1300)
+    assert _out(house, long_packet)
+    _write(house, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 1300}), PORTS[2]])
+    house.dl3d.call("reload")
+    assert _out(house, long_packet) is None or house.account().drops == {"mtu_exceeded": 1}
+    assert house.account().drops == {"mtu_exceeded": 1}
+
+
+def _change(house: House, *changes: tuple[str, str]) -> None:
+    house.dl3d.call("routes.change", changes=[{"op": op, "route": route} for op, route in changes])
+
+
+def a_batch_of_changes_takes_effect(house: House) -> None:
+    _change(house, ("replace", "10.2.0.0/16 via 10.0.3.2 dev c"), ("add", "10.9.0.0/16 via 10.0.2.2 dev b"))
+    assert _goes_to(house, 2)
+    assert _out(house, ip4("10.9.0.1")) == ("b", forwarded(on(0, ip4("10.9.0.1")), 1))
+    _change(house, ("delete", "10.9.0.0/16 via 10.0.2.2 dev b"))
+    assert _out(house, ip4("10.9.0.1")) is None
+    assert house.account().drops == {"no_route": 1}
+    _change(house, ("replace", "2001:db8:22::/48 via 2001:db8:2::2 dev b"))
+    assert _out(house, ip6("2001:db8:22::1")) == ("b", forwarded(on(0, ip6("2001:db8:22::1")), 1))
+
+
+FAILING = [
+    ("add", "10.2.0.0/16 via 10.0.3.2 dev c"),
+    ("delete", "10.77.0.0/16 via 10.0.3.2 dev c"),
+    ("add", "10.2.0.1/16 via 10.0.3.2 dev c"),
+    ("add", "10.78.0.0/16 via 10.0.3.2 dev x"),
+    ("burn", "10.78.0.0/16 via 10.0.3.2 dev c"),
+]
+
+
+@pytest.mark.parametrize("failing", FAILING, ids=lambda change: "_".join(change).replace("/", "-"))
+def a_batch_with_one_mistake_changes_nothing(house: House, failing: tuple[str, str]) -> None:
+    routes = house.dl3d.call("routes", family=4)
+    good = [("add", f"10.9.{i}.0/24 via 10.0.3.2 dev c") for i in range(50)]
+    with pytest.raises(Fault) as complaint:
+        _change(house, ("replace", "10.2.0.0/17 via 10.0.3.2 dev c"), *good, failing)
+    assert failing[1].split()[0] in str(complaint.value) or failing[0] in str(complaint.value)
+    assert house.dl3d.call("routes", family=4) == routes
+    assert _goes_to(house, 1)
+
+
+def a_reload_forgets_changes(house: House) -> None:
+    _change(house, ("replace", "10.2.0.0/16 via 10.0.3.2 dev c"))
+    house.dl3d.call("reload")
+    assert _goes_to(house, 1)
+    assert host_mac(1) in str(house.dl3d.call("nexthops"))

@@ -1,0 +1,180 @@
+"""Every verdict has a row here that causes it: frame in, verdict, frame out."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+import pytest
+from harness.frames import ICMP, IP, ICMPv6EchoRequest, IPv6, Raw, forwarded, ip4, ip6, on
+from harness.house import TOP, House, Port, host_mac, port_mac
+from harness.wire import wait_until
+
+PORTS = [
+    Port("a", keys={"addresses": ["10.0.1.1/24", "2001:db8:1::1/64"]}),
+    Port("b", keys={"addresses": ["10.0.2.1/24", "2001:db8:2::1/64"]}),
+    Port("c", mtu=1280, keys={"addresses": ["10.0.3.1/24"]}),
+    Port("d", keys={"addresses": ["10.0.4.1/24"]}),
+    Port("e", device="net_pcap{index},iface={name}", keys={"addresses": ["10.0.5.1/24"], "mac": port_mac(4)}),
+]
+ROUTES = [
+    "10.2.0.0/16 via 10.0.2.2 dev b",
+    "10.2.99.0/24 via 10.0.2.99 dev b",
+    "10.3.0.0/16 via 10.0.3.2 dev c",
+    "10.4.0.0/16 via 10.0.4.2 dev d",
+    "10.5.0.0/16 via 10.0.5.2 dev e",
+    "blackhole 10.6.0.0/16",
+    "unreachable 10.7.0.0/16",
+    "prohibit 10.8.0.0/16",
+    "2001:db8:22::/48 via 2001:db8:2::2 dev b",
+    "2001:db8:23::/48 via 10.0.3.2 dev c",
+]
+NEIGHBOURS = [
+    *(f"10.0.{i + 1}.2 lladdr {host_mac(i)} dev {port.name}" for i, port in enumerate(PORTS)),
+    f"2001:db8:2::2 lladdr {host_mac(1)} dev b",
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A frame sent to port a, what becomes of it, and where it comes out (index of the port) when it does."""
+
+    name: str
+    frame: bytes
+    verdict: str
+    out: int | None = None
+
+
+def _cut(frame: bytes, n: int) -> bytes:
+    return frame[:n]
+
+
+def _with_options(dst: str) -> bytes:
+    return on(0, IP(src="10.0.1.2", dst=dst, options=[b"\x94\x04\x00\x00"]) / ICMP())
+
+
+def _hop_by_hop(dst: str) -> bytes:
+    return on(
+        0, IPv6(src="2001:db8:1::2", dst=dst, nh=0) / Raw(bytes.fromhex("3a00050200000000")) / ICMPv6EchoRequest()
+    )
+
+
+def _tagged(kind: int) -> bytes:
+    frame = on(0, ip4("10.2.0.1"))
+    return frame[:12] + kind.to_bytes(2, "big") + b"\x00\x05" + frame[12:]
+
+
+TO_B = on(0, ip4("10.2.0.1"))
+GOOD = [
+    Row("forwards_ip4", TO_B, "forward", 1),
+    Row("forwards_ip4_with_ttl_2", on(0, ip4("10.2.0.1", ttl=2)), "forward", 1),
+    Row("forwards_ip4_with_ttl_255", on(0, ip4("10.2.0.1", ttl=255)), "forward", 1),
+    Row("forwards_ip4_to_the_last_address", on(0, ip4("10.2.255.255")), "forward", 1),
+    Row("forwards_an_ip4_fragment", on(0, ip4("10.2.0.1", flags="MF", frag=0)), "forward", 1),
+    Row("forwards_ip4_of_an_unknown_protocol", on(0, IP(src="10.0.1.2", dst="10.2.0.1", proto=253)), "forward", 1),
+    Row("forwards_a_padded_frame", on(0, IP(src="10.0.1.2", dst="10.2.0.1")) + bytes(26), "forward", 1),
+    Row("forwards_a_full_frame", on(0, ip4("10.2.0.1", payload=1472)), "forward", 1),
+    Row("forwards_as_long_as_the_mtu", on(0, ip4("10.3.0.1", payload=1252)), "forward", 2),
+    Row("forwards_ip6", on(0, ip6("2001:db8:22::1")), "forward", 1),
+    Row("forwards_ip6_with_hop_limit_2", on(0, ip6("2001:db8:22::1", hlim=2)), "forward", 1),
+    Row("forwards_ip6_with_traffic_class", on(0, ip6("2001:db8:22::1", tc=0xB8, fl=0xFFFFF)), "forward", 1),
+    Row("forwards_ip6_to_a_neighbour_on_link", on(0, ip6("2001:db8:2::2")), "forward", 1),
+    Row("forwards_ip4_to_a_neighbour_on_link", on(0, ip4("10.0.2.2")), "forward", 1),
+]
+# Checksums that are 0 or become so, for RFC 1624's corner.
+GOOD += [Row(f"forwards_ip4_with_id_{i:#x}", on(0, ip4("10.2.0.1", id=i)), "forward", 1) for i in range(0, 65536, 4369)]
+PARSE = [
+    Row("drops_a_frame_that_ends_in_its_ip4_header", _cut(TO_B, 30), "runt"),
+    Row("drops_a_frame_that_ends_in_its_ip6_header", _cut(on(0, ip6("2001:db8:22::1")), 50), "runt"),
+    Row("drops_arp", on(0, Raw(bytes(46)), type=0x0806), "arp"),
+    Row("drops_arp_for_all", on(0, Raw(bytes(46)), type=0x0806, dst="ff:ff:ff:ff:ff:ff"), "arp"),
+    Row("drops_a_vlan_tag", _tagged(0x8100), "vlan_unknown"),
+    Row("drops_a_provider_tag", _tagged(0x88A8), "vlan_unknown"),
+    Row("drops_an_unknown_ethertype", on(0, Raw(bytes(46)), type=0x88CC), "ethertype_unknown"),
+    Row("drops_another_ones_frame", on(0, ip4("10.2.0.1"), dst="02:00:00:00:00:77"), "mac_not_ours"),
+    Row("drops_a_broadcast_frame", on(0, ip4("10.2.0.1"), dst="ff:ff:ff:ff:ff:ff"), "mac_group"),
+    Row("drops_a_multicast_frame", on(0, ip4("224.0.0.5"), dst="01:00:5e:00:00:05"), "mac_group"),
+    Row("drops_ip4_that_says_version_5", on(0, ip4("10.2.0.1", version=5)), "ip4_version"),
+    Row("drops_ip4_with_a_header_of_16_bytes", on(0, ip4("10.2.0.1", ihl=4)), "ip4_header_length"),
+    Row("drops_ip4_longer_than_its_frame", on(0, ip4("10.2.0.1", len=47)), "ip4_length"),
+    Row("drops_ip4_shorter_than_its_header", on(0, ip4("10.2.0.1", len=19)), "ip4_length"),
+    Row("drops_a_wrong_checksum", on(0, ip4("10.2.0.1", chksum=0x1234)), "ip4_checksum"),
+    Row("drops_ip4_options", _with_options("10.2.0.1"), "ip4_options"),
+    Row("drops_ip6_that_says_version_4", on(0, ip6("2001:db8:22::1", version=4)), "ip6_version"),
+    Row("drops_ip6_longer_than_its_frame", on(0, ip6("2001:db8:22::1", plen=27)), "ip6_length"),
+    Row("drops_hop_by_hop_options", _hop_by_hop("2001:db8:22::1"), "ip6_hop_by_hop"),
+    Row("drops_a_loopback_source", on(0, ip4("10.2.0.1", src="127.0.0.1")), "martian_source"),
+    Row("drops_a_multicast_source", on(0, ip4("10.2.0.1", src="224.1.1.1")), "martian_source"),
+    Row("drops_source_0", on(0, ip4("10.2.0.1", src=str(IPv4Address(0)))), "martian_source"),
+    Row("drops_an_ip6_multicast_source", on(0, ip6("2001:db8:22::1", src="ff02::1")), "martian_source"),
+    Row("drops_an_ip6_loopback_source", on(0, ip6("2001:db8:22::1", src="::1")), "martian_source"),
+    Row("drops_an_unspecified_source", on(0, ip6("2001:db8:22::1", src="::")), "martian_source"),
+    Row("drops_a_link_local_ip4_source", on(0, ip4("10.2.0.1", src="169.254.1.1")), "link_local_source"),
+    Row("drops_a_link_local_ip6_source", on(0, ip6("2001:db8:22::1", src="fe80::1")), "link_local_source"),
+]
+LOOKUP = [
+    Row("drops_without_a_route", on(0, ip4("192.0.2.1")), "no_route"),
+    Row("drops_ip6_without_a_route", on(0, ip6("2001:db8:ffff::1")), "no_route"),
+    Row("drops_for_our_own_address", on(0, ip4("10.0.1.1")), "local"),
+    Row("drops_for_our_address_on_another_port", on(0, ip6("2001:db8:2::1")), "local"),
+    Row("drops_for_a_broadcast_address", on(0, ip4("10.0.2.255")), "local"),
+    Row("drops_into_a_blackhole", on(0, ip4("10.6.1.1")), "blackhole"),
+    Row("drops_unreachable", on(0, ip4("10.7.1.1")), "unreachable"),
+    Row("drops_prohibited", on(0, ip4("10.8.1.1")), "prohibit"),
+    Row("drops_for_loopback", on(0, ip4("127.0.0.1")), "martian_destination"),
+    Row("drops_for_class_e", on(0, ip4("240.0.0.1")), "martian_destination"),
+    Row("drops_for_ip6_loopback", on(0, ip6("::1")), "martian_destination"),
+    Row("drops_for_link_local_ip4", on(0, ip4("169.254.1.1")), "link_local_destination"),
+    Row("drops_for_link_local_ip6", on(0, ip6("fe80::1")), "link_local_destination"),
+    Row("drops_ip4_multicast", on(0, ip4("224.1.2.3"), dst=port_mac(0)), "multicast"),
+    Row("drops_ip6_multicast", on(0, ip6("ff05::1"), dst=port_mac(0)), "multicast"),
+]
+CHECK = [
+    Row("drops_for_an_unknown_neighbour", on(0, ip4("10.2.99.1")), "neighbour_unresolved"),
+    Row("drops_for_an_unknown_host_on_link", on(0, ip4("10.0.2.77")), "neighbour_unresolved"),
+    Row("drops_a_packet_whose_ttl_expires", on(0, ip4("10.2.0.1", ttl=1)), "ttl_expired"),
+    Row("drops_a_packet_whose_ttl_is_0", on(0, ip4("10.2.0.1", ttl=0)), "ttl_expired"),
+    Row("drops_a_packet_whose_hop_limit_expires", on(0, ip6("2001:db8:22::1", hlim=1)), "ttl_expired"),
+    Row("drops_what_is_longer_than_the_mtu", on(0, ip4("10.3.0.1", payload=1253)), "mtu_exceeded"),
+]
+SEND = [
+    Row("drops_for_a_port_without_link", on(0, ip4("10.4.0.1")), "port_down"),
+    Row("drops_what_the_device_refuses", on(0, ip4("10.5.0.1", payload=1200)), "tx_refused"),
+]
+ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
+# Verdicts that need a device of their own, each with the test that causes it.
+ELSEWHERE = {"multi_segment": "devices_test.py"}
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[House]:
+    """Five ports: a receives; b, c and e have neighbours; d has no link; e's device takes short frames only."""
+    with House(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
+        made.wires["d"].end.namespace.ip("link", "set", "d", "down")
+        made.namespace.ip("link", "set", "e", "mtu", "1000")
+        wait_until(lambda: not _has_link(made, "d"), "dl3d saw that port d has no link")
+        yield made
+
+
+def _has_link(house: House, name: str) -> bool:
+    return any(port["name"] == name and port["link_up"] for port in house.dl3d.call("ports")["ports"])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def frame_in_verdict_frame_out(house: House, row: Row) -> None:
+    before = house.account()
+    house.wires["a"].send(row.frame)
+    after = house.settle(before.received + 1).since(before)
+    assert after.drops == ({} if row.verdict == "forward" else {row.verdict: 1})
+    assert after.received == 1
+    assert after.sent == (1 if row.verdict == "forward" else 0)
+    for index, port in enumerate(PORTS):
+        wanted = forwarded(row.frame, index) if index == row.out else None
+        assert house.wires[port.name].receive(1.0 if wanted else 0.0) == wanted, f"what leaves on port {port.name}"
+
+
+def every_verdict_has_a_row() -> None:
+    names = {row["name"] for row in tomllib.loads((TOP / "schema" / "verdicts.toml").read_text())["verdict"]}
+    assert {row.verdict for row in ROWS} | set(ELSEWHERE) == names
+    for test in ELSEWHERE.values():
+        assert (TOP / "test" / test).exists()
