@@ -17,6 +17,8 @@ enum {
 	PORT_MAX_PLUGINS = 16,
 	PORT_MAX_EAL_ARGS = 64,
 	PORT_DEFAULT_DESCRIPTORS = 2048,
+	PORT_DEFAULT_MTU = 1500,
+	PORT_DEFAULT_BURST = 64,
 };
 
 enum port_mode { PORT_ROUTE, PORT_XCONNECT };
@@ -82,6 +84,10 @@ struct port_lane *port_lane(struct port_room *room, unsigned lane);
 // Runs `loop(arg[lane])` on each lane's core; returns at once. port_lanes_join waits for all of them to return.
 int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[], struct complaint *why);
 void port_lanes_join(struct port_room *room);
+// True while every lane is in its loop: one that returned by itself has failed.
+bool port_lanes_run(const struct port_room *room);
+// Reads the links into port_face.up; the control loop calls it every 100 ms or so.
+void port_tend(struct port_room *room);
 
 // What lanes read of the ports; index is the place in the settings.
 const struct port_face *port_faces(const struct port_room *room);

@@ -37,17 +37,18 @@ struct port_lane {
 	struct port_out out[STAT_MAX_PORTS]; // by port index
 } LINE_ALIGNED;
 
-// What the walk asks of a port. `mtu`, `pass_martians` and `peer` may change while running (relaxed).
+// What the walk asks of a port. `pass_martians`, `peer` with `has_peer` (one aligned word) and `up` may change while running (relaxed).
 struct port_face {
 	uint8_t mac[6];
+	bool up;                  // link, or a device that has none
+	bool pass_martians;
 	uint8_t peer[6];
 	bool has_peer;
+	uint8_t unused;           // the word of peer ends here
 	bool is_xconnect, mac_update;
 	uint8_t xconnect;         // port index
-	bool pass_martians;
-	bool rx_checksum;         // the device marks wrong IPv4 header checksums; else the walk computes them
+	bool rx_checksum;         // the device checks IPv4 header checksums: only RTE_MBUF_F_RX_IP_CKSUM_GOOD is good; BAD is bad; else compute
 	bool tx_multi_segment;    // the device takes frames in several mbufs
-	bool up;                  // link; written by the control thread
 } LINE_ALIGNED;
 
 // Frames received on a queue, up to n.

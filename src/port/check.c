@@ -1,0 +1,97 @@
+// Looks at the files, folders and interfaces that devices and plugins name.
+#include "port/check.h"
+
+#include "port/kind.h"
+#include "port/plan.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// EAL loads nothing that somebody else could have put there.
+static int check_owner_only(const char *plugin, char *path, struct complaint *why)
+{
+	struct stat st;
+
+	for (;;) {
+		if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH))
+			return complain(why, -EPERM,
+				"plugin %s: everybody may write to %s, and DPDK loads no plugin from there; move it to a folder "
+				"that only its owner can write to",
+				plugin, path);
+		char *slash = strrchr(path, '/');
+
+		if (!slash || strcmp(path, "/") == 0)
+			return 0;
+		slash[slash == path] = 0;
+	}
+}
+
+static int check_plugin(const char *plugin, struct complaint *why)
+{
+	char path[PATH_MAX];
+
+	if (!realpath(plugin, path)) {
+		// A bare name is looked for in the system's library folders.
+		if (errno == ENOENT && !strchr(plugin, '/'))
+			return 0;
+		return complain(why, -errno, "plugin %s: %s; check its path", plugin, strerror(errno));
+	}
+	if (access(path, R_OK) != 0)
+		return complain(why, -errno, "plugin %s: %s; check its permissions", plugin, strerror(errno));
+	return check_owner_only(plugin, path, why);
+}
+
+static int check_folder(const char *label, const char *device, const char *socket, struct complaint *why)
+{
+	char folder[KIND_PATH_MAX];
+	struct stat st;
+
+	snprintf(folder, sizeof(folder), "%s", socket);
+	char *slash = strrchr(folder, '/');
+
+	if (!slash)
+		return 0;
+	slash[slash == folder] = 0;
+	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return complain(why, -ENOENT, "%s: %s wants its socket in %s, which is not a folder; create it or name another", label,
+		device, folder);
+}
+
+static int check_device(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+{
+	struct kind kind;
+	struct stat st;
+	char path[128], label[48];
+
+	plan_port_label(settings, port, label);
+	kind_read(settings->ports[port].device, &kind);
+	if (kind.bus == KIND_PCI) {
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", kind.name);
+		if (stat(path, &st) != 0)
+			return complain(why, -ENODEV,
+				"%s: this machine has no PCI device %s; `dpdk-devbind.py --status` lists those it has", label,
+				kind.name);
+	}
+	if (kind.iface[0] && if_nametoindex(kind.iface) == 0)
+		return complain(why, -ENODEV, "%s: there is no interface %s here; `ip link` lists those there are", label,
+			kind.iface);
+	return kind.socket[0] ? check_folder(label, kind.name, kind.socket, why) : 0;
+}
+
+int check_files(const struct port_room_settings *settings, struct complaint *why)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < settings->n_plugins && !err; i++)
+		err = check_plugin(settings->plugins[i], why);
+	for (unsigned i = 0; i < settings->n_ports && !err; i++)
+		err = check_device(settings, i, why);
+	return err;
+}

@@ -1,0 +1,249 @@
+// From a plan to a configured DPDK device: queues, offloads, RSS. Control thread.
+#include "port/compat.h"
+#include "port/eal.h"
+#include "port/offload.h"
+#include "port/room.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FRAME_HEADER = 14 };
+
+// The kernel's driver that holds a PCI device, "none" if there is none.
+static void read_kernel_driver(const char *address, char *driver, size_t size)
+{
+	char path[128], target[256];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/driver", address);
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	target[n < 0 ? 0 : n] = 0;
+	const char *slash = strrchr(target, '/');
+
+	snprintf(driver, size, "%.31s", n < 0 ? "none" : slash ? slash + 1 : target);
+}
+
+static int complain_of_missing(const struct port_room *room, unsigned port, struct complaint *why)
+{
+	const struct kind *kind = &room->devices[port].kind;
+	char driver[32], label[48];
+
+	plan_port_label(room->settings, port, label);
+	if (kind->bus != KIND_PCI)
+		return complain(why, -ENODEV, "%s: DPDK made no port of %s%s%s", label, kind->name, eal_words()[0] ? ": " : "",
+			eal_words());
+	read_kernel_driver(kind->name, driver, sizeof(driver));
+	return complain(why, -ENODEV,
+		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to vfio-pci (dpdk-devbind.py -b "
+		"vfio-pci %s)",
+		label, kind->name, driver, kind->name);
+}
+
+static int find_id(const struct port_device *device, uint16_t *id)
+{
+	struct rte_dev_iterator iterator;
+	uint16_t found;
+
+	if (rte_eth_dev_get_port_by_name(device->kind.name, id) == 0)
+		return 0;
+	// A device with several ports names them its own way.
+	RTE_ETH_FOREACH_MATCHING_DEV(found, device->kind.name, &iterator) {
+		*id = found;
+		rte_eth_iterator_cleanup(&iterator);
+		return 0;
+	}
+	return -ENODEV;
+}
+
+int device_find(struct port_room *room, unsigned port, struct complaint *why)
+{
+	struct port_device *device = &room->devices[port];
+	struct plan_device *facts = &room->facts.devices[port];
+	char label[48];
+
+	kind_read(room->settings->ports[port].device, &device->kind);
+	if (find_id(device, &device->id) != 0)
+		return complain_of_missing(room, port, why);
+	device->is_found = true;
+	int err = rte_eth_dev_info_get(device->id, &device->info);
+	if (err)
+		return complain(why, err, "%s: the device does not say what it can do: %s",
+			plan_port_label(room->settings, port, label), strerror(-err));
+	facts->n_rx_most = device->info.max_rx_queues;
+	facts->n_tx_most = device->info.max_tx_queues;
+	if (device->kind.bus == KIND_VIRTUAL)
+		return 0;
+	facts->numa = rte_eth_dev_socket_id(device->id);
+	facts->hashes = rss_can_hash(device->info.flow_type_rss_offloads);
+	facts->n_rx_own = facts->hashes ? 0 : 1;
+	if (facts->hashes && device->info.reta_size)
+		facts->n_rx_most = MIN_OF(facts->n_rx_most, device->info.reta_size);
+	return 0;
+}
+
+void device_adjust_rings(struct port_room *room, unsigned port)
+{
+	const struct port_settings *settings = &room->settings->ports[port];
+	struct pools_rings *rings = &room->rings[port];
+
+	rings->n_rx_descriptors = settings->n_rx_descriptors ? settings->n_rx_descriptors : PORT_DEFAULT_DESCRIPTORS;
+	rings->n_tx_descriptors = settings->n_tx_descriptors ? settings->n_tx_descriptors : PORT_DEFAULT_DESCRIPTORS;
+	if (room->devices[port].is_found)
+		rte_eth_dev_adjust_nb_rx_tx_desc(room->devices[port].id, &rings->n_rx_descriptors, &rings->n_tx_descriptors);
+}
+
+static void choose_offloads(const struct port_room *room, unsigned port, struct offload *offload)
+{
+	const struct port_device *device = &room->devices[port];
+	const struct pools_node *node = &room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
+	struct offload_facts facts = {
+		.rx_offers = device->info.rx_offload_capa,
+		.tx_offers = device->info.tx_offload_capa,
+		.tx_queue_offers = device->info.tx_queue_offload_capa,
+		.frame_max = device->mtu + FRAME_HEADER,
+		.data_room = node->data_room - POOLS_HEADROOM,
+		.one_pool = room->pools.n_nodes == 1,
+	};
+
+	for (unsigned i = 0; i < room->settings->n_ports; i++)
+		facts.may_chain |= room->devices[i].kind.may_chain;
+	offload_choose(offload, &facts);
+}
+
+// The MTU that rte_eth_dev_configure will accept: virtual devices that know no large one keep their own.
+static uint32_t choose_configured_mtu(const struct port_device *device)
+{
+	uint32_t overhead = FRAME_HEADER + 4;
+
+	if (device->info.max_rx_pktlen && device->info.max_mtu != UINT16_MAX && device->info.max_rx_pktlen > device->info.max_mtu)
+		overhead = device->info.max_rx_pktlen - device->info.max_mtu;
+	if (device->mtu > device->info.max_mtu || device->mtu < device->info.min_mtu ||
+		device->mtu + overhead > device->info.max_rx_pktlen)
+		return 0;
+	return device->mtu;
+}
+
+static int configure(struct port_room *room, unsigned port, const struct offload *offload, struct complaint *why)
+{
+	struct port_device *device = &room->devices[port];
+	const struct plan_port *plan = &room->plan.ports[port];
+	struct rte_eth_conf conf = {0};
+	char label[48];
+
+	plan_port_label(room->settings, port, label);
+	conf.rxmode.offloads = offload->rx;
+	conf.rxmode.mtu = choose_configured_mtu(device);
+	conf.txmode.offloads = offload->tx;
+	if (!conf.rxmode.mtu && device->kind.bus != KIND_VIRTUAL)
+		return complain(why, -ERANGE, "%s: mtu %u; its device takes %u to %u", label, device->mtu, device->info.min_mtu,
+			MIN_OF(device->info.max_mtu, device->info.max_rx_pktlen));
+	if (device->kind.bus != KIND_VIRTUAL)
+		rss_choose(&device->rss, device->info.flow_type_rss_offloads, device->info.hash_key_size,
+			device->info.reta_size, plan->n_rx);
+	if (device->rss.on) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = device->rss.fields;
+		conf.rx_adv_conf.rss_conf.rss_key = device->rss.key_bytes ? device->rss.key : NULL;
+		conf.rx_adv_conf.rss_conf.rss_key_len = device->rss.key_bytes;
+		compat_choose_toeplitz(&conf.rx_adv_conf.rss_conf);
+	}
+	int err = rte_eth_dev_configure(device->id, plan->n_rx, plan->n_tx, &conf);
+	if (err)
+		return complain(why, err, "%s: its device refuses %u receive and %u transmit queues: %s", label, plan->n_rx,
+			plan->n_tx, eal_words()[0] ? eal_words() : strerror(-err));
+	return 0;
+}
+
+static int set_up_queues(struct port_room *room, unsigned port, const struct offload *offload, struct complaint *why)
+{
+	const struct port_device *device = &room->devices[port];
+	const struct plan_port *plan = &room->plan.ports[port];
+	const struct pools_rings *rings = &room->rings[port];
+	struct rte_mempool *pool = room->pool[pools_of_port(&room->pools, &room->plan, port)];
+	struct rte_eth_rxconf rx = device->info.default_rxconf;
+	struct rte_eth_txconf tx = device->info.default_txconf;
+	unsigned numa = plan->numa < 0 ? (unsigned)SOCKET_ID_ANY : (unsigned)plan->numa;
+	int err = 0;
+
+	rx.offloads = offload->rx;
+	tx.offloads = offload->tx;
+	for (uint16_t q = 0; q < plan->n_rx && !err; q++)
+		err = rte_eth_rx_queue_setup(device->id, q, rings->n_rx_descriptors, numa, &rx, pool);
+	for (uint16_t q = 0; q < plan->n_tx && !err; q++)
+		err = rte_eth_tx_queue_setup(device->id, q, rings->n_tx_descriptors, numa, &tx);
+	if (!err)
+		return 0;
+	char label[48];
+
+	return complain(why, err, "%s: its device gives no queues with %u receive and %u transmit descriptors: %s",
+		plan_port_label(room->settings, port, label), rings->n_rx_descriptors, rings->n_tx_descriptors,
+		eal_words()[0] ? eal_words() : strerror(-err));
+}
+
+static int make_locks(struct port_room *room, unsigned port, struct complaint *why)
+{
+	const struct plan_port *plan = &room->plan.ports[port];
+	struct port_device *device = &room->devices[port];
+
+	if (!plan->shared_tx)
+		return 0;
+	device->locks = aligned_alloc(CACHE_LINE_BYTES, plan->n_tx * sizeof(*device->locks));
+	if (!device->locks)
+		return complain(why, -ENOMEM, "ports[%u]: no memory for its locks", port);
+	for (unsigned q = 0; q < plan->n_tx; q++)
+		rte_spinlock_init(&device->locks[q].lock);
+	return 0;
+}
+
+int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
+{
+	const struct port_settings *settings = &room->settings->ports[port];
+	struct port_device *device = &room->devices[port];
+	struct offload offload;
+
+	eal_words_forget();
+	device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
+	choose_offloads(room, port, &offload);
+	int err = configure(room, port, &offload, why);
+	if (!err)
+		err = set_up_queues(room, port, &offload, why);
+	if (!err)
+		err = make_locks(room, port, why);
+	if (!err)
+		err = address_set_up(room, port, why);
+	if (err)
+		return err;
+	room->faces[port].rx_checksum = offload.rx_checksum;
+	room->faces[port].tx_multi_segment = offload.tx_multi_segment;
+	device->is_set_up = true;
+	return 0;
+}
+
+int device_start(struct port_room *room, unsigned port, struct complaint *why)
+{
+	struct port_device *device = &room->devices[port];
+	char label[48];
+
+	eal_words_forget();
+	int err = rte_eth_dev_start(device->id);
+	if (err)
+		return complain(why, err, "%s: its device does not start: %s", plan_port_label(room->settings, port, label),
+			eal_words()[0] ? eal_words() : strerror(-err));
+	device->is_started = true;
+	return 0;
+}
+
+void device_close(struct port_room *room, unsigned port)
+{
+	struct port_device *device = &room->devices[port];
+
+	if (device->is_started)
+		rte_eth_dev_stop(device->id);
+	if (device->is_found)
+		rte_eth_dev_close(device->id);
+	free(device->locks);
+	device->locks = NULL;
+	device->is_started = device->is_found = false;
+}

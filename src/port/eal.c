@@ -1,0 +1,139 @@
+// Starts and ends EAL, and listens to what it says.
+#include "port/eal.h"
+
+#include "base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORDS_MAX = 256, RUNTIME_PATH_MAX = 256 };
+
+// DPDK logs from several threads.
+static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
+static char words[WORDS_MAX];
+static bool words_are_error;
+static bool is_running;
+
+// A message of DPDK: before EAL runs it is kept for the complaint (an error is not displaced by a warning after it), later shown.
+static ssize_t hear(void *cookie, const char *text, size_t n)
+{
+	int level = rte_log_cur_msg_loglevel();
+	int length = n;
+
+	while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == ' '))
+		length--;
+	if (length == 0)
+		return n;
+	pthread_mutex_lock(&words_lock);
+	bool is_error = level <= (int)RTE_LOG_ERR;
+	if (is_error || !words_are_error) {
+		snprintf(words, sizeof(words), "%.*s", length, text);
+		words_are_error = is_error;
+	}
+	pthread_mutex_unlock(&words_lock);
+	if (level <= (int)RTE_LOG_CRIT || (is_running && is_error))
+		log_warn("DPDK: %.*s", length, text);
+	return n;
+}
+
+const char *eal_words(void)
+{
+	return words;
+}
+
+void eal_words_forget(void)
+{
+	pthread_mutex_lock(&words_lock);
+	words[0] = 0;
+	words_are_error = false;
+	pthread_mutex_unlock(&words_lock);
+}
+
+static void listen_to_dpdk(void)
+{
+	static FILE *stream;
+	cookie_io_functions_t functions = {.write = hear};
+
+	if (!stream)
+		stream = fopencookie(NULL, "w", functions);
+	if (stream)
+		rte_openlog_stream(stream);
+}
+
+// EAL prints its whole help to stdout over a bad argument; the complaint says enough.
+static int hide_stdout(void)
+{
+	int kept = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	fflush(stdout);
+	if (kept >= 0 && null >= 0)
+		dup2(null, STDOUT_FILENO);
+	if (null >= 0)
+		close(null);
+	return kept;
+}
+
+static void show_stdout(int kept)
+{
+	fflush(stdout);
+	if (kept < 0)
+		return;
+	dup2(kept, STDOUT_FILENO);
+	close(kept);
+}
+
+// EAL leaves sockets and maps behind in its runtime folder.
+static void remove_runtime_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	if (!folder)
+		return;
+	while ((entry = readdir(folder)))
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	closedir(folder);
+	rmdir(path);
+}
+
+int eal_start(struct eal_args *args, struct complaint *why)
+{
+	// rte_eal_init permutes the pointers.
+	static char *argv[EAL_ARGS_MAX + 1];
+
+	memcpy(argv, args->argv, sizeof(argv));
+	listen_to_dpdk();
+	eal_words_forget();
+	int kept = hide_stdout();
+	int used = rte_eal_init(args->n, argv);
+	show_stdout(kept);
+	if (used < 0) {
+		const char *folder = rte_eal_get_runtime_dir();
+
+		if (folder && strstr(folder, "dl3d-"))
+			remove_runtime_folder(folder);
+		return complain(why, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s", words[0] ? words : rte_strerror(rte_errno));
+	}
+	is_running = true;
+	return 0;
+}
+
+void eal_stop(void)
+{
+	char folder[RUNTIME_PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s", rte_eal_get_runtime_dir());
+	is_running = false;
+	rte_eal_cleanup();
+	remove_runtime_folder(folder);
+}

@@ -1,0 +1,30 @@
+// The argument list for rte_eal_init. Pure.
+#pragma once
+
+#include "port/plan.h"
+
+#include <stdbool.h>
+
+enum {
+	EAL_ARGS_MAX = 2 * PORT_MAX_PLUGINS + 2 * PORT_MAX + PORT_MAX_EAL_ARGS + 24,
+	EAL_ARGS_BYTES = 64 * 1024,
+};
+
+struct eal_args {
+	int n;
+	size_t used;
+	char *argv[EAL_ARGS_MAX + 1];
+	char text[EAL_ARGS_BYTES];
+};
+
+struct eal_memory {
+	bool huge;
+	unsigned mib;
+	unsigned node_mib[PLAN_MAX_NODES];
+};
+
+// Lane k runs as its lcore on its core; lcore 0 is the control thread, on the allowed cores that no lane uses, else on all allowed ones.
+// Only devices of the settings are touched, virtual ones in the order of the file; `pid` keeps two instances apart. The file's own EAL
+// arguments come last, so that they win.
+void eal_args_build(struct eal_args *args, const struct port_room_settings *settings, const struct plan_facts *facts,
+	const struct plan *plan, const struct eal_memory *memory, int pid);

@@ -1,0 +1,126 @@
+// What lanes and people see of the ports while they run. Control thread.
+#include "port/room.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+static_assert(offsetof(struct port_face, peer) % 8 == 0 && offsetof(struct port_face, has_peer) == offsetof(struct port_face, peer) + 6,
+	"peer and has_peer are one word");
+
+static bool read_link(struct port_device *device)
+{
+	struct rte_eth_link link = {0};
+
+	if (rte_eth_link_get_nowait(device->id, &link) != 0)
+		return true;
+	if (link.link_status)
+		device->has_been_up = true;
+	// Drivers without a link say "down" for ever; one that was up once knows what it says.
+	return link.link_status || !(device->kind.has_link || device->has_been_up);
+}
+
+void port_tend(struct port_room *room)
+{
+	for (unsigned i = 0; i < room->settings->n_ports; i++) {
+		struct port_device *device = &room->devices[i];
+		bool up = device->is_started && read_link(device);
+
+		__atomic_store_n(&room->faces[i].up, up, __ATOMIC_RELAXED);
+	}
+}
+
+const struct port_face *port_faces(const struct port_room *room)
+{
+	return room->faces;
+}
+
+// Address and flag in one store, so that a lane that reads eight bytes never sees half of a new address.
+static void set_peer(struct port_face *face, const struct port_settings *settings)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+	uint8_t bytes[sizeof(word)] = {0};
+	word next;
+
+	memcpy(bytes, settings->peer.bytes, sizeof(face->peer));
+	bytes[sizeof(face->peer)] = settings->has_peer;
+	memcpy(&next, bytes, sizeof(next));
+	__atomic_store_n((word *)face->peer, next, __ATOMIC_RELAXED);
+}
+
+void faces_fill(struct port_room *room, unsigned port)
+{
+	const struct port_settings *settings = &room->settings->ports[port];
+	struct port_face *face = &room->faces[port];
+
+	face->is_xconnect = room->plan.ports[port].xconnect >= 0;
+	face->xconnect = face->is_xconnect ? room->plan.ports[port].xconnect : 0;
+	face->mac_update = settings->mac_update;
+	face->pass_martians = settings->pass_martians;
+	set_peer(face, settings);
+}
+
+int port_change(struct port_room *room, unsigned port, const struct port_settings *settings, struct complaint *why)
+{
+	struct port_face *face = &room->faces[port];
+	uint16_t mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
+
+	if (mtu != room->devices[port].mtu) {
+		int err = address_set_mtu(room, port, mtu, why);
+		if (err)
+			return err;
+	}
+	__atomic_store_n(&face->pass_martians, settings->pass_martians, __ATOMIC_RELAXED);
+	set_peer(face, settings);
+	return 0;
+}
+
+static void read_errors(const struct port_device *device, struct port_info *out)
+{
+	struct rte_eth_stats stats;
+
+	if (rte_eth_stats_get(device->id, &stats) != 0)
+		return;
+	out->rx_missed = stats.imissed;
+	out->rx_no_mbuf = stats.rx_nombuf;
+	out->rx_errors = stats.ierrors;
+	out->tx_errors = stats.oerrors;
+}
+
+void port_info(const struct port_room *room, unsigned port, struct port_info *out)
+{
+	const struct port_device *device = &room->devices[port];
+	struct rte_eth_link link = {0};
+
+	memset(out, 0, sizeof(*out));
+	out->name = room->settings->ports[port].name;
+	out->device = room->settings->ports[port].device;
+	out->driver = device->info.driver_name ? device->info.driver_name : "";
+	out->device_id = device->id;
+	out->mtu = device->mtu;
+	out->n_rx_queues = room->plan.ports[port].n_rx;
+	out->n_tx_queues = room->plan.ports[port].n_tx;
+	out->n_rx_descriptors = room->rings[port].n_rx_descriptors;
+	out->n_tx_descriptors = room->rings[port].n_tx_descriptors;
+	out->mac = device->mac;
+	out->rss = device->rss.on;
+	out->numa = room->facts.devices[port].numa;
+	out->link_up = __atomic_load_n(&room->faces[port].up, __ATOMIC_RELAXED);
+	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+		out->link_mbps = link.link_speed;
+	read_errors(device, out);
+}
+
+void port_memory(const struct port_room *room, struct port_memory *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->huge = room->memory.huge;
+	out->planned_mib = room->memory.mib;
+	for (unsigned i = 0; i < room->pools.n_nodes; i++) {
+		const struct rte_mempool *pool = room->pool[i];
+
+		out->mbuf_bytes = MAX_OF(out->mbuf_bytes, pool->header_size + pool->elt_size + pool->trailer_size);
+		out->n_mbufs += pool->size;
+		out->n_mbufs_free += rte_mempool_avail_count(pool);
+	}
+}

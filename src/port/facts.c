@@ -1,0 +1,109 @@
+// Reads /sys and the scheduler. Everything here is a fact; what follows from it is decided in plan.c.
+#include "port/facts.h"
+
+#include "base/bits.h"
+#include "port/kind.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// First number in the file, or `otherwise`.
+static long read_number(const char *path, long otherwise)
+{
+	FILE *file = fopen(path, "re");
+	long value;
+
+	if (!file)
+		return otherwise;
+	if (fscanf(file, "%ld", &value) != 1)
+		value = otherwise;
+	fclose(file);
+	return value;
+}
+
+static int read_core_numa(unsigned core)
+{
+	char path[96];
+	struct stat st;
+
+	for (int node = 0; node < PLAN_MAX_NODES; node++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%d", core, node);
+		if (stat(path, &st) == 0)
+			return node;
+	}
+	return 0;
+}
+
+static void read_cores(struct plan_facts *facts)
+{
+	cpu_set_t allowed;
+	char path[96];
+	struct stat st;
+
+	CPU_ZERO(&allowed);
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (unsigned c = 0; c < PLAN_MAX_CORES && c < CPU_SETSIZE; c++) {
+		struct plan_core *core = &facts->cores[c];
+
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u", c);
+		core->exists = stat(path, &st) == 0 || CPU_ISSET(c, &allowed);
+		if (!core->exists)
+			continue;
+		facts->n_cores = c + 1;
+		// The boot core often has no such file: it cannot go offline.
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", c);
+		core->online = read_number(path, 1) == 1;
+		core->allowed = CPU_ISSET(c, &allowed);
+		core->numa = read_core_numa(c);
+	}
+}
+
+static void read_device(struct plan_device *device, const char *text)
+{
+	struct kind kind;
+	char path[160];
+
+	kind_read(text, &kind);
+	memset(device, 0, sizeof(*device));
+	device->numa = -1;
+	device->n_rx_own = kind.n_rx;
+	device->n_rx_most = kind.n_rx_most;
+	device->hashes = true;
+	device->tx_like_rx = kind.bus == KIND_VIRTUAL && kind.tx == KIND_TX_LIKE_RX;
+	if (kind.bus != KIND_PCI)
+		return;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", kind.name);
+	device->numa = read_number(path, -1);
+}
+
+void facts_read(struct plan_facts *facts, const struct port_room_settings *settings)
+{
+	memset(facts, 0, sizeof(*facts));
+	read_cores(facts);
+	for (unsigned i = 0; i < settings->n_ports; i++)
+		read_device(&facts->devices[i], settings->ports[i].device);
+}
+
+void facts_read_pages(struct facts_pages *pages)
+{
+	static const unsigned sizes_kib[] = {2048, 1048576};
+	char path[96];
+
+	memset(pages, 0, sizeof(*pages));
+	for (unsigned i = 0; i < ARRAY_LEN(sizes_kib); i++) {
+		unsigned mib = sizes_kib[i] / 1024;
+
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/nr_hugepages", sizes_kib[i]);
+		long total = read_number(path, 0);
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/free_hugepages", sizes_kib[i]);
+		long n_free = read_number(path, 0);
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/resv_hugepages", sizes_kib[i]);
+		long promised = read_number(path, 0);
+
+		pages->reserved |= total > 0;
+		pages->total_mib += total * mib;
+		pages->free_mib += MAX_OF(n_free - promised, 0L) * mib;
+	}
+}

@@ -1,0 +1,14 @@
+// What the machine says of itself before DPDK starts: cores, NUMA nodes, huge pages, devices on the PCI bus. Control thread.
+#pragma once
+
+#include "port/plan.h"
+
+struct facts_pages {
+	bool reserved;      // the machine has huge pages at all
+	unsigned free_mib;  // in pages of 2 MiB and 1 GiB
+	unsigned total_mib;
+};
+
+// Fills cores and, from the text of each device, what is known of the devices.
+void facts_read(struct plan_facts *facts, const struct port_room_settings *settings);
+void facts_read_pages(struct facts_pages *pages);

@@ -1,0 +1,143 @@
+// Device strings and addresses, by one table of the drivers that are known.
+#include "port/kind.h"
+
+#include "base/bits.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// `queues` is the argument that gives the number of queue pairs; with `counted` its occurrences count instead.
+// `open_ended`: the peer or the settings decide how many queues there are.
+struct row {
+	const char *prefix, *queues, *iface, *socket;
+	enum kind_tx tx;
+	bool counted, open_ended, has_link, may_chain;
+};
+
+static const struct row rows[] = {
+	{"net_null", NULL, NULL, NULL, KIND_TX_PER_LANE, false, true, false, false},
+	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_LANE, false, false, false, true},
+	{"net_pcap", "rx_", NULL, NULL, KIND_TX_PER_LANE, true, false, false, true},
+	{"net_memif", NULL, NULL, "socket", KIND_TX_LIKE_RX, false, true, true, true},
+	{"net_vhost", "queues", NULL, "iface", KIND_TX_LIKE_RX, false, false, true, true},
+	{"net_virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true},
+	{"virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true},
+	{"net_af_packet", "qpairs", "iface", NULL, KIND_TX_LIKE_RX, false, false, false, true},
+	{"net_af_xdp", "queue_count", "iface", NULL, KIND_TX_LIKE_RX, false, false, false, true},
+	{"net_tap", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, true, true},
+	{"net_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true},
+	{"eth_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true},
+};
+
+// [DDDD:]BB:DD.F, hexadecimal; `n` of its characters are looked at.
+static bool is_pci(const char *text, size_t n)
+{
+	unsigned domain, bus, slot, function;
+	char copy[16];
+	int end = 0;
+
+	if (n >= sizeof(copy))
+		return false;
+	memcpy(copy, text, n);
+	copy[n] = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isxdigit((unsigned char)copy[i]) && copy[i] != ':' && copy[i] != '.')
+			return false;
+	if (sscanf(copy, "%4x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &end) == 4)
+		return (size_t)end == n;
+	return sscanf(copy, "%2x:%2x.%1x%n", &bus, &slot, &function, &end) == 3 && (size_t)end == n;
+}
+
+static const char *next_argument(const char *at)
+{
+	at = strchr(at, ',');
+	return at ? at + 1 : NULL;
+}
+
+bool kind_argument(const char *device, const char *key, char *value, size_t size)
+{
+	size_t n = strlen(key);
+
+	for (const char *at = next_argument(device); at; at = next_argument(at)) {
+		if (strncmp(at, key, n) != 0 || at[n] != '=')
+			continue;
+		snprintf(value, size, "%.*s", (int)strcspn(at + n + 1, ","), at + n + 1);
+		return true;
+	}
+	return false;
+}
+
+// Arguments that start with `prefix`; net_pcap's plain iface= is one queue, too.
+static uint16_t count_arguments(const char *device, const char *prefix)
+{
+	uint16_t n = 0;
+
+	for (const char *at = next_argument(device); at; at = next_argument(at))
+		if (strncmp(at, prefix, strlen(prefix)) == 0 || strncmp(at, "iface=", 6) == 0)
+			n++;
+	return n;
+}
+
+static uint16_t count_queues(const struct row *row, const char *device)
+{
+	char number[8];
+	int n = 1;
+
+	if (row->counted)
+		n = count_arguments(device, row->queues);
+	else if (row->queues && kind_argument(device, row->queues, number, sizeof(number)))
+		n = atoi(number);
+	return n < 1 ? 1 : n;
+}
+
+static void read_virtual(const char *device, struct kind *out)
+{
+	const struct row *row = rows;
+	char answer[8];
+
+	while (row < rows + ARRAY_LEN(rows) &&
+		strncmp(device, row->prefix, strlen(row->prefix)) != 0)
+		row++;
+	if (row == rows + ARRAY_LEN(rows))
+		return;
+	out->bus = KIND_VIRTUAL;
+	out->n_rx = count_queues(row, device);
+	out->n_rx_most = row->open_ended ? 0 : out->n_rx;
+	out->tx = row->tx;
+	out->has_link = row->has_link;
+	out->may_chain = row->may_chain;
+	if (row->iface)
+		kind_argument(device, row->iface, out->iface, sizeof(out->iface));
+	if (row->socket)
+		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
+	// memif's sockets are abstract, beside the file system, unless told otherwise.
+	if (strcmp(row->prefix, "net_memif") == 0 &&
+		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) && strcmp(answer, "no") == 0))
+		out->socket[0] = 0;
+}
+
+void kind_read(const char *device, struct kind *out)
+{
+	size_t n = strcspn(device, ",");
+
+	memset(out, 0, sizeof(*out));
+	if (n == 0 || n >= sizeof(out->name) - 5)
+		return;
+	out->has_link = true;
+	if (is_pci(device, n)) {
+		out->bus = KIND_PCI;
+		snprintf(out->name, sizeof(out->name), "%s%.*s",
+			strchr(device, ':') == strrchr(device, ':') ? "0000:" : "", (int)n, device);
+		// PCI addresses may be written in capitals; the system does not.
+		for (char *p = out->name; *p; p++)
+			*p = tolower((unsigned char)*p);
+		return;
+	}
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)n, device);
+	if (strncmp(device, "auxiliary:", 10) == 0)
+		out->bus = KIND_ALLOWED;
+	else
+		read_virtual(device, out);
+}

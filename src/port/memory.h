@@ -1,0 +1,16 @@
+// Huge pages or ordinary ones. Pure.
+#pragma once
+
+#include "base/complaint.h"
+#include "port/facts.h"
+
+#include <stdbool.h>
+
+struct memory_choice {
+	bool huge;
+	struct complaint warning; // text[0] == 0: nothing to warn of
+};
+
+// `wanted` is enum port_huge. -ENOMEM with a complaint when huge pages are there or required but too few are free for `mib`.
+int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib, const struct facts_pages *pages,
+	struct complaint *why);

@@ -1,0 +1,211 @@
+// Which lane runs on which core. The queues are dealt out in plan_queues.c.
+#include "port/plan.h"
+
+#include "port/kind.h"
+
+#include <errno.h>
+#include <rte_config.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MTU_MIN = 68, MTU_MAX = 9600, BURST_MAX = 64, LANES_MOST = RTE_MAX_LCORE - 1 };
+
+const char *plan_port_label(const struct port_room_settings *settings, unsigned port, char *text)
+{
+	snprintf(text, 48, "ports[%u] (%s)", port, settings->ports[port].name);
+	return text;
+}
+
+int plan_find_port(const struct port_room_settings *settings, const char *name)
+{
+	for (unsigned i = 0; i < settings->n_ports; i++)
+		if (strcmp(settings->ports[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+static int check_twins(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+{
+	struct kind mine, other;
+	char label[48];
+
+	kind_read(settings->ports[port].device, &mine);
+	for (unsigned i = 0; i < port; i++) {
+		kind_read(settings->ports[i].device, &other);
+		plan_port_label(settings, port, label);
+		if (strcmp(settings->ports[i].name, settings->ports[port].name) == 0)
+			return complain(why, -EEXIST, "%s: ports[%u] already has this name; give each port its own", label, i);
+		if (strcmp(mine.name, other.name) == 0)
+			return complain(why, -EEXIST,
+				"%s: device %s is already ports[%u] (%s); give each port its own device", label,
+				mine.name, i, settings->ports[i].name);
+	}
+	return 0;
+}
+
+static int check_xconnect(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+{
+	const struct port_settings *p = &settings->ports[port];
+	char label[48];
+	int out = plan_find_port(settings, p->xconnect);
+
+	plan_port_label(settings, port, label);
+	if (p->mode != PORT_XCONNECT)
+		return 0;
+	if (out < 0)
+		return complain(why, -ENOENT, "%s: xconnect names port \"%s\", which is not in ports", label, p->xconnect);
+	return 0;
+}
+
+static int check_port(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+{
+	const struct port_settings *p = &settings->ports[port];
+	struct kind kind;
+	char label[48];
+
+	plan_port_label(settings, port, label);
+	kind_read(p->device, &kind);
+	if (kind.bus == KIND_UNKNOWN)
+		return complain(why, -EINVAL,
+			"%s: device \"%s\" is neither a PCI address (0000:03:00.0) nor a device string such as net_memif0",
+			label, p->device);
+	if (p->mtu && (p->mtu < MTU_MIN || p->mtu > MTU_MAX))
+		return complain(why, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d", label, p->mtu, MTU_MIN, MTU_MAX);
+	if (p->n_queues > PORT_MAX_QUEUES)
+		return complain(why, -ERANGE, "%s: %u queues; a port has at most %d", label, p->n_queues, PORT_MAX_QUEUES);
+	if (check_twins(settings, port, why))
+		return -EEXIST;
+	return check_xconnect(settings, port, why);
+}
+
+int plan_check_ports(const struct port_room_settings *settings, struct complaint *why)
+{
+	if (settings->n_ports == 0)
+		return complain(why, -EINVAL, "ports: none is given; name at least one port");
+	if (settings->burst > BURST_MAX)
+		return complain(why, -ERANGE, "burst %u is out of range; wanted: 1 to %d", settings->burst, BURST_MAX);
+	for (unsigned i = 0; i < settings->n_ports; i++) {
+		int err = check_port(settings, i, why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int check_core(unsigned lane, int core, const struct plan_facts *facts, struct complaint *why)
+{
+	const struct plan_core *c = &facts->cores[core < 0 ? 0 : core];
+
+	if (core < 0 || core >= (int)facts->n_cores || !c->exists)
+		return complain(why, -ENOENT, "lanes[%u]: this machine has no core %d; its cores are 0 to %u", lane, core,
+			facts->n_cores - 1);
+	if (!c->online)
+		return complain(why, -ENODEV,
+			"lanes[%u]: core %d is offline; put it online (echo 1 > "
+			"/sys/devices/system/cpu/cpu%d/online) or name another",
+			lane, core, core);
+	if (!c->allowed)
+		return complain(why, -EPERM,
+			"lanes[%u]: core %d is not allowed to this process; widen its CPU set (taskset, cgroup) or "
+			"name another core",
+			lane, core);
+	return 0;
+}
+
+static int take_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
+	struct complaint *why)
+{
+	if (settings->n_lanes > LANES_MOST)
+		return complain(why, -ERANGE, "lanes: %u are more than the %d that DPDK was built for", settings->n_lanes,
+			LANES_MOST);
+	for (unsigned i = 0; i < settings->n_lanes; i++) {
+		int core = settings->lanes[i].core, err = check_core(i, core, facts, why);
+
+		if (err)
+			return err;
+		for (unsigned k = 0; k < i; k++)
+			if (plan->lanes[k].core == core)
+				return complain(why, -EEXIST,
+					"lanes[%u]: core %d already runs lanes[%u]; give each lane a core of its own", i, core, k);
+		plan->lanes[i].core = core;
+		plan->lanes[i].lcore = i + 1;
+		plan->lanes[i].numa = facts->cores[core].numa;
+	}
+	plan->n_lanes = settings->n_lanes;
+	return 0;
+}
+
+// Queues that could be polled side by side; a device that hashes could feed every core.
+static unsigned count_useful_lanes(
+	const struct port_room_settings *settings, const struct plan_facts *facts, unsigned n_cores)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < settings->n_ports; i++) {
+		const struct plan_device *device = &facts->devices[i];
+		unsigned queues = settings->ports[i].n_queues;
+
+		if (!queues)
+			queues = device->n_rx_own ? device->n_rx_own : n_cores;
+		n += device->n_rx_most ? MIN_OF(queues, device->n_rx_most) : queues;
+	}
+	return MIN_OF(n, n_cores);
+}
+
+// True when some port sits on this node, or on none that is known.
+static bool is_near_a_port(const struct port_room_settings *settings, const struct plan_facts *facts, int numa)
+{
+	for (unsigned i = 0; i < settings->n_ports; i++)
+		if (facts->devices[i].numa < 0 || facts->devices[i].numa == numa)
+			return true;
+	return false;
+}
+
+// Free cores in the order in which lanes should take them: those near a port first. The first allowed core stays with the control
+// thread where there is another.
+static unsigned rank_cores(const struct port_room_settings *settings, const struct plan_facts *facts, int cores[])
+{
+	unsigned n = 0, n_allowed = 0;
+	int first = -1;
+
+	for (unsigned c = 0; c < facts->n_cores; c++) {
+		if (!facts->cores[c].online || !facts->cores[c].allowed)
+			continue;
+		first = first < 0 ? (int)c : first;
+		n_allowed++;
+	}
+	for (int near = 1; near >= 0; near--)
+		for (unsigned c = 0; c < facts->n_cores; c++) {
+			if (!facts->cores[c].online || !facts->cores[c].allowed || (n_allowed > 1 && (int)c == first))
+				continue;
+			if (is_near_a_port(settings, facts, facts->cores[c].numa) == near)
+				cores[n++] = c;
+		}
+	return n;
+}
+
+static int choose_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
+	struct complaint *why)
+{
+	int cores[PLAN_MAX_CORES];
+	unsigned n_cores = MIN_OF(rank_cores(settings, facts, cores), (unsigned)LANES_MOST);
+
+	if (n_cores == 0)
+		return complain(why, -ENODEV, "lanes: this process is allowed no core that is online");
+	plan->n_lanes = count_useful_lanes(settings, facts, n_cores);
+	for (unsigned i = 0; i < plan->n_lanes; i++) {
+		plan->lanes[i].core = cores[i];
+		plan->lanes[i].lcore = i + 1;
+		plan->lanes[i].numa = facts->cores[cores[i]].numa;
+	}
+	return 0;
+}
+
+int plan_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
+	struct complaint *why)
+{
+	memset(plan, 0, sizeof(*plan));
+	if (settings->n_lanes)
+		return take_lanes(settings, facts, plan, why);
+	return choose_lanes(settings, facts, plan, why);
+}

@@ -1,0 +1,171 @@
+// Opens and closes the room: settings -> plan -> EAL -> devices -> better plan -> pools -> queues -> lanes. Control thread.
+#include "port/room.h"
+
+#include "base/log.h"
+#include "port/check.h"
+#include "port/eal.h"
+#include "port/facts.h"
+#include "port/memory.h"
+
+#include <errno.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Everything before EAL: the cores are final after this, the queues a good guess.
+static int make_first_plan(struct port_room *room, struct complaint *why)
+{
+	int err = plan_check_ports(room->settings, why);
+
+	if (!err)
+		err = check_files(room->settings, why);
+	if (err)
+		return err;
+	facts_read(&room->facts, room->settings);
+	err = plan_lanes(room->settings, &room->facts, &room->plan, why);
+	if (!err)
+		err = plan_queues(room->settings, &room->facts, &room->plan, why);
+	return err;
+}
+
+static void size_pools(struct port_room *room)
+{
+	for (unsigned i = 0; i < room->settings->n_ports; i++)
+		device_adjust_rings(room, i);
+	pools_plan(&room->pools, room->settings, &room->plan, room->rings);
+}
+
+static int choose_memory(struct port_room *room, struct complaint *why)
+{
+	struct facts_pages pages;
+	struct memory_choice choice;
+
+	size_pools(room);
+	room->memory.mib = room->settings->memory_mib ? room->settings->memory_mib : room->pools.mib;
+	memcpy(room->memory.node_mib, room->pools.node_mib, sizeof(room->memory.node_mib));
+	facts_read_pages(&pages);
+	int err = memory_choose(&choice, room->settings->huge, room->memory.mib, &pages, why);
+	if (err)
+		return err;
+	if (choice.warning.text[0])
+		log_warn("%s", choice.warning.text);
+	room->memory.huge = choice.huge;
+	return 0;
+}
+
+static int make_pools(struct port_room *room, struct complaint *why)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	for (unsigned i = 0; i < room->pools.n_nodes; i++) {
+		const struct pools_node *node = &room->pools.nodes[i];
+		int numa = room->memory.huge && node->numa >= 0 ? node->numa : SOCKET_ID_ANY;
+
+		snprintf(name, sizeof(name), "mbufs_%u", i);
+		room->pool[i] = rte_pktmbuf_pool_create(name, node->n_mbufs, node->cache, 0, node->data_room, numa);
+		if (!room->pool[i])
+			return complain(why, -rte_errno,
+				"memory: %u buffers of %u bytes on NUMA node %d do not fit: %s; give more memory (memory: mib: "
+				"%u) or fewer descriptors",
+				node->n_mbufs, node->object_bytes, node->numa, rte_strerror(rte_errno), room->pools.mib * 2);
+	}
+	return 0;
+}
+
+static int open_devices(struct port_room *room, struct complaint *why)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < room->settings->n_ports && !err; i++)
+		err = device_find(room, i, why);
+	if (!err)
+		err = plan_queues(room->settings, &room->facts, &room->plan, why);
+	if (err)
+		return err;
+	size_pools(room);
+	err = make_pools(room, why);
+	for (unsigned i = 0; i < room->settings->n_ports && !err; i++) {
+		faces_fill(room, i);
+		err = device_set_up(room, i, why);
+	}
+	if (err)
+		return err;
+	for (unsigned i = 0; i < room->plan.n_warnings; i++)
+		log_warn("%s", room->plan.warnings[i].text);
+	lanes_fill(room);
+	return 0;
+}
+
+static struct port_room *make_room(const struct port_room_settings *settings)
+{
+	struct port_room *room = aligned_alloc(_Alignof(struct port_room), sizeof(*room));
+
+	if (!room)
+		return NULL;
+	memset(room, 0, sizeof(*room));
+	room->settings = settings;
+	return room;
+}
+
+int port_check(const struct port_room_settings *settings, struct complaint *why)
+{
+	struct port_room *room = make_room(settings);
+	int err = room ? make_first_plan(room, why) : complain(why, -ENOMEM, "no memory for the plan of the ports");
+
+	if (!err)
+		for (unsigned i = 0; i < room->plan.n_warnings; i++)
+			log_warn("%s", room->plan.warnings[i].text);
+	free(room);
+	return err;
+}
+
+int port_open(struct port_room **out, const struct port_room_settings *settings, struct complaint *why)
+{
+	struct port_room *room = make_room(settings);
+
+	if (!room)
+		return complain(why, -ENOMEM, "no memory for the plan of the ports");
+	int err = make_first_plan(room, why);
+
+	if (!err)
+		err = choose_memory(room, why);
+	if (!err) {
+		eal_args_build(&room->eal_args, settings, &room->facts, &room->plan, &room->memory, getpid());
+		err = eal_start(&room->eal_args, why);
+		room->eal_runs = !err;
+	}
+	if (!err)
+		err = open_devices(room, why);
+	if (err) {
+		port_close(room);
+		return err;
+	}
+	*out = room;
+	return 0;
+}
+
+int port_start(struct port_room *room, struct complaint *why)
+{
+	for (unsigned i = 0; i < room->settings->n_ports; i++) {
+		int err = device_start(room, i, why);
+		if (err)
+			return err;
+	}
+	port_tend(room);
+	return 0;
+}
+
+void port_close(struct port_room *room)
+{
+	if (!room)
+		return;
+	for (unsigned i = 0; i < room->settings->n_ports; i++)
+		device_close(room, i);
+	for (unsigned i = 0; i < room->pools.n_nodes; i++)
+		rte_mempool_free(room->pool[i]);
+	if (room->eal_runs)
+		eal_stop();
+	free(room);
+}
