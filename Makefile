@@ -15,10 +15,8 @@ $(error SANITIZE=$(SANITIZE) is unknown; use SANITIZE=address,undefined or SANIT
 endif
 SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=debugoptimized)
 
-VENV := build/venv
-PYTHON := $(VENV)/bin/python
-SCRIPTS := $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
-SHELLS := $(shell git grep -lE '^\#!/(usr/)?bin/(env )?(ba)?sh' -- tools bin .ci test)
+VENV := build/venv/bin
+SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
 
 .PHONY: all help build demo test unit system lint format bench fuzz clean
 .DEFAULT_GOAL := all
@@ -51,27 +49,19 @@ system: ## the whole-house tests alone, with the long ones (30 s of route change
 	@tools/install-deps build test
 	@$(MAKE) --no-print-directory build
 	@tools/setup-venv test
-	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(PYTHON) -m pytest test $(PYTEST_ARGS)
+	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test $(PYTEST_ARGS)
 
 lint: ## format, types, shells, rooms, sizes, words
 	@tools/install-deps build lint
 	@tools/setup-venv lint
-	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
-	$(VENV)/bin/ruff format --check dl3 test tools $(SCRIPTS)
-	$(VENV)/bin/ruff check dl3 test tools $(SCRIPTS)
-	$(VENV)/bin/mypy --strict dl3 test
-	$(VENV)/bin/mypy --strict --scripts-are-modules $(SCRIPTS)
-	shellcheck $(SHELLS)
-	tools/check_rooms
-	tools/check_sizes
-	tools/check_words
+	@tools/run-lint
 
 format: ## let clang-format and ruff lay out all files
 	@tools/install-deps build lint
 	@tools/setup-venv lint
 	clang-format -i $$(git ls-files '*.c' '*.h')
-	$(VENV)/bin/ruff format dl3 test tools $(SCRIPTS)
-	$(VENV)/bin/ruff check --fix dl3 test tools $(SCRIPTS)
+	$(VENV)/ruff format dl3 test tools/*.py $(SCRIPTS)
+	$(VENV)/ruff check --fix dl3 test tools/*.py $(SCRIPTS)
 
 bench: ## dl3d beside l3fwd and testpmd on one core, interleaved; writes build/bench.json
 	@tools/install-deps build bench

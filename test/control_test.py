@@ -22,7 +22,7 @@ ports:
 lanes: [{core: 1}]
 routes: [10.2.0.0/16 dev b]
 control: {socket: "@SOCKET@"}
-memory: {huge_pages: never}
+memory: {hugepages: never}
 """
 GARBAGE = [
     b"garbage\n",

@@ -15,7 +15,7 @@ PCAP_MAC = "02:70:63:61:70:00"  # what DPDK gives the first capture-file device
 VIA_B = {
     "routes": ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"],
     "neighbours": [f"{address} lladdr {host_mac(1)} dev b" for address in ("10.0.2.2", "2001:db8:2::2")],
-    "memory": {"huge_pages": "never"},
+    "memory": {"hugepages": "never"},
 }
 
 

@@ -20,10 +20,10 @@ def crossed() -> Iterator[House]:
     """a and b are tied plainly, c and d with MAC addresses rewritten; d knows its peer, c does not."""
     tied = {"mode": "xconnect"}
     ports = [
-        Port("a", keys=tied | {"xconnect": "b"}),
-        Port("b", keys=tied | {"xconnect": "a"}),
-        Port("c", keys=tied | {"xconnect": "d", "mac": "update"}),
-        Port("d", keys=tied | {"xconnect": "c", "mac": "update", "peer": host_mac(3)}),
+        Port("a", keys=tied | {"to": "b"}),
+        Port("b", keys=tied | {"to": "a"}),
+        Port("c", keys=tied | {"to": "d", "mac": "update"}),
+        Port("d", keys=tied | {"to": "c", "mac": "update", "peer": host_mac(3)}),
     ]
     with House(ports) as made:
         yield made

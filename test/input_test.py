@@ -16,7 +16,7 @@ routes:
 neighbours:
   - 10.0.2.2 lladdr 02:00:00:00:01:02 dev b
 control: {socket: SOCKET}
-memory: {huge_pages: never}
+memory: {hugepages: never}
 """
 
 
@@ -41,7 +41,7 @@ ROWS = [
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),
     Row("route_twice", "routes:\n", "routes:\n  - 10.2.0.0/16 dev a\n", ("dl3d.yaml:6", "10.2.0.0/16")),
     Row("core_not_there", "ports:\n", "lanes: [{core: 4000}]\nports:\n", ("core 4000",)),
-    Row("no_huge_pages", "huge_pages: never", "huge_pages: require", ("huge pages",)),
+    Row("no_hugepages", "hugepages: never", "hugepages: require", ("huge pages",)),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
     Row("missing_route_file", "routes:", "route_files: [/nowhere/routes]\nroutes:", ("/nowhere/routes",)),
     Row("not_yaml", "ports:", "ports: [", ("dl3d.yaml:",)),

@@ -88,7 +88,7 @@ RESTART: list[tuple[str, dict[str, Any], str]] = [
     ("lanes", {"lanes": [{"core": 0}]}, "lanes"),
     ("port_added", {"ports": [*PORTS, Port("d", device="net_null9")]}, "ports"),
     ("device", {"ports": [*PORTS[:2], Port("c", device="net_null9")]}, "ports[2].device"),
-    ("descriptors", {"ports": [*PORTS[:2], Port("c", keys={"descriptors": 512})]}, "ports[2]"),
+    ("descriptors", {"ports": [*PORTS[:2], Port("c", keys={"rx_descriptors": 512})]}, "ports[2].rx_descriptors"),
 ]
 
 

@@ -27,7 +27,7 @@ ROUTES = [
     "unreachable 10.7.0.0/16",
     "prohibit 10.8.0.0/16",
     "2001:db8:22::/48 via 2001:db8:2::2 dev b",
-    "2001:db8:23::/48 via 10.0.3.2 dev c",
+    "10.23.0.0/16 via 2001:db8:2::2 dev b",
 ]
 NEIGHBOURS = [
     *(f"10.0.{i + 1}.2 lladdr {host_mac(i)} dev {port.name}" for i, port in enumerate(PORTS)),
@@ -79,6 +79,7 @@ GOOD = [
     Row("forwards_ip6_with_hop_limit_2", on(0, ip6("2001:db8:22::1", hlim=2)), "forward", 1),
     Row("forwards_ip6_with_traffic_class", on(0, ip6("2001:db8:22::1", tc=0xB8, fl=0xFFFFF)), "forward", 1),
     Row("forwards_ip6_to_a_neighbour_on_link", on(0, ip6("2001:db8:2::2")), "forward", 1),
+    Row("forwards_ip4_via_an_ip6_neighbour", on(0, ip4("10.23.0.1")), "forward", 1),
     Row("forwards_ip4_to_a_neighbour_on_link", on(0, ip4("10.0.2.2")), "forward", 1),
 ]
 # Checksums that are 0 or become so, for RFC 1624's corner.
