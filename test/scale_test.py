@@ -1,0 +1,153 @@
+"""Many routes and many changes: two million from a file, and a hundred thousand changes a second under full load."""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+from pathlib import Path
+from statistics import median
+
+import pytest
+from harness.churn import Churn
+from harness.frames import Ether, ip4, on
+from harness.house import BUILD, DL3D, Account, House, Port, config_text
+from scapy.utils import wrpcap
+
+from dl3.lab.forwarder import Forwarder
+
+IS_SANITIZED = BUILD.name != "build"
+IS_LONG = "DL3_LONG" in os.environ
+N_ROUTES = 200_000 if IS_SANITIZED else 2_000_000
+N_HOPS = 256
+
+
+class Reference:
+    """Routes by length: the longest match by looking in one dictionary after the other."""
+
+    def __init__(self, n: int, seed: int) -> None:
+        rng = random.Random(seed)
+        self.by_length: dict[int, dict[int, int]] = {length: {} for length in (*range(9, 29), 32)}
+        n_left = n
+        for length, routes in self.by_length.items():
+            share = min(n_left, (1 << length) // 8, n if length == 24 else n // 40)
+            while len(routes) < share:
+                routes[(rng.randrange(1, 126) << 24 | rng.getrandbits(24)) >> (32 - length)] = rng.randrange(N_HOPS)
+            n_left -= share
+        filler = self.by_length[28]
+        while n_left > 0:
+            before = len(filler)
+            filler[(rng.randrange(1, 126) << 24 | rng.getrandbits(24)) >> 4] = rng.randrange(N_HOPS)
+            n_left -= len(filler) - before
+
+    def find(self, address: int) -> int | None:
+        """The next hop of the longest prefix that covers `address`."""
+        for length in sorted(self.by_length, reverse=True):
+            hop = self.by_length[length].get(address >> (32 - length))
+            if hop is not None:
+                return hop
+        return None
+
+    def lines(self) -> Iterator[str]:
+        """The routes in the file's text form."""
+        for length, routes in self.by_length.items():
+            for value, hop in routes.items():
+                yield f"{IPv4Address(value << (32 - length))}/{length} via 172.16.{hop}.1 dev b\n"
+
+    def sample(self, n: int, seed: int) -> list[int]:
+        """Addresses, half of them inside prefixes, half at random."""
+        rng = random.Random(seed)
+        inside = [length for length, routes in self.by_length.items() if routes]
+        keys = {length: list(self.by_length[length]) for length in inside}
+        out = [rng.randrange(1 << 24, 126 << 24) for _ in range(n // 2)]
+        for _ in range(n - len(out)):
+            length = rng.choice(inside)
+            out.append(rng.choice(keys[length]) << (32 - length) | rng.getrandbits(32 - length))
+        return out
+
+
+def _hop_mac(hop: int) -> str:
+    return f"02:00:00:00:02:{hop:02x}"
+
+
+def millions_of_routes_load_and_answer_right(tmp_path: Path) -> None:
+    reference = Reference(N_ROUTES, seed=1)
+    file = tmp_path / "routes"
+    file.write_text("".join(reference.lines()))
+    neighbours = [f"172.16.{hop}.1 lladdr {_hop_mac(hop)} dev b" for hop in range(N_HOPS)]
+    with House([Port("a"), Port("b")], route_files=[str(file)], neighbours=neighbours) as house:
+        assert house.dl3d.call("status")["routes"]["ip4"] == N_ROUTES
+        for address in reference.sample(400, seed=2):
+            hop = reference.find(address)
+            text = str(IPv4Address(address))
+            answer = house.dl3d.call("route", address=text)
+            assert answer["verdict"] == ("no_route" if hop is None else "forward"), text
+            assert hop is None or answer["via"] == f"172.16.{hop}.1", text
+            _goes_where_it_should(house, text, hop)
+
+
+def _goes_where_it_should(house: House, address: str, hop: int | None) -> None:
+    house.wires["a"].send(on(0, ip4(address)))
+    frame = house.wires["b"].receive(2.0 if hop is not None else 0.002)
+    assert (frame and Ether(frame).dst) == (None if hop is None else _hop_mac(hop)), address
+
+
+# Traffic from a capture file that never ends, at whatever rate the lane takes: nothing on the way in can lose a packet,
+# so each drop, and each packet on port c, is the forwarder's own doing.
+CHURN_SECONDS = 30.0 if IS_LONG else 3.0
+N_PAIRS = 3 if IS_LONG else 2
+CHANGES_PER_SECOND = 10_000 if IS_SANITIZED else 100_000
+
+
+def _endless(folder: Path) -> str:
+    rng = random.Random(3)
+    frames = [
+        on(0, ip4(f"20.{rng.randrange(64)}.{rng.randrange(256)}.77"), dst="02:70:63:61:70:00") for _ in range(512)
+    ]
+    wrpcap(str(folder / "in.pcap"), [Ether(frame) for frame in frames])
+    ports = [
+        Port("a", device=f"net_pcap0,rx_pcap={folder}/in.pcap,infinite_rx=1"),
+        Port("b", device="net_null0,no-rx=1"),
+        Port("c", device="net_null1,no-rx=1"),
+    ]
+    cores = sorted(os.sched_getaffinity(0))
+    routes = [f"20.{i}.{j}.0/24 via 10.0.2.2 dev b" for i in range(64) for j in range(256)]
+    neighbours = [f"10.0.2.{i} lladdr 02:00:00:00:01:{i:02x} dev b" for i in (2, 3)]
+    neighbours.append("10.0.3.2 lladdr 02:00:00:00:01:33 dev c")
+    lanes = [{"core": cores[-1], "queues": ["a/0"]}]
+    return config_text(ports, routes=routes, neighbours=neighbours, lanes=lanes, memory={"hugepages": "never"})
+
+
+def _account(dl3d: Forwarder) -> Account:
+    return Account.of(dl3d.call("drops"))
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Iterator[Forwarder]:
+    with Forwarder(DL3D, _endless(tmp_path)) as made:
+        made.wait_ready()
+        yield made
+
+
+def changes_disturb_no_packet(loaded: Forwarder, capsys: pytest.CaptureFixture[str]) -> None:
+    quiet, busy, rates = [], [], []
+    for _ in range(N_PAIRS):
+        start = _account(loaded)
+        time.sleep(CHURN_SECONDS)
+        quiet.append(_account(loaded).since(start).received / CHURN_SECONDS)
+        start = _account(loaded)
+        rates.append(Churn(loaded, CHANGES_PER_SECOND).run(CHURN_SECONDS))
+        busy.append(_account(loaded).since(start).received / CHURN_SECONDS)
+    end = _account(loaded)
+    with capsys.disabled():
+        print(
+            f"\n  {median(rates):,.0f} changes/s for {N_PAIRS} x {CHURN_SECONDS:.0f} s: {median(busy) / 1e6:.2f} Mpps"
+            f" beside {median(quiet) / 1e6:.2f} Mpps without; {end.received:,} packets, {end.dropped} dropped"
+        )
+    assert end.drops == {}
+    assert _sent_on(loaded, "c") == 0, "packets took the port of changed routes that do not cover them"
+    assert min(rates) >= 0.95 * CHANGES_PER_SECOND
+
+
+def _sent_on(dl3d: Forwarder, name: str) -> int:
+    return next(int(port["tx_packets"]) for port in dl3d.call("ports")["ports"] if port["name"] == name)
