@@ -22,9 +22,10 @@ def _set_namespace(descriptor: int) -> None:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A network namespace by its name."""
+    """A network namespace by its name; a silent one sends nothing by itself."""
 
     name: str
+    silent: bool = False
 
     def command(self, *command: str) -> list[str]:
         """The command line that runs `command` inside."""
@@ -82,7 +83,7 @@ class Lab:
 
     def namespace(self, label: str, silent: bool = False) -> Namespace:
         """A new namespace; a silent one sends nothing by itself and forwards nothing."""
-        made = Namespace(f"{self.tag}-{label}")
+        made = Namespace(f"{self.tag}-{label}", silent)
         run(["ip", "netns", "add", made.name])
         self._namespaces.append(made)
         made.set_sysctl("net.ipv4.ip_forward", "0")
@@ -93,11 +94,11 @@ class Lab:
         return made
 
     def cable(self, one: End, other: End, mtu: int = 1500) -> None:
-        """A veth pair, up at both ends, without ARP and without offloads that would leave frames unfinished."""
+        """A veth pair, up at both ends, without offloads that would leave frames unfinished; no ARP at silent ends."""
         peer = ("peer", "name", other.device, "netns", other.namespace.name, "address", other.mac, "mtu", str(mtu))
         one.namespace.ip("link", "add", one.device, "address", one.mac, "mtu", str(mtu), "type", "veth", *peer)
         for end in (one, other):
-            end.namespace.ip("link", "set", end.device, "arp", "off", "up")
+            end.namespace.ip("link", "set", end.device, "arp", "off" if end.namespace.silent else "on", "up")
             offloads = [word for name in ("tx", "rx", "tso", "gso", "gro") for word in (name, "off")]
             end.namespace.run("ethtool", "-K", end.device, *offloads)
 
