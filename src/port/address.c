@@ -1,5 +1,5 @@
-// MAC address, MTU and receive filters of a device. Virtual devices that cannot change theirs are tolerated: they take every frame, and what
-// counts is our own idea. Control thread.
+// MAC address, MTU and receive filters of a device. Virtual devices that cannot change theirs are
+// tolerated: they take every frame, and what counts is our own idea. Control thread.
 #include "base/log.h"
 #include "port/room.h"
 
@@ -31,7 +31,9 @@ static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
 	if (err == 0)
 		return 0;
 	if (!is_tolerant(device))
-		return complain(why, err, "%s: its device refuses the MAC address: %s; choose a unicast address or leave mac out",
+		return complain(why, err,
+			"%s: its device refuses the MAC address: %s; choose a unicast address or "
+			"leave mac out",
 			plan_port_label(room->settings, port, label), strerror(-err));
 	// Frames for the wanted address may be for another host in the eyes of the interface below.
 	rte_eth_promiscuous_enable(device->id);
@@ -41,21 +43,24 @@ static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
 int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why)
 {
 	struct port_device *device = &room->devices[port];
-	const struct pools_node *node = &room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
+	const struct pools_node *node =
+		&room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
 	uint16_t now = 0;
 	char label[48];
 
 	plan_port_label(room->settings, port, label);
 	if (mtu + (unsigned)FRAME_AROUND + POOLS_HEADROOM > node->data_room)
-		return complain(why, -ENOTSUP, "%s: mtu %u does not fit the buffers made at start; it needs a restart", label, mtu);
+		return complain(why, -ENOTSUP,
+			"%s: mtu %u does not fit the buffers made at start; it needs a restart",
+			label, mtu);
 	if (rte_eth_dev_get_mtu(device->id, &now) == 0 && now == mtu) {
 		device->mtu = mtu;
 		return 0;
 	}
 	int err = rte_eth_dev_set_mtu(device->id, mtu);
 	if (err && !is_tolerant(device))
-		return complain(why, err, "%s: its device refuses mtu %u: %s%s", label, mtu, strerror(-err),
-			err == -EBUSY ? "; it needs a restart" : "");
+		return complain(why, err, "%s: its device refuses mtu %u: %s%s", label, mtu,
+			strerror(-err), err == -EBUSY ? "; it needs a restart" : "");
 	device->mtu = mtu;
 	return 0;
 }
@@ -67,11 +72,17 @@ static void set_filters(struct port_room *room, unsigned port)
 	char label[48];
 
 	plan_port_label(room->settings, port, label);
-	// Without it neighbour discovery, OSPF and VRRP fail on real devices, and no virtual one shows it.
+	// Without it neighbour discovery, OSPF and VRRP fail on real devices, and no virtual one
+	// shows it.
 	if (rte_eth_allmulticast_enable(device->id) != 0 && !is_tolerant(device))
-		log_warn("%s: its device does not take all multicast frames; neighbour discovery may fail", label);
-	if (settings->mode == PORT_XCONNECT && rte_eth_promiscuous_enable(device->id) != 0 && !is_tolerant(device))
-		log_warn("%s: its device does not become promiscuous; frames for other MAC addresses are lost", label);
+		log_warn("%s: its device does not take all multicast frames; neighbour discovery "
+			 "may fail",
+			label);
+	if (settings->mode == PORT_XCONNECT && rte_eth_promiscuous_enable(device->id) != 0 &&
+		!is_tolerant(device))
+		log_warn("%s: its device does not become promiscuous; frames for other MAC "
+			 "addresses are lost",
+			label);
 }
 
 int address_set_up(struct port_room *room, unsigned port, struct complaint *why)

@@ -21,7 +21,8 @@ static int check_owner_only(const char *plugin, char *path, struct complaint *wh
 	for (;;) {
 		if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH))
 			return complain(why, -EPERM,
-				"plugin %s: everybody may write to %s, and DPDK loads no plugin from there; move it to a folder "
+				"plugin %s: everybody may write to %s, and DPDK loads no plugin "
+				"from there; move it to a folder "
 				"that only its owner can write to",
 				plugin, path);
 		char *slash = strrchr(path, '/');
@@ -40,14 +41,17 @@ static int check_plugin(const char *plugin, struct complaint *why)
 		// A bare name is looked for in the system's library folders.
 		if (errno == ENOENT && !strchr(plugin, '/'))
 			return 0;
-		return complain(why, -errno, "plugin %s: %s; check its path", plugin, strerror(errno));
+		return complain(why, -errno, "plugin %s: %s; check its path", plugin,
+			strerror(errno));
 	}
 	if (access(path, R_OK) != 0)
-		return complain(why, -errno, "plugin %s: %s; check its permissions", plugin, strerror(errno));
+		return complain(why, -errno, "plugin %s: %s; check its permissions", plugin,
+			strerror(errno));
 	return check_owner_only(plugin, path, why);
 }
 
-static int check_folder(const char *label, const char *device, const char *socket, struct complaint *why)
+static int check_folder(const char *label, const char *device, const char *socket,
+	struct complaint *why)
 {
 	char folder[KIND_PATH_MAX];
 	struct stat st;
@@ -60,11 +64,13 @@ static int check_folder(const char *label, const char *device, const char *socke
 	slash[slash == folder] = 0;
 	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	return complain(why, -ENOENT, "%s: %s wants its socket in %s, which is not a folder; create it or name another", label,
-		device, folder);
+	return complain(why, -ENOENT,
+		"%s: %s wants its socket in %s, which is not a folder; create it or name another",
+		label, device, folder);
 }
 
-static int check_device(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+static int check_device(const struct port_room_settings *settings, unsigned port,
+	struct complaint *why)
 {
 	struct kind kind;
 	struct stat st;
@@ -76,11 +82,13 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", kind.name);
 		if (stat(path, &st) != 0)
 			return complain(why, -ENODEV,
-				"%s: this machine has no PCI device %s; `dpdk-devbind.py --status` lists those it has", label,
-				kind.name);
+				"%s: this machine has no PCI device %s; `dpdk-devbind.py --status` "
+				"lists those it has",
+				label, kind.name);
 	}
 	if (kind.iface[0] && if_nametoindex(kind.iface) == 0)
-		return complain(why, -ENODEV, "%s: there is no interface %s here; `ip link` lists those there are", label,
+		return complain(why, -ENODEV,
+			"%s: there is no interface %s here; `ip link` lists those there are", label,
 			kind.iface);
 	return kind.socket[0] ? check_folder(label, kind.name, kind.socket, why) : 0;
 }

@@ -1,7 +1,9 @@
-// What can be checked of files and folders before DPDK starts, because EAL ends the process or mumbles. Control thread.
+// What can be checked of files and folders before DPDK starts, because EAL ends the process or
+// mumbles. Control thread.
 #pragma once
 
 #include "port/port.h"
 
-// Plugins readable and acceptable to EAL, PCI devices on the bus, Linux interfaces and folders of sockets there. -errno with a complaint.
+// Plugins readable and acceptable to EAL, PCI devices on the bus, Linux interfaces and folders of
+// sockets there. -errno with a complaint.
 int check_files(const struct port_room_settings *settings, struct complaint *why);

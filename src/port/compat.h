@@ -8,7 +8,8 @@
 #error "DPDK 22.11 or later is wanted"
 #endif
 
-// The default algorithm became a field of its own in 23.11; before that the driver's default was all there was.
+// The default algorithm became a field of its own in 23.11; before that the driver's default was
+// all there was.
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
 static inline void compat_choose_toeplitz(struct rte_eth_rss_conf *conf)
 {

@@ -32,11 +32,12 @@ static int complain_of_missing(const struct port_room *room, unsigned port, stru
 
 	plan_port_label(room->settings, port, label);
 	if (kind->bus != KIND_PCI)
-		return complain(why, -ENODEV, "%s: DPDK made no port of %s%s%s", label, kind->name, eal_words()[0] ? ": " : "",
-			eal_words());
+		return complain(why, -ENODEV, "%s: DPDK made no port of %s%s%s", label, kind->name,
+			eal_words()[0] ? ": " : "", eal_words());
 	read_kernel_driver(kind->name, driver, sizeof(driver));
 	return complain(why, -ENODEV,
-		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to vfio-pci (dpdk-devbind.py -b "
+		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to "
+		"vfio-pci (dpdk-devbind.py -b "
 		"vfio-pci %s)",
 		label, kind->name, driver, kind->name);
 }
@@ -49,7 +50,8 @@ static int find_id(const struct port_device *device, uint16_t *id)
 	if (rte_eth_dev_get_port_by_name(device->kind.name, id) == 0)
 		return 0;
 	// A device with several ports names them its own way.
-	RTE_ETH_FOREACH_MATCHING_DEV(found, device->kind.name, &iterator) {
+	RTE_ETH_FOREACH_MATCHING_DEV(found, device->kind.name, &iterator)
+	{
 		*id = found;
 		rte_eth_iterator_cleanup(&iterator);
 		return 0;
@@ -88,16 +90,20 @@ void device_adjust_rings(struct port_room *room, unsigned port)
 	const struct port_settings *settings = &room->settings->ports[port];
 	struct pools_rings *rings = &room->rings[port];
 
-	rings->n_rx_descriptors = settings->n_rx_descriptors ? settings->n_rx_descriptors : PORT_DEFAULT_DESCRIPTORS;
-	rings->n_tx_descriptors = settings->n_tx_descriptors ? settings->n_tx_descriptors : PORT_DEFAULT_DESCRIPTORS;
+	rings->n_rx_descriptors =
+		settings->n_rx_descriptors ? settings->n_rx_descriptors : PORT_DEFAULT_DESCRIPTORS;
+	rings->n_tx_descriptors =
+		settings->n_tx_descriptors ? settings->n_tx_descriptors : PORT_DEFAULT_DESCRIPTORS;
 	if (room->devices[port].is_found)
-		rte_eth_dev_adjust_nb_rx_tx_desc(room->devices[port].id, &rings->n_rx_descriptors, &rings->n_tx_descriptors);
+		rte_eth_dev_adjust_nb_rx_tx_desc(room->devices[port].id, &rings->n_rx_descriptors,
+			&rings->n_tx_descriptors);
 }
 
 static void choose_offloads(const struct port_room *room, unsigned port, struct offload *offload)
 {
 	const struct port_device *device = &room->devices[port];
-	const struct pools_node *node = &room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
+	const struct pools_node *node =
+		&room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
 	struct offload_facts facts = {
 		.rx_offers = device->info.rx_offload_capa,
 		.tx_offers = device->info.tx_offload_capa,
@@ -112,12 +118,14 @@ static void choose_offloads(const struct port_room *room, unsigned port, struct 
 	offload_choose(offload, &facts);
 }
 
-// The MTU that rte_eth_dev_configure will accept: virtual devices that know no large one keep their own.
+// The MTU that rte_eth_dev_configure will accept: virtual devices that know no large one keep their
+// own.
 static uint32_t choose_configured_mtu(const struct port_device *device)
 {
 	uint32_t overhead = FRAME_HEADER + 4;
 
-	if (device->info.max_rx_pktlen && device->info.max_mtu != UINT16_MAX && device->info.max_rx_pktlen > device->info.max_mtu)
+	if (device->info.max_rx_pktlen && device->info.max_mtu != UINT16_MAX &&
+		device->info.max_rx_pktlen > device->info.max_mtu)
 		overhead = device->info.max_rx_pktlen - device->info.max_mtu;
 	if (device->mtu > device->info.max_mtu || device->mtu < device->info.min_mtu ||
 		device->mtu + overhead > device->info.max_rx_pktlen)
@@ -125,7 +133,8 @@ static uint32_t choose_configured_mtu(const struct port_device *device)
 	return device->mtu;
 }
 
-static int configure(struct port_room *room, unsigned port, const struct offload *offload, struct complaint *why)
+static int configure(struct port_room *room, unsigned port, const struct offload *offload,
+	struct complaint *why)
 {
 	struct port_device *device = &room->devices[port];
 	const struct plan_port *plan = &room->plan.ports[port];
@@ -137,11 +146,12 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 	conf.rxmode.mtu = choose_configured_mtu(device);
 	conf.txmode.offloads = offload->tx;
 	if (!conf.rxmode.mtu && device->kind.bus != KIND_VIRTUAL)
-		return complain(why, -ERANGE, "%s: mtu %u; its device takes %u to %u", label, device->mtu, device->info.min_mtu,
+		return complain(why, -ERANGE, "%s: mtu %u; its device takes %u to %u", label,
+			device->mtu, device->info.min_mtu,
 			MIN_OF(device->info.max_mtu, device->info.max_rx_pktlen));
 	if (device->kind.bus != KIND_VIRTUAL)
-		rss_choose(&device->rss, device->info.flow_type_rss_offloads, device->info.hash_key_size,
-			device->info.reta_size, plan->n_rx);
+		rss_choose(&device->rss, device->info.flow_type_rss_offloads,
+			device->info.hash_key_size, device->info.reta_size, plan->n_rx);
 	if (device->rss.on) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = device->rss.fields;
@@ -151,12 +161,14 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 	}
 	int err = rte_eth_dev_configure(device->id, plan->n_rx, plan->n_tx, &conf);
 	if (err)
-		return complain(why, err, "%s: its device refuses %u receive and %u transmit queues: %s", label, plan->n_rx,
-			plan->n_tx, eal_words()[0] ? eal_words() : strerror(-err));
+		return complain(why, err,
+			"%s: its device refuses %u receive and %u transmit queues: %s", label,
+			plan->n_rx, plan->n_tx, eal_words()[0] ? eal_words() : strerror(-err));
 	return 0;
 }
 
-static int set_up_queues(struct port_room *room, unsigned port, const struct offload *offload, struct complaint *why)
+static int set_up_queues(struct port_room *room, unsigned port, const struct offload *offload,
+	struct complaint *why)
 {
 	const struct port_device *device = &room->devices[port];
 	const struct plan_port *plan = &room->plan.ports[port];
@@ -170,16 +182,18 @@ static int set_up_queues(struct port_room *room, unsigned port, const struct off
 	rx.offloads = offload->rx;
 	tx.offloads = offload->tx;
 	for (uint16_t q = 0; q < plan->n_rx && !err; q++)
-		err = rte_eth_rx_queue_setup(device->id, q, rings->n_rx_descriptors, numa, &rx, pool);
+		err = rte_eth_rx_queue_setup(device->id, q, rings->n_rx_descriptors, numa, &rx,
+			pool);
 	for (uint16_t q = 0; q < plan->n_tx && !err; q++)
 		err = rte_eth_tx_queue_setup(device->id, q, rings->n_tx_descriptors, numa, &tx);
 	if (!err)
 		return 0;
 	char label[48];
 
-	return complain(why, err, "%s: its device gives no queues with %u receive and %u transmit descriptors: %s",
-		plan_port_label(room->settings, port, label), rings->n_rx_descriptors, rings->n_tx_descriptors,
-		eal_words()[0] ? eal_words() : strerror(-err));
+	return complain(why, err,
+		"%s: its device gives no queues with %u receive and %u transmit descriptors: %s",
+		plan_port_label(room->settings, port, label), rings->n_rx_descriptors,
+		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
 
 static int make_locks(struct port_room *room, unsigned port, struct complaint *why)
@@ -229,7 +243,8 @@ int device_start(struct port_room *room, unsigned port, struct complaint *why)
 	eal_words_forget();
 	int err = rte_eth_dev_start(device->id);
 	if (err)
-		return complain(why, err, "%s: its device does not start: %s", plan_port_label(room->settings, port, label),
+		return complain(why, err, "%s: its device does not start: %s",
+			plan_port_label(room->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;
 	return 0;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,9 +22,10 @@ enum { WORDS_MAX = 256, RUNTIME_PATH_MAX = 256 };
 static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
 static char words[WORDS_MAX];
 static bool words_are_error;
-static bool is_running;
+static bool speaks;
 
-// A message of DPDK: before EAL runs it is kept for the complaint (an error is not displaced by a warning after it), later shown.
+// A message of DPDK: while the room opens the first error (or else the first warning) is kept for
+// the complaint: what follows is only its consequences. Later errors are shown.
 static ssize_t hear(void *cookie, const char *text, size_t n)
 {
 	int level = rte_log_cur_msg_loglevel();
@@ -35,14 +37,19 @@ static ssize_t hear(void *cookie, const char *text, size_t n)
 		return n;
 	pthread_mutex_lock(&words_lock);
 	bool is_error = level <= (int)RTE_LOG_ERR;
-	if (is_error || !words_are_error) {
+	if (!words[0] || (is_error && !words_are_error)) {
 		snprintf(words, sizeof(words), "%.*s", length, text);
 		words_are_error = is_error;
 	}
 	pthread_mutex_unlock(&words_lock);
-	if (level <= (int)RTE_LOG_CRIT || (is_running && is_error))
+	if (level <= (int)RTE_LOG_CRIT || (speaks && is_error))
 		log_warn("DPDK: %.*s", length, text);
 	return n;
+}
+
+void eal_speak(void)
+{
+	speaks = true;
 }
 
 const char *eal_words(void)
@@ -106,6 +113,20 @@ static void remove_runtime_folder(const char *path)
 	rmdir(path);
 }
 
+// libbpf and libxdp, which some drivers bring along, tell stderr what no operator can use.
+static void hush_library(const char *file, const char *set_print)
+{
+	void *library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+	void *(*set)(void *print);
+
+	if (!library)
+		return;
+	*(void **)&set = dlsym(library, set_print);
+	if (set)
+		set(NULL);
+	dlclose(library);
+}
+
 int eal_start(struct eal_args *args, struct complaint *why)
 {
 	// rte_eal_init permutes the pointers.
@@ -122,9 +143,11 @@ int eal_start(struct eal_args *args, struct complaint *why)
 
 		if (folder && strstr(folder, "dl3d-"))
 			remove_runtime_folder(folder);
-		return complain(why, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s", words[0] ? words : rte_strerror(rte_errno));
+		return complain(why, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
+			words[0] ? words : rte_strerror(rte_errno));
 	}
-	is_running = true;
+	hush_library("libbpf.so.1", "libbpf_set_print");
+	hush_library("libxdp.so.1", "libxdp_set_print");
 	return 0;
 }
 
@@ -133,7 +156,7 @@ void eal_stop(void)
 	char folder[RUNTIME_PATH_MAX];
 
 	snprintf(folder, sizeof(folder), "%s", rte_eal_get_runtime_dir());
-	is_running = false;
+	speaks = false;
 	rte_eal_cleanup();
 	remove_runtime_folder(folder);
 }

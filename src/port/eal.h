@@ -1,15 +1,20 @@
-// DPDK's environment: started once, ended once; its words are held back until they are needed. Control thread.
+// DPDK's environment: started once, ended once; its words are held back until they are needed.
+// Control thread.
 #pragma once
 
 #include "base/complaint.h"
 #include "port/eal_args.h"
 
-// rte_eal_init; its own complaint becomes part of ours. `args` must outlive EAL. -errno with a complaint.
+// rte_eal_init; its own complaint becomes part of ours. `args` must outlive EAL. -errno with a
+// complaint.
 int eal_start(struct eal_args *args, struct complaint *why);
 
 // rte_eal_cleanup, and no file is left in the runtime folder.
 void eal_stop(void);
 
-// What DPDK last complained about, since eal_words_forget; "" if nothing.
+// From now on DPDK's errors go to the log; before, they are only kept for complaints.
+void eal_speak(void);
+
+// What DPDK first complained about since eal_words_forget; "" if nothing.
 const char *eal_words(void);
 void eal_words_forget(void);

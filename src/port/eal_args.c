@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 3))) static void add(struct eal_args *args, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct eal_args *args, const char *format,
+	...)
 {
 	size_t room = sizeof(args->text) - args->used;
 	char *at = args->text + args->used;
@@ -32,14 +33,16 @@ static bool is_lane_core(const struct plan *plan, int core)
 }
 
 // "0,3,4": allowed cores, those of lanes only `with_lanes`. Returns how many.
-static unsigned list_cores(char *text, size_t size, const struct plan_facts *facts, const struct plan *plan, bool with_lanes)
+static unsigned list_cores(char *text, size_t size, const struct plan_facts *facts,
+	const struct plan *plan, bool with_lanes)
 {
 	unsigned n = 0;
 	size_t used = 0;
 
 	text[0] = 0;
 	for (unsigned c = 0; c < facts->n_cores; c++) {
-		if (!facts->cores[c].online || !facts->cores[c].allowed || (!with_lanes && is_lane_core(plan, c)))
+		if (!facts->cores[c].online || !facts->cores[c].allowed ||
+			(!with_lanes && is_lane_core(plan, c)))
 			continue;
 		used += snprintf(text + used, size - used, "%s%u", n++ ? "," : "", c);
 		assert(used < size);
@@ -47,7 +50,8 @@ static unsigned list_cores(char *text, size_t size, const struct plan_facts *fac
 	return n;
 }
 
-static void add_cores(struct eal_args *args, const struct plan_facts *facts, const struct plan *plan)
+static void add_cores(struct eal_args *args, const struct plan_facts *facts,
+	const struct plan *plan)
 {
 	char control[5 * PLAN_MAX_CORES], lanes[16 * STAT_MAX_LANES] = "";
 	size_t used = 0;
@@ -55,7 +59,8 @@ static void add_cores(struct eal_args *args, const struct plan_facts *facts, con
 	if (!list_cores(control, sizeof(control), facts, plan, false))
 		list_cores(control, sizeof(control), facts, plan, true);
 	for (unsigned i = 0; i < plan->n_lanes; i++)
-		used += snprintf(lanes + used, sizeof(lanes) - used, ",%u@%d", plan->lanes[i].lcore, plan->lanes[i].core);
+		used += snprintf(lanes + used, sizeof(lanes) - used, ",%u@%d", plan->lanes[i].lcore,
+			plan->lanes[i].core);
 	add(args, "--lcores=0@(%s)%s", control, lanes);
 	add(args, "--main-lcore=0");
 }
@@ -83,7 +88,8 @@ static void add_devices(struct eal_args *args, const struct port_room_settings *
 	add(args, "--iova-mode=va");
 }
 
-static void add_memory(struct eal_args *args, const struct plan_facts *facts, const struct eal_memory *memory)
+static void add_memory(struct eal_args *args, const struct plan_facts *facts,
+	const struct eal_memory *memory)
 {
 	char nodes[12 * PLAN_MAX_NODES];
 	size_t used = 0;
@@ -98,6 +104,8 @@ static void add_memory(struct eal_args *args, const struct plan_facts *facts, co
 		add(args, "--no-shconf");
 	} else {
 		add(args, "--in-memory");
+		// One file for all pages of a node: vhost-user hands over at most eight.
+		add(args, "--single-file-segments");
 	}
 	if (!memory->huge || top == 0) {
 		add(args, "-m");
@@ -105,12 +113,14 @@ static void add_memory(struct eal_args *args, const struct plan_facts *facts, co
 		return;
 	}
 	for (int node = 0; node <= top; node++)
-		used += snprintf(nodes + used, sizeof(nodes) - used, "%s%u", node ? "," : "", memory->node_mib[node]);
+		used += snprintf(nodes + used, sizeof(nodes) - used, "%s%u", node ? "," : "",
+			memory->node_mib[node]);
 	add(args, "--socket-mem=%s", nodes);
 }
 
-void eal_args_build(struct eal_args *args, const struct port_room_settings *settings, const struct plan_facts *facts,
-	const struct plan *plan, const struct eal_memory *memory, int pid)
+void eal_args_build(struct eal_args *args, const struct port_room_settings *settings,
+	const struct plan_facts *facts, const struct plan *plan, const struct eal_memory *memory,
+	int pid)
 {
 	args->n = 0;
 	args->used = 0;

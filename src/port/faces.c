@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static_assert(offsetof(struct port_face, peer) % 8 == 0 && offsetof(struct port_face, has_peer) == offsetof(struct port_face, peer) + 6,
+static_assert(offsetof(struct port_face, peer) % 8 == 0 &&
+		      offsetof(struct port_face, has_peer) == offsetof(struct port_face, peer) + 6,
 	"peer and has_peer are one word");
 
 static bool read_link(struct port_device *device)
@@ -35,7 +36,8 @@ const struct port_face *port_faces(const struct port_room *room)
 	return room->faces;
 }
 
-// Address and flag in one store, so that a lane that reads eight bytes never sees half of a new address.
+// Address and flag in one store, so that a lane that reads eight bytes never sees half of a new
+// address.
 static void set_peer(struct port_face *face, const struct port_settings *settings)
 {
 	typedef uint64_t __attribute__((may_alias)) word;
@@ -60,7 +62,8 @@ void faces_fill(struct port_room *room, unsigned port)
 	set_peer(face, settings);
 }
 
-int port_change(struct port_room *room, unsigned port, const struct port_settings *settings, struct complaint *why)
+int port_change(struct port_room *room, unsigned port, const struct port_settings *settings,
+	struct complaint *why)
 {
 	struct port_face *face = &room->faces[port];
 	uint16_t mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
@@ -106,7 +109,8 @@ void port_info(const struct port_room *room, unsigned port, struct port_info *ou
 	out->rss = device->rss.on;
 	out->numa = room->facts.devices[port].numa;
 	out->link_up = __atomic_load_n(&room->faces[port].up, __ATOMIC_RELAXED);
-	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status &&
+		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
 	read_errors(device, out);
 }
@@ -119,7 +123,8 @@ void port_memory(const struct port_room *room, struct port_memory *out)
 	for (unsigned i = 0; i < room->pools.n_nodes; i++) {
 		const struct rte_mempool *pool = room->pool[i];
 
-		out->mbuf_bytes = MAX_OF(out->mbuf_bytes, pool->header_size + pool->elt_size + pool->trailer_size);
+		out->mbuf_bytes = MAX_OF(out->mbuf_bytes,
+			pool->header_size + pool->elt_size + pool->trailer_size);
 		out->n_mbufs += pool->size;
 		out->n_mbufs_free += rte_mempool_avail_count(pool);
 	}

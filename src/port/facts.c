@@ -1,4 +1,5 @@
-// Reads /sys and the scheduler. Everything here is a fact; what follows from it is decided in plan.c.
+// Reads /sys and the scheduler. Everything here is a fact; what follows from it is decided in
+// plan.c.
 #include "port/facts.h"
 
 #include "base/bits.h"
@@ -95,11 +96,14 @@ void facts_read_pages(struct facts_pages *pages)
 	for (unsigned i = 0; i < ARRAY_LEN(sizes_kib); i++) {
 		unsigned mib = sizes_kib[i] / 1024;
 
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/nr_hugepages", sizes_kib[i]);
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/nr_hugepages",
+			sizes_kib[i]);
 		long total = read_number(path, 0);
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/free_hugepages", sizes_kib[i]);
+		snprintf(path, sizeof(path),
+			"/sys/kernel/mm/hugepages/hugepages-%ukB/free_hugepages", sizes_kib[i]);
 		long n_free = read_number(path, 0);
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%ukB/resv_hugepages", sizes_kib[i]);
+		snprintf(path, sizeof(path),
+			"/sys/kernel/mm/hugepages/hugepages-%ukB/resv_hugepages", sizes_kib[i]);
 		long promised = read_number(path, 0);
 
 		pages->reserved |= total > 0;

@@ -1,11 +1,12 @@
-// What the machine says of itself before DPDK starts: cores, NUMA nodes, huge pages, devices on the PCI bus. Control thread.
+// What the machine says of itself before DPDK starts: cores, NUMA nodes, huge pages, devices on the
+// PCI bus. Control thread.
 #pragma once
 
 #include "port/plan.h"
 
 struct facts_pages {
-	bool reserved;      // the machine has huge pages at all
-	unsigned free_mib;  // in pages of 2 MiB and 1 GiB
+	bool reserved;     // the machine has huge pages at all
+	unsigned free_mib; // in pages of 2 MiB and 1 GiB
 	unsigned total_mib;
 };
 

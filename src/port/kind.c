@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// `queues` is the argument that gives the number of queue pairs; with `counted` its occurrences count instead.
-// `open_ended`: the peer or the settings decide how many queues there are.
+// `queues` is the argument that gives the number of queue pairs; with `counted` its occurrences
+// count instead. `open_ended`: the peer or the settings decide how many queues there are.
 struct row {
 	const char *prefix, *queues, *iface, *socket;
 	enum kind_tx tx;
@@ -114,7 +114,8 @@ static void read_virtual(const char *device, struct kind *out)
 		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
 	// memif's sockets are abstract, beside the file system, unless told otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
-		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) && strcmp(answer, "no") == 0))
+		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&
+			strcmp(answer, "no") == 0))
 		out->socket[0] = 0;
 }
 

@@ -23,13 +23,13 @@ enum kind_tx {
 struct kind {
 	enum kind_bus bus;
 	char name[KIND_BUS_NAME_MAX]; // as DPDK will call the device: net_null0, 0000:03:00.0
-	char iface[KIND_PATH_MAX];    // Linux interface that must exist; "" where the driver has none
-	char socket[KIND_PATH_MAX];   // socket whose folder must exist; "" where the driver has none
-	uint16_t n_rx;                // receive queues that the text gives; 0: the device decides
-	uint16_t n_rx_most;           // more than these make no sense; 0: the device decides
+	char iface[KIND_PATH_MAX];  // Linux interface that must exist; "" where the driver has none
+	char socket[KIND_PATH_MAX]; // socket whose folder must exist; "" where the driver has none
+	uint16_t n_rx;              // receive queues that the text gives; 0: the device decides
+	uint16_t n_rx_most;         // more than these make no sense; 0: the device decides
 	enum kind_tx tx;
-	bool has_link;                // link reports of the driver mean something from the first on
-	bool may_chain;               // may receive frames in several mbufs
+	bool has_link;  // link reports of the driver mean something from the first on
+	bool may_chain; // may receive frames in several mbufs
 };
 
 // Reads `device` as it stands in the settings.

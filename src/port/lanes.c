@@ -48,20 +48,22 @@ struct port_lane *port_lane(struct port_room *room, unsigned lane)
 	return &room->lanes[lane];
 }
 
-int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[], struct complaint *why)
+int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[],
+	struct complaint *why)
 {
 	for (unsigned i = 0; i < room->plan.n_lanes; i++) {
 		unsigned lcore = room->plan.lanes[i].lcore;
 
 		if (rte_eal_get_lcore_state(lcore) != WAIT)
-			return complain(why, -EBUSY, "lanes[%u]: core %d is still busy", i, room->plan.lanes[i].core);
+			return complain(why, -EBUSY, "lanes[%u]: core %d is still busy", i,
+				room->plan.lanes[i].core);
 	}
 	for (unsigned i = 0; i < room->plan.n_lanes; i++) {
 		int err = rte_eal_remote_launch(loop, args[i], room->plan.lanes[i].lcore);
 
 		if (err)
-			return complain(why, err, "lanes[%u]: does not start on core %d: %s", i, room->plan.lanes[i].core,
-				strerror(-err));
+			return complain(why, err, "lanes[%u]: does not start on core %d: %s", i,
+				room->plan.lanes[i].core, strerror(-err));
 	}
 	return 0;
 }

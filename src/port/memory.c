@@ -7,16 +7,18 @@ enum { PAGE_MIB = 2 };
 
 static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, struct complaint *why)
 {
-	unsigned n_now = pages->total_mib / PAGE_MIB, n_missing = (mib - pages->free_mib + PAGE_MIB - 1) / PAGE_MIB;
+	unsigned n_now = pages->total_mib / PAGE_MIB,
+		 n_missing = (mib - pages->free_mib + PAGE_MIB - 1) / PAGE_MIB;
 
 	return complain(why, -ENOMEM,
-		"memory: %u MiB of huge pages are wanted and %u MiB are free; free some, reserve more (sysctl "
+		"memory: %u MiB of huge pages are wanted and %u MiB are free; free some, reserve "
+		"more (sysctl "
 		"vm.nr_hugepages=%u), or set huge_pages: never",
 		mib, pages->free_mib, n_now + n_missing);
 }
 
-int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib, const struct facts_pages *pages,
-	struct complaint *why)
+int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
+	const struct facts_pages *pages, struct complaint *why)
 {
 	choice->huge = false;
 	choice->warning.text[0] = 0;
@@ -24,7 +26,8 @@ int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib, c
 		return 0;
 	if (wanted == PORT_HUGE_AUTO && !pages->reserved) {
 		complain(&choice->warning, 0,
-			"memory: no huge pages are reserved, so buffers lie in 4 KiB pages: more TLB misses, fewer packets "
+			"memory: no huge pages are reserved, so buffers lie in 4 KiB pages: more "
+			"TLB misses, fewer packets "
 			"per second; sysctl vm.nr_hugepages=%u reserves enough",
 			(mib + PAGE_MIB - 1) / PAGE_MIB);
 		return 0;

@@ -11,6 +11,7 @@ struct memory_choice {
 	struct complaint warning; // text[0] == 0: nothing to warn of
 };
 
-// `wanted` is enum port_huge. -ENOMEM with a complaint when huge pages are there or required but too few are free for `mib`.
-int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib, const struct facts_pages *pages,
-	struct complaint *why);
+// `wanted` is enum port_huge. -ENOMEM with a complaint when huge pages are there or required but
+// too few are free for `mib`.
+int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
+	const struct facts_pages *pages, struct complaint *why);

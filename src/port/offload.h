@@ -6,10 +6,10 @@
 
 struct offload_facts {
 	uint64_t rx_offers, tx_offers, tx_queue_offers; // as in rte_eth_dev_info
-	uint32_t frame_max;                             // longest frame of the port's MTU, without FCS
-	uint32_t data_room;                             // of one mbuf, without headroom
-	bool one_pool;                                  // all mbufs of the process come from one pool
-	bool may_chain;                                 // some port may receive frames in several mbufs
+	uint32_t frame_max; // longest frame of the port's MTU, without FCS
+	uint32_t data_room; // of one mbuf, without headroom
+	bool one_pool;      // all mbufs of the process come from one pool
+	bool may_chain;     // some port may receive frames in several mbufs
 };
 
 struct offload {
@@ -17,6 +17,7 @@ struct offload {
 	bool rx_checksum, tx_multi_segment;
 };
 
-// IPv4 checksums checked by the device where it can; scatter only where a frame does not fit one mbuf; transmit of chains where the device
-// takes them and there may be some, else fast freeing. VLAN tags stay in the frame.
+// IPv4 checksums checked by the device where it can; scatter only where a frame does not fit one
+// mbuf; transmit of chains where the device takes them and there may be some, else fast freeing.
+// VLAN tags stay in the frame.
 void offload_choose(struct offload *offload, const struct offload_facts *facts);

@@ -24,7 +24,8 @@ int plan_find_port(const struct port_room_settings *settings, const char *name)
 	return -1;
 }
 
-static int check_twins(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+static int check_twins(const struct port_room_settings *settings, unsigned port,
+	struct complaint *why)
 {
 	struct kind mine, other;
 	char label[48];
@@ -34,16 +35,20 @@ static int check_twins(const struct port_room_settings *settings, unsigned port,
 		kind_read(settings->ports[i].device, &other);
 		plan_port_label(settings, port, label);
 		if (strcmp(settings->ports[i].name, settings->ports[port].name) == 0)
-			return complain(why, -EEXIST, "%s: ports[%u] already has this name; give each port its own", label, i);
+			return complain(why, -EEXIST,
+				"%s: ports[%u] already has this name; give each port its own",
+				label, i);
 		if (strcmp(mine.name, other.name) == 0)
 			return complain(why, -EEXIST,
-				"%s: device %s is already ports[%u] (%s); give each port its own device", label,
-				mine.name, i, settings->ports[i].name);
+				"%s: device %s is already ports[%u] (%s); give each port its own "
+				"device",
+				label, mine.name, i, settings->ports[i].name);
 	}
 	return 0;
 }
 
-static int check_xconnect(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+static int check_xconnect(const struct port_room_settings *settings, unsigned port,
+	struct complaint *why)
 {
 	const struct port_settings *p = &settings->ports[port];
 	char label[48];
@@ -53,11 +58,14 @@ static int check_xconnect(const struct port_room_settings *settings, unsigned po
 	if (p->mode != PORT_XCONNECT)
 		return 0;
 	if (out < 0)
-		return complain(why, -ENOENT, "%s: xconnect names port \"%s\", which is not in ports", label, p->xconnect);
+		return complain(why, -ENOENT,
+			"%s: xconnect names port \"%s\", which is not in ports", label,
+			p->xconnect);
 	return 0;
 }
 
-static int check_port(const struct port_room_settings *settings, unsigned port, struct complaint *why)
+static int check_port(const struct port_room_settings *settings, unsigned port,
+	struct complaint *why)
 {
 	const struct port_settings *p = &settings->ports[port];
 	struct kind kind;
@@ -67,12 +75,15 @@ static int check_port(const struct port_room_settings *settings, unsigned port, 
 	kind_read(p->device, &kind);
 	if (kind.bus == KIND_UNKNOWN)
 		return complain(why, -EINVAL,
-			"%s: device \"%s\" is neither a PCI address (0000:03:00.0) nor a device string such as net_memif0",
+			"%s: device \"%s\" is neither a PCI address (0000:03:00.0) nor a device "
+			"string such as net_memif0",
 			label, p->device);
 	if (p->mtu && (p->mtu < MTU_MIN || p->mtu > MTU_MAX))
-		return complain(why, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d", label, p->mtu, MTU_MIN, MTU_MAX);
+		return complain(why, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d", label,
+			p->mtu, MTU_MIN, MTU_MAX);
 	if (p->n_queues > PORT_MAX_QUEUES)
-		return complain(why, -ERANGE, "%s: %u queues; a port has at most %d", label, p->n_queues, PORT_MAX_QUEUES);
+		return complain(why, -ERANGE, "%s: %u queues; a port has at most %d", label,
+			p->n_queues, PORT_MAX_QUEUES);
 	if (check_twins(settings, port, why))
 		return -EEXIST;
 	return check_xconnect(settings, port, why);
@@ -83,7 +94,8 @@ int plan_check_ports(const struct port_room_settings *settings, struct complaint
 	if (settings->n_ports == 0)
 		return complain(why, -EINVAL, "ports: none is given; name at least one port");
 	if (settings->burst > BURST_MAX)
-		return complain(why, -ERANGE, "burst %u is out of range; wanted: 1 to %d", settings->burst, BURST_MAX);
+		return complain(why, -ERANGE, "burst %u is out of range; wanted: 1 to %d",
+			settings->burst, BURST_MAX);
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		int err = check_port(settings, i, why);
 		if (err)
@@ -92,12 +104,14 @@ int plan_check_ports(const struct port_room_settings *settings, struct complaint
 	return 0;
 }
 
-static int check_core(unsigned lane, int core, const struct plan_facts *facts, struct complaint *why)
+static int check_core(unsigned lane, int core, const struct plan_facts *facts,
+	struct complaint *why)
 {
 	const struct plan_core *c = &facts->cores[core < 0 ? 0 : core];
 
 	if (core < 0 || core >= (int)facts->n_cores || !c->exists)
-		return complain(why, -ENOENT, "lanes[%u]: this machine has no core %d; its cores are 0 to %u", lane, core,
+		return complain(why, -ENOENT,
+			"lanes[%u]: this machine has no core %d; its cores are 0 to %u", lane, core,
 			facts->n_cores - 1);
 	if (!c->online)
 		return complain(why, -ENODEV,
@@ -106,17 +120,19 @@ static int check_core(unsigned lane, int core, const struct plan_facts *facts, s
 			lane, core, core);
 	if (!c->allowed)
 		return complain(why, -EPERM,
-			"lanes[%u]: core %d is not allowed to this process; widen its CPU set (taskset, cgroup) or "
+			"lanes[%u]: core %d is not allowed to this process; widen its CPU set "
+			"(taskset, cgroup) or "
 			"name another core",
 			lane, core);
 	return 0;
 }
 
-static int take_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
-	struct complaint *why)
+static int take_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct complaint *why)
 {
 	if (settings->n_lanes > LANES_MOST)
-		return complain(why, -ERANGE, "lanes: %u are more than the %d that DPDK was built for", settings->n_lanes,
+		return complain(why, -ERANGE,
+			"lanes: %u are more than the %d that DPDK was built for", settings->n_lanes,
 			LANES_MOST);
 	for (unsigned i = 0; i < settings->n_lanes; i++) {
 		int core = settings->lanes[i].core, err = check_core(i, core, facts, why);
@@ -126,7 +142,9 @@ static int take_lanes(const struct port_room_settings *settings, const struct pl
 		for (unsigned k = 0; k < i; k++)
 			if (plan->lanes[k].core == core)
 				return complain(why, -EEXIST,
-					"lanes[%u]: core %d already runs lanes[%u]; give each lane a core of its own", i, core, k);
+					"lanes[%u]: core %d already runs lanes[%u]; give each lane "
+					"a core of its own",
+					i, core, k);
 		plan->lanes[i].core = core;
 		plan->lanes[i].lcore = i + 1;
 		plan->lanes[i].numa = facts->cores[core].numa;
@@ -136,8 +154,8 @@ static int take_lanes(const struct port_room_settings *settings, const struct pl
 }
 
 // Queues that could be polled side by side; a device that hashes could feed every core.
-static unsigned count_useful_lanes(
-	const struct port_room_settings *settings, const struct plan_facts *facts, unsigned n_cores)
+static unsigned count_useful_lanes(const struct port_room_settings *settings,
+	const struct plan_facts *facts, unsigned n_cores)
 {
 	unsigned n = 0;
 
@@ -153,7 +171,8 @@ static unsigned count_useful_lanes(
 }
 
 // True when some port sits on this node, or on none that is known.
-static bool is_near_a_port(const struct port_room_settings *settings, const struct plan_facts *facts, int numa)
+static bool is_near_a_port(const struct port_room_settings *settings,
+	const struct plan_facts *facts, int numa)
 {
 	for (unsigned i = 0; i < settings->n_ports; i++)
 		if (facts->devices[i].numa < 0 || facts->devices[i].numa == numa)
@@ -161,9 +180,10 @@ static bool is_near_a_port(const struct port_room_settings *settings, const stru
 	return false;
 }
 
-// Free cores in the order in which lanes should take them: those near a port first. The first allowed core stays with the control
-// thread where there is another.
-static unsigned rank_cores(const struct port_room_settings *settings, const struct plan_facts *facts, int cores[])
+// Free cores in the order in which lanes should take them: those near a port first. The first
+// allowed core stays with the control thread where there is another.
+static unsigned rank_cores(const struct port_room_settings *settings,
+	const struct plan_facts *facts, int cores[])
 {
 	unsigned n = 0, n_allowed = 0;
 	int first = -1;
@@ -176,7 +196,8 @@ static unsigned rank_cores(const struct port_room_settings *settings, const stru
 	}
 	for (int near = 1; near >= 0; near--)
 		for (unsigned c = 0; c < facts->n_cores; c++) {
-			if (!facts->cores[c].online || !facts->cores[c].allowed || (n_allowed > 1 && (int)c == first))
+			if (!facts->cores[c].online || !facts->cores[c].allowed ||
+				(n_allowed > 1 && (int)c == first))
 				continue;
 			if (is_near_a_port(settings, facts, facts->cores[c].numa) == near)
 				cores[n++] = c;
@@ -184,14 +205,15 @@ static unsigned rank_cores(const struct port_room_settings *settings, const stru
 	return n;
 }
 
-static int choose_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
-	struct complaint *why)
+static int choose_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct complaint *why)
 {
 	int cores[PLAN_MAX_CORES];
 	unsigned n_cores = MIN_OF(rank_cores(settings, facts, cores), (unsigned)LANES_MOST);
 
 	if (n_cores == 0)
-		return complain(why, -ENODEV, "lanes: this process is allowed no core that is online");
+		return complain(why, -ENODEV,
+			"lanes: this process is allowed no core that is online");
 	plan->n_lanes = count_useful_lanes(settings, facts, n_cores);
 	for (unsigned i = 0; i < plan->n_lanes; i++) {
 		plan->lanes[i].core = cores[i];
@@ -201,8 +223,8 @@ static int choose_lanes(const struct port_room_settings *settings, const struct 
 	return 0;
 }
 
-int plan_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
-	struct complaint *why)
+int plan_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct complaint *why)
 {
 	memset(plan, 0, sizeof(*plan));
 	if (settings->n_lanes)

@@ -1,5 +1,6 @@
-// Settings and facts in, a plan out: which lane runs on which core and polls which queues. Pure. Made twice: before EAL from what files and
-// device strings tell (that fixes the cores), then again on those cores from what the devices themselves say.
+// Settings and facts in, a plan out: which lane runs on which core and polls which queues. Pure.
+// Made twice: before EAL from what files and device strings tell (that fixes the cores), then again
+// on those cores from what the devices themselves say.
 #pragma once
 
 #include "base/complaint.h"
@@ -20,9 +21,10 @@ struct plan_device {
 	int numa;           // -1: none or unknown
 	uint16_t n_rx_most; // receive queues it has at most; 0: unknown yet
 	uint16_t n_tx_most;
-	uint16_t n_rx_own;  // queues it wants polled if the file says nothing; 0: one for each near lane (it hashes)
-	bool hashes;        // spreads frames over its receive queues by itself, or its peer does
-	bool tx_like_rx;    // as many transmit queues as receive queues, or frames are lost
+	uint16_t n_rx_own; // queues it wants polled if the file says nothing; 0: one for each near
+	                   // lane (it hashes)
+	bool hashes;       // spreads frames over its receive queues by itself, or its peer does
+	bool tx_like_rx;   // as many transmit queues as receive queues, or frames are lost
 };
 
 struct plan_facts {
@@ -57,13 +59,13 @@ struct plan {
 };
 
 // The cores of the lanes, in order of lanes; queues are still open. -errno with a complaint.
-int plan_lanes(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
-	struct complaint *why);
+int plan_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct complaint *why);
 
-// Gives every queue to a lane of `plan` (made by plan_lanes). Lanes that were chosen by us and got no queue are dropped. May be called again
-// with better facts. -errno with a complaint.
-int plan_queues(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
-	struct complaint *why);
+// Gives every queue to a lane of `plan` (made by plan_lanes). Lanes that were chosen by us and got
+// no queue are dropped. May be called again with better facts. -errno with a complaint.
+int plan_queues(const struct port_room_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct complaint *why);
 
 // Names, modes, sizes: what needs no facts. -errno with a complaint.
 int plan_check_ports(const struct port_room_settings *settings, struct complaint *why);

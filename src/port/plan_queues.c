@@ -41,8 +41,8 @@ static bool is_near(const struct deal *deal, unsigned lane, unsigned port)
 	return numa < 0 || numa == deal->plan->lanes[lane].numa;
 }
 
-// Lanes that take a share of the port's queues: those without a list of their own; of lanes that we chose, those near the port if
-// there are any.
+// Lanes that take a share of the port's queues: those without a list of their own; of lanes that we
+// chose, those near the port if there are any.
 static bool takes_share(const struct deal *deal, unsigned lane, unsigned port)
 {
 	if (deal->settings->n_lanes)
@@ -92,24 +92,32 @@ static unsigned choose_n_rx(const struct deal *deal, unsigned port)
 static int count_queues(struct deal *deal, unsigned port)
 {
 	const struct plan_device *device = &deal->facts->devices[port];
-	unsigned asked = deal->settings->ports[port].n_queues, named = count_named_queues(deal, port);
+	unsigned asked = deal->settings->ports[port].n_queues,
+		 named = count_named_queues(deal, port);
 	unsigned n = asked ? asked : choose_n_rx(deal, port);
 	char label[48];
 
 	plan_port_label(deal->settings, port, label);
 	if (named > n)
 		return complain(deal->why, -ERANGE,
-			"%s: lanes name queue %u, but the port has %u queues (0 to %u); set queues: %u or name another",
+			"%s: lanes name queue %u, but the port has %u queues (0 to %u); set "
+			"queues: %u or name another",
 			label, named - 1, n, n - 1, named);
 	if (device->n_rx_most && n > device->n_rx_most)
-		return complain(deal->why, -ERANGE, "%s: %u queues are more than the %u that its device has; use at most %u",
+		return complain(deal->why, -ERANGE,
+			"%s: %u queues are more than the %u that its device has; use at most %u",
 			label, n, device->n_rx_most, device->n_rx_most);
 	if (asked && device->n_rx_own && asked < device->n_rx_own)
-		warn(deal, "%s: its device has %u queues and only %u are polled: frames on the others are lost; set "
-			   "queues: %u",
+		warn(deal,
+			"%s: its device has %u queues and only %u are polled: frames on the others "
+			"are lost; set "
+			"queues: %u",
 			label, device->n_rx_own, n, device->n_rx_own);
 	if (n > 1 && device->n_rx_most && !device->hashes && n > device->n_rx_own)
-		warn(deal, "%s: its device does not spread frames over queues; all but the first may stay empty", label);
+		warn(deal,
+			"%s: its device does not spread frames over queues; all but the first may "
+			"stay empty",
+			label);
 	deal->plan->ports[port].n_rx = n;
 	return 0;
 }
@@ -119,7 +127,8 @@ static int give_queue(struct deal *deal, unsigned lane, unsigned port, unsigned 
 	struct plan_lane *l = &deal->plan->lanes[lane];
 
 	if (l->n_queues == PORT_LANE_QUEUES)
-		return complain(deal->why, -E2BIG, "lanes[%u]: more than %d queues on one lane; name more lanes", lane,
+		return complain(deal->why, -E2BIG,
+			"lanes[%u]: more than %d queues on one lane; name more lanes", lane,
 			PORT_LANE_QUEUES);
 	l->queues[l->n_queues].port = port;
 	l->queues[l->n_queues++].queue = queue;
@@ -136,10 +145,12 @@ static int give_named_queues(struct deal *deal, unsigned lane)
 		unsigned queue = l->queues[k].queue;
 
 		if (port < 0)
-			return complain(deal->why, -ENOENT, "lanes[%u]: port \"%s\" is not in ports", lane, l->queues[k].port);
+			return complain(deal->why, -ENOENT,
+				"lanes[%u]: port \"%s\" is not in ports", lane, l->queues[k].port);
 		if (deal->owner[port][queue])
 			return complain(deal->why, -EEXIST,
-				"lanes[%u]: queue %u of port %s is already bound to lanes[%u]; bind each queue to one lane",
+				"lanes[%u]: queue %u of port %s is already bound to lanes[%u]; "
+				"bind each queue to one lane",
 				lane, queue, l->queues[k].port, deal->owner[port][queue] - 1);
 		int err = give_queue(deal, lane, port, queue);
 		if (err)
@@ -172,7 +183,8 @@ static int share_queues(struct deal *deal, unsigned port)
 		int lane = find_taker(deal, port);
 
 		if (lane < 0)
-			return complain(deal->why, -EINVAL, "%s: queue %u is bound to no lane; add it to a lane's queues",
+			return complain(deal->why, -EINVAL,
+				"%s: queue %u is bound to no lane; add it to a lane's queues",
 				plan_port_label(deal->settings, port, label), queue);
 		int err = give_queue(deal, lane, port, queue);
 		if (err)
@@ -194,8 +206,10 @@ static int count_transmit_queues(struct deal *deal, unsigned port)
 	if (device->tx_like_rx)
 		n = p->n_rx;
 	if (device->n_tx_most && n > device->n_tx_most)
-		return complain(deal->why, -ERANGE, "%s: its device has %u transmit queues; set queues: %u",
-			plan_port_label(deal->settings, port, label), device->n_tx_most, device->n_tx_most);
+		return complain(deal->why, -ERANGE,
+			"%s: its device has %u transmit queues; set queues: %u",
+			plan_port_label(deal->settings, port, label), device->n_tx_most,
+			device->n_tx_most);
 	p->n_tx = n;
 	p->shared_tx = n < deal->plan->n_lanes;
 	return 0;
@@ -207,8 +221,8 @@ static void place_port(struct deal *deal, unsigned port)
 	char label[48];
 
 	p->xconnect = deal->settings->ports[port].mode == PORT_XCONNECT
-			      ? plan_find_port(deal->settings, deal->settings->ports[port].xconnect)
-			      : -1;
+	                      ? plan_find_port(deal->settings, deal->settings->ports[port].xconnect)
+	                      : -1;
 	p->numa = deal->facts->devices[port].numa;
 	for (unsigned queue = 0; queue < p->n_rx; queue++) {
 		unsigned lane = deal->owner[port][queue] - 1;
@@ -217,14 +231,16 @@ static void place_port(struct deal *deal, unsigned port)
 			p->numa = deal->plan->lanes[lane].numa;
 		if (!is_near(deal, lane, port))
 			warn(deal,
-				"lanes[%u]: core %d is on NUMA node %d, %s on node %d: each packet crosses between them; "
+				"lanes[%u]: core %d is on NUMA node %d, %s on node %d: each packet "
+				"crosses between them; "
 				"choose a core of node %d",
 				lane, deal->plan->lanes[lane].core, deal->plan->lanes[lane].numa,
 				plan_port_label(deal->settings, port, label), p->numa, p->numa);
 	}
 }
 
-// Lanes without a queue would burn a core for nothing: those that we chose go (they are the last ones, or the order keeps).
+// Lanes without a queue would burn a core for nothing: those that we chose go (they are the last
+// ones, or the order keeps).
 static int drop_idle_lanes(struct deal *deal)
 {
 	struct plan *plan = deal->plan;
@@ -233,7 +249,9 @@ static int drop_idle_lanes(struct deal *deal)
 	for (unsigned i = 0; i < plan->n_lanes; i++) {
 		if (plan->lanes[i].n_queues || deal->settings->n_lanes) {
 			if (!plan->lanes[i].n_queues)
-				warn(deal, "lanes[%u]: there is no queue left for core %d; remove the lane or give a port more queues",
+				warn(deal,
+					"lanes[%u]: there is no queue left for core %d; remove the "
+					"lane or give a port more queues",
 					i, plan->lanes[i].core);
 			plan->lanes[n++] = plan->lanes[i];
 		}
@@ -262,8 +280,8 @@ static int deal_all(struct deal *deal)
 	return err;
 }
 
-int plan_queues(const struct port_room_settings *settings, const struct plan_facts *facts, struct plan *plan,
-	struct complaint *why)
+int plan_queues(const struct port_room_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct complaint *why)
 {
 	struct deal deal = {.settings = settings, .facts = facts, .plan = plan, .why = why};
 	int err;

@@ -29,11 +29,13 @@ unsigned pools_of_port(const struct pools_plan *pools, const struct plan *plan, 
 	return 0;
 }
 
-// Buffers at an even number of cache lines crowd into few cache sets (a power of two costs 14 cycles a packet, an odd number 3).
+// Buffers at an even number of cache lines crowd into few cache sets (a power of two costs 14
+// cycles a packet, an odd number 3).
 static void size_object(struct pools_node *node, unsigned mtu)
 {
 	unsigned room = MAX_OF(mtu + FRAME_AROUND, (unsigned)POOLS_MIN_DATA_ROOM) + POOLS_HEADROOM;
-	unsigned header = round_up(sizeof(struct rte_mempool_objhdr), CACHE_LINE_BYTES) + sizeof(struct rte_mbuf);
+	unsigned header = round_up(sizeof(struct rte_mempool_objhdr), CACHE_LINE_BYTES) +
+	                  sizeof(struct rte_mbuf);
 
 	room = round_up(room, CACHE_LINE_BYTES);
 	if ((header + room) / CACHE_LINE_BYTES % 2 == 0)
@@ -45,8 +47,8 @@ static void size_object(struct pools_node *node, unsigned mtu)
 }
 
 // A frame from any pool may wait in the transmit ring of any port.
-static unsigned count_transmit_mbufs(
-	const struct port_room_settings *settings, const struct plan *plan, const struct pools_rings rings[])
+static unsigned count_transmit_mbufs(const struct port_room_settings *settings,
+	const struct plan *plan, const struct pools_rings rings[])
 {
 	unsigned n = 0;
 
@@ -56,8 +58,8 @@ static unsigned count_transmit_mbufs(
 }
 
 // A pool's share of rings, caches (the driver may keep half as many again) and bursts in hand.
-static void count_mbufs(struct pools_plan *pools, const struct port_room_settings *settings, const struct plan *plan,
-	const struct pools_rings rings[])
+static void count_mbufs(struct pools_plan *pools, const struct port_room_settings *settings,
+	const struct plan *plan, const struct pools_rings rings[])
 {
 	unsigned on_wire = count_transmit_mbufs(settings, plan, rings);
 	unsigned burst = settings->burst ? settings->burst : 64;
@@ -65,22 +67,25 @@ static void count_mbufs(struct pools_plan *pools, const struct port_room_setting
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		struct pools_node *node = &pools->nodes[find_node(pools, plan->ports[i].numa)];
 
-		size_object(node, settings->ports[i].mtu ? settings->ports[i].mtu : PORT_DEFAULT_MTU);
+		size_object(node,
+			settings->ports[i].mtu ? settings->ports[i].mtu : PORT_DEFAULT_MTU);
 		node->n_mbufs += plan->ports[i].n_rx * rings[i].n_rx_descriptors + rings[i].n_extra;
 	}
 	for (unsigned i = 0; i < pools->n_nodes; i++) {
 		struct pools_node *node = &pools->nodes[i];
 
 		node->cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
-		node->n_mbufs += on_wire + plan->n_lanes * (node->cache * 2 + BURSTS_IN_HAND * burst);
+		node->n_mbufs +=
+			on_wire + plan->n_lanes * (node->cache * 2 + BURSTS_IN_HAND * burst);
 		node->n_mbufs = MAX_OF(node->n_mbufs, (unsigned)MBUFS_LEAST);
-		// The pool's ring holds a power of two minus one; a count one below it wastes nothing.
+		// The pool's ring holds a power of two minus one; a count one below it wastes
+		// nothing.
 		node->n_mbufs = round_up(node->n_mbufs + 1, 1024) - 1;
 	}
 }
 
-void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings, const struct plan *plan,
-	const struct pools_rings rings[])
+void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings,
+	const struct plan *plan, const struct pools_rings rings[])
 {
 	memset(pools, 0, sizeof(*pools));
 	count_mbufs(pools, settings, plan, rings);
@@ -90,13 +95,15 @@ void pools_plan(struct pools_plan *pools, const struct port_room_settings *setti
 
 		while (ring_slots < node->n_mbufs + 1u)
 			ring_slots *= 2;
-		uint64_t bytes = (uint64_t)node->n_mbufs * node->object_bytes + ring_slots * sizeof(void *);
+		uint64_t bytes =
+			(uint64_t)node->n_mbufs * node->object_bytes + ring_slots * sizeof(void *);
 
 		// One page in fifty for the gaps at page ends.
 		unsigned mib = (bytes + bytes / 50 + MIB - 1) / MIB;
 
 		pools->mib += mib;
-		pools->node_mib[node->numa < 0 || node->numa >= PLAN_MAX_NODES ? 0 : node->numa] += mib;
+		pools->node_mib[node->numa < 0 || node->numa >= PLAN_MAX_NODES ? 0 : node->numa] +=
+			mib;
 	}
 	unsigned own = POOLS_BASE_MIB + settings->n_ports * POOLS_PORT_MIB;
 

@@ -10,16 +10,16 @@ enum { POOLS_HEADROOM = 128, POOLS_MIN_DATA_ROOM = 2048, POOLS_PORT_MIB = 2, POO
 struct pools_node {
 	int numa;
 	unsigned n_mbufs;
-	unsigned data_room;     // with headroom
-	unsigned cache;         // mbufs that a lane keeps for itself
-	unsigned object_bytes;  // pool header, mbuf and data room: an odd number of cache lines
+	unsigned data_room;    // with headroom
+	unsigned cache;        // mbufs that a lane keeps for itself
+	unsigned object_bytes; // pool header, mbuf and data room: an odd number of cache lines
 };
 
 struct pools_plan {
 	unsigned n_nodes;
 	struct pools_node nodes[PLAN_MAX_NODES];
-	unsigned mib;                         // all pools and what DPDK itself needs beside them
-	unsigned node_mib[PLAN_MAX_NODES];    // the same by NUMA node number
+	unsigned mib;                      // all pools and what DPDK itself needs beside them
+	unsigned node_mib[PLAN_MAX_NODES]; // the same by NUMA node number
 };
 
 // A port's descriptors as they were adjusted to the device; index as in settings.
@@ -28,9 +28,10 @@ struct pools_rings {
 	uint32_t n_extra; // mbufs that the device itself keeps (net_pcap's infinite_rx)
 };
 
-// Sizes the pools so that all rings can be full, all lanes hold full bursts and caches, and receiving still finds mbufs.
-void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings, const struct plan *plan,
-	const struct pools_rings rings[]);
+// Sizes the pools so that all rings can be full, all lanes hold full bursts and caches, and
+// receiving still finds mbufs.
+void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings,
+	const struct plan *plan, const struct pools_rings rings[]);
 
 // The pool of this port's node.
 unsigned pools_of_port(const struct pools_plan *pools, const struct plan *plan, unsigned port);

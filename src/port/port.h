@@ -1,5 +1,5 @@
-// Devices, queues, mempools, offloads and lanes: from settings to a plan (pure), from the plan to running DPDK ports. The only caller of
-// rte_ethdev (onecore aside). Control thread.
+// Devices, queues, mempools, offloads and lanes: from settings to a plan (pure), from the plan to
+// running DPDK ports. The only caller of rte_ethdev (onecore aside). Control thread.
 #pragma once
 
 #include "base/complaint.h"
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 enum {
-	PORT_MAX = 64,            // ports of one forwarder
-	PORT_MAX_QUEUES = 64,     // receive queues of one port
-	PORT_NAME_MAX = 16,       // with the final 0
+	PORT_MAX = 64,        // ports of one forwarder
+	PORT_MAX_QUEUES = 64, // receive queues of one port
+	PORT_NAME_MAX = 16,   // with the final 0
 	PORT_DEVICE_MAX = 256,
 	PORT_MAX_PLUGINS = 16,
 	PORT_MAX_EAL_ARGS = 64,
@@ -27,23 +27,23 @@ enum port_huge { PORT_HUGE_AUTO, PORT_HUGE_REQUIRE, PORT_HUGE_NEVER };
 // As in the file; 0 means "choose well".
 struct port_settings {
 	char name[PORT_NAME_MAX];
-	char device[PORT_DEVICE_MAX];    // PCI address or device string, with its arguments
-	struct wire_mac mac;             // has_mac: set this one on the device
-	struct wire_mac peer;            // has_peer: MAC of the box at the other end
+	char device[PORT_DEVICE_MAX]; // PCI address or device string, with its arguments
+	struct wire_mac mac;          // has_mac: set this one on the device
+	struct wire_mac peer;         // has_peer: MAC of the box at the other end
 	bool has_mac, has_peer;
-	bool pass_martians;              // `martians: pass`: do not check source addresses
-	bool mac_update;                 // xconnect only: rewrite MACs as l2fwd does
-	uint8_t mode;                    // enum port_mode
-	char xconnect[PORT_NAME_MAX];    // the port that frames leave on
-	uint16_t mtu;                    // IP bytes, 68 to 9600; default 1500
-	uint16_t n_queues;               // receive queues
+	bool pass_martians;           // `martians: pass`: do not check source addresses
+	bool mac_update;              // xconnect only: rewrite MACs as l2fwd does
+	uint8_t mode;                 // enum port_mode
+	char xconnect[PORT_NAME_MAX]; // the port that frames leave on
+	uint16_t mtu;                 // IP bytes, 68 to 9600; default 1500
+	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
-	int line;                        // of the file, for complaints
+	int line; // of the file, for complaints
 };
 
 struct port_lane_settings {
-	int core;                        // CPU number
-	unsigned n_queues;               // 0: this lane takes its share of all queues
+	int core;          // CPU number
+	unsigned n_queues; // 0: this lane takes its share of all queues
 	struct {
 		char port[PORT_NAME_MAX];
 		uint16_t queue;
@@ -54,11 +54,11 @@ struct port_lane_settings {
 struct port_room_settings {
 	unsigned n_ports;
 	struct port_settings ports[PORT_MAX];
-	unsigned n_lanes;                // 0: choose
+	unsigned n_lanes; // 0: choose
 	struct port_lane_settings lanes[STAT_MAX_LANES];
-	uint16_t burst;                  // frames per rx_burst, 1 to 64; default 64
-	uint8_t huge;                    // enum port_huge
-	unsigned memory_mib;             // 0: from the pool plan
+	uint16_t burst;      // frames per rx_burst, 1 to 64; default 64
+	uint8_t huge;        // enum port_huge
+	unsigned memory_mib; // 0: from the pool plan
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];
 	char eal_args[PORT_MAX_EAL_ARGS][PORT_DEVICE_MAX];
 	unsigned n_plugins, n_eal_args;
@@ -66,23 +66,28 @@ struct port_room_settings {
 
 struct port_room;
 
-// Checks what can be checked without touching a device (names, cores, duplicate queues, devices on the bus). --check stops here.
-// 0, or -errno with a complaint; warnings go to the log.
+// Checks what can be checked without touching a device (names, cores, duplicate queues, devices on
+// the bus). --check stops here. 0, or -errno with a complaint; warnings go to the log.
 int port_check(const struct port_room_settings *settings, struct complaint *why);
 
-// Starts EAL, makes pools, opens and configures all devices; nothing receives yet. On error everything made is undone and the complaint
-// says what, where, what to do. `settings` is borrowed until port_close. Once per process (EAL's rule).
-int port_open(struct port_room **out, const struct port_room_settings *settings, struct complaint *why);
+// Starts EAL, makes pools, opens and configures all devices; nothing receives yet. On error
+// everything made is undone and the complaint says what, where, what to do. `settings` is borrowed
+// until port_close. Once per process (EAL's rule).
+int port_open(struct port_room **out, const struct port_room_settings *settings,
+	struct complaint *why);
 
-// Starts the devices (packets flow once lanes poll). / Stops and closes them, frees pools, ends EAL, removes its runtime files.
+// Starts the devices (packets flow once lanes poll). / Stops and closes them, frees pools, ends
+// EAL, removes its runtime files.
 int port_start(struct port_room *room, struct complaint *why);
 void port_close(struct port_room *room);
 
 // What each lane gets; valid until port_close. Lanes are numbered from 0.
 unsigned port_n_lanes(const struct port_room *room);
 struct port_lane *port_lane(struct port_room *room, unsigned lane);
-// Runs `loop(arg[lane])` on each lane's core; returns at once. port_lanes_join waits for all of them to return.
-int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[], struct complaint *why);
+// Runs `loop(arg[lane])` on each lane's core; returns at once. port_lanes_join waits for all of
+// them to return.
+int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[],
+	struct complaint *why);
 void port_lanes_join(struct port_room *room);
 // True while every lane is in its loop: one that returned by itself has failed.
 bool port_lanes_run(const struct port_room *room);
@@ -91,8 +96,10 @@ void port_tend(struct port_room *room);
 
 // What lanes read of the ports; index is the place in the settings.
 const struct port_face *port_faces(const struct port_room *room);
-// Applies a new MTU or new pass_martians/peer to a running port (others need a restart). Control thread.
-int port_change(struct port_room *room, unsigned port, const struct port_settings *settings, struct complaint *why);
+// Applies a new MTU or new pass_martians/peer to a running port (others need a restart). Control
+// thread.
+int port_change(struct port_room *room, unsigned port, const struct port_settings *settings,
+	struct complaint *why);
 
 // For people: one port as it stands, read fresh from the device.
 struct port_info {
@@ -100,8 +107,8 @@ struct port_info {
 	uint16_t device_id, mtu, n_rx_queues, n_tx_queues, n_rx_descriptors, n_tx_descriptors;
 	struct wire_mac mac;
 	bool link_up, rss;
-	uint32_t link_mbps;          // 0: unknown
-	int numa;                    // -1: unknown
+	uint32_t link_mbps;                                   // 0: unknown
+	int numa;                                             // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors, tx_errors; // the wire's loss, beside the law
 };
 void port_info(const struct port_room *room, unsigned port, struct port_info *out);
@@ -109,7 +116,7 @@ void port_info(const struct port_room *room, unsigned port, struct port_info *ou
 struct port_memory {
 	bool huge;
 	unsigned planned_mib;
-	uint32_t mbuf_bytes;         // one mbuf with its header and data room
+	uint32_t mbuf_bytes; // one mbuf with its header and data room
 	uint32_t n_mbufs, n_mbufs_free;
 };
 void port_memory(const struct port_room *room, struct port_memory *out);

@@ -16,10 +16,11 @@ enum { PORT_LANE_QUEUES = 128 };
 struct port_queue {
 	uint16_t device; // DPDK port id
 	uint16_t queue;
-	uint16_t port;   // index in settings and counters
+	uint16_t port; // index in settings and counters
 };
 
-// How a lane sends on a port. `shared` is NULL unless the device has fewer transmit queues than there are lanes.
+// How a lane sends on a port. `shared` is NULL unless the device has fewer transmit queues than
+// there are lanes.
 struct port_out {
 	uint16_t device;
 	uint16_t queue;
@@ -37,18 +38,20 @@ struct port_lane {
 	struct port_out out[STAT_MAX_PORTS]; // by port index
 } LINE_ALIGNED;
 
-// What the walk asks of a port. `pass_martians`, `peer` with `has_peer` (one aligned word) and `up` may change while running (relaxed).
+// What the walk asks of a port. `pass_martians`, `peer` with `has_peer` (one aligned word) and `up`
+// may change while running (relaxed).
 struct port_face {
 	uint8_t mac[6];
-	bool up;                  // link, or a device that has none
+	bool up; // link, or a device that has none
 	bool pass_martians;
 	uint8_t peer[6];
 	bool has_peer;
-	uint8_t unused;           // the word of peer ends here
+	uint8_t unused; // the word of peer ends here
 	bool is_xconnect, mac_update;
-	uint8_t xconnect;         // port index
-	bool rx_checksum;         // the device checks IPv4 header checksums: only RTE_MBUF_F_RX_IP_CKSUM_GOOD is good; BAD is bad; else compute
-	bool tx_multi_segment;    // the device takes frames in several mbufs
+	uint8_t xconnect;      // port index
+	bool rx_checksum;      // the device checks IPv4 header checksums: only
+	                       // RTE_MBUF_F_RX_IP_CKSUM_GOOD is good; BAD is bad; else compute
+	bool tx_multi_segment; // the device takes frames in several mbufs
 } LINE_ALIGNED;
 
 // Frames received on a queue, up to n.
@@ -57,7 +60,8 @@ static inline uint16_t port_rx(const struct port_queue *queue, struct rte_mbuf *
 	return rte_eth_rx_burst(queue->device, queue->queue, mbuf, n);
 }
 
-// Hands frames to the device; those from the returned index on were refused and still belong to the caller.
+// Hands frames to the device; those from the returned index on were refused and still belong to the
+// caller.
 static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf[], uint16_t n)
 {
 	if (likely_to(!out->shared))

@@ -2,15 +2,15 @@
 #include "port/port.h"
 
 #include <dirent.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <rte_cycles.h>
-#include <rte_eal.h>
-#include <sched.h>
 
 #include <cmocka.h>
 
@@ -23,7 +23,8 @@ struct mover {
 
 static void settings_fill(struct port_room_settings *s)
 {
-	static const char *const devices[] = {"net_null0,size=64", "net_ring0", "net_null1,no-rx=1", "net_pcap0,rx_pcap=%s,tx_pcap=%s"};
+	static const char *const devices[] = {"net_null0,size=64", "net_ring0", "net_null1,no-rx=1",
+		"net_pcap0,rx_pcap=%s,tx_pcap=%s"};
 
 	memset(s, 0, sizeof(*s));
 	s->n_ports = 3;
@@ -107,11 +108,12 @@ static void moves_frames_between_ports_on_lanes_and_leaves_nothing_behind(void *
 		port_info(room, i, &info);
 		assert_true(info.link_up);
 		assert_int_equal(info.device_id, i);
-		print_message("%s %s %s mtu %u rx %u tx %u\n", info.name, info.device, info.driver, info.mtu, info.n_rx_queues,
-			info.n_tx_queues);
+		print_message("%s %s %s mtu %u rx %u tx %u\n", info.name, info.device, info.driver,
+			info.mtu, info.n_rx_queues, info.n_tx_queues);
 	}
 	for (unsigned i = 0; i < port_n_lanes(room); i++) {
-		print_message("lane %u core %d: %lu received, %lu sent\n", i, movers[i].core_seen, movers[i].n_received, movers[i].n_sent);
+		print_message("lane %u core %d: %lu received, %lu sent\n", i, movers[i].core_seen,
+			movers[i].n_received, movers[i].n_sent);
 		assert_int_equal(movers[i].core_seen, movers[i].lane->core);
 		assert_true(movers[i].n_sent > 0);
 	}

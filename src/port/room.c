@@ -1,4 +1,5 @@
-// Opens and closes the room: settings -> plan -> EAL -> devices -> better plan -> pools -> queues -> lanes. Control thread.
+// Opens and closes the room: settings -> plan -> EAL -> devices -> better plan -> pools -> queues
+// -> lanes. Control thread.
 #include "port/room.h"
 
 #include "base/log.h"
@@ -43,7 +44,8 @@ static int choose_memory(struct port_room *room, struct complaint *why)
 	struct memory_choice choice;
 
 	size_pools(room);
-	room->memory.mib = room->settings->memory_mib ? room->settings->memory_mib : room->pools.mib;
+	room->memory.mib =
+		room->settings->memory_mib ? room->settings->memory_mib : room->pools.mib;
 	memcpy(room->memory.node_mib, room->pools.node_mib, sizeof(room->memory.node_mib));
 	facts_read_pages(&pages);
 	int err = memory_choose(&choice, room->settings->huge, room->memory.mib, &pages, why);
@@ -64,12 +66,15 @@ static int make_pools(struct port_room *room, struct complaint *why)
 		int numa = room->memory.huge && node->numa >= 0 ? node->numa : SOCKET_ID_ANY;
 
 		snprintf(name, sizeof(name), "mbufs_%u", i);
-		room->pool[i] = rte_pktmbuf_pool_create(name, node->n_mbufs, node->cache, 0, node->data_room, numa);
+		room->pool[i] = rte_pktmbuf_pool_create(name, node->n_mbufs, node->cache, 0,
+			node->data_room, numa);
 		if (!room->pool[i])
 			return complain(why, -rte_errno,
-				"memory: %u buffers of %u bytes on NUMA node %d do not fit: %s; give more memory (memory: mib: "
+				"memory: %u buffers of %u bytes on NUMA node %d do not fit: %s; "
+				"give more memory (memory: mib: "
 				"%u) or fewer descriptors",
-				node->n_mbufs, node->object_bytes, node->numa, rte_strerror(rte_errno), room->pools.mib * 2);
+				node->n_mbufs, node->object_bytes, node->numa,
+				rte_strerror(rte_errno), room->pools.mib * 2);
 	}
 	return 0;
 }
@@ -112,7 +117,8 @@ static struct port_room *make_room(const struct port_room_settings *settings)
 int port_check(const struct port_room_settings *settings, struct complaint *why)
 {
 	struct port_room *room = make_room(settings);
-	int err = room ? make_first_plan(room, why) : complain(why, -ENOMEM, "no memory for the plan of the ports");
+	int err = room ? make_first_plan(room, why)
+	               : complain(why, -ENOMEM, "no memory for the plan of the ports");
 
 	if (!err)
 		for (unsigned i = 0; i < room->plan.n_warnings; i++)
@@ -121,7 +127,8 @@ int port_check(const struct port_room_settings *settings, struct complaint *why)
 	return err;
 }
 
-int port_open(struct port_room **out, const struct port_room_settings *settings, struct complaint *why)
+int port_open(struct port_room **out, const struct port_room_settings *settings,
+	struct complaint *why)
 {
 	struct port_room *room = make_room(settings);
 
@@ -132,7 +139,8 @@ int port_open(struct port_room **out, const struct port_room_settings *settings,
 	if (!err)
 		err = choose_memory(room, why);
 	if (!err) {
-		eal_args_build(&room->eal_args, settings, &room->facts, &room->plan, &room->memory, getpid());
+		eal_args_build(&room->eal_args, settings, &room->facts, &room->plan, &room->memory,
+			getpid());
 		err = eal_start(&room->eal_args, why);
 		room->eal_runs = !err;
 	}
@@ -153,6 +161,7 @@ int port_start(struct port_room *room, struct complaint *why)
 		if (err)
 			return err;
 	}
+	eal_speak();
 	port_tend(room);
 	return 0;
 }

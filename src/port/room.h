@@ -1,10 +1,10 @@
 // The room's state, private to its files.
 #pragma once
 
+#include "port/eal_args.h"
 #include "port/kind.h"
 #include "port/plan.h"
 #include "port/pools.h"
-#include "port/eal_args.h"
 #include "port/port.h"
 #include "port/rss.h"
 
@@ -13,9 +13,9 @@
 // A device that EAL found.
 struct port_device {
 	struct kind kind;
-	uint16_t id;            // DPDK port id
+	uint16_t id; // DPDK port id
 	bool is_found, is_set_up, is_started, has_been_up;
-	uint16_t mtu;           // what we forward; the device may not know
+	uint16_t mtu; // what we forward; the device may not know
 	struct wire_mac mac;
 	struct rss rss;
 	struct rte_eth_dev_info info;
@@ -45,7 +45,8 @@ struct port_room {
 int device_find(struct port_room *room, unsigned port, struct complaint *why);
 // Descriptors as the device wants them, into rings[port].
 void device_adjust_rings(struct port_room *room, unsigned port);
-// Configures device and queues from plan and pools. / Starts it. / Stops and closes it, whatever state it is in.
+// Configures device and queues from plan and pools. / Starts it. / Stops and closes it, whatever
+// state it is in.
 int device_set_up(struct port_room *room, unsigned port, struct complaint *why);
 int device_start(struct port_room *room, unsigned port, struct complaint *why);
 void device_close(struct port_room *room, unsigned port);

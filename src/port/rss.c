@@ -5,18 +5,22 @@
 #include <string.h>
 
 // Fragments hash on addresses alone: later ones have no ports.
-static const uint64_t ADDRESSES = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_IPV6 |
-				  RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER | RTE_ETH_RSS_IPV6_EX;
-static const uint64_t PORTS = RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV4_SCTP |
-			      RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_NONFRAG_IPV6_UDP | RTE_ETH_RSS_NONFRAG_IPV6_SCTP |
-			      RTE_ETH_RSS_IPV6_TCP_EX | RTE_ETH_RSS_IPV6_UDP_EX;
+static const uint64_t ADDRESSES = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 |
+                                  RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_IPV6 |
+                                  RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER |
+                                  RTE_ETH_RSS_IPV6_EX;
+static const uint64_t PORTS = RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP |
+                              RTE_ETH_RSS_NONFRAG_IPV4_SCTP | RTE_ETH_RSS_NONFRAG_IPV6_TCP |
+                              RTE_ETH_RSS_NONFRAG_IPV6_UDP | RTE_ETH_RSS_NONFRAG_IPV6_SCTP |
+                              RTE_ETH_RSS_IPV6_TCP_EX | RTE_ETH_RSS_IPV6_UDP_EX;
 
 bool rss_can_hash(uint64_t offers)
 {
 	return offers & (ADDRESSES | PORTS);
 }
 
-void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned reta_size, unsigned n_queues)
+void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned reta_size,
+	unsigned n_queues)
 {
 	memset(rss, 0, sizeof(*rss));
 	rss->n_queues_most = reta_size > UINT16_MAX ? 0 : reta_size;

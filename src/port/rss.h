@@ -14,9 +14,10 @@ struct rss {
 	uint16_t n_queues_most;   // queues that the redirection table can name; 0: any number
 };
 
-// `offers`, `key_bytes` and `reta_size` as rte_eth_dev_info gives them. Chooses the innermost L3 and L4 fields on offer; off for one queue or
-// a device that hashes nothing.
-void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned reta_size, unsigned n_queues);
+// `offers`, `key_bytes` and `reta_size` as rte_eth_dev_info gives them. Chooses the innermost L3
+// and L4 fields on offer; off for one queue or a device that hashes nothing.
+void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned reta_size,
+	unsigned n_queues);
 
 // True when the device can spread IP packets over queues at all.
 bool rss_can_hash(uint64_t offers);
