@@ -1,0 +1,184 @@
+// The socket file: made so that at no moment more can connect than shall, replaced only when dead.
+// Control thread.
+#include "ctl/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 32, FILE_MODE = 0660, FOLDER_MODE = 0755 };
+enum { LOCK_TRIES = 50, LOCK_PAUSE_US = 20000 };
+
+static int set_path(struct ctl_socket *s, const char *path, struct complaint *why)
+{
+	size_t most = sizeof(s->addr.sun_path) - 1;
+
+	if (!*path)
+		return complain(why, -EINVAL, "control socket: the path is empty; name a file");
+	if (strlen(path) > most)
+		return complain(why, -ENAMETOOLONG,
+			"control socket %s: the path has %zu bytes, a socket's may have %zu; "
+			"choose a shorter one",
+			path, strlen(path), most);
+	s->addr.sun_family = AF_UNIX;
+	strcpy(s->addr.sun_path, path);
+	return 0;
+}
+
+// The folder's path, in `folder` of sizeof(sun_path) bytes.
+static void folder_of(const struct ctl_socket *s, char *folder)
+{
+	char *slash;
+
+	strcpy(folder, s->addr.sun_path);
+	slash = strrchr(folder, '/');
+	if (!slash)
+		strcpy(folder, ".");
+	else
+		slash[slash == folder] = 0;
+}
+
+// Opens the folder, which it makes when only the last part of its path is missing, and locks it:
+// two programs that start at the same time must not both take a dead socket's place. The lock goes
+// with the descriptor that it returns.
+static int lock_folder(const struct ctl_socket *s, struct complaint *why)
+{
+	char folder[sizeof(s->addr.sun_path)];
+	int fd;
+
+	folder_of(s, folder);
+	if (mkdir(folder, FOLDER_MODE) == 0)
+		chmod(folder, FOLDER_MODE); // whatever the umask: the group has to get in
+	else if (errno != EEXIST)
+		return complain(why, -errno,
+			"control socket %s: cannot make folder %s: %s; make it first",
+			s->addr.sun_path, folder, strerror(errno));
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return complain(why, -errno, "control socket %s: cannot open folder %s: %s",
+			s->addr.sun_path, folder, strerror(errno));
+	for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
+		usleep(LOCK_PAUSE_US); // anybody who can read the folder can hold it: not for ever
+	return fd;
+}
+
+static bool answers(const struct ctl_socket *s)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool is_dead = false;
+
+	if (fd < 0)
+		return true; // not known: leave the file alone
+	if (connect(fd, (const struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
+		is_dead = errno == ECONNREFUSED || errno == ENOENT;
+	close(fd);
+	return !is_dead;
+}
+
+static int remove_dead(const struct ctl_socket *s, struct complaint *why)
+{
+	const char *path = s->addr.sun_path;
+	struct stat file;
+
+	if (lstat(path, &file) < 0)
+		return errno == ENOENT ? 0
+		                       : complain(why, -errno, "control socket %s: %s", path,
+						 strerror(errno));
+	if (!S_ISSOCK(file.st_mode))
+		return complain(why, -EEXIST,
+			"control socket %s: there is a file that is no socket; remove it or choose "
+			"another path",
+			path);
+	if (answers(s))
+		return complain(why, -EADDRINUSE,
+			"control socket %s is in use: a program answers there; stop it or choose "
+			"another path",
+			path);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return complain(why, -errno,
+			"control socket %s: cannot remove the file of a dead program: %s", path,
+			strerror(errno));
+	return 0;
+}
+
+static int find_group(const char *name, gid_t *gid, struct complaint *why)
+{
+	const struct group *group = name ? getgrnam(name) : NULL;
+
+	if (name && !group)
+		return complain(why, -ENOENT,
+			"control socket: there is no group '%s'; make it or name another", name);
+	*gid = group ? group->gr_gid : (gid_t)-1;
+	return 0;
+}
+
+// The file appears with the mode of the descriptor (0600), gets its group and only then opens to
+// the group; nobody can connect before the listen that comes last.
+static int bind_and_listen(struct ctl_socket *s, gid_t gid, struct complaint *why)
+{
+	const char *path = s->addr.sun_path;
+	struct stat file;
+
+	if (fchmod(s->fd, 0600) < 0 ||
+		bind(s->fd, (struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
+		return complain(why, -errno, "control socket %s: cannot make it: %s", path,
+			strerror(errno));
+	if (lstat(path, &file) < 0)
+		return complain(why, -errno, "control socket %s: %s", path, strerror(errno));
+	s->device = file.st_dev;
+	s->inode = file.st_ino;
+	if (gid != (gid_t)-1 && lchown(path, -1, gid) < 0)
+		return complain(why, -errno, "control socket %s: cannot give it to its group: %s",
+			path, strerror(errno));
+	if (chmod(path, FILE_MODE) < 0 || listen(s->fd, BACKLOG) < 0)
+		return complain(why, -errno, "control socket %s: cannot open it: %s", path,
+			strerror(errno));
+	return 0;
+}
+
+int ctl_socket_open(struct ctl_socket *s, const char *path, const char *group,
+	struct complaint *why)
+{
+	gid_t gid = -1;
+	int folder, err;
+
+	*s = (struct ctl_socket){.fd = -1};
+	err = set_path(s, path, why);
+	if (!err)
+		err = find_group(group, &gid, why);
+	if (err)
+		return err;
+	folder = lock_folder(s, why);
+	if (folder < 0)
+		return folder;
+	err = remove_dead(s, why);
+	if (err)
+		goto unlock;
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		err = complain(why, -errno, "control socket %s: %s", path, strerror(errno));
+	else
+		err = bind_and_listen(s, gid, why);
+	if (err)
+		ctl_socket_close(s);
+unlock:
+	close(folder);
+	return err;
+}
+
+void ctl_socket_close(struct ctl_socket *s)
+{
+	struct stat file;
+
+	if (s->inode && lstat(s->addr.sun_path, &file) == 0 && file.st_dev == s->device &&
+		file.st_ino == s->inode)
+		unlink(s->addr.sun_path);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}

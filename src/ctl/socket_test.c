@@ -1,0 +1,199 @@
+// The socket file: who may connect, whose place is taken, and each mistake's sentence.
+#include "ctl/socket.h"
+
+#include "base/bits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64], path[100], deep[110];
+static struct complaint why;
+static mode_t old_umask;
+
+static int make_folder(void **state)
+{
+	strcpy(folder, "/tmp/ctl_socket_test.XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/sock", folder);
+	snprintf(deep, sizeof(deep), "%s/new/sock", folder);
+	why.text[0] = 0;
+	old_umask = umask(022);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	umask(old_umask);
+	unlink(path);
+	unlink(deep);
+	*strrchr(deep, '/') = 0;
+	rmdir(deep);
+	return rmdir(folder);
+}
+
+static mode_t mode_of(const char *file)
+{
+	struct stat s;
+
+	assert_int_equal(lstat(file, &s), 0);
+	return s.st_mode & 07777;
+}
+
+static int connects(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), result;
+
+	strcpy(addr.sun_path, path);
+	result = connect(fd, (struct sockaddr *)&addr, sizeof(addr));
+	close(fd);
+	return result == 0;
+}
+
+// A socket file as a killed program leaves it.
+static void leave_dead_socket(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(addr.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	close(fd);
+}
+
+static void opens_to_owner_and_group_whatever_the_umask(void **state)
+{
+	static const mode_t umasks[] = {0, 022, 077, 0777};
+
+	for (size_t i = 0; i < ARRAY_LEN(umasks); i++) {
+		struct ctl_socket s;
+
+		umask(umasks[i]);
+		assert_int_equal(ctl_socket_open(&s, path, NULL, &why), 0);
+		assert_int_equal(mode_of(path), 0660);
+		assert_true(connects());
+		ctl_socket_close(&s);
+		assert_int_equal(access(path, F_OK), -1);
+	}
+}
+
+static void belongs_to_the_group_that_was_named(void **state)
+{
+	const struct group *group = getgrgid(getgid());
+	struct ctl_socket s;
+	struct stat file;
+
+	if (geteuid() == 0 && getgrnam("daemon"))
+		group = getgrnam("daemon");
+	if (!group)
+		skip();
+	assert_int_equal(ctl_socket_open(&s, path, group->gr_name, &why), 0);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_gid, getgrnam(group->gr_name)->gr_gid);
+	assert_int_equal(mode_of(path), 0660);
+	ctl_socket_close(&s);
+}
+
+static void takes_the_place_of_a_dead_socket(void **state)
+{
+	struct ctl_socket s;
+
+	leave_dead_socket();
+	assert_int_equal(ctl_socket_open(&s, path, NULL, &why), 0);
+	assert_true(connects());
+	ctl_socket_close(&s);
+}
+
+static void leaves_a_living_socket_alone(void **state)
+{
+	struct ctl_socket first, second;
+
+	assert_int_equal(ctl_socket_open(&first, path, NULL, &why), 0);
+	assert_int_equal(ctl_socket_open(&second, path, NULL, &why), -EADDRINUSE);
+	assert_non_null(strstr(why.text, path));
+	assert_non_null(strstr(why.text, "in use"));
+	assert_true(connects());
+	ctl_socket_close(&first);
+}
+
+static void leaves_a_file_that_is_no_socket_alone(void **state)
+{
+	struct ctl_socket s;
+
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(ctl_socket_open(&s, path, NULL, &why), -EEXIST);
+	assert_non_null(strstr(why.text, "no socket"));
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void does_not_remove_the_file_of_its_successor(void **state)
+{
+	struct ctl_socket s;
+
+	assert_int_equal(ctl_socket_open(&s, path, NULL, &why), 0);
+	unlink(path);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	ctl_socket_close(&s);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void makes_one_missing_folder_but_not_two(void **state)
+{
+	struct ctl_socket s;
+	char deeper[130];
+
+	umask(077);
+	assert_int_equal(ctl_socket_open(&s, deep, NULL, &why), 0);
+	ctl_socket_close(&s);
+	*strrchr(deep, '/') = 0;
+	assert_int_equal(mode_of(deep), 0755);
+	strcat(deep, "/sock");
+	snprintf(deeper, sizeof(deeper), "%s/a/b/sock", folder);
+	assert_int_equal(ctl_socket_open(&s, deeper, NULL, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "make it first"));
+}
+
+static void says_what_is_wrong_with_the_path_or_group(void **state)
+{
+	struct ctl_socket s;
+	char long_path[200];
+
+	memset(long_path, 'x', sizeof(long_path));
+	long_path[0] = '/';
+	long_path[108] = 0;
+	assert_int_equal(ctl_socket_open(&s, long_path, NULL, &why), -ENAMETOOLONG);
+	assert_non_null(strstr(why.text, "the path has 108 bytes, a socket's may have 107"));
+	assert_int_equal(ctl_socket_open(&s, "", NULL, &why), -EINVAL);
+	assert_int_equal(ctl_socket_open(&s, path, "no-such-group", &why), -ENOENT);
+	assert_non_null(strstr(why.text, "no-such-group"));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(ctl_socket_open(&s, "/dev/null/sock", NULL, &why), -ENOTDIR);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+	const struct CMUnitTest tests[] = {
+		IN_FOLDER(opens_to_owner_and_group_whatever_the_umask),
+		IN_FOLDER(belongs_to_the_group_that_was_named),
+		IN_FOLDER(takes_the_place_of_a_dead_socket),
+		IN_FOLDER(leaves_a_living_socket_alone),
+		IN_FOLDER(leaves_a_file_that_is_no_socket_alone),
+		IN_FOLDER(does_not_remove_the_file_of_its_successor),
+		IN_FOLDER(makes_one_missing_folder_but_not_two),
+		IN_FOLDER(says_what_is_wrong_with_the_path_or_group),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
