@@ -18,7 +18,7 @@ SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=
 VENV := build/venv/bin
 SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
 
-.PHONY: all help build demo test unit system lint format bench fuzz clean
+.PHONY: all help build build-tests demo test unit system lint format bench fuzz clean
 .DEFAULT_GOAL := all
 
 all: ## build dl3d and the dl3 command into build/
@@ -33,6 +33,12 @@ build:
 	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) $(BUILD)
 	@ninja -C $(BUILD)
 
+# A build folder that was set up before cmocka was installed knows no unit tests.
+build-tests:
+	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) -Dtests=enabled $(BUILD)
+	@grep -q cmocka $(BUILD)/meson-info/intro-dependencies.json || meson setup --reconfigure -Dtests=enabled $(BUILD)
+	@ninja -C $(BUILD)
+
 demo: ## two Linux hosts talk through dl3d, every packet accounted for, then its rate beside testpmd's
 	@tools/install-deps build demo
 	@$(MAKE) --no-print-directory build
@@ -41,13 +47,13 @@ demo: ## two Linux hosts talk through dl3d, every packet accounted for, then its
 
 test: ## all tests; SANITIZE=address,undefined or SANITIZE=thread runs them under that sanitizer
 	@tools/install-deps build test
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tests
 	@tools/setup-venv test
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 
 system: ## the whole-house tests alone, with the long ones (30 s of route changes)
 	@tools/install-deps build test
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tests
 	@tools/setup-venv test
 	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test $(PYTEST_ARGS)
 
