@@ -57,7 +57,7 @@ class Forwarder:
             try:
                 self.call("status")
                 return
-            except OSError:
+            except (OSError, Fault, ValueError):
                 time.sleep(0.02)
         raise Fault(f"dl3d did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
 

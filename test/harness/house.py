@@ -119,7 +119,8 @@ class Account:
     def of(cls, reply: dict[str, Any]) -> "Account":
         """Read the reply of the verb drops."""
         sums = {key: int(reply.get(key, 0)) for key in ("received", "injected", "sent", "punted", "dropped")}
-        drops = {row["name"]: int(row["packets"]) for row in reply["drops"] if row["packets"]}
+        verdicts = {row["name"]: int(row["packets"]) for row in reply["verdicts"] if row["packets"]}
+        drops = {name: n for name, n in verdicts.items() if name != "forward"}
         return cls(**sums, drops=drops)
 
     @property
