@@ -165,6 +165,11 @@ void config_free(struct config *config)
 	free(config);
 }
 
+void config_forget_routes(struct config *config)
+{
+	routes_free(&config->routes);
+}
+
 const struct port_room_settings *config_ports(const struct config *config)
 {
 	return &config->ports;
@@ -178,6 +183,11 @@ const char *config_socket(const struct config *config)
 const char *config_socket_group(const struct config *config)
 {
 	return config->group[0] ? config->group : NULL;
+}
+
+size_t config_n_routes(const struct config *config)
+{
+	return config->routes.n;
 }
 
 const char *config_path(const struct config *config)

@@ -6,6 +6,7 @@
 #include "fib/fib.h"
 #include "port/port.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct config;
@@ -15,6 +16,8 @@ struct config;
 // config_free.
 int config_load(struct config **out, const char *path, struct complaint *why);
 void config_free(struct config *config);
+// Frees the routes and neighbours, which only config_fill needs.
+void config_forget_routes(struct config *config);
 
 const struct port_room_settings *config_ports(const struct config *config);
 const char *config_socket(const struct config *config); // control socket; default /run/dl3d.sock
@@ -37,3 +40,24 @@ const char *config_needs_restart(const struct config *now, const struct config *
 
 // A complete, commented file that config_load accepts.
 void config_print_example(FILE *out);
+
+// The command line: dl3d [--check|--example|--version|--help] [-d PLUGIN]... [FILE] [-- EAL
+// ARGUMENTS].
+enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_EXAMPLE, CONFIG_VERSION, CONFIG_HELP };
+struct config_options {
+	int action;       // enum config_action
+	const char *file; // for CONFIG_RUN and CONFIG_CHECK
+	const char *plugins[PORT_MAX_PLUGINS];
+	char **eal_args;
+	unsigned n_plugins, n_eal_args;
+};
+// 0, or -EINVAL with a complaint. Texts are those of `argv`.
+int config_read_options(struct config_options *out, int argc, char **argv, struct complaint *why);
+// Prints the example, version or help when that is the action. False: it is another.
+bool config_answer(const struct config_options *options, FILE *out);
+// Adds plugins and arguments of the command line to those of the file.
+int config_add_options(struct port_room_settings *settings, const struct config_options *options,
+	struct complaint *why);
+
+// How many routes the file and its route files hold.
+size_t config_n_routes(const struct config *config);

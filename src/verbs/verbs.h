@@ -1,4 +1,5 @@
-// Fills the window's table from the rooms below: status, ports, lanes, drops, routes, reload. Control thread.
+// Fills the window's table from the rooms below: status, ports, lanes, drops, routes, reload.
+// Control thread.
 #pragma once
 
 #include "config/config.h"
@@ -12,17 +13,31 @@
 
 // What verbs may touch; dl3d.c owns it.
 struct verbs_house {
-	struct config *config;   // replaced by a reload
+	struct config *config; // replaced by a reload
 	struct port_room *ports;
-	struct fib *fib;         // the live table, replaced by a reload
+	struct fib *fib; // the live table, replaced by a reload
 	struct fib_door *door;
 	struct path *path;
 	uint64_t started_ns;
-	bool stop;               // set by the verb stop
+	int silent_lane; // named in the log already; -1: none
+	bool stop;       // set by the verb stop
 	unsigned n_reloads;
 };
 
 const struct ctl_verb *verbs_table(size_t *n);
 
-// Reads the file again and applies what can change while running; a failure leaves all as it was. Also on SIGHUP.
+// A complete table for a configuration; the lanes do not know of it yet. `faces` tell the MACs of
+// the devices; NULL before they are open. 0, or -errno with a complaint. Owner: caller.
+int verbs_build(const struct config *config, const struct port_face faces[], struct fib **out,
+	struct complaint *why);
+
+// Reads the file again and applies what can change while running; a failure leaves all as it was.
+// Also on SIGHUP.
 int verbs_reload(struct verbs_house *house, struct complaint *why);
+
+// What the control loop does besides serving: reads links, frees what lanes have left behind, names
+// a lane that is silent. -EIO with a complaint when a lane has ended by itself.
+int verbs_tend(struct verbs_house *house, struct complaint *why);
+
+// At the end: what was received, sent and dropped by name, in a few log lines.
+void verbs_log_account(const struct verbs_house *house);

@@ -1,0 +1,149 @@
+// The forwarder: opens the rooms from the ground up, serves the window, closes them in reverse.
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { EXIT_OF_STOP = 0, EXIT_OF_FAILURE = 1, EXIT_OF_MISTAKE = 2, TEND_EVERY_MS = 50 };
+
+// The ports room borrows `settings`: the file's, and those of the command line.
+static struct port_room_settings settings;
+
+// Blocked before EAL starts threads, so that signals arrive here and nowhere else.
+static int signals_open(struct complaint *why)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : complain(why, -errno, "no signalfd: %s", strerror(errno));
+}
+
+static void signals_read(int signals, struct verbs_house *h)
+{
+	struct signalfd_siginfo info;
+	struct complaint why;
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGHUP)
+			h->stop = true;
+		else if (verbs_reload(h, &why))
+			log_error("reload: %s", why.text);
+		else
+			log_info("reload: done");
+	}
+}
+
+static int serve(struct verbs_house *h, struct ctl *ctl, int signals, struct complaint *why)
+{
+	while (!h->stop) {
+		ctl_serve(ctl, signals, TEND_EVERY_MS);
+		signals_read(signals, h);
+		if (verbs_tend(h, why))
+			return EXIT_OF_FAILURE;
+	}
+	return EXIT_OF_STOP;
+}
+
+// Devices are open: the table, the lanes, the loop, and all of it back.
+static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct complaint *why)
+{
+	int left = EXIT_OF_FAILURE;
+
+	if (verbs_build(h->config, port_faces(h->ports), &h->fib, why))
+		return EXIT_OF_MISTAKE;
+	config_forget_routes(h->config);
+	h->door = fib_door_create(port_n_lanes(h->ports), why);
+	if (!h->door)
+		goto no_door;
+	fib_door_swap(h->door, h->fib);
+	if (path_open(&h->path, h->ports, h->door, why))
+		goto no_path;
+	if (port_start(h->ports, why) || path_start(h->path, why))
+		goto not_started;
+	log_info("forwarding: %u ports, %u lanes, socket %s", settings.n_ports,
+		port_n_lanes(h->ports), config_socket(h->config));
+	left = serve(h, ctl, signals, why);
+	path_stop(h->path);
+	verbs_log_account(h);
+not_started:
+	path_close(h->path);
+no_path:
+	fib_door_swap(h->door, NULL);
+	fib_door_destroy(h->door);
+no_door:
+	fib_destroy(h->fib);
+	return left;
+}
+
+// The socket comes first: where another dl3d serves it, no device is touched.
+static int run(struct verbs_house *h, struct complaint *why)
+{
+	const char *socket = config_socket(h->config), *group = config_socket_group(h->config);
+	size_t n_verbs;
+	const struct ctl_verb *verbs = verbs_table(&n_verbs);
+	struct ctl *ctl;
+	int left = EXIT_OF_FAILURE, signals = signals_open(why);
+
+	if (signals < 0)
+		return left;
+	if (ctl_open(&ctl, socket, group, verbs, n_verbs, h, why))
+		goto no_socket;
+	if (port_open(&h->ports, &settings, why))
+		goto no_ports;
+	left = forward(h, ctl, signals, why);
+	port_close(h->ports);
+no_ports:
+	ctl_close(ctl);
+no_socket:
+	close(signals);
+	return left;
+}
+
+static int check(struct verbs_house *h, struct complaint *why)
+{
+	if (verbs_build(h->config, NULL, &h->fib, why))
+		return EXIT_OF_MISTAKE;
+	fib_destroy(h->fib);
+	printf("%s: no mistake found: %u ports, %zu routes\n", config_path(h->config),
+		settings.n_ports, config_n_routes(h->config));
+	return EXIT_OF_STOP;
+}
+
+static int act(const struct config_options *options, struct verbs_house *h, struct complaint *why)
+{
+	if (config_load(&h->config, options->file, why))
+		return EXIT_OF_MISTAKE;
+	settings = *config_ports(h->config);
+	if (config_add_options(&settings, options, why) || port_check(&settings, why))
+		return EXIT_OF_MISTAKE;
+	return options->action == CONFIG_CHECK ? check(h, why) : run(h, why);
+}
+
+int main(int argc, char **argv)
+{
+	struct verbs_house house = {.started_ns = clock_now_ns(), .silent_lane = -1};
+	struct config_options options;
+	struct complaint why = {""};
+	int left = EXIT_OF_MISTAKE;
+
+	log_start("dl3d");
+	if (!config_read_options(&options, argc, argv, &why))
+		left = config_answer(&options, stdout) ? EXIT_OF_STOP : act(&options, &house, &why);
+	if (left != EXIT_OF_STOP)
+		log_error("%s", why.text);
+	config_free(house.config);
+	return left;
+}

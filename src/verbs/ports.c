@@ -1,0 +1,115 @@
+// Ports and lanes with their counters. Control thread.
+#include "verbs/inside.h"
+
+#define SET_FIELD(name, text) json_object_set_new(json, #name, number_json(sum.name));
+
+static void set_counters(json_t *json, const struct verbs_house *house, unsigned port,
+	const struct port_info *info)
+{
+	struct stat_port sum;
+	unsigned n;
+	struct stat_lane *const *lanes = path_stats(house->path, &n);
+
+	stat_sum_port(&sum, lanes, n, port);
+	SCHEMA_PORT_COUNTERS(SET_FIELD)
+	json_object_set_new(json, "rx_missed", number_json(info->rx_missed));
+	json_object_set_new(json, "rx_no_mbuf", number_json(info->rx_no_mbuf));
+	json_object_set_new(json, "rx_errors", number_json(info->rx_errors));
+	json_object_set_new(json, "tx_errors", number_json(info->tx_errors));
+}
+
+static json_t *port_json(const struct verbs_house *house, unsigned i)
+{
+	const struct port_settings *settings = &config_ports(house->config)->ports[i];
+	struct port_info info;
+
+	port_info(house->ports, i, &info);
+	json_t *port = json_pack("{s:i, s:s, s:i, s:b, s:i, s:b}", "port", (int)i, "name",
+		settings->name, "mtu", (int)info.mtu, "link_up", info.link_up, "numa", info.numa,
+		"rss", info.rss);
+	json_object_set_new(port, "device", text_json(settings->device));
+	json_object_set_new(port, "driver", text_json(info.driver));
+	json_object_set_new(port, "device_id", number_json(info.device_id));
+	json_object_set_new(port, "mac", mac_json(&info.mac));
+	json_object_set_new(port, "peer",
+		settings->has_peer ? mac_json(&settings->peer) : json_null());
+	json_object_set_new(port, "mode",
+		text_json(settings->mode == PORT_XCONNECT ? "xconnect" : "route"));
+	json_object_set_new(port, "to",
+		text_json(settings->xconnect[0] ? settings->xconnect : NULL));
+	json_object_set_new(port, "martians", text_json(settings->pass_martians ? "pass" : "drop"));
+	json_object_set_new(port, "link_mbps",
+		info.link_mbps ? number_json(info.link_mbps) : json_null());
+	json_object_set_new(port, "rx_queues", number_json(info.n_rx_queues));
+	json_object_set_new(port, "tx_queues", number_json(info.n_tx_queues));
+	json_object_set_new(port, "rx_descriptors", number_json(info.n_rx_descriptors));
+	json_object_set_new(port, "tx_descriptors", number_json(info.n_tx_descriptors));
+	set_counters(port, house, i, &info);
+	return port;
+}
+
+json_t *verb_ports(void *house_, const json_t *params, struct complaint *why)
+{
+	const struct verbs_house *house = house_;
+
+	if (params_none(params, why))
+		return NULL;
+	json_t *list = json_array();
+	for (unsigned i = 0; i < config_ports(house->config)->n_ports; i++)
+		json_array_append_new(list, port_json(house, i));
+	return json_pack("{s:o}", "ports", list);
+}
+
+static json_t *lane_verdicts(const struct stat_lane *stat)
+{
+	json_t *json = json_object();
+
+	for (unsigned v = 0; v < N_VERDICTS; v++)
+		json_object_set_new(json, verdict_name(v),
+			number_json(stat_read(&stat->verdict[v])));
+	return json;
+}
+
+#define SET_LANE_FIELD(name, text)                                                                 \
+	json_object_set_new(json, #name, number_json(stat_read(&stat->name)));
+
+static json_t *lane_counters(const struct stat_lane *stat)
+{
+	json_t *json = json_object();
+
+	SCHEMA_LANE_COUNTERS(SET_LANE_FIELD)
+	return json;
+}
+
+static json_t *lane_queues(const struct verbs_house *house, const struct port_lane *lane)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < lane->n_queues; i++)
+		json_array_append_new(list,
+			json_pack("{s:o, s:i}", "port",
+				text_json(port_word(house, lane->queues[i].port)), "queue",
+				(int)lane->queues[i].queue));
+	return list;
+}
+
+json_t *verb_lanes(void *house_, const json_t *params, struct complaint *why)
+{
+	const struct verbs_house *house = house_;
+	unsigned n;
+	struct stat_lane *const *stats = path_stats(house->path, &n);
+
+	if (params_none(params, why))
+		return NULL;
+	json_t *list = json_array();
+	for (unsigned i = 0; i < n; i++) {
+		const struct port_lane *lane = port_lane(house->ports, i);
+
+		json_array_append_new(list,
+			json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "lane", (int)i, "core",
+				lane->core, "numa", lane->numa, "burst", (int)lane->burst, "queues",
+				lane_queues(house, lane), "counters", lane_counters(stats[i]),
+				"verdicts", lane_verdicts(stats[i])));
+	}
+	return json_pack("{s:o}", "lanes", list);
+}
