@@ -92,14 +92,14 @@ no_door:
 static int run(struct verbs_house *h, struct complaint *why)
 {
 	const char *socket = config_socket(h->config), *group = config_socket_group(h->config);
-	size_t n_verbs;
-	const struct ctl_verb *verbs = verbs_table(&n_verbs);
+	struct ctl_verbs verbs = {.house = h};
 	struct ctl *ctl;
 	int left = EXIT_OF_FAILURE, signals = signals_open(why);
 
 	if (signals < 0)
 		return left;
-	if (ctl_open(&ctl, socket, group, verbs, n_verbs, h, why))
+	verbs.table = verbs_table(&verbs.n);
+	if (ctl_open(&ctl, socket, group, &verbs, why))
 		goto no_socket;
 	if (port_open(&h->ports, &settings, why))
 		goto no_ports;

@@ -1,0 +1,130 @@
+// Which changes of the file need a restart, and by which name.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BASE                                                                                       \
+	"lanes: [{core: 1, queues: [a/0]}]\nmemory: {mib: 64}\neal: {args: [-v], plugins: [p]}\n"  \
+	"control: {socket: /s, group: g}\nburst: 32\nroutes: [10.0.0.0/8 dev a]\n"                 \
+	"ports:\n  - {name: a, device: x, mtu: 1500, queues: 1, rx_descriptors: 64, "              \
+	"tx_descriptors: 64}\n"                                                                    \
+	"  - {name: b, device: y, mode: xconnect, to: a}\n"
+
+struct example {
+	const char *old, *new, *key;
+};
+
+static const struct example rows[] = {
+	// What takes effect at once.
+	{"10.0.0.0/8", "11.0.0.0/8", NULL},
+	{"routes:", "neighbours: [10.0.0.1 lladdr 02:00:00:00:00:01 dev a]\nroutes:", NULL},
+	{"mtu: 1500", "mtu: 9000", NULL},
+	{"mtu: 1500", "peer: 02:00:00:00:00:01", NULL},
+	{"mtu: 1500", "martians: pass", NULL},
+	{"mtu: 1500", "addresses: [192.0.2.1/24]", NULL},
+	// What does not.
+	{"name: a, device", "name: c, device", "ports[0].name"},
+	{"device: y", "device: z", "ports[1].device"},
+	{"mtu: 1500", "mac: 02:00:00:00:00:01", "ports[0].mac"},
+	{"to: a", "to: a, mac: update", "ports[1].mac"},
+	{"mode: xconnect, to: a", "mode: route", "ports[1].mode"},
+	{"to: a", "to: b", "ports[1].to"},
+	{", queues: 1", ", queues: 2", "ports[0].queues"},
+	{"rx_descriptors: 64", "rx_descriptors: 128", "ports[0].rx_descriptors"},
+	{"tx_descriptors: 64", "tx_descriptors: 128", "ports[0].tx_descriptors"},
+	{"ports:\n", "ports:\n  - {name: n, device: n}\n", "ports"},
+	{"core: 1", "core: 2", "lanes[0].core"},
+	{"[a/0]", "[a/1]", "lanes[0].queues"},
+	{"[a/0]", "[a/0, a/1]", "lanes[0].queues"},
+	{"[{core: 1, queues: [a/0]}]", "[]", "lanes"},
+	{"burst: 32", "burst: 33", "burst"},
+	{"mib: 64", "mib: 65", "memory.mib"},
+	{"mib: 64", "mib: 64, hugepages: never", "memory.hugepages"},
+	{"[-v]", "[-w]", "eal.args"},
+	{"[-v]", "[-v, -w]", "eal.args"},
+	{"[p]", "[q]", "eal.plugins"},
+	{"[p]", "[]", "eal.plugins"},
+	{"/s", "/t", "control.socket"},
+	{"group: g", "group: h", "control.group"},
+};
+
+static struct config *take_text(const char *text)
+{
+	struct config *config = NULL;
+	struct complaint why = {""};
+
+	if (config_read(&config, &(struct source){"f", text, strlen(text), false}, &why))
+		fail_msg("refused: %s", why.text);
+	return config;
+}
+
+// The base with `old`, which it must have, replaced.
+static struct config *changed(const struct example *row)
+{
+	char text[2048];
+	const char *at = strstr(BASE, row->old);
+
+	assert_non_null(at);
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - BASE), BASE, row->new,
+		at + strlen(row->old));
+	// A renamed port is renamed wherever it stands.
+	for (char *p = text;
+		row->key && !strcmp(row->key, "ports[0].name") && (p = strstr(p, "dev a")); p++)
+		p[4] = 'c';
+	for (char *p = text;
+		row->key && !strcmp(row->key, "ports[0].name") && (p = strstr(p, "a/0")); p++)
+		p[0] = 'c';
+	for (char *p = text;
+		row->key && !strcmp(row->key, "ports[0].name") && (p = strstr(p, "to: a")); p++)
+		p[4] = 'c';
+	return take_text(text);
+}
+
+static void names_the_key_that_needs_a_restart(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct config *now = take_text(BASE), *next = changed(&rows[i]);
+		const char *key = config_needs_restart(now, next);
+
+		if (!key != !rows[i].key || (key && strcmp(key, rows[i].key)))
+			fail_msg("%s -> %s: %s, not %s", rows[i].old, rows[i].new, key,
+				rows[i].key);
+		config_free(now);
+		config_free(next);
+	}
+}
+
+// A key that nobody thought of would be taken over in silence and have no effect.
+static void each_key_of_a_port_has_a_row_here(void **state)
+{
+	char needle[64];
+
+	for (size_t k = 0; k < port_table.n; k++) {
+		bool found = false;
+
+		snprintf(needle, sizeof(needle), "%s", port_table.rows[k].key);
+		for (size_t i = 0; i < ARRAY_LEN(rows) && !found; i++)
+			found = strstr(rows[i].new, needle) ||
+			        (rows[i].key && strstr(rows[i].key, needle));
+		if (!found)
+			fail_msg("no row for %s", needle);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_the_key_that_needs_a_restart),
+		cmocka_unit_test(each_key_of_a_port_has_a_row_here),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

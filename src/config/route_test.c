@@ -1,0 +1,237 @@
+// The reader of routes and neighbours in their text form.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Port 1 has a peer.
+static struct port_room_settings ports = {
+	.n_ports = 3,
+	.ports = {{.name = "left"}, {.name = "right", .has_peer = true}, {.name = "a.b-c_d"}},
+};
+
+// Writes what was read in a form of its own, or the sentence.
+static void describe(const char *line, char *out, size_t n)
+{
+	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "local",
+		"blackhole", "unreachable", "prohibit", "martian", "link_local", "multicast"};
+	struct route_line route;
+	struct complaint why;
+	char prefix[WIRE_PREFIX_TEXT], via[WIRE_ADDR_TEXT] = "-", mac[WIRE_MAC_TEXT] = "-";
+	int err = route_read(&ports, line, strlen(line), &route, &why);
+
+	if (err) {
+		snprintf(out, n, "%s", err > 0 ? "nothing" : why.text);
+		return;
+	}
+	const struct fib_hop *hop = &route.route.hop;
+	if (hop->via.family)
+		wire_addr_print(&hop->via, via);
+	if (route.has_mac)
+		wire_mac_print(&route.mac, mac);
+	snprintf(out, n, "%s %s %s %u %s", wire_prefix_print(&route.route.prefix, prefix),
+		kinds[hop->kind], via, hop->port, mac);
+}
+
+struct example {
+	const char *line, *expected;
+};
+
+static unsigned n_wrong(const struct example rows[], size_t n)
+{
+	unsigned wrong = 0;
+	char said[COMPLAINT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		describe(rows[i].line, said, sizeof(said));
+		if (!strcmp(said, rows[i].expected))
+			continue;
+		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", rows[i].line, said,
+			rows[i].expected);
+		wrong++;
+	}
+	return wrong;
+}
+
+static void reads_every_form_of_a_route(void **state)
+{
+	static const struct example rows[] = {
+		{"10.0.0.0/8 via 192.0.2.1 dev left", "10.0.0.0/8 via 192.0.2.1 0 -"},
+		{"10.0.0.0/8 dev left via 192.0.2.1", "10.0.0.0/8 via 192.0.2.1 0 -"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr 02:00:00:00:00:0a",
+			"10.0.0.0/8 via 192.0.2.1 0 02:00:00:00:00:0a"},
+		{"\t 10.0.0.0/8\tdev  a.b-c_d \r", "10.0.0.0/8 connected - 2 -"},
+		{"10.0.0.0/8 dev 2 # the third", "10.0.0.0/8 connected - 2 -"},
+		{"10.1.2.3 dev left", "10.1.2.3/32 connected - 0 -"},
+		{"10.0.0.0/8 via 2001:db8::1 dev left", "10.0.0.0/8 via 2001:db8::1 0 -"},
+		{"2001:db8::/32 via fe80::1 dev right", "2001:db8::/32 via fe80::1 1 -"},
+		{"2001:db8::1 dev right", "2001:db8::1/128 connected - 1 -"},
+		{"default via 192.0.2.1 dev left", "0.0.0.0/0 via 192.0.2.1 0 -"},
+		{"default via 2001:db8::1 dev left", "::/0 via 2001:db8::1 0 -"},
+		{"default dev left", "0.0.0.0/0 connected - 0 -"},
+		{"0.0.0.0/0 dev left", "0.0.0.0/0 connected - 0 -"},
+		{"::/0 dev left", "::/0 connected - 0 -"},
+		{"10.1.2.0 255.255.255.0 left", "10.1.2.0/24 connected - 0 -"},
+		{"10.1.2.0 24 right", "10.1.2.0/24 peer - 1 -"},
+		{"10.1.2.0 24 1", "10.1.2.0/24 peer - 1 -"},
+		{"10.1.2.3 255.255.255.255 left", "10.1.2.3/32 connected - 0 -"},
+		{"0.0.0.0 0.0.0.0 left", "0.0.0.0/0 connected - 0 -"},
+		{"128.0.0.0 128.0.0.0 left", "128.0.0.0/1 connected - 0 -"},
+		{"2001:db8:: 32 right", "2001:db8::/32 peer - 1 -"},
+		{"blackhole 10.0.0.0/8", "10.0.0.0/8 blackhole - 255 -"},
+		{"10.0.0.0/8 unreachable", "10.0.0.0/8 unreachable - 255 -"},
+		{"prohibit 2001:db8::/32", "2001:db8::/32 prohibit - 255 -"},
+		{"blackhole default", "0.0.0.0/0 blackhole - 255 -"},
+		{"", "nothing"},
+		{"  \t", "nothing"},
+		{" # 10.0.0.0/8 dev left", "nothing"},
+	};
+
+	assert_int_equal(n_wrong(rows, ARRAY_LEN(rows)), 0);
+}
+
+#define FORMS                                                                                      \
+	"a route is \"PREFIX via ADDRESS dev PORT\", \"PREFIX dev PORT\", \"ADDRESS MASK PORT\" "  \
+	"or "                                                                                      \
+	"\"blackhole PREFIX\""
+
+static void answers_each_mistake_with_one_sentence(void **state)
+{
+	static const struct example rows[] = {
+		{"10.0.0.1/24 dev left", "10.0.0.1/24 has host bits; did you mean 10.0.0.0/24?"},
+		{"2001:db8::1/32 dev left",
+			"2001:db8::1/32 has host bits; did you mean 2001:db8::/32?"},
+		{"10.1.2.3 255.255.255.0 left",
+			"10.1.2.3 has host bits; did you mean 10.1.2.0/24?"},
+		{"10.0.0.0/33 dev left", "\"10.0.0.0/33\" is no prefix; a length of 0 to 32 is "
+					 "wanted after the slash"},
+		{"10.0.0.0/ dev left", "\"10.0.0.0/\" is no prefix; a length of 0 to 32 is wanted "
+				       "after the slash"},
+		{"10.0.0.0/08 dev left", "\"10.0.0.0/08\" is no prefix; a length of 0 to 32 is "
+					 "wanted after the slash"},
+		{"::/129 dev left",
+			"\"::/129\" is no prefix; a length of 0 to 128 is wanted after the slash"},
+		{"10.0.0/8 dev left", "\"10.0.0/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+		{"10.0.0.256/8 dev left",
+			"\"10.0.0.256/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+		{"10.0.0.01/8 dev left", "\"10.0.0.01/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+		{"10.0.0.0.0/8 dev left",
+			"\"10.0.0.0.0/8\" is no prefix; ADDRESS/LENGTH is wanted"},
+		{"10.0.0.0/8 dev middle",
+			"unknown port \"middle\"; the ports are left, right, a.b-c_d"},
+		{"10.0.0.0/8 dev 3", "unknown port \"3\"; the ports are left, right, a.b-c_d"},
+		{"10.0.0.0/8 dev lef", "unknown port \"lef\"; the ports are left, right, a.b-c_d"},
+		{"10.0.0.0/8 dev lefty",
+			"unknown port \"lefty\"; the ports are left, right, a.b-c_d"},
+		{"10.0.0.0/8 via x dev left",
+			"\"x\" is no address; an IPv4 or IPv6 address is wanted"},
+		{"10.0.0.0/8 via 224.0.0.1 dev left",
+			"224.0.0.1 cannot be the address of a neighbour"},
+		{"10.0.0.0/8 via 0.0.0.0 dev left", "0.0.0.0 cannot be the address of a neighbour"},
+		{"10.0.0.0/8 via ff02::1 dev left", "ff02::1 cannot be the address of a neighbour"},
+		{"10.0.0.0/8 via :: dev left", ":: cannot be the address of a neighbour"},
+		{"2001:db8::/32 via 192.0.2.1 dev left",
+			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted"},
+		{"10.0.0.0/8 via 192.0.2.1",
+			"no \"dev PORT\" in the route; the port that packets leave on is wanted"},
+		{"10.0.0.0/8 via", "nothing after \"via\"; its value is wanted"},
+		{"10.0.0.0/8 metric 5 dev left",
+			"unknown word \"metric\"; via, dev or lladdr is wanted"},
+		{"10.0.0.0/8 dev left dev right", "\"dev\" for the second time; once is enough"},
+		{"10.0.0.0/8 dev left lladdr 02:00:00:00:00:01",
+			"\"lladdr\" without \"via ADDRESS\"; whose MAC address is it?"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr 02:00:00:00:00",
+			"\"02:00:00:00:00\" is no MAC address; six hex pairs are wanted, like "
+			"02:00:00:00:00:01"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr ff:ff:ff:ff:ff:ff",
+			"ff:ff:ff:ff:ff:ff is a group address; the MAC address of one box is "
+			"wanted"},
+		{"10.1.2.0 255.0.255.0 left", "\"255.0.255.0\" is no mask; a length or a mask like "
+					      "255.255.255.0 is wanted"},
+		{"2001:db8:: 129 left", "\"129\" is no mask; a length is wanted"},
+		{"a b left", "\"a\" is no address; " FORMS},
+		{"10.0.0.0/8", "\"10.0.0.0/8\" is no route; " FORMS},
+		{"1 2 3 4 5 6 7 8 9", "too many words; " FORMS},
+		{"blackhole", "\"blackhole\" takes one prefix and nothing else"},
+		{"blackhole 10.0.0.0/8 dev left",
+			"\"blackhole\" takes one prefix and nothing else"},
+		{"10.0.0.0/8 prohibit dev left", "\"prohibit\" takes one prefix and nothing else"},
+	};
+
+	assert_int_equal(n_wrong(rows, ARRAY_LEN(rows)), 0);
+}
+
+static void reads_a_neighbour_in_any_order(void **state)
+{
+	static const char *const lines[] = {
+		"192.0.2.2 lladdr 02:00:00:00:00:02 dev right",
+		"192.0.2.2 dev right lladdr 02-00-00-00-00-02",
+		" 192.0.2.2\tdev 1 lladdr 02:00:00:00:00:02 # the peer",
+	};
+	struct neighbour neighbour;
+	struct complaint why;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		assert_int_equal(neighbour_read(&ports, lines[i], strlen(lines[i]), &neighbour,
+					 &why),
+			0);
+		assert_int_equal(neighbour.port, 1);
+		assert_int_equal(neighbour.mac.bytes[5], 2);
+		assert_int_equal(neighbour.addr.bytes[3], 2);
+	}
+}
+
+static void refuses_half_a_neighbour(void **state)
+{
+	static const char *const lines[] = {
+		"192.0.2.2",
+		"192.0.2.2 dev right",
+		"192.0.2.2 lladdr 02:00:00:00:00:02",
+		"192.0.2.2 via 192.0.2.3 dev right lladdr 02:00:00:00:00:02",
+		"192.0.2.0/24 dev right lladdr 02:00:00:00:00:02",
+	};
+	struct neighbour neighbour;
+	struct complaint why;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		assert_true(
+			neighbour_read(&ports, lines[i], strlen(lines[i]), &neighbour, &why) < 0);
+}
+
+// What stands behind the last byte does not count.
+static void reads_no_byte_beyond_the_line(void **state)
+{
+	const char text[] = "10.0.0.0/8 dev leftover";
+	struct route_line route;
+	struct complaint why;
+
+	for (size_t n = 1; n <= strlen("10.0.0.0/8 dev left"); n++) {
+		char *exact = malloc(n);
+
+		memcpy(exact, text, n);
+		int err = route_read(&ports, exact, n, &route, &why);
+		assert_int_equal(err == 0, n == strlen("10.0.0.0/8 dev left"));
+		free(exact);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_every_form_of_a_route),
+		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(reads_a_neighbour_in_any_order),
+		cmocka_unit_test(refuses_half_a_neighbour),
+		cmocka_unit_test(reads_no_byte_beyond_the_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+// Any bytes as a route file and as neighbours: what is taken has a clean prefix and a port that is
+// there.
+#include "config/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_PORTS = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void check(const struct fib_route *route)
+{
+	struct wire_prefix masked = route->prefix;
+
+	wire_prefix_mask(&masked);
+	if (!wire_addr_equal(&masked.addr, &route->prefix.addr))
+		abort();
+	if (route->prefix.len > (route->prefix.addr.family == 4 ? 32 : 128))
+		abort();
+	if (route->hop.port >= N_PORTS && route->hop.port != FIB_NO_PORT)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static char name[] = "f";
+	static struct config config = {
+		.ports.n_ports = N_PORTS,
+		.ports.ports = {{.name = "left"}, {.name = "right", .has_peer = true},
+			{.name = "a.b"}},
+	};
+	struct neighbour neighbour;
+	struct complaint why = {""};
+
+	config.routes.file[0] = strdup(name);
+	config.routes.n_files = 1;
+	if (routes_add_lines(&config, 0, (const char *)data, n, &why) && strncmp(why.text, "f:", 2))
+		abort();
+	for (size_t i = 0; i < config.routes.n; i++)
+		check(&config.routes.change[i].route);
+	neighbour_read(&config.ports, (const char *)data, n, &neighbour, &why);
+	routes_free(&config.routes);
+	return 0;
+}
