@@ -1,4 +1,5 @@
-// The packet's walk on its lanes, as the control thread sees it: make the workers, start, park, stop, read counters.
+// The packet's walk on its lanes, as the control thread sees it: make the workers, start, park,
+// stop, read counters.
 #pragma once
 
 #include "base/complaint.h"
@@ -8,9 +9,12 @@
 
 struct path;
 
-// Makes one worker per lane of `ports`; nothing runs yet. `ports` and `door` are borrowed. 0 or -errno with a complaint.
-int path_open(struct path **out, struct port_room *ports, struct fib_door *door, struct complaint *why);
-// Launches the lanes. / Asks them to finish what they hold, waits for them, and leaves no packet in flight.
+// Makes one worker per lane of `ports`; nothing runs yet. `ports` and `door` are borrowed. 0 or
+// -errno with a complaint.
+int path_open(struct path **out, struct port_room *ports, struct fib_door *door,
+	struct complaint *why);
+// Launches the lanes. / Asks them to finish what they hold, waits for them, and leaves no packet in
+// flight.
 int path_start(struct path *path, struct complaint *why);
 void path_stop(struct path *path);
 void path_close(struct path *path);

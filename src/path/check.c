@@ -1,0 +1,121 @@
+// Everything that can stop a packet after its lookup, before the first byte is written: the route's
+// own verdict, TTL, MTU. Lane.
+#include "path/steps.h"
+
+// What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read by one
+// load so that they are of one moment, even while the control thread replaces the entry.
+_Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
+		       offsetof(struct fib_hop_entry, port) == 14 &&
+		       offsetof(struct fib_hop_entry, verdict) == 15,
+	"the order of the words below");
+
+static inline uint32_t read_limits(const struct fib_view *view, uint16_t hop)
+{
+	return __atomic_load_n((const uint32_t *)((const uint8_t *)&view->hops[hop] + 12),
+		__ATOMIC_RELAXED);
+}
+
+static inline uint16_t frame_max(uint32_t limits)
+{
+	return limits & 0xffff;
+}
+
+static inline uint8_t port_of(uint32_t limits)
+{
+	return limits >> 16 & 0xff;
+}
+
+static inline uint8_t verdict_of(uint32_t limits)
+{
+	return limits >> 24;
+}
+
+static inline enum verdict judge(uint32_t limits, uint16_t length, uint8_t ttl)
+{
+	if (verdict_of(limits) != VERDICT_FORWARD)
+		return verdict_of(limits);
+	if (ttl <= 1)
+		return VERDICT_TTL_EXPIRED;
+	return length > frame_max(limits) ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
+}
+
+// Names the odd ones and closes the gaps that they leave; order is kept.
+static __attribute__((noinline)) void drop_odd(struct worker *w, const uint32_t limits[],
+	struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		enum verdict verdict = judge(limits[i], b->length[i], b->ttl[i]);
+
+		if (verdict != VERDICT_FORWARD) {
+			burst_drop(w, b->mbuf[i], verdict);
+			continue;
+		}
+		b->mbuf[alive] = b->mbuf[i];
+		b->frame[alive] = b->frame[i];
+		b->length[alive] = b->length[i];
+		b->port[alive] = b->port[i];
+		b->hop[alive++] = b->hop[i];
+	}
+	b->n = alive;
+}
+
+static bool has_one_hop(const struct burst *b)
+{
+	uint16_t differ = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		differ |= b->hop[i] ^ b->hop[0];
+	return !differ;
+}
+
+// Fills limits[] and port[]; says whether all may pass.
+static bool check_one_hop(const struct fib_view *view, struct burst *b, uint32_t limits[])
+{
+	uint32_t same = read_limits(view, b->hop[0]);
+	uint16_t longest = frame_max(same);
+	uint8_t is_odd = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		is_odd |= (b->ttl[i] <= 1) | (b->length[i] > longest);
+	b->port[0] = port_of(same);
+	b->has_one_port = true;
+	if (likely_to(!is_odd && verdict_of(same) == VERDICT_FORWARD))
+		return true;
+	for (uint16_t i = 0; i < b->n; i++) {
+		limits[i] = same;
+		b->port[i] = port_of(same);
+	}
+	return false;
+}
+
+static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_t limits[])
+{
+	uint32_t is_odd = 0, differ = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		limits[i] = read_limits(view, b->hop[i]);
+	for (uint16_t i = 0; i < b->n; i++) {
+		b->port[i] = port_of(limits[i]);
+		differ |= limits[i] ^ limits[0];
+		is_odd |=
+			limits[i] >> 24 | (b->ttl[i] <= 1) | (b->length[i] > (limits[i] & 0xffff));
+	}
+	b->has_one_port = !port_of(differ);
+	return !is_odd;
+}
+
+void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
+{
+	uint32_t limits[BURST_MAX] LINE_ALIGNED;
+	bool all_pass;
+
+	b->has_one_hop = has_one_hop(b);
+	if (b->has_one_hop)
+		all_pass = check_one_hop(view, b, limits);
+	else
+		all_pass = check_each_hop(view, b, limits);
+	if (rarely(!all_pass))
+		drop_odd(w, limits, b);
+}

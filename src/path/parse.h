@@ -1,0 +1,57 @@
+// Inside of parse: what its scalar and its vector file share. Lane.
+#pragma once
+
+#include "path/steps.h"
+
+#include <rte_byteorder.h>
+#include <string.h>
+
+enum { FRAMES_AHEAD = 6 };
+
+static inline uint64_t load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint16_t load16_be(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return rte_be_to_cpu_16(v);
+}
+
+// The receive queue's burst on its way through parse.
+struct parse {
+	struct worker *w;
+	const struct port_face *face;
+	uint64_t *rx_bytes;
+	uint64_t mac; // the port's, shifted up by 16: as the first 8 bytes of a frame shifted
+	              // likewise
+	struct rte_mbuf *const *mbuf;
+	uint16_t n;
+};
+
+// Takes the n frames in any way that agrees with wire_check. The scalar one takes all kinds; the
+// vector one gives what is not plain IPv4 to parse_one.
+void parse_scalar(struct parse *p);
+void parse_avx512(struct parse *p);
+
+// The best of the two for this CPU and the limit that EAL was given (--force-max-simd-bitwidth).
+// Control thread.
+typedef void (*path_parse_fn)(struct parse *parse);
+path_parse_fn path_choose_parse(void);
+
+// One frame, any kind.
+void parse_one(struct parse *p, struct rte_mbuf *m);

@@ -1,0 +1,90 @@
+// Groups by output port and hands over to the devices. Lane.
+#include "path/steps.h"
+
+#include <string.h>
+
+static void drop_all(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n, enum verdict verdict)
+{
+	for (uint16_t i = 0; i < n; i++)
+		burst_drop(w, mbuf[i], verdict);
+}
+
+void path_send_port(struct worker *w, uint8_t port, struct rte_mbuf *mbuf[], uint16_t n,
+	uint64_t bytes)
+{
+	struct stat_port *stat = &w->stat->port[port];
+
+	if (rarely(!__atomic_load_n(&w->faces[port].up, __ATOMIC_RELAXED))) {
+		drop_all(w, mbuf, n, VERDICT_PORT_DOWN);
+		return;
+	}
+	uint16_t sent = port_tx(&w->io->out[port], mbuf, n);
+	for (uint16_t i = sent; i < n; i++)
+		bytes -= mbuf[i]->pkt_len;
+	drop_all(w, mbuf + sent, n - sent, VERDICT_TX_REFUSED);
+	stat_add(&stat->tx_packets, sent);
+	stat_add(&stat->tx_bytes, bytes);
+	stat_add(&w->stat->verdict[VERDICT_FORWARD], sent);
+}
+
+// Takes out frames in several mbufs that their port's device cannot take.
+static __attribute__((noinline)) void drop_segmented(struct worker *w, struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		uint8_t port = b->port[b->has_one_port ? 0 : i];
+
+		if (b->mbuf[i]->nb_segs > 1 && !w->faces[port].tx_multi_segment) {
+			burst_drop(w, b->mbuf[i], VERDICT_MULTI_SEGMENT);
+			continue;
+		}
+		b->mbuf[alive] = b->mbuf[i];
+		b->length[alive] = b->length[i];
+		b->port[alive++] = port;
+	}
+	b->n = alive;
+}
+
+// Several ports: each round takes out the packets of the first one's port, in order.
+static void send_mixed(struct worker *w, struct burst *b)
+{
+	struct rte_mbuf *group[BURST_MAX];
+	uint64_t left = b->n == 64 ? UINT64_MAX : (1ull << b->n) - 1;
+
+	while (left) {
+		uint8_t to = b->port[__builtin_ctzll(left)];
+		uint64_t bytes = 0;
+		uint16_t n = 0;
+
+		for (uint64_t rest = left; rest; rest &= rest - 1) {
+			unsigned i = __builtin_ctzll(rest);
+			if (b->port[i] != to)
+				continue;
+			group[n++] = b->mbuf[i];
+			bytes += b->length[i];
+			left &= ~(1ull << i);
+		}
+		path_send_port(w, to, group, n, bytes);
+	}
+}
+
+static uint64_t sum_lengths(const struct burst *b)
+{
+	uint32_t bytes = 0;
+
+	for (uint16_t i = 0; i < b->n; i++)
+		bytes += b->length[i];
+	return bytes;
+}
+
+void path_send(struct worker *w, struct burst *b)
+{
+	if (rarely(b->has_segments))
+		drop_segmented(w, b);
+	if (b->has_one_port && b->n)
+		path_send_port(w, b->port[0], b->mbuf, b->n, sum_lengths(b));
+	else
+		send_mixed(w, b);
+	b->n = 0;
+}

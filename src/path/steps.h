@@ -1,0 +1,26 @@
+// The steps, in the order of the walk. Each works on a whole burst; a call per burst is free. Lane.
+#pragma once
+
+#include "path/burst.h"
+
+// Sorts received frames into w->ip4 and w->ip6; all others get their verdict.
+void path_parse(struct worker *w, const struct port_queue *from, struct rte_mbuf *const mbuf[],
+	uint16_t n);
+// Writes hop[] of all packets.
+void path_lookup4(const struct fib_view *view, struct burst *b);
+void path_lookup6(const struct fib_view *view, struct burst *b);
+// Drops what may not leave as it is: routes that lead nowhere, TTL, MTU. Not a byte of a packet is
+// written before this.
+void path_check(struct worker *w, const struct fib_view *view, struct burst *b);
+// TTL, checksum (RFC 1624), MAC addresses.
+void path_rewrite4(const struct fib_view *view, struct burst *b);
+void path_rewrite6(const struct fib_view *view, struct burst *b);
+// Groups by output port and hands over; what a device refuses is dropped by name. The burst is
+// empty afterwards.
+void path_send(struct worker *w, struct burst *b);
+// Sends n frames of `bytes` in all on one port; shared by path_send and the cross-connect.
+void path_send_port(struct worker *w, uint8_t port, struct rte_mbuf *mbuf[], uint16_t n,
+	uint64_t bytes);
+// The whole walk of a port of mode xconnect.
+void path_xconnect(struct worker *w, const struct port_queue *from, struct rte_mbuf *mbuf[],
+	uint16_t n);
