@@ -23,6 +23,7 @@ ROWS = [
     ("python_may_look_down", "dl3/bench/pairs.py", "from dl3.model.rate import Rate\n", None),
     ("python_may_not_look_up", "dl3/model/rate.py", "import dl3.cli.main\n", "looks up at 'cli'"),
     ("python_may_not_look_sideways", "dl3/record/file.py", "from dl3 import host\n", "looks sideways at 'host'"),
+    ("constants_of_the_package_are_free", "dl3/model/rate.py", "from dl3 import VERSION\n", None),
     ("python_imports_are_written_in_full", "dl3/record/file.py", "from . import host\n", "relative import"),
 ]
 
