@@ -71,7 +71,7 @@ void fib_destroy(struct fib *fib);
 int fib_port_set(struct fib *fib, uint8_t port, const struct fib_port *settings);
 
 // A batch, all or nothing: on error nothing is changed, `why` names the prefix and *bad (may be NULL) is its index. A batch may
-// name a prefix several times; changes count in order. -EEXIST, -ENOENT, -ENOSPC (hops, or memory). Lanes see each
+// name a prefix several times; changes count in order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (hops, or memory). Lanes see each
 // route either old or new. Fast for one change and for millions. Control thread.
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad, struct complaint *why);
 

@@ -2,17 +2,19 @@
 #pragma once
 
 #include "base/bits.h"
+#include "fib/word16.h"
 
 #include <rte_prefetch.h>
 #include <rte_rcu_qsbr.h>
 #include <stdint.h>
 
-// 18-bit node of the IPv4 table: bit i of `runs` is set where the hop of the i-th /24 differs from the one before it; the hop of /24 number
-// i is leaf[base + popcount(runs & (2 << i) - 1) - 1]. Read and written as one aligned 16-byte word.
+// 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one before it; the answer of slot i is
+// leaf[base + popcount(runs & (2 << i) - 2)]. A node of IPv4 stands for 18 bits, its slots for /24s. All 0: every slot is hop 0.
+// Read and written as one aligned 16-byte word.
 struct fib_node {
 	uint64_t runs;
 	uint32_t base;
-	uint32_t spare;
+	uint32_t tail; // IPv4: first line of prefixes longer than /24
 } __attribute__((aligned(16)));
 
 // A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port never changes while any lane can
@@ -24,6 +26,24 @@ struct fib_hop_entry {
 	uint8_t verdict;    // VERDICT_FORWARD, or why its packets are dropped
 } __attribute__((aligned(16)));
 
+static inline struct fib_node fib_node_load(const struct fib_node *from)
+{
+	word16 word = word16_load(from);
+	struct fib_node node;
+
+	memcpy(&node, &word, sizeof(node));
+	return node;
+}
+
+static inline struct fib_hop_entry fib_hop_load(const struct fib_hop_entry *from)
+{
+	word16 word = word16_load(from);
+	struct fib_hop_entry entry;
+
+	memcpy(&entry, &word, sizeof(entry));
+	return entry;
+}
+
 struct fib_key6 {
 	uint64_t high, low; // host order
 };
@@ -31,7 +51,8 @@ struct fib_key6 {
 struct fib_view;
 
 // Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). Chosen at fib_create by CPU and
-// rte_vect_get_max_simd_bitwidth. The nodes of dst[] should have been prefetched (fib_prefetch4/6) some hundred cycles before.
+// rte_vect_get_max_simd_bitwidth (only a limit below 256 is a veto: 256 is EAL's default, which nobody asked for). The nodes of dst[]
+// should have been prefetched (fib_prefetch4) some hundred cycles before.
 struct fib_view {
 	const struct fib_node *node4;
 	const struct fib_hop_entry *hops;

@@ -1,0 +1,90 @@
+// Size classes, one per number of units; a free block holds the number of the next one. Control thread.
+#include "fib/blocks.h"
+
+#include "base/bits.h"
+#include "base/pages.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 // Linux 6.1
+#endif
+
+int blocks_open(struct blocks *blocks, uint32_t unit_bytes, uint32_t limit, uint32_t kept)
+{
+	size_t bytes = (size_t)limit * unit_bytes;
+
+	memset(blocks, 0, sizeof(*blocks));
+	blocks->memory = pages_alloc(bytes, 0);
+	if (!blocks->memory)
+		return -ENOMEM;
+	madvise(blocks->memory, bytes, MADV_NOHUGEPAGE); // a small table stays small
+	blocks->unit_bytes = unit_bytes;
+	blocks->limit = limit;
+	blocks->top = kept;
+	return 0;
+}
+
+void blocks_close(struct blocks *blocks)
+{
+	pages_free(blocks->memory, (size_t)blocks->limit * blocks->unit_bytes);
+	blocks->memory = NULL;
+}
+
+static uint32_t pop(struct blocks *blocks, uint32_t n)
+{
+	uint32_t first = blocks->free[n];
+
+	memcpy(&blocks->free[n], blocks_at(blocks, first), sizeof(first));
+	blocks->n_free -= n;
+	return first;
+}
+
+// Cutting up larger blocks only pays once much lies idle; else it would leave crumbs.
+static uint32_t split_larger(struct blocks *blocks, uint32_t n)
+{
+	if (blocks->n_free < blocks->top / 4)
+		return 0;
+	for (uint32_t size = n + 1; size <= BLOCKS_MAX_UNITS; size++) {
+		if (!blocks->free[size])
+			continue;
+		uint32_t first = pop(blocks, size);
+		blocks_give(blocks, first + n, size - n);
+		return first;
+	}
+	return 0;
+}
+
+uint32_t blocks_take(struct blocks *blocks, uint32_t n)
+{
+	if (blocks->free[n])
+		return pop(blocks, n);
+	uint32_t first = split_larger(blocks, n);
+	if (first)
+		return first;
+	if (n > blocks->limit - blocks->top)
+		return 0;
+	first = blocks->top;
+	blocks->top += n;
+	return first;
+}
+
+void blocks_give(struct blocks *blocks, uint32_t first, uint32_t n)
+{
+	memcpy(blocks_at(blocks, first), &blocks->free[n], sizeof(first));
+	blocks->free[n] = first;
+	blocks->n_free += n;
+}
+
+void blocks_use_huge_pages(struct blocks *blocks)
+{
+	static const size_t HUGE_PAGE_BYTES = 2u << 20;
+	size_t reserved = (size_t)blocks->limit * blocks->unit_bytes;
+
+	if (reserved < HUGE_PAGE_BYTES)
+		return;
+	madvise(blocks->memory, reserved, MADV_HUGEPAGE);
+	madvise(blocks->memory, round_up(blocks_bytes(blocks), HUGE_PAGE_BYTES), MADV_COLLAPSE);
+}

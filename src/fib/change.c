@@ -1,0 +1,263 @@
+// A batch of changes: sorted by prefix, checked as a whole, then applied and published. Control thread.
+#include "fib/change.h"
+
+#include "fib/sort.h"
+#include "fib/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL_BATCH = 16, HUGE_PAGES_FROM_ROUTES = 16384 };
+
+// What went wrong first, in the order of the batch.
+struct fault {
+	size_t index;
+	int error;
+};
+
+struct batch {
+	struct fib *fib;
+	const struct fib_change *changes;
+	size_t n;
+	struct edit *edits; // sorted; then one for each prefix, the last word on it
+	size_t n_edits;
+	struct fault fault;
+};
+
+static void blame(struct batch *batch, size_t index, int error)
+{
+	if (batch->fault.error && batch->fault.index <= index)
+		return;
+	batch->fault = (struct fault){index, error};
+}
+
+static bool hop_is_sound(const struct fib_hop *hop)
+{
+	if (hop->kind >= N_FIB_KINDS)
+		return false;
+	if (hop->kind == FIB_VIA && hop->via.family != 4 && hop->via.family != 6)
+		return false;
+	return hop->kind > FIB_PEER || hop->port != FIB_NO_PORT;
+}
+
+static bool change_is_sound(const struct fib_change *change)
+{
+	struct wire_prefix masked = change->route.prefix;
+	unsigned max_len = masked.addr.family == 4 ? 32 : 128;
+
+	if ((masked.addr.family != 4 && masked.addr.family != 6) || masked.len > max_len || change->op > FIB_DELETE)
+		return false;
+	wire_prefix_mask(&masked);
+	if (!wire_addr_equal(&masked.addr, &change->route.prefix.addr))
+		return false;
+	return change->op == FIB_DELETE || hop_is_sound(&change->route.hop);
+}
+
+static int take_in(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		if (!change_is_sound(&batch->changes[i])) {
+			blame(batch, i, -EINVAL);
+			return -EINVAL;
+		}
+		struct rib_prefix prefix = rib_prefix_of(&batch->changes[i].route.prefix);
+		batch->edits[i] = (struct edit){.key = prefix.key, .index = i, .len = prefix.len, .tree = prefix.tree};
+	}
+	return 0;
+}
+
+static bool same_prefix(const struct edit *a, const struct edit *b)
+{
+	return a->key.high == b->key.high && a->key.low == b->key.low && a->len == b->len && a->tree == b->tree;
+}
+
+static struct rib_prefix prefix_of(const struct edit *edit)
+{
+	return (struct rib_prefix){edit->key, edit->tree, edit->len};
+}
+
+// Plays the changes of one prefix through.
+static void check_existence(struct batch *batch, const struct edit *edits, size_t n)
+{
+	const struct rib_prefix prefix = prefix_of(edits);
+	uint32_t node = rib_find(&batch->fib->rib, &prefix);
+	bool exists = node && rib_node(&batch->fib->rib, node)->route;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t op = batch->changes[edits[i].index].op;
+		if (op == FIB_ADD && exists)
+			blame(batch, edits[i].index, -EEXIST);
+		if (op == FIB_DELETE && !exists)
+			blame(batch, edits[i].index, -ENOENT);
+		exists = op != FIB_DELETE;
+	}
+}
+
+// Leaves the last edit of each prefix.
+static void check_and_merge(struct batch *batch)
+{
+	size_t n_merged = 0;
+
+	for (size_t i = 0, n; i < batch->n; i += n) {
+		for (n = 1; i + n < batch->n && same_prefix(&batch->edits[i], &batch->edits[i + n]);)
+			n++;
+		check_existence(batch, &batch->edits[i], n);
+		batch->edits[n_merged++] = batch->edits[i + n - 1];
+	}
+	batch->n_edits = n_merged;
+}
+
+uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop)
+{
+	struct fib_hop key = *hop;
+
+	hops_normalise(&key);
+	uint16_t id = hops_acquire(&fib->hops, &key);
+	if (!id && retire_pending(&fib->retire)) {
+		retire_drain(&fib->retire); // ids may be among what waits
+		id = hops_acquire(&fib->hops, &key);
+	}
+	if (id)
+		publish_hop(fib, id);
+	return id;
+}
+
+static void acquire_hops(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n_edits; i++) {
+		struct edit *edit = &batch->edits[i];
+		const struct fib_change *change = &batch->changes[edit->index];
+		if (change->op == FIB_DELETE)
+			continue;
+		edit->hop = change_acquire_hop(batch->fib, &change->route.hop);
+		if (!edit->hop) {
+			blame(batch, edit->index, -ENOSPC);
+			return;
+		}
+	}
+}
+
+static void release_hops(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n_edits; i++)
+		if (batch->edits[i].hop)
+			hops_release(&batch->fib->hops, batch->edits[i].hop);
+	hops_sweep(&batch->fib->hops, &batch->fib->retire);
+}
+
+static bool has_room(const struct batch *batch)
+{
+	const struct blocks *nodes = &batch->fib->rib.nodes;
+
+	return 2 * batch->n_edits <= nodes->limit - nodes->top + nodes->n_free;
+}
+
+static void apply(struct fib *fib, const struct edit *edit)
+{
+	const struct rib_prefix prefix = prefix_of(edit);
+	uint32_t at = edit->hop ? rib_insert(&fib->rib, &prefix) : rib_find(&fib->rib, &prefix);
+	struct rib_node *node = rib_node(&fib->rib, at);
+
+	if (!at)
+		return; // added and deleted within one batch
+	uint16_t old = node->route;
+	node->route = edit->hop;
+	fib->n_routes[edit->tree] += !!edit->hop - !!old;
+	if (edit->hop)
+		fib->hops.hop[edit->hop].n_routes++;
+	if (old) {
+		fib->hops.hop[old].n_routes--;
+		hops_release(&fib->hops, old);
+	}
+	if (!edit->hop)
+		rib_prune(&fib->rib, &prefix);
+}
+
+static void use_huge_pages(struct fib *fib)
+{
+	struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.node, &fib->publish4.leaf, &fib->publish4.tail,
+		&fib->publish6.wide, &fib->publish6.leaf, &fib->publish6.line};
+
+	for (size_t i = 0; i < ARRAY_LEN(pools); i++)
+		blocks_use_huge_pages(pools[i]);
+	fib->has_huge_pages = true;
+}
+
+void change_publish(struct fib *fib, const struct edit *edits, size_t n)
+{
+	size_t n4 = 0;
+
+	while (n4 < n && edits[n4].tree == RIB4)
+		n4++;
+	publish4_edits(fib, edits, n4);
+	publish6_edits(fib, edits + n4, n - n4);
+	hops_sweep(&fib->hops, &fib->retire);
+	retire_close(&fib->retire, false);
+}
+
+static int run(struct batch *batch, struct edit *other)
+{
+	struct fib *fib = batch->fib;
+
+	if (take_in(batch))
+		return batch->fault.error;
+	batch->edits = sort_edits(batch->edits, other, batch->n);
+	check_and_merge(batch);
+	if (!batch->fault.error && !has_room(batch))
+		blame(batch, 0, -ENOSPC);
+	if (batch->fault.error)
+		return batch->fault.error;
+	acquire_hops(batch);
+	if (batch->fault.error) {
+		release_hops(batch);
+		return batch->fault.error;
+	}
+	if (!fib->has_huge_pages && fib->n_routes[RIB4] + fib->n_routes[RIB6] + batch->n_edits > HUGE_PAGES_FROM_ROUTES)
+		use_huge_pages(fib);
+	for (size_t i = 0; i < batch->n_edits; i++)
+		apply(fib, &batch->edits[i]);
+	change_publish(fib, batch->edits, batch->n_edits);
+	return 0;
+}
+
+static int explain(const struct batch *batch, size_t *bad, struct complaint *why)
+{
+	const struct fault *fault = &batch->fault;
+	char text[WIRE_PREFIX_TEXT] = "a prefix of unknown family";
+
+	if (bad)
+		*bad = fault->index;
+	const struct wire_prefix *prefix = &batch->changes[fault->index].route.prefix;
+	if (prefix->addr.family == 4 || prefix->addr.family == 6)
+		wire_prefix_print(prefix, text);
+	switch (fault->error) {
+	case -EEXIST:
+		return complain(why, -EEXIST, "cannot add %s: there is such a route already; replace it instead", text);
+	case -ENOENT:
+		return complain(why, -ENOENT, "cannot delete %s: there is no such route", text);
+	case -ENOSPC:
+		return complain(why, -ENOSPC, "no room for %s: the table holds at most %u next hops and %u prefixes", text,
+			FIB_MAX_HOPS, RIB_MAX_NODES / 2);
+	default:
+		return complain(why, -EINVAL, "cannot take %s: its host bits, length or next hop are wrong", text);
+	}
+}
+
+int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad, struct complaint *why)
+{
+	struct edit few[SMALL_BATCH];
+	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
+	struct edit *many = NULL;
+
+	if (!n)
+		return 0;
+	if (n > SMALL_BATCH) {
+		many = batch.edits = n <= UINT32_MAX ? malloc(2 * n * sizeof(*many)) : NULL;
+		if (!many)
+			return complain(why, -ENOSPC, "no memory for a batch of %zu changes; send smaller ones", n);
+	}
+	int result = run(&batch, many ? many + n : NULL);
+	free(many);
+	return result ? explain(&batch, bad, why) : 0;
+}

@@ -1,0 +1,182 @@
+// The table of next hops. Control thread; lanes read `entry`.
+#include "fib/hops.h"
+
+#include "base/pages.h"
+#include "fib/retire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14 };
+
+static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
+	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
+	[FIB_CONNECTED] = VERDICT_NEIGHBOUR_UNRESOLVED,
+	[FIB_PEER] = VERDICT_NEIGHBOUR_UNRESOLVED,
+	[FIB_LOCAL] = VERDICT_LOCAL,
+	[FIB_BLACKHOLE] = VERDICT_BLACKHOLE,
+	[FIB_UNREACHABLE] = VERDICT_UNREACHABLE,
+	[FIB_PROHIBIT] = VERDICT_PROHIBIT,
+	[FIB_MARTIAN] = VERDICT_MARTIAN_DESTINATION,
+	[FIB_LINK_LOCAL] = VERDICT_LINK_LOCAL_DESTINATION,
+	[FIB_MULTICAST] = VERDICT_MULTICAST,
+};
+
+static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
+{
+	word16 word;
+
+	memcpy(&word, entry, sizeof(word));
+	word16_store(&hops->entry[id], word);
+}
+
+int hops_open(struct hops *hops)
+{
+	memset(hops, 0, sizeof(*hops));
+	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry), 0);
+	hops->hop = calloc(HOP_SLOTS, sizeof(*hops->hop));
+	hops->bucket = calloc(HOPS_BUCKETS, sizeof(*hops->bucket));
+	hops->idle = calloc(HOP_SLOTS, sizeof(*hops->idle));
+	hops->unused = calloc(HOP_SLOTS, sizeof(*hops->unused));
+	if (!hops->entry || !hops->hop || !hops->bucket || !hops->idle || !hops->unused) {
+		hops_close(hops);
+		return -ENOMEM;
+	}
+	hops->hop[0].key = (struct fib_hop){.port = FIB_NO_PORT, .kind = N_FIB_KINDS};
+	write_entry(hops, 0, &(struct fib_hop_entry){.port = FIB_NO_PORT, .verdict = VERDICT_NO_ROUTE});
+	return 0;
+}
+
+void hops_close(struct hops *hops)
+{
+	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
+	free(hops->hop);
+	free(hops->bucket);
+	free(hops->idle);
+	free(hops->unused);
+}
+
+void hops_normalise(struct fib_hop *hop)
+{
+	if (hop->kind != FIB_VIA)
+		memset(&hop->via, 0, sizeof(hop->via));
+	else if (hop->via.family == 4)
+		memset(hop->via.bytes + 4, 0, sizeof(hop->via.bytes) - 4);
+}
+
+static uint16_t *bucket_of(const struct hops *hops, const struct fib_hop *hop)
+{
+	uint64_t hash = 1469598103934665603ull; // FNV-1a, folded
+	const uint8_t *bytes = (const uint8_t *)hop;
+
+	for (size_t i = 0; i < sizeof(*hop); i++)
+		hash = (hash ^ bytes[i]) * 1099511628211ull;
+	return &hops->bucket[(hash ^ hash >> 29) % HOPS_BUCKETS];
+}
+
+uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop)
+{
+	uint16_t id = *bucket_of(hops, hop);
+
+	while (id && memcmp(&hops->hop[id].key, hop, sizeof(*hop)))
+		id = hops->hop[id].chain;
+	return id;
+}
+
+static uint16_t take_id(struct hops *hops)
+{
+	if (hops->n_unused)
+		return hops->unused[--hops->n_unused];
+	return hops->max_id < FIB_MAX_HOPS ? ++hops->max_id : 0;
+}
+
+uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
+{
+	uint16_t id = hops_find(hops, hop);
+
+	if (!id) {
+		id = take_id(hops);
+		if (!id)
+			return 0;
+		uint16_t *bucket = bucket_of(hops, hop);
+		hops->hop[id] = (struct hop){.key = *hop, .chain = *bucket};
+		*bucket = id;
+		hops->n_used++;
+		hops_rewrite(hops, id);
+	}
+	hops->hop[id].n_holders++;
+	return id;
+}
+
+void hops_release(struct hops *hops, uint16_t id)
+{
+	struct hop *hop = &hops->hop[id];
+
+	if (--hop->n_holders || hop->is_idle)
+		return;
+	hop->is_idle = 1;
+	hops->idle[hops->n_idle++] = id;
+}
+
+static void unchain(struct hops *hops, uint16_t id)
+{
+	uint16_t *link = bucket_of(hops, &hops->hop[id].key);
+
+	while (*link != id)
+		link = &hops->hop[*link].chain;
+	*link = hops->hop[id].chain;
+}
+
+void hops_sweep(struct hops *hops, struct retire *retire)
+{
+	while (hops->n_idle) {
+		uint16_t id = hops->idle[--hops->n_idle];
+		hops->hop[id].is_idle = 0;
+		if (hops->hop[id].n_holders)
+			continue;
+		unchain(hops, id);
+		hops->n_used--;
+		hops->hop[id].key.kind = N_FIB_KINDS;
+		retire_add(retire, (struct retired){.kind = RETIRED_HOP, .first = id, .n = 1});
+	}
+}
+
+void hops_reuse(struct hops *hops, uint16_t id)
+{
+	hops->unused[hops->n_unused++] = id;
+}
+
+static bool find_mac(const struct hops *hops, const struct hop *hop, struct wire_mac *mac)
+{
+	const struct fib_port *port = &hops->port[hop->key.port];
+
+	*mac = hop->key.kind == FIB_PEER ? port->peer : hop->mac;
+	return hop->key.kind == FIB_PEER ? port->has_peer : hop->is_neighbour;
+}
+
+void hops_rewrite(struct hops *hops, uint16_t id)
+{
+	const struct hop *hop = &hops->hop[id];
+	struct fib_hop_entry entry = {.port = hop->key.port, .verdict = verdict_of_kind[hop->key.kind]};
+	bool leads_out = hop->key.kind == FIB_VIA || hop->key.kind == FIB_PEER;
+
+	if (leads_out && hops->has_port[hop->key.port]) {
+		const struct fib_port *port = &hops->port[hop->key.port];
+		struct wire_mac mac;
+		if (find_mac(hops, hop, &mac))
+			entry.verdict = VERDICT_FORWARD;
+		// A lane that has already judged the old verdict may still write the header: lost neighbours keep their MAC.
+		memcpy(entry.macs, mac.bytes, sizeof(mac.bytes));
+		memcpy(entry.macs + 6, port->mac.bytes, sizeof(port->mac.bytes));
+		entry.frame_max = port->mtu + ETHERNET_BYTES;
+	}
+	write_entry(hops, id, &entry);
+}
+
+void hops_rewrite_port(struct hops *hops, uint8_t port)
+{
+	for (uint32_t id = 1; id <= hops->max_id; id++)
+		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.port == port)
+			hops_rewrite(hops, id);
+}

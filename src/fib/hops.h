@@ -1,0 +1,52 @@
+// Next hops: found by what they are, known to lanes by id, counted by who uses them. Control thread.
+#pragma once
+
+#include "fib/fib.h"
+#include "fib/fib_fast.h"
+
+#include <assert.h>
+
+struct hop {
+	struct fib_hop key;
+	struct wire_mac mac;  // of the neighbour `via`
+	uint8_t is_neighbour; // fib_neighbour_set has told its MAC
+	uint8_t is_idle;      // in the list of those to be swept
+	uint16_t chain;       // next id with the same hash
+	uint32_t n_routes;
+	uint32_t n_holders;   // routes, the neighbour, built-in routes
+};
+static_assert(sizeof(struct fib_hop) == 19, "compared as bytes: no padding");
+
+enum { HOPS_BUCKETS = 1 << 15 };
+
+struct retire;
+
+struct hops {
+	struct fib_hop_entry *entry; // what lanes read
+	struct hop *hop;
+	uint16_t *bucket;
+	uint16_t *idle;              // ids that lost their last holder since the last sweep
+	uint16_t *unused;            // ids below max_id that nobody can know any more
+	uint32_t n_idle, n_unused;
+	uint32_t n_used;
+	uint16_t max_id;
+	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
+	struct fib_port port[FIB_MAX_PORTS];
+	bool has_port[FIB_MAX_PORTS];
+};
+
+int hops_open(struct hops *hops);
+void hops_close(struct hops *hops);
+// Clears the fields that this kind of hop has no use for, so that equal hops are equal bytes.
+void hops_normalise(struct fib_hop *hop);
+// Id of a hop, 0: none such.
+uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
+// The same, made if need be (normalised), with one more holder; 0: no id is left.
+uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
+void hops_release(struct hops *hops, uint16_t id);
+// Forgets hops without holders; their ids come back by hops_reuse once no lane can know them.
+void hops_sweep(struct hops *hops, struct retire *retire);
+void hops_reuse(struct hops *hops, uint16_t id);
+// Writes anew what lanes read of a hop; / of all hops on a port.
+void hops_rewrite(struct hops *hops, uint16_t id);
+void hops_rewrite_port(struct hops *hops, uint8_t port);

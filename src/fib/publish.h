@@ -1,0 +1,56 @@
+// The copies that lanes read, rebuilt from the rib piece by piece; each piece is swapped in by one atomic store and the old one is
+// freed after a grace period. Control thread.
+#pragma once
+
+#include "fib/blocks.h"
+#include "fib/layout.h"
+#include "fib/rib.h"
+
+struct fib;
+
+enum { PUBLISH4_NODES = 1 << 18, TAIL_MAX_LINES = 512, IDENTITY_LEAVES = 1 << 15 };
+
+struct publish4 {
+	struct blocks node;  // all of them, at fixed places
+	struct blocks leaf;  // units of two leaves; leaf number `id` leads to hop `id` for nodes of one run
+	struct blocks tail;
+	uint64_t touched[PUBLISH4_NODES / 64];
+	uint32_t first_touched, end_touched; // words
+	union tail_line scratch[TAIL_MAX_LINES];
+	struct rib_runs runs, tail_runs;
+};
+
+// Which of 65,536 slots are to be done again: because of what lies in them, or (whole) also because what they inherit changed.
+struct slots6 {
+	uint64_t touched[1024], whole[1024];
+};
+
+struct publish6 {
+	struct blocks root;
+	struct blocks wide;
+	struct blocks leaf; // leaf number `id` leads to hop `id`
+	struct blocks line;
+	struct slots6 slots[8]; // by level, all clear between updates
+};
+
+// A prefix whose answer changed; sorted by (tree, key, len).
+struct edit {
+	struct fib_key6 key;
+	uint32_t index;      // of the change it came from
+	uint16_t hop;        // to come, 0: the route goes
+	uint8_t len;
+	uint8_t tree;        // enum rib_tree
+};
+static_assert(sizeof(struct edit) == 24, "millions of them are sorted");
+
+int publish4_open(struct publish4 *publish);
+void publish4_close(struct publish4 *publish);
+// Republishes all nodes that the prefixes touch, each once. From the rib as it now is.
+void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
+
+int publish6_open(struct publish6 *publish);
+void publish6_close(struct publish6 *publish);
+void publish6_edits(struct fib *fib, const struct edit *edits, size_t n);
+
+// Makes a hop id usable in leaves of both families.
+void publish_hop(struct fib *fib, uint16_t id);

@@ -1,0 +1,392 @@
+// IPv6 for lanes: a root of 65,536 entries, wide blocks where much lies below, lines else. What is rebuilt at once is an entry with
+// all lines below it, or a node of a wide block. Control thread.
+#include "fib/publish.h"
+
+#include "fib/table.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ROOT_SLOTS = 1 << 16, LEVEL_BITS = 16, NODE_SLOT_BITS = 6, N_LEVELS = 8 };
+enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
+// Nodes of the rib below an entry that turn lines into a wide block, and back. The lines of an entry are rebuilt together.
+enum { WIDE_FROM_NODES = 256, LINES_FROM_NODES = 128 };
+static_assert(2 * WIDE_FROM_NODES + 2 <= RIB_MAX_RUNS, "a node starts at most two runs");
+
+// A place in the tree: `level` and the bits above it.
+struct place {
+	struct fib_key6 key;
+	uint8_t level;
+};
+
+// What changed below a place: `n` sorted edits; NULL: everything.
+struct news {
+	const struct edit *edit;
+	size_t n;
+};
+
+int publish6_open(struct publish6 *publish)
+{
+	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS, ROOT_SLOTS))
+		return -ENOMEM;
+	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node), MAX_WIDES, 1))
+		goto close_root;
+	if (blocks_open(&publish->leaf, sizeof(uint32_t), MAX_LEAVES, IDENTITY_LEAVES))
+		goto close_wide;
+	if (blocks_open(&publish->line, sizeof(struct line6), MAX_LINES, 1))
+		goto close_leaf;
+	return 0;
+close_leaf:
+	blocks_close(&publish->leaf);
+close_wide:
+	blocks_close(&publish->wide);
+close_root:
+	blocks_close(&publish->root);
+	return -ENOMEM;
+}
+
+void publish6_close(struct publish6 *publish)
+{
+	blocks_close(&publish->root);
+	blocks_close(&publish->wide);
+	blocks_close(&publish->leaf);
+	blocks_close(&publish->line);
+}
+
+void publish_hop(struct fib *fib, uint16_t id)
+{
+	uint16_t *leaf4 = (uint16_t *)blocks_at(&fib->publish4.leaf, 0) + id;
+	uint32_t *leaf6 = blocks_at(&fib->publish6.leaf, id);
+
+	if (*leaf6 == id)
+		return;
+	*leaf4 = id;
+	*leaf6 = id;
+}
+
+// Lines. What they lead to is copied into blocks bottom up, so that a line is complete before anything leads to it.
+
+static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *below, unsigned n)
+{
+	if (!n)
+		return;
+	line->base = blocks_take(&fib->publish6.line, n);
+	assert(line->base);
+	memcpy(blocks_at(&fib->publish6.line, line->base), below, n * sizeof(*below));
+}
+
+static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from, struct line6 *line, uint16_t *hop);
+
+static void fill_line(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n, struct line6 *line)
+{
+	struct line6 below[LINE_RUNS];
+	unsigned n_below = 0;
+
+	memset(line, 0, sizeof(*line));
+	memset(line->last, 0xff, sizeof(line->last));
+	for (unsigned i = 0; i < n; i++) {
+		line->last[i] = run[i].last;
+		line->hop[i] = run[i].hop;
+		if (run[i].node && make_line(fib, level + 1, &run[i], &below[n_below], &line->hop[i])) {
+			line->below |= 1u << i;
+			n_below++;
+		}
+	}
+	put_lines(fib, line, below, n_below);
+}
+
+// More runs than a line holds: a tree of lines over the same slots, as even as can be.
+static void fill_split(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n, struct line6 *line)
+{
+	struct line6 below[LINE_RUNS];
+	unsigned share = round_up((n + LINE_RUNS - 1) / LINE_RUNS, LINE_RUNS), n_below = 0;
+
+	if (n <= LINE_RUNS) {
+		fill_line(fib, level, run, n, line);
+		return;
+	}
+	memset(line, 0, sizeof(*line));
+	memset(line->last, 0xff, sizeof(line->last));
+	line->is_split = 1;
+	for (unsigned i = 0; i < n; i += share) {
+		unsigned part = MIN_OF(share, n - i);
+		line->last[n_below] = run[i + part - 1].last;
+		line->below |= 1u << n_below;
+		fill_split(fib, level, run + i, part, &below[n_below++]);
+	}
+	put_lines(fib, line, below, n_below);
+}
+
+// The line for a subtree, or, where all of it goes to one hop, false and that hop.
+static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from, struct line6 *line, uint16_t *hop)
+{
+	struct rib_runs runs;
+
+	rib_expand(&fib->rib, from->node, (struct rib_span){LEVEL_BITS * level, LEVEL_BITS}, from->hop, &runs);
+	if (runs.n == 1 && !runs.run[0].node) {
+		*hop = runs.run[0].hop;
+		return false;
+	}
+	fill_split(fib, level, runs.run, runs.n, line);
+	return true;
+}
+
+static uint32_t make_lines(struct fib *fib, unsigned level, const struct rib_run *from)
+{
+	struct line6 line;
+	uint16_t hop = from->hop;
+
+	if (!from->node || !make_line(fib, level, from, &line, &hop))
+		return hop;
+	uint32_t index = blocks_take(&fib->publish6.line, 1);
+	assert(index);
+	memcpy(blocks_at(&fib->publish6.line, index), &line, sizeof(line));
+	return ENTRY_LINE | index;
+}
+
+// Giving back what an entry led to, once nothing leads to it any more.
+
+static void retire_lines(struct fib *fib, uint32_t first, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct line6 *line = blocks_at(&fib->publish6.line, first + i);
+		if (line->below)
+			retire_lines(fib, line->base, __builtin_popcount(line->below));
+	}
+	retire_add(&fib->retire, (struct retired){first, n, RETIRED_LINE6});
+}
+
+static void retire_entry(struct fib *fib, uint32_t entry);
+
+static void retire_leaves(struct fib *fib, const struct fib_node *node)
+{
+	unsigned n = 1 + __builtin_popcountll(node->runs);
+
+	if (node->runs)
+		retire_add(&fib->retire, (struct retired){node->base, n, RETIRED_LEAF6});
+}
+
+static void retire_wide(struct fib *fib, uint32_t index)
+{
+	const struct fib_node *node = blocks_at(&fib->publish6.wide, index);
+
+	for (unsigned i = 0; i < WIDE_NODES; i++) {
+		const uint32_t *leaf = blocks_at(&fib->publish6.leaf, node[i].base);
+		for (unsigned run = 0; run <= (unsigned)__builtin_popcountll(node[i].runs); run++)
+			retire_entry(fib, leaf[run]);
+		retire_leaves(fib, &node[i]);
+	}
+	retire_add(&fib->retire, (struct retired){index, 1, RETIRED_WIDE6});
+}
+
+static void retire_entry(struct fib *fib, uint32_t entry)
+{
+	if (entry & ENTRY_WIDE)
+		retire_wide(fib, entry & ENTRY_INDEX);
+	else if (entry & ENTRY_LINE)
+		retire_lines(fib, entry & ENTRY_INDEX, 1);
+}
+
+// Entries and wide blocks.
+
+static void update_wide(struct fib *fib, struct fib_node *wide, struct place place, struct news news);
+
+static struct fib_node *make_wide(struct fib *fib, uint32_t *entry)
+{
+	uint32_t index = blocks_take(&fib->publish6.wide, 1);
+	struct fib_node *wide = blocks_at(&fib->publish6.wide, index);
+
+	assert(index);
+	memset(wide, 0, WIDE_NODES * sizeof(*wide));
+	*entry = ENTRY_WIDE | index;
+	return wide;
+}
+
+// What stands at `place` from now on: the old entry if that is a wide block, which is updated where it is.
+static uint32_t update_entry(struct fib *fib, struct place place, uint32_t old, const struct rib_run *from, struct news news)
+{
+	bool was_wide = old & ENTRY_WIDE;
+	uint32_t n_nodes = rib_count(&fib->rib, from->node, WIDE_FROM_NODES + 1);
+	uint32_t entry = old;
+
+	if (n_nodes <= (was_wide ? LINES_FROM_NODES : WIDE_FROM_NODES))
+		return make_lines(fib, place.level, from);
+	if (was_wide)
+		update_wide(fib, blocks_at(&fib->publish6.wide, old & ENTRY_INDEX), place, news);
+	else
+		update_wide(fib, make_wide(fib, &entry), place, (struct news){NULL, 0});
+	return entry;
+}
+
+// The edits of one slot out of all that are left, which may begin with some of slots before.
+static struct news news_of_slot(struct news *left, unsigned level, unsigned slot)
+{
+	struct news news;
+
+	while (left->n && key_slot(&left->edit->key, level) < slot) {
+		left->edit++;
+		left->n--;
+	}
+	news.edit = left->edit;
+	for (news.n = 0; news.n < left->n; news.n++)
+		if (key_slot(&left->edit[news.n].key, level) != slot)
+			break;
+	return news;
+}
+
+static bool test_bit(const uint64_t *bits, unsigned i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+// The edits to hand down to what stands in a slot: all of them, or "everything" where the slot's own answer changed.
+static struct news news_below(struct fib *fib, struct news *left, unsigned level, unsigned slot)
+{
+	if (!left->edit || test_bit(fib->publish6.slots[level].whole, slot))
+		return (struct news){NULL, 0};
+	return news_of_slot(left, level, slot);
+}
+
+// Marks the slots of an edit and returns the last.
+static unsigned mark(struct slots6 *slots, const struct edit *edit, unsigned level)
+{
+	const unsigned end = LEVEL_BITS * (level + 1);
+	unsigned first = key_slot(&edit->key, level);
+	unsigned n = edit->len >= end ? 1 : 1u << MIN_OF(end - edit->len, LEVEL_BITS);
+
+	for (unsigned slot = first; slot < first + n; slot++) {
+		slots->touched[slot / 64] |= 1ull << slot % 64;
+		if (edit->len <= end)
+			slots->whole[slot / 64] |= 1ull << slot % 64;
+	}
+	return first + n - 1;
+}
+
+static void unpack(const struct fib *fib, const struct fib_node *node, uint32_t entry[64])
+{
+	const uint32_t *leaf = blocks_at(&fib->publish6.leaf, node->base);
+
+	for (unsigned slot = 0; slot < 64; slot++)
+		entry[slot] = leaf[node_run(node->runs, slot)];
+}
+
+static struct fib_node pack(struct fib *fib, const uint32_t entry[64])
+{
+	struct fib_node node = {.base = entry[0]};
+	uint32_t leaf[64];
+	unsigned n = 0;
+
+	leaf[n++] = entry[0];
+	for (unsigned slot = 1; slot < 64; slot++) {
+		if (entry[slot] == entry[slot - 1])
+			continue;
+		node.runs |= 1ull << slot;
+		leaf[n++] = entry[slot];
+	}
+	if (!node.runs)
+		return node;
+	node.base = blocks_take(&fib->publish6.leaf, n);
+	assert(node.base);
+	memcpy(blocks_at(&fib->publish6.leaf, node.base), leaf, n * sizeof(*leaf));
+	return node;
+}
+
+static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before[64], const uint32_t after[64])
+{
+	struct fib_node old = *at, node = pack(fib, after);
+	word16 word;
+
+	memcpy(&word, &node, sizeof(word));
+	word16_store(at, word);
+	retire_leaves(fib, &old);
+	for (unsigned slot = 0; slot < 64; slot++)
+		if (before[slot] != after[slot])
+			retire_entry(fib, before[slot]);
+}
+
+// The 64 slots of one node of a wide block; `place` is that of the block.
+static void update_node(struct fib *fib, struct fib_node *node, struct place place, unsigned number, struct news *left)
+{
+	const unsigned len = LEVEL_BITS * place.level + LEVEL_BITS - NODE_SLOT_BITS;
+	const uint64_t touched = left->edit ? fib->publish6.slots[place.level].touched[number] : ~0ull;
+	struct rib_prefix prefix = {rib_key_with(place.key, LEVEL_BITS * place.level, LEVEL_BITS - NODE_SLOT_BITS, number), RIB6, len};
+	uint32_t before[64], after[64];
+	struct rib_runs runs;
+	uint16_t inherited;
+
+	unpack(fib, node, before);
+	uint32_t top = rib_locate(&fib->rib, &prefix, &inherited);
+	rib_expand(&fib->rib, top, (struct rib_span){len, NODE_SLOT_BITS}, inherited, &runs);
+	for (unsigned i = 0, slot = 0; i < runs.n; i++) {
+		const struct rib_run *run = &runs.run[i];
+		for (; slot <= run->last; slot++) {
+			after[slot] = run->node ? before[slot] : run->hop;
+			if (!run->node || !(touched >> slot & 1))
+				continue;
+			struct place below = {rib_key_with(prefix.key, len, NODE_SLOT_BITS, slot), place.level + 1};
+			struct news news = news_below(fib, left, place.level, 64 * number + slot);
+			after[slot] = update_entry(fib, below, before[slot], run, news);
+		}
+	}
+	if (memcmp(before, after, sizeof(before)))
+		put_node(fib, node, before, after);
+}
+
+// Marks the slots of all edits; the words that hold them are those from *first up to *end.
+static void mark_all(struct slots6 *slots, struct news news, unsigned level, unsigned *first, unsigned *end)
+{
+	if (!news.edit) {
+		*first = 0;
+		*end = WIDE_NODES;
+		return;
+	}
+	*first = key_slot(&news.edit->key, level) / 64;
+	*end = *first;
+	for (size_t i = 0; i < news.n; i++)
+		*end = MAX_OF(*end, mark(slots, &news.edit[i], level) / 64 + 1);
+}
+
+static void update_wide(struct fib *fib, struct fib_node *wide, struct place place, struct news news)
+{
+	struct slots6 *slots = &fib->publish6.slots[place.level];
+	unsigned first, end;
+
+	mark_all(slots, news, place.level, &first, &end);
+	for (unsigned number = first; number < end; number++) {
+		if (news.edit && !slots->touched[number])
+			continue;
+		update_node(fib, &wide[number], place, number, &news);
+		slots->touched[number] = slots->whole[number] = 0;
+	}
+}
+
+static void update_root(struct fib *fib, unsigned slot, struct news *left)
+{
+	struct place below = {.key.high = (uint64_t)slot << 48, .level = 1};
+	struct rib_prefix prefix = {below.key, RIB6, LEVEL_BITS};
+	uint32_t *root = blocks_at(&fib->publish6.root, slot), old = *root;
+	struct rib_run from;
+
+	from.node = rib_locate(&fib->rib, &prefix, &from.hop);
+	uint32_t entry = update_entry(fib, below, old, &from, news_below(fib, left, 0, slot));
+	if (entry == old)
+		return;
+	__atomic_store_n(root, entry, __ATOMIC_RELEASE);
+	retire_entry(fib, old);
+}
+
+void publish6_edits(struct fib *fib, const struct edit *edits, size_t n)
+{
+	struct slots6 *slots = &fib->publish6.slots[0];
+	struct news left = {edits, n};
+	unsigned first, end;
+
+	if (!n)
+		return;
+	mark_all(slots, left, 0, &first, &end);
+	for (unsigned word = first; word < end; word++) {
+		for (uint64_t bits = slots->touched[word]; bits; bits &= bits - 1)
+			update_root(fib, 64 * word + __builtin_ctzll(bits), &left);
+		slots->touched[word] = slots->whole[word] = 0;
+	}
+}

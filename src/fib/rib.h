@@ -1,0 +1,113 @@
+// The truth: all routes in a path-compressed binary trie per family, keys left-aligned in 128 bits. Control thread.
+#pragma once
+
+#include "fib/blocks.h"
+#include "fib/fib.h"
+#include "fib/fib_fast.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+enum rib_tree { RIB4, RIB6 };
+enum { RIB_MAX_NODES = 1u << 25, RIB_MAX_RUNS = 520 };
+
+// A prefix with a route or a neighbour, or a fork of two prefixes (which has neither).
+struct rib_node {
+	struct fib_key6 key;
+	uint32_t child[2];
+	uint16_t route;       // hop id of the route, 0: none
+	uint8_t len;
+	uint8_t builtin;      // enum fib_kind of the built-in route here, 0: none
+	uint8_t n_neighbours; // ports on which this host is a neighbour
+	uint8_t spare[3];
+};
+static_assert(sizeof(struct rib_node) == 32, "two nodes fill a cache line");
+
+struct hops;
+
+struct rib {
+	struct blocks nodes;
+	uint32_t root[2];
+	const struct hops *hops;
+};
+
+struct rib_prefix {
+	struct fib_key6 key;
+	uint8_t tree; // enum rib_tree
+	uint8_t len;
+};
+
+// Neighbouring slots with one answer: up to and with slot `last` all go to `hop`, or, where `node` is set, to what that subtree
+// says, `hop` being what it inherits.
+struct rib_run {
+	uint32_t last;
+	uint32_t node;
+	uint16_t hop;
+};
+
+struct rib_runs {
+	uint32_t n;
+	uint32_t next; // the first slot not yet covered
+	struct rib_run run[RIB_MAX_RUNS];
+};
+
+// Runs of the 2^bits slots below a prefix.
+struct rib_span {
+	uint8_t len, bits;
+};
+
+int rib_open(struct rib *rib, const struct hops *hops);
+void rib_close(struct rib *rib);
+
+static inline struct rib_node *rib_node(const struct rib *rib, uint32_t node)
+{
+	return blocks_at(&rib->nodes, node);
+}
+
+// `n` bits (1 to 32) of a key from bit `at` on.
+static inline uint32_t rib_key_bits(struct fib_key6 key, unsigned at, unsigned n)
+{
+	unsigned __int128 whole = (unsigned __int128)key.high << 64 | key.low;
+
+	return (uint32_t)(whole << at >> (128 - n));
+}
+
+// The key with `n` bits from bit `at` on replaced (they were 0).
+static inline struct fib_key6 rib_key_with(struct fib_key6 key, unsigned at, unsigned n, uint32_t bits)
+{
+	unsigned __int128 part = (unsigned __int128)bits << (128 - n) >> at;
+
+	return (struct fib_key6){key.high | (uint64_t)(part >> 64), key.low | (uint64_t)part};
+}
+
+// How many leading bits two keys share.
+static inline unsigned rib_common_bits(struct fib_key6 a, struct fib_key6 b)
+{
+	uint64_t high = a.high ^ b.high, low = a.low ^ b.low;
+
+	if (high)
+		return __builtin_clzll(high);
+	return low ? 64 + __builtin_clzll(low) : 128;
+}
+
+struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix);
+struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix);
+
+// The node of exactly this prefix, 0: none. / The same, made if need be; 0: out of nodes. May make two.
+uint32_t rib_find(const struct rib *rib, const struct rib_prefix *prefix);
+uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix);
+// Removes the node of this prefix if it holds nothing any more, and a fork that has become needless.
+void rib_prune(struct rib *rib, const struct rib_prefix *prefix);
+// The topmost node that lies in `prefix` (0: none), and what hop it inherits from shorter prefixes.
+uint32_t rib_locate(const struct rib *rib, const struct rib_prefix *prefix, uint16_t *inherited);
+// The node of the longest prefix with a route (built-in or not) that covers a host, 0: none; `exact` is the node of the host itself.
+uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
+// The hop of the route here, or the inherited one; / with a CONNECTED one resolved to the neighbour.
+uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
+uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
+// The runs of the slots that `span` names, of which `node` is the topmost one.
+void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited, struct rib_runs *runs);
+// Nodes in a subtree, counted up to `limit`.
+uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);
+// The first prefix with a route after `after` (NULL: the first of all), in order of address, then length; 0: none.
+uint32_t rib_next(const struct rib *rib, enum rib_tree tree, const struct rib_prefix *after);

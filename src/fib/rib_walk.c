@@ -1,0 +1,96 @@
+// Walks in order of address: the runs that publishing needs, and the next route for listings. Control thread.
+#include "fib/rib.h"
+
+struct walk {
+	const struct rib *rib;
+	struct rib_span span;
+	struct rib_runs *runs;
+};
+
+static void emit(struct rib_runs *runs, uint32_t last, uint16_t hop, uint32_t node)
+{
+	struct rib_run *before = runs->n ? &runs->run[runs->n - 1] : NULL;
+
+	runs->next = last + 1;
+	if (before && !node && !before->node && before->hop == hop) {
+		before->last = last;
+		return;
+	}
+	assert(runs->n < RIB_MAX_RUNS);
+	runs->run[runs->n++] = (struct rib_run){.last = last, .node = node, .hop = hop};
+}
+
+static void fill_up_to(struct rib_runs *runs, uint32_t end, uint16_t hop)
+{
+	if (runs->next < end)
+		emit(runs, end - 1, hop, 0);
+}
+
+static void visit(const struct walk *walk, uint32_t at, uint16_t inherited)
+{
+	const struct rib_node *node = rib_node(walk->rib, at);
+	const unsigned end = walk->span.len + walk->span.bits;
+
+	if (!at)
+		return;
+	uint32_t first = rib_key_bits(node->key, walk->span.len, walk->span.bits);
+	fill_up_to(walk->runs, first, inherited);
+	if (node->len > end || (node->len == end && (node->child[0] || node->child[1]))) {
+		emit(walk->runs, first, inherited, at);
+		return;
+	}
+	if (node->len == end) {
+		emit(walk->runs, first, rib_hop_resolved(walk->rib, node, inherited), 0);
+		return;
+	}
+	uint16_t hop = rib_hop(walk->rib, node, inherited);
+	visit(walk, node->child[0], hop);
+	visit(walk, node->child[1], hop);
+	fill_up_to(walk->runs, first + (1u << (end - node->len)), hop);
+}
+
+void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited, struct rib_runs *runs)
+{
+	struct walk walk = {rib, span, runs};
+
+	runs->n = runs->next = 0;
+	visit(&walk, node, inherited);
+	fill_up_to(runs, 1u << span.bits, inherited);
+}
+
+static int compare(const struct rib_node *node, const struct rib_prefix *prefix)
+{
+	if (node->key.high != prefix->key.high)
+		return node->key.high < prefix->key.high ? -1 : 1;
+	if (node->key.low != prefix->key.low)
+		return node->key.low < prefix->key.low ? -1 : 1;
+	return (int)node->len - prefix->len;
+}
+
+static uint32_t first_route(const struct rib *rib, uint32_t at)
+{
+	if (!at || rib_node(rib, at)->route)
+		return at;
+	uint32_t found = first_route(rib, rib_node(rib, at)->child[0]);
+	return found ? found : first_route(rib, rib_node(rib, at)->child[1]);
+}
+
+// The first route of a subtree that comes after `after`. What comes before a prefix in order lies above or left of it.
+static uint32_t next_in(const struct rib *rib, uint32_t at, const struct rib_prefix *after)
+{
+	const struct rib_node *node = rib_node(rib, at);
+
+	if (!at)
+		return 0;
+	if (compare(node, after) > 0)
+		return first_route(rib, at);
+	if (node->len > after->len || rib_common_bits(node->key, after->key) < node->len)
+		return 0;
+	uint32_t found = next_in(rib, node->child[0], after);
+	return found ? found : next_in(rib, node->child[1], after);
+}
+
+uint32_t rib_next(const struct rib *rib, enum rib_tree tree, const struct rib_prefix *after)
+{
+	return after ? next_in(rib, rib->root[tree], after) : first_route(rib, rib->root[tree]);
+}

@@ -1,0 +1,79 @@
+// Least significant byte first, skipping bytes in which all edits agree; short lists by insertion. Control thread.
+#include "fib/sort.h"
+
+#include <string.h>
+
+enum { N_DIGITS = 18, INSERTION_MAX = 32 };
+
+// Digit 0 is the length, 1 to 16 the key from its last byte on, 17 the tree.
+static inline unsigned digit_of(const struct edit *edit, unsigned digit)
+{
+	if (digit == 0)
+		return edit->len;
+	if (digit == 17)
+		return edit->tree;
+	return (digit <= 8 ? edit->key.low >> (8 * digit - 8) : edit->key.high >> (8 * digit - 72)) & 255;
+}
+
+static bool comes_before(const struct edit *a, const struct edit *b)
+{
+	if (a->tree != b->tree)
+		return a->tree < b->tree;
+	if (a->key.high != b->key.high)
+		return a->key.high < b->key.high;
+	if (a->key.low != b->key.low)
+		return a->key.low < b->key.low;
+	return a->len < b->len;
+}
+
+static void sort_short(struct edit *edits, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct edit edit = edits[i];
+		size_t at = i;
+		for (; at && comes_before(&edit, &edits[at - 1]); at--)
+			edits[at] = edits[at - 1];
+		edits[at] = edit;
+	}
+}
+
+static void count(const struct edit *edits, size_t n, size_t counts[N_DIGITS][256])
+{
+	memset(counts, 0, sizeof(size_t) * N_DIGITS * 256);
+	for (size_t i = 0; i < n; i++)
+		for (unsigned digit = 0; digit < N_DIGITS; digit++)
+			counts[digit][digit_of(&edits[i], digit)]++;
+}
+
+static void spread(const struct edit *from, struct edit *to, size_t n, unsigned digit, const size_t counts[256])
+{
+	size_t place[256], sum = 0;
+
+	for (unsigned value = 0; value < 256; value++) {
+		place[value] = sum;
+		sum += counts[value];
+	}
+	for (size_t i = 0; i < n; i++)
+		to[place[digit_of(&from[i], digit)]++] = from[i];
+}
+
+struct edit *sort_edits(struct edit *edits, struct edit *other, size_t n)
+{
+	size_t counts[N_DIGITS][256];
+	struct edit *from = edits, *to = other;
+
+	if (n <= INSERTION_MAX) {
+		sort_short(edits, n);
+		return edits;
+	}
+	count(edits, n, counts);
+	for (unsigned digit = 0; digit < N_DIGITS; digit++) {
+		if (counts[digit][digit_of(from, digit)] == n)
+			continue;
+		spread(from, to, n, digit, counts[digit]);
+		struct edit *swap = from;
+		from = to;
+		to = swap;
+	}
+	return from;
+}
