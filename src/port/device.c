@@ -151,7 +151,7 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 			MIN_OF(device->info.max_mtu, device->info.max_rx_pktlen));
 	if (device->kind.bus != KIND_VIRTUAL)
 		rss_choose(&device->rss, device->info.flow_type_rss_offloads,
-			device->info.hash_key_size, device->info.reta_size, plan->n_rx);
+			device->info.hash_key_size, plan->n_rx);
 	if (device->rss.on) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = device->rss.fields;

@@ -45,9 +45,10 @@ static bool is_pci(const char *text, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (!isxdigit((unsigned char)copy[i]) && copy[i] != ':' && copy[i] != '.')
 			return false;
-	if (sscanf(copy, "%4x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &end) == 4)
-		return (size_t)end == n;
-	return sscanf(copy, "%2x:%2x.%1x%n", &bus, &slot, &function, &end) == 3 && (size_t)end == n;
+	if (sscanf(copy, "%4x:%2x:%2x.%1o%n", &domain, &bus, &slot, &function, &end) != 4 &&
+		sscanf(copy, "%2x:%2x.%1o%n", &bus, &slot, &function, &end) != 3)
+		return false;
+	return (size_t)end == n;
 }
 
 static const char *next_argument(const char *at)

@@ -19,11 +19,9 @@ bool rss_can_hash(uint64_t offers)
 	return offers & (ADDRESSES | PORTS);
 }
 
-void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned reta_size,
-	unsigned n_queues)
+void rss_choose(struct rss *rss, uint64_t offers, unsigned key_bytes, unsigned n_queues)
 {
 	memset(rss, 0, sizeof(*rss));
-	rss->n_queues_most = reta_size > UINT16_MAX ? 0 : reta_size;
 	if (n_queues < 2 || !rss_can_hash(offers))
 		return;
 	rss->on = true;

@@ -1,0 +1,66 @@
+// Huge pages or not.
+#include "port/memory.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *name;
+	unsigned wanted, mib;
+	struct facts_pages pages; // reserved, free, total
+	bool huge;
+	const char *warning, *error;
+};
+
+static const struct row rows[] = {
+	{"takes_huge_pages_when_enough_are_free", PORT_HUGE_AUTO, 100, {true, 100, 200}, true, "",
+		NULL},
+	{"says_what_4_kib_pages_cost", PORT_HUGE_AUTO, 101, {false, 0, 0}, false,
+		"vm.nr_hugepages=51 reserves", NULL},
+	{"does_not_fall_back_when_too_few_are_free", PORT_HUGE_AUTO, 100, {true, 90, 200}, false,
+		NULL,
+		"100 MiB of huge pages are wanted and 90 MiB are free; free some, reserve more "
+		"(sysctl "
+		"vm.nr_hugepages=105), or set huge_pages: never"},
+	{"refuses_to_start_without_required_pages", PORT_HUGE_REQUIRE, 100, {false, 0, 0}, false,
+		NULL, "vm.nr_hugepages=50"},
+	{"takes_required_pages", PORT_HUGE_REQUIRE, 100, {true, 128, 128}, true, "", NULL},
+	{"leaves_huge_pages_alone_when_told", PORT_HUGE_NEVER, 100, {true, 128, 128}, false, "",
+		NULL},
+};
+
+static void check_row(void **state)
+{
+	const struct row *row = *state;
+	struct memory_choice choice;
+	struct complaint why = {0};
+	int err = memory_choose(&choice, row->wanted, row->mib, &row->pages, &why);
+
+	if (row->error) {
+		assert_true(err < 0);
+		if (!strstr(why.text, row->error))
+			fail_msg("found: %s", why.text);
+		return;
+	}
+	assert_int_equal(err, 0);
+	assert_int_equal(choice.huge, row->huge);
+	if (row->warning[0] ? !strstr(choice.warning.text, row->warning) : choice.warning.text[0])
+		fail_msg("found: %s", choice.warning.text);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[ARRAY_LEN(rows)];
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		tests[i] = (struct CMUnitTest){.name = rows[i].name,
+			.test_func = check_row,
+			.initial_state = (void *)&rows[i]};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+// Plans by table: cores, ports and lanes in one line of text each, the whole plan or the complaint
+// in another.
+#include "port/plan.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// `cores`: one character each: NUMA node, 'x' offline, 'n' not allowed, '-' no such core.
+// `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx.
+// `lanes`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
+// `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' behind shared transmit queues; or `error`
+// and `warning`: a part of the sentence.
+struct row {
+	const char *name, *cores, *ports, *lanes, *plan, *error, *warning;
+};
+
+static const struct row rows[] = {
+	{"one_queue_each_makes_two_lanes_where_cores_allow", "000", "1/1/1 1/1/1", "",
+		.plan = "1:a.0 2:b.0 | a 1/1s b 1/1s"},
+	{"leaves_one_core_to_the_control_thread", "00", "1/1/1 1/1/1", "",
+		.plan = "1:a.0,b.0 | a 1/1 b 1/1"},
+	{"takes_the_only_core_where_there_is_one", "0", "1/1/1", "", .plan = "0:a.0 | a 1/1"},
+	{"leaves_forbidden_and_offline_cores_alone", "nx0n0", "1/1/1", "", .plan = "4:a.0 | a 1/1"},
+	{"has_no_more_lanes_than_queues", "00000000", "1/1/8 1/1/8", "",
+		.plan = "1:a.0 2:b.0 | a 1/2 b 1/2"},
+	{"gives_a_hashing_device_a_queue_per_near_lane", "0000", "0/64/64 0/64/64", "",
+		.plan = "1:a.0,b.0 2:a.1,b.1 3:a.2,b.2 | a 3/3 b 3/3"},
+	{"never_asks_for_more_queues_than_the_device_has", "00000", "0/2/2", "",
+		.plan = "1:a.0 2:a.1 | a 2/2"},
+	{"keeps_each_port_on_lanes_of_its_node", "001100", "0/64/64@1 0/64/64@0", "",
+		.plan = "1:b.0 2:a.0 3:a.1 4:b.1 5:b.2 | a 2/5 b 3/5"},
+	{"takes_far_cores_when_none_is_near", "00", "0/64/64@1", "", .plan = "1:a.0 | a 1/1",
+		.warning = "choose a core of node 1"},
+	{"shares_queues_evenly_among_lanes_without_a_list", "000", "2/2/2 2/2/2", "1 2",
+		.plan = "1:a.0,b.0 2:a.1,b.1 | a 2/2 b 2/2"},
+	{"polls_as_many_queues_as_the_file_says", "000", "0/64/64*3", "1 2",
+		.plan = "1:a.0,a.2 2:a.1 | a 3/2"},
+	{"takes_queues_as_lanes_name_them", "000", "0/64/64 0/64/64", "1:a.0,b.1 2:b.0,a.1",
+		.plan = "1:a.0,b.1 2:b.0,a.1 | a 2/2 b 2/2"},
+	{"gives_what_is_left_to_lanes_without_a_list", "000", "2/2/2", "1:a.1 2",
+		.plan = "1:a.1 2:a.0 | a 2/2"},
+	{"shares_a_transmit_queue_where_there_are_too_few", "000", "1/1/1 1/1/1", "1 2",
+		.plan = "1:a.0 2:b.0 | a 1/1s b 1/1s"},
+	{"pairs_transmit_with_receive_queues_where_the_driver_wants_it", "000", "1/255/255= 1/1/8",
+		"1 2", .plan = "1:a.0 2:b.0 | a 1/1s b 1/2"},
+	{"refuses_a_queue_bound_twice", "000", "0/64/64", "1:a.0 2:a.0",
+		.error = "lanes[1]: queue 0 of port a is already bound to lanes[0]"},
+	{"refuses_a_queue_bound_to_no_lane", "000", "0/64/64*2", "1:a.0",
+		.error = "ports[0] (a): queue 1 is bound to no lane"},
+	{"refuses_a_port_bound_to_no_lane", "000", "1/1/1 1/1/1", "1:a.0",
+		.error = "ports[1] (b): queue 0 is bound to no lane"},
+	{"refuses_a_queue_that_the_port_has_not", "000", "1/1/1", "1:a.0,a.1",
+		.error = "more than the 1 that its"},
+	{"refuses_a_queue_beyond_the_files_number", "000", "0/64/64*1", "1:a.0,a.1",
+		.error = "set queues: 2"},
+	{"refuses_a_queue_of_an_unknown_port", "000", "1/1/1", "1:z.0",
+		.error = "port \"z\" is not in ports"},
+	{"refuses_more_queues_than_the_device_has", "000", "1/1/1*2", "1",
+		.error = "use at most 1"},
+	{"refuses_a_core_that_does_not_exist", "00", "1/1/1", "7",
+		.error = "no core 7; its cores are 0 to 1"},
+	{"refuses_a_hole_among_the_cores", "0-0", "1/1/1", "1", .error = "no core 1"},
+	{"refuses_a_negative_core", "00", "1/1/1", "-1", .error = "no core -1"},
+	{"refuses_a_core_that_is_offline", "0x", "1/1/1", "1",
+		.error = "core 1 is offline; put it online"},
+	{"refuses_a_core_that_is_not_allowed", "0n", "1/1/1", "1",
+		.error = "core 1 is not allowed to this process"},
+	{"refuses_a_core_used_twice", "00", "1/1/1", "1 1",
+		.error = "core 1 already runs lanes[0]"},
+	{"refuses_a_process_without_cores", "nx", "1/1/1", "", .error = "no core that is online"},
+	{"warns_of_a_lane_far_from_its_port", "01", "1/1/1@0", "1", .plan = "1:a.0 | a 1/1",
+		.warning = "lanes[0]: core 1 is on NUMA node 1, ports[0] (a) on node 0"},
+	{"warns_of_a_lane_without_a_queue", "000", "1/1/1", "1 2", .plan = "1:a.0 2: | a 1/1s",
+		.warning = "lanes[1]: there is no queue left for core 2"},
+	{"warns_of_queues_that_nobody_polls", "000", "4/4/4*2", "1", .plan = "1:a.0,a.1 | a 2/1",
+		.warning = "set queues: 4"},
+	{"warns_of_queues_that_stay_empty", "000", "1/4/4!*2", "1", .plan = "1:a.0,a.1 | a 2/1",
+		.warning = "may stay empty"},
+};
+
+static struct port_room_settings settings;
+static struct plan_facts facts;
+static struct plan plan;
+
+static void read_cores(const char *text)
+{
+	facts.n_cores = strlen(text);
+	for (unsigned i = 0; i < facts.n_cores; i++) {
+		struct plan_core *core = &facts.cores[i];
+
+		core->exists = text[i] != '-';
+		core->online = core->exists && text[i] != 'x';
+		core->allowed = core->online && text[i] != 'n';
+		core->numa = text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : 0;
+	}
+}
+
+static void read_port(const char *text)
+{
+	struct port_settings *port = &settings.ports[settings.n_ports];
+	struct plan_device *device = &facts.devices[settings.n_ports];
+	unsigned own, most, tx;
+
+	assert_int_equal(sscanf(text, "%u/%u/%u", &own, &most, &tx), 3);
+	*device = (struct plan_device){-1, most, tx, own, !strchr(text, '!'),
+		strchr(text, '=') != NULL};
+	if (strchr(text, '@'))
+		device->numa = atoi(strchr(text, '@') + 1);
+	if (strchr(text, '*'))
+		port->n_queues = atoi(strchr(text, '*') + 1);
+	port->name[0] = 'a' + settings.n_ports++;
+}
+
+static void read_lane(char *text)
+{
+	struct port_lane_settings *lane = &settings.lanes[settings.n_lanes++];
+	char *at = strchr(text, ':');
+
+	lane->core = atoi(text);
+	for (; at; at = strchr(at + 1, ',')) {
+		lane->queues[lane->n_queues].port[0] = at[1];
+		lane->queues[lane->n_queues++].queue = atoi(at + 3);
+	}
+}
+
+static void read_row(const struct row *row)
+{
+	char text[256], *save;
+
+	memset(&settings, 0, sizeof(settings));
+	memset(&facts, 0, sizeof(facts));
+	read_cores(row->cores);
+	snprintf(text, sizeof(text), "%s", row->ports);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		read_port(word);
+	snprintf(text, sizeof(text), "%s", row->lanes);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		read_lane(word);
+}
+
+static void print_plan(char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+
+	for (unsigned i = 0; i < plan.n_lanes; i++) {
+		fprintf(out, "%d:", plan.lanes[i].core);
+		for (unsigned q = 0; q < plan.lanes[i].n_queues; q++)
+			fprintf(out, "%s%c.%u", q ? "," : "", 'a' + plan.lanes[i].queues[q].port,
+				plan.lanes[i].queues[q].queue);
+		fprintf(out, " ");
+	}
+	fprintf(out, "|");
+	for (unsigned i = 0; i < settings.n_ports; i++)
+		fprintf(out, " %c %u/%u%s", 'a' + i, plan.ports[i].n_rx, plan.ports[i].n_tx,
+			plan.ports[i].shared_tx ? "s" : "");
+	fclose(out);
+}
+
+static void check_row(void **state)
+{
+	const struct row *row = *state;
+	struct complaint why = {0};
+	char text[512] = "";
+
+	read_row(row);
+	int err = plan_lanes(&settings, &facts, &plan, &why);
+
+	if (!err)
+		err = plan_queues(&settings, &facts, &plan, &why);
+	if (row->error) {
+		assert_true(err < 0);
+		if (!strstr(why.text, row->error))
+			fail_msg("found: %s", why.text);
+		return;
+	}
+	if (err)
+		fail_msg("%s", why.text);
+	print_plan(text, sizeof(text));
+	assert_string_equal(text, row->plan);
+	if (!row->warning) {
+		if (plan.n_warnings)
+			fail_msg("%s", plan.warnings[0].text);
+		return;
+	}
+	assert_true(plan.n_warnings > 0);
+	if (!strstr(plan.warnings[0].text, row->warning))
+		fail_msg("found: %s", plan.warnings[0].text);
+}
+
+static void keeps_lcore_numbers_when_better_facts_drop_a_lane(void **state)
+{
+	const struct row row = {.cores = "000", .ports = "0/0/0", .lanes = ""};
+	struct complaint why;
+
+	read_row(&row);
+	assert_int_equal(plan_lanes(&settings, &facts, &plan, &why), 0);
+	assert_int_equal(plan_queues(&settings, &facts, &plan, &why), 0);
+	assert_int_equal(plan.n_lanes, 2);
+	facts.devices[0].n_rx_most = 1;
+	assert_int_equal(plan_queues(&settings, &facts, &plan, &why), 0);
+	assert_int_equal(plan.n_lanes, 1);
+	assert_int_equal(plan.lanes[0].core, 1);
+	assert_int_equal(plan.lanes[0].lcore, 1);
+	assert_int_equal(plan.n_warnings, 0);
+}
+
+static const struct {
+	struct port_settings ports[2];
+	uint16_t burst;
+	const char *error;
+} wrong_ports[] = {
+	{{{.name = "a", .device = "net_null0"}, {.name = "a", .device = "net_null1"}}, 0,
+		"ports[1] (a): ports[0] already has this name"},
+	{{{.name = "a", .device = "net_null0"}, {.name = "b", .device = "net_null0,size=64"}}, 0,
+		"device net_null0 is already ports[0] (a)"},
+	{{{.name = "a", .device = "0000:03:00.0"}, {.name = "b", .device = "03:00.0"}}, 0,
+		"device 0000:03:00.0 is already ports[0] (a)"},
+	{{{.name = "a", .device = "eth0"}, {.name = "b", .device = "net_null0"}}, 0,
+		"\"eth0\" is neither a PCI address"},
+	{{{.name = "a", .device = "net_null0", .mtu = 67}, {.name = "b", .device = "net_null1"}}, 0,
+		"mtu 67 is out of range; wanted: 68 to 9600"},
+	{{{.name = "a", .device = "net_null0"}, {.name = "b", .device = "net_null1", .mtu = 9601}},
+		0, "ports[1] (b): mtu 9601"},
+	{{{.name = "a", .device = "net_null0"}, {.name = "b", .device = "net_null1"}}, 65,
+		"burst 65 is out of range; wanted: 1 to 64"},
+	{{{.name = "a", .device = "net_null0", .mode = PORT_XCONNECT, .xconnect = "z"},
+		 {.name = "b", .device = "net_null1"}},
+		0, "xconnect names port \"z\", which is not in ports"},
+	{{{.name = "a", .device = "net_null0", .n_queues = 65},
+		 {.name = "b", .device = "net_null1"}},
+		0, "65 queues; a port has at most 64"},
+};
+
+static void complains_of_ports_that_cannot_be(void **state)
+{
+	struct complaint why;
+
+	for (unsigned i = 0; i < ARRAY_LEN(wrong_ports); i++) {
+		memset(&settings, 0, sizeof(settings));
+		settings.n_ports = 2;
+		settings.burst = wrong_ports[i].burst;
+		memcpy(settings.ports, wrong_ports[i].ports, sizeof(wrong_ports[i].ports));
+		assert_true(plan_check_ports(&settings, &why) < 0);
+		if (!strstr(why.text, wrong_ports[i].error))
+			fail_msg("wanted: %s, found: %s", wrong_ports[i].error, why.text);
+	}
+	memset(&settings, 0, sizeof(settings));
+	assert_true(plan_check_ports(&settings, &why) < 0);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[ARRAY_LEN(rows) + 2] = {
+		cmocka_unit_test(keeps_lcore_numbers_when_better_facts_drop_a_lane),
+		cmocka_unit_test(complains_of_ports_that_cannot_be),
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		tests[i + 2] = (struct CMUnitTest){.name = rows[i].name,
+			.test_func = check_row,
+			.initial_state = (void *)&rows[i]};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
