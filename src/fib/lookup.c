@@ -1,5 +1,4 @@
 // Which variant runs here: asked once, at fib_create. Control thread.
-#define ALLOW_EXPERIMENTAL_API // rte_vect_get_max_simd_bitwidth, in DPDK 22.11
 #include "fib/lookup.h"
 
 #include <rte_vect.h>
