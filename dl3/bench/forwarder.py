@@ -23,6 +23,7 @@ class Settings:
     n_hops: int = 256
     descriptors: int = 2048
     mode: str = "route"  # route, xconnect, or xconnect-mac
+    memory_mib: int = 0  # 0: what dl3d finds necessary
 
 
 def ports(settings: Settings, bits: int) -> list[dict[str, object]]:
@@ -48,6 +49,7 @@ def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str,
         "ports": ports(settings, files.bits),
         "lanes": [{"core": settings.core}],
         "burst": settings.burst,
+        "memory": {"hugepages": "require", "mib": settings.memory_mib},
         "eal": {"plugins": [str(place.plugin)]},
         "control": {"socket": str(place.folder / f"{place.next_number()}.sock")},
     }

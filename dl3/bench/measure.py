@@ -21,6 +21,7 @@ def trial_of(job: Job, sample: Sample, facts: Facts) -> Trial:
         environment={"ONECORE_TABLE": job.table.name, "ONECORE_BURST": str(job.max_burst or "")},
         core=job.core,
         seconds=sample.seconds,
+        core_share=sample.core_share,
         received_pps=sample.received_pps,
         sent_pps=sample.sent_pps,
         cycles_per_packet=sample.cycles_per_packet,

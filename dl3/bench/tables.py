@@ -17,7 +17,7 @@ THEIR_MAC = bytes.fromhex("0200000000aa")
 SOURCE_4, SOURCE_6 = IPv4Address("198.18.0.1"), IPv6Address("2001:2::1")
 UDP_PORTS = (1024, 53)
 UDP_BYTES_4, UDP_BYTES_6 = 30, 10
-VERSION = 1  # part of each file's name; counts up when the contents change
+VERSION = 2  # part of each file's name; counts up when the contents change
 
 FIRST_NEXT_HOP_4 = int(IPv4Address("10.1.0.0"))
 FIRST_NEXT_HOP_6 = int(IPv6Address("fd00::1:0"))
@@ -83,8 +83,8 @@ def routes_of_dl3d(prefixes: Iterable[Prefix], n_hops: int, port: str) -> str:
 
 
 def routes_of_l3fwd(prefixes: Iterable[Prefix]) -> str:
-    """'RPREFIX PORT', all to port 1: l3fwd knows only ports."""
-    return "".join(f"R{p} 1\n" for p in prefixes)
+    """'RPREFIX PORT', shortest first, all to port 1: l3fwd knows only ports."""
+    return "".join(f"R{p} 1\n" for p in sorted(prefixes, key=lambda p: p.length))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,3 @@ class TableFiles:
     def l3fwd_rules(self) -> Path:
         """Rules for l3fwd."""
         return self.kept("rules", lambda t: routes_of_l3fwd(t.prefixes).encode())
-
-    def no_rules(self) -> Path:
-        """A file without rules, for the family that is not measured."""
-        return self.kept("no-rules", lambda _: b"")

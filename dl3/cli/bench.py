@@ -13,6 +13,7 @@ from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
+from dl3.cli import peers
 from dl3.cli.printing import err, out, print_json, table
 from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
@@ -20,6 +21,8 @@ from dl3.model.sample import Sample, middle
 app = typer.Typer(
     help="Measure what a forwarder costs per packet.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
 )
+
+app.command()(peers.peers)
 
 RECORD = BUILD / "records" / "onecore.jsonl"
 
@@ -61,8 +64,9 @@ def tell(sample: Sample) -> None:
     """One line per sample, as it is taken."""
     err.print(
         f"  received {sample.received_pps / 1e6:7.2f}  sent {sample.sent_mpps:7.2f} Mpps"
-        f"  {sample.cycles_per_packet:6.1f} cycles per packet",
+        f"  {sample.cycles_per_packet:6.1f} cycles per packet  (had {sample.core_share:.0%} of the core)",
         highlight=False,
+        soft_wrap=True,
     )
 
 

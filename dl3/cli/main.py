@@ -1,6 +1,8 @@
 """The command: its verbs, and the one place where a fault becomes a sentence and an exit code."""
 
+import signal
 import sys
+from types import FrameType
 
 import typer
 
@@ -28,10 +30,16 @@ def version() -> None:
     typer.echo(VERSION)
 
 
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends like Ctrl-C, so that all is cleaned up."""
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Exit codes: 0 done, 1 failed, 2 asked for something that cannot be, 130 after Ctrl-C."""
+    signal.signal(signal.SIGTERM, interrupt)
     try:
-        app()
+        app(prog_name="dl3")
     except Fault as fault:
         err.print(f"dl3: {fault}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(fault, UsageFault) else 1)

@@ -10,10 +10,10 @@ from dl3.model.fault import Fault
 
 @dataclass(frozen=True)
 class Reading:
-    """The counters of one moment, as the one-core plugin writes them: 'time_ns tsc tsc_hz received sent'."""
+    """The counters of one moment, as the one-core plugin writes them: 'time_ns core_ns tsc_hz received sent'."""
 
     time_ns: int
-    tsc: int
+    core_ns: int
     tsc_hz: int
     received: int
     sent: int
@@ -29,33 +29,44 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rates over one stretch of time; cycles are those of the TSC and count one core."""
+    """Rates over one stretch of time, per second of the core that the program was given.
+
+    On a core of its own that is all of it; `core_share` tells what was left by others. Cycles are those of the TSC.
+    """
 
     seconds: float
+    core_share: float
     received_pps: float
     sent_pps: float
     cycles_per_packet: float
 
     @property
     def sent_mpps(self) -> float:
-        """Packets sent, in millions per second."""
+        """Packets sent, in millions per second of the core."""
         return self.sent_pps / 1e6
 
     @classmethod
     def between(cls, first: Reading, last: Reading) -> Self:
         """The rates between two readings of the same program."""
         seconds = (last.time_ns - first.time_ns) / 1e9
-        sent = last.sent - first.sent
-        if seconds <= 0 or sent <= 0:
+        core_seconds = (last.core_ns - first.core_ns) / 1e9
+        received, sent = last.received - first.received, last.sent - first.sent
+        if seconds <= 0 or core_seconds <= 0 or sent <= 0:
             raise Fault(f"the program sent nothing in {seconds:.1f} s: look at its output for the reason")
-        received = last.received - first.received
-        return cls(seconds, received / seconds, sent / seconds, (last.tsc - first.tsc) / sent)
+        return cls(
+            seconds=seconds,
+            core_share=core_seconds / seconds,
+            received_pps=received / core_seconds,
+            sent_pps=sent / core_seconds,
+            cycles_per_packet=core_seconds * last.tsc_hz / sent,
+        )
 
 
 def middle(samples: Sequence[Sample]) -> Sample:
     """The medians of the samples, each figure on its own."""
     return Sample(
         seconds=median(s.seconds for s in samples),
+        core_share=median(s.core_share for s in samples),
         received_pps=median(s.received_pps for s in samples),
         sent_pps=median(s.sent_pps for s in samples),
         cycles_per_packet=median(s.cycles_per_packet for s in samples),

@@ -20,6 +20,7 @@ class Trial(BaseModel):
     environment: dict[str, str]
     core: int
     seconds: float
+    core_share: float
     received_pps: float
     sent_pps: float
     cycles_per_packet: float

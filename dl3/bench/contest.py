@@ -1,0 +1,117 @@
+"""Compares dl3d with its peers: both programs of a row run in turn on one core, each stopped while the other runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dl3.bench.contestants import Contestant, Entry, Terms, contestant
+from dl3.bench.onecore import Runner, started
+from dl3.bench.workplace import Workplace
+from dl3.model.comparison import Comparison, Pair
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.sample import Sample
+
+QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
+RETAKES = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison by name."""
+
+    name: str
+    ours: Entry
+    peer: Entry
+
+
+PORTABLE = "dl3d as built for testpmd"
+
+ROWS = (
+    Row("ipv4-1-route", Entry("dl3d", "one", 1), Entry("l3fwd", "one")),
+    Row("ipv4-1m-routes", Entry("dl3d", "1m", 256), Entry("l3fwd", "1m")),
+    Row("ipv4-1m-routes-1-hop", Entry("dl3d", "1m", 1), Entry("l3fwd", "1m")),
+    Row("ipv4-1m-routes-4096-hops", Entry("dl3d", "1m", 4096), Entry("l3fwd", "1m")),
+    Row(
+        "ipv4-1m-routes-half-load",
+        Entry("dl3d", "1m", 256, is_half_load=True),
+        Entry("l3fwd", "1m", is_half_load=True),
+    ),
+    Row("ipv6-1-route", Entry("dl3d", "v6-1", 1), Entry("l3fwd", "v6-1")),
+    Row("ipv6-200k-routes", Entry("dl3d", "v6-200k", 256), Entry("l3fwd", "v6-200k")),
+    Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
+    Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
+    Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
+)
+
+# Not in the product's list: what rte_graph costs, for the record of decisions.
+EXTRA_ROWS = (Row("graph-1-route", Entry("dl3d", "one", 1), Entry("l3fwd-graph", "one")),)
+
+
+def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
+    """The rows of these names, all of ROWS without any."""
+    known = {row.name: row for row in (*ROWS, *EXTRA_ROWS)}
+    for name in names:
+        if name not in known:
+            raise UsageFault(f"there is no row '{name}'; there are {', '.join(known)}")
+    return tuple(known[name] for name in names) or ROWS
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often and how long."""
+
+    pairs: int = 5
+    seconds: float = 2.0
+
+
+def turn(runner: Runner, seconds: float) -> Sample:
+    """One sample of a stopped program, which is stopped again afterwards.
+
+    A sample during which others took the core is taken again; of all tries the one that had most of the core counts,
+    whatever its rate.
+    """
+    tries: list[Sample] = []
+    runner.resume()
+    while len(tries) <= RETAKES and not (tries and tries[-1].core_share >= QUIET_SHARE):
+        tries.append(runner.measure(seconds))
+    runner.pause()
+    return max(tries, key=lambda sample: sample.core_share)
+
+
+def check_equal(row: Row, ours: Contestant, peer: Contestant) -> None:
+    """Refuse to compare programs that were compiled for different processors."""
+    if ours.march != peer.march:
+        raise Fault(
+            f"{row.name}: {row.ours.program} was built with -march={ours.march}, {row.peer.program} with "
+            f"-march={peer.march}: build both alike (meson configure build -Dmarch=..., tools/build-peers)"
+        )
+
+
+def run_row(sides: tuple[Contestant, Contestant], place: Workplace, effort: Effort) -> list[Pair]:
+    """All pairs of a row, each time the other side first."""
+    pairs: list[Pair] = []
+    with started(sides[0].job, place) as ours:
+        ours.pause()
+        with started(sides[1].job, place) as peer:
+            peer.pause()
+            for i in range(effort.pairs):
+                if i % 2:
+                    theirs, mine = turn(peer, effort.seconds), turn(ours, effort.seconds)
+                else:
+                    mine, theirs = turn(ours, effort.seconds), turn(peer, effort.seconds)
+                pairs.append((mine, theirs))
+    return pairs
+
+
+Hear = Callable[[Row, Comparison, Contestant], None]
+
+
+def run_rows(rows: Sequence[Row], terms: Terms, place: Workplace, effort: Effort, hear: Hear) -> list[Comparison]:
+    """All rows, one after the other; `hear` is told of each as it is done."""
+    done = []
+    for row in rows:
+        sides = contestant(row.ours, terms, place), contestant(row.peer, terms, place)
+        check_equal(row, *sides)
+        comparison = Comparison.of(row.name, run_row(sides, place, effort))
+        hear(row, comparison, sides[0])
+        done.append(comparison)
+    return done

@@ -1,0 +1,102 @@
+"""The verb 'dl3 bench peers'."""
+
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dl3.bench.contest import Effort, Row, rows_named, run_rows
+from dl3.bench.contestants import Contestant, Terms
+from dl3.bench.hugepages import reserved
+from dl3.bench.measure import step_aside
+from dl3.bench.report import Outcome, outcome, write
+from dl3.bench.workplace import BUILD, TOP, workplace
+from dl3.cli.printing import err, out, print_json, table
+from dl3.model.comparison import Comparison
+from dl3.model.fault import Fault
+from dl3.record.facts import collect
+
+PAGE_MIB = 2
+TABLE_PAGES = 256  # for what the programs' tables need besides EAL's memory
+OUTPUT = BUILD / "bench.json"
+
+COLUMNS = ("row", ">ours", ">peer", ">ratio", ">low", ">high", ">cycles", ">peer's", ">share of core", "-march")
+
+
+def build_peers(burst: int) -> None:
+    """Build what is missing."""
+    if subprocess.run([TOP / "tools" / "build-peers", "--burst", str(burst)], check=False).returncode:
+        raise Fault("the peers could not be built")
+
+
+def cells(row: Comparison, march: str) -> tuple[str, ...]:
+    """A row as text."""
+    rates = (f"{row.ours:.2f}", f"{row.peer:.2f}", f"{row.ratio:.3f}", f"{row.low:.3f}", f"{row.high:.3f}")
+    return (row.name, *rates, f"{row.ours_cycles:.1f}", f"{row.peer_cycles:.1f}", f"{row.core_share:.0%}", march)
+
+
+def show(result: Outcome) -> None:
+    """The terms, then the rows."""
+    facts = result.facts
+    out.print(f"{facts.cpu_model}, kernel {facts.kernel}, DPDK {facts.dpdk}, {facts.compiler}", highlight=False)
+    out.print(
+        f"both programs: core {result.core}, {result.memory_mib} MiB in 2 MiB pages, bursts of {result.burst}, "
+        f"{result.descriptors} descriptors; medians of {result.pairs} pairs, {result.seconds_per_sample:g} s each",
+        highlight=False,
+    )
+    rows = (cells(row, result.marches[row.name]) for row in result.rows)
+    out.print(table("Mpps of one core, ratio ours / peer, TSC cycles per packet", COLUMNS, rows))
+
+
+def chosen(names: list[str] | None) -> tuple[Row, ...]:
+    """Rows by name; names may be joined by commas."""
+    return rows_named([name for joined in names or [] for name in joined.split(",") if name])
+
+
+def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
+    """Run all rows with a bar that shows how far it is."""
+    marches: list[str] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with ExitStack() as stack:
+        place = stack.enter_context(workplace())
+        stack.enter_context(reserved(2 * terms.memory_mib // PAGE_MIB + TABLE_PAGES))
+        step_aside(terms.core)
+        bar = stack.enter_context(Progress(*columns, console=err, transient=True))
+        task = bar.add_task(rows[0].name, total=len(rows))
+
+        def hear(row: Row, found: Comparison, side: Contestant) -> None:
+            marches.append(side.march)
+            err.print(f"{row.name}: {found.ours:.2f} / {found.peer:.2f} Mpps = {found.ratio:.3f}", highlight=False)
+            following = rows[rows.index(row) + 1 :]
+            bar.update(task, advance=1, description=following[0].name if following else "done")
+
+        done = run_rows(rows, terms, place, effort, hear)
+        return outcome(terms, effort, collect(BUILD), list(zip(done, marches, strict=True)))
+
+
+def peers(
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of samples per row.")] = 5,
+    rows: Annotated[list[str] | None, typer.Option(help="Only these rows; several with commas.")] = None,
+    output: Annotated[Path, typer.Option(help="The JSON file to write.")] = OUTPUT,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of one sample.")] = 2.0,
+    core: Annotated[int, typer.Option(min=0, help="The processor to measure on.")] = 0,
+    burst: Annotated[int, typer.Option(min=4, max=64, help="Frames that both programs take at a time.")] = 64,
+    memory: Annotated[int, typer.Option(min=64, help="EAL's memory of each program, MiB.")] = 1024,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare dl3d with l3fwd and testpmd, in turns on one core: same memory, burst, descriptors and -march.
+
+    Example: dl3 bench peers --pairs 5 --rows ipv4-1-route,ipv4-1m-routes --output build/bench.json
+    """
+    picked = chosen(rows)
+    build_peers(burst)
+    result = contest(picked, Terms(core=core, burst=burst, memory_mib=memory), Effort(pairs, seconds))
+    write(output, result)
+    if as_json:
+        print_json(result.model_dump())
+        return
+    show(result)
+    out.print(f"written to {output}", highlight=False, soft_wrap=True)
