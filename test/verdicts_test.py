@@ -8,13 +8,16 @@ from ipaddress import IPv4Address
 import pytest
 from harness.frames import ICMP, IP, ICMPv6EchoRequest, IPv6, Raw, forwarded, ip4, ip6, on
 from harness.house import TOP, House, Port, host_mac, port_mac
-from harness.wire import wait_until
 
 PORTS = [
     Port("a", keys={"addresses": ["10.0.1.1/24", "2001:db8:1::1/64"]}),
     Port("b", keys={"addresses": ["10.0.2.1/24", "2001:db8:2::1/64"]}),
     Port("c", mtu=1280, keys={"addresses": ["10.0.3.1/24"]}),
-    Port("d", keys={"addresses": ["10.0.4.1/24"]}),
+    Port(
+        "d",
+        device="net_memif{index},role=server,socket=@FOLDER@/d,socket-abstract=no",
+        keys={"addresses": ["10.0.4.1/24"]},
+    ),
     Port("e", device="net_pcap{index},iface={name}", keys={"addresses": ["10.0.5.1/24"], "mac": port_mac(4)}),
 ]
 ROUTES = [
@@ -70,7 +73,6 @@ GOOD = [
     Row("forwards_ip4_with_ttl_2", on(0, ip4("10.2.0.1", ttl=2)), "forward", 1),
     Row("forwards_ip4_with_ttl_255", on(0, ip4("10.2.0.1", ttl=255)), "forward", 1),
     Row("forwards_ip4_to_the_last_address", on(0, ip4("10.2.255.255")), "forward", 1),
-    Row("forwards_an_ip4_fragment", on(0, ip4("10.2.0.1", flags="MF", frag=0)), "forward", 1),
     Row("forwards_ip4_of_an_unknown_protocol", on(0, IP(src="10.0.1.2", dst="10.2.0.1", proto=253)), "forward", 1),
     Row("forwards_a_padded_frame", on(0, IP(src="10.0.1.2", dst="10.2.0.1")) + bytes(26), "forward", 1),
     Row("forwards_a_full_frame", on(0, ip4("10.2.0.1", payload=1472)), "forward", 1),
@@ -149,16 +151,10 @@ ELSEWHERE = {"multi_segment": "devices_test.py"}
 
 @pytest.fixture(scope="module")
 def house() -> Iterator[House]:
-    """Five ports: a receives; b, c and e have neighbours; d has no link; e's device takes short frames only."""
+    """Five ports: a receives; b, c and e have neighbours; nobody is at the far end of d; e's device takes short frames only."""
     with House(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
-        made.wires["d"].end.namespace.ip("link", "set", "d", "down")
-        made.namespace.ip("link", "set", "e", "mtu", "1000")
-        wait_until(lambda: not _has_link(made, "d"), "dl3d saw that port d has no link")
+        made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         yield made
-
-
-def _has_link(house: House, name: str) -> bool:
-    return any(port["name"] == name and port["link_up"] for port in house.dl3d.call("ports")["ports"])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])

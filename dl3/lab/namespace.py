@@ -96,9 +96,9 @@ class Lab:
     def cable(self, one: End, other: End, mtu: int = 1500) -> None:
         """A veth pair, up at both ends, without offloads that would leave frames unfinished; no ARP at silent ends."""
         peer = ("peer", "name", other.device, "netns", other.namespace.name, "address", other.mac, "mtu", str(mtu))
-        one.namespace.ip("link", "add", one.device, "address", one.mac, "mtu", str(mtu), "type", "veth", *peer)
+        one.namespace.ip("link", "add", "name", one.device, "address", one.mac, "mtu", str(mtu), "type", "veth", *peer)
         for end in (one, other):
-            end.namespace.ip("link", "set", end.device, "arp", "off" if end.namespace.silent else "on", "up")
+            end.namespace.ip("link", "set", "dev", end.device, "arp", "off" if end.namespace.silent else "on", "up")
             offloads = [word for name in ("tx", "rx", "tso", "gso", "gro") for word in (name, "off")]
             end.namespace.run("ethtool", "-K", end.device, *offloads)
 
