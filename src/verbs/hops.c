@@ -7,14 +7,13 @@ static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	const struct fib_hop_info *info)
 {
 	bool forwards = info->verdict == VERDICT_FORWARD;
-	bool has_port = port_word(house, info->hop.port);
 	json_t *json = json_pack("{s:i, s:s, s:I}", "id", (int)id, "kind",
 		kind_word(info->hop.kind), "routes", (json_int_t)info->n_routes);
 
 	json_object_set_new(json, "via", addr_json(&info->hop.via));
 	json_object_set_new(json, "port", text_json(port_word(house, info->hop.port)));
 	json_object_set_new(json, "mac", forwards ? mac_json(&info->mac) : json_null());
-	json_object_set_new(json, "mtu", has_port ? number_json(info->mtu) : json_null());
+	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());
 	json_object_set_new(json, "verdict", text_json(verdict_name(info->verdict)));
 	return json;
 }
