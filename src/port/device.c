@@ -1,6 +1,7 @@
 // From a plan to a configured DPDK device: queues, offloads, RSS. Control thread.
 #include "port/compat.h"
 #include "port/eal.h"
+#include "port/facts.h"
 #include "port/offload.h"
 #include "port/room.h"
 
@@ -94,6 +95,7 @@ void device_adjust_rings(struct port_room *room, unsigned port)
 		settings->n_rx_descriptors ? settings->n_rx_descriptors : PORT_DEFAULT_DESCRIPTORS;
 	rings->n_tx_descriptors =
 		settings->n_tx_descriptors ? settings->n_tx_descriptors : PORT_DEFAULT_DESCRIPTORS;
+	rings->n_extra = facts_count_looped_frames(settings->device);
 	if (room->devices[port].is_found)
 		rte_eth_dev_adjust_nb_rx_tx_desc(room->devices[port].id, &rings->n_rx_descriptors,
 			&rings->n_tx_descriptors);

@@ -32,17 +32,18 @@ static bool is_lane_core(const struct plan *plan, int core)
 	return false;
 }
 
-// "0,3,4": allowed cores, those of lanes only `with_lanes`. Returns how many.
+// "0,3,4": the allowed cores, without those of the plan's lanes (NULL: with all). Returns how many.
 static unsigned list_cores(char *text, size_t size, const struct plan_facts *facts,
-	const struct plan *plan, bool with_lanes)
+	const struct plan *without)
 {
 	unsigned n = 0;
 	size_t used = 0;
 
 	text[0] = 0;
 	for (unsigned c = 0; c < facts->n_cores; c++) {
-		if (!facts->cores[c].online || !facts->cores[c].allowed ||
-			(!with_lanes && is_lane_core(plan, c)))
+		if (!facts->cores[c].online || !facts->cores[c].allowed)
+			continue;
+		if (without && is_lane_core(without, c))
 			continue;
 		used += snprintf(text + used, size - used, "%s%u", n++ ? "," : "", c);
 		assert(used < size);
@@ -56,8 +57,8 @@ static void add_cores(struct eal_args *args, const struct plan_facts *facts,
 	char control[5 * PLAN_MAX_CORES], lanes[16 * STAT_MAX_LANES] = "";
 	size_t used = 0;
 
-	if (!list_cores(control, sizeof(control), facts, plan, false))
-		list_cores(control, sizeof(control), facts, plan, true);
+	if (!list_cores(control, sizeof(control), facts, plan))
+		list_cores(control, sizeof(control), facts, NULL);
 	for (unsigned i = 0; i < plan->n_lanes; i++)
 		used += snprintf(lanes + used, sizeof(lanes) - used, ",%u@%d", plan->lanes[i].lcore,
 			plan->lanes[i].core);
@@ -118,16 +119,16 @@ static void add_memory(struct eal_args *args, const struct plan_facts *facts,
 	add(args, "--socket-mem=%s", nodes);
 }
 
-void eal_args_build(struct eal_args *args, const struct port_room_settings *settings,
-	const struct plan_facts *facts, const struct plan *plan, const struct eal_memory *memory,
-	int pid)
+void eal_args_build(struct eal_args *args, const struct eal_wish *wish)
 {
+	const struct port_room_settings *settings = wish->settings;
+
 	args->n = 0;
 	args->used = 0;
 	add(args, "dl3d");
-	add_cores(args, facts, plan);
-	add_memory(args, facts, memory);
-	add(args, "--file-prefix=dl3d-%d", pid);
+	add_cores(args, wish->facts, wish->plan);
+	add_memory(args, wish->facts, &wish->memory);
+	add(args, "--file-prefix=dl3d-%d", wish->pid);
 	add(args, "--no-telemetry");
 	add(args, "--log-level=warning");
 	add_devices(args, settings);

@@ -35,12 +35,19 @@ static void add_lane(int core, unsigned lcore)
 	plan.lanes[plan.n_lanes++].lcore = lcore;
 }
 
+static void build(const struct eal_memory *memory, int pid)
+{
+	const struct eal_wish wish = {&settings, &facts, &plan, *memory, pid};
+
+	eal_args_build(&args, &wish);
+}
+
 static void assert_args(const struct eal_memory *memory, const char *wanted)
 {
 	char text[4096];
 	size_t used = 0;
 
-	eal_args_build(&args, &settings, &facts, &plan, memory, 77);
+	build(memory, 77);
 	for (int i = 0; i < args.n; i++)
 		used += snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
 			args.argv[i]);
@@ -76,7 +83,7 @@ static void puts_the_control_thread_on_all_cores_when_lanes_take_them_all(void *
 	make_machine(2, "net_null0", "net_null1");
 	add_lane(0, 1);
 	add_lane(1, 2);
-	eal_args_build(&args, &settings, &facts, &plan, &(struct eal_memory){.mib = 64}, 77);
+	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[1], "--lcores=0@(0,1),1@0,2@1");
 }
 
@@ -86,7 +93,7 @@ static void leaves_forbidden_cores_out(void **state)
 	facts.cores[0].allowed = false;
 	facts.cores[2].online = false;
 	add_lane(3, 1);
-	eal_args_build(&args, &settings, &facts, &plan, &(struct eal_memory){.mib = 64}, 77);
+	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[1], "--lcores=0@(1),1@3");
 }
 
@@ -94,7 +101,7 @@ static void keeps_the_lcore_of_a_lane_after_others_were_dropped(void **state)
 {
 	make_machine(4, "net_null0", "net_null1");
 	add_lane(3, 3);
-	eal_args_build(&args, &settings, &facts, &plan, &(struct eal_memory){.mib = 64}, 77);
+	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[1], "--lcores=0@(0,1,2),3@3");
 }
 
@@ -117,7 +124,7 @@ static void lets_the_files_own_arguments_win(void **state)
 	add_lane(1, 1);
 	snprintf(settings.plugins[settings.n_plugins++], PORT_DEVICE_MAX, "/usr/lib/p.so");
 	snprintf(settings.eal_args[settings.n_eal_args++], PORT_DEVICE_MAX, "--log-level=debug");
-	eal_args_build(&args, &settings, &facts, &plan, &(struct eal_memory){.mib = 64}, 77);
+	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[args.n - 3], "-d");
 	assert_string_equal(args.argv[args.n - 2], "/usr/lib/p.so");
 	assert_string_equal(args.argv[args.n - 1], "--log-level=debug");
@@ -138,7 +145,7 @@ static void has_room_for_the_largest_settings(void **state)
 		memset(settings.plugins[i], 'z', PORT_DEVICE_MAX - 1);
 	for (unsigned i = 0; i < 127; i++)
 		add_lane(PLAN_MAX_CORES - 1 - i, i + 1);
-	eal_args_build(&args, &settings, &facts, &plan, &(struct eal_memory){.mib = 64}, 4194304);
+	build(&(struct eal_memory){.mib = 64}, 4194304);
 	assert_true(args.n > PORT_MAX * 2 + PORT_MAX_EAL_ARGS);
 }
 

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+// A frame in a capture file: its header, and a bare Ethernet header at least.
+enum { PCAP_RECORD_BYTES = 16, SHORTEST_FRAME_BYTES = 14 };
+
 // First number in the file, or `otherwise`.
 static long read_number(const char *path, long otherwise)
 {
@@ -110,4 +113,16 @@ void facts_read_pages(struct facts_pages *pages)
 		pages->total_mib += total * mib;
 		pages->free_mib += MAX_OF(n_free - promised, 0L) * mib;
 	}
+}
+
+uint32_t facts_count_looped_frames(const char *device)
+{
+	char path[PORT_DEVICE_MAX], loops[8];
+	struct stat st;
+
+	if (!kind_argument(device, "infinite_rx", loops, sizeof(loops)) || loops[0] != '1')
+		return 0;
+	if (!kind_argument(device, "rx_pcap", path, sizeof(path)) || stat(path, &st) != 0)
+		return 0;
+	return st.st_size / (PCAP_RECORD_BYTES + SHORTEST_FRAME_BYTES);
 }

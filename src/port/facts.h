@@ -13,3 +13,6 @@ struct facts_pages {
 // Fills cores and, from the text of each device, what is known of the devices.
 void facts_read(struct plan_facts *facts, const struct port_room_settings *settings);
 void facts_read_pages(struct facts_pages *pages);
+
+// Frames at most that a net_pcap with infinite_rx=1 keeps in mbufs of its own; 0 for other devices.
+uint32_t facts_count_looped_frames(const char *device);

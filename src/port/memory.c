@@ -13,7 +13,7 @@ static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, st
 	return complain(why, -ENOMEM,
 		"memory: %u MiB of huge pages are wanted and %u MiB are free; free some, reserve "
 		"more (sysctl "
-		"vm.nr_hugepages=%u), or set huge_pages: never",
+		"vm.nr_hugepages=%u), or set memory: {hugepages: never}",
 		mib, pages->free_mib, n_now + n_missing);
 }
 

@@ -27,7 +27,7 @@ static const struct row rows[] = {
 		NULL,
 		"100 MiB of huge pages are wanted and 90 MiB are free; free some, reserve more "
 		"(sysctl "
-		"vm.nr_hugepages=105), or set huge_pages: never"},
+		"vm.nr_hugepages=105), or set memory: {hugepages: never}"},
 	{"refuses_to_start_without_required_pages", PORT_HUGE_REQUIRE, 100, {false, 0, 0}, false,
 		NULL, "vm.nr_hugepages=50"},
 	{"takes_required_pages", PORT_HUGE_REQUIRE, 100, {true, 128, 128}, true, "", NULL},

@@ -71,8 +71,8 @@ static int make_pools(struct port_room *room, struct complaint *why)
 		if (!room->pool[i])
 			return complain(why, -rte_errno,
 				"memory: %u buffers of %u bytes on NUMA node %d do not fit: %s; "
-				"give more memory (memory: mib: "
-				"%u) or fewer descriptors",
+				"give more memory (memory: {mib: "
+				"%u}) or fewer descriptors",
 				node->n_mbufs, node->object_bytes, node->numa,
 				rte_strerror(rte_errno), room->pools.mib * 2);
 	}
@@ -139,8 +139,10 @@ int port_open(struct port_room **out, const struct port_room_settings *settings,
 	if (!err)
 		err = choose_memory(room, why);
 	if (!err) {
-		eal_args_build(&room->eal_args, settings, &room->facts, &room->plan, &room->memory,
-			getpid());
+		const struct eal_wish wish = {settings, &room->facts, &room->plan, room->memory,
+			getpid()};
+
+		eal_args_build(&room->eal_args, &wish);
 		err = eal_start(&room->eal_args, why);
 		room->eal_runs = !err;
 	}
