@@ -33,6 +33,13 @@ struct burst {
 
 struct parse;
 
+// What one poll of one queue returned.
+struct received {
+	const struct port_queue *from;
+	struct rte_mbuf **mbuf;
+	uint16_t n;
+};
+
 // Everything one lane owns; one writer, its own cache lines.
 struct worker {
 	const struct port_lane *io;

@@ -2,6 +2,8 @@
 // own verdict, TTL, MTU. Lane.
 #include "path/steps.h"
 
+_Static_assert(STAT_MAX_HOPS == 1 << 15, "a counter for each hop id");
+
 // What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read by one
 // load so that they are of one moment, even while the control thread replaces the entry.
 _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
@@ -106,6 +108,16 @@ static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_
 	return !is_odd;
 }
 
+static void count_hops(struct stat_lane *stat, const struct burst *b)
+{
+	if (b->has_one_hop) {
+		stat_add(&stat->hop[b->hop[0]], b->n);
+		return;
+	}
+	for (uint16_t i = 0; i < b->n; i++)
+		stat_add(&stat->hop[b->hop[i]], 1);
+}
+
 void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
@@ -118,4 +130,6 @@ void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
 		all_pass = check_each_hop(view, b, limits);
 	if (rarely(!all_pass))
 		drop_odd(w, limits, b);
+	if (b->n)
+		count_hops(w->stat, b);
 }

@@ -153,16 +153,15 @@ void parse_scalar(struct parse *p)
 	stat_add(p->rx_bytes, bytes);
 }
 
-void path_parse(struct worker *w, const struct port_queue *from, struct rte_mbuf *const mbuf[],
-	uint16_t n)
+void path_parse(struct worker *w, const struct received *r)
 {
 	struct parse p = {
 		.w = w,
-		.face = &w->faces[from->port],
-		.mac = load64(w->faces[from->port].mac) << 16,
-		.rx_bytes = &w->stat->port[from->port].rx_bytes,
-		.mbuf = mbuf,
-		.n = n,
+		.face = &w->faces[r->from->port],
+		.mac = load64(w->faces[r->from->port].mac) << 16,
+		.rx_bytes = &w->stat->port[r->from->port].rx_bytes,
+		.mbuf = r->mbuf,
+		.n = r->n,
 	};
 
 	w->ip4.n = w->ip6.n = 0;

@@ -4,8 +4,7 @@
 #include "path/burst.h"
 
 // Sorts received frames into w->ip4 and w->ip6; all others get their verdict.
-void path_parse(struct worker *w, const struct port_queue *from, struct rte_mbuf *const mbuf[],
-	uint16_t n);
+void path_parse(struct worker *w, const struct received *r);
 // Writes hop[] of all packets.
 void path_lookup4(const struct fib_view *view, struct burst *b);
 void path_lookup6(const struct fib_view *view, struct burst *b);
@@ -22,5 +21,4 @@ void path_send(struct worker *w, struct burst *b);
 void path_send_port(struct worker *w, uint8_t port, struct rte_mbuf *mbuf[], uint16_t n,
 	uint64_t bytes);
 // The whole walk of a port of mode xconnect.
-void path_xconnect(struct worker *w, const struct port_queue *from, struct rte_mbuf *mbuf[],
-	uint16_t n);
+void path_xconnect(struct worker *w, const struct received *r);

@@ -3,65 +3,135 @@
 
 #include "path/steps.h"
 
-static void walk_ip4(struct worker *w, const struct fib_view *view)
+#include <rte_cycles.h>
+
+enum { BURSTS_PER_TIMING = 64 };
+
+// Charges a step with the cycles since `since`, in bursts that are timed; returns the time now.
+static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
 {
+	if (!is_timed)
+		return 0;
+	uint64_t now = rte_rdtsc();
+
+	stat_add(cycles, now - since);
+	return now;
+}
+
+static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, bool is_timed, uint64_t t)
+{
+	struct stat_step *step = &w->stat->step;
+
 	path_lookup4(view, &w->ip4);
+	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip4);
+	t = lap(is_timed, &step->check, t);
 	path_rewrite4(view, &w->ip4);
+	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip4);
+	return lap(is_timed, &step->send, t);
 }
 
-static void walk_ip6(struct worker *w, const struct fib_view *view)
+static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, bool is_timed, uint64_t t)
 {
+	struct stat_step *step = &w->stat->step;
+
 	path_lookup6(view, &w->ip6);
+	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip6);
+	t = lap(is_timed, &step->check, t);
 	path_rewrite6(view, &w->ip6);
+	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip6);
+	return lap(is_timed, &step->send, t);
 }
 
-static void walk(struct worker *w, const struct port_queue *from, struct rte_mbuf *mbuf[],
-	uint16_t n)
+// A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
+static inline __attribute__((always_inline)) uint64_t route(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
 	const struct fib_view *view = fib_lane_view(w->door);
 
-	path_parse(w, from, mbuf, n);
+	path_parse(w, r);
+	t = lap(is_timed, &w->stat->step.parse, t);
 	if (w->ip4.n)
-		walk_ip4(w, view);
+		t = walk_ip4(w, view, is_timed, t);
 	if (w->ip6.n)
-		walk_ip6(w, view);
+		t = walk_ip6(w, view, is_timed, t);
+	return t;
 }
 
-static uint16_t poll_queue(struct worker *w, const struct port_queue *from)
+static inline uint64_t cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
-	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
-	uint16_t n = port_rx(from, mbuf, w->io->burst);
+	path_xconnect(w, r);
+	return lap(is_timed, &w->stat->step.send, t);
+}
 
-	if (!n)
-		return 0;
-	stat_add(&w->stat->port[from->port].rx_packets, n);
-	stat_add(&w->stat->bursts, 1);
-	if (w->faces[from->port].is_xconnect)
-		path_xconnect(w, from, mbuf, n);
+static inline __attribute__((always_inline)) void walk(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+{
+	if (w->faces[r->from->port].is_xconnect)
+		t = cross(w, r, is_timed, t);
 	else
-		walk(w, from, mbuf, n);
+		t = route(w, r, is_timed, t);
 	if (w->n_dropped) {
 		rte_pktmbuf_free_bulk(w->dropped, w->n_dropped);
 		w->n_dropped = 0;
+		lap(is_timed, &w->stat->step.send, t);
 	}
-	return n;
+}
+
+static __attribute__((noinline)) void walk_timed(struct worker *w, const struct received *r, uint64_t before_rx)
+{
+	uint64_t now = lap(true, &w->stat->step.rx, before_rx);
+
+	stat_add(&w->stat->timed_packets, r->n);
+	walk(w, r, true, now);
+}
+
+static uint16_t poll_queue(struct worker *w, unsigned queue)
+{
+	const struct port_queue *from = &w->io->queues[queue];
+	bool is_timed = w->stat->bursts % BURSTS_PER_TIMING == 0;
+	uint64_t before_rx = is_timed ? rte_rdtsc() : 0;
+	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
+	struct received r = {.from = from, .mbuf = mbuf, .n = port_rx(from, mbuf, w->io->burst)};
+
+	if (!r.n)
+		return 0;
+	stat_add(&w->stat->port[from->port].rx_packets, r.n);
+	stat_add(&w->stat->queue[queue].rx_packets, r.n);
+	stat_add(&w->stat->bursts, 1);
+	if (rarely(is_timed))
+		walk_timed(w, &r, before_rx);
+	else
+		walk(w, &r, false, 0);
+	return r.n;
+}
+
+// The longest pause between two rounds, and when it ended.
+static inline uint64_t watch_gap(struct stat_lane *stat, uint64_t last)
+{
+	uint64_t now = rte_rdtsc();
+
+	if (rarely(now - last > stat->longest_gap_cycles)) {
+		stat_set(&stat->longest_gap_cycles, now - last);
+		stat_set(&stat->longest_gap_at_cycles, now);
+	}
+	return now;
 }
 
 int worker_run(void *arg)
 {
 	struct worker *w = arg;
+	uint64_t last = rte_rdtsc();
 
 	fib_lane_online(w->door, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0;
 
 		for (unsigned q = 0; q < w->io->n_queues; q++)
-			got += poll_queue(w, &w->io->queues[q]);
+			got += poll_queue(w, q);
 		fib_lane_report(w->door, w->io->id);
+		last = watch_gap(w->stat, last);
 		stat_add(&w->stat->loops, 1);
 		if (!got)
 			stat_add(&w->stat->empty_loops, 1);

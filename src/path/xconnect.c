@@ -2,6 +2,8 @@
 // does. Lane.
 #include "path/steps.h"
 
+#include "wire/headers.h"
+
 #include <string.h>
 
 static void update_macs(const struct port_face *out, uint8_t port, struct rte_mbuf *const mbuf[],
@@ -25,7 +27,7 @@ static __attribute__((noinline)) uint16_t keep_sendable(struct worker *w,
 
 	*bytes = 0;
 	for (uint16_t i = 0; i < n; i++) {
-		if (rarely(mbuf[i]->data_len < 14))
+		if (rarely(mbuf[i]->data_len < WIRE_ETHER_BYTES))
 			burst_drop(w, mbuf[i], VERDICT_RUNT);
 		else if (rarely(mbuf[i]->nb_segs > 1 && !out->tx_multi_segment))
 			burst_drop(w, mbuf[i], VERDICT_MULTI_SEGMENT);
@@ -37,22 +39,24 @@ static __attribute__((noinline)) uint16_t keep_sendable(struct worker *w,
 	return alive;
 }
 
-void path_xconnect(struct worker *w, const struct port_queue *from, struct rte_mbuf *mbuf[],
-	uint16_t n)
+void path_xconnect(struct worker *w, const struct received *r)
 {
-	const struct port_face *face = &w->faces[from->port], *out = &w->faces[face->xconnect];
+	const struct port_face *face = &w->faces[r->from->port], *out = &w->faces[face->xconnect];
 	uint64_t bytes = 0;
+	uint16_t n = r->n;
 	bool is_odd = false;
 
 	for (uint16_t i = 0; i < n; i++) {
-		bytes += mbuf[i]->pkt_len;
-		is_odd |= (mbuf[i]->data_len != mbuf[i]->pkt_len) | (mbuf[i]->data_len < 14);
+		const struct rte_mbuf *m = r->mbuf[i];
+
+		bytes += m->pkt_len;
+		is_odd |= (m->data_len != m->pkt_len) | (m->data_len < WIRE_ETHER_BYTES);
 	}
-	stat_add(&w->stat->port[from->port].rx_bytes, bytes);
+	stat_add(&w->stat->port[r->from->port].rx_bytes, bytes);
 	if (rarely(is_odd))
-		n = keep_sendable(w, out, mbuf, n, &bytes);
+		n = keep_sendable(w, out, r->mbuf, n, &bytes);
 	if (face->mac_update)
-		update_macs(out, face->xconnect, mbuf, n);
+		update_macs(out, face->xconnect, r->mbuf, n);
 	if (n)
-		path_send_port(w, face->xconnect, mbuf, n, bytes);
+		path_send_port(w, face->xconnect, r->mbuf, n, bytes);
 }

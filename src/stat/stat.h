@@ -7,18 +7,30 @@
 
 #include <stdint.h>
 
-enum { STAT_MAX_LANES = 128, STAT_MAX_PORTS = 255 };
+enum { STAT_MAX_LANES = 128, STAT_MAX_PORTS = 255, STAT_MAX_QUEUES = 128, STAT_MAX_HOPS = 32768 };
 
 #define STAT_FIELD(name, text) uint64_t name;
 struct stat_port {
 	SCHEMA_PORT_COUNTERS(STAT_FIELD)
 };
 
+struct stat_queue {
+	SCHEMA_QUEUE_COUNTERS(STAT_FIELD)
+};
+
+// Cycles by step, in the bursts that were timed.
+struct stat_step {
+	SCHEMA_STEP_COUNTERS(STAT_FIELD)
+};
+
 // A lane's own counters, on cache lines of its own. Only that lane writes.
 struct stat_lane {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_LANE_COUNTERS(STAT_FIELD)
+	struct stat_step step;
+	struct stat_queue queue[STAT_MAX_QUEUES]; // in the order in which the lane polls them
 	struct stat_port port[STAT_MAX_PORTS];
+	uint64_t hop[STAT_MAX_HOPS];              // packets, by next hop id
 } LINE_ALIGNED;
 #undef STAT_FIELD
 
@@ -26,6 +38,12 @@ struct stat_lane {
 static inline void stat_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+// For what is not a sum: the longest, the latest. Lane.
+static inline void stat_set(uint64_t *counter, uint64_t value)
+{
+	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
 // The reader's way (relaxed). Any thread.

@@ -1,7 +1,7 @@
 // The verdicts: how a packet can leave the walk. Rows come from schema/verdicts.toml. Any thread.
 #pragma once
 
-#include "stat/words.h" // generated: SCHEMA_VERDICTS(ROW), SCHEMA_PORT_COUNTERS(ROW), SCHEMA_LANE_COUNTERS(ROW), SCHEMA_VERBS(ROW)
+#include "stat/words.h" // generated: SCHEMA_VERDICTS(ROW), SCHEMA_PORT_COUNTERS(ROW) and its kin, SCHEMA_VERBS(ROW)
 
 #define VERDICT_ENUM(UPPER, lower, step, text) VERDICT_##UPPER,
 enum verdict { SCHEMA_VERDICTS(VERDICT_ENUM) N_VERDICTS };
