@@ -18,7 +18,8 @@ static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
 	return now;
 }
 
-static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, bool is_timed, uint64_t t)
+static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
 {
 	struct stat_step *step = &w->stat->step;
 
@@ -32,7 +33,8 @@ static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, b
 	return lap(is_timed, &step->send, t);
 }
 
-static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, bool is_timed, uint64_t t)
+static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
 {
 	struct stat_step *step = &w->stat->step;
 
@@ -47,7 +49,8 @@ static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, b
 }
 
 // A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
-static inline __attribute__((always_inline)) uint64_t route(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+static inline __attribute__((always_inline)) uint64_t route(struct worker *w,
+	const struct received *r, bool is_timed, uint64_t t)
 {
 	const struct fib_view *view = fib_lane_view(w->door);
 
@@ -66,7 +69,8 @@ static inline uint64_t cross(struct worker *w, const struct received *r, bool is
 	return lap(is_timed, &w->stat->step.send, t);
 }
 
-static inline __attribute__((always_inline)) void walk(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+static inline __attribute__((always_inline)) void walk(struct worker *w, const struct received *r,
+	bool is_timed, uint64_t t)
 {
 	if (w->faces[r->from->port].is_xconnect)
 		t = cross(w, r, is_timed, t);
@@ -79,7 +83,8 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, const s
 	}
 }
 
-static __attribute__((noinline)) void walk_timed(struct worker *w, const struct received *r, uint64_t before_rx)
+static __attribute__((noinline)) void walk_timed(struct worker *w, const struct received *r,
+	uint64_t before_rx)
 {
 	uint64_t now = lap(true, &w->stat->step.rx, before_rx);
 
