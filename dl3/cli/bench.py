@@ -57,7 +57,7 @@ def tables(routes: Routes = "1m", hops: Hops = 256, as_json: Json = False) -> No
     if as_json:
         print_json(made)
         return
-    out.print(table("", ("file", "path"), made.items()))
+    out.print(table("", ("file", "~path"), made.items()))
 
 
 def tell(sample: Sample) -> None:

@@ -3,11 +3,14 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
-out = Console(soft_wrap=False)
+PIPE_COLUMNS = 200  # where no terminal says how wide it is
+
+out = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
 err = Console(stderr=True)
 
 
@@ -19,11 +22,12 @@ def print_json(value: object) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table; a column whose name begins with '>' stands right."""
+    """A table; a column whose name begins with '>' stands right, one with '~' may be folded."""
     made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for column in columns:
-        is_number = column.startswith(">")
-        made.add_column(column.lstrip(">"), justify="right" if is_number else "left", overflow="fold")
+        is_number, may_fold = column.startswith(">"), column.startswith("~")
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        made.add_column(column.lstrip(">~"), justify=justify, overflow="fold", no_wrap=not may_fold)
     for row in rows:
         made.add_row(*(text(cell) for cell in row))
     return made

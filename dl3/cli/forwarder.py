@@ -1,0 +1,75 @@
+"""The verbs that run dl3d and change what it does."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dl3.cli.printing import out, print_json, table
+from dl3.control.client import DEFAULT_SOCKET, Client
+from dl3.control.replies import Decision, Reloaded
+from dl3.model.fault import Fault
+
+BUILT = Path(__file__).resolve().parent.parent.parent / "build" / "src" / "dl3d"
+RELOAD_SECONDS = 60.0  # millions of routes may have to be read
+
+Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def program() -> str:
+    """The dl3d of this build, else the installed one."""
+    found = str(BUILT) if BUILT.exists() else shutil.which("dl3d")
+    if not found:
+        raise Fault(f"there is no dl3d, neither at {BUILT} nor on the PATH: run 'make' first")
+    return found
+
+
+def run(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The YAML file; dl3d --example prints one.")],
+) -> None:
+    """Become dl3d on a file; all further arguments are dl3d's. Leaves with its exit code.
+
+    Example: dl3 run router.yaml
+    """
+    path = program()
+    os.execv(path, [path, *context.args, str(file)])  # noqa: S606 - no shell is wanted
+
+
+def route(
+    address: Annotated[str, typer.Argument(help="An IPv4 or IPv6 address.")],
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Explain what becomes of a packet to an address: prefix, next hop, neighbour, port.
+
+    Example: dl3 route 203.0.113.7
+    """
+    decision = Client(socket).ask(Decision, "route", address=address)
+    if as_json:
+        print_json(decision.model_dump())
+        return
+    rows = [
+        ("address", decision.address),
+        ("prefix", decision.prefix),
+        ("via", decision.via),
+        ("port", decision.port),
+        ("MAC", decision.mac),
+        ("verdict", f"{decision.verdict}: {decision.text}"),
+    ]
+    out.print(table("", ("", "~a packet to it"), rows))
+
+
+def reload(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+    """Let dl3d read its file again and apply what can change while it runs; an invalid file changes nothing.
+
+    Example: dl3 reload
+    """
+    done = Client(socket, RELOAD_SECONDS).ask(Reloaded, "reload")
+    if as_json:
+        print_json(done.model_dump())
+        return
+    out.print(f"reloaded: {done.routes4:,} IPv4 and {done.routes6:,} IPv6 routes", highlight=False)

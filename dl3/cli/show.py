@@ -1,0 +1,212 @@
+"""The verbs under 'dl3 show': what the forwarder says about itself, once or again and again."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+
+from dl3.cli.printing import out, print_json, table
+from dl3.control.client import DEFAULT_SOCKET, Client
+from dl3.control.replies import Drops, Lanes, NextHops, Port, Ports, Reply, Routes
+
+app = typer.Typer(help="What the forwarder says about itself.", no_args_is_help=True, rich_markup_mode=None)
+
+Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch one line each time.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Show it again and again, until Ctrl-C.")]
+Interval = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks of --watch.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")]
+
+Kind = TypeVar("Kind", bound=Reply)
+
+
+class Rates:
+    """Packets per second between two looks at ports."""
+
+    def __init__(self) -> None:
+        self.ports: tuple[Port, ...] = ()
+        self.at_s = 0.0
+
+    def of(self, reply: Ports) -> list[tuple[str, str]]:
+        """(received, sent) in Mpps per port; dashes at the first look."""
+        now_s, before, span_s = time.monotonic(), self.ports, time.monotonic() - self.at_s
+        self.ports, self.at_s = reply.ports, now_s
+        if len(before) != len(reply.ports):
+            return [("-", "-")] * len(reply.ports)
+        return [
+            (
+                f"{(b.rx_packets - a.rx_packets) / span_s / 1e6:.3f}",
+                f"{(b.tx_packets - a.tx_packets) / span_s / 1e6:.3f}",
+            )
+            for a, b in zip(before, reply.ports, strict=True)
+        ]
+
+
+def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
+    """Ports with their counters."""
+    columns = ("port", "~device", "MAC", "link", ">received", ">Mpps in", ">sent", ">Mpps out", ">wire loss")
+    rows = [
+        (p.name, p.device, p.mac, "up" if p.link_up else "down", p.rx_packets, rx, p.tx_packets, tx, lost(p))
+        for p, (rx, tx) in zip(reply.ports, rates.of(reply), strict=True)
+    ]
+    return table("", columns, rows)
+
+
+def lost(port: Port) -> int:
+    """Frames that the device lost before a lane could receive them."""
+    return port.rx_missed + port.rx_no_mbuf + port.rx_errors
+
+
+def draw_lanes(reply: Lanes) -> RenderableType:
+    """Lanes with what they do."""
+    names = list(reply.lanes[0].counters) if reply.lanes else []
+    rows = [
+        (
+            *(lane.lane, lane.core, lane.numa, " ".join(f"{q.port}/{q.queue}" for q in lane.queues)),
+            sum(lane.verdicts.values()),
+            *(lane.counters.get(name) for name in names),
+        )
+        for lane in reply.lanes
+    ]
+    return table(
+        "", (">lane", ">core", ">NUMA", "~queues", ">packets", *(f">{n.replace('_', ' ')}" for n in names)), rows
+    )
+
+
+def draw_drops(reply: Drops) -> RenderableType:
+    """The account: received = sent + punted + each named drop."""
+    drops = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
+    rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in drops]
+    sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
+    account = table(
+        "", ("the account", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
+    )
+    wire = sum((reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
+    lines: list[RenderableType] = [account, ""]
+    lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")
+    if wire:
+        lines.append(f"\nLost on the wire, before a lane could receive it: {wire:,}")
+    return Group(*lines)
+
+
+def draw_routes(reply: Routes) -> RenderableType:
+    """A page of routes."""
+    rows = [(route.prefix, route.kind, route.via, route.port) for route in reply.routes]
+    page = table("", ("prefix", "kind", "via", "port"), rows)
+    return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
+
+
+def draw_nexthops(reply: NextHops) -> RenderableType:
+    """A page of next hops."""
+    rows = [(h.id, h.kind, h.via, h.port, h.mac, h.mtu, h.verdict, h.routes) for h in reply.nexthops]
+    page = table("", (">id", "kind", "via", "port", "MAC", ">MTU", "packets to it", ">routes"), rows)
+    return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
+
+
+def show(ask: Callable[[], Kind], draw: Callable[[Kind], RenderableType], as_json: bool) -> None:
+    """Once."""
+    reply = ask()
+    if as_json:
+        print_json(reply.model_dump())
+    else:
+        out.print(draw(reply))
+
+
+def watch(ask: Callable[[], Kind], draw: Callable[[Kind], RenderableType], interval_s: float, as_json: bool) -> None:
+    """Again and again: a table that renews itself, or a line of JSON each time."""
+    if as_json:
+        while True:
+            typer.echo(ask().model_dump_json())
+            sys.stdout.flush()
+            time.sleep(interval_s)
+    with Live(draw(ask()), console=out, auto_refresh=False) as live:
+        while True:
+            time.sleep(interval_s)
+            live.update(draw(ask()), refresh=True)
+
+
+def look(
+    ask: Callable[[], Kind], draw: Callable[[Kind], RenderableType], again: bool, interval_s: float, as_json: bool
+) -> None:
+    """Once, or until Ctrl-C."""
+    if again:
+        watch(ask, draw, interval_s, as_json)
+    else:
+        show(ask, draw, as_json)
+
+
+@app.command()
+def ports(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """Each port: device, MAC, link, counters.
+
+    Example: dl3 show ports --watch
+    """
+    client, rates = Client(socket), Rates()
+    look(lambda: client.ask(Ports, "ports"), lambda reply: draw_ports(reply, rates), again, interval, as_json)
+
+
+@app.command()
+def lanes(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """Each lane: core, queues, rounds, packets.
+
+    Example: dl3 show lanes --json
+    """
+    client = Client(socket)
+    look(lambda: client.ask(Lanes, "lanes"), draw_lanes, again, interval, as_json)
+
+
+@app.command()
+def drops(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """The account of all packets: received, sent, and each named drop with what it means.
+
+    Example: dl3 show drops --watch
+    """
+    client = Client(socket)
+    look(lambda: client.ask(Drops, "drops"), draw_drops, again, interval, as_json)
+
+
+@app.command()
+def routes(
+    family: Annotated[int, typer.Option(min=4, max=6, help="4 or 6.")] = 4,
+    after: Annotated[str | None, typer.Option(help="Begin behind this prefix.")] = None,
+    limit: Limit = 100,
+    socket: Socket = DEFAULT_SOCKET,
+    again: Watch = False,
+    interval: Interval = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Routes in order of address, a page at a time.
+
+    Example: dl3 show routes --family 6 --limit 1000
+    """
+    client = Client(socket)
+    page = {"family": family, "after": after, "limit": limit}
+    look(lambda: client.ask(Routes, "routes", **page), draw_routes, again, interval, as_json)
+
+
+@app.command()
+def nexthops(
+    after: Annotated[int | None, typer.Option(help="Begin behind this id.")] = None,
+    limit: Limit = 100,
+    socket: Socket = DEFAULT_SOCKET,
+    again: Watch = False,
+    interval: Interval = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Next hops: where they are, whether they are resolved, how many routes use them.
+
+    Example: dl3 show nexthops
+    """
+    client = Client(socket)
+    look(lambda: client.ask(NextHops, "nexthops", after=after, limit=limit), draw_nexthops, again, interval, as_json)

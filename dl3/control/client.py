@@ -1,0 +1,70 @@
+"""One question at a time over dl3d's UNIX socket: JSON-RPC 2.0, one object per line."""
+
+import json
+import socket
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from dl3.control.replies import Answer
+from dl3.model.fault import Fault
+
+DEFAULT_SOCKET = Path("/run/dl3d.sock")
+MAX_LINE_BYTES = 1 << 20
+Kind = TypeVar("Kind", bound=BaseModel)
+
+
+def not_there(path: Path, error: OSError) -> Fault:
+    """One sentence for each way in which nobody answers."""
+    if isinstance(error, FileNotFoundError):
+        return Fault(f"no dl3d has a socket at {path}: start it with 'dl3 run FILE', or name its socket with --socket")
+    if isinstance(error, ConnectionRefusedError):
+        return Fault(f"the dl3d that made {path} is gone: start it again with 'dl3 run FILE'")
+    if isinstance(error, PermissionError):
+        return Fault(f"you may not use {path}: join its group, or become root")
+    return Fault(f"dl3d cannot be reached at {path}: {error.strerror or error}")
+
+
+def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
+    """Send one line, receive one."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(timeout_s)
+        peer.connect(str(path))
+        peer.sendall(line)
+        with peer.makefile("rb") as stream:
+            return stream.readline(MAX_LINE_BYTES + 1)
+
+
+def result_of(verb: str, line: bytes) -> object:
+    """What the reply holds; its error becomes a Fault."""
+    try:
+        answer = Answer.model_validate_json(line)
+    except ValidationError as error:
+        raise Fault(f"the answer to '{verb}' is no JSON-RPC: is that dl3d's socket?") from error
+    if answer.error:
+        raise Fault(answer.error.message)
+    return answer.result
+
+
+class Client:
+    """Asks the dl3d at a socket; each question is a connection of its own."""
+
+    def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 5.0) -> None:
+        self.path, self.timeout_s = path, timeout_s
+
+    def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
+        """Run a verb; parameters that are None are left out."""
+        given = {name: value for name, value in params.items() if value is not None}
+        question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": verb, "params": given})
+        try:
+            line = exchange(self.path, question.encode() + b"\n", self.timeout_s)
+        except TimeoutError as error:
+            raise Fault(f"dl3d at {self.path} did not answer '{verb}' within {self.timeout_s:g} s") from error
+        except OSError as error:
+            raise not_there(self.path, error) from error
+        try:
+            return kind.model_validate(result_of(verb, line))
+        except ValidationError as error:
+            place = ".".join(str(word) for word in error.errors()[0]["loc"])
+            raise Fault(f"dl3d's answer to '{verb}' is not understood at '{place}': use dl3 of its version") from error

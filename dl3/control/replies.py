@@ -1,0 +1,161 @@
+"""What dl3d answers to each verb; fields that are not named here are kept as they came."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Reply(BaseModel):
+    """Common to all."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Complaint(Reply):
+    """Why a verb failed."""
+
+    code: int
+    message: str
+
+
+class Answer(Reply):
+    """The envelope of JSON-RPC 2.0."""
+
+    jsonrpc: str
+    result: object = None
+    error: Complaint | None = None
+
+
+class Port(Reply):
+    """One port and its counters, in packets and bytes without FCS."""
+
+    port: int
+    name: str
+    device: str
+    mac: str
+    mtu: int
+    link_up: bool
+    rx_queues: int
+    rx_packets: int
+    rx_bytes: int
+    tx_packets: int
+    tx_bytes: int
+    rx_missed: int
+    rx_no_mbuf: int
+    rx_errors: int
+    tx_errors: int
+
+
+class Ports(Reply):
+    """Verb 'ports'."""
+
+    ports: tuple[Port, ...]
+
+
+class LaneQueue(Reply):
+    """A receive queue that a lane polls."""
+
+    port: str
+    queue: int
+
+
+class Lane(Reply):
+    """One lane; its counters have the names of schema/counters.toml."""
+
+    lane: int
+    core: int
+    numa: int
+    queues: tuple[LaneQueue, ...]
+    counters: dict[str, int]
+    verdicts: dict[str, int]
+
+
+class Lanes(Reply):
+    """Verb 'lanes'."""
+
+    lanes: tuple[Lane, ...]
+
+
+class Verdict(Reply):
+    """One way for a packet to leave the walk, and how many did."""
+
+    name: str
+    packets: int
+    step: str
+    text: str
+
+
+class Wire(Reply):
+    """What devices lost before a lane could receive it."""
+
+    rx_missed: int
+    rx_no_mbuf: int
+    rx_errors: int
+
+
+class Drops(Reply):
+    """Verb 'drops': the account of all packets."""
+
+    received: int
+    injected: int
+    sent: int
+    punted: int
+    dropped: int
+    in_flight: int
+    verdicts: tuple[Verdict, ...]
+    wire: Wire
+
+
+class Route(Reply):
+    """One route."""
+
+    prefix: str
+    kind: str
+    via: str | None
+    port: str | None
+
+
+class Routes(Reply):
+    """Verb 'routes': a page, and where the next one begins."""
+
+    routes: tuple[Route, ...]
+    next: str | None
+
+
+class NextHop(Reply):
+    """One next hop."""
+
+    id: int
+    kind: str
+    via: str | None
+    port: str | None
+    mac: str | None
+    mtu: int | None
+    verdict: str
+    routes: int
+
+
+class NextHops(Reply):
+    """Verb 'nexthops': a page, and where the next one begins."""
+
+    nexthops: tuple[NextHop, ...]
+    next: int | None
+
+
+class Decision(Reply):
+    """Verb 'route': what would become of a packet to an address."""
+
+    address: str
+    found: bool
+    prefix: str | None
+    via: str | None = None
+    port: str | None = None
+    mac: str | None
+    verdict: str
+    text: str
+
+
+class Reloaded(Reply):
+    """Verb 'reload'."""
+
+    reloads: int
+    routes4: int
+    routes6: int
