@@ -11,6 +11,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,30 @@ static void hush_library(const char *file, const char *set_print)
 	dlclose(library);
 }
 
+// Empty folders of instances that were killed.
+static void remove_stale_folders(const char *own)
+{
+	char path[RUNTIME_PATH_MAX + 64];
+	struct dirent *entry;
+	int pid;
+
+	snprintf(path, RUNTIME_PATH_MAX, "%s", own);
+	char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return;
+	*slash = 0;
+	DIR *folder = opendir(path);
+
+	if (!folder)
+		return;
+	while ((entry = readdir(folder)))
+		if (sscanf(entry->d_name, "dl3d-%d", &pid) == 1 && kill(pid, 0) != 0 &&
+			errno == ESRCH)
+			unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
+	closedir(folder);
+}
+
 int eal_start(struct eal_args *args, struct complaint *why)
 {
 	// rte_eal_init permutes the pointers.
@@ -159,4 +184,5 @@ void eal_stop(void)
 	speaks = false;
 	rte_eal_cleanup();
 	remove_runtime_folder(folder);
+	remove_stale_folders(folder);
 }

@@ -15,6 +15,24 @@
 #include <string.h>
 #include <unistd.h>
 
+// Each warning once in a process: port_check may have said it before port_open does.
+static void say_warnings(const struct plan *plan)
+{
+	static struct complaint said[PLAN_MAX_WARNINGS];
+	static unsigned n_said;
+
+	for (unsigned i = 0; i < plan->n_warnings; i++) {
+		unsigned k = 0;
+
+		while (k < n_said && strcmp(said[k].text, plan->warnings[i].text) != 0)
+			k++;
+		if (k < n_said || n_said == PLAN_MAX_WARNINGS)
+			continue;
+		said[n_said++] = plan->warnings[i];
+		log_warn("%s", plan->warnings[i].text);
+	}
+}
+
 // Everything before EAL: the cores are final after this, the queues a good guess.
 static int make_first_plan(struct port_room *room, struct complaint *why)
 {
@@ -97,8 +115,7 @@ static int open_devices(struct port_room *room, struct complaint *why)
 	}
 	if (err)
 		return err;
-	for (unsigned i = 0; i < room->plan.n_warnings; i++)
-		log_warn("%s", room->plan.warnings[i].text);
+	say_warnings(&room->plan);
 	lanes_fill(room);
 	return 0;
 }
@@ -121,8 +138,7 @@ int port_check(const struct port_room_settings *settings, struct complaint *why)
 	               : complain(why, -ENOMEM, "no memory for the plan of the ports");
 
 	if (!err)
-		for (unsigned i = 0; i < room->plan.n_warnings; i++)
-			log_warn("%s", room->plan.warnings[i].text);
+		say_warnings(&room->plan);
 	free(room);
 	return err;
 }
