@@ -34,18 +34,18 @@ ROWS = [
     Row("unknown_key", "routes:", "rutes:", ("dl3d.yaml:4", "unknown key", '"rutes"', '"routes"')),
     Row("wrong_type", "ports:\n", "burst: many\nports:\n", ("dl3d.yaml:1", "burst", "many", "number")),
     Row("port_twice", "name: b", "name: a", ("dl3d.yaml:3", '"a"', "line 2")),
-    Row("device_twice", "net_null1", "net_null0", ("dl3d.yaml:3", "net_null0")),
-    Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("net_af_packet1", "nowhere")),
+    Row("device_twice", "net_null1", "net_null0", ("ports[1] (b)", "net_null0", "ports[0] (a)")),
+    Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("ports[1] (b)", "nowhere")),
     Row("missing_pci_device", "net_null1", "'0000:ff:1f.7'", ("0000:ff:1f.7",)),
     Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),
     Row("route_twice", "routes:\n", "routes:\n  - 10.2.0.0/16 dev a\n", ("dl3d.yaml:6", "10.2.0.0/16")),
     Row("core_not_there", "ports:\n", "lanes: [{core: 4000}]\nports:\n", ("core 4000",)),
-    Row("no_hugepages", "hugepages: never", "hugepages: require", ("huge pages",)),
+    Row("no_hugepages", "hugepages: never", "hugepages: require, mib: 1000000", ("huge pages", "free")),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
     Row("missing_route_file", "routes:", "route_files: [/nowhere/routes]\nroutes:", ("/nowhere/routes",)),
     Row("not_yaml", "ports:", "ports: [", ("dl3d.yaml:",)),
-    Row("socket_in_no_folder", "SOCKET}", "/nowhere/dl3d.sock}", ("/nowhere/dl3d.sock",)),
+    Row("socket_in_no_folder", "SOCKET}", "/proc/nowhere/dl3d.sock}", ("/proc/nowhere",)),
 ]
 
 
@@ -88,9 +88,10 @@ def check_accepts_the_example(tmp_path: Path) -> None:
     example = subprocess.run([DL3D, "--example"], capture_output=True, text=True, timeout=30)
     assert example.returncode == 0
     file = tmp_path / "example.yaml"
-    file.write_text(example.stdout)
+    file.write_text(example.stdout.replace("0000:01:00.0", "net_null0").replace("0000:01:00.1", "net_null1"))
     check = subprocess.run([DL3D, "--check", file], capture_output=True, text=True, timeout=30)
     assert (check.returncode, check.stderr) == (0, "")
+    assert "no mistake found" in check.stdout
 
 
 def check_finds_the_mistake_without_touching_a_device(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def a_batch_with_one_mistake_changes_nothing(house: House, failing: tuple[str, s
     good = [("add", f"10.9.{i}.0/24 via 10.0.3.2 dev c") for i in range(50)]
     with pytest.raises(Fault) as complaint:
         _change(house, ("replace", "10.2.0.0/17 via 10.0.3.2 dev c"), *good, failing)
-    assert failing[1].split()[0] in str(complaint.value) or failing[0] in str(complaint.value)
+    assert "changes[51]" in str(complaint.value)
     assert house.dl3d.call("routes", family=4) == routes
     assert _goes_to(house, 1)
 

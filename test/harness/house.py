@@ -16,7 +16,8 @@ from harness.wire import Wire, wait_until
 TOP = Path(__file__).resolve().parent.parent.parent
 BUILD = TOP / os.environ.get("DL3_BUILD", "build")
 DL3D = BUILD / "src" / "dl3d"
-JUMBO_OPTIONS = "blocksz=65536,framesz=16384,framecnt=512"
+# The frame of the kernel's ring must hold 9014 bytes and its header, and divide a block of whole pages.
+JUMBO_OPTIONS = "framesz=9120,blocksz=2334720,framecnt=512"
 
 
 @dataclass(frozen=True)
