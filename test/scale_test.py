@@ -114,7 +114,7 @@ def _endless(folder: Path) -> str:
     routes = [f"20.{i}.{j}.0/24 via 10.0.2.2 dev b" for i in range(64) for j in range(256)]
     neighbours = [f"10.0.2.{i} lladdr 02:00:00:00:01:{i:02x} dev b" for i in (2, 3)]
     neighbours.append("10.0.3.2 lladdr 02:00:00:00:01:33 dev c")
-    lanes = [{"core": cores[-1], "queues": ["a/0"]}]
+    lanes = [{"core": cores[-1]}]
     return config_text(ports, routes=routes, neighbours=neighbours, lanes=lanes, memory={"hugepages": "never"})
 
 

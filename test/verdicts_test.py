@@ -151,7 +151,7 @@ ELSEWHERE = {"multi_segment": "devices_test.py"}
 
 @pytest.fixture(scope="module")
 def house() -> Iterator[House]:
-    """Five ports: a receives, b and c have neighbours, d has nobody at its far end, e's device takes short frames only."""
+    """Five ports: a receives, b and c have neighbours, d has no peer, e's device takes short frames only."""
     with House(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
         made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         yield made
