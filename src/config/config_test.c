@@ -97,6 +97,10 @@ static const struct mistake mistakes[] = {
 		"wanted, not digits alone"},
 	{PORTS "  - {name: left, device: x}",
 		"f.yaml:4: port name \"left\" is taken by the port in line 2; choose another"},
+	{PORTS "  - {name: a, device: 'net_null0,x=1'}",
+		"f.yaml:4: device net_null0 is taken by the port in line 2; choose another"},
+	{PORTS "  - {name: a, device: [x]}",
+		"f.yaml:4: ports[2].device is a list; a PCI address or a DPDK device is wanted"},
 	{PORTS "  - {name: a, device: x, mtu: 67}",
 		"f.yaml:4: ports[2].mtu is \"67\"; a number from 68 to 9600 is wanted"},
 	{PORTS "  - {name: a, device: x, mac: up}",
@@ -142,7 +146,7 @@ static const struct mistake mistakes[] = {
 		"line 4 "
 		"already"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24]}\n"
-	       "  - {name: b, device: x, addresses: [192.0.2.2/24]}",
+	       "  - {name: b, device: y, addresses: [192.0.2.2/24]}",
 		"f.yaml:5: ports[3].addresses[0] is 192.0.2.2/24, but its prefix is connected to "
 		"another port "
 		"in line 4; one port is wanted"},
@@ -273,8 +277,9 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	assert_int_not_equal(read_text(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "routes[0] is a list"));
-	config = take_text("ports: [{name: a, device: &d x}, {name: b, device: *d}]");
-	assert_string_equal(config->ports.ports[1].device, "x");
+	config = take_text("ports: [{name: a, device: x, to: &d a, mode: &m xconnect}, {name: b, "
+	                   "device: y, to: *d, mode: *m}]");
+	assert_string_equal(config->ports.ports[1].xconnect, "a");
 	config_free(config);
 }
 

@@ -41,6 +41,30 @@ static int read_name(struct reader *reader, const struct node *node, void *base)
 	return 0;
 }
 
+// A device is the same whatever its arguments are.
+static int read_device(struct reader *reader, const struct node *node, void *base)
+{
+	const struct config *config = reader->house;
+	struct port_settings *port = base;
+	char found[ROWS_FOUND_MAX];
+	size_t n = node->kind == NODE_TEXT ? strcspn(node->text, ",") : 0;
+
+	if (!n || strlen(node->text) >= PORT_DEVICE_MAX)
+		return rows_mistake(reader, node->line,
+			"%sdevice is %s; a PCI address or a DPDK device is wanted", reader->where,
+			rows_found(node, found));
+	for (unsigned i = 0; i < config->ports.n_ports; i++) {
+		const struct port_settings *other = &config->ports.ports[i];
+
+		if (strcspn(other->device, ",") == n && !memcmp(other->device, node->text, n))
+			return rows_mistake(reader, node->line,
+				"device %.*s is taken by the port in line %d; choose another",
+				(int)MIN_OF(n, 60ul), node->text, other->line);
+	}
+	strcpy(port->device, node->text);
+	return 0;
+}
+
 static int read_one_mac(struct reader *reader, const struct node *node, struct wire_mac *mac,
 	const char *or_else)
 {
@@ -164,7 +188,7 @@ static int read_addresses(struct reader *reader, const struct node *node, void *
 
 static const struct row rows[] = {
 	{"name", ROW_OTHER, .read = read_name},
-	{"device", ROW_TEXT, FIELD(device), .max = PORT_DEVICE_MAX - 1},
+	{"device", ROW_OTHER, .read = read_device},
 	{"mac", ROW_OTHER, .read = read_mac},
 	{"peer", ROW_OTHER, .read = read_peer},
 	{"mtu", ROW_NUMBER, FIELD(mtu), .min = 68, .max = 9600},

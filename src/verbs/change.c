@@ -40,7 +40,9 @@ static int read_change(const struct verbs_house *house, const json_t *json, stru
 	out->op = op;
 	if (op == FIB_DELETE && !wire_prefix_parse(route, &out->route.prefix))
 		return 0;
-	return config_parse_route(house->config, route, &out->route, why);
+	struct complaint inner;
+	int refused = config_parse_route(house->config, route, &out->route, &inner);
+	return refused ? complain(why, refused, "%s \"%.80s\": %s", op_text, route, inner.text) : 0;
 }
 
 static int read_changes(const struct verbs_house *house, const json_t *list,
