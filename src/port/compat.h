@@ -8,16 +8,20 @@
 #error "DPDK 22.11 or later is wanted"
 #endif
 
-// The default algorithm became a field of its own in 23.11; before that the driver's default was
-// all there was.
+// Our key is symmetric under Toeplitz only. From 23.11 on a driver lists its algorithms and one can
+// be asked for.
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
-static inline void compat_choose_toeplitz(struct rte_eth_rss_conf *conf)
+static inline void compat_ask_for_toeplitz(struct rte_eth_rss_conf *conf,
+	const struct rte_eth_dev_info *info)
 {
-	conf->algorithm = RTE_ETH_HASH_FUNCTION_DEFAULT;
+	if (info->rss_algo_capa & RTE_ETH_HASH_ALGO_CAPA_MASK(TOEPLITZ))
+		conf->algorithm = RTE_ETH_HASH_FUNCTION_TOEPLITZ;
 }
 #else
-static inline void compat_choose_toeplitz(struct rte_eth_rss_conf *conf)
+static inline void compat_ask_for_toeplitz(struct rte_eth_rss_conf *conf,
+	const struct rte_eth_dev_info *info)
 {
 	(void)conf;
+	(void)info;
 }
 #endif

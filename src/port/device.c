@@ -159,7 +159,7 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 		conf.rx_adv_conf.rss_conf.rss_hf = device->rss.fields;
 		conf.rx_adv_conf.rss_conf.rss_key = device->rss.key_bytes ? device->rss.key : NULL;
 		conf.rx_adv_conf.rss_conf.rss_key_len = device->rss.key_bytes;
-		compat_choose_toeplitz(&conf.rx_adv_conf.rss_conf);
+		compat_ask_for_toeplitz(&conf.rx_adv_conf.rss_conf, &device->info);
 	}
 	int err = rte_eth_dev_configure(device->id, plan->n_rx, plan->n_tx, &conf);
 	if (err)

@@ -1,0 +1,124 @@
+// Files, folders and interfaces that devices and plugins name.
+#include "port/check.h"
+
+#include "base/bits.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct port_room_settings settings;
+static char folder[] = "/tmp/check_test_XXXXXX";
+static char plugin[64];
+
+static const struct {
+	const char *device, *error; // NULL: fine
+} devices[] = {
+	{"net_null0,size=64", NULL},
+	{"net_pcap0,iface=lo", NULL},
+	{"net_af_packet0,iface=lo", NULL},
+	{"net_af_packet0,iface=no_such", "ports[0] (a): there is no interface no_such here"},
+	{"net_af_xdp0,iface=no_such", "there is no interface no_such here"},
+	{"net_vhost0,iface=/tmp/x.sock", NULL},
+	{"net_vhost0,iface=/no/such/x.sock", "its socket in /no/such, which is not a folder"},
+	{"net_virtio_user0,path=/no/such/x.sock", "its socket in /no/such"},
+	{"net_memif0,socket=/no/such/x.sock", NULL}, // abstract: no file
+	{"net_memif0,socket=/no/such/x.sock,socket-abstract=no", "its socket in /no/such"},
+	{"ffff:ff:1f.7", "this machine has no PCI device ffff:ff:1f.7"},
+};
+
+static void finds_what_a_device_needs_or_says_what_is_missing(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(devices); i++) {
+		struct complaint why = {0};
+
+		memset(&settings, 0, sizeof(settings));
+		settings.n_ports = 1;
+		settings.ports[0].name[0] = 'a';
+		snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "%s", devices[i].device);
+		int err = check_files(&settings, &why);
+
+		if (!devices[i].error && err)
+			fail_msg("%s: %s", devices[i].device, why.text);
+		if (devices[i].error && (!err || !strstr(why.text, devices[i].error)))
+			fail_msg("%s: found: %s", devices[i].device, why.text);
+	}
+}
+
+static int check_plugin(const char *path, struct complaint *why)
+{
+	memset(&settings, 0, sizeof(settings));
+	settings.n_plugins = 1;
+	snprintf(settings.plugins[0], PORT_DEVICE_MAX, "%s", path);
+	why->text[0] = 0;
+	return check_files(&settings, why);
+}
+
+static void refuses_a_plugin_that_is_missing(void **state)
+{
+	struct complaint why;
+
+	assert_true(check_plugin("/no/such/plugin.so", &why) < 0);
+	assert_non_null(strstr(why.text, "plugin /no/such/plugin.so: No such file"));
+}
+
+static void leaves_a_bare_name_to_the_systems_library_folders(void **state)
+{
+	struct complaint why;
+
+	assert_int_equal(check_plugin("librte_of_the_system.so", &why), 0);
+}
+
+static void refuses_a_plugin_that_everybody_may_write(void **state)
+{
+	struct complaint why;
+
+	chmod(plugin, 0666);
+	assert_true(check_plugin(plugin, &why) < 0);
+	assert_non_null(strstr(why.text, "everybody may write to"));
+}
+
+// /tmp itself is such a folder.
+static void refuses_a_plugin_in_a_folder_that_everybody_may_write(void **state)
+{
+	struct complaint why;
+
+	chmod(plugin, 0644);
+	assert_true(check_plugin(plugin, &why) < 0);
+	assert_non_null(strstr(why.text, "everybody may write to /tmp,"));
+}
+
+static int make_plugin(void **state)
+{
+	assert_non_null(mkdtemp(folder));
+	snprintf(plugin, sizeof(plugin), "%s/p.so", folder);
+	close(open(plugin, O_CREAT | O_WRONLY, 0644));
+	return 0;
+}
+
+static int remove_plugin(void **state)
+{
+	unlink(plugin);
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_a_device_needs_or_says_what_is_missing),
+		cmocka_unit_test(refuses_a_plugin_that_is_missing),
+		cmocka_unit_test(leaves_a_bare_name_to_the_systems_library_folders),
+		cmocka_unit_test(refuses_a_plugin_that_everybody_may_write),
+		cmocka_unit_test(refuses_a_plugin_in_a_folder_that_everybody_may_write),
+	};
+
+	return cmocka_run_group_tests(tests, make_plugin, remove_plugin);
+}
