@@ -32,16 +32,18 @@ static void blame(struct batch *batch, size_t index, int error)
 	batch->fault = (struct fault){index, error};
 }
 
-static bool hop_is_sound(const struct fib_hop *hop)
+static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 {
 	if (hop->kind >= N_FIB_KINDS)
 		return false;
 	if (hop->kind == FIB_VIA && hop->via.family != 4 && hop->via.family != 6)
 		return false;
+	if (hop->kind == FIB_GROUP)
+		return hops_find(hops, hop) != 0; // fib_group made it
 	return hop->kind > FIB_PEER || hop->port != FIB_NO_PORT;
 }
 
-static bool change_is_sound(const struct fib_change *change)
+static bool change_is_sound(const struct hops *hops, const struct fib_change *change)
 {
 	struct wire_prefix masked = change->route.prefix;
 	unsigned max_len = masked.addr.family == 4 ? 32 : 128;
@@ -51,13 +53,13 @@ static bool change_is_sound(const struct fib_change *change)
 	wire_prefix_mask(&masked);
 	if (!wire_addr_equal(&masked.addr, &change->route.prefix.addr))
 		return false;
-	return change->op == FIB_DELETE || hop_is_sound(&change->route.hop);
+	return change->op == FIB_DELETE || hop_is_sound(hops, &change->route.hop);
 }
 
 static int take_in(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++) {
-		if (!change_is_sound(&batch->changes[i])) {
+		if (!change_is_sound(&batch->fib->hops, &batch->changes[i])) {
 			blame(batch, i, -EINVAL);
 			return -EINVAL;
 		}

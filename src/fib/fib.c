@@ -51,6 +51,7 @@ static void show_to_lanes(struct fib *fib)
 	fib->view = (struct fib_view){
 		.node4 = blocks_at(&fib->publish4.node, 0),
 		.hops = fib->hops.entry,
+		.bucket = fib->groups.bucket,
 		.lookup4 = lookup4_scalar,
 		.lookup6 = lookup_has_avx512() ? lookup6_avx512 : lookup6_scalar,
 		.leaf4 = blocks_at(&fib->publish4.leaf, 0),
@@ -78,8 +79,11 @@ static int open_parts(struct fib *fib)
 {
 	if (hops_open(&fib->hops))
 		return -ENOMEM;
-	if (rib_open(&fib->rib, &fib->hops))
+	if (groups_open(&fib->groups))
 		goto close_hops;
+	fib->hops.groups = &fib->groups;
+	if (rib_open(&fib->rib, &fib->hops))
+		goto close_groups;
 	if (publish4_open(&fib->publish4))
 		goto close_rib;
 	if (publish6_open(&fib->publish6))
@@ -89,6 +93,8 @@ close_publish4:
 	publish4_close(&fib->publish4);
 close_rib:
 	rib_close(&fib->rib);
+close_groups:
+	groups_close(&fib->groups);
 close_hops:
 	hops_close(&fib->hops);
 	return -ENOMEM;
@@ -122,6 +128,7 @@ void fib_destroy(struct fib *fib)
 	publish6_close(&fib->publish6);
 	publish4_close(&fib->publish4);
 	rib_close(&fib->rib);
+	groups_close(&fib->groups);
 	hops_close(&fib->hops);
 	pages_free(fib, sizeof(*fib));
 }

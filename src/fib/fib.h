@@ -21,6 +21,7 @@ enum fib_kind {
 	FIB_VIA,         // to the neighbour `via` on `port`
 	FIB_CONNECTED,   // on link: the destination itself is the neighbour; unresolved unless fib_neighbour_set knows it
 	FIB_PEER,        // to the peer MAC of `port`, whoever it is (plain triples ADDRESS MASK PORT)
+	FIB_GROUP,       // to one of several, by flow; made by fib_group
 	FIB_LOCAL,       // ours or a broadcast address
 	FIB_BLACKHOLE,
 	FIB_UNREACHABLE,
@@ -74,6 +75,19 @@ int fib_port_set(struct fib *fib, uint8_t port, const struct fib_port *settings)
 // name a prefix several times; changes count in order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (hops, or memory). Lanes see each
 // route either old or new. Fast for one change and for millions. Control thread.
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad, struct complaint *why);
+
+// One of a route's next hops (VIA, CONNECTED or PEER) and its share, 1 to 255.
+struct fib_member {
+	struct fib_hop hop;
+	uint8_t weight;
+};
+
+// Equal-cost multipath: the hop for a route that leads to n next hops (1 to 64), each taking its share of flows by weight, to one part in
+// 1024. A flow stays with its member while the group stands. The same members in any order are the same group. `out` is good for the
+// next fib_change. -EINVAL, -ENOSPC (4096 groups) with a complaint. Control thread.
+int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out, struct complaint *why);
+// Members of a hop of kind FIB_GROUP, at most `max` written; returns how many there are. Control thread.
+unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out, unsigned max);
 
 // The MAC address of a neighbour on a port. All next hops via it are resolved at once; where it lies in a CONNECTED route of that port
 // it is reachable as a host of its own. Delete: back to unresolved. Control thread.

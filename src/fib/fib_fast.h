@@ -23,8 +23,20 @@ struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
 	uint16_t frame_max; // longest frame without FCS that may leave: MTU + 14
 	uint8_t port;
-	uint8_t verdict;    // VERDICT_FORWARD, or why its packets are dropped
+	uint8_t verdict;    // VERDICT_FORWARD, why its packets are dropped, or FIB_VERDICT_GROUP
 } __attribute__((aligned(16)));
+
+// A hop with this verdict is a group: its packets go to the hop bucket[first bucket + hash of the flow % FIB_GROUP_BUCKETS], which is no group.
+enum { FIB_VERDICT_GROUP = 255, FIB_GROUP_BUCKETS = 1024 };
+
+// First bucket of a group; what the entry holds in place of MACs.
+static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
+{
+	uint32_t first;
+
+	memcpy(&first, entry->macs, sizeof(first));
+	return first;
+}
 
 static inline struct fib_node fib_node_load(const struct fib_node *from)
 {
@@ -56,6 +68,7 @@ struct fib_view;
 struct fib_view {
 	const struct fib_node *node4;
 	const struct fib_hop_entry *hops;
+	const uint16_t *bucket; // of groups
 	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n);
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
 	const uint16_t *leaf4;

@@ -2,6 +2,7 @@
 #include "fib/hops.h"
 
 #include "base/pages.h"
+#include "fib/groups.h"
 #include "fib/retire.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
 	[FIB_CONNECTED] = VERDICT_NEIGHBOUR_UNRESOLVED,
 	[FIB_PEER] = VERDICT_NEIGHBOUR_UNRESOLVED,
+	[FIB_GROUP] = FIB_VERDICT_GROUP,
 	[FIB_LOCAL] = VERDICT_LOCAL,
 	[FIB_BLACKHOLE] = VERDICT_BLACKHOLE,
 	[FIB_UNREACHABLE] = VERDICT_UNREACHABLE,
@@ -59,6 +61,8 @@ void hops_close(struct hops *hops)
 
 void hops_normalise(struct fib_hop *hop)
 {
+	if (hop->kind == FIB_GROUP)
+		return;
 	if (hop->kind != FIB_VIA)
 		memset(&hop->via, 0, sizeof(hop->via));
 	else if (hop->via.family == 4)
@@ -137,6 +141,8 @@ void hops_sweep(struct hops *hops, struct retire *retire)
 			continue;
 		unchain(hops, id);
 		hops->n_used--;
+		if (hops->hop[id].key.kind == FIB_GROUP)
+			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
 		retire_add(retire, (struct retired){.kind = RETIRED_HOP, .first = id, .n = 1});
 	}
@@ -144,6 +150,8 @@ void hops_sweep(struct hops *hops, struct retire *retire)
 
 void hops_reuse(struct hops *hops, uint16_t id)
 {
+	if (hops->entry[id].verdict == FIB_VERDICT_GROUP)
+		groups_free(hops->groups, hops, groups_number(&hops->hop[id].key));
 	hops->unused[hops->n_unused++] = id;
 }
 
@@ -155,12 +163,21 @@ static bool find_mac(const struct hops *hops, const struct hop *hop, struct wire
 	return hop->key.kind == FIB_PEER ? port->has_peer : hop->is_neighbour;
 }
 
+static void write_group(struct fib_hop_entry *entry, uint32_t number)
+{
+	uint32_t first = number * FIB_GROUP_BUCKETS;
+
+	memcpy(entry->macs, &first, sizeof(first));
+}
+
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct hop *hop = &hops->hop[id];
 	struct fib_hop_entry entry = {.port = hop->key.port, .verdict = verdict_of_kind[hop->key.kind]};
 	bool leads_out = hop->key.kind == FIB_VIA || hop->key.kind == FIB_PEER;
 
+	if (hop->key.kind == FIB_GROUP)
+		write_group(&entry, groups_number(&hop->key));
 	if (leads_out && hops->has_port[hop->key.port]) {
 		const struct fib_port *port = &hops->port[hop->key.port];
 		struct wire_mac mac;

@@ -21,7 +21,10 @@ enum { HOPS_BUCKETS = 1 << 15 };
 
 struct retire;
 
+struct groups;
+
 struct hops {
+	struct groups *groups;       // what hops of kind FIB_GROUP stand for
 	struct fib_hop_entry *entry; // what lanes read
 	struct hop *hop;
 	uint16_t *bucket;

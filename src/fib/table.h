@@ -1,6 +1,7 @@
 // A whole forwarding table, as the files of this room share it. Control thread; lanes see `view`.
 #pragma once
 
+#include "fib/groups.h"
 #include "fib/hops.h"
 #include "fib/publish.h"
 #include "fib/retire.h"
@@ -10,6 +11,7 @@ struct fib {
 	struct fib_view view;
 	struct rib rib;
 	struct hops hops;
+	struct groups groups;
 	struct publish4 publish4;
 	struct publish6 publish6;
 	struct retire retire;

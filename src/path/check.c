@@ -72,7 +72,6 @@ static bool has_one_hop(const struct burst *b)
 	return !differ;
 }
 
-// Fills limits[] and port[]; says whether all may pass.
 static bool check_one_hop(const struct fib_view *view, struct burst *b, uint32_t limits[])
 {
 	uint32_t same = read_limits(view, b->hop[0]);
@@ -118,16 +117,22 @@ static void count_hops(struct stat_lane *stat, const struct burst *b)
 		stat_add(&stat->hop[b->hop[i]], 1);
 }
 
+// Fills limits[] and port[]; says whether all may pass.
+static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
+{
+	b->has_one_hop = has_one_hop(b);
+	if (b->has_one_hop)
+		return check_one_hop(view, b, limits);
+	return check_each_hop(view, b, limits);
+}
+
 void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
-	bool all_pass;
+	bool all_pass = check_all(view, b, limits);
 
-	b->has_one_hop = has_one_hop(b);
-	if (b->has_one_hop)
-		all_pass = check_one_hop(view, b, limits);
-	else
-		all_pass = check_each_hop(view, b, limits);
+	if (rarely(!all_pass) && path_spread(view, b))
+		all_pass = check_all(view, b, limits);
 	if (rarely(!all_pass))
 		drop_odd(w, limits, b);
 	if (b->n)

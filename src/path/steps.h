@@ -11,6 +11,9 @@ void path_lookup6(const struct fib_view *view, struct burst *b);
 // Drops what may not leave as it is: routes that lead nowhere, TTL, MTU. Not a byte of a packet is
 // written before this.
 void path_check(struct worker *w, const struct fib_view *view, struct burst *b);
+// Replaces hops that are groups by a member, by flow; false: there is none in this burst. Part of
+// check.
+bool path_spread(const struct fib_view *view, struct burst *b);
 // TTL, checksum (RFC 1624), MAC addresses.
 void path_rewrite4(const struct fib_view *view, struct burst *b);
 void path_rewrite6(const struct fib_view *view, struct burst *b);

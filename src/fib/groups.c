@@ -1,0 +1,210 @@
+// The table of groups. Control thread; lanes read `bucket`.
+#include "fib/groups.h"
+
+#include "base/pages.h"
+#include "fib/change.h"
+#include "fib/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t BUCKET_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint16_t);
+
+int groups_open(struct groups *groups)
+{
+	groups->n_groups = 0;
+	groups->bucket = pages_alloc(BUCKET_BYTES, 0);
+	groups->group = pages_alloc(GROUPS_MAX * sizeof(*groups->group), 0);
+	if (groups->bucket && groups->group)
+		return 0;
+	groups_close(groups);
+	return -ENOMEM;
+}
+
+void groups_close(struct groups *groups)
+{
+	pages_free(groups->bucket, BUCKET_BYTES);
+	pages_free(groups->group, GROUPS_MAX * sizeof(*groups->group));
+}
+
+struct fib_hop groups_hop(uint16_t number)
+{
+	struct fib_hop hop = {.port = FIB_NO_PORT, .kind = FIB_GROUP};
+
+	memcpy(hop.via.bytes, &number, sizeof(number));
+	return hop;
+}
+
+uint16_t groups_number(const struct fib_hop *hop)
+{
+	uint16_t number;
+
+	memcpy(&number, hop->via.bytes, sizeof(number));
+	return number;
+}
+
+static bool same_members(const struct group *a, const struct group *b)
+{
+	return a->n_members == b->n_members &&
+	       !memcmp(a->member, b->member, a->n_members * sizeof(a->member[0])) &&
+	       !memcmp(a->weight, b->weight, a->n_members);
+}
+
+// Each member gets buckets in proportion to its weight; what rounding leaves goes to the largest
+// remainders first.
+static void fill_buckets(uint16_t *bucket, const struct group *group)
+{
+	uint32_t total = 0, sum = 0, from = 0;
+
+	for (unsigned i = 0; i < group->n_members; i++)
+		total += group->weight[i];
+	for (unsigned i = 0; i < group->n_members; i++) {
+		sum += group->weight[i];
+		uint32_t to = (sum * FIB_GROUP_BUCKETS + total / 2) / total;
+		while (from < to)
+			bucket[from++] = group->member[i];
+	}
+}
+
+static uint16_t *first_of(struct groups *groups, const struct group *group)
+{
+	uint64_t hash = group->n_members;
+
+	for (unsigned i = 0; i < group->n_members; i++)
+		hash = (hash ^ (uint32_t)group->member[i] << 8 ^ group->weight[i]) *
+		       1099511628211ull; // FNV-1a's prime
+	return &groups->first[(hash ^ hash >> 29) % GROUPS_MAX];
+}
+
+static int take_number(struct groups *groups)
+{
+	for (int i = 0; i < groups->n_groups; i++)
+		if (!groups->group[i].n_members)
+			return i;
+	return groups->n_groups < GROUPS_MAX ? groups->n_groups++ : -1;
+}
+
+int groups_get(struct groups *groups, const struct group *wanted, bool *is_new)
+{
+	uint16_t *first = first_of(groups, wanted);
+
+	*is_new = false;
+	for (unsigned i = *first; i; i = groups->group[i - 1].chain)
+		if (same_members(&groups->group[i - 1], wanted))
+			return i - 1;
+	int number = take_number(groups);
+	if (number < 0)
+		return -1;
+	groups->group[number] = *wanted;
+	groups->group[number].chain = *first;
+	*first = number + 1;
+	fill_buckets(&groups->bucket[number * FIB_GROUP_BUCKETS], wanted);
+	*is_new = true;
+	return number;
+}
+
+void groups_retire(struct groups *groups, uint16_t number)
+{
+	uint16_t *link = first_of(groups, &groups->group[number]);
+
+	while (*link != number + 1)
+		link = &groups->group[*link - 1].chain;
+	*link = groups->group[number].chain;
+}
+
+void groups_free(struct groups *groups, struct hops *hops, uint16_t number)
+{
+	struct group *group = &groups->group[number];
+
+	for (unsigned i = 0; i < group->n_members; i++)
+		hops_release(hops, group->member[i]);
+	group->n_members = 0;
+}
+
+static int check_members(const struct fib_member *members, unsigned n, struct complaint *why)
+{
+	if (n < 1 || n > GROUP_MAX_MEMBERS)
+		return complain(why, -EINVAL, "a route with %u next hops; 1 to %u are possible", n,
+			GROUP_MAX_MEMBERS);
+	for (unsigned i = 0; i < n; i++)
+		if (!members[i].weight || members[i].hop.kind > FIB_PEER ||
+			members[i].hop.port == FIB_NO_PORT)
+			return complain(why, -EINVAL,
+				"next hop %u of %u needs a port, and a weight of 1 to 255", i + 1,
+				n);
+	return 0;
+}
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct fib_member *one = a, *other = b;
+
+	return memcmp(&one->hop, &other->hop, sizeof(one->hop));
+}
+
+// Acquires all members; lets them go again when one has no id left.
+static int acquire_members(struct fib *fib, const struct fib_member *members, unsigned n,
+	struct group *group)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t id = change_acquire_hop(fib, &members[i].hop);
+
+		if (!id) {
+			while (group->n_members)
+				hops_release(&fib->hops, group->member[--group->n_members]);
+			return -ENOSPC;
+		}
+		group->member[group->n_members] = id;
+		group->weight[group->n_members++] = members[i].weight;
+	}
+	return 0;
+}
+
+int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
+	struct complaint *why)
+{
+	struct fib_member sorted[GROUP_MAX_MEMBERS];
+	struct group group = {0};
+	bool is_new;
+	int err = check_members(members, n, why);
+
+	if (err)
+		return err;
+	memcpy(sorted, members, n * sizeof(*members));
+	for (unsigned i = 0; i < n; i++)
+		hops_normalise(&sorted[i].hop);
+	qsort(sorted, n, sizeof(*sorted), compare_members);
+	if (acquire_members(fib, sorted, n, &group))
+		return complain(why, -ENOSPC,
+			"no room for a route with %u next hops; the table holds %u", n,
+			FIB_MAX_HOPS);
+	int number = groups_get(&fib->groups, &group, &is_new);
+	for (unsigned i = 0; i < n && !is_new; i++)
+		hops_release(&fib->hops, group.member[i]);
+	if (number < 0)
+		return complain(why, -ENOSPC,
+			"no room for another set of next hops; the table holds %u", GROUPS_MAX);
+	*out = groups_hop(number);
+	uint16_t id = change_acquire_hop(fib, out);
+	if (id) {
+		hops_release(&fib->hops, id); // nobody's until a route takes it
+		return 0;
+	}
+	if (is_new) {
+		groups_retire(&fib->groups, number);
+		groups_free(&fib->groups, &fib->hops, number);
+	}
+	return complain(why, -ENOSPC,
+		"no room for another set of next hops; the table holds %u hops", FIB_MAX_HOPS);
+}
+
+unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
+	unsigned max)
+{
+	const struct group *group = &fib->groups.group[groups_number(hop)];
+
+	for (unsigned i = 0; i < group->n_members && i < max; i++)
+		out[i] = (struct fib_member){fib->hops.hop[group->member[i]].key, group->weight[i]};
+	return group->n_members;
+}

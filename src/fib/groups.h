@@ -1,0 +1,35 @@
+// Groups of next hops: a route that leads to several, each flow to one of them. Control thread;
+// lanes read `bucket`.
+#pragma once
+
+#include "fib/hops.h"
+
+enum { GROUPS_MAX = 4096, GROUP_MAX_MEMBERS = 64 };
+
+struct group {
+	uint16_t n_members; // 0: unused
+	uint16_t chain;     // number + 1 of the next group with the same hash
+	uint16_t member[GROUP_MAX_MEMBERS];
+	uint8_t weight[GROUP_MAX_MEMBERS];
+};
+
+struct groups {
+	uint16_t *bucket; // FIB_GROUP_BUCKETS hop ids per group
+	struct group *group;
+	uint16_t first[GROUPS_MAX]; // number + 1 of the first group, by hash
+	uint16_t n_groups;          // highest number ever used, plus one
+};
+
+int groups_open(struct groups *groups);
+void groups_close(struct groups *groups);
+// Number of the group with exactly these members, made if need be; -1: all are taken. It takes over
+// one holder of each member when *is_new, else those stay the caller's.
+int groups_get(struct groups *groups, const struct group *wanted, bool *is_new);
+// No route leads there any more; the group is not given out again.
+void groups_retire(struct groups *groups, uint16_t number);
+// No lane can know the group any more: lets its members go.
+void groups_free(struct groups *groups, struct hops *hops, uint16_t number);
+
+// The group's number as the key of its hop, and back.
+struct fib_hop groups_hop(uint16_t number);
+uint16_t groups_number(const struct fib_hop *hop);
