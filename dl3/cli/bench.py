@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -81,12 +82,38 @@ def show(samples: Sequence[Sample], as_json: bool) -> None:
     )
 
 
-def places(command: list[str], files: TableFiles, place: Workplace, settings: Settings) -> dict[str, str]:
+@dataclass(frozen=True)
+class Case:
+    """What to measure, and with what."""
+
+    command: list[str]
+    files: TableFiles
+    table: Path | None
+    settings: Settings
+    max_burst: int | None
+    pages: int
+
+
+def places(case: Case, place: Workplace) -> dict[str, str]:
     """What {plugin} and {config} in a command stand for."""
     named = {"plugin": str(place.plugin)}
-    if any("{config}" in word for word in command):
-        named["config"] = str(write_config(settings, files, place))
+    if any("{config}" in word for word in case.command):
+        named["config"] = str(write_config(case.settings, case.files, place))
     return named
+
+
+def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
+    """Set up the workplace and the huge pages, measure, put all back."""
+    if case.table and not case.table.exists():
+        raise UsageFault(f"there is no table {case.table}")
+    with ExitStack() as stack:
+        place = stack.enter_context(workplace())
+        table = case.table or case.files.destinations()
+        command = fill_in(case.command, places(case, place))
+        stack.enter_context(reserved(case.pages))
+        step_aside(case.settings.core)
+        job = Job(Path(command[0]).name, command, table, core=case.settings.core, max_burst=case.max_burst)
+        return measure(job, place, plan, tell, record)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -113,15 +140,6 @@ def onecore(
     Example: dl3 bench onecore -- dpdk-testpmd --no-pci --in-memory -m 512 -d {plugin} --vdev net_null0
     --vdev net_null1,no-rx=1 --lcores 0@0,1@0 -- --nb-cores=1 --forward-mode=macswap --auto-start
     """
-    files = TableFiles(routes, TABLES)
-    if table and not table.exists():
-        raise UsageFault(f"there is no table {table}")
-    with ExitStack() as stack:
-        place = stack.enter_context(workplace())
-        destinations = table or files.destinations()
-        filled = fill_in(command, places(command, files, place, Settings(core=core, n_hops=hops)))
-        stack.enter_context(reserved(pages))
-        step_aside(core)
-        job = Job(Path(filled[0]).name, filled, destinations, core=core, max_burst=burst)
-        taken = measure(job, place, Plan(samples, seconds), tell, record)
-    show(taken, as_json)
+    settings = Settings(core=core, n_hops=hops)
+    case = Case(command, TableFiles(routes, TABLES), table, settings, burst, pages)
+    show(take(case, Plan(samples, seconds), record), as_json)

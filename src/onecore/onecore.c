@@ -1,8 +1,8 @@
-// A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on one core, with no NIC and no second
-// core. What a net_null port "receives" is made into real 64-byte frames by the public Rx callback, destinations from a table, marked
-// as a NIC with checksum offload and packet types would mark them. What the program sends on a net_null port is counted and freed by it.
-//
-// The callback runs on the program's lanes; a thread of its own waits for the port, then writes counters ten times a second.
+// A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on
+// one core, with no NIC and no second core. What a net_null port "receives" is made into real
+// 64-byte frames by the public Rx callback, destinations from a table, marked as a NIC would mark
+// them. What the program sends on a net_null port is counted and freed by it. The callback runs on
+// the program's lanes; a thread waits for the port, then writes counters ten times a second.
 //
 //   ONECORE_TABLE   the table of destinations (see table.h); required
 //   ONECORE_SOURCE  number of the port that receives (0)
@@ -54,9 +54,10 @@ static void mark(struct rte_mbuf *m, uint16_t port)
 	m->port = port;
 }
 
-// The Rx callback: makes frames of the n buffers that net_null gave. What is above the feed's limit goes back to its pool.
-static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n, uint16_t max,
-	void *arg) // why: ethdev's type
+// The Rx callback, of ethdev's type: makes frames of the n buffers that net_null gave. What is
+// above the feed's limit goes back to its pool.
+static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
+	uint16_t max, void *arg)
 {
 	struct feed *feed = arg;
 
@@ -114,7 +115,7 @@ static uint64_t count_sent(void)
 	uint64_t n = 0;
 	uint16_t port;
 
-	RTE_ETH_FOREACH_DEV(port)
+	RTE_ETH_FOREACH_DEV (port)
 		if (!rte_eth_stats_get(port, &stats))
 			n += stats.opackets;
 	return n;
@@ -132,7 +133,8 @@ static void write_stats(int file)
 {
 	unsigned long long time_ns = read_clock(CLOCK_MONOTONIC);
 	unsigned long long core_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
-	unsigned long long sent = count_sent(), received = count_received(), tsc_hz = rte_get_tsc_hz();
+	unsigned long long sent = count_sent(), received = count_received(),
+			   tsc_hz = rte_get_tsc_hz();
 	char line[128];
 
 	// Fixed width: the file is overwritten in one write, a reader never sees two lengths mixed.
@@ -190,7 +192,8 @@ __attribute__((constructor)) static void start(void)
 	pthread_t thread;
 
 	if (!path) {
-		fprintf(stderr, "onecore: ONECORE_TABLE names no table; the ports stay as they are\n");
+		fprintf(stderr,
+			"onecore: ONECORE_TABLE names no table; the ports stay as they are\n");
 		return;
 	}
 	if (load(path))
@@ -198,7 +201,8 @@ __attribute__((constructor)) static void start(void)
 	source_port = number_from("ONECORE_SOURCE", 0);
 	stats_path = getenv("ONECORE_STATS");
 	if (pthread_create(&thread, NULL, watch, NULL))
-		fprintf(stderr, "onecore: no thread could be started; the ports stay as they are\n");
+		fprintf(stderr,
+			"onecore: no thread could be started; the ports stay as they are\n");
 	else
 		pthread_detach(thread);
 }

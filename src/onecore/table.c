@@ -33,7 +33,8 @@ static bool adopt(struct table *table, const uint8_t *bytes, size_t n)
 	table->is_ip6 = ethertype == 0x86dd;
 	size_t record_bytes = table->is_ip6 ? TABLE_RECORD6_BYTES : TABLE_RECORD4_BYTES;
 	size_t n_records = (n - TABLE_FRAME_BYTES) / record_bytes;
-	if (n != TABLE_FRAME_BYTES + n_records * record_bytes || n_records == 0 || n_records > 1u << 31)
+	if (n != TABLE_FRAME_BYTES + n_records * record_bytes || n_records == 0 ||
+		n_records > 1u << 31)
 		return false;
 
 	table->records = bytes + TABLE_FRAME_BYTES;

@@ -1,5 +1,5 @@
-// The frames that the source port "receives": one 64-byte frame and a table of destinations to put into it. Filled before any
-// lane reads it, constant afterwards.
+// The frames that the source port "receives": one 64-byte frame and a table of destinations to put
+// into it. Filled before any lane reads it, constant afterwards.
 #pragma once
 
 #include <stdbool.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 
 enum {
-	TABLE_FRAME_BYTES = 64,    // without FCS
-	TABLE_RECORD4_BYTES = 8,   // {be32 destination, be16 header checksum, u16 0}
-	TABLE_RECORD6_BYTES = 16,  // {16-byte destination}
-	TABLE_CHECKSUM4_AT = 24,   // of the frame: Ethernet 14 + 10
+	TABLE_FRAME_BYTES = 64,   // without FCS
+	TABLE_RECORD4_BYTES = 8,  // {be32 destination, be16 header checksum, u16 0}
+	TABLE_RECORD6_BYTES = 16, // {16-byte destination}
+	TABLE_CHECKSUM4_AT = 24,  // of the frame: Ethernet 14 + 10
 	TABLE_DESTINATION4_AT = 30,
 	TABLE_DESTINATION6_AT = 38,
 };
@@ -22,18 +22,21 @@ struct table {
 	bool is_ip6;
 };
 
-// Reads the file `path` (a frame, then records up to the end) into memory that stays until the process ends; a `mac` of 6
-// bytes, when not NULL, becomes the frame's destination. 0, or -errno: -EINVAL for a file that is no table.
+// Reads the file `path` (a frame, then records up to the end) into memory that stays until the
+// process ends; a `mac` of 6 bytes, when not NULL, becomes the frame's destination. 0, or -errno:
+// -EINVAL for a file that is no table.
 int table_load(struct table *table, const char *path, const uint8_t *mac);
 
-// Writes frame number `index` (taken modulo the number of records) to `out`, which has room for TABLE_FRAME_BYTES.
+// Writes frame number `index` (taken modulo the number of records) to `out`, which has room for
+// TABLE_FRAME_BYTES.
 static inline void table_write(const struct table *table, uint32_t index, uint8_t *out)
 {
 	size_t record = index & table->mask;
 
 	memcpy(out, table->frame, TABLE_FRAME_BYTES);
 	if (table->is_ip6) {
-		memcpy(out + TABLE_DESTINATION6_AT, table->records + record * TABLE_RECORD6_BYTES, 16);
+		memcpy(out + TABLE_DESTINATION6_AT, table->records + record * TABLE_RECORD6_BYTES,
+			16);
 		return;
 	}
 	const uint8_t *destination = table->records + record * TABLE_RECORD4_BYTES;

@@ -1,4 +1,4 @@
-// Tables of destinations: files that are tables, files that are none, and the frames made from them.
+// Tables of destinations: files that are tables, files that are none, and the frames they make.
 #include "onecore/table.h"
 
 #include <errno.h>
