@@ -2,8 +2,10 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from harness.frames import Ether, forwarded, ip4, ip6, on
 from harness.house import DL3D, Account, House, Port, config_text, host_mac, port_mac
 from harness.wire import wait_until
@@ -62,46 +64,55 @@ def frames_in_several_buffers_are_named_not_corrupted(tmp_path: Path) -> None:
     assert set(account.drops) <= {"multi_segment", "mtu_exceeded", "mac_not_ours"}
 
 
-def _memif(name: str, folder: Path, role: str) -> Port:
-    return Port(name, device=f"net_memif0,role={role},socket={folder}/memif.sock,socket-abstract=no,id=0")
-
-
-def two_forwarders_in_a_row_over_memif(tmp_path: Path) -> None:
-    first = [Port("a"), _memif("m", tmp_path, "server")]
-    second = [_memif("m", tmp_path, "client"), Port("b")]
-    to_m = {"mac": "02:00:00:00:0a:01"}
-    at_m = {"mac": "02:00:00:00:0a:02"}
-    first[1] = Port("m", device=first[1].device, keys=to_m)
-    second[0] = Port("m", device=second[0].device, keys=at_m)
-    one = {"routes": ["10.2.0.0/16 via 10.0.9.2 dev m"], "neighbours": ["10.0.9.2 lladdr 02:00:00:00:0a:02 dev m"]}
-    with House(first, **one) as left, House(second, **{k: VIA_B[k] for k in ("routes", "neighbours")}) as right:
+@pytest.fixture
+def in_a_row(tmp_path: Path) -> Iterator[tuple[House, House]]:
+    """Two forwarders: a, memif, b."""
+    first = [Port("a"), _memif(tmp_path, "server", "02:00:00:00:0a:01")]
+    second = [_memif(tmp_path, "client", "02:00:00:00:0a:02"), Port("b")]
+    to_m = {"routes": ["10.2.0.0/16 via 10.0.9.2 dev m"], "neighbours": ["10.0.9.2 lladdr 02:00:00:00:0a:02 dev m"]}
+    to_b = {"routes": ["10.2.0.0/16 via 10.0.2.2 dev b"], "neighbours": [f"10.0.2.2 lladdr {host_mac(1)} dev b"]}
+    with House(first, **to_m) as left, House(second, **to_b) as right:
         wait_until(lambda: _is_up(left, "m") and _is_up(right, "m"), "memif was connected")
-        frame = on(0, ip4("10.2.0.1"))
-        left.wires["a"].send(frame)
-        left.settle(1)
-        right.settle(1)
-        assert right.wires["b"].receive(1.0) == forwarded(forwarded(frame, 0), 1)
-        os.kill(right.dl3d.process.pid, signal.SIGSTOP)
-        try:
-            _fill(left, frame)
-        finally:
-            os.kill(right.dl3d.process.pid, signal.SIGCONT)
-        assert left.dl3d.stop() == 0, left.dl3d.stderr
+        yield left, right
+        left.dl3d.stop()
+
+
+def _memif(folder: Path, role: str, mac: str) -> Port:
+    device = f"net_memif{{index}},role={role},socket={folder}/memif.sock,socket-abstract=no,id=0"
+    return Port("m", device=device, keys={"mac": mac})
 
 
 def _is_up(house: House, name: str) -> bool:
     return any(port["name"] == name and port["link_up"] for port in house.dl3d.call("ports")["ports"])
 
 
-def _fill(house: House, frame: bytes) -> None:
-    """Send until the ring of a peer that does not read is full: from then on the device refuses, by name."""
-    before = house.account()
-    n = 6000
-    for _ in range(n):
-        house.wires["a"].send(frame)
-    after = house.settle(before.received + n).since(before)
-    assert set(after.drops) == {"tx_refused"}
-    assert after.sent + after.drops["tx_refused"] == n
+def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[House, House]) -> None:
+    left, right = in_a_row
+    frame = on(0, ip4("10.2.0.1"))
+    left.wires["a"].send(frame)
+    left.settle(1)
+    assert right.settle(1).sent == 1
+    assert right.wires["b"].receive(1.0) == forwarded(forwarded(frame, 0), 1)
+
+
+def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[House, House]) -> None:
+    left, right = in_a_row
+    frame = on(0, ip4("10.2.0.1"))
+    n_sent = 0
+    os.kill(right.dl3d.process.pid, signal.SIGSTOP)
+    try:
+        while not left.account().drops and n_sent < 40_000:
+            for _ in range(200):
+                left.wires["a"].send(frame)
+            n_sent += 200
+            left.settle(n_sent)
+    finally:
+        os.kill(right.dl3d.process.pid, signal.SIGCONT)
+    account = left.account()
+    assert set(account.drops) == {"tx_refused"}
+    assert account.sent + account.drops["tx_refused"] == n_sent
+    right.settle(account.sent)
+    assert len(right.wires["b"].drain()) == account.sent
 
 
 def a_mac_of_the_file_is_the_ports_mac() -> None:

@@ -26,7 +26,7 @@ class Port:
 
     name: str
     mtu: int = 1500  # of the cable; dl3d is told only when it differs from 1500
-    device: str = "net_af_packet{index},iface={name}"
+    device: str = "net_af_packet{index},iface={name},framecnt=4096"
     keys: dict[str, Any] = field(default_factory=dict)
 
 
