@@ -169,6 +169,12 @@ static const struct mistake mistakes[] = {
 				"198.51.100.1 dev left\" is wanted"},
 	{PORTS "routes: [a: b]", "f.yaml:4: routes[0] is a map; a route like \"192.0.2.0/24 via "
 				 "198.51.100.1 dev left\" is wanted"},
+	{PORTS "  - {name: a, device: x, addresses: [10.0.0.1/24]}\nroutes: [default via 10.0.0.1 "
+               "dev a]",
+		"f.yaml:5: 10.0.0.1 is an address of our own; that of a neighbour is wanted"},
+	{PORTS "  - {name: a, device: x, addresses: ['2001:db8::1/64']}\n"
+	       "neighbours: ['2001:db8::1 lladdr 02:00:00:00:00:01 dev a']",
+		"f.yaml:5: 2001:db8::1 is an address of our own; that of a neighbour is wanted"},
 	{PORTS "neighbours: [192.0.2.2 dev left]",
 		"f.yaml:4: a neighbour needs a MAC address and a port: "
 		"\"ADDRESS lladdr MAC dev PORT\""},
@@ -278,7 +284,7 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 	assert_int_not_equal(read_text(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "routes[0] is a list"));
 	config = take_text("ports: [{name: a, device: x, to: &d a, mode: &m xconnect}, {name: b, "
-	                   "device: y, to: *d, mode: *m}]");
+			   "device: y, to: *d, mode: *m}]");
 	assert_string_equal(config->ports.ports[1].xconnect, "a");
 	config_free(config);
 }

@@ -54,6 +54,8 @@ struct config {
 	char group[CONFIG_GROUP_MAX];
 	struct own_address *own;
 	unsigned n_own;
+	uint8_t own_last_bytes[32]; // a bit for each last byte of them, so that most others are
+	                            // told apart at once
 	struct route_list routes;
 };
 
@@ -78,6 +80,9 @@ struct route_nodes {
 };
 int settings_read(struct reader *reader, const struct node *root, struct config *config,
 	struct route_nodes *rest);
+// True for an address of ours, on any port. Cheap for those that are not.
+bool own_has(const struct config *config, const struct wire_addr *addr);
+
 // One member of the list `ports`, into config->ports.ports[i].
 int port_read(struct reader *reader, const struct node *node, unsigned i);
 

@@ -150,6 +150,23 @@ static int read_own_text(struct reader *reader, const struct node *node, struct 
 		wrong);
 }
 
+static uint8_t last_byte(const struct wire_addr *addr)
+{
+	return addr->bytes[addr->family == 4 ? 3 : 15];
+}
+
+bool own_has(const struct config *config, const struct wire_addr *addr)
+{
+	uint8_t last = last_byte(addr);
+
+	if (!(config->own_last_bytes[last / 8] & 1 << last % 8))
+		return false;
+	for (unsigned i = 0; i < config->n_own; i++)
+		if (wire_addr_equal(&config->own[i].addr, addr))
+			return true;
+	return false;
+}
+
 static int read_own(struct reader *reader, const struct node *node, unsigned i)
 {
 	struct config *config = reader->house;
@@ -177,6 +194,7 @@ static int read_own(struct reader *reader, const struct node *node, unsigned i)
 				"one port is wanted",
 				reader->where, node->text, other->line);
 	}
+	config->own_last_bytes[last_byte(&own->addr) / 8] |= 1 << last_byte(&own->addr) % 8;
 	config->n_own++;
 	return 0;
 }

@@ -33,6 +33,19 @@ static int grow(struct route_list *routes)
 	return 0;
 }
 
+// Our own address is no way to anywhere.
+static int check_other(const struct config *config, struct spot spot, const struct wire_addr *addr,
+	struct complaint *why)
+{
+	char text[WIRE_ADDR_TEXT];
+
+	if (!addr->family || !own_has(config, addr))
+		return 0;
+	return complain(why, -EINVAL,
+		"%s:%u: %s is an address of our own; that of a neighbour is wanted",
+		file_of(config, spot), spot.line, wire_addr_print(addr, text));
+}
+
 int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
 	struct complaint *why)
 {
@@ -46,6 +59,9 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 	if (err)
 		return complain(why, err, "%s:%u: %s", file_of(config, spot), spot.line,
 			inner.text);
+	err = check_other(config, spot, &line.route.hop.via, why);
+	if (err)
+		return err;
 	if (line.has_mac) {
 		const struct fib_hop *hop = &line.route.hop;
 
@@ -125,6 +141,9 @@ int routes_add_neighbour(struct config *config, const struct neighbour *neighbou
 	struct route_list *routes = &config->routes;
 	char addr[WIRE_ADDR_TEXT], was[WIRE_MAC_TEXT], now[WIRE_MAC_TEXT];
 
+	int err = check_other(config, neighbour->spot, &neighbour->addr, why);
+	if (err)
+		return err;
 	if (routes->n_neighbours * 2 >= routes->n_slots && grow_slots(routes))
 		return no_memory(why);
 	struct neighbour *slot = find_slot(routes->slot, routes->n_slots, neighbour);

@@ -1,0 +1,191 @@
+// From the file to the table: what each address, neighbour and route becomes, and what cannot stand
+// together.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PORTS                                                                                      \
+	"ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24, 192.0.2.9/24, "             \
+	"2001:db8::1/64]}\n"                                                                       \
+	"  - {name: right, device: y, peer: 02:00:00:00:00:99, addresses: [198.51.100.0/31]}\n"
+
+static struct config *take_text(const char *text)
+{
+	struct config *config = NULL;
+	struct complaint why = {""};
+
+	if (config_read(&config, &(struct source){"f", text, strlen(text), false}, &why))
+		fail_msg("refused: %s", why.text);
+	return config;
+}
+
+static int fill(const char *text, struct fib **out, struct complaint *why)
+{
+	const struct wire_mac macs[PORT_MAX] = {{{2, 0, 0, 0, 0, 0xa}}, {{2, 0, 0, 0, 0, 0xb}}};
+	struct config *config = take_text(text);
+	struct fib *fib = fib_create(why);
+
+	assert_non_null(fib);
+	int err = config_fill(config, macs, fib, why);
+	config_free(config);
+	if (err)
+		fib_destroy(fib);
+	else
+		*out = fib;
+	return err;
+}
+
+struct example {
+	const char *addr, *prefix;
+	int kind;
+	const char *verdict;
+	uint8_t last_of_mac;
+};
+
+static void gives_each_address_its_route(void **state)
+{
+	static const struct example examples[] = {
+		{"192.0.2.1", "192.0.2.1/32", FIB_LOCAL, "local", 0},
+		{"192.0.2.9", "192.0.2.9/32", FIB_LOCAL, "local", 0},
+		{"192.0.2.0", "192.0.2.0/32", FIB_LOCAL, "local", 0},
+		{"192.0.2.255", "192.0.2.255/32", FIB_LOCAL, "local", 0},
+		{"192.0.2.77", "192.0.2.0/24", FIB_CONNECTED, "neighbour_unresolved", 0},
+		{"192.0.2.2", "192.0.2.0/24", FIB_CONNECTED, "forward", 2},
+		{"198.51.100.0", "198.51.100.0/32", FIB_LOCAL, "local", 0},
+		{"198.51.100.1", "198.51.100.0/31", FIB_CONNECTED, "neighbour_unresolved", 0},
+		{"2001:db8::1", "2001:db8::1/128", FIB_LOCAL, "local", 0},
+		{"2001:db8::2", "2001:db8::/64", FIB_CONNECTED, "neighbour_unresolved", 0},
+		{"10.1.2.3", "10.0.0.0/8", FIB_VIA, "forward", 2},
+		{"11.1.2.3", "11.1.0.0/16", FIB_PEER, "forward", 0x99},
+		{"12.1.2.3", "12.0.0.0/8", FIB_BLACKHOLE, "blackhole", 0},
+		{"13.1.2.3", "0.0.0.0/0", FIB_VIA, "forward", 3},
+		{"2001:db9::1", "::/0", FIB_VIA, "neighbour_unresolved", 0},
+	};
+	struct complaint why = {""};
+	struct fib *fib = NULL;
+
+	if (fill(PORTS "neighbours: [192.0.2.2 lladdr 02:00:00:00:00:02 dev left]\n"
+		       "routes:\n"
+		       "  - 10.0.0.0/8 via 192.0.2.2 dev left\n"
+		       "  - 11.1.0.0 255.255.0.0 right\n"
+		       "  - blackhole 12.0.0.0/8\n"
+		       "  - default via 192.0.2.3 dev left lladdr 02:00:00:00:00:03\n"
+		       "  - default via 2001:db8::9 dev left\n",
+		    &fib, &why))
+		fail_msg("refused: %s", why.text);
+	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
+		const struct example *e = &examples[i];
+		struct wire_addr addr;
+		struct fib_answer answer;
+		char prefix[WIRE_PREFIX_TEXT];
+
+		assert_int_equal(wire_addr_parse(e->addr, &addr), 0);
+		fib_find(fib, &addr, &answer);
+		wire_prefix_print(&answer.route.prefix, prefix);
+		if (strcmp(verdict_name(answer.verdict), e->verdict) ||
+			(e->last_of_mac && answer.mac.bytes[5] != e->last_of_mac))
+			fail_msg("%s: %s to ..:%02x", e->addr, verdict_name(answer.verdict),
+				answer.mac.bytes[5]);
+		// A neighbour in a connected prefix may stand there as a host of its own.
+		if (!e->last_of_mac &&
+			(strcmp(prefix, e->prefix) || answer.route.hop.kind != e->kind))
+			fail_msg("%s: %s of kind %u", e->addr, prefix, answer.route.hop.kind);
+		if (e->last_of_mac && answer.route.hop.kind != e->kind && e->kind != FIB_CONNECTED)
+			fail_msg("%s: kind %u", e->addr, answer.route.hop.kind);
+	}
+	fib_destroy(fib);
+}
+
+struct clash {
+	const char *routes, *sentence;
+};
+
+static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
+{
+	static const struct clash clashes[] = {
+		{"  - 10.0.0.0/8 dev left\n  - 11.0.0.0/8 dev left\n  - 10.0.0.0/8 dev right\n",
+			"f:7: route to 10.0.0.0/8 for the second time; it stands in f:5 already"},
+		{"  - default dev left\n  - 0.0.0.0 0 right\n",
+			"f:6: route to 0.0.0.0/0 for the second time; it stands in f:5 already"},
+		{"  - 192.0.2.0/24 dev left\n",
+			"f:5: route to 192.0.2.0/24, which comes from the port's "
+			"address in f:2 already; remove one"},
+		{"  - blackhole 192.0.2.9\n",
+			"f:5: route to 192.0.2.9/32, which comes from the port's "
+			"address in f:2 already; remove one"},
+		{"  - 2001:db8::/64 dev right\n",
+			"f:5: route to 2001:db8::/64, which comes from the port's "
+			"address in f:2 already; remove one"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {
+		struct complaint why = {""};
+		struct fib *fib;
+		char text[1024];
+
+		snprintf(text, sizeof(text), PORTS "routes:\n%s", clashes[i].routes);
+		assert_int_not_equal(fill(text, &fib, &why), 0);
+		assert_string_equal(why.text, clashes[i].sentence);
+	}
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+// Files are found beside the file that names them, and mistakes in them are told with their own
+// lines.
+static void reads_route_files_with_their_lines(void **state)
+{
+	char folder[] = "/tmp/config_XXXXXX", yaml[64], routes[64], expected[256];
+	struct config *config = NULL;
+	struct complaint why = {""};
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(yaml, sizeof(yaml), "%s/f.yaml", folder);
+	snprintf(routes, sizeof(routes), "%s/r.txt", folder);
+	write_file(yaml, "ports: [{name: a, device: x}]\nroute_files: [r.txt]\n");
+	write_file(routes, "# two routes\n\n10.0.0.0/8 dev a\n  11.0.0.0/8 dev a  # the last");
+	if (config_load(&config, yaml, &why))
+		fail_msg("refused: %s", why.text);
+	assert_int_equal(config_n_routes(config), 2);
+	config_free(config);
+	write_file(routes, "10.0.0.0/8 dev a\n\n10.0.0.1/24 dev a\n");
+	assert_int_not_equal(config_load(&config, yaml, &why), 0);
+	snprintf(expected, sizeof(expected),
+		"%s:3: 10.0.0.1/24 has host bits; did you mean 10.0.0.0/24?", routes);
+	assert_string_equal(why.text, expected);
+	unlink(routes);
+	assert_int_not_equal(config_load(&config, yaml, &why), 0);
+	snprintf(expected, sizeof(expected),
+		"%s:2: route file %s: cannot be read: No such file or directory", yaml, routes);
+	assert_string_equal(why.text, expected);
+	unlink(yaml);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gives_each_address_its_route),
+		cmocka_unit_test(names_both_lines_of_a_prefix_that_stands_twice),
+		cmocka_unit_test(reads_route_files_with_their_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
