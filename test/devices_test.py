@@ -3,7 +3,9 @@
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.frames import Ether, forwarded, ip4, ip6, on
@@ -21,20 +23,20 @@ VIA_B = {
 }
 
 
-def _files(folder: Path, frames: list[bytes], out_device: str | None = None, mtu: int = 1500) -> list[Port]:
+def _files(folder: Path, frames: list[bytes]) -> list[Port]:
     """Port a reads `frames` from a file; what leaves on b is written to another."""
     wrpcap(str(folder / "in.pcap"), [Ether(frame) for frame in frames])
-    wrpcap(str(folder / "none.pcap"), [])
+    wrpcap(str(folder / "none.pcap"), [], linktype=1)
     to_file = f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap"
     return [
-        Port("a", device=f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap", mtu=mtu),
-        Port("b", device=out_device or to_file, mtu=mtu),
+        Port("a", device=f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap"),
+        Port("b", device=to_file),
     ]
 
 
-def _walk(ports: list[Port], n: int) -> Account:
+def _walk(ports: list[Port], n: int, keys: dict[str, Any]) -> Account:
     """Run until `n` frames are accounted for."""
-    with Forwarder(DL3D, config_text(ports, **VIA_B)) as dl3d:
+    with Forwarder(DL3D, config_text(ports, **keys)) as dl3d:
         dl3d.wait_ready()
         wait_until(lambda: Account.of(dl3d.call("drops")).received >= n, f"{n} frames were received")
         wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account was closed")
@@ -49,19 +51,33 @@ def capture_files_are_walked_from_end_to_end(tmp_path: Path) -> None:
     # The kernel puts fragments together again before net_af_packet sees them, so they are tried here.
     packets += [ip4("10.2.0.1", id=7, flags="MF", ttl=9), ip4("10.2.0.1", id=7, frag=5, ttl=9)]
     frames = [on(0, packet, dst=PCAP_MAC) for packet in packets]
-    account = _walk(_files(tmp_path, frames), len(frames))
+    account = _walk(_files(tmp_path, frames), len(frames), VIA_B)
     n_expired = sum(1 for i in range(100) if i % 3 == 0) * 2
     assert account.drops == {"ttl_expired": n_expired}
     assert account.sent == len(frames) - n_expired
-    out = [bytes(packet) for packet in rdpcap(str(tmp_path / "out.pcap"))]
+    out = _written(tmp_path)
     wanted = [forwarded(frame, 1) for i, frame in enumerate(frames) if i >= 200 or i % 100 % 3]
     assert sorted(frame[:6] + frame[12:] for frame in out) == sorted(frame[:6] + frame[12:] for frame in wanted)
 
 
-def frames_in_several_buffers_are_named_not_corrupted(tmp_path: Path) -> None:
-    frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 8000)]
-    account = _walk(_files(tmp_path, frames, out_device="net_ring0"), len(frames))
-    assert set(account.drops) <= {"multi_segment", "mtu_exceeded", "mac_not_ours"}
+def frames_in_several_buffers_are_refused_by_a_device_that_cannot_take_them(tmp_path: Path) -> None:
+    frames = [on(0, ip4("10.2.0.1", payload=size)) for size in (18, 4000, 1400, 8000)]
+    ports = _files(tmp_path, frames)
+    tied = {"mode": "xconnect"}
+    ports = [replace(port, keys=tied | {"to": other}) for port, other in zip(ports, "ba", strict=True)]
+    account = _walk(ports, len(frames), {})
+    assert account.drops == {"multi_segment": 2}
+    assert _written(tmp_path) == [frames[0], frames[2]]
+
+
+def frames_in_several_buffers_are_routed_or_too_long(tmp_path: Path) -> None:
+    frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 1400, 8000)]
+    assert _walk(_files(tmp_path, frames), len(frames), VIA_B).drops == {"mtu_exceeded": 2}
+    assert [len(frame) for frame in _written(tmp_path)] == [len(frames[0]), len(frames[2])]
+
+
+def _written(folder: Path) -> list[bytes]:
+    return [bytes(packet) for packet in rdpcap(str(folder / "out.pcap"))]
 
 
 @pytest.fixture
