@@ -1,6 +1,7 @@
 // Starts and ends EAL, and listens to what it says.
 #include "port/eal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -17,13 +18,25 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 256, RUNTIME_PATH_MAX = 256 };
+enum { WORDS_MAX = 256, RUNTIME_PATH_MAX = 256, WORDS_PER_SECOND = 5 };
 
 // DPDK logs from several threads.
 static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
 static char words[WORDS_MAX];
 static bool words_are_error;
 static bool speaks;
+
+// A driver may complain once a packet; a few sentences a second are enough. With words_lock.
+static bool may_speak(void)
+{
+	static uint64_t second;
+	static unsigned n_said;
+	uint64_t now = clock_now_ns() / 1000000000;
+
+	n_said = now == second ? n_said + 1 : 0;
+	second = now;
+	return n_said < WORDS_PER_SECOND;
+}
 
 // A message of DPDK: while the room opens the first error (or else the first warning) is kept for
 // the complaint: what follows is only its consequences. Later errors are shown.
@@ -42,8 +55,9 @@ static ssize_t hear(void *cookie, const char *text, size_t n)
 		snprintf(words, sizeof(words), "%.*s", length, text);
 		words_are_error = is_error;
 	}
+	bool shows = level <= (int)RTE_LOG_CRIT || (speaks && is_error && may_speak());
 	pthread_mutex_unlock(&words_lock);
-	if (level <= (int)RTE_LOG_CRIT || (speaks && is_error))
+	if (shows)
 		log_warn("DPDK: %.*s", length, text);
 	return n;
 }
