@@ -1,7 +1,7 @@
 // Which of the walk's vector files this CPU runs. Control thread.
 #include "path/parse.h"
 
-#include <rte_vect.h>
+#include "base/cpu.h"
 
 path_parse_fn path_choose_parse(void)
 {
@@ -9,6 +9,5 @@ path_parse_fn path_choose_parse(void)
 	                  __builtin_cpu_supports("avx512bw") &&
 	                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 
-	return has_avx512 && rte_vect_get_max_simd_bitwidth() >= RTE_VECT_SIMD_512 ? parse_avx512
-	                                                                           : parse_scalar;
+	return has_avx512 && !cpu_forbids_avx512() ? parse_avx512 : parse_scalar;
 }
