@@ -3,6 +3,18 @@
 
 enum { PAGE_HOPS = 1000, PAGE_MAX_HOPS = 4000 };
 
+// Packets over all lanes.
+static uint64_t hop_packets(const struct verbs_house *house, unsigned id)
+{
+	uint64_t sum = 0;
+	unsigned n;
+	struct stat_lane *const *lanes = path_stats(house->path, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		sum += stat_read(&lanes[i]->hop[id]);
+	return sum;
+}
+
 static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	const struct fib_hop_info *info)
 {
@@ -10,6 +22,7 @@ static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	json_t *json = json_pack("{s:i, s:s, s:I}", "id", (int)id, "kind",
 		kind_word(info->hop.kind), "routes", (json_int_t)info->n_routes);
 
+	json_object_set_new(json, "packets", number_json(hop_packets(house, id)));
 	json_object_set_new(json, "via", addr_json(&info->hop.via));
 	json_object_set_new(json, "port", text_json(port_word(house, info->hop.port)));
 	json_object_set_new(json, "mac", forwards ? mac_json(&info->mac) : json_null());

@@ -30,27 +30,33 @@ static bool differs(const struct port_settings *a, const struct port_settings *b
 	       a->has_peer != b->has_peer || !wire_mac_equal(&a->peer, &b->peer);
 }
 
+static void take_back(struct port_room *room, const struct port_room_settings *now,
+	const struct port_room_settings *next, unsigned n)
+{
+	struct complaint why;
+
+	for (unsigned i = 0; i < n; i++)
+		if (differs(&now->ports[i], &next->ports[i]) &&
+			port_change(room, i, &now->ports[i], &why))
+			log_error("port %s could not be set back: %s", now->ports[i].name,
+				why.text);
+}
+
 // All ports take what changed, or none does.
 static int change_ports(struct port_room *room, const struct port_room_settings *now,
 	const struct port_room_settings *next, struct complaint *why)
 {
-	unsigned i;
-	int err = 0;
+	for (unsigned i = 0; i < next->n_ports; i++) {
+		int err = differs(&now->ports[i], &next->ports[i])
+		                  ? port_change(room, i, &next->ports[i], why)
+		                  : 0;
 
-	for (i = 0; i < next->n_ports && !err; i++)
-		if (differs(&now->ports[i], &next->ports[i]))
-			err = port_change(room, i, &next->ports[i], why);
-	if (!err)
-		return 0;
-	while (i-- > 0) {
-		struct complaint inner;
-
-		if (differs(&now->ports[i], &next->ports[i]) &&
-			port_change(room, i, &now->ports[i], &inner))
-			log_error("port %s could not be set back: %s", now->ports[i].name,
-				inner.text);
+		if (err) {
+			take_back(room, now, next, i);
+			return err;
+		}
 	}
-	return err;
+	return 0;
 }
 
 static int apply(struct verbs_house *house, struct config *next, struct complaint *why)

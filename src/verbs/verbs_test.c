@@ -1,0 +1,429 @@
+// The verbs as a client sees them, on a real table and ports on paper.
+#include "verbs/fake_house.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PORTS                                                                                      \
+	"ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24]}\n"                         \
+	"  - {name: right, device: 'y,z=1', peer: 02:00:00:00:00:99, mtu: 9000}\n"
+#define FILE_TEXT                                                                                  \
+	PORTS "routes:\n  - 10.0.0.0/8 via 192.0.2.2 dev left lladdr 02:00:00:00:00:02\n"          \
+	      "  - 11.0.0.0 8 right\n  - blackhole 2001:db8::/32\n"
+
+static struct verbs_house house;
+static char file[] = "/tmp/verbs_XXXXXX";
+
+static void write_file(const char *text)
+{
+	FILE *out = fopen(file, "w");
+
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static int make_house(void **state)
+{
+	struct complaint why = {""};
+
+	fake_reset();
+	house = (struct verbs_house){.silent_lane = -1};
+	write_file(FILE_TEXT);
+	if (config_load(&house.config, file, &why) ||
+		verbs_build(house.config, port_faces(NULL), &house.fib, &why))
+		fail_msg("refused: %s", why.text);
+	house.door = fib_door_create(2, &why);
+	assert_non_null(house.door);
+	fib_door_swap(house.door, house.fib);
+	return 0;
+}
+
+static int break_house(void **state)
+{
+	fib_door_swap(house.door, NULL);
+	fib_door_destroy(house.door);
+	fib_destroy(house.fib);
+	config_free(house.config);
+	return 0;
+}
+
+// The reply to a verb: the result, or {"error": sentence}. Owner: caller.
+static json_t *call(const char *verb, const char *params)
+{
+	struct ctl_verbs verbs = {.house = &house};
+	char line[4096];
+
+	verbs.table = verbs_table(&verbs.n);
+	snprintf(line, sizeof(line),
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}", verb, params);
+	char *text = ctl_answer(&verbs, line, strlen(line));
+	json_t *reply = json_loads(text, 0, NULL),
+	       *result = json_incref(json_object_get(reply, "result"));
+
+	assert_non_null(reply);
+	if (!result)
+		result = json_pack("{s:O}", "error",
+			json_object_get(json_object_get(reply, "error"), "message"));
+	json_decref(reply);
+	free(text);
+	return result;
+}
+
+// Compares a value deep in a reply: `path` "verdicts.2.packets".
+static void expect(const json_t *reply, const char *path, const char *json)
+{
+	char *steps = strdup(path), *rest = steps, *step;
+	const json_t *value = reply;
+	json_t *wanted = json_loads(json, JSON_DECODE_ANY, NULL);
+
+	while ((step = strsep(&rest, ".")))
+		value = json_is_array(value) ? json_array_get(value, atoi(step))
+		                             : json_object_get(value, step);
+	if (!json_equal(value, wanted)) {
+		char *is = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+
+		print_error("%s is %s, not %s\n", path, is, json);
+		free(is);
+		fail();
+	}
+	json_decref(wanted);
+	free(steps);
+}
+
+// Calls a verb and compares one value of its reply.
+static void check(const char *verb, const char *params, const char *path, const char *json)
+{
+	json_t *reply = call(verb, params);
+
+	expect(reply, path, json);
+	json_decref(reply);
+}
+
+#define SCHEMA_NAME(verb, name, params, text) name,
+
+static void each_row_of_the_schema_is_a_verb_in_help(void **state)
+{
+	static const char *const names[] = {SCHEMA_VERBS(SCHEMA_NAME)};
+	size_t n;
+	const struct ctl_verb *verbs = verbs_table(&n);
+	json_t *help = call("help", "{}");
+
+	assert_int_equal(n, ARRAY_LEN(names));
+	assert_int_equal(json_array_size(json_object_get(help, "verbs")), n);
+	for (size_t i = 0; i < n; i++) {
+		assert_string_equal(verbs[i].name, names[i]);
+		assert_non_null(verbs[i].run);
+	}
+	json_decref(help);
+}
+
+struct refusal {
+	const char *verb, *params, *sentence;
+};
+
+static void takes_exactly_its_parameters(void **state)
+{
+	static const struct refusal refusals[] = {
+		{"status", "{\"a\": 1}",
+			"unknown parameter \"a\"; the verb help tells which there are"},
+		{"stop", "{\"now\": true}",
+			"unknown parameter \"now\"; the verb help tells which there are"},
+		{"routes", "{\"family\": 5}", "parameter \"family\" is 5; 4 or 6 is wanted"},
+		{"routes", "{\"family\": \"4\"}",
+			"parameter \"family\" is no number from 4 to 6; give one"},
+		{"routes", "{\"limit\": 0}",
+			"parameter \"limit\" is no number from 1 to 10000; give one"},
+		{"routes", "{\"limit\": 1.5}",
+			"parameter \"limit\" is no number from 1 to 10000; give one"},
+		{"routes", "{\"after\": \"x\"}",
+			"parameter \"after\" is no prefix; give the \"next\" of the page before"},
+		{"routes", "{\"after\": \"::/0\"}",
+			"parameter \"after\" is no IPv4 prefix; give the \"next\" of the page "
+			"before"},
+		{"route", "{}", "parameter \"address\" is missing; give it"},
+		{"route", "{\"address\": \"10.0.0\"}",
+			"\"10.0.0\" is no address; give an IPv4 or IPv6 address"},
+		{"route", "{\"address\": 7}",
+			"parameter \"address\" is no text; give one in quotes"},
+		{"nexthops", "{\"after\": -1}",
+			"parameter \"after\" is no number from 0 to 32767; give one"},
+		{"routes.change", "{}", "parameter \"changes\" is missing; give it"},
+		{"routes.change", "{\"changes\": 1}",
+			"parameter \"changes\" is no list of 0 to 100000 members; give one"},
+		{"routes.change", "{\"changes\": [1]}",
+			"changes[0]: is no object; {\"op\": ..., \"route\": ...} is wanted; "
+			"nothing was changed"},
+		{"routes.change", "{\"changes\": [{\"op\": \"add\"}]}",
+			"changes[0]: parameter \"route\" is missing; give it; nothing was changed"},
+		{"routes.change", "{\"changes\": [{\"op\": \"burn\", \"route\": \"10.0.0.0/8\"}]}",
+			"changes[0]: \"op\" is \"burn\"; add, replace or delete is wanted; nothing "
+			"was changed"},
+		{"routes.change",
+			"{\"changes\": [{\"op\": \"add\", \"route\": \"10.1.0.0/16 dev x\"}]}",
+			"changes[0]: add \"10.1.0.0/16 dev x\": unknown port \"x\"; the ports are "
+			"left, right; "
+			"nothing was changed"},
+		{"routes.change", "{\"changes\": [{\"op\": \"add\", \"route\": \"\"}]}",
+			"changes[0]: add \"\": an empty route; \"PREFIX via ADDRESS dev PORT\" is "
+			"wanted; "
+			"nothing was changed"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		json_t *reply = call(refusals[i].verb, refusals[i].params);
+		const char *said = json_string_value(json_object_get(reply, "error"));
+
+		if (!said || strcmp(said, refusals[i].sentence))
+			fail_msg("%s %s: %s", refusals[i].verb, refusals[i].params, said);
+		json_decref(reply);
+	}
+}
+
+static void the_account_adds_up_over_lanes(void **state)
+{
+	fake_stat(0)->port[0].rx_packets = 100;
+	fake_stat(1)->port[1].rx_packets = 50;
+	fake_stat(0)->port[1].tx_packets = 120;
+	fake_stat(0)->port[1].tx_bytes = 12000;
+	fake_stat(0)->verdict[VERDICT_FORWARD] = 120;
+	fake_stat(0)->verdict[VERDICT_TTL_EXPIRED] = 20;
+	fake_stat(1)->verdict[VERDICT_TTL_EXPIRED] = 7;
+	json_t *drops = call("drops", "{}");
+
+	expect(drops, "received", "150");
+	expect(drops, "sent", "120");
+	expect(drops, "dropped", "27");
+	expect(drops, "in_flight", "3");
+	assert_int_equal(json_array_size(json_object_get(drops, "verdicts")), N_VERDICTS);
+	expect(drops, "verdicts.0.name", "\"forward\"");
+	expect(drops, "verdicts.0.packets", "120");
+	expect(drops, "wire", "{\"rx_missed\": 10, \"rx_no_mbuf\": 12, \"rx_errors\": 14}");
+	json_decref(drops);
+	check("status", "{}", "account.received", "150");
+	check("ports", "{}", "ports.1.tx_bytes", "12000");
+	check("lanes", "{}", "lanes.1.verdicts.ttl_expired", "7");
+}
+
+static void tells_of_ports_and_lanes(void **state)
+{
+	fake_stat(0)->queue[0].rx_packets = 9;
+	fake_stat(0)->timed_packets = 64;
+	fake_stat(0)->step.lookup = 160;
+	fake_stat(0)->loops = 8;
+	fake_stat(0)->empty_loops = 2;
+	json_t *ports = call("ports", "{}"), *lanes = call("lanes", "{}");
+
+	expect(ports, "ports.0.name", "\"left\"");
+	expect(ports, "ports.0.mac", "\"02:00:00:00:00:0a\"");
+	expect(ports, "ports.0.peer", "null");
+	expect(ports, "ports.1.device", "\"y,z=1\"");
+	expect(ports, "ports.1.peer", "\"02:00:00:00:00:99\"");
+	expect(ports, "ports.1.link_up", "false");
+	expect(lanes, "lanes.0.core", "3");
+	expect(lanes, "lanes.0.queues", "[{\"port\": \"right\", \"queue\": 0, \"rx_packets\": 9}]");
+	expect(lanes, "lanes.0.cycles_per_packet.lookup", "2.5");
+	expect(lanes, "lanes.1.cycles_per_packet", "null");
+	expect(lanes, "lanes.0.empty_share", "0.25");
+	json_decref(ports);
+	json_decref(lanes);
+	check("status", "{}", "routes", "{\"ip4\": 6, \"ip6\": 1}");
+	fake_stat(0)->hop[1] = 3;
+	fake_stat(1)->hop[1] = 4;
+	check("nexthops", "{}", "nexthops.0.packets", "7");
+}
+
+static void turns_pages_of_routes(void **state)
+{
+	static const char *const prefixes[] = {"10.0.0.0/8", "11.0.0.0/8", "192.0.2.0/24",
+		"192.0.2.0/32", "192.0.2.1/32", "192.0.2.255/32"};
+	char params[128] = "{\"limit\": 1}";
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+		json_t *page = call("routes", params);
+		const char *next = json_string_value(json_object_get(page, "next"));
+		char wanted[64];
+
+		snprintf(wanted, sizeof(wanted), "\"%s\"", prefixes[i]);
+		expect(page, "routes.0.prefix", wanted);
+		assert_int_equal(json_array_size(json_object_get(page, "routes")), 1);
+		assert_int_equal(!next, i + 1 == ARRAY_LEN(prefixes));
+		snprintf(params, sizeof(params), "{\"limit\": 1, \"after\": \"%s\"}",
+			next ? next : "");
+		json_decref(page);
+	}
+	check("routes", "{\"family\": 6}", "routes.0.kind", "\"blackhole\"");
+	check("routes", "{\"limit\": 6}", "next", "null");
+	check("routes", "{\"after\": \"192.0.2.255/32\"}", "routes", "[]");
+}
+
+static void turns_pages_of_next_hops(void **state)
+{
+	unsigned seen = 0;
+	char params[64] = "{\"limit\": 1}";
+	json_t *all = call("nexthops", "{}");
+
+	while (true) {
+		json_t *page = call("nexthops", params);
+		const json_t *next = json_object_get(page, "next");
+
+		seen += json_array_size(json_object_get(page, "nexthops"));
+		if (!json_is_integer(next)) {
+			json_decref(page);
+			break;
+		}
+		snprintf(params, sizeof(params), "{\"limit\": 1, \"after\": %d}",
+			(int)json_integer_value(next));
+		json_decref(page);
+	}
+	assert_int_equal(seen, json_array_size(json_object_get(all, "nexthops")));
+	assert_true(seen >= 4);
+	json_decref(all);
+}
+
+static void explains_where_a_packet_goes(void **state)
+{
+	json_t *via = call("route", "{\"address\": \"10.1.2.3\"}");
+
+	expect(via, "prefix", "\"10.0.0.0/8\"");
+	expect(via, "kind", "\"via\"");
+	expect(via, "via", "\"192.0.2.2\"");
+	expect(via, "port", "\"left\"");
+	expect(via, "mac", "\"02:00:00:00:00:02\"");
+	expect(via, "verdict", "\"forward\"");
+	expect(via, "lanes_agree", "true");
+	json_decref(via);
+	check("route", "{\"address\": \"11.1.2.3\"}", "mac", "\"02:00:00:00:00:99\"");
+	check("route", "{\"address\": \"12.1.2.3\"}", "verdict", "\"no_route\"");
+	check("route", "{\"address\": \"12.1.2.3\"}", "found", "false");
+	check("route", "{\"address\": \"192.0.2.1\"}", "verdict", "\"local\"");
+	check("route", "{\"address\": \"2001:db8::7\"}", "verdict", "\"blackhole\"");
+}
+
+#define CHANGE(op, route) "{\"op\": \"" op "\", \"route\": \"" route "\"}"
+
+static void a_batch_is_all_or_nothing(void **state)
+{
+	check("routes.change",
+		"{\"changes\": [" CHANGE("add",
+			"12.0.0.0/8 via 192.0.2.2 dev left") ", " CHANGE("replace",
+			"10.0.0.0/8 dev right") ", " CHANGE("delete", "11.0.0.0/8") "]}",
+		"changed", "3");
+	check("route", "{\"address\": \"12.1.2.3\"}", "verdict", "\"forward\"");
+	check("route", "{\"address\": \"11.1.2.3\"}", "found", "false");
+	json_t *reply = call("routes.change",
+		"{\"changes\": [" CHANGE("delete", "12.0.0.0/8") ", " CHANGE("add",
+			"10.0.0.0/8 dev left") "]}");
+	const char *said = json_string_value(json_object_get(reply, "error"));
+	assert_non_null(said);
+	assert_non_null(strstr(said, "changes[1]: "));
+	assert_non_null(strstr(said, "10.0.0.0/8"));
+	json_decref(reply);
+	check("route", "{\"address\": \"12.1.2.3\"}", "verdict", "\"forward\"");
+	check("routes.change", "{\"changes\": []}", "changed", "0");
+}
+
+static void a_reload_takes_over_what_is_live(void **state)
+{
+	write_file("ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24], mtu: 1400}\n"
+		   "  - {name: right, device: 'y,z=1'}\nroutes: [13.0.0.0/8 dev left]\n");
+	check("reload", "{}", "reloads", "1");
+	check("route", "{\"address\": \"10.1.2.3\"}", "found", "false");
+	check("route", "{\"address\": \"13.1.2.3\"}", "found", "true");
+	assert_int_equal(fake.n_changes, 2);
+	assert_int_equal(fake.mtu[0], 1400);
+	assert_int_equal(fake.mtu[1], 1500);
+}
+
+static void expect_nothing_changed(void)
+{
+	check("route", "{\"address\": \"10.1.2.3\"}", "verdict", "\"forward\"");
+	check("status", "{}", "reloads", "0");
+	check("ports", "{}", "ports.1.peer", "\"02:00:00:00:00:99\"");
+}
+
+static void a_reload_that_fails_changes_nothing(void **state)
+{
+	char wanted[128];
+
+	write_file(PORTS "routes: [14.0.0.0/8 dev nowhere]\n");
+	snprintf(wanted, sizeof(wanted),
+		"\"%s:4: unknown port \\\"nowhere\\\"; the ports are left, right\"", file);
+	check("reload", "{}", "error", wanted);
+	expect_nothing_changed();
+	write_file(PORTS "burst: 32\n");
+	check("reload", "{}", "error", "\"needs a restart: burst; nothing was changed\"");
+	expect_nothing_changed();
+	write_file(PORTS "routes: [14.0.0.0/8 dev left, 14.0.0.0/8 dev right]\n");
+	json_decref(call("reload", "{}"));
+	expect_nothing_changed();
+	unlink(file);
+	json_decref(call("reload", "{}"));
+	expect_nothing_changed();
+	assert_int_equal(fake.n_changes, 0);
+}
+
+static void a_port_that_refuses_takes_the_others_back(void **state)
+{
+	write_file("ports:\n  - {name: left, device: x, mtu: 1400}\n  - {name: right, device: "
+		   "'y,z=1', mtu: 9600}\n");
+	fake.refuse_change_of = 1;
+	check("reload", "{}", "error", "\"the device of right takes no MTU of 9600\"");
+	assert_int_equal(fake.mtu[0], 1500);
+	expect_nothing_changed();
+}
+
+static void stop_only_raises_the_flag(void **state)
+{
+	check("stop", "{}", "stopping", "true");
+	assert_true(house.stop);
+}
+
+static void a_lane_that_ends_by_itself_is_a_failure(void **state)
+{
+	struct complaint why = {""};
+
+	assert_int_equal(verbs_tend(&house, &why), 0);
+	assert_int_equal(fake.n_tended, 1);
+	fake.lane_has_ended = true;
+	assert_int_not_equal(verbs_tend(&house, &why), 0);
+	assert_string_equal(why.text, "a lane has ended by itself; all stop");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_house, break_house)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_row_of_the_schema_is_a_verb_in_help),
+		TEST(takes_exactly_its_parameters),
+		TEST(the_account_adds_up_over_lanes),
+		TEST(tells_of_ports_and_lanes),
+		TEST(turns_pages_of_routes),
+		TEST(turns_pages_of_next_hops),
+		TEST(explains_where_a_packet_goes),
+		TEST(a_batch_is_all_or_nothing),
+		TEST(a_reload_takes_over_what_is_live),
+		TEST(a_reload_that_fails_changes_nothing),
+		TEST(a_port_that_refuses_takes_the_others_back),
+		TEST(stop_only_raises_the_flag),
+		TEST(a_lane_that_ends_by_itself_is_a_failure),
+	};
+
+	int fd = mkstemp(file);
+	if (fd < 0)
+		return 1;
+	close(fd);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(file);
+	return failed;
+}
