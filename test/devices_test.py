@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +89,9 @@ def in_a_row(tmp_path: Path) -> Iterator[tuple[House, House]]:
     to_m = {"routes": ["10.2.0.0/16 via 10.0.9.2 dev m"], "neighbours": ["10.0.9.2 lladdr 02:00:00:00:0a:02 dev m"]}
     to_b = {"routes": ["10.2.0.0/16 via 10.0.2.2 dev b"], "neighbours": [f"10.0.2.2 lladdr {host_mac(1)} dev b"]}
     with House(first, **to_m) as left, House(second, **to_b) as right:
-        wait_until(lambda: _is_up(left, "m") and _is_up(right, "m"), "memif was connected")
+        # A ring takes frames once the other side has polled it for the first time.
+        wait_until(lambda: _passes_on(left, right), "memif was connected")
+        right.wires["b"].drain()
         yield left, right
         left.dl3d.stop()
 
@@ -98,36 +101,38 @@ def _memif(folder: Path, role: str, mac: str) -> Port:
     return Port("m", device=device, keys={"mac": mac})
 
 
-def _is_up(house: House, name: str) -> bool:
-    return any(port["name"] == name and port["link_up"] for port in house.dl3d.call("ports")["ports"])
+def _passes_on(left: House, right: House) -> bool:
+    left.wires["a"].send(on(0, ip4("10.2.0.1")))
+    time.sleep(0.05)
+    return right.account().sent > 0
 
 
 def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[House, House]) -> None:
     left, right = in_a_row
     frame = on(0, ip4("10.2.0.1"))
+    before = right.account().sent
     left.wires["a"].send(frame)
-    left.settle(1)
-    assert right.settle(1).sent == 1
+    wait_until(lambda: right.account().sent == before + 1, "the packet left on b")
     assert right.wires["b"].receive(1.0) == forwarded(forwarded(frame, 0), 1)
 
 
 def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[House, House]) -> None:
     left, right = in_a_row
     frame = on(0, ip4("10.2.0.1"))
-    n_sent = 0
+    before, n_sent = left.account(), 0
     os.kill(right.dl3d.process.pid, signal.SIGSTOP)
     try:
-        while not left.account().drops and n_sent < 40_000:
+        while not left.account().since(before).drops and n_sent < 40_000:
             for _ in range(200):
                 left.wires["a"].send(frame)
             n_sent += 200
-            left.settle(n_sent)
+            left.settle(before.received + n_sent)
     finally:
         os.kill(right.dl3d.process.pid, signal.SIGCONT)
-    account = left.account()
+    account = left.account().since(before)
     assert set(account.drops) == {"tx_refused"}
     assert account.sent + account.drops["tx_refused"] == n_sent
-    right.settle(account.sent)
+    right.settle(left.account().sent)
     assert len(right.wires["b"].drain()) == account.sent
 
 

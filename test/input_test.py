@@ -34,7 +34,7 @@ ROWS = [
     Row("unknown_key", "routes:", "rutes:", ("dl3d.yaml:4", "unknown key", '"rutes"', '"routes"')),
     Row("wrong_type", "ports:\n", "burst: many\nports:\n", ("dl3d.yaml:1", "burst", "many", "number")),
     Row("port_twice", "name: b", "name: a", ("dl3d.yaml:3", '"a"', "line 2")),
-    Row("device_twice", "net_null1", "net_null0", ("ports[1] (b)", "net_null0", "ports[0] (a)")),
+    Row("device_twice", "net_null1", "net_null0", ("dl3d.yaml:3", "net_null0", "line 2")),
     Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("ports[1] (b)", "nowhere")),
     Row("missing_pci_device", "net_null1", "'0000:ff:1f.7'", ("0000:ff:1f.7",)),
     Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),

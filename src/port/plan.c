@@ -107,9 +107,10 @@ int plan_check_ports(const struct port_room_settings *settings, struct complaint
 static int check_core(unsigned lane, int core, const struct plan_facts *facts,
 	struct complaint *why)
 {
-	const struct plan_core *c = &facts->cores[core < 0 ? 0 : core];
+	bool is_known = core >= 0 && core < (int)facts->n_cores;
+	const struct plan_core *c = &facts->cores[is_known ? core : 0];
 
-	if (core < 0 || core >= (int)facts->n_cores || !c->exists)
+	if (!is_known || !c->exists)
 		return complain(why, -ENOENT,
 			"lanes[%u]: this machine has no core %d; its cores are 0 to %u", lane, core,
 			facts->n_cores - 1);
