@@ -33,10 +33,12 @@ def reserved(pages: int) -> Iterator[int]:
     if missing <= 0:
         yield 0
         return
-    set_number(read_number(NUMBER) + missing)
+    before = read_number(NUMBER)
+    set_number(before + missing)
+    added = read_number(NUMBER) - before
     try:
         if (free := read_number(FREE)) < pages:
             raise Fault(f"only {free} of {pages} huge pages of 2 MiB could be reserved: memory is short or in pieces")
-        yield missing
+        yield added
     finally:
-        set_number(max(0, read_number(NUMBER) - missing))  # others may have reserved or given back meanwhile
+        set_number(max(0, read_number(NUMBER) - added))  # others may have reserved or given back meanwhile

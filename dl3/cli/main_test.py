@@ -1,0 +1,105 @@
+"""The command as people type it: help, exit codes, JSON."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent.parent
+VERBS = [
+    *(["run"], ["route"], ["reload"], ["version"]),
+    *(["show", "ports"], ["show", "lanes"], ["show", "drops"], ["show", "routes"], ["show", "nexthops"]),
+    *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
+]
+NEXT_HOP = {
+    "id": 1,
+    "kind": "via",
+    "via": "10.0.0.1",
+    "port": "out",
+    "mac": "02:00:00:00:00:01",
+    "mtu": 1500,
+    "verdict": "forward",
+    "routes": 7,
+}
+
+
+def dl3(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "dl3", *words], cwd=TOP, capture_output=True, text=True, timeout=60)
+
+
+def _answer_once(path: Path, result: object) -> threading.Thread:
+    """A dl3d that answers one question."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as peer:
+            peer.makefile("rb").readline()
+            peer.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode() + b"\n")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def explains_each_verb_with_an_example(verb: list[str]) -> None:
+    done = dl3(*verb, "--help")
+    assert done.returncode == 0
+    assert "Example: " in done.stdout
+
+
+def leaves_with_1_and_a_sentence_when_no_dl3d_is_there(tmp_path: Path) -> None:
+    done = dl3("show", "ports", "--socket", str(tmp_path / "none"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("dl3: no dl3d has a socket at ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["show", "ears"], ["bench", "peers", "--rows", "ipv5"], ["bench", "tables", "--routes", "2m"], ["route"]]
+)
+def leaves_with_2_when_asked_for_what_cannot_be(words: list[str]) -> None:
+    assert dl3(*words).returncode == 2
+
+
+def prints_json_for_programs(tmp_path: Path) -> None:
+    reply = {"nexthops": [NEXT_HOP], "next": None}
+    thread = _answer_once(tmp_path / "s", reply)
+    done = dl3("show", "nexthops", "--json", "--socket", str(tmp_path / "s"))
+    thread.join(5)
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == reply
+
+
+def prints_a_table_for_people(tmp_path: Path) -> None:
+    thread = _answer_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": 1})
+    done = dl3("show", "nexthops", "--socket", str(tmp_path / "s"))
+    thread.join(5)
+    assert "02:00:00:00:00:01" in done.stdout
+    assert "1,500" in done.stdout
+    assert "More: --after 1" in done.stdout
+
+
+def explains_a_decision(tmp_path: Path) -> None:
+    reply = {
+        "address": "10.0.0.9",
+        "found": True,
+        "prefix": "10.0.0.0/8",
+        "via": "10.0.0.1",
+        "port": "out",
+        "mac": None,
+        "verdict": "neighbour_unresolved",
+        "text": "next hop whose MAC address is not known",
+    }
+    thread = _answer_once(tmp_path / "s", reply)
+    done = dl3("route", "10.0.0.9", "--socket", str(tmp_path / "s"))
+    thread.join(5)
+    assert "10.0.0.0/8" in done.stdout
+    assert "neighbour_unresolved: next hop whose MAC address is not known" in done.stdout

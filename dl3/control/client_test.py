@@ -1,0 +1,103 @@
+"""The client against a server on a real UNIX socket."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dl3.control.client import Client
+from dl3.control.replies import Reloaded, Routes
+from dl3.model.fault import Fault
+
+RELOADED = {"reloads": 3, "routes4": 2, "routes6": 1}
+
+
+@contextmanager
+def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
+    """Serves one client one line; yields the list of what it heard."""
+    heard: list[dict[str, object]] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            peer, _ = listener.accept()
+            with peer, peer.makefile("rb") as stream:
+                heard.append(json.loads(stream.readline()))
+                peer.sendall(answer(heard[-1]))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield heard
+        thread.join(5)
+
+
+def result(value: object) -> Callable[[dict[str, object]], bytes]:
+    return lambda question: json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": value}).encode() + b"\n"
+
+
+def asks_and_understands(tmp_path: Path) -> None:
+    with server(tmp_path / "s", result(RELOADED)) as heard:
+        assert Client(tmp_path / "s").ask(Reloaded, "reload").routes4 == 2
+    assert heard == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
+
+
+def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
+    with server(tmp_path / "s", result({"routes": [], "next": None})) as heard:
+        Client(tmp_path / "s").ask(Routes, "routes", family=6, after=None, limit=5)
+    assert heard[0]["params"] == {"family": 6, "limit": 5}
+
+
+def keeps_fields_that_it_does_not_know(tmp_path: Path) -> None:
+    with server(tmp_path / "s", result({**RELOADED, "new": [1]})):
+        assert Client(tmp_path / "s").ask(Reloaded, "reload").model_dump()["new"] == [1]
+
+
+def hands_on_what_dl3d_complains_of(tmp_path: Path) -> None:
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "needs a restart: burst"}}
+    with (
+        server(tmp_path / "s", lambda _: json.dumps(error).encode() + b"\n"),
+        pytest.raises(Fault, match=r"^needs a restart: burst$"),
+    ):
+        Client(tmp_path / "s").ask(Reloaded, "reload")
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\n", b"garbage\n", b"[]\n", b'{"id": 1}\n'])
+def says_when_the_answer_is_no_json_rpc(garbage: bytes, tmp_path: Path) -> None:
+    with (
+        server(tmp_path / "s", lambda _: garbage),
+        pytest.raises(Fault, match="the answer to 'reload' is no JSON-RPC"),
+    ):
+        Client(tmp_path / "s").ask(Reloaded, "reload")
+
+
+def names_the_field_that_is_missing(tmp_path: Path) -> None:
+    with (
+        server(tmp_path / "s", result({"reloads": 1, "routes4": 1})),
+        pytest.raises(Fault, match="not understood at 'routes6'"),
+    ):
+        Client(tmp_path / "s").ask(Reloaded, "reload")
+
+
+def says_when_nobody_has_the_socket(tmp_path: Path) -> None:
+    with pytest.raises(Fault, match=r"no dl3d has a socket at .*/none: start it with 'dl3 run FILE'"):
+        Client(tmp_path / "none").ask(Reloaded, "reload")
+
+
+def says_when_the_owner_of_the_socket_is_gone(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "s"))
+    with pytest.raises(Fault, match=r"the dl3d that made .*/s is gone"):
+        Client(tmp_path / "s").ask(Reloaded, "reload")
+
+
+def does_not_wait_for_ever(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "s"))
+        silent.listen()
+        with pytest.raises(Fault, match=r"did not answer 'reload' within 0\.2 s"):
+            Client(tmp_path / "s", timeout_s=0.2).ask(Reloaded, "reload")

@@ -1,0 +1,57 @@
+"""Records: one line per trial, readable again."""
+
+from pathlib import Path
+
+import pytest
+
+from dl3.model.fault import Fault
+from dl3.record.facts import collect, last_march, number_in
+from dl3.record.journal import Trial, append, now
+
+
+def trial(name: str) -> Trial:
+    return Trial(
+        at=now(),
+        name=name,
+        command=["testpmd", "-d", "x"],
+        environment={"ONECORE_TABLE": "one"},
+        core=0,
+        seconds=1.0,
+        core_share=1.0,
+        received_pps=2.0,
+        sent_pps=2.0,
+        cycles_per_packet=3.0,
+        facts=collect(Path("/nonexistent")),
+    )
+
+
+def appends_a_line_per_trial(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "r.jsonl"
+    append(path, trial("first"))
+    append(path, trial("second"))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [Trial.model_validate_json(line).name for line in lines] == ["first", "second"]
+
+
+def says_when_it_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Fault, match="cannot be written"):
+        append(tmp_path / "file" / "r.jsonl", trial("x"))
+
+
+def finds_the_facts_of_this_machine() -> None:
+    facts = collect(Path("/nonexistent"))
+    assert facts.n_cpus > 0
+    assert facts.memory_mib > 0
+    assert facts.kernel
+    assert facts.build_flags == ""
+
+
+def takes_the_last_march() -> None:
+    assert last_march("-O3 -march=corei7 -I/x -march=native") == "native"
+    assert last_march("-O3") == "default"
+
+
+def reads_numbers_of_meminfo() -> None:
+    assert number_in("MemTotal: 24 kB\nHugePages_Free:     7\n", "HugePages_Free") == 7
+    assert number_in("", "HugePages_Free") == 0
