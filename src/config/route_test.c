@@ -21,8 +21,9 @@ static struct port_room_settings ports = {
 // Writes what was read in a form of its own, or the sentence.
 static void describe(const char *line, char *out, size_t n)
 {
-	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "local",
-		"blackhole", "unreachable", "prohibit", "martian", "link_local", "multicast"};
+	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "group",
+		"local", "blackhole", "unreachable", "prohibit", "martian", "link_local",
+		"multicast"};
 	struct route_line route;
 	struct complaint why;
 	char prefix[WIRE_PREFIX_TEXT], via[WIRE_ADDR_TEXT] = "-", mac[WIRE_MAC_TEXT] = "-";
