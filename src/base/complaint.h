@@ -1,4 +1,5 @@
-// One sentence for a person: what happened, to what, what to do. Filled where the mistake is found, printed at the rim.
+// One sentence for a person: what happened, to what, what to do. Filled where the mistake is found,
+// printed at the rim.
 #pragma once
 
 enum { COMPLAINT_MAX = 512 };
@@ -7,7 +8,8 @@ struct complaint {
 	char text[COMPLAINT_MAX];
 };
 
-// Fills the sentence (cut at COMPLAINT_MAX - 1 bytes, control characters replaced by '?') and returns `err`, so that a
-// finder can write `return complain(c, -EINVAL, ...)`. `c` may be NULL. Any thread; the caller owns `c`.
+// Fills the sentence (cut at COMPLAINT_MAX - 1 bytes, control characters replaced by '?') and
+// returns `err`, so that a finder can write `return complain(c, -EINVAL, ...)`. `c` may be NULL.
+// Any thread; the caller owns `c`.
 int complain(struct complaint *c, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1,7 +1,8 @@
 // What a person running the program should read: one line each on stderr. Never called on a lane.
 #pragma once
 
-// Writes "dl3d: text" (or the name given to log_start) with a level; one write(2) a line. Any control thread.
+// Writes "dl3d: text" (or the name given to log_start) with a level; one write(2) a line. Any
+// control thread.
 void log_start(const char *program);
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -18,7 +18,8 @@ static size_t mapped_bytes(size_t bytes)
 static void *map_aligned(size_t bytes)
 {
 	size_t padded = bytes + HUGE_PAGE_BYTES;
-	uint8_t *raw = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *raw = mmap(NULL, padded, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (raw == MAP_FAILED)
 		return NULL;

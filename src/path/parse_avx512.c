@@ -30,6 +30,12 @@ static const uint8_t record_bytes[32] = {
 	0, 0, 0, 0,                     // unused
 };
 
+// The frames at work.
+struct sixteen {
+	struct rte_mbuf *const *mbuf;
+	uint8_t *frame[STEP] LINE_ALIGNED;
+};
+
 struct fields {
 	__m512i dst, src, ttl_length, pkt_len, mac_high, mac_low_type, data_len;
 };
@@ -127,31 +133,29 @@ static inline bool has_odd_ip4(const struct fields *f, __mmask16 odd)
 	return _mm512_mask_cmpeq_epi32_mask(odd, type, _mm512_set1_epi32(0x0008)) != 0;
 }
 
-static inline void store_fields(struct burst *b, unsigned at, __m512i dst, __m512i pkt_len,
-	__m512i ttl_length)
+static inline void store_fields(struct burst *b, unsigned at, const struct fields *f)
 {
-	_mm512_storeu_si512(&b->dst4[at], dst);
-	_mm256_storeu_si256((__m256i *)&b->length[at], _mm512_cvtepi32_epi16(pkt_len));
-	_mm_storeu_si128((__m128i *)&b->ttl[at],
-		_mm512_cvtepi32_epi8(_mm512_srli_epi32(ttl_length, 16)));
+	__m512i ttl = _mm512_srli_epi32(f->ttl_length, 16);
+
+	_mm512_storeu_si512(&b->dst4[at], f->dst);
+	_mm256_storeu_si256((__m256i *)&b->length[at], _mm512_cvtepi32_epi16(f->pkt_len));
+	_mm_storeu_si128((__m128i *)&b->ttl[at], _mm512_cvtepi32_epi8(ttl));
 }
 
 // Appends all sixteen to the IPv4 burst.
-static inline void take_all4(struct burst *b, const struct fields *f, struct rte_mbuf *const mbuf[],
-	uint8_t *const frame[])
+static inline void take_all4(struct burst *b, const struct fields *f, const struct sixteen *from)
 {
-	unsigned at = b->n;
-
-	memcpy(&b->mbuf[at], mbuf, STEP * sizeof(mbuf[0]));
-	memcpy(&b->frame[at], frame, STEP * sizeof(frame[0]));
-	store_fields(b, at, f->dst, f->pkt_len, f->ttl_length);
-	b->n = at + STEP;
+	memcpy(&b->mbuf[b->n], from->mbuf, STEP * sizeof(from->mbuf[0]));
+	memcpy(&b->frame[b->n], from->frame, STEP * sizeof(from->frame[0]));
+	store_fields(b, b->n, f);
+	b->n += STEP;
 }
 
-static inline void store_pointers(void *to, const void *from, __mmask16 plain, unsigned n_low)
+static inline void store_pointers(void *to, const void *from, __mmask16 plain)
 {
-	__m512i low = _mm512_loadu_si512(from),
-		high = _mm512_loadu_si512((const uint8_t *)from + 64);
+	unsigned n_low = __builtin_popcount(plain & 0xff);
+	__m512i low = _mm512_loadu_si512(from);
+	__m512i high = _mm512_loadu_si512((const uint8_t *)from + 64);
 
 	_mm512_storeu_si512(to, _mm512_maskz_compress_epi64(plain & 0xff, low));
 	_mm512_storeu_si512((uint8_t *)to + 8 * n_low,
@@ -159,17 +163,19 @@ static inline void store_pointers(void *to, const void *from, __mmask16 plain, u
 }
 
 // Appends the plain ones to the IPv4 burst, dense and in order.
-static inline void take_some4(struct burst *b, const struct fields *f, __mmask16 plain,
-	struct rte_mbuf *const mbuf[], uint8_t *const frame[])
+static inline void take_some4(struct burst *b, const struct fields *f, const struct sixteen *from,
+	__mmask16 plain)
 {
-	unsigned at = b->n, n_low = __builtin_popcount(plain & 0xff);
+	struct fields dense = {
+		.dst = _mm512_maskz_compress_epi32(plain, f->dst),
+		.pkt_len = _mm512_maskz_compress_epi32(plain, f->pkt_len),
+		.ttl_length = _mm512_maskz_compress_epi32(plain, f->ttl_length),
+	};
 
-	store_pointers(&b->mbuf[at], mbuf, plain, n_low);
-	store_pointers(&b->frame[at], frame, plain, n_low);
-	store_fields(b, at, _mm512_maskz_compress_epi32(plain, f->dst),
-		_mm512_maskz_compress_epi32(plain, f->pkt_len),
-		_mm512_maskz_compress_epi32(plain, f->ttl_length));
-	b->n = at + __builtin_popcount(plain);
+	store_pointers(&b->mbuf[b->n], from->mbuf, plain);
+	store_pointers(&b->frame[b->n], from->frame, plain);
+	store_fields(b, b->n, &dense);
+	b->n += __builtin_popcount(plain);
 }
 
 static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p,
@@ -178,15 +184,17 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	const __m512i pick =
 		_mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)record_bytes));
 	__m256i record[STEP];
-	uint8_t *frame[STEP] LINE_ALIGNED;
+	struct sixteen from;
 	struct burst *b = &p->w->ip4;
 
+	from.mbuf = mbuf;
 	if (n < STEP)
 		memset(record, 0, sizeof(record));
 	for (unsigned i = 0; i < n; i++) {
 		__m512i head = _mm512_loadu_si512(mbuf[i]);
-		frame[i] = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
-		__m512i bytes = _mm512_permutex2var_epi8(_mm512_loadu_si512(frame[i]), pick, head);
+		from.frame[i] = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
+		__m512i bytes =
+			_mm512_permutex2var_epi8(_mm512_loadu_si512(from.frame[i]), pick, head);
 		record[i] = _mm512_castsi512_si256(bytes);
 	}
 	__mmask16 valid = (__mmask16)((1u << n) - 1);
@@ -196,9 +204,9 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	if (rarely(has_odd_ip4(&f, valid & ~plain)))
 		plain = 0; // one by one, so that packets of a flow stay in order
 	if (likely_to(plain == UINT16_MAX))
-		take_all4(b, &f, mbuf, frame);
+		take_all4(b, &f, &from);
 	else
-		take_some4(b, &f, plain, mbuf, frame);
+		take_some4(b, &f, &from, plain);
 	for (unsigned odd = valid & ~plain; odd; odd &= odd - 1)
 		parse_one(p, mbuf[__builtin_ctz(odd)]);
 	return _mm512_mask_reduce_add_epi32(valid, f.pkt_len);

@@ -9,19 +9,19 @@ static void drop_all(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n, enum
 		burst_drop(w, mbuf[i], verdict);
 }
 
-void path_send_port(struct worker *w, uint8_t port, struct rte_mbuf *mbuf[], uint16_t n,
-	uint64_t bytes)
+void path_send_port(struct worker *w, uint8_t port, const struct outgoing *out)
 {
 	struct stat_port *stat = &w->stat->port[port];
+	uint64_t bytes = out->bytes;
 
 	if (rarely(!__atomic_load_n(&w->faces[port].up, __ATOMIC_RELAXED))) {
-		drop_all(w, mbuf, n, VERDICT_PORT_DOWN);
+		drop_all(w, out->mbuf, out->n, VERDICT_PORT_DOWN);
 		return;
 	}
-	uint16_t sent = port_tx(&w->io->out[port], mbuf, n);
-	for (uint16_t i = sent; i < n; i++)
-		bytes -= mbuf[i]->pkt_len;
-	drop_all(w, mbuf + sent, n - sent, VERDICT_TX_REFUSED);
+	uint16_t sent = port_tx(&w->io->out[port], out->mbuf, out->n);
+	for (uint16_t i = sent; i < out->n; i++)
+		bytes -= out->mbuf[i]->pkt_len;
+	drop_all(w, out->mbuf + sent, out->n - sent, VERDICT_TX_REFUSED);
 	stat_add(&stat->tx_packets, sent);
 	stat_add(&stat->tx_bytes, bytes);
 	stat_add(&w->stat->verdict[VERDICT_FORWARD], sent);
@@ -54,18 +54,17 @@ static void send_mixed(struct worker *w, struct burst *b)
 
 	while (left) {
 		uint8_t to = b->port[__builtin_ctzll(left)];
-		uint64_t bytes = 0;
-		uint16_t n = 0;
+		struct outgoing out = {.mbuf = group};
 
 		for (uint64_t rest = left; rest; rest &= rest - 1) {
 			unsigned i = __builtin_ctzll(rest);
 			if (b->port[i] != to)
 				continue;
-			group[n++] = b->mbuf[i];
-			bytes += b->length[i];
+			group[out.n++] = b->mbuf[i];
+			out.bytes += b->length[i];
 			left &= ~(1ull << i);
 		}
-		path_send_port(w, to, group, n, bytes);
+		path_send_port(w, to, &out);
 	}
 }
 
@@ -83,7 +82,8 @@ void path_send(struct worker *w, struct burst *b)
 	if (rarely(b->has_segments))
 		drop_segmented(w, b);
 	if (b->has_one_port && b->n)
-		path_send_port(w, b->port[0], b->mbuf, b->n, sum_lengths(b));
+		path_send_port(w, b->port[0],
+			&(struct outgoing){.mbuf = b->mbuf, .n = b->n, .bytes = sum_lengths(b)});
 	else
 		send_mixed(w, b);
 	b->n = 0;

@@ -20,8 +20,13 @@ void path_rewrite6(const struct fib_view *view, struct burst *b);
 // Groups by output port and hands over; what a device refuses is dropped by name. The burst is
 // empty afterwards.
 void path_send(struct worker *w, struct burst *b);
-// Sends n frames of `bytes` in all on one port; shared by path_send and the cross-connect.
-void path_send_port(struct worker *w, uint8_t port, struct rte_mbuf *mbuf[], uint16_t n,
-	uint64_t bytes);
+// Frames for one port, `bytes` long in all.
+struct outgoing {
+	struct rte_mbuf **mbuf;
+	uint16_t n;
+	uint64_t bytes;
+};
+// Sends on one port; what it refuses is dropped by name. Shared by path_send and the cross-connect.
+void path_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole walk of a port of mode xconnect.
 void path_xconnect(struct worker *w, const struct received *r);

@@ -19,7 +19,8 @@ void stat_sum(struct stat_account *account, struct stat_lane *const lanes[], uns
 }
 
 #define SUM_FIELD(name, text) sum->name += stat_read(&lanes[i]->port[port].name);
-void stat_sum_port(struct stat_port *sum, struct stat_lane *const lanes[], unsigned n, unsigned port)
+void stat_sum_port(struct stat_port *sum, struct stat_lane *const lanes[], unsigned n,
+	unsigned port)
 {
 	memset(sum, 0, sizeof(*sum));
 	for (unsigned i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-// Counters: one writer per lane, read by anybody while running. Reading never disturbs a lane; a reader sees each counter at
-// some recent value, and all of them settled once the lane has parked.
+// Counters: one writer per lane, read by anybody while running. Reading never disturbs a lane; a
+// reader sees each counter at some recent value, and all of them settled once the lane has parked.
 #pragma once
 
 #include "base/bits.h"
@@ -30,7 +30,7 @@ struct stat_lane {
 	struct stat_step step;
 	struct stat_queue queue[STAT_MAX_QUEUES]; // in the order in which the lane polls them
 	struct stat_port port[STAT_MAX_PORTS];
-	uint64_t hop[STAT_MAX_HOPS];              // packets, by next hop id
+	uint64_t hop[STAT_MAX_HOPS]; // packets, by next hop id
 } LINE_ALIGNED;
 #undef STAT_FIELD
 
@@ -52,11 +52,13 @@ static inline uint64_t stat_read(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-// The account over `n` lanes: received + injected = sent + punted + dropped, once nothing is in flight.
+// The account over `n` lanes: received + injected = sent + punted + dropped, once nothing is in
+// flight.
 struct stat_account {
 	uint64_t received, injected, sent, punted, dropped;
 	uint64_t verdict[N_VERDICTS];
 };
 void stat_sum(struct stat_account *account, struct stat_lane *const lanes[], unsigned n);
 // Adds up one port over `n` lanes. Any thread.
-void stat_sum_port(struct stat_port *sum, struct stat_lane *const lanes[], unsigned n, unsigned port);
+void stat_sum_port(struct stat_port *sum, struct stat_lane *const lanes[], unsigned n,
+	unsigned port);
