@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_BATCH = 16, HUGE_PAGES_FROM_ROUTES = 16384 };
+enum { SMALL_BATCH = 16, HUGE_PAGES_FROM_ROUTES = 16384, FAR_FROM_ROUTES = 8192 };
 
 // What went wrong first, in the order of the batch.
 struct fault {
@@ -186,6 +186,13 @@ static void use_huge_pages(struct fib *fib)
 	fib->has_huge_pages = true;
 }
 
+static void choose_lookup(struct fib *fib)
+{
+	bool is_far = fib->n_routes[RIB4] >= FAR_FROM_ROUTES;
+
+	__atomic_store_n(&fib->view.lookup4, is_far ? fib->lookups->far4 : fib->lookups->near4, __ATOMIC_RELAXED);
+}
+
 void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 {
 	size_t n4 = 0;
@@ -220,6 +227,7 @@ static int run(struct batch *batch, struct edit *other)
 	for (size_t i = 0; i < batch->n_edits; i++)
 		apply(fib, &batch->edits[i]);
 	change_publish(fib, batch->edits, batch->n_edits);
+	choose_lookup(fib);
 	return 0;
 }
 

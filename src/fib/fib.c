@@ -48,12 +48,16 @@ static int add_builtin(struct fib *fib, const struct builtin *builtin)
 
 static void show_to_lanes(struct fib *fib)
 {
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+
+	fib->lookups = &variants[n_variants - 1];
 	fib->view = (struct fib_view){
 		.node4 = blocks_at(&fib->publish4.node, 0),
 		.hops = fib->hops.entry,
 		.bucket = fib->groups.bucket,
-		.lookup4 = lookup4_scalar,
-		.lookup6 = lookup_has_avx512() ? lookup6_avx512 : lookup6_scalar,
+		.lookup4 = fib->lookups->near4,
+		.lookup6 = fib->lookups->six,
 		.leaf4 = blocks_at(&fib->publish4.leaf, 0),
 		.tail4 = blocks_at(&fib->publish4.tail, 0),
 		.root6 = blocks_at(&fib->publish6.root, 0),

@@ -12,6 +12,7 @@
 #include <rte_cycles.h>
 
 enum { BURST = 64, N_DESTINATIONS = 1 << 20, N_HOPS = 256, N_ROUNDS = 7 };
+enum { CHUNK = 2048, N_CHUNKS = N_DESTINATIONS / CHUNK };
 
 struct length {
 	uint8_t len;
@@ -137,35 +138,30 @@ static void free_table(struct table *table)
 	free(table->dst4);
 }
 
-typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+// One row of the comparison: a lookup and the cycles that each chunk of destinations took.
+struct row {
+	lookup4_fn *four;
+	lookup6_fn *six;
+	const char *what;
+	const char *variant;
+	unsigned n;
+	double cycles[N_ROUNDS * N_CHUNKS];
+};
 
-static double cycles4(const struct fib *fib, const struct table *table)
-{
-	const uint32_t *dst = table->dst4;
-	uint16_t hop[BURST];
-	uint64_t sum = 0, start = rte_rdtsc_precise();
-
-	for (unsigned at = 0; at < N_DESTINATIONS; at += BURST) {
-		for (unsigned i = 0; i < BURST; i++)
-			fib_prefetch4(&fib->view, dst[(at + BURST + i) % N_DESTINATIONS]);
-		fib->view.lookup4(&fib->view, dst + at, hop, BURST);
-		sum += hop[at % BURST];
-	}
-	asm volatile("" : : "r"(sum));
-	return (double)(rte_rdtsc_precise() - start) / N_DESTINATIONS;
-}
-
-static double cycles6(const struct fib *fib, const struct table *table, lookup6_fn *lookup)
+static double measure_chunk(const struct fib *fib, const struct table *table, const struct row *row, unsigned chunk)
 {
 	uint16_t hop[BURST];
 	uint64_t sum = 0, start = rte_rdtsc_precise();
 
-	for (unsigned at = 0; at < N_DESTINATIONS; at += BURST) {
-		lookup(&fib->view, table->dst + at, hop, BURST);
+	for (unsigned at = chunk * CHUNK; at < (chunk + 1) * CHUNK; at += BURST) {
+		if (row->four)
+			row->four(&fib->view, table->dst4 + at, hop, BURST);
+		else
+			row->six(&fib->view, table->dst + at, hop, BURST);
 		sum += hop[at % BURST];
 	}
 	asm volatile("" : : "r"(sum));
-	return (double)(rte_rdtsc_precise() - start) / N_DESTINATIONS;
+	return (double)(rte_rdtsc_precise() - start) / CHUNK;
 }
 
 static int by_value(const void *a, const void *b)
@@ -175,15 +171,33 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void print_cycles(const struct fib *fib, const struct table *table, lookup6_fn *lookup, const char *variant)
+// All variants in turn, chunk by chunk, so that what else the machine does hits each of them alike.
+static void print_cycles(const struct fib *fib, const struct table *table)
 {
-	double cycles[N_ROUNDS];
+	static struct row row[4];
+	unsigned n_variants, n_rows = 0;
+	const struct lookups *variants = lookup_variants(&n_variants);
 
-	for (unsigned i = 0; i < N_ROUNDS; i++)
-		cycles[i] = table->family == 4 ? cycles4(fib, table) : cycles6(fib, table, lookup);
-	qsort(cycles, N_ROUNDS, sizeof(*cycles), by_value);
-	printf("  %s: %.1f cycles per lookup (median of %d, %.1f to %.1f)\n", variant, cycles[N_ROUNDS / 2], N_ROUNDS, cycles[0],
-		cycles[N_ROUNDS - 1]);
+	for (unsigned i = 0; i < n_variants; i++) {
+		const char *name = variants[i].name;
+		if (table->family == 6) {
+			row[n_rows++] = (struct row){.six = variants[i].six, .what = "lookup", .variant = name};
+			continue;
+		}
+		row[n_rows++] = (struct row){.four = variants[i].near4, .what = "near", .variant = name};
+		row[n_rows++] = (struct row){.four = variants[i].far4, .what = "far", .variant = name};
+	}
+	for (unsigned round = 0; round < N_ROUNDS * n_rows; round++)
+		for (unsigned chunk = 0; chunk < N_CHUNKS; chunk++) {
+			struct row *turn = &row[(chunk + round) % n_rows];
+			turn->cycles[turn->n++ % ARRAY_LEN(turn->cycles)] = measure_chunk(fib, table, turn, chunk);
+		}
+	for (unsigned i = 0; i < n_rows; i++) {
+		unsigned n = MIN_OF(row[i].n, ARRAY_LEN(row[i].cycles));
+		qsort(row[i].cycles, n, sizeof(double), by_value);
+		printf("  %s, %s: %.1f cycles per lookup (a quarter below %.1f, a quarter above %.1f)\n", row[i].what,
+			row[i].variant, row[i].cycles[n / 2], row[i].cycles[n / 4], row[i].cycles[n * 3 / 4]);
+	}
 }
 
 // Deletes and adds routes one at a time.
@@ -230,13 +244,7 @@ static void measure(struct table table, const char *title)
 	}
 	printf("  build: %.3f s\n", (clock_now_ns() - start_ns) / 1e9);
 	print_memory(fib);
-	if (table.family == 4) {
-		print_cycles(fib, &table, NULL, "scalar");
-	} else {
-		print_cycles(fib, &table, lookup6_scalar, "scalar");
-		if (lookup_has_avx512())
-			print_cycles(fib, &table, lookup6_avx512, "AVX-512");
-	}
+	print_cycles(fib, &table);
 	print_changes(fib, &table);
 	fib_destroy(fib);
 	free_table(&table);

@@ -62,9 +62,8 @@ struct fib_key6 {
 
 struct fib_view;
 
-// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). Chosen at fib_create by CPU and
-// rte_vect_get_max_simd_bitwidth (only a limit below 256 is a veto: 256 is EAL's default, which nobody asked for). The nodes of dst[]
-// should have been prefetched (fib_prefetch4) some hundred cycles before.
+// What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit below 256 is a veto: 256 is EAL's
+// default, which nobody asked for) and, for IPv4, by the size of the table, which may change while lanes run.
 struct fib_view {
 	const struct fib_node *node4;
 	const struct fib_hop_entry *hops;
@@ -79,6 +78,18 @@ struct fib_view {
 	const void *line6;
 } LINE_ALIGNED;
 
+// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they need. Lane.
+static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+{
+	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
+}
+
+static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+{
+	view->lookup6(view, dst, hop, n);
+}
+
+// Helps where it comes some hundred cycles before the lookup.
 static inline void fib_prefetch4(const struct fib_view *view, uint32_t dst)
 {
 	rte_prefetch0(&view->node4[dst >> 14]);

@@ -57,18 +57,30 @@ static struct fib_hop random_hop(void)
 	return hop;
 }
 
-static void lookup6_agrees(const struct fib *fib, const struct wire_addr *addr, uint16_t hop)
+// All variants, the address alone and in a full burst of others.
+static void variants_agree(const struct fib *fib, const struct wire_addr *addr, uint16_t hop)
 {
-	struct wire_prefix whole = {.addr = *addr, .len = 128};
-	struct fib_key6 key = rib_prefix_of(&whole).key;
-	uint16_t other;
+	static struct fib_key6 dst[64];
+	static uint32_t dst4[64];
+	static unsigned at;
+	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
+	uint16_t other[64];
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
 
-	lookup6_scalar(&fib->view, &key, &other, 1);
-	assert_int_equal(other, hop);
-	if (!lookup_has_avx512())
-		return;
-	lookup6_avx512(&fib->view, &key, &other, 1);
-	assert_int_equal(other, hop);
+	at = (at + 1) % 64;
+	dst[at] = rib_prefix_of(&whole).key;
+	dst4[at] = dst[at].high >> 32;
+	for (unsigned i = 0; i < n_variants; i++) {
+		for (unsigned n = 1 + at; n <= 64; n += 63 - at ? 63 - at : 1) {
+			variants[i].six(&fib->view, dst, other, n);
+			assert_true(addr->family == 4 || other[at] == hop);
+			variants[i].near4(&fib->view, dst4, other, n);
+			assert_true(addr->family == 6 || other[at] == hop);
+			variants[i].far4(&fib->view, dst4, other, n);
+			assert_true(addr->family == 6 || other[at] == hop);
+		}
+	}
 }
 
 static void check_addr(const struct fib *fib, const struct wire_addr *addr)
@@ -78,8 +90,7 @@ static void check_addr(const struct fib *fib, const struct wire_addr *addr)
 	struct fib_answer answer;
 	struct fib_hop_info info;
 
-	if (addr->family == 6)
-		lookup6_agrees(fib, addr, hop);
+	variants_agree(fib, addr, hop);
 	fib_find(fib, addr, &answer);
 	assert_int_equal(answer.found, best >= 0);
 	assert_int_equal(answer.hop_id, hop);

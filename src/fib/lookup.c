@@ -1,22 +1,31 @@
-// Which variant runs here: asked once, at fib_create. Control thread.
+// Which variant runs here: asked at fib_create. Control thread.
 #include "fib/lookup.h"
 
 #include "base/cpu.h"
 
+static const struct lookups variants[] = {
+	{lookup4_near_scalar, lookup4_far_scalar, lookup6_scalar, "scalar"},
 #if defined(__x86_64__)
-bool lookup_has_avx512(void)
+	{lookup4_near_avx512, lookup4_far_avx512, lookup6_avx512, "AVX-512"},
+#endif
+};
+
+#if defined(__x86_64__)
+static bool has_avx512(void)
 {
 	return !cpu_forbids_avx512() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+		__builtin_cpu_supports("avx512vpopcntdq");
 }
 #else
-bool lookup_has_avx512(void)
+static bool has_avx512(void)
 {
 	return false;
 }
-
-void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
-{
-	lookup6_scalar(view, dst, hop, n);
-}
 #endif
+
+const struct lookups *lookup_variants(unsigned *n)
+{
+	*n = has_avx512() ? ARRAY_LEN(variants) : 1;
+	return variants;
+}

@@ -1,12 +1,25 @@
-// The bulk lookups to choose from at fib_create. Lanes run them.
+// The bulk lookups to choose from: one does for all tables, another may be faster. Lanes run them.
 #pragma once
 
 #include "fib/fib_fast.h"
 
-void lookup4_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n);
-void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
-// Needs AVX-512 F, BW, DQ and VL.
-void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+#include <stdbool.h>
 
-// True where CPU, build and EAL let the vector variants run.
-bool lookup_has_avx512(void);
+typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n);
+typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+
+// Near: for tables that sit in a core's own caches. Far: prefetches what it will need.
+lookup4_fn lookup4_near_scalar, lookup4_far_scalar;
+lookup6_fn lookup6_scalar;
+// Need AVX-512 F, BW, DQ, VL and VPOPCNTDQ; any n up to 64, fastest at 64.
+lookup4_fn lookup4_near_avx512, lookup4_far_avx512;
+lookup6_fn lookup6_avx512;
+
+struct lookups {
+	lookup4_fn *near4, *far4;
+	lookup6_fn *six;
+	const char *name;
+};
+
+// The variants that CPU, build and EAL let run, plainest first, up to and with the best. Control thread.
+const struct lookups *lookup_variants(unsigned *n);

@@ -1,8 +1,18 @@
-// IPv6 in bulk, for any CPU. Lane.
+// IPv6 in bulk, for any CPU. All packets of a burst go down together: first through root and wide blocks, whose few lines are near, then
+// from line to line, each prefetched a pass before it is read; those that arrived drop out of the list. Lane.
 #include "fib/lookup.h"
 
 #include "fib/layout.h"
 
+enum { BURST = 64 };
+
+// A packet on its way: the line to resolve next.
+struct step {
+	uint32_t line;
+	uint8_t index, level;
+};
+
+// The run of a slot: as many end before it.
 static inline unsigned line_run(const struct line6 *line, unsigned slot)
 {
 	unsigned run = 0;
@@ -12,9 +22,94 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot)
 	return run;
 }
 
-#include "fib/descend6.h"
+static inline uint32_t wide_entry(const struct fib_view *view, uint32_t entry, unsigned slot)
+{
+	const struct fib_node(*wide)[WIDE_NODES] = view->node6;
+	const uint32_t *leaf = view->leaf6;
+	struct fib_node node = fib_node_load(&wide[entry & ENTRY_INDEX][slot >> 6]);
+
+	return leaf[node.base + __builtin_popcountll(node.runs << (63 - (slot & 63)))];
+}
+
+// Through the root: where each packet stands after 16 bits. True if all stand at the same place.
+static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[], uint32_t entry[], unsigned n)
+{
+	const uint32_t *root = view->root6;
+	uint32_t differ = 0;
+
+	entry[0] = __atomic_load_n(&root[key_slot(&dst[0], 0)], __ATOMIC_ACQUIRE);
+	for (unsigned i = 1; i < n; i++) {
+		entry[i] = __atomic_load_n(&root[key_slot(&dst[i], 0)], __ATOMIC_ACQUIRE);
+		differ |= entry[i] ^ entry[0];
+	}
+	return !differ;
+}
+
+// Through wide blocks; those that come to a line make the list. Writes the hops of the others.
+static inline unsigned pass_wide(const struct fib_view *view, const struct fib_key6 dst[], const uint32_t entries[],
+	uint16_t hop[], struct step steps[], unsigned n)
+{
+	const struct line6 *lines = view->line6;
+	unsigned n_steps = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t entry = entries[i];
+		unsigned level = 1;
+		for (; entry & ENTRY_WIDE; level++)
+			entry = wide_entry(view, entry, key_slot(&dst[i], level));
+		hop[i] = entry;
+		steps[n_steps] = (struct step){entry & ENTRY_INDEX, i, level};
+		rte_prefetch0(&lines[entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0]);
+		n_steps += entry >> 30;
+	}
+	return n_steps;
+}
+
+// One line each; the list shrinks in place.
+static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], struct step steps[],
+	unsigned n)
+{
+	const struct line6 *lines = view->line6;
+	unsigned n_left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct step step = steps[i];
+		const struct line6 *line = &lines[step.line];
+		unsigned run = line_run(line, key_slot(&dst[step.index], step.level));
+		unsigned goes_on = line->below >> run & 1;
+		hop[step.index] = line->hop[run];
+		step.line = goes_on ? line->base + __builtin_popcount(line->below & ((1u << run) - 1)) : step.line;
+		step.level += !line->is_split;
+		rte_prefetch0(&lines[step.line]);
+		steps[n_left] = step;
+		n_left += goes_on;
+	}
+	return n_left;
+}
+
+// A burst to one place, as with few routes: all through one line, or to one hop. False if it is more than that.
+static inline bool descend_together(const struct fib_view *view, uint32_t entry, const struct fib_key6 dst[], uint16_t hop[],
+	unsigned n)
+{
+	const struct line6 *line = (const struct line6 *)view->line6 + (entry & ENTRY_INDEX);
+
+	if (!(entry & ENTRY_LINE) || line->below)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		hop[i] = line->hop[line_run(line, key_slot(&dst[i], 1))];
+	return true;
+}
 
 void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
 {
-	descend(view, dst, hop, n);
+	uint32_t entry[BURST];
+	struct step steps[BURST + 1];
+
+	if (!n)
+		return;
+	if (pass_root(view, dst, entry, n) && descend_together(view, entry[0], dst, hop, n))
+		return;
+	n = pass_wide(view, dst, entry, hop, steps, n);
+	while (n)
+		n = pass_lines(view, dst, hop, steps, n);
 }

@@ -1,22 +1,163 @@
-// IPv6 in bulk, the 14 ends of a line compared at once. Lane.
+// IPv6 in bulk: root and wide blocks for sixteen packets at a time, then line by line, its 14 ends compared at once. Lane.
 #include "fib/lookup.h"
 
 #include "fib/layout.h"
+#include "fib/nodes_avx512.h"
 
-#include <immintrin.h>
+enum { BURST = 64, LANES = 16 };
+
+// A packet on its way: the line to resolve next, and where in the burst's keys the 16 bits for it stand (bytes; 16 to a key).
+struct steps {
+	uint32_t line[BURST + LANES];
+	uint32_t at[BURST + LANES];
+};
+
+// Bytes from a key's start to the 16 bits of levels 0, 1, ...: 6 4 2 0 14 12 10 8.
+static inline __m512i next_level(__m512i at)
+{
+	const __m512i within = _mm512_set1_epi32(15);
+	__m512i next = _mm512_sub_epi32(at, _mm512_set1_epi32(2));
+
+	return _mm512_ternarylogic_epi32(within, next, at, 0xca); // next within the key, at beyond it
+}
+
+static inline unsigned slot_at(const struct fib_key6 dst[], uint32_t at)
+{
+	uint16_t slot;
+
+	memcpy(&slot, (const uint8_t *)dst + at, sizeof(slot));
+	return slot;
+}
+
+static inline __m512i slots_at(const struct fib_key6 dst[], __m512i at)
+{
+	__m512i word = _mm512_i32gather_epi32(_mm512_srli_epi32(at, 2), dst, 4);
+	__m512i shift = _mm512_slli_epi32(_mm512_and_si512(at, _mm512_set1_epi32(2)), 3);
+
+	return _mm512_and_si512(_mm512_srlv_epi32(word, shift), _mm512_set1_epi32(0xffff));
+}
+
+// One wide block each where `is_wide`; the others keep their entry.
+static inline __m512i wide_entries(const struct fib_view *view, __m512i entry, __m512i slot, __mmask16 is_wide)
+{
+	__m512i block = _mm512_maskz_and_epi32(is_wide, entry, _mm512_set1_epi32(ENTRY_INDEX));
+	__m512i number = _mm512_add_epi32(_mm512_slli_epi32(block, 10), _mm512_srli_epi32(slot, 6));
+	uint32_t numbers[LANES];
+
+	_mm512_storeu_si512(numbers, number);
+	struct nodes8 low = nodes_resolve8(view->node6, numbers, _mm512_castsi512_si256(slot));
+	struct nodes8 high = nodes_resolve8(view->node6, numbers + 8, _mm512_extracti64x4_epi64(slot, 1));
+	__m512i leaf = _mm512_inserti64x4(_mm512_castsi256_si512(low.leaf), high.leaf, 1);
+	return _mm512_mask_i32gather_epi32(entry, is_wide, leaf, view->leaf6, 4);
+}
+
+// Through root and wide blocks; those that come to a line make the list. Writes the hops of the others.
+static inline unsigned pass_wide(const struct fib_view *view, const struct fib_key6 dst[], const uint32_t entries[],
+	uint16_t hop[], struct steps *steps)
+{
+	const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < BURST; i += LANES) {
+		__m512i entry = _mm512_loadu_si512(entries + i);
+		__m512i at = _mm512_slli_epi32(_mm512_add_epi32(lane, _mm512_set1_epi32(i)), 4);
+		__mmask16 is_wide = _mm512_movepi32_mask(entry);
+		for (at = _mm512_add_epi32(at, _mm512_set1_epi32(4)); is_wide; is_wide = _mm512_movepi32_mask(entry)) {
+			entry = wide_entries(view, entry, slots_at(dst, at), is_wide);
+			at = _mm512_mask_mov_epi32(at, is_wide, next_level(at));
+		}
+		__mmask16 is_line = _mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE));
+		__m512i line = _mm512_and_si512(entry, _mm512_set1_epi32(ENTRY_INDEX));
+		_mm256_storeu_si256((__m256i *)(hop + i), _mm512_cvtepi32_epi16(entry));
+		_mm512_storeu_si512(steps->line + n, _mm512_maskz_compress_epi32(is_line, line));
+		_mm512_storeu_si512(steps->at + n, _mm512_maskz_compress_epi32(is_line, at));
+		for (unsigned end = n + __builtin_popcount(is_line); n < end; n++)
+			rte_prefetch0((const struct line6 *)view->line6 + steps->line[n]);
+	}
+	return n;
+}
 
 // The run of a slot: as many end before it.
 static inline unsigned line_run(const struct line6 *line, unsigned slot)
 {
-	__m512i ends = _mm512_load_si512(line);
-	uint32_t before = _mm512_cmplt_epu16_mask(ends, _mm512_set1_epi16(slot));
+	uint32_t before = _mm512_cmplt_epu16_mask(_mm512_load_si512(line), _mm512_set1_epi16(slot));
 
 	return __builtin_popcount(before & ((1u << LINE_RUNS) - 1));
 }
 
-#include "fib/descend6.h"
+// One line each; the list shrinks in place.
+static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], struct steps *steps,
+	unsigned n)
+{
+	const struct line6 *lines = view->line6;
+	unsigned n_left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct line6 *line = &lines[steps->line[i]];
+		uint32_t at = steps->at[i];
+		unsigned run = line_run(line, slot_at(dst, at));
+		hop[at / 16] = line->hop[run];
+		if (likely_to(!(line->below >> run & 1)))
+			continue;
+		steps->line[n_left] = line->base + __builtin_popcount(line->below & ((1u << run) - 1));
+		steps->at[n_left] = line->is_split ? at : (at & ~15u) | ((at - 2) & 15);
+		rte_prefetch0(&lines[steps->line[n_left++]]);
+	}
+	return n_left;
+}
+
+// Where each packet stands after 16 bits. True if all stand at the same place.
+static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[], uint32_t entry[])
+{
+	const uint32_t *root = view->root6;
+	uint32_t differ = 0;
+
+	entry[0] = __atomic_load_n(&root[key_slot(&dst[0], 0)], __ATOMIC_ACQUIRE);
+	for (unsigned i = 1; i < BURST; i++) {
+		entry[i] = __atomic_load_n(&root[key_slot(&dst[i], 0)], __ATOMIC_ACQUIRE);
+		differ |= entry[i] ^ entry[0];
+	}
+	return !differ;
+}
+
+// A burst to one place, as with few routes: all through one line. False if it is more than that.
+static inline bool descend_together(const struct fib_view *view, uint32_t entry, const struct fib_key6 dst[], uint16_t hop[])
+{
+	const struct line6 *line = (const struct line6 *)view->line6 + (entry & ENTRY_INDEX);
+
+	if (!(entry & ENTRY_LINE) || line->below)
+		return false;
+	for (unsigned i = 0; i < BURST; i++)
+		hop[i] = line->hop[line_run(line, key_slot(&dst[i], 1))];
+	return true;
+}
+
+static inline void lookup_burst(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[])
+{
+	uint32_t entry[BURST];
+	struct steps steps;
+
+	if (pass_root(view, dst, entry) && descend_together(view, entry[0], dst, hop))
+		return;
+	unsigned n = pass_wide(view, dst, entry, hop, &steps);
+	while (n)
+		n = pass_lines(view, dst, hop, &steps, n);
+}
 
 void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
 {
-	descend(view, dst, hop, n);
+	struct fib_key6 padded_dst[BURST];
+	uint16_t padded_hop[BURST];
+
+	if (likely_to(n == BURST)) {
+		lookup_burst(view, dst, hop);
+		return;
+	}
+	if (!n)
+		return;
+	memcpy(padded_dst, dst, n * sizeof(*dst));
+	for (unsigned i = n; i < BURST; i++)
+		padded_dst[i] = dst[0];
+	lookup_burst(view, padded_dst, padded_hop);
+	memcpy(hop, padded_hop, n * sizeof(*hop));
 }

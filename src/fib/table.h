@@ -3,6 +3,7 @@
 
 #include "fib/groups.h"
 #include "fib/hops.h"
+#include "fib/lookup.h"
 #include "fib/publish.h"
 #include "fib/retire.h"
 #include "fib/rib.h"
@@ -17,5 +18,6 @@ struct fib {
 	struct retire retire;
 	uint32_t n_routes[2]; // by enum rib_tree
 	uint32_t n_neighbours;
+	const struct lookups *lookups; // what this machine runs best
 	bool has_huge_pages;
 };
