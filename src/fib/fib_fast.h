@@ -89,12 +89,6 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 	view->lookup6(view, dst, hop, n);
 }
 
-// Helps where it comes some hundred cycles before the lookup.
-static inline void fib_prefetch4(const struct fib_view *view, uint32_t dst)
-{
-	rte_prefetch0(&view->node4[dst >> 14]);
-}
-
 // The lanes' side of the door. `live` is read once per burst, before the lookups; what it points to stays as it is until the lane
 // reports. NULL: nothing attached, every packet is no_route.
 struct fib_door_fast {
