@@ -1,0 +1,269 @@
+// Grace periods with a lane that this thread plays, and real lanes beside a writer (for ThreadSanitizer). Tests only.
+#include "fib/fib.h"
+
+#include "base/clock.h"
+#include "fib/fib_fast.h"
+#include "fib/model.h"
+#include "fib/table.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fib_change host_change(uint8_t family, uint32_t number, unsigned len, uint8_t port)
+{
+	struct fib_change change = {.op = FIB_REPLACE, .route.hop = {.port = port, .kind = FIB_PEER}};
+	model_bits bits = family == 4 ? (model_bits)number << 96 : (model_bits)0x20010db8 << 96 | (model_bits)number << 64;
+
+	change.route.prefix = (struct wire_prefix){model_addr(family, bits), len};
+	return change;
+}
+
+static struct fib *attached(struct fib_door *door)
+{
+	struct fib *fib = fib_create(NULL);
+
+	assert_null(fib_door_swap(door, fib));
+	return fib;
+}
+
+static size_t pending(const struct fib *fib)
+{
+	struct fib_usage usage;
+
+	fib_usage(fib, &usage);
+	return usage.pending_frees;
+}
+
+static void frees_nothing_before_the_lane_reports(void **state)
+{
+	struct fib_door *door = fib_door_create(2, NULL);
+	struct fib_door_fast *lanes = fib_door_lanes(door);
+	struct fib *fib = attached(door);
+
+	fib_lane_online(lanes, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		struct fib_change change = host_change(i & 1 ? 4 : 6, i << 16, i & 1 ? 16 : 48, i);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		struct fib_change change = host_change(i & 1 ? 4 : 6, i << 16, i & 1 ? 16 : 48, i);
+		change.op = FIB_DELETE;
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+	size_t n = pending(fib);
+	assert_in_range(n, 100, 10000); // each hop at least
+	fib_door_tend(door);
+	assert_int_equal(pending(fib), n);
+	fib_lane_report(lanes, 0);
+	fib_door_tend(door);
+	assert_int_equal(pending(fib), 0);
+	fib_lane_offline(lanes, 0);
+	assert_ptr_equal(fib_door_swap(door, NULL), fib);
+	fib_destroy(fib);
+	fib_door_destroy(door);
+}
+
+static void gives_no_hop_id_again_before_the_lane_reports(void **state)
+{
+	struct fib_door *door = fib_door_create(1, NULL);
+	struct fib_door_fast *lanes = fib_door_lanes(door);
+	struct fib *fib = attached(door);
+	struct wire_addr addr = model_addr(4, (model_bits)20 << 120);
+	bool was_used[64] = {false};
+
+	fib_lane_online(lanes, 0);
+	for (uint8_t i = 0; i < 50; i++) {
+		struct fib_change change = host_change(4, 20 << 24, 8, i);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		uint16_t id = fib_look(fib, &addr);
+		assert_in_range(id, 1, 63);
+		assert_false(was_used[id]);
+		was_used[id] = true;
+		fib_door_tend(door);
+	}
+	fib_lane_report(lanes, 0);
+	fib_door_tend(door);
+	struct fib_change change = host_change(4, 20 << 24, 8, 60);
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	assert_true(was_used[fib_look(fib, &addr)]);
+	fib_lane_offline(lanes, 0);
+	fib_door_swap(door, NULL);
+	fib_destroy(fib);
+	fib_door_destroy(door);
+}
+
+static void names_a_lane_that_is_silent_for_a_second(void **state)
+{
+	struct fib_door *door = fib_door_create(3, NULL);
+	struct fib_door_fast *lanes = fib_door_lanes(door);
+	uint64_t start_ns = clock_now_ns();
+
+	fib_lane_online(lanes, 1);
+	fib_lane_online(lanes, 2);
+	while (fib_door_tend(door) < 0) {
+		fib_lane_report(lanes, 1);
+		assert_true(clock_now_ns() - start_ns < 5000000000);
+	}
+	assert_true(clock_now_ns() - start_ns >= 1000000000);
+	assert_int_equal(fib_door_tend(door), 2);
+	fib_lane_report(lanes, 2);
+	assert_int_equal(fib_door_tend(door), -1);
+	fib_lane_offline(lanes, 1);
+	fib_lane_offline(lanes, 2);
+	fib_door_destroy(door);
+}
+
+static void refuses_a_door_for_too_many_lanes(void **state)
+{
+	struct complaint why;
+
+	assert_null(fib_door_create(0, &why));
+	assert_null(fib_door_create(129, &why));
+	assert_string_equal(why.text, "129 lanes: wanted 1 to 128");
+}
+
+// Lanes that look up while the writer changes routes: each answer is the old or the new one. The address under test always has a
+// route to port 1 or 2, over a default to port 3 that must never be seen.
+enum { N_LANES = 2, N_CHANGES = 20000, N_WATCHED = 64 };
+
+struct watch {
+	struct fib_door_fast *door;
+	unsigned lane;
+	const struct lookups *lookups;
+	const int *stop;
+	uint32_t dst4[N_WATCHED];
+	struct fib_key6 dst6[N_WATCHED];
+	uint64_t n_lookups, n_wrong;
+};
+
+static void judge(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
+{
+	for (unsigned i = 0; i < N_WATCHED; i++) {
+		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
+		watch->n_wrong += entry.port != 1 && entry.port != 2;
+		watch->n_wrong += entry.verdict != VERDICT_FORWARD || entry.macs[5] != entry.port;
+	}
+	watch->n_lookups += N_WATCHED;
+}
+
+static void *run_lane(void *arg)
+{
+	struct watch *watch = arg;
+	uint16_t hop[N_WATCHED];
+
+	fib_lane_online(watch->door, watch->lane);
+	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
+		const struct fib_view *view = fib_lane_view(watch->door);
+		watch->lookups->near4(view, watch->dst4, hop, N_WATCHED);
+		judge(watch, view, hop);
+		watch->lookups->six(view, watch->dst6, hop, N_WATCHED);
+		judge(watch, view, hop);
+		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
+		judge(watch, view, hop);
+		fib_lane_report(watch->door, watch->lane);
+	}
+	fib_lane_offline(watch->door, watch->lane);
+	return NULL;
+}
+
+static void set_ports(struct fib *fib)
+{
+	for (uint8_t port = 1; port <= 3; port++) {
+		struct fib_port settings = {.peer.bytes[5] = port, .has_peer = true, .mtu = 1500};
+		assert_int_equal(fib_port_set(fib, port, &settings), 0);
+	}
+}
+
+// The watched route of one index: covered by a shorter one that leads to port 1, so that it may come and go.
+static struct fib_change random_watched(uint8_t family)
+{
+	static const uint8_t lens4[] = {9, 16, 18, 22, 24, 25, 28, 32}, lens6[] = {33, 40, 48, 50, 56, 62, 63, 64};
+	unsigned len = (family == 4 ? lens4 : lens6)[model_random(8)];
+	uint32_t number = model_random(0xffffffff);
+
+	number = family == 4 ? 0x14000000 | (number & 0x7fffff & (model_random(2) ? ~0u : 0x3fff)) : number & 0xffff001f;
+	unsigned host_bits = family == 4 ? 32 - len : 64 - len;
+	return host_change(family, number >> host_bits << host_bits, len, 1 + model_random(2));
+}
+
+static void churn(struct fib *fib)
+{
+	for (unsigned i = 0; i < N_CHANGES; i++) {
+		struct fib_change change = random_watched(i & 1 ? 4 : 6);
+		struct fib_route old;
+		struct wire_prefix before = change.route.prefix;
+		bool gone = model_random(2) && before.len && fib_next(fib, i & 1 ? 4 : 6, &before, &old) &&
+			old.prefix.len > (i & 1 ? 8 : 32);
+		if (gone)
+			change = (struct fib_change){.op = FIB_DELETE, .route = old};
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+}
+
+static struct fib *watched_fib(void)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_change change[] = {host_change(4, 0x14000000, 8, 1), host_change(6, 0, 32, 1), host_change(4, 0, 0, 3),
+		host_change(6, 0, 32, 1)};
+
+	set_ports(fib);
+	change[3].route.prefix = (struct wire_prefix){model_addr(6, 0), 0};
+	change[3].route.hop.port = 3;
+	assert_int_equal(fib_change(fib, change, 4, NULL, NULL), 0);
+	return fib;
+}
+
+static void lanes_see_the_old_route_or_the_new_one(void **state)
+{
+	struct fib_door *door = fib_door_create(N_LANES, NULL);
+	struct fib *fib = watched_fib();
+	static struct watch watch[N_LANES];
+	pthread_t thread[N_LANES];
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+	int stop = 0;
+
+	assert_null(fib_door_swap(door, fib));
+	for (unsigned i = 0; i < N_LANES; i++) {
+		watch[i] = (struct watch){.door = fib_door_lanes(door), .lane = i, .lookups = &variants[i % n_variants], .stop = &stop};
+		for (unsigned k = 0; k < N_WATCHED; k++) {
+			watch[i].dst4[k] = 0x14000000 | (model_random(0x7fffff) & (k & 1 ? ~0u : 0x3fff));
+			watch[i].dst6[k] = (struct fib_key6){0x20010db800000000ull | (model_random(0xffffffff) & 0xffff001f), k};
+		}
+		assert_int_equal(pthread_create(&thread[i], NULL, run_lane, &watch[i]), 0);
+	}
+	churn(fib);
+	struct fib *second = watched_fib(); // a reload, with lanes looking on
+	assert_ptr_equal(fib_door_swap(door, second), fib);
+	fib_destroy(fib);
+	churn(second);
+	assert_in_range(pending(second), 0, 20000);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < N_LANES; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_not_equal(watch[i].n_lookups, 0);
+		assert_int_equal(watch[i].n_wrong, 0);
+	}
+	assert_ptr_equal(fib_door_swap(door, NULL), second);
+	assert_int_equal(pending(second), 0);
+	fib_destroy(second);
+	fib_door_destroy(door);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frees_nothing_before_the_lane_reports),
+		cmocka_unit_test(gives_no_hop_id_again_before_the_lane_reports),
+		cmocka_unit_test(names_a_lane_that_is_silent_for_a_second),
+		cmocka_unit_test(refuses_a_door_for_too_many_lanes),
+		cmocka_unit_test(lanes_see_the_old_route_or_the_new_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

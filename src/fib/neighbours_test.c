@@ -1,0 +1,329 @@
+// Neighbours, ports and what lanes may do with a packet. Tests only.
+#include "fib/fib.h"
+
+#include "fib/model.h"
+#include "fib/table.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct wire_mac mac_a = {{2, 0, 0, 0, 0, 0xa}}, mac_b = {{2, 0, 0, 0, 0, 0xb}}, own = {{2, 0, 0, 0, 0, 1}};
+
+static struct wire_addr addr(const char *text)
+{
+	struct wire_addr out;
+
+	assert_int_equal(wire_addr_parse(text, &out), 0);
+	return out;
+}
+
+static void change(struct fib *fib, enum fib_op op, const char *prefix, struct fib_hop hop)
+{
+	struct fib_change change = {.op = op, .route.hop = hop};
+
+	assert_int_equal(wire_prefix_parse(prefix, &change.route.prefix), 0);
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+}
+
+static void set(struct fib *fib, uint8_t port, const char *text, const struct wire_mac *mac)
+{
+	struct wire_addr host = addr(text);
+
+	assert_int_equal(fib_neighbour_set(fib, port, &host, mac, NULL), 0);
+}
+
+static void unset(struct fib *fib, uint8_t port, const char *text)
+{
+	struct wire_addr host = addr(text);
+
+	assert_int_equal(fib_neighbour_delete(fib, port, &host), 0);
+}
+
+static struct fib_hop via(const char *text, uint8_t port)
+{
+	return (struct fib_hop){.via = addr(text), .port = port, .kind = FIB_VIA};
+}
+
+static struct fib_hop kind(enum fib_kind kind, uint8_t port)
+{
+	return (struct fib_hop){.port = port, .kind = kind};
+}
+
+// What lanes read for an address, which must be what fib_find says.
+static struct fib_hop_entry entry(const struct fib *fib, const char *text)
+{
+	struct wire_addr host = addr(text);
+	struct fib_answer answer;
+	uint16_t id = fib_look(fib, &host);
+	struct fib_hop_entry entry = fib->view.hops[id];
+
+	fib_find(fib, &host, &answer);
+	assert_int_equal(answer.hop_id, id);
+	assert_int_equal(answer.verdict, entry.verdict);
+	if (entry.verdict == VERDICT_FORWARD)
+		assert_memory_equal(answer.mac.bytes, entry.macs, 6);
+	return entry;
+}
+
+static struct fib *fib_with_port(uint8_t port)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_port settings = {.mac = own, .mtu = 1500};
+
+	assert_int_equal(fib_port_set(fib, port, &settings), 0);
+	return fib;
+}
+
+static void forwards_via_a_neighbour_only_while_its_mac_is_known(void **state)
+{
+	struct fib *fib = fib_with_port(1);
+
+	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 1));
+	assert_int_equal(entry(fib, "20.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	set(fib, 1, "10.0.0.2", &mac_a);
+	struct fib_hop_entry now = entry(fib, "20.1.1.1");
+	assert_int_equal(now.verdict, VERDICT_FORWARD);
+	assert_memory_equal(now.macs, mac_a.bytes, 6);
+	assert_memory_equal(now.macs + 6, own.bytes, 6);
+	assert_int_equal(now.frame_max, 1514);
+	assert_int_equal(now.port, 1);
+	set(fib, 1, "10.0.0.2", &mac_b);
+	assert_memory_equal(entry(fib, "20.1.1.1").macs, mac_b.bytes, 6);
+	unset(fib, 1, "10.0.0.2");
+	now = entry(fib, "20.1.1.1");
+	assert_int_equal(now.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	assert_memory_equal(now.macs, mac_b.bytes, 6); // for a lane that judged the old verdict
+	fib_destroy(fib);
+}
+
+static void knows_a_neighbour_that_came_before_its_route(void **state)
+{
+	struct fib *fib = fib_with_port(1);
+
+	set(fib, 1, "fe80::2", &mac_a);
+	change(fib, FIB_ADD, "20.0.0.0/8", via("fe80::2", 1)); // RFC 5549
+	assert_int_equal(entry(fib, "20.1.1.1").verdict, VERDICT_FORWARD);
+	assert_int_equal(entry(fib, "fe80::2").verdict, VERDICT_LINK_LOCAL_DESTINATION);
+	fib_destroy(fib);
+}
+
+static void reaches_hosts_of_a_connected_route_one_by_one(void **state)
+{
+	struct fib *fib = fib_with_port(1);
+
+	set(fib, 1, "10.0.0.7", &mac_a);
+	set(fib, 1, "2001:db8::7", &mac_b);
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_NO_ROUTE);
+	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
+	change(fib, FIB_ADD, "2001:db8::/64", kind(FIB_CONNECTED, 1));
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
+	assert_memory_equal(entry(fib, "10.0.0.7").macs, mac_a.bytes, 6);
+	assert_memory_equal(entry(fib, "2001:db8::7").macs, mac_b.bytes, 6);
+	assert_int_equal(entry(fib, "10.0.0.8").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	assert_int_equal(entry(fib, "2001:db8::8").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	unset(fib, 1, "10.0.0.7");
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	change(fib, FIB_DELETE, "2001:db8::/64", kind(FIB_CONNECTED, 1));
+	assert_int_equal(entry(fib, "2001:db8::7").verdict, VERDICT_NO_ROUTE);
+	fib_destroy(fib);
+}
+
+static void takes_a_neighbour_only_on_the_port_of_its_connected_route(void **state)
+{
+	struct fib *fib = fib_with_port(1);
+	struct fib_port other = {.mac = mac_b, .mtu = 9000};
+
+	assert_int_equal(fib_port_set(fib, 2, &other), 0);
+	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
+	set(fib, 2, "10.0.0.7", &mac_b);
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	set(fib, 1, "10.0.0.7", &mac_a);
+	assert_int_equal(entry(fib, "10.0.0.7").port, 1);
+	change(fib, FIB_REPLACE, "10.0.0.0/24", kind(FIB_CONNECTED, 2));
+	assert_int_equal(entry(fib, "10.0.0.7").port, 2);
+	unset(fib, 2, "10.0.0.7");
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	change(fib, FIB_REPLACE, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
+	assert_memory_equal(entry(fib, "10.0.0.7").macs, mac_a.bytes, 6);
+	fib_destroy(fib);
+}
+
+static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
+{
+	struct fib *fib = fib_with_port(1);
+
+	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
+	set(fib, 1, "10.0.0.7", &mac_a);
+	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_PORT));
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_LOCAL);
+	change(fib, FIB_REPLACE, "10.0.0.7/32", kind(FIB_CONNECTED, 1)); // a host that is itself on link
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
+	change(fib, FIB_DELETE, "10.0.0.7/32", kind(FIB_CONNECTED, 1));
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
+	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, FIB_NO_PORT));
+	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_BLACKHOLE);
+	fib_destroy(fib);
+}
+
+static void rewrites_hops_when_a_port_changes(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_port settings = {.mac = own, .peer = mac_b, .mtu = 9600};
+
+	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
+	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));
+	set(fib, 3, "10.0.0.2", &mac_a);
+	assert_int_equal(entry(fib, "20.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
+	assert_int_equal(fib_port_set(fib, 3, &settings), 0);
+	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 9614);
+	assert_int_equal(entry(fib, "30.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+	settings.has_peer = true;
+	settings.mtu = 576;
+	assert_int_equal(fib_port_set(fib, 3, &settings), 0);
+	assert_memory_equal(entry(fib, "30.1.1.1").macs, mac_b.bytes, 6);
+	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 590);
+	assert_int_equal(fib_port_set(fib, FIB_NO_PORT, &settings), -EINVAL);
+	fib_destroy(fib);
+}
+
+static void gives_each_kind_its_verdict(void **state)
+{
+	static const struct {
+		enum fib_kind kind;
+		enum verdict verdict;
+	} row[] = {{FIB_LOCAL, VERDICT_LOCAL}, {FIB_BLACKHOLE, VERDICT_BLACKHOLE}, {FIB_UNREACHABLE, VERDICT_UNREACHABLE},
+		{FIB_PROHIBIT, VERDICT_PROHIBIT}, {FIB_MARTIAN, VERDICT_MARTIAN_DESTINATION},
+		{FIB_LINK_LOCAL, VERDICT_LINK_LOCAL_DESTINATION}, {FIB_MULTICAST, VERDICT_MULTICAST}};
+	struct fib *fib = fib_create(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, FIB_NO_PORT));
+		assert_int_equal(entry(fib, "20.1.1.1").verdict, row[i].verdict);
+	}
+	assert_int_equal(entry(fib, "21.1.1.1").verdict, VERDICT_NO_ROUTE);
+	assert_int_equal(entry(fib, "127.0.0.1").verdict, VERDICT_MARTIAN_DESTINATION);
+	assert_int_equal(entry(fib, "0.0.0.0").verdict, VERDICT_MARTIAN_DESTINATION);
+	assert_int_equal(entry(fib, "255.255.255.255").verdict, VERDICT_MARTIAN_DESTINATION);
+	assert_int_equal(entry(fib, "169.254.3.4").verdict, VERDICT_LINK_LOCAL_DESTINATION);
+	assert_int_equal(entry(fib, "224.0.0.5").verdict, VERDICT_MULTICAST);
+	assert_int_equal(entry(fib, "::").verdict, VERDICT_MARTIAN_DESTINATION);
+	assert_int_equal(entry(fib, "::1").verdict, VERDICT_MARTIAN_DESTINATION);
+	assert_int_equal(entry(fib, "::2").verdict, VERDICT_NO_ROUTE);
+	assert_int_equal(entry(fib, "fe80::1").verdict, VERDICT_LINK_LOCAL_DESTINATION);
+	assert_int_equal(entry(fib, "ff02::5").verdict, VERDICT_MULTICAST);
+	fib_destroy(fib);
+}
+
+static void counts_routes_neighbours_and_hops(void **state)
+{
+	struct fib *fib = fib_with_port(1);
+	struct fib_usage usage;
+	struct fib_hop_info info;
+
+	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 1));
+	change(fib, FIB_ADD, "21.0.0.0/8", via("10.0.0.2", 1));
+	change(fib, FIB_ADD, "2001:db8::/32", via("10.0.0.2", 1));
+	set(fib, 1, "10.0.0.2", &mac_a);
+	fib_usage(fib, &usage);
+	assert_int_equal(usage.n_routes4, 2);
+	assert_int_equal(usage.n_routes6, 1);
+	assert_int_equal(usage.n_neighbours, 1);
+	struct fib_hop hop = via("10.0.0.2", 1);
+	uint16_t id = hops_find(&fib->hops, &hop);
+	assert_true(fib_hop_info(fib, id, &info));
+	assert_int_equal(info.n_routes, 3);
+	assert_int_equal(info.mtu, 1500);
+	assert_memory_equal(&info.mac, &mac_a, sizeof(mac_a));
+	change(fib, FIB_DELETE, "20.0.0.0/8", hop);
+	change(fib, FIB_DELETE, "21.0.0.0/8", hop);
+	change(fib, FIB_DELETE, "2001:db8::/32", hop);
+	assert_true(fib_hop_info(fib, id, &info)); // the neighbour holds it
+	unset(fib, 1, "10.0.0.2");
+	assert_false(fib_hop_info(fib, id, &info));
+	struct wire_addr gone = addr("10.0.0.2");
+	assert_int_equal(fib_neighbour_delete(fib, 1, &gone), -ENOENT);
+	assert_false(fib_hop_info(fib, 0, &info));
+	assert_false(fib_hop_info(fib, 65535, &info));
+	fib_destroy(fib);
+}
+
+static struct fib_change change_to_host(uint32_t number, uint32_t via)
+{
+	struct fib_change change = {.op = FIB_REPLACE};
+
+	change.route.prefix = (struct wire_prefix){model_addr(4, (model_bits)(0x14000000 + number) << 96), 32};
+	change.route.hop = (struct fib_hop){.via = model_addr(4, (model_bits)(0x0a000000 + via) << 96), .port = 1};
+	return change;
+}
+
+// A batch that needs one hop too many changes nothing; what fits still fits after it.
+static void refuses_a_batch_that_runs_out_of_hops(void **state)
+{
+	enum { N = FIB_MAX_HOPS - 3 }; // three are the built-in routes'
+	static struct fib_change batch[N + 1];
+	struct fib *fib = fib_create(NULL);
+	struct fib_usage usage;
+	struct complaint why;
+	size_t bad;
+
+	for (uint32_t i = 0; i <= N; i++)
+		batch[i] = change_to_host(i, i);
+	assert_int_equal(fib_change(fib, batch, N + 1, &bad, &why), -ENOSPC);
+	assert_int_equal(bad, N);
+	assert_non_null(strstr(why.text, "20.0.127.252/32"));
+	fib_usage(fib, &usage);
+	assert_int_equal(usage.n_routes4, 0);
+	assert_int_equal(usage.n_hops, 3);
+	assert_int_equal(entry(fib, "20.0.0.1").verdict, VERDICT_NO_ROUTE);
+	assert_int_equal(fib_change(fib, batch, N, &bad, &why), 0);
+	struct wire_addr host = addr("10.99.0.1");
+	assert_int_equal(fib_neighbour_set(fib, 1, &host, &mac_a, &why), -ENOSPC);
+	batch[0].op = FIB_DELETE;
+	assert_int_equal(fib_change(fib, batch, 1, &bad, &why), 0);
+	assert_int_equal(fib_neighbour_set(fib, 1, &host, &mac_a, &why), 0);
+	fib_destroy(fib);
+}
+
+static void refuses_what_makes_no_sense(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_change bad[] = {change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1)};
+	struct complaint why;
+	size_t index;
+
+	bad[0].route.prefix.len = 8;         // host bits
+	bad[1].route.prefix.addr.family = 5;
+	bad[2].route.hop.port = FIB_NO_PORT;
+	bad[3].route.hop.kind = N_FIB_KINDS;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct fib_change batch[] = {change_to_host(2, 2), bad[i]};
+		assert_int_equal(fib_change(fib, batch, 2, &index, &why), -EINVAL);
+		assert_int_equal(index, 1);
+		assert_int_equal(entry(fib, "20.0.0.2").verdict, VERDICT_NO_ROUTE);
+	}
+	assert_int_equal(fib_change(fib, NULL, 0, NULL, NULL), 0);
+	fib_destroy(fib);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forwards_via_a_neighbour_only_while_its_mac_is_known),
+		cmocka_unit_test(knows_a_neighbour_that_came_before_its_route),
+		cmocka_unit_test(reaches_hosts_of_a_connected_route_one_by_one),
+		cmocka_unit_test(takes_a_neighbour_only_on_the_port_of_its_connected_route),
+		cmocka_unit_test(prefers_an_explicit_host_route_to_the_neighbour),
+		cmocka_unit_test(rewrites_hops_when_a_port_changes),
+		cmocka_unit_test(gives_each_kind_its_verdict),
+		cmocka_unit_test(counts_routes_neighbours_and_hops),
+		cmocka_unit_test(refuses_a_batch_that_runs_out_of_hops),
+		cmocka_unit_test(refuses_what_makes_no_sense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
