@@ -81,6 +81,7 @@ int device_find(struct port_room *room, unsigned port, struct complaint *why)
 	facts->numa = rte_eth_dev_socket_id(device->id);
 	facts->hashes = rss_can_hash(device->info.flow_type_rss_offloads);
 	facts->n_rx_own = facts->hashes ? 0 : 1;
+	facts->rx_power_of_two = strcmp(device->info.driver_name, "net_vmxnet3") == 0;
 	if (facts->hashes && device->info.reta_size)
 		facts->n_rx_most = MIN_OF(facts->n_rx_most, device->info.reta_size);
 	return 0;
@@ -198,6 +199,19 @@ static int set_up_queues(struct port_room *room, unsigned port, const struct off
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
 
+// Some drivers take what their device has, whatever they were asked for.
+static void read_back_rings(struct port_room *room, unsigned port)
+{
+	uint16_t id = room->devices[port].id;
+	struct rte_eth_rxq_info rx;
+	struct rte_eth_txq_info tx;
+
+	if (rte_eth_rx_queue_info_get(id, 0, &rx) == 0 && rx.nb_desc)
+		room->rings[port].n_rx_descriptors = rx.nb_desc;
+	if (rte_eth_tx_queue_info_get(id, 0, &tx) == 0 && tx.nb_desc)
+		room->rings[port].n_tx_descriptors = tx.nb_desc;
+}
+
 static int make_locks(struct port_room *room, unsigned port, struct complaint *why)
 {
 	const struct plan_port *plan = &room->plan.ports[port];
@@ -231,6 +245,7 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 		err = address_set_up(room, port, why);
 	if (err)
 		return err;
+	read_back_rings(room, port);
 	room->faces[port].rx_checksum = offload.rx_checksum;
 	room->faces[port].tx_multi_segment = offload.tx_multi_segment;
 	device->is_set_up = true;

@@ -24,7 +24,8 @@ struct plan_device {
 	uint16_t n_rx_own; // queues it wants polled if the file says nothing; 0: one for each near
 	                   // lane (it hashes)
 	bool hashes;       // spreads frames over its receive queues by itself, or its peer does
-	bool tx_like_rx;   // as many transmit queues as receive queues, or frames are lost
+	bool rx_power_of_two; // the driver takes no other number of receive queues
+	bool tx_like_rx;      // as many transmit queues as receive queues, or frames are lost
 };
 
 struct plan_facts {

@@ -85,6 +85,8 @@ static unsigned choose_n_rx(const struct deal *deal, unsigned port)
 	if (!n) {
 		n = named ? named : MAX_OF(1u, count_takers(deal, port));
 		n = device->n_rx_most ? MIN_OF(n, device->n_rx_most) : n;
+		while (device->rx_power_of_two && n & (n - 1))
+			n &= n - 1;
 	}
 	return MIN_OF(MAX_OF(n, named), (unsigned)PORT_MAX_QUEUES);
 }

@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 // `cores`: one character each: NUMA node, 'x' offline, 'n' not allowed, '-' no such core.
-// `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx.
+// `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx,
+// '^' takes a power of two.
 // `lanes`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
 // `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' behind shared transmit queues; or `error`
 // and `warning`: a part of the sentence.
@@ -34,6 +35,8 @@ static const struct row rows[] = {
 	{"gives_a_hashing_device_a_queue_per_near_lane", "0000", "0/64/64 0/64/64", "",
 		.plan = "1:a.0,b.0 2:a.1,b.1 3:a.2,b.2 | a 3/3 b 3/3"},
 	{"never_asks_for_more_queues_than_the_device_has", "00000", "0/2/2", "",
+		.plan = "1:a.0 2:a.1 | a 2/2"},
+	{"keeps_to_a_power_of_two_where_the_driver_wants_it", "0000", "0/16/8^", "",
 		.plan = "1:a.0 2:a.1 | a 2/2"},
 	{"keeps_each_port_on_lanes_of_its_node", "001100", "0/64/64@1 0/64/64@0", "",
 		.plan = "1:b.0 2:a.0 3:a.1 4:b.1 5:b.2 | a 2/5 b 3/5"},
@@ -110,8 +113,13 @@ static void read_port(const char *text)
 	unsigned own, most, tx;
 
 	assert_int_equal(sscanf(text, "%u/%u/%u", &own, &most, &tx), 3);
-	*device = (struct plan_device){-1, most, tx, own, !strchr(text, '!'),
-		strchr(text, '=') != NULL};
+	*device = (struct plan_device){.numa = -1,
+		.n_rx_most = most,
+		.n_tx_most = tx,
+		.n_rx_own = own,
+		.hashes = !strchr(text, '!'),
+		.tx_like_rx = strchr(text, '='),
+		.rx_power_of_two = strchr(text, '^')};
 	if (strchr(text, '@'))
 		device->numa = atoi(strchr(text, '@') + 1);
 	if (strchr(text, '*'))
