@@ -195,19 +195,27 @@ const char *config_path(const struct config *config)
 	return config->path;
 }
 
-int config_parse_route(const struct config *config, const char *text, struct fib_route *out,
-	struct complaint *why)
+int config_parse_route(const struct config *config, struct fib *fib, const char *text,
+	struct fib_route *out, struct complaint *why)
 {
+	struct fib_member members[CONFIG_MAX_MEMBERS];
 	struct route_line line;
 	int err = route_read(&config->ports, text, strlen(text), &line, why);
 
 	if (err > 0)
 		return complain(why, -EINVAL,
 			"an empty route; \"PREFIX via ADDRESS dev PORT\" is wanted");
-	if (!err && line.has_mac)
-		return complain(why, -EINVAL,
-			"\"lladdr\" in a route that is changed while running; write the neighbour "
-			"into the file");
+	for (unsigned i = 0; i < line.n_members && !err; i++) {
+		const struct route_member *member = &line.member[i];
+
+		if (member->has_mac)
+			err = complain(why, -EINVAL,
+				"\"lladdr\" in a route that is changed while running; write the "
+				"neighbour into the file");
+		members[i] = (struct fib_member){member->hop, member->weight};
+	}
+	if (!err && line.route.hop.kind == FIB_GROUP)
+		err = fib_group(fib, members, line.n_members, &line.route.hop, why);
 	if (!err)
 		*out = line.route;
 	return err;

@@ -31,8 +31,9 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 	struct complaint *why);
 
 // One route in the file's text form, for routes.change: "PREFIX via ADDRESS dev PORT" and its kin.
-int config_parse_route(const struct config *config, const char *text, struct fib_route *out,
-	struct complaint *why);
+// Several next hops become a group of `fib`, good for its next fib_change.
+int config_parse_route(const struct config *config, struct fib *fib, const char *text,
+	struct fib_route *out, struct complaint *why);
 
 // NULL when `next` can take the place of `now` while running, else the first key that needs a
 // restart ("ports[1].device").

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint8_t port,
@@ -121,12 +122,52 @@ static int name_first(const struct config *config, size_t bad, struct complaint 
 		line, text);
 }
 
+// The changes with the table's own groups in them. Owner: caller, free.
+static int with_groups(const struct route_list *routes, struct fib *fib, struct fib_change **out,
+	size_t *bad, struct complaint *why)
+{
+	struct fib_change *changes = malloc(routes->n * sizeof(*changes));
+
+	if (!changes)
+		return complain(why, -ENOMEM, "not enough memory for the routes; leave some out");
+	memcpy(changes, routes->change, routes->n * sizeof(*changes));
+	for (size_t i = 0; i < routes->n; i++) {
+		struct fib_hop *hop = &changes[i].route.hop;
+		const struct fib_member *members;
+
+		if (hop->kind != FIB_GROUP)
+			continue;
+		unsigned n = routes_members(routes, hop, &members);
+		int err = fib_group(fib, members, n, hop, why);
+		if (err) {
+			*bad = i;
+			free(changes);
+			return err;
+		}
+	}
+	*out = changes;
+	return 0;
+}
+
+// All in one batch, so that the table can work on them in order. *bad: the place of the mistake.
+static int change_all(const struct route_list *routes, struct fib *fib, size_t *bad,
+	struct complaint *why)
+{
+	struct fib_change *own = NULL;
+	int err = routes->has_groups ? with_groups(routes, fib, &own, bad, why) : 0;
+
+	if (!err)
+		err = fib_change(fib, own ? own : routes->change, routes->n, bad, why);
+	free(own);
+	return err;
+}
+
 static int fill_routes(const struct config *config, struct fib *fib, struct complaint *why)
 {
 	const struct route_list *routes = &config->routes;
 	struct complaint inner;
-	size_t bad = 0;
-	int err = routes->n ? fib_change(fib, routes->change, routes->n, &bad, &inner) : 0;
+	size_t bad = routes->n;
+	int err = routes->n ? change_all(routes, fib, &bad, &inner) : 0;
 
 	if (!err)
 		return 0;

@@ -139,6 +139,33 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 	}
 }
 
+static void spreads_a_route_over_several_next_hops(void **state)
+{
+	struct fib_member members[4];
+	struct fib_answer answer;
+	struct wire_addr addr;
+	struct complaint why = {""};
+	struct fib *fib = NULL;
+
+	if (fill(PORTS "routes:\n  - 10.0.0.0/8 dev left\n"
+		       "  - 11.0.0.0/8 nexthop via 192.0.2.2 dev left weight 3 nexthop via "
+		       "192.0.2.3 dev left\n"
+		       "  - 12.0.0.0/8 nexthop via 192.0.2.3 dev left nexthop via 192.0.2.2 dev "
+		       "left weight 3\n",
+		    &fib, &why))
+		fail_msg("refused: %s", why.text);
+	wire_addr_parse("11.1.2.3", &addr);
+	fib_find(fib, &addr, &answer);
+	assert_int_equal(answer.hop.kind, FIB_GROUP);
+	assert_int_equal(fib_group_members(fib, &answer.hop, members, 4), 2);
+	assert_int_equal(members[0].weight + members[1].weight, 4);
+	uint16_t id = answer.hop_id;
+	wire_addr_parse("12.1.2.3", &addr);
+	fib_find(fib, &addr, &answer);
+	assert_int_equal(answer.hop_id, id);
+	fib_destroy(fib);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
@@ -183,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_each_address_its_route),
+		cmocka_unit_test(spreads_a_route_over_several_next_hops),
 		cmocka_unit_test(names_both_lines_of_a_prefix_that_stands_twice),
 		cmocka_unit_test(reads_route_files_with_their_lines),
 	};

@@ -11,6 +11,7 @@
 enum {
 	CONFIG_MAX_ADDRESSES = 4096, // of all ports together
 	CONFIG_MAX_ROUTE_FILES = 64,
+	CONFIG_MAX_MEMBERS = 64, // next hops of one route
 	CONFIG_SOCKET_MAX = 108,
 	CONFIG_GROUP_MAX = 33,
 };
@@ -41,6 +42,10 @@ struct route_list {
 	struct fib_change *change;
 	struct spot *spot;
 	size_t n, room;
+	struct fib_member
+		*member; // of all groups; a route's hop of kind FIB_GROUP says which are its own
+	size_t n_members, member_room;
+	bool has_groups;
 	struct neighbour *slot; // open-addressing table by port and address
 	size_t n_neighbours, n_slots;
 	char *file[CONFIG_MAX_ROUTE_FILES + 1]; // [0] the YAML file itself
@@ -93,11 +98,20 @@ struct wire_addr broadcast_of(const struct wire_prefix *prefix);
 extern const struct key_table port_table;
 const struct key_table *settings_table(unsigned i);
 
-// One line in its text form. The sentence has no file and line yet.
+// One of the next hops in a line.
+struct route_member {
+	struct fib_hop hop;
+	struct wire_mac mac; // of hop.via, when has_mac
+	bool has_mac, has_weight;
+	uint8_t weight;
+};
+
+// One line in its text form. Several members: the hop is of kind FIB_GROUP and still without what
+// fib_group gives. The sentence has no file and line yet.
 struct route_line {
 	struct fib_route route;
-	struct wire_mac mac; // of route.hop.via, when has_mac
-	bool has_mac;
+	unsigned n_members; // 0 for triples and drops
+	struct route_member member[CONFIG_MAX_MEMBERS];
 };
 // 0, 1 when the line is blank or a comment, or -EINVAL. `text` need not end with a 0.
 int route_read(const struct port_room_settings *ports, const char *text, size_t n,
@@ -115,4 +129,7 @@ int routes_add_lines(struct config *config, unsigned file, const char *bytes, si
 	struct complaint *why);
 int routes_add_neighbour(struct config *config, const struct neighbour *neighbour,
 	struct complaint *why);
+// The members of a route whose hop is of kind FIB_GROUP; returns how many.
+unsigned routes_members(const struct route_list *routes, const struct fib_hop *hop,
+	const struct fib_member **out);
 void routes_free(struct route_list *routes);

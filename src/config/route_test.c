@@ -21,9 +21,8 @@ static struct port_room_settings ports = {
 // Writes what was read in a form of its own, or the sentence.
 static void describe(const char *line, char *out, size_t n)
 {
-	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "group",
-		"local", "blackhole", "unreachable", "prohibit", "martian", "link_local",
-		"multicast"};
+	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "group", "local",
+		"blackhole", "unreachable", "prohibit", "martian", "link_local", "multicast"};
 	struct route_line route;
 	struct complaint why;
 	char prefix[WIRE_PREFIX_TEXT], via[WIRE_ADDR_TEXT] = "-", mac[WIRE_MAC_TEXT] = "-";
@@ -34,12 +33,23 @@ static void describe(const char *line, char *out, size_t n)
 		return;
 	}
 	const struct fib_hop *hop = &route.route.hop;
+	wire_prefix_print(&route.route.prefix, prefix);
+	if (hop->kind == FIB_GROUP) {
+		size_t used = snprintf(out, n, "%s group", prefix);
+
+		for (unsigned i = 0; i < route.n_members; i++) {
+			const struct route_member *member = &route.member[i];
+
+			used += snprintf(out + used, n - used, " %s %u*%u", kinds[member->hop.kind],
+				member->hop.port, member->weight);
+		}
+		return;
+	}
 	if (hop->via.family)
 		wire_addr_print(&hop->via, via);
-	if (route.has_mac)
-		wire_mac_print(&route.mac, mac);
-	snprintf(out, n, "%s %s %s %u %s", wire_prefix_print(&route.route.prefix, prefix),
-		kinds[hop->kind], via, hop->port, mac);
+	if (route.n_members && route.member[0].has_mac)
+		wire_mac_print(&route.member[0].mac, mac);
+	snprintf(out, n, "%s %s %s %u %s", prefix, kinds[hop->kind], via, hop->port, mac);
 }
 
 struct example {
@@ -87,6 +97,12 @@ static void reads_every_form_of_a_route(void **state)
 		{"0.0.0.0 0.0.0.0 left", "0.0.0.0/0 connected - 0 -"},
 		{"128.0.0.0 128.0.0.0 left", "128.0.0.0/1 connected - 0 -"},
 		{"2001:db8:: 32 right", "2001:db8::/32 peer - 1 -"},
+		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left nexthop dev right weight 3",
+			"10.0.0.0/8 group via 0*1 connected 1*3"},
+		{"default nexthop via 2001:db8::1 dev left weight 255 lladdr 02:00:00:00:00:01 "
+		 "nexthop via 2001:db8::2 dev left",
+			"::/0 group via 0*255 via 0*1"},
+		{"10.0.0.0/8 nexthop dev left", "10.0.0.0/8 connected - 0 -"},
 		{"blackhole 10.0.0.0/8", "10.0.0.0/8 blackhole - 255 -"},
 		{"10.0.0.0/8 unreachable", "10.0.0.0/8 unreachable - 255 -"},
 		{"prohibit 2001:db8::/32", "2001:db8::/32 prohibit - 255 -"},
@@ -144,8 +160,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"10.0.0.0/8 via 192.0.2.1",
 			"no \"dev PORT\" in the route; the port that packets leave on is wanted"},
 		{"10.0.0.0/8 via", "nothing after \"via\"; its value is wanted"},
-		{"10.0.0.0/8 metric 5 dev left",
-			"unknown word \"metric\"; via, dev or lladdr is wanted"},
+		{"10.0.0.0/8 metric 5 dev left", "unknown word \"metric\"; via, dev, lladdr, or "
+						 "nexthop and weight are wanted"},
 		{"10.0.0.0/8 dev left dev right", "\"dev\" for the second time; once is enough"},
 		{"10.0.0.0/8 dev left lladdr 02:00:00:00:00:01",
 			"\"lladdr\" without \"via ADDRESS\"; whose MAC address is it?"},
@@ -158,9 +174,21 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"10.1.2.0 255.0.255.0 left", "\"255.0.255.0\" is no mask; a length or a mask like "
 					      "255.255.255.0 is wanted"},
 		{"2001:db8:: 129 left", "\"129\" is no mask; a length is wanted"},
+		{"10.0.0.0/8 nexthop",
+			"no \"dev PORT\" in the route; the port that packets leave on is wanted"},
+		{"10.0.0.0/8 dev left weight 2",
+			"several next hops, or a weight; each begins with \"nexthop\""},
+		{"10.0.0.0/8 dev left nexthop dev right",
+			"several next hops, or a weight; each begins with \"nexthop\""},
+		{"10.0.0.0/8 nexthop dev left weight 0",
+			"\"0\" is no weight; a number from 1 to 255 is wanted"},
+		{"10.0.0.0/8 nexthop dev left weight 256",
+			"\"256\" is no weight; a number from 1 to 255 is wanted"},
+		{"default nexthop via 2001:db8::1 dev left nexthop via 192.0.2.1 dev left",
+			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted"},
 		{"a b left", "\"a\" is no address; " FORMS},
 		{"10.0.0.0/8", "\"10.0.0.0/8\" is no route; " FORMS},
-		{"1 2 3 4 5 6 7 8 9", "too many words; " FORMS},
+		{"1 2 3 4 5 6 7 8 9", "\"1\" is no prefix; ADDRESS/LENGTH is wanted"},
 		{"blackhole", "\"blackhole\" takes one prefix and nothing else"},
 		{"blackhole 10.0.0.0/8 dev left",
 			"\"blackhole\" takes one prefix and nothing else"},
@@ -196,6 +224,7 @@ static void refuses_half_a_neighbour(void **state)
 		"192.0.2.2",
 		"192.0.2.2 dev right",
 		"192.0.2.2 lladdr 02:00:00:00:00:02",
+		"192.0.2.2 lladdr 02:00:00:00:00:02 dev left nexthop dev right",
 		"192.0.2.2 via 192.0.2.3 dev right lladdr 02:00:00:00:00:02",
 		"192.0.2.0/24 dev right lladdr 02:00:00:00:00:02",
 	};

@@ -46,6 +46,59 @@ static int check_other(const struct config *config, struct spot spot, const stru
 		file_of(config, spot), spot.line, wire_addr_print(addr, text));
 }
 
+// Where a group's members stand in the list; written into its hop until the table is filled.
+struct members_at {
+	uint32_t first, n;
+};
+
+static int add_group(struct route_list *routes, const struct route_line *line, struct fib_hop *hop)
+{
+	struct members_at at = {routes->n_members, line->n_members};
+
+	if (routes->n_members + line->n_members > routes->member_room) {
+		size_t room = routes->member_room * 2 + CONFIG_MAX_MEMBERS;
+		struct fib_member *larger = realloc(routes->member, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		routes->member = larger;
+		routes->member_room = room;
+	}
+	for (unsigned i = 0; i < line->n_members; i++)
+		routes->member[routes->n_members++] =
+			(struct fib_member){line->member[i].hop, line->member[i].weight};
+	routes->has_groups = true;
+	memcpy(hop->via.bytes, &at, sizeof(at));
+	return 0;
+}
+
+unsigned routes_members(const struct route_list *routes, const struct fib_hop *hop,
+	const struct fib_member **out)
+{
+	struct members_at at;
+
+	memcpy(&at, hop->via.bytes, sizeof(at));
+	*out = &routes->member[at.first];
+	return at.n;
+}
+
+static int check_members(struct config *config, struct spot spot, const struct route_line *line,
+	struct complaint *why)
+{
+	for (unsigned i = 0; i < line->n_members; i++) {
+		const struct route_member *member = &line->member[i];
+		const struct fib_hop *hop = &member->hop;
+		int err = check_other(config, spot, &hop->via, why);
+
+		if (!err && member->has_mac)
+			err = routes_add_neighbour(config,
+				&(struct neighbour){hop->via, member->mac, hop->port, spot}, why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
 	struct complaint *why)
 {
@@ -59,18 +112,12 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 	if (err)
 		return complain(why, err, "%s:%u: %s", file_of(config, spot), spot.line,
 			inner.text);
-	err = check_other(config, spot, &line.route.hop.via, why);
+	err = check_members(config, spot, &line, why);
 	if (err)
 		return err;
-	if (line.has_mac) {
-		const struct fib_hop *hop = &line.route.hop;
-
-		err = routes_add_neighbour(config,
-			&(struct neighbour){hop->via, line.mac, hop->port, spot}, why);
-		if (err)
-			return err;
-	}
 	if (routes->n == routes->room && grow(routes))
+		return no_memory(why);
+	if (line.route.hop.kind == FIB_GROUP && add_group(routes, &line, &line.route.hop))
 		return no_memory(why);
 	routes->spot[routes->n] = spot;
 	routes->change[routes->n++] = (struct fib_change){.op = FIB_ADD, .route = line.route};
@@ -168,5 +215,6 @@ void routes_free(struct route_list *routes)
 	free(routes->change);
 	free(routes->spot);
 	free(routes->slot);
+	free(routes->member);
 	memset(routes, 0, sizeof(*routes));
 }

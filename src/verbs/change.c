@@ -41,7 +41,7 @@ static int read_change(const struct verbs_house *house, const json_t *json, stru
 	if (op == FIB_DELETE && !wire_prefix_parse(route, &out->route.prefix))
 		return 0;
 	struct complaint inner;
-	int refused = config_parse_route(house->config, route, &out->route, &inner);
+	int refused = config_parse_route(house->config, house->fib, route, &out->route, &inner);
 	return refused ? complain(why, refused, "%s \"%.80s\": %s", op_text, route, inner.text) : 0;
 }
 

@@ -1,7 +1,8 @@
 // Next hops, a page at a time. Control thread.
 #include "verbs/inside.h"
 
-enum { PAGE_HOPS = 1000, PAGE_MAX_HOPS = 4000 };
+// A reply's line is at most 1 MiB: next hops and members of groups are far below 250 bytes each.
+enum { PAGE_HOPS = 1000, PAGE_MAX_LISTED = 4000 };
 
 // Packets over all lanes.
 static uint64_t hop_packets(const struct verbs_house *house, unsigned id)
@@ -16,18 +17,17 @@ static uint64_t hop_packets(const struct verbs_house *house, unsigned id)
 }
 
 static json_t *hop_json(const struct verbs_house *house, unsigned id,
-	const struct fib_hop_info *info)
+	const struct fib_hop_info *info, long *n_listed)
 {
 	bool forwards = info->verdict == VERDICT_FORWARD;
-	json_t *json = json_pack("{s:i, s:s, s:I}", "id", (int)id, "kind",
-		kind_word(info->hop.kind), "routes", (json_int_t)info->n_routes);
+	json_t *json = json_pack("{s:i, s:I}", "id", (int)id, "routes", (json_int_t)info->n_routes);
 
-	json_object_set_new(json, "packets", number_json(hop_packets(house, id)));
-	json_object_set_new(json, "via", addr_json(&info->hop.via));
-	json_object_set_new(json, "port", text_json(port_word(house, info->hop.port)));
+	set_hop(json, house, &info->hop);
+	*n_listed += 1 + set_members(json, house, &info->hop);
 	json_object_set_new(json, "mac", forwards ? mac_json(&info->mac) : json_null());
 	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());
 	json_object_set_new(json, "verdict", text_json(verdict_name(info->verdict)));
+	json_object_set_new(json, "packets", number_json(hop_packets(house, id)));
 	return json;
 }
 
@@ -46,15 +46,15 @@ json_t *verb_nexthops(void *house_, const json_t *params, struct complaint *why)
 		return NULL;
 	fib_usage(house->fib, &usage);
 	json_t *list = json_array(), *next = json_null();
-	long most = limit < PAGE_MAX_HOPS ? limit : PAGE_MAX_HOPS, n = 0, last = after;
+	long n = 0, n_listed = 0, last = after;
 	for (long id = after + 1; id <= usage.max_hop_id; id++) {
 		if (!fib_hop_info(house->fib, id, &info))
 			continue;
-		if (n++ == most) {
+		if (n++ == limit || n_listed >= PAGE_MAX_LISTED) {
 			next = json_integer(last);
 			break;
 		}
-		json_array_append_new(list, hop_json(house, id, &info));
+		json_array_append_new(list, hop_json(house, id, &info, &n_listed));
 		last = id;
 	}
 	return json_pack("{s:o, s:o}", "nexthops", list, "next", next);

@@ -43,5 +43,9 @@ const char *port_word(const struct verbs_house *house, unsigned port);
 json_t *mac_json(const struct wire_mac *mac);
 json_t *addr_json(const struct wire_addr *addr); // null for family 0
 json_t *prefix_json(const struct wire_prefix *prefix);
+// Sets kind, via and port.
+void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop *hop);
+// Sets the members of a group and returns how many; other hops have none.
+unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop);
 json_t *text_json(const char *text); // null for NULL; bytes that are no UTF-8 become '?'
 json_t *number_json(uint64_t number);

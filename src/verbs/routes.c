@@ -7,13 +7,6 @@
 // A reply's line is at most 1 MiB; a route in JSON is far below 200 bytes.
 enum { PAGE_ROUTES = 1000, PAGE_MAX_ROUTES = 5000 };
 
-static void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)
-{
-	json_object_set_new(json, "kind", text_json(kind_word(hop->kind)));
-	json_object_set_new(json, "via", hop->kind == FIB_VIA ? addr_json(&hop->via) : json_null());
-	json_object_set_new(json, "port", text_json(port_word(house, hop->port)));
-}
-
 static json_t *route_json(const struct verbs_house *house, const struct fib_route *route)
 {
 	json_t *json = json_pack("{s:o}", "prefix", prefix_json(&route->prefix));
@@ -98,10 +91,13 @@ json_t *verb_route(void *house_, const json_t *params, struct complaint *why)
 		answer.found ? text_json(kind_word(answer.route.hop.kind)) : json_null());
 	if (answer.found)
 		set_hop(json, house, &answer.hop);
+	set_members(json, house, &answer.hop);
 	json_object_set_new(json, "nexthop", number_json(answer.hop_id));
 	json_object_set_new(json, "mac", forwards ? mac_json(&answer.mac) : json_null());
 	json_object_set_new(json, "verdict", text_json(verdict_name(answer.verdict)));
-	json_object_set_new(json, "text", text_json(verdict_text(answer.verdict)));
+	json_object_set_new(json, "text",
+		text_json(answer.hop.kind == FIB_GROUP ? "each flow stays with one of the members"
+						       : verdict_text(answer.verdict)));
 	json_object_set_new(json, "lanes_agree", json_boolean(looked_up == answer.hop_id));
 	return json;
 }

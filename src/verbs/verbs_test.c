@@ -332,6 +332,18 @@ static void a_batch_is_all_or_nothing(void **state)
 	check("routes.change", "{\"changes\": []}", "changed", "0");
 }
 
+static void a_group_shows_its_members(void **state)
+{
+	check("routes.change",
+		"{\"changes\": [" CHANGE("add", "15.0.0.0/8 nexthop via 192.0.2.2 dev left weight "
+						"2 nexthop dev right") "]}",
+		"changed", "1");
+	json_t *route = call("route", "{\"address\": \"15.1.2.3\"}");
+	expect(route, "kind", "\"group\"");
+	assert_int_equal(json_array_size(json_object_get(route, "members")), 2);
+	json_decref(route);
+}
+
 static void a_reload_takes_over_what_is_live(void **state)
 {
 	write_file("ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24], mtu: 1400}\n"
@@ -412,6 +424,7 @@ int main(void)
 		TEST(turns_pages_of_next_hops),
 		TEST(explains_where_a_packet_goes),
 		TEST(a_batch_is_all_or_nothing),
+		TEST(a_group_shows_its_members),
 		TEST(a_reload_takes_over_what_is_live),
 		TEST(a_reload_that_fails_changes_nothing),
 		TEST(a_port_that_refuses_takes_the_others_back),

@@ -3,11 +3,12 @@
 
 #include "base/bits.h"
 
+enum { MAX_MEMBERS = 64 };
+
 static const char *const kinds[N_FIB_KINDS] = {
 	[FIB_VIA] = "via",
 	[FIB_CONNECTED] = "connected",
 	[FIB_PEER] = "peer",
-	[FIB_GROUP] = "group",
 	[FIB_LOCAL] = "local",
 	[FIB_BLACKHOLE] = "blackhole",
 	[FIB_UNREACHABLE] = "unreachable",
@@ -68,4 +69,29 @@ json_t *text_json(const char *text)
 json_t *number_json(uint64_t number)
 {
 	return json_integer(number);
+}
+
+void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)
+{
+	json_object_set_new(json, "kind", text_json(kind_word(hop->kind)));
+	json_object_set_new(json, "via", hop->kind == FIB_VIA ? addr_json(&hop->via) : json_null());
+	json_object_set_new(json, "port", text_json(port_word(house, hop->port)));
+}
+
+unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)
+{
+	struct fib_member members[MAX_MEMBERS];
+
+	if (hop->kind != FIB_GROUP)
+		return 0;
+	unsigned n = fib_group_members(house->fib, hop, members, MAX_MEMBERS);
+	json_t *list = json_array();
+	for (unsigned i = 0; i < n && i < MAX_MEMBERS; i++) {
+		json_t *member = json_pack("{s:i}", "weight", (int)members[i].weight);
+
+		set_hop(member, house, &members[i].hop);
+		json_array_append_new(list, member);
+	}
+	json_object_set_new(json, "members", list);
+	return n;
 }

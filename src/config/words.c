@@ -1,0 +1,259 @@
+// Words of a line -> values. Fast for IPv4, since route files have millions of lines. Control
+// thread.
+#include "config/words.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+bool word_is(struct word word, const char *text)
+{
+	return word.n == strlen(text) && !memcmp(word.text, text, word.n);
+}
+
+bool line_split(struct line *line, const char *text, size_t n)
+{
+	const char *end = text + n;
+
+	line->n = 0;
+	while (text < end) {
+		while (text < end && is_space(*text))
+			text++;
+		if (text == end || *text == '#')
+			break;
+		if (line->n == LINE_MAX_WORDS)
+			return false;
+		struct word *word = &line->word[line->n++];
+		word->text = text;
+		while (text < end && !is_space(*text))
+			text++;
+		word->n = text - word->text;
+	}
+	return true;
+}
+
+// Up to three digits of a number without leading zeros; returns how many, 0 when there is none.
+static unsigned read_small(const char *p, const char *end, unsigned *value)
+{
+	unsigned n = 0;
+
+	*value = 0;
+	while (n < 3 && p + n < end && p[n] >= '0' && p[n] <= '9')
+		*value = *value * 10 + (p[n++] - '0');
+	return n > 1 && *p == '0' ? 0 : n;
+}
+
+static bool read_quad(const char *p, const char *end, uint8_t out[4])
+{
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned value, n = read_small(p, end, &value);
+
+		if (!n || value > 255)
+			return false;
+		out[i] = value;
+		p += n;
+		if (i < 3 && (p == end || *p++ != '.'))
+			return false;
+	}
+	return p == end;
+}
+
+bool word_quad(struct word word, uint8_t out[4])
+{
+	return read_quad(word.text, word.text + word.n, out);
+}
+
+bool word_addr(struct word word, struct wire_addr *out)
+{
+	char text[WIRE_ADDR_TEXT];
+	struct wire_addr addr = {.family = 4};
+
+	if (read_quad(word.text, word.text + word.n, addr.bytes)) {
+		*out = addr;
+		return true;
+	}
+	if (word.n >= sizeof(text))
+		return false;
+	memcpy(text, word.text, word.n);
+	text[word.n] = 0;
+	return strlen(text) == word.n && !wire_addr_parse(text, out);
+}
+
+static bool has_host_bits(const struct wire_prefix *prefix)
+{
+	unsigned bytes = prefix->addr.family == 4 ? 4 : 16, i = prefix->len / 8;
+
+	if (i < bytes && prefix->addr.bytes[i++] & (0xff >> prefix->len % 8))
+		return true;
+	while (i < bytes)
+		if (prefix->addr.bytes[i++])
+			return true;
+	return false;
+}
+
+int line_check_host_bits(struct line *line, struct word word, const struct wire_prefix *prefix)
+{
+	struct wire_prefix right = *prefix;
+	char text[WIRE_PREFIX_TEXT];
+
+	if (!has_host_bits(prefix))
+		return 0;
+	wire_prefix_mask(&right);
+	return complain(line->why, -EINVAL, "%.*s has host bits; did you mean %s?", SHOW(word),
+		wire_prefix_print(&right, text));
+}
+
+bool word_len(struct word word, struct wire_prefix *prefix)
+{
+	unsigned value, n = read_small(word.text, word.text + word.n, &value);
+
+	if (!n || n != word.n || value > (prefix->addr.family == 4 ? 32u : 128u))
+		return false;
+	prefix->len = value;
+	return true;
+}
+
+// ADDRESS/LENGTH, ADDRESS alone (one host) or "default" (0.0.0.0/0).
+int line_read_prefix(struct line *line, struct word word, struct wire_prefix *out)
+{
+	const char *slash = memchr(word.text, '/', word.n);
+	struct word addr = {word.text, slash ? slash - word.text : word.n};
+
+	if (word_is(word, "default")) {
+		out->addr.family = 4;
+		return 0;
+	}
+	if (!word_addr(addr, &out->addr))
+		return complain(line->why, -EINVAL,
+			"\"%.*s\" is no prefix; ADDRESS/LENGTH is wanted", SHOW(word));
+	out->len = out->addr.family == 4 ? 32 : 128;
+	if (slash && !word_len((struct word){slash + 1, word.n - addr.n - 1}, out))
+		return complain(line->why, -EINVAL,
+			"\"%.*s\" is no prefix; a length of 0 to %d is wanted after the slash",
+			SHOW(word), out->len);
+	return line_check_host_bits(line, word, out);
+}
+
+int port_find(const struct port_room_settings *ports, const char *name, size_t n)
+{
+	unsigned index, digits = read_small(name, name + n, &index);
+
+	for (unsigned i = 0; i < ports->n_ports; i++)
+		if (!strncmp(ports->ports[i].name, name, n) && !ports->ports[i].name[n])
+			return i;
+	return digits && digits == n && index < ports->n_ports ? (int)index : -1;
+}
+
+int line_read_port(struct line *line, struct word word, uint8_t *out)
+{
+	int port = word.n < PORT_NAME_MAX ? port_find(line->ports, word.text, word.n) : -1;
+	char known[200] = "";
+	size_t used = 0;
+
+	if (port >= 0) {
+		*out = port;
+		return 0;
+	}
+	for (unsigned i = 0; i < line->ports->n_ports && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+			line->ports->ports[i].name);
+	return complain(line->why, -EINVAL, "unknown port \"%.*s\"; the ports are %s", SHOW(word),
+		known);
+}
+
+static int read_mac(struct line *line, struct word word, struct wire_mac *out)
+{
+	char text[WIRE_MAC_TEXT] = "";
+
+	if (word.n < sizeof(text))
+		memcpy(text, word.text, word.n);
+	if (wire_mac_parse(text, out))
+		return complain(line->why, -EINVAL,
+			"\"%.*s\" is no MAC address; six hex pairs are wanted, like "
+			"02:00:00:00:00:01",
+			SHOW(word));
+	if (out->bytes[0] & 1)
+		return complain(line->why, -EINVAL,
+			"%s is a group address; the MAC address of one box is wanted", text);
+	return 0;
+}
+
+// An address that a box on a wire can have.
+static bool is_host_address(const struct wire_addr *addr)
+{
+	static const uint8_t none[16];
+	const uint8_t *b = addr->bytes;
+
+	if (addr->family == 4)
+		return b[0] && b[0] != 127 && b[0] < 224;
+	return b[0] != 0xff && memcmp(b, none, 15) != 0;
+}
+
+int line_read_host(struct line *line, struct word word, struct wire_addr *out)
+{
+	if (!word_addr(word, out))
+		return complain(line->why, -EINVAL,
+			"\"%.*s\" is no address; an IPv4 or IPv6 address is wanted", SHOW(word));
+	if (!is_host_address(out))
+		return complain(line->why, -EINVAL, "%.*s cannot be the address of a neighbour",
+			SHOW(word));
+	return 0;
+}
+
+static int read_weight(struct line *line, struct word word, uint8_t *out)
+{
+	unsigned value, n = read_small(word.text, word.text + word.n, &value);
+
+	if (!n || n != word.n || !value || value > 255)
+		return complain(line->why, -EINVAL,
+			"\"%.*s\" is no weight; a number from 1 to 255 is wanted", SHOW(word));
+	*out = value;
+	return 0;
+}
+
+static int read_pair(struct line *line, struct word key, struct word value, struct pairs *out)
+{
+	bool *has = word_is(key, "via")      ? &out->has_via
+	            : word_is(key, "dev")    ? &out->has_port
+	            : word_is(key, "lladdr") ? &out->has_mac
+	            : word_is(key, "weight") ? &out->has_weight
+	                                     : NULL;
+
+	if (!has)
+		return complain(line->why, -EINVAL,
+			"unknown word \"%.*s\"; via, dev, lladdr, or nexthop and weight are wanted",
+			SHOW(key));
+	if (*has)
+		return complain(line->why, -EINVAL, "\"%.*s\" for the second time; once is enough",
+			SHOW(key));
+	if (!value.n)
+		return complain(line->why, -EINVAL, "nothing after \"%.*s\"; its value is wanted",
+			SHOW(key));
+	*has = true;
+	if (has == &out->has_via)
+		return line_read_host(line, value, &out->via);
+	if (has == &out->has_port)
+		return line_read_port(line, value, &out->port);
+	return has == &out->has_mac ? read_mac(line, value, &out->mac)
+	                            : read_weight(line, value, &out->weight);
+}
+
+int line_read_pairs(struct line *line, unsigned first, struct pairs *out)
+{
+	static const struct word none = {"", 0};
+	unsigned i = first;
+
+	*out = (struct pairs){.weight = 1};
+	for (; i < line->n && !word_is(line->word[i], "nexthop"); i += 2) {
+		int err = read_pair(line, line->word[i], i + 1 < line->n ? line->word[i + 1] : none,
+			out);
+		if (err)
+			return err;
+	}
+	return i;
+}
