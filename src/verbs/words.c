@@ -9,6 +9,7 @@ static const char *const kinds[N_FIB_KINDS] = {
 	[FIB_VIA] = "via",
 	[FIB_CONNECTED] = "connected",
 	[FIB_PEER] = "peer",
+	[FIB_GROUP] = "group",
 	[FIB_LOCAL] = "local",
 	[FIB_BLACKHOLE] = "blackhole",
 	[FIB_UNREACHABLE] = "unreachable",
