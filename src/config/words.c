@@ -11,11 +11,6 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-bool word_is(struct word word, const char *text)
-{
-	return word.n == strlen(text) && !memcmp(word.text, text, word.n);
-}
-
 bool line_split(struct line *line, const char *text, size_t n)
 {
 	const char *end = text + n;

@@ -3,6 +3,8 @@
 
 #include "config/inside.h"
 
+#include <string.h>
+
 // A group of next hops is the longest line: a prefix, then nine words for each member.
 enum { LINE_MAX_WORDS = 1 + 9 * CONFIG_MAX_MEMBERS };
 
@@ -25,7 +27,12 @@ struct line {
 // before.
 bool line_split(struct line *line, const char *text, size_t n);
 
-bool word_is(struct word word, const char *text);
+// `text` is a literal, so that its length is known where this is built in.
+static inline bool word_is(struct word word, const char *text)
+{
+	return word.n == strlen(text) && !memcmp(word.text, text, word.n);
+}
+
 bool word_quad(struct word word, uint8_t out[4]); // dotted quad
 bool word_addr(struct word word, struct wire_addr *out);
 // A length in bits, up to that of the family of prefix->addr.
