@@ -2,8 +2,11 @@
 #include "port/room.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 static_assert(offsetof(struct port_face, peer) % 8 == 0 &&
 		      offsetof(struct port_face, has_peer) == offsetof(struct port_face, peer) + 6,
@@ -21,11 +24,25 @@ static bool read_link(struct port_device *device)
 	return link.link_status || !(device->kind.has_link || device->has_been_up);
 }
 
+// net_af_packet and net_af_xdp always say "up"; the interface below them knows better.
+static bool interface_runs(int socket, const char *name)
+{
+	struct ifreq request = {0};
+
+	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+	if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
+		return errno != ENODEV;
+	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
 void port_tend(struct port_room *room)
 {
 	for (unsigned i = 0; i < room->settings->n_ports; i++) {
 		struct port_device *device = &room->devices[i];
 		bool up = device->is_started && read_link(device);
+
+		if (up && device->kind.iface[0] && room->link_socket >= 0)
+			up = interface_runs(room->link_socket, device->kind.iface);
 
 		__atomic_store_n(&room->faces[i].up, up, __ATOMIC_RELAXED);
 	}

@@ -13,6 +13,7 @@
 #include <rte_mbuf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 // Each warning once in a process: port_check may have said it before port_open does.
@@ -128,6 +129,7 @@ static struct port_room *make_room(const struct port_room_settings *settings)
 		return NULL;
 	memset(room, 0, sizeof(*room));
 	room->settings = settings;
+	room->link_socket = -1;
 	return room;
 }
 
@@ -179,6 +181,7 @@ int port_start(struct port_room *room, struct complaint *why)
 		if (err)
 			return err;
 	}
+	room->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
 	port_tend(room);
 	return 0;
@@ -194,5 +197,7 @@ void port_close(struct port_room *room)
 		rte_mempool_free(room->pool[i]);
 	if (room->eal_runs)
 		eal_stop();
+	if (room->link_socket >= 0)
+		close(room->link_socket);
 	free(room);
 }

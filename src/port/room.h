@@ -39,6 +39,7 @@ struct port_room {
 	struct eal_args eal_args;
 	struct eal_memory memory;
 	bool eal_runs;
+	int link_socket; // asks Linux for the state of interfaces; -1: none
 } LINE_ALIGNED;
 
 // device.c: finds the port's device among DPDK's and completes facts.devices[port].
