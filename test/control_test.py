@@ -53,8 +53,17 @@ def dl3d() -> Iterator[Forwarder]:
 def _connect(dl3d: Forwarder) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(10.0)
-    client.connect(str(dl3d.socket))
+    wait_until(lambda: _has_connected(client, dl3d), "there was room for another client")
     return client
+
+
+def _has_connected(client: socket.socket, dl3d: Forwarder) -> bool:
+    """False while the queue of those who wait is full."""
+    try:
+        client.connect(str(dl3d.socket))
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _runtime_files() -> set[Path]:
