@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dl3.bench.contestants import Contestant, Entry, Terms, contestant
+from dl3.bench.measure import trial_of
 from dl3.bench.onecore import Runner, started
-from dl3.bench.workplace import Workplace
+from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Sample
+from dl3.record.facts import Facts, collect
+from dl3.record.journal import append
 
 QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
 RETAKES = 2
@@ -61,6 +65,7 @@ class Effort:
 
     pairs: int = 5
     seconds: float = 2.0
+    record: Path = BUILD / "records" / "peers.jsonl"
 
 
 def turn(runner: Runner, seconds: float) -> Sample:
@@ -102,16 +107,25 @@ def run_row(sides: tuple[Contestant, Contestant], place: Workplace, effort: Effo
     return pairs
 
 
+def record_pairs(sides: tuple[Contestant, Contestant], pairs: Sequence[Pair], facts: Facts, path: Path) -> None:
+    """A line for each sample, in the order of pairs."""
+    for pair in pairs:
+        for side, sample in zip(sides, pair, strict=True):
+            append(path, trial_of(side.job, sample, facts))
+
+
 Hear = Callable[[Row, Comparison, Contestant], None]
 
 
 def run_rows(rows: Sequence[Row], terms: Terms, place: Workplace, effort: Effort, hear: Hear) -> list[Comparison]:
     """All rows, one after the other; `hear` is told of each as it is done."""
-    done = []
+    done, facts = [], collect(BUILD)
     for row in rows:
         sides = contestant(row.ours, terms, place), contestant(row.peer, terms, place)
         check_equal(row, *sides)
-        comparison = Comparison.of(row.name, run_row(sides, place, effort))
+        pairs = run_row(sides, place, effort)
+        record_pairs(sides, pairs, facts, effort.record)
+        comparison = Comparison.of(row.name, pairs)
         hear(row, comparison, sides[0])
         done.append(comparison)
     return done

@@ -126,7 +126,7 @@ def onecore(
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of one sample.")] = 3.0,
     samples: Annotated[int, typer.Option(min=1, help="How many samples.")] = 3,
     burst: Annotated[int | None, typer.Option(min=1, help="Frames that a poll gets at most.")] = None,
-    pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 1024,
+    pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 512,
     record: Annotated[Path, typer.Option(help="File that gets a JSON line per sample.")] = RECORD,
     as_json: Json = False,
 ) -> None:

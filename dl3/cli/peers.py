@@ -26,9 +26,10 @@ OUTPUT = BUILD / "bench.json"
 COLUMNS = ("row", ">ours", ">peer", ">ratio", ">low", ">high", ">cycles", ">peer's", ">share of core", "-march")
 
 
-def build_peers(burst: int) -> None:
+def build_peers(rows: tuple[Row, ...], burst: int) -> None:
     """Build what is missing."""
-    if subprocess.run([TOP / "tools" / "build-peers", "--burst", str(burst)], check=False).returncode:
+    graph = ["--graph"] if any(row.peer.program == "l3fwd-graph" for row in rows) else []
+    if subprocess.run([TOP / "tools" / "build-peers", "--burst", str(burst), *graph], check=False).returncode:
         raise Fault("the peers could not be built")
 
 
@@ -92,7 +93,7 @@ def peers(
     Example: dl3 bench peers --pairs 5 --rows ipv4-1-route,ipv4-1m-routes --output build/bench.json
     """
     picked = chosen(rows)
-    build_peers(burst)
+    build_peers(picked, burst)
     result = contest(picked, Terms(core=core, burst=burst, memory_mib=memory), Effort(pairs, seconds))
     write(output, result)
     if as_json:
