@@ -1,5 +1,6 @@
 """Bad input: an exit status, one clear sentence, and nothing changed."""
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,53 +50,77 @@ ROWS = [
 ]
 
 
-def _run(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Ended:
+    """What a dl3d said before it ended by itself."""
+
+    pid: int
+    status: int
+    stdout: str
+    stderr: str
+
+
+def _run(*arguments: str | Path) -> Ended:
+    with subprocess.Popen([DL3D, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    return Ended(process.pid, process.returncode, stdout, stderr)
+
+
+def _run_on(tmp_path: Path, text: str, *options: str) -> Ended:
     file = tmp_path / "dl3d.yaml"
     file.write_text(text.replace("SOCKET", str(tmp_path / "dl3d.sock")))
-    return subprocess.run([DL3D, file], capture_output=True, text=True, timeout=30)
-
-
-def _runtime_files() -> set[Path]:
-    return set(Path("/run/dpdk").glob("*"))
+    return _run(*options, file)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def a_mistake_gets_one_sentence(tmp_path: Path, row: Row) -> None:
     assert row.old in GOOD
-    before = _runtime_files()
-    run = _run(tmp_path, GOOD.replace(row.old, row.new))
+    run = _run_on(tmp_path, GOOD.replace(row.old, row.new))
     _is_one_sentence(run)
     for word in row.words:
         assert word in run.stderr
     assert not (tmp_path / "dl3d.sock").exists()
-    assert _runtime_files() <= before
+    assert not Path(f"/run/dpdk/dl3d-{run.pid}").exists()
 
 
-def _is_one_sentence(run: subprocess.CompletedProcess[str]) -> None:
-    assert run.returncode in (1, 2), run.stderr
+def _is_one_sentence(run: Ended) -> None:
+    assert run.status in (1, 2), run.stderr
     assert run.stdout == ""
     assert len(run.stderr.splitlines()) == 1, run.stderr
     assert run.stderr.startswith("dl3d: ")
 
 
 def a_missing_file_gets_one_sentence(tmp_path: Path) -> None:
-    run = subprocess.run([DL3D, tmp_path / "none.yaml"], capture_output=True, text=True, timeout=30)
+    run = _run(tmp_path / "none.yaml")
     _is_one_sentence(run)
     assert "none.yaml" in run.stderr
 
 
+def a_core_that_is_not_allowed_gets_one_sentence(tmp_path: Path) -> None:
+    cores = os.sched_getaffinity(0)
+    first, *others = sorted(cores)
+    if not others:
+        return
+    os.sched_setaffinity(0, {first})
+    try:
+        run = _run_on(tmp_path, f"lanes: [{{core: {others[0]}}}]\n{GOOD}")
+    finally:
+        os.sched_setaffinity(0, cores)
+    _is_one_sentence(run)
+    assert f"core {others[0]}" in run.stderr
+
+
 def check_accepts_the_example(tmp_path: Path) -> None:
-    example = subprocess.run([DL3D, "--example"], capture_output=True, text=True, timeout=30)
-    assert example.returncode == 0
-    file = tmp_path / "example.yaml"
-    file.write_text(example.stdout.replace("0000:01:00.0", "net_null0").replace("0000:01:00.1", "net_null1"))
-    check = subprocess.run([DL3D, "--check", file], capture_output=True, text=True, timeout=30)
-    assert (check.returncode, check.stderr) == (0, "")
+    example = _run("--example")
+    assert example.status == 0
+    text = example.stdout.replace("0000:01:00.0", "net_null0").replace("0000:01:00.1", "net_null1")
+    check = _run_on(tmp_path, text, "--check")
+    assert (check.status, check.stderr) == (0, "")
     assert "no mistake found" in check.stdout
 
 
-def check_finds_the_mistake_without_touching_a_device(tmp_path: Path) -> None:
-    file = tmp_path / "dl3d.yaml"
-    file.write_text(GOOD.replace("10.2.0.0/16", "10.2.0.1/16"))
-    run = subprocess.run([DL3D, "--check", file], capture_output=True, text=True, timeout=30)
-    _is_one_sentence(run)
+def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
+    _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
