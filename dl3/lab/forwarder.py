@@ -2,17 +2,19 @@
 
 import json
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
+from dl3.control.client import exchange, result_of
 from dl3.lab.namespace import Namespace
 from dl3.model.fault import Fault
+
+REPLY_TIMEOUT_S = 30.0
 
 
 class Forwarder:
@@ -62,18 +64,10 @@ class Forwarder:
         raise Fault(f"dl3d did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
 
     def call(self, verb: str, **params: Any) -> dict[str, Any]:
-        """One verb over the control socket; Fault with its complaint when it is refused."""
-        request = {"jsonrpc": "2.0", "id": 1, "method": verb, "params": params}
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(30.0)
-            client.connect(str(self.socket))
-            client.sendall(json.dumps(request).encode() + b"\n")
-            with client.makefile("rb") as lines:
-                reply = json.loads(lines.readline() or b"{}")
-        if "result" not in reply:
-            raise Fault(str(reply.get("error", {}).get("message", "dl3d closed the connection")))
-        result: dict[str, Any] = reply["result"]
-        return result
+        """One verb over the control socket, the result as it comes; Fault with its complaint when it is refused."""
+        question = {"jsonrpc": "2.0", "id": 1, "method": verb, "params": params}
+        reply = exchange(self.socket, json.dumps(question).encode() + b"\n", REPLY_TIMEOUT_S)
+        return cast(dict[str, Any], result_of(verb, reply))
 
     def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0) -> int:
         """Ask it to end, wait, and return its status; it is killed (and the status negative) when it does not."""
