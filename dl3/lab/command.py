@@ -15,6 +15,6 @@ def run(command: Sequence[str], timeout_s: float = 60.0) -> str:
     except subprocess.TimeoutExpired as error:
         raise Fault(f"'{' '.join(command)}' took longer than {timeout_s:.0f} s") from error
     if done.returncode != 0:
-        words = (done.stderr.strip() or done.stdout.strip()).replace("\n", "; ")
+        words = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
         raise Fault(f"'{' '.join(command)}' failed with status {done.returncode}: {words}")
     return done.stdout

@@ -1,0 +1,37 @@
+"""The demo leaves nothing behind, whenever it is interrupted."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from harness.house import TOP
+
+DEMO = TOP / "tools" / "demo"
+
+
+def _namespaces(pid: int) -> list[str]:
+    return [path.name for path in Path("/run/netns").glob(f"dl3-{pid}-*")]
+
+
+def _children(group: int) -> list[str]:
+    done = subprocess.run(["ps", "-o", "args=", "-s", str(group)], capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [1.0, 3.0])
+def an_interrupted_demo_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
+    demo = subprocess.Popen(
+        [DEMO], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(seconds)
+    assert _namespaces(demo.pid), "it had begun"
+    os.killpg(demo.pid, how)
+    _, words = demo.communicate(timeout=20)
+    assert demo.returncode == 130, words
+    assert words.splitlines()[-1] == "demo: interrupted; everything was removed"
+    assert _namespaces(demo.pid) == []
+    assert _children(demo.pid) == []
