@@ -185,7 +185,8 @@ static void print_cycles(const struct fib *fib, const struct table *table)
 			continue;
 		}
 		row[n_rows++] = (struct row){.four = variants[i].near4, .what = "near", .variant = name};
-		row[n_rows++] = (struct row){.four = variants[i].far4, .what = "far", .variant = name};
+		if (variants[i].far4 != variants[i].near4)
+			row[n_rows++] = (struct row){.four = variants[i].far4, .what = "far", .variant = name};
 	}
 	for (unsigned round = 0; round < N_ROUNDS * n_rows; round++)
 		for (unsigned chunk = 0; chunk < N_CHUNKS; chunk++) {

@@ -18,43 +18,27 @@ static inline void pass_nodes(const struct fib_view *view, const uint32_t dst[],
 	}
 }
 
-static inline void lookup_burst(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n, bool is_far)
+// Sixty-four loads of leaves in one loop keep the memory busy: prefetching nodes or leaves before gains nothing here.
+static inline void lookup_burst(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
 	uint32_t leaf[BURST], tail[BURST];
 
-	if (is_far)
-		for (unsigned i = 0; i < n; i++)
-			rte_prefetch0(&view->node4[dst[i] >> 14]);
 	pass_nodes(view, dst, leaf, tail, n);
-	if (is_far)
-		for (unsigned i = 0; i < n; i++)
-			rte_prefetch0(&view->leaf4[leaf[i]]);
 	for (unsigned i = 0; i < n; i++)
 		hop[i] = view->leaf4[leaf[i]];
 	finish_tails(view, tail, dst, hop);
 }
 
-static inline void lookup_any(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n, bool is_far)
+void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
 	uint32_t padded_dst[BURST] = {0};
-	uint16_t padded_hop[BURST];
+	uint16_t padded_hop[BURST] = {0};
 
 	if (likely_to(n == BURST)) {
-		lookup_burst(view, dst, hop, BURST, is_far);
+		lookup_burst(view, dst, hop, BURST);
 		return;
 	}
 	memcpy(padded_dst, dst, n * sizeof(*dst));
-	memset(padded_hop, 0, sizeof(padded_hop));
-	lookup_burst(view, padded_dst, padded_hop, round_up(n, 8), is_far);
+	lookup_burst(view, padded_dst, padded_hop, round_up(n, 8));
 	memcpy(hop, padded_hop, n * sizeof(*hop));
-}
-
-void lookup4_near_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
-{
-	lookup_any(view, dst, hop, n, false);
-}
-
-void lookup4_far_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
-{
-	lookup_any(view, dst, hop, n, true);
 }
