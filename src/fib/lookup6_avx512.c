@@ -18,7 +18,8 @@ static inline __m512i next_level(__m512i at)
 	const __m512i within = _mm512_set1_epi32(15);
 	__m512i next = _mm512_sub_epi32(at, _mm512_set1_epi32(2));
 
-	return _mm512_ternarylogic_epi32(within, next, at, 0xca); // next within the key, at beyond it
+	// Not one ternary operation: clang 14 folds that to a wrong constant.
+	return _mm512_or_si512(_mm512_and_si512(within, next), _mm512_andnot_si512(within, at));
 }
 
 static inline unsigned slot_at(const struct fib_key6 dst[], uint32_t at)
