@@ -1,4 +1,5 @@
-// Size classes, one per number of units; a free block holds the number of the next one. Control thread.
+// Size classes, one per number of units; a free block holds the number of the next one. Control
+// thread.
 #include "fib/blocks.h"
 
 #include "base/bits.h"

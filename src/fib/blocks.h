@@ -1,4 +1,5 @@
-// Blocks of a few equal units out of one array that never moves: nodes, leaves, lines. Control thread.
+// Blocks of a few equal units out of one array that never moves: nodes, leaves, lines. Control
+// thread.
 #pragma once
 
 #include <stddef.h>
@@ -11,12 +12,12 @@ struct blocks {
 	uint32_t unit_bytes; // at least 4
 	uint32_t top;        // units ever handed out; what lies beyond was never touched
 	uint32_t limit;
-	uint32_t n_free;     // units below top that nobody holds
+	uint32_t n_free;                     // units below top that nobody holds
 	uint32_t free[BLOCKS_MAX_UNITS + 1]; // first free block of each size, 0: none
 };
 
-// Reserves address space for `limit` units; memory is taken page by page as they are handed out. The first `kept` units (at least
-// one, so that 0 means none) are the caller's own. 0 or -ENOMEM.
+// Reserves address space for `limit` units; memory is taken page by page as they are handed out.
+// The first `kept` units (at least one, so that 0 means none) are the caller's own. 0 or -ENOMEM.
 int blocks_open(struct blocks *blocks, uint32_t unit_bytes, uint32_t limit, uint32_t kept);
 void blocks_close(struct blocks *blocks);
 // The first unit of a block of `n`, its content undefined; 0: the limit is reached.

@@ -1,4 +1,5 @@
-// A batch of changes: sorted by prefix, checked as a whole, then applied and published. Control thread.
+// A batch of changes: sorted by prefix, checked as a whole, then applied and published. Control
+// thread.
 #include "fib/change.h"
 
 #include "fib/sort.h"
@@ -48,7 +49,8 @@ static bool change_is_sound(const struct hops *hops, const struct fib_change *ch
 	struct wire_prefix masked = change->route.prefix;
 	unsigned max_len = masked.addr.family == 4 ? 32 : 128;
 
-	if ((masked.addr.family != 4 && masked.addr.family != 6) || masked.len > max_len || change->op > FIB_DELETE)
+	if ((masked.addr.family != 4 && masked.addr.family != 6) || masked.len > max_len ||
+		change->op > FIB_DELETE)
 		return false;
 	wire_prefix_mask(&masked);
 	if (!wire_addr_equal(&masked.addr, &change->route.prefix.addr))
@@ -64,14 +66,18 @@ static int take_in(struct batch *batch)
 			return -EINVAL;
 		}
 		struct rib_prefix prefix = rib_prefix_of(&batch->changes[i].route.prefix);
-		batch->edits[i] = (struct edit){.key = prefix.key, .index = i, .len = prefix.len, .tree = prefix.tree};
+		batch->edits[i] = (struct edit){.key = prefix.key,
+			.index = i,
+			.len = prefix.len,
+			.tree = prefix.tree};
 	}
 	return 0;
 }
 
 static bool same_prefix(const struct edit *a, const struct edit *b)
 {
-	return a->key.high == b->key.high && a->key.low == b->key.low && a->len == b->len && a->tree == b->tree;
+	return a->key.high == b->key.high && a->key.low == b->key.low && a->len == b->len &&
+	       a->tree == b->tree;
 }
 
 static struct rib_prefix prefix_of(const struct edit *edit)
@@ -102,7 +108,8 @@ static void check_and_merge(struct batch *batch)
 	size_t n_merged = 0;
 
 	for (size_t i = 0, n; i < batch->n; i += n) {
-		for (n = 1; i + n < batch->n && same_prefix(&batch->edits[i], &batch->edits[i + n]);)
+		for (n = 1;
+			i + n < batch->n && same_prefix(&batch->edits[i], &batch->edits[i + n]);)
 			n++;
 		check_existence(batch, &batch->edits[i], n);
 		batch->edits[n_merged++] = batch->edits[i + n - 1];
@@ -178,8 +185,8 @@ static void apply(struct fib *fib, const struct edit *edit)
 
 static void use_huge_pages(struct fib *fib)
 {
-	struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.node, &fib->publish4.leaf, &fib->publish4.tail,
-		&fib->publish6.wide, &fib->publish6.leaf, &fib->publish6.line};
+	struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.node, &fib->publish4.leaf,
+		&fib->publish4.tail, &fib->publish6.wide, &fib->publish6.leaf, &fib->publish6.line};
 
 	for (size_t i = 0; i < ARRAY_LEN(pools); i++)
 		blocks_use_huge_pages(pools[i]);
@@ -190,7 +197,8 @@ static void choose_lookup(struct fib *fib)
 {
 	bool is_far = fib->n_routes[RIB4] >= FAR_FROM_ROUTES;
 
-	__atomic_store_n(&fib->view.lookup4, is_far ? fib->lookups->far4 : fib->lookups->near4, __ATOMIC_RELAXED);
+	__atomic_store_n(&fib->view.lookup4, is_far ? fib->lookups->far4 : fib->lookups->near4,
+		__ATOMIC_RELAXED);
 }
 
 void change_publish(struct fib *fib, const struct edit *edits, size_t n)
@@ -222,7 +230,8 @@ static int run(struct batch *batch, struct edit *other)
 		release_hops(batch);
 		return batch->fault.error;
 	}
-	if (!fib->has_huge_pages && fib->n_routes[RIB4] + fib->n_routes[RIB6] + batch->n_edits > HUGE_PAGES_FROM_ROUTES)
+	if (!fib->has_huge_pages &&
+		fib->n_routes[RIB4] + fib->n_routes[RIB6] + batch->n_edits > HUGE_PAGES_FROM_ROUTES)
 		use_huge_pages(fib);
 	for (size_t i = 0; i < batch->n_edits; i++)
 		apply(fib, &batch->edits[i]);
@@ -243,18 +252,22 @@ static int explain(const struct batch *batch, size_t *bad, struct complaint *why
 		wire_prefix_print(prefix, text);
 	switch (fault->error) {
 	case -EEXIST:
-		return complain(why, -EEXIST, "cannot add %s: there is such a route already; replace it instead", text);
+		return complain(why, -EEXIST,
+			"cannot add %s: there is such a route already; replace it instead", text);
 	case -ENOENT:
 		return complain(why, -ENOENT, "cannot delete %s: there is no such route", text);
 	case -ENOSPC:
-		return complain(why, -ENOSPC, "no room for %s: the table holds at most %u next hops and %u prefixes", text,
-			FIB_MAX_HOPS, RIB_MAX_NODES / 2);
+		return complain(why, -ENOSPC,
+			"no room for %s: the table holds at most %u next hops and %u prefixes",
+			text, FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 	default:
-		return complain(why, -EINVAL, "cannot take %s: its host bits, length or next hop are wrong", text);
+		return complain(why, -EINVAL,
+			"cannot take %s: its host bits, length or next hop are wrong", text);
 	}
 }
 
-int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad, struct complaint *why)
+int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
+	struct complaint *why)
 {
 	struct edit few[SMALL_BATCH];
 	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
@@ -265,7 +278,8 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 	if (n > SMALL_BATCH) {
 		many = batch.edits = n <= UINT32_MAX ? malloc(2 * n * sizeof(*many)) : NULL;
 		if (!many)
-			return complain(why, -ENOSPC, "no memory for a batch of %zu changes; send smaller ones", n);
+			return complain(why, -ENOSPC,
+				"no memory for a batch of %zu changes; send smaller ones", n);
 	}
 	int result = run(&batch, many ? many + n : NULL);
 	free(many);

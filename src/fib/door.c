@@ -1,4 +1,5 @@
-// Where lanes and the writer meet: the live table's address, and quiescent states in between. Control thread, but for fib_lane_*.
+// Where lanes and the writer meet: the live table's address, and quiescent states in between.
+// Control thread, but for fib_lane_*.
 #include "fib/door.h"
 
 #include "base/clock.h"
@@ -11,13 +12,14 @@
 
 static const uint64_t SILENT_NS = 1000000000;
 static const uint64_t PROBE_NS = 100000000;
-static const uint64_t SPIN_NS = 50000; // lanes report every few microseconds; only then is sleeping worth it
+static const uint64_t SPIN_NS =
+	50000; // lanes report every few microseconds; only then is sleeping worth it
 
 struct fib_door {
 	struct fib_door_fast fast;
 	struct fib *attached;
 	unsigned n_lanes;
-	uint64_t probe_token;  // the grace period that lanes are timed by
+	uint64_t probe_token; // the grace period that lanes are timed by
 	uint64_t probe_start_ns;
 };
 
@@ -32,7 +34,8 @@ struct fib_door *fib_door_create(unsigned n_lanes, struct complaint *why)
 	if (posix_memalign((void **)&door, CACHE_LINE_BYTES, sizeof(*door)))
 		goto no_memory;
 	*door = (struct fib_door){.n_lanes = n_lanes, .probe_start_ns = clock_now_ns()};
-	if (posix_memalign((void **)&door->fast.qsbr, CACHE_LINE_BYTES, rte_rcu_qsbr_get_memsize(n_lanes)))
+	if (posix_memalign((void **)&door->fast.qsbr, CACHE_LINE_BYTES,
+		    rte_rcu_qsbr_get_memsize(n_lanes)))
 		goto no_memory;
 	rte_rcu_qsbr_init(door->fast.qsbr, n_lanes);
 	for (unsigned lane = 0; lane < n_lanes; lane++)
@@ -72,7 +75,8 @@ bool door_has_passed(struct fib_door *door, uint64_t token)
 static int late_lane(const struct fib_door *door, uint64_t token)
 {
 	for (unsigned lane = 0; lane < door->n_lanes; lane++) {
-		uint64_t seen = __atomic_load_n(&door->fast.qsbr->qsbr_cnt[lane].cnt, __ATOMIC_ACQUIRE);
+		uint64_t seen =
+			__atomic_load_n(&door->fast.qsbr->qsbr_cnt[lane].cnt, __ATOMIC_ACQUIRE);
 		if (seen != __RTE_QSBR_CNT_THR_OFFLINE && seen < token)
 			return lane;
 	}
@@ -91,7 +95,9 @@ void door_wait(struct fib_door *door, uint64_t token)
 		if (waited_ns < SILENT_NS || was_named)
 			continue;
 		was_named = true;
-		log_warn("lane %d has not come round for a second; changes of the table wait for it", late_lane(door, token));
+		log_warn(
+			"lane %d has not come round for a second; changes of the table wait for it",
+			late_lane(door, token));
 	}
 }
 

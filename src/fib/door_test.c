@@ -1,4 +1,5 @@
-// Grace periods with a lane that this thread plays, and real lanes beside a writer (for ThreadSanitizer). Tests only.
+// Grace periods with a lane that this thread plays, and real lanes beside a writer (for
+// ThreadSanitizer). Tests only.
 #include "fib/fib.h"
 
 #include "base/clock.h"
@@ -16,8 +17,10 @@
 
 static struct fib_change host_change(uint8_t family, uint32_t number, unsigned len, uint8_t port)
 {
-	struct fib_change change = {.op = FIB_REPLACE, .route.hop = {.port = port, .kind = FIB_PEER}};
-	model_bits bits = family == 4 ? (model_bits)number << 96 : (model_bits)0x20010db8 << 96 | (model_bits)number << 64;
+	struct fib_change change = {.op = FIB_REPLACE,
+		.route.hop = {.port = port, .kind = FIB_PEER}};
+	model_bits bits = family == 4 ? (model_bits)number << 96
+	                              : (model_bits)0x20010db8 << 96 | (model_bits)number << 64;
 
 	change.route.prefix = (struct wire_prefix){model_addr(family, bits), len};
 	return change;
@@ -127,8 +130,9 @@ static void refuses_a_door_for_too_many_lanes(void **state)
 	assert_string_equal(why.text, "129 lanes: wanted 1 to 128");
 }
 
-// Lanes that look up while the writer changes routes: each answer is the old or the new one. The address under test always has a
-// route to port 1 or 2, over a default to port 3 that must never be seen.
+// Lanes that look up while the writer changes routes: each answer is the old or the new one. The
+// address under test always has a route to port 1 or 2, over a default to port 3 that must never be
+// seen.
 enum { N_LANES = 2, N_CHANGES = 20000, N_WATCHED = 64 };
 
 struct watch {
@@ -179,14 +183,17 @@ static void set_ports(struct fib *fib)
 	}
 }
 
-// The watched route of one index: covered by a shorter one that leads to port 1, so that it may come and go.
+// The watched route of one index: covered by a shorter one that leads to port 1, so that it may
+// come and go.
 static struct fib_change random_watched(uint8_t family)
 {
-	static const uint8_t lens4[] = {9, 16, 18, 22, 24, 25, 28, 32}, lens6[] = {33, 40, 48, 50, 56, 62, 63, 64};
+	static const uint8_t lens4[] = {9, 16, 18, 22, 24, 25, 28, 32},
+			     lens6[] = {33, 40, 48, 50, 56, 62, 63, 64};
 	unsigned len = (family == 4 ? lens4 : lens6)[model_random(8)];
 	uint32_t number = model_random(0xffffffff);
 
-	number = family == 4 ? 0x14000000 | (number & 0x7fffff & (model_random(2) ? ~0u : 0x3fff)) : number & 0xffff001f;
+	number = family == 4 ? 0x14000000 | (number & 0x7fffff & (model_random(2) ? ~0u : 0x3fff))
+	                     : number & 0xffff001f;
 	unsigned host_bits = family == 4 ? 32 - len : 64 - len;
 	return host_change(family, number >> host_bits << host_bits, len, 1 + model_random(2));
 }
@@ -197,8 +204,9 @@ static void churn(struct fib *fib)
 		struct fib_change change = random_watched(i & 1 ? 4 : 6);
 		struct fib_route old;
 		struct wire_prefix before = change.route.prefix;
-		bool gone = model_random(2) && before.len && fib_next(fib, i & 1 ? 4 : 6, &before, &old) &&
-			old.prefix.len > (i & 1 ? 8 : 32);
+		bool gone = model_random(2) && before.len &&
+		            fib_next(fib, i & 1 ? 4 : 6, &before, &old) &&
+		            old.prefix.len > (i & 1 ? 8 : 32);
 		if (gone)
 			change = (struct fib_change){.op = FIB_DELETE, .route = old};
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
@@ -208,8 +216,8 @@ static void churn(struct fib *fib)
 static struct fib *watched_fib(void)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_change change[] = {host_change(4, 0x14000000, 8, 1), host_change(6, 0, 32, 1), host_change(4, 0, 0, 3),
-		host_change(6, 0, 32, 1)};
+	struct fib_change change[] = {host_change(4, 0x14000000, 8, 1), host_change(6, 0, 32, 1),
+		host_change(4, 0, 0, 3), host_change(6, 0, 32, 1)};
 
 	set_ports(fib);
 	change[3].route.prefix = (struct wire_prefix){model_addr(6, 0), 0};
@@ -230,10 +238,17 @@ static void lanes_see_the_old_route_or_the_new_one(void **state)
 
 	assert_null(fib_door_swap(door, fib));
 	for (unsigned i = 0; i < N_LANES; i++) {
-		watch[i] = (struct watch){.door = fib_door_lanes(door), .lane = i, .lookups = &variants[i % n_variants], .stop = &stop};
+		watch[i] = (struct watch){.door = fib_door_lanes(door),
+			.lane = i,
+			.lookups = &variants[i % n_variants],
+			.stop = &stop};
 		for (unsigned k = 0; k < N_WATCHED; k++) {
-			watch[i].dst4[k] = 0x14000000 | (model_random(0x7fffff) & (k & 1 ? ~0u : 0x3fff));
-			watch[i].dst6[k] = (struct fib_key6){0x20010db800000000ull | (model_random(0xffffffff) & 0xffff001f), k};
+			watch[i].dst4[k] =
+				0x14000000 | (model_random(0x7fffff) & (k & 1 ? ~0u : 0x3fff));
+			watch[i].dst6[k] =
+				(struct fib_key6){0x20010db800000000ull |
+							  (model_random(0xffffffff) & 0xffff001f),
+					k};
 		}
 		assert_int_equal(pthread_create(&thread[i], NULL, run_lane, &watch[i]), 0);
 	}

@@ -110,7 +110,8 @@ struct fib *fib_create(struct complaint *why)
 
 	if (!fib || open_parts(fib)) {
 		pages_free(fib, sizeof(*fib));
-		complain(why, -ENOMEM, "no address space for a forwarding table; raise the limit (ulimit -v)");
+		complain(why, -ENOMEM,
+			"no address space for a forwarding table; raise the limit (ulimit -v)");
 		return NULL;
 	}
 	show_to_lanes(fib);
@@ -151,7 +152,8 @@ static struct fib_route route_of(const struct fib *fib, const struct rib_node *n
 {
 	struct rib_prefix prefix = {node->key, tree, node->len};
 
-	return (struct fib_route){rib_prefix_to_wire(&prefix), fib->hops.hop[rib_hop(&fib->rib, node, 0)].key};
+	return (struct fib_route){rib_prefix_to_wire(&prefix),
+		fib->hops.hop[rib_hop(&fib->rib, node, 0)].key};
 }
 
 void fib_find(const struct fib *fib, const struct wire_addr *addr, struct fib_answer *answer)
@@ -167,7 +169,8 @@ void fib_find(const struct fib *fib, const struct wire_addr *addr, struct fib_an
 	answer->route = route_of(fib, rib_node(&fib->rib, best), host.tree);
 	answer->hop_id = rib_hop(&fib->rib, rib_node(&fib->rib, best), 0);
 	if (exact)
-		answer->hop_id = rib_hop_resolved(&fib->rib, rib_node(&fib->rib, exact), answer->hop_id);
+		answer->hop_id =
+			rib_hop_resolved(&fib->rib, rib_node(&fib->rib, exact), answer->hop_id);
 	struct fib_hop_info info;
 	fib_hop_info(fib, answer->hop_id, &info);
 	answer->hop = info.hop;
@@ -189,7 +192,8 @@ uint16_t fib_look(const struct fib *fib, const struct wire_addr *addr)
 	return hop;
 }
 
-bool fib_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after, struct fib_route *out)
+bool fib_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after,
+	struct fib_route *out)
 {
 	uint8_t tree = family == 4 ? RIB4 : RIB6;
 	struct rib_prefix prefix;
@@ -210,7 +214,9 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 
 	if (!id || id > fib->hops.max_id || hop->key.kind >= N_FIB_KINDS)
 		return false;
-	*out = (struct fib_hop_info){.hop = hop->key, .verdict = entry->verdict, .n_routes = hop->n_routes};
+	*out = (struct fib_hop_info){.hop = hop->key,
+		.verdict = entry->verdict,
+		.n_routes = hop->n_routes};
 	if (entry->frame_max)
 		out->mtu = fib->hops.port[hop->key.port].mtu;
 	if (entry->verdict == VERDICT_FORWARD)
@@ -229,11 +235,13 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_hops = fib->hops.n_used,
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
-		.lane_bytes4 = blocks_bytes(&four->node) + blocks_bytes(&four->leaf) + blocks_bytes(&four->tail),
-		.lane_bytes6 = blocks_bytes(&six->root) + blocks_bytes(&six->wide) + blocks_bytes(&six->leaf) +
-			blocks_bytes(&six->line),
+		.lane_bytes4 = blocks_bytes(&four->node) + blocks_bytes(&four->leaf) +
+	                       blocks_bytes(&four->tail),
+		.lane_bytes6 = blocks_bytes(&six->root) + blocks_bytes(&six->wide) +
+	                       blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
 		.lane_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry),
-		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) + (fib->hops.max_id + 1) * sizeof(struct hop),
+		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
+	                         (fib->hops.max_id + 1) * sizeof(struct hop),
 		.pending_frees = retire_pending(&fib->retire),
 	};
 }

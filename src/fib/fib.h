@@ -1,6 +1,6 @@
-// Longest-prefix match for IPv4 and IPv6: routes, next hops and neighbours. One thread writes (the control thread), lanes read
-// through fib_fast.h, QSBR in between. A struct fib is a whole forwarding table; a reload builds a second one beside
-// it and swaps it in at the door.
+// Longest-prefix match for IPv4 and IPv6: routes, next hops and neighbours. One thread writes (the
+// control thread), lanes read through fib_fast.h, QSBR in between. A struct fib is a whole
+// forwarding table; a reload builds a second one beside it and swaps it in at the door.
 #pragma once
 
 #include "base/complaint.h"
@@ -18,15 +18,16 @@ enum {
 };
 
 enum fib_kind {
-	FIB_VIA,         // to the neighbour `via` on `port`
-	FIB_CONNECTED,   // on link: the destination itself is the neighbour; unresolved unless fib_neighbour_set knows it
-	FIB_PEER,        // to the peer MAC of `port`, whoever it is (plain triples ADDRESS MASK PORT)
-	FIB_GROUP,       // to one of several, by flow; made by fib_group
-	FIB_LOCAL,       // ours or a broadcast address
+	FIB_VIA,       // to the neighbour `via` on `port`
+	FIB_CONNECTED, // on link: the destination itself is the neighbour; unresolved unless
+	               // fib_neighbour_set knows it
+	FIB_PEER,      // to the peer MAC of `port`, whoever it is (plain triples ADDRESS MASK PORT)
+	FIB_GROUP,     // to one of several, by flow; made by fib_group
+	FIB_LOCAL,     // ours or a broadcast address
 	FIB_BLACKHOLE,
 	FIB_UNREACHABLE,
 	FIB_PROHIBIT,
-	FIB_MARTIAN,     // never forwarded: built-in ranges
+	FIB_MARTIAN, // never forwarded: built-in ranges
 	FIB_LINK_LOCAL,
 	FIB_MULTICAST,
 	N_FIB_KINDS
@@ -34,7 +35,7 @@ enum fib_kind {
 
 // Where a route leads; two hops are the same when all fields are.
 struct fib_hop {
-	struct wire_addr via; // family 0 unless FIB_VIA; its family may differ from the route's (RFC 5549)
+	struct wire_addr via; // family 0 unless FIB_VIA; may differ from the route's (RFC 5549)
 	uint8_t port;         // index, FIB_NO_PORT where the kind has none
 	uint8_t kind;         // enum fib_kind
 };
@@ -46,7 +47,8 @@ struct fib_route {
 
 enum fib_op { FIB_ADD, FIB_REPLACE, FIB_DELETE };
 
-// add: the prefix must be absent; replace: absent or present; delete: must be present (hop is not looked at).
+// add: the prefix must be absent; replace: absent or present; delete: must be present (hop is not
+// looked at).
 struct fib_change {
 	uint8_t op; // enum fib_op
 	struct fib_route route;
@@ -57,24 +59,27 @@ struct fib_port {
 	struct wire_mac mac;  // source MAC of frames that leave
 	struct wire_mac peer; // destination MAC for FIB_PEER
 	bool has_peer;
-	uint16_t mtu;         // bytes of the IP packet, 68 to 9600
+	uint16_t mtu; // bytes of the IP packet, 68 to 9600
 };
 
 struct fib;
 struct fib_door;
 
-// An empty table with the built-in routes that RFC 1812 5.3.7, RFC 3927 and RFC 4291 ask for (127/8, 0/8, 240/4 and ::, ::1
-// martian; 169.254/16 and fe80::/10 link-local; 224/4 and ff00::/8 multicast). NULL with a complaint. Control thread; owner: caller.
+// An empty table with the built-in routes that RFC 1812 5.3.7, RFC 3927 and RFC 4291 ask for
+// (127/8, 0/8, 240/4 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local; 224/4 and ff00::/8
+// multicast). NULL with a complaint. Control thread; owner: caller.
 struct fib *fib_create(struct complaint *why);
 void fib_destroy(struct fib *fib);
 
 // Tells of a port or changes what was told; next hops on it are rewritten at once. Control thread.
 int fib_port_set(struct fib *fib, uint8_t port, const struct fib_port *settings);
 
-// A batch, all or nothing: on error nothing is changed, `why` names the prefix and *bad (may be NULL) is its index. A batch may
-// name a prefix several times; changes count in order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (hops, or memory). Lanes see each
-// route either old or new. Fast for one change and for millions. Control thread.
-int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad, struct complaint *why);
+// A batch, all or nothing: on error nothing is changed, `why` names the prefix and *bad (may be
+// NULL) is its index. A batch may name a prefix several times; changes count in order. -EINVAL,
+// -EEXIST, -ENOENT, -ENOSPC (hops, or memory). Lanes see each route either old or new. Fast for one
+// change and for millions. Control thread.
+int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
+	struct complaint *why);
 
 // One of a route's next hops (VIA, CONNECTED or PEER) and its share, 1 to 255.
 struct fib_member {
@@ -82,44 +87,52 @@ struct fib_member {
 	uint8_t weight;
 };
 
-// Equal-cost multipath: the hop for a route that leads to n next hops (1 to 64), each taking its share of flows by weight, to one part in
-// 1024. A flow stays with its member while the group stands. The same members in any order are the same group. `out` is good for the
-// next fib_change. -EINVAL, -ENOSPC (4096 groups) with a complaint. Control thread.
-int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out, struct complaint *why);
-// Members of a hop of kind FIB_GROUP, at most `max` written; returns how many there are. Control thread.
-unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out, unsigned max);
-
-// The MAC address of a neighbour on a port. All next hops via it are resolved at once; where it lies in a CONNECTED route of that port
-// it is reachable as a host of its own. Delete: back to unresolved. Control thread.
-int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *addr, const struct wire_mac *mac,
+// Equal-cost multipath: the hop for a route that leads to n next hops (1 to 64), each taking its
+// share of flows by weight, to one part in 1024. A flow stays with its member while the group
+// stands. The same members in any order are the same group. `out` is good for the next fib_change.
+// -EINVAL, -ENOSPC (4096 groups) with a complaint. Control thread.
+int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
 	struct complaint *why);
+// Members of a hop of kind FIB_GROUP, at most `max` written; returns how many there are. Control
+// thread.
+unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
+	unsigned max);
+
+// The MAC address of a neighbour on a port. All next hops via it are resolved at once; where it
+// lies in a CONNECTED route of that port it is reachable as a host of its own. Delete: back to
+// unresolved. Control thread.
+int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *addr,
+	const struct wire_mac *mac, struct complaint *why);
 int fib_neighbour_delete(struct fib *fib, uint8_t port, const struct wire_addr *addr);
 
-// What lanes would do with a packet to `addr`, from the routes (not from the lanes' copy, which fib_look tells). Control thread.
+// What lanes would do with a packet to `addr`, from the routes (not from the lanes' copy, which
+// fib_look tells). Control thread.
 struct fib_answer {
-	bool found;              // a route covers it
-	struct fib_route route;  // the longest prefix that covers it
+	bool found;             // a route covers it
+	struct fib_route route; // the longest prefix that covers it
 	uint16_t hop_id;
-	struct fib_hop hop;      // after CONNECTED was resolved to the neighbour
-	uint8_t verdict;         // VERDICT_FORWARD, or why not
-	struct wire_mac mac;     // destination MAC when resolved
+	struct fib_hop hop;  // after CONNECTED was resolved to the neighbour
+	uint8_t verdict;     // VERDICT_FORWARD, or why not
+	struct wire_mac mac; // destination MAC when resolved
 };
 void fib_find(const struct fib *fib, const struct wire_addr *addr, struct fib_answer *answer);
 // The hop id that lanes read for `addr`, through the same code as lanes.
 uint16_t fib_look(const struct fib *fib, const struct wire_addr *addr);
 
-// Routes in order of address, then length, without built-in ones: the first after `after` (NULL: the very first) of `family`. False at
-// the end. O(depth). Control thread.
-bool fib_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after, struct fib_route *out);
+// Routes in order of address, then length, without built-in ones: the first after `after` (NULL:
+// the very first) of `family`. False at the end. O(depth). Control thread.
+bool fib_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after,
+	struct fib_route *out);
 
 struct fib_hop_info {
 	struct fib_hop hop;
 	struct wire_mac mac;
-	uint8_t verdict;   // VERDICT_FORWARD or why packets to it are dropped
+	uint8_t verdict; // VERDICT_FORWARD or why packets to it are dropped
 	uint16_t mtu;
 	uint32_t n_routes;
 };
-// Next hop by id. False: no such one; go on to the next id up to fib_usage.max_hop_id. Control thread.
+// Next hop by id. False: no such one; go on to the next id up to fib_usage.max_hop_id. Control
+// thread.
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out);
 
 struct fib_usage {
@@ -131,10 +144,13 @@ struct fib_usage {
 };
 void fib_usage(const struct fib *fib, struct fib_usage *out);
 
-// The door between the writer and lanes. `n_lanes` up to STAT_MAX_LANES. Control thread; owner: caller.
+// The door between the writer and lanes. `n_lanes` up to STAT_MAX_LANES. Control thread; owner:
+// caller.
 struct fib_door *fib_door_create(unsigned n_lanes, struct complaint *why);
 void fib_door_destroy(struct fib_door *door); // all lanes offline, nothing attached
-// Makes `fib` what lanes read (NULL: nothing), waits until no lane reads the old one, returns the old one for fib_destroy.
+// Makes `fib` what lanes read (NULL: nothing), waits until no lane reads the old one, returns the
+// old one for fib_destroy.
 struct fib *fib_door_swap(struct fib_door *door, struct fib *fib);
-// Frees what no lane can read any more; cheap, call it often. Names a lane that has been silent for a second (returns its id, else -1).
+// Frees what no lane can read any more; cheap, call it often. Names a lane that has been silent for
+// a second (returns its id, else -1).
 int fib_door_tend(struct fib_door *door);

@@ -1,4 +1,5 @@
-// What the table costs: cycles per lookup, MiB that lanes read, seconds to build, microseconds per change. Prints; judges nothing.
+// What the table costs: cycles per lookup, MiB that lanes read, seconds to build, microseconds per
+// change. Prints; judges nothing.
 #include "base/clock.h"
 #include "fib/fib.h"
 #include "fib/fib_fast.h"
@@ -6,10 +7,10 @@
 #include "fib/table.h"
 
 #include <errno.h>
+#include <rte_cycles.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rte_cycles.h>
 
 enum { BURST = 64, N_DESTINATIONS = 1 << 20, N_HOPS = 256, N_ROUNDS = 7 };
 enum { CHUNK = 2048, N_CHUNKS = N_DESTINATIONS / CHUNK };
@@ -20,11 +21,12 @@ struct length {
 };
 
 // Prefix lengths as in the global tables: 1,000,011 and 200,000 prefixes.
-static const struct length lengths4[] = {{8, 16}, {9, 13}, {10, 40}, {11, 100}, {12, 300}, {13, 600}, {14, 1200}, {15, 2100},
-	{16, 13500}, {17, 8500}, {18, 14000}, {19, 25500}, {20, 44500}, {21, 51500}, {22, 112000}, {23, 100000},
-	{24, 600000}, {25, 3000}, {26, 3000}, {27, 3000}, {28, 3000}, {29, 4000}, {30, 3500}, {32, 6642}};
-static const struct length lengths6[] = {{29, 8000}, {32, 30000}, {36, 8000}, {40, 14000}, {44, 16000}, {46, 9000}, {47, 4000},
-	{48, 110000}, {64, 1000}};
+static const struct length lengths4[] = {{8, 16}, {9, 13}, {10, 40}, {11, 100}, {12, 300},
+	{13, 600}, {14, 1200}, {15, 2100}, {16, 13500}, {17, 8500}, {18, 14000}, {19, 25500},
+	{20, 44500}, {21, 51500}, {22, 112000}, {23, 100000}, {24, 600000}, {25, 3000}, {26, 3000},
+	{27, 3000}, {28, 3000}, {29, 4000}, {30, 3500}, {32, 6642}};
+static const struct length lengths6[] = {{29, 8000}, {32, 30000}, {36, 8000}, {40, 14000},
+	{44, 16000}, {46, 9000}, {47, 4000}, {48, 110000}, {64, 1000}};
 
 enum { N_ALLOCATIONS = 9000 };
 
@@ -53,7 +55,8 @@ static struct fib_key6 random_key(uint8_t family, const uint32_t allocation[])
 	if (family == 4) {
 		do
 			key.high = random_bits();
-		while (key.high >> 56 == 0 || key.high >> 56 == 10 || key.high >> 56 == 127 || key.high >> 56 >= 224);
+		while (key.high >> 56 == 0 || key.high >> 56 == 10 || key.high >> 56 == 127 ||
+			key.high >> 56 >= 224);
 		key.low = 0;
 		return key;
 	}
@@ -66,7 +69,8 @@ static void make_allocations(uint32_t allocation[])
 	static const uint16_t regions[] = {0x2001, 0x2400, 0x2600, 0x2800, 0x2a00, 0x2c0f};
 
 	for (unsigned i = 0; i < N_ALLOCATIONS; i++)
-		allocation[i] = (uint32_t)regions[random_bits() % 6] << 12 | (random_bits() & 0xfff);
+		allocation[i] =
+			(uint32_t)regions[random_bits() % 6] << 12 | (random_bits() & 0xfff);
 }
 
 static void set_route(struct fib_change *change, uint8_t family, struct fib_key6 key, unsigned len)
@@ -76,7 +80,9 @@ static void set_route(struct fib_change *change, uint8_t family, struct fib_key6
 	change->op = FIB_REPLACE;
 	change->route.prefix = rib_prefix_to_wire(&prefix);
 	wire_prefix_mask(&change->route.prefix);
-	change->route.hop = (struct fib_hop){.via = {.bytes = {10, 0, 0, random_bits() % N_HOPS}, .family = 4}, .port = 1};
+	change->route.hop =
+		(struct fib_hop){.via = {.bytes = {10, 0, 0, random_bits() % N_HOPS}, .family = 4},
+			.port = 1};
 }
 
 static void shuffle(struct table *table)
@@ -95,11 +101,13 @@ static void make_destinations(struct table *table)
 	table->dst = malloc(N_DESTINATIONS * sizeof(*table->dst));
 	table->dst4 = malloc(N_DESTINATIONS * sizeof(*table->dst4));
 	for (size_t i = 0; i < N_DESTINATIONS; i++) {
-		const struct wire_prefix *wire = &table->change[random_bits() % table->n].route.prefix;
+		const struct wire_prefix *wire =
+			&table->change[random_bits() % table->n].route.prefix;
 		struct rib_prefix prefix = rib_prefix_of(wire);
 		unsigned __int128 host = (unsigned __int128)random_bits() << 64 | random_bits();
 		host = prefix.len == 128 ? 0 : prefix.len ? host >> prefix.len : host;
-		table->dst[i] = (struct fib_key6){prefix.key.high | (uint64_t)(host >> 64), prefix.key.low | (uint64_t)host};
+		table->dst[i] = (struct fib_key6){prefix.key.high | (uint64_t)(host >> 64),
+			prefix.key.low | (uint64_t)host};
 		table->dst4[i] = table->dst[i].high >> 32;
 	}
 }
@@ -115,7 +123,8 @@ static struct table make_table(uint8_t family, unsigned times)
 	table.change = malloc(times * 1100000 * sizeof(*table.change));
 	for (size_t i = 0; i < n_lengths; i++)
 		for (uint32_t n = 0; n < times * lengths[i].n; n++)
-			set_route(&table.change[table.n++], family, random_key(family, allocation), lengths[i].len);
+			set_route(&table.change[table.n++], family, random_key(family, allocation),
+				lengths[i].len);
 	shuffle(&table);
 	make_destinations(&table);
 	return table;
@@ -148,7 +157,8 @@ struct row {
 	double cycles[N_ROUNDS * N_CHUNKS];
 };
 
-static double measure_chunk(const struct fib *fib, const struct table *table, const struct row *row, unsigned chunk)
+static double measure_chunk(const struct fib *fib, const struct table *table, const struct row *row,
+	unsigned chunk)
 {
 	uint16_t hop[BURST];
 	uint64_t sum = 0, start = rte_rdtsc_precise();
@@ -181,23 +191,31 @@ static void print_cycles(const struct fib *fib, const struct table *table)
 	for (unsigned i = 0; i < n_variants; i++) {
 		const char *name = variants[i].name;
 		if (table->family == 6) {
-			row[n_rows++] = (struct row){.six = variants[i].six, .what = "lookup", .variant = name};
+			row[n_rows++] = (struct row){.six = variants[i].six,
+				.what = "lookup",
+				.variant = name};
 			continue;
 		}
-		row[n_rows++] = (struct row){.four = variants[i].near4, .what = "near", .variant = name};
+		row[n_rows++] =
+			(struct row){.four = variants[i].near4, .what = "near", .variant = name};
 		if (variants[i].far4 != variants[i].near4)
-			row[n_rows++] = (struct row){.four = variants[i].far4, .what = "far", .variant = name};
+			row[n_rows++] = (struct row){.four = variants[i].far4,
+				.what = "far",
+				.variant = name};
 	}
 	for (unsigned round = 0; round < N_ROUNDS * n_rows; round++)
 		for (unsigned chunk = 0; chunk < N_CHUNKS; chunk++) {
 			struct row *turn = &row[(chunk + round) % n_rows];
-			turn->cycles[turn->n++ % ARRAY_LEN(turn->cycles)] = measure_chunk(fib, table, turn, chunk);
+			turn->cycles[turn->n++ % ARRAY_LEN(turn->cycles)] =
+				measure_chunk(fib, table, turn, chunk);
 		}
 	for (unsigned i = 0; i < n_rows; i++) {
 		unsigned n = MIN_OF(row[i].n, ARRAY_LEN(row[i].cycles));
 		qsort(row[i].cycles, n, sizeof(double), by_value);
-		printf("  %s, %s: %.1f cycles per lookup (a quarter below %.1f, a quarter above %.1f)\n", row[i].what,
-			row[i].variant, row[i].cycles[n / 2], row[i].cycles[n / 4], row[i].cycles[n * 3 / 4]);
+		printf("  %s, %s: %.1f cycles per lookup (a quarter below %.1f, a quarter above "
+		       "%.1f)\n",
+			row[i].what, row[i].variant, row[i].cycles[n / 2], row[i].cycles[n / 4],
+			row[i].cycles[n * 3 / 4]);
 	}
 }
 
@@ -213,7 +231,8 @@ static void print_changes(struct fib *fib, const struct table *table)
 		if (!fib_change(fib, &change, 1, NULL, NULL))
 			fib_change(fib, &table->change[i], 1, NULL, NULL);
 	}
-	printf("  change: %.2f us each (delete, add; mean of %zu)\n", (clock_now_ns() - start_ns) / 2e3 / n, 2 * n);
+	printf("  change: %.2f us each (delete, add; mean of %zu)\n",
+		(clock_now_ns() - start_ns) / 2e3 / n, 2 * n);
 }
 
 static void print_memory(const struct fib *fib)
@@ -222,8 +241,10 @@ static void print_memory(const struct fib *fib)
 	struct fib_usage usage;
 
 	fib_usage(fib, &usage);
-	printf("  %u + %u routes; lanes read %.1f MiB (IPv4 %.2f, IPv6 %.2f, next hops %.2f); control %.1f MiB\n", usage.n_routes4,
-		usage.n_routes6, (usage.lane_bytes4 + usage.lane_bytes6 + usage.lane_bytes_hops) / mib,
+	printf("  %u + %u routes; lanes read %.1f MiB (IPv4 %.2f, IPv6 %.2f, next hops %.2f); "
+	       "control %.1f MiB\n",
+		usage.n_routes4, usage.n_routes6,
+		(usage.lane_bytes4 + usage.lane_bytes6 + usage.lane_bytes_hops) / mib,
 		usage.lane_bytes4 / mib, usage.lane_bytes6 / mib, usage.lane_bytes_hops / mib,
 		usage.control_bytes / mib);
 	printf("  IPv4 leaves %.2f, tails %.2f; IPv6 wide %.2f, leaves %.2f, lines %.2f MiB\n",

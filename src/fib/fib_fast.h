@@ -8,25 +8,27 @@
 #include <rte_rcu_qsbr.h>
 #include <stdint.h>
 
-// 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one before it; the answer of slot i is
-// leaf[base + popcount(runs & (2 << i) - 2)]. A node of IPv4 stands for 18 bits, its slots for /24s. All 0: every slot is hop 0.
-// Read and written as one aligned 16-byte word.
+// 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one before
+// it; the answer of slot i is leaf[base + popcount(runs & (2 << i) - 2)]. A node of IPv4 stands for
+// 18 bits, its slots for /24s. All 0: every slot is hop 0. Read and written as one aligned 16-byte
+// word.
 struct fib_node {
 	uint64_t runs;
 	uint32_t base;
 	uint32_t tail; // IPv4: first line of prefixes longer than /24
 } __attribute__((aligned(16)));
 
-// A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port never changes while any lane can
-// see its id.
+// A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port
+// never changes while any lane can see its id.
 struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
 	uint16_t frame_max; // longest frame without FCS that may leave: MTU + 14
 	uint8_t port;
-	uint8_t verdict;    // VERDICT_FORWARD, why its packets are dropped, or FIB_VERDICT_GROUP
+	uint8_t verdict; // VERDICT_FORWARD, why its packets are dropped, or FIB_VERDICT_GROUP
 } __attribute__((aligned(16)));
 
-// A hop with this verdict is a group: its packets go to the hop bucket[first bucket + hash of the flow % FIB_GROUP_BUCKETS], which is no group.
+// A hop with this verdict is a group: its packets go to the hop bucket[first bucket + hash of the
+// flow % FIB_GROUP_BUCKETS], which is no group.
 enum { FIB_VERDICT_GROUP = 255, FIB_GROUP_BUCKETS = 1024 };
 
 // First bucket of a group; what the entry holds in place of MACs.
@@ -62,14 +64,17 @@ struct fib_key6 {
 
 struct fib_view;
 
-// What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit below 256 is a veto: 256 is EAL's
-// default, which nobody asked for) and, for IPv4, by the size of the table, which may change while lanes run.
+// What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
+// below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
+// the table, which may change while lanes run.
 struct fib_view {
 	const struct fib_node *node4;
 	const struct fib_hop_entry *hops;
 	const uint16_t *bucket; // of groups
-	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n);
-	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+		unsigned n);
+	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+		unsigned n);
 	const uint16_t *leaf4;
 	const void *tail4;
 	const void *root6;
@@ -78,19 +83,22 @@ struct fib_view {
 	const void *line6;
 } LINE_ALIGNED;
 
-// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they need. Lane.
-static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they
+// need. Lane.
+static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n)
 {
 	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
 }
 
-static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[],
+	uint16_t hop[], unsigned n)
 {
 	view->lookup6(view, dst, hop, n);
 }
 
-// The lanes' side of the door. `live` is read once per burst, before the lookups; what it points to stays as it is until the lane
-// reports. NULL: nothing attached, every packet is no_route.
+// The lanes' side of the door. `live` is read once per burst, before the lookups; what it points to
+// stays as it is until the lane reports. NULL: nothing attached, every packet is no_route.
 struct fib_door_fast {
 	const struct fib_view *live; // atomic, acquire
 	struct rte_rcu_qsbr *qsbr;

@@ -16,10 +16,10 @@
 static struct model model;
 
 // Built-in routes are routes of the model until an explicit one stands over them.
-static const char *const builtin_text[] = {"0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4", "169.254.0.0/16", "224.0.0.0/4",
-	"::/128", "::1/128", "fe80::/10", "ff00::/8"};
-static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST,
-	FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST};
+static const char *const builtin_text[] = {"0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4",
+	"169.254.0.0/16", "224.0.0.0/4", "::/128", "::1/128", "fe80::/10", "ff00::/8"};
+static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL,
+	FIB_MULTICAST, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST};
 
 static struct fib_route builtin_route(size_t i)
 {
@@ -53,7 +53,9 @@ static struct fib_hop random_hop(void)
 	struct fib_hop hop = {.port = model_random(3), .kind = FIB_PEER};
 
 	if (model_random(2))
-		hop = (struct fib_hop){.via = {.bytes = {10, 9, 9, model_random(40)}, .family = 4}, .port = 1, .kind = FIB_VIA};
+		hop = (struct fib_hop){.via = {.bytes = {10, 9, 9, model_random(40)}, .family = 4},
+			.port = 1,
+			.kind = FIB_VIA};
 	return hop;
 }
 
@@ -107,7 +109,8 @@ static void check_edges(const struct fib *fib, const struct wire_prefix *prefix)
 {
 	const model_bits unit = prefix->addr.family == 4 ? (model_bits)1 << 96 : 1;
 	const model_bits first = model_number(&prefix->addr), last = model_last(prefix);
-	const model_bits edge[] = {first - unit, first, first + unit, last - unit, last, last + unit};
+	const model_bits edge[] = {first - unit, first, first + unit, last - unit, last,
+		last + unit};
 
 	for (size_t i = 0; i < ARRAY_LEN(edge); i++) {
 		struct wire_addr addr = model_addr(prefix->addr.family, edge[i]);
@@ -137,7 +140,8 @@ static int apply_to_model(const struct fib_change *change)
 {
 	const struct wire_prefix *prefix = &change->route.prefix;
 	int at = model_find(&model, prefix), builtin = builtin_index(prefix);
-	bool is_builtin = builtin >= 0 && at >= 0 && model.route[at].hop.kind == builtin_kind[builtin];
+	bool is_builtin =
+		builtin >= 0 && at >= 0 && model.route[at].hop.kind == builtin_kind[builtin];
 	bool exists = at >= 0 && !is_builtin;
 
 	if (change->op == FIB_ADD && exists)
@@ -157,7 +161,8 @@ static int apply_to_model(const struct fib_change *change)
 
 static struct fib_change random_change(uint8_t family, size_t wanted)
 {
-	struct fib_change change = {.op = model_random(3), .route = {model_random_prefix(family), random_hop()}};
+	struct fib_change change = {.op = model_random(3),
+		.route = {model_random_prefix(family), random_hop()}};
 
 	if (model_random(2) || model.n > wanted + model_random(wanted))
 		change.route.prefix = model.route[model_random(model.n)].prefix;
@@ -207,14 +212,20 @@ static void agrees_with_a_list_after_each_batch(void **state)
 
 	reset_model();
 	for (unsigned round = 0; round < 150; round++) {
-		size_t n = 1 + model_random(round % 3 ? 20 : 500), first_bad = SIZE_MAX, bad = SIZE_MAX;
+		size_t n = 1 + model_random(round % 3 ? 20 : 500), first_bad = SIZE_MAX,
+		       bad = SIZE_MAX;
 		int expected = 0;
 		before = model;
 		for (size_t i = 0; i < n; i++) {
 			batch[i] = random_change(model_random(2) ? 4 : 6, 1500);
 			if (model_random(1000))
-				batch[i].op = batch[i].op == FIB_DELETE && model_find(&model, &batch[i].route.prefix) >= 0 &&
-					builtin_index(&batch[i].route.prefix) < 0 ? FIB_DELETE : FIB_REPLACE;
+				batch[i].op =
+					batch[i].op == FIB_DELETE &&
+							model_find(&model,
+								&batch[i].route.prefix) >= 0 &&
+							builtin_index(&batch[i].route.prefix) < 0
+						? FIB_DELETE
+						: FIB_REPLACE;
 			int result = apply_to_model(&batch[i]);
 			if (!expected && result) {
 				expected = result;
@@ -242,8 +253,11 @@ static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 	reset_model();
 	for (unsigned pass = 0; pass < 2; pass++) {
 		for (unsigned i = 0; i < 1200; i++) {
-			struct fib_change change = {.op = pass ? FIB_DELETE : FIB_ADD, .route.hop = random_hop()};
-			change.route.prefix = (struct wire_prefix){{.bytes = {0x20, 1, 0xd, 0xb8}, .family = 6}, i % 3 ? 48 : 128};
+			struct fib_change change = {.op = pass ? FIB_DELETE : FIB_ADD,
+				.route.hop = random_hop()};
+			change.route.prefix =
+				(struct wire_prefix){{.bytes = {0x20, 1, 0xd, 0xb8}, .family = 6},
+					i % 3 ? 48 : 128};
 			change.route.prefix.addr.bytes[4] = i >> 8;
 			change.route.prefix.addr.bytes[5] = i;
 			if (i % 3 == 0)
@@ -263,8 +277,8 @@ static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 static void leaks_no_blocks(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.leaf, &fib->publish4.tail, &fib->publish6.wide,
-		&fib->publish6.leaf, &fib->publish6.line};
+	const struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.leaf, &fib->publish4.tail,
+		&fib->publish6.wide, &fib->publish6.leaf, &fib->publish6.line};
 	uint32_t used[ARRAY_LEN(pools)];
 
 	for (size_t i = 0; i < ARRAY_LEN(pools); i++)
@@ -290,7 +304,8 @@ static void leaks_no_blocks(void **state)
 
 static int by_prefix(const void *a, const void *b)
 {
-	const struct wire_prefix *x = &((const struct fib_route *)a)->prefix, *y = &((const struct fib_route *)b)->prefix;
+	const struct wire_prefix *x = &((const struct fib_route *)a)->prefix,
+				 *y = &((const struct fib_route *)b)->prefix;
 	int order = memcmp(x->addr.bytes, y->addr.bytes, 16);
 
 	return order ? order : x->len - y->len;
@@ -305,7 +320,8 @@ static void lists_routes_in_order_without_built_in_ones(void **state)
 	assert_false(fib_next(fib, 6, NULL, &route));
 	model.n = 0;
 	for (unsigned i = 0; i < 1000; i++) {
-		struct fib_change change = {.op = FIB_REPLACE, .route = {model_random_prefix(6), random_hop()}};
+		struct fib_change change = {.op = FIB_REPLACE,
+			.route = {model_random_prefix(6), random_hop()}};
 		model_set(&model, &change.route);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	}

@@ -46,7 +46,8 @@ int hops_open(struct hops *hops)
 		return -ENOMEM;
 	}
 	hops->hop[0].key = (struct fib_hop){.port = FIB_NO_PORT, .kind = N_FIB_KINDS};
-	write_entry(hops, 0, &(struct fib_hop_entry){.port = FIB_NO_PORT, .verdict = VERDICT_NO_ROUTE});
+	write_entry(hops, 0,
+		&(struct fib_hop_entry){.port = FIB_NO_PORT, .verdict = VERDICT_NO_ROUTE});
 	return 0;
 }
 
@@ -173,7 +174,8 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct hop *hop = &hops->hop[id];
-	struct fib_hop_entry entry = {.port = hop->key.port, .verdict = verdict_of_kind[hop->key.kind]};
+	struct fib_hop_entry entry = {.port = hop->key.port,
+		.verdict = verdict_of_kind[hop->key.kind]};
 	bool leads_out = hop->key.kind == FIB_VIA || hop->key.kind == FIB_PEER;
 
 	if (hop->key.kind == FIB_GROUP)
@@ -183,7 +185,8 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 		struct wire_mac mac;
 		if (find_mac(hops, hop, &mac))
 			entry.verdict = VERDICT_FORWARD;
-		// A lane that has already judged the old verdict may still write the header: lost neighbours keep their MAC.
+		// A lane that has already judged the old verdict may still write the header: lost
+		// neighbours keep their MAC.
 		memcpy(entry.macs, mac.bytes, sizeof(mac.bytes));
 		memcpy(entry.macs + 6, port->mac.bytes, sizeof(port->mac.bytes));
 		entry.frame_max = port->mtu + ETHERNET_BYTES;

@@ -1,4 +1,5 @@
-// Next hops: found by what they are, known to lanes by id, counted by who uses them. Control thread.
+// Next hops: found by what they are, known to lanes by id, counted by who uses them. Control
+// thread.
 #pragma once
 
 #include "fib/fib.h"
@@ -13,7 +14,7 @@ struct hop {
 	uint8_t is_idle;      // in the list of those to be swept
 	uint16_t chain;       // next id with the same hash
 	uint32_t n_routes;
-	uint32_t n_holders;   // routes, the neighbour, built-in routes
+	uint32_t n_holders; // routes, the neighbour, built-in routes
 };
 static_assert(sizeof(struct fib_hop) == 19, "compared as bytes: no padding");
 
@@ -28,8 +29,8 @@ struct hops {
 	struct fib_hop_entry *entry; // what lanes read
 	struct hop *hop;
 	uint16_t *bucket;
-	uint16_t *idle;              // ids that lost their last holder since the last sweep
-	uint16_t *unused;            // ids below max_id that nobody can know any more
+	uint16_t *idle;   // ids that lost their last holder since the last sweep
+	uint16_t *unused; // ids below max_id that nobody can know any more
 	uint32_t n_idle, n_unused;
 	uint32_t n_used;
 	uint16_t max_id;

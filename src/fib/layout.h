@@ -1,4 +1,5 @@
-// What lanes read, bit by bit, beyond the nodes that fib_fast.h shows. Writer: publish4.c, publish6.c; readers: lookup*.c.
+// What lanes read, bit by bit, beyond the nodes that fib_fast.h shows. Writer: publish4.c,
+// publish6.c; readers: lookup*.c.
 #pragma once
 
 #include "fib/fib_fast.h"
@@ -8,13 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 
-// IPv4: a leaf is a hop id, or LEAF_TAIL | the number of a line among those of its node, for prefixes longer than /24. With LEAF_FLAT
-// eight lines from there on are 256 hop ids.
+// IPv4: a leaf is a hop id, or LEAF_TAIL | the number of a line among those of its node, for
+// prefixes longer than /24. With LEAF_FLAT eight lines from there on are 256 hop ids.
 enum { LEAF_TAIL = 0x8000, LEAF_FLAT = 0x4000, LEAF_LINE = 0x3fff };
 enum { TAIL_RUNS = 14, TAIL_FLAT_LINES = 8 };
 
-// Bit i of `bits` is set where the hop of the i-th address of a /24 differs from the one before it; `before` counts set bits in
-// the words before.
+// Bit i of `bits` is set where the hop of the i-th address of a /24 differs from the one before it;
+// `before` counts set bits in the words before.
 struct tail_runs {
 	uint64_t bits[4];
 	uint8_t before[4];
@@ -38,16 +39,24 @@ static inline uint16_t tail_hop(const union tail_line *line, unsigned flat, unsi
 	if (flat)
 		return ((const uint16_t *)line)[slot];
 	const struct tail_runs *runs = &line->runs;
-	return runs->hop[runs->before[slot >> 6] + __builtin_popcountll(runs->bits[slot >> 6] & ((2ull << (slot & 63)) - 1)) - 1];
+	return runs->hop[runs->before[slot >> 6] +
+			 __builtin_popcountll(runs->bits[slot >> 6] & ((2ull << (slot & 63)) - 1)) -
+			 1];
 }
 
-// IPv6: an entry is a hop id, or says what resolves the next 16 bits: a line, or a wide block of 1024 nodes. Level n resolves bits 16 n
-// to 16 n + 15; the root, 65,536 entries, is level 0.
-enum { ENTRY_LINE = 1 << 30, ENTRY_WIDE = 1u << 31, ENTRY_INDEX = (1 << 30) - 1, WIDE_NODES = 1024 };
+// IPv6: an entry is a hop id, or says what resolves the next 16 bits: a line, or a wide block of
+// 1024 nodes. Level n resolves bits 16 n to 16 n + 15; the root, 65,536 entries, is level 0.
+enum {
+	ENTRY_LINE = 1 << 30,
+	ENTRY_WIDE = 1u << 31,
+	ENTRY_INDEX = (1 << 30) - 1,
+	WIDE_NODES = 1024
+};
 enum { LINE_RUNS = 14 };
 
-// Up to 14 runs of slots; run r ends with slot last[r]; unused ones end with slot 65,535. Where bit r of `below` is set, line
-// `base` + (number of bits set below r) goes on: with the next 16 bits, or, if is_split, with the same ones.
+// Up to 14 runs of slots; run r ends with slot last[r]; unused ones end with slot 65,535. Where bit
+// r of `below` is set, line `base` + (number of bits set below r) goes on: with the next 16 bits,
+// or, if is_split, with the same ones.
 struct line6 {
 	uint16_t last[LINE_RUNS];
 	uint16_t hop[LINE_RUNS];
@@ -65,4 +74,5 @@ static inline unsigned key_slot(const struct fib_key6 *key, unsigned level)
 	memcpy(&slot, (const uint8_t *)key + 2 * (level ^ 3), sizeof(slot));
 	return slot;
 }
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "key_slot reads 16-bit pieces of 64-bit words");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	"key_slot reads 16-bit pieces of 64-bit words");

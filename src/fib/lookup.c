@@ -13,9 +13,9 @@ static const struct lookups variants[] = {
 #if defined(__x86_64__)
 static bool has_avx512(void)
 {
-	return !cpu_forbids_avx512() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-		__builtin_cpu_supports("avx512vpopcntdq");
+	return !cpu_forbids_avx512() && __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vpopcntdq");
 }
 #else
 static bool has_avx512(void)

@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 
-typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n);
-typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n);
+typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n);
+typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+	unsigned n);
 
-// Near: for tables that sit in a core's own caches. Far: prefetches what it will need. (The vector variant is best without.)
+// Near: for tables that sit in a core's own caches. Far: prefetches what it will need. (The vector
+// variant is best without.)
 lookup4_fn lookup4_near_scalar, lookup4_far_scalar;
 lookup6_fn lookup6_scalar;
 // Need AVX-512 F, BW, DQ, VL and VPOPCNTDQ; any n up to 64, fastest at 64.
@@ -21,5 +24,6 @@ struct lookups {
 	const char *name;
 };
 
-// The variants that CPU, build and EAL let run, plainest first, up to and with the best. Control thread.
+// The variants that CPU, build and EAL let run, plainest first, up to and with the best. Control
+// thread.
 const struct lookups *lookup_variants(unsigned *n);

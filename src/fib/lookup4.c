@@ -5,13 +5,15 @@
 
 enum { BURST = 64 };
 
-// A shift by (63 - slot), of which the CPU looks at the lowest six bits, leaves the bits up to and with the slot.
+// A shift by (63 - slot), of which the CPU looks at the lowest six bits, leaves the bits up to and
+// with the slot.
 static inline uint32_t leaf_number(const struct fib_node *node, uint32_t dst)
 {
 	return node->base + __builtin_popcountll(node->runs << (~(dst >> 8) & 63));
 }
 
-static inline void lookup_near(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], uint32_t tail[], unsigned n)
+static inline void lookup_near(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	uint32_t tail[], unsigned n)
 {
 	const struct fib_node *const nodes = view->node4;
 	const uint16_t *const leaves = view->leaf4;
@@ -23,7 +25,8 @@ static inline void lookup_near(const struct fib_view *view, const uint32_t dst[]
 	}
 }
 
-static inline void lookup_far(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], uint32_t tail[], unsigned n)
+static inline void lookup_far(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	uint32_t tail[], unsigned n)
 {
 	const struct fib_node *const nodes = view->node4;
 	const uint16_t *const leaves = view->leaf4;
@@ -41,7 +44,8 @@ static inline void lookup_far(const struct fib_view *view, const uint32_t dst[],
 		hop[i] = leaves[leaf[i]];
 }
 
-void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n)
 {
 	uint32_t tail[BURST];
 	uint16_t leaf[BURST] = {0};
@@ -51,7 +55,8 @@ void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint
 	memcpy(hop, leaf, n * sizeof(*hop));
 }
 
-void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n)
 {
 	uint32_t tail[BURST];
 	uint16_t leaf[BURST] = {0};

@@ -6,20 +6,24 @@
 
 enum { BURST = 64 };
 
-static inline void pass_nodes(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[], uint32_t tail[], unsigned n)
+static inline void pass_nodes(const struct fib_view *view, const uint32_t dst[], uint32_t leaf[],
+	uint32_t tail[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i += 8) {
 		__m256i eight = _mm256_loadu_si256((const __m256i *)(dst + i));
 		uint32_t number[8];
 		_mm256_storeu_si256((__m256i *)number, _mm256_srli_epi32(eight, 14));
-		struct nodes8 nodes = nodes_resolve8(view->node4, number, _mm256_srli_epi32(eight, 8));
+		struct nodes8 nodes =
+			nodes_resolve8(view->node4, number, _mm256_srli_epi32(eight, 8));
 		_mm256_storeu_si256((__m256i *)(leaf + i), nodes.leaf);
 		_mm256_storeu_si256((__m256i *)(tail + i), nodes.tail);
 	}
 }
 
-// Sixty-four loads of leaves in one loop keep the memory busy: prefetching nodes or leaves before gains nothing here.
-static inline void lookup_burst(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+// Sixty-four loads of leaves in one loop keep the memory busy: prefetching nodes or leaves before
+// gains nothing here.
+static inline void lookup_burst(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	unsigned n)
 {
 	uint32_t leaf[BURST], tail[BURST];
 

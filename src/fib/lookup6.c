@@ -1,5 +1,6 @@
-// IPv6 in bulk, for any CPU. All packets of a burst go down together: first through root and wide blocks, whose few lines are near, then
-// from line to line, each prefetched a pass before it is read; those that arrived drop out of the list. Lane.
+// IPv6 in bulk, for any CPU. All packets of a burst go down together: first through root and wide
+// blocks, whose few lines are near, then from line to line, each prefetched a pass before it is
+// read; those that arrived drop out of the list. Lane.
 #include "fib/lookup.h"
 
 #include "fib/layout.h"
@@ -32,7 +33,8 @@ static inline uint32_t wide_entry(const struct fib_view *view, uint32_t entry, u
 }
 
 // Through the root: where each packet stands after 16 bits. True if all stand at the same place.
-static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[], uint32_t entry[], unsigned n)
+static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[],
+	uint32_t entry[], unsigned n)
 {
 	const uint32_t *root = view->root6;
 	uint32_t differ = 0;
@@ -46,8 +48,8 @@ static inline bool pass_root(const struct fib_view *view, const struct fib_key6 
 }
 
 // Through wide blocks; those that come to a line make the list. Writes the hops of the others.
-static inline unsigned pass_wide(const struct fib_view *view, const struct fib_key6 dst[], const uint32_t entries[],
-	uint16_t hop[], struct step steps[], unsigned n)
+static inline unsigned pass_wide(const struct fib_view *view, const struct fib_key6 dst[],
+	const uint32_t entries[], uint16_t hop[], struct step steps[], unsigned n)
 {
 	const struct line6 *lines = view->line6;
 	unsigned n_steps = 0;
@@ -66,8 +68,8 @@ static inline unsigned pass_wide(const struct fib_view *view, const struct fib_k
 }
 
 // One line each; the list shrinks in place.
-static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], struct step steps[],
-	unsigned n)
+static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[],
+	uint16_t hop[], struct step steps[], unsigned n)
 {
 	const struct line6 *lines = view->line6;
 	unsigned n_left = 0;
@@ -78,7 +80,9 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 		unsigned run = line_run(line, key_slot(&dst[step.index], step.level));
 		unsigned goes_on = line->below >> run & 1;
 		hop[step.index] = line->hop[run];
-		step.line = goes_on ? line->base + __builtin_popcount(line->below & ((1u << run) - 1)) : step.line;
+		step.line =
+			goes_on ? line->base + __builtin_popcount(line->below & ((1u << run) - 1))
+				: step.line;
 		step.level += !line->is_split;
 		rte_prefetch0(&lines[step.line]);
 		steps[n_left] = step;
@@ -87,9 +91,10 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 	return n_left;
 }
 
-// A burst to one place, as with few routes: all through one line, or to one hop. False if it is more than that.
-static inline bool descend_together(const struct fib_view *view, uint32_t entry, const struct fib_key6 dst[], uint16_t hop[],
-	unsigned n)
+// A burst to one place, as with few routes: all through one line, or to one hop. False if it is
+// more than that.
+static inline bool descend_together(const struct fib_view *view, uint32_t entry,
+	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
 {
 	const struct line6 *line = (const struct line6 *)view->line6 + (entry & ENTRY_INDEX);
 
@@ -100,7 +105,8 @@ static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	return true;
 }
 
-void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+	unsigned n)
 {
 	uint32_t entry[BURST];
 	struct step steps[BURST + 1];

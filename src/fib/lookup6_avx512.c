@@ -1,4 +1,5 @@
-// IPv6 in bulk: root and wide blocks for sixteen packets at a time, then line by line, its 14 ends compared at once. Lane.
+// IPv6 in bulk: root and wide blocks for sixteen packets at a time, then line by line, its 14 ends
+// compared at once. Lane.
 #include "fib/lookup.h"
 
 #include "fib/layout.h"
@@ -6,7 +7,8 @@
 
 enum { BURST = 64, LANES = 16 };
 
-// A packet on its way: the line to resolve next, and where in the burst's keys the 16 bits for it stand (bytes; 16 to a key).
+// A packet on its way: the line to resolve next, and where in the burst's keys the 16 bits for it
+// stand (bytes; 16 to a key).
 struct steps {
 	uint32_t line[BURST + LANES];
 	uint32_t at[BURST + LANES];
@@ -38,7 +40,8 @@ static inline __m512i slots_at(const struct fib_key6 dst[], __m512i at)
 	return _mm512_and_si512(_mm512_srlv_epi32(word, shift), _mm512_set1_epi32(0xffff));
 }
 
-static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __m512i slot, uint32_t leaf[LANES])
+static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __m512i slot,
+	uint32_t leaf[LANES])
 {
 	__mmask16 is_wide = _mm512_movepi32_mask(entry);
 	__m512i block = _mm512_maskz_and_epi32(is_wide, entry, _mm512_set1_epi32(ENTRY_INDEX));
@@ -47,7 +50,8 @@ static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __
 
 	_mm512_storeu_si512(numbers, number);
 	struct nodes8 low = nodes_resolve8(view->node6, numbers, _mm512_castsi512_si256(slot));
-	struct nodes8 high = nodes_resolve8(view->node6, numbers + 8, _mm512_extracti64x4_epi64(slot, 1));
+	struct nodes8 high =
+		nodes_resolve8(view->node6, numbers + 8, _mm512_extracti64x4_epi64(slot, 1));
 	_mm256_storeu_si256((__m256i *)leaf, low.leaf);
 	_mm256_storeu_si256((__m256i *)(leaf + 8), high.leaf);
 }
@@ -55,21 +59,26 @@ static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __
 // Where the keys of sixteen packets from number `first` on have the 16 bits of level 1.
 static inline __m512i keys_at_level1(unsigned first)
 {
-	const __m512i at = _mm512_setr_epi32(4, 20, 36, 52, 68, 84, 100, 116, 132, 148, 164, 180, 196, 212, 228, 244);
+	const __m512i at = _mm512_setr_epi32(4, 20, 36, 52, 68, 84, 100, 116, 132, 148, 164, 180,
+		196, 212, 228, 244);
 
 	return _mm512_add_epi32(at, _mm512_set1_epi32(16 * first));
 }
 
 // Leaf numbers of the packets that stand at a wide block; of the others, nothing to rely on.
-static inline void pass_wide(const struct fib_view *view, const struct fib_key6 dst[], const uint32_t entries[], uint32_t leaf[])
+static inline void pass_wide(const struct fib_view *view, const struct fib_key6 dst[],
+	const uint32_t entries[], uint32_t leaf[])
 {
 	for (unsigned i = 0; i < BURST; i += LANES)
-		leaves_of_wide(view, _mm512_loadu_si512(entries + i), slots_at(dst, keys_at_level1(i)), leaf + i);
+		leaves_of_wide(view, _mm512_loadu_si512(entries + i),
+			slots_at(dst, keys_at_level1(i)), leaf + i);
 }
 
-// The entries that sixteen packets find in their leaves; those that did not stand at a wide block keep theirs. Plain loads, which
-// measured a little faster than a gather; the lines they lead to are prefetched at once.
-static inline __m512i entries_in(const struct fib_view *view, const uint32_t leaf[LANES], const uint32_t before[LANES])
+// The entries that sixteen packets find in their leaves; those that did not stand at a wide block
+// keep theirs. Plain loads, which measured a little faster than a gather; the lines they lead to
+// are prefetched at once.
+static inline __m512i entries_in(const struct fib_view *view, const uint32_t leaf[LANES],
+	const uint32_t before[LANES])
 {
 	const uint32_t *leaves = view->leaf6;
 	uint32_t found[LANES];
@@ -77,18 +86,21 @@ static inline __m512i entries_in(const struct fib_view *view, const uint32_t lea
 	for (unsigned i = 0; i < LANES; i++) {
 		uint32_t entry = leaves[leaf[i]];
 		entry = before[i] & ENTRY_WIDE ? entry : before[i];
-		rte_prefetch0((const struct line6 *)view->line6 + (entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0));
+		rte_prefetch0((const struct line6 *)view->line6 +
+			      (entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0));
 		found[i] = entry;
 	}
 	return _mm512_loadu_si512(found);
 }
 
 // Wide blocks below wide blocks: few tables have any.
-static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view, const struct fib_key6 dst[], __m512i entry, __m512i *at)
+static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view,
+	const struct fib_key6 dst[], __m512i entry, __m512i *at)
 {
 	uint32_t leaf[LANES], before[LANES];
 
-	for (__mmask16 is_wide = _mm512_movepi32_mask(entry); is_wide; is_wide = _mm512_movepi32_mask(entry)) {
+	for (__mmask16 is_wide = _mm512_movepi32_mask(entry); is_wide;
+		is_wide = _mm512_movepi32_mask(entry)) {
 		leaves_of_wide(view, entry, slots_at(dst, *at), leaf);
 		_mm512_storeu_si512(before, entry);
 		entry = entries_in(view, leaf, before);
@@ -98,8 +110,8 @@ static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view
 }
 
 // From leaves on; those that come to a line make the list. Writes the hops of the others.
-static inline unsigned pass_leaves(const struct fib_view *view, const struct fib_key6 dst[], const uint32_t entries[],
-	const uint32_t leaf[], uint16_t hop[], struct steps *steps)
+static inline unsigned pass_leaves(const struct fib_view *view, const struct fib_key6 dst[],
+	const uint32_t entries[], const uint32_t leaf[], uint16_t hop[], struct steps *steps)
 {
 	unsigned n = 0;
 
@@ -128,8 +140,8 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot)
 }
 
 // One line each; the list shrinks in place.
-static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], struct steps *steps,
-	unsigned n)
+static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[],
+	uint16_t hop[], struct steps *steps, unsigned n)
 {
 	const struct line6 *lines = view->line6;
 	unsigned n_left = 0;
@@ -141,7 +153,8 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 		hop[at / 16] = line->hop[run];
 		if (likely_to(!(line->below >> run & 1)))
 			continue;
-		steps->line[n_left] = line->base + __builtin_popcount(line->below & ((1u << run) - 1));
+		steps->line[n_left] =
+			line->base + __builtin_popcount(line->below & ((1u << run) - 1));
 		steps->at[n_left] = line->is_split ? at : (at & ~15u) | ((at - 2) & 15);
 		rte_prefetch0(&lines[steps->line[n_left++]]);
 	}
@@ -149,7 +162,8 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 }
 
 // Where each packet stands after 16 bits. True if all stand at the same place.
-static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[], uint32_t entry[])
+static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[],
+	uint32_t entry[])
 {
 	const uint32_t *root = view->root6;
 	uint32_t differ = 0;
@@ -163,7 +177,8 @@ static inline bool pass_root(const struct fib_view *view, const struct fib_key6 
 }
 
 // A burst to one place, as with few routes: all through one line. False if it is more than that.
-static inline bool descend_together(const struct fib_view *view, uint32_t entry, const struct fib_key6 dst[], uint16_t hop[])
+static inline bool descend_together(const struct fib_view *view, uint32_t entry,
+	const struct fib_key6 dst[], uint16_t hop[])
 {
 	const struct line6 *line = (const struct line6 *)view->line6 + (entry & ENTRY_INDEX);
 
@@ -174,7 +189,8 @@ static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	return true;
 }
 
-static inline void lookup_burst(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[])
+static inline void lookup_burst(const struct fib_view *view, const struct fib_key6 dst[],
+	uint16_t hop[])
 {
 	uint32_t entry[BURST], leaf[BURST];
 	struct steps steps;
@@ -187,7 +203,8 @@ static inline void lookup_burst(const struct fib_view *view, const struct fib_ke
 		n = pass_lines(view, dst, hop, &steps, n);
 }
 
-void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
+	unsigned n)
 {
 	struct fib_key6 padded_dst[BURST];
 	uint16_t padded_hop[BURST];

@@ -47,7 +47,8 @@ int model_find(const struct model *model, const struct wire_prefix *prefix)
 {
 	for (size_t i = 0; i < model->n; i++) {
 		const struct wire_prefix *other = &model->route[i].prefix;
-		if (other->len == prefix->len && !memcmp(&other->addr, &prefix->addr, sizeof(other->addr)))
+		if (other->len == prefix->len &&
+			!memcmp(&other->addr, &prefix->addr, sizeof(other->addr)))
 			return i;
 	}
 	return -1;
@@ -60,7 +61,8 @@ int model_longest(const struct model *model, const struct wire_addr *addr)
 
 	for (size_t i = 0; i < model->n; i++) {
 		const struct wire_prefix *prefix = &model->route[i].prefix;
-		if (prefix->addr.family != addr->family || (number & mask(prefix->len)) != model_number(&prefix->addr))
+		if (prefix->addr.family != addr->family ||
+			(number & mask(prefix->len)) != model_number(&prefix->addr))
 			continue;
 		if (best < 0 || prefix->len > model->route[best].prefix.len)
 			best = i;
@@ -93,9 +95,13 @@ static model_bits random_number(void)
 
 struct wire_addr model_random_addr(uint8_t family)
 {
-	static const uint8_t bases4[][4] = {{10, 1, 1, 7}, {10, 1, 2, 200}, {10, 1, 255, 255}, {192, 0, 2, 0}, {0, 0, 0, 0}, {255, 255, 255, 255}};
-	static const uint8_t bases6[][16] = {{0x20, 1, 0xd, 0xb8}, {0x20, 1, 0xd, 0xb8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1},
-		{0x20, 1, 0xd, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {0x2a}, {0}};
+	static const uint8_t bases4[][4] = {{10, 1, 1, 7}, {10, 1, 2, 200}, {10, 1, 255, 255},
+		{192, 0, 2, 0}, {0, 0, 0, 0}, {255, 255, 255, 255}};
+	static const uint8_t bases6[][16] = {{0x20, 1, 0xd, 0xb8},
+		{0x20, 1, 0xd, 0xb8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1},
+		{0x20, 1, 0xd, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff},
+		{0x2a}, {0}};
 	struct wire_addr base = {.family = family};
 	const unsigned bits = family == 4 ? 32 : 128;
 
@@ -104,7 +110,8 @@ struct wire_addr model_random_addr(uint8_t family)
 	else
 		memcpy(base.bytes, bases6[model_random(5)], 16);
 	unsigned keep = model_random(bits + 1), width = 1 + model_random(20);
-	model_bits noise = random_number() & ~mask(keep) & mask(keep + width > 128 ? 128 : keep + width);
+	model_bits noise =
+		random_number() & ~mask(keep) & mask(keep + width > 128 ? 128 : keep + width);
 	return model_addr(family, model_number(&base) ^ noise);
 }
 

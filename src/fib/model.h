@@ -25,7 +25,8 @@ int model_longest(const struct model *model, const struct wire_addr *addr);
 void model_set(struct model *model, const struct fib_route *route);
 void model_delete(struct model *model, const struct wire_prefix *prefix);
 
-// A random prefix, host bits clear, near others of its kind: few bases, any length, bits flipped late.
+// A random prefix, host bits clear, near others of its kind: few bases, any length, bits flipped
+// late.
 struct wire_prefix model_random_prefix(uint8_t family);
 struct wire_addr model_random_addr(uint8_t family);
 uint32_t model_random(uint32_t below);

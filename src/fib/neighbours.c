@@ -1,4 +1,5 @@
-// Neighbours: a MAC for the hop via that address on that port, and a host of its own where a CONNECTED route covers it. Control thread.
+// Neighbours: a MAC for the hop via that address on that port, and a host of its own where a
+// CONNECTED route covers it. Control thread.
 #include "fib/change.h"
 #include "fib/table.h"
 
@@ -30,7 +31,8 @@ static int complain_full(struct complaint *why, const struct wire_addr *addr)
 {
 	char text[WIRE_ADDR_TEXT];
 
-	return complain(why, -ENOSPC, "no room for neighbour %s: the table holds at most %u next hops and %u prefixes",
+	return complain(why, -ENOSPC,
+		"no room for neighbour %s: the table holds at most %u next hops and %u prefixes",
 		wire_addr_print(addr, text), FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 }
 
@@ -56,8 +58,8 @@ static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struc
 	return 0;
 }
 
-int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *addr, const struct wire_mac *mac,
-	struct complaint *why)
+int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *addr,
+	const struct wire_mac *mac, struct complaint *why)
 {
 	const struct fib_hop hop = hop_via(port, addr);
 	uint16_t id = hops_find(&fib->hops, &hop);

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-static const struct wire_mac mac_a = {{2, 0, 0, 0, 0, 0xa}}, mac_b = {{2, 0, 0, 0, 0, 0xb}}, own = {{2, 0, 0, 0, 0, 1}};
+static const struct wire_mac mac_a = {{2, 0, 0, 0, 0, 0xa}}, mac_b = {{2, 0, 0, 0, 0, 0xb}},
+			     own = {{2, 0, 0, 0, 0, 1}};
 
 static struct wire_addr addr(const char *text)
 {
@@ -161,7 +162,8 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 	set(fib, 1, "10.0.0.7", &mac_a);
 	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_PORT));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_LOCAL);
-	change(fib, FIB_REPLACE, "10.0.0.7/32", kind(FIB_CONNECTED, 1)); // a host that is itself on link
+	change(fib, FIB_REPLACE, "10.0.0.7/32",
+		kind(FIB_CONNECTED, 1)); // a host that is itself on link
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
 	change(fib, FIB_DELETE, "10.0.0.7/32", kind(FIB_CONNECTED, 1));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
@@ -178,7 +180,8 @@ static void rewrites_hops_when_a_port_changes(void **state)
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
 	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));
 	set(fib, 3, "10.0.0.2", &mac_a);
-	assert_int_equal(entry(fib, "20.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
+	assert_int_equal(entry(fib, "20.1.1.1").verdict,
+		VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
 	assert_int_equal(fib_port_set(fib, 3, &settings), 0);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 9614);
 	assert_int_equal(entry(fib, "30.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
@@ -196,9 +199,11 @@ static void gives_each_kind_its_verdict(void **state)
 	static const struct {
 		enum fib_kind kind;
 		enum verdict verdict;
-	} row[] = {{FIB_LOCAL, VERDICT_LOCAL}, {FIB_BLACKHOLE, VERDICT_BLACKHOLE}, {FIB_UNREACHABLE, VERDICT_UNREACHABLE},
-		{FIB_PROHIBIT, VERDICT_PROHIBIT}, {FIB_MARTIAN, VERDICT_MARTIAN_DESTINATION},
-		{FIB_LINK_LOCAL, VERDICT_LINK_LOCAL_DESTINATION}, {FIB_MULTICAST, VERDICT_MULTICAST}};
+	} row[] = {{FIB_LOCAL, VERDICT_LOCAL}, {FIB_BLACKHOLE, VERDICT_BLACKHOLE},
+		{FIB_UNREACHABLE, VERDICT_UNREACHABLE}, {FIB_PROHIBIT, VERDICT_PROHIBIT},
+		{FIB_MARTIAN, VERDICT_MARTIAN_DESTINATION},
+		{FIB_LINK_LOCAL, VERDICT_LINK_LOCAL_DESTINATION},
+		{FIB_MULTICAST, VERDICT_MULTICAST}};
 	struct fib *fib = fib_create(NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -256,8 +261,11 @@ static struct fib_change change_to_host(uint32_t number, uint32_t via)
 {
 	struct fib_change change = {.op = FIB_REPLACE};
 
-	change.route.prefix = (struct wire_prefix){model_addr(4, (model_bits)(0x14000000 + number) << 96), 32};
-	change.route.hop = (struct fib_hop){.via = model_addr(4, (model_bits)(0x0a000000 + via) << 96), .port = 1};
+	change.route.prefix =
+		(struct wire_prefix){model_addr(4, (model_bits)(0x14000000 + number) << 96), 32};
+	change.route.hop =
+		(struct fib_hop){.via = model_addr(4, (model_bits)(0x0a000000 + via) << 96),
+			.port = 1};
 	return change;
 }
 
@@ -292,11 +300,12 @@ static void refuses_a_batch_that_runs_out_of_hops(void **state)
 static void refuses_what_makes_no_sense(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_change bad[] = {change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1)};
+	struct fib_change bad[] = {change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1),
+		change_to_host(1, 1)};
 	struct complaint why;
 	size_t index;
 
-	bad[0].route.prefix.len = 8;         // host bits
+	bad[0].route.prefix.len = 8; // host bits
 	bad[1].route.prefix.addr.family = 5;
 	bad[2].route.hop.port = FIB_NO_PORT;
 	bad[3].route.hop.kind = N_FIB_KINDS;

@@ -21,8 +21,10 @@ static inline __m512i nodes_load4(const struct fib_node *nodes, const uint32_t n
 	return _mm512_inserti32x4(four, word16_load(&nodes[number[6]]), 3);
 }
 
-// `slot`: the lowest six bits of each count. A shift by (63 - slot) leaves the bits up to and with the slot.
-static inline struct nodes8 nodes_resolve8(const struct fib_node *nodes, const uint32_t number[8], __m256i slot)
+// `slot`: the lowest six bits of each count. A shift by (63 - slot) leaves the bits up to and with
+// the slot.
+static inline struct nodes8 nodes_resolve8(const struct fib_node *nodes, const uint32_t number[8],
+	__m256i slot)
 {
 	__m512i even = nodes_load4(nodes, number), odd = nodes_load4(nodes, number + 1);
 	__m512i runs = _mm512_unpacklo_epi64(even, odd), rest = _mm512_unpackhi_epi64(even, odd);

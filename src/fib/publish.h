@@ -1,5 +1,5 @@
-// The copies that lanes read, rebuilt from the rib piece by piece; each piece is swapped in by one atomic store and the old one is
-// freed after a grace period. Control thread.
+// The copies that lanes read, rebuilt from the rib piece by piece; each piece is swapped in by one
+// atomic store and the old one is freed after a grace period. Control thread.
 #pragma once
 
 #include "fib/blocks.h"
@@ -11,8 +11,9 @@ struct fib;
 enum { PUBLISH4_NODES = 1 << 18, TAIL_MAX_LINES = 512, IDENTITY_LEAVES = 1 << 15 };
 
 struct publish4 {
-	struct blocks node;  // all of them, at fixed places
-	struct blocks leaf;  // units of two leaves; leaf number `id` leads to hop `id` for nodes of one run
+	struct blocks node; // all of them, at fixed places
+	struct blocks leaf; // units of two leaves; leaf number `id` leads to hop `id` for nodes of
+	                    // one run
 	struct blocks tail;
 	uint64_t touched[PUBLISH4_NODES / 64];
 	uint32_t first_touched, end_touched; // words
@@ -20,7 +21,8 @@ struct publish4 {
 	struct rib_runs runs, tail_runs;
 };
 
-// Which of 65,536 slots are to be done again: because of what lies in them, or (whole) also because what they inherit changed.
+// Which of 65,536 slots are to be done again: because of what lies in them, or (whole) also because
+// what they inherit changed.
 struct slots6 {
 	uint64_t touched[1024], whole[1024];
 };
@@ -36,10 +38,10 @@ struct publish6 {
 // A prefix whose answer changed; sorted by (tree, key, len).
 struct edit {
 	struct fib_key6 key;
-	uint32_t index;      // of the change it came from
-	uint16_t hop;        // to come, 0: the route goes
+	uint32_t index; // of the change it came from
+	uint16_t hop;   // to come, 0: the route goes
 	uint8_t len;
-	uint8_t tree;        // enum rib_tree
+	uint8_t tree; // enum rib_tree
 };
 static_assert(sizeof(struct edit) == 24, "millions of them are sorted");
 

@@ -1,4 +1,5 @@
-// IPv4 for lanes: 262,144 nodes of 18 bits, each with a block of leaves and perhaps one of tail lines. Control thread.
+// IPv4 for lanes: 262,144 nodes of 18 bits, each with a block of leaves and perhaps one of tail
+// lines. Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
@@ -19,7 +20,8 @@ int publish4_open(struct publish4 *publish)
 {
 	if (blocks_open(&publish->node, sizeof(struct fib_node), PUBLISH4_NODES, PUBLISH4_NODES))
 		return -ENOMEM;
-	if (blocks_open(&publish->leaf, LEAVES_PER_UNIT * sizeof(uint16_t), MAX_LEAF_UNITS, IDENTITY_LEAVES / LEAVES_PER_UNIT))
+	if (blocks_open(&publish->leaf, LEAVES_PER_UNIT * sizeof(uint16_t), MAX_LEAF_UNITS,
+		    IDENTITY_LEAVES / LEAVES_PER_UNIT))
 		goto close_node;
 	if (blocks_open(&publish->tail, sizeof(union tail_line), MAX_TAIL_LINES, 1))
 		goto close_leaf;
@@ -74,7 +76,8 @@ static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct dra
 	union tail_line *line = &publish->scratch[draft->n_lines];
 	uint16_t leaf = LEAF_TAIL | draft->n_lines;
 
-	rib_expand(&fib->rib, run->node, (struct rib_span){NODE_BITS + SLOT_BITS, TAIL_BITS}, run->hop, runs);
+	rib_expand(&fib->rib, run->node, (struct rib_span){NODE_BITS + SLOT_BITS, TAIL_BITS},
+		run->hop, runs);
 	if (runs->n == 1)
 		return runs->run[0].hop;
 	if (make_tail_runs(runs, &line->runs)) {
@@ -88,7 +91,9 @@ static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct dra
 
 static void make_draft(struct fib *fib, uint32_t number, struct draft *draft)
 {
-	struct rib_prefix prefix = {.key.high = (uint64_t)number << (64 - NODE_BITS), .tree = RIB4, .len = NODE_BITS};
+	struct rib_prefix prefix = {.key.high = (uint64_t)number << (64 - NODE_BITS),
+		.tree = RIB4,
+		.len = NODE_BITS};
 	struct rib_runs *runs = &fib->publish4.runs;
 	unsigned slot = 0;
 	uint16_t inherited;
@@ -125,11 +130,14 @@ static void retire_node(struct fib *fib, const struct fib_node *node)
 		return;
 	const uint16_t *leaf = &fib->view.leaf4[node->base];
 	if (node->tail)
-		retire_add(&fib->retire, (struct retired){node->tail, tail_lines(leaf, n), RETIRED_TAIL4});
-	retire_add(&fib->retire, (struct retired){node->base / LEAVES_PER_UNIT, leaf_units(n), RETIRED_LEAF4});
+		retire_add(&fib->retire,
+			(struct retired){node->tail, tail_lines(leaf, n), RETIRED_TAIL4});
+	retire_add(&fib->retire,
+		(struct retired){node->base / LEAVES_PER_UNIT, leaf_units(n), RETIRED_LEAF4});
 }
 
-static bool says_the_same(const struct fib *fib, const struct fib_node *a, const struct fib_node *b, const uint16_t *leaf)
+static bool says_the_same(const struct fib *fib, const struct fib_node *a, const struct fib_node *b,
+	const uint16_t *leaf)
 {
 	unsigned n = 1 + __builtin_popcountll(a->runs);
 
@@ -167,7 +175,8 @@ static void publish_node(struct fib *fib, uint32_t number)
 	if (draft.n_lines) {
 		node.tail = blocks_take(&publish->tail, draft.n_lines);
 		assert(node.tail);
-		memcpy(blocks_at(&publish->tail, node.tail), publish->scratch, draft.n_lines * sizeof(union tail_line));
+		memcpy(blocks_at(&publish->tail, node.tail), publish->scratch,
+			draft.n_lines * sizeof(union tail_line));
 	}
 	node.base = leaf[0];
 	if (node.runs) {
@@ -209,7 +218,8 @@ void publish4_edits(struct fib *fib, const struct edit *edits, size_t n)
 	publish->end_touched = 0;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t first = edits[i].key.high >> (64 - NODE_BITS);
-		touch(publish, first, edits[i].len >= NODE_BITS ? 1 : 1u << (NODE_BITS - edits[i].len));
+		touch(publish, first,
+			edits[i].len >= NODE_BITS ? 1 : 1u << (NODE_BITS - edits[i].len));
 	}
 	publish_touched(fib);
 }

@@ -1,5 +1,5 @@
-// IPv6 for lanes: a root of 65,536 entries, wide blocks where much lies below, lines else. What is rebuilt at once is an entry with
-// all lines below it, or a node of a wide block. Control thread.
+// IPv6 for lanes: a root of 65,536 entries, wide blocks where much lies below, lines else. What is
+// rebuilt at once is an entry with all lines below it, or a node of a wide block. Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
@@ -9,7 +9,8 @@
 
 enum { ROOT_SLOTS = 1 << 16, LEVEL_BITS = 16, NODE_SLOT_BITS = 6, N_LEVELS = 8 };
 enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
-// Nodes of the rib below an entry that turn lines into a wide block, and back. The lines of an entry are rebuilt together.
+// Nodes of the rib below an entry that turn lines into a wide block, and back. The lines of an
+// entry are rebuilt together.
 enum { WIDE_FROM_NODES = 256, LINES_FROM_NODES = 128 };
 static_assert(2 * WIDE_FROM_NODES + 2 <= RIB_MAX_RUNS, "a node starts at most two runs");
 
@@ -64,7 +65,8 @@ void publish_hop(struct fib *fib, uint16_t id)
 	*leaf6 = id;
 }
 
-// Lines. What they lead to is copied into blocks bottom up, so that a line is complete before anything leads to it.
+// Lines. What they lead to is copied into blocks bottom up, so that a line is complete before
+// anything leads to it.
 
 static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *below, unsigned n)
 {
@@ -75,9 +77,11 @@ static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *b
 	memcpy(blocks_at(&fib->publish6.line, line->base), below, n * sizeof(*below));
 }
 
-static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from, struct line6 *line, uint16_t *hop);
+static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from,
+	struct line6 *line, uint16_t *hop);
 
-static void fill_line(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n, struct line6 *line)
+static void fill_line(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n,
+	struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
 	unsigned n_below = 0;
@@ -87,7 +91,8 @@ static void fill_line(struct fib *fib, unsigned level, const struct rib_run *run
 	for (unsigned i = 0; i < n; i++) {
 		line->last[i] = run[i].last;
 		line->hop[i] = run[i].hop;
-		if (run[i].node && make_line(fib, level + 1, &run[i], &below[n_below], &line->hop[i])) {
+		if (run[i].node &&
+			make_line(fib, level + 1, &run[i], &below[n_below], &line->hop[i])) {
 			line->below |= 1u << i;
 			n_below++;
 		}
@@ -96,7 +101,8 @@ static void fill_line(struct fib *fib, unsigned level, const struct rib_run *run
 }
 
 // More runs than a line holds: a tree of lines over the same slots, as even as can be.
-static void fill_split(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n, struct line6 *line)
+static void fill_split(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n,
+	struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
 	unsigned share = round_up((n + LINE_RUNS - 1) / LINE_RUNS, LINE_RUNS), n_below = 0;
@@ -118,11 +124,13 @@ static void fill_split(struct fib *fib, unsigned level, const struct rib_run *ru
 }
 
 // The line for a subtree, or, where all of it goes to one hop, false and that hop.
-static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from, struct line6 *line, uint16_t *hop)
+static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from,
+	struct line6 *line, uint16_t *hop)
 {
 	struct rib_runs runs;
 
-	rib_expand(&fib->rib, from->node, (struct rib_span){LEVEL_BITS * level, LEVEL_BITS}, from->hop, &runs);
+	rib_expand(&fib->rib, from->node, (struct rib_span){LEVEL_BITS * level, LEVEL_BITS},
+		from->hop, &runs);
 	if (runs.n == 1 && !runs.run[0].node) {
 		*hop = runs.run[0].hop;
 		return false;
@@ -189,7 +197,8 @@ static void retire_entry(struct fib *fib, uint32_t entry)
 
 // Entries and wide blocks.
 
-static void update_wide(struct fib *fib, struct fib_node *wide, struct place place, struct news news);
+static void update_wide(struct fib *fib, struct fib_node *wide, struct place place,
+	struct news news);
 
 static struct fib_node *make_wide(struct fib *fib, uint32_t *entry)
 {
@@ -202,8 +211,10 @@ static struct fib_node *make_wide(struct fib *fib, uint32_t *entry)
 	return wide;
 }
 
-// What stands at `place` from now on: the old entry if that is a wide block, which is updated where it is.
-static uint32_t update_entry(struct fib *fib, struct place place, uint32_t old, const struct rib_run *from, struct news news)
+// What stands at `place` from now on: the old entry if that is a wide block, which is updated where
+// it is.
+static uint32_t update_entry(struct fib *fib, struct place place, uint32_t old,
+	const struct rib_run *from, struct news news)
 {
 	bool was_wide = old & ENTRY_WIDE;
 	uint32_t n_nodes = rib_count(&fib->rib, from->node, WIDE_FROM_NODES + 1);
@@ -239,7 +250,8 @@ static bool test_bit(const uint64_t *bits, unsigned i)
 	return bits[i / 64] >> i % 64 & 1;
 }
 
-// The edits to hand down to what stands in a slot: all of them, or "everything" where the slot's own answer changed.
+// The edits to hand down to what stands in a slot: all of them, or "everything" where the slot's
+// own answer changed.
 static struct news news_below(struct fib *fib, struct news *left, unsigned level, unsigned slot)
 {
 	if (!left->edit || test_bit(fib->publish6.slots[level].whole, slot))
@@ -291,7 +303,8 @@ static struct fib_node pack(struct fib *fib, const uint32_t entry[64])
 	return node;
 }
 
-static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before[64], const uint32_t after[64])
+static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before[64],
+	const uint32_t after[64])
 {
 	struct fib_node old = *at, node = pack(fib, after);
 	word16 word;
@@ -305,11 +318,15 @@ static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before
 }
 
 // The 64 slots of one node of a wide block; `place` is that of the block.
-static void update_node(struct fib *fib, struct fib_node *node, struct place place, unsigned number, struct news *left)
+static void update_node(struct fib *fib, struct fib_node *node, struct place place, unsigned number,
+	struct news *left)
 {
 	const unsigned len = LEVEL_BITS * place.level + LEVEL_BITS - NODE_SLOT_BITS;
-	const uint64_t touched = left->edit ? fib->publish6.slots[place.level].touched[number] : ~0ull;
-	struct rib_prefix prefix = {rib_key_with(place.key, LEVEL_BITS * place.level, LEVEL_BITS - NODE_SLOT_BITS, number), RIB6, len};
+	const uint64_t touched =
+		left->edit ? fib->publish6.slots[place.level].touched[number] : ~0ull;
+	struct rib_prefix prefix = {rib_key_with(place.key, LEVEL_BITS * place.level,
+					    LEVEL_BITS - NODE_SLOT_BITS, number),
+		RIB6, len};
 	uint32_t before[64], after[64];
 	struct rib_runs runs;
 	uint16_t inherited;
@@ -323,7 +340,8 @@ static void update_node(struct fib *fib, struct fib_node *node, struct place pla
 			after[slot] = run->node ? before[slot] : run->hop;
 			if (!run->node || !(touched >> slot & 1))
 				continue;
-			struct place below = {rib_key_with(prefix.key, len, NODE_SLOT_BITS, slot), place.level + 1};
+			struct place below = {rib_key_with(prefix.key, len, NODE_SLOT_BITS, slot),
+				place.level + 1};
 			struct news news = news_below(fib, left, place.level, 64 * number + slot);
 			after[slot] = update_entry(fib, below, before[slot], run, news);
 		}
@@ -333,7 +351,8 @@ static void update_node(struct fib *fib, struct fib_node *node, struct place pla
 }
 
 // Marks the slots of all edits; the words that hold them are those from *first up to *end.
-static void mark_all(struct slots6 *slots, struct news news, unsigned level, unsigned *first, unsigned *end)
+static void mark_all(struct slots6 *slots, struct news news, unsigned level, unsigned *first,
+	unsigned *end)
 {
 	if (!news.edit) {
 		*first = 0;
@@ -346,7 +365,8 @@ static void mark_all(struct slots6 *slots, struct news news, unsigned level, uns
 		*end = MAX_OF(*end, mark(slots, &news.edit[i], level) / 64 + 1);
 }
 
-static void update_wide(struct fib *fib, struct fib_node *wide, struct place place, struct news news)
+static void update_wide(struct fib *fib, struct fib_node *wide, struct place place,
+	struct news news)
 {
 	struct slots6 *slots = &fib->publish6.slots[place.level];
 	unsigned first, end;

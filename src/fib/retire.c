@@ -41,7 +41,8 @@ void retire_close(struct retire *retire, bool now)
 	if (retire->n_graces == RETIRE_MAX_GRACES)
 		wait_oldest(retire);
 	uint32_t at = (retire->first_grace + retire->n_graces++) % RETIRE_MAX_GRACES;
-	retire->grace[at] = (struct retire_grace){.token = door_token(retire->door), .end = retire->tail};
+	retire->grace[at] =
+		(struct retire_grace){.token = door_token(retire->door), .end = retire->tail};
 	retire->end = retire->tail;
 	retire_tend(retire);
 }

@@ -19,7 +19,8 @@ void rib_close(struct rib *rib)
 
 struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix)
 {
-	struct rib_prefix out = {.tree = prefix->addr.family == 4 ? RIB4 : RIB6, .len = prefix->len};
+	struct rib_prefix out = {.tree = prefix->addr.family == 4 ? RIB4 : RIB6,
+		.len = prefix->len};
 	unsigned n = prefix->addr.family == 4 ? 4 : 16;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -34,7 +35,8 @@ struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix)
 	struct wire_prefix out = {.addr.family = prefix->tree == RIB4 ? 4 : 6, .len = prefix->len};
 
 	for (unsigned i = 0; i < 16; i++)
-		out.addr.bytes[i] = (i < 8 ? prefix->key.high : prefix->key.low) >> (56 - 8 * (i & 7));
+		out.addr.bytes[i] =
+			(i < 8 ? prefix->key.high : prefix->key.low) >> (56 - 8 * (i & 7));
 	return out;
 }
 
@@ -50,7 +52,10 @@ uint32_t rib_find(const struct rib *rib, const struct rib_prefix *prefix)
 	while (at) {
 		const struct rib_node *node = rib_node(rib, at);
 		if (node->len >= prefix->len)
-			return node->len == prefix->len && rib_common_bits(node->key, prefix->key) >= node->len ? at : 0;
+			return node->len == prefix->len &&
+			                       rib_common_bits(node->key, prefix->key) >= node->len
+			               ? at
+			               : 0;
 		at = node->child[bit_at(prefix->key, node->len)];
 	}
 	return 0;
@@ -72,8 +77,10 @@ static struct fib_key6 masked(struct fib_key6 key, unsigned len)
 	return (struct fib_key6){key.high, key.low & ~0ull << (128 - len)};
 }
 
-// Puts a node of `prefix` where *link leads to a node that is not above it; they agree in `common` bits.
-static uint32_t insert_above(struct rib *rib, uint32_t *link, const struct rib_prefix *prefix, unsigned common)
+// Puts a node of `prefix` where *link leads to a node that is not above it; they agree in `common`
+// bits.
+static uint32_t insert_above(struct rib *rib, uint32_t *link, const struct rib_prefix *prefix,
+	unsigned common)
 {
 	uint32_t below = *link;
 	uint32_t made = make_node(rib, prefix->key, prefix->len);
@@ -169,8 +176,12 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 
 	if (!node->n_neighbours || via->kind != FIB_CONNECTED)
 		return hop;
-	struct rib_prefix host = {.key = node->key, .tree = node->len == 32 ? RIB4 : RIB6, .len = node->len};
-	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr, .port = via->port, .kind = FIB_VIA};
+	struct rib_prefix host = {.key = node->key,
+		.tree = node->len == 32 ? RIB4 : RIB6,
+		.len = node->len};
+	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr,
+		.port = via->port,
+		.kind = FIB_VIA};
 	uint16_t id = hops_find(rib->hops, &direct);
 	return id && rib->hops->hop[id].is_neighbour ? id : hop;
 }

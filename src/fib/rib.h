@@ -1,4 +1,5 @@
-// The truth: all routes in a path-compressed binary trie per family, keys left-aligned in 128 bits. Control thread.
+// The truth: all routes in a path-compressed binary trie per family, keys left-aligned in 128 bits.
+// Control thread.
 #pragma once
 
 #include "fib/blocks.h"
@@ -15,7 +16,7 @@ enum { RIB_MAX_NODES = 1u << 25, RIB_MAX_RUNS = 520 };
 struct rib_node {
 	struct fib_key6 key;
 	uint32_t child[2];
-	uint16_t route;       // hop id of the route, 0: none
+	uint16_t route; // hop id of the route, 0: none
 	uint8_t len;
 	uint8_t builtin;      // enum fib_kind of the built-in route here, 0: none
 	uint8_t n_neighbours; // ports on which this host is a neighbour
@@ -37,8 +38,8 @@ struct rib_prefix {
 	uint8_t len;
 };
 
-// Neighbouring slots with one answer: up to and with slot `last` all go to `hop`, or, where `node` is set, to what that subtree
-// says, `hop` being what it inherits.
+// Neighbouring slots with one answer: up to and with slot `last` all go to `hop`, or, where `node`
+// is set, to what that subtree says, `hop` being what it inherits.
 struct rib_run {
 	uint32_t last;
 	uint32_t node;
@@ -73,7 +74,8 @@ static inline uint32_t rib_key_bits(struct fib_key6 key, unsigned at, unsigned n
 }
 
 // The key with `n` bits from bit `at` on replaced (they were 0).
-static inline struct fib_key6 rib_key_with(struct fib_key6 key, unsigned at, unsigned n, uint32_t bits)
+static inline struct fib_key6 rib_key_with(struct fib_key6 key, unsigned at, unsigned n,
+	uint32_t bits)
 {
 	unsigned __int128 part = (unsigned __int128)bits << (128 - n) >> at;
 
@@ -93,21 +95,27 @@ static inline unsigned rib_common_bits(struct fib_key6 a, struct fib_key6 b)
 struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix);
 struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix);
 
-// The node of exactly this prefix, 0: none. / The same, made if need be; 0: out of nodes. May make two.
+// The node of exactly this prefix, 0: none. / The same, made if need be; 0: out of nodes. May make
+// two.
 uint32_t rib_find(const struct rib *rib, const struct rib_prefix *prefix);
 uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix);
-// Removes the node of this prefix if it holds nothing any more, and a fork that has become needless.
+// Removes the node of this prefix if it holds nothing any more, and a fork that has become
+// needless.
 void rib_prune(struct rib *rib, const struct rib_prefix *prefix);
 // The topmost node that lies in `prefix` (0: none), and what hop it inherits from shorter prefixes.
 uint32_t rib_locate(const struct rib *rib, const struct rib_prefix *prefix, uint16_t *inherited);
-// The node of the longest prefix with a route (built-in or not) that covers a host, 0: none; `exact` is the node of the host itself.
+// The node of the longest prefix with a route (built-in or not) that covers a host, 0: none;
+// `exact` is the node of the host itself.
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
-// The hop of the route here, or the inherited one; / with a CONNECTED one resolved to the neighbour.
+// The hop of the route here, or the inherited one; / with a CONNECTED one resolved to the
+// neighbour.
 uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 // The runs of the slots that `span` names, of which `node` is the topmost one.
-void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited, struct rib_runs *runs);
+void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited,
+	struct rib_runs *runs);
 // Nodes in a subtree, counted up to `limit`.
 uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);
-// The first prefix with a route after `after` (NULL: the first of all), in order of address, then length; 0: none.
+// The first prefix with a route after `after` (NULL: the first of all), in order of address, then
+// length; 0: none.
 uint32_t rib_next(const struct rib *rib, enum rib_tree tree, const struct rib_prefix *after);

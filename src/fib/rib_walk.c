@@ -1,4 +1,5 @@
-// Walks in order of address: the runs that publishing needs, and the next route for listings. Control thread.
+// Walks in order of address: the runs that publishing needs, and the next route for listings.
+// Control thread.
 #include "fib/rib.h"
 
 struct walk {
@@ -49,7 +50,8 @@ static void visit(const struct walk *walk, uint32_t at, uint16_t inherited)
 	fill_up_to(walk->runs, first + (1u << (end - node->len)), hop);
 }
 
-void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited, struct rib_runs *runs)
+void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited,
+	struct rib_runs *runs)
 {
 	struct walk walk = {rib, span, runs};
 
@@ -75,7 +77,8 @@ static uint32_t first_route(const struct rib *rib, uint32_t at)
 	return found ? found : first_route(rib, rib_node(rib, at)->child[1]);
 }
 
-// The first route of a subtree that comes after `after`. What comes before a prefix in order lies above or left of it.
+// The first route of a subtree that comes after `after`. What comes before a prefix in order lies
+// above or left of it.
 static uint32_t next_in(const struct rib *rib, uint32_t at, const struct rib_prefix *after)
 {
 	const struct rib_node *node = rib_node(rib, at);

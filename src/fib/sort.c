@@ -1,4 +1,5 @@
-// Least significant byte first, skipping bytes in which all edits agree; short lists by insertion. Control thread.
+// Least significant byte first, skipping bytes in which all edits agree; short lists by insertion.
+// Control thread.
 #include "fib/sort.h"
 
 #include <string.h>
@@ -12,7 +13,9 @@ static inline unsigned digit_of(const struct edit *edit, unsigned digit)
 		return edit->len;
 	if (digit == 17)
 		return edit->tree;
-	return (digit <= 8 ? edit->key.low >> (8 * digit - 8) : edit->key.high >> (8 * digit - 72)) & 255;
+	return (digit <= 8 ? edit->key.low >> (8 * digit - 8)
+			   : edit->key.high >> (8 * digit - 72)) &
+	       255;
 }
 
 static bool comes_before(const struct edit *a, const struct edit *b)
@@ -45,7 +48,8 @@ static void count(const struct edit *edits, size_t n, size_t counts[N_DIGITS][25
 			counts[digit][digit_of(&edits[i], digit)]++;
 }
 
-static void spread(const struct edit *from, struct edit *to, size_t n, unsigned digit, const size_t counts[256])
+static void spread(const struct edit *from, struct edit *to, size_t n, unsigned digit,
+	const size_t counts[256])
 {
 	size_t place[256], sum = 0;
 

@@ -1,5 +1,5 @@
-// The second step of the few IPv4 destinations whose /24 has longer prefixes, for a whole burst at its end: a line fetched one by one
-// would stall all the others. Lane.
+// The second step of the few IPv4 destinations whose /24 has longer prefixes, for a whole burst at
+// its end: a line fetched one by one would stall all the others. Lane.
 #pragma once
 
 #include "fib/layout.h"
@@ -30,13 +30,15 @@ static inline uint64_t find_tails(const uint16_t leaf[TAILS_BURST])
 }
 #endif
 
-static inline const union tail_line *tail_of(const struct fib_view *view, uint32_t tail, uint16_t leaf)
+static inline const union tail_line *tail_of(const struct fib_view *view, uint32_t tail,
+	uint16_t leaf)
 {
 	return (const union tail_line *)view->tail4 + tail + (leaf & LEAF_LINE);
 }
 
 // Replaces the leaves of a burst of 64 (unused ones are 0) that lead to tails by hops.
-static inline void finish_tails(const struct fib_view *view, const uint32_t tail[], const uint32_t dst[], uint16_t hop[])
+static inline void finish_tails(const struct fib_view *view, const uint32_t tail[],
+	const uint32_t dst[], uint16_t hop[])
 {
 	const uint64_t late = find_tails(hop);
 
