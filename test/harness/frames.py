@@ -2,14 +2,28 @@
 
 from typing import Any
 
-from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from harness.house import host_mac, port_mac
 
-__all__ = ["ICMP", "IP", "UDP", "Ether", "ICMPv6EchoRequest", "IPv6", "Packet", "Raw", "forwarded", "ip4", "ip6", "on"]
+__all__ = [
+    "ICMP",
+    "IP",
+    "TCP",
+    "UDP",
+    "Ether",
+    "ICMPv6EchoRequest",
+    "IPv6",
+    "Packet",
+    "Raw",
+    "forwarded",
+    "ip4",
+    "ip6",
+    "on",
+]
 
 
 def on(index: int, packet: Packet, **ether: Any) -> bytes:
