@@ -273,8 +273,10 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
 	struct edit *many = NULL;
 
-	if (!n)
+	if (!n) {
+		change_publish(fib, NULL, 0);
 		return 0;
+	}
 	if (n > SMALL_BATCH) {
 		many = batch.edits = n <= UINT32_MAX ? malloc(2 * n * sizeof(*many)) : NULL;
 		if (!many)
@@ -283,5 +285,7 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 	}
 	int result = run(&batch, many ? many + n : NULL);
 	free(many);
+	if (result)
+		change_publish(fib, NULL, 0); // lets go of groups made for the batch
 	return result ? explain(&batch, bad, why) : 0;
 }

@@ -89,8 +89,9 @@ struct fib_member {
 
 // Equal-cost multipath: the hop for a route that leads to n next hops (1 to 64), each taking its
 // share of flows by weight, to one part in 1024. A flow stays with its member while the group
-// stands. The same members in any order are the same group. `out` is good for the next fib_change.
-// -EINVAL, -ENOSPC (4096 groups) with a complaint. Control thread.
+// stands. The same members in any order are the same group. `out` is good for the next fib_change,
+// also when that fails or has no changes. -EINVAL, -ENOSPC (4096 groups) with a complaint. Control
+// thread.
 int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
 	struct complaint *why);
 // Members of a hop of kind FIB_GROUP, at most `max` written; returns how many there are. Control

@@ -78,12 +78,11 @@ json_t *verb_routes_change(void *house_, const json_t *params, struct complaint 
 		return NULL;
 	}
 	int err = read_changes(house, list, changes, why);
-	if (!err && n) {
-		err = fib_change(house->fib, changes, n, &bad, &inner);
-		if (err)
-			complain(why, err, "changes[%zu]: %s; nothing was changed", bad,
-				inner.text);
-	}
+	// Without changes it lets go of the groups that were made for them.
+	int applied = fib_change(house->fib, changes, err ? 0 : n, &bad, &inner);
+	if (!err && applied)
+		err = complain(why, applied, "changes[%zu]: %s; nothing was changed", bad,
+			inner.text);
 	free(changes);
 	return err ? NULL : json_pack("{s:I}", "changed", (json_int_t)n);
 }

@@ -1,11 +1,14 @@
 // Routes: pages of them, and why a packet to an address goes where it goes. Control thread.
 #include "verbs/inside.h"
 
+#include "base/bits.h"
+
 #include <errno.h>
 #include <string.h>
 
-// A reply's line is at most 1 MiB; a route in JSON is far below 200 bytes.
-enum { PAGE_ROUTES = 1000, PAGE_MAX_ROUTES = 5000 };
+// A reply's line is at most 1 MiB; a route in JSON is far below 200 bytes. Filters look at so many
+// routes for one page, so that no call takes long.
+enum { PAGE_ROUTES = 1000, PAGE_MAX_ROUTES = 5000, PAGE_MAX_LOOKED_AT = 100000 };
 
 static json_t *route_json(const struct verbs_house *house, const struct fib_route *route)
 {
@@ -15,55 +18,121 @@ static json_t *route_json(const struct verbs_house *house, const struct fib_rout
 	return json;
 }
 
-static int read_after(const char *text, uint8_t family, struct wire_prefix *after,
+// Which routes a page holds, and from where on.
+struct page {
+	long family, limit;
+	struct wire_prefix after, within;
+	bool has_after, has_within;
+	int port; // -1: any
+};
+
+// An absent text leaves `out` alone.
+static int read_prefix(const char *name, const char *text, long family, struct wire_prefix *out,
 	struct complaint *why)
 {
-	if (wire_prefix_parse(text, after))
+	if (text && wire_prefix_parse(text, out))
 		return complain(why, -EINVAL,
-			"parameter \"after\" is no prefix; give the \"next\" of the page before");
-	if (after->addr.family != family)
+			"parameter \"%s\" is no prefix; ADDRESS/LENGTH without host bits is wanted",
+			name);
+	if (text && out->addr.family != family)
 		return complain(why, -EINVAL,
-			"parameter \"after\" is no IPv%d prefix; give the \"next\" of the page "
-			"before",
-			family);
+			"parameter \"%s\" is no IPv%ld prefix; \"family\" says that one is wanted",
+			name, family);
 	return 0;
+}
+
+static int read_port(const struct verbs_house *house, const char *name, int *out,
+	struct complaint *why)
+{
+	const struct port_room_settings *ports = config_ports(house->config);
+
+	*out = -1;
+	if (!name)
+		return 0;
+	for (unsigned i = 0; i < ports->n_ports; i++)
+		if (!strcmp(ports->ports[i].name, name))
+			*out = i;
+	return *out >= 0 ? 0
+	                 : complain(why, -EINVAL,
+				   "parameter \"port\" is no port's name; ports tells them");
+}
+
+static int read_page(const struct verbs_house *house, const json_t *params, struct page *page,
+	struct complaint *why)
+{
+	const char *after = NULL, *within = NULL, *port = NULL;
+	const struct param rows[] = {
+		{"family", PARAM_NUMBER, false, 4, 6, &page->family},
+		{"limit", PARAM_NUMBER, false, 1, 10000, &page->limit},
+		{"after", PARAM_TEXT, false, 0, 0, &after},
+		{"within", PARAM_TEXT, false, 0, 0, &within},
+		{"port", PARAM_TEXT, false, 0, 0, &port},
+	};
+
+	*page = (struct page){.family = 4, .limit = PAGE_ROUTES};
+	int err = params_read(params, rows, ARRAY_LEN(rows), why);
+	if (!err && page->family == 5)
+		err = complain(why, -EINVAL, "parameter \"family\" is 5; 4 or 6 is wanted");
+	if (!err)
+		err = read_prefix("after", after, page->family, &page->after, why);
+	if (!err)
+		err = read_prefix("within", within, page->family, &page->within, why);
+	page->has_after = after;
+	page->has_within = within;
+	page->limit = MIN_OF(page->limit, (long)PAGE_MAX_ROUTES);
+	return err ? err : read_port(house, port, &page->port, why);
+}
+
+static bool covers(const struct wire_prefix *wide, const struct wire_prefix *narrow)
+{
+	struct wire_prefix cut = {narrow->addr, wide->len};
+
+	wire_prefix_mask(&cut);
+	return narrow->len >= wide->len && wire_addr_equal(&cut.addr, &wide->addr);
+}
+
+// The first route of the page, or the one after page->after. False: there is none.
+static bool next_route(const struct fib *fib, const struct page *page, struct fib_route *out)
+{
+	struct wire_prefix before = page->within;
+
+	if (page->has_after)
+		return fib_next(fib, page->family, &page->after, out);
+	if (!page->has_within || !page->within.len)
+		return fib_next(fib, page->family, NULL, out);
+	// In order of address, then length, what lies within begins after the same address one bit
+	// shorter.
+	before.len--;
+	return fib_next(fib, page->family, &before, out);
 }
 
 json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;
-	long family = 4, limit = PAGE_ROUTES;
-	const char *after_text = NULL;
-	const struct param rows[] = {
-		{"family", PARAM_NUMBER, false, 4, 6, &family},
-		{"limit", PARAM_NUMBER, false, 1, 10000, &limit},
-		{"after", PARAM_TEXT, false, 0, 0, &after_text},
-	};
-	struct wire_prefix at, *after = NULL;
+	struct page page;
 	struct fib_route route;
+	long n = 0, n_looked_at = 0;
+	bool more;
 
-	if (params_read(params, rows, 3, why))
+	if (read_page(house, params, &page, why))
 		return NULL;
-	if (family == 5) {
-		complain(why, -EINVAL, "parameter \"family\" is 5; 4 or 6 is wanted");
-		return NULL;
-	}
-	if (after_text) {
-		if (read_after(after_text, family, &at, why))
-			return NULL;
-		after = &at;
-	}
 	json_t *list = json_array();
-	long n = 0, most = limit < PAGE_MAX_ROUTES ? limit : PAGE_MAX_ROUTES;
-	while (n < most && fib_next(house->fib, family, after, &route)) {
+	while ((more = next_route(house->fib, &page, &route))) {
+		if (page.has_within && !covers(&page.within, &route.prefix)) {
+			more = false;
+			break;
+		}
+		if (n == page.limit || n_looked_at++ == PAGE_MAX_LOOKED_AT)
+			break;
+		page.after = route.prefix;
+		page.has_after = true;
+		if (page.port >= 0 && route.hop.port != page.port)
+			continue;
 		json_array_append_new(list, route_json(house, &route));
-		at = route.prefix;
-		after = &at;
 		n++;
 	}
-	bool more = n == most && fib_next(house->fib, family, after, &route);
-	return json_pack("{s:i, s:o, s:o}", "family", (int)family, "routes", list, "next",
-		more ? prefix_json(&at) : json_null());
+	return json_pack("{s:i, s:o, s:o}", "family", (int)page.family, "routes", list, "next",
+		more ? prefix_json(&page.after) : json_null());
 }
 
 json_t *verb_route(void *house_, const json_t *params, struct complaint *why)

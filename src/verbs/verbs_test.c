@@ -89,6 +89,11 @@ static void expect(const json_t *reply, const char *path, const char *json)
 	while ((step = strsep(&rest, ".")))
 		value = json_is_array(value) ? json_array_get(value, atoi(step))
 		                             : json_object_get(value, step);
+	if (!value && json_is_null(wanted)) {
+		json_decref(wanted);
+		free(steps);
+		return;
+	}
 	if (!json_equal(value, wanted)) {
 		char *is = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
 
@@ -146,10 +151,11 @@ static void takes_exactly_its_parameters(void **state)
 		{"routes", "{\"limit\": 1.5}",
 			"parameter \"limit\" is no number from 1 to 10000; give one"},
 		{"routes", "{\"after\": \"x\"}",
-			"parameter \"after\" is no prefix; give the \"next\" of the page before"},
+			"parameter \"after\" is no prefix; ADDRESS/LENGTH without host bits is "
+			"wanted"},
 		{"routes", "{\"after\": \"::/0\"}",
-			"parameter \"after\" is no IPv4 prefix; give the \"next\" of the page "
-			"before"},
+			"parameter \"after\" is no IPv4 prefix; \"family\" says that one is "
+	                "wanted"},
 		{"route", "{}", "parameter \"address\" is missing; give it"},
 		{"route", "{\"address\": \"10.0.0\"}",
 			"\"10.0.0\" is no address; give an IPv4 or IPv6 address"},
@@ -262,6 +268,24 @@ static void turns_pages_of_routes(void **state)
 		json_decref(page);
 	}
 	check("routes", "{\"family\": 6}", "routes.0.kind", "\"blackhole\"");
+	check("routes", "{\"within\": \"192.0.2.0/24\", \"limit\": 1}", "routes.0.prefix",
+		"\"192.0.2.0/24\"");
+	check("routes", "{\"within\": \"192.0.2.0/24\", \"limit\": 1}", "next", "\"192.0.2.0/24\"");
+	check("routes", "{\"within\": \"192.0.2.0/31\"}", "routes.1.prefix", "\"192.0.2.1/32\"");
+	check("routes", "{\"within\": \"192.0.2.0/31\"}", "next", "null");
+	check("routes", "{\"within\": \"192.0.2.0/31\"}", "routes.2", "null");
+	check("routes", "{\"within\": \"12.0.0.0/8\"}", "routes", "[]");
+	check("routes", "{\"within\": \"0.0.0.0/0\"}", "routes.5.prefix", "\"192.0.2.255/32\"");
+	check("routes", "{\"within\": \"2001:db8::/31\"}", "error",
+		"\"parameter \\\"within\\\" is no IPv4 prefix; \\\"family\\\" says that one is "
+		"wanted\"");
+	check("routes", "{\"within\": \"2001:db8::/16\"}", "error",
+		"\"parameter \\\"within\\\" is no prefix; ADDRESS/LENGTH without host bits is "
+		"wanted\"");
+	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"11.0.0.0/8\"");
+	check("routes", "{\"port\": \"right\"}", "routes.1", "null");
+	check("routes", "{\"port\": \"middle\"}", "error",
+		"\"parameter \\\"port\\\" is no port's name; ports tells them\"");
 	check("routes", "{\"limit\": 6}", "next", "null");
 	check("routes", "{\"after\": \"192.0.2.255/32\"}", "routes", "[]");
 }
@@ -342,6 +366,30 @@ static void a_group_shows_its_members(void **state)
 	expect(route, "kind", "\"group\"");
 	assert_int_equal(json_array_size(json_object_get(route, "members")), 2);
 	json_decref(route);
+}
+
+// 4096 groups fit into the table.
+static void a_refused_batch_leaves_no_group_behind(void **state)
+{
+	char params[512];
+	struct complaint why;
+
+	for (int i = 0; i < 5000; i++) {
+		const char *second =
+			i % 2 ? CHANGE("add", "10.0.0.0/8 dev left") : CHANGE("add", "nonsense");
+
+		snprintf(params, sizeof(params),
+			"{\"changes\": [{\"op\": \"add\", \"route\": \"15.0.0.0/8 nexthop dev left "
+			"weight %d nexthop dev right "
+			"weight %d\"}, %s]}",
+			i % 250 + 1, i / 250 + 1, second);
+		json_t *reply = call("routes.change", params);
+		const char *said = json_string_value(json_object_get(reply, "error"));
+		if (!said || !strstr(said, "changes[1]: "))
+			fail_msg("%d: %s", i, said);
+		json_decref(reply);
+		verbs_tend(&house, &why);
+	}
 }
 
 static void a_reload_takes_over_what_is_live(void **state)
@@ -425,6 +473,7 @@ int main(void)
 		TEST(explains_where_a_packet_goes),
 		TEST(a_batch_is_all_or_nothing),
 		TEST(a_group_shows_its_members),
+		TEST(a_refused_batch_leaves_no_group_behind),
 		TEST(a_reload_takes_over_what_is_live),
 		TEST(a_reload_that_fails_changes_nothing),
 		TEST(a_port_that_refuses_takes_the_others_back),
