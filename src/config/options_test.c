@@ -1,0 +1,134 @@
+// The command line.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ARGS = 32 };
+
+// Splits `line` at blanks into argv, "dl3d" first. `line` must live as long as argv.
+static int split(char *line, char *argv[MAX_ARGS])
+{
+	static char name[] = "dl3d";
+	int n = 0;
+
+	argv[n++] = name;
+	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+		argv[n++] = word;
+	argv[n] = NULL;
+	return n;
+}
+
+static int read_line(struct config_options *out, char *line, struct complaint *why)
+{
+	char *argv[MAX_ARGS];
+	int argc = split(line, argv);
+
+	return config_read_options(out, argc, argv, why);
+}
+
+struct mistake {
+	const char *line, *sentence;
+};
+
+static void answers_each_mistake_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{"", "no configuration file; \"dl3d --example\" prints one to start from"},
+		{"--check", "no configuration file; \"dl3d --example\" prints one to start from"},
+		{"-- a", "no configuration file; \"dl3d --example\" prints one to start from"},
+		{"a b", "one file is enough: a and b; arguments for DPDK go after --"},
+		{"--chekc a", "unknown option --chekc; \"dl3d --help\" shows all"},
+		{"-x a", "unknown option -x; \"dl3d --help\" shows all"},
+		{"a -d", "nothing after -d; a plugin is wanted"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
+		struct config_options options;
+		struct complaint why = {""};
+		char *line = strdup(mistakes[i].line);
+
+		assert_int_not_equal(read_line(&options, line, &why), 0);
+		assert_string_equal(why.text, mistakes[i].sentence);
+		free(line);
+	}
+}
+
+static void adds_plugins_and_arguments_to_those_of_the_file(void **state)
+{
+	static struct port_room_settings settings = {.n_plugins = 1, .plugins = {"first.so"}};
+	struct config_options options;
+	struct complaint why;
+	char line[] = "-d a.so f.yaml -d b.so -- --log-level=8 -d";
+
+	assert_int_equal(read_line(&options, line, &why), 0);
+	assert_int_equal(options.action, CONFIG_RUN);
+	assert_string_equal(options.file, "f.yaml");
+	assert_int_equal(config_add_options(&settings, &options, &why), 0);
+	assert_int_equal(settings.n_plugins, 3);
+	assert_string_equal(settings.plugins[0], "first.so");
+	assert_string_equal(settings.plugins[2], "b.so");
+	assert_int_equal(settings.n_eal_args, 2);
+	assert_string_equal(settings.eal_args[1], "-d");
+}
+
+static void knows_what_is_asked_for(void **state)
+{
+	static const struct {
+		const char *line;
+		int action;
+	} lines[] = {
+		{"--check f", CONFIG_CHECK},
+		{"f --check", CONFIG_CHECK},
+		{"--example", CONFIG_EXAMPLE},
+		{"--version", CONFIG_VERSION},
+		{"--help", CONFIG_HELP},
+		{"-h", CONFIG_HELP},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct config_options options;
+		struct complaint why;
+		char *line = strdup(lines[i].line);
+
+		assert_int_equal(read_line(&options, line, &why), 0);
+		assert_int_equal(options.action, lines[i].action);
+		free(line);
+	}
+}
+
+static void refuses_more_plugins_than_there_is_room_for(void **state)
+{
+	struct config_options options;
+	struct complaint why;
+	char *argv[2 * PORT_MAX_PLUGINS + 4], option[] = "-d", plugin[] = "p";
+	int argc = 1;
+
+	argv[0] = plugin;
+	for (int i = 0; i <= PORT_MAX_PLUGINS; i++) {
+		argv[argc++] = option;
+		argv[argc++] = plugin;
+	}
+	argv[argc] = NULL;
+	assert_int_not_equal(config_read_options(&options, argc, argv, &why), 0);
+	assert_string_equal(why.text, "more than 16 plugins; give a folder of them");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(adds_plugins_and_arguments_to_those_of_the_file),
+		cmocka_unit_test(knows_what_is_asked_for),
+		cmocka_unit_test(refuses_more_plugins_than_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
