@@ -155,7 +155,7 @@ static void takes_exactly_its_parameters(void **state)
 			"wanted"},
 		{"routes", "{\"after\": \"::/0\"}",
 			"parameter \"after\" is no IPv4 prefix; \"family\" says that one is "
-	                "wanted"},
+			"wanted"},
 		{"route", "{}", "parameter \"address\" is missing; give it"},
 		{"route", "{\"address\": \"10.0.0\"}",
 			"\"10.0.0\" is no address; give an IPv4 or IPv6 address"},
