@@ -66,6 +66,19 @@ struct line6 {
 };
 static_assert(sizeof(struct line6) == 64, "one cache line");
 
+// The line that goes on from a run.
+static inline uint32_t line_below(const struct line6 *line, unsigned run)
+{
+	return line->base + __builtin_popcount(line->below & ((1u << run) - 1));
+}
+
+// What a lookup is asked, and where its answers go.
+struct burst6 {
+	const struct fib_key6 *dst;
+	uint16_t *hop;
+	unsigned n;
+};
+
 // Slot of a key at a level.
 static inline unsigned key_slot(const struct fib_key6 *key, unsigned level)
 {

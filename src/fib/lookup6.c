@@ -48,18 +48,18 @@ static inline bool pass_root(const struct fib_view *view, const struct fib_key6 
 }
 
 // Through wide blocks; those that come to a line make the list. Writes the hops of the others.
-static inline unsigned pass_wide(const struct fib_view *view, const struct fib_key6 dst[],
-	const uint32_t entries[], uint16_t hop[], struct step steps[], unsigned n)
+static inline unsigned pass_wide(const struct fib_view *view, const struct burst6 *burst,
+	const uint32_t entries[], struct step steps[])
 {
 	const struct line6 *lines = view->line6;
 	unsigned n_steps = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < burst->n; i++) {
 		uint32_t entry = entries[i];
 		unsigned level = 1;
 		for (; entry & ENTRY_WIDE; level++)
-			entry = wide_entry(view, entry, key_slot(&dst[i], level));
-		hop[i] = entry;
+			entry = wide_entry(view, entry, key_slot(&burst->dst[i], level));
+		burst->hop[i] = entry;
 		steps[n_steps] = (struct step){entry & ENTRY_INDEX, i, level};
 		rte_prefetch0(&lines[entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0]);
 		n_steps += entry >> 30;
@@ -67,9 +67,9 @@ static inline unsigned pass_wide(const struct fib_view *view, const struct fib_k
 	return n_steps;
 }
 
-// One line each; the list shrinks in place.
-static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[],
-	uint16_t hop[], struct step steps[], unsigned n)
+// One line each; the list of n shrinks in place.
+static inline unsigned pass_lines(const struct fib_view *view, const struct burst6 *burst,
+	struct step steps[], unsigned n)
 {
 	const struct line6 *lines = view->line6;
 	unsigned n_left = 0;
@@ -77,12 +77,10 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 	for (unsigned i = 0; i < n; i++) {
 		struct step step = steps[i];
 		const struct line6 *line = &lines[step.line];
-		unsigned run = line_run(line, key_slot(&dst[step.index], step.level));
+		unsigned run = line_run(line, key_slot(&burst->dst[step.index], step.level));
 		unsigned goes_on = line->below >> run & 1;
-		hop[step.index] = line->hop[run];
-		step.line =
-			goes_on ? line->base + __builtin_popcount(line->below & ((1u << run) - 1))
-				: step.line;
+		burst->hop[step.index] = line->hop[run];
+		step.line = goes_on ? line_below(line, run) : step.line;
 		step.level += !line->is_split;
 		rte_prefetch0(&lines[step.line]);
 		steps[n_left] = step;
@@ -91,31 +89,31 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 	return n_left;
 }
 
-// A burst to one place, as with few routes: all through one line, or to one hop. False if it is
-// more than that.
+// A burst to one place, as with few routes: all through one line. False if it is more than that.
 static inline bool descend_together(const struct fib_view *view, uint32_t entry,
-	const struct fib_key6 dst[], uint16_t hop[], unsigned n)
+	const struct burst6 *burst)
 {
 	const struct line6 *line = (const struct line6 *)view->line6 + (entry & ENTRY_INDEX);
 
 	if (!(entry & ENTRY_LINE) || line->below)
 		return false;
-	for (unsigned i = 0; i < n; i++)
-		hop[i] = line->hop[line_run(line, key_slot(&dst[i], 1))];
+	for (unsigned i = 0; i < burst->n; i++)
+		burst->hop[i] = line->hop[line_run(line, key_slot(&burst->dst[i], 1))];
 	return true;
 }
 
 void lookup6_scalar(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 	unsigned n)
 {
+	const struct burst6 burst = {dst, hop, n};
 	uint32_t entry[BURST];
 	struct step steps[BURST + 1];
 
 	if (!n)
 		return;
-	if (pass_root(view, dst, entry, n) && descend_together(view, entry[0], dst, hop, n))
+	if (pass_root(view, dst, entry, n) && descend_together(view, entry[0], &burst))
 		return;
-	n = pass_wide(view, dst, entry, hop, steps, n);
-	while (n)
-		n = pass_lines(view, dst, hop, steps, n);
+	unsigned n_left = pass_wide(view, &burst, entry, steps);
+	while (n_left)
+		n_left = pass_lines(view, &burst, steps, n_left);
 }

@@ -14,6 +14,12 @@ struct steps {
 	uint32_t at[BURST + LANES];
 };
 
+// Where packets stand after 16 bits, and what leaf of a wide block says more.
+struct standing {
+	uint32_t entry[BURST];
+	uint32_t leaf[BURST]; // nothing to rely on where the entry is no wide block
+};
+
 // Bytes from a key's start to the 16 bits of levels 0, 1, ...: 6 4 2 0 14 12 10 8.
 static inline __m512i next_level(__m512i at)
 {
@@ -65,13 +71,13 @@ static inline __m512i keys_at_level1(unsigned first)
 	return _mm512_add_epi32(at, _mm512_set1_epi32(16 * first));
 }
 
-// Leaf numbers of the packets that stand at a wide block; of the others, nothing to rely on.
+// Through wide blocks as far as their leaves.
 static inline void pass_wide(const struct fib_view *view, const struct fib_key6 dst[],
-	const uint32_t entries[], uint32_t leaf[])
+	struct standing *at)
 {
 	for (unsigned i = 0; i < BURST; i += LANES)
-		leaves_of_wide(view, _mm512_loadu_si512(entries + i),
-			slots_at(dst, keys_at_level1(i)), leaf + i);
+		leaves_of_wide(view, _mm512_loadu_si512(at->entry + i),
+			slots_at(dst, keys_at_level1(i)), at->leaf + i);
 }
 
 // The entries that sixteen packets find in their leaves; those that did not stand at a wide block
@@ -110,20 +116,21 @@ static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view
 }
 
 // From leaves on; those that come to a line make the list. Writes the hops of the others.
-static inline unsigned pass_leaves(const struct fib_view *view, const struct fib_key6 dst[],
-	const uint32_t entries[], const uint32_t leaf[], uint16_t hop[], struct steps *steps)
+static inline unsigned pass_leaves(const struct fib_view *view, const struct burst6 *burst,
+	const struct standing *stand, struct steps *steps)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < BURST; i += LANES) {
-		__m512i entry = entries_in(view, leaf + i, entries + i), at = keys_at_level1(i);
-		__mmask16 was_wide = _mm512_movepi32_mask(_mm512_loadu_si512(entries + i));
+		__m512i entry = entries_in(view, stand->leaf + i, stand->entry + i);
+		__mmask16 was_wide = _mm512_movepi32_mask(_mm512_loadu_si512(stand->entry + i));
+		__m512i at = keys_at_level1(i);
 		at = _mm512_mask_mov_epi32(at, was_wide, next_level(at));
 		if (rarely(_mm512_movepi32_mask(entry)))
-			entry = pass_deeper(view, dst, entry, &at);
+			entry = pass_deeper(view, burst->dst, entry, &at);
 		__mmask16 is_line = _mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE));
 		__m512i line = _mm512_and_si512(entry, _mm512_set1_epi32(ENTRY_INDEX));
-		_mm256_storeu_si256((__m256i *)(hop + i), _mm512_cvtepi32_epi16(entry));
+		_mm256_storeu_si256((__m256i *)(burst->hop + i), _mm512_cvtepi32_epi16(entry));
 		_mm512_storeu_si512(steps->line + n, _mm512_maskz_compress_epi32(is_line, line));
 		_mm512_storeu_si512(steps->at + n, _mm512_maskz_compress_epi32(is_line, at));
 		n += __builtin_popcount(is_line);
@@ -139,9 +146,9 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot)
 	return __builtin_popcount(before & ((1u << LINE_RUNS) - 1));
 }
 
-// One line each; the list shrinks in place.
-static inline unsigned pass_lines(const struct fib_view *view, const struct fib_key6 dst[],
-	uint16_t hop[], struct steps *steps, unsigned n)
+// One line each; the list of n shrinks in place.
+static inline unsigned pass_lines(const struct fib_view *view, const struct burst6 *burst,
+	struct steps *steps, unsigned n)
 {
 	const struct line6 *lines = view->line6;
 	unsigned n_left = 0;
@@ -149,12 +156,11 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct fib_
 	for (unsigned i = 0; i < n; i++) {
 		const struct line6 *line = &lines[steps->line[i]];
 		uint32_t at = steps->at[i];
-		unsigned run = line_run(line, slot_at(dst, at));
-		hop[at / 16] = line->hop[run];
+		unsigned run = line_run(line, slot_at(burst->dst, at));
+		burst->hop[at / 16] = line->hop[run];
 		if (likely_to(!(line->below >> run & 1)))
 			continue;
-		steps->line[n_left] =
-			line->base + __builtin_popcount(line->below & ((1u << run) - 1));
+		steps->line[n_left] = line_below(line, run);
 		steps->at[n_left] = line->is_split ? at : (at & ~15u) | ((at - 2) & 15);
 		rte_prefetch0(&lines[steps->line[n_left++]]);
 	}
@@ -189,18 +195,18 @@ static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	return true;
 }
 
-static inline void lookup_burst(const struct fib_view *view, const struct fib_key6 dst[],
-	uint16_t hop[])
+static inline void lookup_burst(const struct fib_view *view, const struct burst6 *burst)
 {
-	uint32_t entry[BURST], leaf[BURST];
+	struct standing stand;
 	struct steps steps;
 
-	if (pass_root(view, dst, entry) && descend_together(view, entry[0], dst, hop))
+	if (pass_root(view, burst->dst, stand.entry) &&
+		descend_together(view, stand.entry[0], burst->dst, burst->hop))
 		return;
-	pass_wide(view, dst, entry, leaf);
-	unsigned n = pass_leaves(view, dst, entry, leaf, hop, &steps);
+	pass_wide(view, burst->dst, &stand);
+	unsigned n = pass_leaves(view, burst, &stand, &steps);
 	while (n)
-		n = pass_lines(view, dst, hop, &steps, n);
+		n = pass_lines(view, burst, &steps, n);
 }
 
 void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
@@ -210,7 +216,7 @@ void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], ui
 	uint16_t padded_hop[BURST];
 
 	if (likely_to(n == BURST)) {
-		lookup_burst(view, dst, hop);
+		lookup_burst(view, &(struct burst6){dst, hop, BURST});
 		return;
 	}
 	if (!n)
@@ -218,6 +224,6 @@ void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], ui
 	memcpy(padded_dst, dst, n * sizeof(*dst));
 	for (unsigned i = n; i < BURST; i++)
 		padded_dst[i] = dst[0];
-	lookup_burst(view, padded_dst, padded_hop);
+	lookup_burst(view, &(struct burst6){padded_dst, padded_hop, BURST});
 	memcpy(hop, padded_hop, n * sizeof(*hop));
 }

@@ -40,44 +40,46 @@ static void sort_short(struct edit *edits, size_t n)
 	}
 }
 
-static void count(const struct edit *edits, size_t n, size_t counts[N_DIGITS][256])
+struct sorting {
+	struct edit *from, *to;
+	size_t n;
+	size_t counts[N_DIGITS][256];
+};
+
+static void count(struct sorting *sorting)
 {
-	memset(counts, 0, sizeof(size_t) * N_DIGITS * 256);
-	for (size_t i = 0; i < n; i++)
+	memset(sorting->counts, 0, sizeof(sorting->counts));
+	for (size_t i = 0; i < sorting->n; i++)
 		for (unsigned digit = 0; digit < N_DIGITS; digit++)
-			counts[digit][digit_of(&edits[i], digit)]++;
+			sorting->counts[digit][digit_of(&sorting->from[i], digit)]++;
 }
 
-static void spread(const struct edit *from, struct edit *to, size_t n, unsigned digit,
-	const size_t counts[256])
+static void spread(struct sorting *sorting, unsigned digit)
 {
 	size_t place[256], sum = 0;
 
 	for (unsigned value = 0; value < 256; value++) {
 		place[value] = sum;
-		sum += counts[value];
+		sum += sorting->counts[digit][value];
 	}
-	for (size_t i = 0; i < n; i++)
-		to[place[digit_of(&from[i], digit)]++] = from[i];
+	for (size_t i = 0; i < sorting->n; i++)
+		sorting->to[place[digit_of(&sorting->from[i], digit)]++] = sorting->from[i];
+	struct edit *swap = sorting->from;
+	sorting->from = sorting->to;
+	sorting->to = swap;
 }
 
 struct edit *sort_edits(struct edit *edits, struct edit *other, size_t n)
 {
-	size_t counts[N_DIGITS][256];
-	struct edit *from = edits, *to = other;
+	struct sorting sorting = {.from = edits, .to = other, .n = n};
 
 	if (n <= INSERTION_MAX) {
 		sort_short(edits, n);
 		return edits;
 	}
-	count(edits, n, counts);
-	for (unsigned digit = 0; digit < N_DIGITS; digit++) {
-		if (counts[digit][digit_of(from, digit)] == n)
-			continue;
-		spread(from, to, n, digit, counts[digit]);
-		struct edit *swap = from;
-		from = to;
-		to = swap;
-	}
-	return from;
+	count(&sorting);
+	for (unsigned digit = 0; digit < N_DIGITS; digit++)
+		if (sorting.counts[digit][digit_of(sorting.from, digit)] != n)
+			spread(&sorting, digit);
+	return sorting.from;
 }

@@ -6,6 +6,13 @@
 
 enum { TAILS_BURST = 64 };
 
+// What the first step found for a burst: leaves (unused ones 0), and the first tail line of their
+// nodes, which must be of the same moment.
+struct leaves4 {
+	uint16_t leaf[TAILS_BURST];
+	uint32_t tail[TAILS_BURST];
+};
+
 // Bit i is set where leaf i leads to a tail: its top bit.
 #if defined(__SSE2__)
 static inline uint64_t find_tails(const uint16_t leaf[TAILS_BURST])
@@ -30,24 +37,25 @@ static inline uint64_t find_tails(const uint16_t leaf[TAILS_BURST])
 }
 #endif
 
-static inline const union tail_line *tail_of(const struct fib_view *view, uint32_t tail,
-	uint16_t leaf)
+static inline const union tail_line *tail_of(const struct fib_view *view,
+	const struct leaves4 *found, unsigned i)
 {
-	return (const union tail_line *)view->tail4 + tail + (leaf & LEAF_LINE);
+	const union tail_line *tail = view->tail4;
+
+	return &tail[found->tail[i] + (found->leaf[i] & LEAF_LINE)];
 }
 
-// Replaces the leaves of a burst of 64 (unused ones are 0) that lead to tails by hops.
-static inline void finish_tails(const struct fib_view *view, const uint32_t tail[],
-	const uint32_t dst[], uint16_t hop[])
+// Replaces leaves that lead to tails by hops.
+static inline void finish_tails(const struct fib_view *view, const uint32_t dst[],
+	struct leaves4 *found)
 {
-	const uint64_t late = find_tails(hop);
+	const uint64_t late = find_tails(found->leaf);
 
+	for (uint64_t left = late; left; left &= left - 1)
+		rte_prefetch0(tail_of(view, found, __builtin_ctzll(left)));
 	for (uint64_t left = late; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
-		rte_prefetch0(tail_of(view, tail[i], hop[i]));
-	}
-	for (uint64_t left = late; left; left &= left - 1) {
-		unsigned i = __builtin_ctzll(left);
-		hop[i] = tail_hop(tail_of(view, tail[i], hop[i]), hop[i] & LEAF_FLAT, dst[i] & 255);
+		const union tail_line *tail = tail_of(view, found, i);
+		found->leaf[i] = tail_hop(tail, found->leaf[i] & LEAF_FLAT, dst[i] & 255);
 	}
 }
