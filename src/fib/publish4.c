@@ -49,7 +49,7 @@ static bool make_tail_runs(const struct rib_runs *runs, struct tail_runs *tail)
 	memset(tail, 0, sizeof(*tail));
 	for (uint32_t i = 0; i < runs->n; i++) {
 		tail->bits[first >> 6] |= 1ull << (first & 63);
-		tail->hop[i] = runs->run[i].hop;
+		tail->hop[i] = runs->run[i].top.hop;
 		first = runs->run[i].last + 1;
 	}
 	for (unsigned word = 0; word < 4; word++) {
@@ -65,7 +65,7 @@ static void make_flat(const struct rib_runs *runs, uint16_t *flat)
 
 	for (uint32_t i = 0; i < runs->n; i++)
 		while (slot <= runs->run[i].last)
-			flat[slot++] = runs->run[i].hop;
+			flat[slot++] = runs->run[i].top.hop;
 }
 
 // The leaf of a /24 that has longer prefixes: its lines go to the scratch.
@@ -76,10 +76,9 @@ static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct dra
 	union tail_line *line = &publish->scratch[draft->n_lines];
 	uint16_t leaf = LEAF_TAIL | draft->n_lines;
 
-	rib_expand(&fib->rib, run->node, (struct rib_span){NODE_BITS + SLOT_BITS, TAIL_BITS},
-		run->hop, runs);
+	rib_expand(&fib->rib, run->top, (struct rib_span){NODE_BITS + SLOT_BITS, TAIL_BITS}, runs);
 	if (runs->n == 1)
-		return runs->run[0].hop;
+		return runs->run[0].top.hop;
 	if (make_tail_runs(runs, &line->runs)) {
 		draft->n_lines++;
 		return leaf;
@@ -96,14 +95,13 @@ static void make_draft(struct fib *fib, uint32_t number, struct draft *draft)
 		.len = NODE_BITS};
 	struct rib_runs *runs = &fib->publish4.runs;
 	unsigned slot = 0;
-	uint16_t inherited;
-	uint32_t node = rib_locate(&fib->rib, &prefix, &inherited);
+	struct rib_top top = rib_locate(&fib->rib, &prefix);
 
 	draft->n_lines = 0;
-	rib_expand(&fib->rib, node, (struct rib_span){NODE_BITS, SLOT_BITS}, inherited, runs);
+	rib_expand(&fib->rib, top, (struct rib_span){NODE_BITS, SLOT_BITS}, runs);
 	for (uint32_t i = 0; i < runs->n; i++) {
 		const struct rib_run *run = &runs->run[i];
-		uint16_t leaf = run->node ? make_tail(fib, run, draft) : run->hop;
+		uint16_t leaf = run->top.node ? make_tail(fib, run, draft) : run->top.hop;
 		while (slot <= run->last)
 			draft->slot[slot++] = leaf;
 	}

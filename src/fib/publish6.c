@@ -12,18 +12,25 @@ enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
 // Nodes of the rib below an entry that turn lines into a wide block, and back. The lines of an
 // entry are rebuilt together.
 enum { WIDE_FROM_NODES = 256, LINES_FROM_NODES = 128 };
+enum { IS_LINE = -1 };
 static_assert(2 * WIDE_FROM_NODES + 2 <= RIB_MAX_RUNS, "a node starts at most two runs");
-
-// A place in the tree: `level` and the bits above it.
-struct place {
-	struct fib_key6 key;
-	uint8_t level;
-};
 
 // What changed below a place: `n` sorted edits; NULL: everything.
 struct news {
 	const struct edit *edit;
 	size_t n;
+};
+
+// A place in the tree: `level`, the bits above it, and what happened there.
+struct place {
+	struct fib_key6 key;
+	uint8_t level;
+	struct news news;
+};
+
+// Words of a bitmap of slots, or nodes of a wide block.
+struct range {
+	unsigned first, end;
 };
 
 int publish6_open(struct publish6 *publish)
@@ -77,74 +84,80 @@ static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *b
 	memcpy(blocks_at(&fib->publish6.line, line->base), below, n * sizeof(*below));
 }
 
-static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from,
-	struct line6 *line, uint16_t *hop);
+// A stretch of runs that becomes a line or a tree of lines.
+struct stretch {
+	const struct rib_run *run;
+	unsigned n;
+	unsigned level;
+};
 
-static void fill_line(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n,
-	struct line6 *line)
+static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line);
+
+static void clear_line(struct line6 *line)
+{
+	memset(line, 0, sizeof(*line));
+	memset(line->last, 0xff, sizeof(line->last));
+}
+
+static void fill_line(struct fib *fib, struct stretch runs, struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
 	unsigned n_below = 0;
 
-	memset(line, 0, sizeof(*line));
-	memset(line->last, 0xff, sizeof(line->last));
-	for (unsigned i = 0; i < n; i++) {
-		line->last[i] = run[i].last;
-		line->hop[i] = run[i].hop;
-		if (run[i].node &&
-			make_line(fib, level + 1, &run[i], &below[n_below], &line->hop[i])) {
-			line->below |= 1u << i;
-			n_below++;
-		}
+	clear_line(line);
+	for (unsigned i = 0; i < runs.n; i++) {
+		const struct rib_top top = runs.run[i].top;
+		int hop = top.node ? make_line(fib, runs.level + 1, top, &below[n_below]) : top.hop;
+		line->last[i] = runs.run[i].last;
+		line->hop[i] = hop == IS_LINE ? 0 : hop;
+		line->below |= (hop == IS_LINE) << i;
+		n_below += hop == IS_LINE;
 	}
 	put_lines(fib, line, below, n_below);
 }
 
-// More runs than a line holds: a tree of lines over the same slots, as even as can be.
-static void fill_split(struct fib *fib, unsigned level, const struct rib_run *run, unsigned n,
-	struct line6 *line)
+// More runs than a line holds: a tree of lines over the same slots, full ones first.
+static void fill_split(struct fib *fib, struct stretch runs, struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
-	unsigned share = round_up((n + LINE_RUNS - 1) / LINE_RUNS, LINE_RUNS), n_below = 0;
+	unsigned n_lines = (runs.n + LINE_RUNS - 1) / LINE_RUNS, n_below = 0;
+	unsigned share = round_up(n_lines, LINE_RUNS);
 
-	if (n <= LINE_RUNS) {
-		fill_line(fib, level, run, n, line);
+	if (runs.n <= LINE_RUNS) {
+		fill_line(fib, runs, line);
 		return;
 	}
-	memset(line, 0, sizeof(*line));
-	memset(line->last, 0xff, sizeof(line->last));
+	clear_line(line);
 	line->is_split = 1;
-	for (unsigned i = 0; i < n; i += share) {
-		unsigned part = MIN_OF(share, n - i);
-		line->last[n_below] = run[i + part - 1].last;
+	for (unsigned i = 0; i < runs.n; i += share) {
+		unsigned part = MIN_OF(share, runs.n - i);
+		line->last[n_below] = runs.run[i + part - 1].last;
 		line->below |= 1u << n_below;
-		fill_split(fib, level, run + i, part, &below[n_below++]);
+		fill_split(fib, (struct stretch){runs.run + i, part, runs.level},
+			&below[n_below++]);
 	}
 	put_lines(fib, line, below, n_below);
 }
 
-// The line for a subtree, or, where all of it goes to one hop, false and that hop.
-static bool make_line(struct fib *fib, unsigned level, const struct rib_run *from,
-	struct line6 *line, uint16_t *hop)
+// Fills the line for a subtree and returns IS_LINE, or returns the hop to which all of it goes.
+static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line)
 {
+	const struct rib_span span = {LEVEL_BITS * level, LEVEL_BITS};
 	struct rib_runs runs;
 
-	rib_expand(&fib->rib, from->node, (struct rib_span){LEVEL_BITS * level, LEVEL_BITS},
-		from->hop, &runs);
-	if (runs.n == 1 && !runs.run[0].node) {
-		*hop = runs.run[0].hop;
-		return false;
-	}
-	fill_split(fib, level, runs.run, runs.n, line);
-	return true;
+	rib_expand(&fib->rib, top, span, &runs);
+	if (runs.n == 1 && !runs.run[0].top.node)
+		return runs.run[0].top.hop;
+	fill_split(fib, (struct stretch){runs.run, runs.n, level}, line);
+	return IS_LINE;
 }
 
-static uint32_t make_lines(struct fib *fib, unsigned level, const struct rib_run *from)
+static uint32_t make_lines(struct fib *fib, unsigned level, struct rib_top top)
 {
 	struct line6 line;
-	uint16_t hop = from->hop;
+	int hop = top.node ? make_line(fib, level, top, &line) : top.hop;
 
-	if (!from->node || !make_line(fib, level, from, &line, &hop))
+	if (hop != IS_LINE)
 		return hop;
 	uint32_t index = blocks_take(&fib->publish6.line, 1);
 	assert(index);
@@ -197,8 +210,7 @@ static void retire_entry(struct fib *fib, uint32_t entry)
 
 // Entries and wide blocks.
 
-static void update_wide(struct fib *fib, struct fib_node *wide, struct place place,
-	struct news news);
+static void update_wide(struct fib *fib, struct fib_node *wide, struct place place);
 
 static struct fib_node *make_wide(struct fib *fib, uint32_t *entry)
 {
@@ -211,21 +223,22 @@ static struct fib_node *make_wide(struct fib *fib, uint32_t *entry)
 	return wide;
 }
 
-// What stands at `place` from now on: the old entry if that is a wide block, which is updated where
-// it is.
-static uint32_t update_entry(struct fib *fib, struct place place, uint32_t old,
-	const struct rib_run *from, struct news news)
+// What stands from now on where `old` stood and `top` answers: the old entry if that is a wide
+// block, which is updated where it is.
+static uint32_t update_entry(struct fib *fib, struct place place, struct rib_top top, uint32_t old)
 {
 	bool was_wide = old & ENTRY_WIDE;
-	uint32_t n_nodes = rib_count(&fib->rib, from->node, WIDE_FROM_NODES + 1);
+	uint32_t n_nodes = rib_count(&fib->rib, top.node, WIDE_FROM_NODES + 1);
 	uint32_t entry = old;
 
 	if (n_nodes <= (was_wide ? LINES_FROM_NODES : WIDE_FROM_NODES))
-		return make_lines(fib, place.level, from);
-	if (was_wide)
-		update_wide(fib, blocks_at(&fib->publish6.wide, old & ENTRY_INDEX), place, news);
-	else
-		update_wide(fib, make_wide(fib, &entry), place, (struct news){NULL, 0});
+		return make_lines(fib, place.level, top);
+	if (was_wide) {
+		update_wide(fib, blocks_at(&fib->publish6.wide, old & ENTRY_INDEX), place);
+		return old;
+	}
+	place.news = (struct news){NULL, 0};
+	update_wide(fib, make_wide(fib, &entry), place);
 	return entry;
 }
 
@@ -317,65 +330,61 @@ static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before
 			retire_entry(fib, before[slot]);
 }
 
-// The 64 slots of one node of a wide block; `place` is that of the block.
-static void update_node(struct fib *fib, struct fib_node *node, struct place place, unsigned number,
+// The 64 slots of one node of a wide block, of which `prefix` is the place; `left` are the edits
+// that this node and later ones have to deal with.
+static void update_node(struct fib *fib, struct fib_node *node, const struct rib_prefix *prefix,
 	struct news *left)
 {
-	const unsigned len = LEVEL_BITS * place.level + LEVEL_BITS - NODE_SLOT_BITS;
-	const uint64_t touched =
-		left->edit ? fib->publish6.slots[place.level].touched[number] : ~0ull;
-	struct rib_prefix prefix = {rib_key_with(place.key, LEVEL_BITS * place.level,
-					    LEVEL_BITS - NODE_SLOT_BITS, number),
-		RIB6, len};
+	const unsigned level = prefix->len / LEVEL_BITS;
+	const unsigned number =
+		rib_key_bits(prefix->key, LEVEL_BITS * level, LEVEL_BITS - NODE_SLOT_BITS);
+	const struct slots6 *slots = &fib->publish6.slots[level];
+	const uint64_t touched = left->edit ? slots->touched[number] : ~0ull;
 	uint32_t before[64], after[64];
 	struct rib_runs runs;
-	uint16_t inherited;
 
 	unpack(fib, node, before);
-	uint32_t top = rib_locate(&fib->rib, &prefix, &inherited);
-	rib_expand(&fib->rib, top, (struct rib_span){len, NODE_SLOT_BITS}, inherited, &runs);
-	for (unsigned i = 0, slot = 0; i < runs.n; i++) {
-		const struct rib_run *run = &runs.run[i];
-		for (; slot <= run->last; slot++) {
-			after[slot] = run->node ? before[slot] : run->hop;
-			if (!run->node || !(touched >> slot & 1))
+	rib_expand(&fib->rib, rib_locate(&fib->rib, prefix),
+		(struct rib_span){prefix->len, NODE_SLOT_BITS}, &runs);
+	for (unsigned i = 0, slot = 0; i < runs.n; i++)
+		for (; slot <= runs.run[i].last; slot++) {
+			const struct rib_top top = runs.run[i].top;
+			after[slot] = top.node ? before[slot] : top.hop;
+			if (!top.node || !(touched >> slot & 1))
 				continue;
-			struct place below = {rib_key_with(prefix.key, len, NODE_SLOT_BITS, slot),
-				place.level + 1};
-			struct news news = news_below(fib, left, place.level, 64 * number + slot);
-			after[slot] = update_entry(fib, below, before[slot], run, news);
+			struct place below = {rib_key_with(prefix->key, prefix->len, NODE_SLOT_BITS,
+						      slot),
+				level + 1, news_below(fib, left, level, 64 * number + slot)};
+			after[slot] = update_entry(fib, below, top, before[slot]);
 		}
-	}
 	if (memcmp(before, after, sizeof(before)))
 		put_node(fib, node, before, after);
 }
 
-// Marks the slots of all edits; the words that hold them are those from *first up to *end.
-static void mark_all(struct slots6 *slots, struct news news, unsigned level, unsigned *first,
-	unsigned *end)
+// Marks the slots of all edits; the words that hold them.
+static struct range mark_all(struct slots6 *slots, struct news news, unsigned level)
 {
-	if (!news.edit) {
-		*first = 0;
-		*end = WIDE_NODES;
-		return;
-	}
-	*first = key_slot(&news.edit->key, level) / 64;
-	*end = *first;
+	if (!news.edit)
+		return (struct range){0, WIDE_NODES};
+	struct range range = {.first = key_slot(&news.edit->key, level) / 64};
 	for (size_t i = 0; i < news.n; i++)
-		*end = MAX_OF(*end, mark(slots, &news.edit[i], level) / 64 + 1);
+		range.end = MAX_OF(range.end, mark(slots, &news.edit[i], level) / 64 + 1);
+	return range;
 }
 
-static void update_wide(struct fib *fib, struct fib_node *wide, struct place place,
-	struct news news)
+static void update_wide(struct fib *fib, struct fib_node *wide, struct place place)
 {
 	struct slots6 *slots = &fib->publish6.slots[place.level];
-	unsigned first, end;
+	const unsigned len = LEVEL_BITS * place.level;
+	const struct range range = mark_all(slots, place.news, place.level);
 
-	mark_all(slots, news, place.level, &first, &end);
-	for (unsigned number = first; number < end; number++) {
-		if (news.edit && !slots->touched[number])
+	for (unsigned number = range.first; number < range.end; number++) {
+		if (place.news.edit && !slots->touched[number])
 			continue;
-		update_node(fib, &wide[number], place, number, &news);
+		struct rib_prefix prefix = {rib_key_with(place.key, len,
+						    LEVEL_BITS - NODE_SLOT_BITS, number),
+			RIB6, len + LEVEL_BITS - NODE_SLOT_BITS};
+		update_node(fib, &wide[number], &prefix, &place.news);
 		slots->touched[number] = slots->whole[number] = 0;
 	}
 }
@@ -383,12 +392,11 @@ static void update_wide(struct fib *fib, struct fib_node *wide, struct place pla
 static void update_root(struct fib *fib, unsigned slot, struct news *left)
 {
 	struct place below = {.key.high = (uint64_t)slot << 48, .level = 1};
-	struct rib_prefix prefix = {below.key, RIB6, LEVEL_BITS};
+	const struct rib_prefix prefix = {below.key, RIB6, LEVEL_BITS};
 	uint32_t *root = blocks_at(&fib->publish6.root, slot), old = *root;
-	struct rib_run from;
 
-	from.node = rib_locate(&fib->rib, &prefix, &from.hop);
-	uint32_t entry = update_entry(fib, below, old, &from, news_below(fib, left, 0, slot));
+	below.news = news_below(fib, left, 0, slot);
+	uint32_t entry = update_entry(fib, below, rib_locate(&fib->rib, &prefix), old);
 	if (entry == old)
 		return;
 	__atomic_store_n(root, entry, __ATOMIC_RELEASE);
@@ -399,12 +407,11 @@ void publish6_edits(struct fib *fib, const struct edit *edits, size_t n)
 {
 	struct slots6 *slots = &fib->publish6.slots[0];
 	struct news left = {edits, n};
-	unsigned first, end;
 
 	if (!n)
 		return;
-	mark_all(slots, left, 0, &first, &end);
-	for (unsigned word = first; word < end; word++) {
+	const struct range range = mark_all(slots, left, 0);
+	for (unsigned word = range.first; word < range.end; word++) {
 		for (uint64_t bits = slots->touched[word]; bits; bits &= bits - 1)
 			update_root(fib, 64 * word + __builtin_ctzll(bits), &left);
 		slots->touched[word] = slots->whole[word] = 0;

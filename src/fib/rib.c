@@ -186,22 +186,21 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 	return id && rib->hops->hop[id].is_neighbour ? id : hop;
 }
 
-uint32_t rib_locate(const struct rib *rib, const struct rib_prefix *prefix, uint16_t *inherited)
+struct rib_top rib_locate(const struct rib *rib, const struct rib_prefix *prefix)
 {
-	uint32_t at = rib->root[prefix->tree];
+	struct rib_top top = {rib->root[prefix->tree], 0};
 
-	*inherited = 0;
-	while (at) {
-		const struct rib_node *node = rib_node(rib, at);
+	while (top.node) {
+		const struct rib_node *node = rib_node(rib, top.node);
 		unsigned common = rib_common_bits(node->key, prefix->key);
-		if (node->len >= prefix->len)
-			return common >= prefix->len ? at : 0;
-		if (common < node->len)
-			return 0;
-		*inherited = rib_hop(rib, node, *inherited);
-		at = node->child[bit_at(prefix->key, node->len)];
+		if (node->len >= prefix->len && common >= prefix->len)
+			return top;
+		if (node->len >= prefix->len || common < node->len)
+			break;
+		top.hop = rib_hop(rib, node, top.hop);
+		top.node = node->child[bit_at(prefix->key, node->len)];
 	}
-	return 0;
+	return (struct rib_top){0, top.hop};
 }
 
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact)

@@ -38,12 +38,16 @@ struct rib_prefix {
 	uint8_t len;
 };
 
-// Neighbouring slots with one answer: up to and with slot `last` all go to `hop`, or, where `node`
-// is set, to what that subtree says, `hop` being what it inherits.
-struct rib_run {
-	uint32_t last;
+// What answers for a prefix: the topmost node in it (0: none), and the hop inherited from above.
+struct rib_top {
 	uint32_t node;
 	uint16_t hop;
+};
+
+// Neighbouring slots with one answer: all up to and with slot `last`.
+struct rib_run {
+	uint32_t last;
+	struct rib_top top;
 };
 
 struct rib_runs {
@@ -102,8 +106,7 @@ uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix);
 // Removes the node of this prefix if it holds nothing any more, and a fork that has become
 // needless.
 void rib_prune(struct rib *rib, const struct rib_prefix *prefix);
-// The topmost node that lies in `prefix` (0: none), and what hop it inherits from shorter prefixes.
-uint32_t rib_locate(const struct rib *rib, const struct rib_prefix *prefix, uint16_t *inherited);
+struct rib_top rib_locate(const struct rib *rib, const struct rib_prefix *prefix);
 // The node of the longest prefix with a route (built-in or not) that covers a host, 0: none;
 // `exact` is the node of the host itself.
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
@@ -111,8 +114,8 @@ uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint3
 // neighbour.
 uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
-// The runs of the slots that `span` names, of which `node` is the topmost one.
-void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited,
+// The runs of the slots that `span` names, below a prefix for which `top` answers.
+void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 	struct rib_runs *runs);
 // Nodes in a subtree, counted up to `limit`.
 uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);

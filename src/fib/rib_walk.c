@@ -8,56 +8,56 @@ struct walk {
 	struct rib_runs *runs;
 };
 
-static void emit(struct rib_runs *runs, uint32_t last, uint16_t hop, uint32_t node)
+static void emit(struct rib_runs *runs, uint32_t last, struct rib_top top)
 {
 	struct rib_run *before = runs->n ? &runs->run[runs->n - 1] : NULL;
 
 	runs->next = last + 1;
-	if (before && !node && !before->node && before->hop == hop) {
+	if (before && !top.node && !before->top.node && before->top.hop == top.hop) {
 		before->last = last;
 		return;
 	}
 	assert(runs->n < RIB_MAX_RUNS);
-	runs->run[runs->n++] = (struct rib_run){.last = last, .node = node, .hop = hop};
+	runs->run[runs->n++] = (struct rib_run){last, top};
 }
 
 static void fill_up_to(struct rib_runs *runs, uint32_t end, uint16_t hop)
 {
 	if (runs->next < end)
-		emit(runs, end - 1, hop, 0);
+		emit(runs, end - 1, (struct rib_top){0, hop});
 }
 
-static void visit(const struct walk *walk, uint32_t at, uint16_t inherited)
+static void visit(const struct walk *walk, struct rib_top top)
 {
-	const struct rib_node *node = rib_node(walk->rib, at);
+	const struct rib_node *node = rib_node(walk->rib, top.node);
 	const unsigned end = walk->span.len + walk->span.bits;
 
-	if (!at)
+	if (!top.node)
 		return;
 	uint32_t first = rib_key_bits(node->key, walk->span.len, walk->span.bits);
-	fill_up_to(walk->runs, first, inherited);
+	fill_up_to(walk->runs, first, top.hop);
 	if (node->len > end || (node->len == end && (node->child[0] || node->child[1]))) {
-		emit(walk->runs, first, inherited, at);
+		emit(walk->runs, first, top);
 		return;
 	}
 	if (node->len == end) {
-		emit(walk->runs, first, rib_hop_resolved(walk->rib, node, inherited), 0);
+		fill_up_to(walk->runs, first + 1, rib_hop_resolved(walk->rib, node, top.hop));
 		return;
 	}
-	uint16_t hop = rib_hop(walk->rib, node, inherited);
-	visit(walk, node->child[0], hop);
-	visit(walk, node->child[1], hop);
+	uint16_t hop = rib_hop(walk->rib, node, top.hop);
+	visit(walk, (struct rib_top){node->child[0], hop});
+	visit(walk, (struct rib_top){node->child[1], hop});
 	fill_up_to(walk->runs, first + (1u << (end - node->len)), hop);
 }
 
-void rib_expand(const struct rib *rib, uint32_t node, struct rib_span span, uint16_t inherited,
+void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 	struct rib_runs *runs)
 {
-	struct walk walk = {rib, span, runs};
+	const struct walk walk = {rib, span, runs};
 
 	runs->n = runs->next = 0;
-	visit(&walk, node, inherited);
-	fill_up_to(runs, 1u << span.bits, inherited);
+	visit(&walk, top);
+	fill_up_to(runs, 1u << span.bits, top.hop);
 }
 
 static int compare(const struct rib_node *node, const struct rib_prefix *prefix)
