@@ -52,7 +52,7 @@ struct config_options {
 	char **eal_args;
 	unsigned n_plugins, n_eal_args;
 };
-// 0, or -EINVAL with a complaint. Texts are those of `argv`.
+// 0, or -EINVAL with a complaint. Texts and eal_args lie in `argv`.
 int config_read_options(struct config_options *out, int argc, char **argv, struct complaint *why);
 // Prints the example, version or help when that is the action. False: it is another.
 bool config_answer(const struct config_options *options, FILE *out);

@@ -28,7 +28,7 @@ static int split(char *line, char *argv[MAX_ARGS])
 
 static int read_line(struct config_options *out, char *line, struct complaint *why)
 {
-	char *argv[MAX_ARGS];
+	static char *argv[MAX_ARGS]; // what is read points into it
 	int argc = split(line, argv);
 
 	return config_read_options(out, argc, argv, why);
