@@ -99,6 +99,13 @@ def a_missing_file_gets_one_sentence(tmp_path: Path) -> None:
     assert "none.yaml" in run.stderr
 
 
+def a_folder_instead_of_a_file_gets_one_sentence(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    _is_one_sentence(run)
+    assert str(tmp_path) in run.stderr
+    _is_one_sentence(_run_on(tmp_path, f"route_files: [{tmp_path}]\n{GOOD}"))
+
+
 def a_core_that_is_not_allowed_gets_one_sentence(tmp_path: Path) -> None:
     cores = os.sched_getaffinity(0)
     first, *others = sorted(cores)

@@ -4,66 +4,22 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from ipaddress import IPv4Address
 from pathlib import Path
 from statistics import median
 
 import pytest
 from harness.churn import Churn
-from harness.frames import Ether, ip4, on
+from harness.frames import Ether, ip4, ip6, on
 from harness.house import BUILD, DL3D, Account, House, Port, config_text
+from harness.reference import IP4, IP6, N_HOPS, Family, Reference
 from scapy.utils import wrpcap
 
 from dl3.lab.forwarder import Forwarder
 
 IS_SANITIZED = BUILD.name != "build"
 IS_LONG = "DL3_LONG" in os.environ
-N_ROUTES = 200_000 if IS_SANITIZED else 2_000_000
-N_HOPS = 256
-
-
-class Reference:
-    """Routes by length: the longest match by looking in one dictionary after the other."""
-
-    def __init__(self, n: int, seed: int) -> None:
-        rng = random.Random(seed)
-        self.by_length: dict[int, dict[int, int]] = {length: {} for length in (*range(9, 29), 32)}
-        n_left = n
-        for length, routes in self.by_length.items():
-            share = min(n_left, (1 << length) // 8, n if length == 24 else n // 40)
-            while len(routes) < share:
-                routes[(rng.randrange(1, 126) << 24 | rng.getrandbits(24)) >> (32 - length)] = rng.randrange(N_HOPS)
-            n_left -= share
-        filler = self.by_length[28]
-        while n_left > 0:
-            before = len(filler)
-            filler[(rng.randrange(1, 126) << 24 | rng.getrandbits(24)) >> 4] = rng.randrange(N_HOPS)
-            n_left -= len(filler) - before
-
-    def find(self, address: int) -> int | None:
-        """The next hop of the longest prefix that covers `address`."""
-        for length in sorted(self.by_length, reverse=True):
-            hop = self.by_length[length].get(address >> (32 - length))
-            if hop is not None:
-                return hop
-        return None
-
-    def lines(self) -> Iterator[str]:
-        """The routes in the file's text form."""
-        for length, routes in self.by_length.items():
-            for value, hop in routes.items():
-                yield f"{IPv4Address(value << (32 - length))}/{length} via 172.16.{hop}.1 dev b\n"
-
-    def sample(self, n: int, seed: int) -> list[int]:
-        """Addresses, half of them inside prefixes, half at random."""
-        rng = random.Random(seed)
-        inside = [length for length, routes in self.by_length.items() if routes]
-        keys = {length: list(self.by_length[length]) for length in inside}
-        out = [rng.randrange(1 << 24, 126 << 24) for _ in range(n // 2)]
-        for _ in range(n - len(out)):
-            length = rng.choice(inside)
-            out.append(rng.choice(keys[length]) << (32 - length) | rng.getrandbits(32 - length))
-        return out
+N_ROUTES = {IP4: 200_000, IP6: 50_000} if IS_SANITIZED else {IP4: 2_000_000, IP6: 500_000}
+FRAMES = {IP4: ip4, IP6: ip6}
 
 
 def _hop_mac(hop: int) -> str:
@@ -75,39 +31,35 @@ def _resident_mb(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024 / 1e6
 
 
-def _say_what_it_took(house: House, start: float, capsys: pytest.CaptureFixture[str]) -> None:
-    took = time.monotonic() - start
-    table = house.dl3d.call("status")["table"]
+def _say_what_it_took(house: House, took_s: float, capsys: pytest.CaptureFixture[str]) -> None:
+    status = house.dl3d.call("status")
+    lane_mib = (status["table"]["lane_bytes4"] + status["table"]["lane_bytes6"]) / 2**20
     with capsys.disabled():
         print(
-            f"\n  {N_ROUTES:,} routes: started in {took:.1f} s, {_resident_mb(house.dl3d.process.pid):.0f} MB resident,"
-            f" lanes read {table['lane_bytes4'] / 2**20:.1f} MiB"
+            f"\n  {sum(status['routes'].values()):,} routes: started in {took_s:.1f} s,"
+            f" {_resident_mb(house.dl3d.process.pid):.0f} MB resident, lanes read {lane_mib:.1f} MiB"
         )
-    assert table["lane_bytes4"] <= 16 << 20
 
 
-def millions_of_routes_load_and_answer_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reference = Reference(N_ROUTES, seed=1)
+@pytest.mark.parametrize("family", [IP4, IP6], ids=["ip4", "ip6"])
+def many_routes_load_and_answer_right(family: Family, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference = Reference(family, N_ROUTES[family], seed=1)
     file = tmp_path / "routes"
     file.write_text("".join(reference.lines()))
-    neighbours = [f"172.16.{hop}.1 lladdr {_hop_mac(hop)} dev b" for hop in range(N_HOPS)]
+    neighbours = [f"{family.hop.format(hop)} lladdr {_hop_mac(hop)} dev b" for hop in range(N_HOPS)]
     start = time.monotonic()
     with House([Port("a"), Port("b")], route_files=[str(file)], neighbours=neighbours) as house:
-        _say_what_it_took(house, start, capsys)
-        assert house.dl3d.call("status")["routes"]["ip4"] == N_ROUTES
+        _say_what_it_took(house, time.monotonic() - start, capsys)
+        assert sum(house.dl3d.call("status")["routes"].values()) == N_ROUTES[family]
         for address in reference.sample(400, seed=2):
-            hop = reference.find(address)
-            text = str(IPv4Address(address))
+            hop, text = reference.find(address), family.text(address)
             answer = house.dl3d.call("route", address=text)
             assert answer["verdict"] == ("no_route" if hop is None else "forward"), text
-            assert hop is None or answer["via"] == f"172.16.{hop}.1", text
-            _goes_where_it_should(house, text, hop)
-
-
-def _goes_where_it_should(house: House, address: str, hop: int | None) -> None:
-    house.wires["a"].send(on(0, ip4(address)))
-    frame = house.wires["b"].receive(2.0 if hop is not None else 0.002)
-    assert (frame and Ether(frame).dst) == (None if hop is None else _hop_mac(hop)), address
+            assert answer["lanes_agree"], text
+            assert hop is None or answer["mac"] == _hop_mac(hop), text
+            house.wires["a"].send(on(0, FRAMES[family](text)))
+            frame = house.wires["b"].receive(2.0 if hop is not None else 0.002)
+            assert (frame and Ether(frame).dst) == (None if hop is None else _hop_mac(hop)), text
 
 
 # Traffic from a capture file that never ends, at whatever rate the lane takes: nothing on the way in can lose a packet,
