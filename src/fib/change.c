@@ -197,6 +197,8 @@ static void choose_lookup(struct fib *fib)
 {
 	bool is_far = fib->n_routes[RIB4] >= FAR_FROM_ROUTES;
 
+	if (fib->is_small)
+		return;
 	__atomic_store_n(&fib->view.lookup4, is_far ? fib->lookups->far4 : fib->lookups->near4,
 		__ATOMIC_RELAXED);
 }
@@ -207,7 +209,10 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 
 	while (n4 < n && edits[n4].tree == RIB4)
 		n4++;
-	publish4_edits(fib, edits, n4);
+	if (fib->is_small)
+		publish6_edits(fib, edits, n4);
+	else
+		publish4_edits(fib, edits, n4);
 	publish6_edits(fib, edits + n4, n - n4);
 	hops_sweep(&fib->hops, &fib->retire);
 	retire_close(&fib->retire, false);

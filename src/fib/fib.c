@@ -56,10 +56,11 @@ static void show_to_lanes(struct fib *fib)
 		.node4 = blocks_at(&fib->publish4.node, 0),
 		.hops = fib->hops.entry,
 		.bucket = fib->groups.bucket,
-		.lookup4 = fib->lookups->near4,
+		.lookup4 = fib->is_small ? lookup4_small : fib->lookups->near4,
 		.lookup6 = fib->lookups->six,
 		.leaf4 = blocks_at(&fib->publish4.leaf, 0),
 		.tail4 = blocks_at(&fib->publish4.tail, 0),
+		.root4 = blocks_at(&fib->publish6.root4, 0),
 		.root6 = blocks_at(&fib->publish6.root, 0),
 		.node6 = blocks_at(&fib->publish6.wide, 0),
 		.leaf6 = blocks_at(&fib->publish6.leaf, 0),
@@ -104,7 +105,7 @@ close_hops:
 	return -ENOMEM;
 }
 
-struct fib *fib_create(struct complaint *why)
+static struct fib *create(bool is_small, struct complaint *why)
 {
 	struct fib *fib = pages_alloc(sizeof(*fib), 0);
 
@@ -114,6 +115,7 @@ struct fib *fib_create(struct complaint *why)
 			"no address space for a forwarding table; raise the limit (ulimit -v)");
 		return NULL;
 	}
+	fib->is_small = is_small;
 	show_to_lanes(fib);
 	prepare_retire(fib);
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++) {
@@ -124,6 +126,16 @@ struct fib *fib_create(struct complaint *why)
 		return NULL;
 	}
 	return fib;
+}
+
+struct fib *fib_create(struct complaint *why)
+{
+	return create(false, why);
+}
+
+struct fib *fib_create_small(struct complaint *why)
+{
+	return create(true, why);
 }
 
 void fib_destroy(struct fib *fib)
@@ -235,8 +247,10 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_hops = fib->hops.n_used,
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
-		.lane_bytes4 = blocks_bytes(&four->node) + blocks_bytes(&four->leaf) +
-	                       blocks_bytes(&four->tail),
+		.lane_bytes4 = fib->is_small
+	                               ? blocks_bytes(&six->root4)
+	                               : blocks_bytes(&four->node) + blocks_bytes(&four->leaf) +
+	                                         blocks_bytes(&four->tail),
 		.lane_bytes6 = blocks_bytes(&six->root) + blocks_bytes(&six->wide) +
 	                       blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
 		.lane_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry),

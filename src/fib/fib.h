@@ -69,6 +69,9 @@ struct fib_door;
 // (127/8, 0/8, 240/4 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local; 224/4 and ff00::/8
 // multicast). NULL with a complaint. Control thread; owner: caller.
 struct fib *fib_create(struct complaint *why);
+// The same for a further VRF with few routes: a table that starts at half a MiB instead of six. Any
+// number of routes is possible, but an IPv4 lookup costs what an IPv6 one does.
+struct fib *fib_create_small(struct complaint *why);
 void fib_destroy(struct fib *fib);
 
 // Tells of a port or changes what was told; next hops on it are rewritten at once. Control thread.

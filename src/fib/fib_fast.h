@@ -77,6 +77,7 @@ struct fib_view {
 		unsigned n);
 	const uint16_t *leaf4;
 	const void *tail4;
+	const void *root4; // of a small table
 	const void *root6;
 	const void *node6;
 	const void *leaf6;

@@ -28,7 +28,8 @@ struct slots6 {
 };
 
 struct publish6 {
-	struct blocks root;
+	struct blocks root;  // 65,536 entries
+	struct blocks root4; // likewise, for the IPv4 of a small table; what lies below is shared
 	struct blocks wide;
 	struct blocks leaf; // leaf number `id` leads to hop `id`
 	struct blocks line;
@@ -52,6 +53,7 @@ void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
 
 int publish6_open(struct publish6 *publish);
 void publish6_close(struct publish6 *publish);
+// Of either family: a small table keeps IPv4 in this form too. All edits are of one family.
 void publish6_edits(struct fib *fib, const struct edit *edits, size_t n);
 
 // Makes a hop id usable in leaves of both families.

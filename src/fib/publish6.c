@@ -25,6 +25,7 @@ struct news {
 struct place {
 	struct fib_key6 key;
 	uint8_t level;
+	uint8_t tree; // enum rib_tree
 	struct news news;
 };
 
@@ -37,8 +38,10 @@ int publish6_open(struct publish6 *publish)
 {
 	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS, ROOT_SLOTS))
 		return -ENOMEM;
-	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node), MAX_WIDES, 1))
+	if (blocks_open(&publish->root4, sizeof(uint32_t), ROOT_SLOTS, ROOT_SLOTS))
 		goto close_root;
+	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node), MAX_WIDES, 1))
+		goto close_root4;
 	if (blocks_open(&publish->leaf, sizeof(uint32_t), MAX_LEAVES, IDENTITY_LEAVES))
 		goto close_wide;
 	if (blocks_open(&publish->line, sizeof(struct line6), MAX_LINES, 1))
@@ -48,6 +51,8 @@ close_leaf:
 	blocks_close(&publish->leaf);
 close_wide:
 	blocks_close(&publish->wide);
+close_root4:
+	blocks_close(&publish->root4);
 close_root:
 	blocks_close(&publish->root);
 	return -ENOMEM;
@@ -56,6 +61,7 @@ close_root:
 void publish6_close(struct publish6 *publish)
 {
 	blocks_close(&publish->root);
+	blocks_close(&publish->root4);
 	blocks_close(&publish->wide);
 	blocks_close(&publish->leaf);
 	blocks_close(&publish->line);
@@ -354,7 +360,8 @@ static void update_node(struct fib *fib, struct fib_node *node, const struct rib
 				continue;
 			struct place below = {rib_key_with(prefix->key, prefix->len, NODE_SLOT_BITS,
 						      slot),
-				level + 1, news_below(fib, left, level, 64 * number + slot)};
+				level + 1, prefix->tree,
+				news_below(fib, left, level, 64 * number + slot)};
 			after[slot] = update_entry(fib, below, top, before[slot]);
 		}
 	if (memcmp(before, after, sizeof(before)))
@@ -383,17 +390,18 @@ static void update_wide(struct fib *fib, struct fib_node *wide, struct place pla
 			continue;
 		struct rib_prefix prefix = {rib_key_with(place.key, len,
 						    LEVEL_BITS - NODE_SLOT_BITS, number),
-			RIB6, len + LEVEL_BITS - NODE_SLOT_BITS};
+			place.tree, len + LEVEL_BITS - NODE_SLOT_BITS};
 		update_node(fib, &wide[number], &prefix, &place.news);
 		slots->touched[number] = slots->whole[number] = 0;
 	}
 }
 
-static void update_root(struct fib *fib, unsigned slot, struct news *left)
+static void update_root(struct fib *fib, uint8_t tree, unsigned slot, struct news *left)
 {
-	struct place below = {.key.high = (uint64_t)slot << 48, .level = 1};
-	const struct rib_prefix prefix = {below.key, RIB6, LEVEL_BITS};
-	uint32_t *root = blocks_at(&fib->publish6.root, slot), old = *root;
+	struct place below = {.key.high = (uint64_t)slot << 48, .level = 1, .tree = tree};
+	const struct rib_prefix prefix = {below.key, tree, LEVEL_BITS};
+	const struct blocks *roots = tree == RIB6 ? &fib->publish6.root : &fib->publish6.root4;
+	uint32_t *root = blocks_at(roots, slot), old = *root;
 
 	below.news = news_below(fib, left, 0, slot);
 	uint32_t entry = update_entry(fib, below, rib_locate(&fib->rib, &prefix), old);
@@ -413,7 +421,7 @@ void publish6_edits(struct fib *fib, const struct edit *edits, size_t n)
 	const struct range range = mark_all(slots, left, 0);
 	for (unsigned word = range.first; word < range.end; word++) {
 		for (uint64_t bits = slots->touched[word]; bits; bits &= bits - 1)
-			update_root(fib, 64 * word + __builtin_ctzll(bits), &left);
+			update_root(fib, edits->tree, 64 * word + __builtin_ctzll(bits), &left);
 		slots->touched[word] = slots->whole[word] = 0;
 	}
 }

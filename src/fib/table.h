@@ -20,4 +20,5 @@ struct fib {
 	uint32_t n_neighbours;
 	const struct lookups *lookups; // what this machine runs best
 	bool has_huge_pages;
+	bool is_small; // IPv4 in the form of IPv6, which starts at 256 KiB and not at 4 MiB
 };
