@@ -16,6 +16,9 @@ from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
 from dl3.cli import peers
 from dl3.cli.printing import err, out, print_json, table
+from dl3.cli.show import draw_steps
+from dl3.control.client import Client
+from dl3.control.replies import Lanes
 from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
 
@@ -71,6 +74,14 @@ def tell(sample: Sample) -> None:
     )
 
 
+def tell_steps(place: Workplace) -> None:
+    """Where dl3d's cycles went, when it is dl3d that runs."""
+    for socket in place.folder.glob("*.sock"):
+        steps = draw_steps(Client(socket).ask(Lanes, "lanes"))
+        if steps:
+            err.print(steps)
+
+
 def show(samples: Sequence[Sample], as_json: bool) -> None:
     """The medians, or all samples as JSON."""
     best = middle(samples)
@@ -113,7 +124,14 @@ def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
         stack.enter_context(reserved(case.pages))
         step_aside(case.settings.core)
         job = Job(Path(command[0]).name, command, table, core=case.settings.core, max_burst=case.max_burst)
-        return measure(job, place, plan, tell, record)
+        left = iter(range(plan.samples - 1, -1, -1))
+
+        def hear(sample: Sample) -> None:
+            tell(sample)
+            if next(left) == 0:
+                tell_steps(place)
+
+        return measure(job, place, plan, hear, record)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

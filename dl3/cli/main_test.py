@@ -24,6 +24,7 @@ NEXT_HOP = {
     "mtu": 1500,
     "verdict": "forward",
     "routes": 7,
+    "packets": 11,
 }
 
 
@@ -103,3 +104,23 @@ def explains_a_decision(tmp_path: Path) -> None:
     thread.join(5)
     assert "10.0.0.0/8" in done.stdout
     assert "neighbour_unresolved: next hop whose MAC address is not known" in done.stdout
+
+
+def tells_what_each_step_of_a_lane_costs(tmp_path: Path) -> None:
+    lane = {
+        "lane": 0,
+        "core": 3,
+        "numa": 0,
+        "queues": [{"port": "left", "queue": 0}],
+        "counters": {"bursts": 10},
+        "empty_share": 0.25,
+        "poll_gap": {"longest_us": 1234.5, "ago_s": 9.0},
+        "cycles_per_packet": {"rx": 10.0, "parse": 2.5},
+        "verdicts": {"forward": 300, "runt": 20},
+    }
+    thread = _answer_once(tmp_path / "s", {"lanes": [lane]})
+    done = dl3("show", "lanes", "--socket", str(tmp_path / "s"))
+    thread.join(5)
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[1] == "0 3 0 left/0 320 32.00 25.0% 1,234 us, 9 s ago"
+    assert lines[-1] == "0 10.00 2.50 12.50"

@@ -12,7 +12,7 @@ from rich.live import Live
 
 from dl3.cli.printing import out, print_json, table
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Drops, Lanes, NextHops, Port, Ports, Reply, Routes
+from dl3.control.replies import Drops, Lane, Lanes, NextHops, Port, Ports, Reply, Routes
 
 app = typer.Typer(help="What the forwarder says about itself.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -62,20 +62,32 @@ def lost(port: Port) -> int:
     return port.rx_missed + port.rx_no_mbuf + port.rx_errors
 
 
+def lane_row(lane: Lane) -> tuple[object, ...]:
+    """Where it runs and how busy it is."""
+    queues = " ".join(f"{queue.port}/{queue.queue}" for queue in lane.queues)
+    packets, bursts = sum(lane.verdicts.values()), lane.counters.get("bursts", 0)
+    per_burst = packets / bursts if bursts else None
+    gap = f"{lane.poll_gap.longest_us:,.0f} us, {lane.poll_gap.ago_s:,.0f} s ago" if lane.poll_gap else None
+    return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, f"{lane.empty_share:.1%}", gap)
+
+
 def draw_lanes(reply: Lanes) -> RenderableType:
-    """Lanes with what they do."""
-    names = list(reply.lanes[0].counters) if reply.lanes else []
-    rows = [
-        (
-            *(lane.lane, lane.core, lane.numa, " ".join(f"{q.port}/{q.queue}" for q in lane.queues)),
-            sum(lane.verdicts.values()),
-            *(lane.counters.get(name) for name in names),
-        )
-        for lane in reply.lanes
-    ]
-    return table(
-        "", (">lane", ">core", ">NUMA", "~queues", ">packets", *(f">{n.replace('_', ' ')}" for n in names)), rows
-    )
+    """Lanes with what they do, then what each step of the walk costs."""
+    columns = (">lane", ">core", ">NUMA", "~queues", ">packets", ">per burst", ">empty polls", ">longest poll gap")
+    lanes = table("", columns, [lane_row(lane) for lane in reply.lanes])
+    steps = draw_steps(reply)
+    return Group(lanes, "", steps) if steps else lanes
+
+
+def draw_steps(reply: Lanes) -> RenderableType | None:
+    """What each step of the walk costs, once some bursts were timed."""
+    timed = [(lane.lane, lane.cycles_per_packet) for lane in reply.lanes if lane.cycles_per_packet]
+    if not timed:
+        return None
+    steps = list(timed[0][1])
+    rows = [(lane, *(cycles.get(step) for step in steps), sum(cycles.values())) for lane, cycles in timed]
+    names = (">lane", *(f">{step}" for step in steps), ">all")
+    return table("TSC cycles per packet, by step", names, rows)
 
 
 def draw_drops(reply: Drops) -> RenderableType:
@@ -103,8 +115,8 @@ def draw_routes(reply: Routes) -> RenderableType:
 
 def draw_nexthops(reply: NextHops) -> RenderableType:
     """A page of next hops."""
-    rows = [(h.id, h.kind, h.via, h.port, h.mac, h.mtu, h.verdict, h.routes) for h in reply.nexthops]
-    page = table("", (">id", "kind", "via", "port", "MAC", ">MTU", "packets to it", ">routes"), rows)
+    rows = [(h.id, h.kind, h.via, h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets) for h in reply.nexthops]
+    page = table("", (">id", "kind", "via", "port", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 

@@ -57,14 +57,24 @@ class LaneQueue(Reply):
     queue: int
 
 
+class PollGap(Reply):
+    """The longest time between two polls of a lane, and how long ago it ended."""
+
+    longest_us: float
+    ago_s: float
+
+
 class Lane(Reply):
-    """One lane; its counters have the names of schema/counters.toml."""
+    """One lane; counters and steps have the names of schema/counters.toml, cycles are those of the TSC."""
 
     lane: int
     core: int
     numa: int
     queues: tuple[LaneQueue, ...]
     counters: dict[str, int]
+    empty_share: float
+    poll_gap: PollGap | None
+    cycles_per_packet: dict[str, float] | None
     verdicts: dict[str, int]
 
 
@@ -131,6 +141,7 @@ class NextHop(Reply):
     mtu: int | None
     verdict: str
     routes: int
+    packets: int
 
 
 class NextHops(Reply):
