@@ -270,6 +270,50 @@ static void lanes_see_the_old_route_or_the_new_one(void **state)
 	fib_door_destroy(door);
 }
 
+struct sleeper {
+	struct fib_door_fast *door;
+	int stop;
+};
+
+static void *report_now_and_then(void *arg)
+{
+	struct sleeper *sleeper = arg;
+
+	while (!__atomic_load_n(&sleeper->stop, __ATOMIC_RELAXED)) {
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		fib_lane_report(sleeper->door, 0);
+	}
+	fib_lane_offline(sleeper->door, 0);
+	return NULL;
+}
+
+static void slows_down_for_a_late_lane_rather_than_grow(void **state)
+{
+	struct fib_door *door = fib_door_create(1, NULL);
+	struct sleeper sleeper = {.door = fib_door_lanes(door)};
+	struct fib *fib = attached(door);
+	pthread_t thread;
+
+	size_t most = 0;
+
+	fib_lane_online(sleeper.door, 0);
+	assert_int_equal(pthread_create(&thread, NULL, report_now_and_then, &sleeper), 0);
+	for (unsigned i = 0; i < 3 * RETIRE_MAX; i++) {
+		struct fib_change change = host_change(4, 20 << 24 | (i & 63) << 8, 24, i >> 6 & 1);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		most = MAX_OF(most, pending(fib));
+	}
+	assert_in_range(most, 256, RETIRE_MAX);
+	struct fib_usage usage;
+	fib_usage(fib, &usage);
+	assert_in_range(usage.lane_bytes4, 4 << 20, 16 << 20);
+	__atomic_store_n(&sleeper.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	fib_door_swap(door, NULL);
+	fib_destroy(fib);
+	fib_door_destroy(door);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +322,7 @@ int main(void)
 		cmocka_unit_test(names_a_lane_that_is_silent_for_a_second),
 		cmocka_unit_test(refuses_a_door_for_too_many_lanes),
 		cmocka_unit_test(lanes_see_the_old_route_or_the_new_one),
+		cmocka_unit_test(slows_down_for_a_late_lane_rather_than_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,7 +253,8 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 	                                         blocks_bytes(&four->tail),
 		.lane_bytes6 = blocks_bytes(&six->root) + blocks_bytes(&six->wide) +
 	                       blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
-		.lane_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry),
+		.lane_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
+	                           fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
 		.pending_frees = retire_pending(&fib->retire),
