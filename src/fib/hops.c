@@ -6,7 +6,6 @@
 #include "fib/retire.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14 };
@@ -36,11 +35,12 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
+	// Straight from mmap: what is not used stays a page of zeros.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry), 0);
-	hops->hop = calloc(HOP_SLOTS, sizeof(*hops->hop));
-	hops->bucket = calloc(HOPS_BUCKETS, sizeof(*hops->bucket));
-	hops->idle = calloc(HOP_SLOTS, sizeof(*hops->idle));
-	hops->unused = calloc(HOP_SLOTS, sizeof(*hops->unused));
+	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop), 0);
+	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket), 0);
+	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle), 0);
+	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused), 0);
 	if (!hops->entry || !hops->hop || !hops->bucket || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
@@ -54,10 +54,10 @@ int hops_open(struct hops *hops)
 void hops_close(struct hops *hops)
 {
 	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
-	free(hops->hop);
-	free(hops->bucket);
-	free(hops->idle);
-	free(hops->unused);
+	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
+	pages_free(hops->bucket, HOPS_BUCKETS * sizeof(*hops->bucket));
+	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
+	pages_free(hops->unused, HOP_SLOTS * sizeof(*hops->unused));
 }
 
 void hops_normalise(struct fib_hop *hop)
