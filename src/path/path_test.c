@@ -69,11 +69,11 @@ static struct wire_recipe to_us(uint8_t family)
 }
 
 // A sound frame, and then perhaps a random bit or byte of its headers or its mbuf's words.
-static void place_random(unsigned i)
+static void place_random(unsigned i, unsigned n_of_4)
 {
 	static const uint64_t marks[] = {RTE_MBUF_F_RX_IP_CKSUM_GOOD, RTE_MBUF_F_RX_IP_CKSUM_GOOD,
 		0, RTE_MBUF_F_RX_IP_CKSUM_BAD, RTE_MBUF_F_RX_IP_CKSUM_NONE};
-	struct wire_recipe recipe = to_us(dice(3) ? 4 : 6);
+	struct wire_recipe recipe = to_us(dice(16) < n_of_4 ? 4 : 6);
 
 	recipe.frame_bytes += dice(40);
 	recipe.padding_bytes =
@@ -82,7 +82,7 @@ static void place_random(unsigned i)
 	place(i, &recipe, marks[dice(ARRAY_LEN(marks))]);
 	uint8_t *frame = packets[i].room + 128;
 	struct rte_mbuf *m = &packets[i].mbuf;
-	switch (dice(6)) {
+	switch (dice(40)) {
 	case 0:
 		frame[dice(64)] ^= 1 << dice(8);
 		break;
@@ -184,7 +184,7 @@ static void parses_like_wire_check(void (*parse)(struct parse *))
 
 		r.n = 1 + dice(BURST_MAX);
 		for (unsigned i = 0; i < r.n; i++)
-			place_random(i);
+			place_random(i, round % 17);
 		memcpy(before, stat.verdict, sizeof(before));
 		worker.n_dropped = 0;
 		path_parse(&worker, &r);

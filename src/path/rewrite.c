@@ -56,6 +56,15 @@ void path_rewrite4(const struct fib_view *view, struct burst *b)
 
 void path_rewrite6(const struct fib_view *view, struct burst *b)
 {
+	if (b->has_one_hop) {
+		struct macs macs = read_macs(view, b->hop[0]);
+
+		for (uint16_t i = 0; i < b->n; i++) {
+			write_macs(b->frame[i], macs);
+			b->frame[i][21]--;
+		}
+		return;
+	}
 	for (uint16_t i = 0; i < b->n; i++) {
 		write_macs(b->frame[i], read_macs(view, b->hop[i]));
 		b->frame[i][21]--;
