@@ -104,7 +104,7 @@ static inline void store_dst6(struct burst *b, unsigned at, unsigned n)
 
 // Appends the plain ones to the burst of their family, dense and in order.
 static inline void take_plain(struct burst *b, struct fields *f, const struct sixteen *from,
-	__mmask16 plain, bool is_ip6)
+	__mmask16 plain)
 {
 	unsigned at = b->n, n = __builtin_popcount(plain);
 	struct fields dense;
@@ -119,16 +119,16 @@ static inline void take_plain(struct burst *b, struct fields *f, const struct si
 		f = &dense;
 	}
 	store_lengths(b, at, f);
-	if (is_ip6)
+	if (from->is_ip6)
 		store_dst6(b, at, n);
 	else
 		_mm512_storeu_si512(&b->dst4[at], f->first);
 	b->n = at + n;
 }
 
-static inline struct fields read_fields(struct sixteen *from, unsigned n, bool is_ip6)
+static inline struct fields read_fields(struct sixteen *from, unsigned n)
 {
-	const uint8_t *bytes = is_ip6 ? record6_bytes : record4_bytes;
+	const uint8_t *bytes = from->is_ip6 ? record6_bytes : record4_bytes;
 	const __m512i pick = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)bytes));
 	__m256i record[STEP];
 
@@ -152,11 +152,12 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	struct sixteen from;
 
 	from.mbuf = mbuf;
-	struct fields f = read_fields(&from, n, is_ip6);
+	from.is_ip6 = is_ip6;
+	struct fields f = read_fields(&from, n);
 	__mmask16 plain = (is_ip6 ? find_plain6(p, &f) : find_plain4(p, &f)) & valid;
 	if (rarely(has_type(&f, valid & ~plain, is_ip6 ? 0xdd86 : 0x0008)))
 		plain = 0; // one by one, so that packets of a flow stay in order
-	take_plain(b, &f, &from, plain, is_ip6);
+	take_plain(b, &f, &from, plain);
 	for (unsigned odd = valid & ~plain; odd; odd &= odd - 1)
 		parse_one(p, mbuf[__builtin_ctz(odd)]);
 	return _mm512_mask_reduce_add_epi32(valid, f.pkt_len);

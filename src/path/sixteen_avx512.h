@@ -65,8 +65,9 @@ static const uint8_t record6_bytes[32] = {
 	0,
 };
 
-// The frames at work.
+// The frames at work, taken as one family.
 struct sixteen {
+	bool is_ip6;
 	struct rte_mbuf *const *mbuf;
 	uint8_t *frame[STEP] LINE_ALIGNED;
 };
