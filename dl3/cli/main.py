@@ -35,12 +35,15 @@ def version() -> None:
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends like Ctrl-C, so that all is cleaned up."""
+    """SIGTERM ends like Ctrl-C; a second one does not disturb the clean-up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def main() -> None:
     """Exit codes: 0 done, 1 failed, 2 asked for something that cannot be, 130 after Ctrl-C."""
+    signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     try:
         app(prog_name="dl3")
