@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -314,6 +315,34 @@ static void slows_down_for_a_late_lane_rather_than_grow(void **state)
 	fib_door_destroy(door);
 }
 
+// A change of the default route replaces what lanes read of every prefix within it.
+static void frees_more_than_it_can_keep_while_lanes_pass_at_once(void **state)
+{
+	enum { N_ROUTES = RETIRE_MAX + RETIRE_MAX / 4, NODE_BITS = 18 };
+	struct fib_door *door = fib_door_create(1, NULL); // its lane is offline
+	struct fib *fib = attached(door);
+	struct fib_change *changes = calloc(N_ROUTES, sizeof(*changes));
+	struct fib_usage before, after;
+
+	for (uint32_t i = 0; i < N_ROUTES; i++)
+		changes[i] = host_change(4, (i + (1 << 16)) << (32 - NODE_BITS), 24, 1);
+	assert_int_equal(fib_change(fib, changes, N_ROUTES, NULL, NULL), 0);
+	fib_usage(fib, &before);
+	for (unsigned port = 2; port < 10; port++) {
+		struct fib_change change = host_change(4, 0, 0, port);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		assert_in_range(pending(fib), 0, RETIRE_MAX);
+	}
+	fib_door_tend(door);
+	assert_int_equal(pending(fib), 0);
+	fib_usage(fib, &after);
+	assert_in_range(after.lane_bytes4, before.lane_bytes4, 2 * before.lane_bytes4);
+	free(changes);
+	fib_door_swap(door, NULL);
+	fib_destroy(fib);
+	fib_door_destroy(door);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +352,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_door_for_too_many_lanes),
 		cmocka_unit_test(lanes_see_the_old_route_or_the_new_one),
 		cmocka_unit_test(slows_down_for_a_late_lane_rather_than_grow),
+		cmocka_unit_test(frees_more_than_it_can_keep_while_lanes_pass_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
