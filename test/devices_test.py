@@ -143,3 +143,11 @@ def a_mac_of_the_file_is_the_ports_mac() -> None:
         assert house.settle(1).sent == 1
         assert house.wires["b"].receive(1.0) == forwarded(frame, 1)
         assert port_mac(0) not in str(house.dl3d.call("ports"))
+
+
+def a_device_that_goes_away_stops_it_with_a_status() -> None:
+    with House([Port("a"), Port("b")], memory={"hugepages": "never"}) as house:
+        house.namespace.ip("link", "delete", "dev", "b")
+        wait_until(lambda: house.dl3d.process.poll() is not None, "dl3d had ended")
+        assert house.dl3d.process.returncode == 1
+        assert "ports[1] (b): its device net_af_packet1 is gone" in house.dl3d.stderr

@@ -227,6 +227,25 @@ static int make_locks(struct port_room *room, unsigned port, struct complaint *w
 	return 0;
 }
 
+// EAL's thread of events.
+static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *result)
+{
+	struct port_device *device = arg;
+
+	__atomic_store_n(&device->is_gone, true, __ATOMIC_RELAXED);
+	return 0;
+}
+
+// After any of these no packet moves any more.
+static const enum rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV,
+	RTE_ETH_EVENT_INTR_RESET};
+
+static void listen_for_end(struct port_device *device)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(gone_events); i++)
+		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
+}
+
 int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
@@ -248,6 +267,7 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 	read_back_rings(room, port);
 	room->faces[port].rx_checksum = offload.rx_checksum;
 	room->faces[port].tx_multi_segment = offload.tx_multi_segment;
+	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
 }
@@ -273,9 +293,11 @@ void device_close(struct port_room *room, unsigned port)
 
 	if (device->is_started)
 		rte_eth_dev_stop(device->id);
+	for (unsigned i = 0; device->is_set_up && i < ARRAY_LEN(gone_events); i++)
+		rte_eth_dev_callback_unregister(device->id, gone_events[i], on_gone, device);
 	if (device->is_found)
 		rte_eth_dev_close(device->id);
 	free(device->locks);
 	device->locks = NULL;
-	device->is_started = device->is_found = false;
+	device->is_started = device->is_found = device->is_set_up = false;
 }

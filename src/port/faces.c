@@ -24,28 +24,43 @@ static bool read_link(struct port_device *device)
 	return link.link_status || !(device->kind.has_link || device->has_been_up);
 }
 
-// net_af_packet and net_af_xdp always say "up"; the interface below them knows better.
-static bool interface_runs(int socket, const char *name)
+// net_af_packet and net_af_xdp always say "up"; the interface below them knows better. -errno when
+// it does not say.
+static int interface_runs(int socket, const char *name)
 {
 	struct ifreq request = {0};
 
 	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
 	if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
-		return errno != ENODEV;
+		return -errno;
 	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
-void port_tend(struct port_room *room)
+static int tend_port(struct port_room *room, unsigned port, struct complaint *why)
 {
-	for (unsigned i = 0; i < room->settings->n_ports; i++) {
-		struct port_device *device = &room->devices[i];
-		bool up = device->is_started && read_link(device);
+	struct port_device *device = &room->devices[port];
+	bool is_gone = __atomic_load_n(&device->is_gone, __ATOMIC_RELAXED);
+	int up = !is_gone && device->is_started && read_link(device);
+	char label[48];
 
-		if (up && device->kind.iface[0] && room->link_socket >= 0)
-			up = interface_runs(room->link_socket, device->kind.iface);
+	if (up && device->kind.iface[0] && room->link_socket >= 0)
+		up = interface_runs(room->link_socket, device->kind.iface);
+	is_gone |= up == -ENODEV;
+	__atomic_store_n(&room->faces[port].up, up && !is_gone, __ATOMIC_RELAXED);
+	if (!is_gone)
+		return 0;
+	return complain(why, -ENODEV,
+		"%s: its device %s is gone (removed or reset); bring it back and start again",
+		plan_port_label(room->settings, port, label), device->kind.name);
+}
 
-		__atomic_store_n(&room->faces[i].up, up, __ATOMIC_RELAXED);
-	}
+int port_tend(struct port_room *room, struct complaint *why)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < room->settings->n_ports && !err; i++)
+		err = tend_port(room, i, why);
+	return err;
 }
 
 const struct port_face *port_faces(const struct port_room *room)

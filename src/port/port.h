@@ -91,8 +91,9 @@ int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args
 void port_lanes_join(struct port_room *room);
 // True while every lane is in its loop: one that returned by itself has failed.
 bool port_lanes_run(const struct port_room *room);
-// Reads the links into port_face.up; the control loop calls it every 100 ms or so.
-void port_tend(struct port_room *room);
+// Reads the links into port_face.up; the control loop calls it every 100 ms or so. -ENODEV with a
+// complaint when a device is gone for good.
+int port_tend(struct port_room *room, struct complaint *why);
 
 // What lanes read of the ports; index is the place in the settings.
 const struct port_face *port_faces(const struct port_room *room);

@@ -133,7 +133,7 @@ static void run_lanes(void)
 	while (clock_now_ns() - start_ns < RUN_NS_MAX &&
 		(count_sent(FILE_PORT) < N_FRAMES || !count_sent(NULL_PORT)))
 		usleep(10000);
-	port_tend(room);
+	assert_int_equal(port_tend(room, &why), 0);
 	assert_true(port_lanes_run(room));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	port_lanes_join(room);

@@ -183,8 +183,7 @@ int port_start(struct port_room *room, struct complaint *why)
 	}
 	room->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
-	port_tend(room);
-	return 0;
+	return port_tend(room, why);
 }
 
 void port_close(struct port_room *room)

@@ -19,6 +19,7 @@ struct port_device {
 	struct wire_mac mac;
 	struct rss rss;
 	struct rte_eth_dev_info info;
+	bool is_gone;            // written by EAL's thread of events; atomic, relaxed
 	struct room_lock *locks; // one for each transmit queue, NULL: each lane has its own
 };
 

@@ -58,9 +58,10 @@ bool port_lanes_run(const struct port_room *room)
 	return !fake.lane_has_ended;
 }
 
-void port_tend(struct port_room *room)
+int port_tend(struct port_room *room, struct complaint *why)
 {
 	fake.n_tended++;
+	return fake.device_is_gone ? complain(why, -ENODEV, "its device is gone") : 0;
 }
 
 int port_change(struct port_room *room, unsigned port, const struct port_settings *settings,

@@ -8,7 +8,7 @@ struct fake {
 	int refuse_change_of; // port whose port_change fails; -1: none
 	unsigned mtu[PORT_MAX];
 	unsigned n_changes, n_tended;
-	bool lane_has_ended;
+	bool lane_has_ended, device_is_gone;
 };
 extern struct fake fake;
 

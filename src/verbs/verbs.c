@@ -24,7 +24,9 @@ const struct ctl_verb *verbs_table(size_t *n)
 
 int verbs_tend(struct verbs_house *house, struct complaint *why)
 {
-	port_tend(house->ports);
+	int err = port_tend(house->ports, why);
+	if (err)
+		return err;
 	if (!port_lanes_run(house->ports))
 		return complain(why, -EIO, "a lane has ended by itself; all stop");
 	int lane = fib_door_tend(house->door);

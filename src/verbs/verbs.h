@@ -36,7 +36,8 @@ int verbs_build(const struct config *config, const struct port_face faces[], str
 int verbs_reload(struct verbs_house *house, struct complaint *why);
 
 // What the control loop does besides serving: reads links, frees what lanes have left behind, names
-// a lane that is silent. -EIO with a complaint when a lane has ended by itself.
+// a lane that is silent. -errno with a complaint when a lane has ended by itself or a device is
+// gone.
 int verbs_tend(struct verbs_house *house, struct complaint *why);
 
 // At the end: what was received, sent and dropped by name, in a few log lines.

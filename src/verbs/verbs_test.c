@@ -459,6 +459,15 @@ static void a_lane_that_ends_by_itself_is_a_failure(void **state)
 	assert_string_equal(why.text, "a lane has ended by itself; all stop");
 }
 
+static void a_device_that_is_gone_is_a_failure(void **state)
+{
+	struct complaint why = {""};
+
+	fake.device_is_gone = true;
+	assert_int_equal(verbs_tend(&house, &why), -ENODEV);
+	assert_string_equal(why.text, "its device is gone");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_house, break_house)
 
 int main(void)
@@ -479,6 +488,7 @@ int main(void)
 		TEST(a_port_that_refuses_takes_the_others_back),
 		TEST(stop_only_raises_the_flag),
 		TEST(a_lane_that_ends_by_itself_is_a_failure),
+		TEST(a_device_that_is_gone_is_a_failure),
 	};
 
 	int fd = mkstemp(file);
