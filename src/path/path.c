@@ -58,7 +58,10 @@ int path_open(struct path **out, struct port_room *ports, struct fib_door *door,
 int path_start(struct path *path, struct complaint *why)
 {
 	__atomic_store_n(&path->stop, false, __ATOMIC_RELAXED);
-	return port_lanes_launch(path->ports, worker_run, (void **)path->worker, why);
+	int err = port_lanes_launch(path->ports, worker_run, (void **)path->worker, why);
+	if (err)
+		path_stop(path); // those that run already
+	return err;
 }
 
 void path_stop(struct path *path)
