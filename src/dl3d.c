@@ -1,5 +1,6 @@
 // The forwarder: opens the rooms from the ground up, serves the window, closes them in reverse.
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "verbs/verbs.h"
@@ -11,7 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { EXIT_OF_STOP = 0, EXIT_OF_FAILURE = 1, EXIT_OF_MISTAKE = 2, TEND_EVERY_MS = 50 };
+enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_SECONDS = 10 };
 
 // The ports room borrows `settings`: the file's, and those of the command line.
 static struct port_room_settings settings;
@@ -76,6 +77,7 @@ static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct c
 	log_info("forwarding: %u ports, %u lanes, socket %s", settings.n_ports,
 		port_n_lanes(h->ports), config_socket(h->config));
 	left = serve(h, ctl, signals, why);
+	deadline_start(STOP_SECONDS, "dl3d: error: a lane or a device does not end\n");
 	path_stop(h->path);
 	verbs_log_account(h);
 not_started:
@@ -91,7 +93,6 @@ no_door:
 // The socket comes first: where another dl3d serves it, no device is touched.
 static int run(struct verbs_house *h, struct complaint *why)
 {
-	const char *socket = config_socket(h->config), *group = config_socket_group(h->config);
 	struct ctl_verbs verbs = {.house = h};
 	struct ctl *ctl;
 	int left = EXIT_OF_FAILURE, signals = signals_open(why);
@@ -99,7 +100,7 @@ static int run(struct verbs_house *h, struct complaint *why)
 	if (signals < 0)
 		return left;
 	verbs.table = verbs_table(&verbs.n);
-	if (ctl_open(&ctl, socket, group, &verbs, why))
+	if (ctl_open(&ctl, config_socket(h->config), config_socket_group(h->config), &verbs, why))
 		goto no_socket;
 	if (port_open(&h->ports, &settings, why))
 		goto no_ports;
