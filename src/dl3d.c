@@ -69,9 +69,9 @@ static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct c
 	h->door = fib_door_create(port_n_lanes(h->ports), why);
 	if (!h->door)
 		goto no_door;
-	fib_door_swap(h->door, h->fib);
 	if (path_open(&h->path, h->ports, h->door, why))
 		goto no_path;
+	verbs_swap(h, h->fib);
 	if (port_start(h->ports, why) || path_start(h->path, why))
 		goto not_started;
 	log_info("forwarding: %u ports, %u lanes, socket %s", settings.n_ports,

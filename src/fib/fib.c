@@ -228,12 +228,20 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 		return false;
 	*out = (struct fib_hop_info){.hop = hop->key,
 		.verdict = entry->verdict,
-		.n_routes = hop->n_routes};
+		.n_routes = hop->n_routes,
+		.counted_before = hop->counted_before};
 	if (entry->frame_max)
 		out->mtu = fib->hops.port[hop->key.port].mtu;
 	if (entry->verdict == VERDICT_FORWARD)
 		memcpy(out->mac.bytes, entry->macs, sizeof(out->mac.bytes));
 	return true;
+}
+
+void fib_count_from_now(struct fib *fib, const struct fib_count *count)
+{
+	fib->hops.count = *count;
+	for (uint32_t id = 1; id <= fib->hops.max_id; id++)
+		fib->hops.hop[id].counted_before = count->counted(count->house, id);
 }
 
 void fib_usage(const struct fib *fib, struct fib_usage *out)

@@ -134,10 +134,19 @@ struct fib_hop_info {
 	uint8_t verdict; // VERDICT_FORWARD or why packets to it are dropped
 	uint16_t mtu;
 	uint32_t n_routes;
+	uint64_t counted_before; // what lanes had counted under its id until it got that
 };
 // Next hop by id. False: no such one; go on to the next id up to fib_usage.max_hop_id. Control
 // thread.
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out);
+
+// How to ask for the packets that lanes have counted under an id until now. Next hops start there:
+// those of the table now, others when they get their id. Control thread.
+struct fib_count {
+	uint64_t (*counted)(const void *house, uint16_t id);
+	const void *house;
+};
+void fib_count_from_now(struct fib *fib, const struct fib_count *count);
 
 struct fib_usage {
 	uint32_t n_routes4, n_routes6, n_hops, n_neighbours;

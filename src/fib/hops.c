@@ -107,6 +107,8 @@ uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
 		uint16_t *bucket = bucket_of(hops, hop);
 		hops->hop[id] = (struct hop){.key = *hop, .chain = *bucket};
 		*bucket = id;
+		if (hops->count.counted)
+			hops->hop[id].counted_before = hops->count.counted(hops->count.house, id);
 		hops->n_used++;
 		hops_rewrite(hops, id);
 	}

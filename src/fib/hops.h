@@ -15,6 +15,7 @@ struct hop {
 	uint16_t chain;       // next id with the same hash
 	uint32_t n_routes;
 	uint32_t n_holders; // routes, the neighbour, built-in routes
+	uint64_t counted_before;
 };
 static_assert(sizeof(struct fib_hop) == 19, "compared as bytes: no padding");
 
@@ -35,6 +36,7 @@ struct hops {
 	uint32_t n_used;
 	uint16_t max_id;
 	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
+	struct fib_count count;        // counted NULL: all start at 0
 	struct fib_port port[FIB_MAX_PORTS];
 	bool has_port[FIB_MAX_PORTS];
 };

@@ -4,9 +4,9 @@
 // A reply's line is at most 1 MiB: next hops and members of groups are far below 250 bytes each.
 enum { PAGE_HOPS = 1000, PAGE_MAX_LISTED = 4000 };
 
-// Packets over all lanes.
-static uint64_t hop_packets(const struct verbs_house *house, unsigned id)
+uint64_t hop_counted(const void *house_, uint16_t id)
 {
+	const struct verbs_house *house = house_;
 	uint64_t sum = 0;
 	unsigned n;
 	struct stat_lane *const *lanes = path_stats(house->path, &n);
@@ -27,7 +27,8 @@ static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	json_object_set_new(json, "mac", forwards ? mac_json(&info->mac) : json_null());
 	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());
 	json_object_set_new(json, "verdict", text_json(verdict_name(info->verdict)));
-	json_object_set_new(json, "packets", number_json(hop_packets(house, id)));
+	json_object_set_new(json, "packets",
+		number_json(hop_counted(house, id) - info->counted_before));
 	return json;
 }
 

@@ -37,6 +37,9 @@ int params_none(const json_t *params, struct complaint *why);
 void account_read(const struct verbs_house *house, struct stat_account *account);
 json_t *account_json(const struct stat_account *account);
 
+// Packets that all lanes have counted under a next hop's id, whoever had it.
+uint64_t hop_counted(const void *house, uint16_t id);
+
 // Words: kind of a route, name of a port (NULL for FIB_NO_PORT), MAC address.
 const char *kind_word(unsigned kind);
 const char *port_word(const struct verbs_house *house, unsigned port);

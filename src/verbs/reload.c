@@ -24,6 +24,12 @@ int verbs_build(const struct config *config, const struct port_face faces[], str
 	return err;
 }
 
+struct fib *verbs_swap(struct verbs_house *house, struct fib *fib)
+{
+	fib_count_from_now(fib, &(struct fib_count){hop_counted, house});
+	return fib_door_swap(house->door, fib);
+}
+
 static bool differs(const struct port_settings *a, const struct port_settings *b)
 {
 	return a->mtu != b->mtu || a->pass_martians != b->pass_martians ||
@@ -74,7 +80,7 @@ static int apply(struct verbs_house *house, struct config *next, struct complain
 		fib_destroy(fib);
 		return err;
 	}
-	fib_destroy(fib_door_swap(house->door, fib));
+	fib_destroy(verbs_swap(house, fib));
 	config_free(house->config);
 	house->fib = fib;
 	house->config = next;

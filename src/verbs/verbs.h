@@ -31,6 +31,10 @@ const struct ctl_verb *verbs_table(size_t *n);
 int verbs_build(const struct config *config, const struct port_face faces[], struct fib **out,
 	struct complaint *why);
 
+// Makes `fib` what lanes read; its next hops are counted from here on. Returns the old one, which
+// no lane reads any more, for fib_destroy.
+struct fib *verbs_swap(struct verbs_house *house, struct fib *fib);
+
 // Reads the file again and applies what can change while running; a failure leaves all as it was.
 // Also on SIGHUP.
 int verbs_reload(struct verbs_house *house, struct complaint *why);

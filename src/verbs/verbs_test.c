@@ -44,7 +44,7 @@ static int make_house(void **state)
 		fail_msg("refused: %s", why.text);
 	house.door = fib_door_create(2, &why);
 	assert_non_null(house.door);
-	fib_door_swap(house.door, house.fib);
+	assert_null(verbs_swap(&house, house.fib));
 	return 0;
 }
 
@@ -246,6 +246,47 @@ static void tells_of_ports_and_lanes(void **state)
 	fake_stat(0)->hop[1] = 3;
 	fake_stat(1)->hop[1] = 4;
 	check("nexthops", "{}", "nexthops.0.packets", "7");
+}
+
+// Its id in the table, from the verb route.
+static unsigned hop_of(const char *params)
+{
+	json_t *route = call("route", params);
+	unsigned id = json_integer_value(json_object_get(route, "nexthop"));
+
+	json_decref(route);
+	return id;
+}
+
+static void change(const char *op, const char *route)
+{
+	char params[256];
+
+	snprintf(params, sizeof(params), "{\"changes\": [{\"op\": \"%s\", \"route\": \"%s\"}]}", op,
+		route);
+	check("routes.change", params, "changed", "1");
+}
+
+static void a_next_hop_does_not_inherit_the_packets_of_another(void **state)
+{
+	char page[64];
+
+	change("add", "20.0.0.0/8 via 192.0.2.77 dev left");
+	unsigned id = hop_of("{\"address\": \"20.0.0.1\"}");
+	snprintf(page, sizeof(page), "{\"after\": %u, \"limit\": 1}", id - 1);
+	fake_stat(0)->hop[id] = 5;
+	check("nexthops", page, "nexthops.0.packets", "5");
+	change("delete", "20.0.0.0/8");
+	fib_door_tend(house.door);
+	change("add", "20.0.0.0/8 via 192.0.2.78 dev left");
+	assert_int_equal(hop_of("{\"address\": \"20.0.0.1\"}"), id);
+	check("nexthops", page, "nexthops.0.packets", "0");
+	fake_stat(1)->hop[id] = 2;
+	check("nexthops", page, "nexthops.0.packets", "2");
+	fake_stat(0)->hop[1] = 7;
+	check("nexthops", "{}", "nexthops.0.packets", "7");
+	check("reload", "{}", "reloads", "1");
+	check("nexthops", "{}", "nexthops.0.packets", "0");
 }
 
 static void turns_pages_of_routes(void **state)
@@ -477,6 +518,7 @@ int main(void)
 		TEST(takes_exactly_its_parameters),
 		TEST(the_account_adds_up_over_lanes),
 		TEST(tells_of_ports_and_lanes),
+		TEST(a_next_hop_does_not_inherit_the_packets_of_another),
 		TEST(turns_pages_of_routes),
 		TEST(turns_pages_of_next_hops),
 		TEST(explains_where_a_packet_goes),
