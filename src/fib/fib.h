@@ -161,8 +161,8 @@ void fib_usage(const struct fib *fib, struct fib_usage *out);
 // caller.
 struct fib_door *fib_door_create(unsigned n_lanes, struct complaint *why);
 void fib_door_destroy(struct fib_door *door); // all lanes offline, nothing attached
-// Makes `fib` what lanes read (NULL: nothing), waits until no lane reads the old one, returns the
-// old one for fib_destroy.
+// Makes `fib` what lanes read (NULL: nothing, once all lanes have ended), waits until no lane reads
+// the old one, returns the old one for fib_destroy.
 struct fib *fib_door_swap(struct fib_door *door, struct fib *fib);
 // Frees what no lane can read any more; cheap, call it often. Names a lane that has been silent for
 // a second (returns its id, else -1).

@@ -99,7 +99,7 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 }
 
 // The lanes' side of the door. `live` is read once per burst, before the lookups; what it points to
-// stays as it is until the lane reports. NULL: nothing attached, every packet is no_route.
+// stays as it is until the lane reports. Never NULL while a lane runs.
 struct fib_door_fast {
 	const struct fib_view *live; // atomic, acquire
 	struct rte_rcu_qsbr *qsbr;
