@@ -104,27 +104,3 @@ enum wire_fault wire_check(const uint8_t *frame, size_t contiguous_bytes, size_t
 	}
 	return WIRE_ETHERTYPE;
 }
-
-const char *wire_fault_name(enum wire_fault fault)
-{
-	static const char *const names[N_WIRE_FAULTS] = {
-		[WIRE_OK] = "ok",
-		[WIRE_RUNT] = "runt",
-		[WIRE_MULTI_SEGMENT] = "multi_segment",
-		[WIRE_ARP] = "arp",
-		[WIRE_VLAN] = "vlan_unknown",
-		[WIRE_ETHERTYPE] = "ethertype_unknown",
-		[WIRE_IP4_VERSION] = "ip4_version",
-		[WIRE_IP4_HEADER_LENGTH] = "ip4_header_length",
-		[WIRE_IP4_LENGTH] = "ip4_length",
-		[WIRE_IP4_CHECKSUM] = "ip4_checksum",
-		[WIRE_IP4_OPTIONS] = "ip4_options",
-		[WIRE_IP6_VERSION] = "ip6_version",
-		[WIRE_IP6_LENGTH] = "ip6_length",
-		[WIRE_IP6_HOP_BY_HOP] = "ip6_hop_by_hop",
-		[WIRE_MARTIAN_SOURCE] = "martian_source",
-		[WIRE_LINK_LOCAL_SOURCE] = "link_local_source",
-	};
-
-	return fault < N_WIRE_FAULTS ? names[fault] : NULL;
-}

@@ -40,6 +40,3 @@ struct wire_check_rules {
 // WIRE_OK.
 enum wire_fault wire_check(const uint8_t *frame, size_t contiguous_bytes, size_t frame_bytes,
 	const struct wire_check_rules *rules);
-
-// Its word, as in the schema ("ip4_checksum"); "ok" for WIRE_OK.
-const char *wire_fault_name(enum wire_fault fault);

@@ -123,8 +123,7 @@ static void gives_each_frame_its_verdict(void **state)
 		enum wire_fault fault = wire_check(frame, bytes, bytes, &strict);
 
 		if (fault != rows[i].fault)
-			fail_msg("%s: %s, wanted %s", rows[i].what, wire_fault_name(fault),
-				wire_fault_name(rows[i].fault));
+			fail_msg("%s: fault %d, wanted %d", rows[i].what, fault, rows[i].fault);
 		free(frame);
 	}
 }
@@ -137,7 +136,7 @@ static void has_a_row_for_each_fault_but_multi_segment(void **state)
 		seen[rows[i].fault] = true;
 	for (int fault = 0; fault < N_WIRE_FAULTS; fault++)
 		if (!seen[fault])
-			fail_msg("no frame is refused as %s", wire_fault_name(fault));
+			fail_msg("no frame has fault %d", fault);
 }
 
 static void tells_a_header_in_pieces_from_a_short_frame(void **state)
