@@ -265,7 +265,6 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 	if (err)
 		return err;
 	read_back_rings(room, port);
-	room->faces[port].rx_checksum = offload.rx_checksum;
 	room->faces[port].tx_multi_segment = offload.tx_multi_segment;
 	listen_for_end(device);
 	device->is_set_up = true;

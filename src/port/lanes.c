@@ -27,7 +27,6 @@ void lanes_fill(struct port_room *room)
 		lane->core = plan->core;
 		lane->numa = plan->numa;
 		lane->burst = room->settings->burst ? room->settings->burst : PORT_DEFAULT_BURST;
-		lane->n_ports = room->settings->n_ports;
 		lane->n_queues = plan->n_queues;
 		for (unsigned q = 0; q < plan->n_queues; q++) {
 			lane->queues[q].port = plan->queues[q].port;

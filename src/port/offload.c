@@ -10,9 +10,7 @@ void offload_choose(struct offload *offload, const struct offload_facts *facts)
 	uint64_t tx_offers = facts->tx_offers | facts->tx_queue_offers;
 
 	memset(offload, 0, sizeof(*offload));
-	offload->rx_checksum = facts->rx_offers & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
-	if (offload->rx_checksum)
-		offload->rx |= RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
+	offload->rx = facts->rx_offers & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
 	if (scatters)
 		offload->rx |= facts->rx_offers & RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (facts->may_chain || scatters)

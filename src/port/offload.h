@@ -14,7 +14,7 @@ struct offload_facts {
 
 struct offload {
 	uint64_t rx, tx;
-	bool rx_checksum, tx_multi_segment;
+	bool tx_multi_segment;
 };
 
 // IPv4 checksums checked by the device where it can; scatter only where a frame does not fit one

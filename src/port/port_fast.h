@@ -32,7 +32,6 @@ struct port_lane {
 	unsigned id;
 	int core, numa;
 	uint16_t burst;
-	unsigned n_ports;
 	unsigned n_queues;
 	struct port_queue queues[PORT_LANE_QUEUES];
 	struct port_out out[STAT_MAX_PORTS]; // by port index
@@ -49,8 +48,6 @@ struct port_face {
 	uint8_t unused; // the word of peer ends here
 	bool is_xconnect, mac_update;
 	uint8_t xconnect;      // port index
-	bool rx_checksum;      // the device checks IPv4 header checksums: only
-	                       // RTE_MBUF_F_RX_IP_CKSUM_GOOD is good; BAD is bad; else compute
 	bool tx_multi_segment; // the device takes frames in several mbufs
 } LINE_ALIGNED;
 
