@@ -240,7 +240,8 @@ static void takes_every_key(void **state)
 			  "     mac: 02:00:00:00:00:0a, peer: 02:00:00:00:00:0b, martians: pass, "
 			  "mode: route,\n"
 			  "     addresses: [10.0.0.1/8, 2001:db8::1/64]}\n"
-			  "  - {name: b, device: e, mode: xconnect, to: a, mac: update}\n");
+			  "  - {name: b, device: e, mode: xconnect, to: a, mac: update}\n"
+			  "  - {name: c, device: f, mode: xconnect, to: 0}\n");
 	const struct port_settings *a = &config->ports.ports[0], *b = &config->ports.ports[1];
 
 	assert_string_equal(config->socket, "/tmp/s");
@@ -265,6 +266,7 @@ static void takes_every_key(void **state)
 	assert_int_equal(b->mode, PORT_XCONNECT);
 	assert_true(b->mac_update && !b->has_mac);
 	assert_string_equal(b->xconnect, "a");
+	assert_string_equal(config->ports.ports[2].xconnect, "a");
 	config_free(config);
 }
 

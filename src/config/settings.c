@@ -142,10 +142,11 @@ static int read_lane(struct reader *reader, const struct node *node, unsigned i)
 	return err;
 }
 
-static int check_xconnects(struct reader *reader, const struct port_room_settings *ports)
+// A port may be given by its index; from here on it is a name.
+static int check_xconnects(struct reader *reader, struct port_room_settings *ports)
 {
 	for (unsigned i = 0; i < ports->n_ports; i++) {
-		const struct port_settings *port = &ports->ports[i];
+		struct port_settings *port = &ports->ports[i];
 		int to = port->xconnect[0]
 		                 ? port_find(ports, port->xconnect, strlen(port->xconnect))
 		                 : 0;
@@ -155,6 +156,8 @@ static int check_xconnects(struct reader *reader, const struct port_room_setting
 				"ports[%u] is cross-connected to unknown port \"%s\"; one of the "
 				"names under ports is wanted",
 				i, port->xconnect);
+		if (port->xconnect[0])
+			strcpy(port->xconnect, ports->ports[to].name);
 	}
 	return 0;
 }
