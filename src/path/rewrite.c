@@ -1,27 +1,30 @@
-// The bytes that change on the way through: TTL, checksum, MAC addresses. Lane.
+// The bytes that change on the way through: TTL, checksum, MAC addresses. Counts the next hop's use
+// in the same pass. Lane.
 #include "path/steps.h"
 
 #include <string.h>
 
-// The 12 bytes of MACs, taken from the hop's entry by one 16-byte load: they are of one moment,
-// even while the control thread replaces the entry.
-struct macs {
-	uint64_t first8;
-	uint32_t last4;
-};
+_Static_assert(STAT_MAX_HOPS == 1 << 15, "a counter for each hop id");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	"decrease_ttl4 and the header comparisons count on it");
 
-static inline struct macs read_macs(const struct fib_view *view, uint16_t hop)
+// A hop's entry, taken by one 16-byte load: its MACs are of one moment, even while the control
+// thread replaces the entry.
+typedef uint32_t hop_words __attribute__((vector_size(16)));
+
+static inline hop_words read_hop(const struct fib_view *view, uint16_t hop)
 {
-	typedef uint32_t word __attribute__((vector_size(16)));
-	word entry = *(const word *)&view->hops[hop];
-
-	return (struct macs){.first8 = entry[0] | (uint64_t)entry[1] << 32, .last4 = entry[2]};
+	return *(const hop_words *)&view->hops[hop];
 }
 
-static inline void write_macs(uint8_t *frame, struct macs macs)
+static inline void write_macs(uint8_t *frame, hop_words hop)
 {
-	memcpy(frame, &macs.first8, sizeof(macs.first8));
-	memcpy(frame + 8, &macs.last4, sizeof(macs.last4));
+	typedef uint64_t pair __attribute__((vector_size(16)));
+	uint64_t first8 = ((pair)hop)[0];
+	uint32_t last4 = hop[2];
+
+	memcpy(frame, &first8, sizeof(first8));
+	memcpy(frame + 8, &last4, sizeof(last4));
 }
 
 // TTL, protocol and checksum as one word. RFC 1624: the TTL is the high byte of its 16-bit word, so
@@ -34,39 +37,43 @@ static inline void decrease_ttl4(uint8_t *frame)
 	word += 0xffff + (word >= 0xfffe0000 ? 0x10000 : 0);
 	memcpy(frame + 22, &word, sizeof(word));
 }
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-	"decrease_ttl4 and the header comparisons count on it");
 
-void path_rewrite4(const struct fib_view *view, struct burst *b)
+static inline void decrease_ttl(uint8_t *frame, bool is_ip6)
 {
-	if (b->has_one_hop) {
-		struct macs macs = read_macs(view, b->hop[0]);
+	if (is_ip6)
+		frame[21]--;
+	else
+		decrease_ttl4(frame);
+}
 
-		for (uint16_t i = 0; i < b->n; i++) {
-			write_macs(b->frame[i], macs);
-			decrease_ttl4(b->frame[i]);
+static inline void rewrite(struct stat_lane *stat, const struct fib_view *view, struct burst *b,
+	bool is_ip6)
+{
+	const unsigned n = b->n; // frames may alias anything
+
+	if (b->has_one_hop) {
+		hop_words hop = read_hop(view, b->hop[0]);
+
+		for (unsigned i = 0; i < n; i++) {
+			write_macs(b->frame[i], hop);
+			decrease_ttl(b->frame[i], is_ip6);
 		}
+		stat_add(&stat->hop[b->hop[0]], n);
 		return;
 	}
-	for (uint16_t i = 0; i < b->n; i++) {
-		write_macs(b->frame[i], read_macs(view, b->hop[i]));
-		decrease_ttl4(b->frame[i]);
+	for (unsigned i = 0; i < n; i++) {
+		write_macs(b->frame[i], read_hop(view, b->hop[i]));
+		decrease_ttl(b->frame[i], is_ip6);
+		stat_add(&stat->hop[b->hop[i]], 1);
 	}
 }
 
-void path_rewrite6(const struct fib_view *view, struct burst *b)
+void path_rewrite4(struct stat_lane *stat, const struct fib_view *view, struct burst *b)
 {
-	if (b->has_one_hop) {
-		struct macs macs = read_macs(view, b->hop[0]);
+	rewrite(stat, view, b, false);
+}
 
-		for (uint16_t i = 0; i < b->n; i++) {
-			write_macs(b->frame[i], macs);
-			b->frame[i][21]--;
-		}
-		return;
-	}
-	for (uint16_t i = 0; i < b->n; i++) {
-		write_macs(b->frame[i], read_macs(view, b->hop[i]));
-		b->frame[i][21]--;
-	}
+void path_rewrite6(struct stat_lane *stat, const struct fib_view *view, struct burst *b)
+{
+	rewrite(stat, view, b, true);
 }

@@ -27,7 +27,7 @@ static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, b
 	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip4);
 	t = lap(is_timed, &step->check, t);
-	path_rewrite4(view, &w->ip4);
+	path_rewrite4(w->stat, view, &w->ip4);
 	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip4);
 	return lap(is_timed, &step->send, t);
@@ -42,7 +42,7 @@ static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, b
 	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip6);
 	t = lap(is_timed, &step->check, t);
-	path_rewrite6(view, &w->ip6);
+	path_rewrite6(w->stat, view, &w->ip6);
 	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip6);
 	return lap(is_timed, &step->send, t);
