@@ -94,10 +94,13 @@ void door_wait(struct fib_door *door, uint64_t token)
 			nanosleep(&(struct timespec){.tv_nsec = SPIN_NS}, NULL);
 		if (waited_ns < SILENT_NS || was_named)
 			continue;
+		int late = late_lane(door, token);
+		if (late < 0)
+			continue; // it has just come round
 		was_named = true;
 		log_warn(
 			"lane %d has not come round for a second; changes of the table wait for it",
-			late_lane(door, token));
+			late);
 	}
 }
 
