@@ -32,15 +32,9 @@ static void *map_aligned(size_t bytes)
 	return start;
 }
 
-void *pages_alloc(size_t bytes, int want_huge)
+void *pages_alloc(size_t bytes)
 {
 	bytes = mapped_bytes(bytes);
-	if (want_huge && bytes >= HUGE_PAGE_BYTES) {
-		void *huge = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-		if (huge != MAP_FAILED)
-			return huge;
-	}
 	if (bytes >= HUGE_PAGE_BYTES)
 		return map_aligned(bytes);
 	void *small = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

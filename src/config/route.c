@@ -57,6 +57,26 @@ static int read_forward(struct line *line, struct route_line *out)
 	return 0;
 }
 
+// A next hop of several must be one box: a port's peer when it has no address. On link there would
+// be a neighbour for each destination.
+static int settle_members(const struct line *line, struct route_line *out)
+{
+	for (unsigned i = 0; i < out->n_members; i++) {
+		struct fib_hop *hop = &out->member[i].hop;
+
+		if (hop->kind != FIB_CONNECTED)
+			continue;
+		if (!line->ports->ports[hop->port].has_peer)
+			return complain(line->why, -EINVAL,
+				"next hop %u has no \"via ADDRESS\", and its port has no peer; one "
+			        "of "
+				"the two is wanted",
+				i + 1);
+		hop->kind = FIB_PEER;
+	}
+	return 0;
+}
+
 // PREFIX nexthop [via ADDRESS] dev PORT [weight NUMBER] [lladdr MAC] nexthop ...
 static int read_group(struct line *line, struct route_line *out)
 {
@@ -78,10 +98,12 @@ static int read_group(struct line *line, struct route_line *out)
 		if (prefix->addr.family == 6 && out->member[i].hop.via.family == 4)
 			return complain(line->why, -EINVAL,
 				"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted");
-	out->route.hop = out->n_members == 1
-	                         ? out->member[0].hop
-	                         : (struct fib_hop){.port = FIB_NO_PORT, .kind = FIB_GROUP};
-	return 0;
+	if (out->n_members == 1) {
+		out->route.hop = out->member[0].hop;
+		return 0;
+	}
+	out->route.hop = (struct fib_hop){.port = FIB_NO_PORT, .kind = FIB_GROUP};
+	return settle_members(line, out);
 }
 
 // The length that a dotted mask stands for; -1: not a mask.

@@ -98,7 +98,7 @@ static void reads_every_form_of_a_route(void **state)
 		{"128.0.0.0 128.0.0.0 left", "128.0.0.0/1 connected - 0 -"},
 		{"2001:db8:: 32 right", "2001:db8::/32 peer - 1 -"},
 		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left nexthop dev right weight 3",
-			"10.0.0.0/8 group via 0*1 connected 1*3"},
+			"10.0.0.0/8 group via 0*1 peer 1*3"},
 		{"default nexthop via 2001:db8::1 dev left weight 255 lladdr 02:00:00:00:00:01 "
 		 "nexthop via 2001:db8::2 dev left",
 			"::/0 group via 0*255 via 0*1"},
@@ -180,6 +180,10 @@ static void answers_each_mistake_with_one_sentence(void **state)
 			"several next hops, or a weight; each begins with \"nexthop\""},
 		{"10.0.0.0/8 dev left nexthop dev right",
 			"several next hops, or a weight; each begins with \"nexthop\""},
+		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left nexthop dev left",
+			"next hop 2 has no \"via ADDRESS\", and its port has no peer; one of the "
+	                "two "
+			"is wanted"},
 		{"10.0.0.0/8 nexthop dev left weight 0",
 			"\"0\" is no weight; a number from 1 to 255 is wanted"},
 		{"10.0.0.0/8 nexthop dev left weight 256",

@@ -18,7 +18,7 @@ int blocks_open(struct blocks *blocks, uint32_t unit_bytes, uint32_t limit, uint
 	size_t bytes = (size_t)limit * unit_bytes;
 
 	memset(blocks, 0, sizeof(*blocks));
-	blocks->memory = pages_alloc(bytes, 0);
+	blocks->memory = pages_alloc(bytes);
 	if (!blocks->memory)
 		return -ENOMEM;
 	madvise(blocks->memory, bytes, MADV_NOHUGEPAGE); // a small table stays small

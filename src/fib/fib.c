@@ -107,7 +107,7 @@ close_hops:
 
 static struct fib *create(bool is_small, struct complaint *why)
 {
-	struct fib *fib = pages_alloc(sizeof(*fib), 0);
+	struct fib *fib = pages_alloc(sizeof(*fib));
 
 	if (!fib || open_parts(fib)) {
 		pages_free(fib, sizeof(*fib));

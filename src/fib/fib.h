@@ -84,7 +84,7 @@ int fib_port_set(struct fib *fib, uint8_t port, const struct fib_port *settings)
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct complaint *why);
 
-// One of a route's next hops (VIA, CONNECTED or PEER) and its share, 1 to 255.
+// One of a route's next hops (VIA or PEER) and its share, 1 to 255.
 struct fib_member {
 	struct fib_hop hop;
 	uint8_t weight;

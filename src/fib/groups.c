@@ -14,8 +14,8 @@ static const size_t BUCKET_BYTES = GROUPS_MAX * FIB_GROUP_BUCKETS * sizeof(uint1
 int groups_open(struct groups *groups)
 {
 	groups->n_groups = 0;
-	groups->bucket = pages_alloc(BUCKET_BYTES, 0);
-	groups->group = pages_alloc(GROUPS_MAX * sizeof(*groups->group), 0);
+	groups->bucket = pages_alloc(BUCKET_BYTES);
+	groups->group = pages_alloc(GROUPS_MAX * sizeof(*groups->group));
 	if (groups->bucket && groups->group)
 		return 0;
 	groups_close(groups);
@@ -122,17 +122,24 @@ void groups_free(struct groups *groups, struct hops *hops, uint16_t number)
 	group->n_members = 0;
 }
 
+// A hop that leads to one neighbour.
+static bool is_box(const struct fib_hop *hop)
+{
+	return hop->kind == FIB_VIA || hop->kind == FIB_PEER;
+}
+
 static int check_members(const struct fib_member *members, unsigned n, struct complaint *why)
 {
 	if (n < 1 || n > GROUP_MAX_MEMBERS)
 		return complain(why, -EINVAL, "a route with %u next hops; 1 to %u are possible", n,
 			GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
-		if (!members[i].weight || members[i].hop.kind > FIB_PEER ||
+		if (!members[i].weight || !is_box(&members[i].hop) ||
 			members[i].hop.port == FIB_NO_PORT)
 			return complain(why, -EINVAL,
-				"next hop %u of %u needs a port, and a weight of 1 to 255", i + 1,
-				n);
+				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "
+			        "255",
+				i + 1, n);
 	return 0;
 }
 

@@ -130,7 +130,8 @@ static void refuses_what_is_no_group(void **state)
 	struct fib_hop group;
 
 	assert_int_equal(fib_group(fib, members, 2, &group, &why), -EINVAL);
-	assert_string_equal(why.text, "next hop 1 of 2 needs a port, and a weight of 1 to 255");
+	assert_string_equal(why.text,
+		"next hop 1 of 2 needs a neighbour, a port, and a weight of 1 to 255");
 	assert_int_equal(fib_group(fib, members, 0, &group, &why), -EINVAL);
 	assert_int_equal(fib_group(fib, members, 65, &group, &why), -EINVAL);
 	fib_destroy(fib);

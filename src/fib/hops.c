@@ -36,11 +36,11 @@ int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
 	// Straight from mmap: what is not used stays a page of zeros.
-	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry), 0);
-	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop), 0);
-	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket), 0);
-	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle), 0);
-	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused), 0);
+	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
+	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
+	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
+	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
+	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
 	if (!hops->entry || !hops->hop || !hops->bucket || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;

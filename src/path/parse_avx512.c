@@ -20,7 +20,7 @@ static inline __mmask16 find_plain4(const struct parse *p, const struct fields *
 {
 	__m512i total = _mm512_and_si512(f->ttl_length, all(0xffff));
 	__m512i marks = _mm512_and_si512(f->ttl_length, all(RTE_MBUF_F_RX_IP_CKSUM_MASK << 24));
-	__m512i length_and_ihl = _mm512_or_si512(f->pkt_len, all(0x45450000));
+	__m512i length_and_ihl = _mm512_xor_si512(f->pkt_len, all(0x45450000));
 	__m512i bad_frame =
 		any3(bad_ethernet(p, f, 0x0008), _mm512_xor_si512(f->data_len, length_and_ihl),
 			differs(marks, (uint32_t)RTE_MBUF_F_RX_IP_CKSUM_GOOD << 24));
@@ -41,7 +41,7 @@ static inline __mmask16 find_plain6(const struct parse *p, const struct fields *
 	__m512i length = _mm512_and_si512(f->ttl_length, all(0xffff));
 	__m512i version = _mm512_and_si512(f->data_len, all(0xf0f0ffff));
 	__m512i bad_frame = any3(bad_ethernet(p, f, 0xdd86),
-		_mm512_xor_si512(version, _mm512_or_si512(f->pkt_len, all(0x60600000))),
+		_mm512_xor_si512(version, _mm512_xor_si512(f->pkt_len, all(0x60600000))),
 		above(_mm512_add_epi32(length, all(54)), f->pkt_len));
 	__mmask16 plain = _mm512_cmpeq_epi32_mask(bad_frame, all(0));
 	__mmask16 has_source = _mm512_test_epi32_mask(_mm512_or_si512(f->first, f->second),

@@ -19,8 +19,8 @@ struct path {
 static int add_worker(struct path *path, struct fib_door *door, struct complaint *why)
 {
 	unsigned lane = path->n_lanes;
-	struct worker *w = pages_alloc(sizeof(*w), 0);
-	struct stat_lane *stat = pages_alloc(sizeof(*stat), 0);
+	struct worker *w = pages_alloc(sizeof(*w));
+	struct stat_lane *stat = pages_alloc(sizeof(*stat));
 
 	path->worker[lane] = w;
 	path->stat[lane] = stat;

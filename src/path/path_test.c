@@ -93,7 +93,7 @@ static void place_random(unsigned i, unsigned n_of_4)
 		m->data_len = m->pkt_len = dice(70);
 		break;
 	case 3:
-		m->pkt_len += dice(2) * dice(100000);
+		m->pkt_len += dice(2) ? dice(100000) : dice(2) << 16;
 		break;
 	}
 	if (m->data_len != m->pkt_len)

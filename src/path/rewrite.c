@@ -14,7 +14,11 @@ typedef uint32_t hop_words __attribute__((vector_size(16)));
 
 static inline hop_words read_hop(const struct fib_view *view, uint16_t hop)
 {
-	return *(const hop_words *)&view->hops[hop];
+	word16 word = word16_load(&view->hops[hop]);
+	hop_words words;
+
+	memcpy(&words, &word, sizeof(words));
+	return words;
 }
 
 static inline void write_macs(uint8_t *frame, hop_words hop)

@@ -401,7 +401,7 @@ static void a_group_shows_its_members(void **state)
 {
 	check("routes.change",
 		"{\"changes\": [" CHANGE("add", "15.0.0.0/8 nexthop via 192.0.2.2 dev left weight "
-						"2 nexthop dev right") "]}",
+						"2 nexthop via 198.51.100.2 dev right") "]}",
 		"changed", "1");
 	json_t *route = call("route", "{\"address\": \"15.1.2.3\"}");
 	expect(route, "kind", "\"group\"");
@@ -420,8 +420,8 @@ static void a_refused_batch_leaves_no_group_behind(void **state)
 			i % 2 ? CHANGE("add", "10.0.0.0/8 dev left") : CHANGE("add", "nonsense");
 
 		snprintf(params, sizeof(params),
-			"{\"changes\": [{\"op\": \"add\", \"route\": \"15.0.0.0/8 nexthop dev left "
-			"weight %d nexthop dev right "
+			"{\"changes\": [{\"op\": \"add\", \"route\": \"15.0.0.0/8 nexthop via "
+			"192.0.2.2 dev left weight %d nexthop via 198.51.100.2 dev right "
 			"weight %d\"}, %s]}",
 			i % 250 + 1, i / 250 + 1, second);
 		json_t *reply = call("routes.change", params);
