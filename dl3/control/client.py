@@ -8,10 +8,11 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from dl3.control.replies import Answer
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 
 DEFAULT_SOCKET = Path("/run/dl3d.sock")
 MAX_LINE_BYTES = 1 << 20
+VERB_COMPLAINED = -32000  # about its parameters, or about the file that it was to read
 Kind = TypeVar("Kind", bound=BaseModel)
 
 
@@ -20,6 +21,8 @@ def not_there(path: Path, error: OSError) -> Fault:
     if isinstance(error, FileNotFoundError):
         return Fault(f"no dl3d has a socket at {path}: start it with 'dl3 run FILE', or name its socket with --socket")
     if isinstance(error, ConnectionRefusedError):
+        if not path.is_socket():
+            return Fault(f"{path} is no socket: name that of dl3d with --socket")
         return Fault(f"the dl3d that made {path} is gone: start it again with 'dl3 run FILE'")
     if isinstance(error, PermissionError):
         return Fault(f"you may not use {path}: join its group, or become root")
@@ -37,13 +40,14 @@ def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
 
 
 def result_of(verb: str, line: bytes) -> object:
-    """What the reply holds; its error becomes a Fault."""
+    """What the reply holds; its error becomes a Fault, a UsageFault when the verb itself complains."""
     try:
         answer = Answer.model_validate_json(line)
     except ValidationError as error:
         raise Fault(f"the answer to '{verb}' is no JSON-RPC: is that dl3d's socket?") from error
     if answer.error:
-        raise Fault(answer.error.message)
+        kind = UsageFault if answer.error.code == VERB_COMPLAINED else Fault
+        raise kind(answer.error.message)
     return answer.result
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dl3.control.client import Client
 from dl3.control.replies import Reloaded, Routes
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 
 RELOADED = {"reloads": 3, "routes4": 2, "routes6": 1}
 
@@ -57,13 +57,21 @@ def keeps_fields_that_it_does_not_know(tmp_path: Path) -> None:
         assert Client(tmp_path / "s").ask(Reloaded, "reload").model_dump()["new"] == [1]
 
 
-def hands_on_what_dl3d_complains_of(tmp_path: Path) -> None:
-    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "needs a restart: burst"}}
+@pytest.mark.parametrize(("code", "kind"), [(-32000, UsageFault), (-32001, Fault), (-32601, Fault)])
+def hands_on_what_dl3d_complains_of(code: int, kind: type[Fault], tmp_path: Path) -> None:
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "needs a restart: burst"}}
     with (
         server(tmp_path / "s", lambda _: json.dumps(error).encode() + b"\n"),
-        pytest.raises(Fault, match=r"^needs a restart: burst$"),
+        pytest.raises(Fault, match=r"^needs a restart: burst$") as complaint,
     ):
         Client(tmp_path / "s").ask(Reloaded, "reload")
+    assert complaint.type is kind
+
+
+def says_when_the_path_is_no_socket(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Fault, match=r"/file is no socket: name that of dl3d with --socket$"):
+        Client(tmp_path / "file").ask(Reloaded, "reload")
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\n", b"garbage\n", b"[]\n", b'{"id": 1}\n'])

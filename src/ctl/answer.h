@@ -8,7 +8,8 @@ enum {
 	CTL_METHOD_NOT_FOUND = -32601,
 	CTL_INVALID_PARAMS = -32602,
 	CTL_INTERNAL_ERROR = -32603,
-	CTL_VERB_FAILED = -32000,
+	CTL_VERB_FAILED = -32000, // the verb's own complaint; dl3 leaves with 2
+	CTL_TURNED_AWAY = -32001,
 };
 
 // An error that answers no request in particular (id null). Owner: caller, free. NULL: out of

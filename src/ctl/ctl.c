@@ -50,7 +50,7 @@ int ctl_open(struct ctl **out, const char *path, const char *group, const struct
 
 static void turn_away(int fd)
 {
-	char *line = ctl_error_line(CTL_VERB_FAILED,
+	char *line = ctl_error_line(CTL_TURNED_AWAY,
 		"32 clients are connected already; close one and try again");
 
 	if (line && send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_MORE) > 0)

@@ -327,7 +327,7 @@ static void turns_the_33rd_client_away_with_a_sentence(void **state)
 		serve(1);
 	}
 	late = connect_client();
-	assert_int_equal(code_in(read_line(late)), -32000);
+	assert_int_equal(code_in(read_line(late)), -32001);
 	assert_string_equal(read_line(late), "");
 	close(late);
 	for (int i = 0; i < MAX_CLIENTS; i++) {
