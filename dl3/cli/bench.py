@@ -23,7 +23,10 @@ from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
 
 app = typer.Typer(
-    help="Measure what a forwarder costs per packet.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+    help="Measure what a forwarder costs per packet.\n\nExample: dl3 bench onecore -- build/src/dl3d {config}",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
 )
 
 app.command()(peers.peers)
@@ -40,7 +43,7 @@ Hops = Annotated[int, typer.Option(min=1, max=16384, help="Next hops in dl3d's r
 def plugin(as_json: Json = False) -> None:
     """Print the path of the one-core plugin, for the EAL option -d of any DPDK program.
 
-    Example: dpdk-testpmd -d $(dl3 bench plugin) --vdev net_null0 --vdev net_null1,no-rx=1 ...
+    Example: dl3 bench plugin
     """
     path = str(built(PLUGIN, "make"))
     print_json({"plugin": path}) if as_json else typer.echo(path)
@@ -155,8 +158,10 @@ def onecore(
 
     Example: dl3 bench onecore --routes 1m -- build/src/dl3d {config}
 
-    Example: dl3 bench onecore -- dpdk-testpmd --no-pci --in-memory -m 512 -d {plugin} --vdev net_null0
-    --vdev net_null1,no-rx=1 --lcores 0@0,1@0 -- --nb-cores=1 --forward-mode=macswap --auto-start
+    \b
+    Example: dl3 bench onecore -- dpdk-testpmd --no-pci --in-memory -m 512 \\
+      -d {plugin} --vdev net_null0 --vdev net_null1,no-rx=1 --lcores 0@0,1@0 \\
+      -- --nb-cores=1 --forward-mode=macswap --auto-start
     """
     settings = Settings(core=core, n_hops=hops)
     case = Case(command, TableFiles(routes, TABLES), table, settings, burst, pages)

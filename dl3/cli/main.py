@@ -12,7 +12,7 @@ from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
 app = typer.Typer(
-    help="Run, show and measure dl3d, the layer-3 forwarder.",
+    help="Run, show and measure dl3d, the layer-3 forwarder.\n\nExample: dl3 show ports --watch",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -11,6 +11,7 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent.parent
 VERBS = [
+    *([], ["show"], ["bench"]),
     *(["run"], ["route"], ["reload"], ["version"]),
     *(["show", "ports"], ["show", "lanes"], ["show", "drops"], ["show", "routes"], ["show", "nexthops"]),
     *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
@@ -52,7 +53,11 @@ def _answer_once(path: Path, result: object) -> threading.Thread:
 def explains_each_verb_with_an_example(verb: list[str]) -> None:
     done = dl3(*verb, "--help")
     assert done.returncode == 0
-    assert "Example: " in done.stdout
+    examples = [text for text in done.stdout.split("\n\n") if "Example: dl3 " in text]
+    assert examples
+    for example in examples:
+        lines = example.splitlines()
+        assert all(line.endswith(" \\") for line in lines[:-1]), "it can be pasted into a shell"
 
 
 def leaves_with_1_and_a_sentence_when_no_dl3d_is_there(tmp_path: Path) -> None:

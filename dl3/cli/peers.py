@@ -90,7 +90,7 @@ def peers(
 ) -> None:
     """Compare dl3d with l3fwd and testpmd, in turns on one core: same memory, burst, descriptors and -march.
 
-    Example: dl3 bench peers --pairs 5 --rows ipv4-1-route,ipv4-1m-routes --output build/bench.json
+    Example: dl3 bench peers --rows ipv4-1-route,ipv4-1m-routes
     """
     picked = chosen(rows)
     build_peers(picked, burst)

@@ -14,7 +14,11 @@ from dl3.cli.printing import out, print_json, table
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Drops, Lane, Lanes, NextHops, Port, Ports, Reply, Routes
 
-app = typer.Typer(help="What the forwarder says about itself.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="What the forwarder says about itself.\n\nExample: dl3 show drops --watch",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch one line each time.")]
@@ -33,15 +37,15 @@ class Rates:
         self.at_s = 0.0
 
     def of(self, reply: Ports) -> list[tuple[str, str]]:
-        """(received, sent) in Mpps per port; dashes at the first look."""
+        """(received, sent) in packets per second, per port; dashes at the first look."""
         now_s, before, span_s = time.monotonic(), self.ports, time.monotonic() - self.at_s
         self.ports, self.at_s = reply.ports, now_s
         if len(before) != len(reply.ports):
             return [("-", "-")] * len(reply.ports)
         return [
             (
-                f"{(b.rx_packets - a.rx_packets) / span_s / 1e6:.3f}",
-                f"{(b.tx_packets - a.tx_packets) / span_s / 1e6:.3f}",
+                f"{(b.rx_packets - a.rx_packets) / span_s:,.0f}",
+                f"{(b.tx_packets - a.tx_packets) / span_s:,.0f}",
             )
             for a, b in zip(before, reply.ports, strict=True)
         ]
@@ -49,7 +53,7 @@ class Rates:
 
 def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
     """Ports with their counters."""
-    columns = ("port", "~device", "MAC", "link", ">received", ">Mpps in", ">sent", ">Mpps out", ">wire loss")
+    columns = ("port", "~device", "MAC", "link", ">received", ">packets/s in", ">sent", ">packets/s out", ">wire loss")
     rows = [
         (p.name, p.device, p.mac, "up" if p.link_up else "down", p.rx_packets, rx, p.tx_packets, tx, lost(p))
         for p, (rx, tx) in zip(reply.ports, rates.of(reply), strict=True)
