@@ -30,6 +30,8 @@ static inline uint8_t verdict_of(uint32_t limits)
 	return limits >> 24;
 }
 
+// Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
+// be seen by both of them.
 static inline enum verdict judge(uint32_t limits, uint16_t length, uint8_t ttl)
 {
 	if (verdict_of(limits) != VERDICT_FORWARD)
