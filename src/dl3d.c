@@ -74,7 +74,7 @@ static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct c
 	verbs_swap(h, h->fib);
 	if (port_start(h->ports, why) || path_start(h->path, why))
 		goto not_started;
-	log_info("forwarding: %u ports, %u lanes, socket %s", settings.n_ports,
+	log_info("forwarding: ports %u, lanes %u, socket %s", settings.n_ports,
 		port_n_lanes(h->ports), config_socket(h->config));
 	left = serve(h, ctl, signals, why);
 	deadline_start(STOP_SECONDS, "dl3d: error: a lane or a device does not end\n");
@@ -118,7 +118,7 @@ static int check(struct verbs_house *h, struct complaint *why)
 	if (verbs_build(h->config, NULL, &h->fib, why))
 		return EXIT_OF_MISTAKE;
 	fib_destroy(h->fib);
-	printf("%s: no mistake found: %u ports, %zu routes\n", config_path(h->config),
+	printf("%s: no mistake found: ports %u, routes %zu\n", config_path(h->config),
 		settings.n_ports, config_n_routes(h->config));
 	return EXIT_OF_STOP;
 }
