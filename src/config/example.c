@@ -43,7 +43,7 @@ static const char EXAMPLE[] =
 	"  - 198.18.0.0/15 dev right                     # on link\n"
 	"  - 192.88.99.0 255.255.255.0 right             # to the peer; without one: on link\n"
 	"  - 10.64.0.0/10 nexthop via 192.0.2.2 dev left weight 2 nexthop via 198.51.100.2 dev "
-        "right\n"
+	"right\n"
 	"  - blackhole 10.0.0.0/8                        # also unreachable, prohibit\n"
 	"\n"
 	"# Files with a route a line; # begins a comment. Relative to this file. (live)\n"

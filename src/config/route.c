@@ -69,7 +69,7 @@ static int settle_members(const struct line *line, struct route_line *out)
 		if (!line->ports->ports[hop->port].has_peer)
 			return complain(line->why, -EINVAL,
 				"next hop %u has no \"via ADDRESS\", and its port has no peer; one "
-			        "of "
+				"of "
 				"the two is wanted",
 				i + 1);
 		hop->kind = FIB_PEER;

@@ -182,7 +182,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 			"several next hops, or a weight; each begins with \"nexthop\""},
 		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left nexthop dev left",
 			"next hop 2 has no \"via ADDRESS\", and its port has no peer; one of the "
-	                "two "
+			"two "
 			"is wanted"},
 		{"10.0.0.0/8 nexthop dev left weight 0",
 			"\"0\" is no weight; a number from 1 to 255 is wanted"},

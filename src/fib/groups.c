@@ -138,7 +138,7 @@ static int check_members(const struct fib_member *members, unsigned n, struct co
 			members[i].hop.port == FIB_NO_PORT)
 			return complain(why, -EINVAL,
 				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "
-			        "255",
+				"255",
 				i + 1, n);
 	return 0;
 }
