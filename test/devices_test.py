@@ -151,3 +151,11 @@ def a_device_that_goes_away_stops_it_with_a_status() -> None:
         wait_until(lambda: house.dl3d.process.poll() is not None, "dl3d had ended")
         assert house.dl3d.process.returncode == 1
         assert "ports[1] (b): its device net_af_packet1 is gone" in house.dl3d.stderr
+
+
+def many_queues_fit_into_the_memory_that_it_chooses() -> None:
+    ports = [Port(f"p{index}", device="net_null{index},no-rx=1", keys={"queues": 2}) for index in range(6)]
+    lanes = [{"core": core} for core in sorted(os.sched_getaffinity(0))[:2]]
+    with Forwarder(DL3D, config_text(ports, lanes=lanes, memory={"hugepages": "never"})) as dl3d:
+        dl3d.wait_ready()
+        assert len(dl3d.call("ports")["ports"]) == 6

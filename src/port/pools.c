@@ -8,7 +8,13 @@
 #include <string.h>
 
 // Around an IP packet of MTU bytes: Ethernet header, two VLAN tags, FCS (some devices store it).
-enum { FRAME_AROUND = 14 + 8 + 4, BURSTS_IN_HAND = 4, MIB = 1 << 20, MBUFS_LEAST = 4096 };
+enum {
+	FRAME_AROUND = 14 + 8 + 4,
+	BURSTS_IN_HAND = 4,
+	MIB = 1 << 20,
+	MBUFS_LEAST = 4096,
+	SMALL_PAGE_BYTES = 4096,
+};
 
 static unsigned find_node(struct pools_plan *pools, int numa)
 {
@@ -84,6 +90,19 @@ static void count_mbufs(struct pools_plan *pools, const struct port_room_setting
 	}
 }
 
+// Whole pages of `page_bytes` for each buffer: the pool lets none cross the end of a small page. 1:
+// as they are, with one byte in fifty for the gaps at the ends of huge pages.
+static unsigned mib_of(const struct pools_node *node, unsigned page_bytes)
+{
+	uint64_t ring_slots = 1;
+
+	while (ring_slots < node->n_mbufs + 1u)
+		ring_slots *= 2;
+	uint64_t bytes = (uint64_t)node->n_mbufs * round_up(node->object_bytes, page_bytes) +
+	                 ring_slots * sizeof(void *);
+	return (bytes + bytes / 50 + MIB - 1) / MIB;
+}
+
 void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[])
 {
@@ -91,22 +110,16 @@ void pools_plan(struct pools_plan *pools, const struct port_room_settings *setti
 	count_mbufs(pools, settings, plan, rings);
 	for (unsigned i = 0; i < pools->n_nodes; i++) {
 		const struct pools_node *node = &pools->nodes[i];
-		uint64_t ring_slots = 1;
-
-		while (ring_slots < node->n_mbufs + 1u)
-			ring_slots *= 2;
-		uint64_t bytes =
-			(uint64_t)node->n_mbufs * node->object_bytes + ring_slots * sizeof(void *);
-
-		// One page in fifty for the gaps at page ends.
-		unsigned mib = (bytes + bytes / 50 + MIB - 1) / MIB;
+		unsigned mib = mib_of(node, 1);
 
 		pools->mib += mib;
+		pools->small_pages_mib += mib_of(node, SMALL_PAGE_BYTES);
 		pools->node_mib[node->numa < 0 || node->numa >= PLAN_MAX_NODES ? 0 : node->numa] +=
 			mib;
 	}
 	unsigned own = POOLS_BASE_MIB + settings->n_ports * POOLS_PORT_MIB;
 
 	pools->mib += own;
+	pools->small_pages_mib += own;
 	pools->node_mib[plan->n_lanes ? MAX_OF(0, plan->lanes[0].numa) % PLAN_MAX_NODES : 0] += own;
 }

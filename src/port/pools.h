@@ -19,6 +19,7 @@ struct pools_plan {
 	unsigned n_nodes;
 	struct pools_node nodes[PLAN_MAX_NODES];
 	unsigned mib;                      // all pools and what DPDK itself needs beside them
+	unsigned small_pages_mib;          // the same in 4 KiB pages; a buffer takes whole ones
 	unsigned node_mib[PLAN_MAX_NODES]; // the same by NUMA node number
 };
 

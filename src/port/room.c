@@ -63,16 +63,19 @@ static int choose_memory(struct port_room *room, struct complaint *why)
 	struct memory_choice choice;
 
 	size_pools(room);
-	room->memory.mib =
-		room->settings->memory_mib ? room->settings->memory_mib : room->pools.mib;
+	unsigned wanted = room->settings->memory_mib;
 	memcpy(room->memory.node_mib, room->pools.node_mib, sizeof(room->memory.node_mib));
 	facts_read_pages(&pages);
-	int err = memory_choose(&choice, room->settings->huge, room->memory.mib, &pages, why);
+	int err = memory_choose(&choice, room->settings->huge, wanted ? wanted : room->pools.mib,
+		&pages, why);
 	if (err)
 		return err;
 	if (choice.warning.text[0])
 		log_warn("%s", choice.warning.text);
 	room->memory.huge = choice.huge;
+	room->memory.mib = wanted        ? wanted
+	                   : choice.huge ? room->pools.mib
+	                                 : room->pools.small_pages_mib;
 	return 0;
 }
 
@@ -93,7 +96,7 @@ static int make_pools(struct port_room *room, struct complaint *why)
 				"give more memory (memory: {mib: "
 				"%u}) or fewer descriptors",
 				node->n_mbufs, node->object_bytes, node->numa,
-				rte_strerror(rte_errno), room->pools.mib * 2);
+				rte_strerror(rte_errno), room->memory.mib * 2);
 	}
 	return 0;
 }
