@@ -1,6 +1,7 @@
 """Runs a DPDK program on one core with the one-core plugin and samples its rate."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dl3.bench.workplace import Workplace
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Reading, Sample
 
 START_SECONDS = 120.0  # a peer may load a million routes before its first packet
@@ -35,12 +36,13 @@ class Job:
 
 
 def environment(job: Job, stats: Path) -> dict[str, str]:
-    """All that the runner adds to the command."""
+    """All that the runner adds to the command; the folder of `stats` is removed at the end."""
     added = {
         "ONECORE_TABLE": str(job.table),
         "ONECORE_STATS": str(stats),
         "ONECORE_SOURCE": str(job.source_port),
         "ONECORE_MAC": job.mac,
+        "RUNTIME_DIRECTORY": str(stats.parent),  # where EAL makes a folder of its own and leaves it behind
     }
     if job.max_burst is not None:
         added["ONECORE_BURST"] = str(job.max_burst)
@@ -77,7 +79,7 @@ class Runner:
     def last_words(self) -> str:
         """The end of what the program printed."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(f"    {line}" for line in lines[-8:])
+        return "\n".join(f"    {line}" for line in lines[-8:] or ["(it printed nothing)"])
 
     def check_alive(self) -> None:
         """Complain when the program has left."""
@@ -131,9 +133,19 @@ class Runner:
                 continue
 
 
+def check_possible(job: Job) -> None:
+    """Complain of a program or a core that is not there."""
+    n_cores = os.cpu_count() or 1
+    if not shutil.which(job.command[0]):
+        raise UsageFault(f"there is no program {job.command[0]}: give its path, or a name on the PATH")
+    if job.core >= n_cores:
+        raise UsageFault(f"this machine has no core {job.core}; its cores are 0 to {n_cores - 1}")
+
+
 @contextmanager
 def started(job: Job, place: Workplace) -> Iterator[Runner]:
     """Start the program pinned to its core, wait for packets, end it afterwards; it also ends when we are killed."""
+    check_possible(job)
     number = place.next_number()
     stats, log = place.folder / f"{number}.stats", place.folder / f"{number}.log"
     pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", str(job.core), *job.command]

@@ -8,7 +8,7 @@ import pytest
 
 from dl3.bench.onecore import Job, environment, fill_in, started
 from dl3.bench.workplace import Workplace
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 
 # Sends a million packets per second of its own time, as far as its counters tell; leaves at the end of its input.
 COUNTING = """
@@ -34,12 +34,13 @@ def job(text: str) -> Job:
 
 
 def adds_nothing_but_the_environment() -> None:
-    plain = environment(job(""), Path("stats"))
+    plain = environment(job(""), Path("folder/stats"))
     assert plain == {
         "ONECORE_TABLE": "some.table",
-        "ONECORE_STATS": "stats",
+        "ONECORE_STATS": "folder/stats",
         "ONECORE_SOURCE": "0",
         "ONECORE_MAC": "02:00:00:00:00:01",
+        "RUNTIME_DIRECTORY": "folder",
     }
     half = Job("half", ("true",), Path("t"), max_burst=32)
     assert environment(half, Path("s"))["ONECORE_BURST"] == "32"
@@ -50,6 +51,18 @@ def fills_in_places() -> None:
         *("-d", "/p", "--x=/c"),
         "{other}",
     )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (Job("none", ("/none",), Path("t")), "there is no program /none"),
+        (Job("core", ("true",), Path("t"), core=9999), "this machine has no core 9999; its cores are 0 to "),
+    ],
+)
+def says_which_program_or_core_is_not_there(wrong: Job, words: str, place: Workplace) -> None:
+    with pytest.raises(UsageFault, match=words), started(wrong, place):
+        pass
 
 
 def measures_a_program_that_counts(place: Workplace) -> None:
