@@ -257,6 +257,18 @@ static void reads_no_byte_beyond_the_line(void **state)
 	}
 }
 
+// The name ends where the word ends, not at a NUL byte within it.
+static void refuses_a_port_name_with_a_nul_byte(void **state)
+{
+	static const char text[] = "10.0.0.0/8 dev left\0x";
+	struct route_line route;
+	struct complaint why;
+
+	assert_int_equal(route_read(&ports, text, sizeof(text) - 3, &route, &why), 0);
+	assert_true(route_read(&ports, text, sizeof(text) - 2, &route, &why) < 0);
+	assert_true(route_read(&ports, text, sizeof(text) - 1, &route, &why) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +277,7 @@ int main(void)
 		cmocka_unit_test(reads_a_neighbour_in_any_order),
 		cmocka_unit_test(refuses_half_a_neighbour),
 		cmocka_unit_test(reads_no_byte_beyond_the_line),
+		cmocka_unit_test(refuses_a_port_name_with_a_nul_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,7 @@ int port_find(const struct port_room_settings *ports, const char *name, size_t n
 	unsigned index, digits = read_small(name, name + n, &index);
 
 	for (unsigned i = 0; i < ports->n_ports; i++)
-		if (!strncmp(ports->ports[i].name, name, n) && !ports->ports[i].name[n])
+		if (strlen(ports->ports[i].name) == n && !memcmp(ports->ports[i].name, name, n))
 			return i;
 	return digits && digits == n && index < ports->n_ports ? (int)index : -1;
 }
