@@ -200,6 +200,7 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 {
 	struct fib_member members[CONFIG_MAX_MEMBERS];
 	struct route_line line;
+	char via[WIRE_ADDR_TEXT];
 	int err = route_read(&config->ports, text, strlen(text), &line, why);
 
 	if (err > 0)
@@ -212,6 +213,10 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 			err = complain(why, -EINVAL,
 				"\"lladdr\" in a route that is changed while running; write the "
 				"neighbour into the file");
+		else if (member->hop.via.family && own_has(config, &member->hop.via))
+			err = complain(why, -EINVAL,
+				"%s is an address of our own; that of a neighbour is wanted",
+				wire_addr_print(&member->hop.via, via));
 		members[i] = (struct fib_member){member->hop, member->weight};
 	}
 	if (!err && line.route.hop.kind == FIB_GROUP)

@@ -206,6 +206,31 @@ static void reads_route_files_with_their_lines(void **state)
 	rmdir(folder);
 }
 
+// As in the file.
+static void refuses_a_change_by_way_of_our_own_address(void **state)
+{
+	static const char *const texts[] = {
+		"10.0.0.0/8 via 192.0.2.9 dev left",
+		"10.0.0.0/8 nexthop via 192.0.2.2 dev left nexthop via 192.0.2.9 dev left",
+	};
+	struct config *config = take_text(PORTS);
+	struct complaint why = {""};
+	struct fib *fib = fib_create(&why);
+	struct fib_route route;
+
+	assert_non_null(fib);
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++) {
+		assert_int_not_equal(config_parse_route(config, fib, texts[i], &route, &why), 0);
+		assert_string_equal(why.text,
+			"192.0.2.9 is an address of our own; that of a neighbour is wanted");
+	}
+	assert_int_equal(config_parse_route(config, fib, "10.0.0.0/8 via 192.0.2.2 dev left",
+				 &route, &why),
+		0);
+	fib_destroy(fib);
+	config_free(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +238,7 @@ int main(void)
 		cmocka_unit_test(spreads_a_route_over_several_next_hops),
 		cmocka_unit_test(names_both_lines_of_a_prefix_that_stands_twice),
 		cmocka_unit_test(reads_route_files_with_their_lines),
+		cmocka_unit_test(refuses_a_change_by_way_of_our_own_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
