@@ -187,7 +187,8 @@ static void reads_route_files_with_their_lines(void **state)
 	snprintf(yaml, sizeof(yaml), "%s/f.yaml", folder);
 	snprintf(routes, sizeof(routes), "%s/r.txt", folder);
 	write_file(yaml, "ports: [{name: a, device: x}]\nroute_files: [r.txt]\n");
-	write_file(routes, "# two routes\n\n10.0.0.0/8 dev a\n  11.0.0.0/8 dev a  # the last");
+	write_file(routes,
+		"\xef\xbb\xbf# two routes\n\n10.0.0.0/8 dev a\n  11.0.0.0/8 dev a  # the last");
 	if (config_load(&config, yaml, &why))
 		fail_msg("refused: %s", why.text);
 	assert_int_equal(config_n_routes(config), 2);

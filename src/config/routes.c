@@ -127,9 +127,12 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 int routes_add_lines(struct config *config, unsigned file, const char *bytes, size_t n,
 	struct complaint *why)
 {
+	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // of UTF-8: some editors begin with it
 	const char *end = bytes + n;
 	struct spot spot = {.file = file};
 
+	if (n >= sizeof(mark) && !memcmp(bytes, mark, sizeof(mark)))
+		bytes += sizeof(mark);
 	while (bytes < end) {
 		const char *stop = memchr(bytes, '\n', end - bytes);
 
