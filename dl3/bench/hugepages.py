@@ -26,6 +26,14 @@ def set_number(wanted: int) -> None:
         raise Fault(f"huge pages cannot be reserved ({error.strerror}): run as root, or reserve {wanted}") from error
 
 
+def available_pages(meminfo: str) -> int:
+    """2 MiB pages that the kernel could make of the memory that is available (in KiB in /proc/meminfo)."""
+    for line in meminfo.splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 2048
+    return 0
+
+
 @contextmanager
 def reserved(pages: int) -> Iterator[int]:
     """See to it that so many 2 MiB pages are free; yields how many were added."""
@@ -33,6 +41,8 @@ def reserved(pages: int) -> Iterator[int]:
     if missing <= 0:
         yield 0
         return
+    if missing > (available := available_pages(Path("/proc/meminfo").read_text(encoding="ascii"))):
+        raise Fault(f"{missing} more huge pages of 2 MiB are wanted, memory is left for {available}: ask for fewer")
     before = read_number(NUMBER)
     set_number(before + missing)
     added = read_number(NUMBER) - before
