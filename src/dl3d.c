@@ -17,18 +17,21 @@ enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_
 // The ports room borrows `settings`: the file's, and those of the command line.
 static struct port_room_settings settings;
 
-// Blocked before EAL starts threads, so that signals arrive here and nowhere else.
+// Blocked before EAL starts threads, so that they arrive at our descriptor and nowhere else.
+static sigset_t signals_of_ours;
+
+static void signals_block(int number)
+{
+	sigaddset(&signals_of_ours, number);
+	sigprocmask(SIG_BLOCK, &signals_of_ours, NULL);
+}
+
 static int signals_open(struct complaint *why)
 {
-	sigset_t set;
-
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	signals_block(SIGINT);
+	signals_block(SIGTERM);
+	int fd = signalfd(-1, &signals_of_ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 ? fd : complain(why, -errno, "no signalfd: %s", strerror(errno));
 }
 
@@ -125,6 +128,7 @@ static int check(struct verbs_house *h, struct complaint *why)
 
 static int act(const struct config_options *options, struct verbs_house *h, struct complaint *why)
 {
+	signals_block(SIGHUP); // one that comes while the file is read has it read again
 	if (config_load(&h->config, options->file, why))
 		return EXIT_OF_MISTAKE;
 	settings = *config_ports(h->config);

@@ -1,15 +1,19 @@
 """Changes while traffic runs: reload by signal and by verb, and batches of routes; all or nothing, and nothing lost."""
 
+import os
 import signal
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from harness.frames import Packet, forwarded, ip4, ip6, on
-from harness.house import House, Port, config_text, host_mac
+from harness.house import DL3D, House, Port, config_text, host_mac
 from harness.traffic import Traffic
 from harness.wire import wait_until
 
+from dl3.lab.forwarder import Forwarder
 from dl3.model.fault import Fault
 
 PORTS = [Port(name, keys={"addresses": [f"10.0.{i}.1/24"]}) for i, name in enumerate("abc", 1)]
@@ -119,6 +123,21 @@ def an_invalid_file_on_a_signal_is_told_in_the_log(house: House) -> None:
     house.dl3d.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "ports" in house.dl3d.stderr, "the complaint was in the log")
     assert _goes_to(house, 1)
+
+
+def a_signal_while_it_starts_reads_the_file_again(tmp_path: Path) -> None:
+    pipe = tmp_path / "routes"
+    os.mkfifo(pipe)
+    text = config_text([Port("a", device="net_null0,no-rx=1")], route_files=[str(pipe)], memory={"hugepages": "never"})
+    with Forwarder(DL3D, text) as dl3d:
+        with pipe.open("w") as first:  # returns once it reads
+            dl3d.process.send_signal(signal.SIGHUP)
+            time.sleep(0.1)
+            first.write("10.0.0.0/8 dev a\n")
+        wait_until(lambda: "forwarding" in dl3d.stderr, "it was forwarding")
+        pipe.write_text("11.0.0.0/8 dev a\n")
+        dl3d.wait_ready()
+        assert [route["prefix"] for route in dl3d.call("routes")["routes"]] == ["11.0.0.0/8"]
 
 
 def a_neighbour_gets_a_new_mac(house: House) -> None:
