@@ -93,6 +93,10 @@ int plan_check_ports(const struct port_room_settings *settings, struct complaint
 {
 	if (settings->n_ports == 0)
 		return complain(why, -EINVAL, "ports: none is given; name at least one port");
+	if (settings->n_ports > RTE_MAX_ETHPORTS)
+		return complain(why, -ERANGE,
+			"ports: %u are given, and this build of DPDK holds %d; leave some out",
+			settings->n_ports, RTE_MAX_ETHPORTS);
 	if (settings->burst > BURST_MAX)
 		return complain(why, -ERANGE, "burst %u is out of range; wanted: 1 to %d",
 			settings->burst, BURST_MAX);

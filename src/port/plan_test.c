@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <rte_config.h>
 
 // `cores`: one character each: NUMA node, 'x' offline, 'n' not allowed, '-' no such core.
 // `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx,
@@ -247,6 +248,17 @@ static const struct {
 		0, "65 queues; a port has at most 64"},
 };
 
+// Debian's DPDK is built for 32, fewer than a file may name.
+static void complains_of_more_ports_than_dpdk_holds(void **state)
+{
+	struct complaint why = {""};
+
+	memset(&settings, 0, sizeof(settings));
+	settings.n_ports = RTE_MAX_ETHPORTS + 1;
+	assert_true(plan_check_ports(&settings, &why) < 0);
+	assert_non_null(strstr(why.text, "this build of DPDK holds"));
+}
+
 static void complains_of_ports_that_cannot_be(void **state)
 {
 	struct complaint why;
@@ -269,6 +281,7 @@ int main(void)
 	struct CMUnitTest tests[ARRAY_LEN(rows) + 2] = {
 		cmocka_unit_test(keeps_lcore_numbers_when_better_facts_drop_a_lane),
 		cmocka_unit_test(complains_of_ports_that_cannot_be),
+		cmocka_unit_test(complains_of_more_ports_than_dpdk_holds),
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
