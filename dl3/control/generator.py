@@ -1,0 +1,109 @@
+"""What dl3gen answers to each verb; fields that are not named here are kept as they came."""
+
+from dl3.control.replies import Reply
+
+
+class GeneratorPort(Reply):
+    """One port of dl3gen. Counters are of the newest run."""
+
+    name: str
+    device: str
+    mac: str
+    link_up: bool
+    line_bps: float  # layer 1; 0: unknown
+    has_backpressure: bool
+    rx_packets: int
+    foreign: int
+    stale: int
+    misdirected: int
+    late_polls: int  # pauses between polls that were longer than the ring holds at the run's rate
+    longest_gap_us: float
+    rx_missed: int  # what the device says it dropped because nobody polled
+
+
+class GeneratorPorts(Reply):
+    """Verb 'ports'."""
+
+    ports: tuple[GeneratorPort, ...]
+
+
+class Started(Reply):
+    """Verb 'send': the number of the run and what the streams were understood to be."""
+
+    run: int
+    streams: tuple[dict[str, object], ...]
+
+
+class Latency(Reply):
+    """Nanoseconds; n is 0 (and all else 0) when nothing was received."""
+
+    n: int
+    min: float
+    mean: float
+    max: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    p99_99: float
+    p99_999: float
+    histogram: tuple[tuple[float, float, int], ...] = ()  # low and high edge, count; buckets that have some
+
+
+class Jitter(Reply):
+    """Difference between the delays of frames that came one after the other (RFC 4689), in nanoseconds."""
+
+    n: int
+    mean: float
+    max: float
+
+
+class StreamResult(Reply):
+    """One stream of a run. lost = sent - received; corrupted frames are not received, refused ones are sent."""
+
+    name: str
+    id: int
+    from_port: str
+    to_port: str
+    flows: int
+    asked_pps: float  # 0: as fast as can be
+    offered_pps: float  # (sent - 1) over the time from the first to the last of them
+    sent: int
+    sent_bytes: int  # with FCS
+    refused: int  # of sent: the peer's ring was full, place 'dut rx ring full'
+    late: int  # due, never built: the generator was late
+    received: int
+    received_bytes: int
+    lost: int
+    lost_by_gaps: int  # counted from sequence numbers alone; equals lost once nothing is under way
+    duplicated: int
+    reordered: int
+    reordered_per: str  # 'flow' or 'stream'
+    corrupted: int
+    too_old: int
+    longest_lag_us: float  # that a frame was handed over after it was due
+    latency: Latency  # from the time a frame was due
+    latency_from_sending: Latency
+    jitter: Jitter
+
+
+class GeneratorLane(Reply):
+    """One core of dl3gen."""
+
+    lane: int
+    core: int
+    longest_gap_us: float  # between two rounds, in the newest run
+    rounds: int
+
+
+class Results(Reply):
+    """Verb 'results'."""
+
+    run: int  # 0: none yet
+    state: str  # 'idle', 'sending' or 'done'
+    seconds: float  # from the first frame's time on, until now or the end of sending
+    tsc_hz: int
+    tsc_offset_ns: float  # the largest between two lanes, measured before and after the run; 0 with one lane
+    streams: tuple[StreamResult, ...]
+    ports: tuple[GeneratorPort, ...]
+    lanes: tuple[GeneratorLane, ...]

@@ -1,0 +1,106 @@
+"""One trial and the answer of a search, as they are measured, recorded and reported."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+LAYER1_BYTES = 20  # preamble and gap of a frame on the wire
+
+
+class Noun(BaseModel):
+    """Never changed once made."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Spread(Noun):
+    """A distribution of times in nanoseconds."""
+
+    n: int = 0
+    min: float = 0
+    mean: float = 0
+    p50: float = 0
+    p90: float = 0
+    p99: float = 0
+    p99_9: float = 0
+    p99_99: float = 0
+    p99_999: float = 0
+    max: float = 0
+
+
+class Account(Noun):
+    """All streams of a trial together. sent = received + lost; lost frames by place, as far as it is known."""
+
+    sent: int
+    received: int
+    lost: int
+    duplicated: int
+    reordered: int
+    reordered_per: str  # 'flow', 'stream', or both joined by ' and '
+    corrupted: int
+    late: int
+    sent_bytes: int
+    received_bytes: int
+    lost_by_place: dict[str, int]  # 'dut rx ring full', 'corrupted', names of dl3d's drops, 'unknown'
+
+
+class Trial(Noun):
+    """One run at one load. An INVALID trial has reasons, and says nothing about the device under test."""
+
+    kind: Literal["trial"] = "trial"
+    at: str
+    campaign: str  # groups the trials of one command: its start, in UTC
+    test: Literal["throughput", "latency", "ceiling", "free"]
+    dut: str
+    frame: str  # '64', '1518', 'imix', 'classic'
+    mean_bytes: float  # with FCS
+    asked_pps: float  # all streams together; 0: as fast as can be
+    offered_pps: float
+    received_pps: float
+    seconds: float
+    pacing_error: float  # (offered - asked) / asked
+    invalid: tuple[str, ...]
+    account: Account
+    latency: Spread  # from the time a frame was due
+    latency_from_sending: Spread
+    jitter_mean: float
+    jitter_max: float
+    load: float | None = None  # share of the throughput at which a latency trial ran
+    facts: dict[str, object]
+
+    @property
+    def loss_ratio(self) -> float:
+        """Lost / sent."""
+        return self.account.lost / self.account.sent if self.account.sent else 0.0
+
+
+class Throughput(Noun):
+    """The answer of one search: the highest rate at which a trial lost no more than the goal allows."""
+
+    kind: Literal["throughput"] = "throughput"
+    at: str
+    campaign: str
+    dut: str
+    frame: str
+    mean_bytes: float
+    pps: float  # as offered in the best trial; all streams together
+    upper_pps: float  # the lowest rate known to be too high
+    limited_by: Literal["dut", "generator", "line", "asked"]  # what kept the search from going higher
+    goal_loss_ratio: float
+    resolution: float
+    trial_seconds: float
+    repetitions: int
+    n_trials: int
+    n_invalid: int
+    line_bps: float  # layer 1, all ports that send; 0: unknown
+    facts: dict[str, object]
+
+    @property
+    def l1_bps(self) -> float:
+        """Bits on the wire a second, preamble and gap included."""
+        return self.pps * (self.mean_bytes + LAYER1_BYTES) * 8
+
+    @property
+    def line_share(self) -> float | None:
+        """Share of the line rate; None where the line has none."""
+        return self.l1_bps / self.line_bps if self.line_bps else None

@@ -1,0 +1,97 @@
+// What the halves of this room share: a run, its senders, its sinks. The control thread makes a run
+// whole, hands it to the lanes by one pointer, and frees it after all lanes have let go of it.
+#pragma once
+
+#include "load/histogram.h"
+#include "load/stream.h"
+#include "port/port_fast.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rte_mempool;
+struct rte_mbuf;
+
+// --- sender.c: one stream's frames, built and handed over by one lane.
+
+// Written by the sending lane, read by anybody (stat_add, stat_read).
+struct sender_counters {
+	uint64_t sent; // frames that have a sequence number: handed over, or refused by a wire with
+	               // back-pressure
+	uint64_t sent_bytes; // with FCS
+	uint64_t refused;    // of them: the peer's ring was full (place `dut rx ring full`)
+	uint64_t late;       // frames that were due and never built, because the lane was late
+	uint64_t busy;       // of them: a device without back-pressure took no more
+	uint64_t first_tsc, last_tsc; // when the first and the last of them were handed over
+	uint64_t longest_lag;         // cycles that a frame was handed over after it was due
+};
+
+struct sender_terms {
+	const struct load_stream *stream;
+	const struct port_out *out;
+	struct rte_mempool *pool;
+	bool has_backpressure;
+	uint64_t tsc_hz;
+	uint8_t run; // number of the run
+};
+
+struct sender;
+// 0 or -errno with a complaint. Owner: caller, sender_destroy. Control thread.
+int sender_create(struct sender **out, const struct sender_terms *terms, struct complaint *why);
+void sender_destroy(struct sender *sender);
+// The schedule: first frame due at `start`, none due at or after `end` (0: no end). Lane.
+void sender_begin(struct sender *sender, uint64_t start, uint64_t end);
+// Builds and hands over what is due now, at most LOAD_MAX_BURST frames. False once all is sent.
+// Lane.
+bool sender_turn(struct sender *sender, uint64_t now);
+const struct sender_counters *sender_counters(const struct sender *sender);
+
+// --- sink.c: what comes back. One sink_stream for each stream, used by the one lane that polls
+// the stream's port `to`.
+
+struct sink_counters {
+	uint64_t received;       // good frames of the stream, each counted once
+	uint64_t received_bytes; // with FCS
+	uint64_t duplicated;     // seen before, within the last 2^20 sequence numbers
+	uint64_t reordered;      // behind a later one of its flow, or of its stream (RFC 4737)
+	uint64_t corrupted;      // ours, with a wrong checksum or length; not in received
+	uint64_t too_old;        // more than 2^20 behind: neither received nor duplicated
+	uint64_t highest;        // sequence number plus one; 0: none yet
+	uint64_t jitter_sum, jitter_max, n_jitter; // cycles between delays of neighbours, RFC 4689
+	uint64_t first_tsc, last_tsc;
+};
+
+struct sink_stream {
+	struct sink_counters counters;
+	struct histogram due,
+		sent; // latency in cycles, from the schedule and from the handing over
+	const struct load_stream *stream;
+	struct sink_window *window; // private to sink.c
+} LINE_ALIGNED;
+
+// Counters of one polled queue, all streams together.
+struct sink_port {
+	uint64_t rx_packets; // rx_packets = received + duplicated + corrupted + too_old (of all
+	                     // streams)
+	                     // + foreign + stale + misdirected
+	uint64_t rx_bytes;
+	uint64_t foreign;     // not ours
+	uint64_t stale;       // of another run of ours
+	uint64_t misdirected; // of a stream that ends on another port
+	uint64_t late_polls; // pauses between two polls that were longer than the ring holds at the
+	                     // run's rate
+	uint64_t longest_gap; // cycles between two polls
+};
+
+// One lane's receiving side.
+struct sink {
+	struct sink_stream *by_id[LOAD_MAX_IDS]; // NULL: no stream of this run
+	uint8_t run;
+};
+
+int sink_stream_create(struct sink_stream **out, const struct load_stream *stream,
+	struct complaint *why);
+void sink_stream_destroy(struct sink_stream *stream);
+// Accounts for `n` frames that were received on port index `port` at `now`, and frees them. Lane.
+void sink_take(struct sink *sink, struct sink_port *port_counters, uint8_t port,
+	struct rte_mbuf *mbuf[], uint16_t n, uint64_t now);

@@ -1,0 +1,88 @@
+// What a stream is, as a person wrote it and as everything else in this room reads it. Control
+// thread makes it; lanes read it.
+#pragma once
+
+#include "base/complaint.h"
+#include "wire/build.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	LOAD_MAX_STREAMS = 64,
+	LOAD_MAX_IDS = 256,
+	LOAD_MAX_FLOWS = 1 << 24,
+	LOAD_FLOWS_IN_ORDER = 65536, // up to so many flows, reordering is judged in each flow
+	LOAD_MAX_SIZES = 16,
+	LOAD_NAME_MAX = 32,
+	LOAD_MAX_BURST = 64,
+	LOAD_MIN_SIZE = 64,   // frame sizes count the FCS
+	LOAD_MAX_SIZE = 9622, // 9600 bytes of IP, Ethernet, a VLAN tag and the FCS
+};
+
+enum load_field_name {
+	LOAD_SRC_MAC,
+	LOAD_DST_MAC,
+	LOAD_SRC_IP,
+	LOAD_DST_IP,
+	LOAD_SRC_PORT,
+	LOAD_DST_PORT,
+	LOAD_N_FIELDS
+};
+
+// One value, or `count` values from the first one (which stands in the recipe) upwards: the number
+// is added to the last 32 bits of an address, to the 16 bits of a port, and never overflows them.
+struct load_field {
+	uint32_t count; // 1: fixed
+	bool is_random; // in scattered order, else counting; each value equally often in both
+};
+
+enum load_rate_unit { LOAD_MAX_RATE, LOAD_PPS, LOAD_PERCENT, LOAD_BPS_L1, LOAD_BPS_L2 };
+
+struct load_size {
+	uint16_t bytes;  // with FCS
+	uint32_t weight; // 1 to 1000; the frames of a mix come in a fixed order, mixed evenly
+};
+
+struct load_stream {
+	char name[LOAD_NAME_MAX];
+	uint8_t id;                // in the stamp; no two streams share one
+	uint8_t from, to;          // port indices; they may be equal
+	bool is_receive_only;      // the frames come from another program; any run number is taken
+	struct wire_recipe recipe; // first values of all fields; frame_bytes is that of sizes[0]
+	struct load_field fields[LOAD_N_FIELDS];
+	uint32_t n_flows; // frame s belongs to flow s mod n_flows; 1 to LOAD_MAX_FLOWS
+	unsigned n_sizes;
+	struct load_size sizes[LOAD_MAX_SIZES];
+	uint8_t rate_unit; // enum load_rate_unit
+	double rate;       // as written
+	double pps;        // what that means on this port; 0: as fast as can be
+	uint16_t burst;    // frames that are due together; 1 to LOAD_MAX_BURST
+	uint64_t n_frames; // 0: until the time is over
+};
+
+// What the reader must know of the generator's ports.
+struct load_port {
+	const char *name;
+	struct wire_mac mac;
+	double line_bps; // layer 1; 0: unknown, then percent is refused and no rate is too high
+};
+
+struct load_streams {
+	unsigned n;
+	struct load_stream stream[LOAD_MAX_STREAMS];
+};
+
+// Reads a list of streams (their keys: docs/guide/generator.md). 0, or -EINVAL and one sentence
+// that names the stream and the key: "streams[1] (east): ...". *out is then unspecified. `ports`
+// NULL: all is checked but names of ports and rates.
+int load_read_streams(struct load_streams *out, const json_t *list, const struct load_port ports[],
+	unsigned n_ports, struct complaint *why);
+
+// Mean frame bytes with FCS over the mix; rates at layer 1 add 20 bytes a frame, layer 2 none.
+double load_mean_bytes(const struct load_stream *stream);
+// The smallest frame, with FCS, that holds headers and stamp.
+unsigned load_smallest_bytes(const struct load_stream *stream);
+// How many distinct flows the fields can make, at most LOAD_MAX_FLOWS.
+uint32_t load_most_flows(const struct load_stream *stream);

@@ -1,0 +1,59 @@
+// The stamp of a generated frame: 18 bytes that say which frame it is and when it was due. UDP: the
+// first bytes behind the header. TCP: the sequence and acknowledgement fields hold 8 of them, the
+// payload begins with the other 10. Network order. Lane; no state.
+//
+//   UDP payload   magic 2 | stream 1 | sequence 5 | due 5 | sent 5
+//   TCP header    seq = sequence, low 32 bits | ack = due, low 32 bits
+//   TCP payload   magic 2 | stream 1 | sequence, high byte 1 | due, high byte 1 | sent 5
+#pragma once
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	STAMP_BYTES = 18,
+	STAMP_TCP_PAYLOAD_BYTES = 10,
+	STAMP_MAGIC = 0xd300, // the low byte is the number of the run
+	STAMP_RUN_MASK = 0x00ff,
+};
+
+// Times are the low 40 bits of the TSC: 423 s at 2.6 GHz, so differences below that are exact.
+#define STAMP_40_BITS 0xffffffffffull
+
+struct stamp {
+	uint16_t magic;
+	uint8_t stream;    // the stream's id
+	uint64_t sequence; // of the frame in its stream, from 0; 40 bits
+	uint64_t due;      // when it was scheduled; 40 bits of the TSC
+	uint64_t sent;     // when it was handed to the device; 40 bits of the TSC
+};
+
+// Writes the 18 bytes of a UDP frame.
+static inline void stamp_write(uint8_t *to, const struct stamp *s)
+{
+	uint64_t head = (uint64_t)s->magic << 48 | (uint64_t)s->stream << 40 |
+	                (s->sequence & STAMP_40_BITS);
+	uint64_t times = (s->due & STAMP_40_BITS) << 24 | (s->sent >> 16 & 0xffffff);
+	uint64_t head_be = htobe64(head), times_be = htobe64(times);
+	uint16_t tail_be = htobe16(s->sent & 0xffff);
+
+	memcpy(to, &head_be, 8);
+	memcpy(to + 8, &times_be, 8);
+	memcpy(to + 16, &tail_be, 2);
+}
+
+static inline void stamp_read(const uint8_t *from, struct stamp *s)
+{
+	uint64_t head_be, times_be;
+	uint16_t tail_be;
+
+	memcpy(&head_be, from, 8);
+	memcpy(&times_be, from + 8, 8);
+	memcpy(&tail_be, from + 16, 2);
+	s->magic = be64toh(head_be) >> 48;
+	s->stream = be64toh(head_be) >> 40;
+	s->sequence = be64toh(head_be) & STAMP_40_BITS;
+	s->due = be64toh(times_be) >> 24;
+	s->sent = (be64toh(times_be) & 0xffffff) << 16 | be16toh(tail_be);
+}
