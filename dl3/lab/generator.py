@@ -1,0 +1,37 @@
+"""A dl3gen of one's own."""
+
+import time
+
+from dl3.control.generator import GeneratorPorts, Results, Started
+from dl3.lab.program import Program
+from dl3.model.fault import Fault
+
+LONGEST_REST_S = 0.01
+
+
+class Generator(Program):
+    """dl3gen on a configuration text, in a folder of its own; the folder goes when the object is closed."""
+
+    NAME = "dl3gen"
+
+    def send(self, **params: object) -> Started:
+        """Start a run; `params` are those of the verb."""
+        return Started.model_validate(self.call("send", **params))
+
+    def results(self) -> Results:
+        """What the newest run has counted so far."""
+        return Results.model_validate(self.call("results"))
+
+    def ports(self) -> GeneratorPorts:
+        """The ports as they stand."""
+        return GeneratorPorts.model_validate(self.call("ports"))
+
+    def finish(self, stragglers_s: float = 0.1, timeout_s: float = 60.0) -> Results:
+        """Wait until all is sent, and `stragglers_s` more for what is under way; then the account."""
+        deadline = time.monotonic() + timeout_s
+        while self.results().state == "sending":
+            if time.monotonic() > deadline:
+                raise Fault(f"dl3gen still sends after {timeout_s:.0f} s")
+            time.sleep(LONGEST_REST_S)
+        time.sleep(stragglers_s)
+        return self.results()

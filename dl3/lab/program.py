@@ -1,0 +1,102 @@
+"""A running dl3d or dl3gen: started on a file, watched until it answers, stopped in order."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self, cast
+
+from dl3.control.client import exchange, result_of
+from dl3.lab.namespace import Namespace
+from dl3.model.fault import Fault
+
+REPLY_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a program is started with besides its file."""
+
+    namespace: Namespace | None = None
+    options: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, *words: str) -> list[str]:
+        """The command line that runs `words` here."""
+        return self.namespace.command(*words) if self.namespace else list(words)
+
+
+class Program:
+    """A program of ours on a configuration text, in a folder of its own; the folder goes when the object is closed."""
+
+    NAME: ClassVar[str]
+
+    def __init__(self, program: Path, config: str, around: Surroundings | None = None) -> None:
+        around = around or Surroundings()
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{self.NAME}-")
+        self.folder = Path(self._folder.name)
+        self.socket = self.folder / f"{self.NAME}.sock"
+        self.file = self.folder / f"{self.NAME}.yaml"
+        self.file.write_text(config.replace("@SOCKET@", str(self.socket)).replace("@FOLDER@", str(self.folder)))
+        self._log = (self.folder / "stderr").open("w")
+        self.process = subprocess.Popen(
+            around.command(str(program), *around.options, str(self.file)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            env=dict(os.environ) | dict(around.environment),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def stderr(self) -> str:
+        """What it has said so far."""
+        return (self.folder / "stderr").read_text()
+
+    def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Return once it answers on its socket; Fault with its own words when it ends or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise Fault(f"{self.NAME} ended with status {self.process.returncode}: {self.stderr.strip()}")
+            try:
+                self.call("status")
+                return
+            except (OSError, Fault, ValueError):
+                time.sleep(0.02)
+        raise Fault(f"{self.NAME} did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
+
+    def call(self, verb: str, **params: Any) -> dict[str, Any]:
+        """One verb over the control socket, the result as it comes; Fault with its complaint when it is refused."""
+        question = {"jsonrpc": "2.0", "id": 1, "method": verb, "params": params}
+        reply = exchange(self.socket, json.dumps(question).encode() + b"\n", REPLY_TIMEOUT_S)
+        return cast(dict[str, Any], result_of(verb, reply))
+
+    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0) -> int:
+        """Ask it to end, wait, and return its status; it is killed (and the status negative) when it does not."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def close(self) -> None:
+        """Stop it if it still runs and remove its folder."""
+        self.stop()
+        self._log.close()
+        self._folder.cleanup()
