@@ -2,14 +2,12 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "config/config.h"
 #include "verbs/verbs.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_SECONDS = 10 };
@@ -17,31 +15,12 @@ enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_
 // The ports room borrows `settings`: the file's, and those of the command line.
 static struct port_room_settings settings;
 
-// Blocked before EAL starts threads, so that they arrive at our descriptor and nowhere else.
-static sigset_t signals_of_ours;
-
-static void signals_block(int number)
+static void heed(int signals, struct verbs_house *h)
 {
-	sigaddset(&signals_of_ours, number);
-	sigprocmask(SIG_BLOCK, &signals_of_ours, NULL);
-}
-
-static int signals_open(struct complaint *why)
-{
-	signal(SIGPIPE, SIG_IGN);
-	signals_block(SIGINT);
-	signals_block(SIGTERM);
-	int fd = signalfd(-1, &signals_of_ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd >= 0 ? fd : complain(why, -errno, "no signalfd: %s", strerror(errno));
-}
-
-static void signals_read(int signals, struct verbs_house *h)
-{
-	struct signalfd_siginfo info;
 	struct complaint why;
 
-	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGHUP)
+	for (int number = signals_next(signals); number; number = signals_next(signals)) {
+		if (number != SIGHUP)
 			h->stop = true;
 		else if (verbs_reload(h, &why))
 			log_error("reload: %s", why.text);
@@ -54,7 +33,7 @@ static int serve(struct verbs_house *h, struct ctl *ctl, int signals, struct com
 {
 	while (!h->stop) {
 		ctl_serve(ctl, signals, TEND_EVERY_MS);
-		signals_read(signals, h);
+		heed(signals, h);
 		if (verbs_tend(h, why))
 			return EXIT_OF_FAILURE;
 	}
