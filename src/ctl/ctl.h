@@ -5,6 +5,7 @@
 #include "base/complaint.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct ctl;
@@ -44,3 +45,33 @@ void ctl_close(struct ctl *ctl);
 // One line in (newline or not), one line out (malloc'ed, without newline; NULL for a notification):
 // the pure middle, for tests and fuzzing.
 char *ctl_answer(const struct ctl_verbs *verbs, const char *line, size_t bytes);
+
+// --- For those who fill the table.
+
+enum ctl_param_type { CTL_NUMBER, CTL_TEXT, CTL_LIST, CTL_REAL, CTL_FLAG };
+
+// A parameter that a verb takes. `out` is a long, a const char *, a const json_t *, a double or a
+// bool, and stays as it is when the parameter is absent.
+struct ctl_param {
+	const char *name;
+	int type; // enum ctl_param_type
+	bool is_wanted;
+	long min, max; // CTL_NUMBER, CTL_REAL: the value; CTL_LIST: how many members
+	void *out;
+};
+
+// Takes exactly the parameters in the rows: 0, or -EINVAL and one sentence for one that is unknown,
+// missing, of another type, out of range.
+int ctl_params_read(const json_t *params, const struct ctl_param rows[], size_t n,
+	struct complaint *why);
+// For verbs without parameters.
+int ctl_params_none(const json_t *params, struct complaint *why);
+
+// null for NULL; bytes that are no UTF-8 become '?'.
+json_t *ctl_text_json(const char *text);
+
+// A verb for people, and the answer of the verb help.
+struct ctl_help {
+	const char *name, *params, *text;
+};
+json_t *ctl_help_json(const struct ctl_help rows[], size_t n);

@@ -21,16 +21,16 @@ static int read_change(const struct verbs_house *house, const json_t *json, stru
 	struct complaint *why)
 {
 	const char *op_text = NULL, *route = NULL;
-	const struct param rows[] = {
-		{"op", PARAM_TEXT, true, 0, 0, &op_text},
-		{"route", PARAM_TEXT, true, 0, 0, &route},
+	const struct ctl_param rows[] = {
+		{"op", CTL_TEXT, true, 0, 0, &op_text},
+		{"route", CTL_TEXT, true, 0, 0, &route},
 	};
 
 	memset(out, 0, sizeof(*out));
 	if (!json_is_object(json))
 		return complain(why, -EINVAL,
 			"is no object; {\"op\": ..., \"route\": ...} is wanted");
-	int err = params_read(json, rows, 2, why);
+	int err = ctl_params_read(json, rows, 2, why);
 	if (err)
 		return err;
 	int op = read_op(op_text);
@@ -64,11 +64,11 @@ json_t *verb_routes_change(void *house_, const json_t *params, struct complaint 
 {
 	struct verbs_house *house = house_;
 	const json_t *list = NULL;
-	const struct param rows[] = {{"changes", PARAM_LIST, true, 0, MAX_CHANGES, &list}};
+	const struct ctl_param rows[] = {{"changes", CTL_LIST, true, 0, MAX_CHANGES, &list}};
 	struct complaint inner;
 	size_t bad = 0;
 
-	if (params_read(params, rows, 1, why))
+	if (ctl_params_read(params, rows, 1, why))
 		return NULL;
 	size_t n = json_array_size(list);
 	struct fib_change *changes = malloc((n + 1) * sizeof(*changes));

@@ -26,7 +26,7 @@ static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	*n_listed += 1 + set_members(json, house, &info->hop);
 	json_object_set_new(json, "mac", forwards ? mac_json(&info->mac) : json_null());
 	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());
-	json_object_set_new(json, "verdict", text_json(verdict_name(info->verdict)));
+	json_object_set_new(json, "verdict", ctl_text_json(verdict_name(info->verdict)));
 	json_object_set_new(json, "packets",
 		number_json(hop_counted(house, id) - info->counted_before));
 	return json;
@@ -36,14 +36,14 @@ json_t *verb_nexthops(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;
 	long after = -1, limit = PAGE_HOPS;
-	const struct param rows[] = {
-		{"after", PARAM_NUMBER, false, 0, FIB_MAX_HOPS, &after},
-		{"limit", PARAM_NUMBER, false, 1, 10000, &limit},
+	const struct ctl_param rows[] = {
+		{"after", CTL_NUMBER, false, 0, FIB_MAX_HOPS, &after},
+		{"limit", CTL_NUMBER, false, 1, 10000, &limit},
 	};
 	struct fib_usage usage;
 	struct fib_hop_info info;
 
-	if (params_read(params, rows, 2, why))
+	if (ctl_params_read(params, rows, 2, why))
 		return NULL;
 	fib_usage(house->fib, &usage);
 	json_t *list = json_array(), *next = json_null();

@@ -1,5 +1,4 @@
-// What the files of this room share: the verbs, the reader of parameters, words for people. Control
-// thread.
+// What the files of this room share: the verbs, words for people. Control thread.
 #pragma once
 
 #include "verbs/verbs.h"
@@ -13,24 +12,6 @@
 	json_t *verb_##verb(void *house, const json_t *params, struct complaint *why);
 SCHEMA_VERBS(VERB_PROTOTYPE)
 #undef VERB_PROTOTYPE
-
-enum param_type { PARAM_NUMBER, PARAM_TEXT, PARAM_LIST };
-
-// A parameter that a verb takes. `out` is a long, a const char * or a const json_t *, and stays as
-// it is when the parameter is absent.
-struct param {
-	const char *name;
-	int type;
-	bool is_wanted;
-	long min, max; // PARAM_NUMBER: the value; PARAM_LIST: how many members
-	void *out;
-};
-
-// Takes exactly the parameters in the rows: 0, or -EINVAL and one sentence for one that is unknown,
-// missing, of another type, out of range.
-int params_read(const json_t *params, const struct param rows[], size_t n, struct complaint *why);
-// For verbs without parameters.
-int params_none(const json_t *params, struct complaint *why);
 
 // The account with the law's terms and what is in flight: received + injected - sent - punted -
 // dropped, which may be off by what moves while it is read.
@@ -50,5 +31,4 @@ json_t *prefix_json(const struct wire_prefix *prefix);
 void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop *hop);
 // Sets the members of a group and returns how many; other hops have none.
 unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop);
-json_t *text_json(const char *text); // null for NULL; bytes that are no UTF-8 become '?'
 json_t *number_json(uint64_t number);

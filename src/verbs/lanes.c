@@ -58,7 +58,7 @@ static json_t *lane_gap(const struct stat_lane *stat)
 static json_t *queue_json(const struct verbs_house *house, const struct port_queue *queue,
 	const struct stat_queue *counters)
 {
-	json_t *json = json_pack("{s:o, s:i}", "port", text_json(port_word(house, queue->port)),
+	json_t *json = json_pack("{s:o, s:i}", "port", ctl_text_json(port_word(house, queue->port)),
 		"queue", (int)queue->queue);
 
 	SCHEMA_QUEUE_COUNTERS(SET_QUEUE_FIELD)
@@ -97,7 +97,7 @@ json_t *verb_lanes(void *house_, const json_t *params, struct complaint *why)
 	unsigned n;
 	struct stat_lane *const *stats = path_stats(house->path, &n);
 
-	if (params_none(params, why))
+	if (ctl_params_none(params, why))
 		return NULL;
 	json_t *list = json_array();
 	for (unsigned i = 0; i < n; i++)

@@ -27,17 +27,18 @@ static json_t *port_json(const struct verbs_house *house, unsigned i)
 	json_t *port = json_pack("{s:i, s:s, s:i, s:b, s:i, s:b}", "port", (int)i, "name",
 		settings->name, "mtu", (int)info.mtu, "link_up", info.link_up, "numa", info.numa,
 		"rss", info.rss);
-	json_object_set_new(port, "device", text_json(settings->device));
-	json_object_set_new(port, "driver", text_json(info.driver));
+	json_object_set_new(port, "device", ctl_text_json(settings->device));
+	json_object_set_new(port, "driver", ctl_text_json(info.driver));
 	json_object_set_new(port, "device_id", number_json(info.device_id));
 	json_object_set_new(port, "mac", mac_json(&info.mac));
 	json_object_set_new(port, "peer",
 		settings->has_peer ? mac_json(&settings->peer) : json_null());
 	json_object_set_new(port, "mode",
-		text_json(settings->mode == PORT_XCONNECT ? "xconnect" : "route"));
+		ctl_text_json(settings->mode == PORT_XCONNECT ? "xconnect" : "route"));
 	json_object_set_new(port, "to",
-		text_json(settings->xconnect[0] ? settings->xconnect : NULL));
-	json_object_set_new(port, "martians", text_json(settings->pass_martians ? "pass" : "drop"));
+		ctl_text_json(settings->xconnect[0] ? settings->xconnect : NULL));
+	json_object_set_new(port, "martians",
+		ctl_text_json(settings->pass_martians ? "pass" : "drop"));
 	json_object_set_new(port, "link_mbps",
 		info.link_mbps ? number_json(info.link_mbps) : json_null());
 	json_object_set_new(port, "rx_queues", number_json(info.n_rx_queues));
@@ -52,7 +53,7 @@ json_t *verb_ports(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;
 
-	if (params_none(params, why))
+	if (ctl_params_none(params, why))
 		return NULL;
 	json_t *list = json_array();
 	for (unsigned i = 0; i < config_ports(house->config)->n_ports; i++)

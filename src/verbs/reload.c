@@ -108,7 +108,7 @@ json_t *verb_reload(void *house_, const json_t *params, struct complaint *why)
 	struct verbs_house *house = house_;
 	struct fib_usage usage;
 
-	if (params_none(params, why) || verbs_reload(house, why))
+	if (ctl_params_none(params, why) || verbs_reload(house, why))
 		return NULL;
 	fib_usage(house->fib, &usage);
 	return json_pack("{s:i, s:I, s:I}", "reloads", (int)house->n_reloads, "routes4",

@@ -61,16 +61,16 @@ static int read_page(const struct verbs_house *house, const json_t *params, stru
 	struct complaint *why)
 {
 	const char *after = NULL, *within = NULL, *port = NULL;
-	const struct param rows[] = {
-		{"family", PARAM_NUMBER, false, 4, 6, &page->family},
-		{"limit", PARAM_NUMBER, false, 1, 10000, &page->limit},
-		{"after", PARAM_TEXT, false, 0, 0, &after},
-		{"within", PARAM_TEXT, false, 0, 0, &within},
-		{"port", PARAM_TEXT, false, 0, 0, &port},
+	const struct ctl_param rows[] = {
+		{"family", CTL_NUMBER, false, 4, 6, &page->family},
+		{"limit", CTL_NUMBER, false, 1, 10000, &page->limit},
+		{"after", CTL_TEXT, false, 0, 0, &after},
+		{"within", CTL_TEXT, false, 0, 0, &within},
+		{"port", CTL_TEXT, false, 0, 0, &port},
 	};
 
 	*page = (struct page){.family = 4, .limit = PAGE_ROUTES};
-	int err = params_read(params, rows, ARRAY_LEN(rows), why);
+	int err = ctl_params_read(params, rows, ARRAY_LEN(rows), why);
 	if (!err && page->family == 5)
 		err = complain(why, -EINVAL, "parameter \"family\" is 5; 4 or 6 is wanted");
 	if (!err)
@@ -139,11 +139,11 @@ json_t *verb_route(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;
 	const char *text = NULL;
-	const struct param rows[] = {{"address", PARAM_TEXT, true, 0, 0, &text}};
+	const struct ctl_param rows[] = {{"address", CTL_TEXT, true, 0, 0, &text}};
 	struct wire_addr addr;
 	struct fib_answer answer;
 
-	if (params_read(params, rows, 1, why))
+	if (ctl_params_read(params, rows, 1, why))
 		return NULL;
 	if (wire_addr_parse(text, &addr)) {
 		complain(why, -EINVAL, "\"%.60s\" is no address; give an IPv4 or IPv6 address",
@@ -157,16 +157,17 @@ json_t *verb_route(void *house_, const json_t *params, struct complaint *why)
 	json_object_set_new(json, "prefix",
 		answer.found ? prefix_json(&answer.route.prefix) : json_null());
 	json_object_set_new(json, "route_kind",
-		answer.found ? text_json(kind_word(answer.route.hop.kind)) : json_null());
+		answer.found ? ctl_text_json(kind_word(answer.route.hop.kind)) : json_null());
 	if (answer.found)
 		set_hop(json, house, &answer.hop);
 	set_members(json, house, &answer.hop);
 	json_object_set_new(json, "nexthop", number_json(answer.hop_id));
 	json_object_set_new(json, "mac", forwards ? mac_json(&answer.mac) : json_null());
-	json_object_set_new(json, "verdict", text_json(verdict_name(answer.verdict)));
+	json_object_set_new(json, "verdict", ctl_text_json(verdict_name(answer.verdict)));
 	json_object_set_new(json, "text",
-		text_json(answer.hop.kind == FIB_GROUP ? "each flow stays with one of the members"
-						       : verdict_text(answer.verdict)));
+		ctl_text_json(answer.hop.kind == FIB_GROUP
+				      ? "each flow stays with one of the members"
+				      : verdict_text(answer.verdict)));
 	json_object_set_new(json, "lanes_agree", json_boolean(looked_up == answer.hop_id));
 	return json;
 }

@@ -65,12 +65,12 @@ json_t *verb_status(void *house_, const json_t *params, struct complaint *why)
 	const struct verbs_house *house = house_;
 	struct stat_account account;
 
-	if (params_none(params, why))
+	if (ctl_params_none(params, why))
 		return NULL;
 	account_read(house, &account);
 	json_t *status = json_pack("{s:s, s:i, s:s, s:i}", "version", DL3_VERSION, "protocol",
 		PROTOCOL, "dpdk", rte_version(), "pid", (int)getpid());
-	json_object_set_new(status, "config", text_json(config_path(house->config)));
+	json_object_set_new(status, "config", ctl_text_json(config_path(house->config)));
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - house->started_ns) / 1e9));
 	json_object_set_new(status, "reloads", number_json(house->n_reloads));
@@ -103,7 +103,7 @@ json_t *verb_drops(void *house, const json_t *params, struct complaint *why)
 {
 	struct stat_account account;
 
-	if (params_none(params, why))
+	if (ctl_params_none(params, why))
 		return NULL;
 	account_read(house, &account);
 	json_t *drops = account_json(&account), *list = json_array();

@@ -9,12 +9,8 @@
 #define VERB_ROW(verb, name, params, text) {name, verb_##verb},
 static const struct ctl_verb verbs[] = {SCHEMA_VERBS(VERB_ROW)};
 
-struct help_row {
-	const char *name, *params, *text;
-};
-
 #define HELP_ROW(verb, name, params, text) {name, params, text},
-static const struct help_row help_rows[] = {SCHEMA_VERBS(HELP_ROW)};
+static const struct ctl_help help_rows[] = {SCHEMA_VERBS(HELP_ROW)};
 
 const struct ctl_verb *verbs_table(size_t *n)
 {
@@ -38,23 +34,16 @@ int verbs_tend(struct verbs_house *house, struct complaint *why)
 
 json_t *verb_help(void *house, const json_t *params, struct complaint *why)
 {
-	if (params_none(params, why))
+	if (ctl_params_none(params, why))
 		return NULL;
-	json_t *list = json_array();
-	for (size_t i = 0; i < ARRAY_LEN(help_rows); i++) {
-		const struct help_row *row = &help_rows[i];
-
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", row->name,
-						    "params", row->params, "text", row->text));
-	}
-	return json_pack("{s:o}", "verbs", list);
+	return ctl_help_json(help_rows, ARRAY_LEN(help_rows));
 }
 
 json_t *verb_stop(void *house, const json_t *params, struct complaint *why)
 {
 	struct verbs_house *verbs_house = house;
 
-	if (params_none(params, why))
+	if (ctl_params_none(params, why))
 		return NULL;
 	verbs_house->stop = true;
 	return json_pack("{s:b}", "stopping", 1);

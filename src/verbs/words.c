@@ -52,21 +52,6 @@ json_t *prefix_json(const struct wire_prefix *prefix)
 	return json_string(wire_prefix_print(prefix, text));
 }
 
-json_t *text_json(const char *text)
-{
-	char plain[PORT_DEVICE_MAX];
-	size_t n = 0;
-
-	if (!text)
-		return json_null();
-	json_t *whole = json_string(text);
-	if (whole)
-		return whole;
-	for (; text[n] && n < sizeof(plain) - 1; n++)
-		plain[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
-	return json_stringn(plain, n);
-}
-
 json_t *number_json(uint64_t number)
 {
 	return json_integer(number);
@@ -74,9 +59,9 @@ json_t *number_json(uint64_t number)
 
 void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)
 {
-	json_object_set_new(json, "kind", text_json(kind_word(hop->kind)));
+	json_object_set_new(json, "kind", ctl_text_json(kind_word(hop->kind)));
 	json_object_set_new(json, "via", hop->kind == FIB_VIA ? addr_json(&hop->via) : json_null());
-	json_object_set_new(json, "port", text_json(port_word(house, hop->port)));
+	json_object_set_new(json, "port", ctl_text_json(port_word(house, hop->port)));
 }
 
 unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)
