@@ -144,7 +144,18 @@ void port_info(const struct port_room *room, unsigned port, struct port_info *ou
 	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
+	out->line_bps = room->settings->ports[port].line_bps;
+	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those invent a speed
+		out->line_bps = out->link_mbps * 1e6;
+	out->has_backpressure = device->kind.has_backpressure;
+	out->rx_ring_slots = device->kind.ring_slots ? device->kind.ring_slots
+	                                             : room->rings[port].n_rx_descriptors;
 	read_errors(device, out);
+}
+
+struct rte_mempool *port_pool(const struct port_room *room, unsigned port)
+{
+	return room->pool[pools_of_port(&room->pools, &room->plan, port)];
 }
 
 void port_memory(const struct port_room *room, struct port_memory *out)

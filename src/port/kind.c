@@ -13,22 +13,25 @@
 struct row {
 	const char *prefix, *queues, *iface, *socket;
 	enum kind_tx tx;
-	bool counted, open_ended, has_link, may_chain;
+	bool counted, open_ended, has_link, may_chain, has_backpressure;
 };
 
 static const struct row rows[] = {
-	{"net_null", NULL, NULL, NULL, KIND_TX_PER_LANE, false, true, false, false},
-	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_LANE, false, false, false, true},
-	{"net_pcap", "rx_", NULL, NULL, KIND_TX_PER_LANE, true, false, false, true},
-	{"net_memif", NULL, NULL, "socket", KIND_TX_LIKE_RX, false, true, true, true},
-	{"net_vhost", "queues", NULL, "iface", KIND_TX_LIKE_RX, false, false, true, true},
-	{"net_virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true},
-	{"virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true},
-	{"net_af_packet", "qpairs", "iface", NULL, KIND_TX_LIKE_RX, false, false, false, true},
-	{"net_af_xdp", "queue_count", "iface", NULL, KIND_TX_LIKE_RX, false, false, false, true},
-	{"net_tap", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, true, true},
-	{"net_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true},
-	{"eth_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true},
+	{"net_null", NULL, NULL, NULL, KIND_TX_PER_LANE, false, true, false, false, false},
+	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_LANE, false, false, false, true, true},
+	{"net_pcap", "rx_", NULL, NULL, KIND_TX_PER_LANE, true, false, false, true, false},
+	{"net_memif", NULL, NULL, "socket", KIND_TX_LIKE_RX, false, true, true, true, true},
+	{"net_vhost", "queues", NULL, "iface", KIND_TX_LIKE_RX, false, false, true, true, true},
+	{"net_virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true,
+		true},
+	{"virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true, true},
+	{"net_af_packet", "qpairs", "iface", NULL, KIND_TX_LIKE_RX, false, false, false, true,
+		false},
+	{"net_af_xdp", "queue_count", "iface", NULL, KIND_TX_LIKE_RX, false, false, false, true,
+		false},
+	{"net_tap", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, true, true, false},
+	{"net_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true, false},
+	{"eth_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true, false},
 };
 
 // [DDDD:]BB:DD.F, hexadecimal; `n` of its characters are looked at.
@@ -93,6 +96,17 @@ static uint16_t count_queues(const struct row *row, const char *device)
 	return n < 1 ? 1 : n;
 }
 
+// memif takes no number of descriptors; `rsize` is the logarithm of it. A peer may ask for fewer.
+static uint32_t count_memif_slots(const char *device)
+{
+	char number[8];
+	int rsize = 10;
+
+	if (kind_argument(device, "rsize", number, sizeof(number)))
+		rsize = atoi(number);
+	return 1u << MAX_OF(0, MIN_OF(rsize, 14));
+}
+
 static void read_virtual(const char *device, struct kind *out)
 {
 	const struct row *row = rows;
@@ -109,10 +123,13 @@ static void read_virtual(const char *device, struct kind *out)
 	out->tx = row->tx;
 	out->has_link = row->has_link;
 	out->may_chain = row->may_chain;
+	out->has_backpressure = row->has_backpressure;
 	if (row->iface)
 		kind_argument(device, row->iface, out->iface, sizeof(out->iface));
 	if (row->socket)
 		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
+	if (strcmp(row->prefix, "net_memif") == 0)
+		out->ring_slots = count_memif_slots(device);
 	// memif's sockets are abstract, beside the file system, unless told otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
 		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&

@@ -28,8 +28,10 @@ struct kind {
 	uint16_t n_rx;              // receive queues that the text gives; 0: the device decides
 	uint16_t n_rx_most;         // more than these make no sense; 0: the device decides
 	enum kind_tx tx;
-	bool has_link;  // link reports of the driver mean something from the first on
-	bool may_chain; // may receive frames in several mbufs
+	bool has_link;         // link reports of the driver mean something from the first on
+	bool may_chain;        // may receive frames in several mbufs
+	bool has_backpressure; // refuses a frame only because its peer's ring is full
+	uint32_t ring_slots;   // frames that a ring holds, by the text; 0: as many as descriptors
 };
 
 // Reads `device` as it stands in the settings.

@@ -73,6 +73,35 @@ static void reads_each_kind_of_device(void **state)
 	}
 }
 
+static void knows_whose_refusal_means_a_full_ring_and_how_much_it_holds(void **state)
+{
+	static const struct {
+		const char *device;
+		bool has_backpressure;
+		uint32_t ring_slots;
+	} wires[] = {
+		{"net_memif0,rsize=14", true, 16384},
+		{"net_memif0", true, 1024},
+		{"net_memif0,rsize=40", true, 16384},
+		{"net_ring0", true, 0},
+		{"net_vhost0,iface=/run/v.sock", true, 0},
+		{"net_virtio_user0,path=/run/v.sock", true, 0},
+		{"net_null0", false, 0},
+		{"net_af_packet0,iface=veth0", false, 0},
+		{"0000:03:00.1", false, 0},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(wires); i++) {
+		struct kind kind;
+
+		kind_read(wires[i].device, &kind);
+		if (kind.has_backpressure != wires[i].has_backpressure ||
+			kind.ring_slots != wires[i].ring_slots)
+			fail_msg("%s: %d, %u", wires[i].device, kind.has_backpressure,
+				kind.ring_slots);
+	}
+}
+
 static void takes_whole_keys_only(void **state)
 {
 	char value[16];
@@ -99,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_each_kind_of_device),
+		cmocka_unit_test(knows_whose_refusal_means_a_full_ring_and_how_much_it_holds),
 		cmocka_unit_test(takes_whole_keys_only),
 		cmocka_unit_test(survives_a_name_that_is_too_long),
 	};

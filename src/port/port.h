@@ -38,7 +38,8 @@ struct port_settings {
 	uint16_t mtu;                 // IP bytes, 68 to 9600; default 1500
 	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
-	int line; // of the file, for complaints
+	double line_bps; // at layer 1; 0: what the device says of its link
+	int line;        // of the file, for complaints
 };
 
 struct port_lane_settings {
@@ -108,11 +109,19 @@ struct port_info {
 	uint16_t device_id, mtu, n_rx_queues, n_tx_queues, n_rx_descriptors, n_tx_descriptors;
 	struct wire_mac mac;
 	bool link_up, rss;
-	uint32_t link_mbps;                                   // 0: unknown
-	int numa;                                             // -1: unknown
+	uint32_t link_mbps; // 0: unknown
+	double line_bps;    // layer 1: of the settings, else of the link; 0: unknown, as of virtual
+	                    // devices
+	bool has_backpressure;  // a frame is refused only because the peer's ring is full
+	uint32_t rx_ring_slots; // frames that the receive ring really holds
+	int numa;               // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors, tx_errors; // the wire's loss, beside the law
 };
 void port_info(const struct port_room *room, unsigned port, struct port_info *out);
+
+// Where frames to be sent on a port are made: buffers of its NUMA node, borrowed. Lanes may take
+// from it.
+struct rte_mempool *port_pool(const struct port_room *room, unsigned port);
 
 struct port_memory {
 	bool huge;
