@@ -5,12 +5,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 LAYER1_BYTES = 20  # preamble and gap of a frame on the wire
+Limit = Literal["dut", "generator", "line", "asked"]  # what keeps a search from going higher
 
 
 class Noun(BaseModel):
     """Never changed once made."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
 
 class Spread(Noun):
@@ -60,6 +61,7 @@ class Trial(Noun):
     seconds: float
     pacing_error: float  # (offered - asked) / asked
     invalid: tuple[str, ...]
+    is_behind: bool = False  # INVALID because the generator or its sink could not keep up at this load
     account: Account
     latency: Spread  # from the time a frame was due
     latency_from_sending: Spread
@@ -85,7 +87,7 @@ class Throughput(Noun):
     mean_bytes: float
     pps: float  # as offered in the best trial; all streams together
     upper_pps: float  # the lowest rate known to be too high
-    limited_by: Literal["dut", "generator", "line", "asked"]  # what kept the search from going higher
+    limited_by: Limit
     goal_loss_ratio: float
     resolution: float
     trial_seconds: float

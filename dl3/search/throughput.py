@@ -1,0 +1,213 @@
+"""The highest rate at which no trial loses more than the goal allows (RFC 2544, 26.1), by halving."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar
+
+from dl3.model.fault import Fault
+from dl3.model.trial import Limit
+
+N_HINTED = 2  # failed rates whose own outcome says where to look next
+
+
+class Measured(Protocol):
+    """What the search has to know of a trial."""
+
+    @property
+    def offered_pps(self) -> float: ...
+
+    @property
+    def received_pps(self) -> float: ...
+
+    @property
+    def loss_ratio(self) -> float: ...
+
+    @property
+    def invalid(self) -> Sequence[str]:
+        """Why it says nothing about the device; empty when it is valid."""
+
+    @property
+    def is_behind(self) -> bool:
+        """INVALID because the generator could not keep up at this rate."""
+
+
+M = TypeVar("M", bound=Measured)
+Measure = Callable[[float], M]
+
+
+class Undecided(Fault):
+    """Trials were INVALID again and again for a reason that no other rate will mend."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where to search, both rates included, and what stands behind the upper one."""
+
+    low_pps: float
+    high_pps: float
+    high_is: Limit = "asked"
+
+    def __post_init__(self) -> None:
+        assert 0 < self.low_pps <= self.high_pps < math.inf, "bounds are positive and in order"  # noqa: S101
+
+
+@dataclass(frozen=True)
+class Terms:
+    """When a rate passes, and how closely the answer is wanted (relative, 0.005 is half a percent)."""
+
+    goal_loss_ratio: float = 0.0
+    resolution: float = 0.005
+    repetitions: int = 1
+    retries: int = 3  # of INVALID trials, at each rate
+
+    def __post_init__(self) -> None:
+        assert 1e-6 <= self.resolution < 1, "a resolution is a share"  # noqa: S101
+        assert 0 <= self.goal_loss_ratio < 1, "a goal is a share"  # noqa: S101
+        assert self.repetitions >= 1, "a rate is tried at least once"  # noqa: S101
+        assert self.retries >= 0, "retries are counted"  # noqa: S101
+
+
+@dataclass(frozen=True)
+class Rung(Generic[M]):
+    """One rate and what became of its trials."""
+
+    asked_pps: float
+    trials: tuple[M, ...]  # the last is one that led to the verdict
+    verdict: Literal["passed", "lost", "behind"]
+
+    @property
+    def valid(self) -> tuple[M, ...]:
+        """Trials that say something about the device."""
+        return tuple(trial for trial in self.trials if not trial.invalid)
+
+    @property
+    def offered_pps(self) -> float:
+        """The lowest rate that was really offered."""
+        return min(trial.offered_pps for trial in self.valid)
+
+
+@dataclass(frozen=True)
+class Answer(Generic[M]):
+    """The highest rate that passed (0: none did) and the lowest known to be too high."""
+
+    pps: float
+    upper_pps: float
+    limited_by: Limit
+    best: M | None  # the trial behind `pps`
+    n_trials: int
+    n_invalid: int
+
+
+def halvings(ratio: float, resolution: float) -> int:
+    """How often the ratio of two rates is to be halved (on a logarithmic scale) until they are close enough."""
+    steps = math.log(ratio) / -math.log1p(-resolution)
+    return max(0, math.ceil(math.log2(steps))) if steps > 0 else 0
+
+
+def most_rates(bounds: Bounds, terms: Terms) -> int:
+    """No search tries more rates: the upper bound, the hints, halves down to the first that passes, then halvings."""
+    ratio = bounds.high_pps / bounds.low_pps
+    return 2 + 2 * N_HINTED + math.ceil(math.log2(ratio)) + halvings(ratio, terms.resolution)
+
+
+def most_trials(bounds: Bounds, terms: Terms) -> int:
+    """No search makes more trials."""
+    return most_rates(bounds, terms) * (terms.repetitions + terms.retries)
+
+
+def bracket(rungs: Sequence[Rung[M]], bounds: Bounds) -> tuple[float, float]:
+    """The highest rate that passed (or the lower bound) and the lowest that failed (or the upper bound)."""
+    low = max((rung.asked_pps for rung in rungs if rung.verdict == "passed"), default=bounds.low_pps)
+    high = min((rung.asked_pps for rung in rungs if rung.verdict != "passed"), default=bounds.high_pps)
+    return low, high
+
+
+def hints(rungs: Sequence[Rung[M]], resolution: float) -> list[float]:
+    """Rates just below and above what the device let through, or the generator reached, where they failed."""
+    found = []
+    for rung in [rung for rung in rungs if rung.verdict != "passed"][:N_HINTED]:
+        last = rung.trials[-1]
+        reached = last.received_pps if rung.verdict == "lost" else last.offered_pps
+        found += [reached * (1 - resolution / 2), reached * (1 + resolution / 2)]
+    return found
+
+
+def next_rate(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> float | None:
+    """The rate to try after these, None when the answer is known."""
+    if not rungs:
+        return bounds.high_pps
+    low, high = bracket(rungs, bounds)
+    any_passed = any(rung.verdict == "passed" for rung in rungs)
+    if high - low <= terms.resolution * high:
+        return None if any_passed or high <= low else low
+    for hint in hints(rungs, terms.resolution):
+        if low < hint < high:
+            return hint
+    return max(high / 2, low) if not any_passed and high > 2 * low else math.sqrt(low * high)
+
+
+def likely_left(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> int:
+    """About how many rates are still to be tried, for a bar of progress; 0 at the end."""
+    if next_rate(rungs, bounds, terms) is None:
+        return 0
+    low, high = bracket(rungs, bounds)
+    return 1 + halvings(min(high / low, 2.0), terms.resolution)
+
+
+def try_rate(measure: Measure[M], pps: float, terms: Terms) -> Rung[M]:
+    """Repeat at one rate until it has passed often enough, lost, or been INVALID too often."""
+    trials: list[M] = []
+    n_valid = 0
+    while n_valid < terms.repetitions:
+        trials.append(measure(pps))
+        if not trials[-1].invalid:
+            if trials[-1].loss_ratio > terms.goal_loss_ratio:
+                return Rung(pps, tuple(trials), "lost")
+            n_valid += 1
+        elif len(trials) - n_valid > terms.retries:
+            return given_up(pps, tuple(trials))
+    return Rung(pps, tuple(trials), "passed")
+
+
+def given_up(pps: float, trials: tuple[M, ...]) -> Rung[M]:
+    """A rate whose trials stayed INVALID: too high for the generator, or Undecided."""
+    if any(trial.is_behind for trial in trials):
+        return Rung(pps, tuple(sorted(trials, key=lambda trial: trial.is_behind)), "behind")
+    n_invalid = sum(1 for trial in trials if trial.invalid)
+    raise Undecided(
+        f"no answer: at {pps:,.0f} packets/s {n_invalid} trials were INVALID, the last because {trials[-1].invalid[0]}"
+    )
+
+
+def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
+    """The highest rung that passed and lies below every rate that was offered and lost."""
+    trials = [trial for rung in rungs for trial in rung.trials]
+    lossy = [trial for trial in trials if not trial.invalid and trial.loss_ratio > terms.goal_loss_ratio]
+    lowest_lossy = min((trial.offered_pps for trial in lossy), default=math.inf)
+    passed = [rung for rung in rungs if rung.verdict == "passed" and rung.offered_pps < lowest_lossy]
+    best = max(passed, key=lambda rung: rung.offered_pps, default=None)
+    failed = min((r for r in rungs if r.verdict != "passed"), key=lambda rung: rung.asked_pps, default=None)
+    found = min(best.valid, key=lambda trial: trial.offered_pps) if best else None
+    pps = found.offered_pps if found else 0.0
+    return Answer(
+        pps=pps,
+        upper_pps=failed.asked_pps if failed else max(pps, bounds.high_pps),
+        limited_by=bounds.high_is if failed is None else "dut" if failed.verdict == "lost" else "generator",
+        best=found,
+        n_trials=len(trials),
+        n_invalid=sum(1 for trial in trials if trial.invalid),
+    )
+
+
+def find_throughput(
+    measure: Measure[M], bounds: Bounds, terms: Terms | None = None, hear: Callable[[int], None] | None = None
+) -> Answer[M]:
+    """Search within bounds; `hear` is told after each rate about how many are left. Raises Undecided."""
+    terms = terms or Terms()
+    rungs: list[Rung[M]] = []
+    while (pps := next_rate(rungs, bounds, terms)) is not None:
+        rungs.append(try_rate(measure, pps, terms))
+        if hear:
+            hear(likely_left(rungs, bounds, terms))
+    return answer(rungs, bounds, terms)
