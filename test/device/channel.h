@@ -1,0 +1,71 @@
+// What a frame meets on its way from one port to another, known exactly: a limit, losses, corrupted
+// bytes, frames that change places, duplicates, a delay, a bounded ring. No DPDK. One thread puts,
+// one takes; they may be two.
+//
+// A channel is read from words NAME=NUMBER; what is not named does not happen:
+//   from=0 to=1         the ports
+//   limit_pps=250000    above this rate frames are lost: a token bucket of limit_depth (128) frames
+//   drop_every=100      the 100th, 200th ... frame is lost
+//   corrupt_every=100   of every 100th frame the byte at corrupt_at is changed, by corrupt_with
+//                       (255, exclusive or)
+//   swap_every=100      every 100th frame is held back until swap_by (1) more have passed
+//   duplicate_every=100 every 100th frame comes twice
+//   delay_ns=10000      from the putting until it can be taken
+//   ring=4096           so many frames wait to be taken; what finds no room is lost
+//   refuses=1           what is above the limit or finds no room is refused, not lost
+//   slot=2048           bytes of the longest frame
+//   dump=1000           so many frames are written down as they come in (the plugin's affair)
+// Each stage counts the frames that reach it, in this order.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum channel_count {
+	CHANNEL_OFFERED, // refused ones included
+	CHANNEL_REFUSED,
+	CHANNEL_OVER_LIMIT,
+	CHANNEL_DROPPED,
+	CHANNEL_CORRUPTED,
+	CHANNEL_SWAPPED,
+	CHANNEL_DUPLICATED,
+	CHANNEL_TOO_LONG,
+	CHANNEL_RING_FULL, // nobody took them in time
+	CHANNEL_N_PUTTING,
+	CHANNEL_TAKEN = CHANNEL_N_PUTTING, // written by the thread that takes
+	CHANNEL_N_COUNTS,
+};
+
+// Names stand beside the numbers, so that a reader of the shared memory needs no table.
+struct channel_row {
+	char name[24];
+	uint64_t n;
+};
+
+struct channel_account {
+	struct channel_row rows[CHANNEL_N_COUNTS];
+} __attribute__((aligned(64)));
+
+struct channel_settings {
+	uint64_t from, to, limit_pps, limit_depth, drop_every, corrupt_every, corrupt_at,
+		corrupt_with, swap_every, swap_by, duplicate_every, delay_ns, ring, refuses, slot,
+		dump;
+};
+
+struct channel;
+
+// False and a sentence in `why` when the words are not understood. `words` is cut up.
+bool channel_read(struct channel_settings *out, char *words, char why[], size_t size);
+// `account` is borrowed. NULL when there is no memory.
+struct channel *channel_create(const struct channel_settings *settings, uint64_t tsc_hz,
+	struct channel_account *account);
+void channel_destroy(struct channel *channel);
+
+// A frame comes in at `now`. False: refused, and not yet counted.
+bool channel_put(struct channel *channel, const void *frame, uint32_t bytes, uint64_t now);
+// `n` frames, the one that channel_put refused and those behind it, go back.
+void channel_refuse(struct channel *channel, unsigned n);
+// Copies the next frame that is ready at `now` to `to`; its length, 0 when there is none or it is
+// longer than `room`.
+uint32_t channel_take(struct channel *channel, void *to, uint32_t room, uint64_t now);

@@ -1,0 +1,124 @@
+"""A dl3gen between wires whose every loss and delay is known (test/device): what it tells must be what they did."""
+
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import yaml
+
+from dl3.control.generator import Results, StreamResult
+from dl3.lab.generator import Generator
+from dl3.lab.program import Surroundings
+from harness.house import BUILD
+from harness.wire import wait_until
+
+DL3GEN = BUILD / "src" / "dl3gen"
+PLUGIN = BUILD / "test" / "device" / "answers.so"
+ROW = struct.Struct("24sQ")
+CORES = sorted(os.sched_getaffinity(0))
+PORTS = ("left", "right")
+THERE, BACK = "from=0 to=1", "from=1 to=0"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What one channel of the device did, by its own count."""
+
+    offered: int
+    refused: int
+    over_limit: int
+    dropped: int
+    corrupted: int
+    swapped: int
+    duplicated: int
+    too_long: int
+    ring_full: int
+    taken: int
+
+    @classmethod
+    def of(cls, rows: bytes) -> "Truth":
+        """Read the rows of one channel; names stand beside the numbers."""
+        return cls(**{name.rstrip(b"\0").decode(): n for name, n in ROW.iter_unpack(rows) if name.strip(b"\0")})
+
+    @property
+    def lost(self) -> int:
+        """Frames that came in and never came out, corrupted ones not among them."""
+        return self.refused + self.over_limit + self.dropped + self.too_long + self.ring_full
+
+
+def stream(**keys: Any) -> dict[str, Any]:
+    """A stream from left to right; `keys` of "from" are written `from_`."""
+    whole = {"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:99", "rate": "100 kpps"}
+    return whole | {key.rstrip("_"): value for key, value in keys.items()}
+
+
+def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
+    """A configuration with ports left and right; `keys` are added at the top level."""
+    ports = [{"name": name, "device": f"net_null{i}", "mac": f"02:00:00:00:00:1{i}"} for i, name in enumerate(PORTS)]
+    whole = {
+        "ports": ports,
+        "lanes": [{"core": CORES[-1]}],
+        "memory": {"hugepages": "never"},
+        "eal": {"plugins": [str(PLUGIN)]},
+        "control": {"socket": "@SOCKET@"},
+        "streams": [dict(each) for each in streams],
+    }
+    text: str = yaml.safe_dump(whole | keys, sort_keys=False)
+    return text
+
+
+class Bench:
+    """dl3gen with the given channels between its ports, ready to send. Use it in a with statement."""
+
+    def __init__(self, folder: Path, channels: Sequence[str] = (THERE,), **keys: Any) -> None:
+        self._account = folder / "account"
+        self._dump = folder / "dump"
+        self._account.unlink(missing_ok=True)
+        environment = {
+            "ANSWERS_CHANNELS": ";".join(channels),
+            "ANSWERS_ACCOUNT": str(self._account),
+            "ANSWERS_DUMP": str(self._dump),
+        }
+        text = generator_text(keys.pop("streams", [stream()]), **keys)
+        self.dl3gen = Generator(DL3GEN, text, Surroundings(environment=environment))
+        self._n_channels = len(channels)
+        try:
+            self.dl3gen.wait_ready()
+            wait_until(self._account.exists, "the wires were there")
+        except BaseException:
+            self.dl3gen.close()
+            raise
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.dl3gen.close()
+
+    def truths(self) -> list[Truth]:
+        """What each channel did, since the start."""
+        rows = self._account.read_bytes()
+        size = len(rows) // self._n_channels
+        return [Truth.of(rows[i * size : (i + 1) * size]) for i in range(self._n_channels)]
+
+    def run(self, *streams: Mapping[str, Any], stragglers_s: float = 0.1, **params: Any) -> Results:
+        """Send, wait for what is under way, and return the account."""
+        if streams:
+            params["streams"] = [dict(each) for each in streams]
+        self.dl3gen.send(**params)
+        return self.dl3gen.finish(stragglers_s)
+
+    def run_one(self, *streams: Mapping[str, Any], **params: Any) -> tuple[StreamResult, Truth]:
+        """A run of one stream: its account, and the truth of the first channel."""
+        (only,) = self.run(*streams, **params).streams
+        return only, self.truths()[0]
+
+    def dumped(self, port: int = 0) -> Path:
+        """Where the frames are that came in on port number `port`; complete once `dump` of them have."""
+        return self._dump.with_name(f"dump{port}.pcap")
