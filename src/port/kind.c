@@ -16,8 +16,9 @@ struct row {
 	bool counted, open_ended, has_link, may_chain, has_backpressure;
 };
 
+// net_null refuses nothing by itself; a plugin that makes it refuse plays a ring that is full.
 static const struct row rows[] = {
-	{"net_null", NULL, NULL, NULL, KIND_TX_PER_LANE, false, true, false, false, false},
+	{"net_null", NULL, NULL, NULL, KIND_TX_PER_LANE, false, true, false, false, true},
 	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_LANE, false, false, false, true, true},
 	{"net_pcap", "rx_", NULL, NULL, KIND_TX_PER_LANE, true, false, false, true, false},
 	{"net_memif", NULL, NULL, "socket", KIND_TX_LIKE_RX, false, true, true, true, true},
