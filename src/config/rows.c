@@ -2,6 +2,7 @@
 #include "config/rows.h"
 
 #include "base/bits.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -29,47 +30,6 @@ const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX])
 	snprintf(text, ROWS_FOUND_MAX, "\"%.60s\"%s", node->text,
 		strlen(node->text) > 60 ? "..." : "");
 	return text;
-}
-
-// Edits from one word to the other, two swapped letters being one (optimal string alignment); cut
-// at words of 31 letters.
-static unsigned edits(const char *a, const char *b)
-{
-	unsigned d[32][32], n_a = strnlen(a, 31), n_b = strnlen(b, 31);
-
-	for (unsigned i = 0; i <= n_a; i++)
-		d[i][0] = i;
-	for (unsigned j = 0; j <= n_b; j++)
-		d[0][j] = j;
-	for (unsigned i = 1; i <= n_a; i++) {
-		for (unsigned j = 1; j <= n_b; j++) {
-			unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			bool swapped =
-				i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-
-			d[i][j] = MIN_OF(change, MIN_OF(d[i - 1][j], d[i][j - 1]) + 1);
-			if (swapped)
-				d[i][j] = MIN_OF(d[i][j], d[i - 2][j - 2] + 1);
-		}
-	}
-	return d[n_a][n_b];
-}
-
-const char *rows_nearest(const char *word, const void *words, size_t n, size_t stride)
-{
-	const char *best = "";
-	unsigned least = MIN_OF(strlen(word) / 2, (size_t)3) + 1;
-
-	for (size_t i = 0; i < n; i++) {
-		const char *candidate = *(const char *const *)((const char *)words + i * stride);
-		unsigned distance = edits(word, candidate);
-
-		if (distance < least) {
-			least = distance;
-			best = candidate;
-		}
-	}
-	return best;
 }
 
 bool rows_number(const char *text, long min, long max, long *out)
@@ -171,7 +131,7 @@ static int unknown_key(struct reader *reader, const struct node *node,
 {
 	const struct row *rows = table->rows;
 	size_t n = table->n;
-	const char *nearest = rows_nearest(node->key, &rows[0].key, n, sizeof(rows[0]));
+	const char *nearest = nearest_word(node->key, &rows[0].key, n, sizeof(rows[0]));
 	char known[256] = "";
 	size_t used = 0;
 

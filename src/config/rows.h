@@ -62,7 +62,3 @@ int rows_mistake(struct reader *reader, int line, const char *format, ...)
 // What a node is, for people: its text in quotes (cut), "a list", "a map", "empty".
 enum { ROWS_FOUND_MAX = 72 };
 const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX]);
-
-// The closest of `n` words to `word` ("" when none is close), by number of edits. `stride`: bytes
-// from one word's pointer to the next.
-const char *rows_nearest(const char *word, const void *words, size_t n, size_t stride);

@@ -67,6 +67,7 @@ struct load_port {
 	const char *name;
 	struct wire_mac mac;
 	double line_bps; // layer 1; 0: unknown, then percent is refused and no rate is too high
+	uint16_t mtu;    // IP bytes; 0: unknown, then no frame is too large for the port
 };
 
 struct load_streams {

@@ -1,0 +1,13 @@
+// The mixes of frame sizes that have a name: a new one is a row here, and known everywhere. Sizes
+// are with FCS; weights say how many frames of each come among their sum.
+#include "load/read.h"
+
+#include "base/bits.h"
+
+const struct load_mix load_mixes[] = {
+	// 45, 23.5, 15, 11 and 5.5 % of the frames.
+	{"imix", 5, {{64, 90}, {128, 47}, {256, 30}, {512, 22}, {1024, 11}}},
+	// The mix of old Internet backbones.
+	{"classic", 3, {{64, 7}, {570, 4}, {1518, 1}}},
+};
+const unsigned load_n_mixes = ARRAY_LEN(load_mixes);

@@ -1,0 +1,149 @@
+// A stream's rate: as written, and in frames a second on its port. Control thread.
+#include "load/read.h"
+
+#include "base/bits.h"
+#include "base/quantity.h"
+
+#include <string.h>
+
+enum { LAYER1_BYTES = 20 }; // preamble and gap
+
+static const double MOST_PPS = 1e10, LEAST_PPS = 1e-3, ROUNDING = 1 + 1e-9;
+static const char WANTED[] =
+	"a rate like 1.5 Mpps, 50 %, 9.5 Gbit/s (layer 1), 9 Gbit/s l2, or max is wanted";
+
+static double layer1_bits(const struct load_stream *stream)
+{
+	return (load_mean_bytes(stream) + LAYER1_BYTES) * 8;
+}
+
+// The unit in which the text of a rate ends.
+static bool parse_unit(const char *rest, struct load_stream *s)
+{
+	s->rate_unit = LOAD_PPS;
+	if (!rest[0])
+		return true;
+	if (!strcmp(rest, "%")) {
+		s->rate_unit = LOAD_PERCENT;
+		return true;
+	}
+	if (quantity_unit(&rest, "pps", &s->rate))
+		return !rest[0];
+	if (!quantity_unit(&rest, "bit/s", &s->rate))
+		return false;
+	s->rate_unit = strcmp(rest, "l2") ? LOAD_BPS_L1 : LOAD_BPS_L2;
+	return !rest[0] || !strcmp(rest, "l1") || !strcmp(rest, "l2");
+}
+
+static bool parse_rate(const json_t *value, struct load_stream *s)
+{
+	const char *text = read_text(value), *rest;
+
+	s->rate_unit = LOAD_PPS;
+	if (json_is_number(value)) {
+		s->rate = json_number_value(value);
+		return s->rate >= 0;
+	}
+	if (!strcmp(text, "max")) {
+		s->rate_unit = LOAD_MAX_RATE;
+		return true;
+	}
+	return quantity_number(text, &s->rate, &rest) && parse_unit(rest, s);
+}
+
+// Frames a second of `rate` in the stream's unit; 0 where the line rate is needed and unknown.
+static double in_pps(const struct load_stream *s, double rate, double line_bps)
+{
+	switch (s->rate_unit) {
+	case LOAD_PPS:
+		return rate;
+	case LOAD_PERCENT:
+		return rate / 100 * line_bps / layer1_bits(s);
+	case LOAD_BPS_L1:
+		return rate / layer1_bits(s);
+	case LOAD_BPS_L2:
+		return rate / (load_mean_bytes(s) * 8);
+	default:
+		return 0;
+	}
+}
+
+// The same, backwards: `pps` in the unit in which the stream's rate was written.
+static const char *print_as_written(const struct load_stream *s, double pps, double line_bps,
+	char text[QUANTITY_TEXT])
+{
+	switch (s->rate_unit) {
+	case LOAD_PERCENT:
+		return quantity_print(pps * layer1_bits(s) / line_bps * 100, "%", text);
+	case LOAD_BPS_L1:
+		return quantity_print(pps * layer1_bits(s), "bit/s", text);
+	case LOAD_BPS_L2:
+		return quantity_print(pps * load_mean_bytes(s) * 8, "bit/s l2", text);
+	default:
+		return quantity_print(pps, "pps", text);
+	}
+}
+
+// What streams[0] to this one ask of its port, against what the port's line carries.
+static int check_line(struct stream_reader *r, const json_t *value)
+{
+	const struct load_stream *s = r->stream;
+	const struct load_port *port = &r->ports[s->from];
+	double line_pps = port->line_bps / layer1_bits(s), others_bps = 0;
+	char line[QUANTITY_TEXT], most[QUANTITY_TEXT], left[QUANTITY_TEXT];
+
+	quantity_print(port->line_bps, "bit/s", line);
+	print_as_written(s, line_pps, port->line_bps, most);
+	if (s->pps > line_pps * ROUNDING)
+		return read_mistake(r, "rate", value,
+			"the line of port %s (%s) carries at most %s of these frames", port->name,
+			line, most);
+	for (const struct load_stream *other = r->streams->stream; other < s; other++)
+		if (!other->is_receive_only && other->from == s->from)
+			others_bps += other->pps * layer1_bits(other);
+	double left_pps = MAX_OF(line_pps - others_bps / layer1_bits(s), 0);
+	if (s->pps <= left_pps + line_pps * (ROUNDING - 1))
+		return 0;
+	return read_mistake(r, "rate", value,
+		"the streams before it leave %s of the line of port %s (%s), which carries %s of "
+		"these frames",
+		print_as_written(s, left_pps, port->line_bps, left), port->name, line, most);
+}
+
+static int settle_pps(struct stream_reader *r, const json_t *value)
+{
+	struct load_stream *s = r->stream;
+	double line_bps = r->ports ? r->ports[s->from].line_bps : 0;
+
+	if (s->rate_unit == LOAD_PERCENT && r->ports && line_bps <= 0)
+		return read_mistake(r, "rate", value,
+			"the line rate of port %s is unknown; \"line_rate: 100 Gbit/s\" is wanted "
+			"there, or a rate in pps or bit/s",
+			r->ports[s->from].name);
+	s->pps = in_pps(s, s->rate, line_bps);
+	if (s->rate <= 0 || (s->pps < LEAST_PPS && (s->rate_unit != LOAD_PERCENT || line_bps > 0)))
+		return read_mistake(r, "rate", value, "less than a frame in 1000 s; %s", WANTED);
+	if (line_bps > 0)
+		return check_line(r, value);
+	if (s->pps > MOST_PPS || (s->rate_unit == LOAD_PERCENT && s->rate > 100))
+		return read_mistake(r, "rate", value, "more than %s; a lower one is wanted",
+			s->rate_unit == LOAD_PERCENT ? "100 %" : "10 Gpps");
+	return 0;
+}
+
+int read_rate(struct stream_reader *r, const json_t *value)
+{
+	struct load_stream *s = r->stream;
+
+	if (s->is_receive_only && value)
+		return read_mistake(r, "rate", value,
+			"nothing is sent without \"from: PORT\"; name that port, or leave rate "
+			"out");
+	if (s->is_receive_only)
+		return 0;
+	if (!value)
+		return read_mistake(r, "rate", NULL, "missing; %s", WANTED);
+	if (!parse_rate(value, s))
+		return read_mistake(r, "rate", value, "%s", WANTED);
+	return s->rate_unit == LOAD_MAX_RATE ? 0 : settle_pps(r, value);
+}

@@ -1,0 +1,64 @@
+// What the files that read streams share: where in the list they are, single values, and the one
+// sentence for each mistake. Control thread.
+#pragma once
+
+#include "load/stream.h"
+
+#include <stddef.h>
+
+struct stream_reader {
+	const struct load_port *ports; // NULL: unknown
+	unsigned n_ports;
+	const json_t *map; // the stream as it was written
+	struct load_streams *streams;
+	struct load_stream *stream; // the one that is filled
+	char where[64];             // "streams[1] (east)"
+	char inside[32];            // "dst_ip." while a map inside of the stream is read
+	struct complaint *why;
+};
+
+// A key and what reads its value: NULL where the stream has none.
+struct stream_key {
+	const char *name;
+	int (*read)(struct stream_reader *r, const json_t *value);
+};
+
+// "streams[1] (east): KEY VALUE: ..."; without the value where it is NULL. Returns -EINVAL.
+int read_mistake(struct stream_reader *r, const char *key, const json_t *value, const char *format,
+	...) __attribute__((format(printf, 4, 5)));
+// All keys of `map` are among `n` words (`stride` bytes between their pointers), else a mistake
+// that names the nearest.
+int read_keys(struct stream_reader *r, const json_t *map, const void *words, size_t n,
+	size_t stride);
+// A whole number, written as such, as 1e6, or as digits in text.
+struct read_range {
+	uint64_t min, max;
+};
+int read_number(struct stream_reader *r, const char *key, const json_t *value,
+	struct read_range range, uint64_t *out);
+int read_boolean(struct stream_reader *r, const char *key, const json_t *value, bool *out);
+// "" where the value is no text.
+const char *read_text(const json_t *value);
+
+// Readers of single keys, by file. Each takes NULL for a key that is not there.
+// --- read_fields.c
+int read_src_mac(struct stream_reader *r, const json_t *value);
+int read_dst_mac(struct stream_reader *r, const json_t *value);
+int read_src_ip(struct stream_reader *r, const json_t *value);
+int read_dst_ip(struct stream_reader *r, const json_t *value); // after src_ip: both are settled
+int read_src_port(struct stream_reader *r, const json_t *value);
+int read_dst_port(struct stream_reader *r, const json_t *value);
+int read_flows(struct stream_reader *r, const json_t *value); // after all fields
+// --- read_size.c: after the headers
+int read_size(struct stream_reader *r, const json_t *value);
+// --- rate.c: after from and size
+int read_rate(struct stream_reader *r, const json_t *value);
+
+// --- mix.c: the mixes of frame sizes that have a name.
+struct load_mix {
+	const char *name;
+	unsigned n_sizes;
+	struct load_size sizes[LOAD_MAX_SIZES];
+};
+extern const struct load_mix load_mixes[];
+extern const unsigned load_n_mixes;

@@ -1,0 +1,181 @@
+// Frame sizes: one, a mix that has a name, or a list. Control thread.
+#include "load/read.h"
+
+#include "base/bits.h"
+#include "wire/headers.h"
+#include "wire/stamp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_WEIGHT = 1000 };
+
+unsigned load_smallest_bytes(const struct load_stream *stream)
+{
+	const struct wire_recipe *recipe = &stream->recipe;
+	unsigned ip = recipe->src.family == 6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES;
+	unsigned above = recipe->protocol == WIRE_PROTO_TCP
+	                         ? WIRE_TCP_BYTES + STAMP_TCP_PAYLOAD_BYTES
+	                         : WIRE_UDP_BYTES + STAMP_BYTES;
+	unsigned least = WIRE_ETHER_BYTES + (recipe->has_vlan ? WIRE_VLAN_BYTES : 0) + ip + above;
+
+	return MAX_OF(least + WIRE_FCS_BYTES, (unsigned)LOAD_MIN_SIZE);
+}
+
+double load_mean_bytes(const struct load_stream *stream)
+{
+	double bytes = 0, weight = 0;
+
+	for (unsigned i = 0; i < stream->n_sizes; i++) {
+		bytes += (double)stream->sizes[i].bytes * stream->sizes[i].weight;
+		weight += stream->sizes[i].weight;
+	}
+	return bytes / weight;
+}
+
+// The largest frame of a port's MTU (0: unknown).
+static unsigned largest_bytes(const struct load_stream *stream, unsigned mtu)
+{
+	unsigned most = LOAD_MAX_SIZE - (stream->recipe.has_vlan ? 0 : WIRE_VLAN_BYTES);
+	unsigned around = most - 9600;
+
+	return mtu && mtu + around < most ? mtu + around : most;
+}
+
+static int check_mtu(struct stream_reader *r, const json_t *value, unsigned port, unsigned bytes)
+{
+	const struct load_port *p = &r->ports[port];
+	unsigned most = largest_bytes(r->stream, p->mtu);
+
+	if (bytes <= most)
+		return 0;
+	return read_mistake(r, "size", value,
+		"port %s takes frames of up to %u bytes (its mtu is %u); \"mtu: %u\" is wanted "
+		"there, or smaller frames",
+		p->name, most, p->mtu, p->mtu + bytes - most);
+}
+
+static int check_size(struct stream_reader *r, const json_t *value, unsigned bytes)
+{
+	const struct load_stream *s = r->stream;
+	unsigned least = load_smallest_bytes(s), most = largest_bytes(s, 0);
+	char which[48] = "";
+	int err = 0;
+
+	if (!json_is_integer(value))
+		snprintf(which, sizeof(which), "frames of %u bytes: ", bytes);
+	if (bytes < LOAD_MIN_SIZE)
+		return read_mistake(r, "size", value, "%sno frame is below %d bytes, FCS included",
+			which, LOAD_MIN_SIZE);
+	if (bytes < least)
+		return read_mistake(r, "size", value,
+			"%sat least %u bytes are wanted for the IPv%u and %s headers%s, the stamp "
+			"and the FCS",
+			which, least, s->recipe.src.family,
+			s->recipe.protocol == WIRE_PROTO_TCP ? "TCP" : "UDP",
+			s->recipe.has_vlan ? ", the VLAN tag" : "");
+	if (bytes > most)
+		return read_mistake(r, "size", value,
+			"%sat most %u bytes are wanted: 9600 of IP, Ethernet%s and the FCS", which,
+			most, s->recipe.has_vlan ? ", the VLAN tag" : "");
+	if (r->ports && !s->is_receive_only)
+		err = check_mtu(r, value, s->from, bytes);
+	return err || !r->ports ? err : check_mtu(r, value, s->to, bytes);
+}
+
+static int add_size(struct stream_reader *r, const json_t *value, struct load_size size)
+{
+	int err = check_size(r, value, size.bytes);
+
+	if (!err)
+		r->stream->sizes[r->stream->n_sizes++] = size;
+	return err;
+}
+
+static int add_mix(struct stream_reader *r, const json_t *value, const struct load_mix *mix)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < mix->n_sizes && !err; i++)
+		err = add_size(r, value, mix->sizes[i]);
+	return err;
+}
+
+static int no_size(struct stream_reader *r, const json_t *value)
+{
+	char names[128] = "";
+	size_t used = 0;
+
+	for (unsigned i = 0; i < load_n_mixes && used < sizeof(names); i++)
+		used += snprintf(names + used, sizeof(names) - used, "%s, ", load_mixes[i].name);
+	return read_mistake(r, "size", value,
+		"bytes from %d to %u, %sor a list of {size: 64, weight: 7} are wanted",
+		LOAD_MIN_SIZE, largest_bytes(r->stream, 0), names);
+}
+
+static int add_number(struct stream_reader *r, const json_t *value, uint32_t weight)
+{
+	uint64_t bytes;
+
+	if (read_number(r, "size", value, (struct read_range){0, 65535}, &bytes))
+		return no_size(r, value);
+	return add_size(r, value, (struct load_size){bytes, weight});
+}
+
+// {size: 64, weight: 7}, or the size alone.
+static int add_member(struct stream_reader *r, const json_t *member)
+{
+	static const char *const keys[] = {"size", "weight"};
+	const json_t *size = json_object_get(member, "size");
+	const json_t *weight = json_object_get(member, "weight");
+	uint64_t number = 1;
+	int err;
+
+	if (!json_is_object(member))
+		return add_number(r, member, 1);
+	err = read_keys(r, member, keys, ARRAY_LEN(keys), sizeof(keys[0]));
+	if (!err && !size)
+		err = read_mistake(r, "size", NULL, "missing; {size: 64, weight: 7} is wanted");
+	if (!err && weight)
+		err = read_number(r, "weight", weight, (struct read_range){1, MAX_WEIGHT}, &number);
+	return err ? err : add_number(r, size, number);
+}
+
+static int add_list(struct stream_reader *r, const json_t *list)
+{
+	int err = 0;
+
+	if (!json_array_size(list) || json_array_size(list) > LOAD_MAX_SIZES)
+		return read_mistake(r, "size", list, "it has %zu members; 1 to %d are wanted",
+			json_array_size(list), LOAD_MAX_SIZES);
+	for (size_t i = 0; i < json_array_size(list) && !err; i++) {
+		snprintf(r->inside, sizeof(r->inside), "size[%zu].", i);
+		err = add_member(r, json_array_get(list, i));
+	}
+	r->inside[0] = 0;
+	return err;
+}
+
+int read_size(struct stream_reader *r, const json_t *value)
+{
+	const char *text = read_text(value);
+	int err = 0;
+
+	r->stream->n_sizes = 0;
+	if (!value)
+		err = add_size(r, NULL, (struct load_size){load_smallest_bytes(r->stream), 1});
+	else if (json_is_array(value))
+		err = add_list(r, value);
+	else if (json_is_number(value) || (text[0] >= '0' && text[0] <= '9'))
+		err = add_number(r, value, 1);
+	else {
+		for (unsigned i = 0; i < load_n_mixes && !err; i++)
+			if (!strcmp(text, load_mixes[i].name))
+				err = add_mix(r, value, &load_mixes[i]);
+		if (!err && !r->stream->n_sizes)
+			err = no_size(r, value);
+	}
+	if (!err)
+		r->stream->recipe.frame_bytes = r->stream->sizes[0].bytes - WIRE_FCS_BYTES;
+	return err;
+}
