@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dl3.bench.forwarder import Settings, write_config
-from dl3.bench.hugepages import reserved
+from dl3.host.hugepages import reserved
 from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.tables import TableFiles

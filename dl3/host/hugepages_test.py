@@ -1,6 +1,6 @@
 """How many huge pages may be asked for."""
 
-from dl3.bench.hugepages import available_pages
+from dl3.host.hugepages import available_pages
 
 
 def test_counts_pages_that_fit_into_available_memory() -> None:
