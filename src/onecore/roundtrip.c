@@ -1,0 +1,108 @@
+// How far two cores are from each other: the time in which one cache line goes there and back.
+// Prints it in nanoseconds, the median of many short rounds: roundtrip CORE CORE. A main and one
+// thread, pinned.
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 101, TURNS_PER_ROUND = 500, WARM_UP_ROUNDS = 10 };
+
+// Even: ours to answer, odd: theirs. The one line that wanders.
+static _Alignas(128) atomic_uint ball;
+static int cores[2];
+
+static int settle_on(int core)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(core, &set);
+	return pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+// Each waits for the other's store (acquire) and makes its own (release): one turn is a round trip.
+static void play(unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i += 2) {
+		while (atomic_load_explicit(&ball, memory_order_acquire) != i)
+			;
+		atomic_store_explicit(&ball, i + 1, memory_order_release);
+	}
+}
+
+static void *answer(void *arg)
+{
+	(void)arg;
+	settle_on(cores[1]); // main has tried
+	play(1, 2 * ROUNDS * TURNS_PER_ROUND);
+	return NULL;
+}
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+// A round that another program disturbed is an outlier; the median leaves it out.
+static double measure(void)
+{
+	static double found[ROUNDS];
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		double start = now_ns();
+		unsigned from = 2 * i * TURNS_PER_ROUND;
+
+		play(from, from + 2 * TURNS_PER_ROUND);
+		found[i] = (now_ns() - start) / TURNS_PER_ROUND;
+	}
+	const unsigned n = ROUNDS - WARM_UP_ROUNDS;
+
+	qsort(found + WARM_UP_ROUNDS, n, sizeof(found[0]), ascending);
+	return found[WARM_UP_ROUNDS + n / 2];
+}
+
+static int complain_of(int core, int error)
+{
+	fprintf(stderr, "roundtrip: core %d cannot be used: %s\n", core, strerror(error));
+	return 1;
+}
+
+int main(int argc, char *argv[])
+{
+	pthread_t thread;
+	int error;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: roundtrip CORE CORE\n");
+		return 2;
+	}
+	for (int i = 0; i < 2; i++)
+		cores[i] = atoi(argv[1 + i]);
+	// The main thread goes first to the one, then to the other core, so that a wrong one is
+	// told of before anybody waits.
+	for (int i = 1; i >= 0; i--)
+		if ((error = settle_on(cores[i])))
+			return complain_of(cores[i], error);
+	if (cores[0] == cores[1])
+		return complain_of(cores[0], EINVAL);
+	if ((error = pthread_create(&thread, NULL, answer, NULL)))
+		return complain_of(cores[1], error);
+	printf("%.1f\n", measure());
+	pthread_join(thread, NULL);
+	return 0;
+}
