@@ -8,8 +8,12 @@
 //   ONECORE_SOURCE  number of the port that receives (0)
 //   ONECORE_MAC     destination MAC address of the frames (what the table says)
 //   ONECORE_BURST   hand at most this many frames to a poll (all that the program asks for)
+//   ONECORE_STAMP   id: stamp the frames of an IPv4 table for dl3gen's sink, 64 bytes with FCS
+//   each;
+//                   those of queue q belong to stream id + q
 //   ONECORE_STATS   file that always holds one line: time_ns core_ns tsc_hz received sent;
 //                   core_ns is the processor time that the program was given
+#include "onecore/stamped.h"
 #include "onecore/table.h"
 
 #include <errno.h>
@@ -37,20 +41,31 @@ struct feed {
 	uint32_t next;      // record of the next frame
 	uint16_t max_burst; // frames per poll
 	uint64_t received;  // frames handed out; read by the counters' thread
+	uint8_t stream;     // of stamped frames
 } __rte_cache_aligned;
 
 static struct table table;
 static struct feed feeds[MAX_QUEUES];
+static struct stamped stamped;
+static bool is_stamped;
+static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
 static const char *stats_path;
+
+static long number_from(const char *name, long absent)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtol(text, NULL, 0) : absent;
+}
 
 static void mark(struct rte_mbuf *m, uint16_t port)
 {
 	m->packet_type = RTE_PTYPE_L2_ETHER | RTE_PTYPE_L4_UDP;
 	m->packet_type |= table.is_ip6 ? RTE_PTYPE_L3_IPV6 : RTE_PTYPE_L3_IPV4;
 	m->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-	m->data_len = TABLE_FRAME_BYTES;
-	m->pkt_len = TABLE_FRAME_BYTES;
+	m->data_len = frame_bytes;
+	m->pkt_len = frame_bytes;
 	m->port = port;
 }
 
@@ -82,6 +97,20 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 	return n;
 }
 
+// As fill, with stamps: all frames of a poll are due now.
+static uint16_t fill_stamped(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
+	uint16_t max, void *arg)
+{
+	struct feed *feed = arg;
+	uint64_t now = rte_rdtsc();
+	struct stamp stamp = {STAMP_MAGIC, feed->stream, feed->received, now, now};
+
+	n = fill(port, queue, packets, n, max, arg);
+	for (uint16_t i = 0; i < n; i++, stamp.sequence++)
+		stamped_write(&stamped, &stamp, rte_pktmbuf_mtod(packets[i], uint8_t *));
+	return n;
+}
+
 // Whether the program has set up all receive queues of the port that it asked for; their number.
 static uint16_t queues_ready(uint16_t port)
 {
@@ -98,10 +127,13 @@ static uint16_t queues_ready(uint16_t port)
 
 static void install(uint16_t port, uint16_t n_queues, uint16_t max_burst)
 {
+	rte_rx_callback_fn make = is_stamped ? fill_stamped : fill;
+
 	for (uint16_t q = 0; q < n_queues; q++) {
 		feeds[q].max_burst = max_burst;
+		feeds[q].stream = number_from("ONECORE_STAMP", 0) + q;
 		feeds[q].next = q * (table.mask / n_queues);
-		if (!rte_eth_add_rx_callback(port, q, fill, &feeds[q]))
+		if (!rte_eth_add_rx_callback(port, q, make, &feeds[q]))
 			fprintf(stderr, "onecore: no Rx callback on port %u, queue %u\n", port, q);
 	}
 }
@@ -150,13 +182,6 @@ static void write_stats(int file)
 		fprintf(stderr, "onecore: cannot write %s: %s\n", stats_path, strerror(errno));
 }
 
-static long number_from(const char *name, long absent)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtol(text, NULL, 0) : absent;
-}
-
 static void *watch(void *arg)
 {
 	uint16_t n_queues, max_burst = number_from("ONECORE_BURST", UINT16_MAX);
@@ -192,6 +217,19 @@ static int load(const char *path)
 	return error;
 }
 
+static int prepare_stamps(const char *path)
+{
+	if (!getenv("ONECORE_STAMP"))
+		return 0;
+	if (stamped_prepare(&stamped, &table)) {
+		fprintf(stderr, "onecore: %s is a table of IPv6, stamps need one of IPv4\n", path);
+		return -EINVAL;
+	}
+	is_stamped = true;
+	frame_bytes = STAMPED_FRAME_BYTES;
+	return 0;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *path = getenv("ONECORE_TABLE");
@@ -202,7 +240,7 @@ __attribute__((constructor)) static void start(void)
 			"onecore: ONECORE_TABLE names no table; the ports stay as they are\n");
 		return;
 	}
-	if (load(path))
+	if (load(path) || prepare_stamps(path))
 		return;
 	source_port = number_from("ONECORE_SOURCE", 0);
 	stats_path = getenv("ONECORE_STATS");
