@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from dl3.bench.forwarder import Settings, write_config
-from dl3.host.hugepages import reserved
 from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.tables import TableFiles
@@ -19,6 +18,7 @@ from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
 from dl3.control.replies import Lanes
+from dl3.host.hugepages import reserved
 from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
 

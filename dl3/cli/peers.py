@@ -10,11 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dl3.bench.contest import Effort, Row, rows_named, run_rows
 from dl3.bench.contestants import Contestant, Terms
-from dl3.host.hugepages import reserved
 from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
 from dl3.bench.workplace import BUILD, TOP, workplace
 from dl3.cli.printing import err, out, print_json, table
+from dl3.host.hugepages import reserved
 from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault
 from dl3.record.facts import collect

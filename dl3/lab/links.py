@@ -1,0 +1,87 @@
+"""The two memif links between dl3gen and a forwarder: their devices, addresses, and the streams that cross them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+NAMES = ("left", "right")
+GENERATOR_MACS = ("02:00:00:00:00:11", "02:00:00:00:00:12")
+DUT_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+DUT_ADDRESSES = ("10.0.1.1/24", "10.0.2.1/24")
+GENERATOR_ADDRESSES = ("10.0.1.2", "10.0.2.2")
+NETWORKS = ("198.18.0.0/16", "198.19.0.0/16")  # of RFC 2544's /15: what lies behind each link
+FIRST_HOSTS = ("198.18.0.1", "198.19.0.1")
+HOSTS = 65_024  # addresses that a stream may count through in one network
+
+Role = Literal["server", "client"]
+
+
+@dataclass(frozen=True)
+class Links:
+    """A folder for the sockets, and how long the rings are; the generator is the server of both links."""
+
+    folder: Path
+    ring_bits: int
+
+    def device(self, number: int, role: Role) -> str:
+        """One end of a link as EAL's --vdev names it."""
+        socket = self.folder / f"{NAMES[number]}.memif"
+        return f"net_memif{number},role={role},id=0,socket={socket},socket-abstract=no,rsize={self.ring_bits}"
+
+    def devices(self, role: Role) -> tuple[str, str]:
+        """Both ends of one program."""
+        return self.device(0, role), self.device(1, role)
+
+
+@dataclass(frozen=True)
+class Flows:
+    """What the streams are made of besides rate: a stream per direction, its destinations in one network."""
+
+    size: int | str | list[dict[str, int]] = 64  # with FCS, or a mix as dl3gen knows it
+    number: int = 1  # of each direction; destination addresses first, then source ports
+    is_both_ways: bool = False
+
+
+def addresses_and_ports(number: int) -> tuple[int, int]:
+    """So many addresses times so many ports make at least `number` flows."""
+    hosts = min(number, HOSTS)
+    return hosts, -(-number // hosts)
+
+
+def stream(start: int, flows: Flows, rate: str) -> dict[str, Any]:
+    """The stream that begins at link `start`, as dl3gen reads it."""
+    end = 1 - start
+    hosts, ports = addresses_and_ports(flows.number)
+    return {
+        "name": ("east", "west")[start],
+        "from": NAMES[start],
+        "to": NAMES[end],
+        "src_mac": GENERATOR_MACS[start],
+        "dst_mac": DUT_MACS[start],
+        "src_ip": FIRST_HOSTS[start],
+        "dst_ip": {"first": FIRST_HOSTS[end], "count": hosts},
+        "src_port": {"first": 1024, "count": ports},
+        "dst_port": 4791,
+        "flows": flows.number,
+        "size": flows.size,
+        "rate": rate,
+    }
+
+
+def streams(flows: Flows, rate: str = "1 Mpps") -> list[dict[str, Any]]:
+    """One stream, or one for each direction."""
+    return [stream(start, flows, rate) for start in range(2 if flows.is_both_ways else 1)]
+
+
+def generator_file(links: Links, core: int, burst: int, given: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """dl3gen's file: both ports on one lane."""
+    devices = links.devices("server")
+    return {
+        "ports": [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i]} for i in range(2)],
+        "lanes": [{"core": core}],
+        "burst": burst,
+        "memory": {"hugepages": "require"},
+        "control": {"socket": str(links.folder / "dl3gen.sock")},
+        "streams": list(given),
+    }

@@ -1,0 +1,53 @@
+"""Streams that cross the links, and the files of both sides."""
+
+from pathlib import Path
+
+import pytest
+
+from dl3.lab.duts import Dl3d, L3fwd, Seat
+from dl3.lab.links import Flows, Links, addresses_and_ports, generator_file, streams
+
+LINKS = Links(Path("/private"), 14)
+
+
+def gives_both_ends_of_a_link_one_socket_and_other_roles() -> None:
+    server, client = LINKS.device(1, "server"), LINKS.device(1, "client")
+    assert server == "net_memif1,role=server,id=0,socket=/private/right.memif,socket-abstract=no,rsize=14"
+    assert client == server.replace("server", "client")
+
+
+@pytest.mark.parametrize("number", [1, 2, 1000, 65_024, 65_025, 1_000_000, 1 << 24])
+def makes_as_many_flows_as_are_wanted(number: int) -> None:
+    hosts, ports = addresses_and_ports(number)
+    assert hosts * ports >= number
+    assert hosts <= 65_024
+    assert 1024 + ports <= 65_536
+
+
+def sends_one_stream_each_way() -> None:
+    east, west = streams(Flows(is_both_ways=True))
+    assert (east["from"], east["to"], west["from"], west["to"]) == ("left", "right", "right", "left")
+    assert east["dst_ip"]["first"] == west["src_ip"] == "198.19.0.1"
+    assert streams(Flows()) == [east]
+
+
+def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
+    seat = Seat(Links(tmp_path, 10), core=1, burst=32, memory_mib=256)
+    file = Dl3d(Path("dl3d"), routes=("203.0.113.0/24 dev left",)).file(seat)
+    given = generator_file(seat.links, 0, 32, streams(Flows()))
+    for number, port in enumerate(given["ports"]):
+        assert f"lladdr {port['mac']} dev {port['name']}" in file["neighbours"][number]
+    assert given["streams"][0]["dst_mac"] == file["ports"][0]["mac"]
+    assert file["routes"] == [
+        "198.18.0.0/16 via 10.0.1.2 dev left",
+        "198.19.0.0/16 via 10.0.2.2 dev right",
+        "203.0.113.0/24 dev left",
+    ]
+
+
+def gives_l3fwd_the_same_routes(tmp_path: Path) -> None:
+    seat = Seat(Links(tmp_path, 10), core=1, burst=32, memory_mib=256)
+    command = L3fwd(Path("l3fwd")).command(seat)
+    assert (tmp_path / "rules4").read_text(encoding="ascii") == "R198.18.0.0/16 0\nR198.19.0.0/16 1\n"
+    assert command[command.index("--lcores") + 1] == "0@1"
+    assert "--eth-dest=1,02:00:00:00:00:12" in command

@@ -1,0 +1,195 @@
+"""dl3gen and a forwarder over two memif links on two cores, one each.
+
+A memif device of DPDK may crash when its peer leaves while it polls. So the end is always the same: the generator is
+frozen, the forwarder ends in order, then the frozen generator is ended at once; neither ever polls a dead peer.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from dl3.control.client import Client
+from dl3.control.generator import GeneratorPorts
+from dl3.control.replies import Reply
+from dl3.host.hugepages import reserved
+from dl3.lab.command import run
+from dl3.lab.duts import Dl3d, Dut, Seat
+from dl3.lab.links import Flows, Links, generator_file, streams
+from dl3.lab.process import Process
+from dl3.model.fault import Fault
+
+TOP = Path(__file__).resolve().parent.parent.parent
+START_SECONDS = 60.0
+PAGE_MIB = 2
+
+
+@dataclass(frozen=True)
+class MemifTerms:
+    """What the lab is made of."""
+
+    dut: Dut | None = None  # None: dl3d of the build
+    flows: Flows = field(default_factory=Flows)
+    generator_core: int = 0
+    dut_core: int = 1
+    ring_bits: int = 14  # 16,384 frames: on cores that others use too a pause must fit into a ring
+    burst: int = 64
+    dut_mib: int = 512  # EAL's memory
+    generator_mib: int = 1024  # kept free for dl3gen, which takes what it needs
+    build: Path = TOP / "build"
+
+    @property
+    def pages(self) -> int:
+        """Huge pages of 2 MiB for both."""
+        return (self.dut_mib + self.generator_mib) // PAGE_MIB
+
+
+def round_trip_ns(terms: MemifTerms) -> float:
+    """How long a cache line takes to the other core and back; it changes by a factor of four from time to time."""
+    program = built(terms.build / "src" / "onecore" / "roundtrip")
+    return float(run([str(program), str(terms.generator_core), str(terms.dut_core)], timeout_s=20))
+
+
+def built(path: Path) -> Path:
+    """The path, when it is there."""
+    if not path.exists():
+        raise Fault(f"{path} is not built: run 'make' first")
+    return path
+
+
+@dataclass
+class MemifLab:
+    """Both programs, running; `dut` is None when the forwarder answers no questions."""
+
+    terms: MemifTerms
+    seat: Seat
+    forwarder: Dut
+    generator_process: Process
+    dut_process: Process
+    generator: Client
+    dut: Client | None
+    round_trips_ns: list[float]  # before the start, at each `look`, after the end
+
+    def freeze(self) -> None:
+        """Both stand still; another lab may then have the cores."""
+        self.generator_process.freeze()
+        self.dut_process.freeze()
+
+    def thaw(self) -> None:
+        """The forwarder first, so that dl3gen finds it polling."""
+        self.dut_process.thaw()
+        self.generator_process.thaw()
+
+    def look(self) -> float:
+        """Measure the round trip between the cores now, with both programs frozen for a moment."""
+        self.freeze()
+        try:
+            self.round_trips_ns.append(round_trip_ns(self.terms))
+        finally:
+            self.thaw()
+        return self.round_trips_ns[-1]
+
+    def facts(self) -> dict[str, object]:
+        """What belongs into the record of a figure that comes from here."""
+        return {
+            "wire": "memif, one core each",
+            "dut": self.forwarder.name,
+            "cores": [self.terms.generator_core, self.terms.dut_core],
+            "ring_frames": 1 << self.terms.ring_bits,
+            "burst": self.terms.burst,
+            "round_trips_ns": list(self.round_trips_ns),
+        }
+
+    def check_alive(self) -> None:
+        """Complain when one of them has left."""
+        self.generator_process.check_alive()
+        self.dut_process.check_alive()
+
+
+def answers(client: Client) -> bool:
+    """Whether somebody does."""
+    try:
+        client.ask(Reply, "status")
+    except Fault:
+        return False
+    return True
+
+
+def links_are_up(generator: Client) -> bool:
+    """Both, as dl3gen sees them."""
+    try:
+        return all(port.link_up for port in generator.ask(GeneratorPorts, "ports").ports)
+    except Fault:
+        return False
+
+
+def start_process(name: str, command: tuple[str, ...], folder: Path) -> Process:
+    """With its log and EAL's own files in the private folder."""
+    return Process(name, command, folder / f"{name}.log", {"RUNTIME_DIRECTORY": str(folder)})
+
+
+@contextmanager
+def generator_running(terms: MemifTerms, links: Links) -> Iterator[Process]:
+    """dl3gen, the server of both links; ended at once, for it is frozen by then."""
+    file = links.folder / "dl3gen.yaml"
+    whole = generator_file(links, terms.generator_core, terms.burst, streams(terms.flows))
+    file.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
+    process = start_process("dl3gen", (str(built(terms.build / "src" / "dl3gen")), str(file)), links.folder)
+    try:
+        client = Client(links.folder / "dl3gen.sock")
+        process.wait_until(lambda: answers(client), "was ready", START_SECONDS)
+        yield process
+    finally:
+        process.kill()
+
+
+@contextmanager
+def dut_running(dut: Dut, seat: Seat, generator: Process) -> Iterator[Process]:
+    """The forwarder; it ends in order while dl3gen stands still."""
+    process = start_process(dut.name, tuple(dut.command(seat)), seat.links.folder)
+    try:
+        if socket := dut.socket(seat):
+            process.wait_until(lambda: answers(Client(socket)), "was ready", START_SECONDS)
+        client = Client(seat.links.folder / "dl3gen.sock")
+        process.wait_until(lambda: links_are_up(client), "had its links up", START_SECONDS)
+        yield process
+    finally:
+        generator.freeze()
+        process.thaw()
+        process.stop()
+
+
+@contextmanager
+def both_running(terms: MemifTerms, folder: Path, found_ns: list[float]) -> Iterator[MemifLab]:
+    """Both programs in a folder of theirs."""
+    dut = terms.dut or Dl3d(built(terms.build / "src" / "dl3d"))
+    seat = Seat(Links(folder, terms.ring_bits), terms.dut_core, terms.burst, terms.dut_mib)
+    with generator_running(terms, seat.links) as generator, dut_running(dut, seat, generator) as forwarder:
+        socket = dut.socket(seat)
+        yield MemifLab(
+            terms=terms,
+            seat=seat,
+            forwarder=dut,
+            generator_process=generator,
+            dut_process=forwarder,
+            generator=Client(folder / "dl3gen.sock"),
+            dut=Client(socket) if socket else None,
+            round_trips_ns=found_ns,
+        )
+
+
+@contextmanager
+def memif_lab(terms: MemifTerms | None = None) -> Iterator[MemifLab]:
+    """The lab, ready to send; all of it is gone afterwards, huge pages too."""
+    terms = terms or MemifTerms()
+    found_ns = [round_trip_ns(terms)]
+    with (
+        reserved(terms.pages),
+        tempfile.TemporaryDirectory(prefix="dl3-memif-") as name,
+        both_running(terms, Path(name), found_ns) as lab,
+    ):
+        yield lab
+    found_ns.append(round_trip_ns(terms))

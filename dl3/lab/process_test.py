@@ -1,0 +1,54 @@
+"""Programs that stand still, end in order, or do not."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dl3.lab.process import Process
+from dl3.model.fault import Fault
+
+COUNTS = "import sys, time\nwhile True: print('tick', flush=True); time.sleep(0.01)"
+DEAF = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+
+
+def process(text: str, folder: Path) -> Process:
+    return Process("it", [sys.executable, "-c", text], folder / "log")
+
+
+def says(one: Process, word: str) -> bool:
+    return word in one.log.read_text(encoding="utf-8")
+
+
+def stands_still_while_frozen(tmp_path: Path) -> None:
+    one = process(COUNTS, tmp_path)
+    one.wait_until(lambda: says(one, "tick"), "ticked", 10)
+    one.freeze()
+    time.sleep(0.05)
+    before = one.log.stat().st_size
+    time.sleep(0.1)
+    assert one.log.stat().st_size == before
+    one.thaw()
+    one.wait_until(lambda: one.log.stat().st_size > before, "ticked", 10)
+    assert one.kill() == -9
+
+
+def is_killed_when_it_does_not_end(tmp_path: Path) -> None:
+    one = process(DEAF, tmp_path)
+    one.wait_until(lambda: says(one, "deaf"), "spoke", 10)
+    assert one.stop(timeout_s=0.2) == -9
+
+
+def tells_the_last_words_of_one_that_left(tmp_path: Path) -> None:
+    one = process("import sys; print('no room'); sys.exit(3)", tmp_path)
+    with pytest.raises(Fault, match="it left with status 3: no room"):
+        one.wait_until(lambda: False, "came", 10)
+
+
+def names_what_it_waited_for(tmp_path: Path) -> None:
+    one = process(DEAF, tmp_path)
+    one.wait_until(lambda: says(one, "deaf"), "spoke", 10)
+    with pytest.raises(Fault, match="waited 0 s in vain until it was ready: deaf"):
+        one.wait_until(lambda: False, "was ready", 0.1)
+    one.kill()
