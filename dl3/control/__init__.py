@@ -1,1 +1,1 @@
-"""Client of the socket of dl3d."""
+"""Client of the sockets of dl3d and dl3gen."""

@@ -1,7 +1,8 @@
-"""One question at a time over dl3d's UNIX socket: JSON-RPC 2.0, one object per line."""
+"""One question at a time over the UNIX socket of dl3d or dl3gen: JSON-RPC 2.0, one object per line."""
 
 import json
 import socket
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,23 +11,38 @@ from pydantic import BaseModel, ValidationError
 from dl3.control.replies import Answer
 from dl3.model.fault import Fault, UsageFault
 
-DEFAULT_SOCKET = Path("/run/dl3d.sock")
-MAX_LINE_BYTES = 1 << 20
+MAX_LINE_BYTES = 16 << 20
 VERB_COMPLAINED = -32000  # about its parameters, or about the file that it was to read
 Kind = TypeVar("Kind", bound=BaseModel)
 
 
-def not_there(path: Path, error: OSError) -> Fault:
+@dataclass(frozen=True)
+class Program:
+    """Who is behind a socket, and what to type when nobody is."""
+
+    name: str
+    start: str
+    option: str
+    socket: Path
+
+
+DL3D = Program("dl3d", "dl3 run FILE", "--socket", Path("/run/dl3d.sock"))
+DL3GEN = Program("dl3gen", "dl3gen FILE", "--generator", Path("/run/dl3gen.sock"))
+DEFAULT_SOCKET = DL3D.socket
+
+
+def not_there(program: Program, path: Path, error: OSError) -> Fault:
     """One sentence for each way in which nobody answers."""
+    name, start, option = program.name, program.start, program.option
     if isinstance(error, FileNotFoundError):
-        return Fault(f"no dl3d has a socket at {path}: start it with 'dl3 run FILE', or name its socket with --socket")
+        return Fault(f"no {name} has a socket at {path}: start it with '{start}', or name its socket with {option}")
     if isinstance(error, ConnectionRefusedError):
         if not path.is_socket():
-            return Fault(f"{path} is no socket: name that of dl3d with --socket")
-        return Fault(f"the dl3d that made {path} is gone: start it again with 'dl3 run FILE'")
+            return Fault(f"{path} is no socket: name that of {name} with {option}")
+        return Fault(f"the {name} that made {path} is gone: start it again with '{start}'")
     if isinstance(error, PermissionError):
         return Fault(f"you may not use {path}: join its group, or become root")
-    return Fault(f"dl3d cannot be reached at {path}: {error.strerror or error}")
+    return Fault(f"{name} cannot be reached at {path}: {error.strerror or error}")
 
 
 def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
@@ -39,12 +55,12 @@ def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
             return stream.readline(MAX_LINE_BYTES + 1)
 
 
-def result_of(verb: str, line: bytes) -> object:
+def result_of(verb: str, line: bytes, name: str = "dl3d") -> object:
     """What the reply holds; its error becomes a Fault, a UsageFault when the verb itself complains."""
     try:
         answer = Answer.model_validate_json(line)
     except ValidationError as error:
-        raise Fault(f"the answer to '{verb}' is no JSON-RPC: is that dl3d's socket?") from error
+        raise Fault(f"the answer to '{verb}' is no JSON-RPC: is that {name}'s socket?") from error
     if answer.error:
         kind = UsageFault if answer.error.code == VERB_COMPLAINED else Fault
         raise kind(answer.error.message)
@@ -52,23 +68,25 @@ def result_of(verb: str, line: bytes) -> object:
 
 
 class Client:
-    """Asks the dl3d at a socket; each question is a connection of its own."""
+    """Asks the program at a socket; each question is a connection of its own."""
 
-    def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 5.0) -> None:
-        self.path, self.timeout_s = path, timeout_s
+    def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 5.0, program: Program = DL3D) -> None:
+        self.path, self.timeout_s, self.program = path, timeout_s, program
 
     def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
         """Run a verb; parameters that are None are left out."""
-        given = {name: value for name, value in params.items() if value is not None}
+        name = self.program.name
+        given = {key: value for key, value in params.items() if value is not None}
         question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": verb, "params": given})
         try:
             line = exchange(self.path, question.encode() + b"\n", self.timeout_s)
         except TimeoutError as error:
-            raise Fault(f"dl3d at {self.path} did not answer '{verb}' within {self.timeout_s:g} s") from error
+            raise Fault(f"{name} at {self.path} did not answer '{verb}' within {self.timeout_s:g} s") from error
         except OSError as error:
-            raise not_there(self.path, error) from error
+            raise not_there(self.program, self.path, error) from error
         try:
-            return kind.model_validate(result_of(verb, line))
+            return kind.model_validate(result_of(verb, line, name))
         except ValidationError as error:
             place = ".".join(str(word) for word in error.errors()[0]["loc"])
-            raise Fault(f"dl3d's answer to '{verb}' is not understood at '{place}': use dl3 of its version") from error
+            what = f"{name}'s answer to '{verb}' is not understood at '{place}'"
+            raise Fault(f"{what}: use dl3 of its version") from error

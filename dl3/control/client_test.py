@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dl3.control.client import Client
+from dl3.control.client import DL3GEN, Client
 from dl3.control.replies import Reloaded, Routes
 from dl3.model.fault import Fault, UsageFault
 
@@ -94,6 +94,16 @@ def names_the_field_that_is_missing(tmp_path: Path) -> None:
 def says_when_nobody_has_the_socket(tmp_path: Path) -> None:
     with pytest.raises(Fault, match=r"no dl3d has a socket at .*/none: start it with 'dl3 run FILE'"):
         Client(tmp_path / "none").ask(Reloaded, "reload")
+
+
+def speaks_of_the_program_that_it_asks(tmp_path: Path) -> None:
+    with pytest.raises(Fault, match=r"no dl3gen has a socket .* with 'dl3gen FILE', .* with --generator$"):
+        Client(tmp_path / "none", program=DL3GEN).ask(Reloaded, "results")
+    with (
+        server(tmp_path / "s", result({})),
+        pytest.raises(Fault, match=r"^dl3gen's answer to 'send' is not understood at 'reloads'"),
+    ):
+        Client(tmp_path / "s", program=DL3GEN).ask(Reloaded, "send")
 
 
 def says_when_the_owner_of_the_socket_is_gone(tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ class GeneratorPorts(Reply):
     ports: tuple[GeneratorPort, ...]
 
 
+class StreamTexts(Reply):
+    """Verb 'streams': the streams of the generator's file, as 'send' takes them."""
+
+    streams: tuple[dict[str, object], ...]
+
+
 class Started(Reply):
     """Verb 'send': the number of the run and what the streams were understood to be."""
 

@@ -1,0 +1,59 @@
+"""A stream as a person writes it: only the keys that a measurement sets are known here, dl3gen knows all."""
+
+import re
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import ConfigDict, Field
+
+from dl3.model.fault import UsageFault
+from dl3.model.trial import Noun
+
+RATE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([kMG]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
+MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+class Stream(Noun):
+    """Its frames' size and its rate are set anew for each trial; all else stays as it was written."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+    name: str | None = None
+    sender: str | None = Field(default=None, alias="from")
+    to: str | None = None
+    size: object = None
+    rate: str | float | None = None
+
+    def at(self, frame: str, pps: float) -> Self:
+        """This stream with frames of a size or mix at a rate, 0: as fast as can be, for as long as the run lasts."""
+        rest = {key: value for key, value in self.written().items() if key != "frames"}
+        rate = f"{pps:.3f} pps" if pps else "max"
+        return self.model_validate({**rest, "size": int(frame) if frame.isdigit() else frame, "rate": rate})
+
+    def written(self) -> dict[str, object]:
+        """As dl3gen's verb 'send' takes it."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+    def smallest_bytes(self) -> int:
+        """The smallest frame, with FCS, that holds headers and stamp."""
+        more = self.model_extra or {}
+        is_ip6 = any(":" in str(more.get(key, "")) for key in ("src_ip", "dst_ip"))
+        transport = 20 + 10 if more.get("protocol") == "tcp" else 8 + 18
+        return 14 + (4 if "vlan" in more else 0) + (40 if is_ip6 else 20) + transport + 4
+
+
+def amount(rate: str | float | None) -> tuple[str, float]:
+    """Unit and amount of a rate as it is written; nothing and 1 where it names none."""
+    found = RATE.fullmatch(str(rate)) if rate not in (None, "max") else None
+    if not found:
+        return "", 1.0
+    return "".join((found[3] or "pps").split()), float(found[1]) * MULTIPLES[found[2]]
+
+
+def shares(streams: Sequence[Stream]) -> list[float]:
+    """Which share of all frames each stream sends: as their rates are to each other, or equal ones without rates."""
+    units = {amount(stream.rate)[0] for stream in streams}
+    if len(units) > 1:
+        raise UsageFault("the rates of the streams have different units: give all of them one, or 'max'")
+    amounts = [amount(stream.rate)[1] for stream in streams]
+    return [each / sum(amounts) for each in amounts] if sum(amounts) > 0 else [1 / len(streams)] * len(streams)

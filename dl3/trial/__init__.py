@@ -1,0 +1,1 @@
+"""One trial: send, wait, read both sides, check the law."""

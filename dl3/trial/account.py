@@ -1,0 +1,82 @@
+"""What the generator's streams counted, put together."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dl3.control.generator import Jitter, Latency, Results, StreamResult
+from dl3.model.trial import Account, Spread
+from dl3.trial.passage import Passage
+
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999}
+
+
+def total(streams: Sequence[StreamResult], field: str) -> int:
+    """A counter, over all streams."""
+    return sum(getattr(stream, field) for stream in streams)
+
+
+def places(results: Results, passage: Passage | None) -> dict[str, int]:
+    """Lost frames by place, as far as it is known; together they are all that were lost."""
+    known = Counter(
+        {
+            "dut rx ring full": total(results.streams, "refused"),
+            "corrupted": total(results.streams, "corrupted"),
+            "misdirected": sum(port.misdirected for port in results.ports),
+            "too old": total(results.streams, "too_old"),
+        }
+    )
+    known.update(passage.lost if passage else {})
+    left = max(0, total(results.streams, "lost"))
+    found = {}
+    for place, frames in known.items():
+        if frames > 0 and left > 0:
+            found[place] = min(frames, left)
+            left -= found[place]
+    return found | ({"unknown": left} if left else {})
+
+
+def account_of(results: Results, passage: Passage | None) -> Account:
+    """All streams together."""
+    streams = results.streams
+    sums = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "late", "sent_bytes", "received_bytes")
+    return Account(
+        **{field: total(streams, field) for field in sums},
+        reordered_per=" and ".join(sorted({stream.reordered_per for stream in streams})),
+        lost_by_place=places(results, passage),
+    )
+
+
+def percentile(buckets: Sequence[tuple[float, float, int]], share: float) -> float:
+    """The middle of the bucket that holds this share of all values; buckets in order."""
+    rank, below = share * sum(count for _, _, count in buckets), 0
+    for low, high, count in buckets:
+        below += count
+        if below >= rank:
+            return (low + high) / 2
+    return 0.0
+
+
+def merged(parts: Sequence[Latency]) -> Spread:
+    """One distribution of several; percentiles of more than one come from their histograms."""
+    filled = [part for part in parts if part.n]
+    if len(filled) <= 1:
+        return Spread.model_validate(filled[0].model_dump(exclude={"histogram"})) if filled else Spread()
+    counts: Counter[tuple[float, float]] = Counter()
+    for part in filled:
+        counts.update({(low, high): count for low, high, count in part.histogram})
+    buckets = [(low, high, count) for (low, high), count in sorted(counts.items())]
+    n = sum(part.n for part in filled)
+    low, high = min(part.min for part in filled), max(part.max for part in filled)
+    return Spread(
+        n=n,
+        min=low,
+        max=high,
+        mean=sum(part.mean * part.n for part in filled) / n,
+        **{name: min(max(percentile(buckets, share), low), high) for name, share in SHARES.items()},
+    )
+
+
+def jitter_of(parts: Sequence[Jitter]) -> tuple[float, float]:
+    """Mean and maximum over all streams, in nanoseconds."""
+    n = sum(part.n for part in parts)
+    return sum(part.mean * part.n for part in parts) / n if n else 0.0, max((part.max for part in parts), default=0.0)

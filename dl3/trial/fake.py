@@ -1,0 +1,154 @@
+"""A generator, a device and a dl3d that are made up: what tests of trials and of searches talk to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from dl3.control.client import Client
+from dl3.model.fault import UsageFault
+
+Kind = TypeVar("Kind", bound=BaseModel)
+Change = Callable[[dict[str, Any]], None]
+
+MIX_BYTES = {"imix": 209.92, "classic": 353.8}
+STREAM = {
+    "flows": 1,
+    "refused": 0,
+    "late": 0,
+    "duplicated": 0,
+    "reordered": 0,
+    "reordered_per": "flow",
+    "corrupted": 0,
+    "too_old": 0,
+    "longest_lag_us": 1.0,
+}
+PORT = {
+    "device": "net_memif0",
+    "mac": "02:00:00:00:00:11",
+    "link_up": True,
+    "has_backpressure": True,
+    "rx_packets": 0,
+    "foreign": 0,
+    "stale": 0,
+    "misdirected": 0,
+    "late_polls": 0,
+    "longest_gap_us": 3.0,
+    "rx_missed": 0,
+}
+
+
+def latency(n: int, ns: float) -> dict[str, Any]:
+    """All values alike."""
+    names = ("min", "mean", "max", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999")
+    return {"n": n, **dict.fromkeys(names, ns if n else 0.0), "histogram": [(ns, ns, n)] if n else []}
+
+
+@dataclass
+class FakeGenerator(Client):
+    """Sends no faster than its ceiling, through a device that forwards no more than its rate; `spoil` edits results."""
+
+    device_pps: float = 7.3e6
+    ceiling_pps: float = 20e6
+    line_bps: float = 0.0
+    streams: list[dict[str, Any]] = field(default_factory=lambda: [{"from": "left", "to": "right", "rate": "1 Mpps"}])
+    spoil: Change = field(default=lambda _: None)
+    path: Path = Path("/fake")
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    run: int = 0
+    newest: dict[str, Any] = field(default_factory=dict)
+
+    def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
+        """Answer at once."""
+        self.asked.append((verb, params))
+        return kind.model_validate(getattr(self, f"answer_{verb}")(params))
+
+    def answer_ports(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """Two ports."""
+        ports = [{**PORT, "name": name, "line_bps": self.line_bps} for name in ("left", "right")]
+        return {"ports": ports}
+
+    def answer_streams(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """Those of the file."""
+        return {"streams": self.streams}
+
+    def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Does all at once."""
+        self.run += 1
+        given, seconds = params["streams"], params["seconds"]
+        if any(not isinstance(s["size"], int) and s["size"] not in MIX_BYTES for s in given):
+            raise UsageFault("streams[0] (stream0): 'size' is neither a number nor a mix")
+        rates = [float(s["rate"].removesuffix(" pps")) if s["rate"] != "max" else 0.0 for s in given]
+        made = [self.stream(i, given[i], rates, seconds) for i in range(len(given))]
+        received = sum(stream["received"] for stream in made)
+        ports = self.answer_ports({})["ports"]
+        ports[1]["rx_packets"] = received
+        lanes = [{"lane": 0, "core": 1, "longest_gap_us": 3.0, "rounds": 9}]
+        head = {"run": self.run, "state": "done", "seconds": seconds, "tsc_hz": 2_600_000_000, "tsc_offset_ns": 0.0}
+        self.newest = {**head, "streams": made, "ports": ports, "lanes": lanes}
+        self.spoil(self.newest)
+        return {"run": self.run, "streams": given}
+
+    def stream(self, i: int, given: dict[str, Any], rates: list[float], seconds: float) -> dict[str, Any]:
+        """What one stream counts; the ceiling and the device are shared evenly."""
+        ceiling, device = self.ceiling_pps / len(rates), self.device_pps / len(rates)
+        due, sent = round((rates[i] or ceiling) * seconds), round(min(rates[i] or ceiling, ceiling) * seconds)
+        received = round(min(sent, device * seconds))
+        mean = MIX_BYTES.get(given["size"], given["size"])
+        return {
+            **STREAM,
+            "name": given.get("name", f"stream{i}"),
+            "id": i,
+            "from_port": given["from"],
+            "to_port": given["to"],
+            "asked_pps": rates[i],
+            "offered_pps": sent / seconds,
+            "sent": sent,
+            "sent_bytes": round(sent * mean),
+            "late": due - sent,
+            "received": received,
+            "received_bytes": round(received * mean),
+            "lost": sent - received,
+            "lost_by_gaps": sent - received,
+            "latency": latency(received, 4000.0 + 1000 * i),
+            "latency_from_sending": latency(received, 3500.0),
+            "jitter": {"n": max(0, received - 1), "mean": 5.0, "max": 9.0},
+        }
+
+    def answer_results(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """Of the newest run."""
+        return self.newest
+
+
+@dataclass
+class FakeForwarder(Client):
+    """The account of a dl3d that forwards all that a FakeGenerator handed over; `spoil` edits it."""
+
+    generator: FakeGenerator = field(default_factory=FakeGenerator)
+    spoil: Change = field(default=lambda _: None)
+    path: Path = Path("/fake")
+    runs: int = 0
+
+    def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
+        """Only the verb drops."""
+        assert verb == "drops"  # noqa: S101
+        assert not params  # noqa: S101
+        streams = self.generator.newest.get("streams", [])
+        self.runs += 1
+        received = 0 if self.runs % 2 else sum(stream["sent"] - stream["refused"] for stream in streams)
+        sent = 0 if self.runs % 2 else sum(stream["received"] for stream in streams)
+        drops = {
+            "received": received,
+            "injected": 0,
+            "sent": sent,
+            "punted": 0,
+            "in_flight": 0,
+            "dropped": received - sent,
+            "verdicts": [{"name": "tx_refused", "packets": received - sent, "step": "send", "text": ""}],
+            "wire": {"rx_missed": 0, "rx_no_mbuf": 0, "rx_errors": 0},
+        }
+        if not self.runs % 2:
+            self.spoil(drops)
+        return kind.model_validate(drops)

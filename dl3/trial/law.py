@@ -1,0 +1,120 @@
+"""When a trial is INVALID: the generator fell behind, or an account does not come out. It is then nobody's loss."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dl3.control.generator import GeneratorPort, Results, StreamResult
+from dl3.trial.account import total
+from dl3.trial.passage import TX_REFUSED, Passage
+
+MOST_LATE = 0.001  # share of the frames that were due
+MOST_PACING_ERROR = 0.001
+MOST_TSC_OFFSET_NS = 100.0
+MOST_SINK_LOSS = 0.001  # share of the frames sent, where the device lost more by itself
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One sentence; `is_behind` when a lower load may mend it."""
+
+    text: str
+    is_behind: bool = False
+
+
+def pacing_error(asked_pps: float, offered_pps: float) -> float:
+    """(offered - asked) / asked; 0 where as fast as can be was asked."""
+    return (offered_pps - asked_pps) / asked_pps if asked_pps else 0.0
+
+
+def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
+    """Whether the sending side did what was asked."""
+    sent, late = total(streams, "sent"), total(streams, "late")
+    if not sent:
+        yield Reason("nothing was sent: the generator never came to it", is_behind=True)
+        return
+    if late > MOST_LATE * (sent + late):
+        yield Reason(
+            f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due", is_behind=True
+        )
+    for stream in streams:
+        error = pacing_error(stream.asked_pps, stream.offered_pps)
+        if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
+            yield Reason(
+                f"pacing: stream '{stream.name}' was offered at {error:+.2%} of the rate that was asked", error < 0
+            )
+
+
+def suspect_loss(results: Results, passage: Passage | None) -> int:
+    """Lost frames that a sink which polled too late may have made; dl3d never waits for it, other devices may."""
+    certain = total(results.streams, "corrupted")
+    if passage:
+        certain += total(results.streams, "refused")
+        certain += sum(packets for name, packets in passage.lost.items() if name != TX_REFUSED)
+    return max(0, total(results.streams, "lost") - certain)
+
+
+def sink_reasons(results: Results, passage: Passage | None) -> Iterator[Reason]:
+    """Whether the receiving side was there for each frame."""
+    ends = {stream.to_port for stream in results.streams}
+    ports = [port for port in results.ports if port.name in ends]
+    missed, pauses = sum(port.rx_missed for port in ports), sum(port.late_polls for port in ports)
+    if missed:
+        yield Reason(f"sink late: the generator's ports dropped {missed:,} frames that nobody polled", is_behind=True)
+    suspect, lost = suspect_loss(results, passage), total(results.streams, "lost")
+    is_small = suspect <= MOST_SINK_LOSS * total(results.streams, "sent") and suspect < lost - suspect
+    if pauses and suspect and not is_small and not missed:
+        longest = max(port.longest_gap_us for port in ports)
+        yield Reason(
+            f"sink late: {suspect:,} frames are missing and the generator paused {pauses:,} times for longer than its "
+            f"ring holds, at most {longest:,.0f} us",
+            is_behind=True,
+        )
+
+
+def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
+    """sent = received + lost, and loss counted from gaps is the same."""
+    for stream in streams:
+        if stream.lost != stream.sent - stream.received or stream.lost < 0:
+            yield Reason(
+                f"law: stream '{stream.name}' sent {stream.sent:,}, received {stream.received:,} and "
+                f"lost {stream.lost:,} frames"
+            )
+        elif stream.lost != stream.lost_by_gaps:
+            yield Reason(
+                f"law: stream '{stream.name}' lost {stream.lost:,} frames, by the gaps in its numbers "
+                f"{stream.lost_by_gaps:,}"
+            )
+
+
+def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
+    """received + injected = sent + punted + named drops."""
+    if not passage:
+        return
+    if not passage.is_whole:
+        yield Reason("law: dl3d's counters went back; it was started again during the trial")
+    elif passage.missing or passage.named != passage.dropped:
+        yield Reason(
+            f"law: dl3d received {passage.received:,} and injected {passage.injected:,} packets, sent {passage.sent:,},"
+            f" punted {passage.punted:,} and dropped {passage.named:,} by name; {passage.missing:,} are missing"
+        )
+
+
+def link_reasons(results: Results) -> Iterator[Reason]:
+    """Whether all ports in use still have their link."""
+    used = {name for stream in results.streams for name in (stream.from_port, stream.to_port)}
+    down: list[GeneratorPort] = [port for port in results.ports if port.name in used and not port.link_up]
+    yield from (Reason(f"link: port '{port.name}' of the generator lost its link") for port in down)
+
+
+def reasons(results: Results, passage: Passage | None) -> list[Reason]:
+    """All that speak against the trial; empty when it is valid. That nothing was received is loss."""
+    offset = abs(results.tsc_offset_ns)
+    apart = [Reason(f"clock: the TSCs of two lanes are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []
+    return [
+        *link_reasons(results),
+        *sender_reasons(results.streams),
+        *sink_reasons(results, passage),
+        *account_reasons(results.streams),
+        *passage_reasons(passage),
+        *apart,
+    ]

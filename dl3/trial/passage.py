@@ -1,0 +1,46 @@
+"""What dl3d did with the packets of one trial: the difference between two of its accounts."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from dl3.control.replies import Drops
+
+FORWARD = "forward"
+TX_REFUSED = "tx_refused"  # what a sink that polls too late makes dl3d drop
+WIRE = ("rx_missed", "rx_no_mbuf", "rx_errors")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Packets between two readings; `lost` by the names of dl3d's drops and of its devices' counters."""
+
+    received: int
+    injected: int
+    sent: int
+    punted: int
+    dropped: int
+    lost: dict[str, int]
+    is_whole: bool  # no counter went back, as it does when dl3d is started again
+
+    @classmethod
+    def between(cls, before: Drops, after: Drops) -> Self:
+        """What happened from one to the other."""
+        sums = {
+            field: getattr(after, field) - getattr(before, field)
+            for field in ("received", "injected", "sent", "punted", "dropped")
+        }
+        old = {verdict.name: verdict.packets for verdict in before.verdicts}
+        lost = {v.name: v.packets - old.get(v.name, 0) for v in after.verdicts if v.name != FORWARD}
+        lost |= {name: getattr(after.wire, name) - getattr(before.wire, name) for name in WIRE}
+        is_whole = all(value >= 0 for value in (*sums.values(), *lost.values()))
+        return cls(**sums, lost={name: n for name, n in lost.items() if n}, is_whole=is_whole)
+
+    @property
+    def named(self) -> int:
+        """Sum of the named drops, without what devices lost before dl3d received it."""
+        return sum(packets for name, packets in self.lost.items() if name not in WIRE)
+
+    @property
+    def missing(self) -> int:
+        """received + injected - sent - punted - named drops: 0 by the law, once nothing is under way."""
+        return self.received + self.injected - self.sent - self.punted - self.named

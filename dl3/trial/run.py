@@ -1,0 +1,119 @@
+"""Runs one trial. While frames are under way this sleeps: the machine has better things to do than answer questions."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dl3.control.generator import Results, Started
+from dl3.control.replies import Drops
+from dl3.model.fault import Fault
+from dl3.model.trial import Trial
+from dl3.record.journal import now
+from dl3.trial.account import account_of, jitter_of, merged, total
+from dl3.trial.law import pacing_error, reasons
+from dl3.trial.order import Order, Site
+from dl3.trial.passage import Passage
+
+DELAY_S = 0.01  # until the first frame is due
+QUIET_S = 0.1  # nothing came for so long: nothing is under way
+LONGEST_DRAIN_S = 3.0
+LONGEST_OVERRUN_S = 10.0  # that the generator may still be sending after its time
+
+Sleep = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Makes trials at one site."""
+
+    site: Site
+    sleep: Sleep = field(default=time.sleep)
+
+    def run(self, order: Order) -> Trial:
+        """Warm up, send, wait for the last frame, read both sides."""
+        if order.warm_up_s:
+            self._send(order, order.warm_up_s)
+            self.drain()
+        before = self._dut_account()
+        run = self._send(order, order.seconds)
+        self.drain()
+        after = self._dut_account()
+        wanted = True if len(order.streams) > 1 else None  # the percentiles of one stream come as they are
+        results = self.site.generator.ask(Results, "results", histograms=wanted)
+        if results.run != run:
+            raise Fault(
+                f"run {run} of dl3gen was replaced by run {results.run}: another program uses the same generator; "
+                "measure with one at a time"
+            )
+        return trial_of(self.site, order, results, Passage.between(before, after) if before and after else None)
+
+    def _dut_account(self) -> Drops | None:
+        return self.site.dut.ask(Drops, "drops") if self.site.dut else None
+
+    def _send(self, order: Order, seconds: float) -> int:
+        """Start a run, sleep until it is over, and return its number."""
+        started = self.site.generator.ask(
+            Started, "send", streams=order.written(), seconds=round(seconds, 3), delay=DELAY_S
+        )
+        self.sleep(DELAY_S + seconds)
+        waited_s = 0.0
+        while self.site.generator.ask(Results, "results").state == "sending":
+            if waited_s > LONGEST_OVERRUN_S:
+                raise Fault(f"dl3gen still sends {LONGEST_OVERRUN_S:.0f} s after its time: look at 'dl3 show streams'")
+            self.sleep(0.05)
+            waited_s += 0.05
+        return started.run
+
+    def drain(self) -> None:
+        """Return once all frames are accounted for, or none came for a while."""
+        before, waited_s = -1, 0.0
+        while waited_s < LONGEST_DRAIN_S:
+            results = self.site.generator.ask(Results, "results")
+            seen = sum(port.rx_packets for port in results.ports)
+            fields = ("received", "refused", "corrupted")
+            if seen == before or sum(total(results.streams, f) for f in fields) == total(results.streams, "sent"):
+                return
+            before = seen
+            self.sleep(QUIET_S)
+            waited_s += QUIET_S
+
+
+def evidence(results: Results) -> dict[str, object]:
+    """What the generator noticed of itself, kept beside the facts of the machine."""
+    return {
+        "tsc_offset_ns": results.tsc_offset_ns,
+        "longest_lag_us": max((stream.longest_lag_us for stream in results.streams), default=0.0),
+        "late_polls": sum(port.late_polls for port in results.ports),
+        "longest_gap_us": max((lane.longest_gap_us for lane in results.lanes), default=0.0),
+        "foreign": sum(port.foreign for port in results.ports),
+        "flows": total(results.streams, "flows"),
+    }
+
+
+def trial_of(site: Site, order: Order, results: Results, passage: Passage | None) -> Trial:
+    """Everything that is known of a run, as one noun."""
+    found, account = reasons(results, passage), account_of(results, passage)
+    offered_pps = sum(stream.offered_pps for stream in results.streams)
+    jitter_mean, jitter_max = jitter_of([stream.jitter for stream in results.streams])
+    return Trial(
+        at=now(),
+        campaign=site.campaign,
+        test=order.test,
+        dut=site.dut_name,
+        frame=order.frame,
+        mean_bytes=account.sent_bytes / account.sent if account.sent else 0.0,
+        asked_pps=order.pps,
+        offered_pps=offered_pps,
+        received_pps=offered_pps * account.received / account.sent if account.sent else 0.0,
+        seconds=results.seconds,
+        pacing_error=pacing_error(order.pps, offered_pps),
+        invalid=tuple(reason.text for reason in found),
+        is_behind=any(reason.is_behind for reason in found),
+        account=account,
+        latency=merged([stream.latency for stream in results.streams]),
+        latency_from_sending=merged([stream.latency_from_sending for stream in results.streams]),
+        jitter_mean=jitter_mean,
+        jitter_max=jitter_max,
+        load=order.load,
+        facts={**site.facts, "run": evidence(results)},
+    )

@@ -1,0 +1,182 @@
+"""A trial at a generator that is made up: what is sent, how long it sleeps, what it makes of the answers."""
+
+from typing import Any
+
+import pytest
+
+from dl3.model.fault import Fault
+from dl3.model.stream import Stream
+from dl3.model.trial import Trial
+from dl3.trial.fake import Change, FakeForwarder, FakeGenerator
+from dl3.trial.order import Order, Site
+from dl3.trial.run import Runner
+
+ONE = (Stream.model_validate({"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "rate": "1 Mpps"}),)
+BOTH = (*ONE, Stream.model_validate({"name": "back", "from": "right", "to": "left", "rate": "3 Mpps"}))
+
+
+def trial(generator: FakeGenerator, pps: float = 1e6, dut: Change | None = None) -> Trial:
+    """One of a second, with a dl3d when there is something to say about it."""
+    forwarder = FakeForwarder(generator=generator, spoil=dut) if dut else None
+    runner = Runner(Site(generator, forwarder, campaign="c"), sleep=lambda _: None)
+    return runner.run(Order(ONE, "64", pps, 1.0, "throughput"))
+
+
+def counting(**values: Any) -> Change:
+    """Results whose stream counts otherwise."""
+    return lambda results: results["streams"][0].update(values)
+
+
+def receiving(**values: Any) -> Change:
+    """Results whose receiving port counts otherwise."""
+    return lambda results: results["ports"][1].update(values)
+
+
+def sends_what_was_ordered_after_a_warm_up_and_sleeps_meanwhile() -> None:
+    generator, slept = FakeGenerator(), list[float]()
+    Runner(Site(generator), slept.append).run(Order(BOTH, "imix", 4e6, 2.0, warm_up_s=0.25))
+    sent = [params for verb, params in generator.asked if verb == "send"]
+    assert [params["seconds"] for params in sent] == [0.25, 2.0]
+    assert sent[1]["streams"] == [
+        {"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "size": "imix", "rate": "1000000.000 pps"},
+        {"name": "back", "from": "right", "to": "left", "size": "imix", "rate": "3000000.000 pps"},
+    ]
+    assert [seconds for seconds in slept if seconds > 0.1] == [0.26, 2.01]
+    verbs = [verb for verb, _ in generator.asked]
+    assert verbs[0] == "send"
+    assert set(verbs) == {"send", "results"}
+
+
+def makes_a_whole_account_of_a_good_trial() -> None:
+    made = trial(FakeGenerator())
+    assert made.invalid == ()
+    assert (made.frame, made.mean_bytes, made.asked_pps, made.offered_pps, made.received_pps) == ("64", 64, *[1e6] * 3)
+    assert (made.account.sent, made.account.received, made.account.lost) == (1_000_000, 1_000_000, 0)
+    assert made.account.lost_by_place == {}
+    assert (made.latency.p50, made.latency_from_sending.max, made.jitter_max) == (4000, 3500, 9)
+    assert made.facts["run"]
+
+
+def calls_loss_loss() -> None:
+    made = trial(FakeGenerator(device_pps=9e5))
+    assert made.invalid == ()
+    assert made.loss_ratio == pytest.approx(0.1)
+    assert made.received_pps == pytest.approx(9e5)
+    assert made.account.lost_by_place == {"unknown": 100_000}
+
+
+def takes_nothing_received_at_all_for_loss() -> None:
+    made = trial(FakeGenerator(device_pps=0))
+    assert made.invalid == ()
+    assert (made.loss_ratio, made.latency.n) == (1, 0)
+
+
+def names_the_place_of_each_loss() -> None:
+    def spoil(drops: dict[str, Any]) -> None:
+        drops["verdicts"] = [
+            {"name": "forward", "packets": 900_000, "step": "", "text": ""},
+            {"name": "no_route", "packets": 60_000, "step": "", "text": ""},
+        ]
+        drops.update(received=970_000, sent=910_000, dropped=60_000)
+
+    generator = FakeGenerator(device_pps=9e5, spoil=counting(refused=30_000, corrupted=4_000))
+    made = trial(generator, dut=spoil)
+    assert made.invalid == ()
+    wanted = {"dut rx ring full": 30_000, "corrupted": 4_000, "no_route": 60_000, "unknown": 6_000}
+    assert made.account.lost_by_place == wanted
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason", "is_behind"),
+    [
+        (counting(late=1_100), "late: the generator left out 1,100 frames (0.11%) that were due", True),
+        (counting(offered_pps=998_000.0), "pacing: stream 'stream0' was offered at -0.20% of", True),
+        (counting(offered_pps=1_002_000.0), "pacing: stream 'stream0' was offered at +0.20% of", False),
+        (receiving(rx_missed=5), "sink late: the generator's ports dropped 5 frames that nobody polled", True),
+        (lambda results: results.update(tsc_offset_ns=-101.0), "clock: the TSCs of two lanes are 101 ns apart", False),
+        (counting(lost_by_gaps=3), "law: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
+        (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "law: stream 'stream0' sent 1,000,000,", False),
+        (receiving(link_up=False), "link: port 'right' of the generator lost its link", False),
+        (counting(sent=0, received=0, lost=0, lost_by_gaps=0, offered_pps=0.0), "nothing was sent", True),
+    ],
+)
+def says_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> None:
+    made = trial(FakeGenerator(spoil=spoil))
+    assert len(made.invalid) == 1
+    assert made.invalid[0].startswith(reason)
+    assert made.is_behind is is_behind
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        counting(late=1_000),
+        counting(offered_pps=999_001.0),
+        receiving(late_polls=7),
+        lambda results: results.update(tsc_offset_ns=100.0),
+    ],
+)
+def forgives_what_is_within_the_limits(spoil: Change) -> None:
+    assert trial(FakeGenerator(spoil=spoil)).invalid == ()
+
+
+def takes_loss_beside_late_polls_for_the_sink_s_own() -> None:
+    made = trial(FakeGenerator(device_pps=9e5, spoil=receiving(late_polls=2, longest_gap_us=4000.0)))
+    assert made.invalid == (
+        "sink late: 100,000 frames are missing and the generator paused 2 times for longer than its ring holds, "
+        "at most 4,000 us",
+    )
+    assert made.is_behind
+
+
+@pytest.mark.parametrize(("refused", "is_valid"), [(100_000, True), (99_500, True), (98_000, False), (0, False)])
+def knows_that_dl3d_never_waits_for_the_sink(refused: int, is_valid: bool) -> None:
+    def spoil(results: dict[str, Any]) -> None:
+        results["streams"][0]["refused"] = refused
+        results["ports"][1]["late_polls"] = 2
+
+    made = trial(FakeGenerator(device_pps=9e5, spoil=spoil), dut=lambda _: None)
+    assert (made.invalid == ()) is is_valid
+    assert made.account.lost_by_place.get("tx_refused", 0) == 100_000 - refused
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"received": 1_000_003}, "law: dl3d received 1,000,003 and injected 0 packets, sent 1,000,000,"),
+        ({"dropped": 2}, "law: dl3d received"),
+        ({"punted": -7}, "law: dl3d's counters went back"),
+    ],
+)
+def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:
+    made = trial(FakeGenerator(), dut=lambda drops: drops.update(changed))
+    assert [text.startswith(reason) for text in made.invalid] == [True]
+    assert not made.is_behind
+
+
+def complains_when_another_program_starts_a_run() -> None:
+    generator = FakeGenerator()
+    generator.spoil = lambda results: results.update(run=results["run"] + 1)
+    with pytest.raises(Fault, match="run 2 of dl3gen was replaced by run 3: another program"):
+        trial(generator)
+
+
+def waits_for_stragglers_and_not_for_ever() -> None:
+    generator, slept = FakeGenerator(device_pps=9e5), list[float]()
+    Runner(Site(generator), slept.append).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
+    assert slept == [1.01, 0.1]
+
+    class Endless(FakeGenerator):
+        def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
+            self.newest["ports"][1]["rx_packets"] += 1
+            return super().answer_results(params)
+
+    slept.clear()
+    Runner(Site(Endless(device_pps=9e5)), slept.append).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
+    assert 2.9 < sum(slept[1:]) < 3.2
+
+
+def gives_up_on_a_generator_that_never_ends() -> None:
+    generator = FakeGenerator(spoil=lambda results: results.update(state="sending"))
+    with pytest.raises(Fault, match="still sends 10 s after its time"):
+        trial(generator)
