@@ -57,6 +57,7 @@ struct sink_counters {
 	uint64_t corrupted;      // ours, with a wrong checksum or length; not in received
 	uint64_t too_old;        // more than 2^20 behind: neither received nor duplicated
 	uint64_t highest;        // sequence number plus one; 0: none yet
+	uint64_t missing; // gaps below `highest`; lost = missing + what was sent from there on
 	uint64_t jitter_sum, jitter_max, n_jitter; // cycles between delays of neighbours, RFC 4689
 	uint64_t first_tsc, last_tsc;
 };

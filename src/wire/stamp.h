@@ -57,3 +57,34 @@ static inline void stamp_read(const uint8_t *from, struct stamp *s)
 	s->due = be64toh(times_be) >> 24;
 	s->sent = (be64toh(times_be) & 0xffffff) << 16 | be16toh(tail_be);
 }
+
+// Reads the stamp of a TCP frame: the header at `tcp` and the payload right behind it.
+static inline void stamp_read_tcp(const uint8_t *tcp, struct stamp *s)
+{
+	const uint8_t *payload = tcp + 20;
+	uint32_t sequence_be, due_be;
+	uint64_t tail_be;
+
+	memcpy(&sequence_be, tcp + 4, 4);
+	memcpy(&due_be, tcp + 8, 4);
+	memcpy(&tail_be, payload + 2, 8); // stream, two high bytes, sent
+	s->magic = payload[0] << 8 | payload[1];
+	s->stream = payload[2];
+	s->sequence = (uint64_t)payload[3] << 32 | be32toh(sequence_be);
+	s->due = (uint64_t)payload[4] << 32 | be32toh(due_be);
+	s->sent = be64toh(tail_be) & STAMP_40_BITS;
+}
+
+// Writes it; the rest of the header stays.
+static inline void stamp_write_tcp(uint8_t *tcp, const struct stamp *s)
+{
+	uint64_t tail_be = htobe64((uint64_t)s->stream << 56 | (s->sequence >> 32 & 0xff) << 48 |
+				   (s->due >> 32 & 0xff) << 40 | (s->sent & STAMP_40_BITS));
+	uint32_t sequence_be = htobe32(s->sequence), due_be = htobe32(s->due);
+	uint16_t magic_be = htobe16(s->magic);
+
+	memcpy(tcp + 4, &sequence_be, 4);
+	memcpy(tcp + 8, &due_be, 4);
+	memcpy(tcp + 20, &magic_be, 2);
+	memcpy(tcp + 22, &tail_be, 8);
+}

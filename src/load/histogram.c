@@ -1,0 +1,56 @@
+// Reads histograms and empties them. Control thread.
+#include "load/histogram.h"
+
+#include <string.h>
+
+void histogram_clear(struct histogram *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->min = UINT64_MAX;
+}
+
+void histogram_bounds(unsigned index, uint64_t *low, uint64_t *high)
+{
+	unsigned power = index >> HISTOGRAM_FINE_BITS;
+
+	// Values below 256 have a bucket each; from there on it holds 2^power of them.
+	power = power > 1 ? power - 1 : 0;
+	*low = (uint64_t)(index - (power << HISTOGRAM_FINE_BITS)) << power;
+	*high = *low + (1ull << power) - 1;
+}
+
+// The place of a share among n sorted values, from 1: the first with so large a share up to it.
+static uint64_t rank_of(double share, uint64_t n)
+{
+	double exact = share * (double)n;
+	uint64_t rank = (uint64_t)exact;
+
+	if ((double)rank < exact)
+		rank++;
+	return MAX_OF(MIN_OF(rank, n), 1);
+}
+
+uint64_t histogram_percentile(const struct histogram *h, double share)
+{
+	uint64_t n = 0, seen = 0, low, high;
+	uint64_t min = stat_read(&h->min), max = stat_read(&h->max);
+
+	// The buckets' own sum: while a lane writes, it is what the walk below will find.
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		n += stat_read(&h->bucket[i]);
+	if (!n)
+		return 0;
+	if (share <= 0)
+		return min;
+	if (share >= 1)
+		return max;
+	uint64_t rank = rank_of(share, n);
+	unsigned index = 0;
+	for (; index < HISTOGRAM_BUCKETS - 1; index++) {
+		seen += stat_read(&h->bucket[index]);
+		if (seen >= rank)
+			break;
+	}
+	histogram_bounds(index, &low, &high);
+	return MAX_OF(MIN_OF(low + (high - low) / 2, max), min);
+}

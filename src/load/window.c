@@ -1,0 +1,36 @@
+// Makes windows and moves them on over gaps.
+#include "load/window.h"
+
+#include <string.h>
+
+// Order among more flows than that is judged in the stream as a whole.
+static uint32_t flows_in_order(uint32_t n_flows)
+{
+	return n_flows && n_flows <= LOAD_FLOWS_IN_ORDER ? n_flows : 1;
+}
+
+size_t window_bytes(uint32_t n_flows)
+{
+	n_flows = flows_in_order(n_flows);
+	return sizeof(struct window) + (n_flows > 1 ? n_flows * sizeof(uint64_t) : 0);
+}
+
+void window_begin(struct window *w, uint32_t n_flows)
+{
+	w->n_flows = flows_in_order(n_flows);
+	w->flow_reciprocal = w->n_flows > 1 ? UINT64_MAX / w->n_flows + 1 : 0;
+}
+
+void window_forget(struct window *w, uint64_t from, uint64_t to)
+{
+	if (to - from >= WINDOW_NUMBERS) {
+		memset(w->seen, 0, sizeof(w->seen));
+		return;
+	}
+	while (from < to) {
+		uint64_t n = MIN_OF(64 - from % 64, to - from);
+		uint64_t bits = (n == 64 ? UINT64_MAX : (1ull << n) - 1) << from % 64;
+		w->seen[from / 64 % WINDOW_WORDS] &= ~bits;
+		from += n;
+	}
+}
