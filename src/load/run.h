@@ -93,6 +93,12 @@ struct sink {
 int sink_stream_create(struct sink_stream **out, const struct load_stream *stream,
 	struct complaint *why);
 void sink_stream_destroy(struct sink_stream *stream);
-// Accounts for `n` frames that were received on port index `port` at `now`, and frees them. Lane.
-void sink_take(struct sink *sink, struct sink_port *port_counters, uint8_t port,
-	struct rte_mbuf *mbuf[], uint16_t n, uint64_t now);
+// Frames that one poll of a queue returned.
+struct sink_burst {
+	struct rte_mbuf **mbuf;
+	uint16_t n;
+	uint8_t port; // index
+	uint64_t now;
+};
+// Accounts for the frames of a burst, and frees them. Lane.
+void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst);

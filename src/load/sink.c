@@ -121,29 +121,28 @@ static void account(const struct whole *f, uint64_t now)
 	}
 }
 
-void sink_take(struct sink *sink, struct sink_port *port_counters, uint8_t port,
-	struct rte_mbuf *mbuf[], uint16_t n, uint64_t now)
+void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
 {
 	uint64_t bytes = 0;
 
-	for (uint16_t at = 0; at < n; at += RECOGNISE_MAX) {
+	for (uint16_t at = 0; at < burst->n; at += RECOGNISE_MAX) {
 		struct recognise r = {
 			.sink = sink,
-			.counters = port_counters,
-			.mbuf = mbuf + at,
-			.n = MIN_OF(n - at, RECOGNISE_MAX),
-			.port = port,
+			.counters = counters,
+			.mbuf = burst->mbuf + at,
+			.n = MIN_OF(burst->n - at, RECOGNISE_MAX),
+			.port = burst->port,
 		};
 		struct stamped stamped;
 		struct whole whole;
 
 		recognise(&r, &stamped);
 		recognise_verify(&stamped, &whole);
-		account(&whole, now);
+		account(&whole, burst->now);
 		for (uint16_t i = 0; i < r.n; i++)
 			bytes += r.mbuf[i]->pkt_len + WIRE_FCS_BYTES;
 	}
-	stat_add(&port_counters->rx_packets, n);
-	stat_add(&port_counters->rx_bytes, bytes);
-	rte_pktmbuf_free_bulk(mbuf, n);
+	stat_add(&counters->rx_packets, burst->n);
+	stat_add(&counters->rx_bytes, bytes);
+	rte_pktmbuf_free_bulk(burst->mbuf, burst->n);
 }

@@ -63,7 +63,7 @@ static void take_on(uint8_t port, struct fake_frame *f)
 {
 	struct rte_mbuf *mbuf = &f->mbuf;
 
-	sink_take(&sink, &counters, port, &mbuf, 1, NOW);
+	sink_take(&sink, &counters, &(struct sink_burst){&mbuf, 1, port, NOW});
 	assert_int_equal(rte_mbuf_refcnt_read(mbuf), 1); // freed once
 	rte_mbuf_refcnt_set(mbuf, 2);
 }
@@ -441,7 +441,7 @@ static void a_burst_may_be_longer_than_the_sinks_own(void **state)
 		fake_frame_build(&many[i], &stream, &stamp, 64);
 		mbuf[i] = &many[i].mbuf;
 	}
-	sink_take(&sink, &counters, OUR_PORT, mbuf, MANY, NOW);
+	sink_take(&sink, &counters, &(struct sink_burst){mbuf, MANY, OUR_PORT, NOW});
 	expect_nothing_but(&s->counters.received, MANY);
 	assert_int_equal(counters.rx_packets, MANY);
 	assert_int_equal(counters.rx_bytes, 64 * MANY);
