@@ -1,5 +1,6 @@
 """A stream as a person writes it: only the keys that a measurement sets are known here, dl3gen knows all."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Self
@@ -27,7 +28,7 @@ class Stream(Noun):
     def at(self, frame: str, pps: float) -> Self:
         """This stream with frames of a size or mix at a rate, 0: as fast as can be, for as long as the run lasts."""
         rest = {key: value for key, value in self.written().items() if key != "frames"}
-        rate = f"{pps:.3f} pps" if pps else "max"
+        rate = math.floor(pps * 1000) / 1000 if pps else "max"  # never above what the line carries
         return self.model_validate({**rest, "size": int(frame) if frame.isdigit() else frame, "rate": rate})
 
     def written(self) -> dict[str, object]:

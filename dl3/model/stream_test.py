@@ -14,8 +14,8 @@ def stream(**keys: Any) -> Stream:
 
 def keeps_all_that_was_written_but_size_rate_and_number() -> None:
     written = {"from": "a", "to": "b", "vlan": 5, "rate": "1 Mpps", "size": 128, "frames": 9}
-    made = Stream.model_validate(written).at("64", 1234.5)
-    assert made.written() == {"from": "a", "to": "b", "vlan": 5, "rate": "1234.500 pps", "size": 64}
+    made = Stream.model_validate(written).at("64", 1234.5678)
+    assert made.written() == {"from": "a", "to": "b", "vlan": 5, "rate": 1234.567, "size": 64}
     assert made.at("imix", 0).written()["size"] == "imix"
     assert made.at("imix", 0).written()["rate"] == "max"
 

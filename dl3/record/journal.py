@@ -1,7 +1,9 @@
 """Records on disk: one JSON line per trial, only ever appended."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,11 +34,20 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def append(path: Path, trial: Trial) -> None:
-    """Add one line."""
+def append(path: Path, noun: BaseModel) -> None:
+    """Add one line, at once; behind half a line that somebody was cut off in, it begins a new one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(trial.model_dump_json() + "\n")
+        with path.open("a+b") as file:
+            line = noun.model_dump_json().encode() + b"\n"
+            file.write(line if ends_whole(file) else b"\n" + line)
     except OSError as error:
         raise Fault(f"the record {path} cannot be written: {error.strerror}") from error
+
+
+def ends_whole(file: BinaryIO) -> bool:
+    """Whether a file is empty or ends with a line's end."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"

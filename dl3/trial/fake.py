@@ -80,7 +80,7 @@ class FakeGenerator(Client):
         given, seconds = params["streams"], params["seconds"]
         if any(not isinstance(s["size"], int) and s["size"] not in MIX_BYTES for s in given):
             raise UsageFault("streams[0] (stream0): 'size' is neither a number nor a mix")
-        rates = [float(s["rate"].removesuffix(" pps")) if s["rate"] != "max" else 0.0 for s in given]
+        rates = [s["rate"] if s["rate"] != "max" else 0.0 for s in given]
         made = [self.stream(i, given[i], rates, seconds) for i in range(len(given))]
         received = sum(stream["received"] for stream in made)
         ports = self.answer_ports({})["ports"]

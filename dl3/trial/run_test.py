@@ -38,8 +38,8 @@ def sends_what_was_ordered_after_a_warm_up_and_sleeps_meanwhile() -> None:
     sent = [params for verb, params in generator.asked if verb == "send"]
     assert [params["seconds"] for params in sent] == [0.25, 2.0]
     assert sent[1]["streams"] == [
-        {"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "size": "imix", "rate": "1000000.000 pps"},
-        {"name": "back", "from": "right", "to": "left", "size": "imix", "rate": "3000000.000 pps"},
+        {"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "size": "imix", "rate": 1e6},
+        {"name": "back", "from": "right", "to": "left", "size": "imix", "rate": 3e6},
     ]
     assert [seconds for seconds in slept if seconds > 0.1] == [0.26, 2.01]
     verbs = [verb for verb, _ in generator.asked]

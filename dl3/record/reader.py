@@ -1,0 +1,83 @@
+"""Reads records again: all whole lines are kept, and what is left out is said."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.trial import Throughput, Trial
+
+NAMED_LINES = 10  # broken ones that are named by number
+
+Entry = Annotated[Trial | Throughput, Field(discriminator="kind")]
+ENTRY: TypeAdapter[Trial | Throughput] = TypeAdapter(Entry)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a file holds, in its order, and a sentence for each thing that was left out."""
+
+    path: Path
+    trials: tuple[Trial, ...]
+    answers: tuple[Throughput, ...]
+    left_out: tuple[str, ...]
+
+
+def mistake(line: bytes) -> str:
+    """Why a line is neither a trial nor an answer."""
+    try:
+        ENTRY.validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(word) for word in first["loc"])
+        return f"at '{place}': {first['msg']}" if place else first["msg"]
+    return ""
+
+
+def complaints(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> Iterator[str]:
+    """One sentence for a file that was cut in half, one for all other broken lines."""
+    if is_cut and n_lines in broken:
+        size = len(broken.pop(n_lines))
+        yield f"{path} was cut off in line {n_lines}, after {size} bytes of it: that line was left out"
+    if not broken:
+        return
+    numbers = [str(number) for number in broken]
+    more = f" and {len(numbers) - NAMED_LINES} more" if len(numbers) > NAMED_LINES else ""
+    what = "line" if len(numbers) == 1 else "lines"
+    number, line = next(iter(broken.items()))
+    why = f"line {number} is no record of a trial or an answer, {mistake(line)}"
+    yield f"{path}: {what} {', '.join(numbers[:NAMED_LINES])}{more} left out; {why}"
+
+
+def parse(path: Path, content: bytes) -> Record:
+    """What is in the bytes of a file. Pure; never fails."""
+    lines = content.split(b"\n")
+    is_cut = not content.endswith(b"\n")
+    entries: list[Trial | Throughput] = []
+    broken: dict[int, bytes] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entries.append(ENTRY.validate_json(line))
+        except ValidationError:
+            broken[number] = line
+    return Record(
+        path=path,
+        trials=tuple(entry for entry in entries if isinstance(entry, Trial)),
+        answers=tuple(entry for entry in entries if isinstance(entry, Throughput)),
+        left_out=tuple(complaints(path, broken, is_cut, len(lines))),
+    )
+
+
+def read(path: Path) -> Record:
+    """The record in a file, or a Fault when the file cannot be read."""
+    try:
+        return parse(path, path.read_bytes())
+    except FileNotFoundError as error:
+        raise UsageFault(f"there is no record {path}: name a file that 'dl3 bench' wrote") from error
+    except OSError as error:
+        raise Fault(f"the record {path} cannot be read: {error.strerror}") from error

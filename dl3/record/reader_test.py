@@ -1,0 +1,138 @@
+"""Records that were cut, glued, and written over by somebody's cat."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.trial import Account, Spread, Throughput, Trial
+from dl3.record.journal import append
+from dl3.record.reader import parse, read
+
+NOWHERE = Path("r.jsonl")
+
+
+def trial(pps: float = 1e6) -> Trial:
+    account = Account(
+        **dict.fromkeys(("sent", "received", "sent_bytes", "received_bytes"), 5),
+        **dict.fromkeys(("lost", "duplicated", "reordered", "corrupted", "late"), 0),
+        reordered_per="flow",
+        lost_by_place={"unknown": 0},
+    )
+    times = {"latency": Spread(), "latency_from_sending": Spread(), "jitter_mean": 0, "jitter_max": 0}
+    rates = {"asked_pps": pps, "offered_pps": pps, "received_pps": pps, "seconds": 1, "pacing_error": 0}
+    names = {"at": "t", "campaign": "c", "test": "throughput", "dut": "dl3d", "frame": "64", "mean_bytes": 64}
+    facts = {"name": "Zürich 北京"}
+    return Trial.model_validate({**names, **rates, **times, "invalid": (), "account": account, "facts": facts})
+
+
+def answer(pps: float = 1e6) -> Throughput:
+    names = {"at": "t", "campaign": "c", "dut": "dl3d", "frame": "imix", "mean_bytes": 209.92, "line_bps": 0}
+    terms = {"goal_loss_ratio": 0, "resolution": 0.005, "trial_seconds": 1, "repetitions": 1}
+    found = {"pps": pps, "upper_pps": pps, "limited_by": "dut", "n_trials": 1, "n_invalid": 0, "facts": {}}
+    return Throughput.model_validate({**names, **terms, **found})
+
+
+def joined(*entries: Trial | Throughput) -> bytes:
+    return b"".join(entry.model_dump_json().encode() + b"\n" for entry in entries)
+
+
+def reads_what_was_appended(tmp_path: Path) -> None:
+    path = tmp_path / "records" / "r.jsonl"
+    for entry in (trial(1), answer(2), trial(3)):
+        append(path, entry)
+    found = read(path)
+    assert [one.asked_pps for one in found.trials] == [1, 3]
+    assert found.answers == (answer(2),)
+    assert found.left_out == ()
+
+
+def says_in_one_sentence_that_a_file_was_cut() -> None:
+    content = joined(trial(1), trial(2), answer(3))
+    found = parse(NOWHERE, content[:-9])
+    assert len(found.trials) == 2
+    size = len(joined(answer(3))) - 9
+    assert found.left_out == (f"r.jsonl was cut off in line 3, after {size} bytes of it: that line was left out",)
+
+
+def begins_a_new_line_behind_one_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(joined(trial(1))[:-20])
+    append(path, trial(2))
+    append(path, trial(3))
+    found = read(path)
+    assert [one.asked_pps for one in found.trials] == [2, 3]
+    assert len(found.left_out) == 1
+    assert found.left_out[0].startswith(f"{path}: line 1 left out; line 1 is no record of a trial or an answer, ")
+
+
+def keeps_a_last_line_that_only_lacks_its_end() -> None:
+    found = parse(NOWHERE, joined(trial(1), answer(2))[:-1])
+    assert (len(found.trials), len(found.answers), found.left_out) == (1, 1, ())
+
+
+def names_broken_lines_by_number() -> None:
+    found = parse(NOWHERE, b"{}\n" + joined(trial()) + b'\n{"kind": "trial"}\n\xff\xfe\n' + joined(answer()))
+    assert (len(found.trials), len(found.answers)) == (1, 1)
+    assert found.left_out == (
+        "r.jsonl: lines 1, 4, 5 left out; line 1 is no record of a trial or an answer, "
+        "Unable to extract tag using discriminator 'kind'",
+    )
+
+
+def names_no_more_broken_lines_than_one_can_read() -> None:
+    (sentence,) = parse(NOWHERE, b"x\n" * 99).left_out
+    assert "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 89 more left out" in sentence
+
+
+def finds_nothing_in_an_empty_file() -> None:
+    assert parse(NOWHERE, b"") == parse(NOWHERE, b"\n\n")
+
+
+def says_when_there_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageFault, match="there is no record"):
+        read(tmp_path / "none")
+    with pytest.raises(Fault, match="cannot be read"):
+        read(tmp_path)
+
+
+WHOLE = [joined(trial(n) if n % 2 else answer(n)) for n in range(1, 6)]
+
+
+@given(st.integers(0, sum(map(len, WHOLE))))
+def keeps_every_whole_line_wherever_a_file_is_cut(at: int) -> None:
+    found = parse(NOWHERE, b"".join(WHOLE)[:at])
+    ends = [sum(map(len, WHOLE[:n])) for n in range(1, 6)]
+    n_whole = sum(1 for end in ends if end - 1 <= at)
+    assert len(found.trials) + len(found.answers) == n_whole
+    assert len(found.left_out) == (0 if at in (0, *ends, *(end - 1 for end in ends)) else 1)
+
+
+junk = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from([b"[" * 5000, b'{"kind":"trial"}', b"1e999", b'{"kind":"throughput","pps":NaN}', b"\x00", b"null"]),
+)
+
+
+@given(st.lists(st.one_of(st.sampled_from(WHOLE), junk.map(lambda noise: noise.replace(b"\n", b"") + b"\n"))))
+@example([b'{"kind": "trial", "kind": "throughput"}\n'])
+def keeps_whole_lines_among_any_others(lines: list[bytes]) -> None:
+    found = parse(NOWHERE, b"".join(lines))
+    assert len(found.trials) + len(found.answers) == sum(1 for line in lines if line in WHOLE)
+    assert len(found.left_out) == (1 if any(line not in WHOLE and line.strip() for line in lines) else 0)
+
+
+@given(st.binary(max_size=400))
+def survives_any_bytes(content: bytes) -> None:
+    parse(NOWHERE, content)
+
+
+@given(st.integers(0, 4), st.data())
+def survives_a_line_with_wrong_bytes(number: int, data: st.DataObject) -> None:
+    line = bytearray(WHOLE[number])
+    for _ in range(data.draw(st.integers(1, 4))):
+        line[data.draw(st.integers(0, len(line) - 1))] = data.draw(st.integers(0, 255))
+    found = parse(NOWHERE, WHOLE[0] + bytes(line) + b"\n" + WHOLE[1])
+    assert len(found.trials) + len(found.answers) >= 2
