@@ -1,0 +1,265 @@
+// The odometers of a stream's fields. Lane; making: control thread.
+#include "load/fields.h"
+
+#include "base/bits.h"
+
+#include <string.h>
+
+// Strides are about these shares of their counts: no two of them are in a simple ratio, so digits
+// are neither in order nor in step with each other.
+static const double share_of_stride[LOAD_N_FIELDS] = {
+	0.6180339887498949, // (sqrt(5) - 1) / 2
+	0.4142135623730951, // sqrt(2) - 1
+	0.7320508075688772, // sqrt(3) - 1
+	0.6457513110645906, // sqrt(7) - 2
+	0.3166247903553998, // sqrt(11) - 3
+	0.6055512754639891, // sqrt(13) - 3
+};
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+// The last 32 bits of an address.
+static uint32_t last_bits(const uint8_t *bytes, unsigned n)
+{
+	uint32_t be;
+
+	memcpy(&be, bytes + n - sizeof(be), sizeof(be));
+	return be32toh(be);
+}
+
+static uint32_t first_value(const struct wire_recipe *recipe, enum load_field_name field)
+{
+	unsigned addr_bytes = recipe->src.family == 6 ? 16 : 4;
+
+	switch (field) {
+	case LOAD_SRC_MAC:
+		return last_bits(recipe->src_mac.bytes, sizeof(recipe->src_mac.bytes));
+	case LOAD_DST_MAC:
+		return last_bits(recipe->dst_mac.bytes, sizeof(recipe->dst_mac.bytes));
+	case LOAD_SRC_IP:
+		return last_bits(recipe->src.bytes, addr_bytes);
+	case LOAD_DST_IP:
+		return last_bits(recipe->dst.bytes, addr_bytes);
+	case LOAD_SRC_PORT:
+		return recipe->src_port;
+	default:
+		return recipe->dst_port;
+	}
+}
+
+// How many combinations; above LOAD_MAX_FLOWS it does not matter how many.
+static uint64_t product(const struct fields_digit digit[], unsigned n)
+{
+	uint64_t product = 1;
+
+	for (unsigned i = 0; i < n && product <= LOAD_MAX_FLOWS; i++)
+		product *= digit[i].count;
+	return product;
+}
+
+static bool stride_is_coprime(const struct fields *fields)
+{
+	for (unsigned i = 0; i < fields->n_random; i++) {
+		uint64_t count = fields->random[i].count, rest = 0;
+
+		for (unsigned k = fields->n_random; k-- > 0;)
+			rest = (rest * (fields->random[k].count % count) +
+				       fields->random[k].stride) %
+			       count;
+		if (common_divisor(rest, count) != 1)
+			return false;
+	}
+	return true;
+}
+
+static void choose_stride(struct fields *fields)
+{
+	for (unsigned i = 0; i < fields->n_random; i++)
+		fields->random[i].stride = fields->random[i].count * share_of_stride[i];
+	while (!stride_is_coprime(fields))
+		for (unsigned i = 0; i < fields->n_random; i++) {
+			if (++fields->random[i].stride < fields->random[i].count)
+				break;
+			fields->random[i].stride = 0;
+		}
+}
+
+void fields_make(struct fields *fields, const struct load_stream *stream)
+{
+	*fields = (struct fields){.n_flows = stream->n_flows, .round = UINT64_MAX};
+	for (unsigned i = 0; i < LOAD_N_FIELDS; i++) {
+		struct fields_digit digit = {.count = stream->fields[i].count,
+			.first = first_value(&stream->recipe, i),
+			.field = i};
+
+		if (digit.count <= 1)
+			continue;
+		if (stream->fields[i].is_random)
+			fields->random[fields->n_random++] = digit;
+		else
+			fields->counting[fields->n_counting++] = digit;
+	}
+	choose_stride(fields);
+	uint64_t c = product(fields->counting, fields->n_counting);
+	uint64_t r = product(fields->random, fields->n_random);
+	if (fields->n_random && c <= LOAD_MAX_FLOWS && r <= LOAD_MAX_FLOWS)
+		fields->round = c / common_divisor(c, r) * r;
+	fields_seek(fields, 0);
+}
+
+void fields_fill_fixed(const struct load_stream *stream, struct frame_values *values)
+{
+	for (unsigned field = 0; field < LOAD_N_FIELDS; field++)
+		for (unsigned i = 0; i < FRAME_VALUES; i++)
+			values->field[field][i] = first_value(&stream->recipe, field);
+}
+
+// Digit of `times` strides, and what is carried to the next.
+static uint64_t seek_random(struct fields_digit *digit, uint64_t times, uint64_t carry)
+{
+	uint64_t sum = times * digit->stride + carry;
+
+	digit->value = sum % digit->count;
+	return sum / digit->count;
+}
+
+void fields_seek(struct fields *fields, uint32_t flow)
+{
+	uint64_t rest = flow, carry = 0, times = flow + flow / fields->round;
+
+	for (unsigned i = 0; i < fields->n_counting; i++) {
+		fields->counting[i].value = rest % fields->counting[i].count;
+		rest /= fields->counting[i].count;
+	}
+	for (unsigned i = 0; i < fields->n_random; i++)
+		carry = seek_random(&fields->random[i], times, carry);
+	fields->flow = flow;
+	fields->to_skip = fields->round - flow % fields->round;
+}
+
+// Both may write up to FRAME_SPARE values too many, which the next ones overwrite.
+static inline void write_rising(uint32_t *to, uint32_t value, unsigned n)
+{
+	for (unsigned i = 0; i < n; i += FRAME_SPARE)
+		for (unsigned k = 0; k < FRAME_SPARE; k++)
+			to[i + k] = value + i + k;
+}
+
+static inline void write_same(uint32_t *to, uint32_t value, unsigned n)
+{
+	for (unsigned i = 0; i < n; i += FRAME_SPARE)
+		for (unsigned k = 0; k < FRAME_SPARE; k++)
+			to[i + k] = value;
+}
+
+static void carry_counting(struct fields *fields)
+{
+	for (unsigned i = 0; i < fields->n_counting; i++) {
+		struct fields_digit *digit = &fields->counting[i];
+
+		if (i && ++digit->value < digit->count)
+			return;
+		digit->value = 0;
+	}
+}
+
+// Runs between two carries: the first field rises, the others stand.
+static void fill_counting(struct fields *fields, struct frame_values *values, unsigned at,
+	unsigned end)
+{
+	struct fields_digit *fast = &fields->counting[0];
+
+	while (at < end) {
+		unsigned run = MIN_OF(end - at, fast->count - fast->value);
+
+		write_rising(&values->field[fast->field][at], fast->first + fast->value, run);
+		for (unsigned i = 1; i < fields->n_counting; i++) {
+			const struct fields_digit *slow = &fields->counting[i];
+
+			write_same(&values->field[slow->field][at], slow->first + slow->value, run);
+		}
+		at += run;
+		fast->value += run;
+		if (fast->value == fast->count)
+			carry_counting(fields);
+	}
+}
+
+// One digit after the other, each for all frames; carries wait in between.
+static void fill_random(struct fields *fields, struct frame_values *values, unsigned at,
+	unsigned end)
+{
+	uint8_t carries[LOAD_MAX_BURST] = {0};
+
+	for (unsigned i = 0; i < fields->n_random; i++) {
+		struct fields_digit *digit = &fields->random[i];
+		const uint64_t count = digit->count, stride = digit->stride;
+		const uint32_t first = digit->first;
+		uint32_t *to = values->field[digit->field];
+		uint64_t value = digit->value;
+
+		for (unsigned k = at; k < end; k++) {
+			to[k] = first + value;
+			value += stride + carries[k];
+			carries[k] = value >= count;
+			value -= value >= count ? count : 0;
+		}
+		digit->value = value;
+	}
+}
+
+static void restart(struct fields *fields)
+{
+	for (unsigned i = 0; i < fields->n_counting; i++)
+		fields->counting[i].value = 0;
+	for (unsigned i = 0; i < fields->n_random; i++)
+		fields->random[i].value = 0;
+	fields->flow = 0;
+	fields->to_skip = fields->round;
+}
+
+static void step_random(struct fields *fields)
+{
+	uint64_t carry = 0;
+
+	for (unsigned i = 0; i < fields->n_random; i++) {
+		struct fields_digit *digit = &fields->random[i];
+		uint64_t value = digit->value + carry + digit->stride;
+
+		carry = value >= digit->count;
+		digit->value = value - (carry ? digit->count : 0);
+	}
+}
+
+void fields_fill(struct fields *fields, struct frame_values *values, unsigned n)
+{
+	if (!fields->n_counting && !fields->n_random)
+		return;
+	for (unsigned at = 0; at < n;) {
+		uint64_t to_event = MIN_OF(fields->n_flows - fields->flow, fields->to_skip);
+		unsigned end = at + MIN_OF(n - at, to_event);
+
+		if (fields->n_counting)
+			fill_counting(fields, values, at, end);
+		if (fields->n_random)
+			fill_random(fields, values, at, end);
+		fields->flow += end - at;
+		fields->to_skip -= end - at;
+		at = end;
+		if (fields->flow == fields->n_flows) {
+			restart(fields);
+		} else if (!fields->to_skip) {
+			step_random(fields);
+			fields->to_skip = fields->round;
+		}
+	}
+}

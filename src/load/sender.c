@@ -1,0 +1,214 @@
+// One stream's frames: when they are due, of which flow and size, built and handed over. Lane;
+// making: control thread.
+#include "load/run.h"
+
+#include "load/fields.h"
+#include "load/frame.h"
+#include "load/pace.h"
+#include "load/sizes.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sender {
+	struct sender_counters counters LINE_ALIGNED;
+	struct frame_values values;
+	struct pace pace;
+	struct fields fields;
+	struct sizes sizes;
+	struct frame_form form;
+	uint64_t sequence; // of the next frame
+	const struct port_out *out;
+	struct rte_mempool *pool;
+	bool has_backpressure;
+	uint32_t n_flows;
+};
+
+static int check_room(const struct sender *sender, const struct sender_terms *terms,
+	struct complaint *why)
+{
+	unsigned room = rte_pktmbuf_data_room_size(terms->pool) - RTE_PKTMBUF_HEADROOM;
+
+	for (unsigned i = 0; i < sender->form.n_sizes; i++)
+		if (sender->form.sizes[i].n_lines * FRAME_LINE > room)
+			return complain(why, -EINVAL,
+				"stream %s: frames of %u bytes are longer than the MTU of its "
+				"port; raise the MTU or take a smaller size",
+				terms->stream->name, terms->stream->sizes[i].bytes);
+	return 0;
+}
+
+static int make(struct sender *sender, const struct sender_terms *terms, struct complaint *why)
+{
+	const struct load_stream *stream = terms->stream;
+	int err = frame_form_make(&sender->form, stream, terms->run);
+
+	if (err == -EINVAL)
+		return complain(why, err, "stream %s: its frames have no room for the stamp",
+			stream->name);
+	if (err)
+		return complain(why, err, "stream %s: no memory for its frames", stream->name);
+	err = sizes_make(&sender->sizes, stream);
+	if (err)
+		return complain(why, err, "stream %s: no memory for its sizes", stream->name);
+	fields_make(&sender->fields, stream);
+	fields_fill_fixed(stream, &sender->values);
+	pace_make(&sender->pace, stream, terms->tsc_hz);
+	sender->out = terms->out;
+	sender->pool = terms->pool;
+	sender->has_backpressure = terms->has_backpressure;
+	sender->n_flows = stream->n_flows;
+	return check_room(sender, terms, why);
+}
+
+int sender_create(struct sender **out, const struct sender_terms *terms, struct complaint *why)
+{
+	struct sender *sender = aligned_alloc(CACHE_LINE_BYTES, sizeof(*sender));
+
+	if (!sender)
+		return complain(why, -ENOMEM, "stream %s: no memory for its sender",
+			terms->stream->name);
+	memset(sender, 0, sizeof(*sender));
+	int err = make(sender, terms, why);
+	if (err) {
+		sender_destroy(sender);
+		return err;
+	}
+	*out = sender;
+	return 0;
+}
+
+void sender_destroy(struct sender *sender)
+{
+	if (!sender)
+		return;
+	frame_form_free(&sender->form);
+	sizes_free(&sender->sizes);
+	free(sender);
+}
+
+void sender_begin(struct sender *sender, uint64_t start, uint64_t end)
+{
+	pace_begin(&sender->pace, start, end);
+}
+
+// An mbuf from the pool has one reference and no successor; what remains is written here. The bytes
+// with FCS are returned.
+static uint64_t prepare(const struct frame_form *form, struct frame_values *values,
+	struct rte_mbuf *mbuf[])
+{
+	const unsigned n = values->n; // mbufs may alias anything
+	uint64_t bytes = n * RTE_ETHER_CRC_LEN;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = mbuf[i];
+		uint16_t n_bytes = form->sizes[values->size[i]].n_bytes;
+
+		m->data_off = RTE_PKTMBUF_HEADROOM;
+		m->ol_flags = 0;
+		m->data_len = n_bytes;
+		m->pkt_len = n_bytes;
+		values->to[i] = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
+		bytes += n_bytes;
+	}
+	return bytes;
+}
+
+static uint64_t bytes_of(struct rte_mbuf *const mbuf[], unsigned n)
+{
+	uint64_t bytes = n * RTE_ETHER_CRC_LEN;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += mbuf[i]->pkt_len;
+	return bytes;
+}
+
+// The device took no more. Its frames were never sent: flows and sizes go on from the first of
+// them. Returns their bytes.
+static __attribute__((noinline)) uint64_t take_back(struct sender *sender, struct rte_mbuf *mbuf[],
+	unsigned n)
+{
+	uint64_t bytes = bytes_of(mbuf, n);
+
+	sender->sequence -= n;
+	fields_seek(&sender->fields, sender->sequence % sender->n_flows);
+	sizes_seek(&sender->sizes, sender->sequence);
+	pace_refuse(&sender->pace, n);
+	if (!sender->pace.is_max)
+		stat_add(&sender->counters.busy, n);
+	return bytes;
+}
+
+static void account(struct sender *sender, unsigned n, uint64_t bytes)
+{
+	struct sender_counters *counters = &sender->counters;
+	uint64_t sent = sender->values.sent, lag = sent - sender->values.due[0];
+
+	if (!n)
+		return;
+	if (rarely(!counters->sent))
+		stat_set(&counters->first_tsc, sent);
+	stat_set(&counters->last_tsc, sent);
+	stat_add(&counters->sent, n);
+	stat_add(&counters->sent_bytes, bytes);
+	if (rarely(lag > counters->longest_lag))
+		stat_set(&counters->longest_lag, lag);
+}
+
+static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n, uint64_t bytes)
+{
+	unsigned accepted = port_tx(sender->out, mbuf, n);
+
+	if (rarely(accepted < n)) {
+		unsigned n_refused = n - accepted;
+
+		if (sender->has_backpressure) {
+			stat_add(&sender->counters.refused, n_refused);
+		} else {
+			bytes -= take_back(sender, mbuf + accepted, n_refused);
+			n = accepted;
+		}
+		rte_pktmbuf_free_bulk(mbuf + accepted, n_refused);
+	}
+	account(sender, n, bytes);
+}
+
+bool sender_turn(struct sender *sender, uint64_t now)
+{
+	struct rte_mbuf *mbuf[LOAD_MAX_BURST] LINE_ALIGNED;
+	struct frame_values *values = &sender->values;
+	struct pace before = sender->pace;
+	unsigned n = pace_take(&sender->pace, now, values->due);
+
+	if (!n)
+		return !pace_is_over(&sender->pace, now);
+	if (rarely(rte_mempool_get_bulk(sender->pool, (void **)mbuf, n) != 0)) {
+		// They stay due until there are buffers, or until they are late.
+		if (now < sender->pace.end)
+			sender->pace = before;
+		else
+			pace_refuse(&sender->pace, n);
+		stat_set(&sender->counters.late, sender->pace.late);
+		return !pace_is_over(&sender->pace, now);
+	}
+	values->n = n;
+	values->sequence = sender->sequence;
+	values->size = sizes_take(&sender->sizes, n);
+	fields_fill(&sender->fields, values, n);
+	sender->sequence += n;
+	uint64_t bytes = prepare(&sender->form, values, mbuf);
+
+	values->sent = rte_rdtsc();
+	frame_build(&sender->form, values);
+	hand_over(sender, mbuf, n, bytes);
+	stat_set(&sender->counters.late, sender->pace.late);
+	return !pace_is_over(&sender->pace, now);
+}
+
+const struct sender_counters *sender_counters(const struct sender *sender)
+{
+	return &sender->counters;
+}

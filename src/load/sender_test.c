@@ -1,0 +1,294 @@
+// A sender against a device of our own making, which takes as many frames as it is told and keeps
+// their stamps.
+#include "load/run.h"
+
+#include "base/bits.h"
+#include "load/fields.h"
+#include "wire/headers.h"
+#include "wire/stamp.h"
+
+#include <rte_eal.h>
+#include <rte_mbuf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+	DEVICE = RTE_MAX_ETHPORTS - 1,
+	N_MBUFS = 255,
+	HZ = 1000000000,
+	KEEP = 4096,
+	SAID = 1000, // TSC that the tests say it is, far below the real one
+	STAMP_AT = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
+};
+
+struct taken {
+	struct stamp stamp;
+	uint32_t dst;
+	uint16_t n_bytes;
+};
+
+static struct {
+	unsigned room; // frames that it takes until it is told otherwise
+	unsigned n;
+	struct taken taken[KEEP];
+} device;
+static void *queue_data[RTE_MAX_QUEUES_PER_PORT] = {&device};
+static struct rte_mempool *pool;
+static const struct port_out out = {.device = DEVICE};
+static struct load_stream stream;
+static struct sender *sender;
+static const struct sender_counters *counters;
+
+static void note(const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct taken *taken = &device.taken[device.n++ % KEEP];
+
+	stamp_read(frame + STAMP_AT, &taken->stamp);
+	memcpy(&taken->dst, frame + WIRE_ETHER_BYTES + offsetof(struct wire_ip4, dst), 4);
+	taken->dst = be32toh(taken->dst);
+	taken->n_bytes = m->pkt_len;
+	assert_int_equal(m->data_len, m->pkt_len);
+	assert_int_equal(m->nb_segs, 1);
+	assert_int_equal(m->ol_flags, 0);
+}
+
+static uint16_t take(void *queue, struct rte_mbuf **mbuf, uint16_t n)
+{
+	uint16_t n_taken = MIN_OF(n, device.room);
+
+	for (uint16_t i = 0; i < n_taken; i++) {
+		note(mbuf[i]);
+		rte_pktmbuf_free(mbuf[i]);
+	}
+	device.room -= n_taken;
+	return n_taken;
+}
+
+static int set_up_group(void **state)
+{
+	static char *args[] = {"sender_test", "--no-huge", "-m64", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=error", "--file-prefix=sender_test"};
+
+	if (rte_eal_init(ARRAY_LEN(args), args) < 0)
+		return -1;
+	pool = rte_pktmbuf_pool_create("sender_test", N_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+	rte_eth_fp_ops[DEVICE].tx_pkt_burst = take;
+	rte_eth_fp_ops[DEVICE].txq.data = queue_data;
+	return pool ? 0 : -1;
+}
+
+static int tear_down_group(void **state)
+{
+	rte_mempool_free(pool);
+	return rte_eal_cleanup();
+}
+
+static int set_up(void **state)
+{
+	stream = (struct load_stream){.name = "east",
+		.id = 9,
+		.recipe = wire_recipe(4),
+		.n_flows = 1000,
+		.n_sizes = 1,
+		.sizes = {{64, 1}},
+		.burst = 1};
+	for (unsigned i = 0; i < LOAD_N_FIELDS; i++)
+		stream.fields[i].count = 1;
+	stream.fields[LOAD_DST_IP] = (struct load_field){1000, true};
+	device.room = UINT32_MAX;
+	device.n = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	sender_destroy(sender);
+	sender = NULL;
+	// No buffer is lost, whatever was refused.
+	assert_int_equal(rte_mempool_avail_count(pool), N_MBUFS);
+	return 0;
+}
+
+static void begin(bool has_backpressure, uint64_t end)
+{
+	struct sender_terms terms = {&stream, &out, pool, has_backpressure, HZ, 3};
+	struct complaint why;
+
+	assert_int_equal(sender_create(&sender, &terms, &why), 0);
+	sender_begin(sender, SAID, end);
+	counters = sender_counters(sender);
+}
+
+// The frames noted from number `from` on have the sequence numbers from there, and their flows.
+static void check_frames(unsigned from, uint64_t sequence)
+{
+	static struct frame_values values;
+	struct fields fields;
+
+	fields_make(&fields, &stream);
+	fields_seek(&fields, sequence % stream.n_flows);
+	for (unsigned i = from; i < device.n; i++, sequence++) {
+		fields_fill(&fields, &values, 1);
+		assert_int_equal(device.taken[i].stamp.sequence, sequence);
+		assert_int_equal(device.taken[i].dst, values.field[LOAD_DST_IP][0]);
+		assert_int_equal(device.taken[i].stamp.magic, STAMP_MAGIC | 3);
+		assert_int_equal(device.taken[i].stamp.stream, 9);
+	}
+}
+
+static void sends_each_frame_when_it_is_due_with_its_time_and_number(void **state)
+{
+	stream.pps = 1e6;
+	stream.n_frames = 3000;
+	begin(false, 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		uint64_t due = SAID + i * 1000;
+
+		assert_true(sender_turn(sender, due - 1));
+		assert_int_equal(device.n, i);
+		assert_int_equal(sender_turn(sender, due), i < 2999);
+		assert_int_equal(device.n, i + 1);
+		assert_int_equal(device.taken[i].stamp.due, due);
+	}
+	check_frames(0, 0);
+	assert_int_equal(counters->sent, 3000);
+	assert_int_equal(counters->sent_bytes, 3000 * 64);
+	assert_int_equal(counters->late + counters->busy + counters->refused, 0);
+	assert_true(counters->first_tsc && counters->first_tsc < counters->last_tsc);
+	assert_int_equal(device.taken[2999].stamp.sent, counters->last_tsc & STAMP_40_BITS);
+}
+
+static void uses_up_the_numbers_of_frames_that_a_full_ring_refused(void **state)
+{
+	stream.pps = 1e6;
+	begin(true, SAID + 100 * 1000);
+	device.room = 10;
+	assert_true(sender_turn(sender, SAID + 29 * 1000));
+	assert_int_equal(device.n, 10);
+	device.room = UINT32_MAX;
+	assert_false(
+		sender_turn(sender, SAID + 93 * 1000) && sender_turn(sender, SAID + 99 * 1000));
+	check_frames(10, 30);
+	assert_int_equal(device.n, 80);
+	assert_int_equal(counters->sent, 100);
+	assert_int_equal(counters->sent_bytes, 100 * 64);
+	assert_int_equal(counters->refused, 20);
+	assert_int_equal(counters->late + counters->busy, 0);
+}
+
+static void gives_numbers_back_where_a_device_took_no_more(void **state)
+{
+	stream.pps = 1e6;
+	stream.n_sizes = 2;
+	stream.sizes[0] = (struct load_size){64, 2};
+	stream.sizes[1] = (struct load_size){128, 1};
+	begin(false, SAID + 100 * 1000);
+	device.room = 10;
+	assert_true(sender_turn(sender, SAID + 29 * 1000));
+	device.room = 0;
+	assert_true(sender_turn(sender, SAID + 30 * 1000));
+	device.room = UINT32_MAX;
+	assert_true(sender_turn(sender, SAID + 93 * 1000));
+	assert_false(sender_turn(sender, SAID + 99 * 1000));
+	check_frames(0, 0);
+	assert_int_equal(device.taken[10].stamp.due, SAID + 31 * 1000);
+	assert_int_equal(device.n, 79);
+	assert_int_equal(counters->sent, 79);
+	assert_int_equal(counters->late, 21);
+	assert_int_equal(counters->busy, 21);
+	assert_int_equal(counters->refused, 0);
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < device.n; i++) {
+		assert_int_equal(device.taken[i].n_bytes,
+			device.taken[i % 3].n_bytes); // the mix goes on as if nothing had been
+		bytes += device.taken[i].n_bytes + 4;
+	}
+	assert_int_equal(counters->sent_bytes, bytes);
+}
+
+static void counts_what_it_was_too_late_for(void **state)
+{
+	stream.pps = 1e6;
+	begin(true, SAID + 1000 * 1000);
+	assert_true(sender_turn(sender, SAID + 499 * 1000));
+	assert_int_equal(counters->sent, 64);
+	assert_int_equal(counters->late, 436);
+	assert_int_equal(device.taken[0].stamp.due, SAID + 436 * 1000);
+	check_frames(0, 0);
+	assert_false(sender_turn(sender, SAID + 5000 * 1000));
+	assert_int_equal(counters->sent, 128);
+	assert_int_equal(counters->late, 872);
+}
+
+static void goes_as_fast_as_the_device_takes_frames(void **state)
+{
+	stream.n_frames = 300;
+	begin(false, 0);
+	device.room = 100;
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(sender_turn(sender, SAID + i));
+	assert_int_equal(counters->sent, 100);
+	device.room = UINT32_MAX;
+	unsigned turns = 1;
+	while (sender_turn(sender, SAID + 9))
+		turns++;
+	assert_int_equal(turns, 4);
+	assert_int_equal(counters->sent, 300);
+	assert_int_equal(counters->late + counters->busy, 0);
+	check_frames(0, 0);
+}
+
+static void waits_for_buffers_and_loses_no_time_of_a_frame(void **state)
+{
+	struct rte_mbuf *held[N_MBUFS];
+
+	stream.pps = 1e6;
+	begin(true, SAID + 20 * 1000);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, held, N_MBUFS), 0);
+	assert_true(sender_turn(sender, SAID + 9 * 1000));
+	assert_int_equal(device.n, 0);
+	rte_pktmbuf_free_bulk(held, N_MBUFS);
+	assert_true(sender_turn(sender, SAID + 9 * 1000));
+	assert_int_equal(device.n, 10);
+	assert_int_equal(device.taken[0].stamp.due, SAID);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, held, N_MBUFS), 0);
+	assert_false(sender_turn(sender, SAID + 20 * 1000));
+	rte_pktmbuf_free_bulk(held, N_MBUFS);
+	assert_int_equal(counters->sent, 10);
+	assert_int_equal(counters->late, 10);
+}
+
+static void refuses_frames_that_are_longer_than_the_buffers(void **state)
+{
+	struct sender_terms terms = {&stream, &out, pool, false, HZ, 3};
+	struct complaint why;
+
+	stream.sizes[0].bytes = 2053; // a buffer has 2048
+	assert_int_equal(sender_create(&sender, &terms, &why), -22);
+	assert_string_equal(why.text,
+		"stream east: frames of 2053 bytes are longer than the MTU of "
+		"its port; raise the MTU or take a smaller size");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sends_each_frame_when_it_is_due_with_its_time_and_number),
+		TEST(uses_up_the_numbers_of_frames_that_a_full_ring_refused),
+		TEST(gives_numbers_back_where_a_device_took_no_more),
+		TEST(counts_what_it_was_too_late_for),
+		TEST(goes_as_fast_as_the_device_takes_frames),
+		TEST(waits_for_buffers_and_loses_no_time_of_a_frame),
+		TEST(refuses_frames_that_are_longer_than_the_buffers),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
+}
