@@ -95,7 +95,7 @@ static int check_line(struct stream_reader *r, const json_t *value)
 	quantity_print(port->line_bps, "bit/s", line);
 	print_as_written(s, line_pps, port->line_bps, most);
 	if (s->pps > line_pps * ROUNDING)
-		return read_mistake(r, "rate", value,
+		return read_mistake(r, value,
 			"the line of port %s (%s) carries at most %s of these frames", port->name,
 			line, most);
 	for (const struct load_stream *other = r->streams->stream; other < s; other++)
@@ -104,7 +104,7 @@ static int check_line(struct stream_reader *r, const json_t *value)
 	double left_pps = MAX_OF(line_pps - others_bps / layer1_bits(s), 0);
 	if (s->pps <= left_pps + line_pps * (ROUNDING - 1))
 		return 0;
-	return read_mistake(r, "rate", value,
+	return read_mistake(r, value,
 		"the streams before it leave %s of the line of port %s (%s), which carries %s of "
 		"these frames",
 		print_as_written(s, left_pps, port->line_bps, left), port->name, line, most);
@@ -116,17 +116,17 @@ static int settle_pps(struct stream_reader *r, const json_t *value)
 	double line_bps = r->ports ? r->ports[s->from].line_bps : 0;
 
 	if (s->rate_unit == LOAD_PERCENT && r->ports && line_bps <= 0)
-		return read_mistake(r, "rate", value,
+		return read_mistake(r, value,
 			"the line rate of port %s is unknown; \"line_rate: 100 Gbit/s\" is wanted "
 			"there, or a rate in pps or bit/s",
 			r->ports[s->from].name);
 	s->pps = in_pps(s, s->rate, line_bps);
 	if (s->rate <= 0 || (s->pps < LEAST_PPS && (s->rate_unit != LOAD_PERCENT || line_bps > 0)))
-		return read_mistake(r, "rate", value, "less than a frame in 1000 s; %s", WANTED);
+		return read_mistake(r, value, "less than a frame in 1000 s; %s", WANTED);
 	if (line_bps > 0)
 		return check_line(r, value);
 	if (s->pps > MOST_PPS || (s->rate_unit == LOAD_PERCENT && s->rate > 100))
-		return read_mistake(r, "rate", value, "more than %s; a lower one is wanted",
+		return read_mistake(r, value, "more than %s; a lower one is wanted",
 			s->rate_unit == LOAD_PERCENT ? "100 %" : "10 Gpps");
 	return 0;
 }
@@ -136,14 +136,14 @@ int read_rate(struct stream_reader *r, const json_t *value)
 	struct load_stream *s = r->stream;
 
 	if (s->is_receive_only && value)
-		return read_mistake(r, "rate", value,
+		return read_mistake(r, value,
 			"nothing is sent without \"from: PORT\"; name that port, or leave rate "
 			"out");
 	if (s->is_receive_only)
 		return 0;
 	if (!value)
-		return read_mistake(r, "rate", NULL, "missing; %s", WANTED);
+		return read_mistake(r, NULL, "missing; %s", WANTED);
 	if (!parse_rate(value, s))
-		return read_mistake(r, "rate", value, "%s", WANTED);
+		return read_mistake(r, value, "%s", WANTED);
 	return s->rate_unit == LOAD_MAX_RATE ? 0 : settle_pps(r, value);
 }

@@ -34,11 +34,11 @@ static int read_name(struct stream_reader *r, const json_t *value)
 	else if (is_name(read_text(value)))
 		strcpy(text, read_text(value));
 	else
-		return read_mistake(r, "name", value, "1 to %d letters, digits and -_. are wanted",
+		return read_mistake(r, value, "1 to %d letters, digits and -_. are wanted",
 			LOAD_NAME_MAX - 1);
 	for (unsigned i = 0; i < place(r); i++)
 		if (!strcmp(r->streams->stream[i].name, text))
-			return read_mistake(r, "name", value,
+			return read_mistake(r, value,
 				"%s is the name of streams[%u] already; choose another", text, i);
 	strcpy(r->stream->name, text);
 	if (value)
@@ -49,12 +49,11 @@ static int read_name(struct stream_reader *r, const json_t *value)
 static int read_id(struct stream_reader *r, const json_t *value)
 {
 	uint64_t id = place(r);
-	int err = value ? read_number(r, "id", value, (struct read_range){0, LOAD_MAX_IDS - 1}, &id)
-	                : 0;
+	int err = value ? read_number(r, value, (struct read_range){0, LOAD_MAX_IDS - 1}, &id) : 0;
 
 	for (unsigned i = 0; !err && i < place(r); i++)
 		if (r->streams->stream[i].id == id)
-			err = read_mistake(r, "id", value,
+			err = read_mistake(r, value,
 				"%u is the id of streams[%u] already, and their stamps would "
 				"overlap; choose another",
 				(unsigned)id, i);
@@ -62,7 +61,7 @@ static int read_id(struct stream_reader *r, const json_t *value)
 	return err;
 }
 
-static int unknown_port(struct stream_reader *r, const char *key, const json_t *value)
+static int unknown_port(struct stream_reader *r, const json_t *value)
 {
 	size_t stride = sizeof(r->ports[0]), used = 0;
 	const char *nearest =
@@ -72,15 +71,15 @@ static int unknown_port(struct stream_reader *r, const char *key, const json_t *
 	char known[256] = "";
 
 	if (nearest[0])
-		return read_mistake(r, key, value, "unknown port; did you mean \"%s\"?", nearest);
+		return read_mistake(r, value, "unknown port; did you mean \"%s\"?", nearest);
 	for (unsigned i = 0; r->ports && i < r->n_ports && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 			r->ports[i].name);
-	return read_mistake(r, key, value, "unknown port; the name of one is wanted%s%s",
+	return read_mistake(r, value, "unknown port; the name of one is wanted%s%s",
 		known[0] ? ": " : "", known);
 }
 
-static int read_port(struct stream_reader *r, const char *key, const json_t *value, uint8_t *out)
+static int read_port(struct stream_reader *r, const json_t *value, uint8_t *out)
 {
 	const char *name = read_text(value);
 
@@ -91,15 +90,14 @@ static int read_port(struct stream_reader *r, const char *key, const json_t *val
 			*out = i;
 			return 0;
 		}
-	return unknown_port(r, key, value);
+	return unknown_port(r, value);
 }
 
 static int read_to(struct stream_reader *r, const json_t *value)
 {
 	if (!value)
-		return read_mistake(r, "to", NULL,
-			"missing; the port that has to receive is wanted");
-	return read_port(r, "to", value, &r->stream->to);
+		return read_mistake(r, NULL, "missing; the port that has to receive is wanted");
+	return read_port(r, value, &r->stream->to);
 }
 
 // After `to`: the port number of a stream that is only received is that of `to`.
@@ -107,7 +105,7 @@ static int read_from(struct stream_reader *r, const json_t *value)
 {
 	r->stream->is_receive_only = !value;
 	r->stream->from = r->stream->to;
-	return value ? read_port(r, "from", value, &r->stream->from) : 0;
+	return value ? read_port(r, value, &r->stream->from) : 0;
 }
 
 static int read_protocol(struct stream_reader *r, const json_t *value)
@@ -115,74 +113,65 @@ static int read_protocol(struct stream_reader *r, const json_t *value)
 	bool is_tcp = !strcmp(read_text(value), "tcp");
 
 	if (value && !is_tcp && strcmp(read_text(value), "udp"))
-		return read_mistake(r, "protocol", value, "udp or tcp is wanted");
+		return read_mistake(r, value, "udp or tcp is wanted");
 	r->stream->recipe.protocol = is_tcp ? WIRE_PROTO_TCP : WIRE_PROTO_UDP;
 	return 0;
 }
 
-// {id: 5, priority: 3}
-static int read_vlan_map(struct stream_reader *r, const json_t *map, uint64_t *tag)
+static int read_vlan_id(struct stream_reader *r, const json_t *value)
 {
-	static const char *const keys[] = {"id", "priority"};
-	const json_t *priority = json_object_get(map, "priority");
-	uint64_t bits = 0;
-	int err = read_keys(r, map, keys, ARRAY_LEN(keys), sizeof(keys[0]));
+	uint64_t id = 0;
+	int err = value ? read_number(r, value, (struct read_range){0, 4095}, &id)
+	                : read_mistake(r, NULL, "missing; {id: 5, priority: 3} is wanted");
 
-	if (!err && !json_object_get(map, "id"))
-		err = read_mistake(r, "id", NULL, "missing; {id: 5, priority: 3} is wanted");
-	if (!err)
-		err = read_number(r, "id", json_object_get(map, "id"), (struct read_range){0, 4095},
-			tag);
-	if (!err && priority)
-		err = read_number(r, "priority", priority, (struct read_range){0, 7}, &bits);
-	*tag |= bits << 13;
+	r->stream->recipe.vlan_tag = id;
+	return err;
+}
+
+static int read_vlan_priority(struct stream_reader *r, const json_t *value)
+{
+	uint64_t priority = 0;
+	int err = value ? read_number(r, value, (struct read_range){0, 7}, &priority) : 0;
+
+	r->stream->recipe.vlan_tag |= priority << 13;
 	return err;
 }
 
 static int read_vlan(struct stream_reader *r, const json_t *value)
 {
-	uint64_t tag = 0;
-	int err;
+	static const struct stream_key keys[] = {{"id", read_vlan_id},
+		{"priority", read_vlan_priority}};
 
-	if (!value)
-		return 0;
-	if (json_is_object(value)) {
-		strcpy(r->inside, "vlan.");
-		err = read_vlan_map(r, value, &tag);
-		r->inside[0] = 0;
-	} else {
-		err = read_number(r, "vlan", value, (struct read_range){0, 4095}, &tag);
-	}
-	r->stream->recipe.has_vlan = true;
-	r->stream->recipe.vlan_tag = tag;
-	return err;
+	r->stream->recipe.has_vlan = value;
+	if (json_is_object(value))
+		return read_map(r, value, keys, ARRAY_LEN(keys));
+	return value ? read_vlan_id(r, value) : 0;
 }
 
 static int read_ttl(struct stream_reader *r, const json_t *value)
 {
 	uint64_t ttl = 64;
-	int err = value ? read_number(r, "ttl", value, (struct read_range){1, 255}, &ttl) : 0;
+	int err = value ? read_number(r, value, (struct read_range){1, 255}, &ttl) : 0;
 
 	r->stream->recipe.ttl = ttl;
 	return err;
 }
 
-static int check_sends(struct stream_reader *r, const char *key, const json_t *value)
+static int check_sends(struct stream_reader *r, const json_t *value)
 {
 	if (!value || !r->stream->is_receive_only)
 		return 0;
-	return read_mistake(r, key, value,
-		"nothing is sent without \"from: PORT\"; name that port, or leave %s out", key);
+	return read_mistake(r, value,
+		"nothing is sent without \"from: PORT\"; name that port, or leave %s out", r->key);
 }
 
 static int read_burst(struct stream_reader *r, const json_t *value)
 {
 	uint64_t burst = 1;
-	int err = check_sends(r, "burst", value);
+	int err = check_sends(r, value);
 
 	if (!err && value)
-		err = read_number(r, "burst", value, (struct read_range){1, LOAD_MAX_BURST},
-			&burst);
+		err = read_number(r, value, (struct read_range){1, LOAD_MAX_BURST}, &burst);
 	r->stream->burst = burst;
 	return err;
 }
@@ -190,12 +179,11 @@ static int read_burst(struct stream_reader *r, const json_t *value)
 // As many as the stamp can number.
 static int read_frames(struct stream_reader *r, const json_t *value)
 {
-	int err = check_sends(r, "frames", value);
+	int err = check_sends(r, value);
 
 	if (err || !value)
 		return err;
-	return read_number(r, "frames", value, (struct read_range){1, 1ull << 40},
-		&r->stream->n_frames);
+	return read_number(r, value, (struct read_range){1, 1ull << 40}, &r->stream->n_frames);
 }
 
 static const struct stream_key keys[] = {
@@ -222,7 +210,6 @@ static const struct stream_key keys[] = {
 static int read_stream(struct stream_reader *r, const json_t *map)
 {
 	struct load_stream *s = r->stream;
-	int err = 0;
 
 	*s = (struct load_stream){.recipe = wire_recipe(4)};
 	for (unsigned name = 0; name < LOAD_N_FIELDS; name++)
@@ -234,10 +221,7 @@ static int read_stream(struct stream_reader *r, const json_t *map)
 	if (is_name(read_text(json_object_get(map, "name"))))
 		snprintf(r->where, sizeof(r->where), "streams[%u] (%s)", place(r),
 			read_text(json_object_get(map, "name")));
-	err = read_keys(r, map, &keys[0].name, ARRAY_LEN(keys), sizeof(keys[0]));
-	for (unsigned i = 0; i < ARRAY_LEN(keys) && !err; i++)
-		err = keys[i].read(r, json_object_get(map, keys[i].name));
-	return err;
+	return read_map(r, map, keys, ARRAY_LEN(keys));
 }
 
 int load_read_streams(struct load_streams *out, const json_t *list, const struct load_port ports[],

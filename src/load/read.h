@@ -13,30 +13,33 @@ struct stream_reader {
 	struct load_streams *streams;
 	struct load_stream *stream; // the one that is filled
 	char where[64];             // "streams[1] (east)"
+	const char *key;            // the one that is read; NULL: the stream itself
 	char inside[32];            // "dst_ip." while a map inside of the stream is read
+	unsigned field;             // enum load_field_name: the one that is read
+	uint32_t weight;            // of the next size
 	struct complaint *why;
 };
 
-// A key and what reads its value: NULL where the stream has none.
+// A key and what reads its value, which is NULL where the stream has none.
 struct stream_key {
 	const char *name;
 	int (*read)(struct stream_reader *r, const json_t *value);
 };
 
-// "streams[1] (east): KEY VALUE: ..."; without the value where it is NULL. Returns -EINVAL.
-int read_mistake(struct stream_reader *r, const char *key, const json_t *value, const char *format,
-	...) __attribute__((format(printf, 4, 5)));
-// All keys of `map` are among `n` words (`stride` bytes between their pointers), else a mistake
-// that names the nearest.
-int read_keys(struct stream_reader *r, const json_t *map, const void *words, size_t n,
-	size_t stride);
+// "streams[1] (east): KEY VALUE: ...", KEY being r->key; without the value where it is NULL.
+// Returns -EINVAL.
+int read_mistake(struct stream_reader *r, const json_t *value, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+// Reads a map by its `n` keys, in their order; `inside` grows by the key that the map stands under.
+// A key that is not among them is a mistake, which tells the nearest.
+int read_map(struct stream_reader *r, const json_t *map, const struct stream_key keys[], size_t n);
 // A whole number, written as such, as 1e6, or as digits in text.
 struct read_range {
 	uint64_t min, max;
 };
-int read_number(struct stream_reader *r, const char *key, const json_t *value,
-	struct read_range range, uint64_t *out);
-int read_boolean(struct stream_reader *r, const char *key, const json_t *value, bool *out);
+int read_number(struct stream_reader *r, const json_t *value, struct read_range range,
+	uint64_t *out);
+int read_boolean(struct stream_reader *r, const json_t *value, bool *out);
 // "" where the value is no text.
 const char *read_text(const json_t *value);
 

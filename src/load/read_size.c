@@ -49,7 +49,7 @@ static int check_mtu(struct stream_reader *r, const json_t *value, unsigned port
 
 	if (bytes <= most)
 		return 0;
-	return read_mistake(r, "size", value,
+	return read_mistake(r, value,
 		"port %s takes frames of up to %u bytes (its mtu is %u); \"mtu: %u\" is wanted "
 		"there, or smaller frames",
 		p->name, most, p->mtu, p->mtu + bytes - most);
@@ -65,17 +65,17 @@ static int check_size(struct stream_reader *r, const json_t *value, unsigned byt
 	if (!json_is_integer(value))
 		snprintf(which, sizeof(which), "frames of %u bytes: ", bytes);
 	if (bytes < LOAD_MIN_SIZE)
-		return read_mistake(r, "size", value, "%sno frame is below %d bytes, FCS included",
-			which, LOAD_MIN_SIZE);
+		return read_mistake(r, value, "%sno frame is below %d bytes, FCS included", which,
+			LOAD_MIN_SIZE);
 	if (bytes < least)
-		return read_mistake(r, "size", value,
+		return read_mistake(r, value,
 			"%sat least %u bytes are wanted for the IPv%u and %s headers%s, the stamp "
 			"and the FCS",
 			which, least, s->recipe.src.family,
 			s->recipe.protocol == WIRE_PROTO_TCP ? "TCP" : "UDP",
 			s->recipe.has_vlan ? ", the VLAN tag" : "");
 	if (bytes > most)
-		return read_mistake(r, "size", value,
+		return read_mistake(r, value,
 			"%sat most %u bytes are wanted: 9600 of IP, Ethernet%s and the FCS", which,
 			most, s->recipe.has_vlan ? ", the VLAN tag" : "");
 	if (r->ports && !s->is_receive_only)
@@ -108,51 +108,60 @@ static int no_size(struct stream_reader *r, const json_t *value)
 
 	for (unsigned i = 0; i < load_n_mixes && used < sizeof(names); i++)
 		used += snprintf(names + used, sizeof(names) - used, "%s, ", load_mixes[i].name);
-	return read_mistake(r, "size", value,
+	return read_mistake(r, value,
 		"bytes from %d to %u, %sor a list of {size: 64, weight: 7} are wanted",
 		LOAD_MIN_SIZE, largest_bytes(r->stream, 0), names);
 }
 
-static int add_number(struct stream_reader *r, const json_t *value, uint32_t weight)
+static int add_number(struct stream_reader *r, const json_t *value)
 {
 	uint64_t bytes;
 
-	if (read_number(r, "size", value, (struct read_range){0, 65535}, &bytes))
+	if (read_number(r, value, (struct read_range){0, 65535}, &bytes))
 		return no_size(r, value);
-	return add_size(r, value, (struct load_size){bytes, weight});
+	return add_size(r, value, (struct load_size){bytes, r->weight});
+}
+
+static int read_weight(struct stream_reader *r, const json_t *value)
+{
+	uint64_t weight = 1;
+	int err = value ? read_number(r, value, (struct read_range){1, MAX_WEIGHT}, &weight) : 0;
+
+	r->weight = weight;
+	return err;
+}
+
+static int read_member_size(struct stream_reader *r, const json_t *value)
+{
+	return value ? add_number(r, value)
+	             : read_mistake(r, NULL, "missing; {size: 64, weight: 7} is wanted");
 }
 
 // {size: 64, weight: 7}, or the size alone.
 static int add_member(struct stream_reader *r, const json_t *member)
 {
-	static const char *const keys[] = {"size", "weight"};
-	const json_t *size = json_object_get(member, "size");
-	const json_t *weight = json_object_get(member, "weight");
-	uint64_t number = 1;
-	int err;
+	static const struct stream_key keys[] = {{"weight", read_weight},
+		{"size", read_member_size}};
 
-	if (!json_is_object(member))
-		return add_number(r, member, 1);
-	err = read_keys(r, member, keys, ARRAY_LEN(keys), sizeof(keys[0]));
-	if (!err && !size)
-		err = read_mistake(r, "size", NULL, "missing; {size: 64, weight: 7} is wanted");
-	if (!err && weight)
-		err = read_number(r, "weight", weight, (struct read_range){1, MAX_WEIGHT}, &number);
-	return err ? err : add_number(r, size, number);
+	r->weight = 1;
+	return json_is_object(member) ? read_map(r, member, keys, ARRAY_LEN(keys))
+	                              : add_number(r, member);
 }
 
 static int add_list(struct stream_reader *r, const json_t *list)
 {
+	char member[32];
 	int err = 0;
 
 	if (!json_array_size(list) || json_array_size(list) > LOAD_MAX_SIZES)
-		return read_mistake(r, "size", list, "it has %zu members; 1 to %d are wanted",
+		return read_mistake(r, list, "it has %zu members; 1 to %d are wanted",
 			json_array_size(list), LOAD_MAX_SIZES);
+	r->key = member;
 	for (size_t i = 0; i < json_array_size(list) && !err; i++) {
-		snprintf(r->inside, sizeof(r->inside), "size[%zu].", i);
+		snprintf(member, sizeof(member), "size[%zu]", i);
 		err = add_member(r, json_array_get(list, i));
 	}
-	r->inside[0] = 0;
+	r->key = "size";
 	return err;
 }
 
@@ -161,13 +170,13 @@ int read_size(struct stream_reader *r, const json_t *value)
 	const char *text = read_text(value);
 	int err = 0;
 
-	r->stream->n_sizes = 0;
+	r->weight = 1;
 	if (!value)
 		err = add_size(r, NULL, (struct load_size){load_smallest_bytes(r->stream), 1});
 	else if (json_is_array(value))
 		err = add_list(r, value);
 	else if (json_is_number(value) || (text[0] >= '0' && text[0] <= '9'))
-		err = add_number(r, value, 1);
+		err = add_number(r, value);
 	else {
 		for (unsigned i = 0; i < load_n_mixes && !err; i++)
 			if (!strcmp(text, load_mixes[i].name))

@@ -38,8 +38,7 @@ static const char *found(const json_t *value, char text[FOUND_TEXT])
 	}
 }
 
-int read_mistake(struct stream_reader *r, const char *key, const json_t *value, const char *format,
-	...)
+int read_mistake(struct stream_reader *r, const json_t *value, const char *format, ...)
 {
 	char sentence[COMPLAINT_MAX], text[FOUND_TEXT];
 	va_list args;
@@ -47,32 +46,47 @@ int read_mistake(struct stream_reader *r, const char *key, const json_t *value, 
 	va_start(args, format);
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
-	return complain(r->why, -EINVAL, "%s: %s%.60s%s%s: %s", r->where, r->inside, key,
+	return complain(r->why, -EINVAL, "%s: %s%.60s%s%s: %s", r->where, r->inside, r->key,
 		value ? " " : "", value ? found(value, text) : "", sentence);
 }
 
-int read_keys(struct stream_reader *r, const json_t *map, const void *words, size_t n,
-	size_t stride)
+static int check_keys(struct stream_reader *r, const json_t *map, const struct stream_key keys[],
+	size_t n)
 {
 	char known[256] = "";
-	const char *key;
 	json_t *value;
 	size_t used = 0;
 
-	json_object_foreach ((json_t *)map, key, value) {
-		const char *nearest = nearest_word(key, words, n, stride);
+	json_object_foreach ((json_t *)map, r->key, value) {
+		const char *nearest = nearest_word(r->key, &keys[0].name, n, sizeof(keys[0]));
 
-		if (!strcmp(nearest, key))
+		if (!strcmp(nearest, r->key))
 			continue;
 		if (nearest[0])
-			return read_mistake(r, key, NULL, "unknown key; did you mean \"%s\"?",
-				nearest);
+			return read_mistake(r, NULL, "unknown key; did you mean \"%s\"?", nearest);
 		for (size_t i = 0; i < n && used < sizeof(known); i++)
 			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				*(const char *const *)((const char *)words + i * stride));
-		return read_mistake(r, key, NULL, "unknown key; known here are %s", known);
+				keys[i].name);
+		return read_mistake(r, NULL, "unknown key; known here are %s", known);
 	}
 	return 0;
+}
+
+int read_map(struct stream_reader *r, const json_t *map, const struct stream_key keys[], size_t n)
+{
+	const char *outer_key = r->key;
+	size_t outer = strlen(r->inside);
+
+	if (outer_key)
+		snprintf(r->inside + outer, sizeof(r->inside) - outer, "%s.", outer_key);
+	int err = check_keys(r, map, keys, n);
+	for (size_t i = 0; i < n && !err; i++) {
+		r->key = keys[i].name;
+		err = keys[i].read(r, json_object_get(map, keys[i].name));
+	}
+	r->key = outer_key;
+	r->inside[outer] = 0;
+	return err;
 }
 
 const char *read_text(const json_t *value)
@@ -110,22 +124,22 @@ static bool whole_number(const json_t *value, uint64_t *out)
 	return true;
 }
 
-int read_number(struct stream_reader *r, const char *key, const json_t *value,
-	struct read_range range, uint64_t *out)
+int read_number(struct stream_reader *r, const json_t *value, struct read_range range,
+	uint64_t *out)
 {
 	uint64_t number;
 
 	if (!whole_number(value, &number) || number < range.min || number > range.max)
-		return read_mistake(r, key, value, "a whole number from %llu to %llu is wanted",
+		return read_mistake(r, value, "a whole number from %llu to %llu is wanted",
 			(unsigned long long)range.min, (unsigned long long)range.max);
 	*out = number;
 	return 0;
 }
 
-int read_boolean(struct stream_reader *r, const char *key, const json_t *value, bool *out)
+int read_boolean(struct stream_reader *r, const json_t *value, bool *out)
 {
 	if (!json_is_boolean(value))
-		return read_mistake(r, key, value, "true or false is wanted");
+		return read_mistake(r, value, "true or false is wanted");
 	*out = json_is_true(value);
 	return 0;
 }
