@@ -119,7 +119,7 @@ static int act(const struct config_options *options, struct verbs_house *h, stru
 int main(int argc, char **argv)
 {
 	struct verbs_house house = {.started_ns = clock_now_ns(), .silent_lane = -1};
-	struct config_options options;
+	struct config_options options = {.program = "dl3d"};
 	struct complaint why = {""};
 	int left = EXIT_OF_MISTAKE;
 

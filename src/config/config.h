@@ -42,11 +42,15 @@ const char *config_needs_restart(const struct config *now, const struct config *
 // A complete, commented file that config_load accepts.
 void config_print_example(FILE *out);
 
-// The command line: dl3d [--check|--example|--version|--help] [-d PLUGIN]... [FILE] [-- EAL
+// The same for dl3gen and its reader.
+void config_print_generator_example(FILE *out);
+
+// The command line: PROGRAM [--check|--example|--version|--help] [-d PLUGIN]... [FILE] [-- EAL
 // ARGUMENTS].
 enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_EXAMPLE, CONFIG_VERSION, CONFIG_HELP };
 struct config_options {
-	int action;       // enum config_action
+	const char *program; // "dl3d" or "dl3gen"; set before reading
+	int action;          // enum config_action
 	const char *file; // for CONFIG_RUN and CONFIG_CHECK
 	const char *plugins[PORT_MAX_PLUGINS];
 	char **eal_args;

@@ -1,4 +1,4 @@
-// The command line of dl3d. Control thread.
+// The command line of dl3d and dl3gen. Control thread.
 #include "config/config.h"
 
 #include <errno.h>
@@ -36,17 +36,44 @@ static const char HELP[] =
 	"  dl3d --check forwarder.yaml\n"
 	"  dl3d forwarder.yaml -- --log-level=8\n";
 
+static const char GENERATOR_HELP[] =
+	"dl3gen FILE            open the ports of the file and send what dl3 bench tells it to\n"
+	"dl3gen --check FILE    read the file and its streams, say what is wrong, touch no "
+	"device\n"
+	"dl3gen --example       print a commented file\n"
+	"dl3gen --version       print the version\n"
+	"\n"
+	"  -d PLUGIN            load a DPDK driver or a folder of them (may be repeated)\n"
+	"  -- ARGUMENTS         all that follows is given to DPDK\n"
+	"\n"
+	"While it runs: SIGINT and SIGTERM stop, also in the middle of a run.\n"
+	"Leaves with 0 after a stop, 1 when something failed, 2 when the command line or the file "
+	"is wrong.\n"
+	"\n"
+	"Example:\n"
+	"  dl3gen --example > generator.yaml\n"
+	"  dl3gen --check generator.yaml\n"
+	"  dl3gen generator.yaml\n";
+
+static bool is_generator(const struct config_options *options)
+{
+	return !strcmp(options->program, "dl3gen");
+}
+
 bool config_answer(const struct config_options *options, FILE *out)
 {
 	switch (options->action) {
 	case CONFIG_EXAMPLE:
-		config_print_example(out);
+		if (is_generator(options))
+			config_print_generator_example(out);
+		else
+			config_print_example(out);
 		return true;
 	case CONFIG_HELP:
-		fputs(HELP, out);
+		fputs(is_generator(options) ? GENERATOR_HELP : HELP, out);
 		return true;
 	case CONFIG_VERSION:
-		fputs("dl3d " DL3_VERSION "\n", out);
+		fprintf(out, "%s " DL3_VERSION "\n", options->program);
 		return true;
 	default:
 		return false;
@@ -75,8 +102,8 @@ static int take(struct config_options *out, int option, char **argv, struct comp
 		return complain(why, -EINVAL, "nothing after %.60s; a plugin is wanted",
 			argv[optind - 1]);
 	default:
-		return complain(why, -EINVAL, "unknown option %.60s; \"dl3d --help\" shows all",
-			argv[optind - 1]);
+		return complain(why, -EINVAL, "unknown option %.60s; \"%s --help\" shows all",
+			argv[optind - 1], out->program);
 	}
 }
 
@@ -85,7 +112,7 @@ int config_read_options(struct config_options *out, int argc, char **argv, struc
 	int option, err = 0;
 	int end = 1; // of our own arguments
 
-	memset(out, 0, sizeof(*out));
+	*out = (struct config_options){.program = out->program};
 	while (end < argc && strcmp(argv[end], "--"))
 		end++;
 	if (end < argc) {
@@ -100,7 +127,8 @@ int config_read_options(struct config_options *out, int argc, char **argv, struc
 		return err;
 	if (optind == end)
 		return complain(why, -EINVAL,
-			"no configuration file; \"dl3d --example\" prints one to start from");
+			"no configuration file; \"%s --example\" prints one to start from",
+			out->program);
 	if (optind + 1 < end)
 		return complain(why, -EINVAL,
 			"one file is enough: %.60s and %.60s; arguments for DPDK go after --",

@@ -31,6 +31,7 @@ static int read_line(struct config_options *out, char *line, struct complaint *w
 	static char *argv[MAX_ARGS]; // what is read points into it
 	int argc = split(line, argv);
 
+	out->program = "dl3d";
 	return config_read_options(out, argc, argv, why);
 }
 
@@ -117,6 +118,7 @@ static void refuses_more_plugins_than_there_is_room_for(void **state)
 		argv[argc++] = plugin;
 	}
 	argv[argc] = NULL;
+	options.program = "dl3d";
 	assert_int_not_equal(config_read_options(&options, argc, argv, &why), 0);
 	assert_string_equal(why.text, "more than 16 plugins; give a folder of them");
 }

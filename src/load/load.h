@@ -19,7 +19,10 @@ int load_start(struct load *load, struct complaint *why);
 void load_stop(struct load *load);
 void load_close(struct load *load);
 
-// Checks a list of streams without devices, for --check.
+// Gives each port its one receive queue, before port_open: a port is polled, and sent on, by one
+// lane.
+void load_settle(struct port_room_settings *settings);
+// Checks ports and a list of streams (NULL: none) without devices, for --check.
 int load_check(const struct port_room_settings *settings, const json_t *streams,
 	struct complaint *why);
 

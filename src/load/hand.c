@@ -1,0 +1,50 @@
+// Hands runs to the lanes and takes them back. Control thread.
+#include "load/inside.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+void hand_over(struct load *load, struct run *run)
+{
+	run->older = load->current;
+	__atomic_store_n(&load->current, run, __ATOMIC_RELEASE);
+}
+
+static int find_holder(const struct load *load)
+{
+	for (unsigned i = 0; i < load->n_lanes; i++)
+		if (__atomic_load_n(&load->lane[i].held, __ATOMIC_ACQUIRE) != load->current)
+			return i;
+	return -1;
+}
+
+int hand_tend(struct load *load)
+{
+	int lane = load->current->older ? find_holder(load) : -1;
+
+	while (lane < 0 && load->current->older) {
+		struct run *old = load->current->older;
+
+		load->current->older = old->older;
+		run_destroy(old);
+	}
+	return lane;
+}
+
+int hand_await(struct load *load, struct complaint *why)
+{
+	uint64_t deadline_ns = clock_now_ns() + HAND_PATIENCE_MS * 1000000ull;
+	int lane;
+
+	while ((lane = hand_tend(load)) >= 0) {
+		if (clock_now_ns() > deadline_ns)
+			return complain(why, -EBUSY,
+				"lane %d (core %d) has not come round for a second, so nothing is "
+				"sent; is its core taken? Give it a core of its own",
+				lane, load->lane[lane].io->core);
+		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	}
+	return 0;
+}

@@ -1,0 +1,174 @@
+// The loop that one lane runs: take up the run, send what is due, receive what has come. Lane.
+#include "load/lanes.h"
+
+#include <rte_cycles.h>
+
+enum { BURST_MAX = 64, BURSTS_LEAST = 2 };
+
+static void measure_offsets(struct run *run, unsigned lane, struct run_part *part)
+{
+	for (unsigned i = 0; i < run->n_pairs; i++) {
+		struct offset_pair *pair = &run->pair[i];
+
+		if (pair->asker == lane)
+			offset_ask(pair, part->n_measured + 1, run->hz);
+		else if (pair->answerer == lane)
+			offset_answer(pair, part->n_measured + 1, run->hz);
+	}
+	stat_add(&part->n_measured, 1);
+}
+
+// Measuring is no pause that a frame could have been lost in: none is under way.
+static void forget_polls(struct run *run, const struct port_lane *io, struct run_part *part)
+{
+	uint64_t now = rte_rdtsc();
+
+	for (unsigned q = 0; q < io->n_queues; q++)
+		run->port[io->queues[q].port].last_poll = now;
+	part->last_round = now;
+}
+
+static void set_phase(struct run_part *part, unsigned phase)
+{
+	__atomic_store_n(&part->phase, phase, __ATOMIC_RELEASE);
+}
+
+static void begin(const struct run *run, struct run_part *part, uint64_t start)
+{
+	for (unsigned i = 0; i < part->n_live; i++)
+		sender_begin(part->live[i], start, run->end);
+	set_phase(part, PART_SENDS);
+}
+
+static void rest(struct run_part *part, uint64_t now)
+{
+	stat_set(&part->rested_tsc, now);
+	set_phase(part, PART_RESTS);
+}
+
+// What a lane that does not send has to look out for.
+static void look_up(struct run *run, const struct port_lane *io, struct run_part *part)
+{
+	uint64_t start = __atomic_load_n(&run->start, __ATOMIC_ACQUIRE);
+
+	if (part->n_measured < __atomic_load_n(&run->n_asked, __ATOMIC_RELAXED)) {
+		measure_offsets(run, io->id, part);
+		forget_polls(run, io, part);
+	}
+	if (part->phase == PART_WAITS && start)
+		begin(run, part, start);
+}
+
+// True once nothing is left: a lane that only receives waits for the end of the run.
+static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
+{
+	if (rarely(__atomic_load_n(&run->is_halted, __ATOMIC_RELAXED)))
+		return true;
+	for (unsigned i = 0; i < part->n_live;) {
+		if (sender_turn(part->live[i], rte_rdtsc()))
+			i++;
+		else
+			part->live[i] = part->live[--part->n_live];
+	}
+	return !part->n_live && now >= run->end;
+}
+
+static bool has_started(const struct run *run, uint64_t now)
+{
+	uint64_t start = __atomic_load_n(&run->start, __ATOMIC_RELAXED);
+
+	return start && now >= start;
+}
+
+// Cycles until the ring is full at the run's rate, or else at the rate of what came so far. Not on
+// the usual way: it divides.
+static uint64_t count_ring_cycles(const struct run *run, const struct run_port *port, uint64_t now)
+{
+	uint64_t n = port->counters.rx_packets;
+
+	if (port->ring_cycles)
+		return port->ring_cycles;
+	return n ? (double)port->ring_slots * (now - run->start) / n : UINT64_MAX;
+}
+
+static __attribute__((noinline)) void note_gap(const struct run *run, struct run_port *port,
+	uint64_t gap, uint64_t now)
+{
+	if (!has_started(run, now))
+		return;
+	uint64_t ring_cycles = count_ring_cycles(run, port, now);
+
+	if (gap > port->counters.longest_gap)
+		stat_set(&port->counters.longest_gap, gap);
+	if (gap > ring_cycles)
+		stat_add(&port->counters.late_polls, 1);
+	// At a rate that is not known, every gap above 10 us is looked at.
+	port->noteworthy = MIN_OF(port->counters.longest_gap,
+		port->ring_cycles ? port->ring_cycles : run->hz / 100000);
+}
+
+static void receive(struct run *run, const struct port_queue *queue, uint16_t burst, unsigned tries)
+{
+	struct run_port *port = &run->port[queue->port];
+	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
+	uint16_t n;
+
+	do {
+		n = port_rx(queue, mbuf, burst);
+		uint64_t now = rte_rdtsc(), gap = now - port->last_poll;
+
+		port->last_poll = now;
+		if (rarely(gap > port->noteworthy))
+			note_gap(run, port, gap, now);
+		if (!n)
+			return;
+		const struct sink_burst came = {mbuf, n, queue->port, now};
+		sink_take(&run->sink, &port->counters, &came);
+	} while (n == burst && --tries);
+}
+
+static inline void watch_round(const struct run *run, struct run_part *part, uint64_t now)
+{
+	uint64_t gap = now - part->last_round;
+
+	part->last_round = now;
+	stat_add(&part->rounds, 1);
+	if (rarely(gap > part->longest_gap) && has_started(run, now))
+		stat_set(&part->longest_gap, gap);
+}
+
+static struct run_part *take_up(struct load_lane *lane, struct run *run)
+{
+	struct run_part *part = &run->part[lane->io->id];
+
+	forget_polls(run, lane->io, part);
+	__atomic_store_n(&lane->held, run, __ATOMIC_RELEASE);
+	return part;
+}
+
+int lane_run(void *arg)
+{
+	struct load_lane *lane = arg;
+	const struct port_lane *io = lane->io;
+	struct run_part *part = NULL;
+	struct run *run = NULL;
+
+	while (!__atomic_load_n(lane->stop, __ATOMIC_RELAXED)) {
+		struct run *wanted = __atomic_load_n(lane->current, __ATOMIC_ACQUIRE);
+
+		if (rarely(wanted != run)) {
+			run = wanted;
+			part = take_up(lane, run);
+		}
+		uint64_t now = rte_rdtsc();
+		watch_round(run, part, now);
+		if (part->phase != PART_SENDS)
+			look_up(run, io, part);
+		else if (rarely(send_due(run, part, now)))
+			rest(part, now);
+		for (unsigned q = 0; q < io->n_queues; q++)
+			receive(run, &io->queues[q], io->burst, part->n_live + BURSTS_LEAST);
+	}
+	__atomic_store_n(&lane->held, NULL, __ATOMIC_RELEASE);
+	return 0;
+}

@@ -1,0 +1,96 @@
+// A run as a whole, and the lanes that work at it. The control thread makes a run, hands it over by
+// one pointer (lanes_hand_over), sets its start once all lanes hold it, and frees it once none
+// does.
+#pragma once
+
+#include "load/offset.h"
+#include "load/run.h"
+#include "port/port.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RUN_MAX_PAIRS = 64 };
+
+// What a lane does of a run, in this order.
+enum part_phase { PART_WAITS, PART_SENDS, PART_RESTS };
+
+// One lane's part of a run. Made by the control thread, from the handing over on that lane's own.
+struct run_part {
+	unsigned n_live;
+	struct sender *live[LOAD_MAX_STREAMS]; // that have frames left
+	uint64_t n_measured;                   // rounds of the TSC offset that are behind it
+	uint64_t rounds, last_round, longest_gap;
+	uint64_t rested_tsc; // when sending was over
+	unsigned phase;      // enum part_phase; atomic: set after all that it tells of
+} LINE_ALIGNED;
+
+// One port's receiving side, of the lane that polls it.
+struct run_port {
+	struct sink_port counters;
+	uint64_t last_poll;
+	uint64_t noteworthy;  // a shorter gap is neither the longest nor late
+	uint64_t ring_slots;  // frames that the ring holds
+	uint64_t ring_cycles; // how long it holds them at the rate of the streams that end here; 0:
+	                      // some are sent as fast as can be, or by another program
+	uint64_t missed_before; // what the device had missed before the run; control thread
+} LINE_ALIGNED;
+
+struct run {
+	// Written by the control thread while lanes read: atomic.
+	uint64_t start;   // TSC of the first frame; 0: not known yet
+	bool is_halted;   // send no more
+	uint64_t n_asked; // rounds of the TSC offset that lanes should have behind them
+
+	uint64_t end LINE_ALIGNED; // TSC after which nothing is due, set before start; 0: none
+	uint64_t hz;
+	unsigned number; // 0: the empty run before the first
+	struct sink sink;
+	unsigned n_lanes, n_ports, n_pairs;
+	struct load_streams streams;
+	struct sender *sender[LOAD_MAX_STREAMS]; // NULL for a stream that is only received
+	struct port_out out[LOAD_MAX_STREAMS];
+	struct sink_stream *received[LOAD_MAX_STREAMS];
+	struct run_port port[PORT_MAX];
+	struct run_part part[STAT_MAX_LANES];
+	struct offset_pair pair[RUN_MAX_PAIRS];
+	// The control thread's own.
+	struct run *older; // that lanes may still hold
+	unsigned n_tries;  // to measure the TSC offset after sending
+	bool is_measured_before, is_measured_again;
+};
+
+// What a run is made of; all borrowed but for the time of run_create.
+struct run_terms {
+	struct port_room *ports;
+	unsigned n_ports;
+	const uint8_t *lane_of; // by port index: the lane that polls its queue
+	const struct load_streams *streams;
+	unsigned number;
+};
+
+// 0 or -errno with a complaint; nothing of it runs. Owner: caller, run_destroy. Control thread.
+int run_create(struct run **out, const struct run_terms *terms, struct complaint *why);
+void run_destroy(struct run *run);
+// The first frame is due `delay_s` from now, the last before `seconds` have passed since then (0:
+// no end).
+void run_start(struct run *run, double delay_s, double seconds);
+// True once no lane sends any more. / TSC when that came to be; 0: not yet.
+bool run_is_sent(const struct run *run);
+uint64_t run_sent_tsc(const struct run *run);
+// Asks for one more round of the TSC offset. / True once all lanes have done what was asked for.
+void run_ask_offset(struct run *run);
+bool run_offset_is_known(const struct run *run);
+// True when no pair gave up in all rounds since n_before was set.
+bool run_has_measured_since(const struct run *run);
+
+// One core. Read-only for the lane but for `held`.
+struct load_lane {
+	const struct port_lane *io;
+	struct run *const *current; // atomic: what the control thread wants worked at
+	const bool *stop;           // atomic, relaxed
+	struct run *held;           // atomic: what this lane works at, NULL: nothing
+} LINE_ALIGNED;
+
+// The loop of a lane; `arg` is a struct load_lane.
+int lane_run(void *arg);

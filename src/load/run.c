@@ -1,0 +1,192 @@
+// Makes a run whole, starts it, tells how far it is. Control thread.
+#include "load/lanes.h"
+
+#include "wire/stamp.h"
+
+#include <errno.h>
+#include <math.h>
+#include <rte_cycles.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A port has one receive queue, so the lane that polls it is the only one that sends on it: no
+// lock.
+static int add_sender(struct run *run, const struct run_terms *terms, unsigned i,
+	struct complaint *why)
+{
+	const struct load_stream *stream = &run->streams.stream[i];
+	unsigned lane = terms->lane_of[stream->from];
+	struct run_part *part = &run->part[lane];
+	struct port_info info;
+
+	if (stream->is_receive_only)
+		return 0;
+	port_info(terms->ports, stream->from, &info);
+	run->out[i] = port_lane(terms->ports, lane)->out[stream->from];
+	run->out[i].shared = NULL;
+	const struct sender_terms wanted = {
+		.stream = stream,
+		.out = &run->out[i],
+		.pool = port_pool(terms->ports, stream->from),
+		.has_backpressure = info.has_backpressure,
+		.tsc_hz = run->hz,
+		.run = run->number & STAMP_RUN_MASK,
+	};
+	int err = sender_create(&run->sender[i], &wanted, why);
+
+	if (!err)
+		part->live[part->n_live++] = run->sender[i];
+	return err;
+}
+
+static int add_sink(struct run *run, unsigned i, struct complaint *why)
+{
+	const struct load_stream *stream = &run->streams.stream[i];
+	int err = sink_stream_create(&run->received[i], stream, why);
+
+	if (!err)
+		run->sink.by_id[stream->id] = run->received[i];
+	return err;
+}
+
+static void add_pair(struct run *run, unsigned asker, unsigned answerer)
+{
+	for (unsigned i = 0; i < run->n_pairs; i++)
+		if ((run->pair[i].asker == asker && run->pair[i].answerer == answerer) ||
+			(run->pair[i].asker == answerer && run->pair[i].answerer == asker))
+			return;
+	run->pair[run->n_pairs].asker = asker;
+	run->pair[run->n_pairs++].answerer = answerer;
+}
+
+static int add_stream(struct run *run, const struct run_terms *terms, unsigned i,
+	struct complaint *why)
+{
+	const struct load_stream *stream = &run->streams.stream[i];
+	unsigned to = terms->lane_of[stream->to];
+	unsigned from = stream->is_receive_only ? to : terms->lane_of[stream->from];
+	int err = add_sender(run, terms, i, why);
+
+	if (!err)
+		err = add_sink(run, i, why);
+	if (from != to)
+		add_pair(run, from, to);
+	return err;
+}
+
+// How long a port's ring holds what is sent to it; 0: not known.
+static uint64_t count_ring_cycles(const struct run *run, unsigned port)
+{
+	double pps = 0;
+
+	for (unsigned i = 0; i < run->streams.n; i++) {
+		const struct load_stream *stream = &run->streams.stream[i];
+
+		if (stream->to != port)
+			continue;
+		if (stream->is_receive_only || !(stream->pps > 0))
+			return 0;
+		pps += stream->pps;
+	}
+	return pps > 0 ? MAX_OF(1, run->port[port].ring_slots * (run->hz / pps)) : 0;
+}
+
+static void fill_port(struct run *run, const struct run_terms *terms, unsigned i)
+{
+	struct run_port *port = &run->port[i];
+	struct port_info info;
+
+	port_info(terms->ports, i, &info);
+	port->ring_slots = info.rx_ring_slots;
+	port->ring_cycles = count_ring_cycles(run, i);
+	port->missed_before = info.rx_missed;
+}
+
+int run_create(struct run **out, const struct run_terms *terms, struct complaint *why)
+{
+	struct run *run = aligned_alloc(_Alignof(struct run), sizeof(*run));
+	int err = 0;
+
+	if (!run)
+		return complain(why, -ENOMEM, "no memory for a run; use fewer streams");
+	memset(run, 0, sizeof(*run));
+	run->hz = rte_get_tsc_hz();
+	run->number = terms->number;
+	run->sink.run = run->number & STAMP_RUN_MASK;
+	run->n_lanes = port_n_lanes(terms->ports);
+	run->n_ports = terms->n_ports;
+	if (terms->streams)
+		run->streams = *terms->streams;
+	for (unsigned i = 0; i < run->streams.n && !err; i++)
+		err = add_stream(run, terms, i, why);
+	if (err) {
+		run_destroy(run);
+		return err;
+	}
+	for (unsigned i = 0; i < run->n_ports; i++)
+		fill_port(run, terms, i);
+	run->n_asked = run->n_pairs > 0;
+	*out = run;
+	return 0;
+}
+
+void run_destroy(struct run *run)
+{
+	if (!run)
+		return;
+	for (unsigned i = 0; i < run->streams.n; i++) {
+		if (run->sender[i])
+			sender_destroy(run->sender[i]);
+		if (run->received[i])
+			sink_stream_destroy(run->received[i]);
+	}
+	free(run);
+}
+
+void run_start(struct run *run, double delay_s, double seconds)
+{
+	uint64_t start = rte_rdtsc() + (uint64_t)llround(delay_s * run->hz);
+
+	run->end = seconds > 0 ? start + (uint64_t)llround(seconds * run->hz) : 0;
+	__atomic_store_n(&run->start, start, __ATOMIC_RELEASE);
+}
+
+bool run_is_sent(const struct run *run)
+{
+	for (unsigned i = 0; i < run->n_lanes; i++)
+		if (__atomic_load_n(&run->part[i].phase, __ATOMIC_ACQUIRE) != PART_RESTS)
+			return false;
+	return true;
+}
+
+uint64_t run_sent_tsc(const struct run *run)
+{
+	uint64_t last = 0;
+
+	if (!run_is_sent(run))
+		return 0;
+	for (unsigned i = 0; i < run->n_lanes; i++)
+		last = MAX_OF(last, stat_read(&run->part[i].rested_tsc));
+	return run->end && last > run->end ? run->end : last;
+}
+
+void run_ask_offset(struct run *run)
+{
+	__atomic_store_n(&run->n_asked, run->n_asked + 1, __ATOMIC_RELAXED);
+}
+
+bool run_offset_is_known(const struct run *run)
+{
+	for (unsigned i = 0; i < run->n_lanes; i++)
+		if (stat_read(&run->part[i].n_measured) < run->n_asked)
+			return false;
+	return true;
+}
+
+bool run_has_measured_since(const struct run *run)
+{
+	for (unsigned i = 0; i < run->n_pairs; i++)
+		if (stat_read(&run->pair[i].n_measured) <= run->pair[i].n_before)
+			return false;
+	return true;
+}

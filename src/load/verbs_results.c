@@ -1,0 +1,255 @@
+// What the newest run has sent and received, as JSON. Control thread; lanes go on counting.
+#include "load/inside.h"
+
+#include <math.h>
+#include <rte_cycles.h>
+
+// What is said when two lanes did not get round to measuring: far above any limit.
+static const double OFFSET_UNKNOWN_NS = 1e9;
+
+// Quarters of a nanosecond have short decimal fractions.
+static double ns_of(const struct run *run, double cycles)
+{
+	return round(cycles * 1e9 / run->hz * 4) / 4;
+}
+
+static json_t *ns_json(const struct run *run, double cycles)
+{
+	return json_real(ns_of(run, cycles));
+}
+
+static json_t *us_json(const struct run *run, double cycles)
+{
+	return json_real(round(cycles * 1e6 / run->hz * 1000) / 1000);
+}
+
+static json_t *count_json(const uint64_t *counter)
+{
+	return json_integer(stat_read(counter));
+}
+
+static json_t *buckets_json(const struct run *run, const struct histogram *h)
+{
+	json_t *list = json_array();
+	uint64_t low, high;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		uint64_t n = stat_read(&h->bucket[i]);
+
+		if (!n)
+			continue;
+		histogram_bounds(i, &low, &high);
+		json_array_append_new(list, json_pack("[f, f, I]", ns_of(run, low),
+						    ns_of(run, high + 1), (json_int_t)n));
+	}
+	return list;
+}
+
+static json_t *latency_json(const struct run *run, const struct histogram *h, bool with_buckets)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} rows[] = {{"p50", .5}, {"p90", .9}, {"p99", .99}, {"p99_9", .999}, {"p99_99", .9999},
+		{"p99_999", .99999}};
+	uint64_t n = stat_read(&h->n);
+	json_t *json = json_pack("{s:I}", "n", (json_int_t)n);
+
+	json_object_set_new(json, "min", ns_json(run, n ? stat_read(&h->min) : 0));
+	json_object_set_new(json, "mean", ns_json(run, n ? (double)stat_read(&h->sum) / n : 0));
+	json_object_set_new(json, "max", ns_json(run, n ? stat_read(&h->max) : 0));
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		json_object_set_new(json, rows[i].name,
+			ns_json(run, histogram_percentile(h, rows[i].share)));
+	if (with_buckets)
+		json_object_set_new(json, "histogram", buckets_json(run, h));
+	return json;
+}
+
+static json_t *jitter_json(const struct run *run, const struct sink_counters *in)
+{
+	uint64_t n = stat_read(&in->n_jitter);
+	json_t *json = json_pack("{s:I}", "n", (json_int_t)n);
+
+	json_object_set_new(json, "mean",
+		ns_json(run, n ? (double)stat_read(&in->jitter_sum) / n : 0));
+	json_object_set_new(json, "max", ns_json(run, stat_read(&in->jitter_max)));
+	return json;
+}
+
+// Frames over the time between the first and the last of them; of bursts, whose frames are due
+// together, the last is left out.
+static double offered_pps(const struct run *run, const struct load_stream *stream,
+	const struct sender_counters *out)
+{
+	uint64_t sent = stat_read(&out->sent), first = stat_read(&out->first_tsc);
+	uint64_t last = stat_read(&out->last_tsc);
+	unsigned burst = stream->pps > 0 ? MAX_OF(1, stream->burst) : 1;
+
+	if (sent < 2 || last <= first)
+		return 0;
+	return (sent - 1) / burst * burst * (double)run->hz / (last - first);
+}
+
+static void set_sent(json_t *json, const struct run *run, unsigned i,
+	const struct sender_counters *out)
+{
+	const struct load_stream *stream = &run->streams.stream[i];
+
+	json_object_set_new(json, "asked_pps", json_real(stream->pps));
+	json_object_set_new(json, "offered_pps", json_real(offered_pps(run, stream, out)));
+	json_object_set_new(json, "sent", count_json(&out->sent));
+	json_object_set_new(json, "sent_bytes", count_json(&out->sent_bytes));
+	json_object_set_new(json, "refused", count_json(&out->refused));
+	json_object_set_new(json, "late", count_json(&out->late));
+	json_object_set_new(json, "busy", count_json(&out->busy));
+	json_object_set_new(json, "longest_lag_us", us_json(run, stat_read(&out->longest_lag)));
+}
+
+static double received_pps(const struct run *run, const struct sink_counters *in)
+{
+	uint64_t n = stat_read(&in->received), first = stat_read(&in->first_tsc);
+	uint64_t last = stat_read(&in->last_tsc);
+
+	return n > 1 && last > first ? (n - 1) * (double)run->hz / (last - first) : 0;
+}
+
+static void set_received(json_t *json, const struct run *run, unsigned i)
+{
+	const struct sink_counters *in = &run->received[i]->counters;
+
+	json_object_set_new(json, "received", count_json(&in->received));
+	json_object_set_new(json, "received_bytes", count_json(&in->received_bytes));
+	json_object_set_new(json, "received_pps", json_real(received_pps(run, in)));
+	json_object_set_new(json, "duplicated", count_json(&in->duplicated));
+	json_object_set_new(json, "reordered", count_json(&in->reordered));
+	json_object_set_new(json, "reordered_per",
+		json_string(
+			run->streams.stream[i].n_flows <= LOAD_FLOWS_IN_ORDER ? "flow" : "stream"));
+	json_object_set_new(json, "corrupted", count_json(&in->corrupted));
+	json_object_set_new(json, "too_old", count_json(&in->too_old));
+}
+
+// The receiving side is read first, so that nothing seems to come before it was sent.
+static void set_lost(json_t *json, const struct run *run, unsigned i)
+{
+	const struct load_stream *stream = &run->streams.stream[i];
+	const struct sink_counters *in = &run->received[i]->counters;
+	json_int_t received = stat_read(&in->received), missing = stat_read(&in->missing);
+	json_int_t highest = stat_read(&in->highest), sent = highest;
+
+	if (!stream->is_receive_only)
+		sent = stat_read(&sender_counters(run->sender[i])->sent);
+	json_object_set_new(json, "lost", json_integer(sent - received));
+	json_object_set_new(json, "lost_by_gaps", json_integer(missing + MAX_OF(0, sent - highest)));
+}
+
+static json_t *stream_json(const struct load *load, unsigned i, bool with_buckets)
+{
+	static const struct sender_counters nothing;
+	const struct run *run = load->current;
+	const struct load_stream *stream = &run->streams.stream[i];
+	const struct port_settings *ports = load->settings->ports;
+	json_t *json = json_pack("{s:s, s:i, s:o, s:o, s:I}", "name", stream->name, "id",
+		(int)stream->id, "from_port",
+		ctl_text_json(stream->is_receive_only ? "" : ports[stream->from].name), "to_port",
+		ctl_text_json(ports[stream->to].name), "flows", (json_int_t)stream->n_flows);
+
+	set_lost(json, run, i);
+	set_received(json, run, i);
+	set_sent(json, run, i,
+		stream->is_receive_only ? &nothing : sender_counters(run->sender[i]));
+	json_object_set_new(json, "latency",
+		latency_json(run, &run->received[i]->due, with_buckets));
+	json_object_set_new(json, "latency_from_sending",
+		latency_json(run, &run->received[i]->sent, with_buckets));
+	json_object_set_new(json, "jitter", jitter_json(run, &run->received[i]->counters));
+	return json;
+}
+
+json_t *load_port_json(const struct load *load, unsigned i)
+{
+	const struct run *run = load->current;
+	const struct sink_port *counters = &run->port[i].counters;
+	struct port_info info;
+	char mac[WIRE_MAC_TEXT];
+
+	port_info(load->ports, i, &info);
+	json_t *json = json_pack("{s:o, s:o, s:s, s:b, s:f, s:b}", "name",
+		ctl_text_json(load->settings->ports[i].name), "device",
+		ctl_text_json(load->settings->ports[i].device), "mac",
+		wire_mac_print(&info.mac, mac), "link_up", info.link_up, "line_bps", info.line_bps,
+		"has_backpressure", info.has_backpressure);
+	json_object_set_new(json, "driver", ctl_text_json(info.driver));
+	json_object_set_new(json, "numa", json_integer(info.numa));
+	json_object_set_new(json, "lane", json_integer(load->lane_of[i]));
+	json_object_set_new(json, "rx_ring_slots", json_integer(info.rx_ring_slots));
+	json_object_set_new(json, "rx_packets", count_json(&counters->rx_packets));
+	json_object_set_new(json, "rx_bytes", count_json(&counters->rx_bytes));
+	json_object_set_new(json, "foreign", count_json(&counters->foreign));
+	json_object_set_new(json, "stale", count_json(&counters->stale));
+	json_object_set_new(json, "misdirected", count_json(&counters->misdirected));
+	json_object_set_new(json, "late_polls", count_json(&counters->late_polls));
+	json_object_set_new(json, "longest_gap_us",
+		us_json(run, stat_read(&counters->longest_gap)));
+	json_object_set_new(json, "rx_missed",
+		json_integer(info.rx_missed - run->port[i].missed_before));
+	json_object_set_new(json, "rx_no_mbuf", json_integer(info.rx_no_mbuf));
+	json_object_set_new(json, "rx_errors", json_integer(info.rx_errors));
+	json_object_set_new(json, "tx_errors", json_integer(info.tx_errors));
+	return json;
+}
+
+static json_t *lane_json(const struct load *load, unsigned i)
+{
+	const struct run_part *part = &load->current->part[i];
+
+	return json_pack("{s:i, s:i, s:i, s:o, s:I}", "lane", (int)i, "core",
+		load->lane[i].io->core, "numa", load->lane[i].io->numa, "longest_gap_us",
+		us_json(load->current, stat_read(&part->longest_gap)), "rounds",
+		(json_int_t)stat_read(&part->rounds));
+}
+
+static double seconds_of(const struct run *run)
+{
+	uint64_t sent = run_sent_tsc(run), now = sent ? sent : rte_rdtsc();
+
+	return run->start && now > run->start ? (double)(now - run->start) / run->hz : 0;
+}
+
+static double offset_ns(const struct run *run, enum load_state state)
+{
+	double largest = 0;
+
+	for (unsigned i = 0; i < run->n_pairs; i++)
+		largest = MAX_OF(largest, (double)stat_read(&run->pair[i].largest));
+	bool is_known = run->is_measured_before;
+
+	if (state == LOAD_DONE)
+		is_known &= run_has_measured_since(run);
+	return run->n_pairs && !is_known ? OFFSET_UNKNOWN_NS : ns_of(run, largest);
+}
+
+json_t *load_verb_results(void *house_, const json_t *params, struct complaint *why)
+{
+	const struct load_house *house = house_;
+	struct load *load = house->load;
+	bool with_buckets = false;
+	const struct ctl_param rows[] = {{"histograms", CTL_FLAG, false, 0, 0, &with_buckets}};
+
+	if (ctl_params_read(params, rows, ARRAY_LEN(rows), why))
+		return NULL;
+	enum load_state state = load_state(load);
+	const struct run *run = load->current;
+	json_t *streams = json_array(), *ports = json_array(), *lanes = json_array();
+	for (unsigned i = 0; i < run->streams.n; i++)
+		json_array_append_new(streams, stream_json(load, i, with_buckets));
+	for (unsigned i = 0; i < run->n_ports; i++)
+		json_array_append_new(ports, load_port_json(load, i));
+	for (unsigned i = 0; i < run->n_lanes; i++)
+		json_array_append_new(lanes, lane_json(load, i));
+	return json_pack("{s:i, s:s, s:f, s:I, s:f, s:o, s:o, s:o}", "run", (int)run->number,
+		"state", load_state_word(state), "seconds", seconds_of(run), "tsc_hz",
+		(json_int_t)run->hz, "tsc_offset_ns", offset_ns(run, state), "streams", streams,
+		"ports", ports, "lanes", lanes);
+}
