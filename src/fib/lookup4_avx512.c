@@ -18,6 +18,7 @@ static inline __attribute__((always_inline)) void pass_nodes(const struct fib_vi
 {
 	const union tail_line *const tails = view->tail4;
 	uint32_t leaf[BURST];
+	uint64_t with_tail = 0;
 
 	for (unsigned i = 0; i < pass.n; i += 8) {
 		__m256i eight = _mm256_loadu_si256((const __m256i *)(dst + i));
@@ -27,15 +28,15 @@ static inline __attribute__((always_inline)) void pass_nodes(const struct fib_vi
 			nodes_resolve8(view->node4, number, _mm256_srli_epi32(eight, 8));
 		_mm256_storeu_si256((__m256i *)(leaf + i), nodes.leaf);
 		_mm256_storeu_si256((__m256i *)(found->tail + i), nodes.tail);
+		with_tail |= (uint64_t)_mm256_test_epi32_mask(nodes.tail, nodes.tail) << i;
 	}
 	// Sixty-four loads in one loop keep the memory busy: prefetching nodes or leaves before
 	// gains nothing here. Of the nodes with tails most have a single line; the others' line
 	// number 0 is always near.
-	for (unsigned i = 0; i < pass.n; i++) {
+	for (unsigned i = 0; i < pass.n; i++)
 		found->leaf[i] = view->leaf4[leaf[i]];
-		if (pass.is_far)
-			rte_prefetch0(&tails[found->tail[i]]);
-	}
+	for (uint64_t left = pass.is_far ? with_tail : 0; left; left &= left - 1)
+		rte_prefetch0(&tails[found->tail[__builtin_ctzll(left)]]);
 }
 
 static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,

@@ -32,6 +32,7 @@ struct burst {
 };
 
 struct parse;
+struct path_variant;
 
 // What one poll of one queue returned.
 struct received {
@@ -47,7 +48,7 @@ struct worker {
 	struct fib_door_fast *door;
 	struct stat_lane *stat;
 	const bool *stop;                   // atomic, relaxed
-	void (*parse)(struct parse *parse); // by CPU
+	const struct path_variant *variant; // of the steps, by CPU
 	struct burst ip4, ip6;
 	uint16_t n_dropped;
 	struct rte_mbuf *dropped[2 * BURST_MAX] LINE_ALIGNED;

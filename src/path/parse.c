@@ -3,6 +3,7 @@
 // other frame goes to wire_check, which names its fault. The two agree: what wire_check calls sound
 // is forwarded whichever way it was recognised.
 #include "path/parse.h"
+#include "path/variant.h"
 
 #include "wire/check.h"
 
@@ -166,5 +167,5 @@ void path_parse(struct worker *w, const struct received *r)
 
 	w->ip4.n = w->ip6.n = 0;
 	w->ip4.has_segments = w->ip6.has_segments = false;
-	w->parse(&p);
+	w->variant->parse(&p);
 }

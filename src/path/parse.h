@@ -48,10 +48,5 @@ struct parse {
 void parse_scalar(struct parse *p);
 void parse_avx512(struct parse *p);
 
-// The best of the two for this CPU and the limit that EAL was given (--force-max-simd-bitwidth).
-// Control thread.
-typedef void (*path_parse_fn)(struct parse *parse);
-path_parse_fn path_choose_parse(void);
-
 // One frame, any kind.
 void parse_one(struct parse *p, struct rte_mbuf *m);

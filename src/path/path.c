@@ -2,7 +2,7 @@
 #include "path/path.h"
 
 #include "base/pages.h"
-#include "path/parse.h"
+#include "path/variant.h"
 #include "path/worker.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int add_worker(struct path *path, struct fib_door *door, struct complaint
 	w->door = fib_door_lanes(door);
 	w->stat = stat;
 	w->stop = &path->stop;
-	w->parse = path_choose_parse();
+	w->variant = path_choose_variant();
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 // Steps of the walk on mbufs of our own making, no device: both parsers against wire_check, each
 // verdict of check, rewritten bytes against a checksum computed anew, flows over groups.
-#include "path/parse.h"
+#include "path/variant.h"
 
 #include "wire/build.h"
 #include "wire/check.h"
@@ -174,11 +174,11 @@ static void expect_sorted(unsigned n, const uint64_t before[N_VERDICTS])
 	assert_memory_equal(stat.verdict, want, sizeof(want));
 }
 
-static void parses_like_wire_check(void (*parse)(struct parse *))
+static void parses_like_wire_check(const struct path_variant *variant)
 {
 	struct received r = {&queue, mbufs, 0};
 
-	worker.parse = parse;
+	worker.variant = variant;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t before[N_VERDICTS];
 
@@ -194,12 +194,12 @@ static void parses_like_wire_check(void (*parse)(struct parse *))
 
 static void the_scalar_parser_says_what_wire_check_says(void **state)
 {
-	parses_like_wire_check(parse_scalar);
+	parses_like_wire_check(&path_scalar);
 }
 
 static void the_parser_of_this_cpu_says_what_wire_check_says(void **state)
 {
-	parses_like_wire_check(path_choose_parse());
+	parses_like_wire_check(path_choose_variant());
 }
 
 static void pass_martians_lets_martian_sources_through(void **state)
@@ -211,7 +211,7 @@ static void pass_martians_lets_martian_sources_through(void **state)
 	place(0, &recipe, 0);
 	faces[0].pass_martians = true;
 	worker.n_dropped = 0;
-	worker.parse = path_choose_parse();
+	worker.variant = path_choose_variant();
 	path_parse(&worker, &r);
 	faces[0].pass_martians = false;
 	assert_int_equal(worker.ip4.n, 1);
@@ -270,7 +270,7 @@ static void check_names_what_stops_a_packet(void **state)
 		path_check(&worker, &view, b);
 		assert_int_equal(b->n, passes);
 		assert_int_equal(stat.verdict[rows[i].verdict] - before, !passes);
-		path_rewrite4(&stat, &view, b);
+		path_scalar.rewrite4(&stat, &view, b);
 		assert_int_equal(stat.hop[rows[i].hop] - used, passes);
 	}
 }
@@ -301,24 +301,57 @@ static void check_closes_gaps_and_keeps_order(void **state)
 }
 
 // All checksums that a header can have before and after.
-static void rewriting_keeps_every_checksum_good(void **state)
+static void rewrite4_keeps_every_checksum_good(const struct path_variant *variant)
 {
+	uint8_t before[60];
+
 	hops[1] = (struct fib_hop_entry){.macs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
 		.frame_max = 1514};
 	for (uint32_t id = 0; id <= UINT16_MAX; id++) {
 		struct burst *b = one_packet(1, 2 + id % 254, 60);
 		struct wire_ip4 *ip = (void *)(b->frame[0] + 14);
-		uint8_t ttl = ip->ttl;
+		uint64_t used = stat.hop[1];
 
 		ip->id_be = id;
 		ip->checksum_be = 0;
 		ip->checksum_be = wire_ip4_checksum_be(ip);
+		memcpy(before, b->frame[0], sizeof(before));
 		b->has_one_hop = id & 1;
-		path_rewrite4(&stat, &view, b);
-		assert_int_equal(ip->ttl, ttl - 1);
+		variant->rewrite4(&stat, &view, b);
+		assert_int_equal(stat.hop[1] - used, 1);
 		assert_true(wire_ip4_checksum_good(ip));
-		assert_memory_equal(b->frame[0], hops[1].macs, 12);
-		assert_int_equal(b->frame[0][12], 8);
+		memcpy(before, hops[1].macs, 12);
+		before[22]--;
+		memcpy(before + 24, &ip->checksum_be, 2);
+		assert_memory_equal(b->frame[0], before, sizeof(before));
+	}
+}
+
+static void rewrite6_changes_macs_and_hop_limit(const struct path_variant *variant)
+{
+	for (unsigned limit = 1; limit < 256; limit++) {
+		struct wire_recipe recipe = to_us(6);
+		struct burst *b = one_packet(1, 64, 60);
+		uint8_t before[62];
+
+		recipe.ttl = limit;
+		place(0, &recipe, 0);
+		memcpy(before, b->frame[0], sizeof(before));
+		b->has_one_hop = limit & 1;
+		variant->rewrite6(&stat, &view, b);
+		memcpy(before, hops[1].macs, 12);
+		before[21]--;
+		assert_memory_equal(b->frame[0], before, sizeof(before));
+	}
+}
+
+static void rewriting_changes_nothing_but_what_it_should(void **state)
+{
+	const struct path_variant *const variants[] = {&path_scalar, path_choose_variant()};
+
+	for (unsigned i = 0; i < ARRAY_LEN(variants); i++) {
+		rewrite4_keeps_every_checksum_good(variants[i]);
+		rewrite6_changes_macs_and_hop_limit(variants[i]);
 	}
 }
 
@@ -402,7 +435,7 @@ int main(void)
 		cmocka_unit_test(pass_martians_lets_martian_sources_through),
 		cmocka_unit_test(check_names_what_stops_a_packet),
 		cmocka_unit_test(check_closes_gaps_and_keeps_order),
-		cmocka_unit_test(rewriting_keeps_every_checksum_good),
+		cmocka_unit_test(rewriting_changes_nothing_but_what_it_should),
 		cmocka_unit_test(flows_of_both_families_spread_by_weight_and_stay),
 		cmocka_unit_test(fragments_of_a_packet_stay_together),
 		cmocka_unit_test(a_route_to_a_group_passes_check_as_its_member),

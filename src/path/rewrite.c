@@ -1,6 +1,6 @@
 // The bytes that change on the way through: TTL, checksum, MAC addresses. Counts the next hop's use
 // in the same pass. Lane.
-#include "path/steps.h"
+#include "path/variant.h"
 
 #include <string.h>
 
@@ -72,12 +72,18 @@ static inline void rewrite(struct stat_lane *stat, const struct fib_view *view, 
 	}
 }
 
-void path_rewrite4(struct stat_lane *stat, const struct fib_view *view, struct burst *b)
+void rewrite4_scalar(struct stat_lane *stat, const struct fib_view *view, struct burst *b)
 {
 	rewrite(stat, view, b, false);
 }
 
-void path_rewrite6(struct stat_lane *stat, const struct fib_view *view, struct burst *b)
+void rewrite6_scalar(struct stat_lane *stat, const struct fib_view *view, struct burst *b)
 {
 	rewrite(stat, view, b, true);
 }
+
+const struct path_variant path_scalar = {
+	.parse = parse_scalar,
+	.rewrite4 = rewrite4_scalar,
+	.rewrite6 = rewrite6_scalar,
+};

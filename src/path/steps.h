@@ -14,9 +14,7 @@ void path_check(struct worker *w, const struct fib_view *view, struct burst *b);
 // Replaces hops that are groups by a member, by flow; false: there is none in this burst. Part of
 // check.
 bool path_spread(const struct fib_view *view, struct burst *b);
-// TTL, checksum (RFC 1624), MAC addresses; counts packets by next hop.
-void path_rewrite4(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
-void path_rewrite6(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
+// (rewrite follows here: variant.h)
 // Groups by output port and hands over; what a device refuses is dropped by name. The burst is
 // empty afterwards.
 void path_send(struct worker *w, struct burst *b);

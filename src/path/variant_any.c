@@ -1,7 +1,7 @@
 // CPUs without vector files of their own. Control thread.
-#include "path/parse.h"
+#include "path/variant.h"
 
-path_parse_fn path_choose_parse(void)
+const struct path_variant *path_choose_variant(void)
 {
-	return parse_scalar;
+	return &path_scalar;
 }

@@ -1,13 +1,19 @@
 // Which of the walk's vector files this CPU runs. Control thread.
-#include "path/parse.h"
+#include "path/variant.h"
 
 #include "base/cpu.h"
 
-path_parse_fn path_choose_parse(void)
+const struct path_variant path_avx512 = {
+	.parse = parse_avx512,
+	.rewrite4 = rewrite4_avx512,
+	.rewrite6 = rewrite6_avx512,
+};
+
+const struct path_variant *path_choose_variant(void)
 {
 	bool has_avx512 = __builtin_cpu_supports("avx512vbmi") &&
 	                  __builtin_cpu_supports("avx512bw") &&
 	                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 
-	return has_avx512 && !cpu_forbids_avx512() ? parse_avx512 : parse_scalar;
+	return has_avx512 && !cpu_forbids_avx512() ? &path_avx512 : &path_scalar;
 }

@@ -1,7 +1,7 @@
 // The packet's walk, once around for each burst. Lane.
 #include "path/worker.h"
 
-#include "path/steps.h"
+#include "path/variant.h"
 
 #include <rte_cycles.h>
 
@@ -27,7 +27,7 @@ static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, b
 	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip4);
 	t = lap(is_timed, &step->check, t);
-	path_rewrite4(w->stat, view, &w->ip4);
+	w->variant->rewrite4(w->stat, view, &w->ip4);
 	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip4);
 	return lap(is_timed, &step->send, t);
@@ -42,7 +42,7 @@ static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, b
 	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip6);
 	t = lap(is_timed, &step->check, t);
-	path_rewrite6(w->stat, view, &w->ip6);
+	w->variant->rewrite6(w->stat, view, &w->ip6);
 	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip6);
 	return lap(is_timed, &step->send, t);

@@ -23,11 +23,13 @@ _Static_assert(offsetof(struct port_face, peer) % 8 == 0 &&
 
 static void update_macs(const struct port_face *out, uint8_t port, const struct outgoing *frames)
 {
+	struct rte_mbuf **const mbuf = frames->mbuf; // frames may alias anything
+	const unsigned n = frames->n;
 	uint8_t macs[12];
 
 	write_macs(out, port, macs);
-	for (uint16_t i = 0; i < frames->n; i++)
-		memcpy(rte_pktmbuf_mtod(frames->mbuf[i], uint8_t *), macs, sizeof(macs));
+	for (unsigned i = 0; i < n; i++)
+		memcpy(rte_pktmbuf_mtod(mbuf[i], uint8_t *), macs, sizeof(macs));
 }
 
 // Frames without a whole Ethernet header, or in more segments than the other device takes, stay

@@ -1,0 +1,21 @@
+// The steps that exist plain and with vector instructions; a lane has one set of them. Lane.
+#pragma once
+
+#include "path/parse.h"
+
+struct path_variant {
+	void (*parse)(struct parse *parse);
+	// TTL, checksum (RFC 1624), MAC addresses; counts packets by next hop.
+	void (*rewrite4)(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
+	void (*rewrite6)(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
+};
+extern const struct path_variant path_scalar, path_avx512;
+
+// The best for this CPU and the limit that EAL was given (--force-max-simd-bitwidth). Control
+// thread.
+const struct path_variant *path_choose_variant(void);
+
+void rewrite4_scalar(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
+void rewrite6_scalar(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
+void rewrite4_avx512(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
+void rewrite6_avx512(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
