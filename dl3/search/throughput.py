@@ -135,7 +135,7 @@ def hints(rungs: Sequence[Rung[M]], resolution: float) -> list[float]:
 
 def next_rate(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> float | None:
     """The rate to try after these, None when the answer is known."""
-    if not rungs:
+    if all(rung.asked_pps != bounds.high_pps for rung in rungs):
         return bounds.high_pps
     low, high = bracket(rungs, bounds)
     any_passed = any(rung.verdict == "passed" for rung in rungs)
@@ -201,11 +201,18 @@ def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
 
 
 def find_throughput(
-    measure: Measure[M], bounds: Bounds, terms: Terms | None = None, hear: Callable[[int], None] | None = None
+    measure: Measure[M],
+    bounds: Bounds,
+    terms: Terms | None = None,
+    hear: Callable[[int], None] | None = None,
+    known: Sequence[Rung[M]] = (),
 ) -> Answer[M]:
-    """Search within bounds; `hear` is told after each rate about how many are left. Raises Undecided."""
+    """Search within bounds; `hear` is told after each rate about how many are left. Raises Undecided.
+
+    Rates that are `known` from before are not tried again; their trials count in the answer like all others.
+    """
     terms = terms or Terms()
-    rungs: list[Rung[M]] = []
+    rungs = list(known)
     while (pps := next_rate(rungs, bounds, terms)) is not None:
         rungs.append(try_rate(measure, pps, terms))
         if hear:

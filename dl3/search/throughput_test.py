@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dl3.model.trial import Limit
-from dl3.search.throughput import Answer, Bounds, Terms, Undecided, find_throughput, most_rates, most_trials
+from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, most_rates, most_trials
 
 LATE = "late: the generator could not keep up"
 
@@ -194,3 +194,12 @@ def leaves_out_a_pass_that_was_offered_above_a_loss() -> None:
 
     found = find_throughput(jittery, Bounds(1, 100), Terms(resolution=0.1))
     assert found.pps < 79.0
+
+
+def tries_no_rate_again_that_is_known() -> None:
+    seen: list[tuple[float, Seen]] = []
+    device = forwarder(7.3e6)
+    known = Rung(3e7, (device(3e7),), "lost")
+    found = find_throughput(recorded(device, seen), Bounds(1e4, 3e7), known=[known])
+    assert [round(asked / 7.3e6, 4) for asked, _ in seen] == [0.9975, 1.0025]
+    assert found == find_throughput(device, Bounds(1e4, 3e7))

@@ -30,7 +30,7 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
     """Whether the sending side did what was asked."""
     sent, late = total(streams, "sent"), total(streams, "late")
     if not sent:
-        yield Reason("nothing was sent: the generator never came to it", is_behind=True)
+        yield Reason("late: the generator sent nothing", is_behind=True)
         return
     if late > MOST_LATE * (sent + late):
         yield Reason(

@@ -97,7 +97,11 @@ def names_the_place_of_each_loss() -> None:
         (counting(lost_by_gaps=3), "law: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
         (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "law: stream 'stream0' sent 1,000,000,", False),
         (receiving(link_up=False), "link: port 'right' of the generator lost its link", False),
-        (counting(sent=0, received=0, lost=0, lost_by_gaps=0, offered_pps=0.0), "nothing was sent", True),
+        (
+            counting(sent=0, received=0, lost=0, lost_by_gaps=0, offered_pps=0.0),
+            "late: the generator sent nothing",
+            True,
+        ),
     ],
 )
 def says_why_a_trial_is_invalid(spoil: Change, reason: str, is_behind: bool) -> None:

@@ -1,0 +1,37 @@
+"""Conducts latency: trials at shares of a throughput that was found."""
+
+from collections.abc import Sequence
+
+from dl3.bench.site import Course
+from dl3.model.trial import Throughput, Trial
+from dl3.trial.order import Order
+
+LOADS = (0.1, 0.5, 0.9)
+TRIES = 4  # of a trial that is INVALID
+
+
+def measure_latency(course: Course, answers: Sequence[Throughput], loads: Sequence[float]) -> Sequence[Trial]:
+    """One trial for each frame size and load; one that stays INVALID is among them, with its reasons."""
+    jobs = [(answer, load) for answer in answers if answer.pps for load in loads]
+    trials = []
+    for i, (answer, load) in enumerate(jobs):
+        course.audience.heard_left(answer.frame, (len(jobs) - i) * course.trial_s)
+        trials.append(at_load(course, answer, load))
+    return trials
+
+
+def at_load(course: Course, answer: Throughput, load: float) -> Trial:
+    """At one share of the throughput, again while it is INVALID."""
+    pps = answer.pps * load
+    order = Order(course.streams, answer.frame, pps, course.seconds, "latency", load=load, warm_up_s=course.warm_up_s)
+    for _ in range(TRIES):
+        trial = course.run(order)
+        if not trial.invalid:
+            break
+    return trial
+
+
+def newest(answers: Sequence[Throughput], dut: str, frames: Sequence[str]) -> list[Throughput]:
+    """The last answer for each frame size that a record has for this device."""
+    found = {answer.frame: answer for answer in answers if answer.dut == dut}
+    return [found[frame] for frame in frames if frame in found]

@@ -1,0 +1,139 @@
+"""What a measurement with dl3gen needs besides loads: site, ports and streams, where records go, who listens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dl3.control.client import Client
+from dl3.control.generator import GeneratorPorts, StreamTexts
+from dl3.control.replies import Reply
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.stream import Stream, shares
+from dl3.model.trial import LAYER1_BYTES, Noun, Throughput, Trial
+from dl3.record.facts import collect
+from dl3.record.journal import append
+from dl3.trial.order import Order, Site
+from dl3.trial.run import Runner
+
+FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", "imix", "classic")
+OVERHEAD_S = 0.4  # of a trial: starting, stragglers, reading
+
+
+class Audience:
+    """Hears of a measurement as it goes on; this one is deaf."""
+
+    def heard_left(self, frame: str, seconds: float) -> None:
+        """About how long all will still take; told before each trial, and nothing while one runs."""
+
+    def heard_trial(self, trial: Trial) -> None:
+        """A trial is over."""
+
+    def heard_answer(self, found: "Found") -> None:
+        """A search is over."""
+
+    def heard_fault(self, frame: str, fault: Fault) -> None:
+        """A search has no answer."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer of a search, and the trial in which that rate was offered."""
+
+    answer: Throughput
+    best: Trial | None
+
+
+@dataclass(frozen=True)
+class Course:
+    """All trials of one command."""
+
+    runner: Runner
+    streams: tuple[Stream, ...]
+    record: Path
+    seconds: float  # of one trial
+    warm_up_s: float = 0.2
+    audience: Audience = field(default_factory=Audience)
+
+    @property
+    def site(self) -> Site:
+        """Where they are made."""
+        return self.runner.site
+
+    @property
+    def trial_s(self) -> float:
+        """How long one takes, all told."""
+        return self.seconds + self.warm_up_s + OVERHEAD_S
+
+    def run(self, order: Order) -> Trial:
+        """Make one trial and write it down at once."""
+        trial = self.runner.run(order)
+        self.keep(trial)
+        self.audience.heard_trial(trial)
+        return trial
+
+    def keep(self, noun: Noun) -> None:
+        """One line in the record."""
+        append(self.record, noun)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines that carry the streams: how fast each is (layer 1, 0: unknown) and its share of all frames."""
+
+    speeds_bps: tuple[float, ...]
+    loads: tuple[float, ...]
+
+    @classmethod
+    def of(cls, generator: Client, streams: Sequence[Stream]) -> "Lines":
+        """As the generator's ports say."""
+        ports = {port.name: port.line_bps for port in generator.ask(GeneratorPorts, "ports").ports}
+        loads: dict[str, float] = {}
+        for stream, share in zip(streams, shares(streams), strict=True):
+            sender = stream.sender or ""
+            loads[sender] = loads.get(sender, 0.0) + share
+        return cls(tuple(ports.get(name, 0.0) for name in loads), tuple(loads.values()))
+
+    @property
+    def total_bps(self) -> float:
+        """Of all ports that send; 0 when one is unknown."""
+        return sum(self.speeds_bps) if all(self.speeds_bps) else 0.0
+
+    def most_pps(self, mean_bytes: float) -> float:
+        """Frames per second, all streams together, at which the first line is full; 0 when that is unknown."""
+        bits = (mean_bytes + LAYER1_BYTES) * 8
+        return min((s / bits / load for s, load in zip(self.speeds_bps, self.loads, strict=True) if s), default=0.0)
+
+
+def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Stream, ...]:
+    """The given streams, else those of the generator's file; all of them have to be sent by dl3gen."""
+    if given is None:
+        texts = generator.ask(StreamTexts, "streams").streams
+        if not texts:
+            raise UsageFault("dl3gen's file has no streams: put some there, or name a file of them with --streams")
+        given = [Stream.model_validate(text) for text in texts]
+    for i, stream in enumerate(given):
+        if not stream.sender:
+            raise UsageFault(
+                f"stream {stream.name or i} is only received, so its rate cannot be set: name the port that sends it, "
+                "'from: PORT'"
+            )
+    return tuple(given)
+
+
+def frames_for(streams: Sequence[Stream]) -> tuple[str, ...]:
+    """All sizes and mixes; where headers and stamp need more than the smallest of them, what they need instead."""
+    smallest = max(stream.smallest_bytes() for stream in streams)
+    if smallest <= int(FRAMES[0]):
+        return FRAMES
+    return (str(smallest), *(frame for frame in FRAMES if frame.isdigit() and int(frame) > smallest))
+
+
+def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, object]:
+    """Of the machine, and what both programs say about themselves."""
+    facts: dict[str, object] = collect(build).model_dump()
+    told = [("generator", generator), *([("forwarder", dut)] if dut else [])]
+    wanted = ("version", "dpdk", "lanes", "memory")
+    for name, client in told:
+        status = client.ask(Reply, "status").model_dump()
+        facts[name] = {key: value for key, value in status.items() if key in wanted}
+    return facts

@@ -1,0 +1,121 @@
+"""Conducts throughput: for each frame size the generator's own ceiling first, then the search below it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dl3.bench.site import Course, Found, Lines
+from dl3.model.fault import Fault
+from dl3.model.trial import Limit, Throughput, Trial
+from dl3.record.journal import now
+from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, halvings
+from dl3.trial.order import Order
+
+LONGEST_CEILING_S = 2.0
+CEILING_TRIES = 3
+LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
+NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
+CLEAR_LOSS = 0.05  # a ceiling trial that lost so much needs not be repeated at the same rate
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is searched for, for which frames."""
+
+    frames: tuple[str, ...]
+    search: Terms = field(default_factory=Terms)
+    max_pps: float = 0.0  # all streams together; 0: no limit
+
+    @property
+    def likely_trials(self) -> int:
+        """Of one frame size: the ceiling, the upper bound, halvings of the last factor of two."""
+        return 1 + (1 + halvings(2.0, self.search.resolution)) * self.search.repetitions
+
+
+def budget_s(course: Course, wanted: Wanted) -> float:
+    """About how long all will take, in seconds."""
+    return len(wanted.frames) * wanted.likely_trials * course.trial_s
+
+
+def ceiling_of(course: Course, frame: str) -> Trial:
+    """A trial as fast as can be: what it offered is all that the generator has."""
+    seconds = min(course.seconds, LONGEST_CEILING_S)
+    order = Order(course.streams, frame, 0, seconds, "ceiling", warm_up_s=course.warm_up_s)
+    for _ in range(CEILING_TRIES):
+        trial = course.run(order)
+        if trial.account.sent:
+            return trial
+    raise Fault(f"no answer for frames of {frame}: dl3gen sent nothing as fast as it can; {trial.invalid[0]}")
+
+
+def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
+    """From next to nothing up to what the generator, the line or the person sets."""
+    line_pps = lines.most_pps(ceiling.mean_bytes)
+    candidates: list[tuple[float, Limit]] = [(max_pps, "asked"), (line_pps, "line")]
+    if not line_pps or ceiling.offered_pps < line_pps * NEAR_LINE:
+        candidates.append((ceiling.offered_pps, "generator"))
+    high_pps, high_is = min((pps, limit) for pps, limit in candidates if pps)
+    return Bounds(high_pps * LOWEST_SHARE, high_pps, high_is)
+
+
+def known_from(ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
+    """The upper bound as a rate that was tried, when the ceiling trial has shown that the device is far from it."""
+    is_clear = not ceiling.invalid and ceiling.loss_ratio > max(CLEAR_LOSS, terms.goal_loss_ratio)
+    return [Rung(bounds.high_pps, (ceiling,), "lost")] if is_clear and bounds.high_is == "generator" else []
+
+
+def answer_of(course: Course, wanted: Wanted, ceiling: Trial, found: Answer[Trial], lines: Lines) -> Throughput:
+    """The answer as it is recorded."""
+    return Throughput(
+        at=now(),
+        campaign=course.site.campaign,
+        dut=course.site.dut_name,
+        frame=ceiling.frame,
+        mean_bytes=ceiling.mean_bytes,
+        pps=found.pps,
+        upper_pps=found.upper_pps,
+        limited_by=found.limited_by,
+        goal_loss_ratio=wanted.search.goal_loss_ratio,
+        resolution=wanted.search.resolution,
+        trial_seconds=course.seconds,
+        repetitions=wanted.search.repetitions,
+        n_trials=found.n_trials,
+        n_invalid=found.n_invalid,
+        line_bps=lines.total_bps,
+        facts=dict(course.site.facts),
+    )
+
+
+def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> Found:
+    """The throughput with one frame size; `later_s` is what all others will still take."""
+    left_s = wanted.likely_trials * course.trial_s
+    course.audience.heard_left(frame, later_s + left_s)
+    ceiling = ceiling_of(course, frame)
+    lines = Lines.of(course.site.generator, course.streams)
+
+    def measure(pps: float) -> Trial:
+        return course.run(Order(course.streams, frame, pps, course.seconds, "throughput", warm_up_s=course.warm_up_s))
+
+    def hear(rates: int) -> None:
+        left_s = rates * wanted.search.repetitions * course.trial_s
+        course.audience.heard_left(frame, later_s + left_s)
+
+    bounds = bounds_of(ceiling, lines, wanted.max_pps)
+    found = find_throughput(measure, bounds, wanted.search, hear, known_from(ceiling, bounds, wanted.search))
+    answer = answer_of(course, wanted, ceiling, found, lines)
+    course.keep(answer)
+    return Found(answer, found.best)
+
+
+def find_all(course: Course, wanted: Wanted) -> Sequence[Found]:
+    """One search after the other; a size without an answer is told of and left out."""
+    results = []
+    each_s = wanted.likely_trials * course.trial_s
+    for i, frame in enumerate(wanted.frames):
+        try:
+            found = find(course, wanted, frame, each_s * (len(wanted.frames) - i - 1))
+        except Undecided as fault:
+            course.audience.heard_fault(frame, fault)
+            continue
+        results.append(found)
+        course.audience.heard_answer(found)
+    return results

@@ -1,0 +1,154 @@
+"""A whole measurement with a generator that is made up."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dl3.bench.latency import measure_latency, newest
+from dl3.bench.site import FRAMES, Audience, Course, Lines, frames_for, streams_of
+from dl3.bench.throughput import Wanted, bounds_of, budget_s, find_all
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.stream import Stream
+from dl3.model.trial import Throughput
+from dl3.record.reader import read
+from dl3.trial.fake import FakeGenerator
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+
+class Ears(Audience):
+    """Writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.left: list[tuple[str, float]] = []
+        self.faults: list[tuple[str, Fault]] = []
+
+    def heard_left(self, frame: str, seconds: float) -> None:
+        """All of it."""
+        self.left.append((frame, seconds))
+
+    def heard_fault(self, frame: str, fault: Fault) -> None:
+        """All of them."""
+        self.faults.append((frame, fault))
+
+
+def course(generator: FakeGenerator, folder: Path, audience: Audience | None = None) -> Course:
+    runner = Runner(Site(generator, campaign="now", facts={"kernel": "6"}), sleep=lambda _: None)
+    streams = streams_of(generator, None)
+    return Course(runner, streams, folder / "r.jsonl", seconds=1.0, audience=audience or Audience())
+
+
+def answers_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
+    ears, generator = Ears(), FakeGenerator()
+    found = find_all(course(generator, tmp_path, ears), Wanted(("64", "imix")))
+    assert [one.answer.frame for one in found] == ["64", "imix"]
+    for one in found:
+        assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
+        assert one.answer.pps <= 7.3e6 < one.answer.upper_pps
+        assert (one.answer.limited_by, one.answer.campaign, one.answer.facts) == ("dut", "now", {"kernel": "6"})
+        assert one.best
+        assert one.best.account.lost == 0
+    record = read(tmp_path / "r.jsonl")
+    assert [trial.test for trial in record.trials] == ["ceiling", "throughput", "throughput"] * 2
+    assert record.answers == tuple(one.answer for one in found)
+    assert record.left_out == ()
+    assert ears.left[0] == ("64", budget_s(course(generator, tmp_path), Wanted(("64", "imix"))))
+    assert ears.left[-1] == ("imix", 0)
+
+
+def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
+    (found,) = find_all(course(FakeGenerator(device_pps=50e6), tmp_path), Wanted(("64",)))
+    assert (found.answer.pps, found.answer.limited_by) == (20e6, "generator")
+
+
+def says_that_the_line_is_the_limit(tmp_path: Path) -> None:
+    (found,) = find_all(course(FakeGenerator(line_bps=1e9), tmp_path), Wanted(("64",)))
+    assert found.answer.limited_by == "line"
+    assert found.answer.pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
+    assert found.answer.line_share == pytest.approx(1, rel=1e-6)
+
+
+def goes_no_higher_than_asked(tmp_path: Path) -> None:
+    (found,) = find_all(course(FakeGenerator(), tmp_path), Wanted(("64",), max_pps=1e6))
+    assert (found.answer.pps, found.answer.limited_by) == (1e6, "asked")
+
+
+def goes_on_with_the_next_size_when_one_has_no_answer(tmp_path: Path) -> None:
+    def spoil(results: dict[str, Any]) -> None:
+        stream = results["streams"][0]
+        stream["lost_by_gaps"] += 1 if stream["sent_bytes"] == 64 * stream["sent"] else 0
+
+    ears = Ears()
+    found = find_all(course(FakeGenerator(spoil=spoil), tmp_path, ears), Wanted(("64", "128")))
+    assert [one.answer.frame for one in found] == ["128"]
+    assert ears.faults[0][0] == "64"
+    assert "no answer: at " in str(ears.faults[0][1])
+    assert len(read(tmp_path / "r.jsonl").answers) == 1
+
+
+def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:
+    with pytest.raises(Fault, match="no answer for frames of 64: dl3gen sent nothing as fast as it can"):
+        find_all(course(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))
+
+
+def takes_a_ceiling_near_the_line_for_the_line_s(tmp_path: Path) -> None:
+    generator = FakeGenerator(ceiling_pps=1.4840e6, line_bps=1e9, device_pps=9e9)
+    one = course(generator, tmp_path)
+    find_all(one, Wanted(("64",)))
+    bounds = bounds_of(read(one.record).trials[0], Lines((1e9,), (1.0,)), 0)
+    assert (round(bounds.high_pps), bounds.high_is) == (1488095, "line")
+    bounds = bounds_of(read(one.record).trials[0], Lines((2e9,), (1.0,)), 0)
+    assert (round(bounds.high_pps), bounds.high_is) == (1484000, "generator")
+
+
+def fills_the_line_that_is_full_first() -> None:
+    streams = [
+        Stream.model_validate({"from": "left", "rate": "3 Mpps"}),
+        Stream.model_validate({"from": "right", "rate": "1 Mpps"}),
+    ]
+    lines = Lines.of(FakeGenerator(line_bps=1e9), streams)
+    assert lines.most_pps(64) == pytest.approx(1e9 / 84 / 8 / 0.75)
+    assert lines.total_bps == 2e9
+    assert Lines.of(FakeGenerator(), streams).most_pps(64) == 0
+
+
+def measures_latency_at_shares_of_the_throughput(tmp_path: Path) -> None:
+    one = course(FakeGenerator(), tmp_path)
+    answers = [found.answer for found in find_all(one, Wanted(("64",)))]
+    trials = measure_latency(one, answers, (0.1, 0.5))
+    assert [(trial.test, trial.load) for trial in trials] == [("latency", 0.1), ("latency", 0.5)]
+    assert trials[1].asked_pps == answers[0].pps / 2
+    assert read(one.record).trials[-2:] == tuple(trials)
+
+
+def tries_a_latency_trial_again_that_is_invalid(tmp_path: Path) -> None:
+    turns = iter(range(99))
+    spoil = lambda results: results.update(tsc_offset_ns=500.0 if next(turns) < 5 else 0.0)  # noqa: E731
+    one = course(FakeGenerator(), tmp_path)
+    answers = [found.answer for found in find_all(one, Wanted(("64",)))]
+    again = course(FakeGenerator(spoil=spoil), tmp_path / "again")
+    (trial,) = measure_latency(again, answers, (0.5,))
+    assert not trial.invalid
+    assert len(read(again.record).trials) == 3
+
+
+def takes_the_newest_answer_of_the_same_device() -> None:
+    def answer(**values: Any) -> Throughput:
+        return Throughput.model_construct(**{"dut": "dl3d", "frame": "64", "pps": 1.0, **values})
+
+    answers = [answer(), answer(pps=2.0), answer(dut="l3fwd", pps=3.0), answer(frame="imix", pps=4.0)]
+    assert [one.pps for one in newest(answers, "dl3d", ("imix", "64", "1518"))] == [4.0, 2.0]
+
+
+def needs_streams_that_the_generator_sends() -> None:
+    with pytest.raises(UsageFault, match="has no streams"):
+        streams_of(FakeGenerator(streams=[]), None)
+    with pytest.raises(UsageFault, match="stream west is only received"):
+        streams_of(FakeGenerator(), [Stream.model_validate({"name": "west", "to": "left"})])
+
+
+def leaves_out_frames_that_are_too_small_for_headers_and_stamp() -> None:
+    assert frames_for([Stream()]) == FRAMES
+    six = [Stream.model_validate({"dst_ip": "2001:db8::1"})]
+    assert frames_for(six) == ("84", "128", "256", "512", "1024", "1280", "1518")
