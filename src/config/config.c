@@ -8,7 +8,6 @@
 #include <string.h>
 
 static const size_t ROUTE_FILE_MAX_BYTES = 1ul << 30;
-static const char DEFAULT_SOCKET[] = "/run/dl3d.sock";
 
 // Text of a member of routes, neighbours or route_files.
 static int want_text(struct reader *reader, const struct node *node, const char *what)
@@ -87,13 +86,13 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 static int read_tree(struct reader *reader, const struct node *root, struct config *config,
 	bool open_files)
 {
-	struct route_nodes rest = {0};
+	struct rest_nodes rest = {0};
 	int err;
 
 	if (!root || (root->kind == NODE_TEXT && !root->text[0]))
 		return complain(reader->why, -EINVAL,
-			"%s: is empty; \"dl3d --example\" prints a file to start from",
-			reader->file);
+			"%s: is empty; \"%s --example\" prints a file to start from", reader->file,
+			config->program->name);
 	err = settings_read(reader, root, config, &rest);
 	if (!err && rest.neighbours)
 		err = rows_each(reader, rest.neighbours, TREE_MAX_NODES, read_neighbour);
@@ -101,20 +100,23 @@ static int read_tree(struct reader *reader, const struct node *root, struct conf
 		err = rows_each(reader, rest.routes, TREE_MAX_NODES, read_route);
 	if (!err && rest.files && open_files)
 		err = rows_each(reader, rest.files, CONFIG_MAX_ROUTE_FILES, read_route_file);
+	if (!err && rest.streams)
+		err = streams_read(reader, rest.streams, config);
 	return err;
 }
 
-static struct config *config_create(const char *name)
+static struct config *config_create(const char *name, const struct program *program)
 {
 	struct config *config = calloc(1, sizeof(*config));
 
 	if (!config)
 		return NULL;
+	config->program = program;
 	config->path = strdup(name);
 	config->routes.file[0] = strdup(name);
 	config->routes.n_files = 1;
 	config->own = calloc(CONFIG_MAX_ADDRESSES, sizeof(*config->own));
-	strcpy(config->socket, DEFAULT_SOCKET);
+	strcpy(config->socket, program->socket);
 	if (config->path && config->routes.file[0] && config->own)
 		return config;
 	config_free(config);
@@ -129,7 +131,7 @@ int config_read(struct config **out, const struct source *source, struct complai
 
 	if (err)
 		return err;
-	struct config *config = config_create(source->name);
+	struct config *config = config_create(source->name, source->program);
 	reader.house = config;
 	err = config ? read_tree(&reader, tree_root(tree), config, source->open_files)
 	             : complain(why, -ENOMEM, "%s: not enough memory to read the file",
@@ -142,7 +144,8 @@ int config_read(struct config **out, const struct source *source, struct complai
 	return err;
 }
 
-int config_load(struct config **out, const char *path, struct complaint *why)
+static int load(struct config **out, const char *path, const struct program *program,
+	struct complaint *why)
 {
 	char *bytes;
 	size_t n;
@@ -150,9 +153,19 @@ int config_load(struct config **out, const char *path, struct complaint *why)
 
 	if (err)
 		return err;
-	err = config_read(out, &(struct source){path, bytes, n, true}, why);
+	err = config_read(out, &(struct source){path, bytes, n, true, program}, why);
 	free(bytes);
 	return err;
+}
+
+int config_load(struct config **out, const char *path, struct complaint *why)
+{
+	return load(out, path, &program_forwarder, why);
+}
+
+int config_load_generator(struct config **out, const char *path, struct complaint *why)
+{
+	return load(out, path, &program_generator, why);
 }
 
 void config_free(struct config *config)
@@ -160,6 +173,8 @@ void config_free(struct config *config)
 	if (!config)
 		return;
 	routes_free(&config->routes);
+	json_decref(config->streams);
+	json_decref(config->stream_lines);
 	free(config->own);
 	free(config->path);
 	free(config);

@@ -6,6 +6,7 @@
 #include "fib/fib.h"
 #include "port/port.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -15,12 +16,14 @@ struct config;
 // -errno with a complaint of the form "FILE:LINE: what was found, what was wanted". Owner: caller,
 // config_free.
 int config_load(struct config **out, const char *path, struct complaint *why);
+// The same for the generator's file: streams instead of routes, one receive queue for each port.
+int config_load_generator(struct config **out, const char *path, struct complaint *why);
 void config_free(struct config *config);
 // Frees the routes and neighbours, which only config_fill needs.
 void config_forget_routes(struct config *config);
 
 const struct port_room_settings *config_ports(const struct config *config);
-const char *config_socket(const struct config *config); // control socket; default /run/dl3d.sock
+const char *config_socket(const struct config *config);       // control socket
 const char *config_socket_group(const struct config *config); // NULL: the process's own
 const char *config_path(const struct config *config);
 
@@ -35,14 +38,17 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 int config_parse_route(const struct config *config, struct fib *fib, const char *text,
 	struct fib_route *out, struct complaint *why);
 
+// The generator's list of streams as it stands in the file, borrowed; NULL: none. What they mean
+// is read by others, whose complaint ("streams[1] (east): size ...") then gets FILE:LINE.
+const json_t *config_streams(const struct config *config);
+void config_place_stream(const struct config *config, struct complaint *why);
+
 // NULL when `next` can take the place of `now` while running, else the first key that needs a
 // restart ("ports[1].device").
 const char *config_needs_restart(const struct config *now, const struct config *next);
 
-// A complete, commented file that config_load accepts.
+// A complete, commented file that config_load / config_load_generator accepts.
 void config_print_example(FILE *out);
-
-// The same for dl3gen and its reader.
 void config_print_generator_example(FILE *out);
 
 // The command line: PROGRAM [--check|--example|--version|--help] [-d PLUGIN]... [FILE] [-- EAL
@@ -51,7 +57,7 @@ enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_EXAMPLE, CONFIG_VERSION, C
 struct config_options {
 	const char *program; // "dl3d" or "dl3gen"; set before reading
 	int action;          // enum config_action
-	const char *file; // for CONFIG_RUN and CONFIG_CHECK
+	const char *file;    // for CONFIG_RUN and CONFIG_CHECK
 	const char *plugins[PORT_MAX_PLUGINS];
 	char **eal_args;
 	unsigned n_plugins, n_eal_args;

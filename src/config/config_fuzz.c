@@ -1,5 +1,5 @@
-// Any bytes as configuration: a configuration or one sentence, and what was taken needs no restart
-// beside itself.
+// Any bytes as configuration, of either program: a configuration or one sentence, and what was
+// taken needs no restart beside itself.
 #include "config/inside.h"
 
 #include <stdlib.h>
@@ -7,19 +7,31 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+static void read_as(const struct program *program, const uint8_t *data, size_t n)
 {
-	struct source source = {"f", (const char *)data, n, false};
+	struct source source = {"f", (const char *)data, n, false, program};
 	struct config *config;
 	struct complaint why = {""};
 
 	if (config_read(&config, &source, &why)) {
 		if (strncmp(why.text, "f:", 2))
 			abort();
-		return 0;
+		return;
 	}
 	if (config_needs_restart(config, config))
 		abort();
+	for (size_t i = 0; i < json_array_size(config_streams(config)); i++) {
+		complain(&why, 0, "streams[%zu]: size: wrong", i);
+		config_place_stream(config, &why);
+		if (strncmp(why.text, "f:", 2) || why.text[2] < '0' || why.text[2] > '9')
+			abort();
+	}
 	config_free(config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	read_as(&program_forwarder, data, n);
+	read_as(&program_generator, data, n);
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 static int read_text(struct config **out, const char *text, struct complaint *why)
 {
-	struct source source = {"f.yaml", text, strlen(text), false};
+	struct source source = {"f.yaml", text, strlen(text), false, &program_forwarder};
 
 	return config_read(out, &source, why);
 }
@@ -56,8 +56,8 @@ static const struct mistake mistakes[] = {
 	// Keys.
 	{PORTS "burts: 3", "f.yaml:4: unknown key \"burts\"; did you mean \"burst\"?"},
 	{PORTS "zzz: 3",
-		"f.yaml:4: unknown key \"zzz\"; known here are ports, lanes, routes, route_files, "
-		"neighbours, burst, memory, eal, control"},
+		"f.yaml:4: unknown key \"zzz\"; known here are ports, lanes, burst, memory, eal, "
+		"control, routes, route_files, neighbours"},
 	{"ports:\n  - nmae: a\n",
 		"f.yaml:2: unknown key \"ports[0].nmae\"; did you mean \"name\"?"},
 	{PORTS "memory:\n  hugepage: auto",
@@ -317,12 +317,13 @@ static void the_example_shows_every_key(void **state)
 {
 	char *text = example_text(), key[64];
 
-	for (unsigned i = 0; settings_table(i); i++)
-		for (size_t k = 0; k < settings_table(i)->n; k++) {
-			snprintf(key, sizeof(key), "%s:", settings_table(i)->rows[k].key);
+	for (unsigned i = 0; settings_table(&program_forwarder, i); i++)
+		for (size_t k = 0; k < settings_table(&program_forwarder, i)->n; k++) {
+			snprintf(key, sizeof(key),
+				"%s:", settings_table(&program_forwarder, i)->rows[k].key);
 			if (!strstr(text, key))
-				fail_msg("%s.%s is not in the example", settings_table(i)->place,
-					key);
+				fail_msg("%s.%s is not in the example",
+					settings_table(&program_forwarder, i)->place, key);
 		}
 	free(text);
 }

@@ -71,37 +71,3 @@ void config_print_example(FILE *out)
 {
 	fputs(EXAMPLE, out);
 }
-
-static const char GENERATOR_EXAMPLE[] =
-	"# D-L3's generator: ports that send and receive, and what they send when nobody says\n"
-	"# otherwise. Check it with: dl3gen --check FILE\n"
-	"\n"
-	"ports:                        # as in dl3d's file; a port has one receive queue here\n"
-	"  - name: left\n"
-	"    device: net_ring0         # or a PCI address like 0000:01:00.0\n"
-	"    mac: 02:00:00:00:00:11    # default: the device's own\n"
-	"    # line_rate: 25 Gbit/s    # default: what the device says of its link\n"
-	"    rx_descriptors: 2048      # a long ring outlasts a pause of the lane\n"
-	"  - name: right\n"
-	"    device: net_ring1\n"
-	"    mac: 02:00:00:00:00:12\n"
-	"\n"
-	"# lanes:                      # default: chosen; a lane sends on the ports it polls\n"
-	"#   - {core: 2, queues: [left/0, right/0]}\n"
-	"\n"
-	"streams:                      # what the verb send takes when it is given none\n"
-	"  - from: left                # the port that sends\n"
-	"    to: left                  # the port that has to receive\n"
-	"    dst_mac: 02:00:00:00:00:11\n"
-	"    src_ip: 198.18.0.1\n"
-	"    dst_ip: {first: 198.19.0.1, count: 1000}\n"
-	"    size: 64                  # with FCS; or imix, classic, a list\n"
-	"    rate: 1 Mpps              # or 50 %, 9.5 Gbit/s, max\n"
-	"\n"
-	"control:\n"
-	"  socket: /run/dl3gen.sock    # what dl3 talks to; mode 0660\n";
-
-void config_print_generator_example(FILE *out)
-{
-	fputs(GENERATOR_EXAMPLE, out);
-}

@@ -24,7 +24,8 @@ static struct config *take_text(const char *text)
 	struct config *config = NULL;
 	struct complaint why = {""};
 
-	if (config_read(&config, &(struct source){"f", text, strlen(text), false}, &why))
+	if (config_read(&config,
+		    &(struct source){"f", text, strlen(text), false, &program_forwarder}, &why))
 		fail_msg("refused: %s", why.text);
 	return config;
 }

@@ -52,7 +52,20 @@ struct route_list {
 	unsigned n_files;
 };
 
+// What the file of a program is, beyond what all have.
+struct program {
+	const char *name;   // "dl3d"
+	const char *socket; // unless the file says another
+	const char *help;
+	const struct key_table *top, *port;
+	void (*print_example)(FILE *out);
+	uint16_t n_queues; // receive queues of a port; 0: as the file says
+};
+extern const struct program program_forwarder, program_generator;
+const struct program *program_find(const char *name); // the forwarder, where the name is no other
+
 struct config {
+	const struct program *program;
 	char *path;
 	struct port_room_settings ports;
 	char socket[CONFIG_SOCKET_MAX];
@@ -62,6 +75,8 @@ struct config {
 	uint8_t own_last_bytes[32]; // a bit for each last byte of them, so that most others are
 	                            // told apart at once
 	struct route_list routes;
+	json_t *streams;      // a list; NULL: none
+	json_t *stream_lines; // for each of them {KEY: line}, its own line under ""
 };
 
 // config_load on bytes in memory. `name` is the file's name in complaints; route files are opened
@@ -70,6 +85,7 @@ struct source {
 	const char *name, *bytes;
 	size_t n;
 	bool open_files;
+	const struct program *program;
 };
 int config_read(struct config **out, const struct source *source, struct complaint *why);
 
@@ -78,13 +94,15 @@ int config_read(struct config **out, const struct source *source, struct complai
 // free.
 int file_read(const char *path, size_t limit, char **bytes, size_t *n, struct complaint *why);
 
-// The settings part of the file: everything but routes. Fills the config and leaves the nodes of
-// routes for the caller.
-struct route_nodes {
-	const struct node *routes, *files, *neighbours;
+// The settings part of the file: everything but routes and streams. Fills the config and leaves
+// their nodes for the caller.
+struct rest_nodes {
+	const struct node *routes, *files, *neighbours, *streams;
 };
 int settings_read(struct reader *reader, const struct node *root, struct config *config,
-	struct route_nodes *rest);
+	struct rest_nodes *rest);
+// The list of streams, as JSON; what its members mean is read by others.
+int streams_read(struct reader *reader, const struct node *list, struct config *config);
 // True for an address of ours, on any port. Cheap for those that are not.
 bool own_has(const struct config *config, const struct wire_addr *addr);
 
@@ -94,9 +112,10 @@ int port_read(struct reader *reader, const struct node *node, unsigned i);
 // The last address of an IPv4 prefix.
 struct wire_addr broadcast_of(const struct wire_prefix *prefix);
 
-// The keys of a port; all tables, for tests: NULL at the end.
-extern const struct key_table port_table;
-const struct key_table *settings_table(unsigned i);
+// The first level and the ports of each program's file; all tables of one, for tests: NULL at the
+// end.
+extern const struct key_table forwarder_top, generator_top, forwarder_port, generator_port;
+const struct key_table *settings_table(const struct program *program, unsigned i);
 
 // One of the next hops in a line.
 struct route_member {

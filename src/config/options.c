@@ -1,5 +1,5 @@
 // The command line of dl3d and dl3gen. Control thread.
-#include "config/config.h"
+#include "config/inside.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,64 +16,19 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static const char HELP[] =
-	"dl3d FILE              forward as the file says\n"
-	"dl3d --check FILE      read the file and all it names, say what is wrong, touch no "
-	"device\n"
-	"dl3d --example         print a complete, commented file\n"
-	"dl3d --version         print the version\n"
-	"\n"
-	"  -d PLUGIN            load a DPDK driver or a folder of them (may be repeated)\n"
-	"  -- ARGUMENTS         all that follows is given to DPDK\n"
-	"\n"
-	"While it runs: SIGHUP reads the file again, SIGINT and SIGTERM stop; dl3 shows and "
-	"changes more.\n"
-	"Leaves with 0 after a stop, 1 when something failed, 2 when the command line or the file "
-	"is wrong.\n"
-	"\n"
-	"Example:\n"
-	"  dl3d --example > forwarder.yaml\n"
-	"  dl3d --check forwarder.yaml\n"
-	"  dl3d forwarder.yaml -- --log-level=8\n";
-
-static const char GENERATOR_HELP[] =
-	"dl3gen FILE            open the ports of the file and send what dl3 bench tells it to\n"
-	"dl3gen --check FILE    read the file and its streams, say what is wrong, touch no "
-	"device\n"
-	"dl3gen --example       print a commented file\n"
-	"dl3gen --version       print the version\n"
-	"\n"
-	"  -d PLUGIN            load a DPDK driver or a folder of them (may be repeated)\n"
-	"  -- ARGUMENTS         all that follows is given to DPDK\n"
-	"\n"
-	"While it runs: SIGINT and SIGTERM stop, also in the middle of a run.\n"
-	"Leaves with 0 after a stop, 1 when something failed, 2 when the command line or the file "
-	"is wrong.\n"
-	"\n"
-	"Example:\n"
-	"  dl3gen --example > generator.yaml\n"
-	"  dl3gen --check generator.yaml\n"
-	"  dl3gen generator.yaml\n";
-
-static bool is_generator(const struct config_options *options)
-{
-	return !strcmp(options->program, "dl3gen");
-}
-
 bool config_answer(const struct config_options *options, FILE *out)
 {
+	const struct program *program = program_find(options->program);
+
 	switch (options->action) {
 	case CONFIG_EXAMPLE:
-		if (is_generator(options))
-			config_print_generator_example(out);
-		else
-			config_print_example(out);
+		program->print_example(out);
 		return true;
 	case CONFIG_HELP:
-		fputs(is_generator(options) ? GENERATOR_HELP : HELP, out);
+		fputs(program->help, out);
 		return true;
 	case CONFIG_VERSION:
-		fprintf(out, "%s " DL3_VERSION "\n", options->program);
+		fprintf(out, "%s " DL3_VERSION "\n", program->name);
 		return true;
 	default:
 		return false;

@@ -2,6 +2,7 @@
 #include "config/inside.h"
 
 #include "base/bits.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -204,22 +205,59 @@ static int read_addresses(struct reader *reader, const struct node *node, void *
 	return rows_each(reader, node, CONFIG_MAX_ADDRESSES, read_own);
 }
 
-static const struct row rows[] = {
-	{"name", ROW_OTHER, .read = read_name},
-	{"device", ROW_OTHER, .read = read_device},
+static int read_generator_mac(struct reader *reader, const struct node *node, void *base)
+{
+	struct port_settings *port = base;
+
+	port->has_mac = true;
+	return read_one_mac(reader, node, &port->mac, "");
+}
+
+static int read_line_rate(struct reader *reader, const struct node *node, void *base)
+{
+	struct port_settings *port = base;
+	char found[ROWS_FOUND_MAX];
+	const char *rest;
+	double bps;
+
+	if (node->kind == NODE_TEXT && quantity_number(node->text, &bps, &rest) &&
+		quantity_unit(&rest, "bit/s", &bps) && !rest[0] && bps >= 1e6 && bps <= 1e13) {
+		port->line_bps = bps;
+		return 0;
+	}
+	return rows_mistake(reader, node->line,
+		"%sline_rate is %s; bits a second like 100 Gbit/s, 1 Mbit/s to 10 Tbit/s, are "
+		"wanted",
+		reader->where, rows_found(node, found));
+}
+
+// The keys of every port, whatever the program.
+#define KEYS_OF_ALL                                                                                \
+	{"name", ROW_OTHER, .read = read_name}, {"device", ROW_OTHER, .read = read_device},        \
+		{"mtu", ROW_NUMBER, FIELD(mtu), .min = 68, .max = 9600},                           \
+		{"rx_descriptors", ROW_NUMBER, FIELD(n_rx_descriptors), .min = 32, .max = 32768},  \
+	{                                                                                          \
+		"tx_descriptors", ROW_NUMBER, FIELD(n_tx_descriptors), .min = 32, .max = 32768     \
+	}
+
+static const struct row forwarder_rows[] = {
+	KEYS_OF_ALL,
 	{"mac", ROW_OTHER, .read = read_mac},
 	{"peer", ROW_OTHER, .read = read_peer},
-	{"mtu", ROW_NUMBER, FIELD(mtu), .min = 68, .max = 9600},
 	{"addresses", ROW_OTHER, .read = read_addresses},
 	{"queues", ROW_NUMBER, FIELD(n_queues), .min = 1, .max = PORT_MAX_QUEUES},
-	{"rx_descriptors", ROW_NUMBER, FIELD(n_rx_descriptors), .min = 32, .max = 32768},
-	{"tx_descriptors", ROW_NUMBER, FIELD(n_tx_descriptors), .min = 32, .max = 32768},
 	{"mode", ROW_WORD, FIELD(mode), .words = "route|xconnect"},
 	{"to", ROW_TEXT, FIELD(xconnect), .max = NAME_LETTERS},
 	{"martians", ROW_WORD, FIELD(pass_martians), .words = "drop|pass"},
 };
+const struct key_table forwarder_port = {"ports", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 
-const struct key_table port_table = {"ports", rows, ARRAY_LEN(rows)};
+static const struct row generator_rows[] = {
+	KEYS_OF_ALL,
+	{"mac", ROW_OTHER, .read = read_generator_mac},
+	{"line_rate", ROW_OTHER, .read = read_line_rate},
+};
+const struct key_table generator_port = {"ports", generator_rows, ARRAY_LEN(generator_rows)};
 
 // Keys that need or exclude each other.
 static int check_together(struct reader *reader, const struct node *node,
@@ -253,7 +291,8 @@ int port_read(struct reader *reader, const struct node *node, unsigned i)
 
 	port->mtu = 1500;
 	port->line = node->line;
-	int err = rows_read(reader, node, &port_table, port);
+	port->n_queues = config->program->n_queues;
+	int err = rows_read(reader, node, config->program->port, port);
 	if (!err)
 		err = check_together(reader, node, config, i);
 	config->ports.n_ports++;

@@ -61,7 +61,8 @@ static struct config *take_text(const char *text)
 	struct config *config = NULL;
 	struct complaint why = {""};
 
-	if (config_read(&config, &(struct source){"f", text, strlen(text), false}, &why))
+	if (config_read(&config,
+		    &(struct source){"f", text, strlen(text), false, &program_forwarder}, &why))
 		fail_msg("refused: %s", why.text);
 	return config;
 }
@@ -107,10 +108,10 @@ static void each_key_of_a_port_has_a_row_here(void **state)
 {
 	char needle[64];
 
-	for (size_t k = 0; k < port_table.n; k++) {
+	for (size_t k = 0; k < forwarder_port.n; k++) {
 		bool found = false;
 
-		snprintf(needle, sizeof(needle), "%s", port_table.rows[k].key);
+		snprintf(needle, sizeof(needle), "%s", forwarder_port.rows[k].key);
 		for (size_t i = 0; i < ARRAY_LEN(rows) && !found; i++)
 			found = strstr(rows[i].new, needle) ||
 			        (rows[i].key && strstr(rows[i].key, needle));

@@ -14,22 +14,32 @@
 // The file's first level; ports come before what names them, wherever they stand.
 struct top {
 	const struct node *ports, *lanes, *memory, *eal, *control;
-	struct route_nodes rest;
+	struct rest_nodes rest;
 	uint16_t burst;
 };
 
-static const struct row top_rows[] = {
-	{"ports", ROW_NODE, FIELD(top, ports)},
-	{"lanes", ROW_NODE, FIELD(top, lanes)},
+// The keys of every file, whatever the program.
+#define KEYS_OF_ALL                                                                                \
+	{"ports", ROW_NODE, FIELD(top, ports)}, {"lanes", ROW_NODE, FIELD(top, lanes)},            \
+		{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},                     \
+		{"memory", ROW_NODE, FIELD(top, memory)}, {"eal", ROW_NODE, FIELD(top, eal)},      \
+	{                                                                                          \
+		"control", ROW_NODE, FIELD(top, control)                                           \
+	}
+
+static const struct row forwarder_rows[] = {
+	KEYS_OF_ALL,
 	{"routes", ROW_NODE, FIELD(top, rest.routes)},
 	{"route_files", ROW_NODE, FIELD(top, rest.files)},
 	{"neighbours", ROW_NODE, FIELD(top, rest.neighbours)},
-	{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},
-	{"memory", ROW_NODE, FIELD(top, memory)},
-	{"eal", ROW_NODE, FIELD(top, eal)},
-	{"control", ROW_NODE, FIELD(top, control)},
 };
-static const struct key_table top_table = {"", top_rows, ARRAY_LEN(top_rows)};
+const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
+
+static const struct row generator_rows[] = {
+	KEYS_OF_ALL,
+	{"streams", ROW_NODE, FIELD(top, rest.streams)},
+};
+const struct key_table generator_top = {"", generator_rows, ARRAY_LEN(generator_rows)};
 
 static const struct row memory_rows[] = {
 	{"hugepages", ROW_WORD, FIELD(port_room_settings, huge), .words = "auto|require|never"},
@@ -183,10 +193,10 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 }
 
 int settings_read(struct reader *reader, const struct node *root, struct config *config,
-	struct route_nodes *rest)
+	struct rest_nodes *rest)
 {
 	struct top top = {.burst = 64};
-	int err = rows_read(reader, root, &top_table, &top);
+	int err = rows_read(reader, root, config->program->top, &top);
 
 	if (err)
 		return err;
@@ -198,9 +208,9 @@ int settings_read(struct reader *reader, const struct node *root, struct config 
 	return read_all(reader, &top, config);
 }
 
-const struct key_table *settings_table(unsigned i)
+const struct key_table *settings_table(const struct program *program, unsigned i)
 {
-	static const struct key_table *const tables[] = {&top_table, &port_table, &lane_table,
+	const struct key_table *const tables[] = {program->top, program->port, &lane_table,
 		&memory_table, &eal_table, &control_table};
 
 	return i < ARRAY_LEN(tables) ? tables[i] : NULL;

@@ -153,7 +153,13 @@ static int on_text(struct builder *b, const yaml_event_t *event)
 		b->open[b->depth - 1].key_line = line;
 		return 0;
 	}
-	struct node *node = hang(b, &(struct node){.kind = NODE_TEXT, .text = text, .line = line});
+	struct node *node =
+		hang(b, &(struct node){
+				.kind = NODE_TEXT,
+				.text = text,
+				.line = line,
+				.is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE,
+			});
 	return node ? add_anchor(b, event, event->data.scalar.anchor, node) : fail_memory(b);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/complaint.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -23,6 +24,7 @@ struct node {
 	const struct node *next;  // the next child of the same parent
 	int line, key_line;       // from 1
 	int kind;
+	bool is_quoted; // NODE_TEXT: then it is text, even when it looks like a number
 };
 
 struct tree;

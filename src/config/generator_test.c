@@ -1,0 +1,225 @@
+// The generator's file: what is accepted, and the one sentence for each mistake.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORTS "ports:\n  - {name: left, device: net_null0}\n  - {name: right, device: net_null1}\n"
+
+static int read_text(struct config **out, const char *text, struct complaint *why)
+{
+	struct source source = {"g.yaml", text, strlen(text), false, &program_generator};
+
+	return config_read(out, &source, why);
+}
+
+static struct config *take_text(const char *text)
+{
+	struct config *config = NULL;
+	struct complaint why = {""};
+
+	if (read_text(&config, text, &why))
+		fail_msg("refused: %s", why.text);
+	return config;
+}
+
+static void answers_each_mistake_with_one_sentence(void **state)
+{
+	static const struct {
+		const char *yaml, *sentence;
+	} mistakes[] = {
+		{"", "g.yaml: is empty; \"dl3gen --example\" prints a file to start from"},
+		{PORTS "neighbours: []",
+			"g.yaml:4: unknown key \"neighbours\"; known here are ports, lanes, burst, "
+			"memory, eal, control, streams"},
+		{PORTS "stream: []", "g.yaml:4: unknown key \"stream\"; did you mean \"streams\"?"},
+		{"ports: [{name: a, device: x, queues: 2}]",
+			"g.yaml:1: unknown key \"ports[0].queues\"; known here are name, device, "
+			"mtu, rx_descriptors, tx_descriptors, mac, line_rate"},
+		{"ports: [{name: a, device: x, mac: update}]",
+			"g.yaml:1: ports[0].mac is \"update\"; a MAC address like "
+			"02:00:00:00:00:01 is wanted"},
+		{"ports: [{name: a, device: x, line_rate: fast}]",
+			"g.yaml:1: ports[0].line_rate is \"fast\"; bits a second like 100 Gbit/s, "
+			"1 Mbit/s to 10 Tbit/s, are wanted"},
+		{"ports: [{name: a, device: x, line_rate: 100 Gbit/s l2}]",
+			"g.yaml:1: ports[0].line_rate is \"100 Gbit/s l2\"; bits a second like 100 "
+			"Gbit/s, 1 Mbit/s to 10 Tbit/s, are wanted"},
+		{"ports: [{name: a, device: x, line_rate: 100}]",
+			"g.yaml:1: ports[0].line_rate is \"100\"; bits a second like 100 Gbit/s, 1 "
+			"Mbit/s to 10 Tbit/s, are wanted"},
+		{PORTS "streams: {from: left}", "g.yaml:4: streams is a map; a list is wanted"},
+		{PORTS "streams: all", "g.yaml:4: streams is \"all\"; a list is wanted"},
+		{PORTS "streams:\n  - from: left\n    from: right\n",
+			"g.yaml:6: key \"from\" for the second time in one stream; one is wanted"},
+		{PORTS "streams: [[[[[[a]]]]]]",
+			"g.yaml:4: streams hold more than any stream needs (lists in lists, or "
+			"16384 values); leave some out"},
+	};
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
+		struct config *config = NULL;
+		struct complaint why = {""};
+
+		if (!read_text(&config, mistakes[i].yaml, &why))
+			snprintf(why.text, sizeof(why.text), "accepted");
+		config_free(config);
+		if (!strcmp(why.text, mistakes[i].sentence))
+			continue;
+		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", mistakes[i].yaml, why.text,
+			mistakes[i].sentence);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void gives_each_port_one_queue_and_its_line_rate(void **state)
+{
+	struct config *config = take_text("ports:\n  - {name: a, device: x}\n"
+					  "  - {name: b, device: y, line_rate: 2.5Gbit/s, mac: "
+					  "02:00:00:00:00:07, mtu: 9000, rx_descriptors: 64}\n");
+	const struct port_room_settings *ports = config_ports(config);
+
+	assert_int_equal(ports->n_ports, 2);
+	assert_int_equal(ports->ports[0].n_queues, 1);
+	assert_int_equal(ports->ports[1].n_queues, 1);
+	assert_true(ports->ports[0].line_bps == 0);
+	assert_true(ports->ports[1].line_bps == 2.5e9);
+	assert_true(ports->ports[1].has_mac);
+	assert_int_equal(ports->ports[1].mtu, 9000);
+	assert_int_equal(ports->ports[1].n_rx_descriptors, 64);
+	assert_string_equal(config_socket(config), "/run/dl3gen.sock");
+	assert_null(config_streams(config));
+	config_free(config);
+}
+
+// What looks like a number in YAML is one in JSON; quotes keep it text.
+static void turns_streams_into_json(void **state)
+{
+	struct config *config =
+		take_text(PORTS "streams:\n"
+				"  - {from: left, size: 64, rate: 1.5, ttl: '9', dst_mac: "
+				"02:00:00:00:00:01}\n"
+				"  - dst_ip: {first: 198.19.0.1, count: 10, random: true}\n"
+				"    size: [64, {size: 128, weight: 2}]\n"
+				"    frames: 99999999999999999999\n"
+				"    rate:\n");
+	char *text = json_dumps(config_streams(config), JSON_COMPACT);
+
+	assert_string_equal(text, "[{\"from\":\"left\",\"size\":64,\"rate\":1.5,\"ttl\":\"9\","
+				  "\"dst_mac\":\"02:00:00:00:00:01\"},"
+				  "{\"dst_ip\":{\"first\":\"198.19.0.1\",\"count\":10,\"random\":"
+				  "true},\"size\":[64,{\"size\":128,\"weight\":2}],"
+				  "\"frames\":\"99999999999999999999\",\"rate\":null}]");
+	free(text);
+	config_free(config);
+}
+
+static void places_a_complaint_about_a_stream_at_its_line(void **state)
+{
+	static const struct {
+		const char *said, *placed;
+	} places[] = {
+		{"streams[0]: size 3: too small", "g.yaml:6: streams[0]: size 3: too small"},
+		{"streams[1] (b): rate: missing", "g.yaml:8: streams[1] (b): rate: missing"},
+		{"streams[1] (b): dst_ip.count 0: x",
+			"g.yaml:10: streams[1] (b): dst_ip.count 0: x"},
+		{"streams[1] (b): size[1] 3: x", "g.yaml:9: streams[1] (b): size[1] 3: x"},
+		{"streams[7]: size 3: x", "g.yaml: streams[7]: size 3: x"},
+		{"streams: 0 of them", "g.yaml: streams: 0 of them"},
+	};
+	struct config *config = take_text(PORTS "streams:\n"
+						"  - from: left\n"
+						"    size: 3\n"
+						"\n"
+						"  - name: b\n"
+						"    size: [64, 3]\n"
+						"    dst_ip: {first: 198.19.0.1, count: 0}\n");
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		struct complaint why;
+
+		complain(&why, 0, "%s", places[i].said);
+		config_place_stream(config, &why);
+		assert_string_equal(why.text, places[i].placed);
+	}
+	config_free(config);
+}
+
+static void takes_no_streams_from_aliases_of_aliases(void **state)
+{
+	char text[4096] = PORTS "streams:\n  - &a0 [x, x, x, x, x, x, x, x, x]\n";
+	struct complaint why;
+	struct config *config = NULL;
+	size_t used = strlen(text);
+
+	for (int i = 1; i < 12; i++)
+		used += sprintf(text + used,
+			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
+			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+	assert_int_not_equal(read_text(&config, text, &why), 0);
+	assert_non_null(strstr(why.text, "more than any stream needs"));
+}
+
+static char *example_text(void)
+{
+	char *text;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	config_print_generator_example(out);
+	fclose(out);
+	return text;
+}
+
+static void accepts_its_own_example(void **state)
+{
+	char *text = example_text();
+	struct config *config = take_text(text);
+
+	assert_int_equal(json_array_size(config_streams(config)), 2);
+	assert_true(config_ports(config)->ports[1].line_bps == 1e11);
+	config_free(config);
+	free(text);
+}
+
+static void the_example_shows_every_key(void **state)
+{
+	const struct program *program = &program_generator;
+	char *text = example_text(), key[64];
+
+	for (unsigned i = 0; settings_table(program, i); i++)
+		for (size_t k = 0; k < settings_table(program, i)->n; k++) {
+			const struct key_table *table = settings_table(program, i);
+
+			snprintf(key, sizeof(key), "%s:", table->rows[k].key);
+			if (!strstr(text, key))
+				fail_msg("%s.%s is not in the example", table->place,
+					table->rows[k].key);
+		}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(gives_each_port_one_queue_and_its_line_rate),
+		cmocka_unit_test(turns_streams_into_json),
+		cmocka_unit_test(places_a_complaint_about_a_stream_at_its_line),
+		cmocka_unit_test(takes_no_streams_from_aliases_of_aliases),
+		cmocka_unit_test(accepts_its_own_example),
+		cmocka_unit_test(the_example_shows_every_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
