@@ -22,7 +22,7 @@ static void describe_ports(struct load_port out[PORT_MAX],
 
 		out[i] = (struct load_port){.name = port->name,
 			.mac = port->mac,
-			.line_bps = port->line_bps,
+			.line_bps = room || port->line_bps > 0 ? port->line_bps : -1,
 			.mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU};
 		if (!room)
 			continue;

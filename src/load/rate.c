@@ -51,7 +51,7 @@ static bool parse_rate(const json_t *value, struct load_stream *s)
 	return quantity_number(text, &s->rate, &rest) && parse_unit(rest, s);
 }
 
-// Frames a second of `rate` in the stream's unit; 0 where the line rate is needed and unknown.
+// Frames a second of `rate` in the stream's unit.
 static double in_pps(const struct load_stream *s, double rate, double line_bps)
 {
 	switch (s->rate_unit) {
@@ -113,21 +113,22 @@ static int check_line(struct stream_reader *r, const json_t *value)
 static int settle_pps(struct stream_reader *r, const json_t *value)
 {
 	struct load_stream *s = r->stream;
-	double line_bps = r->ports ? r->ports[s->from].line_bps : 0;
+	double line_bps = r->ports ? r->ports[s->from].line_bps : -1;
+	bool is_open = s->rate_unit == LOAD_PERCENT && line_bps < 0;
 
-	if (s->rate_unit == LOAD_PERCENT && r->ports && line_bps <= 0)
+	if (s->rate_unit == LOAD_PERCENT && line_bps == 0)
 		return read_mistake(r, value,
 			"the line rate of port %s is unknown; \"line_rate: 100 Gbit/s\" is wanted "
 			"there, or a rate in pps or bit/s",
 			r->ports[s->from].name);
-	s->pps = in_pps(s, s->rate, line_bps);
-	if (s->rate <= 0 || (s->pps < LEAST_PPS && (s->rate_unit != LOAD_PERCENT || line_bps > 0)))
+	s->pps = is_open ? 0 : in_pps(s, s->rate, line_bps);
+	if (s->rate <= 0 || (s->pps < LEAST_PPS && !is_open))
 		return read_mistake(r, value, "less than a frame in 1000 s; %s", WANTED);
 	if (line_bps > 0)
 		return check_line(r, value);
-	if (s->pps > MOST_PPS || (s->rate_unit == LOAD_PERCENT && s->rate > 100))
+	if (s->pps > MOST_PPS || (is_open && s->rate > 100))
 		return read_mistake(r, value, "more than %s; a lower one is wanted",
-			s->rate_unit == LOAD_PERCENT ? "100 %" : "10 Gpps");
+			is_open ? "100 %" : "10 Gpps");
 	return 0;
 }
 

@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// left has a line of 10 Gbit/s, right of an unknown rate, small takes packets of 600 bytes.
+// left has a line of 10 Gbit/s, right of an unknown rate, small takes packets of 600 bytes, later
+// is a device that is not open yet.
 static const struct load_port ports[] = {
 	{"left", {{2, 0, 0, 0, 0, 0x11}}, 1e10, 0},
 	{"right", {{2, 0, 0, 0, 0, 0x12}}, 0, 0},
 	{"small", {{2, 0, 0, 0, 0, 0x13}}, 1e9, 600},
+	{"later", {{2, 0, 0, 0, 0, 0x14}}, -1, 0},
 };
 
 static int read_with(struct load_streams *out, const char *text, const struct load_port *of,
@@ -98,12 +100,12 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 			"streams[0]: to \"rihgt\": unknown port; did you mean \"right\"?"},
 		{"[{\"to\": \"elsewhere\"}]",
 			"streams[0]: to \"elsewhere\": unknown port; the name of one is wanted: "
-			"left, right, small"},
+			"left, right, small, later"},
 		{"[{\"to\": 1}]", "streams[0]: to 1: unknown port; the name of one is wanted: "
-				  "left, right, small"},
+				  "left, right, small, later"},
 		{"[{\"to\": \"left\", \"from\": null}]",
 			"streams[0]: from (empty): unknown port; the name of one is wanted: left, "
-			"right, small"},
+			"right, small, later"},
 		{ONE("\"name\": \"a b\""),
 			"streams[0]: name \"a b\": 1 to 31 letters, digits and -_. are wanted"},
 		{ONE("\"name\": []"),
@@ -308,6 +310,8 @@ static void answers_each_impossible_rate_with_one_sentence(void **state)
 		{RATE_FROM("right", "\"50 %\""),
 			"streams[0]: rate \"50 %\": the line rate of port right is unknown; "
 			"\"line_rate: 100 Gbit/s\" is wanted there, or a rate in pps or bit/s"},
+		{RATE_FROM("later", "\"100.1 %\""),
+			"streams[0]: rate \"100.1 %\": more than 100 %; a lower one is wanted"},
 		{RATE_FROM("right", "\"11 Gpps\""),
 			"streams[0]: rate \"11 Gpps\": more than 10 Gpps; a lower one is wanted"},
 		{"[{" BASE ", \"rate\": \"60 %\"}, {" BASE ", \"rate\": \"50 %\"}]",
@@ -432,6 +436,8 @@ static void understands_each_unit_of_a_rate(void **state)
 		{RATE("\"512 bit/s l2\""), LOAD_BPS_L2, 1},
 		{RATE("\"max\""), LOAD_MAX_RATE, 0},
 		{RATE_FROM("right", "\"100 Mpps\""), LOAD_PPS, 1e8},
+		{RATE_FROM("later", "\"100 Mpps\""), LOAD_PPS, 1e8},
+		{RATE_FROM("later", "\"100 %\""), LOAD_PERCENT, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {

@@ -66,7 +66,8 @@ struct load_stream {
 struct load_port {
 	const char *name;
 	struct wire_mac mac;
-	double line_bps; // layer 1; 0: unknown, then percent is refused and no rate is too high
+	double line_bps; // layer 1; 0: unknown, then percent is refused and no rate is too high;
+	                 // below 0: not known yet, then percent is taken and means 0 pps
 	uint16_t mtu;    // IP bytes; 0: unknown, then no frame is too large for the port
 };
 
