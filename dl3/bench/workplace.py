@@ -1,14 +1,13 @@
 """Where things are, and a private folder for what a measurement needs while it runs."""
 
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from dl3.host.private import private_folder
 from dl3.model.fault import Fault
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -41,12 +40,7 @@ def built(path: Path, maker: str) -> Path:
 
 @contextmanager
 def workplace() -> Iterator[Workplace]:
-    """Make the folder and remove it at the end.
-
-    EAL takes a plugin only from below folders that not everybody may write, and a clone may lie in such a one.
-    """
+    """Make the folder and remove it at the end; a clone may lie where EAL takes no plugin from."""
     source = built(PLUGIN, "make")
-    parent = "/run" if os.access("/run", os.W_OK) else os.environ.get("XDG_RUNTIME_DIR")
-    with tempfile.TemporaryDirectory(prefix="dl3-", dir=parent) as name:
-        folder = Path(name)
+    with private_folder() as folder:
         yield Workplace(folder, Path(shutil.copy(source, folder / "onecore.so")))

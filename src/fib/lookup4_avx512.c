@@ -31,8 +31,7 @@ static inline __attribute__((always_inline)) void pass_nodes(const struct fib_vi
 		with_tail |= (uint64_t)_mm256_test_epi32_mask(nodes.tail, nodes.tail) << i;
 	}
 	// Sixty-four loads in one loop keep the memory busy: prefetching nodes or leaves before
-	// gains nothing here. Of the nodes with tails most have a single line; the others' line
-	// number 0 is always near.
+	// gains nothing here. Most nodes with tails have a single line, which is fetched meanwhile.
 	for (unsigned i = 0; i < pass.n; i++)
 		found->leaf[i] = view->leaf4[leaf[i]];
 	for (uint64_t left = pass.is_far ? with_tail : 0; left; left &= left - 1)
