@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dl3.bench.contestants import Contestant, Entry, Terms, contestant
+from dl3.bench.contestants import contestant
+from dl3.bench.generators import ROW_OF_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
-from dl3.bench.onecore import Runner, started
+from dl3.bench.sides import Contestant, Entry, Running, Terms
+from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
 from dl3.model.fault import Fault, UsageFault
@@ -25,9 +27,11 @@ class Row:
     name: str
     ours: Entry
     peer: Entry
+    note: str = ""  # what a reader has to know of this row alone
 
 
 PORTABLE = "dl3d as built for testpmd"
+PORTABLE_GENERATOR = "dl3gen as built for testpmd"
 
 ROWS = (
     Row("ipv4-1-route", Entry("dl3d", "one", 1), Entry("l3fwd", "one")),
@@ -44,6 +48,14 @@ ROWS = (
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
     Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
+    Row(
+        "generator-multi-flow",
+        Entry(PORTABLE_GENERATOR, mode="flows"),
+        Entry("testpmd", mode="flows"),
+        note=ROW_OF_FLOWS,
+    ),
+    Row("sink", Entry(PORTABLE_GENERATOR, mode="sink"), Entry("testpmd", mode="sink"), note=ROW_OF_SINK),
+    Row("memif-2-core", Entry("dl3d over memif"), Entry("l3fwd over memif"), note=ROW_OF_MEMIF),
 )
 
 # Not in the product's list: what rte_graph costs, for the record of decisions.
@@ -68,7 +80,7 @@ class Effort:
     record: Path = BUILD / "records" / "peers.jsonl"
 
 
-def turn(runner: Runner, seconds: float) -> Sample:
+def turn(runner: Running, seconds: float) -> Sample:
     """One sample of a stopped program, which is stopped again afterwards.
 
     A sample during which others took the core is taken again; of all tries the one that had most of the core counts,
@@ -94,9 +106,9 @@ def check_equal(row: Row, ours: Contestant, peer: Contestant) -> None:
 def run_row(sides: tuple[Contestant, Contestant], place: Workplace, effort: Effort) -> list[Pair]:
     """All pairs of a row, each time the other side first."""
     pairs: list[Pair] = []
-    with started(sides[0].job, place) as ours:
+    with sides[0].started(place) as ours:
         ours.pause()
-        with started(sides[1].job, place) as peer:
+        with sides[1].started(place) as peer:
             peer.pause()
             for i in range(effort.pairs):
                 if i % 2:
@@ -114,18 +126,35 @@ def record_pairs(sides: tuple[Contestant, Contestant], pairs: Sequence[Pair], fa
             append(path, trial_of(side.job, sample, facts))
 
 
-Hear = Callable[[Row, Comparison, Contestant], None]
+@dataclass(frozen=True)
+class Found:
+    """A row that was measured, or the reason why there is none."""
+
+    row: Row
+    march: str
+    comparison: Comparison | None
+    reason: str = ""
 
 
-def run_rows(rows: Sequence[Row], terms: Terms, place: Workplace, effort: Effort, hear: Hear) -> list[Comparison]:
-    """All rows, one after the other; `hear` is told of each as it is done."""
-    done, facts = [], collect(BUILD)
-    for row in rows:
-        sides = contestant(row.ours, terms, place), contestant(row.peer, terms, place)
-        check_equal(row, *sides)
+def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
+    """Measure one row and record its samples."""
+    sides = contestant(row.ours, terms, place), contestant(row.peer, terms, place)
+    check_equal(row, *sides)
+    try:
         pairs = run_row(sides, place, effort)
-        record_pairs(sides, pairs, facts, effort.record)
-        comparison = Comparison.of(row.name, pairs)
-        hear(row, comparison, sides[0])
-        done.append(comparison)
+    except NoRow as reason:
+        return Found(row, sides[0].march, None, str(reason))
+    record_pairs(sides, pairs, collect(BUILD), effort.record)
+    comparison = Comparison.of(row.name, pairs).model_copy(update={"note": row.note})
+    return Found(row, sides[0].march, comparison)
+
+
+def run_rows(
+    rows: Sequence[Row], terms: Terms, place: Workplace, effort: Effort, hear: Callable[[Found], None]
+) -> list[Found]:
+    """All rows, one after the other; `hear` is told of each as it is done."""
+    done = []
+    for row in rows:
+        done.append(take_row(row, terms, place, effort))
+        hear(done[-1])
     return done

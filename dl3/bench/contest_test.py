@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from dl3.bench.contest import ROWS, Row, check_equal, rows_named
-from dl3.bench.contestants import MAKERS, Contestant, Entry
+from dl3.bench.contestants import MAKERS
 from dl3.bench.onecore import Job
+from dl3.bench.sides import Contestant, Entry
 from dl3.model.fault import Fault, UsageFault
 
 
@@ -14,6 +15,7 @@ def has_the_rows_that_the_product_promises() -> None:
     assert {row.name for row in ROWS} >= {
         *("ipv4-1-route", "ipv4-1m-routes", "ipv6-1-route", "ipv6-200k-routes"),
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
+        *("memif-2-core", "generator-multi-flow", "sink"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)
 

@@ -5,9 +5,9 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.bench.workplace import Workplace
@@ -33,6 +33,9 @@ class Job:
     max_burst: int | None = None  # frames per poll; None: all that the program asks for
     source_port: int = 0
     mac: str = FIRST_MAC
+    is_stamped: bool = False  # frames that dl3gen's sink takes for its own
+    is_sink: bool = False  # sends nothing; its rate is that of what it receives
+    begin: Callable[[], bool] | None = None  # tells it to begin; asked again until that has worked
 
 
 def environment(job: Job, stats: Path) -> dict[str, str]:
@@ -46,6 +49,8 @@ def environment(job: Job, stats: Path) -> dict[str, str]:
     }
     if job.max_burst is not None:
         added["ONECORE_BURST"] = str(job.max_burst)
+    if job.is_stamped:
+        added["ONECORE_STAMP"] = "0"
     return added
 
 
@@ -72,9 +77,10 @@ class Runner:
     def read(self) -> Reading | None:
         """The newest counters, or None before the first."""
         try:
-            return Reading.parse(self.stats.read_text(encoding="ascii"))
+            reading = Reading.parse(self.stats.read_text(encoding="ascii"))
         except FileNotFoundError:
             return None
+        return replace(reading, sent=reading.received) if reading and self.job.is_sink else reading
 
     def last_words(self) -> str:
         """The end of what the program printed."""
@@ -88,6 +94,15 @@ class Runner:
                 f"{self.job.name} left with status {self.process.returncode} while it was measured; "
                 f"its last lines were\n{self.last_words()}"
             )
+
+    def begin(self) -> None:
+        """Tell it to begin, when it does not by itself."""
+        deadline = time.monotonic() + START_SECONDS
+        while self.job.begin and not self.job.begin():
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise Fault(f"{self.job.name} was not ready within {START_SECONDS:.0f} s:\n{self.last_words()}")
+            time.sleep(POLL_SECONDS)
 
     def wait_for(self, sent: int, seconds: float) -> Reading:
         """Wait until a fresh reading shows that many packets sent."""
@@ -160,6 +175,7 @@ def started(job: Job, place: Workplace) -> Iterator[Runner]:
         )
     runner = Runner(job, process, stats, log)
     try:
+        runner.begin()
         runner.wait_for(STARTED_PACKETS, START_SECONDS)
         yield runner
     finally:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from dl3.bench.contest import Effort
-from dl3.bench.contestants import Terms
+from dl3.bench.contest import Effort, Found
+from dl3.bench.sides import Terms
 from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault
 from dl3.record.facts import Facts
@@ -29,10 +29,11 @@ class Outcome(BaseModel):
     seconds_per_sample: float
     marches: dict[str, str]  # of both programs, by row
     rows: tuple[Comparison, ...]
+    missing: dict[str, str]  # rows that could not be measured here, each with the reason
 
 
-def outcome(terms: Terms, effort: Effort, facts: Facts, rows: Sequence[tuple[Comparison, str]]) -> Outcome:
-    """Put together rows, each with its -march."""
+def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) -> Outcome:
+    """Put together what was found, each row with its -march."""
     return Outcome(
         at=now(),
         facts=facts,
@@ -42,8 +43,9 @@ def outcome(terms: Terms, effort: Effort, facts: Facts, rows: Sequence[tuple[Com
         memory_mib=terms.memory_mib,
         pairs=effort.pairs,
         seconds_per_sample=effort.seconds,
-        marches={row.name: march for row, march in rows},
-        rows=tuple(row for row, _ in rows),
+        marches={one.row.name: one.march for one in found if one.comparison},
+        rows=tuple(one.comparison for one in found if one.comparison),
+        missing={one.row.name: one.reason for one in found if not one.comparison},
     )
 
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dl3.bench.contest import Effort, Row, rows_named, run_rows
-from dl3.bench.contestants import Contestant, Terms
+from dl3.bench.contest import Effort, Found, Row, rows_named, run_rows
 from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
+from dl3.bench.sides import Terms
 from dl3.bench.workplace import BUILD, TOP, workplace
 from dl3.cli.printing import err, out, print_json, table
 from dl3.host.hugepages import reserved
@@ -50,6 +50,16 @@ def show(result: Outcome) -> None:
     )
     rows = (cells(row, result.marches[row.name]) for row in result.rows)
     out.print(table("Mpps of one core, ratio ours / peer, TSC cycles per packet", COLUMNS, rows))
+    notes = [f"{row.name}: {row.note}" for row in result.rows if row.note]
+    for line in (*notes, *result.missing.values()):
+        out.print(line, highlight=False, soft_wrap=True)
+
+
+def in_a_line(found: Found) -> str:
+    """A row as soon as it is known."""
+    if not (row := found.comparison):
+        return found.reason
+    return f"{row.name}: {row.ours:.2f} / {row.peer:.2f} Mpps = {row.ratio:.3f}"
 
 
 def chosen(names: list[str] | None) -> tuple[Row, ...]:
@@ -59,7 +69,6 @@ def chosen(names: list[str] | None) -> tuple[Row, ...]:
 
 def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
     """Run all rows with a bar that shows how far it is."""
-    marches: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
         place = stack.enter_context(workplace())
@@ -68,14 +77,12 @@ def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
         bar = stack.enter_context(Progress(*columns, console=err, transient=True))
         task = bar.add_task(rows[0].name, total=len(rows))
 
-        def hear(row: Row, found: Comparison, side: Contestant) -> None:
-            marches.append(side.march)
-            err.print(f"{row.name}: {found.ours:.2f} / {found.peer:.2f} Mpps = {found.ratio:.3f}", highlight=False)
-            following = rows[rows.index(row) + 1 :]
+        def hear(found: Found) -> None:
+            err.print(in_a_line(found), highlight=False, soft_wrap=True)
+            following = rows[rows.index(found.row) + 1 :]
             bar.update(task, advance=1, description=following[0].name if following else "done")
 
-        done = run_rows(rows, terms, place, effort, hear)
-        return outcome(terms, effort, collect(BUILD), list(zip(done, marches, strict=True)))
+        return outcome(terms, effort, collect(BUILD), run_rows(rows, terms, place, effort, hear))
 
 
 def peers(

@@ -4,8 +4,9 @@ A memif device of DPDK may crash when its peer leaves while it polls. So the end
 frozen, the forwarder ends in order, then the frozen generator is ended at once; neither ever polls a dead peer.
 """
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,18 +127,21 @@ def links_are_up(generator: Client) -> bool:
         return False
 
 
-def start_process(name: str, command: tuple[str, ...], folder: Path) -> Process:
-    """With its log and EAL's own files in the private folder."""
-    return Process(name, command, folder / f"{name}.log", {"RUNTIME_DIRECTORY": str(folder)})
+def start_process(name: str, command: Sequence[str], seat: Seat) -> Process:
+    """With its log and EAL's own files in the private folder; on any core, whatever we ourselves keep to."""
+    folder, cores = seat.links.folder, f"0-{(os.cpu_count() or 1) - 1}"
+    pinned = ["taskset", "--cpu-list", cores, *command]
+    return Process(name, pinned, folder / f"{name}.log", {"RUNTIME_DIRECTORY": str(folder)})
 
 
 @contextmanager
-def generator_running(terms: MemifTerms, links: Links) -> Iterator[Process]:
+def generator_running(terms: MemifTerms, seat: Seat) -> Iterator[Process]:
     """dl3gen, the server of both links; ended at once, for it is frozen by then."""
+    links = seat.links
     file = links.folder / "dl3gen.yaml"
     whole = generator_file(links, terms.generator_core, terms.burst, streams(terms.flows))
     file.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
-    process = start_process("dl3gen", (str(built(terms.build / "src" / "dl3gen")), str(file)), links.folder)
+    process = start_process("dl3gen", (str(built(terms.build / "src" / "dl3gen")), str(file)), seat)
     try:
         client = Client(links.folder / "dl3gen.sock")
         process.wait_until(lambda: answers(client), "was ready", START_SECONDS)
@@ -149,7 +153,7 @@ def generator_running(terms: MemifTerms, links: Links) -> Iterator[Process]:
 @contextmanager
 def dut_running(dut: Dut, seat: Seat, generator: Process) -> Iterator[Process]:
     """The forwarder; it ends in order while dl3gen stands still."""
-    process = start_process(dut.name, tuple(dut.command(seat)), seat.links.folder)
+    process = start_process(dut.name, dut.command(seat), seat)
     try:
         if socket := dut.socket(seat):
             process.wait_until(lambda: answers(Client(socket)), "was ready", START_SECONDS)
@@ -167,7 +171,7 @@ def both_running(terms: MemifTerms, folder: Path, found_ns: list[float]) -> Iter
     """Both programs in a folder of theirs."""
     dut = terms.dut or Dl3d(built(terms.build / "src" / "dl3d"))
     seat = Seat(Links(folder, terms.ring_bits), terms.dut_core, terms.burst, terms.dut_mib)
-    with generator_running(terms, seat.links) as generator, dut_running(dut, seat, generator) as forwarder:
+    with generator_running(terms, seat) as generator, dut_running(dut, seat, generator) as forwarder:
         socket = dut.socket(seat)
         yield MemifLab(
             terms=terms,

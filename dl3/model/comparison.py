@@ -27,6 +27,7 @@ class Comparison(BaseModel):
     ours_cycles: float
     peer_cycles: float
     core_share: float  # the smallest that a sample had
+    note: str = ""  # what a reader has to know of this row alone
 
     @classmethod
     def of(cls, name: str, pairs: Sequence[Pair]) -> Self:

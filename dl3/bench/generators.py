@@ -1,0 +1,94 @@
+"""dl3gen and testpmd's own generator and sink, each alone on one core over net_null."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dl3.bench.onecore import FIRST_MAC
+from dl3.bench.sides import Contestant, Entry, Terms, eal, job_of, march_of_build
+from dl3.bench.workplace import BUILD, Workplace, built
+from dl3.control.client import Client
+from dl3.control.replies import Reply
+from dl3.model.fault import Fault
+from dl3.record.facts import last_march, output_of
+
+FLOWS = 1_000_000
+FLOWS_OF_TESTPMD = 256  # txonly counts through one byte of the source address
+FLOWS_OF_SINK = 65_536  # as many as the table has destinations: reordering is judged in each
+FRAME_BYTES = 60  # without FCS, so 64 with it
+LONGEST_S = 86_400
+NO_RX = "net_null0,no-rx=1"
+ROW_OF_FLOWS = (
+    f"64-byte frames; dl3gen: {FLOWS:,} flows, each frame with stamp and UDP checksum; testpmd txonly: "
+    f"{FLOWS_OF_TESTPMD} flows, UDP checksum 0"
+)
+ROW_OF_SINK = (
+    f"64-byte frames with stamps of {FLOWS_OF_SINK:,} flows; dl3gen checks sequence, order in each flow, UDP checksum "
+    "and counts latency; testpmd rxonly only counts"
+)
+
+
+def stream(mode: str) -> dict[str, Any]:
+    """A million flows out, or what the plugin stamps in."""
+    common = {"to": "wire", "dst_mac": "02:00:00:00:00:aa", "size": 64}
+    if mode == "sink":
+        return common | {"id": 0, "dst_ip": {"first": "48.0.0.0", "count": FLOWS_OF_SINK}}
+    spread = {"dst_ip": {"first": "198.19.0.1", "count": 1000}, "src_port": {"first": 1024, "count": 1000}}
+    return common | spread | {"from": "wire", "flows": FLOWS, "rate": "max"}
+
+
+def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any]:
+    """dl3gen's file: one port of net_null, one lane."""
+    rings = {"rx_descriptors": terms.descriptors, "tx_descriptors": terms.descriptors}
+    device = "net_null0" if mode == "sink" else NO_RX
+    return {
+        "ports": [{"name": "wire", "device": device, "mac": FIRST_MAC, **rings}],
+        "lanes": [{"core": terms.core}],
+        "burst": terms.burst,
+        "memory": {"hugepages": "require", "mib": terms.memory_mib},
+        "eal": {"plugins": [str(place.plugin)]},
+        "control": {"socket": str(place.folder / f"{place.next_number()}.sock")},
+        "streams": [stream(mode)],
+    }
+
+
+def begin(socket: Path) -> bool:
+    """Tell dl3gen to run its streams; False while it does not answer yet."""
+    client = Client(socket)
+    try:
+        client.ask(Reply, "status")
+    except Fault:
+        return False
+    client.ask(Reply, "send", seconds=LONGEST_S)
+    return True
+
+
+def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+    """dl3gen of one of our builds; mode 'flows' or 'sink'."""
+    program = built(BUILD / folder / "src" / "dl3gen", "tools/build-peers")
+    file = place.folder / f"{place.next_number()}.yaml"
+    config = generator_config(entry.mode, terms, place)
+    file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    socket = Path(config["control"]["socket"])
+    job = job_of(entry, terms, (str(program), str(file)))
+    is_sink = entry.mode == "sink"
+    job = replace(job, is_stamped=is_sink, is_sink=is_sink, begin=lambda: begin(socket))
+    return Contestant(job, march_of_build(folder))
+
+
+def make_testpmd_alone(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+    """The distribution's testpmd on one port; mode 'flows' or 'sink'."""
+    is_sink = entry.mode == "sink"
+    device = "net_null0" if is_sink else NO_RX
+    doing = ("--forward-mode=rxonly",)
+    if not is_sink:
+        doing = ("--forward-mode=txonly", "--txonly-multi-flow", f"--txpkts={FRAME_BYTES}")
+    command = (
+        *("dpdk-testpmd", *eal(terms, place, f"0@{terms.core},1@{terms.core}", (device,))),
+        *("--nb-cores=1", *doing, f"--burst={terms.burst}", "--no-lsc-interrupt", "--auto-start"),
+        *(f"--rxd={terms.descriptors}", f"--txd={terms.descriptors}"),
+    )
+    job = replace(job_of(entry, terms, command), is_stamped=is_sink, is_sink=is_sink)
+    return Contestant(job, last_march(output_of("pkg-config", "--cflags", "libdpdk")))

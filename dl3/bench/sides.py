@@ -1,0 +1,106 @@
+"""What both sides of a row have in common: terms, entries, what they were built for, EAL's arguments."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from dl3.bench.onecore import Job, started
+from dl3.bench.tables import TableFiles
+from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
+from dl3.model.fault import Fault
+from dl3.model.sample import Sample
+from dl3.record.facts import last_march, text_of
+
+MAKER = "tools/build-peers"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What both programs of a pair have in common."""
+
+    core: int = 0
+    burst: int = 64
+    descriptors: int = 2048
+    memory_mib: int = 1024
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One side of a row."""
+
+    program: str  # a key of MAKERS
+    routes: str = "one"
+    n_hops: int = 256
+    mode: str = "route"
+    is_half_load: bool = False
+
+
+class Running(Protocol):
+    """A started side; the other one runs while it is paused."""
+
+    def pause(self) -> None:
+        """Stand still."""
+
+    def resume(self) -> None:
+        """Go on."""
+
+    def measure(self, seconds: float) -> Sample:
+        """The rates over so many seconds."""
+
+
+Start = Callable[[], AbstractContextManager[Running]]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A side that can be started, and what it was compiled for."""
+
+    job: Job
+    march: str
+    start: Start | None = None  # None: alone on its core
+
+    def started(self, place: Workplace) -> AbstractContextManager[Running]:
+        """Start it; it ends with the context."""
+        return self.start() if self.start else started(self.job, place)
+
+
+def march_of_build(folder: str) -> str:
+    """The -march of dl3d's packet path in a build of ours."""
+    commands = text_of(BUILD / folder / "compile_commands.json")
+    found = re.search(r'"command": "([^"]*path/worker\.c[^"]*)"', commands)
+    if not found:
+        raise Fault(f"{BUILD / folder} does not say how dl3d was compiled: run 'make' and {MAKER}")
+    return last_march(found[1])
+
+
+def march_of_peer(name: str) -> str:
+    """The -march of a peer built by tools/build-peers."""
+    note = built(PEERS / f"{name}.json", MAKER)
+    return str(json.loads(note.read_text(encoding="utf-8"))["march"])
+
+
+def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
+    """The common part of all jobs."""
+    return Job(
+        name=entry.program,
+        command=command,
+        table=TableFiles(entry.routes, TABLES).destinations(),
+        core=terms.core,
+        max_burst=terms.burst // 2 if entry.is_half_load else None,
+    )
+
+
+TWO_PORTS = ("net_null0", "net_null1,no-rx=1")
+
+
+def eal(terms: Terms, place: Workplace, lcores: str, devices: Sequence[str] = TWO_PORTS) -> tuple[str, ...]:
+    """EAL's arguments of the peers."""
+    return (
+        *("--no-pci", "--no-telemetry", "--in-memory", "-m", str(terms.memory_mib), "-d", str(place.plugin)),
+        *(word for device in devices for word in ("--vdev", device)),
+        *("--lcores", lcores),
+        *("--file-prefix", f"dl3-peer{place.next_number()}", "--"),
+    )
