@@ -82,7 +82,7 @@ def make_testpmd_alone(entry: Entry, terms: Terms, place: Workplace) -> Contesta
     """The distribution's testpmd on one port; mode 'flows' or 'sink'."""
     is_sink = entry.mode == "sink"
     device = "net_null0" if is_sink else NO_RX
-    doing = ("--forward-mode=rxonly",)
+    doing: tuple[str, ...] = ("--forward-mode=rxonly",)
     if not is_sink:
         doing = ("--forward-mode=txonly", "--txonly-multi-flow", f"--txpkts={FRAME_BYTES}")
     command = (
