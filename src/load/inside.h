@@ -13,6 +13,7 @@ struct load {
 	struct port_room *ports;
 	const struct port_room_settings *settings;
 	const json_t *streams; // of the file; NULL: none
+	uint64_t hz;           // of the TSC
 	unsigned n_lanes;
 	uint8_t lane_of[PORT_MAX]; // by port index: the lane that polls its queue
 	struct load_lane lane[STAT_MAX_LANES];

@@ -67,6 +67,7 @@ struct run_terms {
 	const uint8_t *lane_of; // by port index: the lane that polls its queue
 	const struct load_streams *streams;
 	unsigned number;
+	uint64_t hz; // of the TSC
 };
 
 // 0 or -errno with a complaint; nothing of it runs. Owner: caller, run_destroy. Control thread.

@@ -83,6 +83,7 @@ static int make_run(struct load *load, struct run **run, const struct load_strea
 		.lane_of = load->lane_of,
 		.streams = streams,
 		.number = load->current ? load->current->number + 1 : 0,
+		.hz = load->hz,
 	};
 
 	return run_create(run, &terms, why);
@@ -99,6 +100,7 @@ int load_open(struct load **out, struct port_room *ports, const struct port_room
 	load->ports = ports;
 	load->settings = settings;
 	load->streams = streams;
+	load->hz = rte_get_tsc_hz();
 	take_lanes(load);
 	int err = make_run(load, &load->current, NULL, why);
 	if (err)

@@ -110,7 +110,7 @@ int run_create(struct run **out, const struct run_terms *terms, struct complaint
 	if (!run)
 		return complain(why, -ENOMEM, "no memory for a run; use fewer streams");
 	memset(run, 0, sizeof(*run));
-	run->hz = rte_get_tsc_hz();
+	run->hz = terms->hz;
 	run->number = terms->number;
 	run->sink.run = run->number & STAMP_RUN_MASK;
 	run->n_lanes = port_n_lanes(terms->ports);

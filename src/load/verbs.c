@@ -4,7 +4,6 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-#include <rte_cycles.h>
 #include <rte_version.h>
 #include <unistd.h>
 
@@ -72,7 +71,7 @@ json_t *load_verb_status(void *house_, const json_t *params, struct complaint *w
 	json_object_set_new(status, "config", ctl_text_json(house->file));
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - house->started_ns) / 1e9));
-	json_object_set_new(status, "tsc_hz", json_integer(rte_get_tsc_hz()));
+	json_object_set_new(status, "tsc_hz", json_integer(house->load->hz));
 	json_object_set_new(status, "ports", json_integer(house->settings->n_ports));
 	json_object_set_new(status, "lanes", json_integer(house->load->n_lanes));
 	json_object_set_new(status, "memory", memory_json(house));

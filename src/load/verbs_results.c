@@ -141,7 +141,8 @@ static void set_lost(json_t *json, const struct run *run, unsigned i)
 	if (!stream->is_receive_only)
 		sent = stat_read(&sender_counters(run->sender[i])->sent);
 	json_object_set_new(json, "lost", json_integer(sent - received));
-	json_object_set_new(json, "lost_by_gaps", json_integer(missing + MAX_OF(0, sent - highest)));
+	json_object_set_new(json, "lost_by_gaps",
+		json_integer(missing + MAX_OF(0, sent - highest)));
 }
 
 static json_t *stream_json(const struct load *load, unsigned i, bool with_buckets)

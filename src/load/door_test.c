@@ -1,0 +1,303 @@
+// Runs that go from the control thread to lanes and back, for ThreadSanitizer too. Tests only.
+#include "load/fake_house.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define STREAM(name, from, to)                                                                     \
+	"{\"name\": \"" name "\", \"from\": \"" from "\", \"to\": \"" to                           \
+	"\", \"dst_mac\": \"02:00:00:00:00:99\", \"rate\": \"1 Mpps\"}"
+#define FEW(name, port)                                                                            \
+	"{\"name\": \"" name "\", \"from\": \"" port "\", \"to\": \"" port                         \
+	"\", \"dst_mac\": \"02:00:00:00:00:99\", \"rate\": \"max\", \"frames\": 100}"
+#define STRAIGHT "[" STREAM("a", "left", "left") ", " STREAM("b", "right", "right") "]"
+#define ACROSS "[" STREAM("a", "left", "right") ", " STREAM("b", "right", "left") "]"
+
+static struct load *load;
+static bool is_running;
+
+static void open_with(const char *streams)
+{
+	json_error_t error;
+	json_t *list = json_loads(streams, 0, &error);
+
+	assert_non_null(list);
+	load = fake_load(list);
+}
+
+static int close_it(void **state)
+{
+	if (!load)
+		return 0; // skipped
+	json_t *list = (json_t *)load->streams;
+
+	if (is_running)
+		load_stop(load);
+	is_running = false;
+	load_close(load);
+	json_decref(list);
+	load = NULL;
+	assert_int_equal(fake.n_senders, 0);
+	assert_int_equal(fake.n_wrong, 0);
+	return 0;
+}
+
+static void pause_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000l}, NULL);
+}
+
+static void start_lanes(void)
+{
+	assert_int_equal(load_start(load, NULL), 0);
+	is_running = true;
+}
+
+static void send_for(double seconds)
+{
+	const struct load_order order = {.seconds = seconds, .delay_s = 0.0005};
+	struct complaint why = {""};
+
+	if (load_send(load, &order, &why))
+		fail_msg("refused: %s", why.text);
+}
+
+static void await_done(void)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	while (load_state(load) != LOAD_DONE) {
+		assert_true(clock_now_ns() - start_ns < 20000000000);
+		pause_ms(1);
+	}
+}
+
+static uint64_t sent_by(unsigned stream)
+{
+	return stat_read(&sender_counters(load->current->sender[stream])->sent);
+}
+
+// This thread plays a lane that takes up what it is told to.
+static void take_up(unsigned lane)
+{
+	__atomic_store_n(&load->lane[lane].held, load->current, __ATOMIC_RELEASE);
+}
+
+static struct run *make_run(unsigned number)
+{
+	struct load_streams *streams = calloc(1, sizeof(*streams));
+	struct load_port ports[] = {{.name = "left"}, {.name = "right"}};
+	struct complaint why = {""};
+	struct run *run;
+
+	if (load_read_streams(streams, load->streams, ports, 2, &why))
+		fail_msg("refused: %s", why.text);
+	const struct run_terms terms = {.n_ports = 2,
+		.lane_of = load->lane_of,
+		.streams = streams,
+		.number = number,
+		.hz = FAKE_HZ};
+	assert_int_equal(run_create(&run, &terms, &why), 0);
+	free(streams);
+	return run;
+}
+
+static void a_run_lives_until_the_last_lane_has_let_go(void **state)
+{
+	open_with(STRAIGHT);
+	take_up(0);
+	take_up(1);
+	hand_over(load, make_run(1));
+	assert_int_equal(hand_tend(load), 0);
+	take_up(0);
+	take_up(1);
+	assert_int_equal(hand_tend(load), -1);
+	hand_over(load, make_run(2));
+	hand_over(load, make_run(3));
+	assert_int_equal(fake.n_senders, 6);
+	take_up(0);
+	assert_int_equal(hand_tend(load), 1);
+	assert_int_equal(fake.n_senders, 6);
+	take_up(1);
+	assert_int_equal(hand_tend(load), -1);
+	assert_int_equal(fake.n_senders, 2);
+}
+
+static void names_a_lane_that_does_not_come_and_sends_nothing(void **state)
+{
+	const struct load_order order = {.seconds = 1};
+	struct complaint why = {""};
+
+	open_with(STRAIGHT);
+	take_up(0);
+	take_up(1);
+	assert_int_equal(load_send(load, &order, &why), -EBUSY);
+	assert_string_equal(why.text,
+		"lane 0 (core 4) has not come round for a second, so nothing is sent; is its core "
+		"taken? Give it a core of its own");
+	assert_int_equal(load_state(load), LOAD_DONE);
+	assert_int_equal(load_send(load, &order, &why), -EBUSY);
+	assert_int_equal(load->current->number, 1);
+}
+
+static void lanes_take_up_each_run_and_send_all_of_it(void **state)
+{
+	open_with("[" FEW("a", "left") ", " FEW("b", "right") "]");
+	start_lanes();
+	for (unsigned i = 1; i <= 60; i++) {
+		send_for(0);
+		assert_int_equal(load->current->number, i);
+		await_done();
+		assert_int_equal(sent_by(0) + sent_by(1), 200);
+		assert_int_equal(hand_tend(load), -1);
+		assert_int_equal(fake.n_senders, 2);
+	}
+}
+
+static void all_senders_begin_together_and_end_together(void **state)
+{
+	open_with(STRAIGHT);
+	start_lanes();
+	send_for(0.05);
+	await_done();
+	const struct run *run = load->current;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct sender_counters *c = sender_counters(run->sender[i]);
+
+		if (!stat_read(&c->sent))
+			continue; // its core was taken for so long
+		assert_true(stat_read(&c->first_tsc) >= run->start);
+		assert_true(stat_read(&c->last_tsc) < run->end);
+	}
+	assert_true(run->end - run->start == FAKE_HZ / 20);
+}
+
+static void halt_ends_sending_at_once(void **state)
+{
+	open_with(STRAIGHT);
+	start_lanes();
+	send_for(3600);
+	while (!sent_by(0) || !sent_by(1))
+		pause_ms(1);
+	__atomic_store_n(&load->current->is_halted, true, __ATOMIC_RELAXED);
+	await_done();
+	uint64_t sent = sent_by(0);
+	pause_ms(5);
+	assert_int_equal(sent_by(0), sent);
+}
+
+static void lanes_end_in_the_middle_of_a_run(void **state)
+{
+	open_with(ACROSS);
+	start_lanes();
+	send_for(3600);
+	load_stop(load);
+	is_running = false;
+	assert_null(load->lane[0].held);
+}
+
+static void measures_the_offset_of_two_lanes_before_and_after(void **state)
+{
+	if (fake_cpus() < FAKE_LANES)
+		skip();
+	open_with(ACROSS);
+	start_lanes();
+	send_for(0.002);
+	const struct run *run = load->current;
+	assert_int_equal(run->n_pairs, 1); // one for both directions
+	assert_true(run->is_measured_before);
+	uint64_t before = run->pair[0].n_before;
+	assert_true(before >= 1);
+	await_done();
+	assert_true(run->is_measured_again);
+	assert_true(run_has_measured_since(run));
+	assert_true(stat_read(&run->pair[0].n_measured) > before);
+}
+
+static void needs_no_offset_where_one_lane_does_both(void **state)
+{
+	open_with(STRAIGHT);
+	start_lanes();
+	send_for(0.002);
+	assert_int_equal(load->current->n_pairs, 0);
+	await_done();
+}
+
+static void gives_up_on_a_lane_that_does_not_answer(void **state)
+{
+	struct offset_pair pair = {.answerer = 1};
+	uint64_t start_ns = clock_now_ns();
+
+	open_with(STRAIGHT);
+	offset_ask(&pair, 1, FAKE_HZ);
+	offset_answer(&pair, 2, FAKE_HZ);
+	assert_int_equal(pair.n_measured, 0);
+	assert_true(clock_now_ns() - start_ns < 5000000000);
+}
+
+struct shifted {
+	struct offset_pair pair;
+	uint64_t shift;
+};
+
+// As offset_answer, on a core whose TSC is ahead.
+static void *answer_shifted(void *arg)
+{
+	struct shifted *s = arg;
+
+	for (uint64_t i = 0; i < OFFSET_EXCHANGES; i++) {
+		uint64_t number = OFFSET_EXCHANGES + i;
+
+		while (__atomic_load_n(&s->pair.question.number, __ATOMIC_ACQUIRE) != number)
+			;
+		__atomic_store_n(&s->pair.answer.tsc, rte_rdtsc() + s->shift, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->pair.answer.number, number, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+// Within the time that the fastest exchange took: a core may be shared here.
+static void finds_a_tsc_that_is_ahead(void **state)
+{
+	static struct shifted s = {.shift = 1ull << 40};
+	pthread_t thread;
+
+	open_with(STRAIGHT);
+	assert_int_equal(pthread_create(&thread, NULL, answer_shifted, &s), 0);
+	offset_ask(&s.pair, 1, 1000ull * FAKE_HZ);
+	pthread_join(thread, NULL);
+	assert_int_equal(s.pair.n_measured, 1);
+	assert_true(s.pair.largest > s.shift - (1ull << 33));
+	assert_true(s.pair.largest < s.shift + (1ull << 33));
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_it)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_run_lives_until_the_last_lane_has_let_go),
+		TEST(names_a_lane_that_does_not_come_and_sends_nothing),
+		TEST(lanes_take_up_each_run_and_send_all_of_it),
+		TEST(all_senders_begin_together_and_end_together),
+		TEST(halt_ends_sending_at_once),
+		TEST(lanes_end_in_the_middle_of_a_run),
+		TEST(measures_the_offset_of_two_lanes_before_and_after),
+		TEST(needs_no_offset_where_one_lane_does_both),
+		TEST(gives_up_on_a_lane_that_does_not_answer),
+		TEST(finds_a_tsc_that_is_ahead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+// Ports, lanes and senders of the tests. Test.
+#include "load/fake_house.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ALIVE = 0x11fe, DEAD = 0xdead };
+
+struct fake fake;
+
+const struct port_room_settings fake_settings = {
+	.n_ports = FAKE_LANES,
+	.ports = {{.name = "left", .device = "net_ring0"},
+		{.name = "right", .device = "net_ring1"}},
+};
+
+static struct port_lane lanes[FAKE_LANES];
+static struct port_face faces[PORT_MAX];
+static pthread_t threads[FAKE_LANES];
+
+struct lane_loop {
+	int (*loop)(void *arg);
+	void *arg;
+};
+static struct lane_loop loops[FAKE_LANES];
+
+struct load *fake_load(const json_t *streams)
+{
+	struct complaint why = {""};
+	struct load *load;
+
+	memset(&fake, 0, sizeof(fake));
+	for (unsigned i = 0; i < FAKE_LANES; i++)
+		lanes[i] = (struct port_lane){.id = i, .core = 4 + i, .burst = 64};
+	if (load_open(&load, NULL, &fake_settings, streams, &why))
+		fail_msg("refused: %s", why.text);
+	// Lanes without queues: the device behind them would have to be one of DPDK's.
+	for (unsigned i = 0; i < FAKE_LANES; i++)
+		load->lane_of[i] = i;
+	load->hz = load->current->hz = FAKE_HZ;
+	return load;
+}
+
+unsigned port_n_lanes(const struct port_room *room)
+{
+	return FAKE_LANES;
+}
+
+struct port_lane *port_lane(struct port_room *room, unsigned lane)
+{
+	return &lanes[lane];
+}
+
+unsigned fake_cpus(void)
+{
+	cpu_set_t allowed;
+
+	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
+// Lanes that spin on one CPU would only ever wait for each other.
+static void take_cpu(unsigned number)
+{
+	cpu_set_t allowed, own;
+
+	CPU_ZERO(&own);
+	if (fake_cpus() < FAKE_LANES || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && number-- == 0)
+			CPU_SET(cpu, &own);
+	pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
+}
+
+static void *run_loop(void *arg)
+{
+	struct lane_loop *l = arg;
+
+	take_cpu(l - loops);
+	l->loop(l->arg);
+	return NULL;
+}
+
+int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[],
+	struct complaint *why)
+{
+	for (unsigned i = 0; i < FAKE_LANES; i++) {
+		loops[i] = (struct lane_loop){loop, args[i]};
+		assert_int_equal(pthread_create(&threads[i], NULL, run_loop, &loops[i]), 0);
+	}
+	return 0;
+}
+
+void port_lanes_join(struct port_room *room)
+{
+	for (unsigned i = 0; i < FAKE_LANES; i++)
+		pthread_join(threads[i], NULL);
+}
+
+bool port_lanes_run(const struct port_room *room)
+{
+	return !fake.lane_has_ended;
+}
+
+int port_tend(struct port_room *room, struct complaint *why)
+{
+	for (unsigned i = 0; i < FAKE_LANES; i++)
+		faces[i].up = !fake.is_down[i];
+	return fake.device_is_gone ? complain(why, -ENODEV, "its device is gone") : 0;
+}
+
+const struct port_face *port_faces(const struct port_room *room)
+{
+	return faces;
+}
+
+void port_info(const struct port_room *room, unsigned port, struct port_info *out)
+{
+	*out = (struct port_info){.name = fake_settings.ports[port].name,
+		.device = fake_settings.ports[port].device,
+		.driver = "net_ring",
+		.mtu = 1500,
+		.mac.bytes = {2, 0, 0, 0, 0, port},
+		.link_up = !fake.is_down[port],
+		.numa = -1,
+		.line_bps = 1e9,
+		.has_backpressure = true,
+		.rx_ring_slots = 1024,
+		.rx_missed = fake.missed};
+}
+
+struct rte_mempool *port_pool(const struct port_room *room, unsigned port)
+{
+	return NULL;
+}
+
+void port_memory(const struct port_room *room, struct port_memory *out)
+{
+	*out = (struct port_memory){.planned_mib = 64, .n_mbufs = 1000};
+}
+
+// A sender counts one frame a turn. It knows when it is used after its end.
+struct sender {
+	struct sender_counters counters;
+	unsigned state;
+	uint64_t start, end, n_frames;
+};
+
+int sender_create(struct sender **out, const struct sender_terms *terms, struct complaint *why)
+{
+	if (terms->stream->burst == LOAD_MAX_BURST)
+		return complain(why, -ENOMEM, "stream %s: no memory for its frames",
+			terms->stream->name);
+	*out = calloc(1, sizeof(**out));
+	(*out)->state = ALIVE;
+	(*out)->n_frames = terms->stream->n_frames;
+	__atomic_fetch_add(&fake.n_senders, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+void sender_destroy(struct sender *sender)
+{
+	sender->state = DEAD;
+	__atomic_fetch_sub(&fake.n_senders, 1, __ATOMIC_RELAXED);
+	free(sender);
+}
+
+void sender_begin(struct sender *sender, uint64_t start, uint64_t end)
+{
+	sender->start = start;
+	sender->end = end;
+}
+
+bool sender_turn(struct sender *sender, uint64_t now)
+{
+	struct sender_counters *c = &sender->counters;
+
+	if (sender->state != ALIVE || !sender->start)
+		__atomic_fetch_add(&fake.n_wrong, 1, __ATOMIC_RELAXED);
+	if ((sender->end && now >= sender->end) ||
+		(sender->n_frames && c->sent == sender->n_frames))
+		return false;
+	if (now < sender->start)
+		return true;
+	if (!c->sent)
+		stat_set(&c->first_tsc, now);
+	stat_set(&c->last_tsc, now);
+	stat_add(&c->sent, 1);
+	stat_add(&c->sent_bytes, 64);
+	return true;
+}
+
+const struct sender_counters *sender_counters(const struct sender *sender)
+{
+	return &sender->counters;
+}
