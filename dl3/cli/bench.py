@@ -13,7 +13,7 @@ from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
-from dl3.cli import peers
+from dl3.cli import peers, rfc2544
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
@@ -23,13 +23,15 @@ from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
 
 app = typer.Typer(
-    help="Measure what a forwarder costs per packet.\n\nExample: dl3 bench onecore -- build/src/dl3d {config}",
+    help="Measure forwarders: how fast, how late, and what a packet costs.\n\nExample: dl3 bench throughput --lab",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
 )
 
 app.command()(peers.peers)
+app.command()(rfc2544.throughput)
+app.command()(rfc2544.latency)
 
 RECORD = BUILD / "records" / "onecore.jsonl"
 

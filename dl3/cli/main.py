@@ -7,7 +7,7 @@ from types import FrameType
 import typer
 
 from dl3 import VERSION
-from dl3.cli import bench, forwarder, show
+from dl3.cli import bench, forwarder, show, streams
 from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+show.app.command()(streams.streams)
 app.add_typer(show.app, name="show")
 app.add_typer(bench.app, name="bench")
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(forwarder.run)

@@ -13,7 +13,15 @@ TOP = Path(__file__).resolve().parent.parent.parent
 VERBS = [
     *([], ["show"], ["bench"]),
     *(["run"], ["route"], ["reload"], ["version"]),
-    *(["show", "ports"], ["show", "lanes"], ["show", "drops"], ["show", "routes"], ["show", "nexthops"]),
+    *(
+        ["show", "ports"],
+        ["show", "lanes"],
+        ["show", "drops"],
+        ["show", "routes"],
+        ["show", "nexthops"],
+        ["show", "streams"],
+    ),
+    *(["bench", "throughput"], ["bench", "latency"]),
     *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
 ]
 NEXT_HOP = {

@@ -1,0 +1,106 @@
+"""Where a measurement takes place: who answers at which socket, or a lab of its own, and the file for the record."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from dl3.bench.site import Audience, Course, facts_of, streams_of
+from dl3.bench.workplace import BUILD
+from dl3.cli.printing import err
+from dl3.control.client import DL3D, DL3GEN, Client
+from dl3.control.replies import Reply
+from dl3.lab.memif import memif_lab
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.stream import Stream
+from dl3.record.journal import now
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
+NOBODY = "none"
+
+
+@dataclass(frozen=True)
+class Place:
+    """As the options name it."""
+
+    generator: Path
+    dut: str
+    dut_name: str
+    is_lab: bool
+    streams: Path | None
+    record: Path | None
+
+
+@contextmanager
+def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Course]:
+    """Everything that trials need, for as long as they are made."""
+    given = read_streams(place.streams) if place.streams else None
+    with site_at(place) as site:
+        record = place.record or new_record(site.campaign)
+        yield Course(Runner(site), streams_of(site.generator, given), record, seconds, audience=audience)
+
+
+@contextmanager
+def site_at(place: Place) -> Iterator[Site]:
+    """The programs that run already, or those of a lab."""
+    campaign = now()
+    if not place.is_lab:
+        generator, dut = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN), tested(place.dut)
+        name = place.dut_name or ("dl3d" if dut else "device")
+        yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD))
+        return
+    with memif_lab() as lab:
+        generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
+        facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
+        yield Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)
+
+
+def tested(option: str) -> Client | None:
+    """The dl3d whose account is checked: the one that was named, else the one that runs here, else none."""
+    if option == NOBODY:
+        return None
+    client = Client(Path(option) if option else DL3D.socket, program=DL3D)
+    try:
+        client.ask(Reply, "status")
+    except Fault:
+        if option:
+            raise
+        say(f"no dl3d answers at {DL3D.socket}: only dl3gen's account is checked; name one with --dut")
+        return None
+    say(f"dl3d answers at {client.path}: its account is checked, too")
+    return client
+
+
+def say(text: str) -> None:
+    """One line for the person who waits."""
+    err.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def new_record(campaign: str) -> Path:
+    """A file of this command's own, in the build or in the current folder."""
+    name = f"dl3gen-{campaign[:19].replace(':', '')}.jsonl"
+    return BUILD / "records" / name if BUILD.is_dir() else Path.cwd() / name
+
+
+def read_streams(path: Path) -> tuple[Stream, ...]:
+    """The streams in a YAML file: a list, or a map with the key 'streams'; what each means, dl3gen judges."""
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageFault(f"{path} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise UsageFault(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    if isinstance(value, dict):
+        value = value.get("streams")
+    if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
+        raise UsageFault(f"{path}: a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names")
+    try:
+        return tuple(Stream.model_validate(row) for row in value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageFault(f"{path}: '{first['loc'][0]}' of a stream: {first['msg']}") from error

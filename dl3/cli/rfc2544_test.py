@@ -1,0 +1,250 @@
+"""The verbs that measure with dl3gen, against a dl3gen that is made up but speaks over a real socket."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import RootModel
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from dl3.bench.site import Audience
+from dl3.cli import place, rfc2544
+from dl3.cli.main import app
+from dl3.cli.place import NOBODY, Place, course_at, read_streams
+from dl3.cli.progress import Bar, span
+from dl3.cli.rfc2544 import loads_of, pps_of
+from dl3.control.client import DL3GEN, Program
+from dl3.control.generator import Results
+from dl3.model.fault import Fault, UsageFault
+from dl3.record.reader import read
+from dl3.trial.fake import FakeGenerator
+from dl3.trial.run import Runner
+
+Anything = RootModel[dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "Runner", partial(Runner, sleep=lambda _: None))
+
+
+class Speaking(FakeGenerator):
+    """Answers 'status', too."""
+
+    def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """Hardly anything."""
+        return {"version": "0.1.0", "pid": 7, "lanes": 1}
+
+
+@contextmanager
+def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
+    """One question per connection, like dl3gen's clients ask them."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    peer, _ = listener.accept()
+                except OSError:
+                    return
+                with peer, peer.makefile("rb") as stream:
+                    question = json.loads(stream.readline())
+                    try:
+                        found = generator.ask(Anything, question["method"], **question["params"]).root
+                        answer = {"jsonrpc": "2.0", "id": 1, "result": found}
+                    except UsageFault as fault:
+                        error = {"code": -32000, "message": str(fault)}
+                        answer = {"jsonrpc": "2.0", "id": 1, "error": error}
+                    peer.sendall(json.dumps(answer).encode() + b"\n")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield path
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def dl3(folder: Path, generator: FakeGenerator, *words: str) -> Result:
+    """The command, without its last step from faults to exit codes."""
+    with speaking(folder / "s", generator) as path:
+        place_of_all = ["--generator", str(path), "--dut", NOBODY, "--record", str(folder / "r.jsonl")]
+        return CliRunner().invoke(app, ["bench", *words, *place_of_all, "--seconds", "0.1"])
+
+
+def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(line_bps=10e9), "throughput", "--sizes", "64,1518", "--dut-name", "box")
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[1][:4] == ["frame", "Mpps", "Gbit/s", "%"]
+    assert lines[2] == ["64", "7.282", "4.893", "48.9%", "dut", "4.0", "4.0", "4.0"]
+    assert lines[3][:5] == ["1518", "0.813", "10.000", "100.0%", "line"]
+    record = read(tmp_path / "r.jsonl")
+    assert [answer.dut for answer in record.answers] == ["box", "box"]
+    assert record.answers[0].facts["generator"] == {"version": "0.1.0", "lanes": 1}
+
+
+def prints_json_for_programs_that_plan(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "imix", "--max-rate", "2 Mpps", "--json")
+    found = json.loads(done.stdout)
+    assert found["record"] == str(tmp_path / "r.jsonl")
+    assert [(a["frame"], a["pps"], a["limited_by"]) for a in found["answers"]] == [("imix", 2e6, "asked")]
+
+
+def writes_at_least_where_the_generator_is_the_limit(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(device_pps=9e9), "throughput", "--sizes", "64")
+    assert ">= 20.000" in done.stdout
+    assert "generator" in done.stdout
+
+
+def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
+    generator = Speaking(spoil=lambda results: results.update(tsc_offset_ns=900.0))
+    done = dl3(tmp_path, generator, "throughput", "--sizes", "64")
+    assert isinstance(done.exception, Fault)
+    assert not isinstance(done.exception, UsageFault)
+    assert "1 of the searches ended without an answer" in str(done.exception)
+    assert "the TSCs of two lanes are 900 ns apart" in done.stderr
+
+
+def hands_on_what_dl3gen_says_of_a_size(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "jumbo")
+    assert isinstance(done.exception, UsageFault)
+    assert "'size' is neither a number nor a mix" in str(done.exception)
+
+
+def measures_latency_at_the_throughput_of_a_record(tmp_path: Path) -> None:
+    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64,imix")
+    (tmp_path / "s").unlink()
+    n_before = len(read(tmp_path / "r.jsonl").trials)
+    words = ["--from", str(tmp_path / "r.jsonl"), "--dut-name", "device", "--sizes", "imix", "--loads", "50"]
+    done = dl3(tmp_path, Speaking(), "latency", *words)
+    assert done.exit_code == 0
+    assert [line.split()[:3] for line in done.stdout.splitlines()[2:]] == [["imix", "50%", "3.641"]]
+    assert len(read(tmp_path / "r.jsonl").trials) == n_before + 1
+
+
+def finds_the_throughput_first_where_no_record_has_it(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), "latency", "--sizes", "64")
+    assert [line.split()[1] for line in done.stdout.splitlines()[2:]] == ["10%", "50%", "90%"]
+
+
+def says_when_a_record_knows_nothing_of_the_device(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text("{")
+    done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "old.jsonl"))
+    assert "has no throughput of device: name the device with --dut-name" in str(done.exception)
+    assert "was cut off in line 1" in done.stderr
+
+
+def shows_what_the_newest_run_has_counted(tmp_path: Path) -> None:
+    generator = Speaking(device_pps=9e5)
+    with speaking(tmp_path / "s", generator) as path:
+        none = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
+        generator.newest = {**EMPTY}
+        idle = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
+        generator.answer_send({"streams": [{"from": "left", "to": "right", "rate": 1e6, "size": 64}], "seconds": 1.0})
+        busy = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
+        text = CliRunner().invoke(app, ["show", "streams", "--json", "--socket", str(path)])
+    assert isinstance(none.exception, Fault)
+    assert "has not sent anything yet" in idle.stdout
+    rows = [" ".join(line.split()) for line in busy.stdout.splitlines()]
+    assert "stream0 left right 1 1.000 1.000 1,000,000 0 0" in rows
+    assert "stream0 900,000 100,000 0 0 flow 0" in rows
+    assert "stream0 4.0 4.0 4.0 4.0 4.0 4.0 0.0" in rows
+    assert Results.model_validate_json(text.stdout).streams[0].lost == 100_000
+
+
+EMPTY = dict.fromkeys(("run", "seconds", "tsc_hz", "tsc_offset_ns"), 0) | {
+    "state": "idle",
+    **dict.fromkeys(("streams", "ports", "lanes"), ()),
+}
+
+
+@pytest.mark.parametrize(("text", "pps"), [("", 0), ("1.5 Mpps", 1.5e6), ("800kpps", 8e5), ("1000", 1000)])
+def reads_rates(text: str, pps: float) -> None:
+    assert pps_of(text) == pps
+
+
+@pytest.mark.parametrize("text", ["fast", "-1", "0 pps", "5 Gbit/s", "50 %"])
+def refuses_what_is_no_rate_of_packets(text: str) -> None:
+    with pytest.raises(UsageFault, match="a rate like"):
+        pps_of(text)
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "101", "10;20"])
+def refuses_what_is_no_share(text: str) -> None:
+    with pytest.raises(UsageFault, match="percents of the throughput"):
+        loads_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("5", "a list of streams is wanted"),
+        ("[]", "a list of streams is wanted"),
+        ("[5]", "a list of streams is wanted"),
+        ("- {from: [a]}", "'from' of a stream: Input should be a valid string"),
+        ("a: [", "is no YAML"),
+        ("\xff", "cannot be read"),
+    ],
+)
+def complains_of_a_file_of_streams_in_a_sentence(text: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageFault, match=complaint) as found:
+        read_streams(tmp_path / "f")
+    assert "\n" not in str(found.value)
+
+
+def reads_a_list_of_streams_or_a_whole_file(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("- {from: a, to: b, vlan: 5}\n")
+    (tmp_path / "file").write_text("ports: []\nstreams: [{from: a, to: b, vlan: 5}]\n")
+    assert read_streams(tmp_path / "list") == read_streams(tmp_path / "file")
+    assert read_streams(tmp_path / "list")[0].written() == {"from": "a", "to": "b", "vlan": 5}
+
+
+def says_which_dl3d_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(place, "DL3D", Program("dl3d", "", "", tmp_path / "none"))
+    monkeypatch.setattr(place, "say", lambda text: print(text))
+    with speaking(tmp_path / "s", Speaking()) as path:
+        here = Place(path, "", "", is_lab=False, streams=None, record=tmp_path / "r")
+        with course_at(here, 1.0, Audience()) as course:
+            assert (course.site.dut, course.site.dut_name) == (None, "device")
+        monkeypatch.setattr(place, "DL3D", Program("dl3d", "", "", path))
+        with course_at(here, 1.0, Audience()) as course:
+            assert course.site.dut
+            assert course.site.dut_name == "dl3d"
+    told = capsys.readouterr().out
+    assert "no dl3d answers at" in told
+    assert "its account is checked, too" in told
+
+
+def complains_when_the_dl3d_that_was_named_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(Fault, match="no dl3d has a socket at"):
+        place.tested(str(tmp_path / "none"))
+
+
+def says_how_to_start_a_generator(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["bench", "throughput", "--generator", str(tmp_path / "none"), "--dut", NOBODY])
+    assert "no dl3gen has a socket at" in str(done.exception)
+    assert DL3GEN.start in str(done.exception)
+
+
+def tells_the_time_that_is_left() -> None:
+    console = Console(force_terminal=True, width=100, color_system=None)
+    with console.capture() as capture, Bar(console) as bar:
+        bar.heard_left("64", 30)
+        bar.heard_left("imix", 600)
+    assert "64-byte frames" in capture.get()
+    assert "about 30 s left" in capture.get()
+    assert "about 10 min left" in capture.get()
+    assert span(59.4) == "59 s"
+    assert rfc2544.PERCENTS == "10,50,90"
