@@ -1,4 +1,4 @@
-// Reads histograms and empties them. Control thread.
+// Fills histograms burst by burst (lane), empties and reads them (control thread).
 #include "load/histogram.h"
 
 #include <string.h>
@@ -7,6 +7,43 @@ void histogram_clear(struct histogram *h)
 {
 	memset(h, 0, sizeof(*h));
 	h->min = UINT64_MAX;
+}
+
+// The same as histogram_index, as a floating-point number has it: its exponent is the power of two,
+// the first bits of its fraction are the bucket in it. So compilers can do several at once.
+static inline uint64_t index_of(uint64_t value)
+{
+	enum { DOUBLE_FINE_SHIFT = 52 - HISTOGRAM_FINE_BITS, DOUBLE_BIAS = 1023 };
+	const uint64_t first = (uint64_t)(DOUBLE_BIAS + HISTOGRAM_FINE_BITS - 1)
+	                       << HISTOGRAM_FINE_BITS;
+	const double two_to_52 = 0x1p52;
+	uint64_t bits = value | 0x4330000000000000ull; // 2^52 + value
+	double number;
+
+	memcpy(&number, &bits, sizeof(number));
+	number -= two_to_52;
+	memcpy(&bits, &number, sizeof(bits));
+	bits = (bits >> DOUBLE_FINE_SHIFT) - first;
+	bits = value < 1u << HISTOGRAM_FINE_BITS ? value : bits;
+	return bits < HISTOGRAM_BUCKETS ? bits : HISTOGRAM_BUCKETS - 1;
+}
+
+void histogram_add_burst(struct histogram *h, const uint64_t values[], unsigned n)
+{
+	uint64_t index[HISTOGRAM_BURST], sum = 0, min = h->min, max = h->max;
+
+	for (unsigned i = 0; i < n; i++) {
+		index[i] = index_of(values[i]);
+		sum += values[i];
+		min = MIN_OF(min, values[i]);
+		max = MAX_OF(max, values[i]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		stat_add(&h->bucket[index[i]], 1);
+	stat_add(&h->n, n);
+	stat_add(&h->sum, sum);
+	stat_set(&h->min, min);
+	stat_set(&h->max, max);
 }
 
 void histogram_bounds(unsigned index, uint64_t *low, uint64_t *high)

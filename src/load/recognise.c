@@ -1,6 +1,7 @@
-// Finds stamps in frames and verifies them. Lane.
+// Finds stamps in frames and verifies what carries one. Lane.
 #include "load/recognise.h"
 
+#include "load/sum.h"
 #include "wire/checksum.h"
 #include "wire/headers.h"
 #include "wire/stamp.h"
@@ -10,7 +11,8 @@
 enum {
 	IDENTITY_BYTES = 3, // magic and stream stand together
 	LEAST_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + IDENTITY_BYTES,
-	FRAMES_AHEAD = 4,
+	PLAIN_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + STAMP_BYTES,
+	FRAMES_AHEAD = 8,
 };
 
 static inline uint16_t load16(const uint8_t *from)
@@ -29,19 +31,24 @@ static inline uint32_t load32(const uint8_t *from)
 	return value;
 }
 
-static inline uint64_t load64(const uint8_t *from)
-{
-	uint64_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-// Where a frame's parts lie, as its headers say.
+// Where a frame's parts lie, as its headers say. `identity`: magic and stream.
 struct place {
 	unsigned layer3, layer4, identity;
-	bool is_ip6, is_tcp;
+	bool is_ip6, is_tcp, has_segments;
 };
+
+static const struct place plain = {
+	.layer3 = WIRE_ETHER_BYTES,
+	.layer4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES,
+	.identity = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
+};
+
+// Plain: one segment, no tag, UDP over IPv4, long enough for a stamp.
+static inline bool is_plain(const struct rte_mbuf *m, const uint8_t *frame)
+{
+	return m->data_len >= PLAIN_BYTES && m->data_len == m->pkt_len &&
+	       load16(frame + 12) == htobe16(WIRE_ETHERTYPE_IP4) && frame[23] == WIRE_PROTO_UDP;
+}
 
 static inline bool is_tag(uint16_t type_be)
 {
@@ -49,13 +56,13 @@ static inline bool is_tag(uint16_t type_be)
 }
 
 // Needs LEAST_BYTES, which hold any two tags and the protocol behind them.
-static inline bool find_layer4(const uint8_t *frame, struct place *p)
+static bool find_layer4(const uint8_t *frame, struct place *p)
 {
 	uint16_t type_be = load16(frame + 12);
 	uint8_t protocol;
 
 	p->layer3 = WIRE_ETHER_BYTES;
-	for (int tag = 0; tag < 2 && rarely(is_tag(type_be)); tag++) {
+	for (int tag = 0; tag < 2 && is_tag(type_be); tag++) {
 		type_be = load16(frame + p->layer3 + 2);
 		p->layer3 += WIRE_VLAN_BYTES;
 	}
@@ -70,75 +77,35 @@ static inline bool find_layer4(const uint8_t *frame, struct place *p)
 	return p->is_tcp || protocol == WIRE_PROTO_UDP;
 }
 
-static inline unsigned stamp_end(const struct place *p)
+static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct place *p)
 {
-	return p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
-}
+	unsigned stamp_end;
 
-static inline bool find_stamp(const struct rte_mbuf *m, const uint8_t *frame, struct place *p)
-{
-	if (m->data_len < LEAST_BYTES || !find_layer4(frame, p) ||
-		m->data_len < p->identity + IDENTITY_BYTES)
+	if (m->data_len < LEAST_BYTES || !find_layer4(frame, p))
 		return false;
-	if (frame[p->identity] != STAMP_MAGIC >> 8)
-		return false;
+	stamp_end = p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
+	p->has_segments = m->data_len != m->pkt_len;
 	// What a segment's end cuts through is whole on the wire, but cannot be judged here.
-	return likely_to(m->nb_segs == 1) || m->data_len >= stamp_end(p);
+	return m->data_len >= (p->has_segments ? stamp_end : p->identity + IDENTITY_BYTES);
 }
 
+// The stream of a frame, if it is one that ends here. Else counts what it is.
 static inline struct sink_stream *find_stream(const struct recognise *r, const uint8_t *identity)
 {
 	struct sink_stream *s = r->sink->by_id[identity[2]];
 
-	if (rarely(identity[1] != r->sink->run) && !(s && s->stream->is_receive_only)) {
-		stat_add(&r->counters->stale, 1);
-		return NULL;
-	}
-	if (rarely(!s)) {
+	if (rarely(identity[0] != STAMP_MAGIC >> 8))
 		stat_add(&r->counters->foreign, 1);
-		return NULL;
-	}
-	if (rarely(s->stream->to != r->port)) {
+	else if (rarely(identity[1] != r->sink->run) && !(s && s->stream->is_receive_only))
+		stat_add(&r->counters->stale, 1);
+	else if (rarely(!s))
+		stat_add(&r->counters->foreign, 1);
+	else if (rarely(s->stream->to != r->port))
 		stat_add(&r->counters->misdirected, 1);
-		return NULL;
-	}
-	return s;
+	else
+		return s;
+	return NULL;
 }
-
-void recognise(const struct recognise *r, struct stamped *out)
-{
-	uint16_t n = 0;
-
-	for (uint16_t i = 0; i < r->n; i++) {
-		struct rte_mbuf *m = r->mbuf[i];
-		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-		struct place p;
-
-		if (i + FRAMES_AHEAD < r->n)
-			rte_prefetch0(rte_pktmbuf_mtod(r->mbuf[i + FRAMES_AHEAD], uint8_t *));
-		if (rarely(!find_stamp(m, frame, &p))) {
-			stat_add(&r->counters->foreign, 1);
-			continue;
-		}
-		struct sink_stream *s = find_stream(r, frame + p.identity);
-		out->mbuf[n] = m;
-		out->stream[n] = s;
-		out->layer3[n] = p.layer3;
-		out->layer4[n] = p.layer4;
-		out->is_ip6[n] = p.is_ip6;
-		out->is_tcp[n] = p.is_tcp;
-		n += s != NULL;
-	}
-	out->n = n;
-}
-
-// A frame under verification.
-struct frame {
-	const struct rte_mbuf *mbuf;
-	const uint8_t *at;
-	unsigned layer3, layer4, layer4_bytes;
-	bool is_ip6, is_tcp;
-};
 
 // Bytes `from` to `from` + n of a frame in several segments, which it has.
 static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m, unsigned from,
@@ -163,39 +130,30 @@ static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m,
 	return sum;
 }
 
-// The payload's checksum. Source and destination stand right before layer 4 in both families, so
-// one sum takes them along.
-static inline bool is_sum_right(const struct frame *f)
-{
-	unsigned addresses = f->is_ip6 ? 32 : 8, n = addresses + f->layer4_bytes;
-	unsigned from = f->layer4 - addresses;
-	uint64_t sum = htobe16(f->is_tcp ? WIRE_PROTO_TCP : WIRE_PROTO_UDP);
-
-	sum += htobe16(f->layer4_bytes);
-	if (likely_to(from + n <= f->mbuf->data_len))
-		sum = wire_sum(sum, f->at + from, n);
-	else
-		sum += sum_segments(f->mbuf, from, n);
-	return wire_sum_finish_be(sum) == 0;
-}
+// A frame under verification.
+struct frame {
+	const struct rte_mbuf *mbuf;
+	const uint8_t *at;
+	const struct place *place;
+	unsigned layer4_bytes;
+};
 
 // Version, header length, fragmentation, header checksum; sets layer4_bytes.
 static inline bool is_ip4_right(struct frame *f)
 {
-	const uint8_t *ip = f->at + f->layer3;
-	uint64_t a = load64(ip), b = load64(ip + 8);
-	uint64_t sum = (a >> 32) + (uint32_t)a + (b >> 32) + (uint32_t)b + load32(ip + 16);
+	const uint8_t *ip = f->at + f->place->layer3;
 	unsigned total = be16toh(load16(ip + 2));
+	uint64_t sum = sum_add(sum_load(ip), sum_load(ip + 8));
 
 	f->layer4_bytes = total - WIRE_IP4_BYTES;
 	return ip[0] == 0x45 && total >= WIRE_IP4_BYTES &&
 	       !(load16(ip + 6) & htobe16(WIRE_IP4_MORE_FRAGMENTS | WIRE_IP4_FRAGMENT_OFFSET)) &&
-	       wire_sum_finish_be(sum) == 0;
+	       sum_is_right(sum_add(sum, load32(ip + 16)));
 }
 
 static inline bool is_ip6_right(struct frame *f)
 {
-	const uint8_t *ip = f->at + f->layer3;
+	const uint8_t *ip = f->at + f->place->layer3;
 
 	f->layer4_bytes = be16toh(load16(ip + 4));
 	return ip[0] >> 4 == 6;
@@ -203,54 +161,88 @@ static inline bool is_ip6_right(struct frame *f)
 
 static inline bool is_layer4_right(const struct frame *f)
 {
-	const uint8_t *layer4 = f->at + f->layer4;
+	const uint8_t *layer4 = f->at + f->place->layer4;
 
-	if (f->layer4 + f->layer4_bytes > f->mbuf->pkt_len)
+	if (f->place->layer4 + f->layer4_bytes > f->mbuf->pkt_len)
 		return false;
-	if (rarely(f->is_tcp))
+	if (f->place->is_tcp)
 		return f->layer4_bytes >= WIRE_TCP_BYTES + STAMP_TCP_PAYLOAD_BYTES &&
 		       layer4[offsetof(struct wire_tcp, data_offset)] >> 4 == WIRE_TCP_BYTES / 4;
 	return f->layer4_bytes >= WIRE_UDP_BYTES + STAMP_BYTES &&
 	       load16(layer4 + offsetof(struct wire_udp, length_be)) == htobe16(f->layer4_bytes);
 }
 
-static inline void read_stamp(const struct frame *f, struct stamp *stamp)
+// The payload's checksum. Source and destination stand right before layer 4 in both families, so
+// one sum takes them along.
+static inline bool is_sum_right(const struct frame *f)
 {
-	const uint8_t *layer4 = f->at + f->layer4;
+	unsigned addresses = f->place->is_ip6 ? 32 : 8, n = addresses + f->layer4_bytes;
+	unsigned from = f->place->layer4 - addresses;
+	uint64_t pseudo = htobe16(f->place->is_tcp ? WIRE_PROTO_TCP : WIRE_PROTO_UDP);
 
-	if (rarely(f->is_tcp))
-		stamp_read_tcp(layer4, stamp);
-	else
-		stamp_read(layer4 + WIRE_UDP_BYTES, stamp);
+	pseudo += htobe16(f->layer4_bytes);
+	if (rarely(f->place->has_segments))
+		return sum_is_right(pseudo + sum_segments(f->mbuf, from, n));
+	return sum_is_right(sum_bytes(pseudo, f->at + from, n));
 }
 
-void recognise_verify(const struct stamped *in, struct whole *out)
+static inline void take(const struct frame *f, uint8_t id, struct whole *out)
 {
-	uint16_t n = 0;
+	const uint8_t *layer4 = f->at + f->place->layer4;
+	struct stamp stamp;
+	uint16_t n = out->n++;
 
-	for (uint16_t i = 0; i < in->n; i++) {
-		struct frame f = {
-			.mbuf = in->mbuf[i],
-			.at = rte_pktmbuf_mtod(in->mbuf[i], const uint8_t *),
-			.layer3 = in->layer3[i],
-			.layer4 = in->layer4[i],
-			.is_ip6 = in->is_ip6[i],
-			.is_tcp = in->is_tcp[i],
-		};
-		struct stamp stamp;
+	if (f->place->is_tcp)
+		stamp_read_tcp(layer4, &stamp);
+	else
+		stamp_read(layer4 + WIRE_UDP_BYTES, &stamp);
+	out->id[n] = id;
+	out->sequence[n] = stamp.sequence;
+	out->due[n] = stamp.due;
+	out->sent[n] = stamp.sent;
+	out->bytes[n] = f->mbuf->pkt_len + WIRE_FCS_BYTES;
+}
 
-		if (rarely(!(f.is_ip6 ? is_ip6_right(&f) : is_ip4_right(&f)) ||
-			    !is_layer4_right(&f) || !is_sum_right(&f))) {
-			stat_add(&in->stream[i]->counters.corrupted, 1);
-			continue;
-		}
-		read_stamp(&f, &stamp);
-		out->stream[n] = in->stream[i];
-		out->sequence[n] = stamp.sequence;
-		out->due[n] = stamp.due;
-		out->sent[n] = stamp.sent;
-		out->bytes[n] = f.mbuf->pkt_len + WIRE_FCS_BYTES;
-		n++;
+static inline __attribute__((always_inline)) void judge(const struct recognise *r,
+	const struct rte_mbuf *m, const struct place *place, struct whole *out)
+{
+	struct frame f = {.mbuf = m, .at = rte_pktmbuf_mtod(m, const uint8_t *), .place = place};
+	struct sink_stream *s = find_stream(r, f.at + place->identity);
+
+	if (rarely(!s))
+		return;
+	if (likely_to((place->is_ip6 ? is_ip6_right(&f) : is_ip4_right(&f)) &&
+		      is_layer4_right(&f) && is_sum_right(&f)))
+		take(&f, f.at[place->identity + 2], out);
+	else
+		stat_add(&s->counters.corrupted, 1);
+}
+
+// The long way, for all frames that are not plain.
+static __attribute__((noinline)) void judge_odd(const struct recognise *r, const struct rte_mbuf *m,
+	struct whole *out)
+{
+	struct place place;
+
+	if (find_place(m, rte_pktmbuf_mtod(m, const uint8_t *), &place))
+		judge(r, m, &place, out);
+	else
+		stat_add(&r->counters->foreign, 1);
+}
+
+void recognise(const struct recognise *r, struct whole *out)
+{
+	out->n = 0;
+	for (uint16_t i = 0; i < MIN_OF(r->n, FRAMES_AHEAD); i++)
+		rte_prefetch0(rte_pktmbuf_mtod(r->mbuf[i], const uint8_t *));
+	for (uint16_t i = 0; i < r->n; i++) {
+		const struct rte_mbuf *m = r->mbuf[i];
+
+		if (i + FRAMES_AHEAD < r->n)
+			rte_prefetch0(rte_pktmbuf_mtod(r->mbuf[i + FRAMES_AHEAD], const uint8_t *));
+		if (likely_to(is_plain(m, rte_pktmbuf_mtod(m, const uint8_t *))))
+			judge(r, m, &plain, out);
+		else
+			judge_odd(r, m, out);
 	}
-	out->n = n;
 }

@@ -1,21 +1,12 @@
-// The receiving half: takes bursts in three passes, which are find the stamps, verify the frames,
-// account for them. Lane; streams are made by the control thread.
-#include "load/recognise.h"
-#include "load/window.h"
+// The receiving half: takes bursts in three passes, which are find and verify stamped frames,
+// account for them, free them all. Lane; streams are made by the control thread.
+#include "load/account.h"
 
 #include "base/pages.h"
 #include "wire/headers.h"
-#include "wire/stamp.h"
 
 #include <errno.h>
 #include <string.h>
-
-// What the lane alone knows of a stream.
-struct sink_window {
-	uint64_t last_delay; // of the frame before, in cycles from its sending
-	bool has_last;
-	struct window window; // its table of flows follows
-} LINE_ALIGNED;
 
 static size_t own_bytes(const struct load_stream *stream)
 {
@@ -56,69 +47,21 @@ void sink_stream_destroy(struct sink_stream *stream)
 	pages_free(stream, sizeof(*stream));
 }
 
-// Cycles from a stamp to `now`; 0 where the clocks of two cores put it into the future.
-static inline uint64_t cycles_since(uint64_t stamp, uint64_t now)
+// Received mbufs are mostly plain ones of one pool, which takes them back as they are.
+static void free_burst(struct rte_mbuf *mbuf[], uint16_t n)
 {
-	uint64_t cycles = (now - stamp) & STAMP_40_BITS;
+	const uint64_t lent = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+	struct rte_mempool *pool = n ? mbuf[0]->pool : NULL;
+	uint64_t odd = 0;
 
-	return cycles >> 39 ? 0 : cycles;
-}
-
-static inline void count_jitter(struct sink_stream *s, uint64_t delay)
-{
-	struct sink_window *own = s->window;
-	uint64_t difference =
-		delay > own->last_delay ? delay - own->last_delay : own->last_delay - delay;
-
-	if (likely_to(own->has_last)) {
-		stat_add(&s->counters.jitter_sum, difference);
-		stat_add(&s->counters.n_jitter, 1);
-		if (rarely(difference > s->counters.jitter_max))
-			stat_set(&s->counters.jitter_max, difference);
-	}
-	own->last_delay = delay;
-	own->has_last = true;
-}
-
-static inline void count_received(struct sink_stream *s, const struct whole *f, uint16_t i,
-	uint64_t now)
-{
-	uint64_t since_sent = cycles_since(f->sent[i], now);
-	struct sink_counters *c = &s->counters;
-
-	if (rarely(!c->received))
-		stat_set(&c->first_tsc, now);
-	stat_set(&c->last_tsc, now);
-	stat_add(&c->received, 1);
-	stat_add(&c->received_bytes, f->bytes[i]);
-	stat_set(&c->highest, s->window->window.next);
-	stat_set(&c->missing, s->window->window.missing);
-	histogram_add(&s->due, cycles_since(f->due[i], now));
-	histogram_add(&s->sent, since_sent);
-	count_jitter(s, since_sent);
-}
-
-static void account(const struct whole *f, uint64_t now)
-{
-	for (uint16_t i = 0; i < f->n; i++) {
-		struct sink_stream *s = f->stream[i];
-
-		switch (window_take(&s->window->window, f->sequence[i])) {
-		case WINDOW_NEW_REORDERED:
-			stat_add(&s->counters.reordered, 1);
-			count_received(s, f, i, now);
-			break;
-		case WINDOW_NEW:
-			count_received(s, f, i, now);
-			break;
-		case WINDOW_DUPLICATE:
-			stat_add(&s->counters.duplicated, 1);
-			break;
-		case WINDOW_TOO_OLD:
-			stat_add(&s->counters.too_old, 1);
-			break;
-		}
-	}
+	for (uint16_t i = 0; i < n; i++)
+		odd |= (mbuf[i]->ol_flags & lent) | (mbuf[i]->nb_segs ^ 1) |
+		       (rte_mbuf_refcnt_read(mbuf[i]) ^ 1) |
+		       ((uintptr_t)mbuf[i]->pool ^ (uintptr_t)pool);
+	if (likely_to(!odd && pool))
+		rte_mempool_put_bulk(pool, (void **)mbuf, n);
+	else
+		rte_pktmbuf_free_bulk(mbuf, n);
 }
 
 void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
@@ -133,16 +76,14 @@ void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_
 			.n = MIN_OF(burst->n - at, RECOGNISE_MAX),
 			.port = burst->port,
 		};
-		struct stamped stamped;
 		struct whole whole;
 
-		recognise(&r, &stamped);
-		recognise_verify(&stamped, &whole);
-		account(&whole, burst->now);
+		recognise(&r, &whole);
+		account(sink, &whole, burst->now);
 		for (uint16_t i = 0; i < r.n; i++)
 			bytes += r.mbuf[i]->pkt_len + WIRE_FCS_BYTES;
 	}
 	stat_add(&counters->rx_packets, burst->n);
 	stat_add(&counters->rx_bytes, bytes);
-	rte_pktmbuf_free_bulk(burst->mbuf, burst->n);
+	free_burst(burst->mbuf, burst->n);
 }

@@ -34,3 +34,21 @@ void window_forget(struct window *w, uint64_t from, uint64_t to)
 		from += n;
 	}
 }
+
+void window_take_next(struct window *w, unsigned n)
+{
+	uint64_t bits = n == 64 ? UINT64_MAX : (1ull << n) - 1;
+	uint64_t word = w->next / 64, shift = w->next % 64;
+
+	w->seen[word % WINDOW_WORDS] |= bits << shift;
+	if (shift + n > 64)
+		w->seen[(word + 1) % WINDOW_WORDS] |= bits >> (64 - shift);
+	if (w->n_flows > 1) {
+		uint64_t flow = window_flow(w, w->next);
+		for (unsigned i = 1; i <= n; i++) {
+			w->flow_next[flow] = w->next + i;
+			flow = flow + 1 < w->n_flows ? flow + 1 : 0;
+		}
+	}
+	w->next += n;
+}

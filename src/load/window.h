@@ -71,3 +71,16 @@ static inline enum window_verdict window_take(struct window *w, uint64_t number)
 		w->flow_next[window_flow(w, number)] = number + 1;
 	return WINDOW_NEW;
 }
+
+// Whether `numbers` are the next n in order.
+static inline bool window_is_next(const struct window *w, const uint64_t numbers[], unsigned n)
+{
+	uint64_t difference = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		difference |= numbers[i] ^ (w->next + i);
+	return !difference;
+}
+
+// Takes the next n numbers, 1 to 64, as window_take would.
+void window_take_next(struct window *w, unsigned n);

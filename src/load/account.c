@@ -1,0 +1,135 @@
+// Accounts for whole frames, stream by stream. Lane.
+#include "load/account.h"
+
+#include "wire/stamp.h"
+
+// Cycles from a stamp to `now`; 0 where the clocks of two cores put it into the future.
+static inline uint64_t cycles_since(uint64_t stamp, uint64_t now)
+{
+	uint64_t cycles = (now - stamp) & STAMP_40_BITS;
+
+	return cycles >> 39 ? 0 : cycles;
+}
+
+// Moves frame `from` of a list to place `to` of a list.
+static inline void move(struct whole *into, uint16_t to, const struct whole *out, uint16_t from)
+{
+	into->id[to] = out->id[from];
+	into->sequence[to] = out->sequence[from];
+	into->due[to] = out->due[from];
+	into->sent[to] = out->sent[from];
+	into->bytes[to] = out->bytes[from];
+}
+
+// Judges the frames one by one and leaves in the list those that are new.
+static __attribute__((noinline)) void take_out_of_order(struct sink_stream *s, struct whole *f)
+{
+	uint64_t n_of[] = {[WINDOW_NEW] = 0,
+		[WINDOW_NEW_REORDERED] = 0,
+		[WINDOW_DUPLICATE] = 0,
+		[WINDOW_TOO_OLD] = 0};
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < f->n; i++) {
+		enum window_verdict verdict = window_take(&s->window->window, f->sequence[i]);
+
+		n_of[verdict]++;
+		move(f, n, f, i);
+		n += verdict == WINDOW_NEW || verdict == WINDOW_NEW_REORDERED;
+	}
+	f->n = n;
+	stat_add(&s->counters.reordered, n_of[WINDOW_NEW_REORDERED]);
+	stat_add(&s->counters.duplicated, n_of[WINDOW_DUPLICATE]);
+	stat_add(&s->counters.too_old, n_of[WINDOW_TOO_OLD]);
+}
+
+// Differences between the delays of neighbours, of which there is at least one; delay[0] is that of
+// the frame before.
+static inline void count_jitter(struct sink_stream *s, uint64_t delay[], uint16_t n)
+{
+	struct sink_window *own = s->window;
+	uint64_t sum = 0, max = s->counters.jitter_max;
+
+	stat_add(&s->counters.n_jitter, own->has_last ? n : n - 1);
+	delay[0] = own->has_last ? own->last_delay : delay[1];
+	for (uint16_t i = 0; i < n; i++) {
+		uint64_t a = delay[i], b = delay[i + 1], difference = a > b ? a - b : b - a;
+		sum += difference;
+		max = MAX_OF(max, difference);
+	}
+	stat_add(&s->counters.jitter_sum, sum);
+	stat_set(&s->counters.jitter_max, max);
+	own->last_delay = delay[n];
+	own->has_last = true;
+}
+
+static inline void count_new(struct sink_stream *s, const struct whole *f, uint64_t now)
+{
+	uint64_t since_due[RECOGNISE_MAX], since_sent[1 + RECOGNISE_MAX], bytes = 0;
+	struct sink_counters *c = &s->counters;
+
+	for (uint16_t i = 0; i < f->n; i++) {
+		since_due[i] = cycles_since(f->due[i], now);
+		since_sent[i + 1] = cycles_since(f->sent[i], now);
+		bytes += f->bytes[i];
+	}
+	if (rarely(!c->received))
+		stat_set(&c->first_tsc, now);
+	stat_set(&c->last_tsc, now);
+	stat_add(&c->received, f->n);
+	stat_add(&c->received_bytes, bytes);
+	stat_set(&c->highest, s->window->window.next);
+	stat_set(&c->missing, s->window->window.missing);
+	histogram_add_burst(&s->due, since_due, f->n);
+	histogram_add_burst(&s->sent, since_sent + 1, f->n);
+	count_jitter(s, since_sent, f->n);
+}
+
+static void account_stream(struct sink_stream *s, struct whole *f, uint64_t now)
+{
+	if (likely_to(window_is_next(&s->window->window, f->sequence, f->n)))
+		window_take_next(&s->window->window, f->n);
+	else
+		take_out_of_order(s, f);
+	if (likely_to(f->n))
+		count_new(s, f, now);
+}
+
+static inline bool has_one_stream(const struct whole *f)
+{
+	uint8_t difference = 0;
+
+	for (uint16_t i = 0; i < f->n; i++)
+		difference |= f->id[i] ^ f->id[0];
+	return !difference;
+}
+
+// Moves the frames of the first frame's stream out of the list.
+static __attribute__((noinline)) void split(struct whole *all, struct whole *one)
+{
+	uint16_t n_one = 0, n_rest = 0;
+	uint8_t id = all->id[0];
+
+	for (uint16_t i = 0; i < all->n; i++) {
+		bool is_mine = all->id[i] == id;
+
+		move(one, n_one, all, i);
+		move(all, n_rest, all, i);
+		n_one += is_mine;
+		n_rest += !is_mine;
+	}
+	one->n = n_one;
+	all->n = n_rest;
+}
+
+void account(struct sink *sink, struct whole *frames, uint64_t now)
+{
+	while (frames->n && !has_one_stream(frames)) {
+		struct whole one;
+
+		split(frames, &one);
+		account_stream(sink->by_id[one.id[0]], &one, now);
+	}
+	if (frames->n)
+		account_stream(sink->by_id[frames->id[0]], frames, now);
+}

@@ -1,0 +1,15 @@
+// What is counted of whole frames: which are new, how late they came. Lane.
+#pragma once
+
+#include "load/recognise.h"
+#include "load/window.h"
+
+// What the lane alone knows of a stream.
+struct sink_window {
+	uint64_t last_delay; // of the frame before, in cycles from its sending
+	bool has_last;
+	struct window window; // its table of flows follows
+} LINE_ALIGNED;
+
+// Counts the frames of a burst that was received at `now`; uses up *frames.
+void account(struct sink *sink, struct whole *frames, uint64_t now);
