@@ -89,7 +89,6 @@ static int act(const struct config_options *options, struct complaint *why)
 		config_place_stream(config, why);
 		return EXIT_OF_MISTAKE;
 	}
-	load_settle(&settings);
 	return options->action == CONFIG_CHECK ? check(&house) : run(&house, why);
 }
 

@@ -36,28 +36,16 @@ int load_check(const struct port_room_settings *settings, const json_t *streams,
 	struct complaint *why)
 {
 	struct load_port ports[PORT_MAX];
-	struct load_streams *read = streams ? malloc(sizeof(*read)) : NULL;
 
-	for (unsigned i = 0; i < settings->n_ports; i++)
-		if (settings->ports[i].n_queues > 1)
-			return complain(why, -EINVAL,
-				"ports[%u] (%s): %u queues; a port of the generator has one, leave "
-				"queues out",
-				i, settings->ports[i].name, settings->ports[i].n_queues);
 	if (!streams)
 		return 0;
+	struct load_streams *read = malloc(sizeof(*read));
 	if (!read)
 		return complain(why, -ENOMEM, "no memory to read the streams");
 	describe_ports(ports, settings, NULL);
 	int err = load_read_streams(read, streams, ports, settings->n_ports, why);
 	free(read);
 	return err;
-}
-
-void load_settle(struct port_room_settings *settings)
-{
-	for (unsigned i = 0; i < settings->n_ports; i++)
-		settings->ports[i].n_queues = 1;
 }
 
 static void take_lanes(struct load *load)

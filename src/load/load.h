@@ -10,7 +10,8 @@
 
 struct load;
 
-// Makes what the lanes of `ports` need (borrowed until load_close); nothing runs yet. `streams` is
+// Makes what the lanes of `ports` need (borrowed until load_close); nothing runs yet. Each port has
+// one receive queue: the lane that polls it also sends on the port. `streams` is
 // the file's list (borrowed, NULL: none), which the verb `send` takes when it is given none.
 int load_open(struct load **out, struct port_room *ports, const struct port_room_settings *settings,
 	const json_t *streams, struct complaint *why);
@@ -19,10 +20,7 @@ int load_start(struct load *load, struct complaint *why);
 void load_stop(struct load *load);
 void load_close(struct load *load);
 
-// Gives each port its one receive queue, before port_open: a port is polled, and sent on, by one
-// lane.
-void load_settle(struct port_room_settings *settings);
-// Checks ports and a list of streams (NULL: none) without devices, for --check.
+// Checks a list of streams (NULL: none) without devices, for --check.
 int load_check(const struct port_room_settings *settings, const json_t *streams,
 	struct complaint *why);
 
