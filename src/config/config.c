@@ -1,5 +1,6 @@
 // The file as a whole: bytes -> tree -> settings -> routes. Control thread.
 #include "config/inside.h"
+#include "config/words.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -208,6 +209,19 @@ size_t config_n_routes(const struct config *config)
 const char *config_path(const struct config *config)
 {
 	return config->path;
+}
+
+int config_parse_prefix(const char *text, struct wire_prefix *out)
+{
+	struct wire_prefix prefix = {.len = 0};
+	struct complaint unheard;
+	struct line line = {.why = &unheard};
+
+	if (!line_split(&line, text, strlen(text)) || line.n != 1 ||
+		line_read_prefix(&line, line.word[0], &prefix))
+		return -EINVAL;
+	*out = prefix;
+	return 0;
 }
 
 int config_parse_route(const struct config *config, struct fib *fib, const char *text,

@@ -43,6 +43,10 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 const json_t *config_streams(const struct config *config);
 void config_place_stream(const struct config *config, struct complaint *why);
 
+// A prefix alone, as a route begins with it: PREFIX, ADDRESS or "default" (that of IPv4). 0, or
+// -EINVAL.
+int config_parse_prefix(const char *text, struct wire_prefix *out);
+
 // NULL when `next` can take the place of `now` while running, else the first key that needs a
 // restart ("ports[1].device").
 const char *config_needs_restart(const struct config *now, const struct config *next);

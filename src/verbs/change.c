@@ -38,7 +38,7 @@ static int read_change(const struct verbs_house *house, const json_t *json, stru
 		return complain(why, op, "\"op\" is \"%.60s\"; add, replace or delete is wanted",
 			op_text);
 	out->op = op;
-	if (op == FIB_DELETE && !wire_prefix_parse(route, &out->route.prefix))
+	if (op == FIB_DELETE && !config_parse_prefix(route, &out->route.prefix))
 		return 0;
 	struct complaint inner;
 	int refused = config_parse_route(house->config, house->fib, route, &out->route, &inner);

@@ -397,6 +397,17 @@ static void a_batch_is_all_or_nothing(void **state)
 	check("routes.change", "{\"changes\": []}", "changed", "0");
 }
 
+static void a_delete_takes_a_prefix_as_a_route_begins_with_it(void **state)
+{
+	change("replace", "default via 192.0.2.2 dev left");
+	change("add", "203.0.113.9 via 192.0.2.2 dev left");
+	check("route", "{\"address\": \"203.0.113.9\"}", "prefix", "\"203.0.113.9/32\"");
+	change("delete", "203.0.113.9");
+	check("route", "{\"address\": \"203.0.113.9\"}", "prefix", "\"0.0.0.0/0\"");
+	change("delete", "default");
+	check("route", "{\"address\": \"203.0.113.9\"}", "found", "false");
+}
+
 static void a_group_shows_its_members(void **state)
 {
 	check("routes.change",
@@ -523,6 +534,7 @@ int main(void)
 		TEST(turns_pages_of_next_hops),
 		TEST(explains_where_a_packet_goes),
 		TEST(a_batch_is_all_or_nothing),
+		TEST(a_delete_takes_a_prefix_as_a_route_begins_with_it),
 		TEST(a_group_shows_its_members),
 		TEST(a_refused_batch_leaves_no_group_behind),
 		TEST(a_reload_takes_over_what_is_live),
