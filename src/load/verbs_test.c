@@ -1,0 +1,327 @@
+// The generator's verbs as a client sees them; lanes are threads, senders only count.
+#include "load/fake_house.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define ONE_WAY                                                                                    \
+	"{\"name\": \"east\", \"from\": \"left\", \"to\": \"right\", \"dst_mac\": "                \
+	"\"02:00:00:00:00:99\", \"rate\": \"max\", \"frames\": 100}"
+#define ENDLESS                                                                                    \
+	"{\"from\": \"left\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "              \
+	"\"rate\": \"1 Mpps\"}"
+
+static struct load_house house;
+static json_t *streams;
+
+static int make_house(void **state)
+{
+	streams = json_loads("[" ONE_WAY "]", 0, NULL);
+	assert_non_null(streams);
+	house = (struct load_house){.load = fake_load(streams),
+		.settings = &fake_settings,
+		.file = "gen.yaml",
+		.started_ns = clock_now_ns()};
+	assert_int_equal(load_start(house.load, NULL), 0);
+	return 0;
+}
+
+static int break_house(void **state)
+{
+	load_stop(house.load);
+	load_close(house.load);
+	json_decref(streams);
+	assert_int_equal(fake.n_senders, 0);
+	assert_int_equal(fake.n_wrong, 0);
+	return 0;
+}
+
+// The reply to a verb: the result, or {"error": sentence}. Owner: caller.
+static json_t *call(const char *verb, const char *params)
+{
+	size_t n;
+	const struct ctl_verb *verbs = load_verbs(&n);
+	json_t *given = json_loads(params, 0, NULL), *reply = NULL;
+	struct complaint why = {""};
+
+	assert_non_null(given);
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(verbs[i].name, verb))
+			reply = verbs[i].run(&house, given, &why);
+	json_decref(given);
+	return reply ? reply : json_pack("{s:s}", "error", why.text);
+}
+
+// What stands at "streams.0.name".
+static const json_t *at(const json_t *json, const char *path)
+{
+	char *copy = strdup(path), *rest = copy;
+
+	for (char *word = strsep(&rest, "."); word; word = strsep(&rest, "."))
+		json = json_is_array(json) ? json_array_get(json, atoi(word))
+		                           : json_object_get(json, word);
+	free(copy);
+	return json;
+}
+
+static void expect(const json_t *reply, const char *path, const char *wanted)
+{
+	const json_t *found = at(reply, path);
+	char *text = found ? json_dumps(found, JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
+
+	if (!text || strcmp(text, wanted) != 0) {
+		char *whole = json_dumps(reply, 0);
+
+		fail_msg("%s is %s, wanted %s in %s", path, text ? text : "nothing", wanted, whole);
+	}
+	free(text);
+}
+
+static void check(const char *verb, const char *params, const char *path, const char *wanted)
+{
+	json_t *reply = call(verb, params);
+
+	expect(reply, path, wanted);
+	json_decref(reply);
+}
+
+static void await_done(void)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	while (load_state(house.load) != LOAD_DONE) {
+		assert_true(clock_now_ns() - start_ns < 20000000000);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static struct sink_counters *received(unsigned stream)
+{
+	return &house.load->current->received[stream]->counters;
+}
+
+static void each_row_of_the_schema_is_a_verb_in_help(void **state)
+{
+	size_t n;
+	const struct ctl_verb *verbs = load_verbs(&n);
+	json_t *help = call("help", "{}");
+
+	assert_int_equal(json_array_size(json_object_get(help, "verbs")), n);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(verbs[i].name,
+			json_string_value(
+				json_object_get(json_array_get(json_object_get(help, "verbs"), i),
+					"name")));
+	json_decref(help);
+}
+
+static void takes_exactly_its_parameters(void **state)
+{
+	static const char *const plain[] = {"help", "status", "ports", "streams", "halt", "stop"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(plain); i++)
+		check(plain[i], "{\"a\": 1}", "error",
+			"\"unknown parameter \\\"a\\\"; the verb help tells which there are\"");
+	check("results", "{\"histograms\": 1}", "error",
+		"\"parameter \\\"histograms\\\" is neither true nor false; give one\"");
+	check("send", "{\"seconds\": \"1\"}", "error",
+		"\"parameter \\\"seconds\\\" is no number from 0 to 86400; give one\"");
+	check("send", "{\"seconds\": 0}", "error",
+		"\"parameter \\\"seconds\\\" is 0; a number from 0.001 to 86400 is wanted\"");
+	check("send", "{\"delay\": 61}", "error",
+		"\"parameter \\\"delay\\\" is no number from 0 to 60; give one\"");
+	check("send", "{\"streams\": {}}", "error",
+		"\"parameter \\\"streams\\\" is no list of 1 to 64 members; give one\"");
+	assert_false(house.stop);
+	assert_int_equal(house.load->current->number, 0);
+}
+
+static void tells_of_the_file_and_of_no_run_yet(void **state)
+{
+	check("status", "{}", "state", "\"idle\"");
+	check("status", "{}", "config", "\"gen.yaml\"");
+	check("streams", "{}", "streams.0.name", "\"east\"");
+	check("results", "{}", "run", "0");
+	check("results", "{}", "state", "\"idle\"");
+	check("results", "{}", "streams", "[]");
+	check("ports", "{}", "ports.1.name", "\"right\"");
+	check("ports", "{}", "ports.1.mac", "\"02:00:00:00:00:01\"");
+	check("ports", "{}", "ports.1.has_backpressure", "true");
+	check("ports", "{}", "ports.1.line_bps", "1000000000.0");
+	check("halt", "{}", "run", "0");
+}
+
+static void sends_the_streams_of_the_file(void **state)
+{
+	json_t *started = call("send", "{}");
+
+	expect(started, "run", "1");
+	expect(started, "streams.0.from_port", "\"left\"");
+	expect(started, "streams.0.to_port", "\"right\"");
+	expect(started, "streams.0.frames", "100");
+	expect(started, "streams.0.pps", "0.0");
+	json_decref(started);
+	await_done();
+	json_t *results = call("results", "{}");
+	expect(results, "state", "\"done\"");
+	expect(results, "streams.0.sent", "100");
+	expect(results, "streams.0.received", "0");
+	expect(results, "streams.0.lost", "100");
+	expect(results, "streams.0.lost_by_gaps", "100");
+	expect(results, "streams.0.latency.n", "0");
+	expect(results, "streams.0.latency.p99_999", "0.0");
+	json_decref(results);
+	check("send", "{}", "run", "2");
+	await_done();
+	check("results", "{}", "streams.0.sent", "100");
+}
+
+static void counts_what_the_sink_has_seen(void **state)
+{
+	json_decref(call("send", "{}"));
+	await_done();
+	*received(0) = (struct sink_counters){.received = 90,
+		.received_bytes = 5760,
+		.highest = 98,
+		.missing = 8,
+		.duplicated = 3,
+		.n_jitter = 10,
+		.jitter_sum = 200,
+		.jitter_max = 50};
+	for (unsigned i = 0; i < 90; i++)
+		histogram_add(&house.load->current->received[0]->due, 1000);
+	house.load->current->port[1].counters.late_polls = 2;
+	house.load->current->port[1].counters.longest_gap = 5000;
+	json_t *results = call("results", "{\"histograms\": true}");
+	expect(results, "streams.0.lost", "10");
+	expect(results, "streams.0.lost_by_gaps", "10");
+	expect(results, "streams.0.duplicated", "3");
+	expect(results, "streams.0.reordered_per", "\"flow\"");
+	expect(results, "streams.0.jitter.mean", "20.0");
+	expect(results, "streams.0.latency.min", "1000.0");
+	expect(results, "streams.0.latency.mean", "1000.0");
+	expect(results, "streams.0.latency.histogram.0.2", "90");
+	expect(results, "ports.1.late_polls", "2");
+	expect(results, "ports.1.longest_gap_us", "5.0");
+	json_decref(results);
+}
+
+static void forgets_what_the_device_missed_before(void **state)
+{
+	fake.missed = 7;
+	json_decref(call("send", "{}"));
+	fake.missed = 9;
+	check("results", "{}", "ports.0.rx_missed", "2");
+	await_done();
+}
+
+static void refuses_a_second_run_until_the_first_is_over(void **state)
+{
+	check("send", "{\"streams\": [" ENDLESS "], \"seconds\": 3600}", "run", "1");
+	check("results", "{}", "state", "\"sending\"");
+	check("send", "{}", "error",
+		"\"run 1 still sends; wait for its end or call the verb halt\"");
+	check("halt", "{}", "run", "1");
+	await_done();
+	check("results", "{}", "state", "\"done\"");
+	check("send", "{}", "run", "2");
+	await_done();
+}
+
+static void a_refusal_changes_nothing(void **state)
+{
+	check("send", "{}", "run", "1");
+	await_done();
+	fake.is_down[1] = true;
+	check("send", "{}", "error",
+		"\"port right of stream east has no link; plug in its cable or start the program "
+		"at its other end, then send again\"");
+	check("send", "{\"streams\": [" ENDLESS "]}", "error",
+		"\"stream stream0 would never end; give seconds, or frames in the stream\"");
+	check("send", "{\"streams\": [{\"to\": \"left\"}]}", "error",
+		"\"all streams are only received, so the run would end at once; give seconds\"");
+	json_t *reply = call("send", "{\"streams\": [{\"to\": \"nowhere\"}], \"seconds\": 1}");
+	assert_non_null(strstr(json_string_value(json_object_get(reply, "error")), "streams[0]"));
+	json_decref(reply);
+	check("send",
+		"{\"streams\": [{\"from\": \"left\", \"to\": \"left\", \"dst_mac\": "
+		"\"02:00:00:00:00:99\", \"rate\": \"max\", \"burst\": 64}], \"seconds\": 1}",
+		"error", "\"stream stream0: no memory for its frames\"");
+	check("results", "{}", "run", "1");
+	check("results", "{}", "streams.0.sent", "100");
+	assert_int_equal(fake.n_senders, 1);
+}
+
+static void says_when_there_is_nothing_to_send(void **state)
+{
+	house.load->streams = NULL;
+	check("send", "{}", "error",
+		"\"no streams: the file has none; give them with the verb or write them into the "
+		"file\"");
+	check("streams", "{}", "streams", "[]");
+	house.load->streams = streams;
+}
+
+static void receives_only_for_as_long_as_it_is_told(void **state)
+{
+	check("send", "{\"streams\": [{\"to\": \"left\", \"id\": 9}], \"seconds\": 0.005}",
+		"streams.0.receive_only", "true");
+	await_done();
+	*received(0) = (struct sink_counters){.received = 5, .highest = 7, .missing = 2};
+	json_t *results = call("results", "{}");
+	expect(results, "streams.0.id", "9");
+	expect(results, "streams.0.from_port", "\"\"");
+	expect(results, "streams.0.sent", "0");
+	expect(results, "streams.0.lost", "2");
+	json_decref(results);
+}
+
+static void stop_only_raises_the_flag(void **state)
+{
+	check("stop", "{}", "stopping", "true");
+	assert_true(house.stop);
+}
+
+static void a_lane_or_a_device_that_ends_is_a_failure(void **state)
+{
+	struct complaint why = {""};
+
+	assert_int_equal(load_tend(&house, &why), 0);
+	fake.lane_has_ended = true;
+	assert_int_equal(load_tend(&house, &why), -EIO);
+	assert_string_equal(why.text, "a lane has ended by itself; all stop");
+	fake.device_is_gone = true;
+	assert_int_equal(load_tend(&house, &why), -ENODEV);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_house, break_house)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_row_of_the_schema_is_a_verb_in_help),
+		TEST(takes_exactly_its_parameters),
+		TEST(tells_of_the_file_and_of_no_run_yet),
+		TEST(sends_the_streams_of_the_file),
+		TEST(counts_what_the_sink_has_seen),
+		TEST(forgets_what_the_device_missed_before),
+		TEST(refuses_a_second_run_until_the_first_is_over),
+		TEST(a_refusal_changes_nothing),
+		TEST(says_when_there_is_nothing_to_send),
+		TEST(receives_only_for_as_long_as_it_is_told),
+		TEST(stop_only_raises_the_flag),
+		TEST(a_lane_or_a_device_that_ends_is_a_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
