@@ -93,6 +93,23 @@ static void choose_stride(struct fields *fields)
 		}
 }
 
+// A digit of `times` strides; what goes to the next one is left in *carry.
+static uint32_t digit_of(const struct fields_digit *digit, uint64_t times, uint64_t *carry)
+{
+	uint64_t sum = times * digit->stride + *carry;
+
+	*carry = sum / digit->count;
+	return sum % digit->count;
+}
+
+static void fill_steps(struct fields *fields, unsigned times)
+{
+	uint64_t carry = 0;
+
+	for (unsigned i = 0; i < fields->n_random; i++)
+		fields->random[i].steps[times] = digit_of(&fields->random[i], times, &carry);
+}
+
 void fields_make(struct fields *fields, const struct load_stream *stream)
 {
 	*fields = (struct fields){.n_flows = stream->n_flows, .round = UINT64_MAX};
@@ -109,6 +126,8 @@ void fields_make(struct fields *fields, const struct load_stream *stream)
 			fields->counting[fields->n_counting++] = digit;
 	}
 	choose_stride(fields);
+	for (unsigned k = 0; k <= FIELDS_STEPS; k++)
+		fill_steps(fields, k);
 	uint64_t c = product(fields->counting, fields->n_counting);
 	uint64_t r = product(fields->random, fields->n_random);
 	if (fields->n_random && c <= LOAD_MAX_FLOWS && r <= LOAD_MAX_FLOWS)
@@ -123,15 +142,6 @@ void fields_fill_fixed(const struct load_stream *stream, struct frame_values *va
 			values->field[field][i] = first_value(&stream->recipe, field);
 }
 
-// Digit of `times` strides, and what is carried to the next.
-static uint64_t seek_random(struct fields_digit *digit, uint64_t times, uint64_t carry)
-{
-	uint64_t sum = times * digit->stride + carry;
-
-	digit->value = sum % digit->count;
-	return sum / digit->count;
-}
-
 void fields_seek(struct fields *fields, uint32_t flow)
 {
 	uint64_t rest = flow, carry = 0, times = flow + flow / fields->round;
@@ -141,7 +151,7 @@ void fields_seek(struct fields *fields, uint32_t flow)
 		rest /= fields->counting[i].count;
 	}
 	for (unsigned i = 0; i < fields->n_random; i++)
-		carry = seek_random(&fields->random[i], times, carry);
+		fields->random[i].value = digit_of(&fields->random[i], times, &carry);
 	fields->flow = flow;
 	fields->to_skip = fields->round - flow % fields->round;
 }
@@ -194,26 +204,48 @@ static void fill_counting(struct fields *fields, struct frame_values *values, un
 	}
 }
 
-// One digit after the other, each for all frames; carries wait in between.
-static void fill_random(struct fields *fields, struct frame_values *values, unsigned at,
-	unsigned end)
+// The odometer so many strides further, for each of FIELDS_STEPS frames: digits of those strides
+// are added to where it stands, all frames at once, one digit after the other; carries wait in
+// between. count - value does not overflow where value + step would.
+static inline void write_scattered(const struct fields *fields, struct frame_values *values,
+	unsigned at)
 {
-	uint8_t carries[LOAD_MAX_BURST] = {0};
+	uint32_t carry[FIELDS_STEPS] = {0};
+
+	for (unsigned i = 0; i < fields->n_random; i++) {
+		const struct fields_digit *digit = &fields->random[i];
+		const uint32_t value = digit->value, count = digit->count, first = digit->first;
+		uint32_t *to = &values->field[digit->field][at];
+
+		for (unsigned k = 0; k < FIELDS_STEPS; k++) {
+			uint32_t step = digit->steps[k] + carry[k];
+
+			carry[k] = step >= count - value;
+			to[k] = first + value + step - (carry[k] ? count : 0);
+		}
+	}
+}
+
+static inline void step_random(struct fields *fields, unsigned n_strides)
+{
+	uint32_t carry = 0;
 
 	for (unsigned i = 0; i < fields->n_random; i++) {
 		struct fields_digit *digit = &fields->random[i];
-		const uint64_t count = digit->count, stride = digit->stride;
-		const uint32_t first = digit->first;
-		uint32_t *to = values->field[digit->field];
-		uint64_t value = digit->value;
+		uint32_t step = digit->steps[n_strides] + carry;
 
-		for (unsigned k = at; k < end; k++) {
-			to[k] = first + value;
-			value += stride + carries[k];
-			carries[k] = value >= count;
-			value -= value >= count ? count : 0;
-		}
-		digit->value = value;
+		carry = step >= digit->count - digit->value;
+		digit->value += step - (carry ? digit->count : 0);
+	}
+}
+
+static void fill_random(struct fields *fields, struct frame_values *values, unsigned at,
+	unsigned end)
+{
+	for (unsigned run; at < end; at += run) {
+		run = MIN_OF(end - at, (unsigned)FIELDS_STEPS);
+		write_scattered(fields, values, at);
+		step_random(fields, run);
 	}
 }
 
@@ -225,19 +257,6 @@ static void restart(struct fields *fields)
 		fields->random[i].value = 0;
 	fields->flow = 0;
 	fields->to_skip = fields->round;
-}
-
-static void step_random(struct fields *fields)
-{
-	uint64_t carry = 0;
-
-	for (unsigned i = 0; i < fields->n_random; i++) {
-		struct fields_digit *digit = &fields->random[i];
-		uint64_t value = digit->value + carry + digit->stride;
-
-		carry = value >= digit->count;
-		digit->value = value - (carry ? digit->count : 0);
-	}
 }
 
 void fields_fill(struct fields *fields, struct frame_values *values, unsigned n)
@@ -258,7 +277,7 @@ void fields_fill(struct fields *fields, struct frame_values *values, unsigned n)
 		if (fields->flow == fields->n_flows) {
 			restart(fields);
 		} else if (!fields->to_skip) {
-			step_random(fields);
+			step_random(fields, 1);
 			fields->to_skip = fields->round;
 		}
 	}

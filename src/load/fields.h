@@ -7,11 +7,14 @@
 
 #include <stdint.h>
 
+enum { FIELDS_STEPS = FRAME_SPARE };
+
 // One field that varies, as a digit of its odometer.
 struct fields_digit {
 	uint32_t value, count, first;
-	uint32_t stride; // what a step adds, in the odometer that scatters
-	uint8_t field;   // enum load_field_name
+	uint32_t stride;                  // what a step adds, in the odometer that scatters
+	uint8_t field;                    // enum load_field_name
+	uint32_t steps[FIELDS_STEPS + 1]; // this digit of so many strides
 };
 
 // A stream's flows. Flow f has the counting fields' combination number f mod C (C: how many they

@@ -10,42 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FCS_BYTES = 4, LAST_OF_IP6 = 12 };
+enum {
+	FCS_BYTES = 4,
+	LAST_OF_IP6 = 12,
+	LANES = 8, // arrays are filled in whole vectors of so many words
+};
 
-static inline void put16(uint8_t *to, uint16_t value)
-{
-	uint16_t be = htobe16(value);
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "checksums in the lower half of words");
 
-	memcpy(to, &be, sizeof(be));
-}
-
-static inline void put32(uint8_t *to, uint32_t value)
-{
-	uint32_t be = htobe32(value);
-
-	memcpy(to, &be, sizeof(be));
-}
-
-static inline void put64(uint8_t *to, uint64_t value)
-{
-	uint64_t be = htobe64(value);
-
-	memcpy(to, &be, sizeof(be));
-}
-
-// A sum of 16-bit words, as 16 bits (RFC 1071), complemented. Adding a word to itself with its
-// halves swapped leaves the folded sum in the upper half.
-static inline uint16_t finish(uint64_t sum)
-{
-	uint32_t folded = (sum + (sum << 32 | sum >> 32)) >> 32;
-
-	return ~((folded + (folded << 16 | folded >> 16)) >> 16);
-}
-
-static inline uint64_t halves(uint64_t word)
-{
-	return (word >> 32) + (word & 0xffffffff);
-}
+// What is written into the frames of a burst, as the bytes will stand, one array for each part;
+// checksums in the lower half of their words. In loops over whole arrays, which compilers make
+// vectors of.
+struct frame_words {
+	uint64_t ip_sum[FRAME_VALUES] LINE_ALIGNED; // of the template, then its checksum
+	uint64_t l4_sum[FRAME_VALUES];
+	uint64_t addresses[FRAME_VALUES];
+	uint64_t first[FRAME_VALUES], second[FRAME_VALUES]; // of the stamp
+	uint32_t ports[FRAME_VALUES];
+};
 
 static void place_parts(struct frame_form *form, const struct wire_recipe *recipe)
 {
@@ -61,6 +43,12 @@ static void place_parts(struct frame_form *form, const struct wire_recipe *recip
 		form->dst_at = form->ip_at + offsetof(struct wire_ip4, dst);
 		form->l4_at = form->ip_at + WIRE_IP4_BYTES;
 	}
+	form->checksum_at = form->l4_at + (form->is_tcp ? offsetof(struct wire_tcp, checksum_be)
+							: offsetof(struct wire_udp, checksum_be));
+	form->first_at =
+		form->l4_at + (form->is_tcp ? offsetof(struct wire_tcp, seq_be) : WIRE_UDP_BYTES);
+	form->second_at = form->l4_at + (form->is_tcp ? WIRE_TCP_BYTES : WIRE_UDP_BYTES + 8);
+	form->tail_at = form->second_at + 8;
 }
 
 // Takes out what varies, so that sums over the template are those of the rest.
@@ -152,97 +140,152 @@ void frame_form_free(struct frame_form *form)
 	*form = (struct frame_form){0};
 }
 
-static inline void copy_lines(uint8_t *to, const uint8_t *from, unsigned n)
+// The sums of each frame's template.
+static inline void fill_sums(const struct frame_form *form, const struct frame_values *v,
+	struct frame_words *w)
 {
-	for (unsigned i = 0; i < n; i++, to += FRAME_LINE, from += FRAME_LINE)
-		memcpy(to, from, FRAME_LINE);
-}
-
-struct stamp_words {
-	uint64_t sequence, due, sent;
-};
-
-// Both write ports, stamp and checksum, `sum` being that of all else.
-static inline void put_udp(uint8_t *l4, uint64_t head, const struct stamp_words *s, uint64_t sum)
-{
-	uint64_t first = head | s->sequence;
-	uint64_t times = s->due << 24 | (s->sent >> 16 & 0xffffff);
-	uint16_t tail = s->sent;
-	uint16_t checksum = finish(sum + halves(first) + halves(times) + tail);
-
-	put16(l4 + 6, checksum ? checksum : 0xffff); // 0 would say "none" (RFC 768)
-	put64(l4 + 8, first);
-	put64(l4 + 16, times);
-	put16(l4 + 24, tail);
-}
-
-static inline void put_tcp(uint8_t *l4, uint64_t head, const struct stamp_words *s, uint64_t sum)
-{
-	uint64_t low = s->sequence << 32 | (s->due & 0xffffffff);
-	uint64_t high = head | s->sequence >> 32 << 32 | (s->due >> 32 & 0xff) << 24 |
-	                (s->sent >> 16 & 0xffffff);
-	uint16_t tail = s->sent;
-
-	put64(l4 + 4, low);
-	put16(l4 + 16, finish(sum + halves(low) + halves(high) + tail));
-	put64(l4 + 20, high);
-	put16(l4 + 28, tail);
-}
-
-// Constant flags make functions of it that have no trace of the others.
-static inline __attribute__((always_inline)) void build(const struct frame_form *form,
-	const struct frame_values *v, bool is_ip6, bool is_tcp)
-{
-	const unsigned ip_at = form->ip_at, l4_at = form->l4_at;
-	const uint8_t *pick = form->n_sizes > 1 ? v->size : NULL;
-	const uint64_t head = form->head;
-	const unsigned n = v->n; // frames may alias anything
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct frame_size *size = &form->sizes[pick ? pick[i] : 0];
-		uint32_t src = v->field[LOAD_SRC_IP][i], dst = v->field[LOAD_DST_IP][i];
-		uint32_t ports = v->field[LOAD_SRC_PORT][i] << 16 | v->field[LOAD_DST_PORT][i];
-		struct stamp_words stamp = {(v->sequence + i) & STAMP_40_BITS, v->due[i], v->sent};
-		uint64_t addresses = (uint64_t)src + dst;
-		uint8_t *frame = v->to[i], *ip = frame + ip_at, *l4 = frame + l4_at;
-
-		copy_lines(frame, size->bytes, size->n_lines);
-		if (is_ip6) {
-			put32(ip + offsetof(struct wire_ip6, src) + LAST_OF_IP6, src);
-			put32(ip + offsetof(struct wire_ip6, dst) + LAST_OF_IP6, dst);
-		} else {
-			put16(ip + offsetof(struct wire_ip4, checksum_be),
-				finish(size->ip_sum + addresses));
-			put64(ip + offsetof(struct wire_ip4, src), (uint64_t)src << 32 | dst);
-		}
-		put32(l4, ports);
-		if (is_tcp)
-			put_tcp(l4, head, &stamp, size->l4_sum + addresses + ports);
-		else
-			put_udp(l4, head, &stamp, size->l4_sum + addresses + ports);
+	if (form->n_sizes == 1) {
+		for (unsigned i = 0; i < v->n; i += LANES)
+			for (unsigned k = i; k < i + LANES; k++) {
+				w->ip_sum[k] = form->sizes[0].ip_sum;
+				w->l4_sum[k] = form->sizes[0].l4_sum;
+			}
+		return;
+	}
+	for (unsigned i = 0; i < v->n; i++) {
+		w->ip_sum[i] = form->sizes[v->size[i]].ip_sum;
+		w->l4_sum[i] = form->sizes[v->size[i]].l4_sum;
 	}
 }
 
-static void put_macs(const struct frame_values *v)
+static inline uint64_t halves(uint64_t word)
 {
-	const unsigned n = v->n;
+	return (word >> 32) + (word & 0xffffffff);
+}
+
+// A sum of 16-bit words in host order, below 2^48, as a checksum in network order (RFC 1071).
+static inline uint64_t finish_be(uint64_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~sum & 0xffff;
+	return sum >> 8 | (sum & 0xff) << 8;
+}
+
+// A constant `is_tcp` makes two functions of it.
+static inline __attribute__((always_inline)) void fill_words(const struct frame_form *form,
+	const struct frame_values *v, struct frame_words *w, bool is_tcp)
+{
+	const uint64_t head = form->head, sequence = v->sequence;
+	const uint64_t sent_high = v->sent >> 16 & 0xffffff, sent_low = v->sent & 0xffff;
+	const unsigned n = round_up(v->n, LANES);
 
 	for (unsigned i = 0; i < n; i++) {
-		put32(v->to[i] + 2, v->field[LOAD_DST_MAC][i]);
-		put32(v->to[i] + 8, v->field[LOAD_SRC_MAC][i]);
+		uint64_t s = (sequence + i) & STAMP_40_BITS, due = v->due[i] & STAMP_40_BITS;
+		uint64_t first, second;
+
+		if (is_tcp) {
+			first = s << 32 | (due & 0xffffffff);
+			second = head | s >> 32 << 32 | due >> 32 << 24 | sent_high;
+		} else {
+			first = head | s;
+			second = due << 24 | sent_high;
+		}
+		w->first[i] = htobe64(first);
+		w->second[i] = htobe64(second);
+		w->l4_sum[i] += halves(first) + halves(second) + sent_low;
+	}
+}
+
+static inline void fill_addresses(const struct frame_values *v, struct frame_words *w)
+{
+	const unsigned n = round_up(v->n, LANES);
+
+	for (unsigned i = 0; i < n; i++)
+		w->ports[i] =
+			htobe32(v->field[LOAD_SRC_PORT][i] << 16 | v->field[LOAD_DST_PORT][i]);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t src = v->field[LOAD_SRC_IP][i], dst = v->field[LOAD_DST_IP][i];
+		uint64_t ports = v->field[LOAD_SRC_PORT][i] << 16 | v->field[LOAD_DST_PORT][i];
+		uint64_t l4 = finish_be(w->l4_sum[i] + src + dst + ports);
+
+		w->addresses[i] = htobe64(src << 32 | dst);
+		w->ip_sum[i] = finish_be(w->ip_sum[i] + src + dst);
+		w->l4_sum[i] = l4;
+	}
+}
+
+// UDP only: 0 would say that there is no checksum (RFC 768).
+static inline void avoid_zeros(struct frame_words *w, unsigned n)
+{
+	for (unsigned i = 0; i < round_up(n, LANES); i++)
+		w->l4_sum[i] = w->l4_sum[i] ? w->l4_sum[i] : 0xffff;
+}
+
+static inline void copy_lines(uint8_t *to, const struct frame_size *size)
+{
+	memcpy(to, size->bytes, FRAME_LINE);
+	for (unsigned at = FRAME_LINE; at < size->n_lines * FRAME_LINE; at += FRAME_LINE)
+		memcpy(to + at, size->bytes + at, FRAME_LINE);
+}
+
+// Templates, and the words over them. A constant `is_ip6` makes two functions of it.
+static inline __attribute__((always_inline)) void write_frames(const struct frame_form *form,
+	const struct frame_values *v, const struct frame_words *w, bool is_ip6)
+{
+	const unsigned n = v->n; // frames may alias anything
+	const unsigned src_at = form->src_at, dst_at = form->dst_at, l4_at = form->l4_at;
+	const unsigned checksum_at = form->checksum_at, first_at = form->first_at;
+	const unsigned second_at = form->second_at, tail_at = form->tail_at;
+	const uint16_t tail_be = htobe16(v->sent & 0xffff);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *frame = v->to[i];
+
+		copy_lines(frame, &form->sizes[v->size[i]]);
+		if (is_ip6) {
+			memcpy(frame + src_at, &w->addresses[i], 4);
+			memcpy(frame + dst_at, (const uint8_t *)&w->addresses[i] + 4, 4);
+		} else {
+			memcpy(frame + src_at - 2, &w->ip_sum[i], 2);
+			memcpy(frame + src_at, &w->addresses[i], 8);
+		}
+		memcpy(frame + l4_at, &w->ports[i], 4);
+		memcpy(frame + first_at, &w->first[i], 8);
+		memcpy(frame + second_at, &w->second[i], 8);
+		memcpy(frame + tail_at, &tail_be, 2);
+		memcpy(frame + checksum_at, &w->l4_sum[i], 2);
+	}
+}
+
+static void write_macs(const struct frame_values *v)
+{
+	for (unsigned i = 0; i < v->n; i++) {
+		uint32_t dst_be = htobe32(v->field[LOAD_DST_MAC][i]);
+		uint32_t src_be = htobe32(v->field[LOAD_SRC_MAC][i]);
+
+		memcpy(v->to[i] + 2, &dst_be, sizeof(dst_be));
+		memcpy(v->to[i] + 8, &src_be, sizeof(src_be));
 	}
 }
 
 void frame_build(const struct frame_form *form, const struct frame_values *values)
 {
-	if (!form->is_ip6 && !form->is_tcp)
-		build(form, values, false, false);
-	else if (!form->is_ip6)
-		build(form, values, false, true);
-	else if (!form->is_tcp)
-		build(form, values, true, false);
+	struct frame_words words;
+
+	fill_sums(form, values, &words);
+	if (form->is_tcp)
+		fill_words(form, values, &words, true);
 	else
-		build(form, values, true, true);
+		fill_words(form, values, &words, false);
+	fill_addresses(values, &words);
+	if (!form->is_tcp)
+		avoid_zeros(&words, values->n);
+	if (form->is_ip6)
+		write_frames(form, values, &words, true);
+	else
+		write_frames(form, values, &words, false);
 	if (form->has_macs)
-		put_macs(values);
+		write_macs(values);
 }

@@ -39,7 +39,8 @@ struct frame_size {
 // What all frames of a stream share. Read-only once made.
 struct frame_form {
 	bool is_ip6, is_tcp, has_macs;
-	uint8_t ip_at, src_at, dst_at, l4_at; // *_at: where the last 32 bits of the address stand
+	// Where in the frame: the last 32 bits of addresses, the stamp's two words and its tail.
+	uint8_t ip_at, src_at, dst_at, l4_at, checksum_at, first_at, second_at, tail_at;
 	uint64_t head; // of the stamp: magic and stream, above 40 bits of sequence
 	unsigned n_sizes;
 	struct frame_size sizes[LOAD_MAX_SIZES];
