@@ -2,6 +2,7 @@
 #include "config/inside.h"
 
 #include "base/bits.h"
+#include "load/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -186,7 +187,11 @@ static void accepts_its_own_example(void **state)
 	char *text = example_text();
 	struct config *config = take_text(text);
 
+	struct complaint why = {""};
+
 	assert_int_equal(json_array_size(config_streams(config)), 2);
+	if (load_check(config_ports(config), config_streams(config), &why))
+		fail_msg("the reader of streams says: %s", why.text);
 	assert_true(config_ports(config)->ports[1].line_bps == 1e11);
 	config_free(config);
 	free(text);
@@ -209,6 +214,27 @@ static void the_example_shows_every_key(void **state)
 	free(text);
 }
 
+// The reader of streams lists its keys when one is unknown.
+static void the_example_shows_every_key_of_a_stream(void **state)
+{
+	struct config *config = take_text(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
+	char *text = example_text(), key[64];
+	struct complaint why = {""};
+
+	assert_int_not_equal(load_check(config_ports(config), config_streams(config), &why), 0);
+	char *keys = strstr(why.text, "known here are ");
+	assert_non_null(keys);
+	unsigned n = 0;
+	for (char *name = strtok(keys + 15, ", "); name; name = strtok(NULL, ", "), n++) {
+		snprintf(key, sizeof(key), "%s: ", name);
+		if (!strstr(text, key))
+			fail_msg("%s is not in the example", name);
+	}
+	assert_int_equal(n, 18);
+	config_free(config);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +245,7 @@ int main(void)
 		cmocka_unit_test(takes_no_streams_from_aliases_of_aliases),
 		cmocka_unit_test(accepts_its_own_example),
 		cmocka_unit_test(the_example_shows_every_key),
+		cmocka_unit_test(the_example_shows_every_key_of_a_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,42 @@ static void knows_what_is_asked_for(void **state)
 	}
 }
 
+static char *answer(const char *program, const char *option)
+{
+	struct config_options options = {.program = program};
+	struct complaint why;
+	char name[] = "x", *argv[] = {name, strdup(option), NULL}, *text;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	assert_int_equal(config_read_options(&options, 2, argv, &why), 0);
+	assert_true(config_answer(&options, out));
+	fclose(out);
+	free(argv[1]);
+	return text;
+}
+
+static void answers_for_the_program_that_it_is(void **state)
+{
+	static const struct {
+		const char *program, *option, *begins;
+	} answers[] = {
+		{"dl3d", "--version", "dl3d "},
+		{"dl3gen", "--version", "dl3gen "},
+		{"dl3d", "--help", "dl3d FILE "},
+		{"dl3gen", "--help", "dl3gen FILE "},
+		{"dl3d", "--example", "# D-L3, a layer-3 forwarder"},
+		{"dl3gen", "--example", "# dl3gen, a generator"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		char *text = answer(answers[i].program, answers[i].option);
+
+		assert_memory_equal(text, answers[i].begins, strlen(answers[i].begins));
+		free(text);
+	}
+}
+
 static void refuses_more_plugins_than_there_is_room_for(void **state)
 {
 	struct config_options options;
@@ -129,6 +165,7 @@ int main(void)
 		cmocka_unit_test(answers_each_mistake_with_one_sentence),
 		cmocka_unit_test(adds_plugins_and_arguments_to_those_of_the_file),
 		cmocka_unit_test(knows_what_is_asked_for),
+		cmocka_unit_test(answers_for_the_program_that_it_is),
 		cmocka_unit_test(refuses_more_plugins_than_there_is_room_for),
 	};
 
