@@ -24,9 +24,9 @@ struct load_stream fake_stream(uint8_t id)
 	return stream;
 }
 
-void fake_frame_sum(struct fake_frame *f, unsigned layer4)
+// Makes the checksum of layer 4, which begins at `layer4`, that of the bytes as they are.
+static void sum_layer4(uint8_t *frame, unsigned layer4)
 {
-	uint8_t *frame = fake_frame_bytes(f);
 	bool is_ip6 = layer4 >= WIRE_ETHER_BYTES + WIRE_IP6_BYTES;
 	const struct wire_ip4 *ip4 = (const void *)(frame + layer4 - WIRE_IP4_BYTES);
 	const struct wire_ip6 *ip6 = (const void *)(frame + layer4 - WIRE_IP6_BYTES);
@@ -45,6 +45,33 @@ void fake_frame_sum(struct fake_frame *f, unsigned layer4)
 	memcpy(sum_at, &sum_be, 2);
 }
 
+void fake_repair(uint8_t *frame, unsigned n)
+{
+	struct wire_ip4 *ip4 = (void *)(frame + WIRE_ETHER_BYTES);
+	struct wire_ip6 *ip6 = (void *)(frame + WIRE_ETHER_BYTES);
+	bool is_ip6 = n > 13 && frame[12] == 0x86 && frame[13] == 0xdd;
+	bool is_ip4 = n > 13 && frame[12] == 0x08 && frame[13] == 0x00;
+	unsigned layer4 = WIRE_ETHER_BYTES + (is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES);
+	uint16_t bytes_be = htobe16(n - layer4);
+	uint8_t protocol;
+
+	if ((!is_ip4 && !is_ip6) || n < layer4 + WIRE_TCP_BYTES)
+		return;
+	protocol = is_ip6 ? ip6->next_header : ip4->protocol;
+	if (protocol != WIRE_PROTO_UDP && protocol != WIRE_PROTO_TCP)
+		return;
+	if (is_ip6) {
+		ip6->payload_length_be = bytes_be;
+	} else {
+		ip4->version_ihl = 0x45;
+		ip4->total_length_be = htobe16(n - WIRE_ETHER_BYTES);
+		ip4->checksum_be = wire_ip4_checksum_be(ip4);
+	}
+	if (protocol == WIRE_PROTO_UDP)
+		memcpy(frame + layer4 + 4, &bytes_be, 2);
+	sum_layer4(frame, layer4);
+}
+
 void fake_frame_build(struct fake_frame *f, const struct load_stream *stream,
 	const struct stamp *stamp, unsigned frame_bytes)
 {
@@ -60,7 +87,7 @@ void fake_frame_build(struct fake_frame *f, const struct load_stream *stream,
 		stamp_write_tcp(frame + layer4, stamp);
 	else
 		stamp_write(frame + layer4 + WIRE_UDP_BYTES, stamp);
-	fake_frame_sum(f, layer4);
+	sum_layer4(frame, layer4);
 	f->mbuf = (struct rte_mbuf){
 		.buf_addr = f->room,
 		.data_off = FAKE_HEADROOM,

@@ -20,8 +20,10 @@ struct load_stream fake_stream(uint8_t id);
 // frame_bytes is with FCS.
 void fake_frame_build(struct fake_frame *f, const struct load_stream *stream,
 	const struct stamp *stamp, unsigned frame_bytes);
-// Makes the checksum of layer 4 right again after a change. `layer4`: where it begins.
-void fake_frame_sum(struct fake_frame *f, unsigned layer4);
+
+// Makes any bytes that begin like an untagged UDP or TCP packet one with right lengths and
+// checksums; leaves others alone.
+void fake_repair(uint8_t *frame, unsigned n);
 
 static inline uint8_t *fake_frame_bytes(struct fake_frame *f)
 {
