@@ -73,8 +73,8 @@ class StreamResult(Reply):
     to_port: str
     flows: int
     asked_pps: float  # 0: as fast as can be
-    offered_pps: float  # (sent - 1) over the time from the first to the last of them
-    sent: int
+    offered_pps: float  # those before the last burst, over the time from the first burst to the last
+    sent: int  # of a stream that another program sends (from_port is empty): as its numbers tell
     sent_bytes: int  # with FCS
     refused: int  # of sent: the peer's ring was full, place 'dut rx ring full'
     late: int  # due, never built: the generator was late
@@ -109,7 +109,9 @@ class Results(Reply):
     state: str  # 'idle', 'sending' or 'done'
     seconds: float  # from the first frame's time on, until now or the end of sending
     tsc_hz: int
-    tsc_offset_ns: float  # the largest between two lanes, measured before and after the run; 0 with one lane
+    # The largest between two lanes that share a stream, measured before and after the run; 0 where one lane does both,
+    # a second (1e9) where the lanes did not get round to measuring it.
+    tsc_offset_ns: float
     streams: tuple[StreamResult, ...]
     ports: tuple[GeneratorPort, ...]
     lanes: tuple[GeneratorLane, ...]

@@ -91,14 +91,13 @@ static double offered_pps(const struct run *run, const struct load_stream *strea
 	return (sent - 1) / burst * burst * (double)run->hz / (last - first);
 }
 
-static void set_sent(json_t *json, const struct run *run, unsigned i,
+static void set_sender(json_t *json, const struct run *run, unsigned i,
 	const struct sender_counters *out)
 {
 	const struct load_stream *stream = &run->streams.stream[i];
 
 	json_object_set_new(json, "asked_pps", json_real(stream->pps));
 	json_object_set_new(json, "offered_pps", json_real(offered_pps(run, stream, out)));
-	json_object_set_new(json, "sent", count_json(&out->sent));
 	json_object_set_new(json, "sent_bytes", count_json(&out->sent_bytes));
 	json_object_set_new(json, "refused", count_json(&out->refused));
 	json_object_set_new(json, "late", count_json(&out->late));
@@ -130,7 +129,8 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 	json_object_set_new(json, "too_old", count_json(&in->too_old));
 }
 
-// The receiving side is read first, so that nothing seems to come before it was sent.
+// The receiving side is read first, so that nothing seems to come before it was sent. Of a stream
+// that another program sends, its numbers tell how many there were.
 static void set_lost(json_t *json, const struct run *run, unsigned i)
 {
 	const struct load_stream *stream = &run->streams.stream[i];
@@ -140,6 +140,7 @@ static void set_lost(json_t *json, const struct run *run, unsigned i)
 
 	if (!stream->is_receive_only)
 		sent = stat_read(&sender_counters(run->sender[i])->sent);
+	json_object_set_new(json, "sent", json_integer(sent));
 	json_object_set_new(json, "lost", json_integer(sent - received));
 	json_object_set_new(json, "lost_by_gaps",
 		json_integer(missing + MAX_OF(0, sent - highest)));
@@ -158,7 +159,7 @@ static json_t *stream_json(const struct load *load, unsigned i, bool with_bucket
 
 	set_lost(json, run, i);
 	set_received(json, run, i);
-	set_sent(json, run, i,
+	set_sender(json, run, i,
 		stream->is_receive_only ? &nothing : sender_counters(run->sender[i]));
 	json_object_set_new(json, "latency",
 		latency_json(run, &run->received[i]->due, with_buckets));
