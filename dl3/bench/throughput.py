@@ -14,6 +14,7 @@ LONGEST_CEILING_S = 2.0
 CEILING_TRIES = 3
 LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
+STARVED_SHARE = 0.25  # of what the generator has reached: behind even there, it is not its own limit that shows
 CLEAR_LOSS = 0.05  # a ceiling trial that lost so much needs not be repeated at the same rate
 
 
@@ -85,15 +86,29 @@ def answer_of(course: Course, wanted: Wanted, ceiling: Trial, found: Answer[Tria
     )
 
 
+def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None:
+    """Give up when the generator was behind in all trials, also far below what it has reached: its core is shared."""
+    low = [trial for trial in trials if trial.asked_pps < STARVED_SHARE * ceiling.offered_pps]
+    if len(low) > retries and all(trial.is_behind for trial in trials):
+        raise Undecided(
+            f"no answer: the generator fell behind {len(trials)} times, even at {trials[-1].asked_pps / 1e6:.3f} Mpps, "
+            f"though it has reached {ceiling.offered_pps / 1e6:.3f}: give it a core that nothing else uses"
+        )
+
+
 def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> Found:
     """The throughput with one frame size; `later_s` is what all others will still take."""
     left_s = wanted.likely_trials * course.trial_s
     course.audience.heard_left(frame, later_s + left_s)
     ceiling = ceiling_of(course, frame)
     lines = Lines.of(course.site.generator, course.streams)
+    trials: list[Trial] = []
 
     def measure(pps: float) -> Trial:
-        return course.run(Order(course.streams, frame, pps, course.seconds, "throughput", warm_up_s=course.warm_up_s))
+        order = Order(course.streams, frame, pps, course.seconds, "throughput", warm_up_s=course.warm_up_s)
+        trials.append(course.run(order))
+        check_starved(trials, ceiling, wanted.search.retries)
+        return trials[-1]
 
     def hear(rates: int) -> None:
         left_s = rates * wanted.search.repetitions * course.trial_s

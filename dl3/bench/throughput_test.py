@@ -12,6 +12,7 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.model.trial import Throughput
 from dl3.record.reader import read
+from dl3.search.throughput import Terms
 from dl3.trial.fake import FakeGenerator
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
@@ -85,6 +86,18 @@ def goes_on_with_the_next_size_when_one_has_no_answer(tmp_path: Path) -> None:
     assert ears.faults[0][0] == "64"
     assert "no answer: at " in str(ears.faults[0][1])
     assert len(read(tmp_path / "r.jsonl").answers) == 1
+
+
+def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
+    def starve(results: dict[str, Any]) -> None:
+        results["streams"][0]["late"] = 9_999 if results["streams"][0]["asked_pps"] else 0
+
+    ears = Ears()
+    one = course(FakeGenerator(device_pps=1e6, spoil=starve), tmp_path, ears)
+    assert find_all(one, Wanted(("64",), Terms(retries=2))) == []
+    wanted = "no answer: the generator fell behind 3 times, even at 0.998 Mpps, though it has reached 20.000: give"
+    assert str(ears.faults[0][1]).startswith(wanted)
+    assert len(read(one.record).trials) == 4
 
 
 def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:

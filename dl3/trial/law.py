@@ -36,6 +36,7 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
         yield Reason(
             f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due", is_behind=True
         )
+        return  # the rate cannot be right then
     for stream in streams:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
         if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
