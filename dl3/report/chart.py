@@ -1,0 +1,27 @@
+"""What a chart is. Each module in dl3/report/charts/ holds one, with its words in both languages."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from dl3.report.results import Results
+from dl3.report.words import Words
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart as it stands on the page."""
+
+    title: str
+    pictures: Sequence[Element]  # SVG
+    note: str = ""  # one sentence under it
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One kind of chart: a name for its figure, its place among the others, its words, and how it is drawn."""
+
+    name: str
+    order: int
+    words: Mapping[str, Mapping[str, str]]  # by language, then by key; each key begins with the name
+    draw: Callable[[Results, Words], Drawing | None]  # None: these results have nothing for it

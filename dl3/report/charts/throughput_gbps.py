@@ -1,0 +1,29 @@
+"""Throughput over frame size in Gbit/s on layer 1: preamble and gap count."""
+
+from dl3.model.trial import LAYER1_BYTES
+from dl3.report.by_frame import Measure, draw
+from dl3.report.chart import Chart, Drawing
+from dl3.report.results import Results
+from dl3.report.words import Words
+
+WORDS = {
+    "en": {
+        "throughput_gbps.title": "Throughput over frame size, Gbit/s on layer 1",
+        "throughput_gbps.note": "Layer 1 counts the frame with its FCS, and 20 bytes of preamble and gap.",
+    },
+    "zh": {
+        "throughput_gbps.title": "各帧长下的吞吐量（一层速率，Gbit/s）",
+        "throughput_gbps.note": "一层速率按含 FCS 的帧长再加 20 字节（前导码与帧间隔）计算。",
+    },
+}
+
+
+def draw_gbps(results: Results, words: Words) -> Drawing | None:
+    """Bars in Gbit/s, with the line rate where the wire has one."""
+    title = words("throughput_gbps.title")
+    measure = Measure(title, "Gbit/s", lambda search, pps: pps * (search.mean_bytes + LAYER1_BYTES) * 8 / 1e9)
+    picture = draw(results, words, measure)
+    return Drawing(title, [picture], words("throughput_gbps.note")) if picture is not None else None
+
+
+CHART = Chart("throughput_gbps", 20, WORDS, draw_gbps)

@@ -1,0 +1,40 @@
+"""Throughput over frame size in percent of the line rate; one sentence where the wire has none."""
+
+from dl3.model.trial import Throughput
+from dl3.report.by_frame import Measure, draw, line_pps
+from dl3.report.chart import Chart, Drawing
+from dl3.report.results import Results
+from dl3.report.words import Words
+
+WORDS = {
+    "en": {
+        "throughput_line_rate.title": "Throughput over frame size, percent of line rate",
+        "throughput_line_rate.axis": "% of line rate",
+        "throughput_line_rate.none": "No line rate on this wire, so there is no percentage of it.",
+        "throughput_line_rate.note": "100 % is what the ports that send can put on their wires.",
+    },
+    "zh": {
+        "throughput_line_rate.title": "各帧长下的吞吐量（占线速百分比）",
+        "throughput_line_rate.axis": "占线速 %",
+        "throughput_line_rate.none": "此链路没有线速，因此不给出百分比。",
+        "throughput_line_rate.note": "100 % 即所有发送端口的线速之和。",
+    },
+}
+
+
+def share(search: Throughput, pps: float) -> float | None:
+    """Percent of the line rate."""
+    line = line_pps(search)
+    return pps / line * 100 if line else None
+
+
+def draw_line_rate(results: Results, words: Words) -> Drawing | None:
+    """Bars in percent."""
+    title = words("throughput_line_rate.title")
+    picture = draw(results, words, Measure(title, words("throughput_line_rate.axis"), share, top=100.0))
+    if picture is not None:
+        return Drawing(title, [picture], words("throughput_line_rate.note"))
+    return Drawing(title, [], words("throughput_line_rate.none")) if results.searches else None
+
+
+CHART = Chart("throughput_line_rate", 30, WORDS, draw_line_rate)

@@ -1,0 +1,151 @@
+"""The page holds what the records say, loads nothing, and lets no record write markup."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from harness.records import FRAMES, Maker, campaign
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dl3.model.trial import Account, Spread, Throughput, Trial
+from dl3.report.page import page
+from dl3.report.words import Language
+
+AT = "2026-11-22T00:00:00+00:00"
+EVIL = "<script>alert(1)</script>\"'><img src=http://203.0.113.1/x onerror=alert(2)>"
+LOADING = ("src", "srcset", "href", "xlink:href", "action", "data", "poster", "background", "style")
+OUR_TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "main", "header", "section", "footer", "h1", "h2", "p", "span"),
+    *("ul", "li", "dl", "dt", "dd", "strong", "small", "div", "table", "thead", "tbody", "tr", "th", "td"),
+    *("figure", "figcaption", "svg", "rect", "line", "text", "polyline", "polygon", "circle"),
+}
+
+
+class Reader(HTMLParser):
+    """All elements with their attributes, and all text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _assert_harmless(text: str) -> None:
+    reader = Reader(text)
+    assert {tag for tag, _ in reader.tags} <= OUR_TAGS
+    assert not [key for _, found in reader.tags for key in found if key in LOADING or key.startswith("on")]
+    assert not re.search(r"url\(|@import", "".join(re.findall(r"<style>(.*?)</style>", text, re.DOTALL)))
+
+
+@pytest.mark.parametrize("language", Language)
+def loads_nothing_and_runs_nothing(language: Language) -> None:
+    text = page(campaign(Maker()), language, AT)
+    _assert_harmless(text)
+    assert "default-src 'none'" in text
+    assert not re.search(r"https?://", text)
+
+
+def leaves_markup_in_records_as_text() -> None:
+    evil = Maker(dut=EVIL, campaign=EVIL, facts=((EVIL, {EVIL: [EVIL]}),))
+    trial = evil.trial("64", 20e6, invalid=(EVIL,), at=EVIL)
+    lost = evil.trial("64", 20e6, test="latency")
+    lost = lost.model_copy(update={"account": lost.account.model_copy(update={"lost_by_place": {EVIL: 1}})})
+    answer = evil.answer("64", 1e6)
+    records = [one.model_copy(update={"frame": EVIL}) for one in (trial, lost, answer)]
+    text = page(records, Language.EN, AT, [EVIL])
+    _assert_harmless(text)
+    assert Reader(text).text.count(EVIL) >= 8
+
+
+def says_at_least_where_the_generator_was_the_limit() -> None:
+    text = Reader(page([Maker().answer("64", 5e6, limited_by="generator")], Language.EN, AT)).text
+    assert "dl3d forwards at least 5.00 Mpps of 64-byte frames without loss" in text
+    assert "the generator could not send more" in text
+    assert "≥ 5.000" in text
+
+
+def says_so_where_the_wire_has_no_line_rate() -> None:
+    text = Reader(page([Maker(line_bps=0).answer("64", 5e6)], Language.EN, AT)).text
+    assert "No line rate on this wire" in text
+    assert "% of line rate." not in text
+
+
+def names_invalid_trials_with_their_reasons_and_counts_them_as_no_loss() -> None:
+    maker = Maker()
+    bad = maker.trial("64", 20e6, invalid=("late: the generator left out 7 frames",), at="2026-11-21T23:00:00+00:00")
+    text = Reader(page([bad, maker.trial("64", 1e6)], Language.EN, AT)).text
+    assert "generator late: the generator left out 7 frames" in text
+    assert "No frame was lost in 1 valid trials." in text
+
+
+def takes_the_later_of_two_answers_to_one_question() -> None:
+    maker = Maker()
+    text = Reader(page([maker.answer("64", 5e6), maker.answer("64", 6e6)], Language.EN, AT)).text
+    assert "6.000" in text
+    assert "5.000" not in text
+
+
+def compares_devices_in_its_sentence() -> None:
+    records = [Maker().answer("64", 5e6), Maker(dut="l3fwd").answer("64", 4e6)]
+    assert "Of 64-byte frames without loss: dl3d 5.00 Mpps, l3fwd 4.00 Mpps." in page(records, Language.EN, AT)
+
+
+def tells_what_could_not_be_read() -> None:
+    text = page([Maker().answer("64", 5e6)], Language.EN, AT, ["r was cut off in line 9"])
+    assert "Not all of the record could be read: r was cut off in line 9." in text
+
+
+TEXT = st.text(max_size=30) | st.sampled_from([EVIL, "\x00\x1f\ufffe", "&amp;", "\ud800", "{0}{x}", "]]>", "--><b>"])
+COUNT = st.integers(0, 2**64)
+FIGURE = st.floats(0, allow_nan=False, allow_infinity=False)
+SPREADS = st.builds(Spread, **{name: COUNT if name == "n" else FIGURE for name in Spread.model_fields})
+FACT = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+FACTS = st.dictionaries(TEXT, FACT, max_size=4)
+FRAME = TEXT | st.sampled_from([*FRAMES, "classic", "²", "9" * 400])
+COMMON = {"at": TEXT | st.just(AT), "campaign": TEXT, "dut": TEXT, "frame": FRAME, "mean_bytes": FIGURE, "facts": FACTS}
+ACCOUNTS = st.builds(
+    Account,
+    **{name: COUNT for name in Account.model_fields if name not in ("reordered_per", "lost_by_place")},
+    reordered_per=TEXT,
+    lost_by_place=st.dictionaries(TEXT, COUNT, max_size=3),
+)
+RATES = dict.fromkeys(("asked_pps", "offered_pps", "received_pps", "seconds", "jitter_mean", "jitter_max"), FIGURE)
+TRIALS = st.builds(
+    Trial,
+    **COMMON,
+    **RATES,
+    test=st.sampled_from(["throughput", "latency", "latency", "ceiling", "free"]),
+    pacing_error=st.floats(allow_nan=False, allow_infinity=False),
+    invalid=st.lists(TEXT, max_size=2).map(tuple),
+    account=ACCOUNTS,
+    latency=SPREADS,
+    latency_from_sending=SPREADS,
+    load=st.none() | FIGURE,
+)
+ANSWERS = st.builds(
+    Throughput,
+    **COMMON,
+    **dict.fromkeys(("pps", "upper_pps", "goal_loss_ratio", "resolution", "trial_seconds", "line_bps"), FIGURE),
+    **dict.fromkeys(("repetitions", "n_trials", "n_invalid"), COUNT),
+    limited_by=st.sampled_from(["dut", "generator", "line", "asked"]),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(records=st.lists(TRIALS | ANSWERS, max_size=6), language=st.sampled_from(Language))
+def makes_a_harmless_page_of_any_records(records: list[Trial | Throughput], language: Language) -> None:
+    text = page(records, language, AT)
+    _assert_harmless(text)
+    text.encode()

@@ -1,0 +1,55 @@
+"""From values to places on paper, and the round values that an axis names."""
+
+import math
+from dataclasses import dataclass
+
+N_TICKS = 5
+MANY_DECADES = 7
+
+
+@dataclass(frozen=True)
+class Linear:
+    """0 at `start`, `top` at `end`."""
+
+    top: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Where a value stands."""
+        return self.start + (self.end - self.start) * min(max(value / self.top, 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Log:
+    """`low` at `start`, `high` at `end`, each decade as long as the next."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Where a value stands; what is too small stands at the low end."""
+        share = math.log10(max(value, self.low) / self.low) / math.log10(self.high / self.low)
+        return self.start + (self.end - self.start) * min(share, 1.0)
+
+
+def round_step(rough: float) -> float:
+    """The least of 1, 2, 2.5, 5 x 10^n that is not below."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10, 20) if factor * power >= rough * 0.999)
+
+
+def linear_ticks(top: float) -> tuple[float, ...]:
+    """Round values from 0 to the first that is not below `top`."""
+    step = round_step(max(top, 1e-9) / N_TICKS)
+    return tuple(step * i for i in range(max(math.ceil(top / step - 1e-9), 1) + 1))
+
+
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Powers of ten around the values, at least one decade; only some of them where there are many."""
+    first = math.floor(math.log10(low) + 1e-9)
+    last = max(math.ceil(math.log10(high) - 1e-9), first + 1)
+    step = (last - first) // MANY_DECADES + 1
+    return tuple(10.0**n for n in range(first, last + step, step))

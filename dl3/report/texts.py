@@ -1,0 +1,16 @@
+"""The one table of texts of each language: those of the page, and those that charts bring along."""
+
+from dl3.report.charts import charts
+from dl3.report.chinese import CHINESE
+from dl3.report.english import ENGLISH
+from dl3.report.words import Language, Words
+
+TABLES = {Language.EN: ENGLISH, Language.ZH: CHINESE}
+
+
+def words_in(language: Language) -> Words:
+    """All words of a language."""
+    table = dict(TABLES[language])
+    for chart in charts():
+        table.update(chart.words[language])
+    return Words(language, table)

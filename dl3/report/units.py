@@ -1,0 +1,77 @@
+"""Numbers as people read them. The unit stands in the heading or behind the number, never in both."""
+
+import math
+from datetime import UTC, datetime
+
+NOTHING = "–"  # in place of a number
+MICRO = "µs"
+HUGE = 1e15  # from here on as a power of ten
+
+
+def number(value: float | None, decimals: int) -> str:
+    """Fixed decimals with groups of thousands; a dash for what is not known."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return f"{value:,.{decimals}f}" if abs(value) < HUGE else f"{value:.{decimals}e}"
+
+
+def significant(value: float | None) -> str:
+    """Three significant digits, for labels in charts."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if value == 0 or abs(value) >= HUGE:
+        return number(value, 0)
+    digits = 2 - math.floor(math.log10(abs(value)))
+    return number(round(value, digits), max(0, min(digits, 6)))
+
+
+def mpps(pps: float | None) -> str:
+    """Million frames a second, to the thousand."""
+    return number(None if pps is None else pps / 1e6, 3)
+
+
+def gbps(bps: float | None) -> str:
+    """Gbit/s, to the Mbit/s."""
+    return number(None if bps is None else bps / 1e9, 3)
+
+
+def percent(share: float | None, decimals: int = 2) -> str:
+    """A share as a number of percent, without the sign."""
+    return number(None if share is None else share * 100, decimals)
+
+
+def loss(ratio: float | None) -> str:
+    """A loss ratio as percent: exact zero is a bare 0, and what is above zero never looks like it."""
+    if ratio is None or not math.isfinite(ratio):
+        return NOTHING
+    if ratio == 0:
+        return "0"
+    value = ratio * 100
+    return number(value, 4) if value >= 0.0001 else f"{value:.1e}"
+
+
+def micros(nanoseconds: float | None) -> str:
+    """Microseconds to a hundredth; a dash for 0, which says that nothing was received."""
+    return number(nanoseconds / 1e3, 2) if nanoseconds else NOTHING
+
+
+def duration(nanoseconds: float) -> str:
+    """A round time with its own unit, for axes: 100 ns, 10 µs, 1 ms."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), (MICRO, 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:g} {unit}"
+    return f"{nanoseconds:g} ns"
+
+
+def moment(at: str) -> str:
+    """A time of a record to the second in UTC; as it stands when it is none."""
+    try:
+        found = datetime.fromisoformat(at)
+        return (found.astimezone(UTC) if found.tzinfo else found).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError):
+        return at
+
+
+def day(at: str) -> str:
+    """The day of a record in UTC."""
+    return moment(at).partition(" ")[0]
