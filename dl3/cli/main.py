@@ -7,7 +7,7 @@ from types import FrameType
 import typer
 
 from dl3 import VERSION
-from dl3.cli import bench, forwarder, show, streams
+from dl3.cli import bench, forwarder, report, show, streams
 from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
@@ -24,6 +24,7 @@ app.add_typer(bench.app, name="bench")
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(forwarder.run)
 app.command()(forwarder.route)
 app.command()(forwarder.reload)
+app.command()(report.report)
 
 
 @app.command()

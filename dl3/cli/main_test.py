@@ -12,7 +12,7 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent.parent
 VERBS = [
     *([], ["show"], ["bench"]),
-    *(["run"], ["route"], ["reload"], ["version"]),
+    *(["run"], ["route"], ["reload"], ["report"], ["version"]),
     *(
         ["show", "ports"],
         ["show", "lanes"],
