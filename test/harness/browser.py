@@ -1,0 +1,149 @@
+"""A page as Chromium shows it: its elements, and how large they came out."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+VOID = {"meta", "br", "img", "input", "link", "hr"}
+# Runs in a copy of the page, which allows it: writes down what only a browser knows.
+RULER = """<script>
+const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+document.body.dataset.ruler = JSON.stringify({
+  page: document.documentElement.scrollWidth, window: innerWidth,
+  figures: [...document.querySelectorAll('figure')].map(box),
+  charts: [...document.querySelectorAll('svg')].map(
+    s => ({box: box(s), texts: [...s.querySelectorAll('text')].map(t => ({text: t.textContent, box: box(t)}))})),
+  loaded: performance.getEntriesByType('resource').map(e => e.name)});
+</script>"""
+
+
+class Box(NamedTuple):
+    """Where something stands, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: "Box", slack: float) -> bool:
+        """Whether the two share more than a rim."""
+        return (
+            self.left < other.right - slack
+            and other.left < self.right - slack
+            and self.top < other.bottom - slack
+            and other.top < self.bottom - slack
+        )
+
+    def is_inside(self, other: "Box", slack: float) -> bool:
+        """Whether nothing of this one sticks out."""
+        return (
+            other.left - slack <= self.left
+            and other.top - slack <= self.top
+            and self.right <= other.right + slack
+            and self.bottom <= other.bottom + slack
+        )
+
+
+class Text(BaseModel):
+    """A word in a chart."""
+
+    text: str
+    box: Box
+
+
+class Chart(BaseModel):
+    """A chart and the words in it."""
+
+    box: Box
+    texts: tuple[Text, ...]
+
+
+class Ruled(BaseModel):
+    """What the ruler found."""
+
+    page: float  # width of all there is
+    window: float
+    figures: tuple[Box, ...]
+    charts: tuple[Chart, ...]
+    loaded: tuple[str, ...]
+
+
+@dataclass
+class Node:
+    """An element that the browser shows."""
+
+    tag: str
+    attributes: dict[str, str]
+    parts: list["Node | str"] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All text in it."""
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+
+    def all(self, tag: str, **attributes: str) -> Iterator["Node"]:
+        """Elements below with this tag and these attributes ('class_' is class, '_' stands for '-')."""
+        wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+        for part in self.parts:
+            if isinstance(part, Node):
+                if part.tag == tag and wanted.items() <= part.attributes.items():
+                    yield part
+                yield from part.all(tag, **attributes)
+
+
+class Tree(HTMLParser):
+    """The document that a browser printed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.root = Node("", {})
+        self.open = [self.root]
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        """An element begins."""
+        made = Node(tag, {key: value or "" for key, value in attrs})
+        self.open[-1].parts.append(made)
+        if tag not in VOID:
+            self.open.append(made)
+
+    def handle_endtag(self, tag: str) -> None:
+        """The innermost element ends."""
+        if tag not in VOID:
+            assert self.open.pop().tag == tag
+
+    def handle_data(self, data: str) -> None:
+        """Text between elements."""
+        self.open[-1].parts.append(data)
+
+
+def chromium(page: Path, *options: str) -> str:
+    """Open a page and return what Chromium prints."""
+    program = shutil.which("chromium")
+    assert program, "there is no chromium: run tools/install-deps test"
+    profile = f"--user-data-dir={page.parent / 'profile'}"
+    command = [program, *FLAGS, profile, *options, page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def shown(page: Path) -> Node:
+    """The document as the browser has it."""
+    return Tree(chromium(page, "--dump-dom")).root
+
+
+def ruled(page: Path, width: int, as_printed: bool = False) -> Ruled:
+    """What the ruler finds in a copy of the page that may run it, in a window, or on paper, of this width."""
+    copy = page.with_suffix(".ruler.html")
+    text = page.read_text(encoding="utf-8").replace("'none';", "'none'; script-src 'unsafe-inline';", 1)
+    if as_printed:
+        text = text.replace("@media print", "@media all").replace("@media screen", "@media not all")
+    copy.write_text(text.replace("</body>", f"{RULER}</body>"), encoding="utf-8")
+    body = next(Tree(chromium(copy, f"--window-size={width},1600", "--dump-dom")).root.all("body"))
+    return Ruled.model_validate_json(body.attributes["data-ruler"])
