@@ -53,7 +53,7 @@ class Dl3d:
 
     def file(self, seat: Seat) -> dict[str, Any]:
         """dl3d's file as a value."""
-        devices = seat.links.devices("client")
+        devices = seat.links.devices("server")
         ports = [
             {"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], "addresses": [DUT_ADDRESSES[i]]}
             for i in range(2)
@@ -83,7 +83,7 @@ class Dl3d:
 
 def eal(seat: Seat, lcores: str) -> tuple[str, ...]:
     """EAL's arguments of other DPDK programs."""
-    devices = seat.links.devices("client")
+    devices = seat.links.devices("server")
     return (
         *("--no-pci", "--no-telemetry", "--in-memory", "--single-file-segments", "-m", str(seat.memory_mib)),
         *("--vdev", devices[0], "--vdev", devices[1], "--lcores", lcores, "--file-prefix", "dl3-dut", "--"),

@@ -16,6 +16,12 @@ def gives_both_ends_of_a_link_one_socket_and_other_roles() -> None:
     assert client == server.replace("server", "client")
 
 
+def lets_only_the_client_do_without_copying() -> None:
+    links = Links(Path("/private"), 14, is_zero_copy=True)
+    assert links.devices("server") == LINKS.devices("server")
+    assert all(device.endswith(",zero-copy=yes") for device in links.devices("client"))
+
+
 @pytest.mark.parametrize("number", [1, 2, 1000, 65_024, 65_025, 1_000_000, 1 << 24])
 def makes_as_many_flows_as_are_wanted(number: int) -> None:
     hosts, ports = addresses_and_ports(number)

@@ -37,6 +37,7 @@ class MemifTerms:
     generator_core: int = 0
     dut_core: int = 1
     ring_bits: int = 14  # 16,384 frames: on cores that others use too a pause must fit into a ring
+    is_zero_copy: bool = True  # of dl3gen's ends
     burst: int = 64
     dut_mib: int = 512  # EAL's memory
     generator_mib: int = 1024  # kept free for dl3gen, which takes what it needs
@@ -100,6 +101,7 @@ class MemifLab:
             "dut": self.forwarder.name,
             "cores": [self.terms.generator_core, self.terms.dut_core],
             "ring_frames": 1 << self.terms.ring_bits,
+            "generator_is_zero_copy": self.terms.is_zero_copy,
             "burst": self.terms.burst,
             "round_trips_ns": list(self.round_trips_ns),
         }
@@ -134,55 +136,56 @@ def start_process(name: str, command: Sequence[str], seat: Seat) -> Process:
     return Process(name, pinned, folder / f"{name}.log", {"RUNTIME_DIRECTORY": str(folder)})
 
 
-@contextmanager
-def generator_running(terms: MemifTerms, seat: Seat) -> Iterator[Process]:
-    """dl3gen, the server of both links; ended at once, for it is frozen by then."""
-    links = seat.links
-    file = links.folder / "dl3gen.yaml"
-    whole = generator_file(links, terms.generator_core, terms.burst, streams(terms.flows))
+def is_listening(dut: Dut, seat: Seat) -> bool:
+    """Whether dl3gen may come: the forwarder, server of both links, waits at them."""
+    socket = dut.socket(seat)
+    return all(seat.links.socket(i).exists() for i in range(2)) and (not socket or answers(Client(socket)))
+
+
+def start_generator(terms: MemifTerms, seat: Seat) -> Process:
+    """dl3gen on a file of its own."""
+    file = seat.links.folder / "dl3gen.yaml"
+    whole = generator_file(seat.links, terms.generator_core, terms.burst, streams(terms.flows))
     file.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
-    process = start_process("dl3gen", (str(built(terms.build / "src" / "dl3gen")), str(file)), seat)
-    try:
-        client = Client(links.folder / "dl3gen.sock")
-        process.wait_until(lambda: answers(client), "was ready", START_SECONDS)
-        yield process
-    finally:
-        process.kill()
+    return start_process("dl3gen", (str(built(terms.build / "src" / "dl3gen")), str(file)), seat)
 
 
-@contextmanager
-def dut_running(dut: Dut, seat: Seat, generator: Process) -> Iterator[Process]:
-    """The forwarder; it ends in order while dl3gen stands still."""
-    process = start_process(dut.name, dut.command(seat), seat)
-    try:
-        if socket := dut.socket(seat):
-            process.wait_until(lambda: answers(Client(socket)), "was ready", START_SECONDS)
-        client = Client(seat.links.folder / "dl3gen.sock")
-        process.wait_until(lambda: links_are_up(client), "had its links up", START_SECONDS)
-        yield process
-    finally:
+def end(forwarder: Process, generator: Process | None) -> None:
+    """Neither polls a peer that has left: dl3gen stands still while the forwarder ends, and never goes on."""
+    if generator:
         generator.freeze()
-        process.thaw()
-        process.stop()
+    try:
+        forwarder.thaw()
+        forwarder.stop()
+    finally:
+        if generator:
+            generator.kill()
 
 
 @contextmanager
 def both_running(terms: MemifTerms, folder: Path, found_ns: list[float]) -> Iterator[MemifLab]:
     """Both programs in a folder of theirs."""
     dut = terms.dut or Dl3d(built(terms.build / "src" / "dl3d"))
-    seat = Seat(Links(folder, terms.ring_bits), terms.dut_core, terms.burst, terms.dut_mib)
-    with generator_running(terms, seat) as generator, dut_running(dut, seat, generator) as forwarder:
-        socket = dut.socket(seat)
+    seat = Seat(Links(folder, terms.ring_bits, terms.is_zero_copy), terms.dut_core, terms.burst, terms.dut_mib)
+    client, socket = Client(folder / "dl3gen.sock"), dut.socket(seat)
+    forwarder, generator = start_process(dut.name, dut.command(seat), seat), None
+    try:
+        forwarder.wait_until(lambda: is_listening(dut, seat), "was ready", START_SECONDS)
+        generator = start_generator(terms, seat)
+        generator.wait_until(lambda: links_are_up(client), "had its links up", START_SECONDS)
+        forwarder.check_alive()
         yield MemifLab(
             terms=terms,
             seat=seat,
             forwarder=dut,
             generator_process=generator,
             dut_process=forwarder,
-            generator=Client(folder / "dl3gen.sock"),
+            generator=client,
             dut=Client(socket) if socket else None,
             round_trips_ns=found_ns,
         )
+    finally:
+        end(forwarder, generator)
 
 
 @contextmanager
