@@ -87,8 +87,12 @@ def streams(flows: Flows, rate: str = "1 Mpps") -> list[dict[str, Any]]:
 def generator_file(links: Links, core: int, burst: int, given: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """dl3gen's file: both ports on one lane."""
     devices = links.devices("client")
+    # Without copying all slots of a ring hold buffers of dl3gen's own.
+    number = max(32, 1 << links.ring_bits)
+    buffers = {"rx_descriptors": number, "tx_descriptors": number} if links.is_zero_copy else {}
+    ports = [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i], **buffers} for i in range(2)]
     return {
-        "ports": [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i]} for i in range(2)],
+        "ports": ports,
         "lanes": [{"core": core}],
         "burst": burst,
         "memory": {"hugepages": "require"},

@@ -1,0 +1,84 @@
+"""The lab of two cores: dl3gen and dl3d over memif, and its end, at which nobody may crash."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from harness.house import BUILD
+
+from dl3.control.generator import Results, Started
+from dl3.control.replies import Drops
+from dl3.host.hugepages import NUMBER, read_number
+from dl3.lab.links import Flows, streams
+from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.model.fault import Fault
+
+TIMES = 20 if os.environ.get("DL3_LONG") else 4
+TERMS = MemifTerms(ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
+
+
+def _run(lab: MemifLab, rate: str, seconds: float) -> Results:
+    lab.generator.ask(Started, "send", streams=streams(TERMS.flows, rate), seconds=seconds)
+    time.sleep(seconds + 0.3)
+    return lab.generator.ask(Results, "results")
+
+
+def _is_gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def accounts_for_each_frame_in_both_directions() -> None:
+    pages = read_number(NUMBER)
+    with memif_lab(TERMS) as lab:
+        results = _run(lab, "50 kpps", 0.5)
+        assert lab.dut
+        account = lab.dut.ask(Drops, "drops")
+        folder = lab.seat.links.folder
+    assert len(results.streams) == 2
+    for stream in results.streams:
+        assert stream.received > 0
+        assert stream.sent == stream.received + stream.lost
+        assert (stream.corrupted, stream.duplicated, stream.reordered) == (0, 0, 0)
+    assert account.received == sum(stream.sent - stream.refused for stream in results.streams)
+    assert account.sent == sum(stream.received for stream in results.streams)
+    assert not folder.exists()
+    assert read_number(NUMBER) <= pages
+    assert all(_is_gone(process.process.pid) for process in (lab.generator_process, lab.dut_process))
+    assert len(lab.round_trips_ns) == 2
+
+
+@pytest.mark.parametrize("is_zero_copy", [True, False])
+def ends_in_order_while_frames_flow(is_zero_copy: bool) -> None:
+    terms = MemifTerms(ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
+    for _ in range(TIMES):
+        with memif_lab(terms) as lab:
+            lab.generator.ask(Started, "send", streams=streams(terms.flows, "max"), seconds=60)
+            time.sleep(0.05)
+            lab.check_alive()
+        assert lab.dut_process.process.returncode == 0, lab.dut_process.log
+
+
+def goes_on_after_it_stood_still() -> None:
+    with memif_lab(TERMS) as lab:
+        lab.freeze()
+        time.sleep(0.1)
+        lab.thaw()
+        assert lab.look() > 0
+        assert all(stream.received > 0 for stream in _run(lab, "10 kpps", 0.2).streams)
+
+
+def _lose_the_forwarder(labs: list[MemifLab]) -> None:
+    with memif_lab(TERMS) as lab:
+        labs.append(lab)
+        lab.generator_process.freeze()
+        lab.dut_process.kill()
+        lab.check_alive()
+
+
+def tells_that_the_forwarder_is_gone_and_clears_up() -> None:
+    labs: list[MemifLab] = []
+    with pytest.raises(Fault, match="dl3d left with status -9"):
+        _lose_the_forwarder(labs)
+    assert _is_gone(labs[0].generator_process.process.pid)
+    assert not labs[0].seat.links.folder.exists()
