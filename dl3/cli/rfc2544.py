@@ -55,6 +55,13 @@ def throughput_row(found: Found) -> tuple[object, ...]:
     return (answer.frame, *rates, *times)
 
 
+def as_plain(found: Found) -> dict[str, object]:
+    """An answer with what people see beside it, for programs."""
+    answer, best = found.answer, found.best
+    more = {"l1_bps": answer.l1_bps, "line_share": answer.line_share}
+    return {**answer.model_dump(), **more, "latency": best.latency.model_dump() if best else None}
+
+
 def latency_row(trial: Trial) -> tuple[object, ...]:
     """One trial."""
     spread, load = trial.latency, f"{trial.load or 0:.0%}"
@@ -128,8 +135,8 @@ def throughput(
     with course_at(Place(generator, dut, dut_name, lab, streams, record), seconds, bar) as course:
         found = search(course, bar, Wanted(frames_of(sizes, course), terms, max_pps))
     if as_json:
-        print_json({"record": str(course.record), "answers": [one.answer.model_dump() for one in found]})
-    else:
+        print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
+    elif found:
         heading(f"throughput of {course.site.dut_name}; Gbit/s with preamble and gap, latency at that rate")
         out.print(table("", THROUGHPUT_COLUMNS, [throughput_row(one) for one in found]))
     finish(bar, course)

@@ -117,6 +117,10 @@ class FakeGenerator(Client):
             "jitter": {"n": max(0, received - 1), "mean": 5.0, "max": 9.0},
         }
 
+    def answer_halt(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """Nothing is under way."""
+        return {"run": self.run}
+
     def answer_results(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Of the newest run."""
         return self.newest

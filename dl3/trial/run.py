@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dl3.control.generator import Results, Started
-from dl3.control.replies import Drops
+from dl3.control.replies import Drops, Reply
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
@@ -15,6 +16,7 @@ from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
 
 DELAY_S = 0.01  # until the first frame is due
+POLL_S = 0.05
 QUIET_S = 0.1  # nothing came for so long: nothing is under way
 LONGEST_DRAIN_S = 3.0
 LONGEST_OVERRUN_S = 10.0  # that the generator may still be sending after its time
@@ -51,18 +53,29 @@ class Runner:
         return self.site.dut.ask(Drops, "drops") if self.site.dut else None
 
     def _send(self, order: Order, seconds: float) -> int:
-        """Start a run, sleep until it is over, and return its number."""
+        """Start a run, sleep until it is over, and return its number; halt it when something comes between."""
         started = self.site.generator.ask(
             Started, "send", streams=order.written(), seconds=round(seconds, 3), delay=DELAY_S
         )
-        self.sleep(DELAY_S + seconds)
+        try:
+            self.sleep(DELAY_S + seconds)
+            self._wait_for_the_end()
+        except BaseException:
+            with suppress(Fault):
+                self.site.generator.ask(Reply, "halt")
+            raise
+        return started.run
+
+    def _wait_for_the_end(self) -> None:
+        """Of sending."""
         waited_s = 0.0
         while self.site.generator.ask(Results, "results").state == "sending":
             if waited_s > LONGEST_OVERRUN_S:
-                raise Fault(f"dl3gen still sends {LONGEST_OVERRUN_S:.0f} s after its time: look at 'dl3 show streams'")
-            self.sleep(0.05)
-            waited_s += 0.05
-        return started.run
+                raise Fault(
+                    f"dl3gen still sent {LONGEST_OVERRUN_S:.0f} s after its time and was halted: start it again"
+                )
+            self.sleep(POLL_S)
+            waited_s += POLL_S
 
     def drain(self) -> None:
         """Return once all frames are accounted for, or none came for a while."""

@@ -182,5 +182,16 @@ def waits_for_stragglers_and_not_for_ever() -> None:
 
 def gives_up_on_a_generator_that_never_ends() -> None:
     generator = FakeGenerator(spoil=lambda results: results.update(state="sending"))
-    with pytest.raises(Fault, match="still sends 10 s after its time"):
+    with pytest.raises(Fault, match="still sent 10 s after its time and was halted"):
         trial(generator)
+    assert generator.asked[-1] == ("halt", {})
+
+
+def halts_the_generator_when_the_person_has_had_enough() -> None:
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    generator = FakeGenerator()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(Site(generator), interrupt).run(Order(ONE, "64", 1e6, 60.0))
+    assert [verb for verb, _ in generator.asked] == ["send", "halt"]
