@@ -127,7 +127,7 @@ CHINESE = {
     "method.length": "单次测试时长",
     "method.length_value": "{seconds} 秒",
     "method.repetitions": "重复次数",
-    "method.repetitions_value": "每个速率测试 {n} 次，以最差的一次为准",
+    "method.repetitions_value": "每个速率测试 {n} 次，须全部达到判定目标",
     "method.trials": "测试次数",
     "method.trials_value": "{n} 次，其中无效 {invalid} 次",
     "method.pacing": "最大发送速率误差",

@@ -133,7 +133,7 @@ ENGLISH = {
     "method.length": "Length of a trial",
     "method.length_value": "{seconds} s",
     "method.repetitions": "Repetitions",
-    "method.repetitions_value": "{n} at each rate; the worst counts",
+    "method.repetitions_value": "{n} at each rate; all have to meet the goal",
     "method.trials": "Trials",
     "method.trials_value": "{n}, of which {invalid} INVALID",
     "method.pacing": "Largest pacing error",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 NOTHING = "–"  # in place of a number
 MICRO = "µs"
+LEAST = 0.000099  # percent that four decimals show
 HUGE = 1e15  # from here on as a power of ten
 
 
@@ -47,7 +48,7 @@ def loss(ratio: float | None) -> str:
     if ratio == 0:
         return "0"
     value = ratio * 100
-    return number(value, 4) if value >= 0.0001 else f"{value:.1e}"
+    return number(value, 4) if value >= LEAST else f"{value:.1e}"
 
 
 def micros(nanoseconds: float | None) -> str:
@@ -70,8 +71,3 @@ def moment(at: str) -> str:
         return (found.astimezone(UTC) if found.tzinfo else found).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError):
         return at
-
-
-def day(at: str) -> str:
-    """The day of a record in UTC."""
-    return moment(at).partition(" ")[0]

@@ -1,0 +1,32 @@
+"""Facts of many records become one text each."""
+
+from dl3.report.facts import together
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+
+EN = words_in(Language.EN)
+
+
+def tells_what_is_alike_once() -> None:
+    assert together(["6.18", "6.18"], EN) == "6.18"
+
+
+def tells_numbers_that_differ_as_a_range() -> None:
+    assert together([512, 1024, 600], EN) == "512 to 1,024"
+
+
+def tells_texts_that_differ_side_by_side_and_not_without_end() -> None:
+    assert together(["a", "b", "a"], EN) == "a | b"
+    assert together([f"v{n}" for n in range(9)], EN).endswith("v5 | and 3 more")
+
+
+def puts_tables_together_key_by_key() -> None:
+    assert (
+        together([{"late_polls": 0, "flows": 7}, {"late_polls": 3, "flows": 7}], EN) == "late polls: 0 to 3; flows: 7"
+    )
+
+
+def names_what_is_empty() -> None:
+    assert together([[]], EN) == "none"
+    assert together([""], EN) == "not known"
+    assert together([True, False], EN) == "yes | no"
