@@ -54,6 +54,9 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"ports: [{name: a, device: x, line_rate: 100 Gbit/s l2}]",
 			"g.yaml:1: ports[0].line_rate is \"100 Gbit/s l2\"; bits a second like 100 "
 			"Gbit/s, 1 Mbit/s to 10 Tbit/s, are wanted"},
+		{"ports: [{name: a, device: x, line_rate: 999 kbit/s}]",
+			"g.yaml:1: ports[0].line_rate is \"999 kbit/s\"; bits a second like 100 "
+			"Gbit/s, 1 Mbit/s to 10 Tbit/s, are wanted"},
 		{"ports: [{name: a, device: x, line_rate: 100}]",
 			"g.yaml:1: ports[0].line_rate is \"100\"; bits a second like 100 Gbit/s, 1 "
 			"Mbit/s to 10 Tbit/s, are wanted"},
@@ -171,6 +174,24 @@ static void takes_no_streams_from_aliases_of_aliases(void **state)
 	assert_non_null(strstr(why.text, "more than any stream needs"));
 }
 
+static void takes_no_endless_list_of_sizes(void **state)
+{
+	struct complaint why;
+	struct config *config = NULL;
+	char *text;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	fputs(PORTS "streams:\n  - size: [64", out);
+	for (int i = 0; i < 17000; i++)
+		fputs(",64", out);
+	fputs("]\n", out);
+	fclose(out);
+	assert_int_not_equal(read_text(&config, text, &why), 0);
+	assert_non_null(strstr(why.text, "more than any stream needs"));
+	free(text);
+}
+
 static char *example_text(void)
 {
 	char *text;
@@ -243,6 +264,7 @@ int main(void)
 		cmocka_unit_test(turns_streams_into_json),
 		cmocka_unit_test(places_a_complaint_about_a_stream_at_its_line),
 		cmocka_unit_test(takes_no_streams_from_aliases_of_aliases),
+		cmocka_unit_test(takes_no_endless_list_of_sizes),
 		cmocka_unit_test(accepts_its_own_example),
 		cmocka_unit_test(the_example_shows_every_key),
 		cmocka_unit_test(the_example_shows_every_key_of_a_stream),

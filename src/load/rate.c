@@ -99,7 +99,7 @@ static int check_line(struct stream_reader *r, const json_t *value)
 			"the line of port %s (%s) carries at most %s of these frames", port->name,
 			line, most);
 	for (const struct load_stream *other = r->streams->stream; other < s; other++)
-		if (!other->is_receive_only && other->from == s->from)
+		if (other->from == s->from)
 			others_bps += other->pps * layer1_bits(other);
 	double left_pps = MAX_OF(line_pps - others_bps / layer1_bits(s), 0);
 	if (s->pps <= left_pps + line_pps * (ROUNDING - 1))

@@ -108,6 +108,9 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 			"right, small, later"},
 		{ONE("\"name\": \"a b\""),
 			"streams[0]: name \"a b\": 1 to 31 letters, digits and -_. are wanted"},
+		{ONE("\"name\": \"a2345678901234567890123456789012\""),
+			"streams[0]: name \"a2345678901234567890123456789012\": 1 to 31 letters, "
+			"digits and -_. are wanted"},
 		{ONE("\"name\": []"),
 			"streams[0]: name (a list): 1 to 31 letters, digits and -_. are wanted"},
 		{"[{" SLOW ", \"name\": \"x\"}, {" SLOW ", \"name\": \"x\"}]",
@@ -237,6 +240,9 @@ static void answers_each_impossible_size_with_one_sentence(void **state)
 			"streams[0]: size 63: no frame is below 64 bytes, FCS included"},
 		{ONE("\"size\": \"63\""), "streams[0]: size \"63\": frames of 63 bytes: no frame "
 					  "is below 64 bytes, FCS included"},
+		{ONE("\"size\": \"18446744073709551680\""),
+			"streams[0]: size \"18446744073709551680\": bytes from 64 to 9618, imix, "
+			"classic, or a list of {size: 64, weight: 7} are wanted"},
 		{ONE("\"size\": -1"), "streams[0]: size -1: bytes from 64 to 9618, imix, classic, "
 				      "or a list of {size: 64, weight: 7} are wanted"},
 		{ONE("\"size\": \"jumbo\""),
@@ -459,6 +465,15 @@ static void takes_two_streams_that_fill_a_line_together(void **state)
 	assert_int_equal(two->stream[1].id, 1);
 }
 
+static void keeps_the_lines_of_two_ports_apart(void **state)
+{
+	const struct load_streams *two =
+		take("[{" BASE ", \"rate\": \"70 %\"}, {\"from\": \"small\", \"to\": \"left\", "
+		     "\"dst_mac\": \"02:00:00:00:00:01\", \"rate\": \"70 %\"}]");
+
+	assert_true(fabs(two->stream[1].pps - 7e8 / 672) < 1e-3);
+}
+
 static void knows_the_mixes_by_name(void **state)
 {
 	const struct load_stream *s = take(ONE("\"size\": \"imix\""))->stream;
@@ -537,6 +552,7 @@ int main(void)
 		cmocka_unit_test(knows_the_smallest_frame_of_each_kind),
 		cmocka_unit_test(understands_each_unit_of_a_rate),
 		cmocka_unit_test(takes_two_streams_that_fill_a_line_together),
+		cmocka_unit_test(keeps_the_lines_of_two_ports_apart),
 		cmocka_unit_test(knows_the_mixes_by_name),
 		cmocka_unit_test(takes_a_stream_that_another_program_sends),
 		cmocka_unit_test(makes_sixteen_million_flows_and_no_more),
