@@ -180,6 +180,9 @@ bool sender_turn(struct sender *sender, uint64_t now)
 {
 	struct rte_mbuf *mbuf[LOAD_MAX_BURST] LINE_ALIGNED;
 	struct frame_values *values = &sender->values;
+
+	if (now < sender->pace.due.cycles)
+		return !pace_is_over(&sender->pace, now);
 	struct pace before = sender->pace;
 	unsigned n = pace_take(&sender->pace, now, values->due);
 
