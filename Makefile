@@ -21,7 +21,7 @@ SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
 .PHONY: all help build build-tests demo test unit system lint format bench fuzz clean
 .DEFAULT_GOAL := all
 
-all: ## build dl3d and the dl3 command into build/
+all: ## build dl3d, dl3gen and the dl3 command into build/
 	@tools/install-deps build
 	@$(MAKE) --no-print-directory build
 	@tools/setup-venv run

@@ -73,34 +73,35 @@ static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
 	return !part->n_live && now >= run->end;
 }
 
-static bool has_started(const struct run *run, uint64_t now)
+// Cycles since the first frame was due; 0: it was not yet.
+static uint64_t since_start(const struct run *run, uint64_t now)
 {
 	uint64_t start = __atomic_load_n(&run->start, __ATOMIC_RELAXED);
 
-	return start && now >= start;
+	return start && now > start ? now - start : 0;
 }
 
 // Cycles until the ring is full at the run's rate, or else at the rate of what came so far. Not on
 // the usual way: it divides.
-static uint64_t count_ring_cycles(const struct run *run, const struct run_port *port, uint64_t now)
+static uint64_t count_ring_cycles(const struct run_port *port, uint64_t since)
 {
 	uint64_t n = port->counters.rx_packets;
 
 	if (port->ring_cycles)
 		return port->ring_cycles;
-	return n ? (double)port->ring_slots * (now - run->start) / n : UINT64_MAX;
+	return n ? (double)port->ring_slots * since / n : UINT64_MAX;
 }
 
 static __attribute__((noinline)) void note_gap(const struct run *run, struct run_port *port,
 	uint64_t gap, uint64_t now)
 {
-	if (!has_started(run, now))
-		return;
-	uint64_t ring_cycles = count_ring_cycles(run, port, now);
+	uint64_t since = since_start(run, now);
 
+	if (!since)
+		return;
 	if (gap > port->counters.longest_gap)
 		stat_set(&port->counters.longest_gap, gap);
-	if (gap > ring_cycles)
+	if (gap > count_ring_cycles(port, since))
 		stat_add(&port->counters.late_polls, 1);
 	// At a rate that is not known, every gap above 10 us is looked at.
 	port->noteworthy = MIN_OF(port->counters.longest_gap,
@@ -133,7 +134,7 @@ static inline void watch_round(const struct run *run, struct run_part *part, uin
 
 	part->last_round = now;
 	stat_add(&part->rounds, 1);
-	if (rarely(gap > part->longest_gap) && has_started(run, now))
+	if (rarely(gap > part->longest_gap) && since_start(run, now))
 		stat_set(&part->longest_gap, gap);
 }
 

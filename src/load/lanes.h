@@ -55,8 +55,10 @@ struct run {
 	struct run_part part[STAT_MAX_LANES];
 	struct offset_pair pair[RUN_MAX_PAIRS];
 	// The control thread's own.
-	struct run *older; // that lanes may still hold
-	unsigned n_tries;  // to measure the TSC offset after sending
+	struct run *older;  // that lanes may still hold
+	unsigned n_tries;   // to measure the TSC offset after sending
+	uint64_t n_heard;   // frames received when they were last counted,
+	uint64_t heard_tsc; // and when there were fewer; 0: not counted yet
 	bool is_measured_before, is_measured_again;
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { OFFSET_TRIES = 5, QUIET_MS = 20 };
+enum { OFFSET_TRIES = 5, QUIET_MS = 20, NOISE_MS = 500 };
 
 // Port names, addresses and lines as the reader of streams wants them. `room` NULL: from the
 // settings alone.
@@ -129,10 +129,19 @@ void load_close(struct load *load)
 	free(load);
 }
 
-// Stragglers first: while lanes measure they do not poll.
-static bool is_quiet(const struct run *run)
+// Stragglers first: while lanes measure they do not poll. On a wire that is never quiet they are
+// waited for so long and no longer.
+static bool is_quiet(struct run *run)
 {
-	return rte_rdtsc() - run_sent_tsc(run) > run->hz / 1000 * QUIET_MS;
+	uint64_t n = 0, now = rte_rdtsc(), ms = run->hz / 1000;
+
+	for (unsigned i = 0; i < run->n_ports; i++)
+		n += stat_read(&run->port[i].counters.rx_packets);
+	if (n != run->n_heard || !run->heard_tsc) {
+		run->n_heard = n;
+		run->heard_tsc = now;
+	}
+	return now - run->heard_tsc > ms * QUIET_MS || now - run_sent_tsc(run) > ms * NOISE_MS;
 }
 
 // The second round of the TSC offset. True once it is over.

@@ -1,0 +1,217 @@
+// The lane's loop against a device of our own making, which floods it or lets it wait.
+#include "load/fake_house.h"
+
+#include "base/clock.h"
+
+#include <rte_cycles.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20 };
+
+#define TO_LEFT(rate)                                                                              \
+	"[{\"from\": \"left\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "             \
+	"\"rate\": \"" rate "\", \"frames\": 1000}]"
+
+// The device behind port left; atomic, relaxed.
+static struct {
+	unsigned n;    // frames that each poll returns
+	bool is_pause; // the next poll takes PAUSE_MS
+	uint64_t n_polls;
+} device;
+static struct rte_mbuf mbufs[BURST];
+static void *queue_data[RTE_MAX_QUEUES_PER_PORT] = {&device};
+static void *no_callbacks[RTE_MAX_QUEUES_PER_PORT];
+static struct load *load;
+static json_t *streams;
+
+static uint16_t give(void *queue, struct rte_mbuf **mbuf, uint16_t n)
+{
+	if (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED)) {
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000l}, NULL);
+		__atomic_store_n(&device.is_pause, false, __ATOMIC_RELAXED);
+	}
+	__atomic_fetch_add(&device.n_polls, 1, __ATOMIC_RELAXED);
+	n = RTE_MIN(n, __atomic_load_n(&device.n, __ATOMIC_RELAXED));
+	for (uint16_t i = 0; i < n; i++)
+		mbuf[i] = &mbufs[i];
+	return n;
+}
+
+int sink_stream_create(struct sink_stream **out, const struct load_stream *stream,
+	struct complaint *why)
+{
+	*out = aligned_alloc(_Alignof(struct sink_stream), sizeof(**out));
+	assert_non_null(*out);
+	memset(*out, 0, sizeof(**out));
+	return 0;
+}
+
+void sink_stream_destroy(struct sink_stream *stream)
+{
+	free(stream);
+}
+
+void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
+{
+	stat_add(&counters->rx_packets, burst->n);
+}
+
+static void open_with(const char *text)
+{
+	struct port_lane *lane = port_lane(NULL, 0);
+
+	memset(&device, 0, sizeof(device));
+	rte_eth_fp_ops[DEVICE].rx_pkt_burst = give;
+	rte_eth_fp_ops[DEVICE].rxq.data = queue_data;
+	rte_eth_fp_ops[DEVICE].rxq.clbk = no_callbacks;
+	streams = json_loads(text, 0, NULL);
+	assert_non_null(streams);
+	load = fake_load(streams);
+	lane->n_queues = 1;
+	lane->queues[0] = (struct port_queue){.device = DEVICE, .port = 0};
+	assert_int_equal(load_start(load, NULL), 0);
+}
+
+static int close_it(void **state)
+{
+	load_stop(load);
+	load_close(load);
+	json_decref(streams);
+	assert_int_equal(fake.n_wrong, 0);
+	return 0;
+}
+
+static void begin_run(double delay_s)
+{
+	const struct load_order order = {.delay_s = delay_s};
+	struct complaint why = {""};
+
+	if (load_send(load, &order, &why))
+		fail_msg("refused: %s", why.text);
+}
+
+static void await(bool (*is_so)(void))
+{
+	uint64_t start_ns = clock_now_ns();
+
+	while (!is_so()) {
+		assert_true(clock_now_ns() - start_ns < 20000000000);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static bool is_done(void)
+{
+	return load_state(load) == LOAD_DONE;
+}
+
+static uint64_t polls(void)
+{
+	return __atomic_load_n(&device.n_polls, __ATOMIC_RELAXED);
+}
+
+// The lane pauses in a poll, and polls ten times more.
+static void pause_lane(void)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	__atomic_store_n(&device.is_pause, true, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED))
+		assert_true(clock_now_ns() - start_ns < 20000000000);
+	for (uint64_t before = polls(); polls() < before + 10;)
+		assert_true(clock_now_ns() - start_ns < 20000000000);
+}
+
+static const struct sink_port *counters(void)
+{
+	return &load->current->port[0].counters;
+}
+
+static void a_flooded_port_keeps_the_lane_from_nothing(void **state)
+{
+	open_with(TO_LEFT("max"));
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	begin_run(0);
+	await(is_done);
+	assert_int_equal(stat_read(&sender_counters(load->current->sender[0])->sent), 1000);
+	assert_true(stat_read(&counters()->rx_packets) >= 1000);
+}
+
+static void polls_again_while_bursts_come_full(void **state)
+{
+	open_with(TO_LEFT("max"));
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	begin_run(0);
+	await(is_done);
+	uint64_t rounds = stat_read(&load->current->part[0].rounds);
+	uint64_t frames = stat_read(&counters()->rx_packets);
+	assert_true(frames > (rounds - 1) * BURST * 3 / 2);
+}
+
+static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(0);
+	assert_true(load->current->port[0].ring_cycles == 1024 * (FAKE_HZ / 1000000));
+	pause_lane();
+	assert_true(stat_read(&counters()->late_polls) >= 1);
+	// The real TSC is no slower than the fake one.
+	assert_true(stat_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_true(stat_read(&load->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+}
+
+// At one frame a second the ring lasts 17 minutes.
+static void notes_no_pause_that_the_ring_outlasts(void **state)
+{
+	open_with(TO_LEFT("1 pps"));
+	begin_run(0);
+	pause_lane();
+	assert_true(stat_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_int_equal(stat_read(&counters()->late_polls), 0);
+}
+
+static void notes_no_pause_before_the_first_frame_is_due(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(60);
+	pause_lane();
+	assert_int_equal(stat_read(&counters()->late_polls), 0);
+	assert_int_equal(stat_read(&counters()->longest_gap), 0);
+	assert_int_equal(stat_read(&load->current->part[0].longest_gap), 0);
+}
+
+// Nothing is known of the rate: what has come so far has to tell.
+static void judges_a_pause_by_what_came_so_far(void **state)
+{
+	open_with(TO_LEFT("max"));
+	begin_run(0);
+	pause_lane();
+	assert_int_equal(stat_read(&counters()->late_polls), 0);
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	for (int i = 0; i < 100 && !stat_read(&counters()->late_polls); i++)
+		pause_lane();
+	assert_true(stat_read(&counters()->late_polls) >= 1);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_it)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flooded_port_keeps_the_lane_from_nothing),
+		TEST(polls_again_while_bursts_come_full),
+		TEST(notes_a_pause_that_the_ring_does_not_outlast),
+		TEST(notes_no_pause_that_the_ring_outlasts),
+		TEST(notes_no_pause_before_the_first_frame_is_due),
+		TEST(judges_a_pause_by_what_came_so_far),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
