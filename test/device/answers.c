@@ -1,7 +1,7 @@
-// A plugin for dl3gen (EAL option -d), used only by tests: makes net_null ports into wires whose
-// every loss, duplicate and delay is known. What is sent on one port goes through a channel
-// (channel.h) and is received on another. It works with public Rx and Tx callbacks, which run on
-// the program's lanes; a thread of ours installs them once the queues are set up.
+// A plugin for dl3gen (EAL option -d), used only by tests: makes net_null ports (with no-rx=1) into
+// wires whose every loss, duplicate and delay is known. What is sent on one port goes through a
+// channel (channel.h) and is received on another. It works with public Rx and Tx callbacks, which
+// run on the program's lanes; a thread of ours installs them once the queues are set up.
 //
 //   ANSWERS_CHANNELS  the channels, separated by ";", each from port to port; required
 //   ANSWERS_ACCOUNT   file that holds what each channel counted, always as it is now: for each a
@@ -31,6 +31,8 @@ struct end {
 	struct channel *in, *out; // what leaves by this port, what comes to it; NULL: nothing does
 	struct channel_settings is; // of `in`
 	rte_spinlock_t lock;        // several lanes may send on a port
+	struct rte_mempool *pool;   // of what is sent here; what comes out is made from it too
+	const struct end *source;   // from which `out` comes
 	FILE *dump;
 	uint64_t dumps_left;
 };
@@ -61,6 +63,8 @@ static uint16_t accept_burst(uint16_t port, uint16_t queue, struct rte_mbuf *pac
 	uint8_t joined[LONGEST_FRAME];
 	uint16_t i;
 
+	if (n)
+		end->pool = packets[0]->pool;
 	rte_spinlock_lock(&end->lock);
 	for (i = 0; i < n; i++) {
 		uint32_t bytes = RTE_MIN(packets[i]->pkt_len, (uint32_t)LONGEST_FRAME);
@@ -77,30 +81,32 @@ static uint16_t accept_burst(uint16_t port, uint16_t queue, struct rte_mbuf *pac
 	return i;
 }
 
-// The Rx callback, of ethdev's type: fills buffers that net_null has just taken from the port's
-// pool; what is not needed goes back there.
+// The next frame that comes to `end` in a buffer of the sender's pool; NULL: none is ready.
+static struct rte_mbuf *next(struct end *end, uint64_t now)
+{
+	if (!channel_has(end->out, now))
+		return NULL;
+	// The ring orders this behind the sender's writing.
+	struct rte_mbuf *m = rte_pktmbuf_alloc(end->source->pool);
+
+	if (!m)
+		return NULL;
+	m->data_len =
+		channel_take(end->out, rte_pktmbuf_mtod(m, void *), rte_pktmbuf_tailroom(m), now);
+	m->pkt_len = m->data_len;
+	return m;
+}
+
+// The Rx callback, of ethdev's type. net_null has received nothing (`no-rx=1`).
 static uint16_t deliver(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
 	uint16_t max, void *arg)
 {
 	struct end *end = arg;
 	uint64_t now = rte_rdtsc();
-	uint16_t i = 0;
 
-	while (end->out && queue == 0 && i < n) {
-		struct rte_mbuf *m = packets[i];
-		uint32_t room = m->buf_len - m->data_off;
-		uint32_t bytes = channel_take(end->out, rte_pktmbuf_mtod(m, void *), room, now);
-
-		if (!bytes)
-			break;
-		m->data_len = bytes;
-		m->pkt_len = bytes;
-		m->port = port;
-		i++;
-	}
-	if (i < n)
-		rte_mempool_put_bulk(packets[0]->pool, (void **)packets + i, n - i);
-	return i;
+	while (queue == 0 && n < max && (packets[n] = next(end, now)))
+		packets[n++]->port = port;
+	return n;
 }
 
 // Whether the program has set up all queues of the port that it asked for.
@@ -134,7 +140,7 @@ static bool install(uint16_t port)
 	struct rte_eth_dev_info device;
 	bool done = rte_eth_dev_info_get(port, &device) == 0;
 
-	for (uint16_t q = 0; done && q < device.nb_rx_queues; q++)
+	for (uint16_t q = 0; done && ends[port].out && q < device.nb_rx_queues; q++)
 		done = rte_eth_add_rx_callback(port, q, deliver, &ends[port]);
 	for (uint16_t q = 0; done && ends[port].in && q < device.nb_tx_queues; q++)
 		done = rte_eth_add_tx_callback(port, q, accept_burst, &ends[port]);
@@ -166,6 +172,7 @@ static bool build(void)
 		from->in = channel_create(&settings[i], rte_get_tsc_hz(), &accounts[i]);
 		from->is = settings[i];
 		to->out = from->in;
+		to->source = from;
 		if (!from->in || !open_dump(settings[i].from))
 			return false;
 	}

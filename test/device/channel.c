@@ -263,17 +263,22 @@ void channel_refuse(struct channel *channel, unsigned n)
 	count(channel, CHANNEL_REFUSED, n);
 }
 
+bool channel_has(const struct channel *channel, uint64_t now)
+{
+	uint64_t head = __atomic_load_n(&channel->head, __ATOMIC_ACQUIRE);
+
+	return head != channel->tail && slot_at(channel, channel->tail)->ready <= now;
+}
+
 uint32_t channel_take(struct channel *channel, void *to, uint32_t room, uint64_t now)
 {
-	uint64_t head = __atomic_load_n(&channel->head, __ATOMIC_ACQUIRE), tail = channel->tail;
-	struct slot *slot = slot_at(channel, tail);
-
-	if (head == tail || slot->ready > now)
+	if (!channel_has(channel, now))
 		return 0;
+	const struct slot *slot = slot_at(channel, channel->tail);
 	uint32_t bytes = slot->bytes <= room ? slot->bytes : 0;
 
 	memcpy(to, slot->frame, bytes);
 	count(channel, CHANNEL_TAKEN, 1);
-	__atomic_store_n(&channel->tail, tail + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&channel->tail, channel->tail + 1, __ATOMIC_RELEASE);
 	return bytes;
 }

@@ -66,6 +66,8 @@ void channel_destroy(struct channel *channel);
 bool channel_put(struct channel *channel, const void *frame, uint32_t bytes, uint64_t now);
 // `n` frames, the one that channel_put refused and those behind it, go back.
 void channel_refuse(struct channel *channel, unsigned n);
+// Whether a frame is ready at `now`.
+bool channel_has(const struct channel *channel, uint64_t now);
 // Copies the next frame that is ready at `now` to `to`; its length, 0 when there is none or it is
 // longer than `room`.
 uint32_t channel_take(struct channel *channel, void *to, uint32_t room, uint64_t now);
