@@ -3,7 +3,7 @@
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,6 +44,11 @@ class Truth:
         """Read the rows of one channel; names stand beside the numbers."""
         return cls(**{name.rstrip(b"\0").decode(): n for name, n in ROW.iter_unpack(rows) if name.strip(b"\0")})
 
+    def since(self, before: "Truth") -> "Truth":
+        """What came on top of `before`."""
+        old = asdict(before)
+        return Truth(**{name: n - old[name] for name, n in asdict(self).items()})
+
     @property
     def lost(self) -> int:
         """Frames that came in and never came out, corrupted ones not among them."""
@@ -56,11 +61,20 @@ def stream(**keys: Any) -> dict[str, Any]:
     return whole | {key.rstrip("_"): value for key, value in keys.items()}
 
 
+def flood(**keys: Any) -> dict[str, Any]:
+    """A stream as fast as can be, which is never late: all of its frames are sent."""
+    return stream(**({"rate": "max"} | keys))
+
+
+def port(index: int, **keys: Any) -> dict[str, Any]:
+    """Port left or right of the file; `keys` are added."""
+    return {"name": PORTS[index], "device": f"net_null{index},no-rx=1", "mac": f"02:00:00:00:00:1{index}"} | keys
+
+
 def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
     """A configuration with ports left and right; `keys` are added at the top level."""
-    ports = [{"name": name, "device": f"net_null{i}", "mac": f"02:00:00:00:00:1{i}"} for i, name in enumerate(PORTS)]
     whole = {
-        "ports": ports,
+        "ports": [port(i) for i in range(len(PORTS))],
         "lanes": [{"core": CORES[-1]}],
         "memory": {"hugepages": "never"},
         "eal": {"plugins": [str(PLUGIN)]},
@@ -72,9 +86,12 @@ def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
 
 
 class Bench:
-    """dl3gen with the given channels between its ports, ready to send. Use it in a with statement."""
+    """dl3gen with the given channels between its ports, ready to send. Use it in a with statement.
 
-    def __init__(self, folder: Path, channels: Sequence[str] = (THERE,), **keys: Any) -> None:
+    Other keys are those of the file. One that `measures` goes before others that want its core.
+    """
+
+    def __init__(self, folder: Path, channels: Sequence[str] = (THERE,), measures: bool = False, **keys: Any) -> None:
         self._account = folder / "account"
         self._dump = folder / "dump"
         self._account.unlink(missing_ok=True)
@@ -84,11 +101,13 @@ class Bench:
             "ANSWERS_DUMP": str(self._dump),
         }
         text = generator_text(keys.pop("streams", [stream()]), **keys)
-        self.dl3gen = Generator(DL3GEN, text, Surroundings(environment=environment))
+        around = Surroundings(environment=environment, goes_first=measures)
+        self.dl3gen = Generator(DL3GEN, text, around)
         self._n_channels = len(channels)
         try:
             self.dl3gen.wait_ready()
             wait_until(self._account.exists, "the wires were there")
+            self.forget()
         except BaseException:
             self.dl3gen.close()
             raise
@@ -102,15 +121,23 @@ class Bench:
         self.dl3gen.close()
 
     def truths(self) -> list[Truth]:
-        """What each channel did, since the start."""
+        """What each channel did since the newest run began, or since `forget`."""
+        return [now.since(before) for now, before in zip(self._read_truths(), self._before, strict=True)]
+
+    def _read_truths(self) -> list[Truth]:
         rows = self._account.read_bytes()
         size = len(rows) // self._n_channels
         return [Truth.of(rows[i * size : (i + 1) * size]) for i in range(self._n_channels)]
+
+    def forget(self) -> None:
+        """Let the truths begin here."""
+        self._before = self._read_truths()
 
     def run(self, *streams: Mapping[str, Any], stragglers_s: float = 0.1, **params: Any) -> Results:
         """Send, wait for what is under way, and return the account."""
         if streams:
             params["streams"] = [dict(each) for each in streams]
+        self.forget()
         self.dl3gen.send(**params)
         return self.dl3gen.finish(stragglers_s)
 

@@ -1,0 +1,22 @@
+"""A core that is taken away from whoever runs on it."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+LOOP = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
+
+
+@contextlib.contextmanager
+def busy(core: int) -> Iterator[None]:
+    """A thread that wants all of `core`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOOP, str(core)], stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()

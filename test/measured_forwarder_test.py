@@ -1,0 +1,46 @@
+"""dl3gen, memif, dl3d, memif, dl3gen: both sides tell of the same packets."""
+
+from collections.abc import Iterator
+
+import pytest
+from harness.answers import CORES
+from harness.house import BUILD
+
+from dl3.control.generator import Results
+from dl3.control.replies import Drops
+from dl3.lab.links import Flows, streams
+from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.model.stream import Stream
+from dl3.trial.order import Order, Site
+from dl3.trial.passage import Passage
+from dl3.trial.run import Runner
+
+PPS = 100_000.0
+SECONDS = 0.3
+BOTH = tuple(Stream.model_validate(each) for each in streams(Flows(number=1000, is_both_ways=True)))
+ASTRAY = tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in streams(Flows(is_both_ways=True)))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[MemifLab]:
+    assert len(CORES) > 1, "dl3gen and dl3d want a core each"
+    with memif_lab(MemifTerms(build=BUILD, generator_core=CORES[0], dut_core=CORES[-1])) as made:
+        yield made
+
+
+@pytest.mark.parametrize("frame", ["64", "1518", "imix"])
+@pytest.mark.parametrize("sent", [BOTH, ASTRAY], ids=["routed", "astray"])
+def both_sides_tell_of_the_same_packets(lab: MemifLab, sent: tuple[Stream, ...], frame: str) -> None:
+    assert lab.dut is not None
+    before = lab.dut.ask(Drops, "drops")
+    trial = Runner(Site(lab.generator, lab.dut)).run(Order(sent, frame, PPS, SECONDS, warm_up_s=0.0))
+    passage = Passage.between(before, lab.dut.ask(Drops, "drops"))
+    told = lab.generator.ask(Results, "results").streams
+    assert sum(each.sent - each.refused for each in told) == passage.received > 0
+    assert sum(each.received for each in told) == passage.sent
+    assert passage.missing == 0
+    assert passage.lost.get("no_route", 0) == (passage.received if sent is ASTRAY else 0)
+    assert not any(reason.startswith("law") for reason in trial.invalid)
+    for each in told:
+        assert each.lost == each.lost_by_gaps == each.sent - each.received
+        assert (each.duplicated, each.corrupted, each.reordered, each.too_old) == (0, 0, 0, 0)

@@ -1,0 +1,58 @@
+"""A generator whose core is taken away says so: the trial is INVALID with the reason, and nothing is called loss."""
+
+from pathlib import Path
+
+import pytest
+from harness.answers import CORES, THERE, Bench, stream
+from harness.busy import busy
+
+from dl3.control.generator import Results
+from dl3.trial.law import reasons
+
+SECONDS = 0.5
+
+
+@pytest.fixture
+def two_cores() -> None:
+    assert len(CORES) > 1, "two lanes need two cores"
+
+
+def _texts(results: Results) -> list[str]:
+    return [reason.text for reason in reasons(results, None)]
+
+
+def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
+    with Bench(tmp_path, [f"{THERE} ring=65536 slot=128"]) as bench:
+        with busy(CORES[-1]):
+            told, truth = bench.run_one(stream(rate="500 kpps"), seconds=SECONDS)
+            results = bench.dl3gen.results()
+        assert told.late > 0.001 * (told.sent + told.late)
+        assert any(text.startswith("late: ") for text in _texts(results))
+        assert told.sent + told.late == SECONDS * 500_000
+        assert told.sent == truth.offered
+        assert (told.lost, told.lost_by_gaps, truth.lost) == (0, 0, 0)
+        assert told.longest_lag_us > 0
+        assert results.lanes[0].longest_gap_us > 1000
+
+
+def what_is_sent_after_a_pause_is_at_most_64_frames(tmp_path: Path) -> None:
+    # The bucket holds no more than the frames that may follow a pause at once, and those of the run itself.
+    with Bench(tmp_path, [f"{THERE} ring=65536 slot=128 limit_pps=300000 limit_depth=80"]) as bench, busy(CORES[-1]):
+        told, truth = bench.run_one(stream(rate="250 kpps"), seconds=SECONDS)
+        assert told.late > 0
+        assert truth.over_limit == 0
+
+
+@pytest.mark.usefixtures("two_cores")
+def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
+    lanes = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
+    with Bench(tmp_path, [f"{THERE} ring=2048 slot=128"], lanes=lanes) as bench:
+        with busy(CORES[-1]):
+            told, truth = bench.run_one(stream(rate="1 Mpps"), seconds=SECONDS)
+            results = bench.dl3gen.results()
+        (right,) = (each for each in results.ports if each.name == "right")
+        assert truth.ring_full > 0
+        assert told.lost == told.lost_by_gaps == truth.ring_full
+        assert right.late_polls > 0
+        assert right.longest_gap_us > 2048
+        assert any(text.startswith("sink late: ") for text in _texts(results))
