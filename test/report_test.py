@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from harness.browser import Node, chromium, ruled
+from harness.browser import Node, Ruled, chromium, ruled
 from harness.browser import shown as shown_by_chromium
 from harness.records import Maker, campaign
 
@@ -141,11 +141,15 @@ def fits_its_window(page: Path, width: int) -> None:
     assert found.page <= found.window
 
 
-def keeps_all_words_of_a_chart_inside_of_it_and_apart(page: Path) -> None:
-    for chart in ruled(page, 1100).charts:
+def _assert_words_apart(found: Ruled) -> None:
+    for chart in found.charts:
         for i, word in enumerate(chart.texts):
             assert word.box.is_inside(chart.box, slack=1), word.text
             assert not [other.text for other in chart.texts[:i] if word.box.meets(other.box, slack=2)], word.text
+
+
+def keeps_all_words_of_a_chart_inside_of_it_and_apart(page: Path) -> None:
+    _assert_words_apart(ruled(page, 1100))
 
 
 def cuts_no_chart_in_two_when_printed(page: Path) -> None:
@@ -172,3 +176,9 @@ def keeps_all_whole_lines_of_a_record_that_was_cut(tmp_path: Path) -> None:
     shown = shown_by_chromium(_report(record))
     assert len(_rows(shown, "results")) == len(ANSWERS) - 1
     assert "was cut off in line 7" in next(shown.all("main")).text
+
+
+def finds_room_for_the_words_of_three_devices(tmp_path: Path, language: str) -> None:
+    makers = [Maker(dut=f"device number {n}", ceiling_pps=n * 5.1e6, line_bps=25e9) for n in (1, 2, 3)]
+    record = _record(tmp_path, [one for maker in makers for one in campaign(maker)])
+    _assert_words_apart(ruled(_report(record, "--lang", language), 1100))

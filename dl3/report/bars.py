@@ -10,9 +10,10 @@ from dl3.report.scale import Linear, linear_ticks
 from dl3.report.units import significant
 
 WIDEST = 46
+SHARE = 0.84  # of the room of a group that its bars may fill
 ROOM_OF_NAME = 200  # what the legend leaves to the name of the upright axis
 LARGEST, SMALLEST = 11.0, 7.5  # size of a value above its bar; where it had to be smaller, the table alone has it
-LETTER = 0.66  # width of a digit in bold, by its size
+LETTER = 0.72  # width of a digit in bold, by its size
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def bar_place(chart: BarChart, paper: Paper, scale: Linear, bar: Bar) -> Place:
     """The place of a bar in its group."""
     group = [name for name, _ in chart.groups].index(bar.group)
     room = (paper.wall - paper.left) / len(chart.groups)
-    width = min(room * 0.72 / len(chart.series), WIDEST)
+    width = min(room * SHARE / len(chart.series), WIDEST)
     x = paper.left + room * (group + 0.5) + width * (bar.series - len(chart.series) / 2)
     return Place(x, width, scale.at(bar.value))
 
@@ -76,7 +77,7 @@ def draw_bar(chart: BarChart, paper: Paper, scale: Linear, bar: Bar) -> list[Ele
         y = scale.at(bar.limit)
         parts.append(tag("line", class_="limit", x1=place.x - 3, x2=place.x + place.width + 3, y1=y, y2=y))
     text = bound.strip() + significant(bar.value)
-    size = min(LARGEST, (place.width + 4) / (len(text) * LETTER))
+    size = min(LARGEST, place.width / (len(text) * LETTER))
     if size >= SMALLEST:
         parts.append(tag("text", text, class_="value", x=middle, y=top - 5, font_size=size))
     return parts

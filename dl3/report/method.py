@@ -35,7 +35,9 @@ def asked(results: Results, words: Words) -> list[tuple[str, str]]:
 
 def lengths(results: Results, words: Words) -> tuple[str, str]:
     """How long trials were asked to be; where no search says it, how long they were."""
-    values = each(search.trial_seconds for search in results.searches) or each(trial.seconds for trial in results.valid)
+    values = each(search.trial_seconds for search in results.searches) or each(
+        trial.seconds for trial in results.trials
+    )
     written = list(dict.fromkeys(significant(value) for value in values))
     shown = (
         words("fact.range", low=written[0], high=written[-1]) if len(written) > 3 else words("list.comma").join(written)

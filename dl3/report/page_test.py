@@ -149,3 +149,10 @@ def makes_a_harmless_page_of_any_records(records: list[Trial | Throughput], lang
     text = page(records, language, AT)
     _assert_harmless(text)
     text.encode()
+
+
+def names_searches_without_an_answer() -> None:
+    bad = Maker().trial("imix", 20e6, invalid=("late: the generator left out 7 frames",))
+    text = Reader(page([bad, Maker().answer("64", 5e6)], Language.EN, AT)).text
+    assert "No answer for dl3d (IMIX frames)" in text
+    assert "No answer" not in page([Maker().trial("64", 1e6), Maker().answer("64", 5e6)], Language.EN, AT)

@@ -10,7 +10,7 @@ from dl3.model.trial import Throughput, Trial
 Record = Trial | Throughput
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Series:
     """What one colour in a chart stands for."""
 
@@ -77,8 +77,8 @@ class Results:
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """All series, in the order of their campaigns."""
-        return tuple(sorted(dict.fromkeys(series_of(search) for search in self.searches)))
+        """All series, in the order of their first answers."""
+        return tuple(dict.fromkeys(series_of(search) for search in self.searches))
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -93,8 +93,16 @@ class Results:
     @property
     def latencies(self) -> tuple[Trial, ...]:
         """Valid latency trials, by device, frame and load."""
-        found = [trial for trial in self.valid if trial.test == "latency"]
-        return tuple(sorted(found, key=lambda t: (t.campaign, t.dut, frame_order(t), t.offered_pps)))
+        found, order = [trial for trial in self.valid if trial.test == "latency"], self.duts
+        return tuple(sorted(found, key=lambda t: (t.campaign, order.index(t.dut), frame_order(t), t.offered_pps)))
+
+    @property
+    def unanswered(self) -> tuple[tuple[str, str], ...]:
+        """Device and frame of each search that has trials and no answer."""
+        answered = {(search.campaign, search.dut, search.frame) for search in self.searches}
+        tried = sorted((trial for trial in self.trials if trial.test == "throughput"), key=frame_order)
+        left = [(t.dut, t.frame) for t in tried if (t.campaign, t.dut, t.frame) not in answered]
+        return tuple(dict.fromkeys(left))
 
     def moments(self) -> tuple[str, ...]:
         """When the records were made, from the first to the last."""
@@ -110,7 +118,8 @@ def gather(records: Iterable[Record]) -> Results:
             searches[series_of(record), record.frame] = record
         else:
             trials.append(record)
-    ordered = sorted(searches.values(), key=lambda search: (series_of(search), frame_order(search)))
+    order = list(dict.fromkeys(series for series, _ in searches))
+    ordered = sorted(searches.values(), key=lambda search: (order.index(series_of(search)), frame_order(search)))
     return Results(tuple(ordered), tuple(sorted(trials, key=lambda trial: trial.at)))
 
 

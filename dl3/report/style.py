@@ -19,7 +19,8 @@ h2 { margin: 44px 0 12px; padding-bottom: 5px; border-bottom: 1px solid var(--ru
 .note { margin: 7px 0 0; font-size: 13px; }
 .remark { margin: 18px 0 0; padding: 9px 14px; border-left: 3px solid #a32020; background: #fdf3f2; font-size: 13.5px;
   overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px; padding: 0; margin: 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(200px, 1fr)); gap: 14px; padding: 0;
+  margin: 0; }
 .tiles li { list-style: none; background: var(--pale); border-left: 3px solid var(--accent); padding: 12px 16px; }
 .tiles strong { display: block; font-size: 25px; line-height: 1.25; font-weight: 650; white-space: nowrap; }
 .tiles strong small { font-size: 14px; font-weight: 500; color: var(--soft); }
@@ -51,6 +52,7 @@ th { text-align: left; font-weight: 600; vertical-align: bottom; }
 th small { display: block; font-weight: 400; color: var(--soft); }
 thead th { white-space: nowrap; border-bottom: 1.5px solid var(--ink); padding: 4px 9px 5px; }
 td, tbody th { border-bottom: 1px solid var(--rule); padding: 5px 9px; vertical-align: top; overflow-wrap: break-word; }
+td[data-col=at], td[data-col=frame], td[data-col=limit] { white-space: nowrap; }
 td:not([data-col=reasons]) { word-break: keep-all; }
 thead { display: table-header-group; }
 tr { break-inside: avoid; }

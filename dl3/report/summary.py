@@ -117,7 +117,9 @@ def sentence(results: Results, words: Words) -> str:
     cases = [case for case in latency_cases(results) if case.points]
     if cases:
         return latency_sentence(cases[0], words)
-    return words("result.trials", n=len(results.trials)) if results.trials else words("result.empty")
+    if results.trials:
+        return words("result.trials", n=len(results.trials), invalid=len(results.invalid))
+    return words("result.empty")
 
 
 def tile(value: str, unit: str, text: str) -> Element:

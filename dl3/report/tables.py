@@ -1,5 +1,6 @@
 """The tables of a report, each with the notes under it."""
 
+from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import Throughput, Trial
@@ -93,10 +94,17 @@ def result_row(search: Throughput, series: str, words: Words) -> Row:
     )
 
 
+def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> list[str]:
+    """Device and frame size of each search without an answer."""
+    return [words("note.search", dut=dut, frame=words.frame(frame)) for dut, frame in unanswered]
+
+
 def results_table(results: Results, words: Words) -> list[Element]:
     """What the searches answered, and what limited each."""
+    unanswered = results.unanswered
+    missing = [note(words("note.no_answer", searches=words("list.comma").join(unanswered_names(unanswered, words))))]
     if not results.searches:
-        return []
+        return missing if unanswered else []
     names = series_names(results, words)
     rows = [result_row(search, names[series_of(search)], words) for search in results.searches]
     notes = [note(words("note.upper"))] if any(s.upper_pps > s.pps for s in results.searches) else []
@@ -104,7 +112,7 @@ def results_table(results: Results, words: Words) -> list[Element]:
         notes.append(note(words("note.at_least")))
     if any(search.line_share is None for search in results.searches):
         notes.append(note(words("note.no_line_rate")))
-    return [grid("results", RESULTS, rows, words), *notes]
+    return [grid("results", RESULTS, rows, words), *notes, *(missing if unanswered else [])]
 
 
 def latency_row(trial: Trial, words: Words) -> Row:
