@@ -122,7 +122,7 @@ static __attribute__((noinline)) void split(struct whole *all, struct whole *one
 	all->n = n_rest;
 }
 
-void account(struct sink *sink, struct whole *frames, uint64_t now)
+void account(const struct sink *sink, struct whole *frames, uint64_t now)
 {
 	while (frames->n && !has_one_stream(frames)) {
 		struct whole one;

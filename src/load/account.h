@@ -12,4 +12,4 @@ struct sink_window {
 } LINE_ALIGNED;
 
 // Counts the frames of a burst that was received at `now`; uses up *frames.
-void account(struct sink *sink, struct whole *frames, uint64_t now);
+void account(const struct sink *sink, struct whole *frames, uint64_t now);

@@ -11,8 +11,6 @@
 enum {
 	IDENTITY_BYTES = 3, // magic and stream stand together
 	LEAST_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + IDENTITY_BYTES,
-	PLAIN_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + STAMP_BYTES,
-	FRAMES_AHEAD = 8,
 };
 
 static inline uint16_t load16(const uint8_t *from)
@@ -46,7 +44,7 @@ static const struct place plain = {
 // Plain: one segment, no tag, UDP over IPv4, long enough for a stamp.
 static inline bool is_plain(const struct rte_mbuf *m, const uint8_t *frame)
 {
-	return m->data_len >= PLAIN_BYTES && m->data_len == m->pkt_len &&
+	return m->data_len >= RECOGNISE_LONG_BYTES && m->data_len == m->pkt_len &&
 	       load16(frame + 12) == htobe16(WIRE_ETHERTYPE_IP4) && frame[23] == WIRE_PROTO_UDP;
 }
 
@@ -230,19 +228,17 @@ static __attribute__((noinline)) void judge_odd(const struct recognise *r, const
 		stat_add(&r->counters->foreign, 1);
 }
 
-void recognise(const struct recognise *r, struct whole *out)
+void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
+{
+	if (likely_to(is_plain(r->mbuf[i], r->at[i])))
+		judge(r, r->mbuf[i], &plain, out);
+	else
+		judge_odd(r, r->mbuf[i], out);
+}
+
+void recognise_scalar(const struct recognise *r, struct whole *out)
 {
 	out->n = 0;
-	for (uint16_t i = 0; i < MIN_OF(r->n, FRAMES_AHEAD); i++)
-		rte_prefetch0(rte_pktmbuf_mtod(r->mbuf[i], const uint8_t *));
-	for (uint16_t i = 0; i < r->n; i++) {
-		const struct rte_mbuf *m = r->mbuf[i];
-
-		if (i + FRAMES_AHEAD < r->n)
-			rte_prefetch0(rte_pktmbuf_mtod(r->mbuf[i + FRAMES_AHEAD], const uint8_t *));
-		if (likely_to(is_plain(m, rte_pktmbuf_mtod(m, const uint8_t *))))
-			judge(r, m, &plain, out);
-		else
-			judge_odd(r, m, out);
-	}
+	for (uint16_t i = 0; i < r->n; i++)
+		recognise_one(r, i, out);
 }

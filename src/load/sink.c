@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+// Of all sinks; set to the same again with each stream.
+static recognise_fn *recognise = recognise_scalar;
+
 static size_t own_bytes(const struct load_stream *stream)
 {
 	return sizeof(struct sink_window) - sizeof(struct window) + window_bytes(stream->n_flows);
@@ -30,6 +33,7 @@ int sink_stream_create(struct sink_stream **out, const struct load_stream *strea
 	// Written here, so that no lane is the first to touch a page.
 	memset(s, 0, sizeof(*s));
 	memset(own, 0, own_bytes(stream));
+	__atomic_store_n(&recognise, recognise_choose(), __ATOMIC_RELAXED);
 	window_begin(&own->window, stream->n_flows);
 	histogram_clear(&s->due);
 	histogram_clear(&s->sent);
@@ -47,43 +51,62 @@ void sink_stream_destroy(struct sink_stream *stream)
 	pages_free(stream, sizeof(*stream));
 }
 
-// Received mbufs are mostly plain ones of one pool, which takes them back as they are.
-static void free_burst(struct rte_mbuf *mbuf[], uint16_t n)
+// What the first look at all mbufs tells.
+struct look {
+	uint64_t bytes;     // with FCS
+	bool is_returnable; // plain mbufs of one pool, which takes them back as they are
+};
+
+// Reads each mbuf once and asks for its frame's first bytes.
+static struct look look_at(struct recognise *r)
 {
 	const uint64_t lent = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
-	struct rte_mempool *pool = n ? mbuf[0]->pool : NULL;
-	uint64_t odd = 0;
+	uint64_t bytes = 0, odd = 0, shorts = 0;
 
-	for (uint16_t i = 0; i < n; i++)
-		odd |= (mbuf[i]->ol_flags & lent) | (mbuf[i]->nb_segs ^ 1) |
-		       (rte_mbuf_refcnt_read(mbuf[i]) ^ 1) |
-		       ((uintptr_t)mbuf[i]->pool ^ (uintptr_t)pool);
-	if (likely_to(!odd && pool))
-		rte_mempool_put_bulk(pool, (void **)mbuf, n);
+	for (uint16_t i = 0; i < r->n; i++) {
+		const struct rte_mbuf *m = r->mbuf[i];
+
+		r->at[i] = rte_pktmbuf_mtod(m, const uint8_t *);
+		rte_prefetch0(r->at[i]);
+		r->length[i] = m->pkt_len;
+		bytes += m->pkt_len;
+		shorts |= (m->data_len ^ m->pkt_len) | (m->data_len < RECOGNISE_LONG_BYTES);
+		odd |= (m->ol_flags & lent) | (m->nb_segs ^ 1) | (rte_mbuf_refcnt_read(m) ^ 1) |
+		       ((uintptr_t)m->pool ^ (uintptr_t)r->mbuf[0]->pool);
+	}
+	for (uint16_t i = r->n; i % 16; i++) {
+		r->at[i] = r->at[0];
+		r->length[i] = r->length[0];
+	}
+	r->is_long = !shorts;
+	return (struct look){bytes + r->n * WIRE_FCS_BYTES, !odd};
+}
+
+static void take_part(struct recognise *r, uint64_t now)
+{
+	struct look look = look_at(r);
+	struct whole whole;
+
+	__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
+	account(r->sink, &whole, now);
+	stat_add(&r->counters->rx_packets, r->n);
+	stat_add(&r->counters->rx_bytes, look.bytes);
+	if (likely_to(look.is_returnable))
+		rte_mempool_put_bulk(r->mbuf[0]->pool, (void **)r->mbuf, r->n);
 	else
-		rte_pktmbuf_free_bulk(mbuf, n);
+		rte_pktmbuf_free_bulk(r->mbuf, r->n);
 }
 
 void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
 {
-	uint64_t bytes = 0;
-
 	for (uint16_t at = 0; at < burst->n; at += RECOGNISE_MAX) {
-		struct recognise r = {
-			.sink = sink,
-			.counters = counters,
-			.mbuf = burst->mbuf + at,
-			.n = MIN_OF(burst->n - at, RECOGNISE_MAX),
-			.port = burst->port,
-		};
-		struct whole whole;
+		struct recognise r;
 
-		recognise(&r, &whole);
-		account(sink, &whole, burst->now);
-		for (uint16_t i = 0; i < r.n; i++)
-			bytes += r.mbuf[i]->pkt_len + WIRE_FCS_BYTES;
+		r.sink = sink;
+		r.counters = counters;
+		r.mbuf = burst->mbuf + at;
+		r.n = MIN_OF(burst->n - at, RECOGNISE_MAX);
+		r.port = burst->port;
+		take_part(&r, burst->now);
 	}
-	stat_add(&counters->rx_packets, burst->n);
-	stat_add(&counters->rx_bytes, bytes);
-	free_burst(burst->mbuf, burst->n);
 }

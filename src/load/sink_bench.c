@@ -1,5 +1,5 @@
 // What the sink costs: cycles per frame of sink_take, freeing included, for frames that lie in the
-// core's own cache (near) or beyond it (far). Prints; judges nothing.
+// core's own cache (near) or beyond it (far). Prints; judges nothing. sink_bench [ROW]
 #include "load/fake_frames.h"
 
 #include "wire/checksum.h"
@@ -207,8 +207,10 @@ int main(int argc, char **argv)
 	begin(b);
 	measure_free(b);
 	end(b, 0);
-	for (size_t i = 0; i < (argc > 1 ? 1 : ARRAY_LEN(rows)); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		b->row = &rows[i];
+		if (argc > 1 && strcmp(argv[1], b->row->what))
+			continue;
 		b->n_mbufs = N_NEAR;
 		measure(b, "near");
 		b->n_mbufs = N_FAR;

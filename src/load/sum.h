@@ -9,7 +9,7 @@
 // 64 bytes at once; the compiler makes of it what the CPU has.
 typedef uint64_t sum_block __attribute__((vector_size(64)));
 
-enum { SUM_BLOCKS_FROM = 256 }; // bytes from which on blocks are worth their final sum
+enum { SUM_BLOCKS_FROM = 128 }; // bytes from which on blocks are worth their final sum
 
 static inline uint64_t sum_load(const uint8_t *from)
 {
@@ -39,7 +39,8 @@ static inline uint64_t sum_blocks(uint64_t sum, const uint8_t *at, unsigned n_bl
 	return sum;
 }
 
-// Adds `n` bytes, at least 8; only the last piece of a sum may have an odd number of them.
+// Adds `n` bytes, before which 8 can be read or which are at least 8; only the last piece of a sum
+// may have an odd number of them.
 static inline uint64_t sum_bytes(uint64_t sum, const uint8_t *at, unsigned n)
 {
 	if (n >= SUM_BLOCKS_FROM) {
