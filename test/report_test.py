@@ -46,7 +46,7 @@ ANSWERS = [record for record in RECORDS if isinstance(record, Throughput)]
 TRIALS = [record for record in RECORDS if isinstance(record, Trial)]
 LIMITS = {
     "en": {"dut": "the device", "line": "the line rate", "generator": "the generator"},
-    "zh": {"dut": "被测设备", "line": "线速", "generator": "测试仪"},
+    "zh": {"dut": "被测设备", "line": "线速", "generator": "发生器"},
 }
 
 
