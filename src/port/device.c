@@ -91,11 +91,15 @@ void device_adjust_rings(struct port_room *room, unsigned port)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
 	struct pools_rings *rings = &room->rings[port];
+	struct kind kind;
 
 	rings->n_rx_descriptors =
 		settings->n_rx_descriptors ? settings->n_rx_descriptors : PORT_DEFAULT_DESCRIPTORS;
 	rings->n_tx_descriptors =
 		settings->n_tx_descriptors ? settings->n_tx_descriptors : PORT_DEFAULT_DESCRIPTORS;
+	kind_read(settings->device, &kind);
+	if (kind.is_zero_copy)
+		rings->n_rx_descriptors = rings->n_tx_descriptors = kind.ring_slots;
 	rings->n_extra = facts_count_looped_frames(settings->device);
 	if (room->devices[port].is_found)
 		rte_eth_dev_adjust_nb_rx_tx_desc(room->devices[port].id, &rings->n_rx_descriptors,

@@ -129,8 +129,11 @@ static void read_virtual(const char *device, struct kind *out)
 		kind_argument(device, row->iface, out->iface, sizeof(out->iface));
 	if (row->socket)
 		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
-	if (strcmp(row->prefix, "net_memif") == 0)
+	if (strcmp(row->prefix, "net_memif") == 0) {
 		out->ring_slots = count_memif_slots(device);
+		out->is_zero_copy = kind_argument(device, "zero-copy", answer, sizeof(answer)) &&
+		                    strcmp(answer, "yes") == 0;
+	}
 	// memif's sockets are abstract, beside the file system, unless told otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
 		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&

@@ -32,6 +32,7 @@ struct kind {
 	bool may_chain;        // may receive frames in several mbufs
 	bool has_backpressure; // refuses a frame only because its peer's ring is full
 	uint32_t ring_slots;   // frames that a ring holds, by the text; 0: as many as descriptors
+	bool is_zero_copy;     // the rings hold our own buffers, not copies of them
 };
 
 // Reads `device` as it stands in the settings.

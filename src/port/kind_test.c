@@ -79,16 +79,18 @@ static void knows_whose_refusal_means_a_full_ring_and_how_much_it_holds(void **s
 		const char *device;
 		bool has_backpressure;
 		uint32_t ring_slots;
+		bool is_zero_copy;
 	} wires[] = {
-		{"net_memif0,rsize=14", true, 16384},
-		{"net_memif0", true, 1024},
-		{"net_memif0,rsize=40", true, 16384},
-		{"net_ring0", true, 0},
-		{"net_vhost0,iface=/run/v.sock", true, 0},
-		{"net_virtio_user0,path=/run/v.sock", true, 0},
-		{"net_null0", true, 0},
-		{"net_af_packet0,iface=veth0", false, 0},
-		{"0000:03:00.1", false, 0},
+		{"net_memif0,rsize=14,zero-copy=yes", true, 16384, true},
+		{"net_memif0,rsize=14,zero-copy=no", true, 16384, false},
+		{"net_memif0", true, 1024, false},
+		{"net_memif0,rsize=40", true, 16384, false},
+		{"net_ring0", true, 0, false},
+		{"net_vhost0,iface=/run/v.sock", true, 0, false},
+		{"net_virtio_user0,path=/run/v.sock", true, 0, false},
+		{"net_null0", true, 0, false},
+		{"net_af_packet0,iface=veth0", false, 0, false},
+		{"0000:03:00.1", false, 0, false},
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(wires); i++) {
@@ -96,7 +98,8 @@ static void knows_whose_refusal_means_a_full_ring_and_how_much_it_holds(void **s
 
 		kind_read(wires[i].device, &kind);
 		if (kind.has_backpressure != wires[i].has_backpressure ||
-			kind.ring_slots != wires[i].ring_slots)
+			kind.ring_slots != wires[i].ring_slots ||
+			kind.is_zero_copy != wires[i].is_zero_copy)
 			fail_msg("%s: %d, %u", wires[i].device, kind.has_backpressure,
 				kind.ring_slots);
 	}
