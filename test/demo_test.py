@@ -3,11 +3,14 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 from harness.house import TOP
+
+from dl3.host.hugepages import NUMBER, read_number
 
 DEMO = TOP / "tools" / "demo"
 
@@ -35,3 +38,32 @@ def an_interrupted_demo_leaves_nothing_behind(how: signal.Signals, seconds: floa
     assert words.splitlines()[-1] == "demo: interrupted; everything was removed"
     assert _namespaces(demo.pid) == []
     assert _children(demo.pid) == []
+
+
+def _programs_in(folder: str) -> list[str]:
+    done = subprocess.run(["pgrep", "-f", f"{folder}/dl3"], capture_output=True, text=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [0.7, 1.0, 2.5])
+def an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
+    pages = read_number(NUMBER)
+    with tempfile.TemporaryDirectory(prefix="demo-") as folder:  # a short path: sockets will lie there
+        demo = subprocess.Popen(
+            [DEMO, "generator"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=dict(os.environ) | {"TMPDIR": folder},
+        )
+        time.sleep(seconds)
+        os.killpg(demo.pid, how)
+        os.killpg(demo.pid, how)
+        _, words = demo.communicate(timeout=30)
+        assert demo.returncode == 130, words
+        assert words.splitlines()[-1] == "demo: interrupted; everything was removed"
+        assert _programs_in(folder) == []
+        assert list(Path(folder).iterdir()) == []
+    assert read_number(NUMBER) <= pages

@@ -39,8 +39,8 @@ class MemifTerms:
     ring_bits: int = 14  # 16,384 frames: on cores that others use too a pause must fit into a ring
     is_zero_copy: bool = True  # of dl3gen's ends
     burst: int = 64
-    dut_mib: int = 512  # EAL's memory
-    generator_mib: int = 1024  # kept free for dl3gen, which takes what it needs
+    dut_mib: int = 256  # EAL's memory
+    generator_mib: int = 512  # kept free for dl3gen, which takes what it needs
     build: Path = TOP / "build"
 
     @property

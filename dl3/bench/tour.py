@@ -1,0 +1,84 @@
+"""A tour of what dl3gen measures, in little time: the throughput of some frames, then latency at shares of it."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dl3.bench.latency import at_load
+from dl3.bench.site import Audience, Course, Found
+from dl3.bench.throughput import Wanted, find
+from dl3.model.fault import Fault
+from dl3.model.trial import Throughput, Trial
+from dl3.search.throughput import Terms, Undecided
+
+FRAMES = ("64", "128", "256", "512", "1024", "1518", "imix")
+LATENCY_FRAMES = ("64", "512", "imix")
+LOADS = (0.1, 0.5, 0.9)
+RESOLUTION = 0.05
+TRIAL_S = 0.4
+WARM_UP_S = 0.1
+SEARCH_S = 8.0  # at most, of each frame size
+LATENCY_S = 20.0  # at most, all together
+
+Clock = Callable[[], float]
+
+
+class TimeUp(Fault):
+    """There is no answer in the time that there is."""
+
+
+@dataclass
+class Hurried(Audience):
+    """Ends what is going on, after a trial, when its time is up; passes all else on."""
+
+    audience: Audience
+    clock: Clock = time.monotonic
+    deadline_s: float = 0.0
+
+    def allow(self, seconds: float) -> None:
+        """From now on."""
+        self.deadline_s = self.clock() + seconds
+
+    def heard_left(self, frame: str, seconds: float) -> None:
+        """Never more than there is."""
+        self.audience.heard_left(frame, min(seconds, max(0.0, self.deadline_s - self.clock())))
+
+    def heard_trial(self, trial: Trial) -> None:
+        """The moment to look at the clock."""
+        self.audience.heard_trial(trial)
+        if self.clock() > self.deadline_s:
+            raise TimeUp("no answer in time: other programs use the two cores; try again when they are free")
+
+
+def hurried(course: Course) -> tuple[Course, Hurried]:
+    """Short trials, and someone who looks at the clock."""
+    clock = Hurried(course.audience)
+    return replace(course, seconds=TRIAL_S, warm_up_s=WARM_UP_S, audience=clock), clock
+
+
+def search_all(course: Course, frames: Sequence[str] = FRAMES) -> list[Found]:
+    """The throughput of each; one without an answer in time is told of and left out."""
+    (course, clock), found = hurried(course), []
+    for frame in frames:
+        clock.allow(SEARCH_S)
+        try:
+            found.append(find(course, Wanted((frame,), Terms(resolution=RESOLUTION, retries=2)), frame, 0.0))
+        except (TimeUp, Undecided) as fault:
+            clock.audience.heard_fault(frame, fault)
+            continue
+        clock.audience.heard_answer(found[-1])
+    return found
+
+
+def latency_at(course: Course, answers: Sequence[Throughput], loads: Sequence[float] = LOADS) -> list[Trial]:
+    """A trial for some frames and each load, as far as time allows; the last try counts, even when it is INVALID."""
+    (course, clock), trials = hurried(course), []
+    clock.allow(LATENCY_S)
+    for answer in (one for one in answers if one.pps and one.frame in LATENCY_FRAMES):
+        for load in loads:
+            try:
+                trials.append(at_load(course, answer, load))
+            except TimeUp as fault:
+                clock.audience.heard_fault(answer.frame, fault)
+                return trials
+    return trials
