@@ -118,7 +118,11 @@ class Bench:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.dl3gen.close()
+        try:
+            status = self.dl3gen.stop()
+            assert error or status == 0, f"dl3gen ended with status {status}: {self.dl3gen.stderr}"
+        finally:
+            self.dl3gen.close()
 
     def truths(self) -> list[Truth]:
         """What each channel did since the newest run began, or since `forget`."""
