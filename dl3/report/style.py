@@ -76,6 +76,7 @@ footer { margin-top: 44px; padding-top: 12px; border-top: 1px solid var(--rule);
   .tiles, dl > *, .note { break-inside: avoid; } .note { break-before: avoid; }
   figure.many { break-inside: auto; }
   table, dl { font-size: 8.5pt; } td, tbody th, thead th { padding: 3px 5px; } dl { grid-template-columns: 11em 1fr; }
+  .picture p { font-size: 9pt; }
   #trials { font-size: 7.5pt; } #trials td, #trials th { padding: 2px 4px; } #facts th { width: 11em; }
   td.number + td:not(.number), th.number + th:not(.number) { padding-left: 11px; }
   .table { overflow: visible; }
