@@ -31,7 +31,7 @@ void pace_make(struct pace *pace, const struct load_stream *stream, uint64_t hz)
 	long double step = (long double)hz / stream->pps * pace->burst;
 
 	pace->step = from_fine(roundl(step * (1ll << FRACTION_BITS)));
-	pace->long_gap = step * (LOAD_MAX_BURST / pace->burst);
+	pace->long_gap = step * (PACE_CATCH_UP / pace->burst);
 }
 
 void pace_begin(struct pace *pace, uint64_t start, uint64_t end)
@@ -52,7 +52,7 @@ static inline void to_next_burst(struct pace *pace)
 	pace->left_of_burst = pace->burst;
 }
 
-// Goes on to the last frames that are due until then and fit in a turn.
+// Goes on to the newest frames that are due until then.
 static __attribute__((noinline)) void skip_late(struct pace *pace, uint64_t until)
 {
 	fine due = to_fine(pace->due), step = to_fine(pace->step);
@@ -60,9 +60,9 @@ static __attribute__((noinline)) void skip_late(struct pace *pace, uint64_t unti
 	fine n_due = pace->left_of_burst + gap / MAX_OF(step, (fine)1) * pace->burst;
 
 	n_due = MIN_OF(n_due, (fine)pace->left);
-	if (n_due <= LOAD_MAX_BURST)
+	if (n_due <= PACE_CATCH_UP)
 		return;
-	uint64_t skipped = n_due - LOAD_MAX_BURST;
+	uint64_t skipped = n_due - PACE_CATCH_UP;
 	uint64_t from_burst = pace->burst - pace->left_of_burst + skipped;
 
 	pace->due = from_fine(due + step * (from_burst / pace->burst));

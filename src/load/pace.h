@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// After a gap so many frames are caught up with, the newest; older ones are late.
+enum { PACE_CATCH_UP = LOAD_MAX_BURST };
+
 // A time or a span: cycles, and 2^-32 parts of a cycle.
 struct pace_time {
 	uint64_t cycles, fraction;
@@ -16,7 +19,7 @@ struct pace_time {
 struct pace {
 	struct pace_time due;  // of the next frame
 	struct pace_time step; // from one burst to the next
-	uint64_t long_gap;     // below so many cycles behind, no more than a turn's frames are due
+	uint64_t long_gap;     // below so many cycles behind, no frame is late
 	uint64_t end;          // nothing is due from here on
 	uint64_t n_frames;     // of the whole schedule
 	uint64_t left;         // of them: still to come
@@ -30,7 +33,8 @@ void pace_make(struct pace *pace, const struct load_stream *stream, uint64_t hz)
 // First frame due at `start`, none at or after `end` (0: no end).
 void pace_begin(struct pace *pace, uint64_t start, uint64_t end);
 // How many frames are due at `now`, at most LOAD_MAX_BURST; due[] gets their times. They are the
-// caller's: they will not be due again. When more are due, the oldest of them are late. Lane.
+// caller's: they will not be due again. When more than PACE_CATCH_UP are due, the oldest of them
+// are late. Lane.
 unsigned pace_take(struct pace *pace, uint64_t now, uint64_t due[]);
 // The last `n` of them were not sent after all: they are late, or are still to come where there is
 // no schedule. Lane.
