@@ -3,6 +3,8 @@
 
 #include "wire/stamp.h"
 
+#include <string.h>
+
 // Cycles from a stamp to `now`; 0 where the clocks of two cores put it into the future.
 static inline uint64_t cycles_since(uint64_t stamp, uint64_t now)
 {
@@ -104,32 +106,56 @@ static inline bool has_one_stream(const struct whole *f)
 	return !difference;
 }
 
-// Moves the frames of the first frame's stream out of the list.
-static __attribute__((noinline)) void split(struct whole *all, struct whole *one)
+// The frames of each stream of a burst as a chain of places, in the order in which they came.
+struct chains {
+	unsigned n;
+	uint8_t chain_of[LOAD_MAX_IDS]; // by stream id
+	uint8_t first[RECOGNISE_MAX], last[RECOGNISE_MAX];
+	uint8_t next[RECOGNISE_MAX]; // by place of a frame
+};
+
+static inline void chain_up(struct chains *c, const struct whole *f)
 {
-	uint16_t n_one = 0, n_rest = 0;
-	uint8_t id = all->id[0];
+	enum { NONE = RECOGNISE_MAX };
 
-	for (uint16_t i = 0; i < all->n; i++) {
-		bool is_mine = all->id[i] == id;
+	c->n = 0;
+	memset(c->chain_of, NONE, sizeof(c->chain_of));
+	for (uint16_t i = 0; i < f->n; i++) {
+		uint8_t *chain = &c->chain_of[f->id[i]];
 
-		move(one, n_one, all, i);
-		move(all, n_rest, all, i);
-		n_one += is_mine;
-		n_rest += !is_mine;
+		if (*chain == NONE) {
+			*chain = c->n++;
+			c->first[*chain] = i;
+		} else {
+			c->next[c->last[*chain]] = i;
+		}
+		c->last[*chain] = i;
 	}
-	one->n = n_one;
-	all->n = n_rest;
+}
+
+static __attribute__((noinline)) void account_several(const struct sink *sink,
+	const struct whole *frames, uint64_t now)
+{
+	struct chains c;
+	struct whole one;
+
+	chain_up(&c, frames);
+	for (unsigned chain = 0; chain < c.n; chain++) {
+		uint8_t last = c.last[chain], i = c.first[chain];
+
+		for (one.n = 0; i != last; i = c.next[i])
+			move(&one, one.n++, frames, i);
+		move(&one, one.n++, frames, last);
+		account_stream(sink->by_id[one.id[0]], &one, now);
+	}
 }
 
 void account(const struct sink *sink, struct whole *frames, uint64_t now)
 {
-	while (frames->n && !has_one_stream(frames)) {
-		struct whole one;
-
-		split(frames, &one);
-		account_stream(sink->by_id[one.id[0]], &one, now);
-	}
-	if (frames->n)
+	if (rarely(!frames->n))
+		return;
+	if (likely_to(has_one_stream(frames)))
 		account_stream(sink->by_id[frames->id[0]], frames, now);
+	else
+		account_several(sink, frames, now);
 }

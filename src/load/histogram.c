@@ -31,15 +31,21 @@ static inline uint64_t index_of(uint64_t value)
 void histogram_add_burst(struct histogram *h, const uint64_t values[], unsigned n)
 {
 	uint64_t index[HISTOGRAM_BURST], sum = 0, min = h->min, max = h->max;
+	uint64_t first = n ? index_of(values[0]) : 0, different = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		index[i] = index_of(values[i]);
+		different |= index[i] ^ first;
 		sum += values[i];
 		min = MIN_OF(min, values[i]);
 		max = MAX_OF(max, values[i]);
 	}
-	for (unsigned i = 0; i < n; i++)
-		stat_add(&h->bucket[index[i]], 1);
+	// Frames that were handed over together often have waited for the same time.
+	if (!different)
+		stat_add(&h->bucket[first], n);
+	else
+		for (unsigned i = 0; i < n; i++)
+			stat_add(&h->bucket[index[i]], 1);
 	stat_add(&h->n, n);
 	stat_add(&h->sum, sum);
 	stat_set(&h->min, min);

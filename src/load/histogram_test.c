@@ -92,6 +92,24 @@ static void percentiles_are_those_of_sorting_within_4_in_1000(void **state)
 	}
 }
 
+static void a_burst_counts_as_its_values_one_by_one(void **state)
+{
+	static struct histogram one_by_one;
+	uint64_t values[HISTOGRAM_BURST];
+
+	histogram_clear(&h);
+	histogram_clear(&one_by_one);
+	for (unsigned round = 0; round < 20000; round++) {
+		unsigned n = dice() % (HISTOGRAM_BURST + 1), shift = 24 + dice() % 40;
+		for (unsigned i = 0; i < n; i++) {
+			values[i] = round % 3 && i ? values[0] : dice() >> shift;
+			histogram_add(&one_by_one, values[i]);
+		}
+		histogram_add_burst(&h, values, n);
+	}
+	assert_memory_equal(&h, &one_by_one, sizeof(h));
+}
+
 static void an_empty_histogram_answers_0(void **state)
 {
 	histogram_clear(&h);
@@ -108,6 +126,7 @@ int main(void)
 		cmocka_unit_test(buckets_follow_each_other_without_a_gap),
 		cmocka_unit_test(values_beyond_the_range_fall_into_the_last_bucket),
 		cmocka_unit_test(percentiles_are_those_of_sorting_within_4_in_1000),
+		cmocka_unit_test(a_burst_counts_as_its_values_one_by_one),
 		cmocka_unit_test(an_empty_histogram_answers_0),
 	};
 

@@ -175,9 +175,15 @@ static inline void take_group(const struct recognise *r, uint16_t from, struct w
 	}
 }
 
+// Streams of other kinds come in bursts of their own, mostly.
+static inline bool begins_plain(const uint8_t *frame)
+{
+	return frame[12] == WIRE_ETHERTYPE_IP4 >> 8 && frame[23] == WIRE_PROTO_UDP;
+}
+
 void recognise_avx512(const struct recognise *r, struct whole *out)
 {
-	if (rarely(!r->is_long || r->n < FEW)) {
+	if (rarely(!r->is_long || r->n < FEW || !begins_plain(r->at[0]))) {
 		recognise_scalar(r, out);
 		return;
 	}

@@ -112,16 +112,27 @@ static void touch(struct rte_mbuf *mbuf[])
 	rte_compiler_barrier();
 }
 
+// What reading the clock twice costs in itself.
+static uint64_t clock_cycles(void)
+{
+	static uint64_t least = UINT64_MAX;
+
+	uint64_t start = rte_rdtsc_precise(), took = rte_rdtsc_precise() - start;
+
+	least = MIN_OF(least, took);
+	return least;
+}
+
 static double measure_round(struct bench *b)
 {
-	uint64_t cycles = 0;
+	uint64_t cycles = 0, clock = clock_cycles();
 
 	for (unsigned at = 0; at < b->n_mbufs; at += BURST) {
 		touch(b->mbuf + at);
 		uint64_t start = rte_rdtsc_precise();
 		sink_take(&b->sink, &b->counters,
 			&(struct sink_burst){b->mbuf + at, BURST, BENCH_PORT, start});
-		cycles += rte_rdtsc_precise() - start;
+		cycles += rte_rdtsc_precise() - start - clock;
 	}
 	return (double)cycles / b->n_mbufs;
 }
