@@ -4,6 +4,7 @@
 
 #include "wire/headers.h"
 
+#include <rte_vect.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +203,7 @@ static void expect_like_model(void)
 	}
 }
 
-static void counts_like_a_model_that_remembers_everything(void **state)
+static void count_like_the_model(void)
 {
 	frames = aligned_alloc(64, MAX_BURST * sizeof(*frames));
 	for (unsigned round = 0; round < SEEDS; round++) {
@@ -218,10 +219,25 @@ static void counts_like_a_model_that_remembers_everything(void **state)
 	free(frames);
 }
 
+static void counts_like_a_model_that_remembers_everything(void **state)
+{
+	count_like_the_model();
+}
+
+static void counts_so_without_wide_vectors_too(void **state)
+{
+	uint16_t bits = rte_vect_get_max_simd_bitwidth();
+
+	rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_128);
+	count_like_the_model();
+	rte_vect_set_max_simd_bitwidth(bits);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_like_a_model_that_remembers_everything),
+		cmocka_unit_test(counts_so_without_wide_vectors_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

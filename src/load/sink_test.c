@@ -1,6 +1,7 @@
 // Each counter of the sink caused once and exact, on frames of our own making; no device.
 #include "load/fake_frames.h"
 
+#include "wire/checksum.h"
 #include "wire/headers.h"
 
 #include <setjmp.h>
@@ -71,6 +72,22 @@ static void take_on(uint8_t port, struct fake_frame *f)
 static void take(struct fake_frame *f)
 {
 	take_on(OUR_PORT, f);
+}
+
+// The first frame eight times over, which goes the way of bursts.
+static void take_eight(void)
+{
+	struct rte_mbuf *mbuf[N_FRAMES];
+
+	for (unsigned i = 0; i < N_FRAMES; i++) {
+		if (i)
+			memcpy(&frames[i], &frames[0], sizeof(frames[0]));
+		frames[i].mbuf.buf_addr = frames[i].room;
+		mbuf[i] = &frames[i].mbuf;
+	}
+	sink_take(&sink, &counters, &(struct sink_burst){mbuf, N_FRAMES, OUR_PORT, NOW});
+	for (unsigned i = 0; i < N_FRAMES; i++)
+		rte_mbuf_refcnt_set(mbuf[i], 2);
 }
 
 static void take_number(uint64_t sequence)
@@ -240,9 +257,10 @@ static void any_bit_that_is_wrong_behind_the_identity_makes_a_corrupted_frame(vo
 		bool is_protocol = at == 23, is_identity = at >= LAYER4 + 8 && at < LAYER4 + 11;
 		if (is_protocol || is_identity)
 			continue;
-		for (unsigned bit = 0; bit < 8; bit++, n++) {
+		for (unsigned bit = 0; bit < 8; bit++, n += 1 + N_FRAMES) {
 			fake_frame_bytes(&frames[0])[at] ^= 1 << bit;
 			take(&frames[0]);
+			take_eight();
 			fake_frame_bytes(&frames[0])[at] ^= 1 << bit;
 		}
 	}
@@ -263,8 +281,50 @@ static void a_frame_cut_short_is_corrupted_or_foreign(void **state)
 			uint64_t corrupted = s->counters.corrupted;
 			frames[0].mbuf.data_len = frames[0].mbuf.pkt_len = n;
 			take(&frames[0]);
-			assert_int_equal(s->counters.corrupted, corrupted + (n >= identity + 3));
+			take_eight();
+			assert_int_equal(s->counters.corrupted,
+				corrupted + (n >= identity + 3 ? 1 + N_FRAMES : 0));
 		}
+	}
+	assert_int_equal(s->counters.received, 0);
+}
+
+// Changes a word of the frame, and the checksum at `sum_at` so that it stays right.
+static void change_word(unsigned at, uint16_t value, unsigned sum_at)
+{
+	uint8_t *frame = fake_frame_bytes(&frames[0]);
+	uint16_t old_be, new_be = htobe16(value), sum_be;
+
+	memcpy(&old_be, frame + at, 2);
+	memcpy(&sum_be, frame + sum_at, 2);
+	sum_be = wire_checksum_update_be(sum_be, old_be, new_be);
+	memcpy(frame + at, &new_be, 2);
+	memcpy(frame + sum_at, &sum_be, 2);
+}
+
+static void headers_that_lie_under_right_checksums_make_corrupted_frames(void **state)
+{
+	static const struct {
+		unsigned at, value, sum_at;
+	} rows[] = {
+		{LAYER4 + 4, 44, LAYER4 + 6}, // UDP length, two short
+		{LAYER4 + 4, 48, LAYER4 + 6}, // two long
+		{14, 0x4600, 24},             // options
+		{14, 0x5500, 24},             // version
+		{16, 64, 24},                 // total length, two short
+		{16, 68, 24},                 // beyond the frame's end
+		{16, 12, 24},                 // shorter than its own header
+		{20, 0x2000, 24},             // more fragments
+		{20, 0x0001, 24},             // not the first fragment
+	};
+	struct stamp stamp = stamp_of(0);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		fake_frame_build(&frames[0], &stream, &stamp, 84);
+		change_word(rows[i].at, rows[i].value, rows[i].sum_at);
+		take(&frames[0]);
+		take_eight();
+		assert_int_equal(s->counters.corrupted, (i + 1) * (1 + N_FRAMES));
 	}
 	assert_int_equal(s->counters.received, 0);
 }
@@ -467,6 +527,7 @@ int main(void)
 		CASE(a_frame_more_than_2_to_the_20_behind_is_too_old),
 		CASE(any_bit_that_is_wrong_behind_the_identity_makes_a_corrupted_frame),
 		CASE(a_frame_cut_short_is_corrupted_or_foreign),
+		CASE(headers_that_lie_under_right_checksums_make_corrupted_frames),
 		CASE(a_checksum_of_0_is_none_and_therefore_wrong),
 		CASE(a_frame_of_another_run_is_stale),
 		CASE(a_stream_that_is_only_received_takes_any_run),
