@@ -28,9 +28,15 @@ void window_forget(struct window *w, uint64_t from, uint64_t to)
 		return;
 	}
 	while (from < to) {
-		uint64_t n = MIN_OF(64 - from % 64, to - from);
-		uint64_t bits = (n == 64 ? UINT64_MAX : (1ull << n) - 1) << from % 64;
-		w->seen[from / 64 % WINDOW_WORDS] &= ~bits;
+		uint64_t word = from / 64 % WINDOW_WORDS, n = MIN_OF(64 - from % 64, to - from);
+
+		if (n == 64) {
+			uint64_t n_words = MIN_OF((to - from) / 64, WINDOW_WORDS - word);
+			memset(&w->seen[word], 0, n_words * sizeof(w->seen[0]));
+			n = 64 * n_words;
+		} else {
+			w->seen[word] &= ~(((1ull << n) - 1) << from % 64);
+		}
 		from += n;
 	}
 }
