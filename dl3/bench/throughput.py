@@ -8,13 +8,14 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, halvings
+from dl3.trial.account import RING_FULL
 from dl3.trial.order import Order
 
 LONGEST_CEILING_S = 2.0
 CEILING_TRIES = 3
 LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
-STARVED_SHARE = 0.25  # of what the generator has reached: behind even there, it is not its own limit that shows
+STARVED_SHARE = 0.5  # of what the generator has reached: behind even there, it is not its own limit that shows
 CLEAR_LOSS = 0.05  # a ceiling trial that lost so much needs not be repeated at the same rate
 
 
@@ -86,13 +87,20 @@ def answer_of(course: Course, wanted: Wanted, ceiling: Trial, found: Answer[Tria
     )
 
 
+def handed_over_pps(trial: Trial) -> float:
+    """What was offered without what a full ring refused, which costs the generator far less."""
+    refused = trial.account.lost_by_place.get(RING_FULL, 0)
+    return trial.offered_pps * (1 - refused / trial.account.sent)
+
+
 def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None:
     """Give up when the generator was behind in all trials, also far below what it has reached: its core is shared."""
-    low = [trial for trial in trials if trial.asked_pps < STARVED_SHARE * ceiling.offered_pps]
+    reached_pps = handed_over_pps(ceiling)
+    low = [trial for trial in trials if trial.asked_pps < STARVED_SHARE * reached_pps]
     if len(low) > retries and all(trial.is_behind for trial in trials):
         raise Undecided(
             f"no answer: the generator fell behind {len(trials)} times, even at {trials[-1].asked_pps / 1e6:.3f} Mpps, "
-            f"though it has reached {ceiling.offered_pps / 1e6:.3f}: give it a core that nothing else uses"
+            f"though it has reached {reached_pps / 1e6:.3f}: give it a core that nothing else uses"
         )
 
 

@@ -100,6 +100,18 @@ def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
     assert len(read(one.record).trials) == 4
 
 
+def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
+    def refuse(results: dict[str, Any]) -> None:
+        stream = results["streams"][0]
+        asked, sent = stream["asked_pps"], stream["sent"]
+        stream["refused"] = 0 if asked else stream["lost"]
+        stream["late"] = round(sent * 0.05) if asked > 0.9e6 else 0
+
+    (found,) = find_all(course(FakeGenerator(device_pps=1e6, spoil=refuse), tmp_path), Wanted(("64",)))
+    assert found.answer.limited_by == "generator"
+    assert 0.8e6 < found.answer.pps <= 0.9e6
+
+
 def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="no answer for frames of 64: dl3gen sent nothing as fast as it can"):
         find_all(course(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))

@@ -127,8 +127,7 @@ def hints(rungs: Sequence[Rung[M]], resolution: float) -> list[float]:
     """Rates just below and above what the device let through, or the generator reached, where they failed."""
     found = []
     for rung in [rung for rung in rungs if rung.verdict != "passed"][:N_HINTED]:
-        last = rung.trials[-1]
-        reached = last.received_pps if rung.verdict == "lost" else last.offered_pps
+        reached = rung.trials[-1].received_pps if rung.verdict == "lost" else max(t.offered_pps for t in rung.trials)
         found += [reached * (1 - resolution / 2), reached * (1 + resolution / 2)]
     return found
 

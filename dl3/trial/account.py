@@ -7,6 +7,7 @@ from dl3.control.generator import Jitter, Latency, Results, StreamResult
 from dl3.model.trial import Account, Spread
 from dl3.trial.passage import Passage
 
+RING_FULL = "dut rx ring full"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999}
 
 
@@ -19,7 +20,7 @@ def places(results: Results, passage: Passage | None) -> dict[str, int]:
     """Lost frames by place, as far as it is known; together they are all that were lost."""
     known = Counter(
         {
-            "dut rx ring full": total(results.streams, "refused"),
+            RING_FULL: total(results.streams, "refused"),
             "corrupted": total(results.streams, "corrupted"),
             "misdirected": sum(port.misdirected for port in results.ports),
             "too old": total(results.streams, "too_old"),
