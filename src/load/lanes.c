@@ -59,7 +59,7 @@ static void look_up(struct run *run, const struct port_lane *io, struct run_part
 		begin(run, part, start);
 }
 
-// True once nothing is left: a lane that only receives waits for the end of the run.
+// True once nothing is left: to be sent, and to come from another program before the end.
 static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
 {
 	if (rarely(__atomic_load_n(&run->is_halted, __ATOMIC_RELAXED)))
@@ -70,7 +70,7 @@ static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
 		else
 			part->live[i] = part->live[--part->n_live];
 	}
-	return !part->n_live && now >= run->end;
+	return !part->n_live && (!part->waits || now >= run->end);
 }
 
 // Cycles since the first frame was due; 0: it was not yet.

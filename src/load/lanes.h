@@ -19,7 +19,8 @@ enum part_phase { PART_WAITS, PART_SENDS, PART_RESTS };
 struct run_part {
 	unsigned n_live;
 	struct sender *live[LOAD_MAX_STREAMS]; // that have frames left
-	uint64_t n_measured;                   // rounds of the TSC offset that are behind it
+	bool waits;          // another program's frames come here until the end of the run
+	uint64_t n_measured; // rounds of the TSC offset that are behind it
 	uint64_t rounds, last_round, longest_gap;
 	uint64_t rested_tsc; // when sending was over
 	unsigned phase;      // enum part_phase; atomic: set after all that it tells of

@@ -69,6 +69,7 @@ static int add_stream(struct run *run, const struct run_terms *terms, unsigned i
 
 	if (!err)
 		err = add_sink(run, i, why);
+	run->part[to].waits |= stream->is_receive_only;
 	if (from != to)
 		add_pair(run, from, to);
 	return err;
