@@ -16,6 +16,7 @@ from dl3.trial.run import Runner
 SECONDS = 0.1  # short, so that many a trial is over before somebody else wants the core
 DEPTH = 80  # frames that the limit lets through at once: those that follow a pause, and some; 0.16 % of a short trial
 DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented lane takes longer for a round
+JITTER_TOLERANCE_NS = DELAY_TOLERANCE_NS / 5
 ATTEMPTS = 5  # the median of one run may be spoilt by whoever shares the core
 
 
@@ -87,3 +88,21 @@ def the_median_latency_is_the_delay_of_the_wire(tmp_path: Path, delay_ns: int) -
         while len(errors) < ATTEMPTS and (not errors or abs(errors[-1]) > tolerance_ns):
             errors.append(_median_error_ns(bench, delay_ns))
     assert abs(errors[-1]) <= tolerance_ns, errors
+
+
+def _tail_errors_ns(bench: Bench) -> dict[str, float]:
+    """What percentiles and jitter differ from the truth of a wire on which each tenth frame is 5 us later."""
+    told, truth = bench.run_one(stream(rate="20 kpps"), seconds=0.2)
+    assert told.jitter.n == truth.taken - 1
+    latency = told.latency_from_sending
+    return {"p50": latency.p50 - 20_000, "p99": latency.p99 - 25_000, "jitter": told.jitter.mean - 1_000}
+
+
+def the_tail_of_the_latency_and_the_jitter_are_the_wires(tmp_path: Path) -> None:
+    with Bench(tmp_path, [f"{THERE} delay_ns=20000 late_every=10 late_ns=5000 slot=128"], measures=True) as bench:
+        for _ in range(4 * ATTEMPTS):
+            errors = _tail_errors_ns(bench)
+            is_near = max(abs(errors["p50"]), abs(errors["p99"])) <= DELAY_TOLERANCE_NS
+            if is_near and abs(errors["jitter"]) <= JITTER_TOLERANCE_NS:
+                return
+    raise AssertionError(errors)

@@ -129,10 +129,13 @@ def a_field_takes_each_value_equally_often(tmp_path: Path, key: str, is_random: 
         assert values[1] != values[0]
 
 
-def fields_together_make_all_their_flows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_random", [False, True])
+def fields_together_make_all_their_flows(tmp_path: Path, is_random: bool) -> None:
     keys = ("src_ip", "dst_ip", "src_port")
     packets = _dump(
-        tmp_path, 60, **{key: {"first": FIRST[key], "count": n} for key, n in zip(keys, (3, 4, 5), strict=True)}
+        tmp_path,
+        60,
+        **{key: {"first": FIRST[key], "count": n, "random": is_random} for key, n in zip(keys, (3, 4, 5), strict=True)},
     )
     assert len(set(zip(*(_fields(packets, key) for key in keys), strict=True))) == 60
 
@@ -149,3 +152,13 @@ def a_million_flows_are_distinct(tmp_path: Path) -> None:
     assert len(whole) == PCAP_HEAD + n * step
     first = PCAP_HEAD + PCAP_RECORD + 26  # addresses of the first packet
     assert len({whole[at : at + 8] for at in range(first, len(whole), step)}) == n
+    _check_rare_checksums([whole[at - 26 : at + 34] for at in range(first, len(whole), step)])
+
+
+def _check_rare_checksums(frames: list[bytes]) -> None:
+    """A UDP checksum that comes out as 0 is sent as ffff (RFC 768); among a million frames some are such."""
+    checksums = Counter(frame[40:42] for frame in frames)
+    assert b"\0\0" not in checksums
+    rare = [Ether(frame) for frame in frames if frame[40:42] == b"\xff\xff"]
+    assert rare
+    assert all(bytes(packet) == _with_fresh_checksums(packet) for packet in rare)

@@ -24,8 +24,8 @@ struct every {
 struct channel {
 	struct channel_settings is;
 	struct channel_account *account;
-	uint64_t delay; // cycles
-	struct every drop, corrupt, swap, duplicate;
+	uint64_t delay, lateness; // cycles
+	struct every drop, corrupt, swap, duplicate, late;
 	uint64_t started, interval, earliest; // of the limit; the last two in parts of cycles
 	uint64_t held_left;                   // frames until the held one follows; 0: none is held
 	struct slot *held, *copy;             // copy: the frame on its way through the stages
@@ -65,6 +65,8 @@ static const struct {
 	{"swap_by", offsetof(struct channel_settings, swap_by)},
 	{"duplicate_every", offsetof(struct channel_settings, duplicate_every)},
 	{"delay_ns", offsetof(struct channel_settings, delay_ns)},
+	{"late_every", offsetof(struct channel_settings, late_every)},
+	{"late_ns", offsetof(struct channel_settings, late_ns)},
 	{"ring", offsetof(struct channel_settings, ring)},
 	{"refuses", offsetof(struct channel_settings, refuses)},
 	{"slot", offsetof(struct channel_settings, slot)},
@@ -114,6 +116,11 @@ static struct slot *slot_at(const struct channel *channel, uint64_t index)
 	return (struct slot *)(channel->slots + (index & channel->mask) * channel->stride);
 }
 
+static uint64_t cycles(uint64_t ns, uint64_t tsc_hz)
+{
+	return (__uint128_t)ns * tsc_hz / 1000000000;
+}
+
 struct channel *channel_create(const struct channel_settings *settings, uint64_t tsc_hz,
 	struct channel_account *account)
 {
@@ -127,11 +134,13 @@ struct channel *channel_create(const struct channel_settings *settings, uint64_t
 		n_slots *= 2;
 	channel->is = *settings;
 	channel->account = account;
-	channel->delay = (__uint128_t)settings->delay_ns * tsc_hz / 1000000000;
+	channel->delay = cycles(settings->delay_ns, tsc_hz);
+	channel->lateness = cycles(settings->late_ns, tsc_hz);
 	channel->drop = (struct every){settings->drop_every, settings->drop_every};
 	channel->corrupt = (struct every){settings->corrupt_every, settings->corrupt_every};
 	channel->swap = (struct every){settings->swap_every, settings->swap_every};
 	channel->duplicate = (struct every){settings->duplicate_every, settings->duplicate_every};
+	channel->late = (struct every){settings->late_every, settings->late_every};
 	if (settings->limit_pps)
 		channel->interval = (tsc_hz << FRACTION_BITS) / settings->limit_pps;
 	channel->stride = (sizeof(struct slot) + settings->slot + 63) / 64 * 64;
@@ -208,7 +217,7 @@ static void push(struct channel *channel, const struct slot *from, uint64_t now)
 	struct slot *slot = slot_at(channel, channel->head);
 
 	fill(slot, from->frame, from->bytes);
-	slot->ready = now + channel->delay;
+	slot->ready = now + channel->delay + (is_it(&channel->late) ? channel->lateness : 0);
 	__atomic_store_n(&channel->head, channel->head + 1, __ATOMIC_RELEASE);
 }
 

@@ -11,6 +11,7 @@
 //   swap_every=100      every 100th frame is held back until swap_by (1) more have passed
 //   duplicate_every=100 every 100th frame comes twice
 //   delay_ns=10000      from the putting until it can be taken
+//   late_every=100      every 100th frame waits for late_ns longer, and so do those behind it
 //   ring=4096           so many frames wait to be taken; what finds no room is lost
 //   refuses=1           what is above the limit or finds no room is refused, not lost
 //   slot=2048           bytes of the longest frame
@@ -49,8 +50,8 @@ struct channel_account {
 
 struct channel_settings {
 	uint64_t from, to, limit_pps, limit_depth, drop_every, corrupt_every, corrupt_at,
-		corrupt_with, swap_every, swap_by, duplicate_every, delay_ns, ring, refuses, slot,
-		dump;
+		corrupt_with, swap_every, swap_by, duplicate_every, delay_ns, late_every, late_ns,
+		ring, refuses, slot, dump;
 };
 
 struct channel;

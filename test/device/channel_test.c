@@ -113,6 +113,19 @@ static void keeps_a_frame_for_as_long_as_told(void **state)
 	channel_destroy(channel);
 }
 
+static void keeps_every_second_frame_longer(void **state)
+{
+	struct channel *channel = make("delay_ns=500 late_every=2 late_ns=100");
+
+	put(channel, 1, 1000);
+	put(channel, 2, 1000);
+	take_all(channel, 1599);
+	assert_int_equal(n_came, 1);
+	take_all(channel, 1600);
+	assert_int_equal(n_came, 1);
+	channel_destroy(channel);
+}
+
 // 1000 frames a second for ten seconds, offered at twice that rate.
 static void lets_exactly_the_limit_through(void **state)
 {
@@ -187,6 +200,7 @@ int main(void)
 		cmocka_unit_test(sends_every_third_frame_twice),
 		cmocka_unit_test(changes_the_byte_that_it_is_told_to),
 		cmocka_unit_test(keeps_a_frame_for_as_long_as_told),
+		cmocka_unit_test(keeps_every_second_frame_longer),
 		cmocka_unit_test(lets_exactly_the_limit_through),
 		cmocka_unit_test(loses_nothing_at_the_limit),
 		cmocka_unit_test(loses_what_nobody_takes),
