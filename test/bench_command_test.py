@@ -1,0 +1,78 @@
+"""The command people type, on a wire that is known: what it prints, records and reports is what the wire does."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.answers import THERE, Bench, port
+from harness.house import TOP
+
+LIMIT_PPS, DELAY_NS = 400_000, 20_000
+ATTEMPTS = 5  # the core may be taken away in so many trials that a search ends as limited by the generator
+
+
+@pytest.fixture(scope="module")
+def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    channel = f"{THERE} limit_pps={LIMIT_PPS} limit_depth=80 delay_ns={DELAY_NS} ring=16384 slot=256"
+    ports = [port(0, line_rate="1 Gbit/s"), port(1)]
+    with Bench(tmp_path_factory.mktemp("wire"), [channel], measures=True, ports=ports) as made:
+        yield made
+
+
+def _dl3(*words: str | Path) -> str:
+    done = subprocess.run([TOP / "bin" / "dl3", *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _bench(wire: Bench, record: Path, *words: str | Path) -> None:
+    site = ("--generator", wire.dl3gen.socket, "--dut", "none", "--dut-name", "wire", "--record", record)
+    _dl3("bench", *words, *site, "--sizes", "64")
+
+
+def _records(path: Path, kind: str) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [row for row in rows if row.get("kind") == kind]
+
+
+@pytest.fixture(scope="module")
+def record(wire: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The record of a search that the device, and not a busy machine, has ended."""
+    folder = tmp_path_factory.mktemp("records")
+    for number in range(ATTEMPTS):
+        path = folder / f"{number}.jsonl"
+        _bench(wire, path, "throughput", "--seconds", "0.1", "--resolution", "0.002")
+        if _records(path, "throughput")[0]["limited_by"] == "dut":
+            break
+    return path
+
+
+def the_command_finds_what_the_wire_can(record: Path) -> None:
+    (answer,) = _records(record, "throughput")
+    assert (answer["limited_by"], answer["dut"], answer["frame"]) == ("dut", "wire", "64")
+    assert answer["pps"] == pytest.approx(LIMIT_PPS, rel=0.005)
+    assert answer["line_bps"] == 1e9
+    for trial in [trial for trial in _records(record, "trial") if not trial["invalid"]]:
+        account = trial["account"]
+        assert account["sent"] == account["received"] + account["lost"]
+        assert sum(account["lost_by_place"].values()) == account["lost"]
+        assert account["lost"] > 0 or trial["offered_pps"] < LIMIT_PPS * 1.005
+        assert account["lost"] == 0 or trial["offered_pps"] > LIMIT_PPS * 0.995
+
+
+def the_command_measures_the_delay_of_the_wire(wire: Bench, record: Path) -> None:
+    _bench(wire, record, "latency", "--from", record, "--loads", "50", "--seconds", "0.1")
+    trials = [trial for trial in _records(record, "trial") if trial["test"] == "latency"]
+    assert trials
+    for trial in [trial for trial in trials if not trial["invalid"]]:
+        assert trial["load"] == 0.5
+        assert trial["latency_from_sending"]["min"] >= DELAY_NS * 0.995
+        assert trial["latency_from_sending"]["p50"] < 2 * DELAY_NS
+
+
+def the_record_becomes_a_page(record: Path) -> None:
+    _dl3("report", record)
+    assert "wire" in record.with_suffix(".html").read_text()
