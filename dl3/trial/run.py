@@ -17,7 +17,7 @@ from dl3.trial.passage import Passage
 
 DELAY_S = 0.01  # until the first frame is due
 POLL_S = 0.05
-QUIET_S = 0.1  # nothing came for so long: nothing is under way
+QUIET_S = 0.15  # nothing came for so long: nothing is under way
 LONGEST_DRAIN_S = 3.0
 LONGEST_OVERRUN_S = 10.0  # that the generator may still be sending after its time
 
@@ -78,17 +78,23 @@ class Runner:
             waited_s += POLL_S
 
     def drain(self) -> None:
-        """Return once all frames are accounted for, or none came for a while."""
-        before, waited_s = -1, 0.0
+        """Return once all frames are accounted for, or none moved for a while; dl3d has none under way then."""
+        before, waited_s = None, 0.0
         while waited_s < LONGEST_DRAIN_S:
-            results = self.site.generator.ask(Results, "results")
-            seen = sum(port.rx_packets for port in results.ports)
-            fields = ("received", "refused", "corrupted")
-            if seen == before or sum(total(results.streams, f) for f in fields) == total(results.streams, "sent"):
+            results, account = self.site.generator.ask(Results, "results"), self._dut_account()
+            seen = (sum(port.rx_packets for port in results.ports), account.received if account else 0)
+            is_closed = account is None or account.in_flight == 0
+            if is_closed and (seen == before or has_all(results)):
                 return
             before = seen
             self.sleep(QUIET_S)
             waited_s += QUIET_S
+
+
+def has_all(results: Results) -> bool:
+    """Whether each frame that was sent came back, or is known to be lost."""
+    fields = ("received", "refused", "corrupted")
+    return sum(total(results.streams, field) for field in fields) == total(results.streams, "sent")
 
 
 def evidence(results: Results) -> dict[str, object]:

@@ -9,7 +9,7 @@ from dl3.model.stream import Stream
 from dl3.model.trial import Trial
 from dl3.trial.fake import Change, FakeForwarder, FakeGenerator
 from dl3.trial.order import Order, Site
-from dl3.trial.run import Runner
+from dl3.trial.run import QUIET_S, Runner
 
 ONE = (Stream.model_validate({"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "rate": "1 Mpps"}),)
 BOTH = (*ONE, Stream.model_validate({"name": "back", "from": "right", "to": "left", "rate": "3 Mpps"}))
@@ -19,7 +19,7 @@ def trial(generator: FakeGenerator, pps: float = 1e6, dut: Change | None = None)
     """One of a second, with a dl3d when there is something to say about it."""
     forwarder = FakeForwarder(generator=generator, spoil=dut) if dut else None
     runner = Runner(Site(generator, forwarder, campaign="c"), sleep=lambda _: None)
-    return runner.run(Order(ONE, "64", pps, 1.0, "throughput"))
+    return runner.run(Order(ONE, "64", pps, 1.0, "throughput", warm_up_s=0))
 
 
 def counting(**values: Any) -> Change:
@@ -161,14 +161,14 @@ def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:
 def complains_when_another_program_starts_a_run() -> None:
     generator = FakeGenerator()
     generator.spoil = lambda results: results.update(run=results["run"] + 1)
-    with pytest.raises(Fault, match="run 2 of dl3gen was replaced by run 3: another program"):
+    with pytest.raises(Fault, match="run 1 of dl3gen was replaced by run 2: another program"):
         trial(generator)
 
 
 def waits_for_stragglers_and_not_for_ever() -> None:
     generator, slept = FakeGenerator(device_pps=9e5), list[float]()
     Runner(Site(generator), slept.append).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
-    assert slept == [1.01, 0.1]
+    assert slept == [1.01, QUIET_S]
 
     class Endless(FakeGenerator):
         def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -178,6 +178,18 @@ def waits_for_stragglers_and_not_for_ever() -> None:
     slept.clear()
     Runner(Site(Endless(device_pps=9e5)), slept.append).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
     assert 2.9 < sum(slept[1:]) < 3.2
+
+
+def waits_until_dl3d_has_no_packet_under_way() -> None:
+    generator, looks = FakeGenerator(), list[int]()
+
+    def flow(drops: dict[str, Any]) -> None:
+        looks.append(1)
+        drops["in_flight"] = 5 if len(looks) < 4 else 0
+
+    runner = Runner(Site(generator, FakeForwarder(generator=generator, spoil=flow)), sleep=lambda _: None)
+    assert runner.run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0)).invalid == ()
+    assert len(looks) == 5
 
 
 def gives_up_on_a_generator_that_never_ends() -> None:
