@@ -13,6 +13,7 @@ GENERATOR_ADDRESSES = ("10.0.1.2", "10.0.2.2")
 NETWORKS = ("198.18.0.0/16", "198.19.0.0/16")  # of RFC 2544's /15: what lies behind each link
 FIRST_HOSTS = ("198.18.0.1", "198.19.0.1")
 HOSTS = 65_024  # addresses that a stream may count through in one network
+CATCH_UP = 1024  # frames: a virtual machine's core pauses for microseconds all the time, and the rings hold 16,384
 
 Role = Literal["server", "client"]
 
@@ -74,6 +75,7 @@ def stream(start: int, flows: Flows, rate: str) -> dict[str, Any]:
         "src_port": {"first": 1024, "count": ports},
         "dst_port": 4791,
         "flows": flows.number,
+        "catch_up": CATCH_UP,
         "size": flows.size,
         "rate": rate,
     }

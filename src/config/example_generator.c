@@ -42,6 +42,7 @@ static const char EXAMPLE[] =
 	"    size: 64                  # with FCS; or imix, classic, or a list as below\n"
 	"    rate: 1 Mpps              # or 9.5 Gbit/s (layer 1), 9 Gbit/s l2, 50 %, max\n"
 	"    burst: 1                  # frames that are due together, 1 to 64\n"
+	"    catch_up: 64              # frames made up for after a pause, 64 to 16384\n"
 	"    # frames: 1000000         # so many and no more; default: until the time is over\n"
 	"  - name: west\n"
 	"    from: right\n"

@@ -24,6 +24,7 @@ void pace_make(struct pace *pace, const struct load_stream *stream, uint64_t hz)
 	*pace = (struct pace){
 		.burst = stream->burst ? stream->burst : 1,
 		.n_frames = stream->n_frames ? stream->n_frames : UINT64_MAX,
+		.catch_up = MAX_OF(stream->catch_up, (uint32_t)LOAD_MAX_BURST),
 		.is_max = !(stream->pps > 0),
 	};
 	if (pace->is_max)
@@ -31,7 +32,7 @@ void pace_make(struct pace *pace, const struct load_stream *stream, uint64_t hz)
 	long double step = (long double)hz / stream->pps * pace->burst;
 
 	pace->step = from_fine(roundl(step * (1ll << FRACTION_BITS)));
-	pace->long_gap = step * (PACE_CATCH_UP / pace->burst);
+	pace->long_gap = step * (pace->catch_up / pace->burst);
 }
 
 void pace_begin(struct pace *pace, uint64_t start, uint64_t end)
@@ -60,9 +61,9 @@ static __attribute__((noinline)) void skip_late(struct pace *pace, uint64_t unti
 	fine n_due = pace->left_of_burst + gap / MAX_OF(step, (fine)1) * pace->burst;
 
 	n_due = MIN_OF(n_due, (fine)pace->left);
-	if (n_due <= PACE_CATCH_UP)
+	if (n_due <= pace->catch_up)
 		return;
-	uint64_t skipped = n_due - PACE_CATCH_UP;
+	uint64_t skipped = n_due - pace->catch_up;
 	uint64_t from_burst = pace->burst - pace->left_of_burst + skipped;
 
 	pace->due = from_fine(due + step * (from_burst / pace->burst));

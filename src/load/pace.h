@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// After a gap so many frames are caught up with, the newest; older ones are late.
-enum { PACE_CATCH_UP = LOAD_MAX_BURST };
-
 // A time or a span: cycles, and 2^-32 parts of a cycle.
 struct pace_time {
 	uint64_t cycles, fraction;
@@ -24,6 +21,7 @@ struct pace {
 	uint64_t n_frames;     // of the whole schedule
 	uint64_t left;         // of them: still to come
 	uint64_t late;         // frames that were due and skipped
+	uint32_t catch_up;     // so many of what is due are sent, the newest; older ones are late
 	uint16_t burst, left_of_burst;
 	bool is_max; // no schedule: as fast as can be
 };
@@ -33,7 +31,8 @@ void pace_make(struct pace *pace, const struct load_stream *stream, uint64_t hz)
 // First frame due at `start`, none at or after `end` (0: no end).
 void pace_begin(struct pace *pace, uint64_t start, uint64_t end);
 // How many frames are due at `now`, at most LOAD_MAX_BURST; due[] gets their times. They are the
-// caller's: they will not be due again. When more than PACE_CATCH_UP are due, the oldest of them
+// caller's: they will not be due again. When more than the stream may catch
+// up with are due, the oldest of them
 // are late. Lane.
 unsigned pace_take(struct pace *pace, uint64_t now, uint64_t due[]);
 // The last `n` of them were not sent after all: they are late, or are still to come where there is

@@ -98,12 +98,12 @@ static void catches_up_with_the_newest_after_a_gap_and_calls_the_rest_late(void 
 	static const uint16_t bursts[] = {1, 2, 7, 10, 33, 63, 64};
 
 	for (unsigned b = 0; b < ARRAY_LEN(bursts); b++)
-		for (unsigned missed = 1; missed < 4 * PACE_CATCH_UP; missed++) {
+		for (unsigned missed = 1; missed < 4 * LOAD_MAX_BURST; missed++) {
 			uint16_t burst = bursts[b];
 			struct pace pace = pace_of(1e6, burst, 0, 0);
-			uint64_t due[2 * PACE_CATCH_UP], now = START + 2600ull * missed;
+			uint64_t due[2 * LOAD_MAX_BURST], now = START + 2600ull * missed;
 			uint64_t n_due = (missed / burst + 1) * burst;
-			uint64_t n_late = n_due > PACE_CATCH_UP ? n_due - PACE_CATCH_UP : 0;
+			uint64_t n_late = n_due > LOAD_MAX_BURST ? n_due - LOAD_MAX_BURST : 0;
 
 			assert_int_equal(take_all(&pace, now, due), n_due - n_late);
 			assert_int_equal(pace.late, n_late);
@@ -114,9 +114,24 @@ static void catches_up_with_the_newest_after_a_gap_and_calls_the_rest_late(void 
 		}
 }
 
+static void catches_up_with_as_many_as_its_stream_allows(void **state)
+{
+	struct load_stream stream = {.pps = 1e6, .burst = 1, .catch_up = 1000};
+	uint64_t due[1000];
+	struct pace pace;
+
+	pace_make(&pace, &stream, HZ);
+	pace_begin(&pace, START, 0);
+	assert_int_equal(take_all(&pace, START + 2600 * 999ull, due), 1000);
+	assert_int_equal(pace.late, 0);
+	assert_int_equal(take_all(&pace, START + 2600 * 2499ull, due), 1000);
+	assert_int_equal(pace.late, 500);
+	assert_int_equal(due[0], due_of(1500, 1e6, 1));
+}
+
 static void ends_after_its_frames_or_its_time_and_counts_what_was_late_until_then(void **state)
 {
-	uint64_t due[2 * PACE_CATCH_UP];
+	uint64_t due[2 * LOAD_MAX_BURST];
 	struct pace pace = pace_of(1e6, 1, 3, 0);
 
 	assert_int_equal(pace_take(&pace, START + 2600, due), 2);
@@ -124,14 +139,14 @@ static void ends_after_its_frames_or_its_time_and_counts_what_was_late_until_the
 	assert_int_equal(pace_take(&pace, START + 26000, due), 1);
 	assert_true(pace_is_over(&pace, START + 26000));
 
-	pace = pace_of(1e6, 1, PACE_CATCH_UP + 36, 0);
-	assert_int_equal(take_all(&pace, START + 26000000, due), PACE_CATCH_UP);
+	pace = pace_of(1e6, 1, LOAD_MAX_BURST + 36, 0);
+	assert_int_equal(take_all(&pace, START + 26000000, due), LOAD_MAX_BURST);
 	assert_int_equal(pace.late, 36);
 	assert_true(pace_is_over(&pace, START));
 
-	pace = pace_of(1e6, 1, 0, START + 2600 * (PACE_CATCH_UP + 136));
-	assert_int_equal(take_all(&pace, START + 26000000, due), PACE_CATCH_UP);
-	assert_int_equal(due[PACE_CATCH_UP - 1], START + 2600 * (PACE_CATCH_UP + 135));
+	pace = pace_of(1e6, 1, 0, START + 2600 * (LOAD_MAX_BURST + 136));
+	assert_int_equal(take_all(&pace, START + 26000000, due), LOAD_MAX_BURST);
+	assert_int_equal(due[LOAD_MAX_BURST - 1], START + 2600 * (LOAD_MAX_BURST + 135));
 	assert_int_equal(pace.late, 136);
 	assert_true(pace_is_over(&pace, START));
 }
@@ -161,6 +176,7 @@ int main(void)
 		cmocka_unit_test(gives_nothing_before_it_is_due),
 		cmocka_unit_test(gives_a_burst_at_once),
 		cmocka_unit_test(catches_up_with_the_newest_after_a_gap_and_calls_the_rest_late),
+		cmocka_unit_test(catches_up_with_as_many_as_its_stream_allows),
 		cmocka_unit_test(
 			ends_after_its_frames_or_its_time_and_counts_what_was_late_until_then),
 		cmocka_unit_test(goes_as_fast_as_can_be_without_being_late),

@@ -176,6 +176,17 @@ static int read_burst(struct stream_reader *r, const json_t *value)
 	return err;
 }
 
+static int read_catch_up(struct stream_reader *r, const json_t *value)
+{
+	uint64_t n = LOAD_MAX_BURST;
+	int err = check_sends(r, value);
+
+	if (!err && value)
+		err = read_number(r, value, (struct read_range){n, LOAD_MAX_CATCH_UP}, &n);
+	r->stream->catch_up = n;
+	return err;
+}
+
 // As many as the stamp can number.
 static int read_frames(struct stream_reader *r, const json_t *value)
 {
@@ -204,6 +215,7 @@ static const struct stream_key keys[] = {
 	{"size", read_size},
 	{"rate", read_rate},
 	{"burst", read_burst},
+	{"catch_up", read_catch_up},
 	{"frames", read_frames},
 };
 

@@ -89,7 +89,7 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{ONE("\"colours\": 64"),
 			"streams[0]: colours: unknown key; known here are name, id, to, from, "
 			"protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, src_port, "
-			"dst_port, flows, size, rate, burst, frames"},
+			"dst_port, flows, size, rate, burst, catch_up, frames"},
 		{"[{\"from\": \"left\"}]",
 			"streams[0]: to: missing; the port that has to receive is wanted"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
@@ -216,6 +216,8 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 			"streams[0]: flows 16777217: a whole number from 1 to 16777216 is wanted"},
 		{ONE("\"flows\": 0"),
 			"streams[0]: flows 0: a whole number from 1 to 16777216 is wanted"},
+		{ONE("\"catch_up\": 63"),
+			"streams[0]: catch_up 63: a whole number from 64 to 16384 is wanted"},
 		{ONE("\"burst\": 65"),
 			"streams[0]: burst 65: a whole number from 1 to 64 is wanted"},
 		{ONE("\"frames\": 0"),
@@ -355,6 +357,7 @@ static void chooses_what_is_left_out(void **state)
 	assert_int_equal(s->sizes[0].weight, 1);
 	assert_int_equal(s->n_flows, 1);
 	assert_int_equal(s->burst, 1);
+	assert_int_equal(s->catch_up, 64);
 	assert_int_equal(s->n_frames, 0);
 	assert_int_equal(s->rate_unit, LOAD_PPS);
 	assert_true(s->rate == 1000 && s->pps == 1000);
@@ -372,7 +375,8 @@ static void takes_every_key(void **state)
 		     "true}, "
 		     "\"src_port\": 7, \"dst_port\": {\"first\": \"65000\", \"count\": 536}, "
 		     "\"size\": [92, {\"size\": 1500, \"weight\": 3}], \"flows\": 1e6, "
-		     "\"rate\": \"50%\", \"burst\": 64, \"frames\": 1000000}]")
+		     "\"rate\": \"50%\", \"burst\": 64, \"catch_up\": 1024, "
+		     "\"frames\": 1000000}]")
 			->stream;
 
 	assert_string_equal(s->name, "12");
@@ -396,6 +400,7 @@ static void takes_every_key(void **state)
 	assert_true(fabs(load_mean_bytes(s) - 1148) < 1e-9);
 	assert_true(fabs(s->pps - 5e9 / (1168 * 8)) < 1e-3);
 	assert_int_equal(s->burst, 64);
+	assert_int_equal(s->catch_up, 1024);
 	assert_int_equal(s->n_frames, 1000000);
 }
 

@@ -220,19 +220,19 @@ static void gives_numbers_back_where_a_device_took_no_more(void **state)
 
 static void counts_what_it_was_too_late_for(void **state)
 {
-	const uint64_t gap = PACE_CATCH_UP + 436;
+	const uint64_t gap = LOAD_MAX_BURST + 436;
 
 	stream.pps = 1e6;
 	begin(true, SAID + 2 * gap * 1000);
-	for (unsigned sent = 0; sent < PACE_CATCH_UP; sent += LOAD_MAX_BURST)
+	for (unsigned sent = 0; sent < LOAD_MAX_BURST; sent += LOAD_MAX_BURST)
 		assert_true(sender_turn(sender, SAID + (gap - 1) * 1000));
-	assert_int_equal(counters->sent, PACE_CATCH_UP);
+	assert_int_equal(counters->sent, LOAD_MAX_BURST);
 	assert_int_equal(counters->late, 436);
 	assert_int_equal(device.taken[0].stamp.due, SAID + 436 * 1000);
 	check_frames(0, 0);
 	while (sender_turn(sender, SAID + 5 * gap * 1000))
 		;
-	assert_int_equal(counters->sent, 2 * PACE_CATCH_UP);
+	assert_int_equal(counters->sent, 2 * LOAD_MAX_BURST);
 	assert_int_equal(counters->late, 872);
 }
 

@@ -16,7 +16,8 @@ enum {
 	LOAD_FLOWS_IN_ORDER = 65536, // up to so many flows, reordering is judged in each flow
 	LOAD_MAX_SIZES = 16,
 	LOAD_NAME_MAX = 32,
-	LOAD_MAX_BURST = 64,
+	LOAD_MAX_BURST = 64, // also what is caught up with, unless a stream says more
+	LOAD_MAX_CATCH_UP = 16384,
 	LOAD_MIN_SIZE = 64,   // frame sizes count the FCS
 	LOAD_MAX_SIZE = 9622, // 9600 bytes of IP, Ethernet, a VLAN tag and the FCS
 };
@@ -59,6 +60,8 @@ struct load_stream {
 	double rate;       // as written
 	double pps;        // what that means on this port; 0: as fast as can be
 	uint16_t burst;    // frames that are due together; 1 to LOAD_MAX_BURST
+	uint32_t
+		catch_up; // frames that are made up for after a pause, the newest; the rest is late
 	uint64_t n_frames; // 0: until the time is over
 };
 

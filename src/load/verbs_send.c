@@ -43,6 +43,7 @@ static json_t *stream_json(const struct load *load, const struct load_stream *st
 	json_object_set_new(json, "mean_bytes", json_real(load_mean_bytes(stream)));
 	json_object_set_new(json, "pps", json_real(stream->pps));
 	json_object_set_new(json, "burst", json_integer(stream->burst));
+	json_object_set_new(json, "catch_up", json_integer(stream->catch_up));
 	json_object_set_new(json, "frames", json_integer(stream->n_frames));
 	return json;
 }
