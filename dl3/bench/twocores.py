@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from dl3.model.sample import Sample
 LEAST_OVERLOAD = 1.2  # offered / what the forwarder takes; below, its own limit was not what was measured
 RING_BITS = 10
 SETTLE_SECONDS = 0.3
-FLOWS = Flows(number=65_000)
+TRIES = 3  # of a run in which too little was offered: another program may have had dl3gen's core for a while
+FLOWS = Flows(number=64)
 ROW_OF_MEMIF = (
     "64-byte frames over memif, dl3gen on the other core, one IPv4 route, one direction; Mpps that came back to dl3gen"
 )
@@ -35,24 +36,51 @@ def busy_seconds(lab: MemifLab) -> tuple[float, float]:
     return lab.generator_process.busy_seconds(), lab.dut_process.busy_seconds()
 
 
-def check_overload(name: str, offered: int, taken: int) -> None:
-    """Leave without a row when the generator was the limit."""
-    if offered < LEAST_OVERLOAD * taken:
+@dataclass(frozen=True)
+class Run:
+    """What a run offered and what the forwarder took of it."""
+
+    results: Results
+    shares: tuple[float, float]  # of both cores
+
+    @property
+    def offered(self) -> int:
+        """Frames, those that were refused too."""
+        return sum(stream.sent for stream in self.results.streams)
+
+    @property
+    def taken(self) -> int:
+        """Frames that found room in the forwarder's ring."""
+        return self.offered - sum(stream.refused for stream in self.results.streams)
+
+    @property
+    def overload(self) -> float:
+        """Offered / taken."""
+        return self.offered / max(self.taken, 1)
+
+
+def most_loaded(name: str, runs: Sequence[Run]) -> Run:
+    """The run that offered most; leave without a row when that was too little."""
+    best = max(runs, key=lambda run: run.overload)
+    if best.overload < LEAST_OVERLOAD:
         raise NoRow(
-            f"no row memif-2-core: dl3gen offered {name} only {offered / max(taken, 1):.2f} times what it took, wanted "
-            f"is {LEAST_OVERLOAD}: the generator's core is the limit, not the forwarder's"
+            f"no row memif-2-core: dl3gen offered {name} only {best.overload:.2f} times the "
+            f"{best.taken / best.results.seconds / 1e6:.1f} Mpps that it took, wanted is {LEAST_OVERLOAD}: dl3gen's "
+            "core is the limit, not the forwarder's"
         )
+    return best
 
 
-def sample_of(results: Results, shares: tuple[float, float]) -> Sample:
+def sample_of(run: Run) -> Sample:
     """What came back in the time of the run."""
+    results = run.results
     seconds, came = results.seconds, sum(stream.received for stream in results.streams)
     if seconds <= 0 or came <= 0:
         raise Fault("nothing came back from the forwarder over memif: look at its routes and links")
     return Sample(
         seconds=seconds,
-        core_share=min(shares),
-        received_pps=sum(stream.sent - stream.refused for stream in results.streams) / seconds,
+        core_share=min(run.shares),
+        received_pps=run.taken / seconds,
         sent_pps=came / seconds,
         cycles_per_packet=results.tsc_hz * seconds / came,
     )
@@ -82,17 +110,21 @@ class MemifRunner:
         time.sleep(0.05)  # for what is under way
         return self.lab.generator.ask(Results, "results")
 
-    def measure(self, seconds: float) -> Sample:
-        """One run at the highest rate."""
-        time.sleep(SETTLE_SECONDS)
+    def run(self, seconds: float) -> Run:
+        """As fast as dl3gen can."""
         before, start = busy_seconds(self.lab), time.monotonic()
         self.lab.generator.ask(Started, "send", streams=streams(FLOWS, "max"), seconds=seconds)
         results = self.finish()
         after, passed = busy_seconds(self.lab), time.monotonic() - start
-        offered = sum(stream.sent for stream in results.streams)
-        refused = sum(stream.refused for stream in results.streams)
-        check_overload(self.lab.forwarder.name, offered, offered - refused)
-        return sample_of(results, ((after[0] - before[0]) / passed, (after[1] - before[1]) / passed))
+        return Run(results, ((after[0] - before[0]) / passed, (after[1] - before[1]) / passed))
+
+    def measure(self, seconds: float) -> Sample:
+        """One run; again while too little was offered."""
+        time.sleep(SETTLE_SECONDS)
+        runs: list[Run] = []
+        while len(runs) < TRIES and not (runs and runs[-1].overload >= LEAST_OVERLOAD):
+            runs.append(self.run(seconds))
+        return sample_of(most_loaded(self.lab.forwarder.name, runs))
 
 
 @contextmanager
