@@ -25,7 +25,7 @@ def takes_the_run_that_offered_most() -> None:
 
 
 def gives_no_row_when_too_little_was_offered() -> None:
-    with pytest.raises(NoRow, match="offered l3fwd only 1.10 times the 0.0 Mpps that it took, wanted is 1.2"):
+    with pytest.raises(NoRow, match=r"offered l3fwd only 1\.10 times the 0\.0 Mpps"):
         most_loaded("l3fwd", [run(110, 10, 100), run(100, 0, 100)])
 
 
