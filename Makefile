@@ -39,7 +39,7 @@ build-tests:
 	@grep -q cmocka $(BUILD)/meson-info/intro-dependencies.json || meson setup --reconfigure -Dtests=enabled $(BUILD)
 	@ninja -C $(BUILD)
 
-demo: ## two Linux hosts talk through dl3d, every packet accounted for, then its rate beside testpmd's
+demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3gen measures it and makes a page
 	@tools/install-deps build demo
 	@$(MAKE) --no-print-directory build
 	@tools/setup-venv run
@@ -69,7 +69,7 @@ format: ## let clang-format and ruff lay out all files
 	$(VENV)/ruff format dl3 test tools/*.py $(SCRIPTS)
 	$(VENV)/ruff check --fix dl3 test tools/*.py $(SCRIPTS)
 
-bench: ## dl3d beside l3fwd and testpmd on one core, interleaved; writes build/bench.json
+bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved; writes build/bench.json
 	@tools/install-deps build bench
 	@$(MAKE) --no-print-directory build
 	@tools/setup-venv run
