@@ -16,7 +16,7 @@ class GeneratorPort(Reply):
     foreign: int
     stale: int
     misdirected: int
-    late_polls: int  # pauses between polls that were longer than the ring holds at the run's rate
+    late_polls: int  # pauses longer than the ring holds at the run's rate, after which it was full
     longest_gap_us: float
     rx_missed: int  # what the device says it dropped because nobody polled
 

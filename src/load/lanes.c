@@ -3,7 +3,7 @@
 
 #include <rte_cycles.h>
 
-enum { BURST_MAX = 64, BURSTS_LEAST = 2 };
+enum { BURST_MAX = 64, BURSTS_LEAST = 2, SUSPECT_POLLS = 2 };
 
 static void measure_offsets(struct run *run, unsigned lane, struct run_part *part)
 {
@@ -102,10 +102,21 @@ static __attribute__((noinline)) void note_gap(const struct run *run, struct run
 	if (gap > port->counters.longest_gap)
 		stat_set(&port->counters.longest_gap, gap);
 	if (gap > count_ring_cycles(port, since))
-		stat_add(&port->counters.late_polls, 1);
+		port->n_suspect = SUSPECT_POLLS;
 	// At a rate that is not known, every gap above 10 us is looked at.
 	port->noteworthy = MIN_OF(port->counters.longest_gap,
 		port->ring_cycles ? port->ring_cycles : run->hz / 100000);
+}
+
+// A ring that lost frames in a pause is full after it. The pause may lie before the poll that shows
+// it, or behind that poll's frames: then the next one finds the ring full.
+static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, bool is_full)
+{
+	port->n_suspect--;
+	if (!is_full)
+		return;
+	stat_add(&port->counters.late_polls, 1);
+	port->n_suspect = 0;
 }
 
 static void receive(struct run *run, const struct port_queue *queue, uint16_t burst, unsigned tries)
@@ -121,6 +132,8 @@ static void receive(struct run *run, const struct port_queue *queue, uint16_t bu
 		port->last_poll = now;
 		if (rarely(gap > port->noteworthy))
 			note_gap(run, port, gap, now);
+		if (rarely(port->n_suspect))
+			look_for_full_ring(port, n >= MIN_OF(burst, port->ring_slots));
 		if (!n)
 			return;
 		const struct sink_burst came = {mbuf, n, queue->port, now};

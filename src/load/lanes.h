@@ -34,6 +34,7 @@ struct run_port {
 	uint64_t ring_slots;  // frames that the ring holds
 	uint64_t ring_cycles; // how long it holds them at the rate of the streams that end here; 0:
 	                      // some are sent as fast as can be, or by another program
+	unsigned n_suspect;   // polls that may yet show that a pause filled the ring
 	uint64_t missed_before; // what the device had missed before the run; control thread
 } LINE_ALIGNED;
 

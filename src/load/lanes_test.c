@@ -160,11 +160,23 @@ static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(0);
 	assert_true(load->current->port[0].ring_cycles == 1024 * (FAKE_HZ / 1000000));
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	pause_lane();
 	assert_true(stat_read(&counters()->late_polls) >= 1);
 	// The real TSC is no slower than the fake one.
 	assert_true(stat_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
 	assert_true(stat_read(&load->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+}
+
+// Nothing was lost: a ring that was full for a moment is still full when it is polled again.
+static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(0);
+	__atomic_store_n(&device.n, BURST - 1, __ATOMIC_RELAXED);
+	pause_lane();
+	assert_true(stat_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_int_equal(stat_read(&counters()->late_polls), 0);
 }
 
 // At one frame a second the ring lasts 17 minutes.
@@ -208,6 +220,7 @@ int main(void)
 		TEST(a_flooded_port_keeps_the_lane_from_nothing),
 		TEST(polls_again_while_bursts_come_full),
 		TEST(notes_a_pause_that_the_ring_does_not_outlast),
+		TEST(notes_no_pause_after_which_the_ring_is_not_full),
 		TEST(notes_no_pause_that_the_ring_outlasts),
 		TEST(notes_no_pause_before_the_first_frame_is_due),
 		TEST(judges_a_pause_by_what_came_so_far),

@@ -80,7 +80,7 @@ struct sink_port {
 	uint64_t stale;       // of another run of ours
 	uint64_t misdirected; // of a stream that ends on another port
 	uint64_t late_polls; // pauses between two polls that were longer than the ring holds at the
-	                     // run's rate
+	                     // run's rate, and after which it was full
 	uint64_t longest_gap; // cycles between two polls
 };
 
