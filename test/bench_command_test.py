@@ -22,15 +22,13 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         yield made
 
 
-def _dl3(*words: str | Path) -> str:
-    done = subprocess.run([TOP / "bin" / "dl3", *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def _dl3(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOP / "bin" / "dl3", *words], capture_output=True, text=True, timeout=120)
 
 
-def _bench(wire: Bench, record: Path, *words: str | Path) -> None:
+def _bench(wire: Bench, record: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     site = ("--generator", wire.dl3gen.socket, "--dut", "none", "--dut-name", "wire", "--record", record)
-    _dl3("bench", *words, *site, "--sizes", "64")
+    return _dl3("bench", *words, *site, "--sizes", "64")
 
 
 def _records(path: Path, kind: str) -> list[dict[str, Any]]:
@@ -44,10 +42,10 @@ def record(wire: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     for number in range(ATTEMPTS):
         path = folder / f"{number}.jsonl"
-        _bench(wire, path, "throughput", "--seconds", "0.1", "--resolution", "0.002")
-        if _records(path, "throughput")[0]["limited_by"] == "dut":
-            break
-    return path
+        done = _bench(wire, path, "throughput", "--seconds", "0.1", "--resolution", "0.002")
+        if done.returncode == 0 and _records(path, "throughput")[0]["limited_by"] == "dut":
+            return path
+    raise AssertionError(done.stderr)
 
 
 def the_command_finds_what_the_wire_can(record: Path) -> None:
@@ -64,9 +62,9 @@ def the_command_finds_what_the_wire_can(record: Path) -> None:
 
 
 def the_command_measures_the_delay_of_the_wire(wire: Bench, record: Path) -> None:
-    _bench(wire, record, "latency", "--from", record, "--loads", "50", "--seconds", "0.1")
+    done = _bench(wire, record, "latency", "--from", record, "--loads", "50", "--seconds", "0.1")
     trials = [trial for trial in _records(record, "trial") if trial["test"] == "latency"]
-    assert trials
+    assert trials, done.stderr
     for trial in [trial for trial in trials if not trial["invalid"]]:
         assert trial["load"] == 0.5
         assert trial["latency_from_sending"]["min"] >= DELAY_NS * 0.995
@@ -74,5 +72,6 @@ def the_command_measures_the_delay_of_the_wire(wire: Bench, record: Path) -> Non
 
 
 def the_record_becomes_a_page(record: Path) -> None:
-    _dl3("report", record)
+    done = _dl3("report", record)
+    assert (done.returncode, done.stderr) == (0, "")
     assert "wire" in record.with_suffix(".html").read_text()

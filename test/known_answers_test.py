@@ -109,7 +109,7 @@ def corruption_shows_in_ip6(tmp_path: Path, at: int) -> None:
         assert (told.corrupted, told.received) == (50, 4_950)
 
 
-@pytest.mark.parametrize("at", [12, 14, 23, 42, 43])
+@pytest.mark.parametrize("at", [12, 14, 23, 42, 43, 44])
 def a_frame_that_is_no_longer_ours_is_foreign_or_corrupted_and_lost(tmp_path: Path, at: int) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={at}"]) as bench:
         told, truth = bench.run_one(flood(frames=5_000))
