@@ -15,7 +15,7 @@ LONGEST_CEILING_S = 2.0
 CEILING_TRIES = 3
 LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
-STARVED_SHARE = 0.5  # of what the generator has reached: behind even there, it is not its own limit that shows
+STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
 CLEAR_LOSS = 0.05  # a ceiling trial that lost so much needs not be repeated at the same rate
 
 

@@ -29,6 +29,7 @@ Goal = Annotated[float, typer.Option(min=0, max=0.5, help="Loss ratio that still
 Resolution = Annotated[float, typer.Option(min=0.0001, max=0.5, help="Of the answer, relative.")]
 Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial; RFC 2544 wants 60.")]
 Repeat = Annotated[int, typer.Option(min=1, max=100, help="Trials that all have to pass at a rate.")]
+Retries = Annotated[int, typer.Option(min=0, max=1000, help="Of INVALID trials, at each rate.")]
 MaxRate = Annotated[str, typer.Option(help="Search no higher, all streams together: '1.5 Mpps'.")]
 RecordFile = Annotated[Path | None, typer.Option("--record", help="File that gets a JSON line per trial and answer.")]
 Loads = Annotated[str, typer.Option(help="Percent of the throughput, with commas.")]
@@ -123,15 +124,16 @@ def throughput(
     resolution: Resolution = 0.005,
     seconds: Seconds = 2.0,
     repeat: Repeat = 1,
+    retries: Retries = 3,
     max_rate: MaxRate = "",
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
     """Find the highest rate without loss (RFC 2544, 26.1), for each frame size.
 
-    Example: dl3 bench throughput --lab --sizes 64,imix
+    Example: dl3 bench throughput --lab --sizes 64,imix --seconds 0.2 --retries 10
     """
-    terms, max_pps, bar = Terms(goal, resolution, repeat), pps_of(max_rate), Bar()
+    terms, max_pps, bar = Terms(goal, resolution, repeat, retries), pps_of(max_rate), Bar()
     with course_at(Place(generator, dut, dut_name, lab, streams, record), seconds, bar) as course:
         found = search(course, bar, Wanted(frames_of(sizes, course), terms, max_pps))
     if as_json:
