@@ -16,7 +16,6 @@ CEILING_TRIES = 3
 LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
 STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
-CLEAR_LOSS = 0.05  # a ceiling trial that lost so much needs not be repeated at the same rate
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,25 @@ def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
     return Bounds(high_pps * LOWEST_SHARE, high_pps, high_is)
 
 
-def known_from(ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
-    """The upper bound as a rate that was tried, when the ceiling trial has shown that the device is far from it."""
-    is_clear = not ceiling.invalid and ceiling.loss_ratio > max(CLEAR_LOSS, terms.goal_loss_ratio)
-    return [Rung(bounds.high_pps, (ceiling,), "lost")] if is_clear and bounds.high_is == "generator" else []
+def known_from(course: Course, ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
+    """What ceiling trials say of the upper bound: passed, where it is the generator's; lost; or nothing.
+
+    A device that loses nothing while the generator sends all that it can is not to be measured any further with it.
+    """
+    if ceiling.invalid or ceiling.offered_pps > bounds.high_pps:
+        return []
+    trials = [ceiling]
+    while is_good(trials[-1], terms) and bounds.high_is == "generator" and len(trials) < terms.repetitions:
+        trials.append(ceiling_of(course, ceiling.frame))
+    newest = trials[-1]
+    if is_good(newest, terms):
+        return [Rung(bounds.high_pps, tuple(trials), "passed")] if bounds.high_is == "generator" else []
+    return [] if newest.invalid else [Rung(bounds.high_pps, tuple(trials), "lost")]
+
+
+def is_good(trial: Trial, terms: Terms) -> bool:
+    """Valid, and lost no more than the goal allows."""
+    return not trial.invalid and trial.loss_ratio <= terms.goal_loss_ratio
 
 
 def answer_of(course: Course, wanted: Wanted, ceiling: Trial, found: Answer[Trial], lines: Lines) -> Throughput:
@@ -123,7 +137,8 @@ def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> Found:
         course.audience.heard_left(frame, later_s + left_s)
 
     bounds = bounds_of(ceiling, lines, wanted.max_pps)
-    found = find_throughput(measure, bounds, wanted.search, hear, known_from(ceiling, bounds, wanted.search))
+    known = known_from(course, ceiling, bounds, wanted.search)
+    found = find_throughput(measure, bounds, wanted.search, hear, known)
     answer = answer_of(course, wanted, ceiling, found, lines)
     course.keep(answer)
     return Found(answer, found.best)

@@ -63,6 +63,25 @@ def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
     assert (found.answer.pps, found.answer.limited_by) == (20e6, "generator")
 
 
+def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
+    one = course(FakeGenerator(device_pps=50e6), tmp_path)
+    (found,) = find_all(one, Wanted(("64",), Terms(repetitions=3)))
+    assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 3)
+    assert [trial.test for trial in read(one.record).trials] == ["ceiling"] * 3
+
+
+def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
+    turns = iter(range(99))
+
+    def spoil(results: dict[str, Any]) -> None:
+        results["streams"][0].update({"received": 19_999_999, "lost": 1, "lost_by_gaps": 1} if next(turns) == 3 else {})
+
+    (found,) = find_all(
+        course(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), Terms(repetitions=2))
+    )
+    assert found.answer.pps < 20e6
+
+
 def says_that_the_line_is_the_limit(tmp_path: Path) -> None:
     (found,) = find_all(course(FakeGenerator(line_bps=1e9), tmp_path), Wanted(("64",)))
     assert found.answer.limited_by == "line"
