@@ -31,7 +31,8 @@ void pace_make(struct pace *pace, const struct load_stream *stream, uint64_t hz)
 		return;
 	long double step = (long double)hz / stream->pps * pace->burst;
 
-	pace->step = from_fine(roundl(step * (1ll << FRACTION_BITS)));
+	// Upwards: else the first frame after a second would be due just before it ends.
+	pace->step = from_fine(ceill(step * (1ll << FRACTION_BITS)));
 	pace->long_gap = step * (pace->catch_up / pace->burst);
 }
 

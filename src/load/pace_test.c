@@ -151,6 +151,25 @@ static void ends_after_its_frames_or_its_time_and_counts_what_was_late_until_the
 	assert_true(pace_is_over(&pace, START));
 }
 
+static void sends_as_many_frames_as_rate_and_time_make(void **state)
+{
+	static const struct {
+		double pps, seconds;
+		uint64_t n_frames;
+	} rows[] = {{3e6, 1, 3000000}, {7e3, 0.7, 4900}, {700e3, 0.1, 70000}, {9e5, 1, 900000},
+		{1.1e6, 2, 2200000}, {3, 0.3, 1}, {0.001, 1, 1}};
+
+	for (unsigned r = 0; r < ARRAY_LEN(rows); r++) {
+		uint64_t end = START + (uint64_t)(rows[r].seconds * HZ), n = 0;
+		struct pace pace = pace_of(rows[r].pps, 1, 0, end);
+		uint64_t due[LOAD_MAX_BURST];
+
+		while (!pace_is_over(&pace, end))
+			n += pace_take(&pace, pace.due.cycles, due);
+		assert_int_equal(n, rows[r].n_frames);
+	}
+}
+
 static void goes_as_fast_as_can_be_without_being_late(void **state)
 {
 	struct pace pace = pace_of(0, 1, 130, START + 1000);
@@ -179,6 +198,7 @@ int main(void)
 		cmocka_unit_test(catches_up_with_as_many_as_its_stream_allows),
 		cmocka_unit_test(
 			ends_after_its_frames_or_its_time_and_counts_what_was_late_until_then),
+		cmocka_unit_test(sends_as_many_frames_as_rate_and_time_make),
 		cmocka_unit_test(goes_as_fast_as_can_be_without_being_late),
 	};
 

@@ -148,7 +148,8 @@ void run_start(struct run *run, double delay_s, double seconds)
 {
 	uint64_t start = rte_rdtsc() + (uint64_t)llround(delay_s * run->hz);
 
-	run->end = seconds > 0 ? start + (uint64_t)llround(seconds * run->hz) : 0;
+	// Downwards, as frames are due: the one that begins a further second is not due in this one.
+	run->end = seconds > 0 ? start + (uint64_t)(seconds * run->hz) : 0;
 	__atomic_store_n(&run->start, start, __ATOMIC_RELEASE);
 }
 
