@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.answers import BACK, CORES, THERE, Bench, flood, port, stream
+from harness.answers import BACK, CORES, DL3GEN, PORTS, THERE, Bench, flood, generator_text, port, stream
 from harness.wire import wait_until
 
 from dl3.control.generator import StreamResult
+from dl3.lab.generator import Generator
 from dl3.model.fault import UsageFault
 
 TWO_LANES = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
@@ -81,6 +82,19 @@ def a_run_ends_by_its_frames_or_its_time_whichever_is_first(tmp_path: Path) -> N
         assert results.seconds < 20
         by_time, _ = bench.run_one(stream(frames=100_000), seconds=0.05)
         assert by_time.sent + by_time.late == 5_000
+
+
+def a_ring_comes_back_to_each_of_two_lanes(tmp_path: Path) -> None:
+    rings = [port(i, device=f"net_ring{i}") for i in range(2)]
+    text = generator_text([flood(to=name, from_=name, frames=500) for name in PORTS], ports=rings, lanes=TWO_LANES)
+    dl3gen = Generator(DL3GEN, text)
+    try:
+        dl3gen.wait_ready()
+        dl3gen.send()
+        assert [told.received for told in dl3gen.finish().streams] == [500, 500]
+        assert dl3gen.stop() == 0
+    finally:
+        dl3gen.close()
 
 
 def a_halted_run_keeps_its_account(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@
 #include <string.h>
 
 // A port has one receive queue, so the lane that polls it is the only one that sends on it: no
-// lock.
+// lock, and the first transmit queue, whose other end on a ring is the queue that is polled.
 static int add_sender(struct run *run, const struct run_terms *terms, unsigned i,
 	struct complaint *why)
 {
@@ -23,6 +23,7 @@ static int add_sender(struct run *run, const struct run_terms *terms, unsigned i
 		return 0;
 	port_info(terms->ports, stream->from, &info);
 	run->out[i] = port_lane(terms->ports, lane)->out[stream->from];
+	run->out[i].queue = 0;
 	run->out[i].shared = NULL;
 	const struct sender_terms wanted = {
 		.stream = stream,
