@@ -83,6 +83,8 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{"3", "streams: a list of streams is wanted"},
 		{"[]", "streams: 0 of them; 1 to 64 are wanted"},
 		{"[4]", "streams[0]: a map (key: value) is wanted"},
+		{ONE("\"vlan\": {\"id\": 1, \"\": 1}"),
+			"streams[0]: vlan.: unknown key; known here are id, priority"},
 		{ONE("\"siez\": 64"), "streams[0]: siez: unknown key; did you mean \"size\"?"},
 		{ONE("\"name\": \"east\", \"tll\": 64"),
 			"streams[0] (east): tll: unknown key; did you mean \"ttl\"?"},

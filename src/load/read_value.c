@@ -60,7 +60,7 @@ static int check_keys(struct stream_reader *r, const json_t *map, const struct s
 	json_object_foreach ((json_t *)map, r->key, value) {
 		const char *nearest = nearest_word(r->key, &keys[0].name, n, sizeof(keys[0]));
 
-		if (!strcmp(nearest, r->key))
+		if (nearest[0] && !strcmp(nearest, r->key))
 			continue;
 		if (nearest[0])
 			return read_mistake(r, NULL, "unknown key; did you mean \"%s\"?", nearest);
