@@ -1,9 +1,10 @@
 """Wires whose losses, duplicates, changes of order and delays are known: dl3gen tells each of them to the frame."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from harness.answers import BACK, THERE, Bench, Truth, flood, port, stream
+from harness.answers import BACK, THERE, VECTORS, Bench, Truth, eal, flood, port, stream
 
 from dl3.control.generator import StreamResult
 
@@ -19,6 +20,14 @@ BYTE = {  # offset in such a frame
     "UDP checksum": 41,
     "sequence": 49,
     "time": 54,
+}
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "udp": {},
+    "tcp": {"protocol": "tcp"},
+    "udp in ip6": {"dst_ip": "2001:db8::1"},
+    "tcp in ip6 with a tag": {"dst_ip": "2001:db8::1", "protocol": "tcp", "vlan": 7},
+    "a mix": {"size": "imix", "src_port": {"first": 1024, "count": 3}},
 }
 
 
@@ -119,10 +128,12 @@ def a_frame_that_is_no_longer_ours_is_foreign_or_corrupted_and_lost(tmp_path: Pa
         assert right.rx_packets == truth.taken
 
 
-def all_at_once_are_told_apart(tmp_path: Path) -> None:
-    words = "drop_every=7 corrupt_every=11 corrupt_at=50 swap_every=13 swap_by=3 duplicate_every=17 delay_ns=20000"
-    with Bench(tmp_path, [f"{THERE} {words}"]) as bench:
-        told, truth = bench.run_one(flood(frames=50_000))
+@pytest.mark.parametrize("code", VECTORS)
+@pytest.mark.parametrize("kind", SHAPES)
+def all_at_once_are_told_apart(tmp_path: Path, kind: str, code: str) -> None:
+    words = "drop_every=7 corrupt_every=11 corrupt_at=29 swap_every=13 swap_by=3 duplicate_every=17 delay_ns=20000"
+    with Bench(tmp_path, [f"{THERE} {words}"], eal=eal(*VECTORS[code])) as bench:
+        told, truth = bench.run_one(flood(frames=50_000, **SHAPES[kind]))
         law(told, truth)
         # Both copies of a corrupted frame are corrupted, and neither is a duplicate.
         assert told.corrupted + told.duplicated == truth.corrupted + truth.duplicated

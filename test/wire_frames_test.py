@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.answers import THERE, Bench, flood
+from harness.answers import THERE, VECTORS, Bench, eal, flood
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
@@ -25,8 +25,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def _dump(folder: Path, n: int, **keys: Any) -> list[Packet]:
-    with Bench(folder, [f"{THERE} dump={n}"]) as bench:
+def _dump(folder: Path, n: int, code: str = "with vectors", **keys: Any) -> list[Packet]:
+    with Bench(folder, [f"{THERE} dump={n}"], eal=eal(*VECTORS[code])) as bench:
         told, _ = bench.run_one(flood(frames=n, **keys))
         assert told.sent == told.received == n
         return list(rdpcap(str(bench.dumped())))
@@ -50,10 +50,11 @@ def _stamp(packet: Packet) -> tuple[int, int, int]:
     return magic, number, high << 32 | packet[TCP].seq
 
 
+@pytest.mark.parametrize("code", VECTORS)
 @pytest.mark.parametrize("shape", SHAPES)
-def frames_are_whole_and_their_checksums_are_right(tmp_path: Path, shape: str) -> None:
+def frames_are_whole_and_their_checksums_are_right(tmp_path: Path, shape: str, code: str) -> None:
     keys = SHAPES[shape] | {"id": 77, "src_port": {"first": 1000, "count": 10}}
-    packets = _dump(tmp_path, 100, **keys)
+    packets = _dump(tmp_path, 100, code, **keys)
     size = keys.get("size", 84 if "dst_ip" in keys else 64)
     for number, packet in enumerate(packets):
         assert len(packet) == size - 4
@@ -118,7 +119,8 @@ FIRST = {
 @pytest.mark.parametrize("is_random", [False, True])
 @pytest.mark.parametrize("key", FIRST)
 def a_field_takes_each_value_equally_often(tmp_path: Path, key: str, is_random: bool) -> None:
-    packets = _dump(tmp_path, 64, **{key: {"first": FIRST[key], "count": 16, "random": is_random}})
+    counting: dict[str, Any] = {key: {"first": FIRST[key], "count": 16, "random": is_random}}
+    packets = _dump(tmp_path, 64, **counting)
     values = _fields(packets, key)
     assert values[0] == FIRST[key] or is_random
     assert set(Counter(values).values()) == {4}
@@ -131,13 +133,12 @@ def a_field_takes_each_value_equally_often(tmp_path: Path, key: str, is_random: 
 
 @pytest.mark.parametrize("is_random", [False, True])
 def fields_together_make_all_their_flows(tmp_path: Path, is_random: bool) -> None:
-    keys = ("src_ip", "dst_ip", "src_port")
-    packets = _dump(
-        tmp_path,
-        60,
-        **{key: {"first": FIRST[key], "count": n, "random": is_random} for key, n in zip(keys, (3, 4, 5), strict=True)},
-    )
-    assert len(set(zip(*(_fields(packets, key) for key in keys), strict=True))) == 60
+    counts = {"src_ip": 3, "dst_ip": 4, "src_port": 5}
+    counting: dict[str, Any] = {
+        key: {"first": FIRST[key], "count": n, "random": is_random} for key, n in counts.items()
+    }
+    packets = _dump(tmp_path, 60, **counting)
+    assert len(set(zip(*(_fields(packets, key) for key in counts), strict=True))) == 60
 
 
 def a_million_flows_are_distinct(tmp_path: Path) -> None:

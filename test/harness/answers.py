@@ -22,6 +22,8 @@ ROW = struct.Struct("24sQ")
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
 THERE, BACK = "from=0 to=1", "from=1 to=0"
+# What EAL is told so that dl3gen takes its code with and without wide vectors.
+VECTORS = {"with vectors": (), "without vectors": ("--force-max-simd-bitwidth=64",)}
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,18 @@ def port(index: int, **keys: Any) -> dict[str, Any]:
     return {"name": PORTS[index], "device": f"net_null{index},no-rx=1", "mac": f"02:00:00:00:00:1{index}"} | keys
 
 
+def eal(*args: str) -> dict[str, Any]:
+    """EAL's part of the file: the device, and arguments."""
+    return {"plugins": [str(PLUGIN)], "args": list(args)} if args else {"plugins": [str(PLUGIN)]}
+
+
 def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
     """A configuration with ports left and right; `keys` are added at the top level."""
     whole = {
         "ports": [port(i) for i in range(len(PORTS))],
         "lanes": [{"core": CORES[-1]}],
         "memory": {"hugepages": "never"},
-        "eal": {"plugins": [str(PLUGIN)]},
+        "eal": eal(),
         "control": {"socket": "@SOCKET@"},
         "streams": [dict(each) for each in streams],
     }
