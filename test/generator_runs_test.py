@@ -84,7 +84,7 @@ def a_run_ends_by_its_frames_or_its_time_whichever_is_first(tmp_path: Path) -> N
         assert by_time.sent + by_time.late == 5_000
 
 
-def a_ring_comes_back_to_each_of_two_lanes(tmp_path: Path) -> None:
+def a_ring_comes_back_to_each_of_two_lanes() -> None:
     rings = [port(i, device=f"net_ring{i}") for i in range(2)]
     text = generator_text([flood(to=name, from_=name, frames=500) for name in PORTS], ports=rings, lanes=TWO_LANES)
     dl3gen = Generator(DL3GEN, text)

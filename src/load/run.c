@@ -149,7 +149,7 @@ void run_start(struct run *run, double delay_s, double seconds)
 {
 	uint64_t start = rte_rdtsc() + (uint64_t)llround(delay_s * run->hz);
 
-	// Downwards, as frames are due: the one that begins a further second is not due in this one.
+	// Downwards, as frames are due: the one that begins a further second is not due in this.
 	run->end = seconds > 0 ? start + (uint64_t)(seconds * run->hz) : 0;
 	__atomic_store_n(&run->start, start, __ATOMIC_RELEASE);
 }
