@@ -41,7 +41,8 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
         if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
             yield Reason(
-                f"pacing: stream '{stream.name}' was offered at {error:+.2%} of the rate that was asked", error < 0
+                f"pacing: stream '{stream.name}' was offered {abs(error):.2%} {'below' if error < 0 else 'above'} its rate",
+                error < 0,
             )
 
 

@@ -90,8 +90,8 @@ def names_the_place_of_each_loss() -> None:
     ("spoil", "reason", "is_behind"),
     [
         (counting(late=1_100), "late: the generator left out 1,100 frames (0.11%) that were due", True),
-        (counting(offered_pps=998_000.0), "pacing: stream 'stream0' was offered at -0.20% of", True),
-        (counting(offered_pps=1_002_000.0), "pacing: stream 'stream0' was offered at +0.20% of", False),
+        (counting(offered_pps=998_000.0), "pacing: stream 'stream0' was offered 0.20% below its rate", True),
+        (counting(offered_pps=1_002_000.0), "pacing: stream 'stream0' was offered 0.20% above its rate", False),
         (receiving(rx_missed=5), "sink late: the generator's ports dropped 5 frames that nobody polled", True),
         (lambda results: results.update(tsc_offset_ns=-101.0), "clock: the TSCs of two lanes are 101 ns apart", False),
         (counting(lost_by_gaps=3), "law: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
