@@ -33,7 +33,8 @@ static __attribute__((noinline)) void take_out_of_order(struct sink_stream *s, s
 	uint16_t n = 0;
 
 	for (uint16_t i = 0; i < f->n; i++) {
-		enum window_verdict verdict = window_take(&s->window->window, f->sequence[i]);
+		struct window *w = &s->window->window;
+		enum window_verdict verdict = window_take(w, window_whole(w, f->sequence[i]));
 
 		n_of[verdict]++;
 		move(f, n, f, i);

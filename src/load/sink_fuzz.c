@@ -111,7 +111,7 @@ static void check_laws(const struct sink_port *port, uint64_t n)
 		const struct sink_counters *c = &s->counters;
 		sum += c->received + c->duplicated + c->corrupted + c->too_old;
 		check(c->missing == c->highest - c->received);
-		check(c->highest <= STAMP_40_BITS + 1);
+		check(c->highest <= 1ull << 47);
 		check(c->reordered <= c->received);
 		check(s->due.n == c->received && s->sent.n == c->received);
 		check(c->n_jitter == (c->received ? c->received - 1 : 0));

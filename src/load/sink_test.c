@@ -247,6 +247,35 @@ static void a_frame_more_than_2_to_the_20_behind_is_too_old(void **state)
 	assert_int_equal(s->counters.reordered, 1);
 }
 
+// At 15 million frames a second that is after 20 hours.
+static void numbers_go_on_after_40_bits(void **state)
+{
+	const uint64_t wrap = STAMP_40_BITS + 1;
+
+	for (uint64_t i = wrap - 4; i < wrap + 4; i++)
+		take_number(i & STAMP_40_BITS);
+	take_number(6); // 4 and 5 come later
+	take_number(wrap - 1);
+	take_number(4);
+	assert_int_equal(s->counters.received, 10);
+	assert_int_equal(s->counters.duplicated, 1);
+	assert_int_equal(s->counters.reordered, 1);
+	assert_int_equal(s->counters.too_old, 0);
+	assert_int_equal(s->counters.highest, wrap + 7);
+	assert_int_equal(s->counters.missing, wrap - 4 + 1);
+}
+
+// With right checksums: the table of flows is indexed by nothing that they say.
+static void numbers_that_leap_stay_within_bounds(void **state)
+{
+	stream.n_flows = 1000;
+	begin_again();
+	for (uint64_t i = 1; i < 2000; i++) {
+		take_number((i << 38) & STAMP_40_BITS);
+		assert_true(s->counters.highest <= 1ull << 47);
+	}
+}
+
 static void any_bit_that_is_wrong_behind_the_identity_makes_a_corrupted_frame(void **state)
 {
 	struct stamp stamp = stamp_of(0);
@@ -525,6 +554,8 @@ int main(void)
 		CASE(order_is_judged_within_each_flow),
 		CASE(more_flows_than_can_be_watched_are_judged_as_one),
 		CASE(a_frame_more_than_2_to_the_20_behind_is_too_old),
+		CASE(numbers_go_on_after_40_bits),
+		CASE(numbers_that_leap_stay_within_bounds),
 		CASE(any_bit_that_is_wrong_behind_the_identity_makes_a_corrupted_frame),
 		CASE(a_frame_cut_short_is_corrupted_or_foreign),
 		CASE(headers_that_lie_under_right_checksums_make_corrupted_frames),

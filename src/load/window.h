@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "load/stream.h"
+#include "wire/stamp.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +30,17 @@ void window_begin(struct window *w, uint32_t n_flows);
 // Forgets what is seen of the numbers from `from` up to, not with, `to`; at most 128 KiB of work.
 void window_forget(struct window *w, uint64_t from, uint64_t to);
 
-// Exact for numbers below 2^40 and up to LOAD_FLOWS_IN_ORDER flows.
+// The number whose last 40 bits a stamp has: the one nearest to `next`. Below 2^47, which no run
+// reaches.
+static inline uint64_t window_whole(const struct window *w, uint64_t last_bits)
+{
+	uint64_t ahead = (last_bits - w->next) & STAMP_40_BITS;
+	uint64_t number = w->next + ahead - (ahead >> 39 << 40);
+
+	return number >> 47 ? last_bits : number; // also what would be below 0
+}
+
+// Exact for numbers below 2^47 and up to LOAD_FLOWS_IN_ORDER flows.
 static inline uint64_t window_flow(const struct window *w, uint64_t number)
 {
 	uint64_t round = (unsigned __int128)number * w->flow_reciprocal >> 64;
@@ -56,7 +67,7 @@ static inline enum window_verdict window_take_late(struct window *w, uint64_t nu
 	return WINDOW_NEW;
 }
 
-// Judges a number below 2^40 and remembers it.
+// Judges a number below 2^47 and remembers it.
 static inline enum window_verdict window_take(struct window *w, uint64_t number)
 {
 	if (rarely(number < w->next))
@@ -72,14 +83,14 @@ static inline enum window_verdict window_take(struct window *w, uint64_t number)
 	return WINDOW_NEW;
 }
 
-// Whether `numbers` are the next n in order.
+// Whether `numbers` are the last 40 bits of the next n in order.
 static inline bool window_is_next(const struct window *w, const uint64_t numbers[], unsigned n)
 {
 	uint64_t difference = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		difference |= numbers[i] ^ (w->next + i);
-	return !difference;
+	return !(difference & STAMP_40_BITS);
 }
 
 // Takes the next n numbers, 1 to 64, as window_take would.
