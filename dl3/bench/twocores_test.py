@@ -7,10 +7,10 @@ from dl3.control.generator import Results, StreamResult
 from dl3.model.fault import Fault
 
 
-def run(sent: int, refused: int, received: int) -> Run:
+def run(sent: int, refused: int, received: int, share: float = 0.98) -> Run:
     stream = StreamResult.model_construct(sent=sent, refused=refused, received=received)
     results = Results.model_construct(seconds=2.0, tsc_hz=2_000_000_000, streams=(stream,))
-    return Run(results, (1.0, 0.98))
+    return Run(results, (1.0, share))
 
 
 def counts_what_came_back() -> None:
@@ -27,6 +27,13 @@ def takes_the_run_that_offered_most() -> None:
 def gives_no_row_when_too_little_was_offered() -> None:
     with pytest.raises(NoRow, match=r"offered l3fwd only 1\.10 times the 0\.0 Mpps"):
         most_loaded("l3fwd", [run(110, 10, 100), run(100, 0, 100)])
+
+
+def leaves_out_runs_in_which_the_forwarder_stood_still() -> None:
+    runs = [run(900, 800, 100, share=0.5), run(130, 30, 100)]
+    assert most_loaded("dl3d", runs) is runs[1]
+    with pytest.raises(NoRow, match="other programs left 50% of the cores, wanted is 95%"):
+        most_loaded("dl3d", runs[:1])
 
 
 def complains_when_nothing_came_back() -> None:

@@ -38,7 +38,8 @@ class MemifTerms:
     dut_core: int = 1
     ring_bits: int = 14  # 16,384 frames: on cores that others use too a pause must fit into a ring
     is_zero_copy: bool = True  # of dl3gen's ends
-    burst: int = 64
+    burst: int = 64  # frames that the forwarder takes at a time
+    generator_burst: int = 64
     dut_mib: int = 256  # EAL's memory
     generator_mib: int = 512  # kept free for dl3gen, which takes what it needs
     build: Path = TOP / "build"
@@ -145,7 +146,7 @@ def is_listening(dut: Dut, seat: Seat) -> bool:
 def start_generator(terms: MemifTerms, seat: Seat) -> Process:
     """dl3gen on a file of its own."""
     file = seat.links.folder / "dl3gen.yaml"
-    whole = generator_file(seat.links, terms.generator_core, terms.burst, streams(terms.flows))
+    whole = generator_file(seat.links, terms.generator_core, terms.generator_burst, streams(terms.flows))
     file.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
     return start_process("dl3gen", (str(built(terms.build / "src" / "dl3gen")), str(file)), seat)
 
