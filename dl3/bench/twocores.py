@@ -23,10 +23,8 @@ SETTLE_SECONDS = 0.3
 LEAST_SHARE = 0.95  # of both cores; with less, frames were refused because the forwarder stood still
 TRIES = 5  # of a run in which too little was offered, or that others disturbed
 FLOWS = Flows()
-BURST = 32  # l3fwd's own; with 64 both forwarders keep up with dl3gen, which sends and checks each frame on one core
 ROW_OF_MEMIF = (
-    "64-byte frames over memif, dl3gen on the other core, one IPv4 route, one direction, bursts of "
-    f"{BURST} as l3fwd has them; Mpps that came back to dl3gen"
+    "64-byte frames over memif, dl3gen on the other core, one IPv4 route, one direction; Mpps that came back to dl3gen"
 )
 
 
@@ -156,7 +154,7 @@ def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
         generator_core=others[0],
         dut_core=terms.core,
         ring_bits=RING_BITS,
-        burst=BURST,
+        burst=terms.burst,
         dut_mib=terms.memory_mib,
         build=BUILD,
     )
@@ -177,7 +175,6 @@ def make_memif_dl3d(entry: Entry, terms: Terms) -> Contestant:
 
 
 def make_memif_l3fwd(entry: Entry, terms: Terms) -> Contestant:
-    """l3fwd with its own burst."""
-    name = f"l3fwd-{BURST}"
-    program = built(PEERS / name / "program", MAKER)
-    return contestant_of(L3fwd(program), program, entry, terms, march_of_peer(name))
+    """l3fwd as for one core."""
+    program = built(PEERS / "l3fwd" / "program", MAKER)
+    return contestant_of(L3fwd(program), program, entry, terms, march_of_peer("l3fwd"))
