@@ -1,6 +1,7 @@
 // Looks at the files, folders and interfaces that devices and plugins name.
 #include "port/check.h"
 
+#include "base/bits.h"
 #include "port/kind.h"
 #include "port/plan.h"
 
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { FRAME_AROUND = 14 + 8 }; // Ethernet header, two VLAN tags
 
 // EAL loads nothing that somebody else could have put there.
 static int check_owner_only(const char *plugin, char *path, struct complaint *why)
@@ -69,6 +72,20 @@ static int check_folder(const char *label, const char *device, const char *socke
 		label, device, folder);
 }
 
+static int check_slots(const char *label, const struct port_settings *port, uint32_t slot_bytes,
+	struct complaint *why)
+{
+	unsigned mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU, bytes = mtu + FRAME_AROUND;
+	unsigned wanted = round_up(bytes, CACHE_LINE_BYTES);
+
+	if (!slot_bytes || bytes <= slot_bytes)
+		return 0;
+	return complain(why, -EINVAL,
+		"%s: frames of its mtu of %u do not fit into memif's buffers of %u bytes; add "
+		"\"bsize=%u\" to the device here and at its other end, or lower the mtu",
+		label, mtu, slot_bytes, wanted);
+}
+
 static int check_device(const struct port_room_settings *settings, unsigned port,
 	struct complaint *why)
 {
@@ -90,7 +107,9 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 		return complain(why, -ENODEV,
 			"%s: there is no interface %s here; `ip link` lists those there are", label,
 			kind.iface);
-	return kind.socket[0] ? check_folder(label, kind.name, kind.socket, why) : 0;
+	if (kind.socket[0] && check_folder(label, kind.name, kind.socket, why))
+		return -ENOENT;
+	return check_slots(label, &settings->ports[port], kind.slot_bytes, why);
 }
 
 int check_files(const struct port_room_settings *settings, struct complaint *why)

@@ -53,6 +53,37 @@ static void finds_what_a_device_needs_or_says_what_is_missing(void **state)
 	}
 }
 
+static void wants_memif_buffers_that_hold_a_frame_of_the_mtu(void **state)
+{
+	static const struct {
+		const char *device;
+		uint16_t mtu;
+		const char *error; // NULL: fine
+	} ports[] = {
+		{"net_memif0", 2026, NULL},
+		{"net_memif0", 2027,
+			"ports[0] (a): frames of its mtu of 2027 do not fit into memif's buffers "
+			"of 2048 bytes; add \"bsize=2112\" to the device"},
+		{"net_memif0,bsize=9664", 9600, NULL},
+		{"net_memif0,bsize=1024", 0, "buffers of 1024 bytes; add \"bsize=1536\""},
+		{"net_memif0,zero-copy=yes", 9600, NULL},
+		{"net_ring0", 9600, NULL},
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
+		struct complaint why = {0};
+
+		memset(&settings, 0, sizeof(settings));
+		settings.n_ports = 1;
+		settings.ports[0].name[0] = 'a';
+		settings.ports[0].mtu = ports[i].mtu;
+		strcpy(settings.ports[0].device, ports[i].device);
+		check_files(&settings, &why);
+		if (ports[i].error ? !strstr(why.text, ports[i].error) : why.text[0])
+			fail_msg("%s, %u: found: %s", ports[i].device, ports[i].mtu, why.text);
+	}
+}
+
 static int check_plugin(const char *path, struct complaint *why)
 {
 	memset(&settings, 0, sizeof(settings));
@@ -114,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_a_device_needs_or_says_what_is_missing),
+		cmocka_unit_test(wants_memif_buffers_that_hold_a_frame_of_the_mtu),
 		cmocka_unit_test(refuses_a_plugin_that_is_missing),
 		cmocka_unit_test(leaves_a_bare_name_to_the_systems_library_folders),
 		cmocka_unit_test(refuses_a_plugin_that_everybody_may_write),

@@ -108,6 +108,15 @@ static uint32_t count_memif_slots(const char *device)
 	return 1u << MAX_OF(0, MIN_OF(rsize, 14));
 }
 
+// A longer frame would take several slots, and memif's driver leaves them marked as belonging
+// together when it uses them again: then frames come twice and others never.
+static uint32_t count_memif_slot_bytes(const char *device)
+{
+	char number[8];
+
+	return kind_argument(device, "bsize", number, sizeof(number)) ? atoi(number) : 2048;
+}
+
 static void read_virtual(const char *device, struct kind *out)
 {
 	const struct row *row = rows;
@@ -133,6 +142,7 @@ static void read_virtual(const char *device, struct kind *out)
 		out->ring_slots = count_memif_slots(device);
 		out->is_zero_copy = kind_argument(device, "zero-copy", answer, sizeof(answer)) &&
 		                    strcmp(answer, "yes") == 0;
+		out->slot_bytes = out->is_zero_copy ? 0 : count_memif_slot_bytes(device);
 	}
 	// memif's sockets are abstract, beside the file system, unless told otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&

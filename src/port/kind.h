@@ -33,6 +33,7 @@ struct kind {
 	bool has_backpressure; // refuses a frame only because its peer's ring is full
 	uint32_t ring_slots;   // frames that a ring holds, by the text; 0: as many as descriptors
 	bool is_zero_copy;     // the rings hold our own buffers, not copies of them
+	uint32_t slot_bytes;   // a frame must not be longer, by the text; 0: any length
 };
 
 // Reads `device` as it stands in the settings.
