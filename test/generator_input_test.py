@@ -197,6 +197,17 @@ def a_second_one_on_the_same_socket_is_refused(bench: Bench) -> None:
     assert len(bench.dl3gen.ports().ports) == len(PORTS) + 1
 
 
+def a_socket_left_behind_by_a_program_that_died_is_named(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(left))
+    device = f"net_memif0,role=server,socket={left},socket-abstract=no"
+    with Generator(DL3GEN, generator_text([stream()], ports=[port(0, device=device), port(1)], eal={})) as second:
+        assert second.process.wait(10) == 1
+        (sentence,) = second.stderr.splitlines()
+        assert f"where no other program uses {left}, remove that file" in sentence
+
+
 def streams_of_the_file_are_sent_when_none_are_given(bench: Bench) -> None:
     assert [each["to"] for each in bench.dl3gen.call("streams")["streams"]] == ["right"]
     results = bench.run(seconds=0.05)

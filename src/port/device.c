@@ -32,6 +32,11 @@ static int complain_of_missing(const struct port_room *room, unsigned port, stru
 	char driver[32], label[48];
 
 	plan_port_label(room->settings, port, label);
+	if (kind->socket[0] && access(kind->socket, F_OK) == 0)
+		return complain(why, -ENODEV,
+			"%s: DPDK made no port of %s%s%s; where no other program uses %s, remove "
+			"that file",
+			label, kind->name, eal_words()[0] ? ": " : "", eal_words(), kind->socket);
 	if (kind->bus != KIND_PCI)
 		return complain(why, -ENODEV, "%s: DPDK made no port of %s%s%s", label, kind->name,
 			eal_words()[0] ? ": " : "", eal_words());
