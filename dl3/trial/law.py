@@ -40,9 +40,10 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
     for stream in streams:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
         if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
+            side = "below" if error < 0 else "above"
             yield Reason(
-                f"pacing: stream '{stream.name}' was offered {abs(error):.2%} {'below' if error < 0 else 'above'} its rate",
-                error < 0,
+                f"pacing: stream '{stream.name}' was offered {abs(error):.2%} {side} its rate",
+                is_behind=error < 0,
             )
 
 

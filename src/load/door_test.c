@@ -144,7 +144,7 @@ static void names_a_lane_that_does_not_come_and_sends_nothing(void **state)
 	take_up(1);
 	assert_int_equal(load_send(load, &order, &why), -EBUSY);
 	assert_string_equal(why.text,
-		"lane 0 (core 4) has not come round for a second, so nothing is sent; is its core "
+		"lane 0 (core 4) has not come round for 3 s, so nothing is sent; is its core "
 		"taken? Give it a core of its own");
 	assert_int_equal(load_state(load), LOAD_DONE);
 	assert_int_equal(load_send(load, &order, &why), -EBUSY);

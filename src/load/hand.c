@@ -41,7 +41,7 @@ int hand_await(struct load *load, struct complaint *why)
 	while ((lane = hand_tend(load)) >= 0) {
 		if (clock_now_ns() > deadline_ns)
 			return complain(why, -EBUSY,
-				"lane %d (core %d) has not come round for a second, so nothing is "
+				"lane %d (core %d) has not come round for 3 s, so nothing is "
 				"sent; is its core taken? Give it a core of its own",
 				lane, load->lane[lane].io->core);
 		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);

@@ -21,7 +21,7 @@ struct load {
 
 // --- hand.c
 
-enum { HAND_PATIENCE_MS = 1000 };
+enum { HAND_PATIENCE_MS = 3000 };
 
 // Makes `run` what lanes work at; the one before stays its `older`. / Waits until every lane holds
 // the newest run and frees those before it. -EBUSY with a complaint that names the lane that does
