@@ -45,6 +45,9 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"ports: [{name: a, device: x, queues: 2}]",
 			"g.yaml:1: unknown key \"ports[0].queues\"; known here are name, device, "
 			"mtu, rx_descriptors, tx_descriptors, mac, line_rate"},
+		{"ports: [{name: a, device: x}]\nlanes: [{core: 0, queues: [a/1]}]",
+			"g.yaml:2: lanes[0].queues[0] is \"a/1\"; PORT/QUEUE like left/0 is "
+			"wanted, queues from 0 to 0"},
 		{"ports: [{name: a, device: x, mac: update}]",
 			"g.yaml:1: ports[0].mac is \"update\"; a MAC address like "
 			"02:00:00:00:00:01 is wanted"},

@@ -104,13 +104,14 @@ static int read_lane_queue(struct reader *reader, const struct node *node, unsig
 	int port = slash && slash - node->text < PORT_NAME_MAX
 	                   ? port_find(&config->ports, node->text, slash - node->text)
 	                   : -1;
+	unsigned n_queues = config->program->n_queues;
+	long queue, most = (n_queues ? n_queues : PORT_MAX_QUEUES) - 1;
 	char found[ROWS_FOUND_MAX];
-	long queue;
 
-	if (!slash || !rows_number(slash + 1, 0, PORT_MAX_QUEUES - 1, &queue))
+	if (!slash || !rows_number(slash + 1, 0, most, &queue))
 		return rows_mistake(reader, node->line,
-			"%s is %s; PORT/QUEUE like left/0 is wanted, queues from 0 to %d",
-			reader->where, rows_found(node, found), PORT_MAX_QUEUES - 1);
+			"%s is %s; PORT/QUEUE like left/0 is wanted, queues from 0 to %ld",
+			reader->where, rows_found(node, found), most);
 	if (port < 0)
 		return rows_mistake(reader, node->line,
 			"%s names unknown port \"%.*s\"; one of the names under ports is wanted",
