@@ -112,6 +112,7 @@ static uint64_t prepare(const struct frame_form *form, struct frame_values *valu
 		m->data_len = n_bytes;
 		m->pkt_len = n_bytes;
 		values->to[i] = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
+		rte_prefetch0_write(values->to[i]); // another core may have read it last
 		bytes += n_bytes;
 	}
 	return bytes;
