@@ -15,9 +15,9 @@ FRAMES = ("64", "128", "256", "512", "1024", "1518", "imix")
 LATENCY_FRAMES = ("64", "512", "imix")
 LOADS = (0.1, 0.5, 0.9)
 RESOLUTION = 0.05
-TRIAL_S = 0.8  # a pause of 0.8 ms makes it INVALID, and even quiet cores have some of 0.5 ms
+TRIAL_S = 0.4  # short: virtual cores pause for a millisecond or two several times a second
 WARM_UP_S = 0.1
-SEARCH_S = 10.0  # at most, of each frame size
+SEARCH_S = 12.0  # at most, of each frame size
 LATENCY_S = 15.0  # at most, all together
 
 Clock = Callable[[], float]

@@ -13,7 +13,7 @@ GENERATOR_ADDRESSES = ("10.0.1.2", "10.0.2.2")
 NETWORKS = ("198.18.0.0/16", "198.19.0.0/16")  # of RFC 2544's /15: what lies behind each link
 FIRST_HOSTS = ("198.18.0.1", "198.19.0.1")
 HOSTS = 65_024  # addresses that a stream may count through in one network
-CATCH_UP = 1024  # frames: a virtual machine's core pauses for microseconds all the time, and the rings hold 16,384
+CATCH_UP = 16_384  # frames, a ring of the lab: hosts take virtual cores away for up to a few milliseconds
 
 Role = Literal["server", "client"]
 
