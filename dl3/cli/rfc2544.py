@@ -131,7 +131,7 @@ def throughput(
 ) -> None:
     """Find the highest rate without loss (RFC 2544, 26.1), for each frame size.
 
-    Example: dl3 bench throughput --lab --sizes 64,imix --seconds 0.2 --retries 10
+    Example: dl3 bench throughput --lab --sizes 64,imix --seconds 0.2
     """
     terms, max_pps, bar = Terms(goal, resolution, repeat, retries), pps_of(max_rate), Bar()
     with course_at(Place(generator, dut, dut_name, lab, streams, record), seconds, bar) as course:
