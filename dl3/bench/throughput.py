@@ -14,6 +14,7 @@ from dl3.trial.order import Order
 LONGEST_CEILING_S = 2.0
 CEILING_TRIES = 3
 LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
+DEAD_SHARE = 1 / 64  # of the ceiling: a device that is only overloaded lets something through there
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
 STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
 
@@ -118,6 +119,21 @@ def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None
         )
 
 
+def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
+    """Give up when nothing ever came back, also far below what was offered at first: no rate will mend that."""
+    if any(trial.account.received for trial in (ceiling, *trials)):
+        return
+    newest = trials[-1]
+    if newest.account.sent and newest.asked_pps < DEAD_SHARE * ceiling.offered_pps:
+        places = newest.account.lost_by_place
+        place = max(places, key=lambda name: places[name], default="unknown")
+        where = "" if place == "unknown" else f" (most: {place})"
+        raise Undecided(
+            f"no answer: of {newest.account.sent:,} frames at {newest.asked_pps / 1e6:.3f} Mpps none came back{where}: "
+            "look at cables, dst_mac, the device's routes, and the streams' 'to'"
+        )
+
+
 def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> Found:
     """The throughput with one frame size; `later_s` is what all others will still take."""
     left_s = wanted.likely_trials * course.trial_s
@@ -130,6 +146,7 @@ def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> Found:
         order = Order(course.streams, frame, pps, course.seconds, "throughput", warm_up_s=course.warm_up_s)
         trials.append(course.run(order))
         check_starved(trials, ceiling, wanted.search.retries)
+        check_dead(trials, ceiling)
         return trials[-1]
 
     def hear(rates: int) -> None:

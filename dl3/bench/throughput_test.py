@@ -196,3 +196,13 @@ def leaves_out_frames_that_are_too_small_for_headers_and_stamp() -> None:
     assert frames_for([Stream()]) == FRAMES
     six = [Stream.model_validate({"dst_ip": "2001:db8::1"})]
     assert frames_for(six) == ("84", "128", "256", "512", "1024", "1280", "1518")
+
+
+def gives_up_where_nothing_ever_comes_back(tmp_path: Path) -> None:
+    ears = Ears()
+    found = find_all(course(FakeGenerator(device_pps=0.0), tmp_path, ears), Wanted(("64",)))
+    assert found == []
+    ((frame, fault),) = ears.faults
+    assert frame == "64"
+    assert "none came back" in str(fault)
+    assert len(read(tmp_path / "r.jsonl").trials) < 12

@@ -24,7 +24,6 @@ def write(path: Path, text: str) -> None:
     """Write the page whole or not at all."""
     draft = path.with_name(f".{path.name}.draft")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
     except OSError as error:
@@ -59,6 +58,12 @@ def refuse_empty(records: Sequence[Record]) -> None:
         )
 
 
+def refuse_record(output: Path, records: Sequence[Path]) -> None:
+    """A page never takes the place of what it was made from."""
+    if output.exists() and any(output.samefile(record) for record in records):
+        raise UsageFault(f"--output {output} is one of the records: name another file for the page")
+
+
 def report(
     record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench throughput' or 'latency' wrote.")],
     output: Annotated[
@@ -80,6 +85,7 @@ def report(
     for one in records:
         found += [*one.answers, *one.trials]
     path = output or record[0].with_suffix(".html")
+    refuse_record(path, record)
     write(path, page(found, lang, now(), left_out))
     results = gather(found)
     if as_json:

@@ -36,7 +36,17 @@ Loads = Annotated[str, typer.Option(help="Percent of the throughput, with commas
 From = Annotated[Path | None, typer.Option("--from", help="Take the throughput from this record; else find it first.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-THROUGHPUT_COLUMNS = ("frame", ">Mpps", ">Gbit/s", ">% of line", "limited by", ">p50 us", ">p99 us", ">max us")
+THROUGHPUT_COLUMNS = (
+    "frame",
+    ">Mpps",
+    ">Gbit/s",
+    ">% of line",
+    "limited by",
+    ">p50 us",
+    ">p99 us",
+    ">max us",
+    ">trials",
+)
 LATENCY_COLUMNS = ("frame", ">load", ">Mpps", ">min us", ">p50 us", ">p99 us", ">p99.9 us", ">max us", ">lost", "valid")
 PERCENTS = ",".join(f"{load * 100:g}" for load in LOADS)
 
@@ -53,7 +63,8 @@ def throughput_row(found: Found) -> tuple[object, ...]:
     share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
     rates = (f"{at_least}{answer.pps / 1e6:.3f}", f"{answer.l1_bps / 1e9:.3f}", share, answer.limited_by)
     times = microseconds(best.latency.p50, best.latency.p99, best.latency.max) if best else (None,) * 3
-    return (answer.frame, *rates, *times)
+    invalid = f", {answer.n_invalid} INVALID" if answer.n_invalid else ""
+    return (answer.frame, *rates, *times, f"{answer.n_trials}{invalid}")
 
 
 def as_plain(found: Found) -> dict[str, object]:
@@ -102,8 +113,12 @@ def heading(text: str) -> None:
 def search(course: Course, bar: Bar, wanted: Wanted) -> Sequence[Found]:
     """Find the throughput of all frames, and say beforehand how long it will take."""
     err.print(f"about {span(budget_s(course, wanted))}; record: {course.record}", highlight=False, soft_wrap=True)
-    with bar:
-        return find_all(course, wanted)
+    try:
+        with bar:
+            return find_all(course, wanted)
+    except KeyboardInterrupt:
+        err.print(f"stopped; the trials so far are in {course.record}", highlight=False, soft_wrap=True)
+        raise
 
 
 def finish(bar: Bar, course: Course) -> None:
@@ -152,6 +167,10 @@ def known_answers(course: Course, source: Path, sizes: str) -> list[Throughput]:
     frames = frames_of(sizes, course) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
     found = newest(record.answers, course.site.dut_name, frames)
     if not found:
+        if not record.answers:
+            raise UsageFault(
+                f"{source} has no throughput in it: name a record that 'dl3 bench throughput' has finished"
+            )
         raise UsageFault(f"{source} has no throughput of {course.site.dut_name}: name the device with --dut-name")
     return found
 

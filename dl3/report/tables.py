@@ -8,6 +8,7 @@ from dl3.report.by_frame import is_at_least
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.names import series_names
+from dl3.report.reasons import reason_text
 from dl3.report.results import Results, losses, series_of
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
 from dl3.report.words import Words
@@ -126,12 +127,6 @@ def latency_table(results: Results, words: Words) -> list[Element]:
     """All valid latency trials."""
     rows = [latency_row(trial, words) for trial in results.latencies]
     return [grid("latency", LATENCY, rows, words), note(words("note.latency"))] if rows else []
-
-
-def reason_text(reason: str, words: Words) -> str:
-    """Why a trial is INVALID; the word before the colon says which law was broken, in the reader's language."""
-    word, colon, rest = reason.partition(": ")
-    return words("reason", name=words.name("reason", word), text=rest) if colon else reason
 
 
 def invalid_row(trial: Trial, words: Words) -> Row:

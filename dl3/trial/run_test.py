@@ -172,7 +172,7 @@ def waits_for_stragglers_and_not_for_ever() -> None:
 
     class Endless(FakeGenerator):
         def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
-            self.newest["ports"][1]["rx_packets"] += 1
+            self.newest["streams"][0]["duplicated"] += 1
             return super().answer_results(params)
 
     slept.clear()
