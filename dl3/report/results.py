@@ -93,8 +93,9 @@ class Results:
     @property
     def latencies(self) -> tuple[Trial, ...]:
         """Valid latency trials, by device, frame and load."""
-        found, order = [trial for trial in self.valid if trial.test == "latency"], self.duts
-        return tuple(sorted(found, key=lambda t: (t.campaign, order.index(t.dut), frame_order(t), t.offered_pps)))
+        found, duts = [trial for trial in self.valid if trial.test == "latency"], self.duts
+        frames = frames_of(found)  # the mean of a mix differs a little from trial to trial
+        return tuple(sorted(found, key=lambda t: (t.campaign, duts.index(t.dut), frames.index(t.frame), t.offered_pps)))
 
     @property
     def unanswered(self) -> tuple[tuple[str, str], ...]:

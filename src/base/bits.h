@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 enum { CACHE_LINE_BYTES = 64 };
 
@@ -15,4 +16,29 @@ enum { CACHE_LINE_BYTES = 64 };
 static inline uint64_t round_up(uint64_t value, uint64_t multiple)
 {
 	return (value + multiple - 1) / multiple * multiple;
+}
+
+// Bytes at any address, in the order in which they lie in memory.
+static inline uint16_t load16(const uint8_t *from)
+{
+	uint16_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static inline uint32_t load32(const uint8_t *from)
+{
+	uint32_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static inline uint64_t load64(const uint8_t *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
 }

@@ -13,22 +13,6 @@ enum {
 	LEAST_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + IDENTITY_BYTES,
 };
 
-static inline uint16_t load16(const uint8_t *from)
-{
-	uint16_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static inline uint32_t load32(const uint8_t *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
 // Where a frame's parts lie, as its headers say. `identity`: magic and stream.
 struct place {
 	unsigned layer3, layer4, identity;

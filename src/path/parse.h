@@ -8,28 +8,9 @@
 
 enum { FRAMES_AHEAD = 6 };
 
-static inline uint64_t load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static inline uint16_t load16_be(const uint8_t *p)
 {
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return rte_be_to_cpu_16(v);
+	return rte_be_to_cpu_16(load16(p));
 }
 
 // The receive queue's burst on its way through parse.

@@ -19,14 +19,6 @@ static bool has_ports(uint8_t protocol)
 	       protocol == WIRE_PROTO_SCTP;
 }
 
-static uint32_t load_ports(const uint8_t *at)
-{
-	uint32_t ports;
-
-	memcpy(&ports, at, sizeof(ports));
-	return ports;
-}
-
 // All fragments of a packet, the first included, hash on addresses and protocol alone.
 static uint64_t hash_flow4(const uint8_t *frame, uint16_t length)
 {
@@ -38,7 +30,7 @@ static uint64_t hash_flow4(const uint8_t *frame, uint16_t length)
 
 	memcpy(&addresses, ip->src, sizeof(addresses));
 	if (!is_fragment && has_ports(ip->protocol) && length >= ports_at + sizeof(uint32_t))
-		ports |= (uint64_t)load_ports(frame + ports_at) << 8;
+		ports |= (uint64_t)load32(frame + ports_at) << 8;
 	return mix(mix(0, addresses), ports);
 }
 
@@ -51,7 +43,7 @@ static uint64_t hash_flow6(const uint8_t *frame, uint16_t length)
 
 	memcpy(addresses, ip->src, sizeof(addresses));
 	if (has_ports(ip->next_header) && length >= ports_at + sizeof(uint32_t))
-		ports |= (uint64_t)load_ports(frame + ports_at) << 8;
+		ports |= (uint64_t)load32(frame + ports_at) << 8;
 	for (unsigned i = 0; i < ARRAY_LEN(addresses); i++)
 		hash = mix(hash, addresses[i]);
 	return mix(hash, ports);
