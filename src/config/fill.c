@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint8_t port,
+static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint16_t link,
 	struct complaint *why)
 {
 	struct fib_change change = {
 		.op = FIB_REPLACE,
-		.route = {.prefix = *prefix, .hop = {.port = port, .kind = kind}},
+		.route = {.prefix = *prefix, .hop = {.link = link, .kind = kind}},
 	};
 
 	return fib_change(fib, &change, 1, NULL, why);
@@ -31,11 +31,11 @@ static int fill_own(const struct own_address *own, struct fib *fib, struct compl
 		struct wire_prefix first = {own->prefix.addr, 32},
 				   last = {broadcast_of(&own->prefix), 32};
 
-		err = add(fib, &first, FIB_LOCAL, FIB_NO_PORT, why);
+		err = add(fib, &first, FIB_LOCAL, FIB_NO_LINK, why);
 		if (!err)
-			err = add(fib, &last, FIB_LOCAL, FIB_NO_PORT, why);
+			err = add(fib, &last, FIB_LOCAL, FIB_NO_LINK, why);
 	}
-	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_PORT, why);
+	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);
 }
 
 static int fill_ports(const struct config *config, const struct wire_mac macs[], struct fib *fib,
@@ -43,11 +43,12 @@ static int fill_ports(const struct config *config, const struct wire_mac macs[],
 {
 	for (unsigned i = 0; i < config->ports.n_ports; i++) {
 		const struct port_settings *port = &config->ports.ports[i];
-		struct fib_port told = {.mac = macs[i],
+		struct fib_link told = {.port = i,
+			.mac = macs[i],
 			.peer = port->peer,
 			.has_peer = port->has_peer,
 			.mtu = port->mtu};
-		int err = fib_port_set(fib, i, &told);
+		int err = fib_link_set(fib, i, &told);
 
 		if (err)
 			return complain(why, err, "%s:%d: port %s does not fit the table: %s",

@@ -91,7 +91,7 @@ static void gives_each_address_its_route(void **state)
 		char prefix[WIRE_PREFIX_TEXT];
 
 		assert_int_equal(wire_addr_parse(e->addr, &addr), 0);
-		fib_find(fib, &addr, &answer);
+		fib_find(fib, 0, &addr, &answer);
 		wire_prefix_print(&answer.route.prefix, prefix);
 		if (strcmp(verdict_name(answer.verdict), e->verdict) ||
 			(e->last_of_mac && answer.mac.bytes[5] != e->last_of_mac))
@@ -156,13 +156,13 @@ static void spreads_a_route_over_several_next_hops(void **state)
 		    &fib, &why))
 		fail_msg("refused: %s", why.text);
 	wire_addr_parse("11.1.2.3", &addr);
-	fib_find(fib, &addr, &answer);
+	fib_find(fib, 0, &addr, &answer);
 	assert_int_equal(answer.hop.kind, FIB_GROUP);
 	assert_int_equal(fib_group_members(fib, &answer.hop, members, 4), 2);
 	assert_int_equal(members[0].weight + members[1].weight, 4);
 	uint16_t id = answer.hop_id;
 	wire_addr_parse("12.1.2.3", &addr);
-	fib_find(fib, &addr, &answer);
+	fib_find(fib, 0, &addr, &answer);
 	assert_int_equal(answer.hop_id, id);
 	fib_destroy(fib);
 }

@@ -29,7 +29,7 @@ static int read_member(struct line *line, unsigned first, struct route_line *out
 			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted");
 	member->hop = (struct fib_hop){
 		.via = pairs.via,
-		.port = pairs.port,
+		.link = pairs.port,
 		.kind = pairs.has_via ? FIB_VIA : FIB_CONNECTED,
 	};
 	member->mac = pairs.mac;
@@ -66,7 +66,7 @@ static int settle_members(const struct line *line, struct route_line *out)
 
 		if (hop->kind != FIB_CONNECTED)
 			continue;
-		if (!line->ports->ports[hop->port].has_peer)
+		if (!line->ports->ports[hop->link].has_peer)
 			return complain(line->why, -EINVAL,
 				"next hop %u has no \"via ADDRESS\", and its port has no peer; one "
 				"of "
@@ -102,7 +102,7 @@ static int read_group(struct line *line, struct route_line *out)
 		out->route.hop = out->member[0].hop;
 		return 0;
 	}
-	out->route.hop = (struct fib_hop){.port = FIB_NO_PORT, .kind = FIB_GROUP};
+	out->route.hop = (struct fib_hop){.link = FIB_NO_LINK, .kind = FIB_GROUP};
 	return settle_members(line, out);
 }
 
@@ -137,12 +137,14 @@ static int read_triple(struct line *line, struct route_line *out)
 				prefix->addr.family == 4 ? " or a mask like 255.255.255.0" : "");
 		prefix->len = len;
 	}
+	uint8_t port;
 	int err = line_check_host_bits(line, addr, prefix);
+
 	if (!err)
-		err = line_read_port(line, line->word[2], &out->route.hop.port);
+		err = line_read_port(line, line->word[2], &port);
 	if (!err)
-		out->route.hop.kind =
-			line->ports->ports[out->route.hop.port].has_peer ? FIB_PEER : FIB_CONNECTED;
+		out->route.hop = (struct fib_hop){.link = port,
+			.kind = line->ports->ports[port].has_peer ? FIB_PEER : FIB_CONNECTED};
 	return err;
 }
 
@@ -159,7 +161,7 @@ static int drop_kind(struct word word)
 static int read_drop(struct line *line, unsigned place, struct route_line *out)
 {
 	out->route.hop.kind = drop_kind(line->word[place]);
-	out->route.hop.port = FIB_NO_PORT;
+	out->route.hop.link = FIB_NO_LINK;
 	if (line->n != 2)
 		return complain(line->why, -EINVAL, "\"%.*s\" takes one prefix and nothing else",
 			SHOW(line->word[place]));

@@ -41,7 +41,7 @@ static void describe(const char *line, char *out, size_t n)
 			const struct route_member *member = &route.member[i];
 
 			used += snprintf(out + used, n - used, " %s %u*%u", kinds[member->hop.kind],
-				member->hop.port, member->weight);
+				member->hop.link, member->weight);
 		}
 		return;
 	}
@@ -49,7 +49,7 @@ static void describe(const char *line, char *out, size_t n)
 		wire_addr_print(&hop->via, via);
 	if (route.n_members && route.member[0].has_mac)
 		wire_mac_print(&route.member[0].mac, mac);
-	snprintf(out, n, "%s %s %s %u %s", prefix, kinds[hop->kind], via, hop->port, mac);
+	snprintf(out, n, "%s %s %s %u %s", prefix, kinds[hop->kind], via, hop->link, mac);
 }
 
 struct example {
@@ -103,10 +103,10 @@ static void reads_every_form_of_a_route(void **state)
 		 "nexthop via 2001:db8::2 dev left",
 			"::/0 group via 0*255 via 0*1"},
 		{"10.0.0.0/8 nexthop dev left", "10.0.0.0/8 connected - 0 -"},
-		{"blackhole 10.0.0.0/8", "10.0.0.0/8 blackhole - 255 -"},
-		{"10.0.0.0/8 unreachable", "10.0.0.0/8 unreachable - 255 -"},
-		{"prohibit 2001:db8::/32", "2001:db8::/32 prohibit - 255 -"},
-		{"blackhole default", "0.0.0.0/0 blackhole - 255 -"},
+		{"blackhole 10.0.0.0/8", "10.0.0.0/8 blackhole - 65535 -"},
+		{"10.0.0.0/8 unreachable", "10.0.0.0/8 unreachable - 65535 -"},
+		{"prohibit 2001:db8::/32", "2001:db8::/32 prohibit - 65535 -"},
+		{"blackhole default", "0.0.0.0/0 blackhole - 65535 -"},
 		{"", "nothing"},
 		{"  \t", "nothing"},
 		{" # 10.0.0.0/8 dev left", "nothing"},

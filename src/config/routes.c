@@ -92,7 +92,7 @@ static int check_members(struct config *config, struct spot spot, const struct r
 
 		if (!err && member->has_mac)
 			err = routes_add_neighbour(config,
-				&(struct neighbour){hop->via, member->mac, hop->port, spot}, why);
+				&(struct neighbour){hop->via, member->mac, hop->link, spot}, why);
 		if (err)
 			return err;
 	}

@@ -18,7 +18,7 @@ static void check(const struct fib_route *route)
 		abort();
 	if (route->prefix.len > (route->prefix.addr.family == 4 ? 32 : 128))
 		abort();
-	if (route->hop.port >= N_PORTS && route->hop.port != FIB_NO_PORT)
+	if (route->hop.link >= N_PORTS && route->hop.link != FIB_NO_LINK)
 		abort();
 }
 

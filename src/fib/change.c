@@ -41,7 +41,7 @@ static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 		return false;
 	if (hop->kind == FIB_GROUP)
 		return hops_find(hops, hop) != 0; // fib_group made it
-	return hop->kind > FIB_PEER || hop->port != FIB_NO_PORT;
+	return hop->kind > FIB_PEER || hop->link != FIB_NO_LINK;
 }
 
 static bool change_is_sound(const struct hops *hops, const struct fib_change *change)

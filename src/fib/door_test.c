@@ -19,7 +19,7 @@
 static struct fib_change host_change(uint8_t family, uint32_t number, unsigned len, uint8_t port)
 {
 	struct fib_change change = {.op = FIB_REPLACE,
-		.route.hop = {.port = port, .kind = FIB_PEER}};
+		.route.hop = {.link = port, .kind = FIB_PEER}};
 	model_bits bits = family == 4 ? (model_bits)number << 96
 	                              : (model_bits)0x20010db8 << 96 | (model_bits)number << 64;
 
@@ -84,7 +84,7 @@ static void gives_no_hop_id_again_before_the_lane_reports(void **state)
 	for (uint8_t i = 0; i < 50; i++) {
 		struct fib_change change = host_change(4, 20 << 24, 8, i);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
-		uint16_t id = fib_look(fib, &addr);
+		uint16_t id = fib_look(fib, 0, &addr);
 		assert_in_range(id, 1, 63);
 		assert_false(was_used[id]);
 		was_used[id] = true;
@@ -94,7 +94,7 @@ static void gives_no_hop_id_again_before_the_lane_reports(void **state)
 	fib_door_tend(door);
 	struct fib_change change = host_change(4, 20 << 24, 8, 60);
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
-	assert_true(was_used[fib_look(fib, &addr)]);
+	assert_true(was_used[fib_look(fib, 0, &addr)]);
 	fib_lane_offline(lanes, 0);
 	fib_door_swap(door, NULL);
 	fib_destroy(fib);
@@ -179,8 +179,8 @@ static void *run_lane(void *arg)
 static void set_ports(struct fib *fib)
 {
 	for (uint8_t port = 1; port <= 3; port++) {
-		struct fib_port settings = {.peer.bytes[5] = port, .has_peer = true, .mtu = 1500};
-		assert_int_equal(fib_port_set(fib, port, &settings), 0);
+		struct fib_link settings = {.peer.bytes[5] = port, .has_peer = true, .mtu = 1500};
+		assert_int_equal(fib_link_set(fib, port, &settings), 0);
 	}
 }
 
@@ -206,7 +206,7 @@ static void churn(struct fib *fib)
 		struct fib_route old;
 		struct wire_prefix before = change.route.prefix;
 		bool gone = model_random(2) && before.len &&
-		            fib_next(fib, i & 1 ? 4 : 6, &before, &old) &&
+		            model_next(fib, i & 1 ? 4 : 6, &before, &old) &&
 		            old.prefix.len > (i & 1 ? 8 : 32);
 		if (gone)
 			change = (struct fib_change){.op = FIB_DELETE, .route = old};
@@ -222,7 +222,7 @@ static struct fib *watched_fib(void)
 
 	set_ports(fib);
 	change[3].route.prefix = (struct wire_prefix){model_addr(6, 0), 0};
-	change[3].route.hop.port = 3;
+	change[3].route.hop.link = 3;
 	assert_int_equal(fib_change(fib, change, 4, NULL, NULL), 0);
 	return fib;
 }

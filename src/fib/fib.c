@@ -30,7 +30,7 @@ static const struct builtin builtins[] = {
 static int add_builtin(struct fib *fib, const struct builtin *builtin)
 {
 	struct wire_prefix prefix = {.addr.family = builtin->family, .len = builtin->len};
-	struct fib_hop hop = {.port = FIB_NO_PORT, .kind = builtin->kind};
+	struct fib_hop hop = {.link = FIB_NO_LINK, .kind = builtin->kind};
 
 	memcpy(prefix.addr.bytes, builtin->bytes, sizeof(builtin->bytes));
 	prefix.addr.bytes[15] = builtin->last;
@@ -150,13 +150,13 @@ void fib_destroy(struct fib *fib)
 	pages_free(fib, sizeof(*fib));
 }
 
-int fib_port_set(struct fib *fib, uint8_t port, const struct fib_port *settings)
+int fib_link_set(struct fib *fib, uint16_t link, const struct fib_link *settings)
 {
-	if (port >= FIB_MAX_PORTS)
+	if (link >= FIB_MAX_LINKS)
 		return -EINVAL;
-	fib->hops.port[port] = *settings;
-	fib->hops.has_port[port] = true;
-	hops_rewrite_port(&fib->hops, port);
+	fib->hops.link[link] = *settings;
+	fib->hops.has_link[link] = true;
+	hops_rewrite_link(&fib->hops, link);
 	return 0;
 }
 
@@ -164,17 +164,18 @@ static struct fib_route route_of(const struct fib *fib, const struct rib_node *n
 {
 	struct rib_prefix prefix = {node->key, tree, node->len};
 
-	return (struct fib_route){rib_prefix_to_wire(&prefix),
-		fib->hops.hop[rib_hop(&fib->rib, node, 0)].key};
+	return (struct fib_route){.prefix = rib_prefix_to_wire(&prefix),
+		.hop = fib->hops.hop[rib_hop(&fib->rib, node, 0)].key};
 }
 
-void fib_find(const struct fib *fib, const struct wire_addr *addr, struct fib_answer *answer)
+void fib_find(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+	struct fib_answer *answer)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	struct rib_prefix host = rib_prefix_of(&whole);
 	uint32_t exact, best = rib_longest(&fib->rib, &host, &exact);
 
-	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.port = FIB_NO_PORT};
+	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.link = FIB_NO_LINK};
 	if (!best)
 		return;
 	answer->found = true;
@@ -190,7 +191,7 @@ void fib_find(const struct fib *fib, const struct wire_addr *addr, struct fib_an
 	answer->mac = info.mac;
 }
 
-uint16_t fib_look(const struct fib *fib, const struct wire_addr *addr)
+uint16_t fib_look(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	struct rib_prefix host = rib_prefix_of(&whole);
@@ -204,15 +205,14 @@ uint16_t fib_look(const struct fib *fib, const struct wire_addr *addr)
 	return hop;
 }
 
-bool fib_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after,
-	struct fib_route *out)
+bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_route *out)
 {
-	uint8_t tree = family == 4 ? RIB4 : RIB6;
+	uint8_t tree = walk->family == 4 ? RIB4 : RIB6;
 	struct rib_prefix prefix;
 
-	if (after)
-		prefix = rib_prefix_of(after);
-	uint32_t node = rib_next(&fib->rib, tree, after ? &prefix : NULL);
+	if (walk->after)
+		prefix = rib_prefix_of(walk->after);
+	uint32_t node = rib_next(&fib->rib, tree, walk->after ? &prefix : NULL);
 	if (!node)
 		return false;
 	*out = route_of(fib, rib_node(&fib->rib, node), tree);
@@ -231,7 +231,7 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 		.n_routes = hop->n_routes,
 		.counted_before = hop->counted_before};
 	if (entry->frame_max)
-		out->mtu = fib->hops.port[hop->key.port].mtu;
+		out->mtu = fib->hops.link[hop->key.link].mtu;
 	if (entry->verdict == VERDICT_FORWARD)
 		memcpy(out->mac.bytes, entry->macs, sizeof(out->mac.bytes));
 	return true;

@@ -13,15 +13,19 @@
 
 enum {
 	FIB_MAX_PORTS = 255,
+	FIB_MAX_LINKS = 4096, // a link is a port (it has the port's index) or a VLAN on one
+	FIB_MAX_VRFS = 64,    // tables; 0 is the main one
+	FIB_MAX_TAGS = 2,     // VLAN tags of a link
+	FIB_LINK_MACS = 8,    // further MAC addresses of a link
 	FIB_MAX_HOPS = 32767, // ids 1 to 32767 in a 15-bit leaf; id 0 is "no route"
-	FIB_NO_PORT = 255,
+	FIB_NO_LINK = 0xffff,
 };
 
 enum fib_kind {
-	FIB_VIA,       // to the neighbour `via` on `port`
+	FIB_VIA,       // to the neighbour `via` on `link`
 	FIB_CONNECTED, // on link: the destination itself is the neighbour; unresolved unless
 	               // fib_neighbour_set knows it
-	FIB_PEER,      // to the peer MAC of `port`, whoever it is (plain triples ADDRESS MASK PORT)
+	FIB_PEER,      // to the peer MAC of `link`, whoever it is (plain triples ADDRESS MASK PORT)
 	FIB_GROUP,     // to one of several, by flow; made by fib_group
 	FIB_LOCAL,     // ours or a broadcast address
 	FIB_BLACKHOLE,
@@ -30,18 +34,20 @@ enum fib_kind {
 	FIB_MARTIAN, // never forwarded: built-in ranges
 	FIB_LINK_LOCAL,
 	FIB_MULTICAST,
+	FIB_LINUX, // what lanes cannot express; Linux forwards it
 	N_FIB_KINDS
 };
 
 // Where a route leads; two hops are the same when all fields are.
 struct fib_hop {
 	struct wire_addr via; // family 0 unless FIB_VIA; may differ from the route's (RFC 5549)
-	uint8_t port;         // index, FIB_NO_PORT where the kind has none
 	uint8_t kind;         // enum fib_kind
+	uint16_t link;        // FIB_NO_LINK where the kind has none
 };
 
 struct fib_route {
 	struct wire_prefix prefix; // host bits clear
+	uint16_t vrf;              // table that it stands in; 16 bits: no padding
 	struct fib_hop hop;
 };
 
@@ -54,12 +60,35 @@ struct fib_change {
 	struct fib_route route;
 };
 
-// What the table must know of a port to write headers and judge lengths.
-struct fib_port {
-	struct wire_mac mac;  // source MAC of frames that leave
+enum fib_link_flag {
+	FIB_LINK_DOWN = 1,  // set down in Linux: frames that come in are dropped
+	FIB_LINK_LINUX = 2, // all its frames go to Linux: something is on it that lanes do not know
+	FIB_LINK_LINUX4 =
+		4, // the same for IPv4 packets to be forwarded (forwarding off, rp_filter)
+	FIB_LINK_LINUX6 = 8,      // and for IPv6
+	FIB_LINK_REDIRECTS4 = 16, // Linux would send redirects: see packets that leave as they came
+	FIB_LINK_REDIRECTS6 = 32,
+};
+
+// A VLAN tag on the wire, host order.
+struct fib_tag {
+	uint16_t tpid; // 0x8100, 0x88a8
+	uint16_t vid;  // 1 to 4094
+};
+
+// What the tables must know of a link to take its frames in, to write headers and to judge lengths.
+struct fib_link {
+	struct wire_mac mac;  // source MAC of frames that leave; unicast frames to it are ours
 	struct wire_mac peer; // destination MAC for FIB_PEER
 	bool has_peer;
-	uint16_t mtu; // bytes of the IP packet, 68 to 9600
+	uint8_t port;                     // index
+	uint8_t vrf;                      // table that answers for packets that come in
+	uint8_t flags;                    // enum fib_link_flag
+	uint8_t n_tags;                   // 0: the port itself
+	uint8_t n_macs;                   // further addresses that are ours (macvlan, VRRP)
+	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600
+	struct fib_tag tag[FIB_MAX_TAGS]; // outer one first
+	struct wire_mac macs[FIB_LINK_MACS];
 };
 
 struct fib;
@@ -69,13 +98,25 @@ struct fib_door;
 // (127/8, 0/8, 240/4 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local; 224/4 and ff00::/8
 // multicast). NULL with a complaint. Control thread; owner: caller.
 struct fib *fib_create(struct complaint *why);
-// The same for a further VRF with few routes: a table that starts at half a MiB instead of six. Any
-// number of routes is possible, but an IPv4 lookup costs what an IPv6 one does.
 struct fib *fib_create_small(struct complaint *why);
 void fib_destroy(struct fib *fib);
 
-// Tells of a port or changes what was told; next hops on it are rewritten at once. Control thread.
-int fib_port_set(struct fib *fib, uint8_t port, const struct fib_port *settings);
+// A further table, with the built-in routes, that shares next hops, groups and links with the main
+// one. It starts at half a MiB; any number of routes is possible, but an IPv4 lookup costs what an
+// IPv6 one does. -EINVAL, -EEXIST, -ENOMEM with a complaint. / All its routes go; lanes find no
+// route in it. Control thread.
+int fib_vrf_open(struct fib *fib, uint8_t vrf, struct complaint *why);
+void fib_vrf_close(struct fib *fib, uint8_t vrf);
+bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
+
+// Tells of a link or changes what was told; next hops on it are rewritten at once, and lanes take
+// its frames in by it. -EINVAL (unknown port, tags that another link of the port has, a VRF that is
+// not open). / Frames with its tags are unknown from now on; next hops on it are unresolved.
+// Control thread.
+int fib_link_set(struct fib *fib, uint16_t link, const struct fib_link *settings);
+void fib_link_delete(struct fib *fib, uint16_t link);
+// What was told of it; NULL: nothing.
+const struct fib_link *fib_link(const struct fib *fib, uint16_t link);
 
 // A batch, all or nothing: on error nothing is changed, `why` names the prefix and *bad (may be
 // NULL) is its index. A batch may name a prefix several times; changes count in order. -EINVAL,
@@ -102,12 +143,12 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
 	unsigned max);
 
-// The MAC address of a neighbour on a port. All next hops via it are resolved at once; where it
-// lies in a CONNECTED route of that port it is reachable as a host of its own. Delete: back to
-// unresolved. Control thread.
-int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *addr,
+// The MAC address of a neighbour on a link. All next hops via it are resolved at once; where it
+// lies in a CONNECTED route of that link, in the link's VRF, it is reachable as a host of its own.
+// Delete: back to unresolved. Control thread.
+int fib_neighbour_set(struct fib *fib, uint16_t link, const struct wire_addr *addr,
 	const struct wire_mac *mac, struct complaint *why);
-int fib_neighbour_delete(struct fib *fib, uint8_t port, const struct wire_addr *addr);
+int fib_neighbour_delete(struct fib *fib, uint16_t link, const struct wire_addr *addr);
 
 // What lanes would do with a packet to `addr`, from the routes (not from the lanes' copy, which
 // fib_look tells). Control thread.
@@ -119,14 +160,19 @@ struct fib_answer {
 	uint8_t verdict;     // VERDICT_FORWARD, or why not
 	struct wire_mac mac; // destination MAC when resolved
 };
-void fib_find(const struct fib *fib, const struct wire_addr *addr, struct fib_answer *answer);
-// The hop id that lanes read for `addr`, through the same code as lanes.
-uint16_t fib_look(const struct fib *fib, const struct wire_addr *addr);
+void fib_find(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+	struct fib_answer *answer);
+// The hop id that lanes read for `addr`, through the same code as lanes. 0 in a VRF that is not
+// open.
+uint16_t fib_look(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr);
 
-// Routes in order of address, then length, without built-in ones: the first after `after` (NULL:
-// the very first) of `family`. False at the end. O(depth). Control thread.
-bool fib_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after,
-	struct fib_route *out);
+// Routes of one VRF in order of address, then length, without built-in ones: the first after
+// `after` (NULL: the very first) of `family`. False at the end. O(depth). Control thread.
+struct fib_walk {
+	const struct wire_prefix *after;
+	uint8_t family, vrf;
+};
+bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_route *out);
 
 struct fib_hop_info {
 	struct fib_hop hop;

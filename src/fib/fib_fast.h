@@ -6,6 +6,7 @@
 
 #include <rte_prefetch.h>
 #include <rte_rcu_qsbr.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 // 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one before
@@ -24,12 +25,29 @@ struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
 	uint16_t frame_max; // longest frame without FCS that may leave: MTU + 14
 	uint8_t port;
-	uint8_t verdict; // VERDICT_FORWARD, why its packets are dropped, or FIB_VERDICT_GROUP
+	uint8_t verdict; // VERDICT_FORWARD, why its packets do not leave so, or an enum below
 } __attribute__((aligned(16)));
 
 // A hop with this verdict is a group: its packets go to the hop bucket[first bucket + hash of the
-// flow % FIB_GROUP_BUCKETS], which is no group.
-enum { FIB_VERDICT_GROUP = 255, FIB_GROUP_BUCKETS = 1024 };
+// flow % FIB_GROUP_BUCKETS], which is no group. TAGGED: forwarded, with the VLAN tags that stand in
+// tags[hop].
+enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
+
+// VLAN tags as they stand on the wire, outer one first: TPID and TCI of each. One aligned word.
+struct fib_tags {
+	uint8_t bytes[8];
+} __attribute__((aligned(8)));
+
+// How frames that come in are taken: one word, read once per burst (a port without tags) or per
+// tagged frame.
+struct fib_link_in {
+	uint8_t flags; // enum fib_link_flag
+	uint8_t vrf;
+	uint8_t n_macs; // further MAC addresses of ours: fib_link_has_mac
+	uint8_t n_tags; // tags that any link of this port has: 0: tagged frames are unknown here
+	uint16_t link;
+	uint16_t unused;
+} __attribute__((aligned(8)));
 
 // First bucket of a group; what the entry holds in place of MACs.
 static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
@@ -82,7 +100,18 @@ struct fib_view {
 	const void *node6;
 	const void *leaf6;
 	const void *line6;
+	const struct fib_tags *tags;       // by hop
+	const struct fib_link_in *link_in; // by link; the first ones are the ports
+	const struct fib_view *vrfs;       // by VRF, the main one included; NULL: no other
+	const struct fib_links *links;
 } LINE_ALIGNED;
+
+// A VLAN's link by the frame's tags (0 in place of the inner one: one tag); FIB_NO_LINK_IN: none.
+// Not for every packet: it searches. Lane.
+enum { FIB_NO_LINK_IN = 0xffff };
+uint16_t fib_link_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
+// Whether a MAC address is one of the link's further ones. Lane.
+bool fib_link_has_mac(const struct fib_view *view, uint16_t link, const uint8_t mac[6]);
 
 // Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they
 // need. Lane.

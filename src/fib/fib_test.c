@@ -25,7 +25,7 @@ static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FI
 
 static struct fib_route builtin_route(size_t i)
 {
-	struct fib_route route = {.hop = {.port = FIB_NO_PORT, .kind = builtin_kind[i]}};
+	struct fib_route route = {.hop = {.link = FIB_NO_LINK, .kind = builtin_kind[i]}};
 
 	assert_int_equal(wire_prefix_parse(builtin_text[i], &route.prefix), 0);
 	return route;
@@ -52,11 +52,11 @@ static void reset_model(void)
 
 static struct fib_hop random_hop(void)
 {
-	struct fib_hop hop = {.port = model_random(3), .kind = FIB_PEER};
+	struct fib_hop hop = {.link = model_random(3), .kind = FIB_PEER};
 
 	if (model_random(2))
 		hop = (struct fib_hop){.via = {.bytes = {10, 9, 9, model_random(40)}, .family = 4},
-			.port = 1,
+			.link = 1,
 			.kind = FIB_VIA};
 	return hop;
 }
@@ -92,12 +92,12 @@ static void variants_agree(const struct fib *fib, const struct wire_addr *addr, 
 static void check_addr(const struct fib *fib, const struct wire_addr *addr)
 {
 	int best = model_longest(&model, addr);
-	uint16_t hop = fib_look(fib, addr);
+	uint16_t hop = fib_look(fib, 0, addr);
 	struct fib_answer answer;
 	struct fib_hop_info info;
 
 	variants_agree(fib, addr, hop);
-	fib_find(fib, addr, &answer);
+	fib_find(fib, 0, addr, &answer);
 	assert_int_equal(answer.found, best >= 0);
 	assert_int_equal(answer.hop_id, hop);
 	if (best < 0) {
@@ -166,7 +166,7 @@ static int apply_to_model(const struct fib_change *change)
 static struct fib_change random_change(uint8_t family, size_t wanted)
 {
 	struct fib_change change = {.op = model_random(3),
-		.route = {model_random_prefix(family), random_hop()}};
+		.route = {.prefix = model_random_prefix(family), .hop = random_hop()}};
 
 	if (model_random(2) || model.n > wanted + model_random(wanted))
 		change.route.prefix = model.route[model_random(model.n)].prefix;
@@ -357,7 +357,7 @@ static void leaks_no_blocks(void **state)
 	}
 	for (uint8_t family = 4; family <= 6; family += 2) {
 		struct fib_change change = {.op = FIB_DELETE};
-		while (fib_next(fib, family, NULL, &change.route))
+		while (model_next(fib, family, NULL, &change.route))
 			assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	}
 	assert_used(fib, used);
@@ -382,27 +382,27 @@ static void lists_routes_in_order_without_built_in_ones(void **state)
 	struct fib *fib = fib_create(NULL);
 	struct fib_route route;
 
-	assert_false(fib_next(fib, 4, NULL, &route));
-	assert_false(fib_next(fib, 6, NULL, &route));
+	assert_false(model_next(fib, 4, NULL, &route));
+	assert_false(model_next(fib, 6, NULL, &route));
 	model.n = 0;
 	for (unsigned i = 0; i < 1000; i++) {
 		struct fib_change change = {.op = FIB_REPLACE,
-			.route = {model_random_prefix(6), random_hop()}};
+			.route = {.prefix = model_random_prefix(6), .hop = random_hop()}};
 		model_set(&model, &change.route);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	}
 	qsort(model.route, model.n, sizeof(model.route[0]), by_prefix);
 	for (size_t i = 0; i < model.n; i++) {
-		assert_true(fib_next(fib, 6, i ? &model.route[i - 1].prefix : NULL, &route));
+		assert_true(model_next(fib, 6, i ? &model.route[i - 1].prefix : NULL, &route));
 		assert_memory_equal(&route, &model.route[i], sizeof(route));
 	}
-	assert_false(fib_next(fib, 6, &model.route[model.n - 1].prefix, &route));
+	assert_false(model_next(fib, 6, &model.route[model.n - 1].prefix, &route));
 	for (unsigned i = 0; i < 1000; i++) { // also after prefixes that are no routes
 		struct fib_route after = {.prefix = model_random_prefix(6)};
 		size_t at = 0;
 		while (at < model.n && by_prefix(&model.route[at], &after) <= 0)
 			at++;
-		assert_int_equal(fib_next(fib, 6, &after.prefix, &route), at < model.n);
+		assert_int_equal(model_next(fib, 6, &after.prefix, &route), at < model.n);
 		if (at < model.n)
 			assert_memory_equal(&route, &model.route[at], sizeof(route));
 	}

@@ -30,7 +30,7 @@ void groups_close(struct groups *groups)
 
 struct fib_hop groups_hop(uint16_t number)
 {
-	struct fib_hop hop = {.port = FIB_NO_PORT, .kind = FIB_GROUP};
+	struct fib_hop hop = {.link = FIB_NO_LINK, .kind = FIB_GROUP};
 
 	memcpy(hop.via.bytes, &number, sizeof(number));
 	return hop;
@@ -135,7 +135,7 @@ static int check_members(const struct fib_member *members, unsigned n, struct co
 			GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
 		if (!members[i].weight || !is_box(&members[i].hop) ||
-			members[i].hop.port == FIB_NO_PORT)
+			members[i].hop.link == FIB_NO_LINK)
 			return complain(why, -EINVAL,
 				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "
 				"255",

@@ -13,7 +13,7 @@
 
 static struct fib_member via(const char *text, uint8_t port, uint8_t weight)
 {
-	struct fib_member member = {.hop = {.port = port, .kind = FIB_VIA}, .weight = weight};
+	struct fib_member member = {.hop = {.link = port, .kind = FIB_VIA}, .weight = weight};
 
 	assert_int_equal(wire_addr_parse(text, &member.hop.via), 0);
 	return member;
@@ -81,13 +81,13 @@ static void lanes_see_a_group_and_then_nothing(void **state)
 	struct fib_change add = change(FIB_ADD, "20.0.0.0/8", group),
 			  del = change(FIB_DELETE, "20.0.0.0/8", group);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL), 0);
-	uint16_t id = fib_look(fib, &dst);
+	uint16_t id = fib_look(fib, 0, &dst);
 	assert_int_equal(fib->view.hops[id].verdict, FIB_VERDICT_GROUP);
 	uint32_t first = fib_entry_group(&fib->view.hops[id]);
 	assert_int_equal(fib->view.bucket[first], hops_find(&fib->hops, &members[0].hop));
 	assert_int_equal(fib_group_members(fib, &group, seen, 2), 2);
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), 0);
-	assert_int_equal(fib_look(fib, &dst), 0);
+	assert_int_equal(fib_look(fib, 0, &dst), 0);
 	assert_int_equal(hops_find(&fib->hops, &group), 0);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL),
 		-EINVAL); // the group went with its last route
@@ -114,7 +114,7 @@ static void groups_that_come_and_go_leave_nothing_behind(void **state)
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), 0);
 	fib_change(fib, &del, 1, NULL, NULL);
 	struct fib_change other = change(FIB_ADD, "30.0.0.0/8",
-		(struct fib_hop){.kind = FIB_BLACKHOLE, .port = FIB_NO_PORT});
+		(struct fib_hop){.kind = FIB_BLACKHOLE, .link = FIB_NO_LINK});
 	assert_int_equal(fib_change(fib, &other, 1, NULL, NULL), 0);
 	fib_usage(fib, &after);
 	assert_int_equal(after.n_hops, before.n_hops + 1);

@@ -22,6 +22,7 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_MARTIAN] = VERDICT_MARTIAN_DESTINATION,
 	[FIB_LINK_LOCAL] = VERDICT_LINK_LOCAL_DESTINATION,
 	[FIB_MULTICAST] = VERDICT_MULTICAST,
+	[FIB_LINUX] = VERDICT_LINUX,
 };
 
 static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
@@ -45,9 +46,8 @@ int hops_open(struct hops *hops)
 		hops_close(hops);
 		return -ENOMEM;
 	}
-	hops->hop[0].key = (struct fib_hop){.port = FIB_NO_PORT, .kind = N_FIB_KINDS};
-	write_entry(hops, 0,
-		&(struct fib_hop_entry){.port = FIB_NO_PORT, .verdict = VERDICT_NO_ROUTE});
+	hops->hop[0].key = (struct fib_hop){.link = FIB_NO_LINK, .kind = N_FIB_KINDS};
+	write_entry(hops, 0, &(struct fib_hop_entry){.port = 255, .verdict = VERDICT_NO_ROUTE});
 	return 0;
 }
 
@@ -160,10 +160,10 @@ void hops_reuse(struct hops *hops, uint16_t id)
 
 static bool find_mac(const struct hops *hops, const struct hop *hop, struct wire_mac *mac)
 {
-	const struct fib_port *port = &hops->port[hop->key.port];
+	const struct fib_link *link = &hops->link[hop->key.link];
 
-	*mac = hop->key.kind == FIB_PEER ? port->peer : hop->mac;
-	return hop->key.kind == FIB_PEER ? port->has_peer : hop->is_neighbour;
+	*mac = hop->key.kind == FIB_PEER ? link->peer : hop->mac;
+	return hop->key.kind == FIB_PEER ? link->has_peer : hop->is_neighbour;
 }
 
 static void write_group(struct fib_hop_entry *entry, uint32_t number)
@@ -176,29 +176,29 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 void hops_rewrite(struct hops *hops, uint16_t id)
 {
 	const struct hop *hop = &hops->hop[id];
-	struct fib_hop_entry entry = {.port = hop->key.port,
+	struct fib_hop_entry entry = {.port = hop->key.link == FIB_NO_LINK ? 255 : hop->key.link,
 		.verdict = verdict_of_kind[hop->key.kind]};
 	bool leads_out = hop->key.kind == FIB_VIA || hop->key.kind == FIB_PEER;
 
 	if (hop->key.kind == FIB_GROUP)
 		write_group(&entry, groups_number(&hop->key));
-	if (leads_out && hops->has_port[hop->key.port]) {
-		const struct fib_port *port = &hops->port[hop->key.port];
+	if (leads_out && hops->has_link[hop->key.link]) {
+		const struct fib_link *link = &hops->link[hop->key.link];
 		struct wire_mac mac;
 		if (find_mac(hops, hop, &mac))
 			entry.verdict = VERDICT_FORWARD;
 		// A lane that has already judged the old verdict may still write the header: lost
 		// neighbours keep their MAC.
 		memcpy(entry.macs, mac.bytes, sizeof(mac.bytes));
-		memcpy(entry.macs + 6, port->mac.bytes, sizeof(port->mac.bytes));
-		entry.frame_max = port->mtu + ETHERNET_BYTES;
+		memcpy(entry.macs + 6, link->mac.bytes, sizeof(link->mac.bytes));
+		entry.frame_max = link->mtu + ETHERNET_BYTES;
 	}
 	write_entry(hops, id, &entry);
 }
 
-void hops_rewrite_port(struct hops *hops, uint8_t port)
+void hops_rewrite_link(struct hops *hops, uint16_t link)
 {
 	for (uint32_t id = 1; id <= hops->max_id; id++)
-		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.port == port)
+		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.link == link)
 			hops_rewrite(hops, id);
 }

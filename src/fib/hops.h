@@ -17,7 +17,7 @@ struct hop {
 	uint32_t n_holders; // routes, the neighbour, built-in routes
 	uint64_t counted_before;
 };
-static_assert(sizeof(struct fib_hop) == 19, "compared as bytes: no padding");
+static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 enum { HOPS_BUCKETS = 1 << 15 };
 
@@ -37,8 +37,8 @@ struct hops {
 	uint16_t max_id;
 	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
 	struct fib_count count;        // counted NULL: all start at 0
-	struct fib_port port[FIB_MAX_PORTS];
-	bool has_port[FIB_MAX_PORTS];
+	struct fib_link link[FIB_MAX_LINKS];
+	bool has_link[FIB_MAX_LINKS];
 };
 
 int hops_open(struct hops *hops);
@@ -53,6 +53,6 @@ void hops_release(struct hops *hops, uint16_t id);
 // Forgets hops without holders; their ids come back by hops_reuse once no lane can know them.
 void hops_sweep(struct hops *hops, struct retire *retire);
 void hops_reuse(struct hops *hops, uint16_t id);
-// Writes anew what lanes read of a hop; / of all hops on a port.
+// Writes anew what lanes read of a hop; / of all hops on a link.
 void hops_rewrite(struct hops *hops, uint16_t id);
-void hops_rewrite_port(struct hops *hops, uint8_t port);
+void hops_rewrite_link(struct hops *hops, uint16_t link);

@@ -123,3 +123,9 @@ struct wire_prefix model_random_prefix(uint8_t family)
 	prefix.addr = model_addr(family, model_number(&prefix.addr) & mask(prefix.len));
 	return prefix;
 }
+
+bool model_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after,
+	struct fib_route *out)
+{
+	return fib_next(fib, &(struct fib_walk){.after = after, .family = family}, out);
+}

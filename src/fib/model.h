@@ -30,3 +30,7 @@ void model_delete(struct model *model, const struct wire_prefix *prefix);
 struct wire_prefix model_random_prefix(uint8_t family);
 struct wire_addr model_random_addr(uint8_t family);
 uint32_t model_random(uint32_t below);
+
+// fib_next in the main table.
+bool model_next(const struct fib *fib, uint8_t family, const struct wire_prefix *after,
+	struct fib_route *out);

@@ -5,9 +5,9 @@
 
 #include <errno.h>
 
-static struct fib_hop hop_via(uint8_t port, const struct wire_addr *addr)
+static struct fib_hop hop_via(uint16_t link, const struct wire_addr *addr)
 {
-	struct fib_hop hop = {.via = *addr, .port = port, .kind = FIB_VIA};
+	struct fib_hop hop = {.via = *addr, .link = link, .kind = FIB_VIA};
 
 	hops_normalise(&hop);
 	return hop;
@@ -58,14 +58,14 @@ static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struc
 	return 0;
 }
 
-int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *addr,
+int fib_neighbour_set(struct fib *fib, uint16_t link, const struct wire_addr *addr,
 	const struct wire_mac *mac, struct complaint *why)
 {
-	const struct fib_hop hop = hop_via(port, addr);
+	const struct fib_hop hop = hop_via(link, addr);
 	uint16_t id = hops_find(&fib->hops, &hop);
 
-	if (port >= FIB_MAX_PORTS || (addr->family != 4 && addr->family != 6))
-		return complain(why, -EINVAL, "a neighbour needs a port and an address");
+	if (link >= FIB_MAX_LINKS || (addr->family != 4 && addr->family != 6))
+		return complain(why, -EINVAL, "a neighbour needs a link and an address");
 	if (id && fib->hops.hop[id].is_neighbour) {
 		fib->hops.hop[id].mac = *mac;
 		hops_rewrite(&fib->hops, id);
@@ -74,9 +74,9 @@ int fib_neighbour_set(struct fib *fib, uint8_t port, const struct wire_addr *add
 	return add_neighbour(fib, &hop, mac) ? complain_full(why, addr) : 0;
 }
 
-int fib_neighbour_delete(struct fib *fib, uint8_t port, const struct wire_addr *addr)
+int fib_neighbour_delete(struct fib *fib, uint16_t link, const struct wire_addr *addr)
 {
-	const struct fib_hop hop = hop_via(port, addr);
+	const struct fib_hop hop = hop_via(link, addr);
 	uint16_t id = hops_find(&fib->hops, &hop);
 
 	if (!id || !fib->hops.hop[id].is_neighbour)

@@ -47,12 +47,12 @@ static void unset(struct fib *fib, uint8_t port, const char *text)
 
 static struct fib_hop via(const char *text, uint8_t port)
 {
-	return (struct fib_hop){.via = addr(text), .port = port, .kind = FIB_VIA};
+	return (struct fib_hop){.via = addr(text), .link = port, .kind = FIB_VIA};
 }
 
-static struct fib_hop kind(enum fib_kind kind, uint8_t port)
+static struct fib_hop kind(enum fib_kind kind, uint16_t port)
 {
-	return (struct fib_hop){.port = port, .kind = kind};
+	return (struct fib_hop){.link = port, .kind = kind};
 }
 
 // What lanes read for an address, which must be what fib_find says.
@@ -60,10 +60,10 @@ static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 {
 	struct wire_addr host = addr(text);
 	struct fib_answer answer;
-	uint16_t id = fib_look(fib, &host);
+	uint16_t id = fib_look(fib, 0, &host);
 	struct fib_hop_entry entry = fib->view.hops[id];
 
-	fib_find(fib, &host, &answer);
+	fib_find(fib, 0, &host, &answer);
 	assert_int_equal(answer.hop_id, id);
 	assert_int_equal(answer.verdict, entry.verdict);
 	if (entry.verdict == VERDICT_FORWARD)
@@ -74,9 +74,9 @@ static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 static struct fib *fib_with_port(uint8_t port)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_port settings = {.mac = own, .mtu = 1500};
+	struct fib_link settings = {.mac = own, .mtu = 1500};
 
-	assert_int_equal(fib_port_set(fib, port, &settings), 0);
+	assert_int_equal(fib_link_set(fib, port, &settings), 0);
 	return fib;
 }
 
@@ -137,9 +137,9 @@ static void reaches_hosts_of_a_connected_route_one_by_one(void **state)
 static void takes_a_neighbour_only_on_the_port_of_its_connected_route(void **state)
 {
 	struct fib *fib = fib_with_port(1);
-	struct fib_port other = {.mac = mac_b, .mtu = 9000};
+	struct fib_link other = {.mac = mac_b, .mtu = 9000};
 
-	assert_int_equal(fib_port_set(fib, 2, &other), 0);
+	assert_int_equal(fib_link_set(fib, 2, &other), 0);
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
 	set(fib, 2, "10.0.0.7", &mac_b);
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
@@ -160,14 +160,14 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
 	set(fib, 1, "10.0.0.7", &mac_a);
-	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_PORT));
+	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_LINK));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_LOCAL);
 	change(fib, FIB_REPLACE, "10.0.0.7/32",
 		kind(FIB_CONNECTED, 1)); // a host that is itself on link
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
 	change(fib, FIB_DELETE, "10.0.0.7/32", kind(FIB_CONNECTED, 1));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
-	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, FIB_NO_PORT));
+	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, FIB_NO_LINK));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_BLACKHOLE);
 	fib_destroy(fib);
 }
@@ -175,22 +175,22 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 static void rewrites_hops_when_a_port_changes(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_port settings = {.mac = own, .peer = mac_b, .mtu = 9600};
+	struct fib_link settings = {.mac = own, .peer = mac_b, .mtu = 9600};
 
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
 	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));
 	set(fib, 3, "10.0.0.2", &mac_a);
 	assert_int_equal(entry(fib, "20.1.1.1").verdict,
 		VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
-	assert_int_equal(fib_port_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 9614);
 	assert_int_equal(entry(fib, "30.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 	settings.has_peer = true;
 	settings.mtu = 576;
-	assert_int_equal(fib_port_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
 	assert_memory_equal(entry(fib, "30.1.1.1").macs, mac_b.bytes, 6);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 590);
-	assert_int_equal(fib_port_set(fib, FIB_NO_PORT, &settings), -EINVAL);
+	assert_int_equal(fib_link_set(fib, FIB_NO_LINK, &settings), -EINVAL);
 	fib_destroy(fib);
 }
 
@@ -207,7 +207,7 @@ static void gives_each_kind_its_verdict(void **state)
 	struct fib *fib = fib_create(NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, FIB_NO_PORT));
+		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, FIB_NO_LINK));
 		assert_int_equal(entry(fib, "20.1.1.1").verdict, row[i].verdict);
 	}
 	assert_int_equal(entry(fib, "21.1.1.1").verdict, VERDICT_NO_ROUTE);
@@ -265,7 +265,7 @@ static struct fib_change change_to_host(uint32_t number, uint32_t via)
 		(struct wire_prefix){model_addr(4, (model_bits)(0x14000000 + number) << 96), 32};
 	change.route.hop =
 		(struct fib_hop){.via = model_addr(4, (model_bits)(0x0a000000 + via) << 96),
-			.port = 1};
+			.link = 1};
 	return change;
 }
 
@@ -307,7 +307,7 @@ static void refuses_what_makes_no_sense(void **state)
 
 	bad[0].route.prefix.len = 8; // host bits
 	bad[1].route.prefix.addr.family = 5;
-	bad[2].route.hop.port = FIB_NO_PORT;
+	bad[2].route.hop.link = FIB_NO_LINK;
 	bad[3].route.hop.kind = N_FIB_KINDS;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fib_change batch[] = {change_to_host(2, 2), bad[i]};

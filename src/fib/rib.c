@@ -180,7 +180,7 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 		.tree = node->len == 32 ? RIB4 : RIB6,
 		.len = node->len};
 	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr,
-		.port = via->port,
+		.link = via->link,
 		.kind = FIB_VIA};
 	uint16_t id = hops_find(rib->hops, &direct);
 	return id && rib->hops->hop[id].is_neighbour ? id : hop;

@@ -103,6 +103,16 @@ const struct port_face *port_faces(const struct port_room *room);
 int port_change(struct port_room *room, unsigned port, const struct port_settings *settings,
 	struct complaint *why);
 
+// What Linux's twin may change of a running port. The device is told too where it can; lanes go by
+// the face in any case. A port set down forwards nothing and has no link. 0, or -errno with a
+// complaint and nothing changed. Control thread.
+int port_set_admin(struct port_room *room, unsigned port, bool up, struct complaint *why);
+int port_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why);
+int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *mac,
+	struct complaint *why);
+// The link as the wire has it, whatever the twin's state: port_tend's last finding. Control thread.
+bool port_has_carrier(const struct port_room *room, unsigned port);
+
 // For people: one port as it stands, read fresh from the device.
 struct port_info {
 	const char *name, *device, *driver;

@@ -28,9 +28,21 @@ struct stat_lane {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_LANE_COUNTERS(STAT_FIELD)
 	struct stat_step step;
+	uint64_t handed[N_VERDICTS];              // packets handed over for Linux, by why
+	uint64_t ring_full[N_CLASSES];            // those of verdict punt_ring_full, by class
 	struct stat_queue queue[STAT_MAX_QUEUES]; // in the order in which the lane polls them
 	struct stat_port port[STAT_MAX_PORTS];
 	uint64_t hop[STAT_MAX_HOPS]; // packets, by next hop id
+} LINE_ALIGNED;
+
+struct stat_class {
+	SCHEMA_CLASS_COUNTERS(STAT_FIELD)
+};
+
+// What became of packets handed over for Linux. Only the thread of the twins writes.
+struct stat_tap {
+	struct stat_class class[N_CLASSES];
+	uint64_t punted_by_port[STAT_MAX_PORTS]; // frames that the port's twin took
 } LINE_ALIGNED;
 #undef STAT_FIELD
 
@@ -59,6 +71,9 @@ struct stat_account {
 	uint64_t verdict[N_VERDICTS];
 };
 void stat_sum(struct stat_account *account, struct stat_lane *const lanes[], unsigned n);
+// Adds what became of packets for Linux: punted, and its drops over the limit or refused. Any
+// thread.
+void stat_add_tap(struct stat_account *account, const struct stat_tap *tap);
 // Adds up one port over `n` lanes. Any thread.
 void stat_sum_port(struct stat_port *sum, struct stat_lane *const lanes[], unsigned n,
 	unsigned port);

@@ -4,6 +4,9 @@
 // Generated: SCHEMA_VERDICTS(ROW), SCHEMA_PORT_COUNTERS(ROW) and its kin, SCHEMA_VERBS(ROW).
 #include "stat/words.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #define VERDICT_ENUM(UPPER, lower, step, text) VERDICT_##UPPER,
 enum verdict { SCHEMA_VERDICTS(VERDICT_ENUM) N_VERDICTS };
 #undef VERDICT_ENUM
@@ -13,3 +16,21 @@ enum verdict { SCHEMA_VERDICTS(VERDICT_ENUM) N_VERDICTS };
 const char *verdict_name(enum verdict verdict);
 const char *verdict_text(enum verdict verdict);
 const char *verdict_step(enum verdict verdict);
+
+// The classes of packets for Linux, highest priority first. Rows come from schema/classes.toml.
+#define CLASS_ENUM(UPPER, lower, rate, burst, forwards, text) CLASS_##UPPER,
+enum punt_class { SCHEMA_CLASSES(CLASS_ENUM) N_CLASSES };
+#undef CLASS_ENUM
+
+// Where a verdict's packets go where ports have twins: a class, the class that their headers call
+// for, or nowhere (dropped).
+enum { CLASS_CONTENT = 254, CLASS_NONE = 255 };
+unsigned verdict_class(enum verdict verdict);
+
+// What schema/classes.toml says of a class. NULL beyond N_CLASSES.
+struct class_row {
+	const char *name, *text;
+	uint32_t rate, burst; // frames/s, frames
+	bool forwards;        // over the rate: forwarded instead of dropped
+};
+const struct class_row *class_row(enum punt_class class);

@@ -21,7 +21,7 @@ json_t *account_json(const struct stat_account *account);
 // Packets that all lanes have counted under a next hop's id, whoever had it.
 uint64_t hop_counted(const void *house, uint16_t id);
 
-// Words: kind of a route, name of a port (NULL for FIB_NO_PORT), MAC address.
+// Words: kind of a route, name of a port (NULL for FIB_NO_LINK), MAC address.
 const char *kind_word(unsigned kind);
 const char *port_word(const struct verbs_house *house, unsigned port);
 json_t *mac_json(const struct wire_mac *mac);

@@ -97,13 +97,14 @@ static bool next_route(const struct fib *fib, const struct page *page, struct fi
 	struct wire_prefix before = page->within;
 
 	if (page->has_after)
-		return fib_next(fib, page->family, &page->after, out);
+		return fib_next(fib,
+			&(struct fib_walk){.after = &page->after, .family = page->family}, out);
 	if (!page->has_within || !page->within.len)
-		return fib_next(fib, page->family, NULL, out);
+		return fib_next(fib, &(struct fib_walk){.family = page->family}, out);
 	// In order of address, then length, what lies within begins after the same address one bit
 	// shorter.
 	before.len--;
-	return fib_next(fib, page->family, &before, out);
+	return fib_next(fib, &(struct fib_walk){.after = &before, .family = page->family}, out);
 }
 
 json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
@@ -126,7 +127,7 @@ json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
 			break;
 		page.after = route.prefix;
 		page.has_after = true;
-		if (page.port >= 0 && route.hop.port != page.port)
+		if (page.port >= 0 && route.hop.link != page.port)
 			continue;
 		json_array_append_new(list, route_json(house, &route));
 		n++;
@@ -150,8 +151,8 @@ json_t *verb_route(void *house_, const json_t *params, struct complaint *why)
 			text);
 		return NULL;
 	}
-	fib_find(house->fib, &addr, &answer);
-	uint16_t looked_up = fib_look(house->fib, &addr);
+	fib_find(house->fib, 0, &addr, &answer);
+	uint16_t looked_up = fib_look(house->fib, 0, &addr);
 	bool forwards = answer.verdict == VERDICT_FORWARD;
 	json_t *json = json_pack("{s:o, s:b}", "address", addr_json(&addr), "found", answer.found);
 	json_object_set_new(json, "prefix",

@@ -61,7 +61,7 @@ void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop
 {
 	json_object_set_new(json, "kind", ctl_text_json(kind_word(hop->kind)));
 	json_object_set_new(json, "via", hop->kind == FIB_VIA ? addr_json(&hop->via) : json_null());
-	json_object_set_new(json, "port", ctl_text_json(port_word(house, hop->port)));
+	json_object_set_new(json, "port", ctl_text_json(port_word(house, hop->link)));
 }
 
 unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)

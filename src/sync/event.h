@@ -1,0 +1,142 @@
+// What netlink says, in our words: the reader makes these of bytes, the mirror acts on them. Inside
+// sync. Plain data, no pointers.
+#pragma once
+
+#include "wire/addr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	EVENT_MAX_HOPS = 64,
+	EVENT_NAME_MAX = 16,
+	EVENT_KIND_MAX = 16, // of a link: "vlan", "vrf", "tun", "macvlan"
+	EVENT_MAX_GROUP = 64,
+};
+
+enum event_kind {
+	EVENT_LINK,
+	EVENT_ADDRESS,
+	EVENT_NEIGHBOUR,
+	EVENT_ROUTE,
+	EVENT_NEXTHOP,
+	EVENT_NETCONF,
+	EVENT_RULE,
+	EVENT_QDISC,  // tc: a qdisc or filter on an interface
+	EVENT_POLICY, // xfrm
+	EVENT_CHAIN,  // nftables base chain
+	EVENT_MROUTE, // multicast route
+	EVENT_DONE,   // end of a dump; error: of a dump or a request
+	EVENT_ERROR,
+	N_EVENT_KINDS
+};
+
+struct event_link {
+	int ifindex, master, lower; // lower: of a VLAN or macvlan; 0: none
+	uint32_t flags;             // IFF_UP, IFF_LOWER_UP...
+	uint32_t mtu;
+	struct wire_mac mac;
+	char name[EVENT_NAME_MAX], kind[EVENT_KIND_MAX], slave_kind[EVENT_KIND_MAX];
+	uint16_t vlan_id, vlan_protocol; // host order; kind "vlan"
+	uint32_t vrf_table;              // kind "vrf"
+	uint8_t operstate;
+	bool carrier;
+	bool has_xdp;
+	uint32_t tc_filters; // 0 or more
+};
+
+struct event_address {
+	int ifindex;
+	struct wire_prefix prefix; // as written: with host bits
+	struct wire_addr local;    // IFA_LOCAL
+	uint32_t flags;            // IFA_F_TENTATIVE...
+	uint8_t scope;
+};
+
+struct event_neighbour {
+	int ifindex;
+	struct wire_addr addr;
+	struct wire_mac mac;
+	bool has_mac;
+	uint16_t state;     // NUD_*
+	uint8_t flags;      // NTF_*
+	uint32_t ext_flags; // NTF_EXT_*
+	uint8_t protocol;   // NDA_PROTOCOL
+};
+
+struct event_hop {
+	struct wire_addr via; // family 0: on link; may be of the other family
+	int ifindex;
+	uint16_t weight; // 1 to 256 (kernel: rtnh_hops + 1); 65535: next-hop groups of 16 bit
+	uint8_t flags;   // RTNH_F_DEAD, RTNH_F_LINKDOWN, RTNH_F_ONLINK...
+	bool has_encap;  // MPLS, SRv6...: not for lanes
+};
+
+struct event_route {
+	struct wire_prefix prefix;
+	struct wire_addr prefsrc, src; // src.family != 0: a source-specific route
+	uint8_t src_len;
+	uint32_t table, metric, flags, nh_id; // flags: RTM_F_*; nh_id 0: none
+	uint32_t mtu;                         // RTAX_MTU, 0: none
+	uint8_t type, protocol, scope, tos;
+	uint16_t n_hops;
+	bool too_many_hops; // more than EVENT_MAX_HOPS: the rest is not here
+	struct event_hop hop[EVENT_MAX_HOPS];
+};
+
+struct event_nexthop {
+	uint32_t id;
+	struct event_hop hop; // when it is no group
+	bool is_blackhole, is_group, is_resilient, is_fdb;
+	uint8_t family, protocol;
+	uint16_t n_members;
+	bool too_many_members;
+	struct {
+		uint32_t id;
+		uint16_t weight; // 1 to 65536 as 0xffff at most
+	} member[EVENT_MAX_GROUP];
+};
+
+// One interface's (or "all": -1, "default": -2) settings; -1: not told.
+struct event_netconf {
+	int ifindex;
+	uint8_t family; // 4, 6
+	int forwarding, rp_filter, ignore_linkdown, proxy_neigh, mc_forwarding;
+};
+
+struct event_rule {
+	uint8_t family;
+	uint32_t priority, table;
+	uint8_t action;
+	bool is_l3mdev;    // the rule that VRF devices need
+	bool has_selector; // anything but "from all"
+};
+
+// tc, xfrm, nftables, multicast: only that there is something, and what to call it.
+struct event_foreign {
+	int ifindex; // 0: concerns all
+	uint8_t family;
+	uint8_t hook;     // nftables: NF_INET_*
+	char name[64];    // "table inet filter chain forward"
+	bool is_harmless; // e.g. the qdisc that every interface has
+};
+
+struct event {
+	uint8_t kind; // enum event_kind
+	bool is_delete;
+	bool is_dump;        // answers a dump of ours
+	bool is_interrupted; // NLM_F_DUMP_INTR
+	uint16_t nl_flags;   // NLM_F_REPLACE, NLM_F_APPEND, NLM_F_CREATE...
+	uint32_t sequence;
+	int error; // EVENT_ERROR, EVENT_DONE: 0 or -errno
+	union {
+		struct event_link link;
+		struct event_address address;
+		struct event_neighbour neighbour;
+		struct event_route route;
+		struct event_nexthop nexthop;
+		struct event_netconf netconf;
+		struct event_rule rule;
+		struct event_foreign foreign;
+	};
+};

@@ -1,0 +1,52 @@
+// Sockets, groups, dumps; two states, DUMPING and FOLLOWING. Bytes in, events out: the one that
+// takes them is handed in. Subscribed before the dump; ENOBUFS, a gap, NLM_F_DUMP_INTR or a
+// truncated message = DUMPING again. Control thread.
+#pragma once
+
+#include "base/complaint.h"
+#include "sync/event.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Those who take what is heard. All are called from listen_tend, on the control thread.
+struct listen_ears {
+	void (*event)(void *mirror, const struct event *event);
+	void (*dump_begins)(void *mirror); // mark: all that is known is now in doubt
+	void (*dump_ends)(void *mirror);   // sweep: what the dump did not name is gone
+	void *mirror;
+};
+
+struct listen;
+
+// Opens the sockets in the network namespace of the calling thread. `min_receive_buffer` in bytes
+// (64 MiB; SO_RCVBUFFORCE, else what is allowed, with a warning). -errno with a complaint.
+int listen_open(struct listen **out, const struct listen_ears *ears, uint32_t receive_buffer,
+	struct complaint *why);
+void listen_close(struct listen *listen);
+int listen_fd(const struct listen *listen); // an epoll of all sockets
+
+// Reads and hands on up to `budget_ns` worth of messages. True: there is more at once.
+bool listen_tend(struct listen *listen, uint64_t budget_ns);
+// A dump of everything begins as soon as possible (the mirror has seen that it cannot be right).
+// Dumps of links, addresses, neighbours, next hops, routes, netconf, rules, and the foreign ones,
+// in an order in which each finds what it refers to.
+void listen_dump_again(struct listen *listen);
+bool listen_is_dumping(const struct listen *listen);
+
+struct listen_info {
+	uint64_t messages, ignored, malformed, overruns, dumps, dumps_restarted, last_dump_ns;
+	uint32_t receive_buffer;
+};
+void listen_info(const struct listen *listen, struct listen_info *out);
+
+// A request on a socket of its own, answered at once (waits for at most a second). The answer's
+// events go to `take`. 0, or what the kernel said: -errno.
+struct listen_request {
+	const void
+		*message; // struct nlmsghdr and what follows; its seq and pid are filled in a copy
+	uint32_t bytes;
+	void (*take)(void *arg, const struct event *event);
+	void *arg;
+};
+int listen_ask(struct listen *listen, const struct listen_request *request);

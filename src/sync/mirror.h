@@ -1,0 +1,40 @@
+// Policy: what Linux says becomes what lanes do. Holds Linux's state as it was told (links,
+// addresses, neighbours, next hops, routes of all metrics) and brings the fib in line with it.
+// Knows no socket: events come in, wishes go out. Control thread.
+#pragma once
+
+#include "base/complaint.h"
+#include "fib/fib.h"
+#include "sync/event.h"
+#include "sync/sync.h"
+
+#include <stdbool.h>
+
+// What the mirror wants done outside; handed in, so that tests can look at it.
+struct mirror_hands {
+	int (*port_set_admin)(void *hands, unsigned port, bool up);
+	int (*port_set_mtu)(void *hands, unsigned port, uint16_t mtu);
+	int (*port_set_mac)(void *hands, unsigned port, const struct wire_mac *mac);
+	bool (*sends_redirects)(void *hands, const char *interface, uint8_t family);
+	void (*dump_again)(void *hands); // "what I know cannot be trusted"
+	void *hands;
+};
+
+struct mirror;
+struct mirror_settings {
+	struct fib *fib;
+	unsigned n_ports;
+	int twin[PORT_MAX]; // interface index of each port's twin
+	struct mirror_hands hands;
+};
+int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct complaint *why);
+void mirror_close(struct mirror *mirror);
+
+// One thing that Linux said.
+void mirror_event(struct mirror *mirror, const struct event *event);
+// Mark and sweep around a dump; forwarding goes on meanwhile.
+void mirror_dump_begins(struct mirror *mirror);
+void mirror_dump_ends(struct mirror *mirror);
+// Brings what was heard since the last call into the fib: one batch. Call after each round of
+// events. True: there is more to do.
+bool mirror_flush(struct mirror *mirror);

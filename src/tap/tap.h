@@ -1,0 +1,92 @@
+// The Linux twin of each port: a TAP with the port's name, MAC address and MTU in a network
+// namespace; lanes punt to it by class, what Linux sends on it is injected into the port. One
+// thread of its own moves the frames between the lanes' rings and the twins.
+#pragma once
+
+#include "base/complaint.h"
+#include "port/port.h"
+#include "stat/stat.h"
+#include "tap/tap_fast.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TAP_NAME_MAX = 64, TAP_PATH_MAX = 108 };
+
+struct tap_class_settings {
+	uint32_t rate;  // frames/s, 0: none at all; at most 10,000,000
+	uint32_t burst; // frames, 1 to 65536
+	bool forwards;  // over the rate: forwarded instead of dropped; class `redirect` only
+};
+
+// As in the file, key `linux`.
+struct tap_settings {
+	bool is_on;                        // the file has the key: Linux is the control plane
+	char namespace_name[TAP_NAME_MAX]; // as `ip netns` knows it; "": the default, our own
+	char own_namespace[TAP_NAME_MAX];  // name of our own one: made when missing
+	bool keep;                         // twins outlast the process; default true
+	char hold_socket[TAP_PATH_MAX];    // where the holder listens
+	struct tap_class_settings class[N_CLASSES];
+};
+// The defaults of schema/classes.toml, keep, our own namespace. Pure.
+void tap_settings_default(struct tap_settings *out);
+
+struct tap_room;
+
+// What can be checked without making anything: the namespace exists, /dev/net/tun, CAP_NET_ADMIN,
+// no other interface has a twin's name. 0, or -errno with one sentence.
+int tap_check(const struct tap_settings *settings, const struct port_room_settings *ports,
+	struct complaint *why);
+
+// Enters the namespace, makes the twins or adopts those that are there, starts the holder (keep).
+// The twins are up, have the ports' MACs and MTUs, and the ports' carrier. On error all that was
+// made is undone. Adopted twins keep their admin state, MTU and MAC (which the ports then get
+// through sync). Settings and ports are borrowed. Control thread.
+int tap_open(struct tap_room **out, const struct tap_settings *settings, struct port_room *ports,
+	struct complaint *why);
+// Starts and stops the thread that moves frames. Stop: what lies in the rings is still moved or
+// counted. Lanes have ended before.
+int tap_start(struct tap_room *room, struct complaint *why);
+void tap_stop(struct tap_room *room);
+// `keep`: twins stay, held. Else twins, holder and our own namespace go (if nothing else is in it).
+void tap_close(struct tap_room *room);
+// Applies what can change while running: the classes. Control thread.
+void tap_change(struct tap_room *room, const struct tap_settings *settings);
+
+// Follows the ports' carrier; the control loop calls it every 50 ms or so. A twin that has been
+// deleted or whose device fails is named in the log once; its punts are `twin_refused` from then
+// on. Control thread.
+void tap_tend(struct tap_room *room);
+// Makes twins again that are gone (verb reload). 0, or -errno with a complaint.
+int tap_restore(struct tap_room *room, struct complaint *why);
+
+// The namespace of the twins as an open file, borrowed; whether it is our own (sysctls are ours).
+int tap_namespace(const struct tap_room *room);
+bool tap_namespace_is_own(const struct tap_room *room);
+// Runs `call(arg)` with the calling thread in the twins' namespace; its result. For sockets and
+// /proc/sys that belong there. -errno when the namespace cannot be entered.
+int tap_inside(const struct tap_room *room, int (*call)(void *arg), void *arg);
+// Interface index of the port's twin in that namespace; 0: it has none now.
+int tap_twin(const struct tap_room *room, unsigned port);
+
+// What the lane owns of this room; valid until tap_close. Lanes count from 0.
+struct tap_lane *tap_lane(struct tap_room *room, unsigned lane);
+// What became of punted packets. Any thread.
+const struct stat_tap *tap_stats(const struct tap_room *room);
+
+// For people.
+struct tap_info {
+	const char *namespace_name;
+	bool namespace_is_own, keep, held; // held: the holder has a queue of it
+	char name[PORT_NAME_MAX];          // of the interface now
+	int ifindex;                       // 0: gone
+	bool adopted, carrier;             // adopted: it was there before us
+};
+void tap_info(const struct tap_room *room, unsigned port, struct tap_info *out);
+// The class's limit as it stands. Control thread.
+struct tap_class_settings tap_class(const struct tap_room *room, enum punt_class class);
+
+// The holder: a process that keeps one detached queue of each twin open, so that its carrier and
+// with it routes and sessions survive a crash of dl3d. Never returns before it has nothing to hold.
+// Main of `dl3d --hold SOCKET`.
+int tap_hold_main(const char *socket_path);

@@ -1,0 +1,41 @@
+// What lanes need of twins: rings, one per class towards Linux, one from it. Lane.
+#pragma once
+
+#include "base/bits.h"
+#include "stat/stat.h"
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// A lane's side of the twins. Rings are single producer, single consumer: this lane and the twins'
+// thread.
+struct tap_lane {
+	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the port it came in on
+	struct rte_ring *inject;          // mbuf->port is the index of the port it leaves on
+	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE
+	uint64_t redirect_cycles; // a packet of class redirect is punted at most once in so many
+	                          // TSC cycles, saved up for at most redirect_burst packets; else
+	                          // forwarded
+	uint32_t redirect_burst;  // both written by the control thread (relaxed)
+} LINE_ALIGNED;
+
+// The class that a frame's headers call for; `frame` may be any bytes, `n` of them lie in one
+// piece. Pure.
+enum punt_class tap_classify(const uint8_t *frame, unsigned n);
+
+// Hands a packet of this verdict over for Linux, byte for byte as it was received; counts it.
+// False: its class has no room (counted as punt_ring_full) or the verdict has no class: the packet
+// still belongs to the caller, who frees it. `port`: the index it came in on.
+bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mbuf,
+	unsigned verdict_and_port);
+enum { TAP_PORT_SHIFT = 16 }; // verdict_and_port: verdict | port << 16
+
+// Frames that Linux sent, oldest first; they belong to the caller. Cheap when there are none.
+static inline unsigned tap_take(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
+{
+	if (likely_to(rte_ring_empty(lane->inject)))
+		return 0;
+	return rte_ring_sc_dequeue_burst(lane->inject, (void **)mbufs, n, NULL);
+}
