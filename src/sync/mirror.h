@@ -38,3 +38,14 @@ void mirror_dump_ends(struct mirror *mirror);
 // Brings what was heard since the last call into the fib: one batch. Call after each round of
 // events. True: there is more to do.
 bool mirror_flush(struct mirror *mirror);
+
+// What the parts of the mirror share; private to its files.
+struct links;
+struct neighbours;
+struct routes;
+struct mirror {
+	struct mirror_settings settings;
+	struct links *links; // interfaces, VRFs, addresses, settings, rules, foreign things
+	struct neighbours *neighbours; // and those that the kernel keeps alive for us
+	struct routes *routes;         // and next hops
+};

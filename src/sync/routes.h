@@ -1,0 +1,28 @@
+// Linux's routes and next-hop objects, of all tables and metrics, as they were told; the best one
+// of each prefix is what the fib gets. The kernel does not announce all that it drops: these calls
+// say when it does. Inside the mirror. Control thread.
+#pragma once
+
+#include "sync/mirror.h"
+
+struct routes;
+int routes_open(struct routes **out, struct mirror *mirror, struct complaint *why);
+void routes_close(struct routes *routes);
+
+void routes_event(struct routes *routes, const struct event *event);         // EVENT_ROUTE
+void routes_nexthop_event(struct routes *routes, const struct event *event); // EVENT_NEXTHOP
+void routes_dump_begins(struct routes *routes);
+void routes_dump_ends(struct routes *routes);
+bool routes_flush(struct routes *routes); // as mirror_flush
+
+// Told by links, after links_state() says so.
+void routes_link_changed(struct routes *routes,
+	int ifindex); // up, down, carrier, link id, settings
+void routes_link_gone(struct routes *routes, int ifindex);
+void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local);
+void routes_vrf_changed(struct routes *routes, uint32_t table); // its VRF came or is about to go
+
+// Routes that cannot be expressed, summed up by reason and interface.
+void routes_unsupported(struct routes *routes,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);
+void routes_info(const struct routes *routes, struct sync_info *out); // its fields
