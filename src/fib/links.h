@@ -1,0 +1,4 @@
+// Links. Control thread.
+#pragma once
+
+#include "fib/fib.h"
