@@ -19,8 +19,13 @@ bool routes_flush(struct routes *routes); // as mirror_flush
 void routes_link_changed(struct routes *routes,
 	int ifindex); // up, down, carrier, link id, settings
 void routes_link_gone(struct routes *routes, int ifindex);
+// An IPv4 address is no longer local in a VRF (no interface has it any more): routes that prefer it
+// as source go. / The last IPv4 address of an interface: Linux drops all IPv4 routes over it.
 void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local);
-void routes_vrf_changed(struct routes *routes, uint32_t table); // its VRF came or is about to go
+void routes_last_address_gone(struct routes *routes, int ifindex);
+// Its VRF came (after fib_vrf_open), or went: what stood in the fib's table counts as gone, as
+// fib_vrf_close leaves it.
+void routes_vrf_changed(struct routes *routes, uint32_t table);
 
 // Routes that cannot be expressed, summed up by reason and interface.
 void routes_unsupported(struct routes *routes,
