@@ -29,10 +29,13 @@ class Surroundings:
     options: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     goes_first: bool = False  # before others that want the same core
+    shares_mounts: bool = False  # namespaces that it makes are seen by all
 
     def command(self, *words: str) -> list[str]:
         """The command line that runs `words` here."""
-        return self.namespace.command(*words) if self.namespace else list(words)
+        if self.namespace is None:
+            return list(words)
+        return self.namespace.enter(*words) if self.shares_mounts else self.namespace.command(*words)
 
 
 def put_first(pid: int) -> None:
@@ -49,15 +52,24 @@ class Program:
     NAME: ClassVar[str]
 
     def __init__(self, program: Path, config: str, around: Surroundings | None = None) -> None:
-        around = around or Surroundings()
+        self._around = around or Surroundings()
+        self._program = program
         self._folder = tempfile.TemporaryDirectory(prefix=f"{self.NAME}-")
         self.folder = Path(self._folder.name)
-        self.socket = self.folder / f"{self.NAME}.sock"
+        self.socket = self.folder / self.socket_name()
         self.file = self.folder / f"{self.NAME}.yaml"
         self.file.write_text(config.replace("@SOCKET@", str(self.socket)).replace("@FOLDER@", str(self.folder)))
         self._log = (self.folder / "stderr").open("w")
-        self.process = subprocess.Popen(
-            around.command(str(program), *around.options, str(self.file)),
+        self.process = self._start()
+
+    def socket_name(self) -> str:
+        """The control socket's name in the folder."""
+        return f"{self.NAME}.sock"
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        around = self._around
+        process = subprocess.Popen(
+            around.command(str(self._program), *around.options, str(self.file)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._log,
@@ -65,7 +77,8 @@ class Program:
             start_new_session=around.goes_first,
         )
         if around.goes_first:
-            put_first(self.process.pid)
+            put_first(process.pid)
+        return process
 
     def __enter__(self) -> Self:
         return self
@@ -108,6 +121,15 @@ class Program:
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def start_again(self) -> None:
+        """After it ended: on the same file, with the same socket."""
+        self.process = self._start()
 
     def close(self) -> None:
         """Stop it if it still runs and remove its folder."""

@@ -1,7 +1,7 @@
 """A dl3d of its own between cables: one packet socket at the far end of each port."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -54,9 +54,12 @@ def config_text(ports: Sequence[Port], **keys: Any) -> str:
 
 
 class House:
-    """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement."""
+    """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement.
 
-    def __init__(self, ports: Sequence[Port], **keys: Any) -> None:
+    `linux`: the file's key of that name, as Forwarder takes it.
+    """
+
+    def __init__(self, ports: Sequence[Port], linux: Mapping[str, Any] | None = None, **keys: Any) -> None:
         self.ports = list(ports)
         self.lab = Lab()
         self.wires: dict[str, Wire] = {}
@@ -66,7 +69,7 @@ class House:
             self._hosts = self.lab.namespace("hosts", silent=True)
             for index, port in enumerate(self.ports):
                 self._lay(self.namespace, index, port)
-            self.dl3d = Forwarder(DL3D, config_text(self.ports, **keys), self.namespace)
+            self.dl3d = Forwarder(DL3D, config_text(self.ports, **keys), self.namespace, linux=linux)
             self.forwarder = self.dl3d
             self.dl3d.wait_ready()
         except BaseException:

@@ -1,0 +1,186 @@
+// The key `linux`: twins, their namespace, the limits of classes; and what it cannot go together
+// with. Control thread.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD(type, field)                                                                         \
+	.size = sizeof(((struct type *)0)->field), .offset = offsetof(struct type, field)
+
+enum { MOST_RATE = 10000000, MOST_BURST = 65536 };
+
+// "a/b" or ".." would be another place than /run/netns/NAME.
+static bool is_file_name(const char *text)
+{
+	return text[0] && !strchr(text, '/') && strcmp(text, ".") && strcmp(text, "..");
+}
+
+static int read_namespace(struct reader *reader, const struct node *node, void *base)
+{
+	struct tap_settings *twins = base;
+	char found[ROWS_FOUND_MAX];
+
+	if (node->kind != NODE_TEXT || !is_file_name(node->text) ||
+		strlen(node->text) >= TAP_NAME_MAX)
+		return rows_mistake(reader, node->line,
+			"%snamespace is %s; a name of 1 to %d characters that \"ip netns\" shows "
+			"is wanted",
+			reader->where, rows_found(node, found), TAP_NAME_MAX - 1);
+	strcpy(twins->namespace_name, node->text);
+	return 0;
+}
+
+static const struct row class_rows[] = {
+	{"rate", ROW_NUMBER, FIELD(tap_class_settings, rate), .min = 0, .max = MOST_RATE},
+	{"burst", ROW_NUMBER, FIELD(tap_class_settings, burst), .min = 1, .max = MOST_BURST},
+	{"overflow", ROW_WORD, FIELD(tap_class_settings, forwards), .words = "drop|forward"},
+};
+static const struct key_table class_table = {"linux.classes.CLASS", class_rows,
+	ARRAY_LEN(class_rows)};
+
+static int find_class(const char *name)
+{
+	int class = 0;
+
+	while (class < N_CLASSES && strcmp(class_row(class)->name, name))
+		class++;
+	return class;
+}
+
+static int read_class(struct reader *reader, const struct node *node, void *base)
+{
+	struct tap_settings *twins = base;
+	int class = find_class(node->key);
+	int err = rows_read(reader, node, &class_table, &twins->class[class]);
+
+	if (!err && twins->class[class].forwards && !class_row(class)->forwards)
+		err = rows_mistake(reader, node->line,
+			"%s%s has \"overflow: forward\", which only redirect can have: lanes can do "
+			"nothing else with packets of the others",
+			reader->where, node->key);
+	return err;
+}
+
+#define CLASS_KEY(UPPER, lower, rate, burst, forwards, text)                                       \
+	{lower, ROW_OTHER, .read = read_class},
+static const struct row classes_rows[] = {SCHEMA_CLASSES(CLASS_KEY)};
+static const struct key_table classes_table = {"linux.classes", classes_rows,
+	ARRAY_LEN(classes_rows)};
+
+static int read_classes(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_is_empty(node) ? 0 : rows_read(reader, node, &classes_table, base);
+}
+
+static const struct row linux_rows[] = {
+	{"namespace", ROW_OTHER, .read = read_namespace},
+	{"keep", ROW_WORD, FIELD(tap_settings, keep), .words = "false|true"},
+	{"classes", ROW_OTHER, .read = read_classes},
+};
+const struct key_table linux_table = {"linux", linux_rows, ARRAY_LEN(linux_rows)};
+
+const struct key_table *linux_tables(unsigned i)
+{
+	const struct key_table *const tables[] = {&linux_table, &classes_table, &class_table};
+
+	return i < ARRAY_LEN(tables) ? tables[i] : NULL;
+}
+
+// Ours is named after the control socket, so that several dl3d's have several; the holder listens
+// beside it.
+static int name_own(struct reader *reader, const struct node *node, struct config *config)
+{
+	static const char ending[] = ".sock";
+	struct tap_settings *twins = &config->twins;
+	const char *slash = strrchr(config->socket, '/');
+	size_t n = strlen(config->socket), last = strlen(ending);
+	char name[CONFIG_SOCKET_MAX];
+
+	if (n > last && !strcmp(config->socket + n - last, ending))
+		n -= last;
+	int start = slash ? slash + 1 - config->socket : 0;
+	snprintf(name, sizeof(name), "%.*s", (int)n - start, config->socket + start);
+	if (!is_file_name(name) || strlen(name) >= TAP_NAME_MAX ||
+		n + strlen(".hold") >= TAP_PATH_MAX)
+		return rows_mistake(reader, node->line,
+			"control.socket is \"%.60s\", and the twins' namespace is named after its "
+			"file; a shorter path that ends in NAME.sock is wanted",
+			config->socket);
+	strcpy(twins->own_namespace, name);
+	snprintf(twins->hold_socket, sizeof(twins->hold_socket), "%.*s.hold", (int)n,
+		config->socket);
+	return 0;
+}
+
+int linux_read(struct reader *reader, const struct node *node, struct config *config)
+{
+	int err = rows_is_empty(node) ? 0
+	                              : rows_read(reader, node, &linux_table, &config->twins);
+
+	config->twins.is_on = true;
+	return err ? err : name_own(reader, node, config);
+}
+
+// Names that Linux itself uses where interfaces have theirs.
+static bool is_taken(const char *name)
+{
+	static const char *const taken[] = {".", "..", "lo", "all", "default"};
+
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+		if (!strcmp(name, taken[i]))
+			return true;
+	return false;
+}
+
+static int check_port(struct reader *reader, const struct config *config, unsigned i)
+{
+	const struct port_settings *port = &config->ports.ports[i];
+
+	if (is_taken(port->name))
+		return rows_mistake(reader, port->line,
+			"ports[%u].name is \"%s\", which Linux keeps for itself; its twin could "
+			"not have that name, choose another",
+			i, port->name);
+	if (port->mode == PORT_XCONNECT)
+		return rows_mistake(reader, port->line,
+			"ports[%u] has \"mode: xconnect\", which does not go with \"linux:\"; "
+			"cross-connect it with a dl3d whose file has no \"linux:\"",
+			i);
+	if (port->has_peer)
+		return rows_mistake(reader, port->line,
+			"ports[%u] has \"peer\", which does not go with \"linux:\"; tell Linux: "
+			"ip -n NAMESPACE neigh add ADDRESS lladdr MAC dev %s",
+			i, port->name);
+	return 0;
+}
+
+// Keys of the file that belong to Linux, and the word for `ip`.
+static int refuse(struct reader *reader, const struct node *node, const char *command)
+{
+	return !node ? 0
+	             : rows_mistake(reader, node->key_line,
+			       "key \"%s\" does not go with \"linux:\"; tell Linux: %s", node->key,
+			       command);
+}
+
+int linux_check(struct reader *reader, const struct config *config, const struct rest_nodes *rest)
+{
+	int err = refuse(reader, rest->routes, "ip -n NAMESPACE route add PREFIX via ADDRESS");
+
+	if (!err)
+		err = refuse(reader, rest->files, "ip -n NAMESPACE -batch FILE");
+	if (!err)
+		err = refuse(reader, rest->neighbours,
+			"ip -n NAMESPACE neigh add ADDRESS lladdr MAC dev PORT");
+	if (!err && config->n_own)
+		err = rows_mistake(reader, config->own[0].line,
+			"key \"addresses\" does not go with \"linux:\"; tell Linux: ip -n "
+			"NAMESPACE address add ADDRESS/LENGTH dev %s",
+			config->ports.ports[config->own[0].port].name);
+	for (unsigned i = 0; !err && i < config->ports.n_ports; i++)
+		err = check_port(reader, config, i);
+	return err;
+}

@@ -1,0 +1,229 @@
+// The key `linux`: what it says, what it excludes, and the one sentence for each mistake.
+#include "config/inside.h"
+
+#include "base/bits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORTS "ports:\n  - {name: left, device: net_null0}\n  - {name: right, device: net_null1}\n"
+
+static int read_text(struct config **out, const char *text, struct complaint *why)
+{
+	struct source source = {"f.yaml", text, strlen(text), false, &program_forwarder};
+
+	return config_read(out, &source, why);
+}
+
+static struct config *take_text(const char *text)
+{
+	struct config *config = NULL;
+	struct complaint why = {""};
+
+	if (read_text(&config, text, &why))
+		fail_msg("refused: %s", why.text);
+	return config;
+}
+
+struct mistake {
+	const char *yaml, *sentence;
+};
+
+#define LONG_NAME "a123456789a123456789a123456789a123456789a123456789a123456789abcd"
+
+static const struct mistake mistakes[] = {
+	{PORTS "linux: yes", "f.yaml:4: linux is \"yes\"; a map (key: value) is wanted"},
+	{PORTS "linux: {nemaspace: a}",
+		"f.yaml:4: unknown key \"linux.nemaspace\"; did you mean \"namespace\"?"},
+	{PORTS "linux: {keep: maybe}",
+		"f.yaml:4: linux.keep is \"maybe\"; one of false/true is wanted"},
+	{PORTS "linux: {namespace: a/b}",
+		"f.yaml:4: linux.namespace is \"a/b\"; a name of 1 to 63 characters that \"ip "
+		"netns\" shows is wanted"},
+	{PORTS "linux: {namespace: ..}",
+		"f.yaml:4: linux.namespace is \"..\"; a name of 1 to 63 characters that \"ip "
+		"netns\" shows is wanted"},
+	{PORTS "linux: {namespace: }",
+		"f.yaml:4: linux.namespace is empty; a name of 1 to 63 characters that \"ip "
+		"netns\" shows is wanted"},
+	{PORTS "linux: {classes: {tll: {rate: 1}}}",
+		"f.yaml:4: unknown key \"linux.classes.tll\"; did you mean \"ttl\"?"},
+	{PORTS "linux: {classes: {ttl: 5}}",
+		"f.yaml:4: linux.classes.ttl is \"5\"; a map (key: value) is wanted"},
+	{PORTS "linux: {classes: {ttl: {rate: 10000001}}}",
+		"f.yaml:4: linux.classes.ttl.rate is \"10000001\"; a number from 0 to 10000000 is "
+		"wanted"},
+	{PORTS "linux: {classes: {ttl: {burst: 0}}}",
+		"f.yaml:4: linux.classes.ttl.burst is \"0\"; a number from 1 to 65536 is wanted"},
+	{PORTS "linux: {classes: {ttl: {overflow: forward}}}",
+		"f.yaml:4: linux.classes.ttl has \"overflow: forward\", which only redirect can "
+		"have: lanes can do nothing else with packets of the others"},
+	// What belongs to Linux then, wherever it stands.
+	{PORTS "routes: [10.0.0.0/8 dev left]\nlinux:",
+		"f.yaml:4: key \"routes\" does not go with \"linux:\"; tell Linux: ip -n "
+		"NAMESPACE route add PREFIX via ADDRESS"},
+	{PORTS "linux:\nroute_files: [x]",
+		"f.yaml:5: key \"route_files\" does not go with \"linux:\"; tell Linux: ip -n "
+		"NAMESPACE -batch FILE"},
+	{PORTS "linux:\nneighbours: []",
+		"f.yaml:5: key \"neighbours\" does not go with \"linux:\"; tell Linux: ip -n "
+		"NAMESPACE neigh add ADDRESS lladdr MAC dev PORT"},
+	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24]}\nlinux:",
+		"f.yaml:4: key \"addresses\" does not go with \"linux:\"; tell Linux: ip -n "
+		"NAMESPACE address add ADDRESS/LENGTH dev a"},
+	{PORTS "  - {name: a, device: x, peer: 02:00:00:00:00:01}\nlinux:",
+		"f.yaml:4: ports[2] has \"peer\", which does not go with \"linux:\"; tell Linux: "
+		"ip -n NAMESPACE neigh add ADDRESS lladdr MAC dev a"},
+	{PORTS "  - {name: a, device: x, mode: xconnect, to: left}\nlinux:",
+		"f.yaml:4: ports[2] has \"mode: xconnect\", which does not go with \"linux:\"; "
+		"cross-connect it with a dl3d whose file has no \"linux:\""},
+	{PORTS "  - {name: lo, device: x}\nlinux:",
+		"f.yaml:4: ports[2].name is \"lo\", which Linux keeps for itself; its twin could "
+		"not have that name, choose another"},
+	{PORTS "  - {name: .., device: x}\nlinux:",
+		"f.yaml:4: ports[2].name is \"..\", which Linux keeps for itself; its twin could "
+		"not have that name, choose another"},
+	// The socket's name is the namespace's.
+	{PORTS "control: {socket: /run/" LONG_NAME ".sock}\nlinux:",
+		"f.yaml:5: control.socket is \"/run/a123456789a123456789a123456789a123456789"
+		"a123456789a1234\", and the twins' namespace is named after its file; a shorter "
+		"path that ends in NAME.sock is wanted"},
+	{PORTS "control: {socket: /run/...sock}\nlinux:",
+		"f.yaml:5: control.socket is \"/run/...sock\", and the twins' namespace is named "
+		"after its file; a shorter path that ends in NAME.sock is wanted"},
+};
+
+static void answers_each_mistake_with_one_sentence(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
+		struct config *config;
+		struct complaint why = {""};
+
+		if (!read_text(&config, mistakes[i].yaml, &why))
+			fail_msg("accepted: %s", mistakes[i].yaml);
+		assert_string_equal(why.text, mistakes[i].sentence);
+	}
+}
+
+static void is_off_without_the_key(void **state)
+{
+	struct config *config = take_text(PORTS);
+
+	assert_false(config_twins(config)->is_on);
+	config_free(config);
+}
+
+static void an_empty_key_means_the_defaults(void **state)
+{
+	static const char *const empty[] = {
+		PORTS "linux:", PORTS "linux: {}", PORTS "linux: {classes: }"};
+	struct tap_settings wanted;
+
+	tap_settings_default(&wanted);
+	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+		struct config *config = take_text(empty[i]);
+		const struct tap_settings *found = config_twins(config);
+
+		assert_true(found->is_on);
+		assert_true(found->keep);
+		assert_string_equal(found->namespace_name, "");
+		assert_string_equal(found->own_namespace, "dl3d");
+		assert_string_equal(found->hold_socket, "/run/dl3d.hold");
+		assert_memory_equal(found->class, wanted.class, sizeof(wanted.class));
+		config_free(config);
+	}
+}
+
+static void reads_what_is_said(void **state)
+{
+	struct config *config =
+		take_text(PORTS "linux:\n  namespace: core\n  keep: false\n  classes:\n"
+				"    ttl: {rate: 0, burst: 65536}\n"
+				"    redirect: {rate: 10000000, overflow: drop}\n"
+				"control: {socket: /run/a.b/west}\n");
+	const struct tap_settings *found = config_twins(config);
+
+	assert_false(found->keep);
+	assert_string_equal(found->namespace_name, "core");
+	assert_string_equal(found->own_namespace, "west");
+	assert_string_equal(found->hold_socket, "/run/a.b/west.hold");
+	assert_int_equal(found->class[CLASS_TTL].rate, 0);
+	assert_int_equal(found->class[CLASS_TTL].burst, 65536);
+	assert_int_equal(found->class[CLASS_REDIRECT].rate, 10000000);
+	assert_int_equal(found->class[CLASS_REDIRECT].burst, class_row(CLASS_REDIRECT)->burst);
+	assert_false(found->class[CLASS_REDIRECT].forwards);
+	config_free(config);
+}
+
+static void a_table_has_the_ports_and_nothing_else(void **state)
+{
+	const struct wire_mac macs[PORT_MAX] = {{{2, 0, 0, 0, 0, 0xa}}, {{2, 0, 0, 0, 0, 0xb}}};
+	struct config *config = take_text(PORTS "linux:");
+	struct complaint why;
+	struct fib *fib = fib_create(&why);
+	struct fib_route route;
+
+	assert_int_equal(config_fill(config, macs, fib, &why), 0);
+	assert_int_equal(fib_link(fib, 1)->mac.bytes[5], 0xb);
+	assert_int_equal(fib_link(fib, 1)->mtu, 1500);
+	assert_null(fib_link(fib, 2));
+	assert_false(fib_next(fib, &(struct fib_walk){.family = 4}, &route));
+	assert_false(fib_next(fib, &(struct fib_walk){.family = 6}, &route));
+	fib_destroy(fib);
+	config_free(config);
+}
+
+// The block of the example that begins with "# KEY:", without its signs. Owner: caller.
+static char *uncommented(const char *key)
+{
+	char *text, *out, *line;
+	size_t n;
+	FILE *file = open_memstream(&text, &n);
+
+	config_print_example(file);
+	fclose(file);
+	out = calloc(1, n + 1);
+	for (line = strtok(strstr(text, key), "\n"); line[0] == '#'; line = strtok(NULL, "\n")) {
+		strcat(out, line + 2);
+		strcat(out, "\n");
+	}
+	free(text);
+	return out;
+}
+
+static void the_example_shows_the_defaults(void **state)
+{
+	char *block = uncommented("# linux:"), *text;
+	struct tap_settings wanted;
+
+	assert_true(asprintf(&text, PORTS "%s", block) > 0);
+	struct config *config = take_text(text);
+	const struct tap_settings *found = config_twins(config);
+	tap_settings_default(&wanted);
+	assert_true(found->keep == wanted.keep);
+	assert_string_equal(found->namespace_name, "core");
+	assert_memory_equal(found->class, wanted.class, sizeof(wanted.class));
+	config_free(config);
+	free(text);
+	free(block);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(is_off_without_the_key),
+		cmocka_unit_test(an_empty_key_means_the_defaults),
+		cmocka_unit_test(reads_what_is_said),
+		cmocka_unit_test(a_table_has_the_ports_and_nothing_else),
+		cmocka_unit_test(the_example_shows_the_defaults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
