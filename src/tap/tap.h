@@ -69,6 +69,15 @@ int tap_inside(const struct tap_room *room, int (*call)(void *arg), void *arg);
 // Interface index of the port's twin in that namespace; 0: it has none now.
 int tap_twin(const struct tap_room *room, unsigned port);
 
+// A lane's rings in memory of their own; its class_of; redirects as if it were the only lane. No
+// `pool` yet. For tap_open, and for tests of the walk, which have no twins. 0 or -ENOMEM. / Frees
+// rings and the mbufs in them.
+int tap_lane_make(struct tap_lane *lane, const struct tap_class_settings classes[]);
+void tap_lane_free(struct tap_lane *lane);
+// Mbufs that one lane and the twins may have between them at most; goes into
+// port_room_settings.n_lent_mbufs before port_open.
+unsigned tap_n_mbufs(const struct tap_settings *settings);
+
 // What the lane owns of this room; valid until tap_close. Lanes count from 0.
 struct tap_lane *tap_lane(struct tap_room *room, unsigned lane);
 // What became of punted packets. Any thread.

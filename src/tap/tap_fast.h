@@ -10,10 +10,16 @@
 #include <stdint.h>
 
 // A lane's side of the twins. Rings are single producer, single consumer: this lane and the twins'
-// thread.
+// thread. That thread may be taken off its core at any moment, so it never touches a mempool (a
+// lane would wait for it there): the lane frees what was punted and lends what frames are read
+// into.
 struct tap_lane {
 	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the port it came in on
 	struct rte_ring *inject;          // mbuf->port is the index of the port it leaves on
+	struct rte_ring *used;            // mbufs of punted packets, back to be freed
+	struct rte_ring *empty;           // mbufs for frames from Linux
+	struct rte_mempool *pool;         // where they come from; NULL: none
+	unsigned n_owed;                  // so many of them the pool could not give yet
 	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE
 	uint64_t redirect_cycles; // a packet of class redirect is punted at most once in so many
 	                          // TSC cycles, saved up for at most redirect_burst packets; else
@@ -32,10 +38,12 @@ bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mb
 	unsigned verdict_and_port);
 enum { TAP_PORT_SHIFT = 16 }; // verdict_and_port: verdict | port << 16
 
-// Frames that Linux sent, oldest first; they belong to the caller. Cheap when there are none.
+// Frames that Linux sent, oldest first; they belong to the caller. Cheap when there are none. Each
+// lane calls it once per loop: it also gives the twins' thread its buffers.
+unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n);
 static inline unsigned tap_take(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
 {
-	if (likely_to(rte_ring_empty(lane->inject)))
+	if (likely_to(rte_ring_empty(lane->inject) && rte_ring_empty(lane->used) && !lane->n_owed))
 		return 0;
-	return rte_ring_sc_dequeue_burst(lane->inject, (void **)mbufs, n, NULL);
+	return tap_exchange(lane, mbufs, n);
 }

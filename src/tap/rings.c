@@ -1,0 +1,150 @@
+// A lane's rings: made by the control thread, used by the lane.
+#include "tap/rings.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdlib.h>
+
+enum { RING_LEAST = 64, RING_MOST = 8192 };
+
+static unsigned ring_frames(const struct tap_class_settings *class)
+{
+	return MIN_OF(MAX_OF(class->burst, (uint32_t)RING_LEAST), (uint32_t)RING_MOST);
+}
+
+static unsigned count_punted_most(const struct tap_class_settings classes[])
+{
+	unsigned n = 0;
+
+	for (unsigned c = 0; c < N_CLASSES; c++)
+		n += ring_frames(&classes[c]);
+	return n;
+}
+
+unsigned tap_n_mbufs(const struct tap_settings *settings)
+{
+	return count_punted_most(settings->class) + RINGS_BULK + RINGS_INJECT;
+}
+
+static struct rte_ring *make_ring(unsigned frames)
+{
+	unsigned slots = rte_align32pow2(frames + 1);
+	ssize_t bytes = rte_ring_get_memsize(slots);
+	struct rte_ring *ring = aligned_alloc(CACHE_LINE_BYTES, round_up(bytes, CACHE_LINE_BYTES));
+
+	if (ring && rte_ring_init(ring, "tap", frames,
+			    RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ) != 0) {
+		free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+void rings_limit_redirects(struct tap_lane *lane, const struct tap_class_settings *class,
+	unsigned n_lanes)
+{
+	uint64_t cycles = 0; // no limit here: the twins' thread has one
+
+	if (class->forwards)
+		cycles = class->rate ? rte_get_tsc_hz() * n_lanes / class->rate : UINT64_MAX;
+	__atomic_store_n(&lane->redirect_cycles, cycles, __ATOMIC_RELAXED);
+	__atomic_store_n(&lane->redirect_burst, MAX_OF(class->burst / n_lanes, 1u),
+		__ATOMIC_RELAXED);
+}
+
+int tap_lane_make(struct tap_lane *lane, const struct tap_class_settings classes[])
+{
+	bool is_complete = true;
+
+	memset(lane, 0, sizeof(*lane));
+	for (unsigned v = 0; v < N_VERDICTS; v++)
+		lane->class_of[v] = verdict_class(v);
+	for (unsigned c = 0; c < N_CLASSES; c++) {
+		lane->punt[c] = make_ring(ring_frames(&classes[c]));
+		is_complete &= lane->punt[c] != NULL;
+	}
+	lane->inject = make_ring(RINGS_INJECT);
+	lane->empty = make_ring(RINGS_INJECT);
+	lane->used = make_ring(count_punted_most(classes) + RINGS_BULK);
+	rings_limit_redirects(lane, &classes[CLASS_REDIRECT], 1);
+	if (is_complete && lane->inject && lane->empty && lane->used)
+		return 0;
+	tap_lane_free(lane);
+	return -ENOMEM;
+}
+
+static void free_ring(struct rte_ring **ring)
+{
+	struct rte_mbuf *mbufs[RINGS_BULK];
+	unsigned n;
+
+	while (*ring && (n = rte_ring_sc_dequeue_burst(*ring, (void **)mbufs, RINGS_BULK, NULL)))
+		rte_pktmbuf_free_bulk(mbufs, n);
+	free(*ring);
+	*ring = NULL;
+}
+
+void tap_lane_free(struct tap_lane *lane)
+{
+	for (unsigned c = 0; c < N_CLASSES; c++)
+		free_ring(&lane->punt[c]);
+	free_ring(&lane->inject);
+	free_ring(&lane->empty);
+	free_ring(&lane->used);
+}
+
+// Lends the twins' thread what it is owed, as far as the pool can give it.
+static void lend(struct tap_lane *lane)
+{
+	struct rte_mbuf *mbufs[RINGS_BULK];
+
+	while (lane->n_owed) {
+		unsigned n = MIN_OF(lane->n_owed, (unsigned)RINGS_BULK);
+
+		if (rte_pktmbuf_alloc_bulk(lane->pool, mbufs, n) != 0)
+			return;
+		rte_ring_sp_enqueue_burst(lane->empty, (void **)mbufs, n, NULL);
+		lane->n_owed -= n;
+	}
+}
+
+void rings_lend(struct tap_lane *lane, struct rte_mempool *pool)
+{
+	lane->pool = pool;
+	lane->n_owed = RINGS_INJECT;
+	lend(lane);
+}
+
+unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
+{
+	struct rte_mbuf *used[RINGS_BULK];
+	unsigned n_used = rte_ring_sc_dequeue_burst(lane->used, (void **)used, RINGS_BULK, NULL);
+
+	rte_pktmbuf_free_bulk(used, n_used);
+	unsigned taken = rte_ring_sc_dequeue_burst(lane->inject, (void **)mbufs, n, NULL);
+	if (lane->pool) {
+		lane->n_owed += taken;
+		lend(lane);
+	}
+	return taken;
+}
+
+bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mbuf,
+	unsigned verdict_and_port)
+{
+	unsigned verdict = verdict_and_port & ((1u << TAP_PORT_SHIFT) - 1);
+	unsigned class = lane->class_of[verdict];
+
+	if (class == CLASS_CONTENT)
+		class = tap_classify(rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->data_len);
+	if (class >= N_CLASSES)
+		return false;
+	mbuf->port = verdict_and_port >> TAP_PORT_SHIFT;
+	if (rte_ring_sp_enqueue(lane->punt[class], mbuf) != 0) {
+		stat_add(&stat->verdict[VERDICT_PUNT_RING_FULL], 1);
+		stat_add(&stat->ring_full[class], 1);
+		return false;
+	}
+	stat_add(&stat->handed[verdict], 1);
+	return true;
+}
