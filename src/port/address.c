@@ -13,6 +13,20 @@ static bool is_tolerant(const struct port_device *device)
 	return device->kind.bus == KIND_VIRTUAL;
 }
 
+// Tells the device; one that is virtual takes every frame instead.
+static int tell_mac(const struct port_device *device, const struct wire_mac *mac)
+{
+	struct rte_ether_addr address;
+
+	memcpy(address.addr_bytes, mac->bytes, sizeof(address.addr_bytes));
+	int err = rte_eth_dev_default_mac_addr_set(device->id, &address);
+	if (err == 0 || !is_tolerant(device))
+		return err;
+	// Frames for the wanted address may be for another host in the eyes of the interface below.
+	rte_eth_promiscuous_enable(device->id);
+	return 0;
+}
+
 static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
@@ -25,18 +39,50 @@ static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
 		memcpy(device->mac.bytes, mac.addr_bytes, sizeof(device->mac.bytes));
 		return 0;
 	}
-	device->mac = settings->mac;
-	memcpy(mac.addr_bytes, settings->mac.bytes, sizeof(mac.addr_bytes));
-	int err = rte_eth_dev_default_mac_addr_set(device->id, &mac);
-	if (err == 0)
-		return 0;
-	if (!is_tolerant(device))
+	int err = tell_mac(device, &settings->mac);
+	if (err)
 		return complain(why, err,
 			"%s: its device refuses the MAC address: %s; choose a unicast address or "
 			"leave mac out",
 			plan_port_label(room->settings, port, label), strerror(-err));
-	// Frames for the wanted address may be for another host in the eyes of the interface below.
-	rte_eth_promiscuous_enable(device->id);
+	device->mac = settings->mac;
+	return 0;
+}
+
+int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *mac,
+	struct complaint *why)
+{
+	struct port_device *device = &room->devices[port];
+	char label[48], text[WIRE_MAC_TEXT];
+
+	if (wire_mac_equal(mac, &device->mac))
+		return 0;
+	int err = mac->bytes[0] & 1 ? -EADDRNOTAVAIL : tell_mac(device, mac);
+	if (err)
+		return complain(why, err,
+			"%s: its device refuses the MAC address %s: %s; give its twin the old one "
+			"back",
+			plan_port_label(room->settings, port, label), wire_mac_print(mac, text),
+			strerror(-err));
+	device->mac = *mac;
+	faces_set_mac(&room->faces[port], mac);
+	return 0;
+}
+
+int port_set_admin(struct port_room *room, unsigned port, bool up, struct complaint *why)
+{
+	struct port_device *device = &room->devices[port];
+	char label[48];
+
+	if (device->is_set_down == !up)
+		return 0;
+	int err = up ? rte_eth_dev_set_link_up(device->id) : rte_eth_dev_set_link_down(device->id);
+	if (err && err != -ENOTSUP && !is_tolerant(device))
+		return complain(why, err, "%s: its device cannot be set %s: %s",
+			plan_port_label(room->settings, port, label), up ? "up" : "down",
+			strerror(-err));
+	device->is_set_down = !up;
+	__atomic_store_n(&room->faces[port].up, device->has_carrier && up, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -63,6 +109,11 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 			strerror(-err), err == -EBUSY ? "; it needs a restart" : "");
 	device->mtu = mtu;
 	return 0;
+}
+
+int port_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why)
+{
+	return mtu == room->devices[port].mtu ? 0 : address_set_mtu(room, port, mtu, why);
 }
 
 static void set_filters(struct port_room *room, unsigned port)
@@ -94,6 +145,6 @@ int address_set_up(struct port_room *room, unsigned port, struct complaint *why)
 	if (err)
 		return err;
 	set_filters(room, port);
-	memcpy(room->faces[port].mac, room->devices[port].mac.bytes, sizeof(room->faces[port].mac));
+	faces_set_mac(&room->faces[port], &room->devices[port].mac);
 	return 0;
 }

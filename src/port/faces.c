@@ -8,6 +8,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+static_assert(offsetof(struct port_face, mac) % 8 == 0 &&
+		      offsetof(struct port_face, up) == offsetof(struct port_face, mac) + 6 &&
+		      offsetof(struct port_face, pass_martians) ==
+			      offsetof(struct port_face, up) + 1,
+	"mac and its two neighbours are one word");
 static_assert(offsetof(struct port_face, peer) % 8 == 0 &&
 		      offsetof(struct port_face, has_peer) == offsetof(struct port_face, peer) + 6,
 	"peer and has_peer are one word");
@@ -46,7 +51,9 @@ static int tend_port(struct port_room *room, unsigned port, struct complaint *wh
 	if (up && device->kind.iface[0] && room->link_socket >= 0)
 		up = interface_runs(room->link_socket, device->kind.iface);
 	is_gone |= up == -ENODEV;
-	__atomic_store_n(&room->faces[port].up, up && !is_gone, __ATOMIC_RELAXED);
+	device->has_carrier = up && !is_gone;
+	__atomic_store_n(&room->faces[port].up, device->has_carrier && !device->is_set_down,
+		__ATOMIC_RELAXED);
 	if (!is_gone)
 		return 0;
 	return complain(why, -ENODEV,
@@ -68,6 +75,11 @@ const struct port_face *port_faces(const struct port_room *room)
 	return room->faces;
 }
 
+bool port_has_carrier(const struct port_room *room, unsigned port)
+{
+	return room->devices[port].has_carrier;
+}
+
 // Address and flag in one store, so that a lane that reads eight bytes never sees half of a new
 // address.
 static void set_peer(struct port_face *face, const struct port_settings *settings)
@@ -80,6 +92,16 @@ static void set_peer(struct port_face *face, const struct port_settings *setting
 	bytes[sizeof(face->peer)] = settings->has_peer;
 	memcpy(&next, bytes, sizeof(next));
 	__atomic_store_n((word *)face->peer, next, __ATOMIC_RELAXED);
+}
+
+// The control thread is the only writer of the whole word.
+void faces_set_mac(struct port_face *face, const struct wire_mac *mac)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+	word next = __atomic_load_n((word *)face->mac, __ATOMIC_RELAXED);
+
+	memcpy(&next, mac->bytes, sizeof(mac->bytes));
+	__atomic_store_n((word *)face->mac, next, __ATOMIC_RELAXED);
 }
 
 void faces_fill(struct port_room *room, unsigned port)
@@ -98,13 +120,10 @@ int port_change(struct port_room *room, unsigned port, const struct port_setting
 	struct complaint *why)
 {
 	struct port_face *face = &room->faces[port];
-	uint16_t mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
+	int err = port_set_mtu(room, port, settings->mtu ? settings->mtu : PORT_DEFAULT_MTU, why);
 
-	if (mtu != room->devices[port].mtu) {
-		int err = address_set_mtu(room, port, mtu, why);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	__atomic_store_n(&face->pass_martians, settings->pass_martians, __ATOMIC_RELAXED);
 	set_peer(face, settings);
 	return 0;

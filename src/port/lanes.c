@@ -37,6 +37,11 @@ void lanes_fill(struct port_room *room)
 	}
 }
 
+unsigned port_n_ports(const struct port_room *room)
+{
+	return room->settings->n_ports;
+}
+
 unsigned port_n_lanes(const struct port_room *room)
 {
 	return room->plan.n_lanes;

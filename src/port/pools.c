@@ -82,7 +82,8 @@ static void count_mbufs(struct pools_plan *pools, const struct port_room_setting
 
 		node->cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
 		node->n_mbufs +=
-			on_wire + plan->n_lanes * (node->cache * 2 + BURSTS_IN_HAND * burst);
+			on_wire + plan->n_lanes * (node->cache * 2 + BURSTS_IN_HAND * burst +
+							  settings->n_lent_mbufs);
 		node->n_mbufs = MAX_OF(node->n_mbufs, (unsigned)MBUFS_LEAST);
 		// The pool's ring holds a power of two minus one; a count one below it wastes
 		// nothing.

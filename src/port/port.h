@@ -57,9 +57,10 @@ struct port_room_settings {
 	struct port_settings ports[PORT_MAX];
 	unsigned n_lanes; // 0: choose
 	struct port_lane_settings lanes[STAT_MAX_LANES];
-	uint16_t burst;      // frames per rx_burst, 1 to 64; default 64
-	uint8_t huge;        // enum port_huge
-	unsigned memory_mib; // 0: from the pool plan
+	uint16_t burst;        // frames per rx_burst, 1 to 64; default 64
+	uint8_t huge;          // enum port_huge
+	unsigned memory_mib;   // 0: from the pool plan
+	unsigned n_lent_mbufs; // that each lane may have lent out at once, beyond its bursts
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];
 	char eal_args[PORT_MAX_EAL_ARGS][PORT_DEVICE_MAX];
 	unsigned n_plugins, n_eal_args;
@@ -81,6 +82,8 @@ int port_open(struct port_room **out, const struct port_room_settings *settings,
 // EAL, removes its runtime files.
 int port_start(struct port_room *room, struct complaint *why);
 void port_close(struct port_room *room);
+
+unsigned port_n_ports(const struct port_room *room);
 
 // What each lane gets; valid until port_close. Lanes are numbered from 0.
 unsigned port_n_lanes(const struct port_room *room);

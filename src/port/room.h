@@ -15,7 +15,9 @@ struct port_device {
 	struct kind kind;
 	uint16_t id; // DPDK port id
 	bool is_found, is_set_up, is_started, has_been_up;
-	uint16_t mtu; // what we forward; the device may not know
+	bool has_carrier; // port_tend's last finding
+	bool is_set_down; // by port_set_admin
+	uint16_t mtu;     // what we forward; the device may not know
 	struct wire_mac mac;
 	struct rss rss;
 	struct rte_eth_dev_info info;
@@ -57,7 +59,9 @@ void device_close(struct port_room *room, unsigned port);
 int address_set_up(struct port_room *room, unsigned port, struct complaint *why);
 int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why);
 
-// faces.c: what lanes read of the port, from settings and plan.
+// faces.c: what lanes read of the port, from settings and plan. / Its MAC address, in one store
+// with its neighbours in the word.
+void faces_set_mac(struct port_face *face, const struct wire_mac *mac);
 void faces_fill(struct port_room *room, unsigned port);
 
 // lanes.c: fills lanes[] from the plan.
