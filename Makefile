@@ -1,4 +1,5 @@
-# The front door. Meson and ninja build underneath; everything lands in build/ (build-asan/, build-tsan/ and build-fuzz/ for those).
+# The front door. Meson and ninja build underneath; everything lands in build/ (build-asan/, build-tsan/, build-fuzz/ and
+# build-portable/ for those).
 
 SANITIZE ?=
 SECONDS_EACH ?= 60
@@ -18,7 +19,7 @@ SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=
 VENV := build/venv/bin
 SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
 
-.PHONY: all help build build-tests demo test unit system lint format bench fuzz clean
+.PHONY: all help build portable build-tests demo test unit system lint format bench fuzz clean
 .DEFAULT_GOAL := all
 
 all: ## build dl3d, dl3gen and the dl3 command into build/
@@ -33,6 +34,10 @@ build:
 	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) $(BUILD)
 	@ninja -C $(BUILD)
 
+portable: ## what packages get: a build for any CPU of this kind, in build-portable/; guests run it
+	@test -f build-portable/build.ninja || meson setup -Dmarch=corei7 -Dtests=disabled build-portable
+	@ninja -C build-portable
+
 # A build folder that was set up before cmocka was installed knows no unit tests.
 build-tests:
 	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) -Dtests=enabled $(BUILD)
@@ -46,14 +51,14 @@ demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3g
 	@tools/demo
 
 test: ## all tests; SANITIZE=address,undefined or SANITIZE=thread runs them under that sanitizer
-	@tools/install-deps build test demo
-	@$(MAKE) --no-print-directory build-tests
+	@tools/install-deps build test guest demo
+	@$(MAKE) --no-print-directory build-tests portable
 	@tools/setup-venv test
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 
 system: ## the whole-house tests alone, with the long ones (30 s of route changes)
-	@tools/install-deps build test demo
-	@$(MAKE) --no-print-directory build-tests
+	@tools/install-deps build test guest demo
+	@$(MAKE) --no-print-directory build-tests portable
 	@tools/setup-venv test
 	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test $(PYTEST_ARGS)
 
@@ -82,4 +87,4 @@ fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
 	@tools/run-fuzz build-fuzz $(SECONDS_EACH)
 
 clean: ## remove all that was built
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-portable

@@ -46,7 +46,7 @@ static int find_class(const char *name)
 	int class = 0;
 
 	while (class < N_CLASSES && strcmp(class_row(class)->name, name))
-		class++;
+		class ++;
 	return class;
 }
 
@@ -58,14 +58,14 @@ static int read_class(struct reader *reader, const struct node *node, void *base
 
 	if (!err && twins->class[class].forwards && !class_row(class)->forwards)
 		err = rows_mistake(reader, node->line,
-			"%s%s has \"overflow: forward\", which only redirect can have: lanes can do "
+			"%s%s has \"overflow: forward\", which only redirect can have: lanes can "
+		        "do "
 			"nothing else with packets of the others",
 			reader->where, node->key);
 	return err;
 }
 
-#define CLASS_KEY(UPPER, lower, rate, burst, forwards, text)                                       \
-	{lower, ROW_OTHER, .read = read_class},
+#define CLASS_KEY(UPPER, lower, rate, burst, forwards, text) {lower, ROW_OTHER, .read = read_class},
 static const struct row classes_rows[] = {SCHEMA_CLASSES(CLASS_KEY)};
 static const struct key_table classes_table = {"linux.classes", classes_rows,
 	ARRAY_LEN(classes_rows)};
@@ -117,8 +117,7 @@ static int name_own(struct reader *reader, const struct node *node, struct confi
 
 int linux_read(struct reader *reader, const struct node *node, struct config *config)
 {
-	int err = rows_is_empty(node) ? 0
-	                              : rows_read(reader, node, &linux_table, &config->twins);
+	int err = rows_is_empty(node) ? 0 : rows_read(reader, node, &linux_table, &config->twins);
 
 	config->twins.is_on = true;
 	return err ? err : name_own(reader, node, config);

@@ -121,8 +121,8 @@ static void is_off_without_the_key(void **state)
 
 static void an_empty_key_means_the_defaults(void **state)
 {
-	static const char *const empty[] = {
-		PORTS "linux:", PORTS "linux: {}", PORTS "linux: {classes: }"};
+	static const char *const empty[] = {PORTS "linux:", PORTS "linux: {}",
+		PORTS "linux: {classes: }"};
 	struct tap_settings wanted;
 
 	tap_settings_default(&wanted);
