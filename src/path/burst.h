@@ -6,26 +6,33 @@
 #include "fib/fib_fast.h"
 #include "port/port_fast.h"
 #include "stat/stat.h"
+#include "tap/tap_fast.h"
 
 #include <rte_mbuf.h>
 
 enum { BURST_MAX = 64 };
 
 // Arrays of fields, dense: place i of each belongs to packet i. A step that drops packets closes
-// the gaps. Written by parse: mbuf, frame, dst, length, ttl; by lookup: hop; by check: port,
-// has_one_hop, has_one_port.
+// the gaps. Written by parse: mbuf, frame, dst, length, ttl and the flags up to has_tags; by
+// lookup: hop; by check: port, has_one_hop, has_one_port.
 struct burst {
 	uint16_t n;
-	bool has_segments; // some mbuf has more than one segment
-	bool has_one_hop;  // all packets have hop[0]
-	bool has_one_port; // all packets have port[0]
+	bool has_segments;   // some mbuf has more than one segment
+	bool for_linux;      // Linux forwards them; ours are local all the same
+	bool sees_redirects; // Linux wants to see packets that leave as they came
+	bool has_tags;       // some packet came with VLAN tags or leaves with some
+	bool has_one_hop;    // all packets have hop[0]
+	bool has_one_port;   // all packets have port[0]
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
-	uint8_t *frame[BURST_MAX] LINE_ALIGNED; // first byte of the Ethernet header
+	// First byte of the Ethernet header; of a packet with tags: of the header as it would be
+	// without them, so that the EtherType is at 12 and the packet at 14 (the MAC addresses are
+	// not there before rewrite writes them).
+	uint8_t *frame[BURST_MAX] LINE_ALIGNED;
 	union {
 		uint32_t dst4[BURST_MAX]; // host order
 		struct fib_key6 dst6[BURST_MAX];
 	} LINE_ALIGNED;
-	uint16_t length[BURST_MAX] LINE_ALIGNED; // of the frame without FCS; 65535: that or more
+	uint16_t length[BURST_MAX] LINE_ALIGNED; // from frame on, no FCS; 65535: that or more
 	uint16_t hop[BURST_MAX] LINE_ALIGNED;
 	uint8_t ttl[BURST_MAX] LINE_ALIGNED;  // or hop limit
 	uint8_t port[BURST_MAX] LINE_ALIGNED; // output port
@@ -41,6 +48,21 @@ struct received {
 	uint16_t n;
 };
 
+// Packets of VLANs for which other tables or rules stand than for the burst: they walk after it.
+struct aside {
+	uint16_t n;
+	struct rte_mbuf *mbuf[BURST_MAX];
+	uint8_t *frame[BURST_MAX];
+	struct fib_link_in link[BURST_MAX];
+};
+
+// Frames that Linux sent and the device has not taken yet, oldest first.
+struct injection {
+	uint16_t n;
+	struct rte_mbuf *mbuf[BURST_MAX];
+	uint64_t taken_at[BURST_MAX]; // stat->loops then
+};
+
 // Everything one lane owns; one writer, its own cache lines.
 struct worker {
 	const struct port_lane *io;
@@ -49,15 +71,53 @@ struct worker {
 	struct stat_lane *stat;
 	const bool *stop;                   // atomic, relaxed
 	const struct path_variant *variant; // of the steps, by CPU
+	struct tap_lane *tap;               // NULL: ports have no twins
+	uint16_t from;                      // index of the port that the burst came in on
 	struct burst ip4, ip6;
 	uint16_t n_dropped;
 	struct rte_mbuf *dropped[2 * BURST_MAX] LINE_ALIGNED;
+	struct aside aside;
+	struct injection injection;
+	uint64_t redirects_due; // TSC: when the redirects seen until now are paid for
 } LINE_ALIGNED;
 
-// Ends a packet's walk: counts the verdict, frees the packet with the others at the end of the
-// burst.
+// Ends a packet's walk. Linux gets it as it came where ports have twins and the verdict has a class
+// (steps give such verdicts before the first byte is written); else counts the verdict and frees
+// the packet with the others at the end of the burst.
 static inline void burst_drop(struct worker *w, struct rte_mbuf *mbuf, enum verdict verdict)
 {
-	stat_add(&w->stat->verdict[verdict], 1);
+	if (!w->tap || w->tap->class_of[verdict] == CLASS_NONE)
+		stat_add(&w->stat->verdict[verdict], 1);
+	else if (tap_punt(w->tap, w->stat, mbuf, verdict | (unsigned)w->from << TAP_PORT_SHIFT))
+		return;
 	w->dropped[w->n_dropped++] = mbuf;
+}
+
+static inline void burst_free_dropped(struct worker *w)
+{
+	if (!w->n_dropped)
+		return;
+	rte_pktmbuf_free_bulk(w->dropped, w->n_dropped);
+	w->n_dropped = 0;
+}
+
+// Closes gaps after check: packet `from` takes place `to`.
+static inline void burst_move(struct burst *b, uint16_t to, uint16_t from)
+{
+	b->mbuf[to] = b->mbuf[from];
+	b->frame[to] = b->frame[from];
+	b->length[to] = b->length[from];
+	b->port[to] = b->port[from];
+	b->hop[to] = b->hop[from];
+}
+
+static inline uint8_t burst_port(const struct burst *b, uint16_t i)
+{
+	return b->port[b->has_one_port ? 0 : i];
+}
+
+// Bytes of VLAN tags that the packet came with; until the tag step.
+static inline uint16_t burst_tag_bytes(const struct burst *b, uint16_t i)
+{
+	return b->frame[i] - rte_pktmbuf_mtod(b->mbuf[i], uint8_t *);
 }

@@ -30,15 +30,27 @@ static inline uint8_t verdict_of(uint32_t limits)
 	return limits >> 24;
 }
 
+static inline bool is_tagged(uint32_t limits)
+{
+	return verdict_of(limits) == FIB_VERDICT_TAGGED;
+}
+
 // Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
 // be seen by both of them.
 static inline enum verdict judge(uint32_t limits, uint16_t length, uint8_t ttl)
 {
-	if (verdict_of(limits) != VERDICT_FORWARD)
+	if (verdict_of(limits) != VERDICT_FORWARD && !is_tagged(limits))
 		return verdict_of(limits);
 	if (ttl <= 1)
 		return VERDICT_TTL_EXPIRED;
 	return length > frame_max(limits) ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
+}
+
+// Where Linux forwards, it also judges TTL, MTU and routes; what lanes can say better is only which
+// packets are ours, and so of which class.
+static enum verdict judge_for_linux(const struct tap_lane *tap, enum verdict verdict)
+{
+	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
 }
 
 // Names the odd ones and closes the gaps that they leave; order is kept.
@@ -50,15 +62,14 @@ static __attribute__((noinline)) void drop_odd(struct worker *w, const uint32_t 
 	for (uint16_t i = 0; i < b->n; i++) {
 		enum verdict verdict = judge(limits[i], b->length[i], b->ttl[i]);
 
+		if (b->for_linux)
+			verdict = judge_for_linux(w->tap, verdict);
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b->mbuf[i], verdict);
 			continue;
 		}
-		b->mbuf[alive] = b->mbuf[i];
-		b->frame[alive] = b->frame[i];
-		b->length[alive] = b->length[i];
-		b->port[alive] = b->port[i];
-		b->hop[alive++] = b->hop[i];
+		b->has_tags |= is_tagged(limits[i]);
+		burst_move(b, alive++, i);
 	}
 	b->n = alive;
 }
@@ -117,13 +128,25 @@ static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_
 	return !(verdict_of(all) | too_long | expired);
 }
 
-// Fills limits[] and port[]; says whether all may pass.
+// Fills limits[] and port[]; says whether all may pass as they are.
 static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
 {
 	b->has_one_hop = has_one_hop(b);
-	if (b->has_one_hop)
-		return check_one_hop(view, b, limits);
-	return check_each_hop(view, b, limits);
+	bool all_pass = b->has_one_hop ? check_one_hop(view, b, limits)
+				       : check_each_hop(view, b, limits);
+	return all_pass & !b->for_linux;
+}
+
+// Some packet goes out of the port that the burst came in on.
+static bool some_return(const struct burst *b, uint8_t from)
+{
+	bool found = false;
+
+	if (b->has_one_port)
+		return b->n && b->port[0] == from;
+	for (uint16_t i = 0; i < b->n; i++)
+		found |= b->port[i] == from;
+	return found;
 }
 
 void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
@@ -135,4 +158,6 @@ void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
 		all_pass = check_all(view, b, limits);
 	if (rarely(!all_pass))
 		drop_odd(w, limits, b);
+	if (b->sees_redirects && rarely(some_return(b, w->from)))
+		path_redirect(w, view, b);
 }

@@ -1,6 +1,7 @@
 // Inside of parse: what its scalar and its vector file share. Lane.
 #pragma once
 
+#include "fib/fib.h"
 #include "path/steps.h"
 
 #include <rte_byteorder.h>
@@ -16,7 +17,9 @@ static inline uint16_t load16_be(const uint8_t *p)
 // The receive queue's burst on its way through parse.
 struct parse {
 	struct worker *w;
+	const struct fib_view *view;
 	const struct port_face *face;
+	struct fib_link_in link; // the port's; all 0 without twins
 	uint64_t *rx_bytes;
 	uint64_t mac; // the port's, shifted up by 16: as the first 8 bytes of a frame shifted
 	              // likewise
@@ -29,5 +32,63 @@ struct parse {
 void parse_scalar(struct parse *p);
 void parse_avx512(struct parse *p);
 
-// One frame, any kind.
+// One frame, any kind. / Any kind but plain ones, the long way.
 void parse_one(struct parse *p, struct rte_mbuf *m);
+void parse_odd(struct parse *p, struct rte_mbuf *m);
+
+static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
+{
+	uint16_t i = b->n++;
+
+	b->mbuf[i] = m;
+	b->frame[i] = frame;
+	b->length[i] = MIN_OF(length, UINT16_MAX);
+	return i;
+}
+
+// Append a sound packet to the burst of its family.
+static inline void take4(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
+{
+	uint16_t i = take(b, m, frame, length);
+
+	b->ttl[i] = frame[22];
+	b->dst4[i] = rte_be_to_cpu_32(load32(frame + 30));
+}
+
+static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
+{
+	uint16_t i = take(b, m, frame, length);
+
+	b->ttl[i] = frame[21];
+	b->dst6[i].high = rte_be_to_cpu_64(load64(frame + 38));
+	b->dst6[i].low = rte_be_to_cpu_64(load64(frame + 46));
+}
+
+// A sound packet of any kind: perhaps with tags, which end at `frame` + 12, or in several segments.
+void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame);
+
+static inline void parse_put_aside(struct aside *a, struct rte_mbuf *m, uint8_t *frame,
+	struct fib_link_in link)
+{
+	a->mbuf[a->n] = m;
+	a->frame[a->n] = frame;
+	a->link[a->n++] = link;
+}
+
+// Whether packets of both links may walk in one burst.
+static inline bool parse_same_rules(struct fib_link_in a, struct fib_link_in b)
+{
+	return a.vrf == b.vrf && a.flags == b.flags;
+}
+
+// One aligned word, replaced as a whole.
+static inline struct fib_link_in parse_load_link(const struct fib_view *view, uint16_t link)
+{
+	uint64_t word =
+		__atomic_load_n((const uint64_t *)(const void *)&view->link_in[link], __ATOMIC_RELAXED);
+	struct fib_link_in in;
+
+	memcpy(&in, &word, sizeof(in));
+	return in;
+}
+_Static_assert(sizeof(struct fib_link_in) == sizeof(uint64_t), "one word");

@@ -16,7 +16,8 @@ struct path {
 	struct stat_lane *stat[STAT_MAX_LANES];
 };
 
-static int add_worker(struct path *path, struct fib_door *door, struct complaint *why)
+static int add_worker(struct path *path, struct fib_door *door, struct tap_room *twins,
+	struct complaint *why)
 {
 	unsigned lane = path->n_lanes;
 	struct worker *w = pages_alloc(sizeof(*w));
@@ -31,13 +32,14 @@ static int add_worker(struct path *path, struct fib_door *door, struct complaint
 	w->faces = port_faces(path->ports);
 	w->door = fib_door_lanes(door);
 	w->stat = stat;
+	w->tap = twins ? tap_lane(twins, lane) : NULL;
 	w->stop = &path->stop;
 	w->variant = path_choose_variant();
 	return 0;
 }
 
 int path_open(struct path **out, struct port_room *ports, struct fib_door *door,
-	struct complaint *why)
+	struct tap_room *twins, struct complaint *why)
 {
 	struct path *path = calloc(1, sizeof(*path));
 
@@ -45,7 +47,7 @@ int path_open(struct path **out, struct port_room *ports, struct fib_door *door,
 		return complain(why, -ENOMEM, "no memory for the walk");
 	path->ports = ports;
 	while (path->n_lanes < port_n_lanes(ports)) {
-		int err = add_worker(path, door, why);
+		int err = add_worker(path, door, twins, why);
 		if (err) {
 			path_close(path);
 			return err;

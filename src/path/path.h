@@ -6,13 +6,14 @@
 #include "fib/fib.h"
 #include "port/port.h"
 #include "stat/stat.h"
+#include "tap/tap.h"
 
 struct path;
 
-// Makes one worker per lane of `ports`; nothing runs yet. `ports` and `door` are borrowed. 0 or
-// -errno with a complaint.
+// Makes one worker per lane of `ports`; nothing runs yet. `twins`: packets for Linux go there; NULL:
+// ports have none. `ports`, `door` and `twins` are borrowed. 0 or -errno with a complaint.
 int path_open(struct path **out, struct port_room *ports, struct fib_door *door,
-	struct complaint *why);
+	struct tap_room *twins, struct complaint *why);
 // Launches the lanes. / Asks them to finish what they hold, waits for them, and leaves no packet in
 // flight.
 int path_start(struct path *path, struct complaint *why);

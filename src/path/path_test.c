@@ -28,6 +28,9 @@ static struct worker worker;
 static struct stat_lane stat;
 static struct port_face faces[4];
 static const struct port_queue queue = {0, 0, 0};
+static struct fib_hop_entry hops[8];
+static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
+static const struct fib_view view = {.hops = hops, .bucket = buckets};
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 
 static uint32_t dice(uint32_t below)
@@ -187,7 +190,7 @@ static void parses_like_wire_check(const struct path_variant *variant)
 			place_random(i, round % 17);
 		memcpy(before, stat.verdict, sizeof(before));
 		worker.n_dropped = 0;
-		path_parse(&worker, &r);
+		path_parse(&worker, &view, &r);
 		expect_sorted(r.n, before);
 	}
 }
@@ -212,14 +215,10 @@ static void pass_martians_lets_martian_sources_through(void **state)
 	faces[0].pass_martians = true;
 	worker.n_dropped = 0;
 	worker.variant = path_choose_variant();
-	path_parse(&worker, &r);
+	path_parse(&worker, &view, &r);
 	faces[0].pass_martians = false;
 	assert_int_equal(worker.ip4.n, 1);
 }
-
-static struct fib_hop_entry hops[8];
-static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
-static const struct fib_view view = {.hops = hops, .bucket = buckets};
 
 static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 {

@@ -9,22 +9,28 @@ static void drop_all(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n, enum
 		burst_drop(w, mbuf[i], verdict);
 }
 
-void path_send_port(struct worker *w, uint8_t port, const struct outgoing *out)
+uint16_t path_transmit(struct worker *w, uint8_t port, const struct outgoing *out)
 {
 	struct stat_port *stat = &w->stat->port[port];
+	uint16_t sent = port_tx(&w->io->out[port], out->mbuf, out->n);
 	uint64_t bytes = out->bytes;
 
+	for (uint16_t i = sent; i < out->n; i++)
+		bytes -= out->mbuf[i]->pkt_len;
+	stat_add(&stat->tx_packets, sent);
+	stat_add(&stat->tx_bytes, bytes);
+	stat_add(&w->stat->verdict[VERDICT_FORWARD], sent);
+	return sent;
+}
+
+void path_send_port(struct worker *w, uint8_t port, const struct outgoing *out)
+{
 	if (rarely(!__atomic_load_n(&w->faces[port].up, __ATOMIC_RELAXED))) {
 		drop_all(w, out->mbuf, out->n, VERDICT_PORT_DOWN);
 		return;
 	}
-	uint16_t sent = port_tx(&w->io->out[port], out->mbuf, out->n);
-	for (uint16_t i = sent; i < out->n; i++)
-		bytes -= out->mbuf[i]->pkt_len;
+	uint16_t sent = path_transmit(w, port, out);
 	drop_all(w, out->mbuf + sent, out->n - sent, VERDICT_TX_REFUSED);
-	stat_add(&stat->tx_packets, sent);
-	stat_add(&stat->tx_bytes, bytes);
-	stat_add(&w->stat->verdict[VERDICT_FORWARD], sent);
 }
 
 // Takes out frames in several mbufs that their port's device cannot take.
@@ -33,7 +39,7 @@ static __attribute__((noinline)) void drop_segmented(struct worker *w, struct bu
 	uint16_t alive = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		uint8_t port = b->port[b->has_one_port ? 0 : i];
+		uint8_t port = burst_port(b, i);
 
 		if (b->mbuf[i]->nb_segs > 1 && !w->faces[port].tx_multi_segment) {
 			burst_drop(w, b->mbuf[i], VERDICT_MULTI_SEGMENT);

@@ -3,8 +3,16 @@
 
 #include "path/burst.h"
 
-// Sorts received frames into w->ip4 and w->ip6; all others get their verdict.
-void path_parse(struct worker *w, const struct received *r);
+// Takes what Linux sent and sends it, before anything of our own; what a device refuses is tried
+// again in the next loops. Only with twins. / At the lane's end: nothing stays behind.
+void path_inject(struct worker *w);
+void path_inject_rest(struct worker *w);
+// Sorts received frames into w->ip4 and w->ip6; all others get their verdict. Returns the table
+// (the VRF's) that answers for them. What other tables or rules stand for is put aside.
+const struct fib_view *path_parse(struct worker *w, const struct fib_view *view,
+	const struct received *r);
+// The same with what was put aside, one table and set of rules at a time, until nothing is.
+const struct fib_view *path_parse_aside(struct worker *w, const struct fib_view *view);
 // Writes hop[] of all packets.
 void path_lookup4(const struct fib_view *view, struct burst *b);
 void path_lookup6(const struct fib_view *view, struct burst *b);
@@ -14,7 +22,16 @@ void path_check(struct worker *w, const struct fib_view *view, struct burst *b);
 // Replaces hops that are groups by a member, by flow; false: there is none in this burst. Part of
 // check.
 bool path_spread(const struct fib_view *view, struct burst *b);
+// Lets Linux see a few of the packets that leave by the link that they came in on. Part of check.
+void path_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
 // (rewrite follows here: variant.h)
+// Tags of a next hop as they stand on the wire, outer one first; 0: none.
+static inline uint64_t path_read_tags(const struct fib_view *view, uint16_t hop)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)&view->tags[hop], __ATOMIC_RELAXED);
+}
+// Takes off the VLAN tags that packets came with and puts on those of their next hop.
+void path_tag(struct worker *w, const struct fib_view *view, struct burst *b);
 // Groups by output port and hands over; what a device refuses is dropped by name. The burst is
 // empty afterwards.
 void path_send(struct worker *w, struct burst *b);
@@ -24,6 +41,9 @@ struct outgoing {
 	uint16_t n;
 	uint64_t bytes;
 };
+// Hands over to a port's device and counts what it took; returns how many. The others still belong
+// to the caller.
+uint16_t path_transmit(struct worker *w, uint8_t port, const struct outgoing *out);
 // Sends on one port; what it refuses is dropped by name. Shared by path_send and the cross-connect.
 void path_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
 // The whole walk of a port of mode xconnect.

@@ -28,6 +28,8 @@ static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, b
 	path_check(w, view, &w->ip4);
 	t = lap(is_timed, &step->check, t);
 	w->variant->rewrite4(w->stat, view, &w->ip4);
+	if (rarely(w->ip4.has_tags))
+		path_tag(w, view, &w->ip4);
 	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip4);
 	return lap(is_timed, &step->send, t);
@@ -43,23 +45,42 @@ static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, b
 	path_check(w, view, &w->ip6);
 	t = lap(is_timed, &step->check, t);
 	w->variant->rewrite6(w->stat, view, &w->ip6);
+	if (rarely(w->ip6.has_tags))
+		path_tag(w, view, &w->ip6);
 	t = lap(is_timed, &step->rewrite, t);
 	path_send(w, &w->ip6);
 	return lap(is_timed, &step->send, t);
+}
+
+static inline uint64_t walk_both(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
+{
+	t = lap(is_timed, &w->stat->step.parse, t);
+	if (w->ip4.n)
+		t = walk_ip4(w, view, is_timed, t);
+	if (w->ip6.n)
+		t = walk_ip6(w, view, is_timed, t);
+	return t;
+}
+
+// Packets of VLANs with a table or rules of their own, after the burst that they came in.
+static __attribute__((noinline)) uint64_t route_aside(struct worker *w, const struct fib_view *main,
+	bool is_timed, uint64_t t)
+{
+	while (w->aside.n)
+		t = walk_both(w, path_parse_aside(w, main), is_timed, t);
+	return t;
 }
 
 // A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
 static inline __attribute__((always_inline)) uint64_t route(struct worker *w,
 	const struct received *r, bool is_timed, uint64_t t)
 {
-	const struct fib_view *view = fib_lane_view(w->door);
+	const struct fib_view *main = fib_lane_view(w->door);
 
-	path_parse(w, r);
-	t = lap(is_timed, &w->stat->step.parse, t);
-	if (w->ip4.n)
-		t = walk_ip4(w, view, is_timed, t);
-	if (w->ip6.n)
-		t = walk_ip6(w, view, is_timed, t);
+	t = walk_both(w, path_parse(w, main, r), is_timed, t);
+	if (rarely(w->aside.n))
+		t = route_aside(w, main, is_timed, t);
 	return t;
 }
 
@@ -77,8 +98,7 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, const s
 	else
 		t = route(w, r, is_timed, t);
 	if (w->n_dropped) {
-		rte_pktmbuf_free_bulk(w->dropped, w->n_dropped);
-		w->n_dropped = 0;
+		burst_free_dropped(w);
 		lap(is_timed, &w->stat->step.send, t);
 	}
 }
@@ -133,6 +153,8 @@ int worker_run(void *arg)
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0;
 
+		if (w->tap)
+			path_inject(w);
 		for (unsigned q = 0; q < w->io->n_queues; q++)
 			got += poll_queue(w, q);
 		fib_lane_report(w->door, w->io->id);
@@ -142,5 +164,7 @@ int worker_run(void *arg)
 			stat_add(&w->stat->empty_loops, 1);
 	}
 	fib_lane_offline(w->door, w->io->id);
+	if (w->tap)
+		path_inject_rest(w);
 	return 0;
 }

@@ -1,0 +1,49 @@
+// Packets that leave by the link that they came in on: Linux sees a few of them, so that it can tell
+// the sender of the better way (RFC 1812, 5.2.7.2; RFC 4861, 8). The others are forwarded. Lane.
+#include "path/steps.h"
+
+#include <rte_cycles.h>
+
+// A token bucket by the time at which all that was taken is paid for (GCRA, ITU-T I.371).
+static bool may_punt(struct worker *w, uint64_t now)
+{
+	uint64_t cycles = __atomic_load_n(&w->tap->redirect_cycles, __ATOMIC_RELAXED);
+	uint32_t burst = __atomic_load_n(&w->tap->redirect_burst, __ATOMIC_RELAXED);
+
+	if (!burst || rte_ring_full(w->tap->punt[CLASS_REDIRECT]))
+		return false;
+	if (w->redirects_due < now)
+		w->redirects_due = now;
+	if (w->redirects_due - now > (burst - 1) * cycles)
+		return false;
+	w->redirects_due += cycles;
+	return true;
+}
+
+// The port is the same; it came with the tags that it leaves with, priority aside.
+static bool has_same_tags(const struct fib_view *view, const struct burst *b, uint16_t i)
+{
+	const uint8_t *came = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
+	const uint8_t vid_bits[8] = {0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0x0f, 0xff};
+	uint8_t tags[8] = {0};
+	uint64_t leaves = path_read_tags(view, b->hop[i]);
+
+	memcpy(tags, came, burst_tag_bytes(b, i));
+	return (load64(tags) & load64(vid_bits)) == leaves;
+}
+
+void path_redirect(struct worker *w, const struct fib_view *view, struct burst *b)
+{
+	uint64_t now = rte_rdtsc();
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		bool returns = burst_port(b, i) == w->from && has_same_tags(view, b, i);
+
+		if (returns && may_punt(w, now))
+			burst_drop(w, b->mbuf[i], VERDICT_REDIRECT);
+		else
+			burst_move(b, alive++, i);
+	}
+	b->n = alive;
+}
