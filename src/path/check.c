@@ -132,8 +132,8 @@ static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_
 static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
 {
 	b->has_one_hop = has_one_hop(b);
-	bool all_pass = b->has_one_hop ? check_one_hop(view, b, limits)
-				       : check_each_hop(view, b, limits);
+	bool all_pass =
+		b->has_one_hop ? check_one_hop(view, b, limits) : check_each_hop(view, b, limits);
 	return all_pass & !b->for_linux;
 }
 

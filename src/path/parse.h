@@ -84,8 +84,8 @@ static inline bool parse_same_rules(struct fib_link_in a, struct fib_link_in b)
 // One aligned word, replaced as a whole.
 static inline struct fib_link_in parse_load_link(const struct fib_view *view, uint16_t link)
 {
-	uint64_t word =
-		__atomic_load_n((const uint64_t *)(const void *)&view->link_in[link], __ATOMIC_RELAXED);
+	uint64_t word = __atomic_load_n((const uint64_t *)(const void *)&view->link_in[link],
+		__ATOMIC_RELAXED);
 	struct fib_link_in in;
 
 	memcpy(&in, &word, sizeof(in));

@@ -110,8 +110,8 @@ static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
 		.verify_ip4_checksum = marks != RTE_MBUF_F_RX_IP_CKSUM_GOOD,
 		.pass_martians = __atomic_load_n(&p->face->pass_martians, __ATOMIC_RELAXED),
 	};
-	enum wire_fault fault = wire_check(a->frame, m->data_len - tag_bytes(a),
-		m->pkt_len - tag_bytes(a), &rules);
+	enum wire_fault fault =
+		wire_check(a->frame, m->data_len - tag_bytes(a), m->pkt_len - tag_bytes(a), &rules);
 
 	return judge_mac(p, a, fault);
 }

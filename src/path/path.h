@@ -10,8 +10,8 @@
 
 struct path;
 
-// Makes one worker per lane of `ports`; nothing runs yet. `twins`: packets for Linux go there; NULL:
-// ports have none. `ports`, `door` and `twins` are borrowed. 0 or -errno with a complaint.
+// Makes one worker per lane of `ports`; nothing runs yet. `twins`: packets for Linux go there;
+// NULL: ports have none. `ports`, `door` and `twins` are borrowed. 0 or -errno with a complaint.
 int path_open(struct path **out, struct port_room *ports, struct fib_door *door,
 	struct tap_room *twins, struct complaint *why);
 // Launches the lanes. / Asks them to finish what they hold, waits for them, and leaves no packet in

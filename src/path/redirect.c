@@ -1,5 +1,6 @@
-// Packets that leave by the link that they came in on: Linux sees a few of them, so that it can tell
-// the sender of the better way (RFC 1812, 5.2.7.2; RFC 4861, 8). The others are forwarded. Lane.
+// Packets that leave by the link that they came in on: Linux sees a few of them, so that it can
+// tell the sender of the better way (RFC 1812, 5.2.7.2; RFC 4861, 8). The others are forwarded.
+// Lane.
 #include "path/steps.h"
 
 #include <rte_cycles.h>
@@ -8,12 +9,14 @@
 static bool may_punt(struct worker *w, uint64_t now)
 {
 	uint64_t cycles = __atomic_load_n(&w->tap->redirect_cycles, __ATOMIC_RELAXED);
-	uint32_t burst = __atomic_load_n(&w->tap->redirect_burst, __ATOMIC_RELAXED);
+	uint64_t burst = __atomic_load_n(&w->tap->redirect_burst, __ATOMIC_RELAXED);
+	bool has_limit = cycles > 0;
 
-	if (!burst || rte_ring_full(w->tap->punt[CLASS_REDIRECT]))
+	if (cycles == UINT64_MAX) // none at all
 		return false;
-	if (w->redirects_due < now)
-		w->redirects_due = now;
+	if (has_limit && rte_ring_full(w->tap->punt[CLASS_REDIRECT]))
+		return false;
+	w->redirects_due = MAX_OF(w->redirects_due, now);
 	if (w->redirects_due - now > (burst - 1) * cycles)
 		return false;
 	w->redirects_due += cycles;

@@ -51,8 +51,8 @@ static uint64_t hash_flow6(const uint8_t *frame, uint16_t length)
 
 static uint64_t hash_flow(const struct burst *b, unsigned i)
 {
-	uint16_t contiguous = b->has_segments ? b->mbuf[i]->data_len - burst_tag_bytes(b, i)
-	                                      : b->length[i];
+	uint16_t contiguous =
+		b->has_segments ? b->mbuf[i]->data_len - burst_tag_bytes(b, i) : b->length[i];
 
 	return b->frame[i][12] == 0x08 ? hash_flow4(b->frame[i], contiguous)
 	                               : hash_flow6(b->frame[i], contiguous);

@@ -8,7 +8,9 @@ enum { MACS = 12, TAG = 4 };
 
 static uint16_t length_of(uint64_t tags)
 {
-	struct { uint32_t outer, inner; } tag;
+	struct {
+		uint32_t outer, inner;
+	} tag;
 
 	memcpy(&tag, &tags, sizeof(tag));
 	return tag.inner ? 2 * TAG : tag.outer ? TAG : 0;
