@@ -3,6 +3,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/wake.h"
 #include "config/config.h"
 #include "verbs/verbs.h"
 
@@ -12,28 +13,15 @@
 
 enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_SECONDS = 10 };
 
-// The ports room borrows `settings`: the file's, and those of the command line.
+// The rooms of ports and twins borrow these: the file's, and those of the command line.
 static struct port_room_settings settings;
-
-static void heed(int signals, struct verbs_house *h)
-{
-	struct complaint why;
-
-	for (int number = signals_next(signals); number; number = signals_next(signals)) {
-		if (number != SIGHUP)
-			h->stop = true;
-		else if (verbs_reload(h, &why))
-			log_error("reload: %s", why.text);
-		else
-			log_info("reload: done");
-	}
-}
+static struct tap_settings twins;
 
 static int serve(struct verbs_house *h, struct ctl *ctl, int signals, struct complaint *why)
 {
 	while (!h->stop) {
-		ctl_serve(ctl, signals, TEND_EVERY_MS);
-		heed(signals, h);
+		ctl_serve(ctl, h->wake, h->is_busy ? 0 : TEND_EVERY_MS);
+		verbs_heed(h, signals);
 		if (verbs_tend(h, why))
 			return EXIT_OF_FAILURE;
 	}
@@ -56,11 +44,16 @@ static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct c
 	verbs_swap(h, h->fib);
 	if (port_start(h->ports, why) || path_start(h->path, why))
 		goto not_started;
-	log_info("forwarding: ports %u, lanes %u, socket %s", settings.n_ports,
-		port_n_lanes(h->ports), config_socket(h->config));
-	left = serve(h, ctl, signals, why);
+	if (!verbs_follow(h, why)) {
+		log_info("forwarding: ports %u, lanes %u, socket %s", settings.n_ports,
+			port_n_lanes(h->ports), config_socket(h->config));
+		left = serve(h, ctl, signals, why);
+	}
 	deadline_start(STOP_SECONDS, "dl3d: error: a lane or a device does not end\n");
+	verbs_unfollow(h);
 	path_stop(h->path);
+	if (h->twins)
+		tap_stop(h->twins);
 	verbs_log_account(h);
 not_started:
 	path_close(h->path);
@@ -73,24 +66,37 @@ no_door:
 }
 
 // The socket comes first: where another dl3d serves it, no device is touched.
-static int run(struct verbs_house *h, struct complaint *why)
+static int open_rooms(struct verbs_house *h, int signals, struct complaint *why)
 {
 	struct ctl_verbs verbs = {.house = h};
 	struct ctl *ctl;
-	int left = EXIT_OF_FAILURE, signals = signals_open(why);
+	int left = EXIT_OF_FAILURE;
 
-	if (signals < 0)
-		return left;
 	verbs.table = verbs_table(&verbs.n);
 	if (ctl_open(&ctl, config_socket(h->config), config_socket_group(h->config), &verbs, why))
-		goto no_socket;
+		return left;
 	if (port_open(&h->ports, &settings, why))
 		goto no_ports;
+	if (twins.is_on && tap_open(&h->twins, &twins, h->ports, why))
+		goto no_twins;
 	left = forward(h, ctl, signals, why);
+	if (h->twins)
+		tap_close(h->twins);
+no_twins:
 	port_close(h->ports);
 no_ports:
 	ctl_close(ctl);
-no_socket:
+	return left;
+}
+
+static int run(struct verbs_house *h, struct complaint *why)
+{
+	int left = EXIT_OF_FAILURE, signals = signals_open(why);
+
+	h->wake = signals < 0 ? -1 : wake_open(why);
+	if (h->wake >= 0 && !wake_add(h->wake, signals, why))
+		left = open_rooms(h, signals, why);
+	close(h->wake);
 	close(signals);
 	return left;
 }
@@ -111,7 +117,10 @@ static int act(const struct config_options *options, struct verbs_house *h, stru
 	if (config_load(&h->config, options->file, why))
 		return EXIT_OF_MISTAKE;
 	settings = *config_ports(h->config);
-	if (config_add_options(&settings, options, why) || port_check(&settings, why))
+	twins = *config_twins(h->config);
+	settings.n_lent_mbufs = twins.is_on ? tap_n_mbufs(&twins) : 0;
+	if (config_add_options(&settings, options, why) || port_check(&settings, why) ||
+		(twins.is_on && tap_check(&twins, &settings, why)))
 		return EXIT_OF_MISTAKE;
 	return options->action == CONFIG_CHECK ? check(h, why) : run(h, why);
 }
@@ -124,7 +133,10 @@ int main(int argc, char **argv)
 	int left = EXIT_OF_MISTAKE;
 
 	log_start("dl3d");
-	if (!config_read_options(&options, argc, argv, &why))
+	bool is_sound = !config_read_options(&options, argc, argv, &why);
+	if (is_sound && options.action == CONFIG_HOLD)
+		return tap_hold_main(options.file);
+	if (is_sound)
 		left = config_answer(&options, stdout) ? EXIT_OF_STOP : act(&options, &house, &why);
 	if (left != EXIT_OF_STOP)
 		log_error("%s", why.text);

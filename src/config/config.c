@@ -117,6 +117,7 @@ static struct config *config_create(const char *name, const struct program *prog
 	config->routes.file[0] = strdup(name);
 	config->routes.n_files = 1;
 	config->own = calloc(CONFIG_MAX_ADDRESSES, sizeof(*config->own));
+	tap_settings_default(&config->twins);
 	strcpy(config->socket, program->socket);
 	if (config->path && config->routes.file[0] && config->own)
 		return config;
@@ -199,6 +200,11 @@ const char *config_socket(const struct config *config)
 const char *config_socket_group(const struct config *config)
 {
 	return config->group[0] ? config->group : NULL;
+}
+
+const struct tap_settings *config_twins(const struct config *config)
+{
+	return &config->twins;
 }
 
 size_t config_n_routes(const struct config *config)

@@ -5,6 +5,7 @@
 #include "base/complaint.h"
 #include "fib/fib.h"
 #include "port/port.h"
+#include "tap/tap.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,12 +24,14 @@ void config_free(struct config *config);
 void config_forget_routes(struct config *config);
 
 const struct port_room_settings *config_ports(const struct config *config);
-const char *config_socket(const struct config *config);       // control socket
-const char *config_socket_group(const struct config *config); // NULL: the process's own
+const struct tap_settings *config_twins(const struct config *config); // key `linux`
+const char *config_socket(const struct config *config);               // control socket
+const char *config_socket_group(const struct config *config);         // NULL: the process's own
 const char *config_path(const struct config *config);
 
 // Fills a fresh table: ports (their MACs as `macs[port]`, which only the running device knows), own
-// addresses, connected routes, routes (inline and files), neighbours. -errno with a complaint that
+// addresses, connected routes, routes (inline and files), neighbours. Where Linux is the control
+// plane: ports only, the mirror does the rest. -errno with a complaint that
 // names file and line.
 int config_fill(const struct config *config, const struct wire_mac macs[], struct fib *fib,
 	struct complaint *why);
@@ -55,13 +58,20 @@ const char *config_needs_restart(const struct config *now, const struct config *
 void config_print_example(FILE *out);
 void config_print_generator_example(FILE *out);
 
-// The command line: PROGRAM [--check|--example|--version|--help] [-d PLUGIN]... [FILE] [-- EAL
-// ARGUMENTS].
-enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_EXAMPLE, CONFIG_VERSION, CONFIG_HELP };
+// The command line: PROGRAM [--check|--example|--version|--help|--hold] [-d PLUGIN]... [FILE] [--
+// EAL ARGUMENTS].
+enum config_action {
+	CONFIG_RUN,
+	CONFIG_CHECK,
+	CONFIG_EXAMPLE,
+	CONFIG_VERSION,
+	CONFIG_HELP,
+	CONFIG_HOLD
+};
 struct config_options {
 	const char *program; // "dl3d" or "dl3gen"; set before reading
 	int action;          // enum config_action
-	const char *file;    // for CONFIG_RUN and CONFIG_CHECK
+	const char *file;    // for CONFIG_RUN and CONFIG_CHECK; CONFIG_HOLD: the holder's socket
 	const char *plugins[PORT_MAX_PLUGINS];
 	char **eal_args;
 	unsigned n_plugins, n_eal_args;

@@ -57,7 +57,7 @@ static const struct mistake mistakes[] = {
 	{PORTS "burts: 3", "f.yaml:4: unknown key \"burts\"; did you mean \"burst\"?"},
 	{PORTS "zzz: 3",
 		"f.yaml:4: unknown key \"zzz\"; known here are ports, lanes, burst, memory, eal, "
-		"control, routes, route_files, neighbours"},
+		"control, routes, route_files, neighbours, linux"},
 	{"ports:\n  - nmae: a\n",
 		"f.yaml:2: unknown key \"ports[0].nmae\"; did you mean \"name\"?"},
 	{PORTS "memory:\n  hugepage: auto",

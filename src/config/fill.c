@@ -185,6 +185,8 @@ int config_fill(const struct config *config, const struct wire_mac macs[], struc
 {
 	int err = fill_ports(config, macs, fib, why);
 
+	if (!err && config->twins.is_on)
+		return 0;
 	if (!err)
 		err = fill_addresses(config, fib, why);
 	if (!err)

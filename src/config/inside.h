@@ -3,6 +3,7 @@
 
 #include "config/config.h"
 #include "config/rows.h"
+#include "tap/tap.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,6 +61,7 @@ struct program {
 	const struct key_table *top, *port;
 	void (*print_example)(FILE *out);
 	uint16_t n_queues; // receive queues of a port; 0: as the file says
+	bool has_twins;    // takes --hold
 };
 extern const struct program program_forwarder, program_generator;
 const struct program *program_find(const char *name); // the forwarder, where the name is no other
@@ -70,6 +72,7 @@ struct config {
 	struct port_room_settings ports;
 	char socket[CONFIG_SOCKET_MAX];
 	char group[CONFIG_GROUP_MAX];
+	struct tap_settings twins; // is_on: Linux is the control plane
 	struct own_address *own;
 	unsigned n_own;
 	uint8_t own_last_bytes[32]; // a bit for each last byte of them, so that most others are
@@ -101,6 +104,11 @@ struct rest_nodes {
 };
 int settings_read(struct reader *reader, const struct node *root, struct config *config,
 	struct rest_nodes *rest);
+// The key `linux`, after `control`, whose socket names the namespace. / What the file may not say
+// beside it.
+int linux_read(struct reader *reader, const struct node *node, struct config *config);
+int linux_check(struct reader *reader, const struct config *config, const struct rest_nodes *rest);
+const struct key_table *linux_tables(unsigned i); // for tests: NULL at the end
 // The list of streams, as JSON; what its members mean is read by others.
 int streams_read(struct reader *reader, const struct node *list, struct config *config);
 // True for an address of ours, on any port. Cheap for those that are not.

@@ -43,11 +43,11 @@ static const struct key_table class_table = {"linux.classes.CLASS", class_rows,
 
 static int find_class(const char *name)
 {
-	int class = 0;
+	int place = 0;
 
-	while (class < N_CLASSES && strcmp(class_row(class)->name, name))
-		class ++;
-	return class;
+	while (place < N_CLASSES && strcmp(class_row(place)->name, name))
+		place++;
+	return place;
 }
 
 static int read_class(struct reader *reader, const struct node *node, void *base)
@@ -58,9 +58,8 @@ static int read_class(struct reader *reader, const struct node *node, void *base
 
 	if (!err && twins->class[class].forwards && !class_row(class)->forwards)
 		err = rows_mistake(reader, node->line,
-			"%s%s has \"overflow: forward\", which only redirect can have: lanes can "
-		        "do "
-			"nothing else with packets of the others",
+			"%s%s has \"overflow: forward\", which only redirect can have: "
+			"lanes can do nothing else with packets of the others",
 			reader->where, node->key);
 	return err;
 }

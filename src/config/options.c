@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_CHECK = 256, OPTION_EXAMPLE, OPTION_VERSION };
+enum { OPTION_CHECK = 256, OPTION_EXAMPLE, OPTION_VERSION, OPTION_HOLD };
 
 static const struct option long_options[] = {
 	{"check", no_argument, NULL, OPTION_CHECK},
 	{"example", no_argument, NULL, OPTION_EXAMPLE},
 	{"version", no_argument, NULL, OPTION_VERSION},
 	{"help", no_argument, NULL, 'h'},
+	{"hold", required_argument, NULL, OPTION_HOLD},
 	{NULL, 0, NULL, 0},
 };
 
@@ -54,8 +55,15 @@ static int take(struct config_options *out, int option, char **argv, struct comp
 		                                         : CONFIG_HELP;
 		return 0;
 	case ':':
-		return complain(why, -EINVAL, "nothing after %.60s; a plugin is wanted",
-			argv[optind - 1]);
+		return complain(why, -EINVAL, "nothing after %.60s; a %s is wanted",
+			argv[optind - 1], optopt == OPTION_HOLD ? "socket" : "plugin");
+	case OPTION_HOLD:
+		if (program_find(out->program)->has_twins) {
+			out->action = CONFIG_HOLD;
+			out->file = optarg;
+			return 0;
+		}
+		// fall through
 	default:
 		return complain(why, -EINVAL, "unknown option %.60s; \"%s --help\" shows all",
 			argv[optind - 1], out->program);

@@ -49,6 +49,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"--chekc a", "unknown option --chekc; \"dl3d --help\" shows all"},
 		{"-x a", "unknown option -x; \"dl3d --help\" shows all"},
 		{"a -d", "nothing after -d; a plugin is wanted"},
+		{"--hold", "nothing after --hold; a socket is wanted"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
@@ -92,6 +93,7 @@ static void knows_what_is_asked_for(void **state)
 		{"--version", CONFIG_VERSION},
 		{"--help", CONFIG_HELP},
 		{"-h", CONFIG_HELP},
+		{"--hold /run/dl3d.hold", CONFIG_HOLD},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -141,6 +143,16 @@ static void answers_for_the_program_that_it_is(void **state)
 	}
 }
 
+static void the_generator_holds_no_twins(void **state)
+{
+	struct config_options options = {.program = "dl3gen"};
+	struct complaint why;
+	char name[] = "dl3gen", option[] = "--hold=/x", *argv[] = {name, option, NULL};
+
+	assert_int_not_equal(config_read_options(&options, 2, argv, &why), 0);
+	assert_string_equal(why.text, "unknown option --hold=/x; \"dl3gen --help\" shows all");
+}
+
 static void refuses_more_plugins_than_there_is_room_for(void **state)
 {
 	struct config_options options;
@@ -166,6 +178,7 @@ int main(void)
 		cmocka_unit_test(adds_plugins_and_arguments_to_those_of_the_file),
 		cmocka_unit_test(knows_what_is_asked_for),
 		cmocka_unit_test(answers_for_the_program_that_it_is),
+		cmocka_unit_test(the_generator_holds_no_twins),
 		cmocka_unit_test(refuses_more_plugins_than_there_is_room_for),
 	};
 

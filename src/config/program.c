@@ -13,6 +13,10 @@ static const char FORWARDER_HELP[] =
 	"  -d PLUGIN            load a DPDK driver or a folder of them (may be repeated)\n"
 	"  -- ARGUMENTS         all that follows is given to DPDK\n"
 	"\n"
+	"It starts itself as \"dl3d --hold SOCKET\" where the file has \"linux:\": that process "
+        "keeps\n"
+	"the twins alive when dl3d ends.\n"
+	"\n"
 	"While it runs: SIGHUP reads the file again, SIGINT and SIGTERM stop; dl3 shows and "
 	"changes more.\n"
 	"Leaves with 0 after a stop, 1 when something failed, 2 when the command line or the file "
@@ -48,6 +52,7 @@ const struct program program_forwarder = {
 	.top = &forwarder_top,
 	.port = &forwarder_port,
 	.print_example = config_print_example,
+	.has_twins = true,
 };
 
 const struct program program_generator = {

@@ -44,6 +44,9 @@ static const struct field other_fields[] = {
 	{"eal.plugins", FIELD(config, ports.plugins)},
 	{"control.socket", FIELD(config, socket)},
 	{"control.group", FIELD(config, group)},
+	{"linux", FIELD(config, twins.is_on)},
+	{"linux.namespace", FIELD(config, twins.namespace_name)},
+	{"linux.keep", FIELD(config, twins.keep)},
 };
 
 static const char *differs(const struct field fields[], size_t n, const void *now, const void *next)

@@ -54,6 +54,7 @@ static const struct example rows[] = {
 	{"[p]", "[]", "eal.plugins"},
 	{"/s", "/t", "control.socket"},
 	{"group: g", "group: h", "control.group"},
+
 };
 
 static struct config *take_text(const char *text)

@@ -32,6 +32,11 @@ const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX])
 	return text;
 }
 
+bool rows_is_empty(const struct node *node)
+{
+	return node->kind == NODE_TEXT && !node->text[0];
+}
+
 bool rows_number(const char *text, long min, long max, long *out)
 {
 	long value = 0;
@@ -187,7 +192,7 @@ int rows_each(struct reader *reader, const struct node *node, unsigned max,
 	unsigned i = 0;
 	int err = 0;
 
-	if (node->kind == NODE_TEXT && !node->text[0])
+	if (rows_is_empty(node))
 		return 0;
 	if (node->kind != NODE_LIST)
 		return wanted(reader, node, "a list");

@@ -52,6 +52,9 @@ int rows_read(struct reader *reader, const struct node *node, const struct key_t
 int rows_each(struct reader *reader, const struct node *node, unsigned max,
 	int (*item)(struct reader *reader, const struct node *node, unsigned i));
 
+// A key with nothing behind it.
+bool rows_is_empty(const struct node *node);
+
 // A decimal number from text. False: none, or out of range.
 bool rows_number(const char *text, long min, long max, long *out);
 

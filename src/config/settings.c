@@ -13,7 +13,7 @@
 
 // The file's first level; ports come before what names them, wherever they stand.
 struct top {
-	const struct node *ports, *lanes, *memory, *eal, *control;
+	const struct node *ports, *lanes, *memory, *eal, *control, *twins;
 	struct rest_nodes rest;
 	uint16_t burst;
 };
@@ -32,6 +32,7 @@ static const struct row forwarder_rows[] = {
 	{"routes", ROW_NODE, FIELD(top, rest.routes)},
 	{"route_files", ROW_NODE, FIELD(top, rest.files)},
 	{"neighbours", ROW_NODE, FIELD(top, rest.neighbours)},
+	{"linux", ROW_NODE, FIELD(top, twins)},
 };
 const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 
@@ -190,6 +191,10 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = rows_read(reader, top->eal, &eal_table, config);
 	if (!err && top->control)
 		err = rows_read(reader, top->control, &control_table, config);
+	if (!err && top->twins)
+		err = linux_read(reader, top->twins, config);
+	if (!err && top->twins)
+		err = linux_check(reader, config, &top->rest);
 	return err;
 }
 
@@ -214,5 +219,7 @@ const struct key_table *settings_table(const struct program *program, unsigned i
 	const struct key_table *const tables[] = {program->top, program->port, &lane_table,
 		&memory_table, &eal_table, &control_table};
 
-	return i < ARRAY_LEN(tables) ? tables[i] : NULL;
+	if (i < ARRAY_LEN(tables))
+		return tables[i];
+	return program->has_twins ? linux_tables(i - ARRAY_LEN(tables)) : NULL;
 }

@@ -2,9 +2,6 @@
 #include "verbs/inside.h"
 
 #include "base/bits.h"
-#include "base/log.h"
-
-#include <errno.h>
 
 #define VERB_ROW(verb, name, params, text) {name, verb_##verb},
 static const struct ctl_verb verbs[] = {SCHEMA_VERBS(VERB_ROW)};
@@ -16,20 +13,6 @@ const struct ctl_verb *verbs_table(size_t *n)
 {
 	*n = ARRAY_LEN(verbs);
 	return verbs;
-}
-
-int verbs_tend(struct verbs_house *house, struct complaint *why)
-{
-	int err = port_tend(house->ports, why);
-	if (err)
-		return err;
-	if (!port_lanes_run(house->ports))
-		return complain(why, -EIO, "a lane has ended by itself; all stop");
-	int lane = fib_door_tend(house->door);
-	if (lane >= 0 && lane != house->silent_lane)
-		log_error("lane %d has not come round for a second; is its core taken?", lane);
-	house->silent_lane = lane;
-	return 0;
 }
 
 json_t *verb_help(void *house, const json_t *params, struct complaint *why)

@@ -7,6 +7,8 @@
 #include "fib/fib.h"
 #include "path/path.h"
 #include "port/port.h"
+#include "sync/sync.h"
+#include "tap/tap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +20,11 @@ struct verbs_house {
 	struct fib *fib; // the live table, replaced by a reload
 	struct fib_door *door;
 	struct path *path;
-	uint64_t started_ns;
+	struct tap_room *twins; // NULL: Linux is not the control plane
+	struct sync *sync;      // the same, and until verbs_follow
+	int wake;               // readable when the control loop has something to do
+	bool is_busy;           // the mirror has more to do at once
+	uint64_t started_ns, tended_ns;
 	int silent_lane; // named in the log already; -1: none
 	bool stop;       // set by the verb stop
 	unsigned n_reloads;
@@ -39,9 +45,17 @@ struct fib *verbs_swap(struct verbs_house *house, struct fib *fib);
 // Also on SIGHUP.
 int verbs_reload(struct verbs_house *house, struct complaint *why);
 
-// What the control loop does besides serving: reads links, frees what lanes have left behind, names
-// a lane that is silent. -errno with a complaint when a lane has ended by itself or a device is
-// gone.
+// Where ports have twins: lets their frames move and follows Linux from now on. Lanes run. / Lets
+// go of Linux, which forwards on; and, once lanes have ended, of the twins' frames.
+int verbs_follow(struct verbs_house *house, struct complaint *why);
+void verbs_unfollow(struct verbs_house *house);
+
+// Does what the signals that have come ask for: SIGHUP reads the file again, others stop.
+void verbs_heed(struct verbs_house *house, int signals);
+
+// What the control loop does besides serving: follows Linux, reads links, frees what lanes have
+// left behind, names a lane that is silent. -errno with a complaint when a lane has ended by itself
+// or a device is gone.
 int verbs_tend(struct verbs_house *house, struct complaint *why);
 
 // At the end: what was received, sent and dropped by name, in a few log lines.

@@ -1,7 +1,7 @@
 """A dl3d of its own between cables: one packet socket at the far end of each port."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -56,10 +56,10 @@ def config_text(ports: Sequence[Port], **keys: Any) -> str:
 class House:
     """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement.
 
-    `linux`: the file's key of that name, as Forwarder takes it.
+    `keys` are those of the file's top level; `linux` as Forwarder takes it.
     """
 
-    def __init__(self, ports: Sequence[Port], linux: Mapping[str, Any] | None = None, **keys: Any) -> None:
+    def __init__(self, ports: Sequence[Port], **keys: Any) -> None:
         self.ports = list(ports)
         self.lab = Lab()
         self.wires: dict[str, Wire] = {}
@@ -69,6 +69,7 @@ class House:
             self._hosts = self.lab.namespace("hosts", silent=True)
             for index, port in enumerate(self.ports):
                 self._lay(self.namespace, index, port)
+            linux = keys.pop("linux", None)
             self.dl3d = Forwarder(DL3D, config_text(self.ports, **keys), self.namespace, linux=linux)
             self.forwarder = self.dl3d
             self.dl3d.wait_ready()
