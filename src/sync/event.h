@@ -32,8 +32,10 @@ enum event_kind {
 };
 
 struct event_link {
-	int ifindex, master, lower; // lower: of a VLAN or macvlan; 0: none
-	uint32_t flags;             // IFF_UP, IFF_LOWER_UP...
+	int ifindex, master;
+	int lower;      // IFLA_LINK: of a VLAN, macvlan, tunnel; 0: none, or in another namespace
+	                // (IFLA_LINK_NETNSID)
+	uint32_t flags; // IFF_UP, IFF_LOWER_UP...
 	uint32_t mtu;
 	struct wire_mac mac;
 	char name[EVENT_NAME_MAX], kind[EVENT_KIND_MAX], slave_kind[EVENT_KIND_MAX];
@@ -112,13 +114,17 @@ struct event_rule {
 	bool has_selector; // anything but "from all"
 };
 
-// tc, xfrm, nftables, multicast: only that there is something, and what to call it.
+enum event_side { EVENT_INGRESS = 1, EVENT_EGRESS = 2 };
+
+// tc, xfrm, nftables, multicast: only that there is something, and what to call it. A deletion has
+// the same ifindex, family, hook, sides and name as what it takes away.
 struct event_foreign {
-	int ifindex; // 0: concerns all
-	uint8_t family;
-	uint8_t hook;     // nftables: NF_INET_*
-	char name[64];    // "table inet filter chain forward"
-	bool is_harmless; // e.g. the qdisc that every interface has
+	int ifindex;    // 0: concerns all
+	uint8_t family; // 4, 6; 0: both
+	uint8_t hook;   // nftables: NF_INET_*, also for family netdev (NF_INET_INGRESS, egress: 6)
+	uint8_t sides;  // qdisc: enum event_side; "clsact" is both
+	char name[64];  // "table inet filter chain forward"
+	bool is_harmless; // e.g. the qdisc that every interface has; a hook for local packets only
 };
 
 struct event {

@@ -16,20 +16,31 @@ struct mirror_hands {
 	int (*port_set_mtu)(void *hands, unsigned port, uint16_t mtu);
 	int (*port_set_mac)(void *hands, unsigned port, const struct wire_mac *mac);
 	bool (*sends_redirects)(void *hands, const char *interface, uint8_t family);
+	bool (*disables_ipv6)(void *hands, const char *interface); // sysctl; NULL: no
 	void (*dump_again)(void *hands); // "what I know cannot be trusted"
 	void *hands;
+};
+
+// A port as it was set last: the twin's state is handed on only when it differs.
+struct mirror_port {
+	struct wire_mac mac;
+	uint16_t mtu; // 0: not known
+	bool up;
 };
 
 struct mirror;
 struct mirror_settings {
 	struct fib *fib;
 	unsigned n_ports;
-	int twin[PORT_MAX]; // interface index of each port's twin
+	int twin[PORT_MAX]; // interface index of each port's twin, 0: it has none now
+	struct mirror_port port[PORT_MAX];
 	struct mirror_hands hands;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct complaint *why);
 void mirror_close(struct mirror *mirror);
 
+// A twin was deleted (0) or made anew.
+void mirror_twin_changed(struct mirror *mirror, unsigned port, int ifindex);
 // One thing that Linux said.
 void mirror_event(struct mirror *mirror, const struct event *event);
 // Mark and sweep around a dump; forwarding goes on meanwhile.
@@ -38,6 +49,12 @@ void mirror_dump_ends(struct mirror *mirror);
 // Brings what was heard since the last call into the fib: one batch. Call after each round of
 // events. True: there is more to do.
 bool mirror_flush(struct mirror *mirror);
+
+// What lanes cannot express, one by one; stops when `tell` returns false.
+void mirror_unsupported(const struct mirror *mirror,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);
+// Fills the fields that the mirror knows: links, neighbours, routes, memory.
+void mirror_info(const struct mirror *mirror, struct sync_info *out);
 
 // What the parts of the mirror share; private to its files.
 struct links;

@@ -1,0 +1,161 @@
+// A hash table by local address. Control thread.
+#include "sync/addresses.h"
+
+#include "sync/hash.h"
+#include "sync/links_inside.h"
+#include "sync/routes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { FIRST_BUCKETS = 256 };
+
+struct address {
+	struct address *next;
+	int ifindex;
+	uint32_t seen;
+	struct wire_addr local;
+	struct wire_prefix prefix;
+};
+
+int addresses_open(struct addresses *all)
+{
+	*all = (struct addresses){.n_buckets = FIRST_BUCKETS};
+	all->bucket = calloc(all->n_buckets, sizeof(struct address *));
+	return all->bucket ? 0 : -ENOMEM;
+}
+
+void addresses_close(struct addresses *all)
+{
+	for (uint32_t i = 0; all->bucket && i < all->n_buckets; i++)
+		while (all->bucket[i]) {
+			struct address *first = all->bucket[i];
+
+			all->bucket[i] = first->next;
+			free(first);
+		}
+	free(all->bucket);
+}
+
+static struct address **bucket_of(const struct addresses *all, const struct wire_addr *local)
+{
+	return &all->bucket[hash_addr(local, 0) & (all->n_buckets - 1)];
+}
+
+// Where the pointer to it stands, or would stand.
+static struct address **place_of(const struct addresses *all, const struct address *wanted)
+{
+	struct address **at = bucket_of(all, &wanted->local);
+
+	while (*at &&
+		!((*at)->ifindex == wanted->ifindex && (*at)->prefix.len == wanted->prefix.len &&
+			wire_addr_equal(&(*at)->local, &wanted->local) &&
+			wire_addr_equal(&(*at)->prefix.addr, &wanted->prefix.addr)))
+		at = &(*at)->next;
+	return at;
+}
+
+// Without memory for more buckets the table stays right and becomes slower.
+static void grow(struct addresses *all)
+{
+	struct addresses more = {.n_buckets = all->n_buckets * 2, .n = all->n};
+
+	more.bucket = calloc(more.n_buckets, sizeof(struct address *));
+	if (!more.bucket)
+		return;
+	for (uint32_t i = 0; i < all->n_buckets; i++)
+		for (struct address *one = all->bucket[i], *next; one; one = next) {
+			struct address **first = bucket_of(&more, &one->local);
+
+			next = one->next;
+			one->next = *first;
+			*first = one;
+		}
+	free(all->bucket);
+	*all = more;
+}
+
+// The VRF that routes with this source address stand in.
+static uint8_t vrf_of(const struct links *links, int ifindex)
+{
+	const struct interface *one = interfaces_find(&links->all, ifindex);
+
+	return one ? vrfs_of_interface(links, one) : 0;
+}
+
+// Takes it out and tells routes, unless the address is ours there by another interface too.
+static void remove_at(struct links *links, struct address **at)
+{
+	struct address *gone = *at;
+	uint8_t vrf = vrf_of(links, gone->ifindex);
+	bool stays = false;
+
+	*at = gone->next;
+	links->addresses.n--;
+	for (const struct address *other = *bucket_of(&links->addresses, &gone->local); other;
+		other = other->next)
+		stays |= wire_addr_equal(&other->local, &gone->local) &&
+		         vrf_of(links, other->ifindex) == vrf;
+	if (!stays && vrf != LINKS_NO_VRF)
+		routes_address_gone(links->mirror->routes, vrf, &gone->local);
+	free(gone);
+}
+
+static void add(struct links *links, const struct address *wanted)
+{
+	struct addresses *all = &links->addresses;
+	struct address *one = malloc(sizeof(*one));
+
+	if (!one)
+		return;
+	if (all->n >= all->n_buckets)
+		grow(all);
+	struct address **first = bucket_of(all, &wanted->local);
+	*one = *wanted;
+	one->next = *first;
+	*first = one;
+	all->n++;
+}
+
+void addresses_event(struct links *links, const struct event *event)
+{
+	const struct event_address *told = &event->address;
+	struct address wanted = {.ifindex = told->ifindex,
+		.seen = links->dump,
+		.local = told->local.family ? told->local : told->prefix.addr,
+		.prefix = told->prefix};
+	struct address **at = place_of(&links->addresses, &wanted);
+
+	if (event->is_delete && *at)
+		remove_at(links, at);
+	else if (!event->is_delete && *at)
+		(*at)->seen = links->dump;
+	else if (!event->is_delete)
+		add(links, &wanted);
+}
+
+static void remove_all(struct links *links, int ifindex)
+{
+	struct addresses *all = &links->addresses;
+
+	for (uint32_t i = 0; i < all->n_buckets; i++)
+		for (struct address **at = &all->bucket[i]; *at;) {
+			bool goes =
+				ifindex ? (*at)->ifindex == ifindex : (*at)->seen != links->dump;
+
+			if (goes)
+				remove_at(links, at);
+			else
+				at = &(*at)->next;
+		}
+}
+
+void addresses_link_gone(struct links *links, int ifindex)
+{
+	remove_all(links, ifindex);
+}
+
+void addresses_sweep(struct links *links)
+{
+	remove_all(links, 0);
+}

@@ -1,0 +1,266 @@
+// A list, as short as Linux is left to the routing. Control thread.
+#include "sync/foreign.h"
+
+#include "base/bits.h"
+#include "sync/links_inside.h"
+
+#include <linux/fib_rules.h>
+#include <linux/netfilter.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_DEFAULT = 253, TABLE_MAIN = 254, TABLE_LOCAL = 255 };
+enum { PRIORITY_MAIN = 32766, PRIORITY_DEFAULT = 32767, HOOK_EGRESS = 6 };
+
+void foreign_close(struct foreign *foreign)
+{
+	free(foreign->thing);
+}
+
+static struct foreign_thing thing_of(const struct event *event)
+{
+	struct foreign_thing thing = {.kind = event->kind};
+
+	if (event->kind == EVENT_RULE) {
+		thing.rule = event->rule;
+		thing.what.family = event->rule.family;
+	} else {
+		thing.what = event->foreign;
+	}
+	return thing;
+}
+
+static bool same_rule(const struct event_rule *a, const struct event_rule *b)
+{
+	return a->priority == b->priority && a->table == b->table && a->action == b->action &&
+	       a->is_l3mdev == b->is_l3mdev && a->has_selector == b->has_selector;
+}
+
+static bool same(const struct foreign_thing *a, const struct foreign_thing *b)
+{
+	return a->kind == b->kind && a->what.ifindex == b->what.ifindex &&
+	       a->what.family == b->what.family && a->what.hook == b->what.hook &&
+	       a->what.sides == b->what.sides &&
+	       !strncmp(a->what.name, b->what.name, sizeof(a->what.name)) &&
+	       same_rule(&a->rule, &b->rule);
+}
+
+static struct foreign_thing *find(struct foreign *foreign, const struct foreign_thing *wanted)
+{
+	for (uint32_t i = 0; i < foreign->n; i++)
+		if (same(&foreign->thing[i], wanted))
+			return &foreign->thing[i];
+	return NULL;
+}
+
+static void remove_thing(struct foreign *foreign, struct foreign_thing *thing)
+{
+	*thing = foreign->thing[--foreign->n];
+}
+
+static void add(struct foreign *foreign, const struct foreign_thing *thing)
+{
+	if (foreign->n == foreign->room) {
+		uint32_t room = foreign->room ? foreign->room * 2 : 16;
+		struct foreign_thing *more = realloc(foreign->thing, room * sizeof(*more));
+
+		if (!more)
+			return;
+		foreign->thing = more;
+		foreign->room = room;
+	}
+	foreign->thing[foreign->n++] = *thing;
+}
+
+// Things that look the same to us are counted: the last one's deletion is what matters. A dump
+// counts anew.
+void foreign_event(struct links *links, const struct event *event)
+{
+	struct foreign *foreign = &links->foreign;
+	struct foreign_thing told = thing_of(event), *known = find(foreign, &told);
+
+	links->is_dirty = true;
+	if (event->is_delete) {
+		if (known && --known->n == 0)
+			remove_thing(foreign, known);
+		return;
+	}
+	told.seen = links->dump;
+	told.n = 1;
+	if (!known) {
+		if (!told.what.is_harmless)
+			add(foreign, &told);
+		return;
+	}
+	known->n = event->is_dump && known->seen != links->dump ? 1 : known->n + 1;
+	known->seen = links->dump;
+}
+
+void foreign_link_gone(struct links *links, int ifindex)
+{
+	struct foreign *foreign = &links->foreign;
+
+	for (uint32_t i = foreign->n; i-- > 0;)
+		if (foreign->thing[i].what.ifindex == ifindex)
+			remove_thing(foreign, &foreign->thing[i]);
+}
+
+void foreign_sweep(struct links *links)
+{
+	struct foreign *foreign = &links->foreign;
+
+	for (uint32_t i = foreign->n; i-- > 0;)
+		if (foreign->thing[i].seen != links->dump)
+			remove_thing(foreign, &foreign->thing[i]);
+	links->is_dirty = true;
+}
+
+// The rules that every namespace has, and that of VRFs.
+static bool is_usual_rule(const struct event_rule *rule)
+{
+	if (rule->has_selector || rule->action != FR_ACT_TO_TBL)
+		return rule->is_l3mdev && !rule->has_selector;
+	return rule->is_l3mdev || (rule->table == TABLE_LOCAL && rule->priority < PRIORITY_MAIN) ||
+	       (rule->table == TABLE_MAIN && rule->priority == PRIORITY_MAIN) ||
+	       (rule->table == TABLE_DEFAULT && rule->priority == PRIORITY_DEFAULT);
+}
+
+static bool sees_forwarded(uint8_t hook)
+{
+	return hook == NF_INET_PRE_ROUTING || hook == NF_INET_FORWARD ||
+	       hook == NF_INET_POST_ROUTING || hook == NF_INET_INGRESS || hook == HOOK_EGRESS;
+}
+
+static uint8_t flags_of_family(uint8_t family)
+{
+	static const uint8_t both = FIB_LINK_LINUX4 | FIB_LINK_LINUX6;
+
+	return family == 4 ? FIB_LINK_LINUX4 : family == 6 ? FIB_LINK_LINUX6 : both;
+}
+
+// What it takes away from all links.
+static uint8_t flags_of(const struct foreign_thing *thing)
+{
+	bool counts = false;
+
+	switch (thing->kind) {
+	case EVENT_RULE:
+		counts = !is_usual_rule(&thing->rule);
+		break;
+	case EVENT_CHAIN:
+		counts = sees_forwarded(thing->what.hook);
+		break;
+	case EVENT_POLICY:
+		counts = true;
+	}
+	return counts ? flags_of_family(thing->what.family) : 0;
+}
+
+enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
+
+static unsigned usual_rules(const struct foreign *foreign, uint8_t family)
+{
+	unsigned found = 0;
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct foreign_thing *thing = &foreign->thing[i];
+
+		if (thing->kind != EVENT_RULE || thing->what.family != family ||
+			!is_usual_rule(&thing->rule))
+			continue;
+		if (thing->rule.is_l3mdev)
+			found |= RULE_L3MDEV;
+		else if (thing->rule.table == TABLE_LOCAL)
+			found |= RULE_LOCAL;
+		else if (thing->rule.table == TABLE_MAIN)
+			found |= RULE_MAIN;
+	}
+	return found;
+}
+
+static void judge_rules(struct foreign *foreign, uint8_t family)
+{
+	unsigned rules = usual_rules(foreign, family);
+
+	if (!(rules & RULE_LOCAL) || !(rules & RULE_MAIN))
+		foreign->link_flags |= flags_of_family(family);
+	if (!(rules & RULE_L3MDEV))
+		foreign->vrf_flags |= flags_of_family(family);
+}
+
+void foreign_judge(struct links *links)
+{
+	struct foreign *foreign = &links->foreign;
+
+	foreign->link_flags = foreign->vrf_flags = 0;
+	judge_rules(foreign, 4);
+	judge_rules(foreign, 6);
+	for (struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
+		one->tc = 0;
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct foreign_thing *thing = &foreign->thing[i];
+		struct interface *one = thing->kind == EVENT_QDISC
+		                                ? interfaces_find(&links->all, thing->what.ifindex)
+		                                : NULL;
+
+		foreign->link_flags |= flags_of(thing);
+		if (one)
+			one->tc |= thing->what.sides ? thing->what.sides : EVENT_EGRESS;
+	}
+}
+
+static bool tell_missing(const struct foreign *foreign, uint8_t family,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	unsigned rules = usual_rules(foreign, family);
+	struct sync_unsupported one = {.what = "rule for table local or main is missing", .n = 1};
+
+	if (rules & RULE_LOCAL && rules & RULE_MAIN)
+		return true;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	snprintf(one.effect, sizeof(one.effect), "all IPv%u packets go to Linux", family);
+	return tell(arg, &one);
+}
+
+static void describe(const struct foreign_thing *thing, struct sync_unsupported *one)
+{
+	static const char *const what[N_EVENT_KINDS] = {[EVENT_RULE] = "policy rule",
+		[EVENT_CHAIN] = "nftables hook",
+		[EVENT_POLICY] = "xfrm policy",
+		[EVENT_MROUTE] = "multicast route"};
+	uint8_t flags = flags_of(thing);
+
+	*one = (struct sync_unsupported){.n = thing->n};
+	snprintf(one->what, sizeof(one->what), "%s", what[thing->kind]);
+	if (thing->kind == EVENT_RULE)
+		snprintf(one->where, sizeof(one->where), "IPv%u, priority %u, table %u",
+			thing->what.family, thing->rule.priority, thing->rule.table);
+	else
+		snprintf(one->where, sizeof(one->where), "%.63s", thing->what.name);
+	snprintf(one->effect, sizeof(one->effect), "all %spackets %s",
+		thing->kind == EVENT_MROUTE ? "multicast "
+		: flags == FIB_LINK_LINUX4  ? "IPv4 "
+		: flags == FIB_LINK_LINUX6  ? "IPv6 "
+					    : "IP ",
+		thing->kind == EVENT_MROUTE ? "go to Linux, which forwards them"
+					    : "go to Linux, which forwards them under it");
+}
+
+bool foreign_unsupported(const struct links *links,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	const struct foreign *foreign = &links->foreign;
+	struct sync_unsupported one;
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct foreign_thing *thing = &foreign->thing[i];
+
+		if (!flags_of(thing) && thing->kind != EVENT_MROUTE)
+			continue;
+		describe(thing, &one);
+		if (!tell(arg, &one))
+			return false;
+	}
+	return tell_missing(foreign, 4, tell, arg) && tell_missing(foreign, 6, tell, arg);
+}

@@ -1,0 +1,31 @@
+// What in Linux acts on packets and is unknown to lanes: rules, nftables, xfrm, tc, multicast
+// routes. Only where it is counts: links under it leave their packets to Linux. Inside links.
+// Control thread.
+#pragma once
+
+#include "sync/mirror.h"
+
+struct foreign_thing {
+	uint8_t kind;              // enum event_kind
+	uint32_t seen;             // the dump that named it last
+	uint32_t n;                // how many look the same to us
+	struct event_foreign what; // of a rule only the family
+	struct event_rule rule;
+};
+
+struct foreign {
+	struct foreign_thing *thing;
+	uint32_t n, room;
+	uint8_t link_flags; // FIB_LINK_LINUX4, 6: what all links get because of these
+	uint8_t vrf_flags;  // and what links in VRFs get: their rule is missing
+};
+
+struct links;
+void foreign_close(struct foreign *foreign);
+void foreign_event(struct links *links, const struct event *event);
+void foreign_link_gone(struct links *links, int ifindex);
+void foreign_sweep(struct links *links); // what the newest dump did not name
+// Sums up: link_flags, vrf_flags, and for each interface what tc has there.
+void foreign_judge(struct links *links);
+bool foreign_unsupported(const struct links *links,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);

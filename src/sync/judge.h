@@ -1,0 +1,44 @@
+// What an interface is to lanes: pure, from what Linux has said. Inside links. Control thread.
+#pragma once
+
+#include "sync/links_inside.h"
+
+// Why an interface is not as lanes would like it; one bit each.
+enum link_reason {
+	REASON_MASTER,
+	REASON_UPPER,
+	REASON_MANY_MACS,
+	REASON_ELSEWHERE, // a macvlan in another VRF
+	REASON_XDP,
+	REASON_INGRESS,
+	REASON_EGRESS,
+	REASON_NO_TABLE, // its VRF has none in the fib
+	REASON_VRF_DOWN,
+	REASON_FORWARDING4,
+	REASON_FORWARDING6,
+	REASON_RP_FILTER,
+	REASON_NO_IPV6,
+	REASON_MTU,
+	REASON_NO_ID,
+	REASON_TAGS, // more VLAN tags than lanes know
+	N_LINK_REASONS
+};
+
+struct link_reason_row {
+	uint8_t flags; // enum fib_link_flag that it leads to
+	const char *what, *effect;
+};
+extern const struct link_reason_row link_reason[N_LINK_REASONS];
+
+struct judgement {
+	bool is_ours; // a port's twin, or a VLAN on one
+	struct fib_link link;
+	uint32_t reasons;
+};
+void judge(const struct links *links, const struct interface *one, struct judgement *out);
+
+// Before a round of judgements: what stands on each interface.
+void judge_above(struct links *links);
+
+// Frames can leave by its link, as far as anything on it is concerned.
+bool judge_lets_out(uint32_t reasons);

@@ -1,0 +1,99 @@
+// From the twin to its port, each value once: a port that refuses is not asked again for the same.
+// Control thread.
+#include "sync/twins.h"
+
+#include "base/log.h"
+#include "sync/links_inside.h"
+
+#include <net/if.h>
+#include <string.h>
+
+enum { MTU_MAX = 9600 };
+
+void twins_open(struct links *links)
+{
+	const struct mirror_settings *settings = &links->mirror->settings;
+
+	memcpy(links->twins.has, settings->port, sizeof(settings->port));
+	memcpy(links->twins.asked, settings->port, sizeof(settings->port));
+}
+
+const struct interface *twins_find(const struct links *links, unsigned port)
+{
+	int ifindex = links->mirror->settings.twin[port];
+	const struct interface *one = ifindex ? interfaces_find(&links->all, ifindex) : NULL;
+
+	return one && one->is_known ? one : NULL;
+}
+
+int twins_port(const struct links *links, int ifindex)
+{
+	const struct mirror_settings *settings = &links->mirror->settings;
+
+	for (unsigned port = 0; port < settings->n_ports; port++)
+		if (settings->twin[port] == ifindex)
+			return (int)port;
+	return -1;
+}
+
+static void follow_admin(struct links *links, unsigned port, const struct interface *twin)
+{
+	const struct mirror_hands *hands = &links->mirror->settings.hands;
+	bool up = twin->link.flags & IFF_UP;
+
+	if (links->twins.asked[port].up == up)
+		return;
+	links->twins.asked[port].up = up;
+	if (hands->port_set_admin && hands->port_set_admin(hands->hands, port, up))
+		log_warn("port %s cannot be set %s as its twin is; lanes treat it so all the same",
+			twin->link.name, up ? "up" : "down");
+	else
+		links->twins.has[port].up = up;
+}
+
+static void follow_mtu(struct links *links, unsigned port, const struct interface *twin)
+{
+	const struct mirror_hands *hands = &links->mirror->settings.hands;
+	uint16_t mtu = twin->link.mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)twin->link.mtu;
+	struct twins *twins = &links->twins;
+
+	if (twins->asked[port].mtu == mtu)
+		return;
+	twins->asked[port].mtu = mtu;
+	if (mtu > MTU_MAX || (hands->port_set_mtu && hands->port_set_mtu(hands->hands, port, mtu)))
+		log_warn("port %s refuses the MTU %u of its twin and keeps %u; give the twin one "
+			 "that it takes (ip link set %s mtu N)",
+			twin->link.name, twin->link.mtu, twins->has[port].mtu, twin->link.name);
+	else
+		twins->has[port].mtu = mtu;
+}
+
+static void follow_mac(struct links *links, unsigned port, const struct interface *twin)
+{
+	const struct mirror_hands *hands = &links->mirror->settings.hands;
+	const struct wire_mac *mac = &twin->link.mac;
+	char text[WIRE_MAC_TEXT];
+
+	if (wire_mac_equal(&links->twins.asked[port].mac, mac))
+		return;
+	links->twins.asked[port].mac = *mac;
+	if (hands->port_set_mac && hands->port_set_mac(hands->hands, port, mac))
+		log_warn("port %s refuses the MAC address %s of its twin; frames to it may not "
+			 "arrive, give the twin the port's",
+			twin->link.name, wire_mac_print(mac, text));
+	else
+		links->twins.has[port].mac = *mac;
+}
+
+void twins_follow(struct links *links)
+{
+	for (unsigned port = 0; port < links->mirror->settings.n_ports; port++) {
+		const struct interface *twin = twins_find(links, port);
+
+		if (!twin)
+			continue;
+		follow_admin(links, port, twin);
+		follow_mtu(links, port, twin);
+		follow_mac(links, port, twin);
+	}
+}

@@ -1,0 +1,31 @@
+// The list for people: what in Linux lanes leave to it, interface by interface. Control thread.
+#include "sync/judge.h"
+
+#include <stdio.h>
+
+static bool tell_reasons(const struct interface *one,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	for (unsigned i = 0; i < N_LINK_REASONS; i++) {
+		struct sync_unsupported told = {.n = 1};
+
+		if (!(one->reasons & 1u << i))
+			continue;
+		snprintf(told.what, sizeof(told.what), "%s", link_reason[i].what);
+		snprintf(told.where, sizeof(told.where), "%s", one->link.name);
+		snprintf(told.effect, sizeof(told.effect), "%s", link_reason[i].effect);
+		if (!tell(arg, &told))
+			return false;
+	}
+	return true;
+}
+
+void links_unsupported(const struct links *links,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	if (!foreign_unsupported(links, tell, arg))
+		return;
+	for (const struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
+		if (!tell_reasons(one, tell, arg))
+			return;
+}
