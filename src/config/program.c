@@ -14,7 +14,7 @@ static const char FORWARDER_HELP[] =
 	"  -- ARGUMENTS         all that follows is given to DPDK\n"
 	"\n"
 	"It starts itself as \"dl3d --hold SOCKET\" where the file has \"linux:\": that process "
-        "keeps\n"
+	"keeps\n"
 	"the twins alive when dl3d ends.\n"
 	"\n"
 	"While it runs: SIGHUP reads the file again, SIGINT and SIGTERM stop; dl3 shows and "

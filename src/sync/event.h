@@ -12,6 +12,7 @@ enum {
 	EVENT_NAME_MAX = 16,
 	EVENT_KIND_MAX = 16, // of a link: "vlan", "vrf", "tun", "macvlan"
 	EVENT_MAX_GROUP = 64,
+	EVENT_FOREIGN_MAX = 128,
 };
 
 enum event_kind {
@@ -44,7 +45,6 @@ struct event_link {
 	uint8_t operstate;
 	bool carrier;
 	bool has_xdp;
-	uint32_t tc_filters; // 0 or more
 };
 
 struct event_address {
@@ -74,6 +74,26 @@ struct event_hop {
 	bool has_encap;  // MPLS, SRv6...: not for lanes
 };
 
+// What the kernel (6.18; seen by trying) tells of routes, in order of what happened:
+// - IPv4. Routes of the same prefix, TOS and metric are an ordered list of which the first counts.
+//   NLM_F_REPLACE in nl_flags: in place of the list's first. NLM_F_APPEND: a further one at the
+//   end. NLM_F_CREATE alone: a further one at the front (`ip route prepend`). NLM_F_CREATE |
+//   NLM_F_EXCL: the list was empty. Delete: of the one that is the same in hops, type, protocol...
+//   A dump tells a list in its order. Not told at all: what goes with a link set down, an address
+//   or a next-hop object (but `connected` routes of an address that goes are told).
+// - IPv6. Routes of the same prefix and metric via gateways are one route with several hops; each
+//   message for it that is no delete has ALL its hops as they are now (append, prepend, replace,
+//   add alike). A delete has those that went: the only hop, or all of them, or one of several, and
+//   then the rest stays without a word. Routes without gateway (on link) and those by nh_id never
+//   join: they stand beside the others as in IPv4, appended with NLM_F_APPEND; the first counts.
+//   NLM_F_REPLACE is in place of all hops of the route that is replaced. A link set down takes its
+//   hop out of a route of several without a word (RTNH_F_DEAD in the next dump); routes whose only
+//   hop it was are told as deleted.
+// - A route by nh_id comes with the hops that it has now; when its next-hop object or group changes
+//   it is told again with NLM_F_REPLACE (sysctl nexthop_compat_mode, 1 by default).
+// - Next-hop objects: those on a link that is set down or loses its carrier go without a word, and
+//   IPv4 routes by them with them; deleting one tells its groups that are empty now, no route.
+// - While a dump runs, what is told (dumped or not) is never older than what was told before.
 struct event_route {
 	struct wire_prefix prefix;
 	struct wire_addr prefsrc, src; // src.family != 0: a source-specific route
@@ -116,14 +136,15 @@ struct event_rule {
 
 enum event_side { EVENT_INGRESS = 1, EVENT_EGRESS = 2 };
 
-// tc, xfrm, nftables, multicast: only that there is something, and what to call it. A deletion has
-// the same ifindex, family, hook, sides and name as what it takes away.
+// tc, xfrm, nftables, multicast: only that there is something, and what to call it. Kind, ifindex
+// and name are what a deletion finds it by; one with an empty name takes all of its kind.
 struct event_foreign {
 	int ifindex;    // 0: concerns all
 	uint8_t family; // 4, 6; 0: both
-	uint8_t hook;   // nftables: NF_INET_*, also for family netdev (NF_INET_INGRESS, egress: 6)
+	uint8_t hook;   // nftables: NF_INET_*, also for family netdev (NF_INET_INGRESS, egress: 6);
+	                // not told by a deletion
 	uint8_t sides;  // qdisc: enum event_side; "clsact" is both
-	char name[64];  // "table inet filter chain forward"
+	char name[EVENT_FOREIGN_MAX]; // "table inet filter chain forward"
 	bool is_harmless; // e.g. the qdisc that every interface has; a hook for local packets only
 };
 
