@@ -44,8 +44,8 @@ static enum decode_result qdisc_read(const struct nlmsghdr *message, struct even
 	out->foreign.ifindex = head->tcm_ifindex;
 	out->foreign.is_harmless = qdisc_is_plain(draft.kind);
 	out->foreign.sides = !strcmp(draft.kind, "clsact")    ? EVENT_INGRESS | EVENT_EGRESS
-			     : !strcmp(draft.kind, "ingress") ? EVENT_INGRESS
-							      : EVENT_EGRESS;
+	                     : !strcmp(draft.kind, "ingress") ? EVENT_INGRESS
+	                                                      : EVENT_EGRESS;
 	snprintf(out->foreign.name, sizeof(out->foreign.name), "qdisc %s %x: parent %x:%x",
 		draft.kind, TC_H_MAJ(head->tcm_handle) >> 16, TC_H_MAJ(head->tcm_parent) >> 16,
 		TC_H_MIN(head->tcm_parent));

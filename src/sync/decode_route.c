@@ -56,7 +56,8 @@ static bool take_multipath(void *out, const struct piece *value)
 		const struct rtnexthop *one = rest.bytes;
 		uint32_t step = RTNH_ALIGN(one->rtnh_len);
 		struct piece attrs = {RTNH_DATA(one), one->rtnh_len - sizeof(*one)};
-		struct event_hop hop = {.ifindex = one->rtnh_ifindex, .flags = one->rtnh_flags,
+		struct event_hop hop = {.ifindex = one->rtnh_ifindex,
+			.flags = one->rtnh_flags,
 			.weight = one->rtnh_hops + 1};
 
 		if (one->rtnh_len < sizeof(*one) || one->rtnh_len > rest.n ||
@@ -138,7 +139,8 @@ static bool take_prefix(struct wire_prefix *prefix, const struct wire_addr *addr
 static enum decode_result route_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct rtmsg *head = NLMSG_DATA(message);
-	struct route_draft draft = {.route = &out->route, .table = head->rtm_table,
+	struct route_draft draft = {.route = &out->route,
+		.table = head->rtm_table,
 		.single = {.weight = 1}};
 	uint8_t family = read_family(head->rtm_family);
 
