@@ -4,12 +4,19 @@
 
 #include "fib/sort.h"
 #include "fib/table.h"
+#include "fib/vrfs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_BATCH = 16, HUGE_PAGES_FROM_ROUTES = 16384, FAR_FROM_ROUTES = 8192 };
+enum {
+	SMALL_BATCH = 16,
+	CLEAR_BATCH = 256,
+	HUGE_PAGES_FROM_ROUTES = 16384,
+	FAR_FROM_ROUTES = 8192
+};
 
 // What went wrong first, in the order of the batch.
 struct fault {
@@ -41,31 +48,32 @@ static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 		return false;
 	if (hop->kind == FIB_GROUP)
 		return hops_find(hops, hop) != 0; // fib_group made it
-	return hop->kind > FIB_PEER || hop->link != FIB_NO_LINK;
+	return hop->kind > FIB_PEER || hop->link < FIB_MAX_LINKS;
 }
 
-static bool change_is_sound(const struct hops *hops, const struct fib_change *change)
+static bool change_is_sound(const struct fib *fib, const struct fib_change *change)
 {
 	struct wire_prefix masked = change->route.prefix;
 	unsigned max_len = masked.addr.family == 4 ? 32 : 128;
 
 	if ((masked.addr.family != 4 && masked.addr.family != 6) || masked.len > max_len ||
-		change->op > FIB_DELETE)
+		change->op > FIB_DELETE || !vrfs_has(fib, change->route.vrf))
 		return false;
 	wire_prefix_mask(&masked);
 	if (!wire_addr_equal(&masked.addr, &change->route.prefix.addr))
 		return false;
-	return change->op == FIB_DELETE || hop_is_sound(hops, &change->route.hop);
+	return change->op == FIB_DELETE || hop_is_sound(&fib->hops, &change->route.hop);
 }
 
 static int take_in(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++) {
-		if (!change_is_sound(&batch->fib->hops, &batch->changes[i])) {
+		if (!change_is_sound(batch->fib, &batch->changes[i])) {
 			blame(batch, i, -EINVAL);
 			return -EINVAL;
 		}
-		struct rib_prefix prefix = rib_prefix_of(&batch->changes[i].route.prefix);
+		const struct fib_route *route = &batch->changes[i].route;
+		struct rib_prefix prefix = rib_prefix_in(route->vrf, &route->prefix);
 		batch->edits[i] = (struct edit){.key = prefix.key,
 			.index = i,
 			.len = prefix.len,
@@ -173,6 +181,7 @@ static void apply(struct fib *fib, const struct edit *edit)
 	uint16_t old = node->route;
 	node->route = edit->hop;
 	fib->n_routes[edit->tree] += !!edit->hop - !!old;
+	fib->n_all_routes += !!edit->hop - !!old;
 	if (edit->hop)
 		fib->hops.hop[edit->hop].n_routes++;
 	if (old) {
@@ -197,25 +206,44 @@ static void choose_lookup(struct fib *fib)
 {
 	bool is_far = fib->n_routes[RIB4] >= FAR_FROM_ROUTES;
 
-	if (fib->is_small)
-		return;
-	__atomic_store_n(&fib->view.lookup4, is_far ? fib->lookups->far4 : fib->lookups->near4,
-		__ATOMIC_RELAXED);
+	lookup4_fn *best = is_far ? fib->lookups->far4 : fib->lookups->near4;
+
+	__atomic_store_n(&fib->view.lookup4, best, __ATOMIC_RELAXED);
+	__atomic_store_n(&fib->vrf_view[0].lookup4, best, __ATOMIC_RELAXED);
 }
 
 void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 {
-	size_t n4 = 0;
-
-	while (n4 < n && edits[n4].tree == RIB4)
-		n4++;
-	if (fib->is_small)
-		publish6_edits(fib, edits, n4);
-	else
-		publish4_edits(fib, edits, n4);
-	publish6_edits(fib, edits + n4, n - n4);
+	for (size_t i = 0, part; i < n; i += part) {
+		for (part = 1; i + part < n && edits[i + part].tree == edits[i].tree;)
+			part++;
+		if (edits[i].tree == RIB4)
+			publish4_edits(fib, edits + i, part);
+		else
+			publish6_edits(fib, edits + i, part);
+	}
 	hops_sweep(&fib->hops, &fib->retire);
 	retire_close(&fib->retire, false);
+}
+
+void change_clear(struct fib *fib, uint8_t tree)
+{
+	struct edit edits[CLEAR_BATCH];
+	size_t n;
+
+	do {
+		struct rib_prefix last;
+		uint32_t node = rib_next(&fib->rib, tree, NULL);
+		for (n = 0; node && n < CLEAR_BATCH; n++) {
+			const struct rib_node *at = rib_node(&fib->rib, node);
+			last = (struct rib_prefix){at->key, tree, at->len};
+			edits[n] = (struct edit){.key = at->key, .len = at->len, .tree = tree};
+			node = rib_next(&fib->rib, tree, &last);
+		}
+		for (size_t i = 0; i < n; i++)
+			apply(fib, &edits[i]);
+		change_publish(fib, edits, n);
+	} while (n == CLEAR_BATCH);
 }
 
 static int run(struct batch *batch, struct edit *other)
@@ -235,8 +263,7 @@ static int run(struct batch *batch, struct edit *other)
 		release_hops(batch);
 		return batch->fault.error;
 	}
-	if (!fib->has_huge_pages &&
-		fib->n_routes[RIB4] + fib->n_routes[RIB6] + batch->n_edits > HUGE_PAGES_FROM_ROUTES)
+	if (!fib->has_huge_pages && fib->n_all_routes + batch->n_edits > HUGE_PAGES_FROM_ROUTES)
 		use_huge_pages(fib);
 	for (size_t i = 0; i < batch->n_edits; i++)
 		apply(fib, &batch->edits[i]);
@@ -248,13 +275,15 @@ static int run(struct batch *batch, struct edit *other)
 static int explain(const struct batch *batch, size_t *bad, struct complaint *why)
 {
 	const struct fault *fault = &batch->fault;
-	char text[WIRE_PREFIX_TEXT] = "a prefix of unknown family";
+	const struct fib_route *route = &batch->changes[fault->index].route;
+	char text[WIRE_PREFIX_TEXT + 16] = "a prefix of unknown family";
 
 	if (bad)
 		*bad = fault->index;
-	const struct wire_prefix *prefix = &batch->changes[fault->index].route.prefix;
-	if (prefix->addr.family == 4 || prefix->addr.family == 6)
-		wire_prefix_print(prefix, text);
+	if (route->prefix.addr.family == 4 || route->prefix.addr.family == 6)
+		wire_prefix_print(&route->prefix, text);
+	if (route->vrf)
+		sprintf(text + strlen(text), " in VRF %u", route->vrf);
 	switch (fault->error) {
 	case -EEXIST:
 		return complain(why, -EEXIST,
@@ -266,6 +295,9 @@ static int explain(const struct batch *batch, size_t *bad, struct complaint *why
 			"no room for %s: the table holds at most %u next hops and %u prefixes",
 			text, FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 	default:
+		if (!vrfs_has(batch->fib, route->vrf))
+			return complain(why, -EINVAL,
+				"cannot take %s: there is no such VRF; open it first", text);
 		return complain(why, -EINVAL,
 			"cannot take %s: its host bits, length or next hop are wrong", text);
 	}

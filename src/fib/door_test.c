@@ -179,7 +179,10 @@ static void *run_lane(void *arg)
 static void set_ports(struct fib *fib)
 {
 	for (uint8_t port = 1; port <= 3; port++) {
-		struct fib_link settings = {.peer.bytes[5] = port, .has_peer = true, .mtu = 1500};
+		struct fib_link settings = {.port = port,
+			.peer.bytes[5] = port,
+			.has_peer = true,
+			.mtu = 1500};
 		assert_int_equal(fib_link_set(fib, port, &settings), 0);
 	}
 }

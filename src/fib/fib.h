@@ -98,21 +98,25 @@ struct fib_door;
 // (127/8, 0/8, 240/4 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local; 224/4 and ff00::/8
 // multicast). NULL with a complaint. Control thread; owner: caller.
 struct fib *fib_create(struct complaint *why);
-struct fib *fib_create_small(struct complaint *why);
 void fib_destroy(struct fib *fib);
 
 // A further table, with the built-in routes, that shares next hops, groups and links with the main
-// one. It starts at half a MiB; any number of routes is possible, but an IPv4 lookup costs what an
-// IPv6 one does. -EINVAL, -EEXIST, -ENOMEM with a complaint. / All its routes go; lanes find no
-// route in it. Control thread.
+// one. It takes at most half a MiB at first; any number of routes is possible, but an IPv4 lookup
+// costs what an IPv6 one does. -EINVAL, -EEXIST, -ENOMEM with a complaint. / All its routes go;
+// lanes find no route in it. Links stay in it, and their neighbours are known again when it opens
+// again. The main one cannot be closed. Control thread.
 int fib_vrf_open(struct fib *fib, uint8_t vrf, struct complaint *why);
 void fib_vrf_close(struct fib *fib, uint8_t vrf);
 bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
 
 // Tells of a link or changes what was told; next hops on it are rewritten at once, and lanes take
-// its frames in by it. -EINVAL (unknown port, tags that another link of the port has, a VRF that is
-// not open). / Frames with its tags are unknown from now on; next hops on it are unresolved.
-// Control thread.
+// its frames in by it; its neighbours are hosts of its VRF. A port is told before VLANs on it. When
+// a link's port or tags are others than those last told under its number, waits until no lane knows
+// the old ones. -EINVAL (another number than the port's and no tags; a port not told of; tags that
+// another link of the port has, or that no VLAN can have; a VRF that is not open; an MTU or a
+// number of MAC addresses out of range) or -ENOSPC, and nothing is changed. / Frames with its tags
+// are unknown from now on, those of a port are dropped as if it were down; next hops on it are
+// unresolved, its neighbours stay known. Control thread.
 int fib_link_set(struct fib *fib, uint16_t link, const struct fib_link *settings);
 void fib_link_delete(struct fib *fib, uint16_t link);
 // What was told of it; NULL: nothing.

@@ -20,10 +20,10 @@ struct fib_node {
 } __attribute__((aligned(16)));
 
 // A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port
-// never changes while any lane can see its id.
+// and tags never change between two reports of a lane that saw it forward.
 struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
-	uint16_t frame_max; // longest frame without FCS that may leave: MTU + 14
+	uint16_t frame_max; // longest frame without FCS and tags that may leave: MTU + 14
 	uint8_t port;
 	uint8_t verdict; // VERDICT_FORWARD, why its packets do not leave so, or an enum below
 } __attribute__((aligned(16)));
@@ -39,12 +39,14 @@ struct fib_tags {
 } __attribute__((aligned(8)));
 
 // How frames that come in are taken: one word, read once per burst (a port without tags) or per
-// tagged frame.
+// tagged frame, by fib_link_in_load. Of a port that was never told: no flags, the main VRF; of a
+// deleted link: FIB_LINK_DOWN.
 struct fib_link_in {
 	uint8_t flags; // enum fib_link_flag
 	uint8_t vrf;
-	uint8_t n_macs; // further MAC addresses of ours: fib_link_has_mac
-	uint8_t n_tags; // tags that any link of this port has: 0: tagged frames are unknown here
+	uint8_t n_macs; // not 0: fib_link_has_mac knows of more than the port's own address
+	uint8_t n_tags; // most tags that a link of this port has: 0: tagged frames are unknown
+	                // here; of a VLAN: its own
 	uint16_t link;
 	uint16_t unused;
 } __attribute__((aligned(8)));
@@ -95,7 +97,7 @@ struct fib_view {
 		unsigned n);
 	const uint16_t *leaf4;
 	const void *tail4;
-	const void *root4; // of a small table
+	const void *root4; // of further VRFs
 	const void *root6;
 	const void *node6;
 	const void *leaf6;
@@ -106,11 +108,47 @@ struct fib_view {
 	const struct fib_links *links;
 } LINE_ALIGNED;
 
-// A VLAN's link by the frame's tags (0 in place of the inner one: one tag); FIB_NO_LINK_IN: none.
-// Not for every packet: it searches. Lane.
+// How to take frames of a link; the tags of a tagged next hop. Lane.
+static inline struct fib_link_in fib_link_in_load(const struct fib_view *view, uint16_t link)
+{
+	const void *from = &view->link_in[link];
+	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
+	struct fib_link_in in;
+
+	memcpy(&in, &word, sizeof(in));
+	return in;
+}
+
+static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_t hop)
+{
+	const void *from = &view->tags[hop];
+	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
+	struct fib_tags tags;
+
+	memcpy(&tags, &word, sizeof(tags));
+	return tags;
+}
+
+// Whether there is more than the main VRF; once it is so it stays so. / The view in which to look
+// up a link's packets: load the link's word first. In a VRF that is not open every lookup gives hop
+// 0. Lane.
+static inline bool fib_has_vrfs(const struct fib_view *view)
+{
+	return __atomic_load_n(&view->vrfs, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static inline const struct fib_view *fib_vrf_view(const struct fib_view *view, uint8_t vrf)
+{
+	const struct fib_view *vrfs = __atomic_load_n(&view->vrfs, __ATOMIC_ACQUIRE);
+
+	return vrf && vrfs ? &vrfs[vrf] : view;
+}
+
+// A VLAN's link by port and tags of a frame, priorities aside (0 in place of the inner one: one
+// tag); FIB_NO_LINK_IN: none. Not for every packet: it searches. Lane.
 enum { FIB_NO_LINK_IN = 0xffff };
 uint16_t fib_link_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
-// Whether a MAC address is one of the link's further ones. Lane.
+// Whether a MAC address is the link's own or one of its further ones. Lane.
 bool fib_link_has_mac(const struct fib_view *view, uint16_t link, const uint8_t mac[6]);
 
 // Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they

@@ -135,7 +135,7 @@ static int check_members(const struct fib_member *members, unsigned n, struct co
 			GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
 		if (!members[i].weight || !is_box(&members[i].hop) ||
-			members[i].hop.link == FIB_NO_LINK)
+			members[i].hop.link >= FIB_MAX_LINKS)
 			return complain(why, -EINVAL,
 				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "
 				"255",

@@ -3,12 +3,13 @@
 
 #include "base/pages.h"
 #include "fib/groups.h"
+#include "fib/links.h"
 #include "fib/retire.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14 };
+enum { HOP_SLOTS = FIB_MAX_HOPS + 1, ETHERNET_BYTES = 14, NO_PORT = 255 };
 
 static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_VIA] = VERDICT_NEIGHBOUR_UNRESOLVED,
@@ -38,22 +39,25 @@ int hops_open(struct hops *hops)
 	memset(hops, 0, sizeof(*hops));
 	// Straight from mmap: what is not used stays a page of zeros.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
+	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
 	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (!hops->entry || !hops->hop || !hops->bucket || !hops->idle || !hops->unused) {
+	if (!hops->entry || !hops->tags || !hops->hop || !hops->bucket || !hops->idle ||
+		!hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
 	hops->hop[0].key = (struct fib_hop){.link = FIB_NO_LINK, .kind = N_FIB_KINDS};
-	write_entry(hops, 0, &(struct fib_hop_entry){.port = 255, .verdict = VERDICT_NO_ROUTE});
+	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = VERDICT_NO_ROUTE});
 	return 0;
 }
 
 void hops_close(struct hops *hops)
 {
 	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
+	pages_free(hops->tags, HOP_SLOTS * sizeof(*hops->tags));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
 	pages_free(hops->bucket, HOPS_BUCKETS * sizeof(*hops->bucket));
 	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
@@ -96,6 +100,11 @@ static uint16_t take_id(struct hops *hops)
 	return hops->max_id < FIB_MAX_HOPS ? ++hops->max_id : 0;
 }
 
+static bool has_link(const struct fib_hop *hop)
+{
+	return hop->link < FIB_MAX_LINKS;
+}
+
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
 {
 	uint16_t id = hops_find(hops, hop);
@@ -110,6 +119,8 @@ uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
 		if (hops->count.counted)
 			hops->hop[id].counted_before = hops->count.counted(hops->count.house, id);
 		hops->n_used++;
+		if (has_link(hop))
+			hops->links->link[hop->link].n_hops++;
 		hops_rewrite(hops, id);
 	}
 	hops->hop[id].n_holders++;
@@ -144,6 +155,8 @@ void hops_sweep(struct hops *hops, struct retire *retire)
 			continue;
 		unchain(hops, id);
 		hops->n_used--;
+		if (has_link(&hops->hop[id].key))
+			hops->links->link[hops->hop[id].key.link].n_hops--;
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
@@ -158,10 +171,8 @@ void hops_reuse(struct hops *hops, uint16_t id)
 	hops->unused[hops->n_unused++] = id;
 }
 
-static bool find_mac(const struct hops *hops, const struct hop *hop, struct wire_mac *mac)
+static bool find_mac(const struct hop *hop, const struct fib_link *link, struct wire_mac *mac)
 {
-	const struct fib_link *link = &hops->link[hop->key.link];
-
 	*mac = hop->key.kind == FIB_PEER ? link->peer : hop->mac;
 	return hop->key.kind == FIB_PEER ? link->has_peer : hop->is_neighbour;
 }
@@ -173,31 +184,50 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 	memcpy(entry->macs, &first, sizeof(first));
 }
 
-void hops_rewrite(struct hops *hops, uint16_t id)
+static void write_tags(struct hops *hops, uint16_t id, const struct fib_link *link)
+{
+	struct fib_tags tags = link_tags(link);
+	uint64_t word;
+
+	memcpy(&word, tags.bytes, sizeof(word));
+	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
+}
+
+// A lane that has already judged the old verdict may still write the header: lost neighbours keep
+// their MAC, and deleted links what was told of them.
+static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct hop *hop = &hops->hop[id];
-	struct fib_hop_entry entry = {.port = hop->key.link == FIB_NO_LINK ? 255 : hop->key.link,
-		.verdict = verdict_of_kind[hop->key.kind]};
-	bool leads_out = hop->key.kind == FIB_VIA || hop->key.kind == FIB_PEER;
+	const struct link *link = &hops->links->link[hop->key.link];
+	struct wire_mac mac;
 
-	if (hop->key.kind == FIB_GROUP)
-		write_group(&entry, groups_number(&hop->key));
-	if (leads_out && hops->has_link[hop->key.link]) {
-		const struct fib_link *link = &hops->link[hop->key.link];
-		struct wire_mac mac;
-		if (find_mac(hops, hop, &mac))
-			entry.verdict = VERDICT_FORWARD;
-		// A lane that has already judged the old verdict may still write the header: lost
-		// neighbours keep their MAC.
-		memcpy(entry.macs, mac.bytes, sizeof(mac.bytes));
-		memcpy(entry.macs + 6, link->mac.bytes, sizeof(link->mac.bytes));
-		entry.frame_max = link->mtu + ETHERNET_BYTES;
-	}
+	if (find_mac(hop, &link->told, &mac) && link->is_told)
+		entry->verdict = link->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
+	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
+	memcpy(entry->macs + 6, link->told.mac.bytes, sizeof(link->told.mac.bytes));
+	entry->frame_max = link->told.mtu + ETHERNET_BYTES;
+	entry->port = link->told.port;
+	if (link->told.n_tags)
+		write_tags(hops, id, &link->told);
+}
+
+void hops_rewrite(struct hops *hops, uint16_t id)
+{
+	const struct fib_hop *key = &hops->hop[id].key;
+	struct fib_hop_entry entry = {.port = NO_PORT, .verdict = verdict_of_kind[key->kind]};
+	bool leads_out = key->kind == FIB_VIA || key->kind == FIB_PEER;
+
+	if (key->kind == FIB_GROUP)
+		write_group(&entry, groups_number(key));
+	if (leads_out && hops->links->link[key->link].was_told)
+		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
 }
 
 void hops_rewrite_link(struct hops *hops, uint16_t link)
 {
+	if (!hops->links->link[link].n_hops)
+		return;
 	for (uint32_t id = 1; id <= hops->max_id; id++)
 		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.link == link)
 			hops_rewrite(hops, id);

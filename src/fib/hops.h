@@ -24,10 +24,13 @@ enum { HOPS_BUCKETS = 1 << 15 };
 struct retire;
 
 struct groups;
+struct fib_links;
 
 struct hops {
-	struct groups *groups;       // what hops of kind FIB_GROUP stand for
+	struct groups *groups; // what hops of kind FIB_GROUP stand for
+	struct fib_links *links;
 	struct fib_hop_entry *entry; // what lanes read
+	struct fib_tags *tags;       // and of those on links with tags
 	struct hop *hop;
 	uint16_t *bucket;
 	uint16_t *idle;   // ids that lost their last holder since the last sweep
@@ -37,8 +40,6 @@ struct hops {
 	uint16_t max_id;
 	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
 	struct fib_count count;        // counted NULL: all start at 0
-	struct fib_link link[FIB_MAX_LINKS];
-	bool has_link[FIB_MAX_LINKS];
 };
 
 int hops_open(struct hops *hops);
@@ -53,6 +54,7 @@ void hops_release(struct hops *hops, uint16_t id);
 // Forgets hops without holders; their ids come back by hops_reuse once no lane can know them.
 void hops_sweep(struct hops *hops, struct retire *retire);
 void hops_reuse(struct hops *hops, uint16_t id);
-// Writes anew what lanes read of a hop; / of all hops on a link.
+// Writes anew what lanes read of a hop; / of all hops on a link. While lanes can see a hop's id,
+// its port and tags stay what they are as long as it is resolved.
 void hops_rewrite(struct hops *hops, uint16_t id);
 void hops_rewrite_link(struct hops *hops, uint16_t link);

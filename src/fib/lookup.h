@@ -13,7 +13,7 @@ typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[]
 // Near: for tables that sit in a core's own caches. Far: prefetches what it will need.
 lookup4_fn lookup4_near_scalar, lookup4_far_scalar;
 lookup6_fn lookup6_scalar;
-// For small tables: IPv4 by the way of IPv6, in the variant that the view has.
+// For further VRFs: IPv4 by the way of IPv6, in the variant that the view has.
 lookup4_fn lookup4_small;
 // Need AVX-512 F, BW, DQ, VL and VPOPCNTDQ; any n up to 64, fastest at 64.
 lookup4_fn lookup4_near_avx512, lookup4_far_avx512;

@@ -1,4 +1,4 @@
-// IPv4 in a small table: its destinations as the top bits of keys, through a root of their own and
+// IPv4 in a further VRF: its destinations as the top bits of keys, through a root of their own and
 // then the way of IPv6. Lane.
 #include "fib/lookup.h"
 

@@ -1,5 +1,7 @@
-// Neighbours: a MAC for the hop via that address on that port, and a host of its own where a
-// CONNECTED route covers it. Control thread.
+// Neighbours: a MAC for the hop via that address on that link, and a host of its own where a
+// CONNECTED route covers it, in the link's VRF. Control thread.
+#include "fib/neighbours.h"
+
 #include "fib/change.h"
 #include "fib/table.h"
 
@@ -13,16 +15,17 @@ static struct fib_hop hop_via(uint16_t link, const struct wire_addr *addr)
 	return hop;
 }
 
-static struct rib_prefix host_of(const struct wire_addr *addr)
+static struct rib_prefix host_of(uint8_t vrf, const struct wire_addr *addr)
 {
 	struct wire_prefix prefix = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 
-	return rib_prefix_of(&prefix);
+	return rib_prefix_in(vrf, &prefix);
 }
 
-static void publish_host(struct fib *fib, const struct rib_prefix *host)
+static void publish_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
 {
-	struct edit edit = {.key = host->key, .len = host->len, .tree = host->tree};
+	const struct rib_prefix host = host_of(vrf, addr);
+	struct edit edit = {.key = host.key, .len = host.len, .tree = host.tree};
 
 	change_publish(fib, &edit, 1);
 }
@@ -36,25 +39,43 @@ static int complain_full(struct complaint *why, const struct wire_addr *addr)
 		wire_addr_print(addr, text), FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 }
 
+// The host's node in the table of a VRF knows of one more neighbour; / of one less, and lanes too.
+static int add_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+{
+	const struct rib_prefix host = host_of(vrf, addr);
+	uint32_t node = rib_insert(&fib->rib, &host);
+
+	if (!node)
+		return -ENOSPC;
+	rib_node(&fib->rib, node)->n_neighbours++;
+	return 0;
+}
+
+static void remove_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+{
+	const struct rib_prefix host = host_of(vrf, addr);
+
+	rib_node(&fib->rib, rib_find(&fib->rib, &host))->n_neighbours--;
+	rib_prune(&fib->rib, &host);
+}
+
 static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struct wire_mac *mac)
 {
-	const struct rib_prefix host = host_of(&hop->via);
+	const uint8_t vrf = links_vrf(&fib->links, hop->link);
 	uint16_t id = change_acquire_hop(fib, hop);
 
 	if (!id)
 		return -ENOSPC;
-	uint32_t node = rib_insert(&fib->rib, &host);
-	if (!node) {
+	if (add_host(fib, vrf, &hop->via)) {
 		hops_release(&fib->hops, id);
 		hops_sweep(&fib->hops, &fib->retire);
 		return -ENOSPC;
 	}
-	rib_node(&fib->rib, node)->n_neighbours++;
 	fib->hops.hop[id].is_neighbour = 1;
 	fib->hops.hop[id].mac = *mac;
 	fib->n_neighbours++;
 	hops_rewrite(&fib->hops, id);
-	publish_host(fib, &host);
+	publish_host(fib, vrf, &hop->via);
 	return 0;
 }
 
@@ -81,13 +102,58 @@ int fib_neighbour_delete(struct fib *fib, uint16_t link, const struct wire_addr 
 
 	if (!id || !fib->hops.hop[id].is_neighbour)
 		return -ENOENT;
-	const struct rib_prefix host = host_of(&hop.via);
+	const uint8_t vrf = links_vrf(&fib->links, link);
 	fib->hops.hop[id].is_neighbour = 0;
 	fib->n_neighbours--;
 	hops_rewrite(&fib->hops, id);
-	rib_node(&fib->rib, rib_find(&fib->rib, &host))->n_neighbours--;
-	rib_prune(&fib->rib, &host);
+	remove_host(fib, vrf, &hop.via);
 	hops_release(&fib->hops, id);
-	publish_host(fib, &host);
+	publish_host(fib, vrf, &hop.via);
+	return 0;
+}
+
+// The first neighbour on a link among ids from `id` on, 0: none.
+static uint16_t next_on(const struct hops *hops, uint16_t link, uint32_t id)
+{
+	for (; id <= hops->max_id; id++)
+		if (hops->hop[id].is_neighbour && hops->hop[id].key.link == link)
+			return id;
+	return 0;
+}
+
+static int add_hosts(struct fib *fib, uint16_t link, uint8_t vrf)
+{
+	const struct hops *hops = &fib->hops;
+
+	for (uint16_t id = next_on(hops, link, 1); id; id = next_on(hops, link, id + 1u)) {
+		if (!add_host(fib, vrf, &hops->hop[id].key.via))
+			continue;
+		for (uint16_t undo = next_on(hops, link, 1); undo != id;
+			undo = next_on(hops, link, undo + 1u))
+			remove_host(fib, vrf, &hops->hop[undo].key.via);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int neighbours_move(struct fib *fib, uint16_t link, uint8_t vrf)
+{
+	const struct hops *hops = &fib->hops;
+	const uint8_t from = links_vrf(&fib->links, link);
+
+	if (from == vrf)
+		return 0;
+	if (fib->links.link[link].n_hops && add_hosts(fib, link, vrf))
+		return -ENOSPC;
+	fib->links.link[link].told.vrf = vrf;
+	if (!fib->links.link[link].n_hops)
+		return 0;
+	for (uint16_t id = next_on(hops, link, 1); id; id = next_on(hops, link, id + 1u)) {
+		const struct wire_addr *addr = &hops->hop[id].key.via;
+
+		remove_host(fib, from, addr);
+		publish_host(fib, from, addr);
+		publish_host(fib, vrf, addr);
+	}
 	return 0;
 }

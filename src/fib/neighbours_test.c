@@ -74,7 +74,7 @@ static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 static struct fib *fib_with_port(uint8_t port)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_link settings = {.mac = own, .mtu = 1500};
+	struct fib_link settings = {.mac = own, .port = port, .mtu = 1500};
 
 	assert_int_equal(fib_link_set(fib, port, &settings), 0);
 	return fib;
@@ -137,7 +137,7 @@ static void reaches_hosts_of_a_connected_route_one_by_one(void **state)
 static void takes_a_neighbour_only_on_the_port_of_its_connected_route(void **state)
 {
 	struct fib *fib = fib_with_port(1);
-	struct fib_link other = {.mac = mac_b, .mtu = 9000};
+	struct fib_link other = {.mac = mac_b, .port = 2, .mtu = 9000};
 
 	assert_int_equal(fib_link_set(fib, 2, &other), 0);
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
@@ -175,7 +175,7 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 static void rewrites_hops_when_a_port_changes(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_link settings = {.mac = own, .peer = mac_b, .mtu = 9600};
+	struct fib_link settings = {.mac = own, .peer = mac_b, .port = 3, .mtu = 9600};
 
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
 	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));

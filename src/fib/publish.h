@@ -28,8 +28,8 @@ struct slots6 {
 };
 
 struct publish6 {
-	struct blocks root;  // 65,536 entries
-	struct blocks root4; // likewise, for the IPv4 of a small table; what lies below is shared
+	struct blocks root; // 65,536 entries for each tree of the rib but the main IPv4 one; what
+	                    // lies below is shared
 	struct blocks wide;
 	struct blocks leaf; // leaf number `id` leads to hop `id`
 	struct blocks line;
@@ -42,7 +42,7 @@ struct edit {
 	uint32_t index; // of the change it came from
 	uint16_t hop;   // to come, 0: the route goes
 	uint8_t len;
-	uint8_t tree; // enum rib_tree
+	uint8_t tree;
 };
 static_assert(sizeof(struct edit) == 24, "millions of them are sorted");
 
@@ -53,8 +53,12 @@ void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
 
 int publish6_open(struct publish6 *publish);
 void publish6_close(struct publish6 *publish);
-// Of either family: a small table keeps IPv4 in this form too. All edits are of one family.
+// Of either family: further VRFs keep IPv4 in this form too. All edits are of one tree.
 void publish6_edits(struct fib *fib, const struct edit *edits, size_t n);
+// The root of a tree; zeros while the tree is empty.
+uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree);
+// A tree that has become empty takes no memory any more.
+void publish6_close_tree(struct publish6 *publish, uint8_t tree);
 
 // Makes a hop id usable in leaves of both families.
 void publish_hop(struct fib *fib, uint16_t id);

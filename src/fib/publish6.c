@@ -1,11 +1,13 @@
-// IPv6 for lanes: a root of 65,536 entries, wide blocks where much lies below, lines else. What is
-// rebuilt at once is an entry with all lines below it, or a node of a wide block. Control thread.
+// IPv6, and IPv4 in further VRFs, for lanes: a root of 65,536 entries, wide blocks where much lies
+// below, lines else. What is rebuilt at once is an entry with all lines below it, or a node of a
+// wide block. Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ROOT_SLOTS = 1 << 16, LEVEL_BITS = 16, NODE_SLOT_BITS = 6, N_LEVELS = 8 };
 enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
@@ -25,7 +27,7 @@ struct news {
 struct place {
 	struct fib_key6 key;
 	uint8_t level;
-	uint8_t tree; // enum rib_tree
+	uint8_t tree;
 	struct news news;
 };
 
@@ -36,12 +38,11 @@ struct range {
 
 int publish6_open(struct publish6 *publish)
 {
-	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS, ROOT_SLOTS))
+	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS * RIB_TREES,
+		    ROOT_SLOTS * RIB_TREES))
 		return -ENOMEM;
-	if (blocks_open(&publish->root4, sizeof(uint32_t), ROOT_SLOTS, ROOT_SLOTS))
-		goto close_root;
 	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node), MAX_WIDES, 1))
-		goto close_root4;
+		goto close_root;
 	if (blocks_open(&publish->leaf, sizeof(uint32_t), MAX_LEAVES, IDENTITY_LEAVES))
 		goto close_wide;
 	if (blocks_open(&publish->line, sizeof(struct line6), MAX_LINES, 1))
@@ -51,8 +52,6 @@ close_leaf:
 	blocks_close(&publish->leaf);
 close_wide:
 	blocks_close(&publish->wide);
-close_root4:
-	blocks_close(&publish->root4);
 close_root:
 	blocks_close(&publish->root);
 	return -ENOMEM;
@@ -61,10 +60,21 @@ close_root:
 void publish6_close(struct publish6 *publish)
 {
 	blocks_close(&publish->root);
-	blocks_close(&publish->root4);
 	blocks_close(&publish->wide);
 	blocks_close(&publish->leaf);
 	blocks_close(&publish->line);
+}
+
+uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree)
+{
+	return blocks_at(&publish->root, tree * ROOT_SLOTS);
+}
+
+// All its entries are 0, and so they are when the kernel gives a fresh page to a lane that still
+// reads them.
+void publish6_close_tree(struct publish6 *publish, uint8_t tree)
+{
+	madvise(publish6_root(publish, tree), ROOT_SLOTS * sizeof(uint32_t), MADV_DONTNEED);
 }
 
 void publish_hop(struct fib *fib, uint16_t id)
@@ -400,8 +410,7 @@ static void update_root(struct fib *fib, uint8_t tree, unsigned slot, struct new
 {
 	struct place below = {.key.high = (uint64_t)slot << 48, .level = 1, .tree = tree};
 	const struct rib_prefix prefix = {below.key, tree, LEVEL_BITS};
-	const struct blocks *roots = tree == RIB6 ? &fib->publish6.root : &fib->publish6.root4;
-	uint32_t *root = blocks_at(roots, slot), old = *root;
+	uint32_t *root = publish6_root(&fib->publish6, tree) + slot, old = *root;
 
 	below.news = news_below(fib, left, 0, slot);
 	uint32_t entry = update_entry(fib, below, rib_locate(&fib->rib, &prefix), old);

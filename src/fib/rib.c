@@ -2,12 +2,13 @@
 #include "fib/rib.h"
 
 #include "fib/hops.h"
+#include "fib/links.h"
 
 #include <errno.h>
 
 int rib_open(struct rib *rib, const struct hops *hops)
 {
-	rib->root[RIB4] = rib->root[RIB6] = 0;
+	memset(rib->root, 0, sizeof(rib->root));
 	rib->hops = hops;
 	return blocks_open(&rib->nodes, sizeof(struct rib_node), RIB_MAX_NODES, 1);
 }
@@ -17,10 +18,9 @@ void rib_close(struct rib *rib)
 	blocks_close(&rib->nodes);
 }
 
-struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix)
+struct rib_prefix rib_prefix_in(uint8_t vrf, const struct wire_prefix *prefix)
 {
-	struct rib_prefix out = {.tree = prefix->addr.family == 4 ? RIB4 : RIB6,
-		.len = prefix->len};
+	struct rib_prefix out = {.tree = rib_tree(vrf, prefix->addr.family), .len = prefix->len};
 	unsigned n = prefix->addr.family == 4 ? 4 : 16;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -30,9 +30,15 @@ struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix)
 	return out;
 }
 
+struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix)
+{
+	return rib_prefix_in(0, prefix);
+}
+
 struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix)
 {
-	struct wire_prefix out = {.addr.family = prefix->tree == RIB4 ? 4 : 6, .len = prefix->len};
+	struct wire_prefix out = {.addr.family = rib_tree_is4(prefix->tree) ? 4 : 6,
+		.len = prefix->len};
 
 	for (unsigned i = 0; i < 16; i++)
 		out.addr.bytes[i] =
@@ -61,12 +67,14 @@ uint32_t rib_find(const struct rib *rib, const struct rib_prefix *prefix)
 	return 0;
 }
 
-static uint32_t make_node(struct rib *rib, struct fib_key6 key, unsigned len)
+static uint32_t make_node(struct rib *rib, const struct rib_prefix *prefix)
 {
 	uint32_t at = blocks_take(&rib->nodes, 1);
 
 	if (at)
-		*rib_node(rib, at) = (struct rib_node){.key = key, .len = len};
+		*rib_node(rib, at) = (struct rib_node){.key = prefix->key,
+			.len = prefix->len,
+			.tree = prefix->tree};
 	return at;
 }
 
@@ -83,7 +91,7 @@ static uint32_t insert_above(struct rib *rib, uint32_t *link, const struct rib_p
 	unsigned common)
 {
 	uint32_t below = *link;
-	uint32_t made = make_node(rib, prefix->key, prefix->len);
+	uint32_t made = make_node(rib, prefix);
 
 	if (!made)
 		return 0;
@@ -92,7 +100,8 @@ static uint32_t insert_above(struct rib *rib, uint32_t *link, const struct rib_p
 		*link = made;
 		return made;
 	}
-	uint32_t fork = make_node(rib, masked(prefix->key, common), common);
+	const struct rib_prefix shared = {masked(prefix->key, common), prefix->tree, common};
+	uint32_t fork = make_node(rib, &shared);
 	if (!fork) {
 		blocks_give(&rib->nodes, made, 1);
 		return 0;
@@ -118,7 +127,7 @@ uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix)
 			return *link;
 		link = &node->child[bit_at(prefix->key, node->len)];
 	}
-	*link = make_node(rib, prefix->key, prefix->len);
+	*link = make_node(rib, prefix);
 	return *link;
 }
 
@@ -176,9 +185,9 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 
 	if (!node->n_neighbours || via->kind != FIB_CONNECTED)
 		return hop;
-	struct rib_prefix host = {.key = node->key,
-		.tree = node->len == 32 ? RIB4 : RIB6,
-		.len = node->len};
+	if (links_vrf(rib->hops->links, via->link) != rib_tree_vrf(node->tree))
+		return hop;
+	const struct rib_prefix host = {node->key, node->tree, node->len};
 	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr,
 		.link = via->link,
 		.kind = FIB_VIA};

@@ -9,18 +9,20 @@
 #include <assert.h>
 #include <stdbool.h>
 
-enum rib_tree { RIB4, RIB6 };
+// Each VRF has a tree for either family; RIB4 and RIB6 are those of the main one.
+enum { RIB4, RIB6, RIB_FAMILIES, RIB_TREES = RIB_FAMILIES * FIB_MAX_VRFS };
 enum { RIB_MAX_NODES = 1u << 25, RIB_MAX_RUNS = 520 };
 
 // A prefix with a route or a neighbour, or a fork of two prefixes (which has neither).
 struct rib_node {
 	struct fib_key6 key;
 	uint32_t child[2];
-	uint16_t route; // hop id of the route, 0: none
+	uint16_t route;        // hop id of the route, 0: none
+	uint16_t n_neighbours; // links on which this host is a neighbour
 	uint8_t len;
-	uint8_t builtin;      // enum fib_kind of the built-in route here, 0: none
-	uint8_t n_neighbours; // ports on which this host is a neighbour
-	uint8_t spare[3];
+	uint8_t builtin; // enum fib_kind of the built-in route here, 0: none
+	uint8_t tree;
+	uint8_t spare;
 };
 static_assert(sizeof(struct rib_node) == 32, "two nodes fill a cache line");
 
@@ -28,13 +30,13 @@ struct hops;
 
 struct rib {
 	struct blocks nodes;
-	uint32_t root[2];
+	uint32_t root[RIB_TREES];
 	const struct hops *hops;
 };
 
 struct rib_prefix {
 	struct fib_key6 key;
-	uint8_t tree; // enum rib_tree
+	uint8_t tree;
 	uint8_t len;
 };
 
@@ -96,6 +98,23 @@ static inline unsigned rib_common_bits(struct fib_key6 a, struct fib_key6 b)
 	return low ? 64 + __builtin_clzll(low) : 128;
 }
 
+static inline uint8_t rib_tree(uint8_t vrf, uint8_t family)
+{
+	return RIB_FAMILIES * vrf + (family == 4 ? RIB4 : RIB6);
+}
+
+static inline bool rib_tree_is4(uint8_t tree)
+{
+	return tree % RIB_FAMILIES == RIB4;
+}
+
+static inline uint8_t rib_tree_vrf(uint8_t tree)
+{
+	return tree / RIB_FAMILIES;
+}
+
+// A prefix in a VRF; / in the main one.
+struct rib_prefix rib_prefix_in(uint8_t vrf, const struct wire_prefix *prefix);
 struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix);
 struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix);
 
@@ -111,7 +130,7 @@ struct rib_top rib_locate(const struct rib *rib, const struct rib_prefix *prefix
 // `exact` is the node of the host itself.
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
 // The hop of the route here, or the inherited one; / with a CONNECTED one resolved to the
-// neighbour.
+// neighbour, if the link is in the VRF of the tree.
 uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 // The runs of the slots that `span` names, below a prefix for which `top` answers.
@@ -121,4 +140,4 @@ void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);
 // The first prefix with a route after `after` (NULL: the first of all), in order of address, then
 // length; 0: none.
-uint32_t rib_next(const struct rib *rib, enum rib_tree tree, const struct rib_prefix *after);
+uint32_t rib_next(const struct rib *rib, uint8_t tree, const struct rib_prefix *after);

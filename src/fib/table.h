@@ -3,6 +3,7 @@
 
 #include "fib/groups.h"
 #include "fib/hops.h"
+#include "fib/links.h"
 #include "fib/lookup.h"
 #include "fib/publish.h"
 #include "fib/retire.h"
@@ -10,15 +11,18 @@
 
 struct fib {
 	struct fib_view view;
+	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to once a VRF was opened
+	uint64_t open_vrfs;                     // a bit for each
 	struct rib rib;
+	struct fib_links links;
 	struct hops hops;
 	struct groups groups;
 	struct publish4 publish4;
 	struct publish6 publish6;
 	struct retire retire;
-	uint32_t n_routes[2]; // by enum rib_tree
+	uint32_t n_routes[RIB_TREES];
+	uint32_t n_all_routes;
 	uint32_t n_neighbours;
 	const struct lookups *lookups; // what this machine runs best
 	bool has_huge_pages;
-	bool is_small; // IPv4 in the form of IPv6, which starts at 256 KiB and not at 4 MiB
 };

@@ -1,0 +1,182 @@
+// The table against a plain list of routes, in one VRF. Tests only.
+#include "fib/churn.h"
+
+#include "fib/lookup.h"
+#include "fib/vrfs.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// Built-in routes are routes of the model until an explicit one stands over them.
+static const char *const builtin_text[] = {"0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4",
+	"169.254.0.0/16", "224.0.0.0/4", "::/128", "::1/128", "fe80::/10", "ff00::/8"};
+static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL,
+	FIB_MULTICAST, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST};
+
+static struct fib_route builtin_route(size_t i, uint8_t vrf)
+{
+	struct fib_route route = {.vrf = vrf,
+		.hop = {.link = FIB_NO_LINK, .kind = builtin_kind[i]}};
+
+	assert_int_equal(wire_prefix_parse(builtin_text[i], &route.prefix), 0);
+	return route;
+}
+
+int churn_builtin(const struct wire_prefix *prefix)
+{
+	for (size_t i = 0; i < ARRAY_LEN(builtin_text); i++) {
+		struct fib_route route = builtin_route(i, 0);
+		if (!memcmp(&route.prefix, prefix, sizeof(*prefix)))
+			return i;
+	}
+	return -1;
+}
+
+void churn_reset(struct model *model, uint8_t vrf)
+{
+	model->n = 0;
+	model->vrf = vrf;
+	for (size_t i = 0; i < ARRAY_LEN(builtin_text); i++) {
+		struct fib_route route = builtin_route(i, vrf);
+		model_set(model, &route);
+	}
+}
+
+struct fib_hop churn_hop(void)
+{
+	struct fib_hop hop = {.link = model_random(3), .kind = FIB_PEER};
+
+	if (model_random(2))
+		hop = (struct fib_hop){.via = {.bytes = {10, 9, 9, model_random(40)}, .family = 4},
+			.link = 1,
+			.kind = FIB_VIA};
+	return hop;
+}
+
+// All variants, the address alone and in a full burst of others.
+static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+	uint16_t hop)
+{
+	static struct fib_key6 dst[64];
+	static uint32_t dst4[64];
+	static unsigned at;
+	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
+	const struct fib_view *view = vrfs_view(fib, vrf);
+	uint16_t other[64];
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+
+	at = (at + 1) % 64;
+	dst[at] = rib_prefix_of(&whole).key;
+	dst4[at] = dst[at].high >> 32;
+	for (unsigned i = 0; i < n_variants; i++) {
+		for (unsigned n = 1 + at; n <= 64; n += 63 - at ? 63 - at : 1) {
+			variants[i].six(view, dst, other, n);
+			assert_true(addr->family == 4 || other[at] == hop);
+			if (vrf)
+				continue; // IPv4 went through the variant of the view
+			variants[i].near4(view, dst4, other, n);
+			assert_true(addr->family == 6 || other[at] == hop);
+			variants[i].far4(view, dst4, other, n);
+			assert_true(addr->family == 6 || other[at] == hop);
+		}
+	}
+}
+
+static void check_addr(const struct fib *fib, const struct model *model,
+	const struct wire_addr *addr)
+{
+	int best = model_longest(model, addr);
+	uint16_t hop = fib_look(fib, model->vrf, addr);
+	struct fib_answer answer;
+	struct fib_hop_info info;
+
+	variants_agree(fib, model->vrf, addr, hop);
+	fib_find(fib, model->vrf, addr, &answer);
+	assert_int_equal(answer.found, best >= 0);
+	assert_int_equal(answer.hop_id, hop);
+	if (best < 0) {
+		assert_int_equal(hop, 0);
+		return;
+	}
+	assert_memory_equal(&answer.route, &model->route[best], sizeof(answer.route));
+	assert_true(fib_hop_info(fib, hop, &info));
+	assert_memory_equal(&info.hop, &model->route[best].hop, sizeof(info.hop));
+}
+
+void churn_check_edges(const struct fib *fib, const struct model *model,
+	const struct wire_prefix *prefix)
+{
+	const model_bits unit = prefix->addr.family == 4 ? (model_bits)1 << 96 : 1;
+	const model_bits first = model_number(&prefix->addr), last = model_last(prefix);
+	const model_bits edge[] = {first - unit, first, first + unit, last - unit, last,
+		last + unit};
+
+	for (size_t i = 0; i < ARRAY_LEN(edge); i++) {
+		struct wire_addr addr = model_addr(prefix->addr.family, edge[i]);
+		check_addr(fib, model, &addr);
+	}
+}
+
+void churn_check_some(const struct fib *fib, const struct model *model, uint8_t family, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct wire_addr addr = model_random_addr(family);
+		check_addr(fib, model, &addr);
+		const struct fib_route *route = &model->route[model_random(model->n)];
+		if (route->prefix.addr.family == family)
+			churn_check_edges(fib, model, &route->prefix);
+	}
+}
+
+void churn_check_all(const struct fib *fib, const struct model *model)
+{
+	for (size_t i = 0; i < model->n; i++)
+		churn_check_edges(fib, model, &model->route[i].prefix);
+}
+
+// Changes the model, and says what the table must answer.
+int churn_apply(struct model *model, const struct fib_change *change)
+{
+	const struct wire_prefix *prefix = &change->route.prefix;
+	int at = model_find(model, prefix), builtin = churn_builtin(prefix);
+	bool is_builtin =
+		builtin >= 0 && at >= 0 && model->route[at].hop.kind == builtin_kind[builtin];
+	bool exists = at >= 0 && !is_builtin;
+
+	if (change->op == FIB_ADD && exists)
+		return -EEXIST;
+	if (change->op == FIB_DELETE && !exists)
+		return -ENOENT;
+	if (change->op != FIB_DELETE) {
+		model_set(model, &change->route);
+	} else if (builtin >= 0) {
+		struct fib_route route = builtin_route(builtin, model->vrf);
+		model_set(model, &route);
+	} else {
+		model_delete(model, prefix);
+	}
+	return 0;
+}
+
+struct fib_change churn_change(const struct model *model, uint8_t family, size_t wanted)
+{
+	struct fib_change change = {.op = model_random(3),
+		.route = {.vrf = model->vrf,
+			.prefix = model_random_prefix(family),
+			.hop = churn_hop()}};
+
+	if (model_random(2) || model->n > wanted + model_random(wanted))
+		change.route.prefix = model->route[model_random(model->n)].prefix;
+	if (model->n > wanted)
+		change.op = FIB_DELETE;
+	if (!model_random(100))
+		change.route.prefix =
+			builtin_route(model_random(ARRAY_LEN(builtin_text)), 0).prefix;
+	return change;
+}

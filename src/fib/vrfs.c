@@ -1,0 +1,138 @@
+// VRFs and their built-in routes. The views of all VRFs stand from the start: a VRF that is not
+// open is one with empty trees, so lanes never see one half made. Control thread.
+#include "fib/vrfs.h"
+
+#include "fib/change.h"
+
+#include <errno.h>
+
+struct builtin {
+	uint8_t family, len, kind;
+	uint8_t bytes[2]; // the prefix's first ones
+	uint8_t last;     // and its last one, for ::1
+};
+
+static const struct builtin builtins[] = {
+	{4, 8, FIB_MARTIAN, {0}, 0},              // RFC 1812 5.3.7: this network
+	{4, 8, FIB_MARTIAN, {127}, 0},            // loopback
+	{4, 4, FIB_MARTIAN, {240}, 0},            // class E, limited broadcast
+	{4, 16, FIB_LINK_LOCAL, {169, 254}, 0},   // RFC 3927 7
+	{4, 4, FIB_MULTICAST, {224}, 0},          // RFC 1812 5.3.7
+	{6, 128, FIB_MARTIAN, {0}, 0},            // RFC 4291 2.5.2: unspecified
+	{6, 128, FIB_MARTIAN, {0}, 1},            // RFC 4291 2.5.3: loopback
+	{6, 10, FIB_LINK_LOCAL, {0xfe, 0x80}, 0}, // RFC 4291 2.5.6
+	{6, 8, FIB_MULTICAST, {0xff}, 0},         // RFC 4291 2.7
+};
+
+static struct rib_prefix prefix_of(const struct builtin *builtin, uint8_t vrf)
+{
+	struct wire_prefix prefix = {.addr.family = builtin->family, .len = builtin->len};
+
+	memcpy(prefix.addr.bytes, builtin->bytes, sizeof(builtin->bytes));
+	prefix.addr.bytes[15] = builtin->last;
+	return rib_prefix_in(vrf, &prefix);
+}
+
+static void publish(struct fib *fib, const struct rib_prefix *prefix)
+{
+	struct edit edit = {.key = prefix->key, .len = prefix->len, .tree = prefix->tree};
+
+	change_publish(fib, &edit, 1);
+}
+
+static int add_builtin(struct fib *fib, uint8_t vrf, const struct builtin *builtin)
+{
+	const struct rib_prefix place = prefix_of(builtin, vrf);
+	const struct fib_hop hop = {.link = FIB_NO_LINK, .kind = builtin->kind};
+	uint16_t id = change_acquire_hop(fib, &hop);
+
+	if (!id)
+		return -ENOMEM;
+	uint32_t node = rib_insert(&fib->rib, &place);
+	if (!node) {
+		hops_release(&fib->hops, id);
+		return -ENOMEM;
+	}
+	rib_node(&fib->rib, node)->builtin = builtin->kind;
+	fib->hops.builtin[builtin->kind] = id;
+	publish(fib, &place);
+	return 0;
+}
+
+static void remove_builtin(struct fib *fib, uint8_t vrf, const struct builtin *builtin)
+{
+	const struct rib_prefix place = prefix_of(builtin, vrf);
+
+	rib_node(&fib->rib, rib_find(&fib->rib, &place))->builtin = 0;
+	rib_prune(&fib->rib, &place);
+	hops_release(&fib->hops, fib->hops.builtin[builtin->kind]);
+	publish(fib, &place);
+}
+
+static int add_builtins(struct fib *fib, uint8_t vrf)
+{
+	for (size_t i = 0; i < ARRAY_LEN(builtins); i++) {
+		if (!add_builtin(fib, vrf, &builtins[i]))
+			continue;
+		while (i)
+			remove_builtin(fib, vrf, &builtins[--i]);
+		return -ENOMEM;
+	}
+	fib->open_vrfs |= 1ull << vrf;
+	return 0;
+}
+
+int vrfs_open_main(struct fib *fib)
+{
+	for (uint8_t vrf = 0; vrf < FIB_MAX_VRFS; vrf++) {
+		struct fib_view *view = &fib->vrf_view[vrf];
+
+		*view = fib->view;
+		view->vrfs = fib->vrf_view;
+		if (!vrf)
+			continue;
+		view->lookup4 = lookup4_small;
+		view->root4 = publish6_root(&fib->publish6, rib_tree(vrf, 4));
+		view->root6 = publish6_root(&fib->publish6, rib_tree(vrf, 6));
+	}
+	return add_builtins(fib, 0);
+}
+
+const struct fib_view *vrfs_view(const struct fib *fib, uint8_t vrf)
+{
+	return vrf ? &fib->vrf_view[vrf] : &fib->view;
+}
+
+int fib_vrf_open(struct fib *fib, uint8_t vrf, struct complaint *why)
+{
+	if (vrf >= FIB_MAX_VRFS)
+		return complain(why, -EINVAL, "there is no VRF %u: 1 to %u are possible", vrf,
+			FIB_MAX_VRFS - 1);
+	if (vrfs_has(fib, vrf))
+		return complain(why, -EEXIST, "VRF %u is open already", vrf);
+	if (add_builtins(fib, vrf))
+		return complain(why, -ENOMEM, "no memory for VRF %u", vrf);
+	__atomic_store_n(&fib->view.vrfs, fib->vrf_view, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void fib_vrf_close(struct fib *fib, uint8_t vrf)
+{
+	const uint8_t trees[] = {rib_tree(vrf, 4), rib_tree(vrf, 6)};
+
+	if (!vrf || !vrfs_has(fib, vrf))
+		return;
+	fib->open_vrfs &= ~(1ull << vrf);
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
+		change_clear(fib, trees[i]);
+	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
+		remove_builtin(fib, vrf, &builtins[i]);
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
+		if (!fib->rib.root[trees[i]]) // else neighbours stand there, and wait
+			publish6_close_tree(&fib->publish6, trees[i]);
+}
+
+bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf)
+{
+	return vrfs_has(fib, vrf);
+}

@@ -1,0 +1,402 @@
+// VRFs against lists of routes, and what they share. Tests only.
+#include "fib/fib.h"
+
+#include "fib/churn.h"
+#include "fib/table.h"
+#include "fib/vrfs.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N_VRFS = 3 };
+static const uint8_t number_of[N_VRFS] = {0, 1, 63};
+static struct model model[N_VRFS];
+
+static struct fib *fib_with_vrfs(void)
+{
+	struct fib *fib = fib_create(NULL);
+
+	for (unsigned i = 0; i < N_VRFS; i++) {
+		if (number_of[i])
+			assert_int_equal(fib_vrf_open(fib, number_of[i], NULL), 0);
+		churn_reset(&model[i], number_of[i]);
+	}
+	return fib;
+}
+
+static void churn_one_by_one(uint8_t family, unsigned n, size_t wanted)
+{
+	struct fib *fib = fib_with_vrfs();
+
+	for (unsigned i = 0; i < n; i++) {
+		struct fib_change change = churn_change(&model[1], family, wanted);
+		int result = churn_apply(&model[1], &change);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), result);
+		churn_check_edges(fib, &model[1], &change.route.prefix);
+		churn_check_some(fib, &model[1], family, 2);
+	}
+	for (unsigned i = 0; i < N_VRFS; i++)
+		churn_check_all(fib, &model[i]);
+	fib_destroy(fib);
+}
+
+static void agrees_with_a_list_after_each_change(void **state)
+{
+	churn_one_by_one(4, 3000, 60);
+	churn_one_by_one(4, 2000, 700);
+	churn_one_by_one(6, 1000, 200);
+}
+
+// The same few bases in all VRFs, so that prefixes overlap; batches mix VRFs and families.
+static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
+{
+	static struct model before[N_VRFS];
+	static struct fib_change batch[600];
+	struct fib *fib = fib_with_vrfs();
+
+	for (unsigned round = 0; round < 200; round++) {
+		size_t n = 1 + model_random(round % 3 ? 15 : 600), first_bad = SIZE_MAX,
+		       bad = SIZE_MAX;
+		int expected = 0;
+		memcpy(before, model, sizeof(before));
+		for (size_t i = 0; i < n; i++) {
+			struct model *own = &model[model_random(N_VRFS)];
+			batch[i] = churn_change(own, model_random(2) ? 4 : 6, 500);
+			const struct wire_prefix *prefix = &batch[i].route.prefix;
+			bool is_there = model_find(own, prefix) >= 0 && churn_builtin(prefix) < 0;
+			if (batch[i].op == FIB_DELETE ? !is_there : model_random(2000))
+				batch[i].op = FIB_REPLACE;
+			int result = churn_apply(own, &batch[i]);
+			if (!expected && result) {
+				expected = result;
+				first_bad = i;
+			}
+		}
+		assert_int_equal(fib_change(fib, batch, n, &bad, NULL), expected);
+		assert_int_equal(bad, first_bad);
+		if (expected)
+			memcpy(model, before, sizeof(before));
+		for (unsigned i = 0; i < N_VRFS; i++) {
+			churn_check_some(fib, &model[i], 4, 10);
+			churn_check_some(fib, &model[i], 6, 10);
+		}
+	}
+	for (unsigned i = 0; i < N_VRFS; i++)
+		churn_check_all(fib, &model[i]);
+	fib_destroy(fib);
+}
+
+static void lists_each_vrf_by_itself(void **state)
+{
+	struct fib *fib = fib_with_vrfs();
+
+	for (unsigned i = 0; i < 600; i++) {
+		struct model *own = &model[i % N_VRFS];
+		struct fib_change change = {.op = FIB_REPLACE,
+			.route = {.prefix = model_random_prefix(i & 1 ? 4 : 6),
+				.vrf = own->vrf,
+				.hop = churn_hop()}};
+		churn_apply(own, &change);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+	for (unsigned i = 0; i < N_VRFS; i++)
+		for (uint8_t family = 4; family <= 6; family += 2) {
+			struct fib_walk walk = {.family = family, .vrf = number_of[i]};
+			struct fib_route route;
+			size_t n = 0, wanted = 0;
+			for (; fib_next(fib, &walk, &route); n++) {
+				int at = model_find(&model[i], &route.prefix);
+				assert_true(at >= 0);
+				assert_memory_equal(&route, &model[i].route[at], sizeof(route));
+				walk.after = &route.prefix;
+			}
+			for (size_t at = 0; at < model[i].n; at++) {
+				const struct fib_route *own = &model[i].route[at];
+				wanted += own->prefix.addr.family == family &&
+				          own->hop.kind <= FIB_PEER;
+			}
+			assert_int_equal(n, wanted);
+		}
+	fib_destroy(fib);
+}
+
+static long resident_bytes(void)
+{
+	long total, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%ld %ld", &total, &resident), 2);
+	fclose(file);
+	return resident * sysconf(_SC_PAGESIZE);
+}
+
+static void fill_ten(struct fib *fib, uint8_t vrf)
+{
+	// Default routes of both families and eight more.
+	static const char *const text[] = {"0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24",
+		"10.1.2.3/32", "::/0", "2001:db8::/32", "2001:db8:1::/48", "2001:db8:1:2::/64",
+		"2001:db8:1:2::3/128"};
+	struct fib_change change[ARRAY_LEN(text)];
+
+	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
+		change[i] = (struct fib_change){.op = FIB_ADD, .route.hop = churn_hop()};
+		change[i].route.vrf = vrf;
+		assert_int_equal(wire_prefix_parse(text[i], &change[i].route.prefix), 0);
+	}
+	assert_int_equal(fib_change(fib, change, ARRAY_LEN(text), NULL, NULL), 0);
+}
+
+static void ten_routes_take_less_than_a_mebibyte_and_a_closed_vrf_little(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+
+	fib_vrf_open(fib, 2, NULL); // so that code and stack are resident before
+	fill_ten(fib, 2);
+	long before = resident_bytes();
+	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
+	fill_ten(fib, 1);
+	long grown = resident_bytes() - before;
+	fib_vrf_close(fib, 1);
+	long left = resident_bytes() - before;
+	print_message("%ld KiB resident, %ld KiB when closed\n", grown >> 10, left >> 10);
+	assert_in_range(grown, 1, 1 << 20);
+	assert_in_range(left, 0, grown / 2); // blocks below the roots are kept for others
+	fib_destroy(fib);
+}
+
+static uint32_t held(const struct blocks *blocks)
+{
+	return blocks->top - blocks->n_free;
+}
+
+// A closed VRF answers nothing and keeps nothing: no route, no memory, no hop, no group.
+static void a_closed_vrf_leaves_nothing_behind(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_usage before, after;
+	const struct blocks *pools[] = {&fib->rib.nodes, &fib->publish4.leaf, &fib->publish6.wide,
+		&fib->publish6.leaf, &fib->publish6.line};
+	uint32_t n[ARRAY_LEN(pools)];
+	struct wire_addr addr;
+
+	fib_usage(fib, &before);
+	for (size_t i = 0; i < ARRAY_LEN(pools); i++)
+		n[i] = held(pools[i]);
+	for (unsigned round = 0; round < 3; round++) {
+		assert_int_equal(fib_vrf_open(fib, 7, NULL), 0);
+		churn_reset(&model[1], 7);
+		for (unsigned i = 0; i < 3000; i++) {
+			struct fib_change change =
+				churn_change(&model[1], model_random(2) ? 4 : 6, 1500);
+			assert_int_equal(fib_change(fib, &change, 1, NULL, NULL),
+				churn_apply(&model[1], &change));
+		}
+		fib_vrf_close(fib, 7);
+		for (unsigned slot = 0; slot < 2 << 16; slot++)
+			assert_int_equal(publish6_root(&fib->publish6, rib_tree(7, 4))[slot], 0);
+		wire_addr_parse("127.0.0.1", &addr);
+		assert_int_equal(fib_look(fib, 7, &addr), 0);
+		fib_usage(fib, &after);
+		assert_memory_equal(&before.n_routes4, &after.n_routes4, 4 * sizeof(uint32_t));
+		for (size_t i = 0; i < ARRAY_LEN(pools); i++)
+			assert_int_equal(held(pools[i]), n[i]);
+	}
+	fib_destroy(fib);
+}
+
+static void refuses_vrfs_that_are_not_open(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_change change = {.op = FIB_ADD, .route = {.vrf = 5}};
+	struct fib_route route;
+	struct fib_answer answer;
+	struct complaint why;
+	struct wire_addr addr;
+
+	wire_prefix_parse("10.0.0.0/8", &change.route.prefix);
+	wire_addr_parse("127.0.0.1", &addr);
+	change.route.hop = churn_hop();
+	assert_int_equal(fib_change(fib, &change, 1, NULL, &why), -EINVAL);
+	assert_string_equal(why.text,
+		"cannot take 10.0.0.0/8 in VRF 5: there is no such VRF; open it first");
+	change.route.vrf = 64;
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), -EINVAL);
+	assert_int_equal(fib_look(fib, 5, &addr) | fib_look(fib, 200, &addr), 0);
+	fib_find(fib, 200, &addr, &answer);
+	assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
+	assert_false(fib_next(fib, &(struct fib_walk){.family = 4, .vrf = 200}, &route));
+	assert_int_equal(fib_vrf_open(fib, 64, &why), -EINVAL);
+	assert_string_equal(why.text, "there is no VRF 64: 1 to 63 are possible");
+	assert_int_equal(fib_vrf_open(fib, 0, NULL), -EEXIST);
+	assert_int_equal(fib_vrf_open(fib, 5, NULL), 0);
+	assert_int_equal(fib_vrf_open(fib, 5, NULL), -EEXIST);
+	assert_true(fib_vrf_is_open(fib, 5));
+	fib_vrf_close(fib, 5);
+	assert_false(fib_vrf_is_open(fib, 5));
+	fib_vrf_close(fib, 5);
+	fib_vrf_close(fib, 200);
+	fib_vrf_close(fib, 0);
+	assert_true(fib_vrf_is_open(fib, 0)); // the main one stays
+	fib_destroy(fib);
+}
+
+static void shares_next_hops_between_vrfs(void **state)
+{
+	struct fib *fib = fib_with_vrfs();
+	struct fib_change change[N_VRFS];
+	struct fib_hop_info info;
+	struct wire_addr addr;
+	uint16_t id = 0;
+
+	wire_addr_parse("10.1.2.3", &addr);
+	for (unsigned i = 0; i < N_VRFS; i++) {
+		change[i] = (struct fib_change){.op = FIB_ADD, .route.vrf = number_of[i]};
+		change[i].route.hop = (struct fib_hop){.kind = FIB_PEER, .link = 1};
+		wire_prefix_parse("10.0.0.0/8", &change[i].route.prefix);
+	}
+	assert_int_equal(fib_change(fib, change, N_VRFS, NULL, NULL), 0);
+	for (unsigned i = 0; i < N_VRFS; i++) {
+		assert_true(!i || id == fib_look(fib, number_of[i], &addr));
+		id = fib_look(fib, number_of[i], &addr);
+	}
+	assert_true(fib_hop_info(fib, id, &info));
+	assert_int_equal(info.n_routes, N_VRFS);
+	fib_vrf_close(fib, 1);
+	assert_true(fib_hop_info(fib, id, &info));
+	assert_int_equal(info.n_routes, N_VRFS - 1);
+	fib_destroy(fib);
+}
+
+// Neighbours.
+
+static void tell_link(struct fib *fib, uint8_t port, uint8_t vrf)
+{
+	struct fib_link settings = {.port = port, .vrf = vrf, .mtu = 1500, .mac.bytes = {2}};
+
+	assert_int_equal(fib_link_set(fib, port, &settings), 0);
+}
+
+static void connect_link(struct fib *fib, uint8_t port, uint8_t vrf)
+{
+	struct fib_change change = {.op = FIB_REPLACE,
+		.route = {.vrf = vrf, .hop = {.kind = FIB_CONNECTED, .link = port}}};
+
+	wire_prefix_parse("10.0.0.0/24", &change.route.prefix);
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+}
+
+// The last byte of the MAC that packets to an address get in a VRF; -1: they are not forwarded.
+static int mac_to(const struct fib *fib, uint8_t vrf, const char *text)
+{
+	struct fib_answer answer;
+	struct wire_addr addr;
+
+	wire_addr_parse(text, &addr);
+	fib_find(fib, vrf, &addr, &answer);
+	struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer.hop_id]);
+	assert_int_equal(fib_look(fib, vrf, &addr), answer.hop_id);
+	assert_int_equal(entry.verdict, answer.verdict);
+	return entry.verdict == VERDICT_FORWARD ? entry.macs[5] : -1;
+}
+
+static void set_neighbour(struct fib *fib, uint16_t link, const char *text, uint8_t last)
+{
+	const struct wire_mac mac = {{2, 0, 0, 0, 0, last}};
+	struct wire_addr addr;
+
+	wire_addr_parse(text, &addr);
+	assert_int_equal(fib_neighbour_set(fib, link, &addr, &mac, NULL), 0);
+}
+
+static void unset_neighbour(struct fib *fib, uint16_t link, const char *text)
+{
+	struct wire_addr addr;
+
+	wire_addr_parse(text, &addr);
+	assert_int_equal(fib_neighbour_delete(fib, link, &addr), 0);
+}
+
+// The same subnet on three links in three VRFs.
+static void knows_neighbours_in_the_vrf_of_their_link_alone(void **state)
+{
+	struct fib *fib = fib_with_vrfs();
+
+	for (uint8_t port = 0; port < N_VRFS; port++) {
+		tell_link(fib, port, number_of[port]);
+		connect_link(fib, port, number_of[port]);
+		set_neighbour(fib, port, "10.0.0.7", 7 + port);
+	}
+	set_neighbour(fib, 1, "10.0.0.8", 20);
+	assert_int_equal(mac_to(fib, 0, "10.0.0.7"), 7);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 8);
+	assert_int_equal(mac_to(fib, 63, "10.0.0.7"), 9);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), 20);
+	assert_int_equal(mac_to(fib, 0, "10.0.0.8"), -1);
+	unset_neighbour(fib, 1, "10.0.0.7");
+	assert_int_equal(mac_to(fib, 0, "10.0.0.7"), 7);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), -1);
+	connect_link(fib, 0, 63); // a route leaked from another VRF: Linux resolves it
+	assert_int_equal(mac_to(fib, 63, "10.0.0.7"), -1);
+	fib_destroy(fib);
+}
+
+static void takes_neighbours_along_when_a_link_changes_vrf(void **state)
+{
+	struct fib *fib = fib_with_vrfs();
+	const uint32_t n_nodes = held(&fib->rib.nodes);
+
+	tell_link(fib, 2, 0);
+	connect_link(fib, 2, 0);
+	connect_link(fib, 2, 1);
+	set_neighbour(fib, 2, "10.0.0.7", 7);
+	set_neighbour(fib, 2, "10.0.0.8", 8);
+	set_neighbour(fib, 2, "fe80::1", 9);
+	assert_int_equal(mac_to(fib, 0, "10.0.0.8"), 8);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), -1);
+	tell_link(fib, 2, 1);
+	assert_int_equal(mac_to(fib, 0, "10.0.0.8"), -1);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), 8);
+	unset_neighbour(fib, 2, "10.0.0.8");
+	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), -1);
+	fib_vrf_close(fib, 1);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), -1);
+	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
+	connect_link(fib, 2, 1);
+	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7); // known again
+	fib_vrf_close(fib, 1);
+	tell_link(fib, 2, 63); // out of a VRF that is closed
+	unset_neighbour(fib, 2, "10.0.0.7");
+	unset_neighbour(fib, 2, "fe80::1");
+	struct fib_change change = {.op = FIB_DELETE};
+	wire_prefix_parse("10.0.0.0/24", &change.route.prefix);
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
+	assert_int_equal(held(&fib->rib.nodes), n_nodes);
+	fib_destroy(fib);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ten_routes_take_less_than_a_mebibyte_and_a_closed_vrf_little),
+		cmocka_unit_test(agrees_with_a_list_after_each_change),
+		cmocka_unit_test(batches_that_mix_vrfs_agree_with_a_list_of_each),
+		cmocka_unit_test(lists_each_vrf_by_itself),
+		cmocka_unit_test(a_closed_vrf_leaves_nothing_behind),
+		cmocka_unit_test(refuses_vrfs_that_are_not_open),
+		cmocka_unit_test(shares_next_hops_between_vrfs),
+		cmocka_unit_test(knows_neighbours_in_the_vrf_of_their_link_alone),
+		cmocka_unit_test(takes_neighbours_along_when_a_link_changes_vrf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
