@@ -5,7 +5,7 @@
 #include <rte_cycles.h>
 #include <stdlib.h>
 
-enum { RING_LEAST = 64, RING_MOST = 8192 };
+enum { RING_LEAST = 64, RING_MOST = 8192, USED_BULKS = 4 };
 
 static unsigned ring_frames(const struct tap_class_settings *class)
 {
@@ -23,7 +23,7 @@ static unsigned count_punted_most(const struct tap_class_settings classes[])
 
 unsigned tap_n_mbufs(const struct tap_settings *settings)
 {
-	return count_punted_most(settings->class) + RINGS_BULK + RINGS_INJECT;
+	return count_punted_most(settings->class) + RINGS_BULK + RINGS_USED + RINGS_INJECT;
 }
 
 static struct rte_ring *make_ring(unsigned frames)
@@ -65,7 +65,7 @@ int tap_lane_make(struct tap_lane *lane, const struct tap_class_settings classes
 	}
 	lane->inject = make_ring(RINGS_INJECT);
 	lane->empty = make_ring(RINGS_INJECT);
-	lane->used = make_ring(count_punted_most(classes) + RINGS_BULK);
+	lane->used = make_ring(RINGS_USED);
 	rings_limit_redirects(lane, &classes[CLASS_REDIRECT], 1);
 	if (is_complete && lane->inject && lane->empty && lane->used)
 		return 0;
@@ -115,13 +115,24 @@ void rings_lend(struct tap_lane *lane, struct rte_mempool *pool)
 	lend(lane);
 }
 
-unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
+static void free_used(struct tap_lane *lane)
 {
 	struct rte_mbuf *used[RINGS_BULK];
-	unsigned n_used = rte_ring_sc_dequeue_burst(lane->used, (void **)used, RINGS_BULK, NULL);
 
-	rte_pktmbuf_free_bulk(used, n_used);
+	for (unsigned i = 0; i < USED_BULKS; i++) {
+		unsigned n = rte_ring_sc_dequeue_burst(lane->used, (void **)used, RINGS_BULK, NULL);
+
+		rte_pktmbuf_free_bulk(used, n);
+		if (n < RINGS_BULK)
+			return;
+	}
+}
+
+unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
+{
 	unsigned taken = rte_ring_sc_dequeue_burst(lane->inject, (void **)mbufs, n, NULL);
+
+	free_used(lane);
 	if (lane->pool) {
 		lane->n_owed += taken;
 		lend(lane);

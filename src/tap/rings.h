@@ -7,6 +7,7 @@
 
 enum {
 	RINGS_BULK = 32,     // frames that the twins' thread takes at once
+	RINGS_USED = 1024,   // mbufs that wait for the lane to free them
 	RINGS_INJECT = 1024, // buffers lent to it for frames from Linux, filled ones included
 };
 
