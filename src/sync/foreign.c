@@ -40,8 +40,7 @@ static bool same_rule(const struct event_rule *a, const struct event_rule *b)
 static bool same(const struct foreign_thing *a, const struct foreign_thing *b)
 {
 	return a->kind == b->kind && a->what.ifindex == b->what.ifindex &&
-	       a->what.family == b->what.family && a->what.hook == b->what.hook &&
-	       a->what.sides == b->what.sides &&
+	       a->what.family == b->what.family &&
 	       !strncmp(a->what.name, b->what.name, sizeof(a->what.name)) &&
 	       same_rule(&a->rule, &b->rule);
 }
@@ -73,14 +72,26 @@ static void add(struct foreign *foreign, const struct foreign_thing *thing)
 	foreign->thing[foreign->n++] = *thing;
 }
 
-// Things that look the same to us are counted: the last one's deletion is what matters. A dump
-// counts anew.
+// The kernel forgets all policies at once.
+static void remove_kind(struct foreign *foreign, uint8_t kind)
+{
+	for (uint32_t i = foreign->n; i-- > 0;)
+		if (foreign->thing[i].kind == kind)
+			remove_thing(foreign, &foreign->thing[i]);
+}
+
+// Rules that look the same to us are counted: the last one's deletion is what matters. A dump
+// counts anew. All else has a name of its own, and may be told again when it changes.
 void foreign_event(struct links *links, const struct event *event)
 {
 	struct foreign *foreign = &links->foreign;
 	struct foreign_thing told = thing_of(event), *known = find(foreign, &told);
 
 	links->is_dirty = true;
+	if (event->is_delete && event->kind != EVENT_RULE && !told.what.name[0]) {
+		remove_kind(foreign, told.kind);
+		return;
+	}
 	if (event->is_delete) {
 		if (known && --known->n == 0)
 			remove_thing(foreign, known);
@@ -93,7 +104,10 @@ void foreign_event(struct links *links, const struct event *event)
 			add(foreign, &told);
 		return;
 	}
-	known->n = event->is_dump && known->seen != links->dump ? 1 : known->n + 1;
+	known->what = told.what;
+	known->n = told.kind != EVENT_RULE                        ? 1
+	           : event->is_dump && known->seen != links->dump ? 1
+	                                                          : known->n + 1;
 	known->seen = links->dump;
 }
 

@@ -114,7 +114,7 @@ static void add_macvlan(const struct links *links, struct interface *lower,
 		return;
 	if (one->link.master != lower->link.master)
 		above->reasons |= BIT(REASON_ELSEWHERE);
-	if (one->link.has_xdp || one->link.tc_filters || one->tc)
+	if (one->link.has_xdp || one->tc)
 		own |= BIT(REASON_UPPER);
 	above->reasons |= own;
 	if (above->n_macs < FIB_LINK_MACS)
@@ -148,7 +148,7 @@ static uint32_t judge_own(const struct interface *one)
 		reasons |= BIT(REASON_MANY_MACS);
 	if (one->link.has_xdp)
 		reasons |= BIT(REASON_XDP);
-	if (one->link.tc_filters || one->tc & EVENT_INGRESS)
+	if (one->tc & EVENT_INGRESS)
 		reasons |= BIT(REASON_INGRESS);
 	if (one->tc & EVENT_EGRESS)
 		reasons |= BIT(REASON_EGRESS);
