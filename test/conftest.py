@@ -1,10 +1,12 @@
 """System tests need root (namespaces, packet sockets) and all that is built."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from harness.answers import DL3GEN, PLUGIN
 from harness.house import DL3D
+from harness.network import Network
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -14,3 +16,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for built in (DL3D, DL3GEN, PLUGIN):
         if items and not built.exists():
             pytest.exit(f"{built} is not there: run make build-tests first", returncode=4)
+
+
+@pytest.fixture(scope="module", params=["kernel", "dl3d"])
+def networks(request: pytest.FixtureRequest) -> Iterator[list[Network]]:
+    """Room for the network of a module: first with the kernel as router (the control), then with dl3d."""
+    made: list[Network] = []
+    yield made
+    for network in made:
+        network.close()
+
+
+@pytest.fixture
+def network(networks: list[Network], request: pytest.FixtureRequest) -> Iterator[Network]:
+    """Hosts around a router, as first set up; afterwards no packet may be missing in the router's account."""
+    try:
+        if networks:
+            networks[0].reset()
+        else:
+            networks.append(Network(request.node.callspec.params["networks"]))
+        yield networks[0]
+        networks[0].the_router.check()
+    except BaseException:  # the next test gets another network
+        while networks:
+            networks.pop().close()
+        raise
+    if networks[0].has_died():
+        networks.pop().close()
+        pytest.fail("dl3d has died")

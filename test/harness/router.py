@@ -1,0 +1,150 @@
+"""The two routers that every test of Linux as control plane runs with: the kernel alone, and dl3d beside it.
+
+Both are configured in their namespace with the same words; the ports have the same names, addresses and MACs there.
+"""
+
+import contextlib
+from typing import Any, Protocol
+
+from dl3.lab.forwarder import Forwarder
+from dl3.lab.namespace import End, Lab, Namespace
+from dl3.model.fault import Fault
+from harness.house import DL3D, Account, Port, config_text
+from harness.wire import wait_until
+
+# The same in both: dl3d changes nothing in a namespace that an operator named.
+SETTINGS = {
+    "net.ipv4.ip_forward": "1",
+    "net.ipv6.conf.all.forwarding": "1",
+    "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.default.rp_filter": "0",
+    "net.ipv4.fib_multipath_hash_policy": "1",
+    "net.ipv6.fib_multipath_hash_policy": "1",
+    "net.ipv4.icmp_ratelimit": "0",
+    "net.ipv6.icmp.ratelimit": "0",
+    "net.ipv4.icmp_echo_ignore_broadcasts": "0",
+}
+
+
+def router_mac(link: int) -> str:
+    """MAC address of the router's port p0, p1..."""
+    return f"02:00:00:00:{link:02x}:01"
+
+
+def port_name(link: int) -> str:
+    """Name of that port, in the router's namespace."""
+    return f"p{link}"
+
+
+class Router(Protocol):
+    """What stands in the middle."""
+
+    name: str
+    namespace: Namespace  # where `ip` and its kin are spoken
+
+    def end(self, link: int) -> End:
+        """Where the cable of a port goes in."""
+
+    def start(self, n_links: int) -> None:
+        """All cables are in."""
+
+    def settle(self) -> None:
+        """Return once what was configured counts for packets."""
+
+    def check(self) -> None:
+        """Complain when it has not kept account of all packets."""
+
+    def close(self) -> None:
+        """Stop what was started."""
+
+
+def _namespace(lab: Lab) -> Namespace:
+    made = lab.namespace("router")
+    made.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
+    return made
+
+
+class KernelRouter:
+    """The control: Linux forwards by itself."""
+
+    name = "kernel"
+
+    def __init__(self, lab: Lab) -> None:
+        self.namespace = _namespace(lab)
+
+    def end(self, link: int) -> End:
+        """Cables end in its own ports."""
+        return End(self.namespace, port_name(link), router_mac(link))
+
+    def start(self, n_links: int) -> None:
+        """Nothing is to be started."""
+
+    def settle(self) -> None:
+        """It is always up to date."""
+
+    def check(self) -> None:
+        """It keeps no such account."""
+
+    def close(self) -> None:
+        """It goes with its namespace."""
+
+
+class Dl3dRouter:
+    """dl3d forwards, Linux is its control plane: cables end in a namespace without Linux, twins stand in the router's."""
+
+    name = "dl3d"
+
+    def __init__(self, lab: Lab) -> None:
+        self.namespace = _namespace(lab)
+        self._wires = lab.namespace("wires", silent=True)
+        self.forwarder: Forwarder | None = None
+
+    def end(self, link: int) -> End:
+        """Cables end in a namespace that does nothing."""
+        return End(self._wires, port_name(link), router_mac(link))
+
+    def start(self, n_links: int) -> None:
+        """Start dl3d on all cables, with its twins in the router's namespace."""
+        text = config_text([Port(port_name(link)) for link in range(n_links)], memory={"hugepages": "never"})
+        self.forwarder = Forwarder(DL3D, text, self._wires, linux={"namespace": self.namespace.name})
+        try:
+            self.forwarder.wait_ready()
+        except Fault:
+            self.close()
+            raise
+
+    def call(self, verb: str, **params: Any) -> dict[str, Any]:
+        """One verb of dl3d's control socket."""
+        assert self.forwarder, "dl3d runs"
+        return self.forwarder.call(verb, **params)
+
+    def differences(self) -> list[str]:
+        """What verify finds; a complaint (still dumping, say) counts as one."""
+        try:
+            reply = self.call("verify")
+        except Fault as complaint:
+            return [str(complaint)]
+        return [str(line) for line in reply["differences"]]
+
+    def settle(self) -> None:
+        """Wait until the mirror follows and lanes read what Linux has."""
+        with contextlib.suppress(AssertionError):  # says less than the one below
+            wait_until(lambda: not self.differences(), "verify was clean", 5.0)
+        assert self.differences() == []
+
+    def account(self) -> Account:
+        """The account of all packets."""
+        return Account.of(self.call("drops"))
+
+    def check(self) -> None:
+        """Received + injected = sent + punted + dropped, once nothing is under way."""
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: self.account().is_closed, "the account was closed", 2.0)
+        account = self.account()
+        assert account.is_closed, account
+
+    def close(self) -> None:
+        """Stop dl3d."""
+        if self.forwarder:
+            self.forwarder.close()
+            self.forwarder = None

@@ -1,0 +1,60 @@
+"""Commands that hosts and routers run, and what they said."""
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dl3.lab.namespace import Namespace
+from dl3.model.fault import Fault
+
+
+def batch(namespace: Namespace, lines: Iterable[str], family: str = "", may_fail: bool = False) -> list[int]:
+    """`ip -batch` with those lines, all in one process; returns the indexes of those that failed."""
+    text = "\n".join(lines) + "\n"
+    words = ["ip", *filter(None, [family]), "-n", namespace.name, *(["-force"] if may_fail else []), "-batch", "-"]
+    done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=60)
+    if done.returncode != 0 and not may_fail:
+        raise Fault(f"'{text.strip()}' failed: {done.stderr.strip()}")
+    return [int(number) - 1 for number in re.findall(r"Command failed -:(\d+)", done.stderr)]
+
+
+def ask(namespace: Namespace, *words: str, timeout_s: float = 30.0) -> str:
+    """What a command prints on both outputs, whether or not it succeeds."""
+    command = namespace.command(*words)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s)
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Pings:
+    """What ping says."""
+
+    sent: int
+    received: int
+    text: str
+
+
+def ping(namespace: Namespace, address: str, *options: str, count: int = 2) -> Pings:
+    """Echoes at short intervals; a reply may take a second."""
+    words = ("ping", "-n", "-c", str(count), "-i", "0.05", "-W", "1", *options, address)
+    text = ask(namespace, *words)
+    found = re.search(r"(\d+) packets transmitted, (\d+) received", text)
+    assert found, text
+    return Pings(int(found[1]), int(found[2]), text)
+
+
+@contextlib.contextmanager
+def running(namespace: Namespace, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that runs until the end of the block; what it prints can be read from its stdout."""
+    process = subprocess.Popen(
+        namespace.command(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(10)
+        assert process.stdout
+        process.stdout.close()
