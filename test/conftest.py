@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from harness.answers import DL3GEN, PLUGIN
 from harness.house import DL3D
-from harness.network import Network
+from harness.network import Network, Shelf
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -19,28 +19,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module", params=["kernel", "dl3d"])
-def networks(request: pytest.FixtureRequest) -> Iterator[list[Network]]:
-    """Room for the network of a module: first with the kernel as router (the control), then with dl3d."""
-    made: list[Network] = []
+def shelf(request: pytest.FixtureRequest) -> Iterator[Shelf]:
+    """The network of a module: first with the kernel as router (the control), then with dl3d."""
+    made = Shelf(request.param)
     yield made
-    for network in made:
-        network.close()
+    made.clear()
 
 
 @pytest.fixture
-def network(networks: list[Network], request: pytest.FixtureRequest) -> Iterator[Network]:
+def network(shelf: Shelf) -> Iterator[Network]:
     """Hosts around a router, as first set up; afterwards no packet may be missing in the router's account."""
     try:
-        if networks:
-            networks[0].reset()
-        else:
-            networks.append(Network(request.node.callspec.params["networks"]))
-        yield networks[0]
-        networks[0].the_router.check()
-    except BaseException:  # the next test gets another network
-        while networks:
-            networks.pop().close()
+        made = shelf.take()
+        yield made
+        made.the_router.check()
+    except BaseException:  # the next test gets another one
+        shelf.clear()
         raise
-    if networks[0].has_died():
-        networks.pop().close()
+    if made.has_died():
+        shelf.clear()
         pytest.fail("dl3d has died")

@@ -20,6 +20,7 @@ N_LINKS = 4
 FAR = 9
 FAMILIES = (4, 6)
 SMALL_MTU = 1300
+BENCHMARK = {4: "198.18.0.0/16", 6: "2001:db8:f8::/48"}  # nobody's: whatever leads there ends at the next host
 
 
 @dataclass(frozen=True)
@@ -103,31 +104,35 @@ class Network:
         switch.ip("link", "add", "br0", "up", "type", "bridge", "mcast_snooping", "0")
         self.lab.cable(self.the_router.end(3), End(switch, "r", "02:00:00:02:00:01"))
         for number in range(2, 6):
-            self.lab.cable(End(switch, f"n{number}", f"02:00:00:02:00:{number:02x}"), self._host(f"n{number}", 3, number).end)
+            self.lab.cable(
+                End(switch, f"n{number}", f"02:00:00:02:00:{number:02x}"), self._host(f"n{number}", 3, number).end
+            )
         for device in ("r", *(f"n{number}" for number in range(2, 6))):
             switch.ip("link", "set", device, "master", "br0")
         far = self._host("far", FAR, 2)
         self.lab.cable(End(self["h1"].namespace, "eth1", "02:00:00:01:09:01"), far.end)
         for host in self.hosts.values():
-            self._settle_in(host)
+            self.settle_in(host)
         self._let_forward(self["h1"])
 
     def _host(self, name: str, link: int, number: int) -> Host:
         self.hosts[name] = Host(name, self.lab.namespace(name), link, number)
         return self.hosts[name]
 
-    def _settle_in(self, host: Host) -> None:
-        lines = []
+    def settle_in(self, host: Host) -> None:
+        """Set a host's device up; give it its addresses and its way out where it has lost them."""
+        lines = [f"link set {host.device} up"]
         for family in FAMILIES:
-            lines.append(f"address add {host.address(family)}/{length(family)} dev {host.device}")
+            lines.append(f"address replace {host.address(family)}/{length(family)} dev {host.device}")
             via = router_address(family, host.link) if host.link != FAR else network(family, FAR, 1)
-            lines.append(f"route add default via {via} dev {host.device}")
+            lines.append(f"route replace default via {via} dev {host.device}")
         batch(host.namespace, lines)
 
     def _let_forward(self, host: Host) -> None:
         host.namespace.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
         host.namespace.run("sysctl", "-qw", "net.ipv4.icmp_ratelimit=0", "net.ipv6.icmp.ratelimit=0")
-        batch(host.namespace, [f"address add {network(family, FAR, 1)}/{length(family)} dev eth1" for family in FAMILIES])
+        inside = [f"address add {network(family, FAR, 1)}/{length(family)} dev eth1" for family in FAMILIES]
+        batch(host.namespace, [*inside, *(f"route add blackhole {prefix}" for prefix in BENCHMARK.values())])
 
     def __getitem__(self, name: str) -> Host:
         return self.hosts[name]
@@ -164,6 +169,26 @@ class Network:
             yield
         finally:
             self.sysctl(**dict(zip(settings, found, strict=True)))
+
+    @contextlib.contextmanager
+    def rule(self, family: int, words: str) -> Iterator[None]:
+        """With a rule for the choice of a table."""
+        namespace = self.the_router.namespace
+        batch(namespace, [f"rule add {words}"], f"-{family}")
+        try:
+            self.the_router.settle()
+            yield
+        finally:
+            batch(namespace, [f"rule del {words}"], f"-{family}")
+        self.the_router.settle()
+
+    def names_unsupported(self, word: str) -> bool:
+        """Whether dl3d says of something with that word that lanes cannot express it; the kernel can express all."""
+        return not self.dl3d or word in str(self.dl3d.call("unsupported"))
+
+    def names_supported(self, word: str) -> bool:
+        """Whether dl3d says nothing of the kind."""
+        return not self.dl3d or word not in str(self.dl3d.call("unsupported"))
 
     @contextlib.contextmanager
     def shrunk(self, link: int, host: str) -> Iterator[None]:
@@ -205,10 +230,14 @@ class Network:
         lines = []
         for link in range(N_LINKS):
             port = port_name(link)
-            lines += [f"address flush dev {port} scope global", f"link set {port} address {router_mac(link)} mtu 1500 up"]
+            lines += [
+                f"address flush dev {port} scope global",
+                f"link set {port} address {router_mac(link)} mtu 1500 up",
+            ]
             lines += [f"address add {network(family, link, 1)}/{length(family)} dev {port}" for family in FAMILIES]
         return lines + [
-            f"route add {network(family, FAR, 0)}/{length(family)} via {self['h1'].address(family)}" for family in FAMILIES
+            f"route add {network(family, FAR, 0)}/{length(family)} via {self['h1'].address(family)}"
+            for family in FAMILIES
         ]
 
     def close(self) -> None:
@@ -216,6 +245,28 @@ class Network:
         if self.router:
             self.router.close()
         self.lab.close()
+
+
+class Shelf:
+    """Where a network waits for the next test; a new one is built when there is none."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._network: Network | None = None
+
+    def take(self) -> Network:
+        """The network as it was first set up."""
+        if self._network:
+            self._network.reset()
+        else:
+            self._network = Network(self.kind)
+        return self._network
+
+    def clear(self) -> None:
+        """Take it away."""
+        if self._network:
+            self._network.close()
+        self._network = None
 
 
 CLEAN = ("route flush table main proto boot", "route flush table 100", "neighbour flush all")

@@ -90,7 +90,7 @@ class KernelRouter:
 
 
 class Dl3dRouter:
-    """dl3d forwards, Linux is its control plane: cables end in a namespace without Linux, twins stand in the router's."""
+    """dl3d with Linux as control plane: cables end where no Linux is, twins stand in the router's namespace."""
 
     name = "dl3d"
 

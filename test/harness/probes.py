@@ -1,0 +1,76 @@
+"""Whether packets get through a router: echoes, and frames that hosts send and catch."""
+
+import contextlib
+import time
+from ipaddress import ip_address
+from typing import Any
+
+from harness.frames import Ether, Packet, ip4, ip6
+from harness.network import Host, Network
+from harness.router import router_mac
+from harness.shell import ping
+from harness.wire import Wire, wait_until
+
+ETHERNET_BYTES = 14
+
+
+def reaches(network: Network, target: str, source: str = "h0") -> bool:
+    """Whether an echo comes back."""
+    return ping(network[source].namespace, target, "-W", "0.5", count=1).received == 1
+
+
+def wait_reached(network: Network, target: str, source: str = "h0") -> None:
+    """Links and neighbours may need a moment."""
+    wait_until(lambda: reaches(network, target, source), f"{source} reached {target}")
+
+
+def packet_from(host: Host, target: str, **fields: Any) -> bytes:
+    """A UDP packet from a host to the router's port, as a frame."""
+    family = 6 if ":" in target else 4
+    make = ip6 if family == 6 else ip4
+    packet: Packet = make(target, **({"src": host.address(family)} | fields))
+    return bytes(Ether(src=host.mac, dst=router_mac(host.link)) / packet)
+
+
+def carries(frame: bytes, target: str) -> bool:
+    """Whether a frame carries an IP packet for that address."""
+    address = ip_address(target).packed
+    first = ETHERNET_BYTES + (24 if len(address) == 16 else 16)
+    return frame[first : first + len(address)] == address
+
+
+def arrives(source: Host, frame: bytes, sink: Host, target: str) -> bool:
+    """Whether a frame that `source` sends comes out at `sink` within half a second."""
+    with listening(sink) as out, listening(source) as into:
+        with contextlib.suppress(OSError):  # a cable without carrier takes nothing
+            into.send(frame)
+        deadline = time.monotonic() + 0.5
+        while (left := deadline - time.monotonic()) > 0:
+            got = out.receive(left)
+            if got and carries(got, target):
+                return True
+    return False
+
+
+class listening:  # noqa: N801 # reads as a verb
+    """A packet socket on a host for the length of a block."""
+
+    def __init__(self, host: Host) -> None:
+        self._wire = host.wire()
+
+    def __enter__(self) -> Wire:
+        return self._wire
+
+    def __exit__(self, *_: object) -> None:
+        self._wire.close()
+
+
+class Only(Wire):
+    """A wire on which only packets to one address are of interest."""
+
+    def __init__(self, wire: Wire, target: str) -> None:
+        self._wire, self._target = wire, target
+
+    def drain(self) -> list[bytes]:
+        """Those that have come in so far."""
+        return [frame for frame in self._wire.drain() if carries(frame, self._target)]
