@@ -57,7 +57,7 @@ static bool change_is_sound(const struct fib *fib, const struct fib_change *chan
 	unsigned max_len = masked.addr.family == 4 ? 32 : 128;
 
 	if ((masked.addr.family != 4 && masked.addr.family != 6) || masked.len > max_len ||
-		change->op > FIB_DELETE || !vrfs_has(fib, change->route.vrf))
+		change->op > FIB_DELETE || !vrf_exists(fib, change->route.vrf))
 		return false;
 	wire_prefix_mask(&masked);
 	if (!wire_addr_equal(&masked.addr, &change->route.prefix.addr))
@@ -295,7 +295,7 @@ static int explain(const struct batch *batch, size_t *bad, struct complaint *why
 			"no room for %s: the table holds at most %u next hops and %u prefixes",
 			text, FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 	default:
-		if (!vrfs_has(batch->fib, route->vrf))
+		if (!vrf_exists(batch->fib, route->vrf))
 			return complain(why, -EINVAL,
 				"cannot take %s: there is no such VRF; open it first", text);
 		return complain(why, -EINVAL,

@@ -66,7 +66,7 @@ static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire
 	static uint32_t dst4[64];
 	static unsigned at;
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
-	const struct fib_view *view = vrfs_view(fib, vrf);
+	const struct fib_view *view = vrf_view_of(fib, vrf);
 	uint16_t other[64];
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);

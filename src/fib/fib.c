@@ -33,6 +33,7 @@ static void show_to_lanes(struct fib *fib)
 		.tags = fib->hops.tags,
 		.link_in = fib->links.in,
 		.links = &fib->links,
+		.vrfs = fib->vrf_view,
 	};
 }
 
@@ -50,7 +51,7 @@ static void prepare_retire(struct fib *fib)
 
 static int open_parts(struct fib *fib)
 {
-	if (links_open(&fib->links))
+	if (link_table_open(&fib->links))
 		return -ENOMEM;
 	if (hops_open(&fib->hops))
 		goto close_links;
@@ -74,7 +75,7 @@ close_groups:
 close_hops:
 	hops_close(&fib->hops);
 close_links:
-	links_close(&fib->links);
+	link_table_close(&fib->links);
 	return -ENOMEM;
 }
 
@@ -90,7 +91,7 @@ struct fib *fib_create(struct complaint *why)
 	}
 	show_to_lanes(fib);
 	prepare_retire(fib);
-	if (vrfs_open_main(fib)) {
+	if (vrf_open_main(fib)) {
 		complain(why, -ENOMEM, "no memory for a forwarding table");
 		fib_destroy(fib);
 		return NULL;
@@ -107,7 +108,7 @@ void fib_destroy(struct fib *fib)
 	rib_close(&fib->rib);
 	groups_close(&fib->groups);
 	hops_close(&fib->hops);
-	links_close(&fib->links);
+	link_table_close(&fib->links);
 	pages_free(fib, sizeof(*fib));
 }
 
@@ -127,7 +128,7 @@ void fib_find(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	uint32_t exact, best;
 
 	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.link = FIB_NO_LINK};
-	if (!vrfs_has(fib, vrf))
+	if (!vrf_exists(fib, vrf))
 		return;
 	struct rib_prefix host = rib_prefix_in(vrf, &whole);
 	best = rib_longest(&fib->rib, &host, &exact);
@@ -155,7 +156,7 @@ uint16_t fib_look(const struct fib *fib, uint8_t vrf, const struct wire_addr *ad
 
 	if (vrf >= FIB_MAX_VRFS)
 		return 0;
-	const struct fib_view *view = vrfs_view(fib, vrf);
+	const struct fib_view *view = vrf_view_of(fib, vrf);
 	if (host.tree == RIB4)
 		fib_lookup4(view, &dst, &hop, 1);
 	else
@@ -168,7 +169,7 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	const uint8_t tree = rib_tree(walk->vrf, walk->family);
 	struct rib_prefix prefix;
 
-	if (!vrfs_has(fib, walk->vrf))
+	if (!vrf_exists(fib, walk->vrf))
 		return false;
 	if (walk->after)
 		prefix = rib_prefix_of(walk->after);

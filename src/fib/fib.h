@@ -110,9 +110,9 @@ void fib_vrf_close(struct fib *fib, uint8_t vrf);
 bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
 
 // Tells of a link or changes what was told; next hops on it are rewritten at once, and lanes take
-// its frames in by it; its neighbours are hosts of its VRF. A port is told before VLANs on it. When
+// its frames in by it; its neighbours are hosts of its VRF. When
 // a link's port or tags are others than those last told under its number, waits until no lane knows
-// the old ones. -EINVAL (another number than the port's and no tags; a port not told of; tags that
+// the old ones. -EINVAL (another number than the port's and no tags; no such port; tags that
 // another link of the port has, or that no VLAN can have; a VRF that is not open; an MTU or a
 // number of MAC addresses out of range) or -ENOSPC, and nothing is changed. / Frames with its tags
 // are unknown from now on, those of a port are dropped as if it were down; next hops on it are

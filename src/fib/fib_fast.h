@@ -104,7 +104,8 @@ struct fib_view {
 	const void *line6;
 	const struct fib_tags *tags;       // by hop
 	const struct fib_link_in *link_in; // by link; the first ones are the ports
-	const struct fib_view *vrfs;       // by VRF, the main one included; NULL: no other
+	const struct fib_view *vrfs;       // by VRF, the main one included; hop 0 for all addresses
+	                                   // in those that are not open
 	const struct fib_links *links;
 } LINE_ALIGNED;
 
@@ -127,21 +128,6 @@ static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_
 
 	memcpy(&tags, &word, sizeof(tags));
 	return tags;
-}
-
-// Whether there is more than the main VRF; once it is so it stays so. / The view in which to look
-// up a link's packets: load the link's word first. In a VRF that is not open every lookup gives hop
-// 0. Lane.
-static inline bool fib_has_vrfs(const struct fib_view *view)
-{
-	return __atomic_load_n(&view->vrfs, __ATOMIC_ACQUIRE) != NULL;
-}
-
-static inline const struct fib_view *fib_vrf_view(const struct fib_view *view, uint8_t vrf)
-{
-	const struct fib_view *vrfs = __atomic_load_n(&view->vrfs, __ATOMIC_ACQUIRE);
-
-	return vrf && vrfs ? &vrfs[vrf] : view;
 }
 
 // A VLAN's link by port and tags of a frame, priorities aside (0 in place of the inner one: one

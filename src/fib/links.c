@@ -24,7 +24,7 @@ static void write_in(struct fib_links *links, uint16_t link, const struct fib_li
 	__atomic_store_n((uint64_t *)(void *)&links->in[link], word, __ATOMIC_RELEASE);
 }
 
-int links_open(struct fib_links *links)
+int link_table_open(struct fib_links *links)
 {
 	*links = (struct fib_links){
 		.in = pages_alloc(FIB_MAX_LINKS * sizeof(*links->in)),
@@ -33,7 +33,7 @@ int links_open(struct fib_links *links)
 		.link = pages_alloc(FIB_MAX_LINKS * sizeof(*links->link)),
 	};
 	if (!links->in || !links->slot || !links->macs || !links->link) {
-		links_close(links);
+		link_table_close(links);
 		return -ENOMEM;
 	}
 	for (uint16_t port = 0; port < FIB_MAX_PORTS; port++)
@@ -41,7 +41,7 @@ int links_open(struct fib_links *links)
 	return 0;
 }
 
-void links_close(struct fib_links *links)
+void link_table_close(struct fib_links *links)
 {
 	pages_free(links->in, FIB_MAX_LINKS * sizeof(*links->in));
 	pages_free(links->slot, LINK_SLOTS * sizeof(*links->slot));
@@ -126,8 +126,7 @@ static bool tags_are_sound(const struct fib_link *link)
 	return true;
 }
 
-// A port is a link of its own number; a VLAN needs a port that the table knows, and tags of its
-// own.
+// A port is a link of its own number; a VLAN has another, and tags of its own.
 static bool place_is_sound(const struct fib_links *links, uint16_t link,
 	const struct fib_link *settings)
 {
@@ -135,8 +134,7 @@ static bool place_is_sound(const struct fib_links *links, uint16_t link,
 		return false;
 	if (!settings->n_tags)
 		return link == settings->port;
-	if (link == settings->port || !links->link[settings->port].is_told ||
-		!tags_are_sound(settings))
+	if (link == settings->port || !tags_are_sound(settings))
 		return false;
 	const uint64_t key = key_of(settings);
 	const struct link_slot *slot = &links->slot[find_slot(links, key)];
@@ -245,7 +243,7 @@ int fib_link_set(struct fib *fib, uint16_t link, const struct fib_link *settings
 	if (!is_sound(fib, link, settings))
 		return -EINVAL;
 	struct link *own = &links->link[link];
-	if (neighbours_move(fib, link, settings->vrf))
+	if (hosts_follow_link(fib, link, settings->vrf))
 		return -ENOSPC;
 	if (own->was_told && key_of(&own->told) != key_of(settings))
 		forget_place(fib, link);

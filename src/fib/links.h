@@ -37,11 +37,11 @@ struct fib_links {
 	uint16_t end; // those from here on were never told
 };
 
-int links_open(struct fib_links *links);
-void links_close(struct fib_links *links);
+int link_table_open(struct fib_links *links);
+void link_table_close(struct fib_links *links);
 
 // The VRF in which a link's neighbours stand: the one last told, 0 at first.
-static inline uint8_t links_vrf(const struct fib_links *links, uint16_t link)
+static inline uint8_t link_vrf(const struct fib_links *links, uint16_t link)
 {
 	return links->link[link].told.vrf;
 }

@@ -61,7 +61,7 @@ static void remove_host(struct fib *fib, uint8_t vrf, const struct wire_addr *ad
 
 static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struct wire_mac *mac)
 {
-	const uint8_t vrf = links_vrf(&fib->links, hop->link);
+	const uint8_t vrf = link_vrf(&fib->links, hop->link);
 	uint16_t id = change_acquire_hop(fib, hop);
 
 	if (!id)
@@ -102,7 +102,7 @@ int fib_neighbour_delete(struct fib *fib, uint16_t link, const struct wire_addr 
 
 	if (!id || !fib->hops.hop[id].is_neighbour)
 		return -ENOENT;
-	const uint8_t vrf = links_vrf(&fib->links, link);
+	const uint8_t vrf = link_vrf(&fib->links, link);
 	fib->hops.hop[id].is_neighbour = 0;
 	fib->n_neighbours--;
 	hops_rewrite(&fib->hops, id);
@@ -136,10 +136,10 @@ static int add_hosts(struct fib *fib, uint16_t link, uint8_t vrf)
 	return 0;
 }
 
-int neighbours_move(struct fib *fib, uint16_t link, uint8_t vrf)
+int hosts_follow_link(struct fib *fib, uint16_t link, uint8_t vrf)
 {
 	const struct hops *hops = &fib->hops;
-	const uint8_t from = links_vrf(&fib->links, link);
+	const uint8_t from = link_vrf(&fib->links, link);
 
 	if (from == vrf)
 		return 0;

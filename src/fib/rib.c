@@ -185,7 +185,7 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 
 	if (!node->n_neighbours || via->kind != FIB_CONNECTED)
 		return hop;
-	if (links_vrf(rib->hops->links, via->link) != rib_tree_vrf(node->tree))
+	if (link_vrf(rib->hops->links, via->link) != rib_tree_vrf(node->tree))
 		return hop;
 	const struct rib_prefix host = {node->key, node->tree, node->len};
 	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr,

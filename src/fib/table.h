@@ -11,7 +11,7 @@
 
 struct fib {
 	struct fib_view view;
-	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to once a VRF was opened
+	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to
 	uint64_t open_vrfs;                     // a bit for each
 	struct rib rib;
 	struct fib_links links;

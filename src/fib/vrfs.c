@@ -82,13 +82,12 @@ static int add_builtins(struct fib *fib, uint8_t vrf)
 	return 0;
 }
 
-int vrfs_open_main(struct fib *fib)
+int vrf_open_main(struct fib *fib)
 {
 	for (uint8_t vrf = 0; vrf < FIB_MAX_VRFS; vrf++) {
 		struct fib_view *view = &fib->vrf_view[vrf];
 
 		*view = fib->view;
-		view->vrfs = fib->vrf_view;
 		if (!vrf)
 			continue;
 		view->lookup4 = lookup4_small;
@@ -98,7 +97,7 @@ int vrfs_open_main(struct fib *fib)
 	return add_builtins(fib, 0);
 }
 
-const struct fib_view *vrfs_view(const struct fib *fib, uint8_t vrf)
+const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)
 {
 	return vrf ? &fib->vrf_view[vrf] : &fib->view;
 }
@@ -108,11 +107,10 @@ int fib_vrf_open(struct fib *fib, uint8_t vrf, struct complaint *why)
 	if (vrf >= FIB_MAX_VRFS)
 		return complain(why, -EINVAL, "there is no VRF %u: 1 to %u are possible", vrf,
 			FIB_MAX_VRFS - 1);
-	if (vrfs_has(fib, vrf))
+	if (vrf_exists(fib, vrf))
 		return complain(why, -EEXIST, "VRF %u is open already", vrf);
 	if (add_builtins(fib, vrf))
 		return complain(why, -ENOMEM, "no memory for VRF %u", vrf);
-	__atomic_store_n(&fib->view.vrfs, fib->vrf_view, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -120,7 +118,7 @@ void fib_vrf_close(struct fib *fib, uint8_t vrf)
 {
 	const uint8_t trees[] = {rib_tree(vrf, 4), rib_tree(vrf, 6)};
 
-	if (!vrf || !vrfs_has(fib, vrf))
+	if (!vrf || !vrf_exists(fib, vrf))
 		return;
 	fib->open_vrfs &= ~(1ull << vrf);
 	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
@@ -134,5 +132,5 @@ void fib_vrf_close(struct fib *fib, uint8_t vrf)
 
 bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf)
 {
-	return vrfs_has(fib, vrf);
+	return vrf_exists(fib, vrf);
 }
