@@ -179,6 +179,35 @@ static void a_table_has_the_ports_and_nothing_else(void **state)
 	config_free(config);
 }
 
+static void names_what_needs_a_restart(void **state)
+{
+	static const struct {
+		const char *now, *next, *key;
+	} rows[] = {
+		{PORTS, PORTS "linux:", "linux"},
+		{PORTS "linux:", PORTS, "linux"},
+		{PORTS "linux:", PORTS "linux: {namespace: b}", "linux.namespace"},
+		{PORTS "linux:", PORTS "linux: {keep: false}", "linux.keep"},
+		{PORTS "linux:", PORTS "linux: {classes: {ttl: {rate: 1}}}", NULL},
+		{PORTS "linux:", PORTS "linux: {classes: {redirect: {overflow: drop}}}", NULL},
+		{"ports: [{name: a, device: x}]\nlinux:",
+			"ports: [{name: a, device: x, martians: pass}]\nlinux:", NULL},
+		{"ports: [{name: a, device: x}]\nlinux:",
+			"ports: [{name: a, device: x, mtu: 9000}]\nlinux:",
+			"ports[0].mtu (or ip link set a mtu 9000)"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct config *now = take_text(rows[i].now), *next = take_text(rows[i].next);
+		const char *key = config_needs_restart(now, next);
+
+		if (!key != !rows[i].key || (key && strcmp(key, rows[i].key)))
+			fail_msg("%s -> %s: %s", rows[i].now, rows[i].next, key);
+		config_free(now);
+		config_free(next);
+	}
+}
+
 // The block of the example that begins with "# KEY:", without its signs. Owner: caller.
 static char *uncommented(const char *key)
 {
@@ -222,6 +251,7 @@ int main(void)
 		cmocka_unit_test(an_empty_key_means_the_defaults),
 		cmocka_unit_test(reads_what_is_said),
 		cmocka_unit_test(a_table_has_the_ports_and_nothing_else),
+		cmocka_unit_test(names_what_needs_a_restart),
 		cmocka_unit_test(the_example_shows_the_defaults),
 	};
 

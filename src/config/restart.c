@@ -60,7 +60,7 @@ static const char *differs(const struct field fields[], size_t n, const void *no
 
 const char *config_needs_restart(const struct config *now, const struct config *next)
 {
-	static char answer[64];
+	static char answer[96];
 	const struct port_room_settings *a = &now->ports, *b = &next->ports;
 	const char *key;
 
@@ -73,6 +73,12 @@ const char *config_needs_restart(const struct config *now, const struct config *
 			return answer;
 		}
 	}
+	for (unsigned i = 0; i < a->n_ports && now->twins.is_on; i++)
+		if (a->ports[i].mtu != b->ports[i].mtu) {
+			snprintf(answer, sizeof(answer), "ports[%u].mtu (or ip link set %s mtu %u)",
+				i, a->ports[i].name, b->ports[i].mtu);
+			return answer;
+		}
 	if (a->n_lanes != b->n_lanes)
 		return "lanes";
 	for (unsigned i = 0; i < a->n_lanes; i++) {

@@ -70,6 +70,12 @@ json_t *verb_routes_change(void *house_, const json_t *params, struct complaint 
 
 	if (ctl_params_read(params, rows, 1, why))
 		return NULL;
+	if (house->twins) {
+		complain(why, -ENOTSUP,
+			"routes belong to Linux here; tell it: ip -n NAMESPACE route add PREFIX "
+			"via ADDRESS");
+		return NULL;
+	}
 	size_t n = json_array_size(list);
 	struct fib_change *changes = malloc((n + 1) * sizeof(*changes));
 	if (!changes) {

@@ -32,24 +32,36 @@ static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	return json;
 }
 
+// A next hop is in the VRF of its link; what has none (blackholes, say) is in no particular one.
+static bool is_in(const struct verbs_house *house, const struct fib_hop_info *info, uint8_t vrf)
+{
+	const struct fib_link *link =
+		info->hop.link < FIB_MAX_LINKS ? fib_link(house->fib, info->hop.link) : NULL;
+
+	return link && link->vrf == vrf;
+}
+
 json_t *verb_nexthops(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;
 	long after = -1, limit = PAGE_HOPS;
+	const char *vrf = NULL;
+	uint8_t table = 0;
 	const struct ctl_param rows[] = {
 		{"after", CTL_NUMBER, false, 0, FIB_MAX_HOPS, &after},
 		{"limit", CTL_NUMBER, false, 1, 10000, &limit},
+		{"vrf", CTL_TEXT, false, 0, 0, &vrf},
 	};
 	struct fib_usage usage;
 	struct fib_hop_info info;
 
-	if (ctl_params_read(params, rows, 2, why))
+	if (ctl_params_read(params, rows, 3, why) || vrf_find(house, vrf, &table, why))
 		return NULL;
 	fib_usage(house->fib, &usage);
 	json_t *list = json_array(), *next = json_null();
 	long n = 0, n_listed = 0, last = after;
 	for (long id = after + 1; id <= usage.max_hop_id; id++) {
-		if (!fib_hop_info(house->fib, id, &info))
+		if (!fib_hop_info(house->fib, id, &info) || (vrf && !is_in(house, &info, table)))
 			continue;
 		if (n++ == limit || n_listed >= PAGE_MAX_LISTED) {
 			next = json_integer(last);

@@ -21,14 +21,28 @@ json_t *account_json(const struct stat_account *account);
 // Packets that all lanes have counted under a next hop's id, whoever had it.
 uint64_t hop_counted(const void *house, uint16_t id);
 
-// Words: kind of a route, name of a port (NULL for FIB_NO_LINK), MAC address.
+// Words: kind of a route, name of a port (NULL for FIB_NO_LINK), class of a verdict (NULL for
+// CLASS_NONE), state of the mirror, MAC address.
 const char *kind_word(unsigned kind);
 const char *port_word(const struct verbs_house *house, unsigned port);
+const char *class_word(unsigned class);
+const char *mirror_word(const struct sync *sync);
 json_t *mac_json(const struct wire_mac *mac);
 json_t *addr_json(const struct wire_addr *addr); // null for family 0
 json_t *prefix_json(const struct wire_prefix *prefix);
-// Sets kind, via and port.
+// Sets kind, via, port and link.
 void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop *hop);
 // Sets the members of a group and returns how many; other hops have none.
 unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop);
+// Links and VRFs by the names that Linux has for them; where it is not the control plane a link is
+// a port, and there is one VRF, "main". NULL: unknown, or FIB_NO_LINK.
+const char *link_word(const struct verbs_house *house, unsigned link);
+const char *port_of_link(const struct verbs_house *house, unsigned link);
+const char *vrf_word(const struct verbs_house *house, unsigned vrf);
+// By name; a name of NULL is no mistake and leaves `out` alone. -EINVAL with a complaint.
+int link_find(const struct verbs_house *house, const char *name, int *out, struct complaint *why);
+int vrf_find(const struct verbs_house *house, const char *name, uint8_t *out,
+	struct complaint *why);
+// VLAN tags of a link, outer one first: ["802.1ad 10", "802.1Q 20"].
+json_t *tags_json(const struct fib_link *link);
 json_t *number_json(uint64_t number);

@@ -1,4 +1,4 @@
-// The file again, while packets run: a new table beside the old one, then a swap. Control thread.
+// The file again, while packets run. Control thread.
 #include "verbs/inside.h"
 
 #include "base/log.h"
@@ -30,59 +30,107 @@ struct fib *verbs_swap(struct verbs_house *house, struct fib *fib)
 	return fib_door_swap(house->door, fib);
 }
 
+// A port as it is to be. Its MTU is Linux's where it has a twin.
+static struct port_settings as_wanted(const struct verbs_house *house, unsigned port,
+	const struct port_settings *settings)
+{
+	struct port_settings wanted = *settings;
+	struct port_info info;
+
+	if (!house->twins)
+		return wanted;
+	port_info(house->ports, port, &info);
+	wanted.mtu = info.mtu;
+	return wanted;
+}
+
+static int change_port(const struct verbs_house *house, unsigned port,
+	const struct port_settings *settings, struct complaint *why)
+{
+	struct port_settings wanted = as_wanted(house, port, settings);
+
+	return port_change(house->ports, port, &wanted, why);
+}
+
 static bool differs(const struct port_settings *a, const struct port_settings *b)
 {
 	return a->mtu != b->mtu || a->pass_martians != b->pass_martians ||
 	       a->has_peer != b->has_peer || !wire_mac_equal(&a->peer, &b->peer);
 }
 
-static void take_back(struct port_room *room, const struct port_room_settings *now,
+static void take_back(const struct verbs_house *house, const struct port_room_settings *now,
 	const struct port_room_settings *next, unsigned n)
 {
 	struct complaint why;
 
 	for (unsigned i = 0; i < n; i++)
 		if (differs(&now->ports[i], &next->ports[i]) &&
-			port_change(room, i, &now->ports[i], &why))
+			change_port(house, i, &now->ports[i], &why))
 			log_error("port %s could not be set back: %s", now->ports[i].name,
 				why.text);
 }
 
 // All ports take what changed, or none does.
-static int change_ports(struct port_room *room, const struct port_room_settings *now,
+static int change_ports(const struct verbs_house *house, const struct port_room_settings *now,
 	const struct port_room_settings *next, struct complaint *why)
 {
 	for (unsigned i = 0; i < next->n_ports; i++) {
 		int err = differs(&now->ports[i], &next->ports[i])
-		                  ? port_change(room, i, &next->ports[i], why)
+		                  ? change_port(house, i, &next->ports[i], why)
 		                  : 0;
 
 		if (err) {
-			take_back(room, now, next, i);
+			take_back(house, now, next, i);
 			return err;
 		}
 	}
 	return 0;
 }
 
-static int apply(struct verbs_house *house, struct config *next, struct complaint *why)
+// A new table beside the old one, then a swap.
+static int apply_static(struct verbs_house *house, struct config *next, struct complaint *why)
 {
-	const char *key = config_needs_restart(house->config, next);
 	struct fib *fib;
-
-	if (key)
-		return complain(why, -EBUSY, "needs a restart: %s; nothing was changed", key);
 	int err = verbs_build(next, port_faces(house->ports), &fib, why);
+
 	if (err)
 		return err;
-	err = change_ports(house->ports, config_ports(house->config), config_ports(next), why);
+	err = change_ports(house, config_ports(house->config), config_ports(next), why);
 	if (err) {
 		fib_destroy(fib);
 		return err;
 	}
 	fib_destroy(verbs_swap(house, fib));
-	config_free(house->config);
 	house->fib = fib;
+	return 0;
+}
+
+// The table is the mirror's: it stays. Twins that somebody has deleted are made again.
+static int apply_linux(struct verbs_house *house, struct config *next, struct complaint *why)
+{
+	const struct port_room_settings *now = config_ports(house->config);
+	int err = change_ports(house, now, config_ports(next), why);
+
+	if (err)
+		return err;
+	err = tap_restore(house->twins, why);
+	if (err)
+		take_back(house, now, config_ports(next), now->n_ports);
+	else
+		tap_change(house->twins, config_twins(next));
+	return err;
+}
+
+static int apply(struct verbs_house *house, struct config *next, struct complaint *why)
+{
+	const char *key = config_needs_restart(house->config, next);
+
+	if (key)
+		return complain(why, -EBUSY, "needs a restart: %s; nothing was changed", key);
+	int err = house->twins ? apply_linux(house, next, why) : apply_static(house, next, why);
+	if (err)
+		return err;
+	config_free(house->config);
 	house->config = next;
 	house->n_reloads++;
 	return 0;

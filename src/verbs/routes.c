@@ -23,7 +23,8 @@ struct page {
 	long family, limit;
 	struct wire_prefix after, within;
 	bool has_after, has_within;
-	int port; // -1: any
+	int link; // -1: any
+	uint8_t vrf;
 };
 
 // An absent text leaves `out` alone.
@@ -41,35 +42,20 @@ static int read_prefix(const char *name, const char *text, long family, struct w
 	return 0;
 }
 
-static int read_port(const struct verbs_house *house, const char *name, int *out,
-	struct complaint *why)
-{
-	const struct port_room_settings *ports = config_ports(house->config);
-
-	*out = -1;
-	if (!name)
-		return 0;
-	for (unsigned i = 0; i < ports->n_ports; i++)
-		if (!strcmp(ports->ports[i].name, name))
-			*out = i;
-	return *out >= 0 ? 0
-	                 : complain(why, -EINVAL,
-				   "parameter \"port\" is no port's name; ports tells them");
-}
-
 static int read_page(const struct verbs_house *house, const json_t *params, struct page *page,
 	struct complaint *why)
 {
-	const char *after = NULL, *within = NULL, *port = NULL;
+	const char *after = NULL, *within = NULL, *link = NULL, *vrf = NULL;
 	const struct ctl_param rows[] = {
 		{"family", CTL_NUMBER, false, 4, 6, &page->family},
 		{"limit", CTL_NUMBER, false, 1, 10000, &page->limit},
 		{"after", CTL_TEXT, false, 0, 0, &after},
 		{"within", CTL_TEXT, false, 0, 0, &within},
-		{"port", CTL_TEXT, false, 0, 0, &port},
+		{"port", CTL_TEXT, false, 0, 0, &link},
+		{"vrf", CTL_TEXT, false, 0, 0, &vrf},
 	};
 
-	*page = (struct page){.family = 4, .limit = PAGE_ROUTES};
+	*page = (struct page){.family = 4, .limit = PAGE_ROUTES, .link = -1};
 	int err = ctl_params_read(params, rows, ARRAY_LEN(rows), why);
 	if (!err && page->family == 5)
 		err = complain(why, -EINVAL, "parameter \"family\" is 5; 4 or 6 is wanted");
@@ -80,7 +66,9 @@ static int read_page(const struct verbs_house *house, const json_t *params, stru
 	page->has_after = after;
 	page->has_within = within;
 	page->limit = MIN_OF(page->limit, (long)PAGE_MAX_ROUTES);
-	return err ? err : read_port(house, port, &page->port, why);
+	if (!err)
+		err = link_find(house, link, &page->link, why);
+	return err ? err : vrf_find(house, vrf, &page->vrf, why);
 }
 
 static bool covers(const struct wire_prefix *wide, const struct wire_prefix *narrow)
@@ -97,14 +85,14 @@ static bool next_route(const struct fib *fib, const struct page *page, struct fi
 	struct wire_prefix before = page->within;
 
 	if (page->has_after)
-		return fib_next(fib,
-			&(struct fib_walk){.after = &page->after, .family = page->family}, out);
+		return fib_next(fib, &(struct fib_walk){&page->after, page->family, page->vrf},
+			out);
 	if (!page->has_within || !page->within.len)
-		return fib_next(fib, &(struct fib_walk){.family = page->family}, out);
+		return fib_next(fib, &(struct fib_walk){NULL, page->family, page->vrf}, out);
 	// In order of address, then length, what lies within begins after the same address one bit
 	// shorter.
 	before.len--;
-	return fib_next(fib, &(struct fib_walk){.after = &before, .family = page->family}, out);
+	return fib_next(fib, &(struct fib_walk){&before, page->family, page->vrf}, out);
 }
 
 json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
@@ -127,48 +115,11 @@ json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
 			break;
 		page.after = route.prefix;
 		page.has_after = true;
-		if (page.port >= 0 && route.hop.link != page.port)
+		if (page.link >= 0 && route.hop.link != page.link)
 			continue;
 		json_array_append_new(list, route_json(house, &route));
 		n++;
 	}
 	return json_pack("{s:i, s:o, s:o}", "family", (int)page.family, "routes", list, "next",
 		more ? prefix_json(&page.after) : json_null());
-}
-
-json_t *verb_route(void *house_, const json_t *params, struct complaint *why)
-{
-	const struct verbs_house *house = house_;
-	const char *text = NULL;
-	const struct ctl_param rows[] = {{"address", CTL_TEXT, true, 0, 0, &text}};
-	struct wire_addr addr;
-	struct fib_answer answer;
-
-	if (ctl_params_read(params, rows, 1, why))
-		return NULL;
-	if (wire_addr_parse(text, &addr)) {
-		complain(why, -EINVAL, "\"%.60s\" is no address; give an IPv4 or IPv6 address",
-			text);
-		return NULL;
-	}
-	fib_find(house->fib, 0, &addr, &answer);
-	uint16_t looked_up = fib_look(house->fib, 0, &addr);
-	bool forwards = answer.verdict == VERDICT_FORWARD;
-	json_t *json = json_pack("{s:o, s:b}", "address", addr_json(&addr), "found", answer.found);
-	json_object_set_new(json, "prefix",
-		answer.found ? prefix_json(&answer.route.prefix) : json_null());
-	json_object_set_new(json, "route_kind",
-		answer.found ? ctl_text_json(kind_word(answer.route.hop.kind)) : json_null());
-	if (answer.found)
-		set_hop(json, house, &answer.hop);
-	set_members(json, house, &answer.hop);
-	json_object_set_new(json, "nexthop", number_json(answer.hop_id));
-	json_object_set_new(json, "mac", forwards ? mac_json(&answer.mac) : json_null());
-	json_object_set_new(json, "verdict", ctl_text_json(verdict_name(answer.verdict)));
-	json_object_set_new(json, "text",
-		ctl_text_json(answer.hop.kind == FIB_GROUP
-				      ? "each flow stays with one of the members"
-				      : verdict_text(answer.verdict)));
-	json_object_set_new(json, "lanes_agree", json_boolean(looked_up == answer.hop_id));
-	return json;
 }

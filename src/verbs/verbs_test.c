@@ -1,4 +1,5 @@
 // The verbs as a client sees them, on a real table and ports on paper.
+#include "verbs/asking.h"
 #include "verbs/fake_house.h"
 
 #include "base/bits.h"
@@ -20,98 +21,14 @@
 	PORTS "routes:\n  - 10.0.0.0/8 via 192.0.2.2 dev left lladdr 02:00:00:00:00:02\n"          \
 	      "  - 11.0.0.0 8 right\n  - blackhole 2001:db8::/32\n"
 
-static struct verbs_house house;
-static char file[] = "/tmp/verbs_XXXXXX";
-
-static void write_file(const char *text)
-{
-	FILE *out = fopen(file, "w");
-
-	assert_non_null(out);
-	fputs(text, out);
-	fclose(out);
-}
-
 static int make_house(void **state)
 {
-	struct complaint why = {""};
-
-	fake_reset();
-	house = (struct verbs_house){.silent_lane = -1};
-	write_file(FILE_TEXT);
-	if (config_load(&house.config, file, &why) ||
-		verbs_build(house.config, port_faces(NULL), &house.fib, &why))
-		fail_msg("refused: %s", why.text);
-	house.door = fib_door_create(2, &why);
-	assert_non_null(house.door);
-	assert_null(verbs_swap(&house, house.fib));
-	return 0;
+	return asking_open(FILE_TEXT);
 }
 
 static int break_house(void **state)
 {
-	fib_door_swap(house.door, NULL);
-	fib_door_destroy(house.door);
-	fib_destroy(house.fib);
-	config_free(house.config);
-	return 0;
-}
-
-// The reply to a verb: the result, or {"error": sentence}. Owner: caller.
-static json_t *call(const char *verb, const char *params)
-{
-	struct ctl_verbs verbs = {.house = &house};
-	char line[4096];
-
-	verbs.table = verbs_table(&verbs.n);
-	snprintf(line, sizeof(line),
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}", verb, params);
-	char *text = ctl_answer(&verbs, line, strlen(line));
-	json_t *reply = json_loads(text, 0, NULL),
-	       *result = json_incref(json_object_get(reply, "result"));
-
-	assert_non_null(reply);
-	if (!result)
-		result = json_pack("{s:O}", "error",
-			json_object_get(json_object_get(reply, "error"), "message"));
-	json_decref(reply);
-	free(text);
-	return result;
-}
-
-// Compares a value deep in a reply: `path` "verdicts.2.packets".
-static void expect(const json_t *reply, const char *path, const char *json)
-{
-	char *steps = strdup(path), *rest = steps, *step;
-	const json_t *value = reply;
-	json_t *wanted = json_loads(json, JSON_DECODE_ANY, NULL);
-
-	while ((step = strsep(&rest, ".")))
-		value = json_is_array(value) ? json_array_get(value, atoi(step))
-		                             : json_object_get(value, step);
-	if (!value && json_is_null(wanted)) {
-		json_decref(wanted);
-		free(steps);
-		return;
-	}
-	if (!json_equal(value, wanted)) {
-		char *is = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
-
-		print_error("%s is %s, not %s\n", path, is, json);
-		free(is);
-		fail();
-	}
-	json_decref(wanted);
-	free(steps);
-}
-
-// Calls a verb and compares one value of its reply.
-static void check(const char *verb, const char *params, const char *path, const char *json)
-{
-	json_t *reply = call(verb, params);
-
-	expect(reply, path, json);
-	json_decref(reply);
+	return asking_close();
 }
 
 #define SCHEMA_NAME(verb, name, params, text) name,
@@ -547,11 +464,5 @@ int main(void)
 		TEST(a_device_that_is_gone_is_a_failure),
 	};
 
-	int fd = mkstemp(file);
-	if (fd < 0)
-		return 1;
-	close(fd);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(file);
-	return failed;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

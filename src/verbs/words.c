@@ -17,6 +17,7 @@ static const char *const kinds[N_FIB_KINDS] = {
 	[FIB_MARTIAN] = "martian",
 	[FIB_LINK_LOCAL] = "link_local",
 	[FIB_MULTICAST] = "multicast",
+	[FIB_LINUX] = "linux",
 };
 
 const char *kind_word(unsigned kind)
@@ -29,6 +30,13 @@ const char *port_word(const struct verbs_house *house, unsigned port)
 	const struct port_room_settings *ports = config_ports(house->config);
 
 	return port < ports->n_ports ? ports->ports[port].name : NULL;
+}
+
+const char *class_word(unsigned class)
+{
+	return class == CLASS_CONTENT ? "content"
+	       : class < N_CLASSES    ? class_row(class)->name
+	                              : NULL;
 }
 
 json_t *mac_json(const struct wire_mac *mac)
@@ -61,7 +69,8 @@ void set_hop(json_t *json, const struct verbs_house *house, const struct fib_hop
 {
 	json_object_set_new(json, "kind", ctl_text_json(kind_word(hop->kind)));
 	json_object_set_new(json, "via", hop->kind == FIB_VIA ? addr_json(&hop->via) : json_null());
-	json_object_set_new(json, "port", ctl_text_json(port_word(house, hop->link)));
+	json_object_set_new(json, "port", ctl_text_json(port_of_link(house, hop->link)));
+	json_object_set_new(json, "link", ctl_text_json(link_word(house, hop->link)));
 }
 
 unsigned set_members(json_t *json, const struct verbs_house *house, const struct fib_hop *hop)

@@ -1,0 +1,22 @@
+// A client of the verbs, for their tests: a house on a file, questions, answers. Test.
+#pragma once
+
+#include "verbs/verbs.h"
+
+#include <jansson.h>
+
+extern struct verbs_house house;
+extern char file[]; // its configuration
+
+void write_file(const char *text);
+// A house on a file of that text, with a table and its door; fakes are reset. 0, as cmocka wants
+// it.
+int asking_open(const char *text);
+int asking_close(void);
+
+// The reply to a verb: the result, or {"error": sentence}. Owner: caller.
+json_t *call(const char *verb, const char *params);
+// Compares a value deep in a reply: `path` "verdicts.2.packets".
+void expect(const json_t *reply, const char *path, const char *json);
+// Calls a verb and compares one value of its reply.
+void check(const char *verb, const char *params, const char *path, const char *json);
