@@ -195,6 +195,7 @@ int tap_hold_main(const char *socket_path)
 	if (child)
 		return child < 0 ? errno : 0;
 	prctl(PR_SET_NAME, "dl3d-hold");
+	listen(holder.listener, CLIENTS_MOST); // who asks for the peer's id is told this process's
 	signal(SIGPIPE, SIG_IGN);
 	bool is_known = stat(socket_path, &ours) == 0 && chdir("/") == 0;
 

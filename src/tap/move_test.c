@@ -1,0 +1,168 @@
+// Frames between the lanes' rings and twins: to Linux by class and within limits, from Linux in
+// order; nothing uncounted, no buffer lost.
+#include "tap/test_house.h"
+
+#include "base/clock.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void hands_punted_packets_to_the_twin_of_their_port(void **state)
+{
+	open_room();
+	int first = listen_to_twin(0), second = listen_to_twin(1);
+
+	for (unsigned i = 0; i < 50; i++) {
+		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
+		assert_true(punt(1, VERDICT_LOCAL, 1000 + i));
+	}
+	for (unsigned i = 0; i < 50; i++) {
+		assert_int_equal(receive_mark(first), i);
+		assert_int_equal(receive_mark(second), 1000 + i);
+	}
+	settle();
+	assert_int_equal(sum_tap(VERDICT_FORWARD), 100);
+	assert_int_equal(tap_stats(room)->punted_by_port[1], 50);
+	close(first);
+	close(second);
+}
+
+static void serves_the_highest_class_first(void **state)
+{
+	open_room();
+	thread_stop(room);
+	int fd = listen_to_twin(0);
+
+	for (unsigned i = 0; i < 40; i++)
+		assert_true(punt(0, VERDICT_TTL_EXPIRED, 1));
+	assert_true(punt(0, VERDICT_ARP, 2));
+	move_rest(room);
+	assert_int_equal(receive_mark(fd), 2);
+	assert_int_equal(receive_mark(fd), 1);
+	close(fd);
+}
+
+static void drops_what_is_over_its_class_s_limit(void **state)
+{
+	settings.class[CLASS_TTL] = (struct tap_class_settings){.rate = 1, .burst = 70};
+	open_room();
+	for (unsigned i = 0; i < 70; i++)
+		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
+	settle();
+	for (unsigned i = 0; i < 30; i++)
+		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
+	assert_true(punt(0, VERDICT_NO_ROUTE, 0));
+	settle();
+	assert_in_range(tap_stats(room)->class[CLASS_TTL].over_limit, 27, 30);
+	assert_int_equal(tap_stats(room)->class[CLASS_UNREACHABLE].punted, 1);
+
+	settings.class[CLASS_TTL].rate = HIGH_RATE;
+	tap_change(room, &settings);
+	assert_int_equal(tap_class(room, CLASS_TTL).rate, HIGH_RATE);
+	usleep(10000);
+	assert_true(punt(0, VERDICT_TTL_EXPIRED, 0));
+	settle();
+	assert_in_range(tap_stats(room)->class[CLASS_TTL].over_limit, 27, 30);
+}
+
+static void counts_what_lies_in_the_rings_at_the_end(void **state)
+{
+	open_room();
+	thread_stop(room);
+	for (unsigned i = 0; i < 180; i++)
+		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
+	room->thread_runs = false;
+	move_rest(room);
+	assert_int_equal(settled(), 180);
+	close_room();
+	assert_int_equal(count_free(), n_mbufs_free);
+}
+
+// As the lane: takes until `n` frames with marks have come, which must be in order.
+static void take_marks(unsigned n)
+{
+	uint64_t start_ns = clock_now_ns();
+	struct rte_mbuf *mbufs[32];
+
+	for (unsigned next = 0; next < n && clock_now_ns() - start_ns < wait_ns;) {
+		unsigned taken = tap_take(tap_lane(room, 0), mbufs, 32);
+
+		for (unsigned i = 0; i < taken; i++) {
+			const uint8_t *bytes = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
+
+			if (!has_mark(bytes))
+				continue;
+			assert_int_equal(mbufs[i]->port, 0);
+			assert_int_equal(mbufs[i]->pkt_len, FRAME_BYTES);
+			assert_int_equal(mark_of(bytes), next++);
+		}
+		rte_pktmbuf_free_bulk(mbufs, taken);
+		if (next == n)
+			return;
+	}
+	fail_msg("frames that Linux sent did not come");
+}
+
+static void takes_what_linux_sends_in_order(void **state)
+{
+	uint8_t bytes[FRAME_BYTES];
+
+	open_room();
+	bring_carrier();
+	int fd = listen_to_twin(0);
+
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < 300; i++) {
+			fill_frame(bytes, i);
+			assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+		}
+		take_marks(300);
+	}
+	close(fd);
+	close_room();
+	assert_int_equal(count_free(), n_mbufs_free);
+}
+
+static void keeps_what_linux_sends_in_linux_while_a_lane_stands_still(void **state)
+{
+	uint8_t bytes[FRAME_BYTES];
+
+	open_room();
+	bring_carrier();
+	int fd = listen_to_twin(0);
+
+	for (unsigned i = 0; i < 1500; i++) {
+		fill_frame(bytes, i);
+		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+		if (i % 64 == 0)
+			usleep(1000);
+	}
+	assert_in_range(rte_ring_count(tap_lane(room, 0)->inject), 1000, RINGS_INJECT);
+	take_marks(1500);
+	close(fd);
+}
+
+static void counts_what_a_twin_that_is_down_refuses(void **state)
+{
+	open_room();
+	run("ip -n %s link set tw0 down", namespace_name);
+	assert_true(punt(0, VERDICT_LOCAL, 0));
+	settle();
+	assert_int_equal(sum_tap(VERDICT_TWIN_REFUSED), 1);
+}
+
+int main(void)
+{
+#define ROOM_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+	const struct CMUnitTest tests[] = {
+		ROOM_TEST(hands_punted_packets_to_the_twin_of_their_port),
+		ROOM_TEST(serves_the_highest_class_first),
+		ROOM_TEST(drops_what_is_over_its_class_s_limit),
+		ROOM_TEST(counts_what_lies_in_the_rings_at_the_end),
+		ROOM_TEST(takes_what_linux_sends_in_order),
+		ROOM_TEST(keeps_what_linux_sends_in_linux_while_a_lane_stands_still),
+		ROOM_TEST(counts_what_a_twin_that_is_down_refuses),
+	};
+
+	return cmocka_run_group_tests(tests, open_ports, close_ports);
+}
