@@ -12,11 +12,18 @@ from harness.shell import ping
 from harness.wire import Wire, wait_until
 
 ETHERNET_BYTES = 14
+PATIENCE_S = 2.0
+MOMENT_S = 0.25
 
 
 def reaches(network: Network, target: str, source: str = "h0") -> bool:
     """Whether an echo comes back."""
-    return ping(network[source].namespace, target, "-W", "0.5", count=1).received == 1
+    return ping(network[source].namespace, target, "-W", str(PATIENCE_S), count=1).received == 1
+
+
+def misses(network: Network, target: str, source: str = "h0") -> bool:
+    """Whether no echo comes back within a moment."""
+    return ping(network[source].namespace, target, "-W", str(MOMENT_S), count=1).received == 0
 
 
 def wait_reached(network: Network, target: str, source: str = "h0") -> None:
@@ -39,17 +46,22 @@ def carries(frame: bytes, target: str) -> bool:
     return frame[first : first + len(address)] == address
 
 
-def arrives(source: Host, frame: bytes, sink: Host, target: str) -> bool:
-    """Whether a frame that `source` sends comes out at `sink` within half a second."""
+def arrives(source: Host, frame: bytes, sink: Host, target: str, within_s: float = PATIENCE_S) -> bool:
+    """Whether a packet for `target` that `source` sends in a frame comes out at `sink`."""
     with listening(sink) as out, listening(source) as into:
         with contextlib.suppress(OSError):  # a cable without carrier takes nothing
             into.send(frame)
-        deadline = time.monotonic() + 0.5
+        deadline = time.monotonic() + within_s
         while (left := deadline - time.monotonic()) > 0:
             got = out.receive(left)
             if got and carries(got, target):
                 return True
     return False
+
+
+def vanishes(source: Host, frame: bytes, sink: Host, target: str) -> bool:
+    """Whether it does not within a moment."""
+    return not arrives(source, frame, sink, target, MOMENT_S)
 
 
 class listening:  # noqa: N801 # reads as a verb

@@ -38,7 +38,7 @@ class Pings:
 
 def ping(namespace: Namespace, address: str, *options: str, count: int = 2) -> Pings:
     """Echoes at short intervals; a reply may take a second."""
-    words = ("ping", "-n", "-c", str(count), "-i", "0.05", "-W", "1", *options, address)
+    words = ("ping", "-n", "-c", str(count), "-i", "0.01", "-W", "1", *options, address)
     text = ask(namespace, *words)
     found = re.search(r"(\d+) packets transmitted, (\d+) received", text)
     assert found, text
