@@ -9,7 +9,7 @@ import typer
 
 from dl3.cli.printing import out, print_json, table
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Decision, Reloaded
+from dl3.control.replies import Decision, Opinion, Reloaded
 from dl3.model.fault import Fault
 
 BUILT = Path(__file__).resolve().parent.parent.parent / "build" / "src" / "dl3d"
@@ -39,26 +39,59 @@ def run(
     os.execv(path, [path, *context.args, str(file)])  # noqa: S606 - no shell is wanted
 
 
+def by_linux(said: Opinion) -> str:
+    """What Linux would do, in one line."""
+    if said.agrees is None or not said.prefix:
+        return said.error or "no answer"
+    words = [said.type or "route", "to", said.prefix, *(("via", said.via) if said.via else ())]
+    words += ["dev", said.interface] if said.interface else []
+    return " ".join([*words, f"(table {said.table}, metric {said.metric})"])
+
+
+def next_hops(decision: Decision) -> list[tuple[str, object]]:
+    """Where it may go: one next hop, or those of a group."""
+    if not decision.members:
+        return [("via", decision.via), ("link", decision.link or decision.port)]
+    return [("one of", f"via {m.via} dev {m.link} weight {m.weight}") for m in decision.members]
+
+
+def agreement(decision: Decision) -> list[tuple[str, object]]:
+    """Lanes and Linux beside it."""
+    rows: list[tuple[str, object]] = [] if decision.lanes_agree else [("lanes", "read another next hop: please report")]
+    said = decision.linux
+    if said:
+        rows.append(("Linux", by_linux(said)))
+        rows.append(("Linux agrees", said.differs if said.differs else said.agrees))
+    return rows
+
+
 def route(
     address: Annotated[str, typer.Argument(help="An IPv4 or IPv6 address.")],
+    vrf: Annotated[str | None, typer.Option(help="Name of a VRF device; default: the main table.")] = None,
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
-    """Explain what becomes of a packet to an address: prefix, next hop, neighbour, port.
+    """Explain what becomes of a packet to an address: prefix, next hop, neighbour, port, and whether Linux agrees.
 
-    Example: dl3 route 203.0.113.7
+    Example: dl3 show route 203.0.113.7
     """
-    decision = Client(socket).ask(Decision, "route", address=address)
+    decision = Client(socket).ask(Decision, "route", address=address, vrf=vrf)
     if as_json:
-        print_json(decision.model_dump())
+        print_json(decision.model_dump(by_alias=True))
         return
+    verdict = f"{decision.verdict}: {decision.text}"
     rows = [
         ("address", decision.address),
+        ("VRF", decision.vrf),
         ("prefix", decision.prefix),
-        ("via", decision.via),
-        ("port", decision.port),
-        ("MAC", decision.mac),
-        ("verdict", f"{decision.verdict}: {decision.text}"),
+        ("route", decision.route_kind),
+        *next_hops(decision),
+        ("MACs", f"to {decision.mac}, from {decision.source_mac}" if decision.mac else None),
+        ("VLANs", ", ".join(decision.vlans) or None),
+        ("MTU", decision.mtu),
+        ("verdict", verdict),
+        ("left to Linux as", decision.punt_class),
+        *agreement(decision),
     ]
     out.print(table("", ("", "~a packet to it"), rows))
 

@@ -7,7 +7,7 @@ from types import FrameType
 import typer
 
 from dl3 import VERSION
-from dl3.cli import bench, forwarder, report, show, streams
+from dl3.cli import bench, forwarder, linux, report, show, streams
 from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
@@ -18,12 +18,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-show.app.command()(streams.streams)
+for command in (streams.streams, linux.twins, linux.classes, linux.mirror, linux.unsupported, forwarder.route):
+    show.app.command()(command)
 app.add_typer(show.app, name="show")
 app.add_typer(bench.app, name="bench")
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(forwarder.run)
 app.command()(forwarder.route)
 app.command()(forwarder.reload)
+app.command()(linux.verify)
 app.command()(report.report)
 
 

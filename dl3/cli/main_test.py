@@ -12,7 +12,7 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent.parent
 VERBS = [
     *([], ["show"], ["bench"]),
-    *(["run"], ["route"], ["reload"], ["report"], ["version"]),
+    *(["run"], ["route"], ["reload"], ["verify"], ["report"], ["version"]),
     *(
         ["show", "ports"],
         ["show", "lanes"],
@@ -20,6 +20,11 @@ VERBS = [
         ["show", "routes"],
         ["show", "nexthops"],
         ["show", "streams"],
+        ["show", "route"],
+        ["show", "twins"],
+        ["show", "classes"],
+        ["show", "mirror"],
+        ["show", "unsupported"],
     ),
     *(["bench", "throughput"], ["bench", "latency"]),
     *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
@@ -29,6 +34,7 @@ NEXT_HOP = {
     "kind": "via",
     "via": "10.0.0.1",
     "port": "out",
+    "link": "out",
     "mac": "02:00:00:00:00:01",
     "mtu": 1500,
     "verdict": "forward",

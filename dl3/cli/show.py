@@ -24,6 +24,7 @@ Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch one line each time.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Show it again and again, until Ctrl-C.")]
 Interval = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks of --watch.")]
+Vrf = Annotated[str | None, typer.Option(help="Name of a VRF device; default: the main table.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")]
 
 Kind = TypeVar("Kind", bound=Reply)
@@ -98,6 +99,7 @@ def draw_drops(reply: Drops) -> RenderableType:
     """The account: received = sent + punted + each named drop."""
     drops = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
     rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in drops]
+    handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
     sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
     account = table(
         "", ("the account", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
@@ -105,6 +107,8 @@ def draw_drops(reply: Drops) -> RenderableType:
     wire = sum((reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
     lines: list[RenderableType] = [account, ""]
     lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")
+    if handed:
+        lines += ["", table("", ("handed over for Linux as", ">packets", "step", "~meaning"), handed)]
     if wire:
         lines.append(f"\nLost on the wire, before a lane could receive it: {wire:,}")
     return Group(*lines)
@@ -112,15 +116,17 @@ def draw_drops(reply: Drops) -> RenderableType:
 
 def draw_routes(reply: Routes) -> RenderableType:
     """A page of routes."""
-    rows = [(route.prefix, route.kind, route.via, route.port) for route in reply.routes]
-    page = table("", ("prefix", "kind", "via", "port"), rows)
+    rows = [(route.prefix, route.kind, route.via, route.link or route.port) for route in reply.routes]
+    page = table("", ("prefix", "kind", "via", "link"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 
 def draw_nexthops(reply: NextHops) -> RenderableType:
     """A page of next hops."""
-    rows = [(h.id, h.kind, h.via, h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets) for h in reply.nexthops]
-    page = table("", (">id", "kind", "via", "port", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
+    rows = [
+        (h.id, h.kind, h.via, h.link or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets) for h in reply.nexthops
+    ]
+    page = table("", (">id", "kind", "via", "link", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 
@@ -197,6 +203,7 @@ def routes(
     family: Annotated[int, typer.Option(min=4, max=6, help="4 or 6.")] = 4,
     after: Annotated[str | None, typer.Option(help="Begin behind this prefix.")] = None,
     limit: Limit = 100,
+    vrf: Vrf = None,
     socket: Socket = DEFAULT_SOCKET,
     again: Watch = False,
     interval: Interval = 1.0,
@@ -207,7 +214,7 @@ def routes(
     Example: dl3 show routes --family 6 --limit 1000
     """
     client = Client(socket)
-    page = {"family": family, "after": after, "limit": limit}
+    page = {"family": family, "after": after, "limit": limit, "vrf": vrf}
     look(lambda: client.ask(Routes, "routes", **page), draw_routes, again, interval, as_json)
 
 
@@ -215,6 +222,7 @@ def routes(
 def nexthops(
     after: Annotated[int | None, typer.Option(help="Begin behind this id.")] = None,
     limit: Limit = 100,
+    vrf: Vrf = None,
     socket: Socket = DEFAULT_SOCKET,
     again: Watch = False,
     interval: Interval = 1.0,
@@ -224,5 +232,5 @@ def nexthops(
 
     Example: dl3 show nexthops
     """
-    client = Client(socket)
-    look(lambda: client.ask(NextHops, "nexthops", after=after, limit=limit), draw_nexthops, again, interval, as_json)
+    client, page = Client(socket), {"after": after, "limit": limit, "vrf": vrf}
+    look(lambda: client.ask(NextHops, "nexthops", **page), draw_nexthops, again, interval, as_json)

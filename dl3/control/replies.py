@@ -1,6 +1,6 @@
 """What dl3d answers to each verb; fields that are not named here are kept as they came."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Reply(BaseModel):
@@ -88,7 +88,8 @@ class Verdict(Reply):
     """One way for a packet to leave the walk, and how many did."""
 
     name: str
-    packets: int
+    packets: int  # dropped, or forwarded
+    handed: int = 0  # handed over for Linux
     step: str
     text: str
 
@@ -121,6 +122,7 @@ class Route(Reply):
     kind: str
     via: str | None
     port: str | None
+    link: str | None = None  # a VLAN's name in Linux, else the port's
 
 
 class Routes(Reply):
@@ -137,6 +139,7 @@ class NextHop(Reply):
     kind: str
     via: str | None
     port: str | None
+    link: str | None = None
     mac: str | None
     mtu: int | None
     verdict: str
@@ -151,17 +154,50 @@ class NextHops(Reply):
     next: int | None
 
 
+class Member(Reply):
+    """One of the next hops of a group."""
+
+    via: str | None
+    link: str | None
+    weight: int
+
+
+class Opinion(Reply):
+    """What Linux itself answers for the address, and whether lanes do the same."""
+
+    agrees: bool | None  # null: it could not be asked, see error
+    differs: str | None = None
+    error: str | None = None
+    prefix: str | None = None
+    table: int | None = None
+    metric: int | None = None
+    type: str | None = None
+    via: str | None = None
+    interface: str | None = None
+
+
 class Decision(Reply):
     """Verb 'route': what would become of a packet to an address."""
 
     address: str
+    vrf: str | None = None
     found: bool
     prefix: str | None
+    route_kind: str | None = None
     via: str | None = None
     port: str | None = None
+    link: str | None = None
+    members: tuple[Member, ...] = ()
+    nexthop: int | None = None
     mac: str | None
+    source_mac: str | None = None
+    vlans: tuple[str, ...] = ()
+    mtu: int | None = None
     verdict: str
+    punt_class: str | None = Field(default=None, alias="class")
     text: str
+    lanes_agree: bool = True
+    linux: Opinion | None = None
 
 
 class Reloaded(Reply):

@@ -1,0 +1,160 @@
+"""The verbs about Linux as control plane: twins and classes, the mirror, and whether lanes do as Linux would."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+
+from dl3.cli.printing import err, out, print_json, table
+from dl3.cli.show import Interval, Json, Socket, Watch, look
+from dl3.control.client import DEFAULT_SOCKET, Client
+from dl3.control.linux import Link, Mirror, PuntClass, Twin, Twins, Unsupported, Verification
+
+VERIFY_SECONDS = 600.0  # millions of routes may have to be compared
+DIFFERENT = 1
+
+
+def twin_row(twin: Twin) -> tuple[object, ...]:
+    """One twin, a gone one by its port's name."""
+    index = twin.ifindex or None
+    name = twin.name or twin.port
+    return (name, index, "up" if twin.carrier else "down", twin.adopted, twin.held, twin.punted, twin.injected)
+
+
+def draw_twins(reply: Twins) -> RenderableType:
+    """Where the twins are, and what each carries."""
+    whose = "dl3d's own" if reply.namespace_is_own else "not dl3d's own: its settings are left alone"
+    stays = "they outlast dl3d" if reply.keep else "they go when dl3d stops"
+    head = f"namespace {reply.namespace} ({whose}); {stays}"
+    columns = ("twin", ">index", "carrier", "adopted", "held", ">packets to Linux", ">packets from Linux")
+    parts: list[RenderableType] = [head, "", table("", columns, [twin_row(twin) for twin in reply.twins])]
+    gone = [twin.port for twin in reply.twins if not twin.ifindex]
+    if gone:
+        parts.append(f"\nGone from Linux: {', '.join(gone)}; 'dl3 reload' makes them again")
+    return Group(*parts)
+
+
+def class_row(one: PuntClass) -> tuple[object, ...]:
+    """One class: its limit, and what became of its packets."""
+    limit = (one.rate_pps, one.burst, one.overflow)
+    return (one.name, *limit, one.punted, one.over_limit, one.refused, one.ring_full, one.text)
+
+
+def draw_classes(reply: Twins) -> RenderableType:
+    """Classes, first served first."""
+    columns = ("class", ">packets/s", ">burst", "over it", ">to Linux", ">over limit", ">refused", ">ring full")
+    return table("", (*columns, "~what it is"), [class_row(one) for one in reply.classes])
+
+
+def link_row(link: Link) -> tuple[object, ...]:
+    """One link, and what of its traffic Linux forwards."""
+    families = [name for name, is_so in (("IPv4", link.ip4_to_linux), ("IPv6", link.ip6_to_linux)) if is_so]
+    by_linux = "all" if link.all_to_linux else ", ".join(families) or "nothing"
+    state = "up" if link.up else "down"
+    return (link.name, link.port, ", ".join(link.vlans) or None, link.vrf, link.mtu, link.mac, state, by_linux)
+
+
+def draw_mirror(reply: Mirror) -> RenderableType:
+    """How well Linux is followed, then the links."""
+    rows = [
+        ("state", reply.state),
+        ("IPv4 routes of Linux", reply.routes4),
+        ("IPv6 routes of Linux", reply.routes6),
+        ("neighbours", reply.neighbours),
+        ("of them kept alive for dl3d", reply.managed),
+        ("next-hop objects", reply.nexthops),
+        ("memory", f"{reply.control_bytes / 2**20:,.1f} MiB"),
+        ("messages taken in", reply.messages),
+        ("of no concern", reply.ignored),
+        ("malformed", reply.malformed),
+        ("overruns", reply.overruns),
+        ("dumps", f"{reply.dumps:,}, begun anew {reply.dumps_restarted:,}, the newest took {reply.last_dump_s:.3f} s"),
+        ("slow audit", f"{reply.audited:,} routes looked at, {reply.drifted:,} found different"),
+    ]
+    columns = ("link", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")
+    return Group(table("", ("the mirror", ""), rows), "", table("", columns, [link_row(link) for link in reply.links]))
+
+
+def draw_unsupported(reply: Unsupported) -> RenderableType:
+    """What is left to Linux."""
+    if not reply.found:
+        return "Nothing in Linux is beyond what lanes can do."
+    rows = [(one.what, one.where, one.alike, one.effect) for one in reply.unsupported]
+    listing = table("", ("~what", "~where", ">how many", "~what becomes of its packets"), rows)
+    more = reply.found - len(rows)
+    return Group(listing, f"\nand {more:,} more") if more else listing
+
+
+def twins(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """Each port's twin in Linux: namespace, name, index, carrier, packets to and from Linux.
+
+    Example: dl3 show twins
+    """
+    client = Client(socket)
+    look(lambda: client.ask(Twins, "twins"), draw_twins, again, interval, as_json)
+
+
+def classes(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """Each class of packets for Linux, first served first: its limit, and what became of its packets.
+
+    Example: dl3 show classes --watch
+    """
+    client = Client(socket)
+    look(lambda: client.ask(Twins, "twins"), draw_classes, again, interval, as_json)
+
+
+def mirror(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """The mirror of Linux: its state, what it holds, what it missed; ports and VLANs with their VRFs.
+
+    Example: dl3 show mirror --watch
+    """
+    client = Client(socket)
+    look(lambda: client.ask(Mirror, "mirror"), draw_mirror, again, interval, as_json)
+
+
+def unsupported(
+    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+) -> None:
+    """What is set up in Linux that lanes cannot do, and what becomes of its packets.
+
+    Example: dl3 show unsupported
+    """
+    client = Client(socket)
+    look(lambda: client.ask(Unsupported, "unsupported"), draw_unsupported, again, interval, as_json)
+
+
+def verify(
+    sample: Annotated[int | None, typer.Option(min=1, help="Compare so many routes at random; default: all.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="List at most so many differences.")] = 100,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Compare Linux's tables with what lanes read. Leaves with 0: the same, 1: different, 2: could not compare.
+
+    Example: dl3 verify --sample 1000
+    """
+    client = Client(socket, VERIFY_SECONDS)
+    with err.status("comparing Linux's tables with what lanes read"):
+        reply = client.ask(Verification, "verify", sample=sample, limit=limit)
+    if as_json:
+        print_json(reply.model_dump())
+    else:
+        say(reply)
+    if reply.differences:
+        raise typer.Exit(DIFFERENT)
+
+
+def say(reply: Verification) -> None:
+    """The differences, then the sum."""
+    for difference in reply.listed:
+        out.print(difference, markup=False, highlight=False, soft_wrap=True)
+    if reply.differences > len(reply.listed):
+        out.print(f"and {reply.differences - len(reply.listed):,} more", highlight=False)
+    found = f"{reply.differences:,} differences" if reply.differences else "no difference"
+    out.print(f"compared {reply.compared:,} routes: {found}", highlight=False)

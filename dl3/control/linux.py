@@ -1,0 +1,104 @@
+"""What dl3d answers about Linux as its control plane; fields that are not named here are kept as they came."""
+
+from dl3.control.replies import Reply
+
+
+class Twin(Reply):
+    """A port's twin: an interface in Linux."""
+
+    port: str
+    name: str
+    ifindex: int  # 0: gone
+    carrier: bool
+    adopted: bool  # it was there before dl3d started
+    held: bool  # it outlasts dl3d
+    punted: int  # packets that Linux got
+    injected: int  # packets that Linux sent
+
+
+class PuntClass(Reply):
+    """One class of packets for Linux, with its limit; those over it are dropped, or forwarded."""
+
+    name: str
+    rate_pps: int
+    burst: int
+    overflow: str
+    punted: int
+    over_limit: int
+    refused: int  # the twin's queue was full, or it is set down
+    ring_full: int
+    text: str
+
+
+class Twins(Reply):
+    """Verb 'twins'."""
+
+    namespace: str
+    namespace_is_own: bool
+    keep: bool
+    twins: tuple[Twin, ...]
+    classes: tuple[PuntClass, ...]
+
+
+class Link(Reply):
+    """A port or a VLAN on one, as the mirror has it."""
+
+    link: int
+    name: str | None
+    port: str | None
+    vrf: str | None
+    mtu: int
+    mac: str
+    vlans: tuple[str, ...]
+    up: bool
+    all_to_linux: bool
+    ip4_to_linux: bool
+    ip6_to_linux: bool
+
+
+class Mirror(Reply):
+    """Verb 'mirror'; numbers of routes, neighbours and next hops are those of Linux."""
+
+    state: str  # 'dumping' or 'following'
+    messages: int
+    ignored: int
+    malformed: int
+    overruns: int
+    dumps: int
+    dumps_restarted: int
+    last_dump_s: float
+    routes4: int
+    routes6: int
+    neighbours: int
+    nexthops: int
+    control_bytes: int
+    audited: int
+    drifted: int
+    managed: int
+    receive_buffer_bytes: int
+    links: tuple[Link, ...]
+    vrfs: tuple[str, ...]
+
+
+class UnsupportedThing(Reply):
+    """One thing in Linux that lanes cannot express."""
+
+    what: str
+    where: str
+    effect: str
+    alike: int
+
+
+class Unsupported(Reply):
+    """Verb 'unsupported': the first ones of all that were found."""
+
+    found: int
+    unsupported: tuple[UnsupportedThing, ...]
+
+
+class Verification(Reply):
+    """Verb 'verify': the first differences of all that were found."""
+
+    compared: int
+    differences: int
+    listed: tuple[str, ...]
