@@ -39,7 +39,7 @@ static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct c
 	h->door = fib_door_create(port_n_lanes(h->ports), why);
 	if (!h->door)
 		goto no_door;
-	if (path_open(&h->path, h->ports, h->door, NULL, why))
+	if (path_open(&h->path, h->ports, h->door, h->twins, why))
 		goto no_path;
 	verbs_swap(h, h->fib);
 	if (port_start(h->ports, why) || path_start(h->path, why))
