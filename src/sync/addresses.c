@@ -83,31 +83,41 @@ static uint8_t vrf_of(const struct links *links, int ifindex)
 	return one ? vrfs_of_interface(links, one) : 0;
 }
 
+static bool is_ours_in(const struct links *links, uint8_t vrf, const struct wire_addr *local)
+{
+	const struct address *one = *bucket_of(&links->addresses, local);
+
+	while (one && !(wire_addr_equal(&one->local, local) && vrf_of(links, one->ifindex) == vrf))
+		one = one->next;
+	return one;
+}
+
 // Takes it out and tells routes, unless the address is ours there by another interface too.
 static void remove_at(struct links *links, struct address **at)
 {
 	struct address *gone = *at;
+	struct interface *one = interfaces_find(&links->all, gone->ifindex);
+	struct routes *routes = links->mirror->routes;
 	uint8_t vrf = vrf_of(links, gone->ifindex);
-	bool stays = false;
 
 	*at = gone->next;
 	links->addresses.n--;
-	for (const struct address *other = *bucket_of(&links->addresses, &gone->local); other;
-		other = other->next)
-		stays |= wire_addr_equal(&other->local, &gone->local) &&
-		         vrf_of(links, other->ifindex) == vrf;
-	if (!stays && vrf != LINKS_NO_VRF)
-		routes_address_gone(links->mirror->routes, vrf, &gone->local);
+	if (vrf != LINKS_NO_VRF && !is_ours_in(links, vrf, &gone->local))
+		routes_address_gone(routes, vrf, &gone->local);
+	if (one && gone->local.family == 4 && --one->n_addresses4 == 0)
+		routes_last_address_gone(routes, gone->ifindex);
 	free(gone);
 }
 
 static void add(struct links *links, const struct address *wanted)
 {
+	struct interface *interface = interfaces_get(&links->all, wanted->ifindex);
 	struct addresses *all = &links->addresses;
-	struct address *one = malloc(sizeof(*one));
+	struct address *one = interface ? malloc(sizeof(*one)) : NULL;
 
 	if (!one)
 		return;
+	interface->n_addresses4 += wanted->local.family == 4;
 	if (all->n >= all->n_buckets)
 		grow(all);
 	struct address **first = bucket_of(all, &wanted->local);

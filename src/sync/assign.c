@@ -8,6 +8,7 @@
 
 // A read costs tens of microseconds: what is unknown is punted for some rounds.
 enum { READS_A_FLUSH = 100 };
+enum { MTU_DEFAULT = 1500 };
 
 void assign_take_back(struct links *links, struct interface *one)
 {
@@ -65,26 +66,6 @@ static void take_back_ids(struct links *links)
 	}
 }
 
-// A port's link without a twin takes nothing in.
-static void set_orphans(struct links *links)
-{
-	const struct mirror_settings *settings = &links->mirror->settings;
-
-	for (unsigned port = 0; port < settings->n_ports; port++) {
-		const struct fib_link *old = fib_link(settings->fib, (uint16_t)port);
-		struct fib_link link = {.mac = links->twins.has[port].mac, .mtu = 1500};
-
-		if (links->ids.ifindex[port])
-			continue;
-		if (old)
-			link = *old;
-		link.port = (uint8_t)port;
-		link.vrf = 0;
-		link.flags = FIB_LINK_DOWN;
-		set(links, (uint16_t)port, &link);
-	}
-}
-
 static void give_id(struct links *links, struct interface *one, const struct judgement *found)
 {
 	if (found->link.n_tags) {
@@ -108,6 +89,32 @@ static void give_link(struct links *links, struct interface *one)
 		found.reasons |= 1u << REASON_NO_ID;
 	one->reasons = found.reasons;
 	links_tell(links, one);
+}
+
+// A port without a twin takes nothing in.
+static void set_orphan(struct links *links, uint16_t port)
+{
+	const struct fib_link *old = fib_link(links->mirror->settings.fib, port);
+	struct fib_link link = {.mac = links->twins.has[port].mac, .mtu = MTU_DEFAULT};
+
+	if (old)
+		link = *old;
+	link.port = (uint8_t)port;
+	link.vrf = 0;
+	link.flags = FIB_LINK_DOWN;
+	set(links, port, &link);
+}
+
+static void give_ports(struct links *links)
+{
+	for (uint16_t port = 0; port < links->mirror->settings.n_ports; port++) {
+		struct interface *twin = twins_find(links, port);
+
+		if (twin)
+			give_link(links, twin);
+		else
+			set_orphan(links, port);
+	}
 }
 
 static void read_sysctls(struct links *links, struct interface *one)
@@ -156,9 +163,9 @@ void links_flush(struct links *links)
 	vrfs_follow(links);
 	twins_follow(links);
 	take_back_ids(links);
+	give_ports(links); // the fib wants to know a port before VLANs on it
 	for (struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
 		give_link(links, one);
-	set_orphans(links);
 }
 
 bool links_settled(struct links *links)

@@ -18,6 +18,15 @@ void foreign_close(struct foreign *foreign)
 	free(foreign->thing);
 }
 
+static uint32_t hash_name(const char *name)
+{
+	uint32_t hash = 2166136261u; // FNV-1a
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 16777619u;
+	return hash;
+}
+
 static struct foreign_thing thing_of(const struct event *event)
 {
 	struct foreign_thing thing = {.kind = event->kind};
@@ -27,22 +36,22 @@ static struct foreign_thing thing_of(const struct event *event)
 		thing.what.family = event->rule.family;
 	} else {
 		thing.what = event->foreign;
+		thing.name = hash_name(thing.what.name);
 	}
 	return thing;
 }
 
 static bool same_rule(const struct event_rule *a, const struct event_rule *b)
 {
-	return a->priority == b->priority && a->table == b->table && a->action == b->action &&
-	       a->is_l3mdev == b->is_l3mdev && a->has_selector == b->has_selector;
+	return a->family == b->family && a->priority == b->priority && a->table == b->table &&
+	       a->action == b->action && a->is_l3mdev == b->is_l3mdev &&
+	       a->has_selector == b->has_selector;
 }
 
 static bool same(const struct foreign_thing *a, const struct foreign_thing *b)
 {
-	return a->kind == b->kind && a->what.ifindex == b->what.ifindex &&
-	       a->what.family == b->what.family &&
-	       !strncmp(a->what.name, b->what.name, sizeof(a->what.name)) &&
-	       same_rule(&a->rule, &b->rule);
+	return a->kind == b->kind && a->what.ifindex == b->what.ifindex && a->name == b->name &&
+	       !strcmp(a->what.name, b->what.name) && same_rule(&a->rule, &b->rule);
 }
 
 static struct foreign_thing *find(struct foreign *foreign, const struct foreign_thing *wanted)
@@ -80,35 +89,37 @@ static void remove_kind(struct foreign *foreign, uint8_t kind)
 			remove_thing(foreign, &foreign->thing[i]);
 }
 
+static void delete_event(struct foreign *foreign, const struct foreign_thing *told)
+{
+	struct foreign_thing *known = find(foreign, told);
+
+	if (told->kind != EVENT_RULE && !told->what.name[0])
+		remove_kind(foreign, told->kind);
+	else if (known && --known->n == 0)
+		remove_thing(foreign, known);
+}
+
 // Rules that look the same to us are counted: the last one's deletion is what matters. A dump
 // counts anew. All else has a name of its own, and may be told again when it changes.
 void foreign_event(struct links *links, const struct event *event)
 {
 	struct foreign *foreign = &links->foreign;
-	struct foreign_thing told = thing_of(event), *known = find(foreign, &told);
+	struct foreign_thing told = thing_of(event), *known;
 
 	links->is_dirty = true;
-	if (event->is_delete && event->kind != EVENT_RULE && !told.what.name[0]) {
-		remove_kind(foreign, told.kind);
-		return;
-	}
 	if (event->is_delete) {
-		if (known && --known->n == 0)
-			remove_thing(foreign, known);
+		delete_event(foreign, &told);
 		return;
 	}
 	told.seen = links->dump;
 	told.n = 1;
-	if (!known) {
-		if (!told.what.is_harmless)
-			add(foreign, &told);
-		return;
-	}
-	known->what = told.what;
-	known->n = told.kind != EVENT_RULE                        ? 1
-	           : event->is_dump && known->seen != links->dump ? 1
-	                                                          : known->n + 1;
-	known->seen = links->dump;
+	known = find(foreign, &told);
+	if (known && told.kind == EVENT_RULE && (!event->is_dump || known->seen == links->dump))
+		told.n = known->n + 1;
+	if (known)
+		*known = told;
+	else if (told.kind == EVENT_MROUTE || !told.what.is_harmless)
+		add(foreign, &told);
 }
 
 void foreign_link_gone(struct links *links, int ifindex)
@@ -163,10 +174,10 @@ static uint8_t flags_of(const struct foreign_thing *thing)
 		counts = !is_usual_rule(&thing->rule);
 		break;
 	case EVENT_CHAIN:
-		counts = sees_forwarded(thing->what.hook);
+		counts = !thing->what.is_harmless && sees_forwarded(thing->what.hook);
 		break;
 	case EVENT_POLICY:
-		counts = true;
+		counts = !thing->what.is_harmless;
 	}
 	return counts ? flags_of_family(thing->what.family) : 0;
 }
@@ -241,8 +252,7 @@ static void describe(const struct foreign_thing *thing, struct sync_unsupported 
 {
 	static const char *const what[N_EVENT_KINDS] = {[EVENT_RULE] = "policy rule",
 		[EVENT_CHAIN] = "nftables hook",
-		[EVENT_POLICY] = "xfrm policy",
-		[EVENT_MROUTE] = "multicast route"};
+		[EVENT_POLICY] = "xfrm policy"};
 	uint8_t flags = flags_of(thing);
 
 	*one = (struct sync_unsupported){.n = thing->n};
@@ -252,13 +262,24 @@ static void describe(const struct foreign_thing *thing, struct sync_unsupported 
 			thing->what.family, thing->rule.priority, thing->rule.table);
 	else
 		snprintf(one->where, sizeof(one->where), "%.63s", thing->what.name);
-	snprintf(one->effect, sizeof(one->effect), "all %spackets %s",
-		thing->kind == EVENT_MROUTE ? "multicast "
-		: flags == FIB_LINK_LINUX4  ? "IPv4 "
-		: flags == FIB_LINK_LINUX6  ? "IPv6 "
-					    : "IP ",
-		thing->kind == EVENT_MROUTE ? "go to Linux, which forwards them"
-					    : "go to Linux, which forwards them under it");
+	snprintf(one->effect, sizeof(one->effect),
+		"all %s packets go to Linux, which forwards them under it",
+		flags == FIB_LINK_LINUX4   ? "IPv4"
+		: flags == FIB_LINK_LINUX6 ? "IPv6"
+					   : "IP");
+}
+
+static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	struct sync_unsupported one = {.what = "multicast routes",
+		.effect = "multicast packets go to Linux, which forwards them"};
+
+	for (uint32_t i = 0; i < foreign->n; i++)
+		one.n += foreign->thing[i].kind == EVENT_MROUTE &&
+		         foreign->thing[i].what.family == family;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	return !one.n || tell(arg, &one);
 }
 
 bool foreign_unsupported(const struct links *links,
@@ -268,13 +289,12 @@ bool foreign_unsupported(const struct links *links,
 	struct sync_unsupported one;
 
 	for (uint32_t i = 0; i < foreign->n; i++) {
-		const struct foreign_thing *thing = &foreign->thing[i];
-
-		if (!flags_of(thing) && thing->kind != EVENT_MROUTE)
+		if (!flags_of(&foreign->thing[i]))
 			continue;
-		describe(thing, &one);
+		describe(&foreign->thing[i], &one);
 		if (!tell(arg, &one))
 			return false;
 	}
-	return tell_missing(foreign, 4, tell, arg) && tell_missing(foreign, 6, tell, arg);
+	return tell_missing(foreign, 4, tell, arg) && tell_missing(foreign, 6, tell, arg) &&
+	       tell_mroutes(foreign, 4, tell, arg) && tell_mroutes(foreign, 6, tell, arg);
 }

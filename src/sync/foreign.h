@@ -8,7 +8,8 @@
 struct foreign_thing {
 	uint8_t kind;              // enum event_kind
 	uint32_t seen;             // the dump that named it last
-	uint32_t n;                // how many look the same to us
+	uint32_t n;                // rules that look the same to us
+	uint32_t name;             // hash of it
 	struct event_foreign what; // of a rule only the family
 	struct event_rule rule;
 };

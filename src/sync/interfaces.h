@@ -32,6 +32,7 @@ struct interface {
 	struct event_link link;
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
+	uint32_t n_addresses4;
 	uint16_t id;     // link id; FIB_NO_LINK
 	uint8_t tc;      // enum event_side: tc does something there
 	uint8_t sysctls; // enum interface_sysctl, as they were read last

@@ -196,10 +196,10 @@ static uint16_t judge_mtu(const struct links *links, const struct interface *one
 	const struct mirror_port *asked = &links->twins.asked[out->link.port];
 	uint32_t mtu = MIN_OF(one->link.mtu, MTU_MAX);
 
-	if (asked->mtu != has->mtu && has->mtu && one->link.mtu > has->mtu) {
+	if (has->mtu && asked->mtu != has->mtu && mtu > has->mtu)
 		out->reasons |= BIT(REASON_MTU);
-		mtu = has->mtu;
-	}
+	if (has->mtu)
+		mtu = MIN_OF(mtu, has->mtu);
 	return (uint16_t)MAX_OF(mtu, MTU_MIN);
 }
 

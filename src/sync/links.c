@@ -14,13 +14,13 @@
 
 enum { CONF_ALL = -1 };
 
-int links_open(struct links **out, struct mirror *mirror, struct complaint *why)
+int links_create(struct links **out, struct mirror *mirror, struct complaint *why)
 {
 	struct links *links = calloc(1, sizeof(*links));
 
 	if (!links || interfaces_open(&links->all) || addresses_open(&links->addresses)) {
 		if (links)
-			links_close(links);
+			links_destroy(links);
 		return complain(why, -ENOMEM, "no memory for Linux's interfaces");
 	}
 	links->mirror = mirror;
@@ -31,7 +31,7 @@ int links_open(struct links **out, struct mirror *mirror, struct complaint *why)
 	return 0;
 }
 
-void links_close(struct links *links)
+void links_destroy(struct links *links)
 {
 	interfaces_close(&links->all);
 	addresses_close(&links->addresses);
@@ -108,6 +108,8 @@ static void link_event(struct links *links, const struct event *event)
 	one->is_known = true;
 	one->seen = links->dump;
 	links->is_dirty = true;
+	if (!strcmp(one->link.kind, "vrf"))
+		vrfs_follow(links); // what comes next may be about its table
 	links_tell(links, one);
 }
 

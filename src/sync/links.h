@@ -8,8 +8,8 @@
 enum { LINKS_NO_VRF = 255 };
 
 struct links;
-int links_open(struct links **out, struct mirror *mirror, struct complaint *why);
-void links_close(struct links *links);
+int links_create(struct links **out, struct mirror *mirror, struct complaint *why);
+void links_destroy(struct links *links);
 
 // EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _POLICY, _CHAIN, _MROUTE
 void links_event(struct links *links, const struct event *event);

@@ -11,7 +11,7 @@
 
 static int open_parts(struct mirror *mirror, struct complaint *why)
 {
-	int err = links_open(&mirror->links, mirror, why);
+	int err = links_create(&mirror->links, mirror, why);
 
 	if (!err)
 		err = neighbours_open(&mirror->neighbours, mirror, why);
@@ -45,7 +45,7 @@ void mirror_close(struct mirror *mirror)
 	if (mirror->neighbours)
 		neighbours_close(mirror->neighbours);
 	if (mirror->links)
-		links_close(mirror->links);
+		links_destroy(mirror->links);
 	free(mirror);
 }
 

@@ -18,10 +18,10 @@ void twins_open(struct links *links)
 	memcpy(links->twins.asked, settings->port, sizeof(settings->port));
 }
 
-const struct interface *twins_find(const struct links *links, unsigned port)
+struct interface *twins_find(const struct links *links, unsigned port)
 {
 	int ifindex = links->mirror->settings.twin[port];
-	const struct interface *one = ifindex ? interfaces_find(&links->all, ifindex) : NULL;
+	struct interface *one = ifindex ? interfaces_find(&links->all, ifindex) : NULL;
 
 	return one && one->is_known ? one : NULL;
 }

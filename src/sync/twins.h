@@ -13,5 +13,5 @@ struct links;
 void twins_open(struct links *links);
 void twins_follow(struct links *links);
 // NULL: the port has no twin now.
-const struct interface *twins_find(const struct links *links, unsigned port);
+struct interface *twins_find(const struct links *links, unsigned port);
 int twins_port(const struct links *links, int ifindex); // -1: no twin

@@ -1,0 +1,59 @@
+// A mirror with a real fib, made-up events and hands that write down what they are asked. Tests
+// only.
+#pragma once
+
+#include "sync/links.h"
+#include "sync/neighbours.h"
+
+#include <net/if.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { FAKE_TWIN = 10 }; // interface index of port 0's twin; further ones follow
+
+struct fake_linux {
+	struct fib *fib;
+	struct mirror *mirror;
+	struct mirror_hands hands;
+	struct mirror_port port[PORT_MAX];  // as the hands were asked
+	unsigned n_asked;                   // how often
+	uint16_t mtu_max;                   // what ports refuse
+	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls
+	bool in_dump;
+};
+
+// Ports with the MTU 1500 and the twins' MACs; Linux has told nothing yet.
+void fake_open(struct fake_linux *fake, unsigned n_ports);
+void fake_close(struct fake_linux *fake);
+void fake_flush(struct fake_linux *fake); // until there is no more to do
+
+// The rules that every namespace has, forwarding on for "all".
+void fake_basics(struct fake_linux *fake);
+struct event_link fake_twin(unsigned port);                                     // up, "p0"
+struct event_link fake_device(int ifindex, const char *name, const char *kind); // up
+struct event_link fake_vlan(int ifindex, int lower, uint16_t vid);
+struct event_link fake_vrf(int ifindex, const char *name, uint32_t table);
+
+void fake_link(struct fake_linux *fake, const struct event_link *link);
+// With forwarding on, in both families.
+void fake_router(struct fake_linux *fake, const struct event_link *link);
+void fake_conf(struct fake_linux *fake, int ifindex, uint8_t family, int forwarding);
+void fake_rp_filter(struct fake_linux *fake, int ifindex, int value);
+void fake_link_gone(struct fake_linux *fake, int ifindex);
+void fake_address(struct fake_linux *fake, int ifindex, const char *prefix, bool is_delete);
+void fake_neighbour(struct fake_linux *fake, int ifindex, const char *addr, uint8_t mac,
+	uint16_t state);
+void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr);
+void fake_foreign(struct fake_linux *fake, enum event_kind kind, const struct event_foreign *thing,
+	bool is_delete);
+void fake_rule(struct fake_linux *fake, const struct event_rule *rule, bool is_delete);
+
+struct wire_addr fake_addr(const char *text);
+struct wire_mac fake_mac(uint8_t last);
+// The fib's link that belongs to an interface; NULL: none.
+const struct fib_link *fake_fib_link(const struct fake_linux *fake, int ifindex);
+// How many things of this name `unsupported` lists, and where the first is.
+unsigned fake_unsupported(const struct fake_linux *fake, const char *what, char where[64]);

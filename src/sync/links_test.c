@@ -1,0 +1,563 @@
+// Linux's interfaces as links of the fib: made-up events, a real fib. Tests only.
+#include "sync/fake_linux.h"
+#include "sync/fake_routes.h"
+
+#include <linux/fib_rules.h>
+#include <linux/netfilter.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct fake_linux fake;
+
+static int setup(void **state)
+{
+	fake_open(&fake, 2);
+	fake_basics(&fake);
+	for (unsigned port = 0; port < 2; port++) {
+		struct event_link twin = fake_twin(port);
+
+		fake_router(&fake, &twin);
+	}
+	fake_flush(&fake);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_close(&fake);
+	return 0;
+}
+
+static uint8_t flags_of(int ifindex)
+{
+	const struct fib_link *link = fake_fib_link(&fake, ifindex);
+
+	assert_non_null(link);
+	return link->flags & (uint8_t) ~(FIB_LINK_REDIRECTS4 | FIB_LINK_REDIRECTS6);
+}
+
+static uint16_t way_out(int ifindex)
+{
+	return links_state(fake.mirror, ifindex).link;
+}
+
+static void add(struct event_link link)
+{
+	fake_router(&fake, &link);
+	fake_flush(&fake);
+}
+
+static void remove_link(int ifindex)
+{
+	fake_link_gone(&fake, ifindex);
+	fake_flush(&fake);
+}
+
+static void makes_a_twin_the_link_of_its_port(void **state)
+{
+	const struct fib_link *link = fake_fib_link(&fake, 11);
+
+	assert_non_null(link);
+	assert_ptr_equal(link, fib_link(fake.fib, 1));
+	assert_int_equal(link->port, 1);
+	assert_int_equal(link->mtu, 1500);
+	assert_int_equal(link->vrf, 0);
+	assert_int_equal(link->n_tags, 0);
+	assert_int_equal(link->mac.bytes[5], 1);
+	assert_int_equal(link->flags, FIB_LINK_REDIRECTS4 | FIB_LINK_REDIRECTS6);
+	assert_int_equal(way_out(11), 1);
+	assert_string_equal(links_name(fake.mirror, 11), "p1");
+	assert_string_equal(links_name(fake.mirror, 99), "?");
+	assert_int_equal(fake.n_asked, 0);
+	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface", NULL), 0);
+}
+
+static void takes_nothing_in_on_a_port_without_its_twin(void **state)
+{
+	remove_link(10);
+	assert_true(fib_link(fake.fib, 0)->flags & FIB_LINK_DOWN);
+	assert_int_equal(links_ifindex(fake.mirror, 0), 0);
+	assert_int_equal(way_out(10), FIB_NO_LINK);
+	assert_int_equal(fake_calls(CALL_GONE, 10), 1);
+	struct event_link anew = fake_twin(0);
+	anew.ifindex = 77;
+	add(anew);
+	assert_true(fib_link(fake.fib, 0)->flags & FIB_LINK_DOWN);
+	mirror_twin_changed(fake.mirror, 0, 77);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(77), 0);
+	assert_int_equal(way_out(77), 0);
+}
+
+static void forwards_nothing_before_linux_has_told_of_forwarding(void **state)
+{
+	struct fake_linux early;
+	struct event_link twin = fake_twin(0);
+
+	fake_open(&early, 1);
+	fake_link(&early, &twin);
+	fake_flush(&early);
+	assert_int_equal(fake_fib_link(&early, 10)->flags & (FIB_LINK_LINUX4 | FIB_LINK_LINUX6),
+		FIB_LINK_LINUX4 | FIB_LINK_LINUX6);
+	fake_close(&early);
+}
+
+static void gives_vlans_links_of_their_own(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	vlan.mtu = 1400;
+	add(vlan);
+	const struct fib_link *link = fake_fib_link(&fake, 20);
+	assert_non_null(link);
+	assert_int_equal(link->port, 0);
+	assert_int_equal(link->n_tags, 1);
+	assert_int_equal(link->tag[0].tpid, 0x8100);
+	assert_int_equal(link->tag[0].vid, 100);
+	assert_int_equal(link->mtu, 1400);
+	assert_int_equal(link->mac.bytes[5], 20);
+	assert_true(way_out(20) >= 2);
+	remove_link(20);
+	assert_null(fake_fib_link(&fake, 20));
+	assert_null(fib_link(fake.fib, 2));
+}
+
+static void stacks_tags_with_the_outer_one_first(void **state)
+{
+	struct event_link outer = fake_vlan(20, 10, 100), deeper = fake_vlan(22, 21, 3);
+
+	outer.vlan_protocol = 0x88a8;
+	add(fake_vlan(21, 20, 7)); // told before what is under it
+	assert_null(fake_fib_link(&fake, 21));
+	add(outer);
+	const struct fib_link *link = fake_fib_link(&fake, 21);
+	assert_non_null(link);
+	assert_int_equal(link->n_tags, 2);
+	assert_int_equal(link->tag[0].tpid, 0x88a8);
+	assert_int_equal(link->tag[0].vid, 100);
+	assert_int_equal(link->tag[1].tpid, 0x8100);
+	assert_int_equal(link->tag[1].vid, 7);
+	add(deeper);
+	assert_null(fake_fib_link(&fake, 22));
+	assert_int_equal(way_out(22), FIB_NO_LINK);
+	assert_int_equal(fake_unsupported(&fake, "VLAN interface with more than 2 tags", NULL), 1);
+}
+
+static void survives_vlans_in_a_circle(void **state)
+{
+	add(fake_vlan(20, 21, 1));
+	add(fake_vlan(21, 20, 2));
+	assert_null(fake_fib_link(&fake, 20));
+}
+
+static void knows_no_link_that_stands_on_no_twin(void **state)
+{
+	add(fake_device(30, "wg0", "wireguard"));
+	add(fake_vlan(31, 30, 5));
+	assert_null(fake_fib_link(&fake, 30));
+	assert_null(fake_fib_link(&fake, 31));
+	assert_true(links_state(fake.mirror, 31).is_known);
+	assert_int_equal(way_out(31), FIB_NO_LINK);
+}
+
+static void takes_a_link_down_with_what_is_under_it(void **state)
+{
+	struct event_link twin = fake_twin(0);
+
+	add(fake_vlan(20, 10, 100));
+	twin.flags = 0;
+	twin.carrier = false;
+	add(twin);
+	assert_int_equal(flags_of(10), FIB_LINK_DOWN);
+	assert_int_equal(flags_of(20), FIB_LINK_DOWN);
+	assert_false(links_state(fake.mirror, 10).is_up);
+	assert_false(links_state(fake.mirror, 10).has_carrier);
+	assert_false(fake.port[0].up);
+}
+
+// What is on the twin, and what becomes of it and of a VLAN on it.
+static void leaves_to_linux_what_lanes_do_not_know(void **state)
+{
+	static const struct {
+		const char *kind; // "": a master; else an upper device
+		uint8_t twin, vlan;
+	} row[] = {
+		{"", FIB_LINK_LINUX, 0},
+		{"ipvlan", FIB_LINK_LINUX, 0},
+		{"macsec", FIB_LINK_LINUX, 0},
+		{"macvtap", FIB_LINK_LINUX, 0},
+		{"vxlan", 0, 0},
+		{"gre", 0, 0},
+		{"vlan", 0, 0},
+	};
+	add(fake_vlan(20, 10, 100));
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct event_link twin = fake_twin(0), other = fake_device(40, "br0", "bridge");
+
+		if (row[i].kind[0]) {
+			other = fake_device(40, "up0", row[i].kind);
+			other.lower = 10;
+			other.vlan_id = 9;
+			other.vlan_protocol = 0x8100;
+		} else {
+			twin.master = 40;
+		}
+		add(other);
+		add(twin);
+		assert_int_equal(flags_of(10), row[i].twin);
+		assert_int_equal(way_out(10), row[i].twin ? FIB_NO_LINK : 0);
+		assert_int_equal(flags_of(20), row[i].vlan);
+		add(fake_twin(0));
+		remove_link(40);
+		assert_int_equal(flags_of(10), 0);
+		assert_int_equal(way_out(10), 0);
+	}
+}
+
+static void treats_a_master_not_yet_told_of_as_unknown(void **state)
+{
+	struct event_link twin = fake_twin(0);
+	char where[64];
+
+	twin.master = 50;
+	add(twin);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or the like", where),
+		1);
+	assert_string_equal(where, "p0");
+	add(fake_vrf(50, "red", 10));
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake_fib_link(&fake, 10)->vrf, 1);
+}
+
+static void hands_all_frames_to_linux_where_tc_or_xdp_is(void **state)
+{
+	struct event_foreign ingress = {.ifindex = 10,
+		.sides = EVENT_INGRESS,
+		.name = "qdisc ingress"};
+	struct event_foreign plain = {.ifindex = 10,
+		.sides = EVENT_EGRESS,
+		.is_harmless = true,
+		.name = "qdisc fq_codel"};
+	struct event_link twin = fake_twin(0);
+
+	add(fake_vlan(20, 10, 100));
+	fake_foreign(&fake, EVENT_QDISC, &plain, false);
+	fake_foreign(&fake, EVENT_QDISC, &ingress, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	assert_int_equal(flags_of(20), FIB_LINK_LINUX); // it sees tagged frames too
+	assert_int_equal(way_out(20), FIB_NO_LINK);
+	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 2);
+	fake_foreign(&fake, EVENT_QDISC, &ingress, true);
+	twin.has_xdp = true;
+	add(twin);
+	assert_int_equal(flags_of(20), FIB_LINK_LINUX);
+	assert_int_equal(flags_of(11), 0);
+	add(fake_twin(0));
+	assert_int_equal(flags_of(10) | flags_of(20), 0);
+}
+
+static void sends_nothing_itself_where_tc_shapes(void **state)
+{
+	struct event_foreign htb = {.ifindex = 10, .sides = EVENT_EGRESS, .name = "qdisc htb 1:"};
+
+	add(fake_vlan(20, 10, 100));
+	fake_foreign(&fake, EVENT_QDISC, &htb, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10) | flags_of(20), 0);
+	assert_int_equal(way_out(10), FIB_NO_LINK);
+	assert_int_equal(way_out(20), FIB_NO_LINK);
+	fake_foreign(&fake, EVENT_QDISC, &htb, true);
+	fake_flush(&fake);
+	assert_int_equal(way_out(10), 0);
+}
+
+static struct event_link macvlan(int ifindex, int lower)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vrrp%d", ifindex);
+	struct event_link link = fake_device(ifindex, name, "macvlan");
+	link.lower = lower;
+	return link;
+}
+
+static void counts_macvlan_addresses_as_ours(void **state)
+{
+	struct event_link down = macvlan(31, 10);
+
+	add(macvlan(30, 10));
+	down.flags = 0;
+	add(down);
+	const struct fib_link *link = fake_fib_link(&fake, 10);
+	assert_int_equal(link->n_macs, 1);
+	assert_int_equal(link->macs[0].bytes[5], 30);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(way_out(30), FIB_NO_LINK);
+	remove_link(30);
+	assert_int_equal(fake_fib_link(&fake, 10)->n_macs, 0);
+}
+
+static void leaves_a_twin_with_many_macvlans_to_linux(void **state)
+{
+	for (int i = 0; i < FIB_LINK_MACS; i++)
+		add(macvlan(30 + i, 10));
+	assert_int_equal(fake_fib_link(&fake, 10)->n_macs, FIB_LINK_MACS);
+	assert_int_equal(flags_of(10), 0);
+	add(macvlan(60, 10));
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	assert_int_equal(fake_unsupported(&fake, "more than 8 macvlans on an interface", NULL), 1);
+}
+
+static void leaves_a_macvlan_that_goes_its_own_way_to_linux(void **state)
+{
+	struct event_link one = macvlan(30, 10);
+
+	one.mac = fake_mac(0); // the twin's: passthru
+	add(one);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	one.mac = fake_mac(30);
+	one.master = 50;
+	add(fake_vrf(50, "red", 10));
+	add(one);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	one.master = 0;
+	add(one);
+	fake_rp_filter(&fake, 30, 1);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4);
+}
+
+static void leaves_packets_to_linux_where_forwarding_is_off(void **state)
+{
+	fake_conf(&fake, 10, 4, 0);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4);
+	assert_int_equal(flags_of(11), 0);
+	assert_int_equal(way_out(10), 0);
+	fake_conf(&fake, 10, 4, 1);
+	fake_conf(&fake, 10, 6, 0); // means "hears router advertisements", no more
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	fake_conf(&fake, -1, 6, 0);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX6);
+	assert_int_equal(flags_of(11), FIB_LINK_LINUX6);
+	assert_int_equal(fake_unsupported(&fake, "IPv6 forwarding is off", NULL), 2);
+}
+
+static void leaves_packets_to_linux_under_rp_filter(void **state)
+{
+	fake_rp_filter(&fake, 10, 2);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4);
+	assert_int_equal(flags_of(11), 0);
+	fake_rp_filter(&fake, 10, 0);
+	fake_rp_filter(&fake, -1, 1);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4);
+	assert_int_equal(flags_of(11), FIB_LINK_LINUX4);
+	fake_rp_filter(&fake, -1, 0);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10) | flags_of(11), 0);
+}
+
+static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
+{
+	snprintf(fake.no_ipv6, sizeof(fake.no_ipv6), "p0");
+	fake_address(&fake, 10, "fe80::1/64", true); // what the kernel tells then
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX6);
+	assert_int_equal(flags_of(11), 0);
+	fake.no_ipv6[0] = 0;
+	fake_address(&fake, 10, "fe80::1/64", false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void shows_redirects_to_linux_where_it_sends_them(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	snprintf(fake.no_redirects, sizeof(fake.no_redirects), "%s", vlan.name);
+	add(vlan);
+	assert_int_equal(fake_fib_link(&fake, 20)->flags, 0);
+	assert_int_equal(fake_fib_link(&fake, 10)->flags,
+		FIB_LINK_REDIRECTS4 | FIB_LINK_REDIRECTS6);
+}
+
+static void leaves_packets_to_linux_under_foreign_rules(void **state)
+{
+	static const struct {
+		enum event_kind kind;
+		struct event_foreign what;
+		uint8_t flags;
+	} row[] = {
+		{EVENT_CHAIN, {.hook = NF_INET_FORWARD, .name = "chain inet a"},
+			FIB_LINK_LINUX4 | FIB_LINK_LINUX6},
+		{EVENT_CHAIN, {.family = 4, .hook = NF_INET_PRE_ROUTING, .name = "chain ip a"},
+			FIB_LINK_LINUX4},
+		{EVENT_CHAIN, {.family = 6, .hook = NF_INET_POST_ROUTING, .name = "chain ip6 a"},
+			FIB_LINK_LINUX6},
+		{EVENT_CHAIN, {.hook = NF_INET_INGRESS, .name = "chain netdev a"},
+			FIB_LINK_LINUX4 | FIB_LINK_LINUX6},
+		{EVENT_CHAIN,
+			{.hook = NF_INET_LOCAL_IN, .is_harmless = true, .name = "chain inet b"}, 0},
+		{EVENT_POLICY, {.family = 4, .name = "policy out"}, FIB_LINK_LINUX4},
+		{EVENT_POLICY, {.family = 6, .is_harmless = true, .name = "policy in"}, 0},
+		{EVENT_MROUTE, {.family = 4, .is_harmless = true, .name = "239.1.1.1"}, 0},
+	};
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		fake_foreign(&fake, row[i].kind, &row[i].what, false);
+		fake_foreign(&fake, row[i].kind, &row[i].what, false); // told again: changed
+		fake_flush(&fake);
+		assert_int_equal(flags_of(10), row[i].flags);
+		assert_int_equal(flags_of(11), row[i].flags);
+		fake_foreign(&fake, row[i].kind, &row[i].what, true);
+		fake_flush(&fake);
+		assert_int_equal(flags_of(10), 0);
+	}
+}
+
+static void names_what_is_foreign(void **state)
+{
+	struct event_foreign chain = {.hook = NF_INET_FORWARD, .name = "table inet f chain fwd"};
+	struct event_foreign mroute = {.family = 4, .is_harmless = true, .name = "239.1.1.1"};
+	char where[64];
+
+	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
+	fake_foreign(&fake, EVENT_MROUTE, &mroute, false);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, "nftables hook", where), 1);
+	assert_string_equal(where, "table inet f chain fwd");
+	assert_int_equal(fake_unsupported(&fake, "multicast routes", where), 1);
+	assert_string_equal(where, "IPv4");
+}
+
+static void forgets_all_policies_at_once(void **state)
+{
+	struct event_foreign a = {.family = 4, .name = "a"}, b = {.family = 4, .name = "b"};
+	struct event_foreign all = {.name = ""};
+
+	fake_foreign(&fake, EVENT_POLICY, &a, false);
+	fake_foreign(&fake, EVENT_POLICY, &b, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4);
+	fake_foreign(&fake, EVENT_POLICY, &all, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void leaves_packets_to_linux_under_policy_rules(void **state)
+{
+	struct event_rule rule = {.family = 4,
+		.priority = 100,
+		.table = 5,
+		.has_selector = true,
+		.action = FR_ACT_TO_TBL};
+	struct event_rule main = {.family = 6,
+		.priority = 32766,
+		.table = 254,
+		.action = FR_ACT_TO_TBL};
+	char where[64];
+
+	fake_rule(&fake, &rule, false);
+	fake_rule(&fake, &rule, false); // two that look the same to us
+	fake_rule(&fake, &rule, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4);
+	assert_int_equal(fake_unsupported(&fake, "policy rule", where), 1);
+	assert_string_equal(where, "IPv4, priority 100, table 5");
+	fake_rule(&fake, &rule, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	fake_rule(&fake, &main, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX6);
+}
+
+static void takes_the_usual_rules_in_another_order(void **state)
+{
+	struct event_rule first = {.family = 4, .table = 255, .action = FR_ACT_TO_TBL};
+	struct event_rule later = first;
+
+	later.priority = 32765; // as VRFs want it
+	fake_rule(&fake, &later, false);
+	fake_rule(&fake, &first, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void follows_the_twin_with_the_port(void **state)
+{
+	struct event_link twin = fake_twin(1);
+
+	twin.mtu = 9000;
+	twin.mac = fake_mac(0x77);
+	twin.flags = 0;
+	add(twin);
+	assert_int_equal(fake.n_asked, 3);
+	assert_int_equal(fake.port[1].mtu, 9000);
+	assert_int_equal(fake.port[1].mac.bytes[5], 0x77);
+	assert_false(fake.port[1].up);
+	assert_int_equal(fake_fib_link(&fake, 11)->mtu, 9000);
+	add(twin);
+	assert_int_equal(fake.n_asked, 3);
+}
+
+static void goes_by_the_ports_mtu_when_it_refuses_the_twins(void **state)
+{
+	struct event_link twin = fake_twin(0), vlan = fake_vlan(20, 10, 5);
+
+	fake.mtu_max = 2000;
+	twin.mtu = vlan.mtu = 9000;
+	add(twin);
+	add(vlan);
+	assert_int_equal(fake.n_asked, 1);
+	assert_int_equal(fake_fib_link(&fake, 10)->mtu, 1500);
+	assert_int_equal(fake_fib_link(&fake, 20)->mtu, 1500);
+	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 2);
+	fake_flush(&fake);
+	add(twin);
+	assert_int_equal(fake.n_asked, 1); // once is enough
+	twin.mtu = 1800;
+	add(twin);
+	assert_int_equal(fake_fib_link(&fake, 10)->mtu, 1800);
+	assert_int_equal(fake_fib_link(&fake, 20)->mtu, 1800);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(makes_a_twin_the_link_of_its_port),
+		TEST(takes_nothing_in_on_a_port_without_its_twin),
+		TEST(forwards_nothing_before_linux_has_told_of_forwarding),
+		TEST(gives_vlans_links_of_their_own),
+		TEST(stacks_tags_with_the_outer_one_first),
+		TEST(survives_vlans_in_a_circle),
+		TEST(knows_no_link_that_stands_on_no_twin),
+		TEST(takes_a_link_down_with_what_is_under_it),
+		TEST(leaves_to_linux_what_lanes_do_not_know),
+		TEST(treats_a_master_not_yet_told_of_as_unknown),
+		TEST(hands_all_frames_to_linux_where_tc_or_xdp_is),
+		TEST(sends_nothing_itself_where_tc_shapes),
+		TEST(counts_macvlan_addresses_as_ours),
+		TEST(leaves_a_twin_with_many_macvlans_to_linux),
+		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
+		TEST(leaves_packets_to_linux_where_forwarding_is_off),
+		TEST(leaves_packets_to_linux_under_rp_filter),
+		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
+		TEST(shows_redirects_to_linux_where_it_sends_them),
+		TEST(leaves_packets_to_linux_under_foreign_rules),
+		TEST(names_what_is_foreign),
+		TEST(forgets_all_policies_at_once),
+		TEST(leaves_packets_to_linux_under_policy_rules),
+		TEST(takes_the_usual_rules_in_another_order),
+		TEST(follows_the_twin_with_the_port),
+		TEST(goes_by_the_ports_mtu_when_it_refuses_the_twins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+// VRFs, ids, addresses, dumps and their sweep: made-up events, a real fib. Tests only.
+#include "sync/fake_linux.h"
+#include "sync/fake_routes.h"
+
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct fake_linux fake;
+
+static void tell_twins(void)
+{
+	for (unsigned port = 0; port < 2; port++) {
+		struct event_link twin = fake_twin(port);
+
+		fake_router(&fake, &twin);
+	}
+}
+
+static int setup(void **state)
+{
+	fake_open(&fake, 2);
+	fake_basics(&fake);
+	tell_twins();
+	fake_flush(&fake);
+	fake_n_calls = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_close(&fake);
+	return 0;
+}
+
+static void add(struct event_link link)
+{
+	fake_router(&fake, &link);
+	fake_flush(&fake);
+}
+
+static void put_in(struct event_link link, int master)
+{
+	link.master = master;
+	add(link);
+}
+
+static uint8_t vrf_of(int ifindex)
+{
+	const struct fib_link *link = fake_fib_link(&fake, ifindex);
+
+	assert_non_null(link);
+	return link->vrf;
+}
+
+static void gives_a_vrf_device_a_table(void **state)
+{
+	assert_int_equal(links_vrf_of_table(fake.mirror, 254), 0);
+	assert_int_equal(links_vrf_of_table(fake.mirror, 255), 0);
+	assert_int_equal(links_vrf_of_table(fake.mirror, 253), 0);
+	assert_int_equal(links_vrf_of_table(fake.mirror, 10), LINKS_NO_VRF);
+	add(fake_vrf(50, "red", 10));
+	uint8_t vrf = links_vrf_of_table(fake.mirror, 10);
+	assert_in_range(vrf, 1, 63);
+	assert_true(fib_vrf_is_open(fake.fib, vrf));
+	assert_string_equal(links_vrf_name(fake.mirror, vrf), "red");
+	assert_int_equal(links_vrf_find(fake.mirror, "red"), vrf);
+	assert_int_equal(links_vrf_find(fake.mirror, "p0"), -ENOENT);
+	assert_int_equal(links_table_of_vrf(fake.mirror, vrf), 10);
+	assert_int_equal(fake_call[0].kind, CALL_VRF);
+	assert_int_equal(fake_call[0].table, 10);
+	assert_int_equal(fake_call[0].vrf, vrf);
+	fake_link_gone(&fake, 50);
+	fake_flush(&fake);
+	assert_false(fib_vrf_is_open(fake.fib, vrf));
+	assert_int_equal(links_vrf_of_table(fake.mirror, 10), LINKS_NO_VRF);
+	assert_null(links_vrf_name(fake.mirror, vrf));
+	assert_int_equal(fake_call[fake_n_calls - 1].vrf, LINKS_NO_VRF);
+}
+
+static void puts_each_link_into_the_vrf_of_its_own_master(void **state)
+{
+	add(fake_vrf(50, "red", 10));
+	add(fake_vrf(51, "blue", 11));
+	put_in(fake_twin(0), 50);
+	put_in(fake_vlan(20, 10, 7), 51);
+	add(fake_vlan(21, 10, 8));
+	assert_int_equal(vrf_of(10), links_vrf_find(fake.mirror, "red"));
+	assert_int_equal(vrf_of(20), links_vrf_find(fake.mirror, "blue"));
+	assert_int_equal(vrf_of(21), 0);
+	add(fake_twin(0));
+	assert_int_equal(vrf_of(10), 0);
+}
+
+static void leaves_links_of_a_vrf_that_is_down_to_linux(void **state)
+{
+	struct event_link vrf = fake_vrf(50, "red", 10);
+
+	put_in(fake_twin(0), 50);
+	vrf.flags = 0;
+	add(vrf);
+	assert_true(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX);
+	assert_int_equal(fake_unsupported(&fake, "interface in a VRF that is set down", NULL), 1);
+	add(fake_vrf(50, "red", 10));
+	assert_false(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX);
+}
+
+static void names_vrfs_beyond_what_lanes_hold(void **state)
+{
+	char name[16];
+
+	for (int i = 1; i <= FIB_MAX_VRFS; i++) {
+		snprintf(name, sizeof(name), "vrf%d", i);
+		add(fake_vrf(100 + i, name, 1000 + (uint32_t)i));
+	}
+	put_in(fake_twin(0), 100 + FIB_MAX_VRFS);
+	put_in(fake_twin(1), 101);
+	assert_true(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX);
+	assert_false(fake_fib_link(&fake, 11)->flags & FIB_LINK_LINUX);
+	assert_int_equal(fake_unsupported(&fake, "interface in a VRF beyond the 63 that lanes hold",
+				 NULL),
+		1);
+	fake_link_gone(&fake, 102); // makes room
+	fake_flush(&fake);
+	assert_false(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX);
+	assert_int_not_equal(vrf_of(10), 0);
+}
+
+static void lets_vrf_devices_share_a_table(void **state)
+{
+	add(fake_vrf(50, "red", 10));
+	add(fake_vrf(51, "redder", 10));
+	put_in(fake_twin(0), 50);
+	put_in(fake_twin(1), 51);
+	assert_int_equal(vrf_of(10), vrf_of(11));
+	fake_link_gone(&fake, 50);
+	fake_flush(&fake);
+	assert_true(fib_vrf_is_open(fake.fib, vrf_of(11)));
+}
+
+static void holds_thousands_of_vlans(void **state)
+{
+	enum { VLANS = FIB_MAX_LINKS - 2 };
+
+	for (int i = 0; i < VLANS + 3; i++) {
+		struct event_link vlan = fake_vlan(1000 + i, 10 + i % 2, (uint16_t)(1 + i / 2));
+
+		fake_router(&fake, &vlan);
+	}
+	fake_flush(&fake);
+	unsigned n_without = 0;
+	for (int i = 0; i < VLANS + 3; i++)
+		n_without += links_state(fake.mirror, 1000 + i).link == FIB_NO_LINK;
+	assert_int_equal(n_without, 3);
+	assert_int_equal(fake_unsupported(&fake, "VLAN interface beyond the links that lanes hold",
+				 NULL),
+		3);
+	for (int i = 0; i < VLANS; i += 100)
+		fake_link_gone(&fake, 1000 + i);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, "VLAN interface beyond the links that lanes hold",
+				 NULL),
+		0);
+}
+
+// Hops may still lead to the id of a VLAN that went in the same round.
+static void reuses_no_id_before_routes_have_left_it(void **state)
+{
+	add(fake_vlan(20, 10, 7));
+	uint16_t old = links_state(fake.mirror, 20).link;
+	struct event_link again = fake_vlan(20, 10, 8); // the same index, another VLAN
+
+	fake_link_gone(&fake, 20);
+	add(again);
+	uint16_t now = links_state(fake.mirror, 20).link;
+	assert_int_not_equal(now, old);
+	assert_int_equal(fib_link(fake.fib, now)->tag[0].vid, 8);
+	assert_null(fib_link(fake.fib, old));
+}
+
+static void tells_routes_at_once_that_a_link_went_down(void **state)
+{
+	struct event_link down = fake_twin(0), up = fake_twin(0);
+
+	down.flags = 0;
+	fake_link(&fake, &down);
+	assert_int_equal(fake_calls(CALL_CHANGED, 10), 1);
+	assert_false(links_state(fake.mirror, 10).is_up);
+	fake_link(&fake, &up);
+	assert_int_equal(fake_calls(CALL_CHANGED, 10), 2);
+	up.carrier = false;
+	fake_link(&fake, &up);
+	assert_int_equal(fake_calls(CALL_CHANGED, 10), 3);
+	fake_link(&fake, &up);
+	assert_int_equal(fake_calls(CALL_CHANGED, 10), 3);
+	fake_link_gone(&fake, 10);
+	assert_int_equal(fake_calls(CALL_GONE, 10), 1);
+}
+
+static void tells_routes_of_a_new_link_id(void **state)
+{
+	add(fake_vlan(20, 10, 7)); // known, then a link of the fib
+	assert_int_equal(fake_calls(CALL_CHANGED, 20), 2);
+}
+
+static void tells_which_source_addresses_are_gone(void **state)
+{
+	struct wire_addr local = fake_addr("10.0.0.1");
+
+	fake_address(&fake, 10, "10.0.0.1/24", false);
+	fake_address(&fake, 10, "10.0.0.9/24", false);
+	fake_address(&fake, 11, "10.0.0.1/32", false);
+	fake_address(&fake, 10, "10.0.0.1/24", true);
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0); // the other interface has it
+	fake_address(&fake, 11, "10.0.0.1/32", true);
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
+	assert_true(wire_addr_equal(&fake_call[0].addr, &local));
+	assert_int_equal(fake_call[0].table, 0);
+	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 11), 1);
+	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 10), 0);
+	fake_address(&fake, 10, "10.0.0.9/24", true);
+	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 10), 1);
+	fake_address(&fake, 10, "10.0.0.9/24", true);
+	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 10), 1);
+}
+
+static void keeps_source_addresses_of_vrfs_apart(void **state)
+{
+	struct event_link twin = fake_twin(0), vrf = fake_vrf(50, "red", 10);
+
+	twin.master = 50;
+	fake_router(&fake, &vrf);
+	fake_router(&fake, &twin);
+	fake_address(&fake, 10, "10.0.0.1/24", false);
+	fake_address(&fake, 11, "10.0.0.1/24", false);
+	fake_n_calls = 0;
+	fake_address(&fake, 10, "10.0.0.1/24", true); // all before the first flush
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
+	assert_int_equal(fake_call[0].table, links_vrf_of_table(fake.mirror, 10));
+}
+
+static void forgets_addresses_with_their_interface(void **state)
+{
+	add(fake_vlan(20, 10, 7));
+	fake_address(&fake, 20, "10.0.0.1/24", false);
+	fake_link_gone(&fake, 20);
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
+	assert_int_equal(fake_calls(CALL_GONE, 20), 1);
+}
+
+// Sweeping.
+
+static void dump_begins(void)
+{
+	mirror_dump_begins(fake.mirror);
+	fake.in_dump = true;
+}
+
+static void dump_ends(void)
+{
+	mirror_dump_ends(fake.mirror);
+	fake.in_dump = false;
+	fake_flush(&fake);
+}
+
+static void sweeps_what_a_dump_does_not_name(void **state)
+{
+	struct event_foreign chain = {.hook = NF_INET_FORWARD, .name = "chain"};
+	struct event_rule rule = {.family = 6, .priority = 5, .has_selector = true};
+
+	add(fake_vrf(50, "red", 10));
+	add(fake_vlan(20, 10, 7));
+	fake_address(&fake, 11, "10.0.0.1/24", false);
+	fake_neighbour(&fake, 11, "10.0.0.7", 7, 0x02);
+	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
+	fake_rule(&fake, &rule, false);
+	fake_flush(&fake);
+	dump_begins();
+	fake_basics(&fake);
+	tell_twins();
+	fake_flush(&fake); // forwarding goes on meanwhile
+	assert_non_null(fake_fib_link(&fake, 20));
+	fake_n_calls = 0;
+	dump_ends();
+	assert_null(fake_fib_link(&fake, 20));
+	assert_int_equal(links_vrf_of_table(fake.mirror, 10), LINKS_NO_VRF);
+	assert_int_equal(fake_calls(CALL_GONE, 20), 1);
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
+	struct neighbour found;
+	struct wire_addr addr = fake_addr("10.0.0.7");
+	assert_false(neighbours_find(fake.mirror->neighbours, 11, &addr, &found));
+	assert_int_equal(fake_fib_link(&fake, 11)->flags &
+				 (FIB_LINK_LINUX | FIB_LINK_LINUX4 | FIB_LINK_LINUX6),
+		0);
+}
+
+static void keeps_what_is_told_while_a_dump_runs(void **state)
+{
+	dump_begins();
+	fake_basics(&fake);
+	tell_twins();
+	fake.in_dump = false;
+	add(fake_vlan(20, 10, 7)); // after the dump of links
+	fake_address(&fake, 20, "10.0.0.1/24", false);
+	dump_ends();
+	assert_non_null(fake_fib_link(&fake, 20));
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0);
+}
+
+static void sweeps_by_the_last_dump_when_one_is_begun_anew(void **state)
+{
+	add(fake_vlan(20, 10, 7));
+	struct event_link vlan = fake_vlan(20, 10, 7);
+
+	dump_begins();
+	fake_link(&fake, &vlan);
+	dump_begins();
+	fake_basics(&fake);
+	tell_twins();
+	dump_ends();
+	assert_null(fake_fib_link(&fake, 20));
+}
+
+static void counts_what_it_holds(void **state)
+{
+	struct sync_info info = {0};
+
+	add(fake_vlan(20, 10, 7));
+	fake_neighbour(&fake, 20, "10.0.0.7", 7, 0x02);
+	mirror_info(fake.mirror, &info);
+	assert_int_equal(info.links, 3);
+	assert_int_equal(info.neighbours, 1);
+	assert_true(info.control_bytes > 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(gives_a_vrf_device_a_table),
+		TEST(puts_each_link_into_the_vrf_of_its_own_master),
+		TEST(leaves_links_of_a_vrf_that_is_down_to_linux),
+		TEST(names_vrfs_beyond_what_lanes_hold),
+		TEST(lets_vrf_devices_share_a_table),
+		TEST(holds_thousands_of_vlans),
+		TEST(reuses_no_id_before_routes_have_left_it),
+		TEST(tells_routes_at_once_that_a_link_went_down),
+		TEST(tells_routes_of_a_new_link_id),
+		TEST(tells_which_source_addresses_are_gone),
+		TEST(keeps_source_addresses_of_vrfs_apart),
+		TEST(forgets_addresses_with_their_interface),
+		TEST(sweeps_what_a_dump_does_not_name),
+		TEST(keeps_what_is_told_while_a_dump_runs),
+		TEST(sweeps_by_the_last_dump_when_one_is_begun_anew),
+		TEST(counts_what_it_holds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
