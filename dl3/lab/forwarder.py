@@ -1,6 +1,10 @@
 """A dl3d of one's own; where Linux is its control plane, with twins that vanish with it."""
 
 import contextlib
+import os
+import signal
+import socket
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,6 @@ from dl3.lab.command import run
 from dl3.lab.namespace import Namespace
 from dl3.lab.program import Program, Surroundings
 from dl3.model.fault import Fault
-
-HOLDER_SECONDS = 10.0
 
 
 class Forwarder(Program):
@@ -55,7 +57,20 @@ class Forwarder(Program):
             self._remove_twins()
         super().close()
 
+    def holder(self) -> int | None:
+        """The process that keeps the twins' carrier when dl3d is gone."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+            try:
+                peer.connect(str(self.socket.with_suffix(".hold")))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return None
+            credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return int.from_bytes(credentials[:4], sys.byteorder)
+
     def _remove_twins(self) -> None:
+        holder = self.holder()
+        if holder:
+            os.kill(holder, signal.SIGTERM)
         for port in self._config["ports"]:
             with contextlib.suppress(Fault):
                 self.twins.ip("link", "delete", "dev", port["name"])
