@@ -5,20 +5,23 @@
 #include "tap/hold.h"
 
 #include "base/bits.h"
+#include "tap/netns.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { HELD_MOST = 1024, CLIENTS_MOST = 8, NOBODY_MS = 10000 };
+enum { HELD_MOST = 1024, CLIENTS_MOST = 8, NOBODY_MS = 10000, LOOK_MS = 1000 };
 
 struct held {
 	char key[HOLD_KEY_MAX];
@@ -128,6 +131,30 @@ static void accept_client(struct holder *h)
 		close(client);
 }
 
+// A held file keeps its namespace alive; where somebody has deleted twin or namespace, it must not.
+static bool is_stale(const struct held *held)
+{
+	struct pollfd one = {.fd = held->fd};
+	char name[HOLD_KEY_MAX];
+
+	if (poll(&one, 1, 0) > 0) // an error: its device is gone
+		return true;
+	int netns = ioctl(held->fd, SIOCGSKNS);
+	if (netns < 0)
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(held->key, "/"), held->key);
+	bool is_named = netns_is_named(netns, name);
+	close(netns);
+	return !is_named;
+}
+
+static void drop_stale(struct holder *h)
+{
+	for (unsigned i = h->n_held; i-- > 0;)
+		if (is_stale(&h->held[i]))
+			drop(h, h->held[i].key);
+}
+
 static bool is_needed(const struct holder *h)
 {
 	bool is_talking = false;
@@ -146,7 +173,10 @@ static void serve_all(struct holder *h)
 			polled[i] = (struct pollfd){.fd = h->clients[i], .events = POLLIN};
 		polled[CLIENTS_MOST] = (struct pollfd){.fd = h->listener, .events = POLLIN};
 		// Its maker comes at once, or never.
-		if (poll(polled, ARRAY_LEN(polled), is_needed(h) ? -1 : NOBODY_MS) <= 0)
+		int n = poll(polled, ARRAY_LEN(polled), is_needed(h) ? LOOK_MS : NOBODY_MS);
+
+		drop_stale(h);
+		if (n <= 0)
 			continue;
 		for (unsigned i = 0; i < CLIENTS_MOST; i++)
 			if (polled[i].revents)

@@ -55,7 +55,8 @@ static int look_at_names(void *arg)
 			look->namespace_name, strerror(-err));
 	for (unsigned p = 0; p < look->ports->n_ports && !err; p++) {
 		struct twin_wish wish = {.name = look->ports->ports[p].name,
-			.namespace_name = look->namespace_name};
+			.namespace_name = look->namespace_name,
+			.may_be_used = true};
 
 		err = twin_check(&wish, &sockets, look->why);
 	}

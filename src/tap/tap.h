@@ -34,7 +34,8 @@ void tap_settings_default(struct tap_settings *out);
 struct tap_room;
 
 // What can be checked without making anything: the namespace exists, /dev/net/tun, CAP_NET_ADMIN,
-// no other interface has a twin's name. 0, or -errno with one sentence.
+// no other interface has a twin's name. Twins that another dl3d uses are no mistake here, where a
+// file may be checked for it. 0, or -errno with one sentence.
 int tap_check(const struct tap_settings *settings, const struct port_room_settings *ports,
 	struct complaint *why);
 

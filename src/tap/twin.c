@@ -31,14 +31,14 @@ static int complain_of_device(int err, struct complaint *why)
 }
 
 // What stands in the way of adopting the interface, as the end of a sentence.
-static const char *find_obstacle(const struct iface *found)
+static const char *find_obstacle(const struct twin_wish *wish, const struct iface *found)
 {
 	if (!found->is_tap)
 		return "another interface has its twin's name; rename that one, or the port";
 	if (!found->has_queues)
 		return "a TAP without multi_queue has its twin's name; delete it, or rename the "
 		       "port";
-	if (found->n_attached)
+	if (found->n_attached && !wish->may_be_used)
 		return "another program uses the TAP of its twin's name; stop that program, or "
 		       "rename the port";
 	return NULL;
@@ -69,7 +69,7 @@ static int look(const struct twin_wish *wish, const struct iface_sockets *socket
 	if (err)
 		return complain(why, err, "port '%s': Linux does not tell of interfaces: %s",
 			wish->name, strerror(-err));
-	const char *obstacle = find_obstacle(found);
+	const char *obstacle = find_obstacle(wish, found);
 
 	if (obstacle)
 		return complain(why, -EEXIST, "port '%s' in namespace '%s': %s", wish->name,

@@ -10,6 +10,7 @@ struct twin_wish {
 	struct wire_mac mac;
 	unsigned mtu;
 	bool keep;
+	bool may_be_used; // by another program, which may be the dl3d that is to be followed
 };
 
 struct twin {
