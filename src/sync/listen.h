@@ -11,10 +11,10 @@
 
 // Those who take what is heard. All are called from listen_tend, on the control thread.
 struct listen_ears {
-	void (*event)(void *mirror, const struct event *event);
-	void (*dump_begins)(void *mirror); // mark: all that is known is now in doubt
-	void (*dump_ends)(void *mirror);   // sweep: what the dump did not name is gone
-	void *mirror;
+	void (*event)(void *arg, const struct event *event);
+	void (*dump_begins)(void *arg); // mark: all that is known is now in doubt
+	void (*dump_ends)(void *arg);   // sweep: what the dump did not name is gone
+	void *arg;
 };
 
 struct listen;

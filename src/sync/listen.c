@@ -1,0 +1,463 @@
+// Bytes in, events out; two states, DUMPING and FOLLOWING. Control thread.
+//
+// News and a dump come by different sockets, so that news can be read while a dump is slow. The
+// kernel writes a dump's next piece at the moment in which we read the one before. So each step
+// first reads news without acting on them, then takes a piece of the dump in, then the news: a
+// piece never comes after news that are younger than it, and what was deleted is not told again.
+#include "sync/listen.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sync/ask.h"
+#include "sync/decode.h"
+#include "sync/netlink.h"
+#include "sync/sections.h"
+
+#include <errno.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// A fragile section is repeated so often; what any pass told is known then.
+enum { PIECE_BYTES = 256 << 10, FRAGILE_PASSES = 3 };
+
+enum stage {
+	STAGE_FOLLOWING,
+	STAGE_GAP,    // messages were lost: all news are thrown away until there are none
+	STAGE_ASK,    // the next section is to be asked for
+	STAGE_ANSWER, // its pieces come
+};
+
+struct listen {
+	struct listen_ears ears;
+	int namespace, epoll, ask;
+	int news[N_VOICES], dump[N_VOICES]; // -1: this kernel has none
+	struct netlink_held held;
+	uint8_t *piece; // of a dump or an answer
+	uint8_t stage;  // enum stage
+	unsigned section, pass;
+	bool is_disturbed, is_interrupted; // the section that is being dumped
+	bool wants_dump;
+	uint32_t sequence;
+	uint64_t dump_since_ns, dump_end_ns, warned_ns;
+	struct listen_info info;
+};
+
+static const uint16_t groups_route[] = {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_TC,
+	RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_MROUTE, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV4_RULE,
+	RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_MROUTE, RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV6_RULE,
+	RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP};
+static const uint16_t groups_netfilter[] = {NFNLGRP_NFTABLES};
+static const uint16_t groups_xfrm[] = {XFRMNLGRP_POLICY};
+
+static const struct voice_row {
+	int protocol;
+	enum decode_result (*decode)(const void *message, size_t bytes, struct event *out);
+	const uint16_t *groups;
+	unsigned n_groups;
+} voices[N_VOICES] = {
+	[VOICE_ROUTE] = {NETLINK_ROUTE, decode_route, groups_route,
+		sizeof(groups_route) / sizeof(groups_route[0])},
+	[VOICE_NETFILTER] = {NETLINK_NETFILTER, decode_netfilter, groups_netfilter, 1},
+	[VOICE_XFRM] = {NETLINK_XFRM, decode_xfrm, groups_xfrm, 1},
+};
+
+static int open_voice(struct listen *listen, unsigned voice, uint32_t room)
+{
+	struct epoll_event wake = {.events = EPOLLIN};
+	int fd = netlink_open(voices[voice].protocol, listen->namespace), err;
+
+	if (fd < 0)
+		return voice == VOICE_ROUTE ? fd : 0;
+	listen->news[voice] = fd;
+	room = netlink_make_room(fd, room);
+	if (voice == VOICE_ROUTE)
+		listen->info.receive_buffer = room;
+	err = netlink_join(fd, voices[voice].groups, voices[voice].n_groups);
+	if (err)
+		return err;
+	listen->dump[voice] = netlink_open(voices[voice].protocol, listen->namespace);
+	if (listen->dump[voice] < 0)
+		return listen->dump[voice];
+	return epoll_ctl(listen->epoll, EPOLL_CTL_ADD, fd, &wake) ? -errno : 0;
+}
+
+static int open_sockets(struct listen *listen, uint32_t room)
+{
+	int err = 0;
+
+	listen->namespace = netlink_namespace();
+	if (listen->namespace < 0)
+		return listen->namespace;
+	listen->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (listen->epoll < 0)
+		return -errno;
+	for (unsigned i = 0; i < N_VOICES && !err; i++)
+		err = open_voice(listen, i, room);
+	if (err)
+		return err;
+	listen->ask = ask_open(listen->namespace);
+	return listen->ask < 0 ? listen->ask : 0;
+}
+
+static void take_nothing(void *arg, const struct event *event)
+{
+}
+
+static int check_kernel(struct listen *listen, struct complaint *why)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nhmsg nexthop;
+	} message = {.head = {sizeof(message), RTM_GETNEXTHOP, NLM_F_REQUEST | NLM_F_DUMP}};
+	struct listen_request request = {&message, sizeof(message), take_nothing, NULL};
+	int err = listen_ask(listen, &request);
+
+	if (err)
+		return complain(why, err,
+			"this kernel has no next-hop objects (%s): Linux as control plane wants "
+			"Linux 5.3 or newer",
+			strerror(-err));
+	return 0;
+}
+
+int listen_open(struct listen **out, const struct listen_ears *ears, uint32_t receive_buffer,
+	struct complaint *why)
+{
+	struct listen *listen = calloc(1, sizeof(*listen));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!listen)
+		return complain(why, err, "no memory for listening to Linux");
+	listen->ears = *ears;
+	listen->namespace = listen->epoll = listen->ask = -1;
+	for (unsigned i = 0; i < N_VOICES; i++)
+		listen->news[i] = listen->dump[i] = -1;
+	listen->held.bytes = malloc((size_t)NETLINK_SLOTS * NETLINK_SLOT_BYTES);
+	listen->piece = malloc(PIECE_BYTES);
+	if (listen->held.bytes && listen->piece)
+		err = open_sockets(listen, receive_buffer);
+	if (err)
+		complain(why, err, "cannot listen to Linux over netlink: %s", strerror(-err));
+	else
+		err = check_kernel(listen, why);
+	if (err) {
+		listen_close(listen);
+		return err;
+	}
+	if (listen->info.receive_buffer < receive_buffer)
+		log_warn("netlink may hold %u KiB only of %u unread: raise net.core.rmem_max, or "
+			 "bursts of changes will have to be dumped anew",
+			listen->info.receive_buffer >> 10, receive_buffer >> 10);
+	listen_dump_again(listen);
+	*out = listen;
+	return 0;
+}
+
+static void shut(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void listen_close(struct listen *listen)
+{
+	for (unsigned i = 0; i < N_VOICES; i++) {
+		shut(&listen->news[i]);
+		shut(&listen->dump[i]);
+	}
+	shut(&listen->ask);
+	shut(&listen->epoll);
+	shut(&listen->namespace);
+	free(listen->held.bytes);
+	free(listen->piece);
+	free(listen);
+}
+
+int listen_fd(const struct listen *listen)
+{
+	return listen->epoll;
+}
+
+void listen_dump_again(struct listen *listen)
+{
+	listen->wants_dump = true;
+}
+
+bool listen_is_dumping(const struct listen *listen)
+{
+	return listen->stage != STAGE_FOLLOWING || !listen->info.dumps;
+}
+
+void listen_info(const struct listen *listen, struct listen_info *out)
+{
+	*out = listen->info;
+}
+
+// A socket on which a dump goes on takes no other request: a new one takes its place.
+static void stop_dump(struct listen *listen)
+{
+	unsigned voice = sections[listen->section].voice;
+	int fd;
+
+	if (listen->stage != STAGE_ANSWER)
+		return;
+	fd = netlink_open(voices[voice].protocol, listen->namespace);
+	if (fd < 0) {
+		log_error("cannot open a netlink socket: %s", strerror(-fd));
+		return;
+	}
+	shut(&listen->dump[voice]);
+	listen->dump[voice] = fd;
+}
+
+// Messages were lost. While any are left in the socket's buffer the kernel puts no new ones in, so
+// they have to go first.
+static void begin_gap(struct listen *listen)
+{
+	uint64_t now = clock_now_ns();
+
+	if (listen->stage == STAGE_ASK || listen->stage == STAGE_ANSWER)
+		listen->info.dumps_restarted++;
+	stop_dump(listen);
+	listen->stage = STAGE_GAP;
+	listen->info.overruns++;
+	if (!listen->warned_ns || now - listen->warned_ns > 10000000000) {
+		log_warn("Linux changed faster than it could be followed: all is read again");
+		listen->warned_ns = now;
+	}
+}
+
+static void begin_dump(struct listen *listen)
+{
+	listen->wants_dump = false;
+	listen->stage = STAGE_ASK;
+	listen->section = listen->pass = 0;
+	listen->dump_since_ns = clock_now_ns();
+	listen->ears.dump_begins(listen->ears.arg);
+}
+
+static void end_dump(struct listen *listen)
+{
+	listen->stage = STAGE_FOLLOWING;
+	listen->dump_end_ns = clock_now_ns();
+	listen->info.last_dump_ns = listen->dump_end_ns - listen->dump_since_ns;
+	listen->info.dumps++;
+	listen->ears.dump_ends(listen->ears.arg);
+}
+
+static void next_section(struct listen *listen)
+{
+	listen->pass = 0;
+	listen->stage = STAGE_ASK;
+	if (++listen->section == n_sections)
+		end_dump(listen);
+}
+
+static bool section_has(const struct section *section, const struct event *event)
+{
+	if (event->kind != section->kind)
+		return false;
+	return event->kind != EVENT_ROUTE ||
+	       (event->route.prefix.addr.family == 4) == (section->family == AF_INET);
+}
+
+// An event of the news.
+static void take_news(struct listen *listen, const struct event *event)
+{
+	if (event->kind == EVENT_ERROR) {
+		if (event->error == -ENOBUFS)
+			begin_gap(listen);
+		return;
+	}
+	if (event->kind == EVENT_DONE)
+		return;
+	if (event->is_delete && section_has(&sections[listen->section % n_sections], event))
+		listen->is_disturbed = true;
+	listen->ears.event(listen->ears.arg, event);
+}
+
+// A message from the kernel that is not sound: something was said that we did not understand.
+static void take_nonsense(struct listen *listen)
+{
+	listen->info.malformed++;
+	listen_dump_again(listen);
+}
+
+static void take_messages(struct listen *listen, unsigned voice, struct netlink_rest rest)
+{
+	const struct nlmsghdr *message;
+	struct event event;
+
+	while ((message = netlink_next(&rest))) {
+		listen->info.messages++;
+		switch (voices[voice].decode(message, message->nlmsg_len, &event)) {
+		case DECODE_EVENT:
+			event.is_dump = false;
+			take_news(listen, &event);
+			break;
+		case DECODE_IGNORED:
+			listen->info.ignored++;
+			break;
+		case DECODE_MALFORMED:
+			take_nonsense(listen);
+			break;
+		}
+	}
+	if (rest.n)
+		take_nonsense(listen);
+}
+
+static void take_held(struct listen *listen)
+{
+	for (unsigned i = 0; i < listen->held.n && listen->stage != STAGE_GAP; i++) {
+		const struct netlink_slot *slot = &listen->held.slot[i];
+		struct netlink_rest messages = {netlink_slot(&listen->held, i), slot->bytes};
+
+		if (slot->is_foreign)
+			listen->info.malformed++; // whoever it was, it was not Linux
+		else if (slot->is_cut)
+			take_nonsense(listen);
+		else
+			take_messages(listen, slot->voice, messages);
+	}
+}
+
+// Reads news of all voices; how many datagrams came.
+static unsigned hold_news(struct listen *listen)
+{
+	listen->held.n = 0;
+	// That of the routes last: it may fill all that there is.
+	for (unsigned i = N_VOICES; i-- > 0;)
+		if (listen->news[i] >= 0 &&
+			netlink_hold(listen->news[i], i, &listen->held) == -ENOBUFS)
+			begin_gap(listen);
+	return listen->held.n;
+}
+
+static void ask_section(struct listen *listen)
+{
+	const struct section *section = &sections[listen->section];
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	uint8_t request[SECTION_REQUEST_BYTES];
+	size_t n = section_request(section, ++listen->sequence, request);
+	int fd = listen->dump[section->voice];
+
+	listen->is_disturbed = listen->is_interrupted = false;
+	listen->stage = STAGE_ANSWER;
+	if (fd < 0 ||
+		sendto(fd, request, n, 0, (struct sockaddr *)&kernel, sizeof(kernel)) != (ssize_t)n)
+		next_section(listen);
+}
+
+// The kernel has told all of a section, or why it does not.
+static void end_section(struct listen *listen, const struct event *event)
+{
+	const struct section *section = &sections[listen->section];
+	bool again = listen->is_interrupted || event->error == -EINTR || event->error == -EAGAIN;
+
+	if (section->flags & SECTION_FRAGILE && listen->is_disturbed &&
+		listen->pass + 1 < FRAGILE_PASSES)
+		again = true;
+	if (event->error && !again && !(section->flags & SECTION_MAY_LACK))
+		log_error("Linux's %s cannot be dumped: %s", section->name,
+			strerror(-event->error));
+	listen->stage = STAGE_ASK;
+	listen->pass++;
+	if (!again)
+		next_section(listen);
+	else if (listen->is_interrupted)
+		listen->info.dumps_restarted++;
+}
+
+static void take_answer(struct listen *listen, const struct nlmsghdr *message)
+{
+	unsigned voice = sections[listen->section].voice;
+	struct event event;
+	enum decode_result result = voices[voice].decode(message, message->nlmsg_len, &event);
+
+	listen->info.messages++;
+	if (message->nlmsg_seq != listen->sequence || result == DECODE_IGNORED) {
+		listen->info.ignored++;
+		return;
+	}
+	if (result == DECODE_MALFORMED) {
+		listen->info.malformed++;
+		return;
+	}
+	listen->is_interrupted |= event.is_interrupted;
+	if (event.kind == EVENT_DONE || event.kind == EVENT_ERROR) {
+		end_section(listen, &event);
+		return;
+	}
+	event.is_dump = true;
+	listen->ears.event(listen->ears.arg, &event);
+}
+
+static void take_piece(struct listen *listen)
+{
+	int fd = listen->dump[sections[listen->section].voice];
+	int n = netlink_read(fd, listen->piece, PIECE_BYTES);
+	struct netlink_rest rest = {listen->piece, n > 0 ? n : 0};
+	const struct nlmsghdr *message;
+
+	// What a dump loses it does not say again.
+	if (n < 0) {
+		listen->is_interrupted = true;
+		if (n == -EBADMSG)
+			listen->info.malformed++;
+		return;
+	}
+	while (listen->stage == STAGE_ANSWER && (message = netlink_next(&rest)))
+		take_answer(listen, message);
+}
+
+// One step; true: something was done.
+static bool step(struct listen *listen)
+{
+	unsigned n = hold_news(listen);
+
+	if (listen->stage == STAGE_GAP) {
+		if (!n)
+			begin_dump(listen);
+		return true;
+	}
+	if (listen->stage == STAGE_ANSWER)
+		take_piece(listen);
+	take_held(listen);
+	if (listen->stage == STAGE_ASK)
+		ask_section(listen);
+	if (listen->stage != STAGE_FOLLOWING)
+		return true;
+	// Wishes get at most half of the time: one that every dump brings anew must not take all.
+	if (listen->wants_dump &&
+		clock_now_ns() - listen->dump_end_ns >= listen->info.last_dump_ns) {
+		begin_dump(listen);
+		return true;
+	}
+	return n > 0;
+}
+
+bool listen_tend(struct listen *listen, uint64_t budget_ns)
+{
+	uint64_t until = clock_now_ns() + budget_ns;
+	bool more;
+
+	do
+		more = step(listen);
+	while (more && clock_now_ns() < until);
+	return more;
+}
+
+int listen_ask(struct listen *listen, const struct listen_request *request)
+{
+	return ask(listen->ask, ++listen->sequence, request);
+}

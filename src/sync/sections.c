@@ -1,0 +1,83 @@
+// What a dump asks for, part by part. Pure.
+#include "sync/sections.h"
+
+#include "sync/event.h"
+
+#include <linux/fib_rules.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/netconf.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define NFT(message) (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_##message)
+
+// Whatever may keep lanes from forwarding comes before the routes.
+const struct section sections[] = {
+	{"links", VOICE_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK, 0},
+	{"addresses", VOICE_ROUTE, AF_UNSPEC, RTM_GETADDR, sizeof(struct ifaddrmsg), EVENT_ADDRESS,
+		0},
+	{"IPv4 settings", VOICE_ROUTE, AF_INET, RTM_GETNETCONF, sizeof(struct netconfmsg),
+		EVENT_NETCONF, 0},
+	{"IPv6 settings", VOICE_ROUTE, AF_INET6, RTM_GETNETCONF, sizeof(struct netconfmsg),
+		EVENT_NETCONF, SECTION_MAY_LACK},
+	{"IPv4 rules", VOICE_ROUTE, AF_INET, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
+		SECTION_MAY_LACK},
+	{"IPv6 rules", VOICE_ROUTE, AF_INET6, RTM_GETRULE, sizeof(struct fib_rule_hdr), EVENT_RULE,
+		SECTION_MAY_LACK},
+	{"qdiscs", VOICE_ROUTE, AF_UNSPEC, RTM_GETQDISC, sizeof(struct tcmsg), EVENT_QDISC,
+		SECTION_MAY_LACK},
+	{"nftables chains", VOICE_NETFILTER, AF_UNSPEC, NFT(GETCHAIN), sizeof(struct nfgenmsg),
+		EVENT_CHAIN, SECTION_MAY_LACK},
+	{"nftables flowtables", VOICE_NETFILTER, AF_UNSPEC, NFT(GETFLOWTABLE),
+		sizeof(struct nfgenmsg), EVENT_CHAIN, SECTION_MAY_LACK},
+	{"xfrm policies", VOICE_XFRM, AF_UNSPEC, XFRM_MSG_GETPOLICY,
+		sizeof(struct xfrm_userpolicy_id), EVENT_POLICY, SECTION_MAY_LACK},
+	{"neighbours", VOICE_ROUTE, AF_UNSPEC, RTM_GETNEIGH, sizeof(struct ndmsg), EVENT_NEIGHBOUR,
+		SECTION_FRAGILE},
+	{"next hops", VOICE_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
+		0},
+	{"IPv4 routes", VOICE_ROUTE, AF_INET, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE, 0},
+	{"IPv6 routes", VOICE_ROUTE, AF_INET6, RTM_GETROUTE, sizeof(struct rtmsg), EVENT_ROUTE,
+		SECTION_FRAGILE | SECTION_MAY_LACK},
+	{"IPv4 multicast routes", VOICE_ROUTE, RTNL_FAMILY_IPMR, RTM_GETROUTE, sizeof(struct rtmsg),
+		EVENT_MROUTE, SECTION_MAY_LACK},
+	{"IPv6 multicast routes", VOICE_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
+		sizeof(struct rtmsg), EVENT_MROUTE, SECTION_MAY_LACK},
+};
+const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
+
+// Counters of interfaces are of no use here and long.
+static size_t add_link_filter(uint8_t *out)
+{
+	struct nlattr attr = {NLA_HDRLEN + sizeof(uint32_t), IFLA_EXT_MASK};
+	uint32_t mask = RTEXT_FILTER_SKIP_STATS;
+
+	memcpy(out, &attr, sizeof(attr));
+	memcpy(out + NLA_HDRLEN, &mask, sizeof(mask));
+	return attr.nla_len;
+}
+
+size_t section_request(const struct section *section, uint32_t sequence,
+	uint8_t out[SECTION_REQUEST_BYTES])
+{
+	struct nlmsghdr head = {.nlmsg_type = section->type,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		.nlmsg_seq = sequence};
+
+	memset(out, 0, SECTION_REQUEST_BYTES);
+	head.nlmsg_len = NLMSG_HDRLEN + NLMSG_ALIGN(section->header);
+	// All these headers begin with the family but that of xfrm, which wants none.
+	if (section->voice != VOICE_XFRM)
+		out[NLMSG_HDRLEN] = section->family;
+	if (section->kind == EVENT_LINK)
+		head.nlmsg_len += add_link_filter(out + head.nlmsg_len);
+	memcpy(out, &head, sizeof(head));
+	return head.nlmsg_len;
+}

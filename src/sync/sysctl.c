@@ -1,0 +1,181 @@
+// The settings of Linux's network in the twins' namespace. Control thread.
+#include "sync/sysctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VALUE_MAX = 24, PATH_BYTES = 128 };
+
+// A file below /proc/sys/net, of the namespace that the calling thread is in.
+struct sysctl {
+	char path[PATH_BYTES];
+	long value;
+};
+
+static int open_here(const struct sysctl *sysctl, int flags)
+{
+	char path[PATH_BYTES + 16];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/%s", sysctl->path);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_here(void *arg)
+{
+	struct sysctl *sysctl = arg;
+	char text[VALUE_MAX] = "";
+	int fd = open_here(sysctl, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	sysctl->value = strtol(text, NULL, 10);
+	return n > 0 ? 0 : -EIO;
+}
+
+static int write_here(void *arg)
+{
+	struct sysctl *sysctl = arg;
+	char text[VALUE_MAX];
+	int n = snprintf(text, sizeof(text), "%ld", sysctl->value);
+	int fd = open_here(sysctl, O_WRONLY);
+
+	if (fd < 0)
+		return fd;
+	if (write(fd, text, n) != n)
+		n = -errno;
+	close(fd);
+	return n < 0 ? n : 0;
+}
+
+// What a router wants. ICMP: a thousand hosts that trace at once get their answers; classes limit
+// what comes up to Linux in the first place.
+static const struct sysctl wanted[] = {
+	{"ipv4/conf/all/forwarding", 1},
+	{"ipv4/conf/default/forwarding", 1},
+	{"ipv6/conf/all/forwarding", 1},
+	{"ipv6/conf/default/forwarding", 1},
+	{"ipv4/conf/all/rp_filter", 0},
+	{"ipv4/conf/default/rp_filter", 0},
+	{"ipv4/fib_multipath_hash_policy", 1},
+	{"ipv6/fib_multipath_hash_policy", 1},
+	{"ipv4/icmp_ratelimit", 10},
+	{"ipv4/icmp_msgs_per_sec", 10000},
+	{"ipv4/icmp_msgs_burst", 1000},
+	{"ipv6/icmp/ratelimit", 10},
+	{"ipv4/neigh/default/gc_thresh1", 4096},
+	{"ipv4/neigh/default/gc_thresh2", 32768},
+	{"ipv4/neigh/default/gc_thresh3", 65536},
+	{"ipv6/neigh/default/gc_thresh1", 4096},
+	{"ipv6/neigh/default/gc_thresh2", 32768},
+	{"ipv6/neigh/default/gc_thresh3", 65536},
+};
+
+static int prepare_here(void *arg)
+{
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct sysctl sysctl = wanted[i];
+
+		write_here(&sysctl);
+	}
+	return 0;
+}
+
+void sysctl_prepare(struct tap_room *twins)
+{
+	if (tap_namespace_is_own(twins))
+		tap_inside(twins, prepare_here, NULL);
+}
+
+// An interface's name may hold a dot, which is none of the path's: the file system takes it as it
+// is.
+static struct sysctl of_interface(const char *family, const char *interface, const char *name)
+{
+	struct sysctl sysctl = {.value = 0};
+
+	snprintf(sysctl.path, sizeof(sysctl.path), "%s/conf/%s/%s", family, interface, name);
+	return sysctl;
+}
+
+void sysctl_prepare_twin(struct tap_room *twins, const char *interface)
+{
+	struct sysctl rp_filter = of_interface("ipv4", interface, "rp_filter");
+
+	if (tap_namespace_is_own(twins))
+		tap_inside(twins, write_here, &rp_filter);
+}
+
+// 0 where it cannot be read.
+static long value_of(struct tap_room *twins, struct sysctl sysctl)
+{
+	return tap_inside(twins, read_here, &sysctl) ? 0 : sysctl.value;
+}
+
+bool sysctl_sends_redirects(struct tap_room *twins, const char *interface, uint8_t family)
+{
+	// IPv6 always does. IPv4: `all` or the interface.
+	if (family == 6)
+		return true;
+	return value_of(twins, of_interface("ipv4", "all", "send_redirects")) ||
+	       value_of(twins, of_interface("ipv4", interface, "send_redirects"));
+}
+
+bool sysctl_disables_ipv6(struct tap_room *twins, const char *interface)
+{
+	return value_of(twins, of_interface("ipv6", interface, "disable_ipv6"));
+}
+
+// iptables of old: its rules are no nftables chains and are told by nobody.
+static int read_old_tables(void *arg)
+{
+	int fd = open("/proc/thread-self/net/ip_tables_names", O_RDONLY | O_CLOEXEC);
+	char *text = arg;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, 63);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	for (char *c = text; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	return n > 0 ? 0 : -ENOENT;
+}
+
+void sysctl_unsupported(struct tap_room *twins,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	static const char *const policies[] = {"ipv4/fib_multipath_hash_policy",
+		"ipv6/fib_multipath_hash_policy"};
+	struct sync_unsupported one = {.n = 1, .what = "multipath hash policy"};
+
+	snprintf(one.effect, sizeof(one.effect),
+		"lanes spread flows by addresses and ports, as policy 1 does; Linux by what it is "
+		"set to");
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct sysctl sysctl = {.value = 1};
+
+		snprintf(sysctl.path, sizeof(sysctl.path), "%s", policies[i]);
+		if (tap_inside(twins, read_here, &sysctl) || sysctl.value == 1)
+			continue;
+		snprintf(one.where, sizeof(one.where), "sysctl net.%.4s.%s = %ld", policies[i],
+			policies[i] + 5, sysctl.value);
+		if (!tell(arg, &one))
+			return;
+	}
+	snprintf(one.what, sizeof(one.what), "iptables of the old kind (legacy)");
+	snprintf(one.effect, sizeof(one.effect),
+		"lanes do not know its rules and forward past them; with nftables, or iptables "
+		"upon it, Linux gets the packets");
+	if (!tap_inside(twins, read_old_tables, one.where))
+		tell(arg, &one);
+}
