@@ -1,0 +1,102 @@
+"""Where packets to an address go: what Linux answers, what dl3d answers, in the same words."""
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_network
+from math import gcd
+from typing import Any
+
+from dl3.lab.namespace import Namespace
+from harness.router import Dl3dRouter
+
+Way = tuple[str, str, int]  # next hop or "" on the link itself, interface, weight
+
+# What `ip route get` says of routes that lead nowhere.
+ERRORS = {
+    "Network is unreachable": "no_route",
+    "No route to host": "unreachable",
+    "Permission denied": "prohibit",
+    "Invalid argument": "blackhole",
+}
+OURS = ("local", "broadcast", "anycast")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`kind` is unicast, local, or why a packet goes nowhere; "linux": lanes leave it to Linux."""
+
+    kind: str
+    prefix: str | None = None
+    ways: frozenset[Way] = frozenset()
+
+
+def _prefix(text: str, family: int) -> str:
+    if text == "default":
+        return "0.0.0.0/0" if family == 4 else "::/0"
+    return str(ip_network(text))
+
+
+def _shares(ways: Iterable[Way]) -> frozenset[Way]:
+    """The same way twice counts once, with both weights; weights in their smallest numbers."""
+    weights: Counter[tuple[str, str]] = Counter()
+    for via, interface, weight in ways:
+        weights[via, interface] += weight
+    common = gcd(*weights.values()) or 1
+    return frozenset((via, interface, weight // common) for (via, interface), weight in weights.items())
+
+
+def _way(hop: dict[str, Any]) -> Way:
+    via = hop.get("gateway") or hop.get("via", {}).get("host", "")
+    return via, hop["dev"], hop.get("weight", 1)
+
+
+def _linux_decision(route: dict[str, Any], family: int) -> Decision:
+    kind = route.get("type", "unicast")
+    if kind in OURS:
+        return Decision("local", _prefix(route["dst"], family))
+    hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop["flags"]]
+    return Decision(kind, _prefix(route["dst"], family), _shares(_way(hop) for hop in hops))
+
+
+def ask_linux(namespace: Namespace, addresses: Iterable[str], source: str, port: str) -> list[Decision]:
+    """Linux's decisions for packets that come in on a port from a source address."""
+    lines = [f"route get fibmatch {address} from {source} iif {port}" for address in addresses]
+    words = ["ip", "-j", "-n", namespace.name, "-force", "-batch", "-"]
+    done = subprocess.run(words, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60)
+    failed = re.findall(r"RTNETLINK answers: (.*)\nCommand failed -:(\d+)", done.stderr)
+    errors = {int(number) - 1: Decision(ERRORS[words]) for words, number in failed}
+    answers = iter(json.loads(line)[0] for line in done.stdout.splitlines() if line.strip())
+    family = 6 if ":" in source else 4
+    return [errors[i] if i in errors else _linux_decision(next(answers), family) for i in range(len(lines))]
+
+
+def _lane_ways(reply: dict[str, Any]) -> frozenset[Way]:
+    if reply["route_kind"] == "connected":
+        return frozenset({("", reply["port"], 1)})
+    members = reply.get("members", [reply | {"weight": 1}])
+    return _shares((member["via"] or "", member["port"], member["weight"]) for member in members)
+
+
+def ask_lanes(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
+    """dl3d's decision for an address, and whether it says that Linux agrees and lanes read the same."""
+    reply = router.call("route", address=address)
+    is_sure = reply["lanes_agree"] and reply["linux"]["agrees"] is True
+    if not reply["found"]:
+        return Decision("no_route"), is_sure
+    kind = reply["route_kind"]
+    if kind in ("connected", "via", "group"):
+        return Decision("unicast", reply["prefix"], _lane_ways(reply)), is_sure
+    return Decision(kind, reply["prefix"]), is_sure
+
+
+def is_same(linux: Decision, lanes: Decision, ports: Iterable[str]) -> bool:
+    """Whether lanes do what Linux would; ways through what is no port are left to Linux."""
+    if linux.kind in ERRORS.values():
+        return lanes.kind == linux.kind
+    if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
+        return lanes == Decision("linux", linux.prefix)
+    return lanes == linux
