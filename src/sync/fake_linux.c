@@ -91,7 +91,8 @@ void fake_flush(struct fake_linux *fake)
 static void tell(struct fake_linux *fake, struct event *event)
 {
 	event->is_dump = fake->in_dump;
-	mirror_event(fake->mirror, event);
+	if (!fake->is_deaf)
+		mirror_event(fake->mirror, event);
 }
 
 void fake_rule(struct fake_linux *fake, const struct event_rule *rule, bool is_delete)
@@ -232,16 +233,15 @@ void fake_address(struct fake_linux *fake, int ifindex, const char *prefix, bool
 	tell(fake, &event);
 }
 
-void fake_neighbour(struct fake_linux *fake, int ifindex, const char *addr, uint8_t mac,
-	uint16_t state)
+void fake_neighbour(struct fake_linux *fake, int ifindex, const char *addr, struct fake_seen seen)
 {
 	struct event event = {.kind = EVENT_NEIGHBOUR};
 
 	event.neighbour.ifindex = ifindex;
 	event.neighbour.addr = fake_addr(addr);
-	event.neighbour.mac = mac ? fake_mac(mac) : (struct wire_mac){{0}};
-	event.neighbour.has_mac = mac;
-	event.neighbour.state = state;
+	event.neighbour.mac = seen.mac ? fake_mac(seen.mac) : (struct wire_mac){{0}};
+	event.neighbour.has_mac = seen.mac;
+	event.neighbour.state = seen.state;
 	tell(fake, &event);
 }
 

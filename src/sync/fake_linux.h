@@ -23,6 +23,7 @@ struct fake_linux {
 	uint16_t mtu_max;                   // what ports refuse
 	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls
 	bool in_dump;
+	bool is_deaf; // nothing arrives
 };
 
 // Ports with the MTU 1500 and the twins' MACs; Linux has told nothing yet.
@@ -44,8 +45,11 @@ void fake_conf(struct fake_linux *fake, int ifindex, uint8_t family, int forward
 void fake_rp_filter(struct fake_linux *fake, int ifindex, int value);
 void fake_link_gone(struct fake_linux *fake, int ifindex);
 void fake_address(struct fake_linux *fake, int ifindex, const char *prefix, bool is_delete);
-void fake_neighbour(struct fake_linux *fake, int ifindex, const char *addr, uint8_t mac,
-	uint16_t state);
+struct fake_seen {
+	uint8_t mac; // 0: none
+	uint16_t state;
+};
+void fake_neighbour(struct fake_linux *fake, int ifindex, const char *addr, struct fake_seen seen);
 void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr);
 void fake_foreign(struct fake_linux *fake, enum event_kind kind, const struct event_foreign *thing,
 	bool is_delete);

@@ -122,6 +122,22 @@ static void gives_vlans_links_of_their_own(void **state)
 	assert_null(fib_link(fake.fib, 2));
 }
 
+static void gives_vlans_up_with_their_twin(void **state)
+{
+	add(fake_vlan(20, 10, 100));
+	mirror_twin_changed(fake.mirror, 0, 0);
+	fake_flush(&fake);
+	assert_null(fake_fib_link(&fake, 20));
+	assert_null(fib_link(fake.fib, 2));
+	assert_int_equal(way_out(20), FIB_NO_LINK);
+	mirror_twin_changed(fake.mirror, 0, 11); // the twins change places
+	mirror_twin_changed(fake.mirror, 1, 10);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_link(&fake, 20)->port, 1);
+	assert_int_equal(fake_fib_link(&fake, 10)->port, 1);
+	assert_int_equal(fake_fib_link(&fake, 11)->port, 0);
+}
+
 static void stacks_tags_with_the_outer_one_first(void **state)
 {
 	struct event_link outer = fake_vlan(20, 10, 100), deeper = fake_vlan(22, 21, 3);
@@ -376,6 +392,32 @@ static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
 	assert_int_equal(flags_of(10), 0);
 }
 
+static void leaves_ipv6_to_linux_where_its_settings_are_gone(void **state)
+{
+	struct event gone = {.kind = EVENT_NETCONF,
+		.is_delete = true,
+		.netconf = {.ifindex = 10, .family = 6}};
+	struct event_link twin = fake_twin(0);
+
+	twin.mtu = 1000; // IPv6 wants 1280: the kernel takes it away
+	fake_link(&fake, &twin);
+	mirror_event(fake.mirror, &gone);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX6);
+	fake_router(&fake, &twin);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	mirror_dump_begins(fake.mirror);
+	fake.in_dump = true;
+	fake_basics(&fake);
+	fake_link(&fake, &twin);
+	fake_conf(&fake, 10, 4, 1);
+	mirror_dump_ends(fake.mirror);
+	fake.in_dump = false;
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX6);
+}
+
 static void shows_redirects_to_linux_where_it_sends_them(void **state)
 {
 	struct event_link vlan = fake_vlan(20, 10, 100);
@@ -535,6 +577,7 @@ int main(void)
 		TEST(takes_nothing_in_on_a_port_without_its_twin),
 		TEST(forwards_nothing_before_linux_has_told_of_forwarding),
 		TEST(gives_vlans_links_of_their_own),
+		TEST(gives_vlans_up_with_their_twin),
 		TEST(stacks_tags_with_the_outer_one_first),
 		TEST(survives_vlans_in_a_circle),
 		TEST(knows_no_link_that_stands_on_no_twin),
@@ -549,6 +592,7 @@ int main(void)
 		TEST(leaves_packets_to_linux_where_forwarding_is_off),
 		TEST(leaves_packets_to_linux_under_rp_filter),
 		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
+		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),
 		TEST(shows_redirects_to_linux_where_it_sends_them),
 		TEST(leaves_packets_to_linux_under_foreign_rules),
 		TEST(names_what_is_foreign),

@@ -272,7 +272,7 @@ static void sweeps_what_a_dump_does_not_name(void **state)
 	add(fake_vrf(50, "red", 10));
 	add(fake_vlan(20, 10, 7));
 	fake_address(&fake, 11, "10.0.0.1/24", false);
-	fake_neighbour(&fake, 11, "10.0.0.7", 7, 0x02);
+	fake_neighbour(&fake, 11, "10.0.0.7", (struct fake_seen){7, 0x02});
 	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
 	fake_rule(&fake, &rule, false);
 	fake_flush(&fake);
@@ -327,7 +327,7 @@ static void counts_what_it_holds(void **state)
 	struct sync_info info = {0};
 
 	add(fake_vlan(20, 10, 7));
-	fake_neighbour(&fake, 20, "10.0.0.7", 7, 0x02);
+	fake_neighbour(&fake, 20, "10.0.0.7", (struct fake_seen){7, 0x02});
 	mirror_info(fake.mirror, &info);
 	assert_int_equal(info.links, 3);
 	assert_int_equal(info.neighbours, 1);

@@ -65,18 +65,18 @@ static void uses_a_neighbour_while_its_state_is_valid(void **state)
 		{NUD_INCOMPLETE, false}, {NUD_FAILED, false}};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		fake_neighbour(&fake, 10, "10.0.0.7", 7, row[i].state);
+		fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){7, row[i].state});
 		assert_int_equal(mac_of(10, "10.0.0.7"), row[i].usable ? 7 : 0);
-		fake_neighbour(&fake, 10, "2001:db8::7", 9, row[i].state);
+		fake_neighbour(&fake, 10, "2001:db8::7", (struct fake_seen){9, row[i].state});
 		assert_int_equal(mac_of(10, "2001:db8::7"), row[i].usable ? 9 : 0);
 	}
 }
 
 static void replaces_a_changed_address(void **state)
 {
-	fake_neighbour(&fake, 10, "10.0.0.7", 7, NUD_REACHABLE);
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){7, NUD_REACHABLE});
 	assert_int_equal(mac_of(10, "10.0.0.7"), 7);
-	fake_neighbour(&fake, 10, "10.0.0.7", 8, NUD_STALE);
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){8, NUD_STALE});
 	assert_int_equal(mac_of(10, "10.0.0.7"), 8);
 	assert_int_equal(n_in_fib(), 1);
 	fake_neighbour_gone(&fake, 10, "10.0.0.7");
@@ -86,11 +86,11 @@ static void replaces_a_changed_address(void **state)
 
 static void forgets_a_neighbour_that_has_no_address_any_more(void **state)
 {
-	fake_neighbour(&fake, 10, "10.0.0.7", 7, NUD_REACHABLE);
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){7, NUD_REACHABLE});
 	assert_int_equal(n_in_fib(), 1);
-	fake_neighbour(&fake, 10, "10.0.0.7", 0, NUD_FAILED);
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){0, NUD_FAILED});
 	assert_int_equal(n_in_fib(), 0);
-	fake_neighbour(&fake, 10, "10.0.0.8", 0, NUD_NOARP);
+	fake_neighbour(&fake, 10, "10.0.0.8", (struct fake_seen){0, NUD_NOARP});
 	assert_int_equal(n_in_fib(), 0);
 }
 
@@ -109,9 +109,9 @@ static void ignores_what_is_no_neighbour(void **state)
 	event.neighbour.state = NUD_NOARP;
 	memset(&event.neighbour.mac, 0xff, 6); // a broadcast address
 	mirror_event(fake.mirror, &event);
-	fake_neighbour(&fake, 10, "224.0.0.5", 5, NUD_NOARP);
-	fake_neighbour(&fake, 10, "ff02::16", 5, NUD_NOARP);
-	fake_neighbour(&fake, 1, "127.0.0.1", 5, NUD_NOARP);
+	fake_neighbour(&fake, 10, "224.0.0.5", (struct fake_seen){5, NUD_NOARP});
+	fake_neighbour(&fake, 10, "ff02::16", (struct fake_seen){5, NUD_NOARP});
+	fake_neighbour(&fake, 1, "127.0.0.1", (struct fake_seen){5, NUD_NOARP});
 	assert_int_equal(n_in_fib(), 0);
 }
 
@@ -120,8 +120,8 @@ static void knows_neighbours_that_came_before_their_link(void **state)
 	struct event_link vlan = fake_vlan(20, 10, 7), vrf = fake_vrf(50, "red", 10);
 
 	vlan.master = 50;
-	fake_neighbour(&fake, 20, "10.0.0.7", 7, NUD_REACHABLE);
-	fake_neighbour(&fake, 10, "10.0.0.7", 8, NUD_REACHABLE);
+	fake_neighbour(&fake, 20, "10.0.0.7", (struct fake_seen){7, NUD_REACHABLE});
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){8, NUD_REACHABLE});
 	assert_int_equal(n_in_fib(), 1);
 	fake_router(&fake, &vlan);
 	fake_router(&fake, &vrf);
@@ -135,7 +135,7 @@ static void forgets_neighbours_with_their_link(void **state)
 	struct event_link vlan = fake_vlan(20, 10, 7);
 
 	fake_router(&fake, &vlan);
-	fake_neighbour(&fake, 20, "10.0.0.7", 7, NUD_PERMANENT);
+	fake_neighbour(&fake, 20, "10.0.0.7", (struct fake_seen){7, NUD_PERMANENT});
 	assert_int_equal(n_in_fib(), 1);
 	fake_link_gone(&fake, 20);
 	fake_router(&fake, &vlan); // the same again, before anything was flushed
@@ -149,7 +149,7 @@ static void takes_neighbours_away_where_only_linux_may_send(void **state)
 {
 	struct event_link twin = fake_twin(0);
 
-	fake_neighbour(&fake, 10, "10.0.0.7", 7, NUD_PERMANENT);
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){7, NUD_PERMANENT});
 	assert_int_equal(n_in_fib(), 1);
 	twin.master = 40;
 	fake_router(&fake, &twin);
@@ -168,7 +168,7 @@ static void shows_all_to_those_who_keep_them_alive(void **state)
 
 	for (unsigned i = 1; i <= 3000; i++) {
 		snprintf(text, sizeof(text), "10.1.%u.%u", i / 250, i % 250);
-		fake_neighbour(&fake, i % 2 ? 10 : 99, text, 7, NUD_STALE);
+		fake_neighbour(&fake, i % 2 ? 10 : 99, text, (struct fake_seen){7, NUD_STALE});
 	}
 	fake_flush(&fake);
 	for (uint32_t at = 0; neighbours_next(fake.mirror->neighbours, &at, &found); n++)
