@@ -92,8 +92,9 @@ static bool is_ours_in(const struct links *links, uint8_t vrf, const struct wire
 	return one;
 }
 
-// Takes it out and tells routes, unless the address is ours there by another interface too.
-static void remove_at(struct links *links, struct address **at)
+// Takes it out and tells routes, unless the address is ours there by another interface too. What a
+// dump did not name is not told: the same dump names the routes that are left.
+static void remove_at(struct links *links, struct address **at, bool is_told)
 {
 	struct address *gone = *at;
 	struct interface *one = interfaces_find(&links->all, gone->ifindex);
@@ -102,9 +103,9 @@ static void remove_at(struct links *links, struct address **at)
 
 	*at = gone->next;
 	links->addresses.n--;
-	if (vrf != LINKS_NO_VRF && !is_ours_in(links, vrf, &gone->local))
+	if (is_told && vrf != LINKS_NO_VRF && !is_ours_in(links, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
-	if (one && gone->local.family == 4 && --one->n_addresses4 == 0)
+	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_told)
 		routes_last_address_gone(routes, gone->ifindex);
 	free(gone);
 }
@@ -137,11 +138,13 @@ void addresses_event(struct links *links, const struct event *event)
 	struct address **at = place_of(&links->addresses, &wanted);
 
 	if (event->is_delete && *at)
-		remove_at(links, at);
+		remove_at(links, at, true);
 	else if (!event->is_delete && *at)
 		(*at)->seen = links->dump;
 	else if (!event->is_delete)
 		add(links, &wanted);
+	if (!event->is_delete && !event->is_dump && wanted.local.family == 4)
+		routes_address_came(links->mirror->routes, wanted.ifindex);
 }
 
 static void remove_all(struct links *links, int ifindex)
@@ -154,7 +157,7 @@ static void remove_all(struct links *links, int ifindex)
 				ifindex ? (*at)->ifindex == ifindex : (*at)->seen != links->dump;
 
 			if (goes)
-				remove_at(links, at);
+				remove_at(links, at, ifindex != 0);
 			else
 				at = &(*at)->next;
 		}

@@ -75,6 +75,10 @@ void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_a
 	write_down((struct fake_call){.kind = CALL_ADDRESS, .table = vrf, .addr = *local});
 }
 
+void routes_address_came(struct routes *routes, int ifindex)
+{
+}
+
 void routes_last_address_gone(struct routes *routes, int ifindex)
 {
 	write_down((struct fake_call){.kind = CALL_LAST_ADDRESS, .ifindex = ifindex});

@@ -23,6 +23,8 @@ void routes_link_gone(struct routes *routes, int ifindex);
 // as source go. / The last IPv4 address of an interface: Linux drops all IPv4 routes over it.
 void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local);
 void routes_last_address_gone(struct routes *routes, int ifindex);
+// An interface got an IPv4 address: next hops that died with its last one live again.
+void routes_address_came(struct routes *routes, int ifindex);
 // Its VRF came (after fib_vrf_open), or went: what stood in the fib's table counts as gone, as
 // fib_vrf_close leaves it.
 void routes_vrf_changed(struct routes *routes, uint32_t table);

@@ -1,0 +1,393 @@
+// Routes as Linux tells of them, and what lanes then do. Each test says what the kernel was seen to
+// say, and asks what it was seen to answer.
+#include "sync/fake_links.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ASK(addr, answer) assert_string_equal(fake_ask(addr), answer)
+
+static int open_fake(void **state)
+{
+	fake_open();
+	return 0;
+}
+
+static int close_fake(void **state)
+{
+	fake_close();
+	return 0;
+}
+
+static void a_route_comes_and_goes(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	ASK("20.1.2.3", "via 10.1.0.2 dev 1");
+	fake_say("2001:db8::/32 via fe80::2 dev 2");
+	ASK("2001:db8::1", "via fe80::2 dev 2");
+	fake_say("20.1.0.0/16 via fe80::2 dev 2");
+	ASK("20.1.2.3", "via fe80::2 dev 2");
+	fake_say("10.1.0.0/24 dev 1 scope 253 proto 2");
+	ASK("10.1.0.9", "dev 1");
+	fake_say("deleted 20.1.0.0/16 via fe80::2 dev 2");
+	ASK("20.1.2.3", "via 10.1.0.2 dev 1");
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1");
+	ASK("20.1.2.3", "nothing");
+	fake_say("deleted 2001:db8::/32 via fe80::2 dev 2");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.routes->store.n_places, 1);
+	assert_int_equal(fake.routes->ways.n_used, 1);
+}
+
+static void each_type_has_its_kind(void **state)
+{
+	static const struct {
+		const char *say, *ask, *answer;
+	} rows[] = {
+		{"local 10.0.0.1/32 dev 1 table 255 scope 254", "10.0.0.1", "local"},
+		{"broadcast 10.0.0.255/32 dev 1 table 255 scope 253", "10.0.0.255", "local"},
+		{"anycast 2001:db8::/128 dev 1 table 255", "2001:db8::", "local"},
+		{"blackhole 20.0.0.0/8", "20.0.0.1", "blackhole"},
+		{"unreachable 21.0.0.0/8", "21.0.0.1", "unreachable"},
+		{"prohibit 22.0.0.0/8", "22.0.0.1", "prohibit"},
+		{"throw 23.0.0.0/8", "23.0.0.1", "linux"},
+		{"blackhole 2001:db8:1::/48 dev 1", "2001:db8:1::1", "blackhole"},
+		{"24.0.0.0/8 dev 7", "24.0.0.1", "linux"},
+		{"25.0.0.0/8 via 10.1.0.2 dev 1 encap", "25.0.0.1", "linux"},
+		{"26.0.0.0/8 via 10.1.0.2 dev 1 mtu 1400", "26.0.0.1", "linux"},
+		{"27.0.0.0/8 via 10.1.0.2 dev 1 mtu 1500", "27.0.0.1", "via 10.1.0.2 dev 1"},
+		{"28.0.0.0/8 via 10.1.0.2 dev 1 tos 16", "28.0.0.1", "linux"},
+		{"2001:db8:2::/48 from 2001:db8:1::/64 via fe80::2 dev 1", "2001:db8:2::1",
+			"linux"},
+		{"29.0.0.0/8 via 10.1.0.2 dev 1 table 253", "29.0.0.1", "linux"},
+		{"30.0.0.0/8 via 10.1.0.2 dev 1 table 77", "30.0.0.1", "nothing"},
+		{"31.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop dev 2", "31.0.0.1", "linux"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fake_say(rows[i].say);
+		ASK(rows[i].ask, rows[i].answer);
+	}
+}
+
+static void the_built_in_ranges_stay_as_they_are(void **state)
+{
+	fake_say("fe80::/64 dev 1");
+	ASK("fe80::1", "link-local");
+	fake_say("local fe80::7/128 dev 1 table 255");
+	ASK("fe80::7", "link-local");
+	fake_say("multicast ff00::/8 dev 1 table 255");
+	ASK("ff02::1", "multicast");
+	fake_say("local 127.0.0.0/8 dev 1 table 255");
+	ASK("127.0.0.1", "martian");
+	fake_say("local ::1/128 dev 1 table 255");
+	ASK("::1", "martian");
+	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
+	ASK("0.1.2.3", "martian");
+	ASK("1.2.3.4", "via 10.1.0.2 dev 1");
+	fake_say("::/0 via fe80::2 dev 1");
+	ASK("4000::1", "via fe80::2 dev 1");
+}
+
+static void the_lowest_metric_wins_and_the_next_one_follows(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 metric 20");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 metric 10");
+	fake_say("20.0.0.0/8 via 10.3.0.2 dev 3 metric 30");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("deleted 20.0.0.0/8 via 10.2.0.2 dev 2 metric 10");
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	fake_say("20.0.0.0/8 via 10.4.0.2 dev 4");
+	ASK("20.0.0.1", "via 10.4.0.2 dev 4");
+	fake_say("local 20.0.0.1/32 dev 1 table 255 scope 254");
+	fake_say("20.0.0.1/32 via 10.4.0.2 dev 4");
+	ASK("20.0.0.1", "local");
+}
+
+static void ipv4_routes_of_one_metric_stand_in_a_list(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 append");
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	fake_say("20.0.0.0/8 via 10.2.0.3 dev 2"); // put before them
+	ASK("20.0.0.1", "via 10.2.0.3 dev 2");
+	fake_say("20.0.0.0/8 via 10.1.0.9 dev 1 replace"); // the first one
+	ASK("20.0.0.1", "via 10.1.0.9 dev 1");
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.9 dev 1");
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 proto 186 append"); // by another protocol
+	fake_say("deleted 20.0.0.0/8 via 10.2.0.2 dev 2");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("deleted 20.0.0.0/8 via 10.2.0.2 dev 2 proto 186");
+	ASK("20.0.0.1", "nothing");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+static void ipv6_gateways_of_one_metric_are_one_route(void **state)
+{
+	fake_say("2001:db8::/48 via fe80::2 dev 1");
+	fake_say("2001:db8::/48 nexthop via fe80::3 dev 2 nexthop via fe80::2 dev 1 append");
+	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::3 dev 2 weight 1");
+	fake_say("deleted 2001:db8::/48 via fe80::2 dev 1");
+	ASK("2001:db8::1", "via fe80::3 dev 2");
+	fake_say("2001:db8::/48 via fe80::9 dev 1 replace");
+	ASK("2001:db8::1", "via fe80::9 dev 1");
+	fake_say("2001:db8::/48 dev 3 append"); // apart: Linux may take either
+	ASK("2001:db8::1", "linux");
+	fake_say("2001:db8::/48 dev 2 replace"); // the one without gateway
+	fake_say("deleted 2001:db8::/48 via fe80::9 dev 1");
+	ASK("2001:db8::1", "dev 2");
+	fake_say("deleted 2001:db8::/48 dev 2");
+	ASK("2001:db8::1", "nothing");
+}
+
+static void weights_are_scaled_into_what_groups_know(void **state)
+{
+	fake_say("20.0.0.0/8 nexthop via 10.1.0.2 dev 1 weight 1 nexthop via 10.2.0.2 dev 2 weight "
+		 "256");
+	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 255");
+	fake_say("20.0.0.0/8 nexthop via 10.1.0.2 dev 1 weight 3 nexthop via 10.2.0.2 dev 2 weight "
+		 "5 replace");
+	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 3, 10.2.0.2 dev 2 weight 5");
+}
+
+static void routes_over_a_link_that_goes_down_are_gone(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 metric 9");
+	fake_say("21.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	fake_say("local 10.1.0.1/32 dev 1 table 255 scope 254");
+	fake_say("2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::2 dev 2");
+	fake_say("2001:db8:1::/48 via fe80::2 dev 1");
+	fake_set_up(1, false);
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	ASK("21.0.0.1", "via 10.2.0.2 dev 2");
+	ASK("10.1.0.1", "local");
+	ASK("2001:db8::1", "via fe80::2 dev 2");
+	ASK("2001:db8:1::1", "nothing");
+	fake_set_up(1, true);
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2"); // does not come back by itself
+	ASK("21.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1");
+	fake_set_up(1, false);
+	fake_set_up(2, false);
+	ASK("21.0.0.1", "nothing");
+	fake_set_up(2, true);
+	ASK("21.0.0.1", "nothing");
+}
+
+static void without_carrier_routes_stay_unless_told_otherwise(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 metric 9");
+	fake_say("2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::2 dev 2");
+	fake_set_carrier(1, false);
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	fake.link[1].ignores_linkdown4 = true;
+	routes_link_changed(fake.routes, 1);
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1");
+	fake.link[1].ignores_linkdown6 = true;
+	routes_link_changed(fake.routes, 1);
+	ASK("2001:db8::1", "via fe80::2 dev 2");
+	fake_set_carrier(1, true);
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+static void a_link_that_is_deleted_takes_its_routes_along(void **state)
+{
+	fake_say("21.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	fake_say("2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::2 dev 2");
+	fake_say("local 10.2.0.1/32 dev 2 table 255 scope 254");
+	fake_set_up(2, false);
+	fake_say("deleted 2001:db8::/48 via fe80::2 dev 2");
+	fake_remove(2);
+	ASK("21.0.0.1", "nothing"); // as a whole: seen so
+	ASK("10.2.0.1", "nothing");
+	ASK("2001:db8::1", "via fe80::2 dev 1");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+static void the_last_address_takes_ipv4_routes_along(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2");
+	fake_say("21.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	fake_say("id 15 dev 2");
+	fake_say("42.0.0.0/8 nhid 15");
+	fake_say("2001:db8::/48 via fe80::2 dev 2");
+	routes_last_address_gone(fake.routes, 2);
+	ASK("20.0.0.1", "nothing");
+	ASK("21.0.0.1", "via 10.1.0.2 dev 1");
+	ASK("42.0.0.1", "dev 2");
+	ASK("2001:db8::1", "via fe80::2 dev 2");
+	fake_say("dump 21.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2 dead");
+	ASK("21.0.0.1", "via 10.1.0.2 dev 1");
+	routes_address_came(fake.routes, 2);
+	ASK("21.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+}
+
+static void an_address_takes_routes_that_prefer_it_along(void **state)
+{
+	struct wire_addr gone;
+
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1");
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 src 10.1.0.1 metric 9");
+	fake_say("30.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1 table 1000"); // no VRF: stays
+	wire_addr_parse("10.2.0.1", &gone);
+	routes_address_gone(fake.routes, 0, &gone);
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	assert_int_equal(fake.routes->store.n_routes[0], 2);
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1"); // newer kernels say so
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+static void a_broad_local_route_hides_what_lies_under_it(void **state)
+{
+	fake_say("20.1.0.0/16 via 10.1.0.2 dev 1");
+	ASK("20.1.0.1", "via 10.1.0.2 dev 1");
+	fake_say("local 20.0.0.0/8 dev 7 table 255 scope 254");
+	ASK("20.1.0.1", "linux");
+	ASK("20.2.0.1", "local");
+	fake_say("20.1.1.0/24 via 10.1.0.2 dev 1");
+	ASK("20.1.1.1", "linux");
+	fake_say("deleted local 20.0.0.0/8 dev 7 table 255 scope 254");
+	ASK("20.1.0.1", "via 10.1.0.2 dev 1");
+	ASK("20.1.1.1", "via 10.1.0.2 dev 1");
+	ASK("20.2.0.1", "nothing");
+}
+
+static void tables_of_vrfs_are_apart(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 table 1000");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake.has_vrf = true;
+	assert_int_equal(fib_vrf_open(fake.fib, 1, NULL), 0);
+	routes_vrf_changed(fake.routes, 1000);
+	assert_string_equal(fake_ask_vrf(1, "20.0.0.1"), "via 10.1.0.2 dev 1");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("10.1.0.0/24 dev 1 table 1000"); // link 0 belongs to VRF 0
+	assert_string_equal(fake_ask_vrf(1, "10.1.0.2"), "linux");
+	fake.has_vrf = false;
+	routes_vrf_changed(fake.routes, 1000);
+	fake_flush();
+	fib_vrf_close(fake.fib, 1);
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1 table 1000");
+	fake_flush();
+	fake.has_vrf = true;
+	assert_int_equal(fib_vrf_open(fake.fib, 1, NULL), 0);
+	routes_vrf_changed(fake.routes, 1000);
+	assert_string_equal(fake_ask_vrf(1, "20.0.0.1"), "nothing");
+}
+
+static void what_a_dump_does_not_name_is_swept(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("21.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("id 1 via 10.1.0.2 dev 1");
+	fake_say("22.0.0.0/8 nhid 1");
+	routes_dump_begins(fake.routes);
+	fake_say("dump 21.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("23.0.0.0/8 via 10.1.0.2 dev 1"); // meanwhile
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	routes_dump_ends(fake.routes);
+	ASK("20.0.0.1", "nothing");
+	ASK("21.0.0.1", "via 10.1.0.2 dev 1");
+	ASK("22.0.0.1", "nothing");
+	ASK("23.0.0.1", "via 10.1.0.2 dev 1");
+	assert_int_equal(fake.routes->nexthops.n_known, 0);
+}
+
+static void a_dump_sets_the_order_right(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 append");
+	routes_dump_begins(fake.routes);
+	fake_say("dump 20.0.0.0/8 via 10.3.0.2 dev 3");
+	fake_say("dump 20.0.0.0/8 via 10.2.0.2 dev 2");
+	fake_say("dump 20.0.0.0/8 via 10.1.0.2 dev 1");
+	routes_dump_ends(fake.routes);
+	ASK("20.0.0.1", "via 10.3.0.2 dev 3");
+	fake_say("deleted 20.0.0.0/8 via 10.3.0.2 dev 3");
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
+}
+
+static void a_link_may_be_told_after_its_routes(void **state)
+{
+	fake.link[1] = (struct links_state){.link = FIB_NO_LINK};
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	ASK("20.0.0.1", "linux");
+	fake.link[1] = (struct links_state){.is_known = true,
+		.is_up = true,
+		.has_carrier = true,
+		.link = 0};
+	routes_link_changed(fake.routes, 1);
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+}
+
+static void a_deletion_that_does_not_fit_asks_for_a_dump(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_say("deleted 20.0.0.0/8 via 10.9.0.2 dev 2 metric 5");
+	assert_int_equal(fake.n_dumps, 0); // went without a word, maybe
+	fake_say("deleted 20.0.0.0/8 via 10.9.0.2 dev 2");
+	assert_int_equal(fake.n_dumps, 1);
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+}
+
+static bool remember(void *arg, const struct sync_unsupported *one)
+{
+	snprintf(arg, 200, "%s, %s, %u", one->what, one->where, (unsigned)one->n);
+	return true;
+}
+
+static void names_what_is_left_to_linux(void **state)
+{
+	char told[200] = "";
+
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
+	fake_flush();
+	routes_unsupported(fake.routes, remember, told);
+	assert_string_equal(told, "");
+	fake_say("24.0.0.0/8 dev 7");
+	fake_say("25.0.0.0/8 dev 7");
+	fake_flush();
+	routes_unsupported(fake.routes, remember, told);
+	assert_string_equal(told, "route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fake, close_fake)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_route_comes_and_goes),
+		TEST(each_type_has_its_kind),
+		TEST(the_built_in_ranges_stay_as_they_are),
+		TEST(the_lowest_metric_wins_and_the_next_one_follows),
+		TEST(ipv4_routes_of_one_metric_stand_in_a_list),
+		TEST(ipv6_gateways_of_one_metric_are_one_route),
+		TEST(weights_are_scaled_into_what_groups_know),
+		TEST(routes_over_a_link_that_goes_down_are_gone),
+		TEST(without_carrier_routes_stay_unless_told_otherwise),
+		TEST(a_link_that_is_deleted_takes_its_routes_along),
+		TEST(the_last_address_takes_ipv4_routes_along),
+		TEST(an_address_takes_routes_that_prefer_it_along),
+		TEST(a_broad_local_route_hides_what_lies_under_it),
+		TEST(tables_of_vrfs_are_apart),
+		TEST(what_a_dump_does_not_name_is_swept),
+		TEST(a_dump_sets_the_order_right),
+		TEST(a_link_may_be_told_after_its_routes),
+		TEST(a_deletion_that_does_not_fit_asks_for_a_dump),
+		TEST(names_what_is_left_to_linux),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
