@@ -127,6 +127,38 @@ static void a_device_that_takes_nothing_for_long_loses_frames_by_name(void **sta
 	assert_int_equal(fake.worker.injection.n, 0);
 }
 
+// Loops in which Linux sends a frame on port 0, and in which port 1 begins to take frames.
+enum { SECOND_AT = 500, ROOM_AT = 700, FIRST_IS_OLD = 1200, SECOND_IS_OLD = 1600 };
+static unsigned n_waiting_at_1200;
+
+static uint16_t happen(void *queue, struct rte_mbuf **mbuf, uint16_t n)
+{
+	struct bytes frame = frame_to(OTHER, "10.1.2.3");
+
+	if (fake.stat.loops == SECOND_AT)
+		fake_inject(0, &frame);
+	if (fake.stat.loops == ROOM_AT)
+		fake.device[1].takes = 1;
+	if (fake.stat.loops == FIRST_IS_OLD)
+		n_waiting_at_1200 = fake.worker.injection.n;
+	return 0;
+}
+
+static void each_frame_waits_from_its_own_time_on(void **state)
+{
+	struct bytes frame = frame_to(OTHER, "10.1.2.3");
+
+	fake_reset(path_choose_variant());
+	fake.device[0].takes = fake.device[1].takes = 0;
+	rte_eth_fp_ops[fake.io.queues[3].device].rx_pkt_burst = happen;
+	fake.loops_least = SECOND_IS_OLD;
+	fake_inject(1, &frame);
+	fake_run();
+	assert_int_equal(fake.device[1].n_sent, 1);
+	assert_int_equal(n_waiting_at_1200, 1);
+	assert_int_equal(fake.stat.verdict[VERDICT_TX_REFUSED], 1);
+}
+
 // Stops the lane in its first loop, before it has taken all.
 static uint16_t stop_now(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
@@ -169,6 +201,7 @@ int main(void)
 		cmocka_unit_test(what_a_device_refuses_is_sent_later_in_order),
 		cmocka_unit_test(a_device_that_takes_nothing_does_not_hold_up_another),
 		cmocka_unit_test(a_device_that_takes_nothing_for_long_loses_frames_by_name),
+		cmocka_unit_test(each_frame_waits_from_its_own_time_on),
 		cmocka_unit_test(nothing_stays_behind_when_the_lane_ends),
 		cmocka_unit_test(frames_for_a_port_without_link_are_dropped_at_once),
 	};

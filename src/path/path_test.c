@@ -283,6 +283,7 @@ static void check_closes_gaps_and_keeps_order(void **state)
 	b->n = BURST_MAX;
 	for (unsigned i = 0; i < BURST_MAX; i++) {
 		b->mbuf[i] = &packets[i].mbuf;
+		b->frame[i] = packets[i].room;
 		b->ttl[i] = i % 3 ? 64 : 1;
 		b->length[i] = 100 + i;
 		b->hop[i] = i % 2 ? 1 : 4;
@@ -293,7 +294,9 @@ static void check_closes_gaps_and_keeps_order(void **state)
 	for (unsigned i = 0, from = 0; i < b->n; i++, from++) {
 		from += from % 3 == 0;
 		assert_ptr_equal(b->mbuf[i], &packets[from].mbuf);
+		assert_ptr_equal(b->frame[i], packets[from].room);
 		assert_int_equal(b->length[i], 100 + from);
+		assert_int_equal(b->hop[i], from % 2 ? 1 : 4);
 		assert_int_equal(b->port[i], from % 2 ? 2 : 3);
 	}
 	assert_false(b->has_one_port);
@@ -414,6 +417,27 @@ static void fragments_of_a_packet_stay_together(void **state)
 	}
 }
 
+// The first segment ends with the IPv4 header, behind a tag.
+static void what_lies_behind_a_segment_chooses_no_member(void **state)
+{
+	struct wire_recipe recipe = to_us(4);
+	uint16_t member = 0;
+
+	make_group();
+	for (unsigned i = 0; i < 100; i++) {
+		struct burst *b = one_packet(5, 64, 60);
+
+		recipe.src_port = i;
+		place(0, &recipe, 0);
+		packets[0].mbuf.data_off -= WIRE_VLAN_BYTES;
+		packets[0].mbuf.data_len = WIRE_VLAN_BYTES + WIRE_ETHER_BYTES + WIRE_IP4_BYTES;
+		b->has_segments = true;
+		assert_true(path_spread(&view, b));
+		assert_true(i == 0 || b->hop[0] == member);
+		member = b->hop[0];
+	}
+}
+
 static void a_route_to_a_group_passes_check_as_its_member(void **state)
 {
 	make_group();
@@ -437,6 +461,7 @@ int main(void)
 		cmocka_unit_test(rewriting_changes_nothing_but_what_it_should),
 		cmocka_unit_test(flows_of_both_families_spread_by_weight_and_stay),
 		cmocka_unit_test(fragments_of_a_packet_stay_together),
+		cmocka_unit_test(what_lies_behind_a_segment_chooses_no_member),
 		cmocka_unit_test(a_route_to_a_group_passes_check_as_its_member),
 	};
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -3,7 +3,7 @@
 
 #include "wire/headers.h"
 
-enum { FROM = 0, OUT = 1, LOST = 2, BGP = 179, TTL_AT = 22 };
+enum { FROM = 3, OUT = 1, LOST = 2, BGP = 179, TTL_AT = 22 };
 
 static const struct fib_hop unreachable = {.kind = FIB_UNREACHABLE, .link = FIB_NO_LINK};
 static const struct fib_hop prohibit = {.kind = FIB_PROHIBIT, .link = FIB_NO_LINK};
@@ -143,7 +143,7 @@ static const struct row {
 	{"10.104.2.3", as_it_is, VERDICT_NEIGHBOUR_UNRESOLVED, CLASS_UNRESOLVED},
 	{"10.1.2.3", ttl_1, VERDICT_TTL_EXPIRED, CLASS_TTL},
 	{"10.1.2.3", too_long, VERDICT_MTU_EXCEEDED, CLASS_MTU},
-	{"10.0.2.3", as_it_is, VERDICT_REDIRECT, CLASS_REDIRECT},
+	{"10.3.2.3", as_it_is, VERDICT_REDIRECT, CLASS_REDIRECT},
 	{"10.1.2.3", wrong_checksum, VERDICT_IP4_CHECKSUM, CLASS_NONE},
 	{"10.1.2.3", another_mac, VERDICT_MAC_NOT_OURS, CLASS_NONE},
 	{"10.1.2.3", martian, VERDICT_MARTIAN_SOURCE, CLASS_NONE},
@@ -230,7 +230,7 @@ static void without_twins_all_that_is_for_linux_is_dropped(void **state)
 		rows[i].make(&frame);
 		fake_receive(FROM, &frame);
 		fake_run();
-		assert_int_equal(fake.device[0].n_sent, is_forwarded);
+		assert_int_equal(fake.device[FROM].n_sent, is_forwarded);
 		if (!is_forwarded)
 			expect_dropped(rows[i].verdict);
 	}
@@ -327,7 +327,7 @@ static void frames_to_a_further_mac_of_a_link_are_ours(void **state)
 // Half of the packets leave as they came, the others by another port.
 static void receive_returning(unsigned n)
 {
-	struct bytes back = frame_to(FROM, "10.0.2.3"), on = frame_to(FROM, "10.1.2.3");
+	struct bytes back = frame_to(FROM, "10.3.2.3"), on = frame_to(FROM, "10.1.2.3");
 
 	for (unsigned i = 0; i < n; i++) {
 		fake_receive(FROM, &back);
