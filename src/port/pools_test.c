@@ -74,6 +74,17 @@ static void counts_what_a_device_keeps_for_itself(void **state)
 	assert_true(pools.nodes[0].n_mbufs >= before + 100000 - 1024);
 }
 
+static void counts_what_lanes_lend(void **state)
+{
+	make_plan(1, 3);
+	pools_plan(&pools, &settings, &plan, rings);
+	unsigned before = pools.nodes[0].n_mbufs;
+
+	settings.n_lent_mbufs = 10000;
+	pools_plan(&pools, &settings, &plan, rings);
+	assert_in_range(pools.nodes[0].n_mbufs, before + 30000 - 1024, before + 30000 + 1024);
+}
+
 static void plans_memory_for_all_that_it_counts(void **state)
 {
 	make_plan(2, 1);
@@ -122,6 +133,7 @@ int main(void)
 		cmocka_unit_test(is_the_known_2368_bytes_for_an_ordinary_mtu),
 		cmocka_unit_test(holds_enough_for_all_rings_caches_and_bursts),
 		cmocka_unit_test(counts_what_a_device_keeps_for_itself),
+		cmocka_unit_test(counts_what_lanes_lend),
 		cmocka_unit_test(plans_memory_for_all_that_it_counts),
 		cmocka_unit_test(plans_whole_pages_for_buffers_where_pages_are_small),
 		cmocka_unit_test(makes_a_pool_for_each_node_and_sizes_it_for_its_largest_mtu),

@@ -235,6 +235,53 @@ static void changes_what_may_change_while_running(void **state)
 	assert_int_equal(info.mtu, 1400);
 }
 
+static void is_down_where_it_was_set_down_whatever_its_link(void **state)
+{
+	static const unsigned ports[] = {RING_PORT, NULL_PORT};
+	struct complaint why;
+
+	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
+		const struct port_face *face = &port_faces(room)[ports[i]];
+
+		assert_int_equal(port_set_admin(room, ports[i], false, &why), 0);
+		assert_false(face->up);
+		assert_int_equal(port_tend(room, &why), 0);
+		assert_false(face->up);
+		assert_int_equal(port_set_admin(room, ports[i], true, &why), 0);
+		assert_int_equal(port_tend(room, &why), 0);
+		assert_true(face->up && port_has_carrier(room, ports[i]));
+	}
+}
+
+static void takes_a_new_mac_address_and_leaves_its_neighbours_in_the_word(void **state)
+{
+	static const struct wire_mac mac = {{2, 6, 6, 6, 6, 6}}, group = {{1, 6, 6, 6, 6, 6}};
+	const struct port_face *face = &port_faces(room)[NULL_PORT];
+	bool up = face->up, pass_martians = face->pass_martians;
+	struct port_info info;
+	struct complaint why;
+
+	assert_int_equal(port_set_mac(room, NULL_PORT, &mac, &why), 0);
+	assert_true(port_set_mac(room, NULL_PORT, &group, &why) < 0);
+	assert_non_null(strstr(why.text, "01:06:06:06:06:06"));
+	port_info(room, NULL_PORT, &info);
+	assert_true(wire_mac_equal(&info.mac, &mac));
+	assert_memory_equal(face->mac, mac.bytes, sizeof(face->mac));
+	assert_true(face->up == up && face->pass_martians == pass_martians);
+}
+
+static void takes_an_mtu_that_fits_its_buffers(void **state)
+{
+	struct port_info info;
+	struct complaint why;
+
+	assert_int_equal(port_set_mtu(room, NULL_PORT, 1280, &why), 0);
+	assert_true(port_set_mtu(room, NULL_PORT, 9000, &why) < 0);
+	assert_non_null(strstr(why.text, "mtu 9000"));
+	port_info(room, NULL_PORT, &info);
+	assert_int_equal(info.mtu, 1280);
+}
+
 // Last: EAL starts once per process.
 static void leaves_nothing_behind(void **state)
 {
@@ -258,6 +305,9 @@ int main(void)
 		cmocka_unit_test(counts_devices_without_a_link_as_up),
 		cmocka_unit_test(lays_buffers_at_an_odd_number_of_cache_lines),
 		cmocka_unit_test(changes_what_may_change_while_running),
+		cmocka_unit_test(is_down_where_it_was_set_down_whatever_its_link),
+		cmocka_unit_test(takes_a_new_mac_address_and_leaves_its_neighbours_in_the_word),
+		cmocka_unit_test(takes_an_mtu_that_fits_its_buffers),
 		cmocka_unit_test(leaves_nothing_behind),
 	};
 

@@ -1,0 +1,204 @@
+"""The ports' twins in Linux: over a crash and a new start, when somebody takes them away, and what stands in their way."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.frames import ip4, on
+from harness.house import DL3D, House, Port, port_mac
+from harness.wire import wait_until
+
+from dl3.lab.namespace import Lab, Namespace
+from dl3.model.fault import Fault
+
+GOOD = """\
+ports: [{name: a, device: net_null0}, {name: b, device: net_null1}]
+linux: {namespace: NAMESPACE}
+control: {socket: SOCKET}
+memory: {hugepages: never}
+"""
+
+
+def _house(**linux: object) -> House:
+    return House([Port("a"), Port("b")], linux=linux, memory={"hugepages": "never"})
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    with _house() as made:
+        yield made
+
+
+@pytest.fixture
+def keeping_house() -> Iterator[House]:
+    with _house(keep=True) as made:
+        yield made
+
+
+def _show(house: House, twin: str) -> str:
+    return house.dl3d.twins.ip("-d", "link", "show", "dev", twin)
+
+
+def _wait_for_carrier(house: House) -> None:
+    for twin in "ab":
+        wait_until(lambda name=twin: "LOWER_UP" in _show(house, name), f"twin {twin} had carrier")
+
+
+def _index(house: House, twin: str) -> str:
+    return _show(house, twin).split(":")[0]
+
+
+def a_twin_has_its_port_s_name_address_mtu_and_carrier(house: House) -> None:
+    _wait_for_carrier(house)
+    for index, twin in enumerate("ab"):
+        text = _show(house, twin)
+        assert "tun type tap" in text and "multi_queue" in text, text
+        assert port_mac(index) in text and "mtu 1500" in text, text
+
+
+def a_twin_loses_and_gets_carrier_with_its_port(house: House) -> None:
+    _wait_for_carrier(house)
+    far = house.wires["a"].end
+    far.namespace.ip("link", "set", "dev", far.device, "down")
+    wait_until(lambda: "NO-CARRIER" in _show(house, "a"), "the twin had lost carrier")
+    assert "LOWER_UP" in _show(house, "b")
+    far.namespace.ip("link", "set", "dev", far.device, "up")
+    _wait_for_carrier(house)
+
+
+def a_crash_takes_neither_carrier_nor_routes(keeping_house: House) -> None:
+    house = keeping_house
+    twins = house.dl3d.twins
+    _wait_for_carrier(house)
+    twins.ip("addr", "add", "10.0.1.1/24", "dev", "a")
+    twins.ip("route", "add", "10.2.0.0/16", "via", "10.0.1.2")
+    index = _index(house, "a")
+    with subprocess.Popen(["ip", "-n", twins.name, "monitor", "link", "route"], stdout=subprocess.PIPE) as monitor:
+        house.dl3d.kill()
+        with pytest.raises(subprocess.TimeoutExpired):
+            monitor.wait(0.5)
+        assert "LOWER_UP" in _show(house, "a")
+        assert "linkdown" not in twins.ip("route", "show")
+        house.dl3d.start_again()
+        house.dl3d.wait_ready()
+        with pytest.raises(subprocess.TimeoutExpired):
+            monitor.wait(0.5)
+        monitor.terminate()
+        said = monitor.communicate()[0].decode()
+    assert "NO-CARRIER" not in said and "Deleted" not in said, said
+    assert _index(house, "a") == index
+    rows = house.dl3d.call("twins")["twins"]
+    assert all(row["adopted"] and row["held"] and row["carrier"] for row in rows), rows
+    assert "10.2.0.0/16 via 10.0.1.2 dev a" in twins.ip("route", "show")
+
+
+def the_new_dl3d_s_twin_gets_packets_again(keeping_house: House) -> None:
+    house = keeping_house
+    house.dl3d.twins.ip("addr", "add", "10.0.1.1/24", "dev", "a")
+    house.dl3d.kill()
+    house.dl3d.start_again()
+    house.dl3d.wait_ready()
+    house.wires["a"].send(on(0, ip4("10.0.1.1")))
+    account = house.settle(1)
+    assert account.punted >= 1, account
+
+
+def a_clean_stop_takes_twins_and_namespace_along_unless_they_are_kept(house: House) -> None:
+    name = house.dl3d.twins.name
+    assert Path(f"/run/netns/{name}").exists()
+    assert house.dl3d.stop() == 0
+    assert not Path(f"/run/netns/{name}").exists()
+
+
+def a_clean_stop_leaves_twins_that_are_kept(keeping_house: House) -> None:
+    _wait_for_carrier(keeping_house)
+    assert keeping_house.dl3d.stop() == 0
+    assert "LOWER_UP" in _show(keeping_house, "a")
+
+
+def a_deleted_twin_is_named_once_and_made_again_by_reload(house: House) -> None:
+    house.dl3d.twins.ip("link", "delete", "dev", "a")
+    wait_until(lambda: "has been deleted" in house.dl3d.stderr, "the log named the twin")
+    house.wires["a"].send(on(0, ip4("10.0.1.1")))
+    wait_until(lambda: house.account().drops.get("twin_refused") == 1, "its packets were refused")
+    house.dl3d.call("reload")
+    _wait_for_carrier(house)
+    house.wires["a"].send(on(0, ip4("10.0.1.1")))
+    wait_until(lambda: house.dl3d.call("twins")["twins"][0]["punted"] >= 1, "the new twin took packets")
+    assert house.dl3d.stderr.count("has been deleted") == 1
+
+
+def a_renamed_twin_goes_on_under_its_new_name(house: House) -> None:
+    twins = house.dl3d.twins
+    twins.ip("link", "set", "dev", "a", "down")
+    twins.ip("link", "set", "dev", "a", "name", "uplink")
+    twins.ip("link", "set", "dev", "uplink", "up")
+    wait_until(lambda: "is now called 'uplink'" in house.dl3d.stderr, "the log told the new name")
+    row = house.dl3d.call("twins")["twins"][0]
+    assert (row["port"], row["name"]) == ("a", "uplink")
+    assert house.dl3d.stderr.count("is now called") == 1
+
+
+def a_deleted_namespace_is_named_and_dl3d_goes_on(house: House) -> None:
+    subprocess.run(["ip", "netns", "delete", house.dl3d.twins.name], check=True)
+    wait_until(lambda: "has been deleted" in house.dl3d.stderr, "the log named the namespace")
+    house.wires["a"].send(on(0, ip4("10.0.1.1")))
+    assert house.settle(1).received >= 1
+    assert house.dl3d.stop() == 0
+
+
+@pytest.fixture
+def namespace() -> Iterator[Namespace]:
+    with Lab() as lab:
+        yield lab.namespace("twins")
+
+
+def _refusal(tmp_path: Path, namespace: str, *before: str, check: bool = False) -> str:
+    """What dl3d says when it does not start."""
+    file = tmp_path / "dl3d.yaml"
+    file.write_text(GOOD.replace("NAMESPACE", namespace).replace("SOCKET", str(tmp_path / "dl3d.sock")))
+    words = [*before, str(DL3D), *(["--check"] if check else []), str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2, done
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["start", "check"])
+@pytest.mark.parametrize(
+    ("making", "words"),
+    [
+        ("link add name b type veth peer name other", "another interface has its twin's name"),
+        ("tuntap add dev b mode tap", "a TAP without multi_queue has its twin's name"),
+        ("tuntap add dev b mode tun multi_queue", "another interface has its twin's name"),
+    ],
+    ids=["veth", "one_queue", "tun"],
+)
+def a_taken_name_is_refused_and_nothing_changed(
+    tmp_path: Path, namespace: Namespace, making: str, words: str, check: bool
+) -> None:
+    namespace.ip(*making.split())
+    before = namespace.ip("-d", "link", "show")
+    said = _refusal(tmp_path, namespace.name, check=check)
+    assert words in said and "port 'b'" in said, said
+    assert namespace.ip("-d", "link", "show") == before
+
+
+def a_missing_namespace_is_refused(tmp_path: Path) -> None:
+    said = _refusal(tmp_path, "no-such-namespace")
+    assert "there is no network namespace 'no-such-namespace'" in said, said
+
+
+def missing_rights_are_named(tmp_path: Path, namespace: Namespace) -> None:
+    said = _refusal(tmp_path, namespace.name, "capsh", "--drop=cap_net_admin", "--", "-c", 'exec "$@"', "sh")
+    assert "CAP_NET_ADMIN" in said, said
+    with pytest.raises(Fault):
+        namespace.ip("link", "show", "dev", "a")
+
+
+def a_missing_device_file_is_named(tmp_path: Path, namespace: Namespace) -> None:
+    hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh")
+    said = _refusal(tmp_path, namespace.name, *hide)
+    assert "no /dev/net/tun" in said, said
