@@ -24,8 +24,9 @@ static void say_gone(struct tap_room *room, unsigned port)
 {
 	struct room_twin *twin = &room->twins[port];
 
-	log_warn("port '%s': its twin '%s' in namespace '%s' has been deleted or moved away; what "
-		 "is for Linux is dropped as twin_refused until `dl3 reload` makes it again",
+	log_warn("port '%s': its twin '%s' in namespace '%s' has been deleted or moved away, and "
+		 "with it all that Linux had on it; the port's packets are dropped until `dl3 "
+		 "reload` makes a new one",
 		name_of(room, port), twin->twin.name, room->namespace_name);
 	twins_blank(room, port);
 	twins_release(room, port);
