@@ -203,7 +203,7 @@ static void gives_each_kind_its_verdict(void **state)
 		{FIB_UNREACHABLE, VERDICT_UNREACHABLE}, {FIB_PROHIBIT, VERDICT_PROHIBIT},
 		{FIB_MARTIAN, VERDICT_MARTIAN_DESTINATION},
 		{FIB_LINK_LOCAL, VERDICT_LINK_LOCAL_DESTINATION},
-		{FIB_MULTICAST, VERDICT_MULTICAST}};
+		{FIB_MULTICAST, VERDICT_MULTICAST}, {FIB_LINUX, VERDICT_LINUX}};
 	struct fib *fib = fib_create(NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
@@ -301,7 +301,7 @@ static void refuses_what_makes_no_sense(void **state)
 {
 	struct fib *fib = fib_create(NULL);
 	struct fib_change bad[] = {change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1),
-		change_to_host(1, 1)};
+		change_to_host(1, 1), change_to_host(1, 1)};
 	struct complaint why;
 	size_t index;
 
@@ -309,6 +309,7 @@ static void refuses_what_makes_no_sense(void **state)
 	bad[1].route.prefix.addr.family = 5;
 	bad[2].route.hop.link = FIB_NO_LINK;
 	bad[3].route.hop.kind = N_FIB_KINDS;
+	bad[4].route.hop.link = FIB_MAX_LINKS;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fib_change batch[] = {change_to_host(2, 2), bad[i]};
 		assert_int_equal(fib_change(fib, batch, 2, &index, &why), -EINVAL);

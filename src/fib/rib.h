@@ -30,8 +30,8 @@ struct hops;
 
 struct rib {
 	struct blocks nodes;
-	uint32_t root[RIB_TREES];
 	const struct hops *hops;
+	uint32_t root[RIB_TREES];
 };
 
 struct rib_prefix {

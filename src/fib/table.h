@@ -11,8 +11,7 @@
 
 struct fib {
 	struct fib_view view;
-	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to
-	uint64_t open_vrfs;                     // a bit for each
+	uint64_t open_vrfs; // a bit for each
 	struct rib rib;
 	struct fib_links links;
 	struct hops hops;
@@ -25,4 +24,5 @@ struct fib {
 	uint32_t n_neighbours;
 	const struct lookups *lookups; // what this machine runs best
 	bool has_huge_pages;
+	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to
 };

@@ -106,6 +106,8 @@ static void lists_each_vrf_by_itself(void **state)
 		churn_apply(own, &change);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	}
+	struct fib_usage usage;
+	size_t n_all = 0;
 	for (unsigned i = 0; i < N_VRFS; i++)
 		for (uint8_t family = 4; family <= 6; family += 2) {
 			struct fib_walk walk = {.family = family, .vrf = number_of[i]};
@@ -123,7 +125,10 @@ static void lists_each_vrf_by_itself(void **state)
 				          own->hop.kind <= FIB_PEER;
 			}
 			assert_int_equal(n, wanted);
+			n_all += n;
 		}
+	fib_usage(fib, &usage);
+	assert_int_equal(usage.n_routes4 + usage.n_routes6, n_all);
 	fib_destroy(fib);
 }
 

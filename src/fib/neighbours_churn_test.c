@@ -1,0 +1,226 @@
+// Routes, neighbours, links and VRFs at random, each step judged by plain lists: what becomes of
+// packets to a few hosts that all VRFs have. Tests only.
+#include "fib/fib.h"
+
+#include "fib/churn.h"
+#include "fib/table.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_VRFS = 3, N_LINKS = 4, N_HOSTS = 16, N_STEPS = 20000 };
+
+// What is known of a link: two ports, and a VLAN on each.
+struct link_model {
+	uint16_t number;
+	bool is_told;
+	struct fib_link told;    // also of a link that was deleted
+	uint8_t mac[2][N_HOSTS]; // last byte, by family and host; 0: unknown
+};
+
+static const uint8_t number_of_vrf[N_VRFS] = {0, 1, 63};
+static struct model model[N_VRFS];
+static struct link_model links[N_LINKS];
+
+static struct wire_addr host_addr(uint8_t family, unsigned host)
+{
+	model_bits base = family == 4 ? (model_bits)10 << 120 : (model_bits)0x20010db8 << 96;
+
+	return model_addr(family, base | (model_bits)host << (family == 4 ? 96 : 0));
+}
+
+static uint8_t random_family(void)
+{
+	return model_random(2) ? 4 : 6;
+}
+
+static struct fib_hop random_hop(uint8_t family)
+{
+	const struct link_model *link = &links[model_random(N_LINKS)];
+
+	if (!model_random(8))
+		return (struct fib_hop){.kind = FIB_LINUX, .link = FIB_NO_LINK};
+	if (model_random(3))
+		return (struct fib_hop){.kind = FIB_CONNECTED, .link = link->number};
+	return (struct fib_hop){.kind = FIB_VIA,
+		.link = link->number,
+		.via = host_addr(family, model_random(N_HOSTS))};
+}
+
+static void change_route(struct fib *fib)
+{
+	const unsigned vrf = model_random(N_VRFS);
+	const uint8_t family = random_family();
+	struct fib_change change = {.op = FIB_REPLACE,
+		.route = {.vrf = number_of_vrf[vrf], .hop = random_hop(family)}};
+
+	change.route.prefix.addr = host_addr(family, model_random(N_HOSTS));
+	change.route.prefix.len = (family == 4 ? 28 : 124) + model_random(5);
+	wire_prefix_mask(&change.route.prefix);
+	if (model_find(&model[vrf], &change.route.prefix) >= 0 && model_random(2))
+		change.op = FIB_DELETE;
+	if (!fib_vrf_is_open(fib, number_of_vrf[vrf])) {
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), -EINVAL);
+		return;
+	}
+	assert_int_equal(churn_apply(&model[vrf], &change), 0);
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+}
+
+static void change_neighbour(struct fib *fib)
+{
+	struct link_model *link = &links[model_random(N_LINKS)];
+	const uint8_t family = random_family();
+	const unsigned host = model_random(N_HOSTS);
+	const struct wire_addr addr = host_addr(family, host);
+	uint8_t *known = &link->mac[family == 6][host];
+	const struct wire_mac mac = {{2, 0, 0, 0, 0, 1 + model_random(200)}};
+
+	if (model_random(2)) {
+		assert_int_equal(fib_neighbour_delete(fib, link->number, &addr),
+			*known ? 0 : -ENOENT);
+		*known = 0;
+		return;
+	}
+	assert_int_equal(fib_neighbour_set(fib, link->number, &addr, &mac, NULL), 0);
+	*known = mac.bytes[5];
+}
+
+static void change_link(struct fib *fib)
+{
+	const unsigned at = model_random(N_LINKS);
+	struct link_model *link = &links[at];
+	struct fib_link settings = {.port = at % 2,
+		.vrf = number_of_vrf[model_random(N_VRFS)],
+		.mac.bytes = {2, 1, 0, 0, 0, at},
+		.n_tags = at / 2,
+		.mtu = 1000 + model_random(500),
+		.tag = {{0x8100, 5 + model_random(2)}}};
+
+	if (!model_random(4)) {
+		fib_link_delete(fib, link->number);
+		link->is_told = false;
+		return;
+	}
+	bool is_sound = fib_vrf_is_open(fib, settings.vrf);
+	assert_int_equal(fib_link_set(fib, link->number, &settings), is_sound ? 0 : -EINVAL);
+	if (!is_sound)
+		return;
+	link->told = settings;
+	link->is_told = true;
+}
+
+static void change_vrf(struct fib *fib)
+{
+	const unsigned vrf = 1 + model_random(N_VRFS - 1);
+
+	if (fib_vrf_is_open(fib, number_of_vrf[vrf])) {
+		fib_vrf_close(fib, number_of_vrf[vrf]);
+		model[vrf].n = 0;
+		return;
+	}
+	assert_int_equal(fib_vrf_open(fib, number_of_vrf[vrf], NULL), 0);
+	churn_reset(&model[vrf], number_of_vrf[vrf]);
+}
+
+// What a packet gets that a route sends to a link: its link's word for it, and the MAC's last byte.
+static void check_way_out(const struct fib *fib, const struct fib_answer *answer,
+	const struct link_model *link, uint8_t mac)
+{
+	const struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer->hop_id]);
+	const struct fib_tags tags = link_tags(&link->told),
+			      found = fib_tags_load(&fib->view, answer->hop_id);
+
+	assert_int_equal(answer->hop.link, link->number);
+	if (!link->is_told || !mac) {
+		assert_int_equal(answer->verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+		assert_int_equal(entry.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
+		return;
+	}
+	assert_int_equal(answer->verdict, VERDICT_FORWARD);
+	assert_int_equal(answer->mac.bytes[5], mac);
+	assert_int_equal(entry.macs[5], mac);
+	assert_memory_equal(entry.macs + 6, link->told.mac.bytes, 6);
+	assert_int_equal(entry.port, link->told.port);
+	assert_int_equal(entry.frame_max, link->told.mtu + 14);
+	assert_int_equal(entry.verdict, link->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
+	if (link->told.n_tags)
+		assert_memory_equal(&found, &tags, sizeof(tags));
+}
+
+static const struct link_model *link_of(uint16_t number)
+{
+	for (unsigned i = 0; i < N_LINKS; i++)
+		if (links[i].number == number)
+			return &links[i];
+	fail();
+	return NULL;
+}
+
+static void check_host(const struct fib *fib, unsigned vrf, uint8_t family, unsigned host)
+{
+	const struct wire_addr addr = host_addr(family, host);
+	const int best = model_longest(&model[vrf], &addr);
+	struct fib_answer answer;
+
+	fib_find(fib, number_of_vrf[vrf], &addr, &answer);
+	assert_int_equal(fib_look(fib, number_of_vrf[vrf], &addr), answer.hop_id);
+	assert_int_equal(answer.found, best >= 0);
+	if (best < 0) {
+		assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
+		return;
+	}
+	const struct fib_hop *hop = &model[vrf].route[best].hop;
+	if (hop->kind == FIB_LINUX) {
+		assert_int_equal(answer.verdict, VERDICT_LINUX);
+		return;
+	}
+	const struct link_model *link = link_of(hop->link);
+	unsigned to = hop->kind == FIB_VIA ? hop->via.bytes[family == 4 ? 3 : 15] : host;
+	bool may = hop->kind == FIB_VIA || link->told.vrf == number_of_vrf[vrf];
+	check_way_out(fib, &answer, link, may ? link->mac[family == 6][to] : 0);
+}
+
+static void agrees_with_plain_lists_after_each_step(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+
+	for (unsigned vrf = 0; vrf < N_VRFS; vrf++) {
+		if (vrf)
+			assert_int_equal(fib_vrf_open(fib, number_of_vrf[vrf], NULL), 0);
+		churn_reset(&model[vrf], number_of_vrf[vrf]);
+	}
+	for (unsigned i = 0; i < N_LINKS; i++)
+		links[i] = (struct link_model){.number = i < 2 ? i : 1000 + i};
+	for (unsigned step = 0; step < N_STEPS; step++) {
+		unsigned what = model_random(100);
+		if (what < 45)
+			change_route(fib);
+		else if (what < 85)
+			change_neighbour(fib);
+		else if (what < 98)
+			change_link(fib);
+		else
+			change_vrf(fib);
+		for (unsigned vrf = 0; vrf < N_VRFS; vrf++)
+			for (unsigned host = 0; host < N_HOSTS; host++) {
+				check_host(fib, vrf, 4, host);
+				check_host(fib, vrf, 6, host);
+			}
+	}
+	fib_destroy(fib);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agrees_with_plain_lists_after_each_step),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
