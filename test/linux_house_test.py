@@ -1,0 +1,126 @@
+"""Linux as control plane, the house around it: twins that stay, limits that change, mistakes in one sentence."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from harness.house import DL3D, TOP, Port, config_text
+from harness.wire import wait_until
+
+from dl3.lab.forwarder import Forwarder
+from dl3.lab.namespace import Lab
+from dl3.model.fault import Fault
+
+PORTS = [
+    Port("left", device="net_ring0", keys={"mac": "02:00:00:00:00:01"}),
+    Port("right", device="net_ring1", keys={"mac": "02:00:00:00:00:02"}),
+]
+
+
+def _forwarder(**linux: object) -> Forwarder:
+    return Forwarder(DL3D, config_text(PORTS, memory={"hugepages": "never"}), linux=linux)
+
+
+@pytest.fixture(scope="module")
+def dl3d() -> Iterator[Forwarder]:
+    with _forwarder() as made:
+        made.wait_ready()
+        yield made
+
+
+def _dl3(dl3d: Forwarder, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(TOP / "bin" / "dl3"), *words, "--socket", str(dl3d.socket)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("what", "word"),
+    [
+        ("twins", "left"),
+        ("classes", "routing"),
+        ("mirror", "following"),
+        ("unsupported", "Nothing in Linux"),
+        ("routes", ""),
+    ],
+)
+def show_tells_people_and_programs(dl3d: Forwarder, what: str, word: str) -> None:
+    wait_until(lambda: dl3d.call("mirror")["state"] == "following", "the mirror follows")
+    shown = _dl3(dl3d, "show", what)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert word in shown.stdout
+    machine = _dl3(dl3d, "show", what, "--json")
+    assert (machine.returncode, machine.stderr) == (0, "")
+    assert json.loads(machine.stdout)
+
+
+def routes_are_told_to_linux_and_to_nobody_else(dl3d: Forwarder) -> None:
+    with pytest.raises(Fault, match="routes belong to Linux here; tell it: ip -n NAMESPACE route add"):
+        dl3d.call("routes.change", changes=[{"op": "add", "route": "10.0.0.0/8 dev left"}])
+
+
+def a_reload_changes_the_limit_of_a_class(dl3d: Forwarder) -> None:
+    before = dl3d.file.read_text()
+    dl3d.file.write_text(before.replace("keep: false", "keep: false\n  classes: {ttl: {rate: 7, burst: 3}}"))
+    dl3d.call("reload")
+    ttl = next(row for row in dl3d.call("twins")["classes"] if row["name"] == "ttl")
+    assert (ttl["rate_pps"], ttl["burst"]) == (7, 3)
+    dl3d.file.write_text(before.replace("keep: false", "keep: true"))
+    with pytest.raises(Fault, match=r"needs a restart: linux\.keep; nothing was changed"):
+        dl3d.call("reload")
+    dl3d.file.write_text(before)
+    dl3d.call("reload")
+
+
+def a_twin_that_was_deleted_comes_back_at_a_reload(dl3d: Forwarder) -> None:
+    dl3d.twins.ip("link", "delete", "dev", "right")
+    wait_until(lambda: dl3d.call("twins")["twins"][1]["ifindex"] == 0, "dl3d knows of it")
+    assert "Gone from Linux: right" in _dl3(dl3d, "show", "twins").stdout
+    wait_until(lambda: "twin 'right'" in dl3d.stderr, "the log names it")
+    dl3d.call("reload")
+    assert dl3d.call("twins")["twins"][1]["ifindex"] > 0
+    wait_until(lambda: "LOWER_UP" in dl3d.twins.ip("link", "show", "dev", "right"), "it has a carrier")
+
+
+def twins_that_are_kept_outlast_a_crash_and_are_adopted() -> None:
+    with _forwarder(keep=True) as dl3d:
+        dl3d.wait_ready()
+        dl3d.twins.ip("address", "add", "10.0.1.1/24", "dev", "left")
+        dl3d.twins.ip("route", "add", "10.9.0.0/16", "via", "10.0.1.2")
+        before = dl3d.twins.ip("-d", "route", "show")
+        dl3d.kill()
+        assert "10.9.0.0/16 via 10.0.1.2 dev left" in before
+        assert dl3d.twins.ip("-d", "route", "show") == before
+        assert "LOWER_UP" in dl3d.twins.ip("link", "show", "dev", "left")
+        dl3d.start_again()
+        dl3d.wait_ready()
+        assert [(twin["adopted"], twin["held"]) for twin in dl3d.call("twins")["twins"]] == [(True, True)] * 2
+        assert dl3d.twins.ip("-d", "route", "show") == before
+
+
+def nothing_is_left_of_twins_that_are_not_kept() -> None:
+    with _forwarder() as dl3d:
+        dl3d.wait_ready()
+        assert dl3d.twins.name in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
+        assert dl3d.stop() == 0
+        assert dl3d.twins.name not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
+        assert dl3d.holder() is None
+
+
+def a_namespace_that_is_missing_is_one_sentence() -> None:
+    with _forwarder(namespace="dl3-nowhere") as dl3d:
+        assert dl3d.process.wait(30) == 2
+        assert "linux: there is no network namespace 'dl3-nowhere'; make it (ip netns add dl3-nowhere)" in dl3d.stderr
+        assert len(dl3d.stderr.splitlines()) == 1
+
+
+def a_name_that_another_interface_has_is_one_sentence() -> None:
+    with Lab() as lab:
+        there = lab.namespace("taken")
+        there.ip("link", "add", "name", "right", "type", "veth", "peer", "name", "other")
+        with _forwarder(namespace=there.name) as dl3d:
+            assert dl3d.process.wait(30) == 2
+            assert len(dl3d.stderr.splitlines()) == 1
+            assert f"port 'right' in namespace '{there.name}'" in dl3d.stderr
+            assert "left" not in there.ip("-br", "link")
+            there.ip("link", "show", "dev", "other")
