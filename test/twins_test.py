@@ -1,4 +1,4 @@
-"""The ports' twins in Linux: over a crash and a new start, when somebody takes them away, and what stands in their way."""
+"""The ports' twins in Linux: over a crash and a new start, taken away by somebody, and what stands in their way."""
 
 import subprocess
 from collections.abc import Iterator
@@ -41,8 +41,7 @@ def _show(house: House, twin: str) -> str:
 
 
 def _wait_for_carrier(house: House) -> None:
-    for twin in "ab":
-        wait_until(lambda name=twin: "LOWER_UP" in _show(house, name), f"twin {twin} had carrier")
+    wait_until(lambda: all("LOWER_UP" in _show(house, twin) for twin in "ab"), "both twins had carrier")
 
 
 def _index(house: House, twin: str) -> str:
@@ -53,8 +52,8 @@ def a_twin_has_its_port_s_name_address_mtu_and_carrier(house: House) -> None:
     _wait_for_carrier(house)
     for index, twin in enumerate("ab"):
         text = _show(house, twin)
-        assert "tun type tap" in text and "multi_queue" in text, text
-        assert port_mac(index) in text and "mtu 1500" in text, text
+        for words in ("tun type tap", "multi_queue", "mtu 1500", port_mac(index)):
+            assert words in text, text
 
 
 def a_twin_loses_and_gets_carrier_with_its_port(house: House) -> None:
@@ -86,7 +85,8 @@ def a_crash_takes_neither_carrier_nor_routes(keeping_house: House) -> None:
             monitor.wait(0.5)
         monitor.terminate()
         said = monitor.communicate()[0].decode()
-    assert "NO-CARRIER" not in said and "Deleted" not in said, said
+    assert "NO-CARRIER" not in said, said
+    assert "Deleted" not in said, said
     assert _index(house, "a") == index
     rows = house.dl3d.call("twins")["twins"]
     assert all(row["adopted"] and row["held"] and row["carrier"] for row in rows), rows
@@ -182,7 +182,8 @@ def a_taken_name_is_refused_and_nothing_changed(
     namespace.ip(*making.split())
     before = namespace.ip("-d", "link", "show")
     said = _refusal(tmp_path, namespace.name, check=check)
-    assert words in said and "port 'b'" in said, said
+    assert words in said, said
+    assert "port 'b'" in said, said
     assert namespace.ip("-d", "link", "show") == before
 
 
