@@ -7,7 +7,7 @@
 #include <string.h>
 
 // A read costs tens of microseconds: what is unknown is punted for some rounds.
-enum { READS_A_FLUSH = 100 };
+enum { READS_A_FLUSH = 100, READS_A_TEND = 10 };
 enum { MTU_DEFAULT = 1500 };
 
 void assign_take_back(struct links *links, struct interface *one)
@@ -132,6 +132,22 @@ static void read_sysctls(struct links *links, struct interface *one)
 		one->sysctls |= FIB_LINK_REDIRECTS4;
 	if (hands->sends_redirects(hands->hands, name, 6))
 		one->sysctls |= FIB_LINK_REDIRECTS6;
+}
+
+void links_tend(struct links *links)
+{
+	for (unsigned tries = 0, n = 0; tries < FIB_MAX_LINKS && n < READS_A_TEND; tries++) {
+		links->tended = (uint16_t)((links->tended + 1) % FIB_MAX_LINKS);
+		int ifindex = links->ids.ifindex[links->tended];
+		struct interface *one = ifindex ? interfaces_find(&links->all, ifindex) : NULL;
+
+		if (!one || !one->sysctls_read)
+			continue;
+		uint8_t before = one->sysctls;
+		read_sysctls(links, one);
+		links->is_dirty |= one->sysctls != before;
+		n++;
+	}
 }
 
 // Of links that lanes may know. True: some are still to be read.

@@ -235,6 +235,55 @@ void foreign_judge(struct links *links)
 	}
 }
 
+static bool has_vrf(const struct links *links)
+{
+	for (uint8_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++)
+		if (links_table_of_vrf(links->mirror, vrf))
+			return true;
+	return false;
+}
+
+// Where the first of these rules stands.
+static uint32_t priority_of(const struct foreign *foreign, uint8_t family, bool is_l3mdev)
+{
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct event_rule *rule = &foreign->thing[i].rule;
+
+		if (foreign->thing[i].kind == EVENT_RULE && rule->family == family &&
+			rule->is_l3mdev == is_l3mdev && (is_l3mdev || rule->table == TABLE_LOCAL))
+			first = MIN_OF(first, rule->priority);
+	}
+	return first;
+}
+
+// What the order of rules means for VRFs.
+static bool tell_vrf_rules(const struct links *links, uint8_t family,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	struct sync_unsupported one = {.n = 1};
+	uint32_t local = priority_of(&links->foreign, family, false);
+	uint32_t vrfs = priority_of(&links->foreign, family, true);
+
+	if (!has_vrf(links) || local > vrfs)
+		return true;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	if (vrfs == UINT32_MAX) {
+		snprintf(one.what, sizeof(one.what), "rule for VRFs (l3mdev) is missing");
+		snprintf(one.effect, sizeof(one.effect),
+			"IPv%u packets in VRFs go to Linux, which does not look into their tables",
+			family);
+	} else {
+		snprintf(one.what, sizeof(one.what), "rule for table local before that for VRFs");
+		snprintf(one.effect, sizeof(one.effect),
+			"Linux takes packets in a VRF to its addresses outside for its own, lanes "
+			"forward them; give table local a priority after %u",
+			vrfs);
+	}
+	return tell(arg, &one);
+}
+
 static bool tell_missing(const struct foreign *foreign, uint8_t family,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
 {
@@ -295,6 +344,10 @@ bool foreign_unsupported(const struct links *links,
 		if (!tell(arg, &one))
 			return false;
 	}
-	return tell_missing(foreign, 4, tell, arg) && tell_missing(foreign, 6, tell, arg) &&
-	       tell_mroutes(foreign, 4, tell, arg) && tell_mroutes(foreign, 6, tell, arg);
+	for (uint8_t family = 4; family <= 6; family += 2)
+		if (!tell_missing(foreign, family, tell, arg) ||
+			!tell_vrf_rules(links, family, tell, arg) ||
+			!tell_mroutes(foreign, family, tell, arg))
+			return false;
+	return true;
 }

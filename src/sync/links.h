@@ -22,6 +22,7 @@ void links_flush(struct links *links);
 // Neighbours and routes have been brought in line with all that links_flush did: ids that were
 // given up are free again. True: there is more for links_flush.
 bool links_settled(struct links *links);
+void links_tend(struct links *links); // as mirror_tend
 void links_unsupported(const struct links *links,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);
 void links_info(const struct links *links, struct sync_info *out); // its fields

@@ -17,8 +17,9 @@ struct links {
 	struct vrfs vrfs;
 	struct link_ids ids;
 	struct twins twins;
-	uint32_t dump; // counts dumps: what the newest did not name is gone
-	bool is_dirty; // something has changed that judgements depend on
+	uint32_t dump;   // counts dumps: what the newest did not name is gone
+	uint16_t tended; // the link whose sysctls were read last
+	bool is_dirty;   // something has changed that judgements depend on
 };
 
 // Tells routes when what they know of the interface is no longer so.

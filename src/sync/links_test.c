@@ -429,6 +429,17 @@ static void shows_redirects_to_linux_where_it_sends_them(void **state)
 		FIB_LINK_REDIRECTS4 | FIB_LINK_REDIRECTS6);
 }
 
+static void looks_at_sysctls_now_and_then(void **state)
+{
+	snprintf(fake.no_redirects, sizeof(fake.no_redirects), "p1");
+	fake_flush(&fake);
+	assert_int_not_equal(fake_fib_link(&fake, 11)->flags, 0);
+	mirror_tend(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_link(&fake, 11)->flags, 0);
+	assert_int_not_equal(fake_fib_link(&fake, 10)->flags, 0);
+}
+
 static void leaves_packets_to_linux_under_foreign_rules(void **state)
 {
 	static const struct {
@@ -594,6 +605,7 @@ int main(void)
 		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
 		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),
 		TEST(shows_redirects_to_linux_where_it_sends_them),
+		TEST(looks_at_sysctls_now_and_then),
 		TEST(leaves_packets_to_linux_under_foreign_rules),
 		TEST(names_what_is_foreign),
 		TEST(forgets_all_policies_at_once),

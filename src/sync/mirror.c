@@ -95,6 +95,11 @@ bool mirror_flush(struct mirror *mirror)
 	return routes_flush(mirror->routes) || links_settled(mirror->links);
 }
 
+void mirror_tend(struct mirror *mirror)
+{
+	links_tend(mirror->links);
+}
+
 struct teller {
 	bool (*tell)(void *arg, const struct sync_unsupported *one);
 	void *arg;
@@ -115,6 +120,8 @@ void mirror_unsupported(const struct mirror *mirror,
 	struct teller teller = {.tell = tell, .arg = arg};
 
 	links_unsupported(mirror->links, tell_on, &teller);
+	if (!teller.is_enough)
+		neighbours_unsupported(mirror->neighbours, tell_on, &teller);
 	if (!teller.is_enough)
 		routes_unsupported(mirror->routes, tell_on, &teller);
 }

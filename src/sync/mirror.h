@@ -50,6 +50,9 @@ void mirror_dump_ends(struct mirror *mirror);
 // events. True: there is more to do.
 bool mirror_flush(struct mirror *mirror);
 
+// Looks again at what nobody tells of (some sysctls), a few interfaces at a time. Call it about ten
+// times a second.
+void mirror_tend(struct mirror *mirror);
 // What lanes cannot express, one by one; stops when `tell` returns false.
 void mirror_unsupported(const struct mirror *mirror,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);

@@ -127,6 +127,30 @@ static void names_vrfs_beyond_what_lanes_hold(void **state)
 	assert_int_not_equal(vrf_of(10), 0);
 }
 
+static void names_rules_that_stand_in_the_way_of_vrfs(void **state)
+{
+	struct event_rule l3mdev = {.family = 4, .priority = 1000, .is_l3mdev = true, .action = 1};
+	struct event_rule local = {.family = 4, .table = 255, .action = 1};
+	struct event_rule later = {.family = 4, .priority = 32765, .table = 255, .action = 1};
+	static const char *const before = "rule for table local before that for VRFs";
+	static const char *const missing = "rule for VRFs (l3mdev) is missing";
+
+	assert_int_equal(fake_unsupported(&fake, before, NULL), 0); // no VRF, no matter
+	add(fake_vrf(50, "red", 10));
+	put_in(fake_twin(0), 50);
+	assert_int_equal(fake_unsupported(&fake, before, NULL), 2);
+	fake_rule(&fake, &later, false);
+	fake_rule(&fake, &local, true);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, before, NULL), 1); // IPv6's
+	assert_false(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX4);
+	fake_rule(&fake, &l3mdev, true);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, missing, NULL), 1);
+	assert_true(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX4);
+	assert_false(fake_fib_link(&fake, 11)->flags & FIB_LINK_LINUX4);
+}
+
 static void lets_vrf_devices_share_a_table(void **state)
 {
 	add(fake_vrf(50, "red", 10));
@@ -342,6 +366,7 @@ int main(void)
 		TEST(puts_each_link_into_the_vrf_of_its_own_master),
 		TEST(leaves_links_of_a_vrf_that_is_down_to_linux),
 		TEST(names_vrfs_beyond_what_lanes_hold),
+		TEST(names_rules_that_stand_in_the_way_of_vrfs),
 		TEST(lets_vrf_devices_share_a_table),
 		TEST(holds_thousands_of_vlans),
 		TEST(reuses_no_id_before_routes_have_left_it),

@@ -262,6 +262,24 @@ void neighbours_flush(struct neighbours *all)
 	all->dirty = NULL;
 }
 
+// Those that should stand in the fib, and do not.
+void neighbours_unsupported(const struct neighbours *all,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	struct sync_unsupported told = {.what = "neighbours beyond the room that lanes have",
+		.where = "all interfaces",
+		.effect = "packets to them go to Linux, which forwards them"};
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct entry *one = all->list[i];
+
+		told.n += !one->is_dirty && one->told.link == FIB_NO_LINK && is_usable(one) &&
+		          links_state(all->mirror, one->told.ifindex).link != FIB_NO_LINK;
+	}
+	if (told.n)
+		tell(arg, &told);
+}
+
 void neighbours_info(const struct neighbours *all, struct sync_info *out)
 {
 	out->neighbours = all->n;

@@ -17,6 +17,8 @@ void neighbours_flush(struct neighbours *neighbours);
 // at), or is gone with all its neighbours.
 void neighbours_link_changed(struct neighbours *neighbours, int ifindex);
 void neighbours_link_gone(struct neighbours *neighbours, int ifindex);
+void neighbours_unsupported(const struct neighbours *neighbours,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);
 void neighbours_info(const struct neighbours *neighbours, struct sync_info *out); // its fields
 
 // One neighbour as it was told last, for those who keep it alive.

@@ -197,6 +197,7 @@ bool sync_tend(struct sync *sync)
 	more |= mirror_flush(sync->mirror);
 	if (read(sync->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_twins(sync);
+		mirror_tend(sync->mirror);
 		keep_tend(sync->keep);
 		audit_tend(sync->audit);
 	}
