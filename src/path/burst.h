@@ -101,19 +101,19 @@ static inline void burst_free_dropped(struct worker *w)
 	w->n_dropped = 0;
 }
 
+static inline uint8_t burst_port(const struct burst *b, uint16_t i)
+{
+	return b->port[b->has_one_port ? 0 : i];
+}
+
 // Closes gaps after check: packet `from` takes place `to`.
 static inline void burst_move(struct burst *b, uint16_t to, uint16_t from)
 {
 	b->mbuf[to] = b->mbuf[from];
 	b->frame[to] = b->frame[from];
 	b->length[to] = b->length[from];
-	b->port[to] = b->port[from];
+	b->port[to] = burst_port(b, from);
 	b->hop[to] = b->hop[from];
-}
-
-static inline uint8_t burst_port(const struct burst *b, uint16_t i)
-{
-	return b->port[b->has_one_port ? 0 : i];
 }
 
 // Bytes of VLAN tags that the packet came with; until the tag step.

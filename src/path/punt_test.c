@@ -348,6 +348,20 @@ static void linux_sees_a_few_redirects_and_the_rest_is_forwarded(void **state)
 	}
 }
 
+static void a_burst_that_returns_as_a_whole_loses_its_first_packet_only(void **state)
+{
+	struct bytes back = frame_to(FROM, "10.3.2.3");
+
+	for (unsigned v = 0; v < N_VARIANTS; v++) {
+		start(variants[v], FIB_LINK_REDIRECTS4);
+		for (unsigned i = 0; i < 20; i++)
+			fake_receive(FROM, &back);
+		fake_run();
+		assert_int_equal(fake.stat.handed[VERDICT_REDIRECT], 1);
+		assert_int_equal(fake.device[FROM].n_sent, 19);
+	}
+}
+
 static void redirects_are_saved_up_again(void **state)
 {
 	start(variants[1], FIB_LINK_REDIRECTS4);
@@ -418,6 +432,7 @@ int main(void)
 		cmocka_unit_test(the_flags_of_a_link_decide_who_forwards),
 		cmocka_unit_test(frames_to_a_further_mac_of_a_link_are_ours),
 		cmocka_unit_test(linux_sees_a_few_redirects_and_the_rest_is_forwarded),
+		cmocka_unit_test(a_burst_that_returns_as_a_whole_loses_its_first_packet_only),
 		cmocka_unit_test(redirects_are_saved_up_again),
 		cmocka_unit_test(redirects_are_forwarded_when_nobody_asks_for_them),
 		cmocka_unit_test(a_full_ring_of_redirects_forwards_too),

@@ -212,6 +212,21 @@ static void a_frame_without_room_for_tags_is_dropped_by_name(void **state)
 	}
 }
 
+static void the_others_of_the_burst_leave_where_they_should(void **state)
+{
+	struct bytes frame = frame_on(PLAIN_IN, "10.20.2.3");
+	struct bytes left = frame_forwarded(&frame, TAGGED_OUT);
+
+	fake_reset(variants[1]);
+	struct rte_mbuf *m = fake_receive(0, &frame);
+	memmove(m->buf_addr, frame.at, frame.n);
+	m->data_off = 0;
+	fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_NO_HEADROOM], 1);
+	expect_sent(1, &left);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +239,7 @@ int main(void)
 		cmocka_unit_test(frames_cut_within_their_tags_are_never_read_beyond),
 		cmocka_unit_test(an_mtu_counts_without_tags),
 		cmocka_unit_test(a_frame_without_room_for_tags_is_dropped_by_name),
+		cmocka_unit_test(the_others_of_the_burst_leave_where_they_should),
 	};
 	return cmocka_run_group_tests(tests, open_table, fake_close);
 }
