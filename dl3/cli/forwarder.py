@@ -61,7 +61,8 @@ def agreement(decision: Decision) -> list[tuple[str, object]]:
     said = decision.linux
     if said:
         rows.append(("Linux", by_linux(said)))
-        rows.append(("Linux agrees", said.differs if said.differs else said.agrees))
+    if said and said.agrees is not None:
+        rows.append(("Linux agrees", said.differs or said.agrees))
     return rows
 
 
@@ -80,17 +81,17 @@ def route(
         print_json(decision.model_dump(by_alias=True))
         return
     verdict = f"{decision.verdict}: {decision.text}"
-    rows = [
+    rows: list[tuple[str, object]] = [
         ("address", decision.address),
         ("VRF", decision.vrf),
         ("prefix", decision.prefix),
         ("route", decision.route_kind),
         *next_hops(decision),
         ("MACs", f"to {decision.mac}, from {decision.source_mac}" if decision.mac else None),
-        ("VLANs", ", ".join(decision.vlans) or None),
+        *([("VLANs", ", ".join(decision.vlans))] if decision.vlans else []),
         ("MTU", decision.mtu),
         ("verdict", verdict),
-        ("left to Linux as", decision.punt_class),
+        *([("left to Linux as", decision.punt_class)] if decision.punt_class else []),
         *agreement(decision),
     ]
     out.print(table("", ("", "~a packet to it"), rows))
