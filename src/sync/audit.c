@@ -1,31 +1,142 @@
-// The slow audit. Control thread.
-#include "sync/inside.h"
+// The slow audit: walks through the fib, a few routes at a time, and asks Linux about each. Drift
+// is told only when it is still there a second later, with all messages taken in. Control thread.
+#include "base/log.h"
+#include "sync/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Ten ticks a second.
+enum { ROUTES_PER_TICK = 10, SUSPECTS = 16, TICKS_OF_DOUBT = 10, TICKS_BETWEEN_WORDS = 600 };
+
+struct suspect {
+	struct wire_addr addr;
+	uint8_t vrf;
+};
+
+struct audit {
+	struct sync *sync;
+	struct fib_walk walk;
+	struct wire_prefix after;
+	struct suspect suspect[SUSPECTS];
+	unsigned n_suspects, ticks, silent_ticks;
+	uint64_t audited, drifted;
+	uint64_t changes; // when the suspects were found
+};
 
 int audit_open(struct audit **out, struct sync *sync, struct complaint *why)
 {
+	struct audit *audit = calloc(1, sizeof(*audit));
+
+	if (!audit)
+		return complain(why, -ENOMEM, "no memory for the audit");
+	audit->sync = sync;
+	audit->walk.family = 4;
+	*out = audit;
 	return 0;
 }
 
 void audit_close(struct audit *audit)
 {
-}
-
-void audit_tend(struct audit *audit)
-{
+	free(audit);
 }
 
 void audit_info(const struct audit *audit, struct sync_info *out)
 {
+	out->audited = audit->audited;
+	out->drifted = audit->drifted;
 }
 
-#include <errno.h>
-int sync_explain(struct sync *sync, uint8_t vrf, const struct wire_addr *addr,
-	struct sync_opinion *out, struct complaint *why)
+// The next route of the fib; after the last one of IPv6 comes the next VRF, after the last VRF the
+// first. False: there is none in this table.
+static bool next_route(struct audit *audit, struct fib_route *out)
 {
-	return complain(why, -ENOTSUP, "Linux cannot be asked by this build");
+	if (fib_next(audit->sync->house.fib, &audit->walk, out)) {
+		audit->after = out->prefix;
+		audit->walk.after = &audit->after;
+		return true;
+	}
+	audit->walk.after = NULL;
+	if (audit->walk.family == 6)
+		audit->walk.vrf = (audit->walk.vrf + 1) % FIB_MAX_VRFS;
+	audit->walk.family = audit->walk.family == 4 ? 6 : 4;
+	return false;
 }
 
-int sync_verify(struct sync *sync, struct sync_verification *how, struct complaint *why)
+// Whether lanes do as Linux does for an address, what they read included.
+static bool agrees(struct audit *audit, const struct suspect *at)
 {
-	return complain(why, -ENOTSUP, "Linux cannot be asked by this build");
+	const struct fib *fib = audit->sync->house.fib;
+	struct sync_opinion opinion;
+	struct fib_answer answer;
+
+	fib_find(fib, at->vrf, &at->addr, &answer);
+	if (answer.found && fib_look(fib, at->vrf, &at->addr) != answer.hop_id)
+		return false;
+	if (sync_explain(audit->sync, at->vrf, &at->addr, &opinion, NULL))
+		return true; // Linux does not say
+	return opinion.agrees;
+}
+
+static void tell_drift(struct audit *audit, const struct suspect *at)
+{
+	char text[WIRE_ADDR_TEXT];
+
+	audit->drifted++;
+	if (audit->silent_ticks < TICKS_BETWEEN_WORDS && audit->drifted > 1)
+		return;
+	audit->silent_ticks = 0;
+	log_warn("lanes would send to %s otherwise than Linux: all is read again; see "
+		 "`dl3 verify` and `dl3 show route %s`",
+		wire_addr_print(&at->addr, text), text);
+}
+
+// A second after something looked wrong: is it still?
+static void judge_suspects(struct audit *audit)
+{
+	unsigned n = audit->n_suspects;
+
+	audit->n_suspects = 0;
+	// In a time of changes an answer may be older than what the mirror knows.
+	if (audit->changes != audit->sync->n_changes)
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		if (agrees(audit, &audit->suspect[i]))
+			continue;
+		tell_drift(audit, &audit->suspect[i]);
+		listen_dump_again(audit->sync->listen);
+	}
+}
+
+static void look_at_some(struct audit *audit)
+{
+	struct fib_route route;
+
+	for (unsigned i = 0; i < ROUTES_PER_TICK && audit->n_suspects < SUSPECTS; i++) {
+		struct suspect at;
+
+		if (!next_route(audit, &route))
+			continue;
+		at = (struct suspect){route.prefix.addr, route.vrf};
+		audit->audited++;
+		if (agrees(audit, &at))
+			continue;
+		if (!audit->n_suspects) {
+			audit->changes = audit->sync->n_changes;
+			audit->ticks = 0;
+		}
+		audit->suspect[audit->n_suspects++] = at;
+	}
+}
+
+void audit_tend(struct audit *audit)
+{
+	audit->silent_ticks++;
+	if (listen_is_dumping(audit->sync->listen)) {
+		audit->n_suspects = 0;
+		return;
+	}
+	if (audit->n_suspects && ++audit->ticks >= TICKS_OF_DOUBT)
+		judge_suspects(audit);
+	look_at_some(audit);
 }
