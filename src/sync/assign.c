@@ -3,6 +3,7 @@
 #include "sync/assign.h"
 
 #include "sync/judge.h"
+#include "sync/routes.h"
 
 #include <string.h>
 
@@ -76,6 +77,17 @@ static void give_id(struct links *links, struct interface *one, const struct jud
 	}
 }
 
+// The VRF or the MTU of a link.
+static void tell_change(struct links *links, struct interface *one, const struct fib_link *now)
+{
+	bool is_same = one->vrf == now->vrf && one->mtu == now->mtu;
+
+	one->vrf = now->vrf;
+	one->mtu = now->mtu;
+	if (!links_tell(links, one) && !is_same)
+		routes_link_changed(links->mirror->routes, one->ifindex);
+}
+
 static void give_link(struct links *links, struct interface *one)
 {
 	struct judgement found;
@@ -88,7 +100,7 @@ static void give_link(struct links *links, struct interface *one)
 	if (found.is_ours && one->id == FIB_NO_LINK)
 		found.reasons |= 1u << REASON_NO_ID;
 	one->reasons = found.reasons;
-	links_tell(links, one);
+	tell_change(links, one, &found.link);
 }
 
 // A port without a twin takes nothing in.

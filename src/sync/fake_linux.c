@@ -49,6 +49,11 @@ static bool disables_ipv6(void *hands, const char *interface)
 	return !strcmp(interface, fake->no_ipv6);
 }
 
+static void dump_again(void *hands)
+{
+	((struct fake_linux *)hands)->n_dumps_wished++;
+}
+
 struct wire_mac fake_mac(uint8_t last)
 {
 	return (struct wire_mac){{2, 0, 0, 0, 0, last}};
@@ -72,6 +77,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.port_set_mac = set_mac,
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
+		.dump_again = dump_again,
 		.hands = fake};
 	assert_int_equal(mirror_open(&fake->mirror, &settings, NULL), 0);
 }
@@ -250,6 +256,13 @@ void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr)
 	struct event event = {.kind = EVENT_NEIGHBOUR,
 		.is_delete = true,
 		.neighbour = {.ifindex = ifindex, .addr = fake_addr(addr)}};
+
+	tell(fake, &event);
+}
+
+void fake_route(struct fake_linux *fake, const struct event_route *route, bool is_delete)
+{
+	struct event event = {.kind = EVENT_ROUTE, .is_delete = is_delete, .route = *route};
 
 	tell(fake, &event);
 }

@@ -22,6 +22,7 @@ struct fake_linux {
 	unsigned n_asked;                   // how often
 	uint16_t mtu_max;                   // what ports refuse
 	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls
+	unsigned n_dumps_wished;
 	bool in_dump;
 	bool is_deaf; // nothing arrives
 };
@@ -50,6 +51,7 @@ struct fake_seen {
 	uint16_t state;
 };
 void fake_neighbour(struct fake_linux *fake, int ifindex, const char *addr, struct fake_seen seen);
+void fake_route(struct fake_linux *fake, const struct event_route *route, bool is_delete);
 void fake_neighbour_gone(struct fake_linux *fake, int ifindex, const char *addr);
 void fake_foreign(struct fake_linux *fake, enum event_kind kind, const struct event_foreign *thing,
 	bool is_delete);

@@ -64,16 +64,17 @@ static bool same_state(const struct links_state *a, const struct links_state *b)
 
 // At once when Linux tells of it: the kernel drops routes with the state, and those that it puts in
 // afterwards must find the old ones gone.
-void links_tell(struct links *links, struct interface *one)
+bool links_tell(struct links *links, struct interface *one)
 {
 	struct links_state now = state_of(one);
 
 	if (same_state(&now, &one->told))
-		return;
+		return false;
 	if (now.link != one->told.link)
 		neighbours_link_changed(links->mirror->neighbours, one->ifindex);
 	one->told = now;
 	routes_link_changed(links->mirror->routes, one->ifindex);
+	return true;
 }
 
 void links_forget(struct links *links, struct interface *one)

@@ -22,7 +22,7 @@ struct links {
 	bool is_dirty;   // something has changed that judgements depend on
 };
 
-// Tells routes when what they know of the interface is no longer so.
-void links_tell(struct links *links, struct interface *one);
+// Tells routes when what they know of the interface is no longer so. False: it is.
+bool links_tell(struct links *links, struct interface *one);
 // All that is known of an interface goes.
 void links_forget(struct links *links, struct interface *one);
