@@ -142,6 +142,72 @@ static void keeps_what_linux_sends_in_linux_while_a_lane_stands_still(void **sta
 	close(fd);
 }
 
+static void writes_a_frame_in_several_buffers_as_one(void **state)
+{
+	struct rte_mbuf *first, *second;
+	uint8_t bytes[FRAME_BYTES], seen[2048];
+
+	open_room();
+	int fd = listen_to_twin(0);
+	fill_frame(bytes, 5);
+	first = rte_pktmbuf_alloc(port_pool(ports, 0));
+	second = rte_pktmbuf_alloc(port_pool(ports, 0));
+	memcpy(rte_pktmbuf_append(first, 50), bytes, 50);
+	memcpy(rte_pktmbuf_append(second, FRAME_BYTES - 50), bytes + 50, FRAME_BYTES - 50);
+	assert_int_equal(rte_pktmbuf_chain(first, second), 0);
+	first->port = 0;
+	rte_ring_sp_enqueue(tap_lane(room, 0)->punt[CLASS_HOST], first);
+	do
+		assert_true(recv(fd, seen, sizeof(seen), 0) > 0);
+	while (!has_mark(seen));
+	assert_memory_equal(seen, bytes, FRAME_BYTES);
+	close(fd);
+	close_room();
+	assert_int_equal(count_free(), n_mbufs_free);
+}
+
+static void drops_a_frame_from_linux_that_fits_no_buffer_and_goes_on(void **state)
+{
+	static uint8_t large[3000];
+	uint8_t bytes[FRAME_BYTES];
+
+	open_room();
+	bring_carrier();
+	assert_int_equal(run("ip -n %s link set tw0 mtu 4000", namespace_name), 0);
+	int fd = listen_to_twin(0);
+
+	fill_frame(large, 0);
+	fill_frame(bytes, 0);
+	assert_int_equal(send(fd, large, sizeof(large), 0), sizeof(large));
+	assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	take_marks(1);
+	tap_tend(room);
+	assert_int_equal(room->twins[0].n_too_long, 1);
+	assert_true(room->twins[0].said_too_long);
+	close(fd);
+}
+
+static void lends_buffers_when_the_pool_has_some_again(void **state)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create("few", 63, 0, 0, 2176, SOCKET_ID_ANY);
+	struct rte_mbuf *mbufs[RINGS_BULK], *taken[1];
+	struct tap_lane lane;
+
+	assert_non_null(pool);
+	assert_int_equal(tap_lane_make(&lane, settings.class), 0);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, mbufs, RINGS_BULK), 0);
+	rings_lend(&lane, pool);
+	assert_int_equal(rte_ring_count(lane.empty), 0);
+	assert_int_equal(lane.n_owed, RINGS_INJECT);
+	rte_pktmbuf_free_bulk(mbufs, RINGS_BULK);
+	assert_int_equal(tap_take(&lane, taken, 1), 0);
+	assert_int_equal(rte_ring_count(lane.empty), RINGS_BULK);
+	assert_int_equal(lane.n_owed, RINGS_INJECT - RINGS_BULK);
+	tap_lane_free(&lane);
+	assert_int_equal(rte_mempool_avail_count(pool), 63);
+	rte_mempool_free(pool);
+}
+
 static void counts_what_a_twin_that_is_down_refuses(void **state)
 {
 	open_room();
@@ -161,6 +227,9 @@ int main(void)
 		ROOM_TEST(counts_what_lies_in_the_rings_at_the_end),
 		ROOM_TEST(takes_what_linux_sends_in_order),
 		ROOM_TEST(keeps_what_linux_sends_in_linux_while_a_lane_stands_still),
+		ROOM_TEST(writes_a_frame_in_several_buffers_as_one),
+		ROOM_TEST(drops_a_frame_from_linux_that_fits_no_buffer_and_goes_on),
+		ROOM_TEST(lends_buffers_when_the_pool_has_some_again),
 		ROOM_TEST(counts_what_a_twin_that_is_down_refuses),
 	};
 
