@@ -82,6 +82,14 @@ static int add_builtins(struct fib *fib, uint8_t vrf)
 	return 0;
 }
 
+// Routes that find no room for their next hop can still be left to Linux.
+static int keep_linux(struct fib *fib)
+{
+	const struct fib_hop hop = {.link = FIB_NO_LINK, .kind = FIB_LINUX};
+
+	return change_acquire_hop(fib, &hop) ? 0 : -ENOMEM;
+}
+
 int vrf_open_main(struct fib *fib)
 {
 	for (uint8_t vrf = 0; vrf < FIB_MAX_VRFS; vrf++) {
@@ -94,7 +102,7 @@ int vrf_open_main(struct fib *fib)
 		view->root4 = publish6_root(&fib->publish6, rib_tree(vrf, 4));
 		view->root6 = publish6_root(&fib->publish6, rib_tree(vrf, 6));
 	}
-	return add_builtins(fib, 0);
+	return add_builtins(fib, 0) || keep_linux(fib) ? -ENOMEM : 0;
 }
 
 const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)

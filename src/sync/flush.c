@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FULL_TRIES = 16 };
+enum { FULL_TRIES = 16, MOST_TOUCHED = 4 * ROUTES_BATCH };
 
 struct builtin {
 	uint8_t family, len;
@@ -135,15 +135,31 @@ void routes_feed(struct routes *routes)
 	routes_stale(routes, number);
 }
 
+static uint32_t touch_some(struct routes *routes, struct way *way, uint32_t budget)
+{
+	uint32_t at = way->cursor;
+
+	for (; at && budget; budget--) {
+		store_touch(&routes->store, routes->store.route[at].place);
+		at = routes->store.route[at].way_next;
+	}
+	way->cursor = at;
+	return budget;
+}
+
+// So many routes at a time; a way's routes that came meanwhile are told of anyway.
 static void settle_stale(struct routes *routes)
 {
+	uint32_t budget = MOST_TOUCHED;
+
 	while (routes->first_stale) {
 		uint32_t number = routes->first_stale;
 		struct way *way = ways_at(&routes->ways, number);
+		budget = touch_some(routes, way, budget);
+		if (way->cursor)
+			return;
 		routes->first_stale = way->next_stale;
 		way->is_stale = false;
-		for (uint32_t i = way->first; i; i = routes->store.route[i].way_next)
-			store_touch(&routes->store, routes->store.route[i].place);
 		routes_free_way(routes, number);
 	}
 }

@@ -43,6 +43,7 @@ void routes_stale(struct routes *routes, uint32_t number)
 	struct way *way = ways_at(&routes->ways, number);
 
 	way->is_resolved = false;
+	way->cursor = way->first;
 	if (way->is_stale)
 		return;
 	way->is_stale = true;
@@ -79,6 +80,8 @@ static void leave_way(struct routes *routes, uint32_t number)
 	struct store_route *route = &routes->store.route[number];
 	struct way *way = ways_at(&routes->ways, route->way);
 
+	if (way->cursor == number)
+		way->cursor = route->way_next;
 	if (route->way_prev)
 		routes->store.route[route->way_prev].way_next = route->way_next;
 	else

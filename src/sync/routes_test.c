@@ -343,6 +343,125 @@ static void a_deletion_that_does_not_fit_asks_for_a_dump(void **state)
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
 }
 
+static void next_hop_objects_change_under_their_routes(void **state)
+{
+	fake_say("30.0.0.0/8 nhid 1");
+	ASK("30.0.0.1", "linux"); // not told of yet
+	fake_say("id 1 via 10.1.0.2 dev 1");
+	fake_say("id 2 via 10.2.0.2 dev 2");
+	fake_say("id 10 group 1,5/2");
+	fake_say("31.0.0.0/8 nhid 10");
+	fake_say("2001:db8::/48 nhid 11");
+	fake_say("id 11 group 6,3/7,600");
+	fake_say("id 6 via fe80::2 dev 1");
+	ASK("2001:db8::1", "linux");
+	fake_say("id 7 via fe80::2 dev 2");
+	ASK("30.0.0.1", "via 10.1.0.2 dev 1");
+	ASK("31.0.0.1", "10.1.0.2 dev 1 weight 5, 10.2.0.2 dev 2 weight 1");
+	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 255");
+	fake_say("id 1 via 10.1.0.7 dev 1 replace");
+	ASK("30.0.0.1", "via 10.1.0.7 dev 1");
+	ASK("31.0.0.1", "10.1.0.7 dev 1 weight 5, 10.2.0.2 dev 2 weight 1");
+	fake_say("31.0.0.0/8 nhid 10 via 10.1.0.7 dev 1 replace"); // as the kernel repeats it
+	fake_say("id 10 group 2 replace");
+	ASK("31.0.0.1", "via 10.2.0.2 dev 2");
+	fake_say("id 3 blackhole");
+	fake_say("blackhole 32.0.0.0/8 nhid 3");
+	ASK("32.0.0.1", "blackhole");
+	fake_say("id 3 via 10.3.0.2 dev 3 replace");
+	ASK("32.0.0.1", "via 10.3.0.2 dev 3");
+}
+
+static void a_next_hop_object_takes_its_routes_along(void **state)
+{
+	fake_say("id 1 via 10.1.0.2 dev 1");
+	fake_say("id 2 via 10.2.0.2 dev 2");
+	fake_say("id 10 group 1/2");
+	fake_say("id 13 group 1");
+	fake_say("30.0.0.0/8 nhid 10");
+	fake_say("31.0.0.0/8 nhid 1");
+	fake_say("32.0.0.0/8 nhid 13");
+	fake_flush();
+	fake_say("deleted id 1"); // and not a word of 31/8 and 32/8
+	ASK("30.0.0.1", "via 10.2.0.2 dev 2");
+	ASK("31.0.0.1", "nothing");
+	ASK("32.0.0.1", "nothing");
+	fake_say("deleted id 2");
+	ASK("30.0.0.1", "nothing");
+	assert_int_equal(fake.routes->nexthops.n_known, 0);
+	assert_int_equal(fake.routes->nexthops.bytes, 0);
+}
+
+static void next_hop_objects_need_a_carrier(void **state)
+{
+	fake_say("id 1 via 10.1.0.2 dev 1");
+	fake_say("id 2 via 10.2.0.2 dev 2");
+	fake_say("id 10 group 1/2");
+	fake_say("30.0.0.0/8 nhid 10");
+	fake_say("31.0.0.0/8 nhid 1");
+	fake_flush();
+	fake_set_carrier(1, false);
+	ASK("30.0.0.1", "via 10.2.0.2 dev 2");
+	ASK("31.0.0.1", "nothing");
+	assert_int_equal(fake.n_dumps, 0);
+	fake_set_carrier(1, true); // it may have been so short that Linux did not act
+	assert_int_equal(fake.n_dumps, 1);
+	fake_set_up(2, false);
+	ASK("30.0.0.1", "nothing");
+}
+
+// Two next hops each, all different.
+static void say_group(unsigned i, const char *prefix)
+{
+	char words[200];
+
+	snprintf(words, sizeof(words),
+		"%s%u.%u.%u.0/24 nexthop via 10.1.%u.%u dev 1 nexthop via 10.2.0.2 dev 2", prefix,
+		20 + (i >> 16), i >> 8 & 255, i & 255, i >> 8, i & 255);
+	fake_say(words);
+}
+
+static void groups_without_room_are_left_to_linux_until_there_is_some(void **state)
+{
+	for (unsigned i = 0; i < 4100; i++)
+		say_group(i, "");
+	ASK("20.0.0.1", "10.1.0.0 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+	ASK("20.16.3.1", "linux");
+	ASK("20.16.0.1", "linux");
+	for (unsigned i = 0; i < 8; i++)
+		say_group(i, "deleted ");
+	for (unsigned i = 0; i < 64; i++)
+		fake_flush();
+	ASK("20.16.0.1", "10.1.16.0 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+	ASK("20.16.3.1", "10.1.16.3 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+	assert_int_equal(fake.routes->first_starved, 0);
+}
+
+static void next_hops_without_room_are_left_to_linux_until_there_is_some(void **state)
+{
+	char words[200];
+	unsigned n_left = 0;
+
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned i = 0; i < 40000; i++) {
+			snprintf(words, sizeof(words), "%s20.%u.%u.0/24 via 10.1.%u.%u dev 1",
+				round ? "deleted " : "", i >> 8, i & 255, i >> 8, i & 255);
+			if (round && i >= 20000)
+				continue;
+			fake_say(words);
+			if (i % 9000 == 0)
+				fake_flush();
+		}
+	for (unsigned i = 0; i < 20000; i++)
+		fake_flush();
+	for (unsigned i = 20000; i < 40000; i++) {
+		snprintf(words, sizeof(words), "20.%u.%u.1", i >> 8, i & 255);
+		n_left += !strcmp(fake_ask(words), "linux");
+	}
+	assert_int_equal(n_left, 0);
+	assert_int_equal(fake.routes->n_refused, 0);
+}
+
 static bool remember(void *arg, const struct sync_unsupported *one)
 {
 	snprintf(arg, 200, "%s, %s, %u", one->what, one->where, (unsigned)one->n);
@@ -387,6 +506,11 @@ int main(void)
 		TEST(a_dump_sets_the_order_right),
 		TEST(a_link_may_be_told_after_its_routes),
 		TEST(a_deletion_that_does_not_fit_asks_for_a_dump),
+		TEST(next_hop_objects_change_under_their_routes),
+		TEST(a_next_hop_object_takes_its_routes_along),
+		TEST(next_hop_objects_need_a_carrier),
+		TEST(groups_without_room_are_left_to_linux_until_there_is_some),
+		TEST(next_hops_without_room_are_left_to_linux_until_there_is_some),
 		TEST(names_what_is_left_to_linux),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

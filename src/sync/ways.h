@@ -58,6 +58,7 @@ struct way {
 	uint32_t n_routes;
 	uint32_t batch;           // in which fib_group was asked for `hop`
 	uint32_t next_stale;      // in the list of stale ways
+	uint32_t cursor;          // stale: the first route that the fib was not yet told of
 	uint32_t next_starved;    // in the list of those that wait for room
 	uint32_t next_of_nexthop; // in the list of the ways of one next-hop object
 	int blame;                // interface that `reason` is about, 0: none
