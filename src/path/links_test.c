@@ -180,6 +180,80 @@ static void a_port_may_be_in_a_vrf_without_its_vlans(void **state)
 	}
 }
 
+static uint32_t dice(uint32_t below)
+{
+	static uint64_t seed = 88172645463325252ull; // xorshift64
+
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (seed >> 20) % below;
+}
+
+// A frame on some link to some place, and then perhaps a few random bytes or an early end.
+static struct bytes any_frame(void)
+{
+	static const uint16_t in[] = {PLAIN_IN, TAGGED_IN, SERVICE_IN, QINQ_IN, RED_IN, BLUE_IN};
+	static const char *const dst[] = {"10.1.2.3", "10.0.2.3", "10.20.0.1", "10.21.0.1",
+		"10.10.0.1", "10.0.0.9", "2001:db8:1::3", "2001:db8:15::1", "2001:db8:a::1"};
+	struct bytes frame = frame_on(in[dice(ARRAY_LEN(in))], dst[dice(ARRAY_LEN(dst))]);
+
+	for (unsigned n = dice(4) ? 0 : dice(4); n; n--)
+		frame.at[dice(frame.n)] = dice(256);
+	if (!dice(20))
+		frame.n = dice(frame.n);
+	return frame;
+}
+
+static void expect_punts_as_they_came(const struct bytes frames[], struct rte_mbuf *const mbufs[],
+	unsigned n)
+{
+	for (unsigned c = 0; c < N_CLASSES; c++)
+		for (const struct rte_mbuf *m = fake_punted(c); m; m = fake_punted(c))
+			for (unsigned i = 0; i < n; i++)
+				if (mbufs[i] == m)
+					expect_bytes(m, &frames[i]);
+}
+
+static void walk_any(const struct bytes frames[], unsigned n, uint32_t flags)
+{
+	struct rte_mbuf *mbufs[4 * BURST_MAX];
+
+	set_flags(PLAIN_IN, flags & 0x3f);
+	set_flags(TAGGED_IN, flags >> 8 & 0x3f);
+	fake.tap.redirect_cycles = flags & 0x10000 ? 0 : UINT64_MAX;
+	for (unsigned i = 0; i < n; i++)
+		mbufs[i] = fake_receive(0, &frames[i]);
+	fake_run();
+	expect_punts_as_they_came(frames, mbufs, n);
+}
+
+// The law itself is asked by fake_run.
+static void whatever_comes_is_accounted_for_and_punted_as_it_came(void **state)
+{
+	static struct bytes frames[4 * BURST_MAX];
+	static struct stat_lane plain;
+	uint64_t n_sent = 0, n_punted = 0;
+
+	for (unsigned round = 0; round < 300; round++) {
+		uint32_t flags = dice(1 << 17) & dice(1 << 17) & dice(1 << 17);
+
+		for (unsigned i = 0; i < ARRAY_LEN(frames); i++)
+			frames[i] = any_frame();
+		fake_reset(variants[0]);
+		walk_any(frames, ARRAY_LEN(frames), flags);
+		plain = fake.stat;
+		fake_reset(variants[1]);
+		walk_any(frames, ARRAY_LEN(frames), flags);
+		assert_memory_equal(plain.verdict, fake.stat.verdict, sizeof(plain.verdict));
+		assert_memory_equal(plain.handed, fake.stat.handed, sizeof(plain.handed));
+		n_sent += plain.verdict[VERDICT_FORWARD];
+		n_punted += plain.handed[VERDICT_LINUX];
+	}
+	assert_in_range(n_sent, 20000, 70000);
+	assert_in_range(n_punted, 3000, 40000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +264,7 @@ int main(void)
 		cmocka_unit_test(vrfs_with_the_same_prefixes_stay_apart),
 		cmocka_unit_test(an_address_is_local_in_its_own_vrf_only),
 		cmocka_unit_test(a_port_may_be_in_a_vrf_without_its_vlans),
+		cmocka_unit_test(whatever_comes_is_accounted_for_and_punted_as_it_came),
 	};
 	return cmocka_run_group_tests(tests, open_table, fake_close);
 }
