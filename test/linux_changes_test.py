@@ -14,6 +14,7 @@ from harness.wire import wait_until
 
 from dl3.lab.namespace import Lab
 
+N_AT_LEAST = 200  # packets of each test of traffic
 TARGET = {4: "10.8.0.9", 6: "2001:db8:8::9"}
 BEHIND = {4: "10.8.0.0/24", 6: "2001:db8:8::/64"}
 
@@ -51,7 +52,7 @@ def _assert_complete(traffic: Traffic) -> None:
 def routes_are_replaced_while_traffic_flows(network: Network, family: int, traffic: Traffic) -> None:
     ways = _ways(network, family)
     network.ip(f"route add {BEHIND[family]} {ways[0]}")
-    with traffic:
+    with traffic, network.through_lanes(N_AT_LEAST):
         for i in range(1, 8):
             network.ip(f"route replace {BEHIND[family]} {ways[i % 2]}")
             traffic.go_on(100)
@@ -61,7 +62,7 @@ def routes_are_replaced_while_traffic_flows(network: Network, family: int, traff
 def next_hops_are_replaced_while_traffic_flows(network: Network, family: int, traffic: Traffic) -> None:
     ways = _ways(network, family)
     network.ip(f"nexthop add id 1 {ways[0]}", f"route add {BEHIND[family]} nhid 1")
-    with traffic:
+    with traffic, network.through_lanes(N_AT_LEAST):
         for i in range(1, 8):
             network.ip(f"nexthop replace id 1 {ways[i % 2]}")
             traffic.go_on(100)
@@ -76,7 +77,7 @@ def groups_are_replaced_while_traffic_flows(network: Network, family: int, traff
         f"nexthop add id 10 group 1 type {kind}",
         f"route add {BEHIND[family]} nhid 10",
     )
-    with traffic:
+    with traffic, network.through_lanes(N_AT_LEAST):
         for group in ("1/2", "2", "1,3/2,5", "1"):
             network.ip(f"nexthop replace id 10 group {group} type {kind}")
             traffic.go_on(100)
@@ -90,7 +91,7 @@ def a_member_that_goes_leaves_its_group(network: Network, family: int, traffic: 
         "nexthop add id 10 group 1/2",
         f"route add {BEHIND[family]} nhid 10",
     )
-    with traffic:
+    with traffic, network.through_lanes(N_AT_LEAST):
         traffic.go_on(100)
         network.ip("nexthop del id 1")
         traffic.go_on(100)

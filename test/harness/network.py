@@ -182,6 +182,16 @@ class Network:
             batch(namespace, [f"rule del {words}"], f"-{family}")
         self.the_router.settle()
 
+    @contextlib.contextmanager
+    def through_lanes(self, n_packets: int) -> Iterator[None]:
+        """At least so many packets are forwarded by dl3d's lanes in the block: not by Linux on its behalf."""
+        before = self.dl3d.account() if self.dl3d else None
+        yield
+        if self.dl3d and before:
+            self.dl3d.check()
+            since = self.dl3d.account().since(before)
+            assert since.sent - since.injected >= n_packets, since
+
     def names_unsupported(self, word: str) -> bool:
         """Whether dl3d says of something with that word that lanes cannot express it; the kernel can express all."""
         return not self.dl3d or word in str(self.dl3d.call("unsupported"))

@@ -28,6 +28,8 @@ SETTINGS = {
 
 
 PATIENCE_S = 5.0
+# Not net_af_packet: its sockets have fragments of IPv4 put together before they see them.
+DEVICE = "net_af_xdp{index},iface={name}"
 
 
 def router_mac(link: int) -> str:
@@ -109,7 +111,9 @@ class Dl3dRouter:
 
     def start(self, n_links: int) -> None:
         """Start dl3d on all cables, with its twins in the router's namespace."""
-        text = config_text([Port(port_name(link)) for link in range(n_links)], memory={"hugepages": "never"})
+        text = config_text(
+            [Port(port_name(link), device=DEVICE) for link in range(n_links)], memory={"hugepages": "never"}
+        )
         self.forwarder = Forwarder(DL3D, text, self._wires, linux={"namespace": self.namespace.name})
         try:
             self.forwarder.wait_ready()
