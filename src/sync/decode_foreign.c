@@ -202,8 +202,9 @@ static enum decode_result flowtable_read(const struct nlmsghdr *message, struct 
 const struct reader read_flowtable = {sizeof(struct nfgenmsg), EVENT_CHAIN,
 	sizeof(struct event_foreign), flowtable_read};
 
+// A deletion may name the policy by its selector alone: its index is 0 then.
 static bool name_policy(struct event_foreign *out, const struct xfrm_selector *selector,
-	uint32_t index, uint8_t dir)
+	uint8_t dir)
 {
 	static const char *const dirs[] = {"in", "out", "fwd"};
 	struct wire_addr src = {.family = out->family}, dst = {.family = out->family};
@@ -214,7 +215,7 @@ static bool name_policy(struct event_foreign *out, const struct xfrm_selector *s
 		return false;
 	memcpy(src.bytes, &selector->saddr, bytes);
 	memcpy(dst.bytes, &selector->daddr, bytes);
-	snprintf(out->name, sizeof(out->name), "policy %s %u %s/%u > %s/%u", dirs[dir], index,
+	snprintf(out->name, sizeof(out->name), "policy %s %s/%u > %s/%u", dirs[dir],
 		wire_addr_print(&src, text[0]), selector->prefixlen_s,
 		wire_addr_print(&dst, text[1]), selector->prefixlen_d);
 	return true;
@@ -226,7 +227,6 @@ static enum decode_result policy_read(const struct nlmsghdr *message, struct eve
 	const struct xfrm_userpolicy_info *info = NLMSG_DATA(message);
 	const struct xfrm_userpolicy_id *id = NLMSG_DATA(message);
 	const struct xfrm_selector *selector = out->is_delete ? &id->sel : &info->sel;
-	uint32_t index = out->is_delete ? id->index : info->index;
 	uint8_t dir = out->is_delete ? id->dir : info->dir;
 	size_t need = out->is_delete ? sizeof(*id) : sizeof(*info);
 
@@ -238,7 +238,7 @@ static enum decode_result policy_read(const struct nlmsghdr *message, struct eve
 	out->foreign.ifindex = selector->ifindex;
 	out->foreign.family = read_family(selector->family);
 	out->foreign.is_harmless = dir == XFRM_POLICY_IN;
-	return name_policy(&out->foreign, selector, index, dir) ? DECODE_EVENT : DECODE_IGNORED;
+	return name_policy(&out->foreign, selector, dir) ? DECODE_EVENT : DECODE_IGNORED;
 }
 const struct reader read_policy = {0, EVENT_POLICY, sizeof(struct event_foreign), policy_read};
 

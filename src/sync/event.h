@@ -92,7 +92,8 @@ struct event_hop {
 // - A route by nh_id comes with the hops that it has now; when its next-hop object or group changes
 //   it is told again with NLM_F_REPLACE (sysctl nexthop_compat_mode, 1 by default).
 // - Next-hop objects: those on a link that is set down or loses its carrier go without a word, and
-//   IPv4 routes by them with them; deleting one tells its groups that are empty now, no route.
+//   IPv4 routes by them with them; deleting one tells the groups that it was in (as deleted when
+//   they are empty now), no route.
 // - While a dump runs, what is told (dumped or not) is never older than what was told before.
 struct event_route {
 	struct wire_prefix prefix;
