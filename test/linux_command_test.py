@@ -1,4 +1,4 @@
-"""Linux as control plane, the house around it: twins that stay, limits that change, mistakes in one sentence."""
+"""Linux as control plane, as the command shows and changes it."""
 
 import json
 import subprocess
@@ -9,7 +9,6 @@ from harness.house import DL3D, TOP, Port, config_text
 from harness.wire import wait_until
 
 from dl3.lab.forwarder import Forwarder
-from dl3.lab.namespace import Lab
 from dl3.model.fault import Fault
 
 PORTS = [
@@ -80,47 +79,3 @@ def a_twin_that_was_deleted_comes_back_at_a_reload(dl3d: Forwarder) -> None:
     dl3d.call("reload")
     assert dl3d.call("twins")["twins"][1]["ifindex"] > 0
     wait_until(lambda: "LOWER_UP" in dl3d.twins.ip("link", "show", "dev", "right"), "it has a carrier")
-
-
-def twins_that_are_kept_outlast_a_crash_and_are_adopted() -> None:
-    with _forwarder(keep=True) as dl3d:
-        dl3d.wait_ready()
-        dl3d.twins.ip("address", "add", "10.0.1.1/24", "dev", "left")
-        dl3d.twins.ip("route", "add", "10.9.0.0/16", "via", "10.0.1.2")
-        before = dl3d.twins.ip("-d", "route", "show")
-        dl3d.kill()
-        assert "10.9.0.0/16 via 10.0.1.2 dev left" in before
-        assert dl3d.twins.ip("-d", "route", "show") == before
-        assert "LOWER_UP" in dl3d.twins.ip("link", "show", "dev", "left")
-        dl3d.start_again()
-        dl3d.wait_ready()
-        assert [(twin["adopted"], twin["held"]) for twin in dl3d.call("twins")["twins"]] == [(True, True)] * 2
-        assert dl3d.twins.ip("-d", "route", "show") == before
-
-
-def nothing_is_left_of_twins_that_are_not_kept() -> None:
-    with _forwarder() as dl3d:
-        dl3d.wait_ready()
-        assert dl3d.twins.name in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
-        assert dl3d.stop() == 0
-        assert dl3d.twins.name not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
-        assert dl3d.holder() is None
-
-
-def a_namespace_that_is_missing_is_one_sentence() -> None:
-    with _forwarder(namespace="dl3-nowhere") as dl3d:
-        assert dl3d.process.wait(30) == 2
-        assert "linux: there is no network namespace 'dl3-nowhere'; make it (ip netns add dl3-nowhere)" in dl3d.stderr
-        assert len(dl3d.stderr.splitlines()) == 1
-
-
-def a_name_that_another_interface_has_is_one_sentence() -> None:
-    with Lab() as lab:
-        there = lab.namespace("taken")
-        there.ip("link", "add", "name", "right", "type", "veth", "peer", "name", "other")
-        with _forwarder(namespace=there.name) as dl3d:
-            assert dl3d.process.wait(30) == 2
-            assert len(dl3d.stderr.splitlines()) == 1
-            assert f"port 'right' in namespace '{there.name}'" in dl3d.stderr
-            assert "left" not in there.ip("-br", "link")
-            there.ip("link", "show", "dev", "other")
