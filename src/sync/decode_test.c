@@ -229,7 +229,8 @@ static const struct {
 	const char *name;
 } samples[] = {{decode_route, "link"}, {decode_route, "route6_append"},
 	{decode_route, "route4_multipath"}, {decode_route, "nexthop_group"},
-	{decode_route, "neighbour"}, {decode_route, "rule_iif"}, {decode_netfilter, "chain_forward"},
+	{decode_route, "neighbour"}, {decode_route, "rule_iif"},
+	{decode_netfilter, "chain_forward"},
 	{decode_xfrm, "policy_forward"}};
 
 static void a_message_cut_anywhere_is_malformed(void **state)
@@ -253,7 +254,7 @@ static void an_oversized_attribute_is_malformed(void **state)
 	uint16_t length;
 
 	load(&message, "route4");
-	for (size_t at = NLMSG_HDRLEN + sizeof(struct rtmsg); at < message.n; at += length) {
+	for (size_t at = NLMSG_LENGTH(sizeof(struct rtmsg)); at < message.n; at += length) {
 		uint16_t more = message.n - at + 1;
 
 		memcpy(&length, message.bytes + at, sizeof(length));
