@@ -118,6 +118,12 @@ def a_clean_stop_takes_twins_and_namespace_along_unless_they_are_kept(house: Hou
     assert not Path(f"/run/netns/{name}").exists()
 
 
+def a_file_can_be_checked_while_its_dl3d_runs(house: House) -> None:
+    command = house.namespace.enter(str(DL3D), "--check", str(house.dl3d.file))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+
+
 def a_clean_stop_leaves_twins_that_are_kept(keeping_house: House) -> None:
     _wait_for_carrier(keeping_house)
     assert keeping_house.dl3d.stop() == 0
