@@ -202,9 +202,8 @@ static enum decode_result flowtable_read(const struct nlmsghdr *message, struct 
 const struct reader read_flowtable = {sizeof(struct nfgenmsg), EVENT_CHAIN,
 	sizeof(struct event_foreign), flowtable_read};
 
-// A deletion may name the policy by its selector alone: its index is 0 then.
 static bool name_policy(struct event_foreign *out, const struct xfrm_selector *selector,
-	uint8_t dir)
+	uint32_t index, uint8_t dir)
 {
 	static const char *const dirs[] = {"in", "out", "fwd"};
 	struct wire_addr src = {.family = out->family}, dst = {.family = out->family};
@@ -215,30 +214,46 @@ static bool name_policy(struct event_foreign *out, const struct xfrm_selector *s
 		return false;
 	memcpy(src.bytes, &selector->saddr, bytes);
 	memcpy(dst.bytes, &selector->daddr, bytes);
-	snprintf(out->name, sizeof(out->name), "policy %s %s/%u > %s/%u", dirs[dir],
+	snprintf(out->name, sizeof(out->name), "policy %s %u %s/%u > %s/%u", dirs[dir], index,
 		wire_addr_print(&src, text[0]), selector->prefixlen_s,
 		wire_addr_print(&dst, text[1]), selector->prefixlen_d);
+	return true;
+}
+
+// A deletion's header has what it was asked for by; the policy itself stands in an attribute.
+static bool find_policy(const struct nlmsghdr *message, bool is_delete,
+	struct xfrm_userpolicy_info *out)
+{
+	struct piece rest, found = {0};
+	const struct nlattr *attr;
+
+	if (!is_delete && message->nlmsg_len >= NLMSG_HDRLEN + sizeof(*out))
+		found = (struct piece){NLMSG_DATA(message), sizeof(*out)};
+	if (is_delete && attrs_of(message, sizeof(struct xfrm_userpolicy_id), &rest))
+		while ((attr = attrs_next(&rest)))
+			if (attrs_type(attr) == XFRMA_POLICY)
+				found = attrs_value(attr);
+	if (found.n < sizeof(*out))
+		return false;
+	memcpy(out, found.bytes, sizeof(*out)); // its 64-bit fields may lie at any address
 	return true;
 }
 
 // XFRM_MSG_FLUSHPOLICY has no header that we need: the empty name takes all.
 static enum decode_result policy_read(const struct nlmsghdr *message, struct event *out)
 {
-	const struct xfrm_userpolicy_info *info = NLMSG_DATA(message);
-	const struct xfrm_userpolicy_id *id = NLMSG_DATA(message);
-	const struct xfrm_selector *selector = out->is_delete ? &id->sel : &info->sel;
-	uint8_t dir = out->is_delete ? id->dir : info->dir;
-	size_t need = out->is_delete ? sizeof(*id) : sizeof(*info);
+	struct xfrm_userpolicy_info info;
 
 	if (message->nlmsg_type == XFRM_MSG_FLUSHPOLICY)
 		return DECODE_EVENT;
-	if (message->nlmsg_len < NLMSG_HDRLEN + need)
+	if (!find_policy(message, out->is_delete, &info))
 		return DECODE_MALFORMED;
 	// A selector of both families is one of IPv4 or IPv6 that matches nothing else.
-	out->foreign.ifindex = selector->ifindex;
-	out->foreign.family = read_family(selector->family);
-	out->foreign.is_harmless = dir == XFRM_POLICY_IN;
-	return name_policy(&out->foreign, selector, dir) ? DECODE_EVENT : DECODE_IGNORED;
+	out->foreign.ifindex = info.sel.ifindex;
+	out->foreign.family = read_family(info.sel.family);
+	out->foreign.is_harmless = info.dir == XFRM_POLICY_IN;
+	return name_policy(&out->foreign, &info.sel, info.index, info.dir) ? DECODE_EVENT
+	                                                                   : DECODE_IGNORED;
 }
 const struct reader read_policy = {0, EVENT_POLICY, sizeof(struct event_foreign), policy_read};
 

@@ -6,7 +6,6 @@
 
 #include <linux/fib_rules.h>
 #include <linux/netfilter.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +163,7 @@ static uint8_t flags_of_family(uint8_t family)
 	return family == 4 ? FIB_LINK_LINUX4 : family == 6 ? FIB_LINK_LINUX6 : both;
 }
 
-// What it takes away from all links.
-static uint8_t flags_of(const struct foreign_thing *thing)
+uint8_t foreign_flags(const struct foreign_thing *thing)
 {
 	bool counts = false;
 
@@ -182,9 +180,7 @@ static uint8_t flags_of(const struct foreign_thing *thing)
 	return counts ? flags_of_family(thing->what.family) : 0;
 }
 
-enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
-
-static unsigned usual_rules(const struct foreign *foreign, uint8_t family)
+unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)
 {
 	unsigned found = 0;
 
@@ -206,7 +202,7 @@ static unsigned usual_rules(const struct foreign *foreign, uint8_t family)
 
 static void judge_rules(struct foreign *foreign, uint8_t family)
 {
-	unsigned rules = usual_rules(foreign, family);
+	unsigned rules = foreign_usual_rules(foreign, family);
 
 	if (!(rules & RULE_LOCAL) || !(rules & RULE_MAIN))
 		foreign->link_flags |= flags_of_family(family);
@@ -229,125 +225,8 @@ void foreign_judge(struct links *links)
 		                                ? interfaces_find(&links->all, thing->what.ifindex)
 		                                : NULL;
 
-		foreign->link_flags |= flags_of(thing);
+		foreign->link_flags |= foreign_flags(thing);
 		if (one)
 			one->tc |= thing->what.sides ? thing->what.sides : EVENT_EGRESS;
 	}
-}
-
-static bool has_vrf(const struct links *links)
-{
-	for (uint8_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++)
-		if (links_table_of_vrf(links->mirror, vrf))
-			return true;
-	return false;
-}
-
-// Where the first of these rules stands.
-static uint32_t priority_of(const struct foreign *foreign, uint8_t family, bool is_l3mdev)
-{
-	uint32_t first = UINT32_MAX;
-
-	for (uint32_t i = 0; i < foreign->n; i++) {
-		const struct event_rule *rule = &foreign->thing[i].rule;
-
-		if (foreign->thing[i].kind == EVENT_RULE && rule->family == family &&
-			rule->is_l3mdev == is_l3mdev && (is_l3mdev || rule->table == TABLE_LOCAL))
-			first = MIN_OF(first, rule->priority);
-	}
-	return first;
-}
-
-// What the order of rules means for VRFs.
-static bool tell_vrf_rules(const struct links *links, uint8_t family,
-	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
-{
-	struct sync_unsupported one = {.n = 1};
-	uint32_t local = priority_of(&links->foreign, family, false);
-	uint32_t vrfs = priority_of(&links->foreign, family, true);
-
-	if (!has_vrf(links) || local > vrfs)
-		return true;
-	snprintf(one.where, sizeof(one.where), "IPv%u", family);
-	if (vrfs == UINT32_MAX) {
-		snprintf(one.what, sizeof(one.what), "rule for VRFs (l3mdev) is missing");
-		snprintf(one.effect, sizeof(one.effect),
-			"IPv%u packets in VRFs go to Linux, which does not look into their tables",
-			family);
-	} else {
-		snprintf(one.what, sizeof(one.what), "rule for table local before that for VRFs");
-		snprintf(one.effect, sizeof(one.effect),
-			"Linux takes packets in a VRF to its addresses outside for its own, lanes "
-			"forward them; give table local a priority after %u",
-			vrfs);
-	}
-	return tell(arg, &one);
-}
-
-static bool tell_missing(const struct foreign *foreign, uint8_t family,
-	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
-{
-	unsigned rules = usual_rules(foreign, family);
-	struct sync_unsupported one = {.what = "rule for table local or main is missing", .n = 1};
-
-	if (rules & RULE_LOCAL && rules & RULE_MAIN)
-		return true;
-	snprintf(one.where, sizeof(one.where), "IPv%u", family);
-	snprintf(one.effect, sizeof(one.effect), "all IPv%u packets go to Linux", family);
-	return tell(arg, &one);
-}
-
-static void describe(const struct foreign_thing *thing, struct sync_unsupported *one)
-{
-	static const char *const what[N_EVENT_KINDS] = {[EVENT_RULE] = "policy rule",
-		[EVENT_CHAIN] = "nftables hook",
-		[EVENT_POLICY] = "xfrm policy"};
-	uint8_t flags = flags_of(thing);
-
-	*one = (struct sync_unsupported){.n = thing->n};
-	snprintf(one->what, sizeof(one->what), "%s", what[thing->kind]);
-	if (thing->kind == EVENT_RULE)
-		snprintf(one->where, sizeof(one->where), "IPv%u, priority %u, table %u",
-			thing->what.family, thing->rule.priority, thing->rule.table);
-	else
-		snprintf(one->where, sizeof(one->where), "%.63s", thing->what.name);
-	snprintf(one->effect, sizeof(one->effect),
-		"all %s packets go to Linux, which forwards them under it",
-		flags == FIB_LINK_LINUX4   ? "IPv4"
-		: flags == FIB_LINK_LINUX6 ? "IPv6"
-					   : "IP");
-}
-
-static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
-	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
-{
-	struct sync_unsupported one = {.what = "multicast routes",
-		.effect = "multicast packets go to Linux, which forwards them"};
-
-	for (uint32_t i = 0; i < foreign->n; i++)
-		one.n += foreign->thing[i].kind == EVENT_MROUTE &&
-		         foreign->thing[i].what.family == family;
-	snprintf(one.where, sizeof(one.where), "IPv%u", family);
-	return !one.n || tell(arg, &one);
-}
-
-bool foreign_unsupported(const struct links *links,
-	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
-{
-	const struct foreign *foreign = &links->foreign;
-	struct sync_unsupported one;
-
-	for (uint32_t i = 0; i < foreign->n; i++) {
-		if (!flags_of(&foreign->thing[i]))
-			continue;
-		describe(&foreign->thing[i], &one);
-		if (!tell(arg, &one))
-			return false;
-	}
-	for (uint8_t family = 4; family <= 6; family += 2)
-		if (!tell_missing(foreign, family, tell, arg) ||
-			!tell_vrf_rules(links, family, tell, arg) ||
-			!tell_mroutes(foreign, family, tell, arg))
-			return false;
-	return true;
 }

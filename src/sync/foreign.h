@@ -28,5 +28,11 @@ void foreign_link_gone(struct links *links, int ifindex);
 void foreign_sweep(struct links *links); // what the newest dump did not name
 // Sums up: link_flags, vrf_flags, and for each interface what tc has there.
 void foreign_judge(struct links *links);
+// FIB_LINK_LINUX4, 6: what this thing takes away from all links.
+uint8_t foreign_flags(const struct foreign_thing *thing);
+// Which of the rules that every namespace has are there.
+enum usual_rule { RULE_LOCAL = 1, RULE_MAIN = 2, RULE_L3MDEV = 4 };
+unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family);
+// False: `tell` wants no more.
 bool foreign_unsupported(const struct links *links,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);
