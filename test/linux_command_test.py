@@ -79,3 +79,18 @@ def a_twin_that_was_deleted_comes_back_at_a_reload(dl3d: Forwarder) -> None:
     dl3d.call("reload")
     assert dl3d.call("twins")["twins"][1]["ifindex"] > 0
     wait_until(lambda: "LOWER_UP" in dl3d.twins.ip("link", "show", "dev", "right"), "it has a carrier")
+
+
+def route_and_verify_ask_linux(dl3d: Forwarder) -> None:
+    dl3d.twins.ip("address", "add", "10.0.1.1/24", "dev", "left")
+    dl3d.twins.ip("route", "add", "10.9.0.0/16", "via", "10.0.1.2")
+    wait_until(lambda: dl3d.call("route", address="10.9.1.2")["found"], "lanes have the route")
+    shown = _dl3(dl3d, "show", "route", "10.9.1.2")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert "Linux unicast to 10.9.0.0/16 via 10.0.1.2 dev left (table 254, metric 0)" in lines
+    assert "Linux agrees yes" in lines
+    for words in (("verify",), ("verify", "--sample", "3")):
+        verified = _dl3(dl3d, *words)
+        assert (verified.returncode, verified.stderr) == (0, "")
+        assert "routes: no difference" in verified.stdout

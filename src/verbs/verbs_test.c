@@ -80,6 +80,12 @@ static void takes_exactly_its_parameters(void **state)
 			"parameter \"address\" is no text; give one in quotes"},
 		{"nexthops", "{\"after\": -1}",
 			"parameter \"after\" is no number from 0 to 32767; give one"},
+		{"route", "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
+			"\"red\" is no VRF device in the twins' namespace; mirror tells them"},
+		{"twins", "{}",
+			"Linux is not the control plane here: the file has no key \"linux\""},
+		{"verify", "{\"limit\": 0}",
+			"parameter \"limit\" is no number from 1 to 1000; give one"},
 		{"routes.change", "{}", "parameter \"changes\" is missing; give it"},
 		{"routes.change", "{\"changes\": 1}",
 			"parameter \"changes\" is no list of 0 to 100000 members; give one"},
@@ -133,6 +139,8 @@ static void the_account_adds_up_over_lanes(void **state)
 	expect(drops, "wire", "{\"rx_missed\": 10, \"rx_no_mbuf\": 12, \"rx_errors\": 14}");
 	json_decref(drops);
 	check("status", "{}", "account.received", "150");
+	check("status", "{}", "control", "\"static\"");
+	check("status", "{}", "mirror", "null");
 	check("ports", "{}", "ports.1.tx_bytes", "12000");
 	check("lanes", "{}", "lanes.1.verdicts.ttl_expired", "7");
 }
