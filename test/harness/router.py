@@ -132,7 +132,7 @@ class Dl3dRouter:
             reply = self.call("verify")
         except Fault as complaint:
             return [str(complaint)]
-        return [str(line) for line in reply["differences"]]
+        return [str(line) for line in reply["listed"]]
 
     def settle(self) -> None:
         """Wait until the mirror follows and lanes read what Linux has."""

@@ -37,7 +37,7 @@ class Pings:
 
 
 def ping(namespace: Namespace, address: str, *options: str, count: int = 2) -> Pings:
-    """Echoes, one after the other, each by a ping of its own: one of several waits for a late last reply too briefly."""
+    """Echoes one by one, each by a ping of its own: one ping of several waits too briefly for the last reply."""
     texts = [ask(namespace, "ping", "-n", "-c", "1", "-W", "2", *options, address) for _ in range(count)]
     found = [re.search(r"(\d+) packets transmitted, (\d+) received", text) for text in texts]
     assert all(found), texts
