@@ -58,15 +58,19 @@ int compare_ask(struct sync *sync, uint8_t vrf, const struct wire_addr *addr,
 	struct event_route *out)
 {
 	size_t bytes = addr->family == 4 ? 4 : 16;
-	struct question question = {.head = {NLMSG_LENGTH(sizeof(question.route)), RTM_GETROUTE,
-					    NLM_F_REQUEST},
+	struct question question = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(question.route)),
+					    .nlmsg_type = RTM_GETROUTE,
+					    .nlmsg_flags = NLM_F_REQUEST},
 		.route = {.rtm_family = addr->family == 4 ? AF_INET : AF_INET6,
 			.rtm_dst_len = bytes * 8,
-			.rtm_flags = RTM_F_FIB_MATCH | RTM_F_LOOKUP_TABLE}};
+			.rtm_flags = RTM_F_FIB_MATCH}};
 	int device = device_of_vrf(sync, vrf), err;
 	struct answer answer = {out, false};
 	struct listen_request request = {&question, 0, take_route, &answer};
 
+	// IPv4 names the route's table only when asked, IPv6 always, and refuses to be asked.
+	if (addr->family == 4)
+		question.route.rtm_flags |= RTM_F_LOOKUP_TABLE;
 	add_attr(&question, RTA_DST, addr->bytes, bytes);
 	if (device > 0)
 		add_attr(&question, RTA_OIF, &device, sizeof(device));

@@ -29,21 +29,21 @@ struct meaning {
 static struct meaning route_meaning(uint16_t type)
 {
 	static const struct meaning meanings[] = {
-		[RTM_NEWLINK] = {&read_link},
+		[RTM_NEWLINK] = {&read_link, false},
 		[RTM_DELLINK] = {&read_link, true},
-		[RTM_NEWADDR] = {&read_address},
+		[RTM_NEWADDR] = {&read_address, false},
 		[RTM_DELADDR] = {&read_address, true},
-		[RTM_NEWROUTE] = {&read_route},
+		[RTM_NEWROUTE] = {&read_route, false},
 		[RTM_DELROUTE] = {&read_route, true},
-		[RTM_NEWNEIGH] = {&read_neighbour},
+		[RTM_NEWNEIGH] = {&read_neighbour, false},
 		[RTM_DELNEIGH] = {&read_neighbour, true},
-		[RTM_NEWRULE] = {&read_rule},
+		[RTM_NEWRULE] = {&read_rule, false},
 		[RTM_DELRULE] = {&read_rule, true},
-		[RTM_NEWQDISC] = {&read_qdisc},
+		[RTM_NEWQDISC] = {&read_qdisc, false},
 		[RTM_DELQDISC] = {&read_qdisc, true},
-		[RTM_NEWNETCONF] = {&read_netconf},
+		[RTM_NEWNETCONF] = {&read_netconf, false},
 		[RTM_DELNETCONF] = {&read_netconf, true},
-		[RTM_NEWNEXTHOP] = {&read_nexthop},
+		[RTM_NEWNEXTHOP] = {&read_nexthop, false},
 		[RTM_DELNEXTHOP] = {&read_nexthop, true},
 	};
 	static const struct meaning none;
@@ -63,7 +63,7 @@ static struct meaning netfilter_meaning(uint16_t type)
 	case NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELFLOWTABLE:
 		return (struct meaning){&read_flowtable, true};
 	}
-	return (struct meaning){NULL};
+	return (struct meaning){.reader = NULL};
 }
 
 static struct meaning xfrm_meaning(uint16_t type)
@@ -76,7 +76,7 @@ static struct meaning xfrm_meaning(uint16_t type)
 	case XFRM_MSG_FLUSHPOLICY:
 		return (struct meaning){&read_policy, true};
 	}
-	return (struct meaning){NULL};
+	return (struct meaning){.reader = NULL};
 }
 
 // Ends and errors of all families. Both begin with an error; that of NLMSG_DONE may be missing.

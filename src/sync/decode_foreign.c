@@ -18,7 +18,8 @@ struct tc_draft {
 	char kind[EVENT_NAME_MAX];
 };
 
-static const struct want want_tc[] = {[TCA_KIND] = {WANT_TEXT, offsetof(struct tc_draft, kind)}};
+static const struct want want_tc[] = {
+	[TCA_KIND] = {WANT_TEXT, .at = offsetof(struct tc_draft, kind)}};
 static const struct wants wants_tc = WANTS(want_tc);
 
 // Those that an interface has by itself: they queue, they never change or drop by choice.
@@ -83,7 +84,7 @@ static bool take_handle(void *out, const struct piece *value)
 	return true;
 }
 
-static const struct want want_hook[] = {[NFTA_HOOK_HOOKNUM] = {WANT_U32, DRAFT(hook_be)}};
+static const struct want want_hook[] = {[NFTA_HOOK_HOOKNUM] = {WANT_U32, .at = DRAFT(hook_be)}};
 static const struct wants wants_hook = WANTS(want_hook);
 
 static bool take_hook(void *out, const struct piece *value)
@@ -262,9 +263,9 @@ struct mroute_draft {
 	int ifindex;
 };
 static const struct want want_mroute[] = {
-	[RTA_DST] = {WANT_ADDR, offsetof(struct mroute_draft, group)},
-	[RTA_SRC] = {WANT_ADDR, offsetof(struct mroute_draft, source)},
-	[RTA_IIF] = {WANT_U32, offsetof(struct mroute_draft, ifindex)},
+	[RTA_DST] = {WANT_ADDR, .at = offsetof(struct mroute_draft, group)},
+	[RTA_SRC] = {WANT_ADDR, .at = offsetof(struct mroute_draft, source)},
+	[RTA_IIF] = {WANT_U32, .at = offsetof(struct mroute_draft, ifindex)},
 };
 static const struct wants wants_mroute = WANTS(want_mroute);
 

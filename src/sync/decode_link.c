@@ -37,33 +37,33 @@ static bool take_carrier(void *out, const struct piece *value)
 }
 
 static const struct want want_info[] = {
-	[IFLA_INFO_KIND] = {WANT_TEXT, AT(link, kind)},
-	[IFLA_INFO_SLAVE_KIND] = {WANT_TEXT, AT(link, slave_kind)},
+	[IFLA_INFO_KIND] = {WANT_TEXT, .at = AT(link, kind)},
+	[IFLA_INFO_SLAVE_KIND] = {WANT_TEXT, .at = AT(link, slave_kind)},
 	[IFLA_INFO_DATA] = {WANT_TAKE, .take = take_data},
 };
 static const struct want want_xdp[] = {
-	[IFLA_XDP_ATTACHED] = {WANT_BOOL, AT(link, has_xdp)},
+	[IFLA_XDP_ATTACHED] = {WANT_BOOL, .at = AT(link, has_xdp)},
 };
 static const struct wants wants_info = WANTS(want_info), wants_xdp = WANTS(want_xdp);
 static const struct want want_link[] = {
-	[IFLA_ADDRESS] = {WANT_MAC, AT(link, mac)},
-	[IFLA_IFNAME] = {WANT_TEXT, AT(link, name)},
-	[IFLA_MTU] = {WANT_U32, AT(link, mtu)},
-	[IFLA_LINK] = {WANT_U32, AT(link, lower)},
-	[IFLA_MASTER] = {WANT_U32, AT(link, master)},
-	[IFLA_OPERSTATE] = {WANT_U8, AT(link, operstate)},
+	[IFLA_ADDRESS] = {WANT_MAC, .at = AT(link, mac)},
+	[IFLA_IFNAME] = {WANT_TEXT, .at = AT(link, name)},
+	[IFLA_MTU] = {WANT_U32, .at = AT(link, mtu)},
+	[IFLA_LINK] = {WANT_U32, .at = AT(link, lower)},
+	[IFLA_MASTER] = {WANT_U32, .at = AT(link, master)},
+	[IFLA_OPERSTATE] = {WANT_U8, .at = AT(link, operstate)},
 	[IFLA_LINKINFO] = {WANT_INSIDE, .inside = &wants_info},
 	[IFLA_CARRIER] = {WANT_TAKE, .take = take_carrier},
-	[IFLA_LINK_NETNSID] = {WANT_THERE, offsetof(struct link_draft, lower_is_elsewhere)},
+	[IFLA_LINK_NETNSID] = {WANT_THERE, .at = offsetof(struct link_draft, lower_is_elsewhere)},
 	[IFLA_XDP] = {WANT_INSIDE, .inside = &wants_xdp},
 };
 static const struct wants wants_link = WANTS(want_link);
 
 static const struct want want_vlan[] = {
-	[IFLA_VLAN_ID] = {WANT_U16, AT(link, vlan_id)},
-	[IFLA_VLAN_PROTOCOL] = {WANT_U16_BE, AT(link, vlan_protocol)},
+	[IFLA_VLAN_ID] = {WANT_U16, .at = AT(link, vlan_id)},
+	[IFLA_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, vlan_protocol)},
 };
-static const struct want want_vrf[] = {[IFLA_VRF_TABLE] = {WANT_U32, AT(link, vrf_table)}};
+static const struct want want_vrf[] = {[IFLA_VRF_TABLE] = {WANT_U32, .at = AT(link, vrf_table)}};
 static const struct wants wants_vlan = WANTS(want_vlan), wants_vrf = WANTS(want_vrf);
 
 static bool take_link_data(struct link_draft *draft)
@@ -99,9 +99,9 @@ const struct reader read_link = {sizeof(struct ifinfomsg), EVENT_LINK, sizeof(st
 	link_read};
 
 static const struct want want_address[] = {
-	[IFA_ADDRESS] = {WANT_ADDR, AT(address, prefix.addr)},
-	[IFA_LOCAL] = {WANT_ADDR, AT(address, local)},
-	[IFA_FLAGS] = {WANT_U32, AT(address, flags)},
+	[IFA_ADDRESS] = {WANT_ADDR, .at = AT(address, prefix.addr)},
+	[IFA_LOCAL] = {WANT_ADDR, .at = AT(address, local)},
+	[IFA_FLAGS] = {WANT_U32, .at = AT(address, flags)},
 };
 static const struct wants wants_address = WANTS(want_address);
 
@@ -143,10 +143,10 @@ static bool take_mac(void *out, const struct piece *value)
 }
 
 static const struct want want_neighbour[] = {
-	[NDA_DST] = {WANT_ADDR, AT(neighbour, addr)},
+	[NDA_DST] = {WANT_ADDR, .at = AT(neighbour, addr)},
 	[NDA_LLADDR] = {WANT_TAKE, .take = take_mac},
-	[NDA_PROTOCOL] = {WANT_U8, AT(neighbour, protocol)},
-	[NDA_FLAGS_EXT] = {WANT_U32, AT(neighbour, ext_flags)},
+	[NDA_PROTOCOL] = {WANT_U8, .at = AT(neighbour, protocol)},
+	[NDA_FLAGS_EXT] = {WANT_U32, .at = AT(neighbour, ext_flags)},
 };
 static const struct wants wants_neighbour = WANTS(want_neighbour);
 
@@ -170,12 +170,12 @@ const struct reader read_neighbour = {sizeof(struct ndmsg), EVENT_NEIGHBOUR,
 	sizeof(struct event_neighbour), neighbour_read};
 
 static const struct want want_netconf[] = {
-	[NETCONFA_IFINDEX] = {WANT_U32, AT(netconf, ifindex)},
-	[NETCONFA_FORWARDING] = {WANT_U32, AT(netconf, forwarding)},
-	[NETCONFA_RP_FILTER] = {WANT_U32, AT(netconf, rp_filter)},
-	[NETCONFA_MC_FORWARDING] = {WANT_U32, AT(netconf, mc_forwarding)},
-	[NETCONFA_PROXY_NEIGH] = {WANT_U32, AT(netconf, proxy_neigh)},
-	[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN] = {WANT_U32, AT(netconf, ignore_linkdown)},
+	[NETCONFA_IFINDEX] = {WANT_U32, .at = AT(netconf, ifindex)},
+	[NETCONFA_FORWARDING] = {WANT_U32, .at = AT(netconf, forwarding)},
+	[NETCONFA_RP_FILTER] = {WANT_U32, .at = AT(netconf, rp_filter)},
+	[NETCONFA_MC_FORWARDING] = {WANT_U32, .at = AT(netconf, mc_forwarding)},
+	[NETCONFA_PROXY_NEIGH] = {WANT_U32, .at = AT(netconf, proxy_neigh)},
+	[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN] = {WANT_U32, .at = AT(netconf, ignore_linkdown)},
 };
 static const struct wants wants_netconf = WANTS(want_netconf);
 

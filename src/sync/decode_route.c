@@ -31,10 +31,10 @@ static bool take_hop_via(void *out, const struct piece *value)
 }
 
 static const struct want want_hop[] = {
-	[RTA_GATEWAY] = {WANT_ADDR, AT(hop, via)},
+	[RTA_GATEWAY] = {WANT_ADDR, .at = AT(hop, via)},
 	[RTA_VIA] = {WANT_TAKE, .take = take_hop_via},
-	[RTA_ENCAP_TYPE] = {WANT_THERE, AT(hop, has_encap)},
-	[RTA_NEWDST] = {WANT_THERE, AT(hop, has_encap)},
+	[RTA_ENCAP_TYPE] = {WANT_THERE, .at = AT(hop, has_encap)},
+	[RTA_NEWDST] = {WANT_THERE, .at = AT(hop, has_encap)},
 };
 static const struct wants wants_hop = WANTS(want_hop);
 
@@ -78,21 +78,21 @@ static bool take_route_via(void *out, const struct piece *value)
 	return take_via(&((struct route_draft *)out)->single.via, value);
 }
 
-static const struct want want_metrics[] = {[RTAX_MTU] = {WANT_U32, DRAFT(mtu)}};
+static const struct want want_metrics[] = {[RTAX_MTU] = {WANT_U32, .at = DRAFT(mtu)}};
 static const struct wants wants_metrics = WANTS(want_metrics);
 static const struct want want_route[] = {
-	[RTA_DST] = {WANT_ADDR, DRAFT(dst)},
-	[RTA_SRC] = {WANT_ADDR, DRAFT(src)},
-	[RTA_OIF] = {WANT_U32, DRAFT(single.ifindex)},
-	[RTA_GATEWAY] = {WANT_ADDR, DRAFT(single.via)},
+	[RTA_DST] = {WANT_ADDR, .at = DRAFT(dst)},
+	[RTA_SRC] = {WANT_ADDR, .at = DRAFT(src)},
+	[RTA_OIF] = {WANT_U32, .at = DRAFT(single.ifindex)},
+	[RTA_GATEWAY] = {WANT_ADDR, .at = DRAFT(single.via)},
 	[RTA_VIA] = {WANT_TAKE, .take = take_route_via},
-	[RTA_PRIORITY] = {WANT_U32, DRAFT(metric)},
-	[RTA_PREFSRC] = {WANT_ADDR, DRAFT(prefsrc)},
+	[RTA_PRIORITY] = {WANT_U32, .at = DRAFT(metric)},
+	[RTA_PREFSRC] = {WANT_ADDR, .at = DRAFT(prefsrc)},
 	[RTA_METRICS] = {WANT_INSIDE, .inside = &wants_metrics},
 	[RTA_MULTIPATH] = {WANT_TAKE, .take = take_multipath},
-	[RTA_TABLE] = {WANT_U32, DRAFT(table)},
-	[RTA_ENCAP_TYPE] = {WANT_THERE, DRAFT(single.has_encap)},
-	[RTA_NH_ID] = {WANT_U32, DRAFT(nh_id)},
+	[RTA_TABLE] = {WANT_U32, .at = DRAFT(table)},
+	[RTA_ENCAP_TYPE] = {WANT_THERE, .at = DRAFT(single.has_encap)},
+	[RTA_NH_ID] = {WANT_U32, .at = DRAFT(nh_id)},
 };
 static const struct wants wants_route = WANTS(want_route);
 
@@ -193,14 +193,14 @@ static bool take_group_type(void *out, const struct piece *value)
 }
 
 static const struct want want_nexthop[] = {
-	[NHA_ID] = {WANT_U32, AT(nexthop, id)},
+	[NHA_ID] = {WANT_U32, .at = AT(nexthop, id)},
 	[NHA_GROUP] = {WANT_TAKE, .take = take_group},
 	[NHA_GROUP_TYPE] = {WANT_TAKE, .take = take_group_type},
-	[NHA_BLACKHOLE] = {WANT_THERE, AT(nexthop, is_blackhole)},
-	[NHA_OIF] = {WANT_U32, AT(nexthop, hop.ifindex)},
-	[NHA_GATEWAY] = {WANT_ADDR, AT(nexthop, hop.via)},
-	[NHA_ENCAP_TYPE] = {WANT_THERE, AT(nexthop, hop.has_encap)},
-	[NHA_FDB] = {WANT_THERE, AT(nexthop, is_fdb)},
+	[NHA_BLACKHOLE] = {WANT_THERE, .at = AT(nexthop, is_blackhole)},
+	[NHA_OIF] = {WANT_U32, .at = AT(nexthop, hop.ifindex)},
+	[NHA_GATEWAY] = {WANT_ADDR, .at = AT(nexthop, hop.via)},
+	[NHA_ENCAP_TYPE] = {WANT_THERE, .at = AT(nexthop, hop.has_encap)},
+	[NHA_FDB] = {WANT_THERE, .at = AT(nexthop, is_fdb)},
 };
 static const struct wants wants_nexthop = WANTS(want_nexthop);
 
@@ -240,11 +240,11 @@ static bool take_ignored(void *out, const struct piece *value)
 
 // All attributes that are not here are taken for selectors: a new one must not be overlooked.
 static const struct want want_rule[] = {
-	[FRA_PRIORITY] = {WANT_U32, AT(rule, priority)},
-	[FRA_TABLE] = {WANT_U32, AT(rule, table)},
+	[FRA_PRIORITY] = {WANT_U32, .at = AT(rule, priority)},
+	[FRA_TABLE] = {WANT_U32, .at = AT(rule, table)},
 	[FRA_SUPPRESS_PREFIXLEN] = {WANT_TAKE, .take = take_suppress},
 	[FRA_SUPPRESS_IFGROUP] = {WANT_TAKE, .take = take_suppress},
-	[FRA_L3MDEV] = {WANT_BOOL, AT(rule, is_l3mdev)},
+	[FRA_L3MDEV] = {WANT_BOOL, .at = AT(rule, is_l3mdev)},
 	[FRA_PROTOCOL] = {WANT_TAKE, .take = take_ignored},
 	[FRA_PAD] = {WANT_TAKE, .take = take_ignored},
 };

@@ -230,8 +230,7 @@ static const struct {
 } samples[] = {{decode_route, "link"}, {decode_route, "route6_append"},
 	{decode_route, "route4_multipath"}, {decode_route, "nexthop_group"},
 	{decode_route, "neighbour"}, {decode_route, "rule_iif"},
-	{decode_netfilter, "chain_forward"},
-	{decode_xfrm, "policy_forward"}};
+	{decode_netfilter, "chain_forward"}, {decode_xfrm, "policy_forward"}};
 
 static void a_message_cut_anywhere_is_malformed(void **state)
 {

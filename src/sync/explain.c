@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Linux answers a route of these types to IPv4 with an error only.
+// Linux answers a route of these types with an error only.
 static unsigned type_of_error(int err)
 {
 	switch (err) {
@@ -54,10 +54,10 @@ int sync_explain(struct sync *sync, uint8_t vrf, const struct wire_addr *addr,
 	if (err == -ETIMEDOUT || err == -ENOBUFS)
 		return complain(why, err, "Linux does not say where it would send: %s",
 			strerror(-err));
-	if (err)
-		route.type = type_of_error(err);
-	else
+	if (!err)
 		fill(sync, &route, out);
+	else
+		route.type = type_of_error(err);
 	fib_find(sync->house.fib, vrf, addr, &answer);
 	if (leaves_it_to_linux(&answer) || (err && !answer.found)) {
 		out->agrees = true;

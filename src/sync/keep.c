@@ -75,8 +75,9 @@ static void add_attr(struct request *request, uint16_t type, const void *value, 
 
 static struct request request_for(uint16_t type, int ifindex, const struct wire_addr *addr)
 {
-	struct request request = {.head = {NLMSG_LENGTH(sizeof(request.neighbour)), type,
-					  NLM_F_REQUEST},
+	struct request request = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(request.neighbour)),
+					  .nlmsg_type = type,
+					  .nlmsg_flags = NLM_F_REQUEST},
 		.neighbour = {.ndm_family = addr->family == 4 ? AF_INET : AF_INET6,
 			.ndm_ifindex = ifindex}};
 

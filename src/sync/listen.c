@@ -115,7 +115,9 @@ static int check_kernel(struct listen *listen, struct complaint *why)
 	struct {
 		struct nlmsghdr head;
 		struct nhmsg nexthop;
-	} message = {.head = {sizeof(message), RTM_GETNEXTHOP, NLM_F_REQUEST | NLM_F_DUMP}};
+	} message = {.head = {.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETNEXTHOP,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
 	struct listen_request request = {&message, sizeof(message), take_nothing, NULL};
 	int err = listen_ask(listen, &request);
 

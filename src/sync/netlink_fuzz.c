@@ -36,8 +36,8 @@ static bool is_sane(const struct event *event)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	static enum decode_result (*const decoders[])(const void *, size_t, struct event *) = {
-		decode_route, decode_netfilter, decode_xfrm};
+	static enum decode_result (*const decoders[])(const void *, size_t,
+		struct event *) = {decode_route, decode_netfilter, decode_xfrm};
 	static uint8_t copy[64 << 10] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct netlink_rest rest = {copy + sizeof(copy) - NLMSG_ALIGN(n), n};
 	const struct nlmsghdr *message;

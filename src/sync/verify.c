@@ -146,7 +146,9 @@ static int dump(struct look *look, uint8_t family)
 	struct {
 		struct nlmsghdr head;
 		struct rtmsg route;
-	} message = {.head = {sizeof(message), RTM_GETROUTE, NLM_F_REQUEST | NLM_F_DUMP},
+	} message = {.head = {.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETROUTE,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.route = {.rtm_family = family}};
 	struct listen_request request = {&message, sizeof(message), take_wanted, look};
 	int err = listen_ask(look->sync->listen, &request);
