@@ -2,23 +2,23 @@
 
 import os
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from harness.decisions import ask_lanes, ask_linux, is_same
+from harness.decisions import Decision, ask_lanes, ask_linux, is_left, is_same
 from harness.network import FAMILIES, Network
 from harness.network import network as address_of
 from harness.router import Dl3dRouter
 from harness.shell import batch
-from harness.wire import wait_until
 
 PORTS = ("p0", "p1", "p2", "p3")
 METRICS = ("", "", " metric 10", " metric 20")
 KINDS = ("unreachable", "prohibit", "blackhole")
-N_BATCHES = 60 if "DL3_LONG" in os.environ else 10
+N_BATCHES = 400 if "DL3_LONG" in os.environ else 50
 N_CHANGES = 25
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3, 4)
 
 
 def _prefixes(family: int) -> list[str]:
@@ -98,8 +98,14 @@ class Chance:
         if op == "del" and self.draw.random() < 0.7:
             return f"route del {prefix}{metric}{table}"
         if self.draw.random() < 0.15:
-            return f"route {op} {self.draw.choice(KINDS)} {prefix}{metric}{table}"
-        return f"route {op} {prefix} {self._target(family)}{metric}{table}"
+            kind = self.draw.choice(KINDS)
+            return f"route {op} {kind} {prefix}{self._own_metric(family, 'dev') or metric}{table}"
+        target = self._target(family)
+        return f"route {op} {prefix} {target}{self._own_metric(family, target) or metric}{table}"
+
+    def _own_metric(self, family: int, target: str) -> str:
+        """The kernel's dump of IPv6 leaves out what stands between ways of one metric to the same prefix."""
+        return " metric 30" if family == 6 and target.startswith(("nhid", "dev")) else ""
 
     def _next_hop(self) -> str:
         number, pick = self.draw.randrange(1, 9), self.draw.random()
@@ -149,20 +155,42 @@ def network(made: Network) -> Iterator[Network]:
     made.the_router.check()
 
 
-def _differences(router: Dl3dRouter) -> list[str]:
-    """Addresses for which lanes would do something else than Linux, or say so."""
-    found = []
+@dataclass
+class Comparison:
+    """Linux and lanes about all addresses."""
+
+    differences: list[str] = field(default_factory=list)
+    n_left: int = 0  # decisions about ports that lanes leave to Linux nevertheless: it must say why
+
+    def compare(self, router: Dl3dRouter, address: str, linux: Decision) -> None:
+        """One address, its decision by Linux known."""
+        lanes, is_sure = ask_lanes(router, address)
+        if not is_same(linux, lanes, PORTS):
+            self.differences.append(f"{address}: Linux {linux}, lanes {lanes}")
+        elif not is_sure:
+            words = router.call("route", address=address)["linux"]
+            self.differences.append(f"{address}: both {lanes}, but dl3d says: {words}")
+        self.n_left += is_left(lanes) and {way[1] for way in linux.ways} <= set(PORTS)
+
+
+def _compare(router: Dl3dRouter) -> Comparison:
+    found = Comparison()
     for family in FAMILIES:
         answers = ask_linux(router.namespace, ADDRESSES[family], address_of(family, 0, 2), "p0")
         for address, linux in zip(ADDRESSES[family], answers, strict=True):
-            lanes, is_sure = ask_lanes(router, address)
-            if not is_same(linux, lanes, PORTS):
-                found.append(f"{address}: Linux {linux}, lanes {lanes}")
-            elif not is_sure:
-                found.append(
-                    f"{address}: both {lanes}, but dl3d does not agree: {router.call('route', address=address)}"
-                )
+            found.compare(router, address, linux)
     return found
+
+
+def _apply(router: Dl3dRouter, lines: list[str]) -> None:
+    """Make changes and compare until all is the same, for 3 s."""
+    batch(router.namespace, lines, may_fail=True)
+    router.settle()
+    deadline = time.monotonic() + 3.0
+    while (found := _compare(router)).differences:
+        if time.monotonic() > deadline:
+            raise AssertionError("\n".join([*found.differences, "after:", *lines]))
+    assert not found.n_left or "several IPv6 routes of one metric" in str(router.call("unsupported"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -170,12 +198,8 @@ def lanes_decide_as_linux_does(network: Network, seed: int) -> None:
     router, chance = network.dl3d, Chance(seed)
     assert router
     for number in range(N_BATCHES):
-        lines = [chance.change() for _ in range(N_CHANGES)]
-        batch(router.namespace, lines, may_fail=True)
-        router.settle()
         try:
-            wait_until(lambda: not _differences(router), "lanes decided as Linux does", 3.0)
+            _apply(router, [chance.change() for _ in range(N_CHANGES)])
         except AssertionError as error:
-            differences = "\n".join(_differences(router))
-            raise AssertionError(f"seed {seed}, batch {number}:\n{differences}\nafter:\n" + "\n".join(lines)) from error
+            raise AssertionError(f"seed {seed}, batch {number}: {error}") from error
     assert router.call("verify")["listed"] == []

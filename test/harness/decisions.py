@@ -93,10 +93,17 @@ def ask_lanes(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
     return Decision(kind, reply["prefix"]), is_sure
 
 
+def is_left(lanes: Decision) -> bool:
+    """Whether lanes leave the packet to Linux, which then does what it does."""
+    return lanes.kind == "linux"
+
+
 def is_same(linux: Decision, lanes: Decision, ports: Iterable[str]) -> bool:
-    """Whether lanes do what Linux would; ways through what is no port are left to Linux."""
+    """Whether a packet fares as it would with Linux alone; what leaves by no port must be left to Linux."""
+    if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
+        return is_left(lanes) and lanes.prefix == linux.prefix
+    if is_left(lanes):
+        return True
     if linux.kind in ERRORS.values():
         return lanes.kind == linux.kind
-    if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
-        return lanes == Decision("linux", linux.prefix)
     return lanes == linux
