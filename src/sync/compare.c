@@ -115,24 +115,34 @@ static void add_way(struct ways *ways, const struct way *way)
 		ways->way[ways->n++] = *way;
 }
 
-static void ways_of_linux(struct sync *sync, const struct event_route *route, struct ways *out)
+// A gateway that is the destination itself: the way is the same as without one.
+static struct wire_addr via_beyond(const struct wire_addr *via, const struct wire_addr *addr)
 {
+	return addr && wire_addr_equal(via, addr) ? (struct wire_addr){.family = 0} : *via;
+}
+
+static void ways_of_linux(struct sync *sync, const struct comparison *comparison, struct ways *out)
+{
+	const struct event_route *route = comparison->kernel;
+
 	*out = (struct ways){.n = 0};
 	for (unsigned i = 0; i < route->n_hops; i++) {
 		const struct event_hop *hop = &route->hop[i];
 
 		if (compare_is_alive(sync, hop, route->prefix.addr.family))
-			add_way(out, &(struct way){hop->ifindex, hop->via, hop->weight});
+			add_way(out, &(struct way){hop->ifindex,
+					     via_beyond(&hop->via, comparison->addr), hop->weight});
 	}
 }
 
 static struct way way_of_hop(struct sync *sync, const struct fib_hop *hop, unsigned weight,
 	const struct wire_addr *addr)
 {
-	struct way way = {links_ifindex(sync->mirror, hop->link), hop->via, weight};
+	struct way way = {links_ifindex(sync->mirror, hop->link), via_beyond(&hop->via, addr),
+		weight};
 
 	// A neighbour that a CONNECTED route was resolved to: Linux has no gateway there.
-	if (hop->kind == FIB_CONNECTED || (addr && wire_addr_equal(&hop->via, addr)))
+	if (hop->kind == FIB_CONNECTED)
 		way.via = (struct wire_addr){.family = 0};
 	return way;
 }
@@ -219,7 +229,7 @@ static bool compare_ways(struct sync *sync, struct comparison *comparison)
 	char text[2][40];
 	struct ways kernel, lanes;
 
-	ways_of_linux(sync, comparison->kernel, &kernel);
+	ways_of_linux(sync, comparison, &kernel);
 	ways_of_lanes(sync, comparison, &lanes);
 	if (same_ways(&kernel, &lanes))
 		return true;

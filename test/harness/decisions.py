@@ -27,7 +27,7 @@ OURS = ("local", "broadcast", "anycast")
 
 @dataclass(frozen=True)
 class Decision:
-    """`kind` is unicast, local, or why a packet goes nowhere; "linux": lanes leave it to Linux."""
+    """`kind` is unicast, local, or why a packet goes nowhere; "linux": lanes leave it to Linux. No prefix: not told."""
 
     kind: str
     prefix: str | None = None
@@ -59,7 +59,9 @@ def _linux_decision(route: dict[str, Any], family: int) -> Decision:
     if kind in OURS:
         return Decision("local", _prefix(route["dst"], family))
     hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop["flags"]]
-    return Decision(kind, _prefix(route["dst"], family), _shares(_way(hop) for hop in hops))
+    # Routes of IPv6 via one next-hop object share what the kernel remembers: it may name another one's prefix.
+    prefix = None if family == 6 and "nhid" in route else _prefix(route["dst"], family)
+    return Decision(kind, prefix, _shares(_way(hop) for hop in hops))
 
 
 def ask_linux(namespace: Namespace, addresses: Iterable[str], source: str, port: str) -> list[Decision]:
@@ -101,9 +103,9 @@ def is_left(lanes: Decision) -> bool:
 def is_same(linux: Decision, lanes: Decision, ports: Iterable[str]) -> bool:
     """Whether a packet fares as it would with Linux alone; what leaves by no port must be left to Linux."""
     if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
-        return is_left(lanes) and lanes.prefix == linux.prefix
+        return is_left(lanes) and linux.prefix in (None, lanes.prefix)
     if is_left(lanes):
         return True
     if linux.kind in ERRORS.values():
         return lanes.kind == linux.kind
-    return lanes == linux
+    return (lanes.kind, lanes.ways) == (linux.kind, linux.ways) and linux.prefix in (None, lanes.prefix)
