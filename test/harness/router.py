@@ -100,8 +100,9 @@ class Dl3dRouter:
 
     name = "dl3d"
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, device: str = DEVICE, keep: bool = False) -> None:
         self.namespace = _namespace(lab)
+        self._device, self._keep = device, keep
         self._wires = lab.namespace("wires", silent=True)
         self.forwarder: Forwarder | None = None
 
@@ -112,9 +113,11 @@ class Dl3dRouter:
     def start(self, n_links: int) -> None:
         """Start dl3d on all cables, with its twins in the router's namespace."""
         text = config_text(
-            [Port(port_name(link), device=DEVICE) for link in range(n_links)], memory={"hugepages": "never"}
+            [Port(port_name(link), device=self._device) for link in range(n_links)], memory={"hugepages": "never"}
         )
-        self.forwarder = Forwarder(DL3D, text, self._wires, linux={"namespace": self.namespace.name})
+        self.forwarder = Forwarder(
+            DL3D, text, self._wires, linux={"namespace": self.namespace.name, "keep": self._keep}
+        )
         try:
             self.forwarder.wait_ready()
         except Fault:

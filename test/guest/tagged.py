@@ -1,0 +1,166 @@
+"""VLANs, VLANs in VLANs and VRFs with overlapping prefixes: with the kernel as router, then with dl3d. Runs in a guest.
+
+h0 -- p0 [ router ] p1 -- h1      both hosts speak untagged (10.N.0.0/24), and with each tag named below
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from harness.router import Dl3dRouter, KernelRouter, Router, port_name
+from harness.shell import ping
+
+from dl3.lab.namespace import End, Lab, Namespace
+
+# libpcap is the one socket reader here that puts a tag back with the EtherType it had.
+DEVICE = "net_pcap{index},iface={name}"
+VRFS = {"red": 1001, "blue": 1002}
+
+
+@dataclass(frozen=True)
+class Tags:
+    """A VLAN, or a VLAN in an 802.1ad one."""
+
+    inner: int
+    outer: int = 0
+
+    def add(self, namespace: Namespace, device: str) -> str:
+        """Make the VLAN device on another one; its name."""
+        if self.outer:
+            lower = f"{device}.{self.outer}"
+            if lower not in namespace.ip("-brief", "link"):
+                namespace.ip(*f"link add link {device} name {lower} type vlan protocol 802.1ad id {self.outer}".split())
+                namespace.ip("link", "set", lower, "up")
+            device = lower
+        namespace.ip(*f"link add link {device} name {device}.{self.inner} type vlan id {self.inner}".split())
+        namespace.ip("link", "set", f"{device}.{self.inner}", "up")
+        return f"{device}.{self.inner}"
+
+
+# Network by number: what carries it on both cables, and its VRF.
+NETWORKS = {5: Tags(5), 6: Tags(6), 7: Tags(7, outer=100), 8: Tags(8, outer=100)}
+IN_VRFS = {"red": Tags(11), "blue": Tags(12, outer=200)}
+
+
+def addresses(network: int, side: int, host: int) -> tuple[str, str]:
+    """IPv4 and IPv6, with lengths."""
+    return f"10.{network}.{side}.{host}/24", f"2001:db8:{network}:{side}::{host}/64"
+
+
+class Tagged:
+    """Router and hosts; close() takes all away."""
+
+    def __init__(self, kind: str) -> None:
+        self.lab = Lab()
+        self.router: Router = Dl3dRouter(self.lab, DEVICE) if kind == "dl3d" else KernelRouter(self.lab)
+        self.hosts = [self.lab.namespace(f"h{side}") for side in range(2)]
+        self.members = {vrf: [self.lab.namespace(f"{vrf}{side}") for side in range(2)] for vrf in VRFS}
+        for side, host in enumerate(self.hosts):
+            self.lab.cable(self.router.end(side), End(host, "eth0", f"02:00:00:01:{side:02x}:02"))
+        self.router.start(2)
+        for side in range(2):
+            self._configure(side)
+        self.router.settle()
+
+    def _configure(self, side: int) -> None:
+        host, router = self.hosts[side], self.router.namespace
+        devices = {1: ("eth0", port_name(side))}
+        for number, tags in NETWORKS.items():
+            devices[number] = tags.add(host, "eth0"), tags.add(router, port_name(side))
+        for number, (theirs, ours) in devices.items():
+            self._address(number, side, (host, theirs), (router, ours))
+            for family, net in (("-4", f"10.{number}.0.0/16"), ("-6", f"2001:db8:{number}::/48")):
+                via = addresses(number, side, 1)[family == "-6"].split("/")[0]
+                host.ip(family, "route", "add", net, "via", via)
+                others = (other for other in devices if other != number)
+                for other in others:
+                    far = (f"10.{other}.{1 - side}.0/24", f"2001:db8:{other}:{1 - side}::/64")[family == "-6"]
+                    host.ip(family, "route", "replace", far, "via", via)
+        for vrf, tags in IN_VRFS.items():
+            self._configure_vrf(side, vrf, tags)
+
+    def _configure_vrf(self, side: int, vrf: str, tags: Tags) -> None:
+        """Both VRFs have the same networks; their hosts are in namespaces of their own, moved there with their VLAN."""
+        router, member = self.router.namespace, self.members[vrf][side]
+        if not side:
+            router.ip("link", "add", vrf, "type", "vrf", "table", str(VRFS[vrf]))
+            router.ip("link", "set", vrf, "up")
+        ours, theirs = tags.add(router, port_name(side)), tags.add(self.hosts[side], "eth0")
+        router.ip("link", "set", ours, "master", vrf)
+        self.hosts[side].ip("link", "set", theirs, "netns", member.name)
+        member.ip("link", "set", theirs, "up")
+        self._address(50, side, (member, theirs), (router, ours))
+        member.ip("route", "add", "10.50.0.0/16", "via", f"10.50.{side}.1")
+        member.ip("-6", "route", "add", "2001:db8:50::/48", "via", f"2001:db8:50:{side}::1")
+        name = {"red": "203.0.113.1", "blue": "203.0.113.2"}[vrf]
+        member.ip("address", "add", f"{name}/32", "dev", "lo")
+
+    def _address(self, number: int, side: int, there: tuple[Namespace, str], here: tuple[Namespace, str]) -> None:
+        for (namespace, device), host in ((there, 2), (here, 1)):
+            for address in addresses(number, side, host):
+                namespace.ip("address", "add", address, "dev", device)
+
+    def close(self) -> None:
+        """Stop the router, remove all namespaces."""
+        self.router.close()
+        self.lab.close()
+
+
+@pytest.fixture(scope="module", params=["kernel", "dl3d"])
+def tagged(request: pytest.FixtureRequest) -> Iterator[Tagged]:
+    with contextlib.closing(Tagged(request.param)) as made:
+        yield made
+        made.router.check()
+
+
+def _forwarded(router: Router) -> int:
+    """Packets that lanes forwarded by themselves; 0 with the kernel."""
+    if not isinstance(router, Dl3dRouter):
+        return 0
+    account = router.account()
+    return account.sent - account.injected
+
+
+def _cross(tagged: Tagged, source: Namespace, target: str) -> None:
+    ping(source, target, "-W", "3", count=1)  # neighbours may have to be found
+    before = _forwarded(tagged.router)
+    pings = ping(source, target, "-W", "3", "-i", "0.2", count=5)
+    assert pings.received == pings.sent, pings.text
+    if isinstance(tagged.router, Dl3dRouter):
+        assert _forwarded(tagged.router) - before >= 10, "lanes forward both ways, not Linux"
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("network", [1, *NETWORKS])
+def hosts_reach_each_other_within_a_network(tagged: Tagged, network: int, family: int) -> None:
+    _cross(tagged, tagged.hosts[0], addresses(network, 1, 2)[family == 6].split("/")[0])
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("vrf", VRFS)
+def vrfs_with_the_same_prefixes_do_not_meet(tagged: Tagged, vrf: str, family: int) -> None:
+    _cross(tagged, tagged.members[vrf][0], addresses(50, 1, 2)[family == 6].split("/")[0])
+    other = next(name for name in VRFS if name != vrf)
+    target = {"red": "203.0.113.1", "blue": "203.0.113.2"}
+    router = tagged.router.namespace
+    router.ip("route", "replace", target[vrf], "via", "10.50.1.2", "vrf", vrf)
+    tagged.members[vrf][0].ip("route", "replace", "203.0.113.0/24", "via", "10.50.0.1")
+    tagged.router.settle()
+    assert ping(tagged.members[vrf][0], target[vrf], "-W", "3").received == 2, "its own VRF has the route"
+    assert ping(tagged.members[vrf][0], target[other]).received == 0, "the other one's is not seen"
+
+
+def the_main_table_does_not_know_what_vrfs_have(tagged: Tagged) -> None:
+    tagged.hosts[0].ip("route", "replace", "10.50.0.0/16", "via", "10.1.0.1")
+    assert ping(tagged.hosts[0], "10.50.1.2").received == 0
+
+
+def a_vlan_that_nobody_has_is_no_way_in(tagged: Tagged) -> None:
+    host = tagged.hosts[0]
+    device = Tags(99).add(host, "eth0")
+    host.ip("address", "add", "10.5.0.77/32", "dev", device)
+    host.ip("neighbour", "add", "10.99.0.1", "lladdr", "02:00:00:00:00:01", "dev", device)
+    host.ip("route", "add", "10.6.1.2/32", "via", "10.99.0.1", "dev", device, "onlink")
+    assert ping(host, "10.6.1.2").received == 0
+    host.ip("link", "delete", device)

@@ -1,0 +1,163 @@
+"""A million routes from BIRD by BGP through FRR into the kernel, and what follows from them."""
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dl3.lab.daemons import Bird, Frr
+from dl3.lab.namespace import End, Lab, Namespace
+from harness.router import Router, port_name
+
+BGPD = """
+router bgp 65000
+ bgp router-id 10.0.0.1
+ no bgp ebgp-requires-policy
+ neighbor 10.0.0.2 remote-as 65001
+ neighbor 10.0.0.2 timers 30 90
+ neighbor 10.0.0.2 timers connect 1
+"""
+BIRD = """
+router id 10.0.0.2;
+protocol device {}
+protocol static many { ipv4;
+include "@FOLDER@/routes.conf";
+}
+protocol bgp up {
+  local 10.0.0.2 as 65001; neighbor 10.0.0.1 as 65000; hold time 90; keepalive time 30;
+  connect delay time 1; connect retry time 1; error wait time 1, 2;
+  ipv4 { import none; export where source = RTS_STATIC; next hop self; };
+}
+"""
+POLL_S = 0.05
+MARK = b"dl3"
+IPV4, UDP = 0x0800, 17
+SO_RCVBUFFORCE = 33
+
+
+def prefix(number: int) -> str:
+    """The prefix of that number: /24s from 20.0.0.0 on."""
+    return f"{20 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.0/24"
+
+
+def _prefixes_of(namespace: Namespace) -> int:
+    """How many prefixes the kernel's IPv4 trie holds, those of table local among them."""
+    text = namespace.run("cat", "/proc/net/fib_triestat")
+    main = text[text.index("Main:") :] if "Main:" in text else text
+    found = re.search(r"Prefixes:\s+(\d+)", main)
+    return int(found[1]) if found else 0
+
+
+def wait_for(is_so: Callable[[], bool], timeout_s: float) -> float:
+    """Poll until it is so; the time at which it was."""
+    deadline = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s"
+        time.sleep(POLL_S)
+    return time.monotonic()
+
+
+class Million:
+    """BIRD beyond port p0 tells FRR beside the twins of so many routes; a host beyond p1 sends."""
+
+    def __init__(self, lab: Lab, router: Router, number: int) -> None:
+        self.router, self.number = router, number
+        self._n_own = 0
+        self.teller = self._host(lab, 0)
+        self.sender = self._host(lab, 1)
+        self.frr: Frr | None = None
+        self.bird: Bird | None = None
+
+    def _host(self, lab: Lab, number: int) -> Namespace:
+        made = lab.namespace(f"n{number}")
+        lab.cable(self.router.end(number), End(made, "eth0", f"02:00:00:01:{number:02x}:02"))
+        made.ip("address", "add", f"10.0.{number}.2/24", "dev", "eth0")
+        made.ip("route", "add", "default", "via", f"10.0.{number}.1")
+        return made
+
+    def start(self) -> None:
+        """Sessions begin; routes come by and by."""
+        for number in range(2):
+            self.router.namespace.ip("address", "add", f"10.0.{number}.1/24", "dev", port_name(number))
+        self._n_own = _prefixes_of(self.router.namespace)
+        self.frr = Frr(self.router.namespace, {"zebra": "", "bgpd": BGPD})
+        routes = "".join(f"route {prefix(number)} blackhole;\n" for number in range(self.number))
+        self.bird = Bird(self.teller, BIRD, {"routes.conf": routes})
+
+    def n_kernel(self) -> int:
+        """Routes of the teller that the kernel has."""
+        return _prefixes_of(self.router.namespace) - self._n_own
+
+    def tell(self, is_on: bool) -> None:
+        """Let BIRD tell its routes, or take all of them back."""
+        assert self.bird
+        self.bird.ask("enable" if is_on else "disable", "many")
+
+    def close(self) -> None:
+        """End the daemons."""
+        for daemons in (self.bird, self.frr):
+            if daemons:
+                daemons.close()
+
+
+class Datagrams:
+    """Datagrams at a known rate to addresses all over the routes, counted where they leave the router."""
+
+    def __init__(self, million: Million, pps: float) -> None:
+        self.sent = self.came = 0
+        self._million, self._pps, self._stop = million, pps, threading.Event()
+        with million.teller.entered():
+            self._arrives = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(IPV4))
+        self._arrives.bind(("eth0", IPV4))
+        self._arrives.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
+        self._arrives.settimeout(0.2)
+        with million.sender.entered():
+            self._leaves = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._threads = [threading.Thread(target=work) for work in (self._send, self._count)]
+
+    @property
+    def lost(self) -> int:
+        """Sent and not come."""
+        return self.sent - self.came
+
+    def _send(self) -> None:
+        start, step = time.monotonic(), max(1, self._million.number // 10007)
+        while not self._stop.is_set():
+            number = self.sent * step % self._million.number
+            self._leaves.sendto(MARK, (prefix(number).replace("0/24", "7"), 9))
+            self.sent += 1
+            time.sleep(max(0.0, start + self.sent / self._pps - time.monotonic()))
+
+    def _count(self) -> None:
+        while True:
+            try:
+                packet = self._arrives.recv(256)
+            except TimeoutError:
+                if self._stop.is_set():
+                    return
+                continue
+            self.came += packet[9] == UDP and packet[28 : 28 + len(MARK)] == MARK
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._arrives.close()
+        self._leaves.close()
+
+
+def resident_mb(pid: int) -> float:
+    """Memory of a process in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024 / 1e6

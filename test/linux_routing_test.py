@@ -1,0 +1,82 @@
+"""FRR in the twins' namespace, BIRD beyond the ports, both unmodified: with the kernel as router, then with dl3d."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from harness.router import Dl3dRouter, KernelRouter
+from harness.routing import LOOPBACK, N_NEIGHBOURS, Routing
+from harness.shell import ping
+from harness.wire import wait_until
+
+from dl3.lab.namespace import Lab
+
+SESSIONS_S = 30.0
+ROUTES_S = 20.0
+LEARNED = ("10.9.9.10", "10.9.9.11", "20.0.0.0/16", "20.1.0.0/16")
+
+
+@contextlib.contextmanager
+def _routing_on(kind: Literal["kernel", "dl3d"], has_bfd: bool) -> Iterator[Routing]:
+    """All sessions up around one of the two routers."""
+    with Lab() as lab:
+        router = Dl3dRouter(lab, keep=True) if kind == "dl3d" else KernelRouter(lab)
+        with contextlib.closing(router), Routing(lab, router) as made:
+            router.start(N_NEIGHBOURS)
+            made.start(has_bfd=has_bfd)
+            wait_until(made.are_up, "all sessions were up", SESSIONS_S)
+            wait_until(lambda: _has_learned(made), "all routes had come", ROUTES_S)
+            router.settle()
+            yield made
+            router.check()
+
+
+def _has_learned(routing: Routing) -> bool:
+    """The router has all routes, and the neighbours have each other's."""
+    own = routing.router.namespace.ip("route")
+    theirs = [neighbour.ip("route") + neighbour.ip("-6", "route") for neighbour in routing.neighbours]
+    far = [[address.format(1 - number) for address in LOOPBACK.values()] for number in range(N_NEIGHBOURS)]
+    return all(prefix in own for prefix in LEARNED) and all(
+        address in told for wanted, told in zip(far, theirs, strict=True) for address in wanted
+    )
+
+
+@pytest.fixture(scope="module", params=["kernel", "dl3d"])
+def routing(request: pytest.FixtureRequest) -> Iterator[Routing]:
+    with _routing_on(request.param, has_bfd=True) as made:
+        yield made
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def what_the_daemons_learned_carries_packets(routing: Routing, family: int) -> None:
+    for number, neighbour in enumerate(routing.neighbours):
+        source, target = (LOOPBACK[family].format(which) for which in (number, 1 - number))
+        pings = ping(neighbour, target, "-I", source)
+        assert pings.received == pings.sent, pings.text
+
+
+def sessions_stay_up_while_neighbours_ping(routing: Routing) -> None:
+    before = routing.sessions()
+    pings = ping(routing.neighbours[0], "10.9.9.11", "-I", "10.9.9.10", "-i", "0.002", count=1000)
+    time.sleep(2.0)
+    assert routing.flapped(before) == []
+    assert pings.received == pings.sent, pings.text
+
+
+def a_crash_of_dl3d_costs_no_session() -> None:
+    with _routing_on("dl3d", has_bfd=False) as routing:
+        assert isinstance(routing.router, Dl3dRouter)
+        forwarder = routing.router.forwarder
+        assert forwarder
+        before = routing.sessions()
+        forwarder.kill()
+        assert "10.9.9.11" in routing.router.namespace.ip("route"), "Linux keeps its routes: the twins are held"
+        forwarder.start_again()
+        forwarder.wait_ready()
+        routing.router.settle()
+        pings = ping(routing.neighbours[0], "10.9.9.11", "-I", "10.9.9.10")
+        assert pings.received == pings.sent, pings.text
+        time.sleep(6.0)  # longer than OSPF waits
+        assert routing.flapped(before) == []
