@@ -41,7 +41,7 @@ def _router(million: Million) -> Dl3dRouter:
 
 def _is_level(million: Million, number: int) -> bool:
     told = _router(million).call("mirror")
-    return told["state"] == "following" and abs(told["routes4"] - number) < 100
+    return bool(told["state"] == "following" and abs(told["routes4"] - number) < 100)
 
 
 def _overruns(million: Million) -> int:
@@ -122,7 +122,7 @@ def all_come_although_the_mirror_was_overrun(million: Million, capsys: pytest.Ca
     n_overruns = _overruns(million) - before
     _say(
         capsys,
-        f"with {n_overruns} overruns: in the fast path {in_lanes - in_kernel:.2f} s after the last one was in the kernel",
+        f"with {n_overruns} overruns: in the fast path {in_lanes - in_kernel:.2f} s after the kernel had all",
     )
     assert n_overruns or IS_SANITIZED, "it was to be overrun"
     _check_by_sample(million)
