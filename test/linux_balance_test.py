@@ -58,8 +58,9 @@ def _assert_shares(book: Book, names: Sequence[str], weights: Sequence[int]) -> 
         assert shares[name] == pytest.approx(weight / sum(weights), abs=TOLERANCE), shares
 
 
-@pytest.mark.parametrize("names", [NEIGHBOURS, ACROSS_PORTS], ids=["neighbours", "ports"])
-@pytest.mark.parametrize("weights", [EVEN, WEIGHTS], ids=["even", "weighted"])
+@pytest.mark.parametrize(
+    ("names", "weights"), [(NEIGHBOURS, WEIGHTS), (ACROSS_PORTS, EVEN)], ids=["neighbours", "ports"]
+)
 def flows_are_shared_by_weight(network: Network, family: int, names: Sequence[str], weights: Sequence[int]) -> None:
     _spread(network, family, names, weights)
     _assert_shares(send_flows(network, family, names), names, weights)

@@ -6,7 +6,7 @@ import pytest
 from harness.frames import Ether, ip4, ip6
 from harness.network import FAMILIES, Host, Network
 from harness.network import network as address_of
-from harness.probes import Only, arrives, listening, misses, packet_from, reaches, vanishes, wait_reached
+from harness.probes import MOMENT_S, Only, arrives, listening, misses, packet_from, reaches, vanishes, wait_reached
 from harness.router import router_mac
 from harness.shell import ping
 from harness.traffic import Traffic
@@ -138,9 +138,9 @@ def traffic_leaves_a_link_without_carrier(network: Network, family: int) -> None
         frame = packet_from(network["h0"], TARGET[family])
         assert arrives(network["h0"], frame, h1, TARGET[family])
         h1.ip("link", "set", "eth0", "down")
-        wait_until(lambda: arrives(network["h0"], frame, h2, TARGET[family]), "h2 got what was h1's")
+        wait_until(lambda: arrives(network["h0"], frame, h2, TARGET[family], MOMENT_S), "h2 got what was h1's")
         network.settle_in(h1)
-        wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family]), "h1 got its packets again")
+        wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family], MOMENT_S), "h1 got its packets again")
 
 
 def a_changed_mac_address_of_a_port_counts(network: Network, family: int) -> None:

@@ -108,7 +108,7 @@ def the_sender_is_told_why(network: Network, family: int, kind: str) -> None:
     host, target = network[ASKS[kind]], address_of(family, 77, 1)
     if kind != "none":
         network.ip(f"route add {kind} {target}")
-    pings = ping(host.namespace, target, "-W", "0.5")
+    pings = ping(host.namespace, target, "-W", "0.2" if kind == "blackhole" else "1")
     told = [line for line in pings.text.splitlines() if line.startswith("From")]
     assert pings.received == 0
     assert len(told) == (0 if kind == "blackhole" else pings.sent), pings.text

@@ -15,7 +15,7 @@ from harness.probes import arrives, misses, packet_from, vanishes, wait_reached
 from harness.shell import ask, batch, ping, running
 from harness.streams import socket_in
 
-SECONDS_OF_TCP = 60 if "DL3_LONG" in os.environ else 2
+SECONDS_OF_TCP = 60 if "DL3_LONG" in os.environ else 1
 VRRP_MAC = {4: "00:00:5e:00:01:0a", 6: "00:00:5e:00:02:0a"}
 DNSMASQ = ("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--port=0", "--pid-file=")
 
