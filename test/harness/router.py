@@ -154,7 +154,7 @@ class Dl3dRouter:
         with contextlib.suppress(AssertionError):
             wait_until(lambda: self.account().is_closed, "the account was closed", 2.0)
         account = self.account()
-        assert account.is_closed, account
+        assert account.is_closed, f"{account}; {self.call('twins')}; {self.call('lanes')}; {self.call('ports')}"
 
     def close(self) -> None:
         """Stop dl3d."""
