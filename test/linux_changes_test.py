@@ -52,7 +52,7 @@ def _assert_complete(traffic: Traffic) -> None:
 def routes_are_replaced_while_traffic_flows(network: Network, family: int, traffic: Traffic) -> None:
     ways = _ways(network, family)
     network.ip(f"route add {BEHIND[family]} {ways[0]}")
-    with traffic, network.through_lanes(N_AT_LEAST):
+    with network.through_lanes(N_AT_LEAST), traffic:
         for i in range(1, 8):
             network.ip(f"route replace {BEHIND[family]} {ways[i % 2]}")
             traffic.go_on(100)
@@ -62,7 +62,7 @@ def routes_are_replaced_while_traffic_flows(network: Network, family: int, traff
 def next_hops_are_replaced_while_traffic_flows(network: Network, family: int, traffic: Traffic) -> None:
     ways = _ways(network, family)
     network.ip(f"nexthop add id 1 {ways[0]}", f"route add {BEHIND[family]} nhid 1")
-    with traffic, network.through_lanes(N_AT_LEAST):
+    with network.through_lanes(N_AT_LEAST), traffic:
         for i in range(1, 8):
             network.ip(f"nexthop replace id 1 {ways[i % 2]}")
             traffic.go_on(100)
@@ -77,7 +77,7 @@ def groups_are_replaced_while_traffic_flows(network: Network, family: int, traff
         f"nexthop add id 10 group 1 type {kind}",
         f"route add {BEHIND[family]} nhid 10",
     )
-    with traffic, network.through_lanes(N_AT_LEAST):
+    with network.through_lanes(N_AT_LEAST), traffic:
         for group in ("1/2", "2", "1,3/2,5", "1"):
             network.ip(f"nexthop replace id 10 group {group} type {kind}")
             traffic.go_on(100)
@@ -91,7 +91,7 @@ def a_member_that_goes_leaves_its_group(network: Network, family: int, traffic: 
         "nexthop add id 10 group 1/2",
         f"route add {BEHIND[family]} nhid 10",
     )
-    with traffic, network.through_lanes(N_AT_LEAST):
+    with network.through_lanes(N_AT_LEAST), traffic:
         traffic.go_on(100)
         network.ip("nexthop del id 1")
         traffic.go_on(100)
@@ -140,7 +140,7 @@ def traffic_leaves_a_link_without_carrier(network: Network, family: int) -> None
         h1.ip("link", "set", "eth0", "down")
         wait_until(lambda: arrives(network["h0"], frame, h2, TARGET[family], MOMENT_S), "h2 got what was h1's")
         network.settle_in(h1)
-        wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family], MOMENT_S), "h1 got its packets again")
+        wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family], 2 * MOMENT_S), "h1 got its packets again")
 
 
 def a_changed_mac_address_of_a_port_counts(network: Network, family: int) -> None:
