@@ -44,7 +44,7 @@ struct listen {
 	unsigned section, pass;
 	bool is_disturbed, is_interrupted; // the section that is being dumped
 	bool wants_dump;
-	uint32_t sequence;
+	uint32_t sequence, asked; // of dumps; of questions, which may come in the middle of one
 	uint64_t dump_since_ns, dump_end_ns, warned_ns;
 	struct listen_info info;
 };
@@ -463,5 +463,5 @@ bool listen_tend(struct listen *listen, uint64_t budget_ns)
 
 int listen_ask(struct listen *listen, const struct listen_request *request)
 {
-	return ask(listen->ask, ++listen->sequence, request);
+	return ask(listen->ask, ++listen->asked, request);
 }

@@ -234,6 +234,36 @@ static void asks_and_gets_the_kernels_word(void **state)
 	listen_close(listen);
 }
 
+// Somebody wants to know of a route (`dl3 show route`) while the tables are being read.
+static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg route;
+	} question = {.head = {.nlmsg_len = sizeof(question),
+			      .nlmsg_type = RTM_GETROUTE,
+			      .nlmsg_flags = NLM_F_REQUEST},
+		.route = {.rtm_family = AF_INET, .rtm_flags = RTM_F_FIB_MATCH}};
+	int type = 0;
+	struct listen_request request = {&question, sizeof(question), take_type, &type};
+	struct heard heard;
+	struct listen *listen;
+	unsigned n_asked = 0;
+
+	change_routes("add", 0, N_ROUTES);
+	listen = listen_with(&heard, 16 << 20);
+	alarm(20); // a dump that waits for an answer which never comes holds up all else
+	for (; listen_is_dumping(listen); n_asked++) {
+		listen_tend(listen, 1);
+		listen_ask(listen, &request);
+	}
+	alarm(0);
+	assert_true(n_asked > 1);
+	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&heard), N_ROUTES);
+	listen_close(listen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +273,8 @@ int main(void)
 			without_routes),
 		cmocka_unit_test_teardown(what_others_say_is_counted_and_ignored, without_routes),
 		cmocka_unit_test_teardown(asks_and_gets_the_kernels_word, without_routes),
+		cmocka_unit_test_teardown(a_question_in_the_middle_of_a_dump_does_not_end_it,
+			without_routes),
 	};
 
 	return cmocka_run_group_tests(tests, in_own_namespace, NULL);
