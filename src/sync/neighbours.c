@@ -205,17 +205,28 @@ static bool is_usable(const struct entry *one)
 	return !(told->state & NUD_NOARP) || !(told->mac.bytes[0] & 1);
 }
 
+static uint16_t wanted_link(const struct neighbours *all, const struct entry *one)
+{
+	return is_usable(one) ? links_state(all->mirror, one->told.ifindex).link : FIB_NO_LINK;
+}
+
+static void take_back(struct neighbours *all, struct entry *one)
+{
+	struct neighbour *told = &one->told;
+
+	if (told->link == FIB_NO_LINK || told->link == wanted_link(all, one))
+		return;
+	fib_neighbour_delete(all->mirror->settings.fib, told->link, &told->addr);
+	told->link = FIB_NO_LINK;
+}
+
 static void publish(struct neighbours *all, struct entry *one)
 {
 	struct fib *fib = all->mirror->settings.fib;
 	struct neighbour *told = &one->told;
-	uint16_t link = is_usable(one) ? links_state(all->mirror, told->ifindex).link : FIB_NO_LINK;
+	uint16_t link = wanted_link(all, one);
 	struct complaint why;
 
-	if (told->link != FIB_NO_LINK && told->link != link) {
-		fib_neighbour_delete(fib, told->link, &told->addr);
-		told->link = FIB_NO_LINK;
-	}
 	if (link == FIB_NO_LINK ||
 		(told->link == link && wire_mac_equal(&one->published, &told->mac)))
 		return;
@@ -252,6 +263,9 @@ void neighbours_flush(struct neighbours *all)
 	if (all->links_changed)
 		look_at_all(all);
 	all->links_changed = false;
+	// First of all: a twin made anew has the port's link now, and perhaps the same neighbours.
+	for (struct entry *one = all->dirty; one; one = one->dirty)
+		take_back(all, one);
 	for (struct entry *one = all->dirty, *next; one; one = next) {
 		next = one->dirty;
 		one->is_dirty = false;

@@ -145,6 +145,26 @@ static void forgets_neighbours_with_their_link(void **state)
 	assert_false(neighbours_find(fake.mirror->neighbours, 20, &addr, &found));
 }
 
+// Its end is told late: it was lost, and a dump is still on its way to the end.
+static void keeps_the_neighbours_of_a_twin_that_was_made_anew(void **state)
+{
+	struct event_link anew = fake_twin(0);
+
+	anew.ifindex = 30;
+	fake_neighbour(&fake, 10, "10.0.0.7", (struct fake_seen){7, NUD_REACHABLE});
+	fake_neighbour(&fake, 10, "10.0.0.8", (struct fake_seen){8, NUD_REACHABLE});
+	assert_int_equal(n_in_fib(), 2);
+	fake_router(&fake, &anew);
+	fake_neighbour(&fake, 30, "10.0.0.7", (struct fake_seen){9, NUD_REACHABLE});
+	fake_flush(&fake);
+	mirror_twin_changed(fake.mirror, 0, 30);
+	assert_int_equal(mac_of(30, "10.0.0.7"), 9);
+	assert_int_equal(mac_of(30, "10.0.0.8"), 0);
+	fake_link_gone(&fake, 10);
+	assert_int_equal(mac_of(30, "10.0.0.7"), 9);
+	assert_int_equal(n_in_fib(), 1);
+}
+
 static void takes_neighbours_away_where_only_linux_may_send(void **state)
 {
 	struct event_link twin = fake_twin(0);
@@ -193,6 +213,7 @@ int main(void)
 		TEST(ignores_what_is_no_neighbour),
 		TEST(knows_neighbours_that_came_before_their_link),
 		TEST(forgets_neighbours_with_their_link),
+		TEST(keeps_the_neighbours_of_a_twin_that_was_made_anew),
 		TEST(takes_neighbours_away_where_only_linux_may_send),
 		TEST(shows_all_to_those_who_keep_them_alive),
 	};
