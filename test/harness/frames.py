@@ -4,12 +4,13 @@ from typing import Any
 
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from harness.house import host_mac, port_mac
 
 __all__ = [
+    "ARP",
     "ICMP",
     "IP",
     "TCP",

@@ -10,11 +10,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from dl3.lab.daemons import Bird, Frr
 from dl3.lab.namespace import End, Lab, Namespace
-from harness.router import Router, port_name
+from harness.router import port_name
 
 N_NEIGHBOURS = 2
 LOOPBACK = {4: "10.9.9.1{}", 6: "2001:db8:99::1{}"}
@@ -103,10 +103,21 @@ def seconds_of(clock: str) -> int:
     return 3600 * hours + 60 * minutes + seconds
 
 
+class Place(Protocol):
+    """What a router offers: where `ip` and daemons go, where cables go in."""
+
+    @property
+    def namespace(self) -> Namespace:
+        """The router's."""
+
+    def end(self, link: int) -> End:
+        """Of port p0, p1..."""
+
+
 class Routing:
     """Neighbours around a router; give it a router whose cables are not in yet."""
 
-    def __init__(self, lab: Lab, router: Router) -> None:
+    def __init__(self, lab: Lab, router: Place) -> None:
         self.router = router
         self.neighbours = [self._neighbour(lab, number) for number in range(N_NEIGHBOURS)]
         self.birds: list[Bird] = []

@@ -1,5 +1,6 @@
 """dl3d with twins between dl3gen's memif links, and perhaps further ports on cables with real neighbours."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,20 +9,35 @@ from typing import Any
 
 import yaml
 
+from dl3.control.client import Client
+from dl3.control.generator import Results, Started
+from dl3.control.linux import Verification
+from dl3.control.replies import Drops
 from dl3.lab.duts import Seat
-from dl3.lab.links import (
-    DUT_ADDRESSES,
-    DUT_MACS,
-    GENERATOR_ADDRESSES,
-    GENERATOR_MACS,
-    NAMES,
-    NETWORKS,
-)
+from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
-from dl3.lab.namespace import Lab, Namespace
+from dl3.lab.namespace import End, Lab, Namespace
+from dl3.model.fault import Fault
+from dl3.model.stream import Stream
+from dl3.trial.account import total
+from dl3.trial.passage import Passage
 from harness.answers import CORES
+from harness.calm import OURSELVES, going_first
 from harness.house import BUILD, DL3D
-from harness.router import SETTINGS, router_mac
+from harness.router import SETTINGS, port_name, router_mac
+from harness.wire import wait_until
+
+# Not those of the static lab: routers around it have their own in 10.0.0.0/16.
+LINK_ADDRESSES = {4: "172.16.{}.{}", 6: "2001:db8:e{}::{}"}
+LENGTHS = {4: 24, 6: 64}
+BEHIND = {4: NETWORKS, 6: ("2001:2:0:1::/64", "2001:2:0:2::/64")}  # what lies behind each link
+QUIET_S = 0.2
+N_FIRST = 2  # number of dl3gen's own host on a link; dl3d is 1, others may follow
+
+
+def link_address(family: int, link: int, number: int = N_FIRST) -> str:
+    """Address of a host on left (0) or right (1)."""
+    return LINK_ADDRESSES[family].format(link + 1, number)
 
 
 @dataclass(frozen=True)
@@ -62,11 +78,13 @@ class TwinnedDl3d:
 
 
 def configure_links(twins: Namespace) -> None:
-    """What the static lab has in its file, said to Linux: addresses, what lies behind each link, neighbours."""
+    """Addresses, what lies behind each link, and the neighbours, who answer no ARP."""
     for i, name in enumerate(NAMES):
-        twins.ip("address", "add", DUT_ADDRESSES[i], "dev", name)
-        twins.ip("neighbour", "replace", GENERATOR_ADDRESSES[i], "lladdr", GENERATOR_MACS[i], "dev", name)
-        twins.ip("route", "add", NETWORKS[i], "via", GENERATOR_ADDRESSES[i])
+        for family, length in LENGTHS.items():
+            host = link_address(family, i)
+            twins.ip("address", "add", f"{link_address(family, i, 1)}/{length}", "dev", name)
+            twins.ip("neighbour", "replace", host, "lladdr", GENERATOR_MACS[i], "dev", name)
+            twins.ip("route", "add", BEHIND[family][i], "via", host)
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,56 @@ class Site:
         site.twins.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
         return site
 
+    def end(self, link: int) -> End:
+        """Where the cable of port p0, p1... goes in."""
+        return End(self.wires, port_name(link), router_mac(link))
+
+    @property
+    def namespace(self) -> Namespace:
+        """Where daemons run."""
+        return self.twins
+
+
+def differences(dut: Client) -> list[str]:
+    """What verify finds; a complaint (still dumping, say) counts as one."""
+    try:
+        return list(dut.ask(Verification, "verify").listed)
+    except Fault as complaint:
+        return [str(complaint)]
+
+
+def is_closed(account: Drops) -> bool:
+    """Received + injected = sent + punted + dropped."""
+    return account.received + account.injected == account.sent + account.punted + account.dropped
+
+
+def closed_account(dut: Client) -> Drops:
+    """The account at a moment in which nothing is under way; where daemons talk there soon is one."""
+    for _ in range(200):
+        account = dut.ask(Drops, "drops")
+        if is_closed(account):
+            return account
+        time.sleep(0.01)
+    raise AssertionError(f"packets are missing: {account}")
+
+
+def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:
+    """Send for so long; both sides' accounts once nothing of it moves. Others may talk all the time."""
+    assert lab.dut
+    before = closed_account(lab.dut)
+    lab.generator.ask(Started, "send", streams=[each.written() for each in streams], seconds=seconds, delay=0.01)
+    time.sleep(seconds)
+    came = -1
+    while (told := lab.generator.ask(Results, "results")).state == "sending" or total(told.streams, "received") != came:
+        came = total(told.streams, "received")
+        time.sleep(QUIET_S)
+    return told, Passage.between(before, closed_account(lab.dut))
+
+
+def settle(dut: Client) -> None:
+    """Return once lanes read what Linux has."""
+    wait_until(lambda: not differences(dut), f"dl3d followed Linux: {differences(dut)[:5]}")
+
 
 @contextmanager
 def twinned_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
@@ -91,5 +159,10 @@ def twinned_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
     dut = TwinnedDl3d(site.twins, site.wires, cables)
     terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_core=CORES[-1])
     with memif_lab(terms) as made:
+        assert made.dut
         configure_links(site.twins)
-        yield made
+        settle(made.dut)
+        with going_first(
+            {OURSELVES: -20, str(made.dut_process.process.pid): -20, str(made.generator_process.process.pid): -10}
+        ):
+            yield made

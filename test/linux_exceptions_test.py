@@ -1,0 +1,196 @@
+"""Floods of what only Linux can answer, while BGP, OSPF, OSPFv3 and BFD run over the same dl3d and others pass.
+
+Rates are printed and not judged. What is judged: no session flaps; dl3d loses no packet but those of the flood that
+their class has no room for, and what is missing else was never taken in or stood before a sink that slept.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from harness.calm import Pulse
+from harness.frames import ARP, Ether
+from harness.house import BUILD
+from harness.routing import Routing
+from harness.twinned import Site, link_address, sent, twinned_lab
+from harness.wire import Wire, wait_until
+
+from dl3.control.generator import StreamResult
+from dl3.control.linux import PuntClass, Twins
+from dl3.lab.links import CATCH_UP, DUT_MACS
+from dl3.lab.memif import MemifLab
+from dl3.lab.namespace import End, Lab
+from dl3.model.stream import Stream
+from dl3.trial.passage import TX_REFUSED, Passage
+
+IS_SANITIZED = BUILD.name != "build"
+SECONDS = 15.0 if "DL3_LONG" in os.environ else 1.5
+FLOOD_PPS = 100_000 if IS_SANITIZED else 1_000_000
+OTHER_PPS = 20_000 if IS_SANITIZED else 100_000
+SESSIONS_S = 60.0
+TRIES = 5
+STARVED_S = 0.25  # about an interval of BFD
+OVERFLOW = {"punt_over_limit", "punt_ring_full"}
+AT_ONCE = 48
+CABLES = ("p0", "p1", "p2")
+
+
+@dataclass(frozen=True)
+class Flood:
+    """A stream that Linux has to deal with, and the class it is in."""
+
+    punt_class: str
+    keys: Mapping[str, object] = field(default_factory=dict)
+
+    def stream(self) -> Stream:
+        """As dl3gen takes it."""
+        return stream(f"flood-{self.punt_class}", FLOOD_PPS, dict(self.keys))
+
+
+FLOODS = (
+    Flood("ttl", {"ttl": 1}),
+    Flood("host", {"dst_ip": link_address(4, 0, 1)}),
+    Flood("unresolved", {"dst_ip": {"first": link_address(4, 1, 100), "count": 100}}),
+    Flood("unreachable", {"dst_ip": "203.0.113.1"}),
+)
+
+
+def stream(name: str, pps: int, keys: Mapping[str, object]) -> Stream:
+    """From left to right, what lies behind it unless `keys` say otherwise."""
+    whole = {"name": name, "from": "left", "to": "right", "dst_mac": DUT_MACS[0], "catch_up": CATCH_UP, "rate": pps}
+    whole |= {"src_port": {"first": 1024, "count": 1000}}
+    return Stream.model_validate(whole | dict(keys))
+
+
+@dataclass(frozen=True)
+class Town:
+    """All that runs."""
+
+    lab: MemifLab
+    routing: Routing
+    stranger: Wire  # on cable p2
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a flood: dl3d's account, the streams as dl3gen has them, the first one being the other traffic."""
+
+    passage: Passage
+    streams: Sequence[StreamResult]
+    n_late_polls: int
+
+    def __str__(self) -> str:
+        other = self.streams[0]
+        floods = "".join(f"{each.offered_pps:,.0f}/s; " for each in self.streams[1:])
+        return f"{floods}of {other.sent:,} others {other.lost:,} lost, {other.refused:,} of them at the ring"
+
+
+@pytest.fixture(scope="module")
+def town() -> Iterator[Town]:
+    with Lab() as lab:
+        site = Site.made(lab)
+        far = End(lab.namespace("stranger", silent=True), "eth0", "02:00:00:01:02:02")
+        lab.cable(site.end(2), far)
+        with Routing(lab, site) as routing, twinned_lab(site, CABLES) as memif:
+            assert memif.dut
+            site.twins.ip("address", "add", "10.0.2.1/24", "dev", "p2")
+            routing.start()
+            wait_until(routing.are_up, "all sessions were up", SESSIONS_S)
+            stranger = Wire(far)
+            yield Town(memif, routing, stranger)
+            stranger.close()
+
+
+def _classes(town: Town) -> dict[str, PuntClass]:
+    assert town.lab.dut
+    return {each.name: each for each in town.lab.dut.ask(Twins, "twins").classes}
+
+
+def _check_class(before: PuntClass, after: PuntClass) -> str:
+    """Linux got some of the flood; the rest is accounted for as over the limit or as ring full."""
+    punted = after.punted - before.punted
+    left_out = after.over_limit + after.ring_full - before.over_limit - before.ring_full
+    assert punted > 0
+    assert left_out > 0, "that was no flood"
+    return f"{punted:,} to Linux, {left_out:,} over the limit"
+
+
+def _check_sessions(town: Town, before: Mapping[str, PuntClass]) -> None:
+    """Nothing of theirs was left out."""
+    after = _classes(town)["routing"]
+    for way in ("over_limit", "refused", "ring_full"):
+        assert getattr(after, way) == getattr(before["routing"], way), way
+
+
+def _check_other(trial: Trial) -> None:
+    """Lost is what the ring refused, and what found a sink asleep."""
+    other, lost = trial.streams[0], trial.passage.lost
+    assert trial.passage.missing == 0
+    assert set(lost) <= OVERFLOW | {TX_REFUSED}, lost
+    if taken_and_lost := other.lost - other.refused:
+        assert 0 < taken_and_lost <= lost.get(TX_REFUSED, 0), lost
+        assert trial.n_late_polls, "refused, though the sink was awake"
+    assert (other.duplicated, other.corrupted, other.reordered) == (0, 0, 0)
+
+
+def _send(town: Town, *streams: Stream) -> Trial:
+    results, passage = sent(town.lab, streams, SECONDS)
+    return Trial(passage, results.streams, sum(port.late_polls for port in results.ports))
+
+
+def _judge(town: Town, punt_class: str, send: Callable[[], Trial]) -> str:
+    """All that is claimed; repeated when sessions went down because the machine let nobody run."""
+    for _ in range(TRIES):
+        wait_until(town.routing.are_up, "all sessions were up", SESSIONS_S)
+        sessions, classes = town.routing.sessions(), _classes(town)
+        with Pulse() as pulse:
+            trial = send()
+            time.sleep(1.0)  # a session that starved is told by then
+        _check_other(trial)
+        _check_sessions(town, classes)
+        words = _check_class(classes[punt_class], _classes(town)[punt_class])
+        if not (flapped := town.routing.flapped(sessions)):
+            return f"{words}; {trial}"
+        assert pulse.longest_s > STARVED_S, f"{flapped} flapped"
+    raise AssertionError(f"in {TRIES} trials others took the processor for {STARVED_S} s and more")
+
+
+def _say(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    with capsys.disabled():
+        print(f"\n  {words}", end="")
+
+
+@pytest.mark.parametrize("flood", FLOODS, ids=[flood.punt_class for flood in FLOODS])
+def no_session_flaps_and_no_other_packet_is_lost_in_a_flood(
+    town: Town, flood: Flood, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = _judge(town, flood.punt_class, lambda: _send(town, stream("other", OTHER_PPS, {}), flood.stream()))
+    _say(capsys, f"flood of class {flood.punt_class}: {words}")
+
+
+def _shout(wire: Wire, is_over: threading.Event) -> None:
+    """Ask who has the router's address, some ten thousand times a second: daemons want this core too."""
+    question = ARP(psrc="10.0.2.2", pdst="10.0.2.1", hwsrc=wire.end.mac)
+    frame = bytes(Ether(src=wire.end.mac, dst="ff:ff:ff:ff:ff:ff") / question)
+    while not is_over.wait(0.001):
+        for _ in range(AT_ONCE):
+            wire.send(frame)
+
+
+def _send_beside_shouting(town: Town) -> Trial:
+    is_over = threading.Event()
+    shouting = threading.Thread(target=_shout, args=(town.stranger, is_over))
+    shouting.start()
+    try:
+        return _send(town, stream("other", OTHER_PPS, {}))
+    finally:
+        is_over.set()
+        shouting.join()
+
+
+def no_session_flaps_and_no_packet_is_lost_in_a_flood_of_arp(town: Town, capsys: pytest.CaptureFixture[str]) -> None:
+    words = _judge(town, "neighbour", lambda: _send_beside_shouting(town))
+    _say(capsys, f"flood of ARP: {words}")
