@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -44,11 +45,9 @@ int netlink_open(int protocol, int namespace)
 		return fd;
 	}
 	fd = open_here(protocol);
-	// We have just come from there: this cannot fail but by our own mistake.
-	if (setns(home, CLONE_NEWNET) && fd >= 0) {
-		close(fd);
-		fd = -errno;
-	}
+	// A control thread that cannot come home would do all else in the wrong place.
+	if (setns(home, CLONE_NEWNET))
+		abort();
 	close(home);
 	return fd;
 }

@@ -48,7 +48,7 @@ struct tap_room {
 int twins_make(struct tap_room *room, struct complaint *why);
 int twins_restore(struct tap_room *room, struct complaint *why);
 // Hands the held queues to the holder, which is started where there is none; with keep off has it
-// drop those that it has. 0, or -errno with a complaint.
+// drop those that it has. Not inside the namespace. 0, or -errno with a complaint.
 int twins_hold(struct tap_room *room, struct complaint *why);
 void twins_release(struct tap_room *room, unsigned port);
 void twins_close(struct tap_room *room, bool undo);

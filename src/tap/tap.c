@@ -202,8 +202,10 @@ void tap_change(struct tap_room *room, const struct tap_settings *settings)
 int tap_restore(struct tap_room *room, struct complaint *why)
 {
 	struct call call = {room, why};
+	int err = netns_inside(room->netns, restore_inside, &call);
 
-	return netns_inside(room->netns, restore_inside, &call);
+	// Outside: a holder that lived in the namespace would keep it for ever.
+	return err ? err : twins_hold(room, why);
 }
 
 int tap_inside(const struct tap_room *room, int (*call)(void *arg), void *arg)

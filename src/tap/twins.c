@@ -110,6 +110,9 @@ void twins_blank(struct tap_room *room, unsigned port)
 	struct room_twin *twin = &room->twins[port];
 
 	dup3(room->blank, twin->twin.fd, O_CLOEXEC);
+	if (twin->twin.held >= 0)
+		close(twin->twin.held); // no holder has taken it
+	twin->twin.held = -1;
 	twin->twin.index = 0;
 	twin->twin.has_carrier = false;
 	__atomic_store_n(&twin->n_files, twin->n_files + 1, __ATOMIC_RELAXED);
@@ -146,7 +149,7 @@ int twins_restore(struct tap_room *room, struct complaint *why)
 	for (unsigned p = 0; p < room->n_twins && !err; p++)
 		if (!room->twins[p].twin.index)
 			err = restore_one(room, p, why);
-	return err ? err : twins_hold(room, why);
+	return err;
 }
 
 void twins_close(struct tap_room *room, bool undo)

@@ -169,6 +169,31 @@ static void starts_the_holder_again_when_it_was_killed(void **state)
 	open_room();
 }
 
+// It cannot be started for a while, and a twin is deleted meanwhile.
+static void starts_the_holder_outside_of_the_namespace_at_a_reload(void **state)
+{
+	struct complaint why = {""};
+
+	settings.keep = true;
+	open_room();
+	int n_files = run("exit $(ls /proc/%d/fd | wc -l)", getpid());
+	assert_int_equal(kill(find_holder(), SIGKILL), 0);
+	usleep(50000);
+	assert_int_equal(run("rm %s && mkdir %s", settings.hold_socket, settings.hold_socket), 0);
+	room->looked_ns = 0;
+	tap_tend(room);
+	assert_true(room->said_unheld);
+	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
+	tap_tend(room);
+	assert_int_equal(run("rmdir %s", settings.hold_socket), 0);
+	if (tap_restore(room, &why))
+		fail_msg("%s", why.text);
+	assert_int_equal(run("test $(readlink /proc/%d/ns/net) = $(readlink /proc/%d/ns/net)",
+				 find_holder(), getpid()),
+		0);
+	assert_int_equal(run("exit $(ls /proc/%d/fd | wc -l)", getpid()), n_files);
+}
+
 static void lets_the_holder_have_nothing_else_of_ours(void **state)
 {
 	settings.keep = true;
@@ -305,6 +330,7 @@ int main(int argc, char **argv)
 		ROOM_TEST(starts_the_holder_again_when_it_was_killed),
 		ROOM_TEST(ends_the_holder_with_the_last_twin),
 		ROOM_TEST(ends_the_holder_with_the_namespace),
+		ROOM_TEST(starts_the_holder_outside_of_the_namespace_at_a_reload),
 		ROOM_TEST(lets_the_holder_have_nothing_else_of_ours),
 		ROOM_TEST(refuses_a_name_that_another_interface_has),
 		ROOM_TEST(refuses_a_twin_that_another_program_uses),
