@@ -8,6 +8,7 @@ from dl3.bench.contestants import contestant
 from dl3.bench.generators import ROW_OF_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.sides import Contestant, Entry, Running, Terms
+from dl3.bench.twins import ROW_OF_MIRROR
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -48,6 +49,8 @@ ROWS = (
     Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
     Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
     Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
+    Row("mirror-ipv4-1-route", Entry("dl3d with twins", "one", 1), Entry("dl3d", "one", 1), note=ROW_OF_MIRROR),
+    Row("mirror-ipv4-1m-routes", Entry("dl3d with twins", "1m", 256), Entry("dl3d", "1m", 256), note=ROW_OF_MIRROR),
     Row(
         "generator-multi-flow",
         Entry(PORTABLE_GENERATOR, mode="flows"),

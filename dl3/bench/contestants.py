@@ -6,6 +6,7 @@ from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.sides import MAKER, Contestant, Entry, Terms, eal, job_of, march_of_build, march_of_peer
 from dl3.bench.tables import TableFiles
+from dl3.bench.twins import make_twinned_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.record.facts import last_march, output_of
@@ -59,6 +60,7 @@ Maker = Callable[[Entry, Terms, Workplace], Contestant]
 MAKERS: dict[str, Maker] = {
     "dl3d": lambda *side: make_dl3d(".", *side),
     "dl3d as built for testpmd": lambda *side: make_dl3d("peers/portable", *side),
+    "dl3d with twins": make_twinned_dl3d,
     "l3fwd": make_l3fwd,
     "l3fwd-graph": make_graph,
     "testpmd io": lambda *side: make_testpmd("io", *side),
