@@ -38,6 +38,7 @@ struct tap_room {
 
 	pthread_t thread;
 	bool thread_runs, stop; // stop: atomic, relaxed
+	bool is_beside_lanes;   // the thread may run on a lane's core
 	struct bucket buckets[N_CLASSES];
 	struct rte_mbuf *spare[STAT_MAX_LANES]; // a lent buffer that found no frame
 	unsigned turn;                          // which lane comes first

@@ -8,16 +8,19 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 enum {
-	NAP_NS = 50000,      // while frames come
-	SLEEP_NS = 1000000,  // while none have come for
-	AWAKE_NS = 2000000,  // so long
-	SHUN_NS = 100000000, // before a twin that failed is tried again
+	NAP_NS = 50000,        // while frames come
+	DOZE_NS = 1000000,     // while none have come for
+	AWAKE_NS = 2000000,    // so long
+	SLEEP_NS = 5000000,    // and, where lanes have no core to themselves, for
+	DROWSY_NS = 100000000, // so long: each wake-up takes some 20 us from the lane
+	SHUN_NS = 100000000,   // before a twin that failed is tried again
 	TIMER_SLACK_NS = 1000,
 	NICE = -10,
 };
@@ -52,8 +55,10 @@ static int sleep_on_twins(struct tap_room *room, struct rounds *r, bool is_busy)
 	}
 	if (is_busy)
 		nap.tv_nsec = 0;
-	else if (r->now_ns - r->moved_ns > AWAKE_NS)
+	else if (room->is_beside_lanes && r->now_ns - r->moved_ns > DROWSY_NS)
 		nap.tv_nsec = SLEEP_NS;
+	else if (r->now_ns - r->moved_ns > AWAKE_NS)
+		nap.tv_nsec = DOZE_NS;
 	return ppoll(r->polled, room->n_twins, &nap, NULL);
 }
 
@@ -91,6 +96,18 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static bool is_beside_lanes(const struct tap_room *room)
+{
+	cpu_set_t cores;
+	bool found = false;
+
+	if (sched_getaffinity(0, sizeof(cores), &cores) != 0)
+		return true;
+	for (unsigned l = 0; l < room->n_lanes; l++)
+		found |= CPU_ISSET(port_lane(room->ports, l)->core, &cores);
+	return found;
+}
+
 // It inherits the control thread's cores: all that are no lane's, or else all.
 int thread_start(struct tap_room *room, struct complaint *why)
 {
@@ -99,6 +116,7 @@ int thread_start(struct tap_room *room, struct complaint *why)
 	for (unsigned c = 0; c < N_CLASSES; c++)
 		bucket_start(&room->buckets[c], room->class[c].burst, now_ns);
 	room->stop = false;
+	room->is_beside_lanes = is_beside_lanes(room);
 	int err = -pthread_create(&room->thread, NULL, run, room);
 	if (err)
 		return complain(why, err, "linux: no thread for the twins: %s", strerror(-err));
