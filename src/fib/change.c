@@ -310,6 +310,8 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
 	struct edit *many = NULL;
 
+	if (bad)
+		*bad = 0;
 	if (!n) {
 		change_publish(fib, NULL, 0);
 		return 0;

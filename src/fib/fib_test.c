@@ -174,6 +174,19 @@ static int by_prefix(const void *a, const void *b)
 	return order ? order : x->len - y->len;
 }
 
+// The caller takes out what it is told of and tries again with the rest.
+static void names_a_change_of_a_batch_that_finds_no_memory(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	const struct fib_change change = {.op = FIB_ADD};
+	struct complaint why = {""};
+	size_t bad = 77;
+
+	assert_int_equal(fib_change(fib, &change, 1ul << 33, &bad, &why), -ENOSPC);
+	assert_int_equal(bad, 0);
+	fib_destroy(fib);
+}
+
 static void lists_routes_in_order_without_built_in_ones(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -214,6 +227,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_a_list_after_each_batch),
 		cmocka_unit_test(grows_and_shrinks_dense_ip6_subtrees),
 		cmocka_unit_test(leaks_no_blocks),
+		cmocka_unit_test(names_a_change_of_a_batch_that_finds_no_memory),
 		cmocka_unit_test(lists_routes_in_order_without_built_in_ones),
 	};
 
