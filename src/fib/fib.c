@@ -180,6 +180,13 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
+// Lanes take tagged ways out and groups apart; to people both forward.
+static uint8_t told_verdict(uint8_t verdict)
+{
+	return verdict == FIB_VERDICT_TAGGED || verdict == FIB_VERDICT_GROUP ? VERDICT_FORWARD
+	                                                                     : verdict;
+}
+
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 {
 	const struct hop *hop = &fib->hops.hop[id];
@@ -188,12 +195,12 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	if (!id || id > fib->hops.max_id || hop->key.kind >= N_FIB_KINDS)
 		return false;
 	*out = (struct fib_hop_info){.hop = hop->key,
-		.verdict = entry->verdict == FIB_VERDICT_TAGGED ? VERDICT_FORWARD : entry->verdict,
+		.verdict = told_verdict(entry->verdict),
 		.n_routes = hop->n_routes,
 		.counted_before = hop->counted_before};
 	if (entry->frame_max)
 		out->mtu = entry->frame_max - ETHERNET_BYTES;
-	if (out->verdict == VERDICT_FORWARD)
+	if (out->verdict == VERDICT_FORWARD && hop->key.kind != FIB_GROUP)
 		memcpy(out->mac.bytes, entry->macs, sizeof(out->mac.bytes));
 	return true;
 }

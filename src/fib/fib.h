@@ -181,7 +181,8 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 struct fib_hop_info {
 	struct fib_hop hop;
 	struct wire_mac mac;
-	uint8_t verdict; // VERDICT_FORWARD or why packets to it are dropped
+	uint8_t verdict; // VERDICT_FORWARD (groups: each member has its own) or why packets to it
+	                 // are dropped
 	uint16_t mtu;
 	uint32_t n_routes;
 	uint64_t counted_before; // what lanes had counted under its id until it got that

@@ -75,6 +75,7 @@ static void lanes_see_a_group_and_then_nothing(void **state)
 	struct fib_member members[] = {via("10.0.0.1", 0, 1), via("10.0.0.2", 1, 1)}, seen[2];
 	struct wire_addr dst;
 	struct fib_hop group;
+	struct fib_hop_info info;
 
 	wire_addr_parse("20.1.2.3", &dst);
 	assert_int_equal(fib_group(fib, members, 2, &group, NULL), 0);
@@ -83,6 +84,8 @@ static void lanes_see_a_group_and_then_nothing(void **state)
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL), 0);
 	uint16_t id = fib_look(fib, 0, &dst);
 	assert_int_equal(fib->view.hops[id].verdict, FIB_VERDICT_GROUP);
+	assert_true(fib_hop_info(fib, id, &info));
+	assert_int_equal(info.verdict, VERDICT_FORWARD);
 	uint32_t first = fib_entry_group(&fib->view.hops[id]);
 	assert_int_equal(fib->view.bucket[first], hops_find(&fib->hops, &members[0].hop));
 	assert_int_equal(fib_group_members(fib, &group, seen, 2), 2);

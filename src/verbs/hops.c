@@ -19,12 +19,12 @@ uint64_t hop_counted(const void *house_, uint16_t id)
 static json_t *hop_json(const struct verbs_house *house, unsigned id,
 	const struct fib_hop_info *info, long *n_listed)
 {
-	bool forwards = info->verdict == VERDICT_FORWARD;
+	bool has_mac = info->verdict == VERDICT_FORWARD && info->hop.kind != FIB_GROUP;
 	json_t *json = json_pack("{s:i, s:I}", "id", (int)id, "routes", (json_int_t)info->n_routes);
 
 	set_hop(json, house, &info->hop);
 	*n_listed += 1 + set_members(json, house, &info->hop);
-	json_object_set_new(json, "mac", forwards ? mac_json(&info->mac) : json_null());
+	json_object_set_new(json, "mac", has_mac ? mac_json(&info->mac) : json_null());
 	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());
 	json_object_set_new(json, "verdict", ctl_text_json(verdict_name(info->verdict)));
 	json_object_set_new(json, "packets",

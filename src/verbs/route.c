@@ -57,13 +57,13 @@ static json_t *linux_json(const struct verbs_house *house, uint8_t vrf,
 static void set_rewrite(json_t *json, const struct verbs_house *house,
 	const struct fib_answer *answer)
 {
-	bool forwards = answer->verdict == VERDICT_FORWARD;
+	bool has_mac = answer->verdict == VERDICT_FORWARD && answer->hop.kind != FIB_GROUP;
 	const struct fib_link *link =
 		answer->hop.link < FIB_MAX_LINKS ? fib_link(house->fib, answer->hop.link) : NULL;
 
-	json_object_set_new(json, "mac", forwards ? mac_json(&answer->mac) : json_null());
+	json_object_set_new(json, "mac", has_mac ? mac_json(&answer->mac) : json_null());
 	json_object_set_new(json, "source_mac",
-		forwards && link ? mac_json(&link->mac) : json_null());
+		has_mac && link ? mac_json(&link->mac) : json_null());
 	json_object_set_new(json, "vlans", link ? tags_json(link) : json_array());
 	json_object_set_new(json, "mtu", link ? number_json(link->mtu) : json_null());
 }

@@ -341,6 +341,8 @@ static void a_group_shows_its_members(void **state)
 		"changed", "1");
 	json_t *route = call("route", "{\"address\": \"15.1.2.3\"}");
 	expect(route, "kind", "\"group\"");
+	expect(route, "verdict", "\"forward\"");
+	expect(route, "mac", "null");
 	assert_int_equal(json_array_size(json_object_get(route, "members")), 2);
 	json_decref(route);
 }
