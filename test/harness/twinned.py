@@ -136,15 +136,17 @@ def closed_account(dut: Client) -> Drops:
 
 
 def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:
-    """Send for so long; both sides' accounts once nothing of it moves. Others may talk all the time."""
+    """Send for at most so long; both sides' accounts once nothing of it moves. Others may talk all the time."""
     assert lab.dut
     before = closed_account(lab.dut)
     lab.generator.ask(Started, "send", streams=[each.written() for each in streams], seconds=seconds, delay=0.01)
-    time.sleep(seconds)
-    came = -1
-    while (told := lab.generator.ask(Results, "results")).state == "sending" or total(told.streams, "received") != came:
+    while lab.generator.ask(Results, "results").state == "sending":
+        time.sleep(QUIET_S)
+    came, told = -1, lab.generator.ask(Results, "results")
+    while total(told.streams, "received") != came:
         came = total(told.streams, "received")
         time.sleep(QUIET_S)
+        told = lab.generator.ask(Results, "results")
     return told, Passage.between(before, closed_account(lab.dut))
 
 
@@ -166,3 +168,4 @@ def twinned_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
             {OURSELVES: -20, str(made.dut_process.process.pid): -20, str(made.generator_process.process.pid): -10}
         ):
             yield made
+            made.check_alive()  # else with its last words

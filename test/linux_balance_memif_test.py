@@ -1,0 +1,124 @@
+"""Four next hops and 100,000 flows from dl3gen: each member's share as it is weighted, and no flow ever changes.
+
+Members are told apart by the counters of their next hops. Each flow sends N_EACH packets in a run, so a member's count
+is a multiple of that unless a flow changed on the way.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from harness.house import BUILD
+from harness.shell import batch
+from harness.twinned import Site, link_address, sent, settle, twinned_lab
+
+from dl3.control.replies import NextHops
+from dl3.lab.links import CATCH_UP, DUT_MACS
+from dl3.lab.memif import MemifLab
+from dl3.lab.namespace import Lab, Namespace
+from dl3.model.stream import Stream
+
+IS_SANITIZED = BUILD.name != "build"
+N_FLOWS, N_EACH = 100_000, 5
+PPS = 100_000 if IS_SANITIZED else 1_000_000
+TOLERANCE = 0.02  # of what a member should have
+TRIES = 8  # of a run in which the ring has room for each frame
+NUMBERS = range(10, 14)
+BALANCED = {4: "198.19.0.0/17", 6: "2001:2:0:2::/65"}
+FIRST = {4: "198.19.0.1", 6: "2001:2:0:2::1"}
+EVEN, TWOS, ODD = (1, 1, 1, 1), (1, 2, 3, 10), (5, 1, 7, 3)
+OTHERS = {4: "203.0.{}.0/24", 6: "2001:db8:cafe:{}::/64"}
+
+
+class Pair:
+    """dl3d between the ends of dl3gen, and where its routes are told."""
+
+    def __init__(self, lab: MemifLab, twins: Namespace) -> None:
+        assert lab.dut
+        self.lab, self.twins, self.dut = lab, twins, lab.dut
+
+    def counts(self, family: int) -> list[int]:
+        """Packets of each member so far."""
+        told = self.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
+        return [sum(each.packets for each in told if each.via == link_address(family, 1, n)) for n in NUMBERS]
+
+    def spread(self, stream: Stream) -> list[int]:
+        """Each flow's packets sent once and none lost: how many took which member."""
+        family = 6 if stream.name == "v6" else 4
+        for _ in range(TRIES):
+            before = self.counts(family)
+            results, passage = sent(self.lab, [stream], 20.0)
+            (told,) = results.streams
+            assert set(passage.lost) <= {"tx_refused"}, passage.lost
+            counted = [now - then for now, then in zip(self.counts(family), before, strict=True)]
+            assert sum(counted) == told.sent - told.refused
+            if told.sent == N_FLOWS * N_EACH and not told.refused:
+                return counted
+        raise AssertionError(f"in {TRIES} runs the ring was full for some frames: {told}")
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with Lab() as lab:
+        site = Site.made(lab)
+        with twinned_lab(site) as memif:
+            for family in (4, 6):
+                batch(
+                    site.twins,
+                    (
+                        f"neighbour replace {link_address(family, 1, n)} lladdr 02:00:00:00:01:{n} dev right"
+                        for n in NUMBERS
+                    ),
+                )
+            yield Pair(memif, site.twins)
+
+
+def _flows(family: int) -> Stream:
+    whole = {"name": f"v{family}", "from": "left", "to": "right", "dst_mac": DUT_MACS[0], "catch_up": CATCH_UP}
+    whole |= {"dst_ip": {"first": FIRST[family], "count": 1000}, "src_port": {"first": 1024, "count": 100}}
+    whole |= {"flows": N_FLOWS, "frames": N_FLOWS * N_EACH, "rate": PPS}
+    return Stream.model_validate(whole)
+
+
+def _by_nexthops(pair: Pair, family: int, weights: Sequence[int]) -> None:
+    ways = zip(NUMBERS, weights, strict=True)
+    hops = (f"nexthop via {link_address(family, 1, n)} dev right weight {weight}" for n, weight in ways)
+    pair.twins.ip(*f"route replace {BALANCED[family]} {' '.join(hops)}".split())
+
+
+def _by_group(pair: Pair, family: int, weights: Sequence[int]) -> None:
+    members = "/".join(f"{100 * family + n},{weight}" for n, weight in zip(NUMBERS, weights, strict=True))
+    hops = [f"nexthop replace id {100 * family + n} via {link_address(family, 1, n)} dev right" for n in NUMBERS]
+    group = f"nexthop replace id {family} group {members}"
+    batch(pair.twins, [*hops, group, f"route replace {BALANCED[family]} nhid {family}"])
+
+
+def _disturb(pair: Pair, family: int) -> None:
+    """Routes and a group that have nothing to do with it, of the same next hops; some go again."""
+    hop = f"via {link_address(family, 1, NUMBERS[0])} dev right"
+    pair_of = " ".join(f"nexthop via {link_address(family, 1, n)} dev right weight 9" for n in NUMBERS[:2])
+    batch(pair.twins, [f"route replace {OTHERS[family].format(i)} {hop if i % 2 else pair_of}" for i in range(200)])
+    batch(pair.twins, [f"route delete {OTHERS[family].format(i)}" for i in range(0, 200, 3)])
+    settle(pair.dut)
+
+
+@pytest.mark.parametrize("family", [4, 6], ids=["v4", "v6"])
+@pytest.mark.parametrize("weights", [EVEN, TWOS, ODD], ids=["even", "1-2-3-10", "5-1-7-3"])
+@pytest.mark.parametrize("told", [_by_nexthops, _by_group], ids=["nexthops", "group"])
+def each_member_has_its_share_and_no_flow_changes(
+    pair: Pair,
+    told: Callable[[Pair, int, Sequence[int]], None],
+    weights: Sequence[int],
+    family: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told(pair, family, weights)
+    settle(pair.dut)
+    counted = pair.spread(_flows(family))
+    assert [n % N_EACH for n in counted] == [0] * len(weights), f"a flow had two members: {counted}"
+    _disturb(pair, family)
+    assert pair.spread(_flows(family)) == counted
+    expected = [N_FLOWS * N_EACH * weight / sum(weights) for weight in weights]
+    off = [n / share - 1 for n, share in zip(counted, expected, strict=True)]
+    with capsys.disabled():
+        print(f"\n  IPv{family}, {weights}: off by {', '.join(f'{share:+.2%}' for share in off)}", end="")
+    assert all(abs(share) < TOLERANCE for share in off), counted
