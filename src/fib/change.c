@@ -310,14 +310,14 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
 	struct edit *many = NULL;
 
-	if (bad)
-		*bad = 0;
 	if (!n) {
 		change_publish(fib, NULL, 0);
 		return 0;
 	}
 	if (n > SMALL_BATCH) {
 		many = batch.edits = n <= UINT32_MAX ? malloc(2 * n * sizeof(*many)) : NULL;
+		if (!many && bad)
+			*bad = 0;
 		if (!many)
 			return complain(why, -ENOSPC,
 				"no memory for a batch of %zu changes; send smaller ones", n);
