@@ -12,7 +12,7 @@ import yaml
 from dl3.control.client import Client
 from dl3.control.generator import Results, Started
 from dl3.control.linux import Verification
-from dl3.control.replies import Drops
+from dl3.control.replies import Drops, Reply
 from dl3.lab.duts import Seat
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
@@ -32,6 +32,7 @@ LINK_ADDRESSES = {4: "172.16.{}.{}", 6: "2001:db8:e{}::{}"}
 LENGTHS = {4: 24, 6: 64}
 BEHIND = {4: NETWORKS, 6: ("2001:2:0:1::/64", "2001:2:0:2::/64")}  # what lies behind each link
 QUIET_S = 0.2
+LONGEST_S = 600.0
 N_FIRST = 2  # number of dl3gen's own host on a link; dl3d is 1, others may follow
 
 
@@ -135,19 +136,41 @@ def closed_account(dut: Client) -> Drops:
     raise AssertionError(f"packets are missing: {account}")
 
 
+class Traffic:
+    """Streams for the length of a block; afterwards both sides' accounts. Others may talk all the time."""
+
+    def __init__(self, lab: MemifLab, streams: Sequence[Stream], seconds: float = LONGEST_S) -> None:
+        assert lab.dut
+        self._lab, self._dut, self._streams, self._seconds = lab, lab.dut, streams, seconds
+        self.results: Results
+        self.passage: Passage
+
+    def wait(self) -> None:
+        """Until all is sent."""
+        while self._lab.generator.ask(Results, "results").state == "sending":
+            time.sleep(QUIET_S)
+
+    def __enter__(self) -> "Traffic":
+        self._before = closed_account(self._dut)
+        written = [each.written() for each in self._streams]
+        self._lab.generator.ask(Started, "send", streams=written, seconds=self._seconds, delay=0.01)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lab.generator.ask(Reply, "halt")
+        came, told = -1, self._lab.generator.ask(Results, "results")
+        while total(told.streams, "received") != came:
+            came = total(told.streams, "received")
+            time.sleep(QUIET_S)
+            told = self._lab.generator.ask(Results, "results")
+        self.results, self.passage = told, Passage.between(self._before, closed_account(self._dut))
+
+
 def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:
-    """Send for at most so long; both sides' accounts once nothing of it moves. Others may talk all the time."""
-    assert lab.dut
-    before = closed_account(lab.dut)
-    lab.generator.ask(Started, "send", streams=[each.written() for each in streams], seconds=seconds, delay=0.01)
-    while lab.generator.ask(Results, "results").state == "sending":
-        time.sleep(QUIET_S)
-    came, told = -1, lab.generator.ask(Results, "results")
-    while total(told.streams, "received") != came:
-        came = total(told.streams, "received")
-        time.sleep(QUIET_S)
-        told = lab.generator.ask(Results, "results")
-    return told, Passage.between(before, closed_account(lab.dut))
+    """Send for at most so long, to the end; both sides' accounts."""
+    with Traffic(lab, streams, seconds) as traffic:
+        traffic.wait()
+    return traffic.results, traffic.passage
 
 
 def settle(dut: Client) -> None:

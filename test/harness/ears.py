@@ -1,0 +1,60 @@
+"""A program's netlink socket made small from outside, so that a handful of changes is more than it holds."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+PIDFD_GETFD = 438
+SO_PROTOCOL, SO_RCVBUFFORCE = 38, 33
+NETLINK_ROUTE = 0
+TELLS_ROUTES = 1 << (7 - 1)  # RTNLGRP_IPV4_ROUTE among the groups that a socket has joined
+SMALL_BYTES, USUAL_BYTES = 4096, 64 << 20
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _copied(process: int, entry: Path) -> socket.socket | None:
+    """The same socket by a descriptor of ours; None when it is none, or has been closed meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        if str(entry.readlink()).startswith("socket:"):
+            copy = _libc.syscall(PIDFD_GETFD, process, int(entry.name), 0)
+            if copy >= 0:
+                return socket.socket(fileno=copy)
+            if ctypes.get_errno() != errno.EBADF:
+                raise OSError(ctypes.get_errno(), f"cannot copy {entry}")
+    return None
+
+
+def _sockets(pid: int) -> Iterator[socket.socket]:
+    """All of its sockets."""
+    process = os.pidfd_open(pid)
+    try:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            if found := _copied(process, entry):
+                with found:
+                    yield found
+    finally:
+        os.close(process)
+
+
+def _hears_routes(one: socket.socket) -> bool:
+    is_route = one.family == socket.AF_NETLINK and one.getsockopt(socket.SOL_SOCKET, SO_PROTOCOL) == NETLINK_ROUTE
+    return is_route and bool(one.getsockname()[1] & TELLS_ROUTES)
+
+
+def _make_room(pid: int, option: int, size: int) -> None:
+    ears = [one.setsockopt(socket.SOL_SOCKET, option, size) for one in _sockets(pid) if _hears_routes(one)]
+    assert ears, "it hears of routes by some socket"
+
+
+@contextlib.contextmanager
+def small_ears(pid: int) -> Iterator[None]:
+    """What Linux tells it of routes overruns it soon."""
+    _make_room(pid, socket.SO_RCVBUF, SMALL_BYTES)
+    try:
+        yield
+    finally:
+        _make_room(pid, SO_RCVBUFFORCE, USUAL_BYTES)

@@ -1,0 +1,146 @@
+"""Ten thousand changes a second in Linux, and overruns: watched prefixes never change, and lose or misroute no packet.
+
+Judged in pairs with a quiet control. What is missing was never taken in, or found dl3gen's sink asleep; the rest came
+out at right with the watched next hop's MAC address. Rates are printed and not judged.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from harness.ears import small_ears
+from harness.house import BUILD
+from harness.kernel_churn import FAMILIES, MEMBERS, N_WATCHED, KernelChurn, circle, preparation
+from harness.shell import batch
+from harness.stall import stalled
+from harness.twinned import Site, Traffic, link_address, settle, twinned_lab
+from harness.wire import wait_until
+
+from dl3.control.linux import Mirror
+from dl3.control.replies import NextHops
+from dl3.lab.links import CATCH_UP, DUT_MACS
+from dl3.lab.memif import MemifLab
+from dl3.lab.namespace import Lab, Namespace
+from dl3.model.stream import Stream
+from dl3.trial.passage import TX_REFUSED
+
+IS_SANITIZED = BUILD.name != "build"
+IS_LONG = "DL3_LONG" in os.environ
+SECONDS, PAIRS = (30.0, 2) if IS_LONG else (2.5, 2)
+PPS = 2_000 if IS_SANITIZED else 10_000  # of each stream
+CHANGES_PER_SECOND = 10_000
+N_OVERRUNS = 20
+N_STEPS = 5  # of them go round the circle of changes once
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """dl3d between the ends of dl3gen, and where its routes are told."""
+
+    lab: MemifLab
+    twins: Namespace
+
+    def mirror(self) -> Mirror:
+        """What it says of itself."""
+        assert self.lab.dut
+        return self.lab.dut.ask(Mirror, "mirror")
+
+    def counts(self) -> tuple[int, int]:
+        """Packets by the watched next hops, and by all members of the moving groups."""
+        assert self.lab.dut
+        told = self.lab.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
+        watched = [link_address(family, 1) for family in FAMILIES]
+        members = [link_address(family, 1, n) for family in FAMILIES for n in MEMBERS]
+        found = [sum(each.packets for each in told if each.via in vias) for vias in (watched, members)]
+        return found[0], found[1]
+
+
+def _stream(name: str, first: str, count: int) -> Stream:
+    whole = {"name": name, "from": "left", "to": "right", "dst_mac": DUT_MACS[0], "catch_up": CATCH_UP}
+    whole |= {"dst_ip": {"first": first, "count": count}, "src_port": {"first": 1024, "count": 16}, "rate": PPS}
+    return Stream.model_validate(whole)
+
+
+WATCHED = (
+    *(_stream(f"watched{n}", f"198.19.{n}.64", 16) for n in range(N_WATCHED)),
+    _stream("watched-v6", "2001:2:0:2::1:0", 256 * N_WATCHED),
+)
+MOVING = (_stream("moving", "198.19.200.1", 200), _stream("moving-v6", "2001:2:0:2::2:1", 200))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with Lab() as lab:
+        site = Site.made(lab)
+        with twinned_lab(site) as memif:
+            assert memif.dut
+            batch(site.twins, preparation())
+            settle(memif.dut)
+            yield Pair(memif, site.twins)
+
+
+def _judge(pair: Pair, traffic: Traffic, before: tuple[int, int]) -> str:
+    """Each packet that was taken left by its next hop, and came, unless the sink slept."""
+    lost, streams = traffic.passage.lost, traffic.results.streams
+    assert traffic.passage.missing == 0
+    assert set(lost) <= {TX_REFUSED}, lost
+    assert not any(port.misdirected for port in traffic.results.ports)
+    taken = {each.name: each.sent - each.refused for each in streams}
+    moving = sum(taken[each.name] for each in MOVING if each.name)
+    watched, members = (now - then for now, then in zip(pair.counts(), before, strict=True))
+    assert (watched, members) == (sum(taken.values()) - moving, moving)
+    missing = sum(each.lost - each.refused for each in streams)
+    assert 0 <= missing <= lost.get(TX_REFUSED, 0)
+    assert not missing or any(port.late_polls for port in traffic.results.ports), "refused, though the sink was awake"
+    assert not any(each.corrupted or each.duplicated for each in streams)
+    return (
+        f"{sum(taken.values()):,} packets, {missing} of them refused, {sum(each.refused for each in streams)} not taken"
+    )
+
+
+def _settle(pair: Pair) -> None:
+    assert pair.lab.dut
+    wait_until(lambda: pair.mirror().state == "following", "the mirror followed", PATIENCE_S)
+    settle(pair.lab.dut)
+
+
+def churn_costs_no_packet(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(PAIRS):
+        before = pair.counts()
+        with Traffic(pair.lab, (*WATCHED, *MOVING)) as quiet:
+            time.sleep(SECONDS)
+        quiet_words = _judge(pair, quiet, before)
+        before = pair.counts()
+        with Traffic(pair.lab, (*WATCHED, *MOVING)) as busy, KernelChurn(pair.twins, CHANGES_PER_SECOND) as churn:
+            time.sleep(SECONDS)
+        busy_words = _judge(pair, busy, before)
+        _settle(pair)
+        with capsys.disabled():
+            print(f"\n  quiet: {quiet_words}\n  {churn.per_second:,.0f} changes/s: {busy_words}", end="")
+    assert pair.mirror().drifted == 0
+
+
+def _overrun(pair: Pair, number: int) -> None:
+    """Its control thread stands still while more is told than the socket holds; then it is level again."""
+    lines, step = circle(), number % N_STEPS
+    some = lines[step * len(lines) // N_STEPS : (step + 1) * len(lines) // N_STEPS]
+    pid, before = pair.lab.dut_process.process.pid, pair.mirror().overruns
+    with small_ears(pid), stalled(pid):
+        batch(pair.twins, some)
+    wait_until(lambda: pair.mirror().overruns > before, "it was overrun", PATIENCE_S)
+    _settle(pair)
+
+
+def overruns_cost_no_packet(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    before, first = pair.counts(), pair.mirror()
+    with Traffic(pair.lab, (*WATCHED, *MOVING)) as traffic:
+        for number in range(N_OVERRUNS):
+            _overrun(pair, number)
+    words = _judge(pair, traffic, before)
+    last = pair.mirror()
+    with capsys.disabled():
+        print(f"\n  {last.overruns - first.overruns} overruns, {last.dumps - first.dumps} dumps: {words}", end="")
+    assert last.overruns - first.overruns >= N_OVERRUNS
