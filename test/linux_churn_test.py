@@ -28,7 +28,7 @@ from dl3.trial.passage import TX_REFUSED
 
 IS_SANITIZED = BUILD.name != "build"
 IS_LONG = "DL3_LONG" in os.environ
-SECONDS, PAIRS = (30.0, 2) if IS_LONG else (2.5, 2)
+SECONDS, PAIRS = (30.0, 2) if IS_LONG else (1.5, 2)
 PPS = 2_000 if IS_SANITIZED else 10_000  # of each stream
 CHANGES_PER_SECOND = 10_000
 N_OVERRUNS = 20
