@@ -17,6 +17,7 @@ from dl3.lab.command import run
 from dl3.model.fault import Fault
 
 BATCH_SECONDS = 120.0
+ANSWER_SECONDS = 60.0
 STATIC_KEYS = ("ports", "route_files", "neighbours", "addresses")
 ROW_OF_MIRROR = (
     "both dl3d: one with twins, its table mirrored from Linux and idle, beside one with the same table from a file"
@@ -52,7 +53,7 @@ class Told:
     """Tells Linux the routes once, as soon as dl3d answers; then asks until lanes have them."""
 
     def __init__(self, socket: Path, text: str) -> None:
-        self._client, self._namespace, self._text = Client(socket), socket.stem, text
+        self._client, self._namespace, self._text = Client(socket, ANSWER_SECONDS), socket.stem, text
         self._is_told = False
 
     def __call__(self) -> bool:

@@ -24,7 +24,7 @@ int blocks_open(struct blocks *blocks, uint32_t unit_bytes, uint32_t limit, uint
 	madvise(blocks->memory, bytes, MADV_NOHUGEPAGE); // a small table stays small
 	blocks->unit_bytes = unit_bytes;
 	blocks->limit = limit;
-	blocks->top = kept;
+	blocks->kept = blocks->origin = blocks->top = kept;
 	return 0;
 }
 
@@ -46,7 +46,7 @@ static uint32_t pop(struct blocks *blocks, uint32_t n)
 // Cutting up larger blocks only pays once much lies idle; else it would leave crumbs.
 static uint32_t split_larger(struct blocks *blocks, uint32_t n)
 {
-	if (blocks->n_free < blocks->top / 4)
+	if (blocks->n_free < (blocks->top - blocks->origin) / 4)
 		return 0;
 	for (uint32_t size = n + 1; size <= BLOCKS_MAX_UNITS; size++) {
 		if (!blocks->free[size])
@@ -79,6 +79,30 @@ void blocks_give(struct blocks *blocks, uint32_t first, uint32_t n)
 	blocks->n_free += n;
 }
 
+bool blocks_move_begin(struct blocks *blocks, struct blocks_place *old)
+{
+	uint32_t n_held = blocks->top - blocks->origin - blocks->n_free;
+	bool fits_below = blocks->origin - blocks->kept >= n_held;
+
+	if (!fits_below && n_held > blocks->limit - blocks->top)
+		return false;
+	*old = (struct blocks_place){blocks->origin, blocks->top};
+	blocks->origin = blocks->top = fits_below ? blocks->kept : blocks->top;
+	blocks->n_free = 0;
+	memset(blocks->free, 0, sizeof(blocks->free));
+	return true;
+}
+
+void blocks_move_end(struct blocks *blocks, const struct blocks_place *old)
+{
+	const size_t page = 4096;
+	size_t first = round_up((size_t)old->first * blocks->unit_bytes, page);
+	size_t end = (size_t)old->end * blocks->unit_bytes / page * page;
+
+	if (first < end)
+		madvise(blocks->memory + first, end - first, MADV_DONTNEED);
+}
+
 void blocks_use_huge_pages(struct blocks *blocks)
 {
 	static const size_t HUGE_PAGE_BYTES = 2u << 20;
@@ -87,5 +111,6 @@ void blocks_use_huge_pages(struct blocks *blocks)
 	if (reserved < HUGE_PAGE_BYTES)
 		return;
 	madvise(blocks->memory, reserved, MADV_HUGEPAGE);
-	madvise(blocks->memory, round_up(blocks_bytes(blocks), HUGE_PAGE_BYTES), MADV_COLLAPSE);
+	madvise(blocks->memory,
+		round_up((size_t)blocks->top * blocks->unit_bytes, HUGE_PAGE_BYTES), MADV_COLLAPSE);
 }

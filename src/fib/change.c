@@ -246,6 +246,17 @@ void change_clear(struct fib *fib, uint8_t tree)
 	} while (n == CLEAR_BATCH);
 }
 
+// A batch that is most of the table lies in order by itself.
+static void note_changes(struct batch *batch)
+{
+	struct fib *fib = batch->fib;
+
+	if (batch->n_edits > fib->n_routes[RIB4])
+		fib->n_untidy = 0;
+	else
+		fib->n_untidy += batch->n_edits;
+}
+
 static int run(struct batch *batch, struct edit *other)
 {
 	struct fib *fib = batch->fib;
@@ -265,6 +276,7 @@ static int run(struct batch *batch, struct edit *other)
 	}
 	if (!fib->has_huge_pages && fib->n_all_routes + batch->n_edits > HUGE_PAGES_FROM_ROUTES)
 		use_huge_pages(fib);
+	note_changes(batch);
 	for (size_t i = 0; i < batch->n_edits; i++)
 		apply(fib, &batch->edits[i]);
 	change_publish(fib, batch->edits, batch->n_edits);

@@ -23,6 +23,8 @@ static void churn_one_by_one(struct fib *fib, uint8_t family, unsigned n, size_t
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), result);
 		churn_check_edges(fib, &model, &change.route.prefix);
 		churn_check_some(fib, &model, family, 2);
+		if (i % 200 == 199)
+			assert_true(publish4_tidy(fib));
 		if (i % 1000 == 999)
 			churn_check_all(fib, &model);
 	}
@@ -91,7 +93,7 @@ struct used {
 
 static uint32_t held(const struct blocks *blocks)
 {
-	return blocks->top - blocks->n_free;
+	return blocks->kept + blocks->top - blocks->origin - blocks->n_free;
 }
 
 static struct used count_used(const struct fib *fib)
@@ -106,6 +108,28 @@ static void assert_used(const struct fib *fib, struct used wanted)
 	struct used found = count_used(fib);
 
 	assert_memory_equal(&found, &wanted, sizeof(found));
+}
+
+static void tidies_up_once_changes_have_ended(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct used before;
+
+	churn_reset(&model, 0);
+	for (unsigned i = 0; i < 12000; i++) {
+		struct fib_change change = churn_change(&model, 4, 900);
+		churn_apply(&model, &change);
+		fib_change(fib, &change, 1, NULL, NULL);
+	}
+	before = count_used(fib);
+	assert_int_not_equal(fib->publish4.leaf.n_free, 0);
+	for (unsigned i = 0; i < 50; i++)
+		fib_tidy(fib);
+	assert_used(fib, before);
+	assert_int_equal(fib->publish4.leaf.n_free, 0);
+	assert_int_equal(fib->publish4.tail.n_free, 0);
+	churn_check_all(fib, &model);
+	fib_destroy(fib);
 }
 
 // 800 /48 and 400 hosts in one /32 come and go: lines become wide blocks, two levels of them, and
@@ -223,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agrees_with_a_list_after_each_ip4_change),
+		cmocka_unit_test(tidies_up_once_changes_have_ended),
 		cmocka_unit_test(agrees_with_a_list_after_each_ip6_change),
 		cmocka_unit_test(agrees_with_a_list_after_each_batch),
 		cmocka_unit_test(grows_and_shrinks_dense_ip6_subtrees),

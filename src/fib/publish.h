@@ -50,6 +50,8 @@ int publish4_open(struct publish4 *publish);
 void publish4_close(struct publish4 *publish);
 // Republishes all nodes that the prefixes touch, each once. From the rib as it now is.
 void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
+// Moves what lanes read together, in order of address; waits for lanes. False: there is no room.
+bool publish4_tidy(struct fib *fib);
 
 int publish6_open(struct publish6 *publish);
 void publish6_close(struct publish6 *publish);

@@ -208,6 +208,54 @@ static void publish_touched(struct fib *fib)
 		publish->touched[word] = 0;
 }
 
+static uint32_t copy_block(struct blocks *blocks, uint32_t from, uint32_t n)
+{
+	uint32_t to = blocks_take(blocks, n);
+
+	assert(to);
+	memcpy(blocks_at(blocks, to), blocks_at(blocks, from), (size_t)n * blocks->unit_bytes);
+	return to;
+}
+
+static void move_node(struct fib *fib, uint32_t number)
+{
+	struct publish4 *publish = &fib->publish4;
+	struct fib_node *place = blocks_at(&publish->node, number), node = *place;
+	unsigned n = 1 + __builtin_popcountll(node.runs);
+	word16 word;
+
+	if (!node.runs)
+		return;
+	if (node.tail)
+		node.tail = copy_block(&publish->tail, node.tail,
+			tail_lines(&fib->view.leaf4[node.base], n));
+	node.base = LEAVES_PER_UNIT *
+	            copy_block(&publish->leaf, node.base / LEAVES_PER_UNIT, leaf_units(n));
+	memcpy(&word, &node, sizeof(word));
+	word16_store(place, word);
+}
+
+bool publish4_tidy(struct fib *fib)
+{
+	struct publish4 *publish = &fib->publish4;
+	struct blocks_place leaves, lines;
+	struct blocks leaf = publish->leaf;
+
+	retire_drain(&fib->retire);
+	if (!blocks_move_begin(&publish->leaf, &leaves))
+		return false;
+	if (!blocks_move_begin(&publish->tail, &lines)) {
+		publish->leaf = leaf;
+		return false;
+	}
+	for (uint32_t number = 0; number < PUBLISH4_NODES; number++)
+		move_node(fib, number);
+	retire_wait(&fib->retire);
+	blocks_move_end(&publish->leaf, &leaves);
+	blocks_move_end(&publish->tail, &lines);
+	return true;
+}
+
 void publish4_edits(struct fib *fib, const struct edit *edits, size_t n)
 {
 	struct publish4 *publish = &fib->publish4;

@@ -64,6 +64,12 @@ void retire_drain(struct retire *retire)
 		wait_oldest(retire);
 }
 
+void retire_wait(struct retire *retire)
+{
+	if (retire->door)
+		door_wait(retire->door, door_token(retire->door));
+}
+
 void retire_add(struct retire *retire, struct retired what)
 {
 	if (!retire->door) {

@@ -50,8 +50,9 @@ void retire_add(struct retire *retire, struct retired what);
 void retire_close(struct retire *retire, bool now);
 // Frees what is due.
 void retire_tend(struct retire *retire);
-// Waits for lanes until nothing is pending.
+// Waits for lanes until nothing is pending. / Until none can know anything older than this moment.
 void retire_drain(struct retire *retire);
+void retire_wait(struct retire *retire);
 
 static inline uint32_t retire_pending(const struct retire *retire)
 {

@@ -179,7 +179,7 @@ static void ten_routes_take_less_than_a_mebibyte_and_a_closed_vrf_little(void **
 
 static uint32_t held(const struct blocks *blocks)
 {
-	return blocks->top - blocks->n_free;
+	return blocks->kept + blocks->top - blocks->origin - blocks->n_free;
 }
 
 // A closed VRF answers nothing and keeps nothing: no route, no memory, no hop, no group.

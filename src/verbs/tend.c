@@ -69,6 +69,7 @@ int verbs_tend(struct verbs_house *house, struct complaint *why)
 		return complain(why, -EIO, "a lane has ended by itself; all stop");
 	if (house->sync)
 		house->is_busy = sync_tend(house->sync);
+	fib_tidy(house->fib);
 	int lane = fib_door_tend(house->door);
 	if (lane >= 0 && lane != house->silent_lane)
 		log_error("lane %d has not come round for a second; is its core taken?", lane);
