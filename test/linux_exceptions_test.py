@@ -114,7 +114,7 @@ def _check_class(before: PuntClass, after: PuntClass) -> str:
     punted = after.punted - before.punted
     left_out = after.over_limit + after.ring_full - before.over_limit - before.ring_full
     assert punted > 0
-    assert left_out > 0 or FLOOD_PPS <= before.rate_pps, "that was no flood"
+    assert left_out > 0 or before.rate_pps >= FLOOD_PPS, "that was no flood"
     return f"{punted:,} to Linux, {left_out:,} over the limit"
 
 

@@ -41,7 +41,7 @@ LENGTHS_4 = {
 }
 LENGTHS_6 = {29: 8_000, 32: 30_000, 36: 8_000, 40: 14_000, 44: 16_000, 46: 9_000, 47: 4_000, 48: 110_000, 64: 1_000}
 
-NOT_ROUTED_4 = (10, 127)  # first octets: the lab's own, loopback
+NOT_ROUTED_4 = (10, 127, 169)  # first octets: the lab's own, loopback, link-local
 REGISTRIES_6 = (0x2001, 0x2400, 0x2600, 0x2800, 0x2A00, 0x2C0F)
 N_ALLOCATIONS_6 = 9_000
 

@@ -17,7 +17,7 @@ THEIR_MAC = bytes.fromhex("0200000000aa")
 SOURCE_4, SOURCE_6 = IPv4Address("198.18.0.1"), IPv6Address("2001:2::1")
 UDP_PORTS = (1024, 53)
 UDP_BYTES_4, UDP_BYTES_6 = 30, 10
-VERSION = 2  # part of each file's name; counts up when the contents change
+VERSION = 3  # part of each file's name; counts up when the contents change
 
 FIRST_NEXT_HOP_4 = int(IPv4Address("10.1.0.0"))
 FIRST_NEXT_HOP_6 = int(IPv6Address("fd00::1:0"))

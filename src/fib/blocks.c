@@ -111,6 +111,6 @@ void blocks_use_huge_pages(struct blocks *blocks)
 	if (reserved < HUGE_PAGE_BYTES)
 		return;
 	madvise(blocks->memory, reserved, MADV_HUGEPAGE);
-	madvise(blocks->memory,
-		round_up((size_t)blocks->top * blocks->unit_bytes, HUGE_PAGE_BYTES), MADV_COLLAPSE);
+	madvise(blocks->memory, round_up((size_t)blocks->top * blocks->unit_bytes, HUGE_PAGE_BYTES),
+		MADV_COLLAPSE);
 }

@@ -24,8 +24,8 @@ struct fib {
 	uint32_t n_neighbours;
 	const struct lookups *lookups; // what this machine runs best
 	bool has_huge_pages;
-	uint32_t n_untidy;      // IPv4 changes since all was moved together
-	uint32_t n_untidy_seen; // when fib_tidy was last called
-	uint32_t n_quiet;       // calls of it since then without a change
+	uint32_t n_untidy;                      // IPv4 changes since all was moved together
+	uint32_t n_untidy_seen;                 // when fib_tidy was last called
+	uint32_t n_quiet;                       // calls of it since then without a change
 	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to
 };

@@ -16,6 +16,7 @@
 
 enum {
 	NAP_NS = 50000,        // while frames come
+	LONG_NAP_NS = 250000,  // and lanes have no core to themselves
 	DOZE_NS = 1000000,     // while none have come for
 	AWAKE_NS = 2000000,    // so long
 	SLEEP_NS = 5000000,    // and, where lanes have no core to themselves, for
@@ -47,7 +48,7 @@ static bool is_asked(struct tap_room *room, unsigned port, struct rounds *r)
 
 static int sleep_on_twins(struct tap_room *room, struct rounds *r, bool is_busy)
 {
-	struct timespec nap = {.tv_nsec = NAP_NS};
+	struct timespec nap = {.tv_nsec = room->is_beside_lanes ? LONG_NAP_NS : NAP_NS};
 
 	for (unsigned p = 0; p < room->n_twins; p++) {
 		r->polled[p].fd = is_asked(room, p, r) ? room->twins[p].twin.fd : -1;
