@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 // A fragile section is repeated so often; what any pass told is known then.
-enum { PIECE_BYTES = 256 << 10, FRAGILE_PASSES = 3 };
+enum { PIECE_BYTES = 256 << 10, FRAGILE_PASSES = 3, MOST_PASSES = 8 };
 
 enum stage {
 	STAGE_FOLLOWING,
@@ -345,6 +345,18 @@ static unsigned hold_news(struct listen *listen)
 	return listen->held.n;
 }
 
+// The section cannot be trusted. Where Linux changes faster than it can be dumped, the rest goes on
+// with what there is, so that lanes get their routes, and all is dumped again later.
+static void repeat_section(struct listen *listen)
+{
+	listen->stage = STAGE_ASK;
+	listen->info.dumps_restarted++;
+	if (++listen->pass < MOST_PASSES)
+		return;
+	listen->wants_dump = true;
+	next_section(listen);
+}
+
 static void ask_section(struct listen *listen)
 {
 	const struct section *section = &sections[listen->section];
@@ -355,9 +367,11 @@ static void ask_section(struct listen *listen)
 
 	listen->is_disturbed = listen->is_interrupted = false;
 	listen->stage = STAGE_ANSWER;
-	if (fd < 0 ||
-		sendto(fd, request, n, 0, (struct sockaddr *)&kernel, sizeof(kernel)) != (ssize_t)n)
+	if (fd < 0)
 		next_section(listen);
+	else if (sendto(fd, request, n, 0, (struct sockaddr *)&kernel, sizeof(kernel)) !=
+		 (ssize_t)n)
+		repeat_section(listen);
 }
 
 // The kernel has told all of a section, or why it does not.
@@ -372,12 +386,14 @@ static void end_section(struct listen *listen, const struct event *event)
 	if (event->error && !again && !(section->flags & SECTION_MAY_LACK))
 		log_error("Linux's %s cannot be dumped: %s", section->name,
 			strerror(-event->error));
+	if (again && (listen->is_interrupted || event->error)) {
+		repeat_section(listen);
+		return;
+	}
 	listen->stage = STAGE_ASK;
 	listen->pass++;
 	if (!again)
 		next_section(listen);
-	else if (listen->is_interrupted)
-		listen->info.dumps_restarted++;
 }
 
 static void take_answer(struct listen *listen, const struct nlmsghdr *message)
@@ -411,11 +427,15 @@ static void take_piece(struct listen *listen)
 	struct netlink_rest rest = {listen->piece, n > 0 ? n : 0};
 	const struct nlmsghdr *message;
 
-	// What a dump loses it does not say again.
-	if (n < 0) {
+	// What a dump loses it does not say again; after an error it may say nothing more at all.
+	if (n == -EBADMSG) {
 		listen->is_interrupted = true;
-		if (n == -EBADMSG)
-			listen->info.malformed++;
+		listen->info.malformed++;
+		return;
+	}
+	if (n < 0) {
+		stop_dump(listen);
+		repeat_section(listen);
 		return;
 	}
 	while (listen->stage == STAGE_ANSWER && (message = netlink_next(&rest)))
