@@ -207,11 +207,12 @@ void listen_info(const struct listen *listen, struct listen_info *out)
 // A socket on which a dump goes on takes no other request: a new one takes its place.
 static void stop_dump(struct listen *listen)
 {
-	unsigned voice = sections[listen->section].voice;
+	unsigned voice;
 	int fd;
 
 	if (listen->stage != STAGE_ANSWER)
-		return;
+		return; // there may be no section
+	voice = sections[listen->section].voice;
 	fd = netlink_open(voices[voice].protocol, listen->namespace);
 	if (fd < 0) {
 		log_error("cannot open a netlink socket: %s", strerror(-fd));
