@@ -314,7 +314,9 @@ void keep_tend(struct keep *keep)
 	case PHASE_GATEWAYS:
 		if (!collect(keep))
 			return;
-		qsort(keep->gateway, keep->n_gateways, sizeof(*keep->gateway), order_of_gateways);
+		if (keep->n_gateways)
+			qsort(keep->gateway, keep->n_gateways, sizeof(*keep->gateway),
+				order_of_gateways);
 		if (manage_gateways(keep))
 			keep->phase = PHASE_NEIGHBOURS;
 		return;

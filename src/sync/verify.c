@@ -134,7 +134,8 @@ static void choose(struct look *look)
 {
 	size_t n = 0;
 
-	qsort(look->wanted, look->n, sizeof(*look->wanted), order_of_wanted);
+	if (look->n)
+		qsort(look->wanted, look->n, sizeof(*look->wanted), order_of_wanted);
 	for (size_t i = 0; i < look->n; i++)
 		if (!i || order_of_prefixes(&look->wanted[i], &look->wanted[n - 1]))
 			look->wanted[n++] = look->wanted[i];
