@@ -1,5 +1,6 @@
 """A running dl3d or dl3gen: started on a file, watched until it answers, stopped in order."""
 
+import contextlib
 import json
 import os
 import signal
@@ -40,9 +41,8 @@ class Surroundings:
 
 def put_first(pid: int) -> None:
     """Give the leader of a session, with all its threads, the most weight; Linux weighs sessions, then threads."""
-    group = Path(f"/proc/{pid}/autogroup")
-    if group.exists():
-        group.write_text(MOST_WEIGHT)
+    with contextlib.suppress(OSError):  # a kernel, or a container, without groups of sessions
+        Path(f"/proc/{pid}/autogroup").write_text(MOST_WEIGHT)
     run(["renice", "--priority", MOST_WEIGHT, "--pid", str(pid)])
 
 

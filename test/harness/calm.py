@@ -1,6 +1,7 @@
 """What tests of timing do about a machine that has other things to do: go first, and know when they were left out."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -12,21 +13,38 @@ OURSELVES = "self"
 
 @contextlib.contextmanager
 def going_first(nice: Mapping[str, int]) -> Iterator[None]:
-    """Sessions of processes (by pid, or OURSELVES) weigh so much; Linux weighs sessions first, then threads.
+    """Processes (by pid, or OURSELVES) go before others; ours gets its weight back, the others are expected to end.
 
-    Our own gets its weight back; the others are expected to end.
+    Linux weighs sessions first, then threads; a process in no session's group (started by init, say) has only its threads.
     """
-    groups = {pid: Path(f"/proc/{pid}/autogroup") for pid in nice}
-    present = {pid: group for pid, group in groups.items() if group.exists()}
-    own = Path(f"/proc/{OURSELVES}/autogroup")
-    before = own.read_text().split()[-1] if own.exists() else "0"
+    before = _weight(OURSELVES)
     try:
-        for pid, group in present.items():
-            group.write_text(str(nice[pid]))
+        for pid, value in nice.items():
+            _weigh(pid, value)
         yield
     finally:
-        if OURSELVES in present:
-            own.write_text(before)
+        if OURSELVES in nice:
+            _weigh(OURSELVES, before)
+
+
+def _session(pid: str) -> str:
+    """What Linux says of a process' session: its name and weight, or nothing where it is in no group of one."""
+    group = Path(f"/proc/{pid}/autogroup")
+    return group.read_text() if group.exists() else ""
+
+
+def _weight(pid: str) -> int:
+    words = _session(pid).split()
+    return int(words[-1]) if words else os.getpriority(os.PRIO_PROCESS, 0 if pid == OURSELVES else int(pid))
+
+
+def _weigh(pid: str, nice: int) -> None:
+    if _session(pid):
+        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
+        return
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), nice)
 
 
 class Pulse:
