@@ -13,7 +13,7 @@ OURSELVES = "self"
 
 @contextlib.contextmanager
 def going_first(nice: Mapping[str, int]) -> Iterator[None]:
-    """Processes (by pid, or OURSELVES) go before others; ours gets its weight back, the others are expected to end.
+    """Processes (by pid, or OURSELVES) go before others; we get our weight back, the others are expected to end.
 
     Linux weighs sessions first, then threads; a process in no session's group (started by init, say) has only its threads.
     """
