@@ -15,7 +15,7 @@ OURSELVES = "self"
 def going_first(nice: Mapping[str, int]) -> Iterator[None]:
     """Processes (by pid, or OURSELVES) go before others; we get our weight back, the others are expected to end.
 
-    Linux weighs sessions first, then threads; a process in no session's group (started by init, say) has only its threads.
+    Linux weighs sessions first, then threads; a process in no session (started by init, say) has only its threads.
     """
     before = _weight(OURSELVES)
     try:
