@@ -1,15 +1,16 @@
 """What a measurement with dl3gen needs besides loads: site, ports and streams, where records go, who listens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
 from dl3.control.replies import Reply
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.noun import Noun
 from dl3.model.stream import Stream, shares
-from dl3.model.trial import LAYER1_BYTES, Noun, Throughput, Trial
+from dl3.model.trial import LAYER1_BYTES, Throughput, Trial
 from dl3.record.facts import collect
 from dl3.record.journal import append
 from dl3.trial.order import Order, Site
@@ -53,6 +54,7 @@ class Course:
     seconds: float  # of one trial
     warm_up_s: float = 0.2
     audience: Audience = field(default_factory=Audience)
+    job: str = ""  # key of a campaign's job, kept with each trial
 
     @property
     def site(self) -> Site:
@@ -66,7 +68,7 @@ class Course:
 
     def run(self, order: Order) -> Trial:
         """Make one trial and write it down at once."""
-        trial = self.runner.run(order)
+        trial = self.runner.run(replace(order, job=self.job))
         self.keep(trial)
         self.audience.heard_trial(trial)
         return trial

@@ -102,6 +102,31 @@ class GeneratorLane(Reply):
     rounds: int
 
 
+class RunTimeline(Reply):
+    """Verb 'results' with timeline: true. Frames of all streams by the time at which each was due."""
+
+    start_ns: int  # CLOCK_MONOTONIC
+    bucket_ns: int
+    sent: tuple[int, ...]  # refused ones too
+    received: tuple[int, ...]
+
+
+class LanePause(Reply):
+    """A lane did not poll for at least the time that 'gaps' was asked for."""
+
+    lane: int
+    core: int
+    at_ns: int  # CLOCK_MONOTONIC, of its end
+    us: float
+
+
+class Pauses(Reply):
+    """Verb 'gaps' of both programs: the newest ones, oldest first."""
+
+    gaps: tuple[LanePause, ...]
+    forgotten: int  # older ones, of which only the number is known
+
+
 class Results(Reply):
     """Verb 'results'."""
 

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import ConfigDict, Field
 
 from dl3.model.fault import UsageFault
-from dl3.model.trial import Noun
+from dl3.model.noun import Noun
 
 RATE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([kMG]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
 MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}

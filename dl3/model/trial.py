@@ -2,16 +2,23 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from dl3.model.evidence import Evidence, Timeline
+from dl3.model.noun import Noun
 
 LAYER1_BYTES = 20  # preamble and gap of a frame on the wire
 Limit = Literal["dut", "generator", "line", "asked"]  # what keeps a search from going higher
-
-
-class Noun(BaseModel):
-    """Never changed once made."""
-
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+Test = Literal[
+    "throughput",
+    "latency",
+    "frame loss",
+    "back-to-back",
+    "recovery",
+    "reset",
+    "forwarding",
+    "proof",
+    "ceiling",
+    "free",
+]
 
 
 class Spread(Noun):
@@ -51,7 +58,7 @@ class Trial(Noun):
     kind: Literal["trial"] = "trial"
     at: str
     campaign: str  # groups the trials of one command: its start, in UTC
-    test: Literal["throughput", "latency", "ceiling", "free"]
+    test: Test
     dut: str
     frame: str  # '64', '1518', 'imix', 'classic'
     mean_bytes: float  # with FCS
@@ -68,6 +75,10 @@ class Trial(Noun):
     jitter_mean: float
     jitter_max: float
     load: float | None = None  # share of the throughput at which a latency trial ran
+    job: str = ""  # the job of a campaign that it belongs to, see dl3.model.campaign
+    streams: tuple[dict[str, object], ...] = ()  # as they were sent, seeds included: a trial can be made again
+    timeline: Timeline | None = None
+    evidence: Evidence | None = None
     facts: dict[str, object]
 
     @property
@@ -95,6 +106,14 @@ class Throughput(Noun):
     n_trials: int
     n_invalid: int
     line_bps: float  # layer 1, all ports that send; 0: unknown
+    job: str = ""
+    method: Literal["binary", "mlrsearch"] = "binary"
+    exceed_ratio: float = 0.0  # share of trial time that may lose more than the goal (RFC 9971); 0 for binary search
+    conditional_pps: float | None = None  # RFC 9971's conditional throughput: what came back at the lower bound
+    repeats_pps: tuple[float, ...] = ()  # the answers of whole searches again; pps is their median then
+    interval_pps: tuple[float, float] | None = None  # where the answer lies with 95 % confidence
+    noise: tuple[str, ...] = ()  # why the machine was noisy; the answer is a range then, not a number
+    search_seconds: float = 0.0  # of trials that it took
     facts: dict[str, object]
 
     @property

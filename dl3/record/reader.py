@@ -7,13 +7,17 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
+from dl3.model.campaign import Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Throughput, Trial
 
 NAMED_LINES = 10  # broken ones that are named by number
 
-Entry = Annotated[Trial | Throughput, Field(discriminator="kind")]
-ENTRY: TypeAdapter[Trial | Throughput] = TypeAdapter(Entry)
+OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
+AnyEntry = Trial | Throughput | OtherAnswer | Proof | Plan | Skipped
+Entry = Annotated[AnyEntry, Field(discriminator="kind")]
+ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,10 @@ class Record:
     path: Path
     trials: tuple[Trial, ...]
     answers: tuple[Throughput, ...]
+    others: tuple[OtherAnswer, ...]
+    proofs: tuple[Proof, ...]
+    plans: tuple[Plan, ...]  # more than one: the campaign was resumed
+    skipped: tuple[Skipped, ...]
     left_out: tuple[str, ...]
 
 
@@ -56,7 +64,7 @@ def parse(path: Path, content: bytes) -> Record:
     """What is in the bytes of a file. Pure; never fails."""
     lines = content.split(b"\n")
     is_cut = not content.endswith(b"\n")
-    entries: list[Trial | Throughput] = []
+    entries: list[AnyEntry] = []
     broken: dict[int, bytes] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -69,6 +77,10 @@ def parse(path: Path, content: bytes) -> Record:
         path=path,
         trials=tuple(entry for entry in entries if isinstance(entry, Trial)),
         answers=tuple(entry for entry in entries if isinstance(entry, Throughput)),
+        others=tuple(entry for entry in entries if isinstance(entry, OtherAnswer)),
+        proofs=tuple(entry for entry in entries if isinstance(entry, Proof)),
+        plans=tuple(entry for entry in entries if isinstance(entry, Plan)),
+        skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
         left_out=tuple(complaints(path, broken, is_cut, len(lines))),
     )
 

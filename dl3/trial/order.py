@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from dl3.control.client import Client
 from dl3.model.stream import Stream, shares
-
-Test = Literal["throughput", "latency", "ceiling", "free"]
+from dl3.model.trial import Test
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Order:
     test: Test = "free"
     load: float | None = None  # share of the throughput
     warm_up_s: float = 0.2
+    job: str = ""  # of a campaign
 
     def written(self) -> list[dict[str, object]]:
         """The streams as dl3gen's verb 'send' takes them."""

@@ -135,5 +135,7 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         jitter_mean=jitter_mean,
         jitter_max=jitter_max,
         load=order.load,
+        job=order.job,
+        streams=tuple(order.written()),
         facts={**site.facts, "run": evidence(results)},
     )

@@ -1,0 +1,111 @@
+"""The answers of all tests but throughput (see dl3.model.trial), one record each; their trials stand before them."""
+
+from typing import Literal
+
+from dl3.model.noun import Noun
+
+
+class Answer(Noun):
+    """What all answers have."""
+
+    at: str
+    campaign: str
+    dut: str
+    frame: str
+    mean_bytes: float  # with FCS
+    job: str = ""
+    noise: tuple[str, ...] = ()  # why the machine was noisy
+    facts: dict[str, object]
+
+
+class LossPoint(Noun):
+    """One load of a frame loss rate test."""
+
+    share: float  # of the highest load
+    pps: float  # as offered
+    loss_ratio: float
+
+
+class FrameLoss(Answer):
+    """RFC 2544, 26.3: loss over load, from the line's (or the tester's) most downwards until two loads lost nothing."""
+
+    kind: Literal["frame_loss"] = "frame_loss"
+    points: tuple[LossPoint, ...]
+    trial_seconds: float
+
+
+class BackToBack(Answer):
+    """RFC 2544, 26.4, with RFC 9004: the longest burst at the line's (or the tester's) most that lost nothing."""
+
+    kind: Literal["back_to_back"] = "back_to_back"
+    burst_pps: float  # the rate within a burst
+    bursts: tuple[int, ...]  # the longest one without loss, in frames, of each repetition
+    frames: float  # their mean; deviations stand in `bursts`
+    throughput_pps: float  # needed for the corrected time
+    implied_buffer_s: float  # frames / burst_pps
+    corrected_buffer_s: float  # without what the DUT forwarded meanwhile (RFC 9004, 6.4)
+    is_at_least: bool = False  # the longest burst that was tried passed too
+
+
+class Recovery(Answer):
+    """RFC 2544, 26.5: from the moment the load fell from 110 % to 50 % of the throughput to the last frame lost."""
+
+    kind: Literal["recovery"] = "recovery"
+    overload_pps: float
+    recovery_pps: float
+    seconds: tuple[float, ...]  # of each repetition; their mean is reported
+
+
+class Reset(Answer):
+    """RFC 2544, 26.6: from the last frame before to the first frame after a reset."""
+
+    kind: Literal["reset"] = "reset"
+    what: Literal["process", "port"]
+    offered_pps: float
+    seconds: tuple[float, ...]  # of each repetition
+    lost: tuple[int, ...]  # frames, of each repetition; at a known rate they tell the same time
+
+
+class Forwarding(Answer):
+    """RFC 2889, 5.1 and 5.2: forwarding rate at the intended loads, at the highest offered load, and the highest."""
+
+    kind: Literal["forwarding"] = "forwarding"
+    points: tuple[LossPoint, ...]
+    at_most_offered_pps: float  # forwarding rate at the maximum offered load (FRMOL)
+    most_pps: float  # maximum forwarding rate (MFR)
+    most_at_pps: float  # the load at which it was
+
+
+class ProofPoint(Noun):
+    """The tester against itself with one frame size."""
+
+    frame: str
+    ceiling_pps: float
+    pacing_error: float  # relative, at half of the ceiling
+    latency_min_ns: float  # at 10 % of the ceiling: its floor
+    latency_p50_ns: float
+    jitter_mean_ns: float
+    invalid: tuple[str, ...] = ()  # why it is no proof
+
+
+class Proof(Noun):
+    """Self-proof: what the tester can, over the same kind of port as the measurements that follow."""
+
+    kind: Literal["proof"] = "proof"
+    at: str
+    campaign: str
+    wire: str  # 'memif', 'veth', 'ports of the file'
+    points: tuple[ProofPoint, ...]
+    facts: dict[str, object]
+
+
+class Versus(Answer):
+    """Two devices under test, measured in turn (ABAB); the ratio is that of the medians."""
+
+    kind: Literal["versus"] = "versus"
+    peer: str
+    test: str  # 'throughput', ...
+    ours_pps: tuple[float, ...]
+    peer_pps: tuple[float, ...]
+    ratio: float
+    interval: tuple[float, float]  # of the ratio, with 95 % confidence

@@ -1,0 +1,121 @@
+"""A campaign: devices under test x parameters x tests, what of it this machine cannot do, and the plan in time."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dl3.model.noun import Noun
+
+TestName = Literal[
+    "throughput",  # RFC 2544, 26.1, or RFC 9971
+    "latency",  # 26.2, at shares of the throughput
+    "frame loss",  # 26.3
+    "back-to-back",  # 26.4, RFC 9004
+    "recovery",  # 26.5
+    "reset",  # 26.6
+    "forwarding",  # RFC 2889
+    "one core",  # cycles per packet with the one-core plugin
+]
+Direction = Literal["unidirectional", "bidirectional", "meshed"]
+# What a case may need of a machine beyond two cores and huge pages of 2 MiB.
+Need = Literal["two NUMA nodes", "a NIC", "SR-IOV", "huge pages of 1 GiB", "ports of VMs", "KVM"]
+
+
+class Text(Noun):
+    """What people read, in both languages."""
+
+    en: str
+    zh: str
+
+
+class DutSpec(Noun):
+    """A device under test by name; `kind` is one that dl3.dut knows. All else depends on the kind."""
+
+    name: str
+    kind: str
+    options: dict[str, object] = Field(default_factory=dict)
+
+
+class Setup(Noun):
+    """All that a bed is built from. A new value of any field means that the DUT is started again."""
+
+    dut: DutSpec
+    cores: int = 1  # that the DUT forwards with
+    dut_cores: tuple[int, ...] = ()  # which; empty: chosen
+    generator_cores: tuple[int, ...] = ()
+    memory_mib: int = 256  # of huge pages, for the DUT
+    page_kib: int = 2048  # 4, 2048 or 1048576
+    channels: int = 0  # memory channels that EAL is told (-n); 0: not told
+    routes: str = "one"  # a table of ours, see 'dl3 bench tables'
+    burst: int = 64  # frames that the DUT takes at a time
+    descriptors: int = 2048  # of each queue, or slots of a ring
+
+
+class Traffic(Noun):
+    """What is sent; its frame size and its load are set for each trial."""
+
+    direction: Direction = "bidirectional"
+    flows: int = 1  # of each direction, to 16,777,216
+    distribution: Literal["uniform", "sequential", "zipf"] = "uniform"
+    family: Literal["ipv4", "ipv6"] = "ipv4"
+    streams: tuple[dict[str, object], ...] = ()  # a person's own instead of all that
+
+
+class Effort(Noun):
+    """How thoroughly it is measured. Budgets shorten this, and say so."""
+
+    seconds: float = 2.0  # of one trial; RFC 2544 wants 60
+    repetitions: int = 1  # whole searches, bursts, recoveries, resets
+    resolution: float = 0.005  # of a search, relative
+    method: Literal["binary", "mlrsearch"] = "mlrsearch"
+    goals: tuple[float, ...] = (0.0,)  # loss ratios
+    loads: tuple[float, ...] = (0.1, 0.5, 0.9)  # of the throughput, for latency
+
+
+class Job(Noun):
+    """One test with one frame size on one bed. `key` is the same in each run of the same campaign."""
+
+    key: str  # 'case|dut|parameters|traffic|test|frame'
+    case: str
+    parameters: dict[str, str]  # those that the case varies, as people read them: {'huge pages': '4 GiB'}
+    setup: Setup
+    traffic: Traffic
+    test: TestName
+    frame: str  # '64', 'imix'
+    effort: Effort
+
+
+class Case(Noun):
+    """A question with its jobs; without jobs it is not applicable here, for `reason`."""
+
+    key: str  # '1.1'
+    title: Text
+    jobs: tuple[Job, ...] = ()
+    reason: Text | None = None
+    published: tuple[str, ...] = ()  # cases of the published results that are drawn beside it: 'white-paper 1.1'
+
+
+class Plan(Noun):
+    """What will be measured, and how long that is thought to take. The first line of a campaign's record."""
+
+    kind: Literal["plan"] = "plan"
+    at: str
+    campaign: str  # groups all records of it
+    name: str
+    title: Text
+    source: str  # the campaign as it was written, whole
+    cases: tuple[Case, ...]
+    seconds: float  # promised
+    shortened: tuple[Text, ...] = ()  # what the budget took away, a sentence each
+    deviations: tuple[Text, ...] = ()  # from the RFCs and from the published method, a sentence each
+    facts: dict[str, object] = Field(default_factory=dict)
+
+
+class Skipped(Noun):
+    """A job that was planned and gave no answer."""
+
+    kind: Literal["skipped"] = "skipped"
+    at: str
+    campaign: str
+    job: str
+    reason: str

@@ -1,0 +1,49 @@
+"""What the machine and the programs did while a trial ran, on one clock, so that loss can be laid beside it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dl3.model.noun import Noun
+
+What = Literal["switch", "interrupt", "steal", "page fault", "netlink", "frequency"]
+
+
+class Timeline(Noun):
+    """Frames of all streams by the time at which each was due: sent[i] - received[i] were lost in bucket i."""
+
+    start_ns: int  # CLOCK_MONOTONIC, of the first bucket's beginning
+    bucket_ns: int
+    sent: tuple[int, ...]
+    received: tuple[int, ...]
+
+
+class Gap(Noun):
+    """A lane did not poll for a while."""
+
+    program: Literal["dl3d", "dl3gen"]
+    lane: int
+    core: int
+    at_ns: int  # CLOCK_MONOTONIC, of its end
+    us: float
+
+
+class Event(Noun):
+    """Something that the machine did on a core."""
+
+    what: What
+    at_ns: int  # CLOCK_MONOTONIC, of its end where it has a length
+    us: float  # 0: it has no length
+    core: int  # -1: none or all
+    who: str  # 'kworker/3:1', 'timer', '1,200 messages'
+
+
+class Evidence(Noun):
+    """Of one trial, from before its first frame to after its last."""
+
+    gaps: tuple[Gap, ...] = ()  # the longest ones, in the order of time
+    events: tuple[Event, ...] = ()  # on the lanes' cores; the longest ones, in the order of time
+    totals: dict[str, float] = Field(
+        default_factory=dict
+    )  # 'switches core 1', 'interrupts core 1', 'steal ms core 1', 'page faults dl3d', ...
+    missing: tuple[str, ...] = ()  # one sentence for each kind of evidence that this machine does not give
