@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+struct fake_linux fake;
+
 static int set_admin(void *hands, unsigned port, bool up)
 {
 	struct fake_linux *fake = hands;
@@ -211,6 +213,30 @@ void fake_router(struct fake_linux *fake, const struct event_link *link)
 	fake_conf(fake, link->ifindex, 4, 1);
 	fake_conf(fake, link->ifindex, 6, 1);
 	fake_link(fake, link);
+}
+
+void fake_twins(struct fake_linux *fake, unsigned n_ports)
+{
+	for (unsigned port = 0; port < n_ports; port++) {
+		struct event_link twin = fake_twin(port);
+
+		fake_router(fake, &twin);
+	}
+}
+
+int fake_setup(void **state)
+{
+	fake_open(&fake, 2);
+	fake_basics(&fake);
+	fake_twins(&fake, 2);
+	fake_flush(&fake);
+	return 0;
+}
+
+int fake_teardown(void **state)
+{
+	fake_close(&fake);
+	return 0;
 }
 
 void fake_link_gone(struct fake_linux *fake, int ifindex)

@@ -27,6 +27,11 @@ struct fake_linux {
 	bool is_deaf; // nothing arrives
 };
 
+// The one of most tests; before each cmocka opens it with two ports that route and all settled.
+extern struct fake_linux fake;
+int fake_setup(void **state);
+int fake_teardown(void **state);
+
 // Ports with the MTU 1500 and the twins' MACs; Linux has told nothing yet.
 void fake_open(struct fake_linux *fake, unsigned n_ports);
 void fake_close(struct fake_linux *fake);
@@ -42,6 +47,7 @@ struct event_link fake_vrf(int ifindex, const char *name, uint32_t table);
 void fake_link(struct fake_linux *fake, const struct event_link *link);
 // With forwarding on, in both families.
 void fake_router(struct fake_linux *fake, const struct event_link *link);
+void fake_twins(struct fake_linux *fake, unsigned n_ports); // all of them so
 void fake_conf(struct fake_linux *fake, int ifindex, uint8_t family, int forwarding);
 void fake_rp_filter(struct fake_linux *fake, int ifindex, int value);
 void fake_link_gone(struct fake_linux *fake, int ifindex);

@@ -7,27 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct fake_linux fake;
-
-static int setup(void **state)
-{
-	fake_open(&fake, 2);
-	fake_basics(&fake);
-	for (unsigned port = 0; port < 2; port++) {
-		struct event_link twin = fake_twin(port);
-
-		fake_router(&fake, &twin);
-	}
-	fake_flush(&fake);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_close(&fake);
-	return 0;
-}
-
 static uint8_t flags_of(int ifindex)
 {
 	const struct fib_link *link = fake_fib_link(&fake, ifindex);
@@ -582,7 +561,7 @@ static void goes_by_the_ports_mtu_when_it_refuses_the_twins(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(makes_a_twin_the_link_of_its_port),
 		TEST(takes_nothing_in_on_a_port_without_its_twin),

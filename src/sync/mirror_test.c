@@ -7,30 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct fake_linux fake;
-
-static void tell_twins(void)
-{
-	for (unsigned port = 0; port < 2; port++) {
-		struct event_link twin = fake_twin(port);
-
-		fake_router(&fake, &twin);
-	}
-}
-
 static int setup(void **state)
 {
-	fake_open(&fake, 2);
-	fake_basics(&fake);
-	tell_twins();
-	fake_flush(&fake);
+	fake_setup(state);
 	fake_n_calls = 0;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_close(&fake);
 	return 0;
 }
 
@@ -302,7 +282,7 @@ static void sweeps_what_a_dump_does_not_name(void **state)
 	fake_flush(&fake);
 	dump_begins();
 	fake_basics(&fake);
-	tell_twins();
+	fake_twins(&fake, 2);
 	fake_flush(&fake); // forwarding goes on meanwhile
 	assert_non_null(fake_fib_link(&fake, 20));
 	fake_n_calls = 0;
@@ -323,7 +303,7 @@ static void keeps_what_is_told_while_a_dump_runs(void **state)
 {
 	dump_begins();
 	fake_basics(&fake);
-	tell_twins();
+	fake_twins(&fake, 2);
 	fake.in_dump = false;
 	add(fake_vlan(20, 10, 7)); // after the dump of links
 	fake_address(&fake, 20, "10.0.0.1/24", false);
@@ -341,7 +321,7 @@ static void sweeps_by_the_last_dump_when_one_is_begun_anew(void **state)
 	fake_link(&fake, &vlan);
 	dump_begins();
 	fake_basics(&fake);
-	tell_twins();
+	fake_twins(&fake, 2);
 	dump_ends();
 	assert_null(fake_fib_link(&fake, 20));
 }
@@ -360,7 +340,7 @@ static void counts_what_it_holds(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(gives_a_vrf_device_a_table),
 		TEST(puts_each_link_into_the_vrf_of_its_own_master),

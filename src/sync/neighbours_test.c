@@ -5,27 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct fake_linux fake;
-
-static int setup(void **state)
-{
-	fake_open(&fake, 2);
-	fake_basics(&fake);
-	for (unsigned port = 0; port < 2; port++) {
-		struct event_link twin = fake_twin(port);
-
-		fake_router(&fake, &twin);
-	}
-	fake_flush(&fake);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_close(&fake);
-	return 0;
-}
-
 static unsigned n_in_fib(void)
 {
 	struct fib_usage usage;
@@ -205,7 +184,7 @@ static void shows_all_to_those_who_keep_them_alive(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(uses_a_neighbour_while_its_state_is_valid),
 		TEST(replaces_a_changed_address),

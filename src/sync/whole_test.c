@@ -11,27 +11,6 @@
 
 enum { VLAN = 20, RED = 50, TABLE_RED = 10 };
 
-static struct fake_linux fake;
-
-static int setup(void **state)
-{
-	fake_open(&fake, 2);
-	fake_basics(&fake);
-	for (unsigned port = 0; port < 2; port++) {
-		struct event_link twin = fake_twin(port);
-
-		fake_router(&fake, &twin);
-	}
-	fake_flush(&fake);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fake_close(&fake);
-	return 0;
-}
-
 static struct event_route to(const char *prefix, const char *via, int ifindex)
 {
 	struct event_route route = {.table = RT_TABLE_MAIN,
@@ -244,7 +223,7 @@ static void forwards_by_no_route_of_a_twin_that_is_gone(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(forwards_over_a_twin),
 		TEST(forwards_by_what_was_told_in_the_wrong_order),
