@@ -1,5 +1,5 @@
 // The reader of the whole file: what is accepted, and the one sentence for each mistake.
-#include "config/inside.h"
+#include "config/fake_file.h"
 
 #include "base/bits.h"
 
@@ -11,25 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PORTS "ports:\n  - {name: left, device: net_null0}\n  - {name: right, device: net_null1}\n"
-
-static int read_text(struct config **out, const char *text, struct complaint *why)
-{
-	struct source source = {"f.yaml", text, strlen(text), false, &program_forwarder};
-
-	return config_read(out, &source, why);
-}
-
-static struct config *take_text(const char *text)
-{
-	struct config *config = NULL;
-	struct complaint why = {""};
-
-	if (read_text(&config, text, &why))
-		fail_msg("refused: %s", why.text);
-	return config;
-}
 
 struct mistake {
 	const char *yaml, *sentence;

@@ -1,6 +1,6 @@
 // From the file to the table: what each address, neighbour and route becomes, and what cannot stand
 // together.
-#include "config/inside.h"
+#include "config/fake_file.h"
 
 #include "base/bits.h"
 
@@ -14,21 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PORTS                                                                                      \
+#define ADDRESSED                                                                                  \
 	"ports:\n  - {name: left, device: x, addresses: [192.0.2.1/24, 192.0.2.9/24, "             \
 	"2001:db8::1/64]}\n"                                                                       \
 	"  - {name: right, device: y, peer: 02:00:00:00:00:99, addresses: [198.51.100.0/31]}\n"
-
-static struct config *take_text(const char *text)
-{
-	struct config *config = NULL;
-	struct complaint why = {""};
-
-	if (config_read(&config,
-		    &(struct source){"f", text, strlen(text), false, &program_forwarder}, &why))
-		fail_msg("refused: %s", why.text);
-	return config;
-}
 
 static int fill(const char *text, struct fib **out, struct complaint *why)
 {
@@ -75,13 +64,13 @@ static void gives_each_address_its_route(void **state)
 	struct complaint why = {""};
 	struct fib *fib = NULL;
 
-	if (fill(PORTS "neighbours: [192.0.2.2 lladdr 02:00:00:00:00:02 dev left]\n"
-		       "routes:\n"
-		       "  - 10.0.0.0/8 via 192.0.2.2 dev left\n"
-		       "  - 11.1.0.0 255.255.0.0 right\n"
-		       "  - blackhole 12.0.0.0/8\n"
-		       "  - default via 192.0.2.3 dev left lladdr 02:00:00:00:00:03\n"
-		       "  - default via 2001:db8::9 dev left\n",
+	if (fill(ADDRESSED "neighbours: [192.0.2.2 lladdr 02:00:00:00:00:02 dev left]\n"
+			   "routes:\n"
+			   "  - 10.0.0.0/8 via 192.0.2.2 dev left\n"
+			   "  - 11.1.0.0 255.255.0.0 right\n"
+			   "  - blackhole 12.0.0.0/8\n"
+			   "  - default via 192.0.2.3 dev left lladdr 02:00:00:00:00:03\n"
+			   "  - default via 2001:db8::9 dev left\n",
 		    &fib, &why))
 		fail_msg("refused: %s", why.text);
 	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
@@ -115,18 +104,20 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 {
 	static const struct clash clashes[] = {
 		{"  - 10.0.0.0/8 dev left\n  - 11.0.0.0/8 dev left\n  - 10.0.0.0/8 dev right\n",
-			"f:7: route to 10.0.0.0/8 for the second time; it stands in f:5 already"},
+			"f.yaml:7: route to 10.0.0.0/8 for the second time; it stands in f.yaml:5 "
+	                "already"},
 		{"  - default dev left\n  - 0.0.0.0 0 right\n",
-			"f:6: route to 0.0.0.0/0 for the second time; it stands in f:5 already"},
+			"f.yaml:6: route to 0.0.0.0/0 for the second time; it stands in f.yaml:5 "
+	                "already"},
 		{"  - 192.0.2.0/24 dev left\n",
-			"f:5: route to 192.0.2.0/24, which comes from the port's "
-			"address in f:2 already; remove one"},
+			"f.yaml:5: route to 192.0.2.0/24, which comes from the port's "
+			"address in f.yaml:2 already; remove one"},
 		{"  - blackhole 192.0.2.9\n",
-			"f:5: route to 192.0.2.9/32, which comes from the port's "
-			"address in f:2 already; remove one"},
+			"f.yaml:5: route to 192.0.2.9/32, which comes from the port's "
+			"address in f.yaml:2 already; remove one"},
 		{"  - 2001:db8::/64 dev right\n",
-			"f:5: route to 2001:db8::/64, which comes from the port's "
-			"address in f:2 already; remove one"},
+			"f.yaml:5: route to 2001:db8::/64, which comes from the port's "
+			"address in f.yaml:2 already; remove one"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {
@@ -134,7 +125,7 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 		struct fib *fib;
 		char text[1024];
 
-		snprintf(text, sizeof(text), PORTS "routes:\n%s", clashes[i].routes);
+		snprintf(text, sizeof(text), ADDRESSED "routes:\n%s", clashes[i].routes);
 		assert_int_not_equal(fill(text, &fib, &why), 0);
 		assert_string_equal(why.text, clashes[i].sentence);
 	}
@@ -148,11 +139,12 @@ static void spreads_a_route_over_several_next_hops(void **state)
 	struct complaint why = {""};
 	struct fib *fib = NULL;
 
-	if (fill(PORTS "routes:\n  - 10.0.0.0/8 dev left\n"
-		       "  - 11.0.0.0/8 nexthop via 192.0.2.2 dev left weight 3 nexthop via "
-		       "192.0.2.3 dev left\n"
-		       "  - 12.0.0.0/8 nexthop via 192.0.2.3 dev left nexthop via 192.0.2.2 dev "
-		       "left weight 3\n",
+	if (fill(ADDRESSED
+		    "routes:\n  - 10.0.0.0/8 dev left\n"
+		    "  - 11.0.0.0/8 nexthop via 192.0.2.2 dev left weight 3 nexthop via "
+		    "192.0.2.3 dev left\n"
+		    "  - 12.0.0.0/8 nexthop via 192.0.2.3 dev left nexthop via 192.0.2.2 dev "
+		    "left weight 3\n",
 		    &fib, &why))
 		fail_msg("refused: %s", why.text);
 	wire_addr_parse("11.1.2.3", &addr);
@@ -215,7 +207,7 @@ static void refuses_a_change_by_way_of_our_own_address(void **state)
 		"10.0.0.0/8 via 192.0.2.9 dev left",
 		"10.0.0.0/8 nexthop via 192.0.2.2 dev left nexthop via 192.0.2.9 dev left",
 	};
-	struct config *config = take_text(PORTS);
+	struct config *config = take_text(ADDRESSED);
 	struct complaint why = {""};
 	struct fib *fib = fib_create(&why);
 	struct fib_route route;

@@ -1,5 +1,5 @@
 // The generator's file: what is accepted, and the one sentence for each mistake.
-#include "config/inside.h"
+#include "config/fake_file.h"
 
 #include "base/bits.h"
 #include "load/load.h"
@@ -12,25 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PORTS "ports:\n  - {name: left, device: net_null0}\n  - {name: right, device: net_null1}\n"
-
-static int read_text(struct config **out, const char *text, struct complaint *why)
-{
-	struct source source = {"g.yaml", text, strlen(text), false, &program_generator};
-
-	return config_read(out, &source, why);
-}
-
-static struct config *take_text(const char *text)
-{
-	struct config *config = NULL;
-	struct complaint why = {""};
-
-	if (read_text(&config, text, &why))
-		fail_msg("refused: %s", why.text);
-	return config;
-}
 
 static void answers_each_mistake_with_one_sentence(void **state)
 {
@@ -77,7 +58,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		struct config *config = NULL;
 		struct complaint why = {""};
 
-		if (!read_text(&config, mistakes[i].yaml, &why))
+		if (!read_generator_text(&config, mistakes[i].yaml, &why))
 			snprintf(why.text, sizeof(why.text), "accepted");
 		config_free(config);
 		if (!strcmp(why.text, mistakes[i].sentence))
@@ -91,9 +72,10 @@ static void answers_each_mistake_with_one_sentence(void **state)
 
 static void gives_each_port_one_queue_and_its_line_rate(void **state)
 {
-	struct config *config = take_text("ports:\n  - {name: a, device: x}\n"
-					  "  - {name: b, device: y, line_rate: 2.5Gbit/s, mac: "
-					  "02:00:00:00:00:07, mtu: 9000, rx_descriptors: 64}\n");
+	struct config *config =
+		take_generator_text("ports:\n  - {name: a, device: x}\n"
+				    "  - {name: b, device: y, line_rate: 2.5Gbit/s, mac: "
+				    "02:00:00:00:00:07, mtu: 9000, rx_descriptors: 64}\n");
 	const struct port_room_settings *ports = config_ports(config);
 
 	assert_int_equal(ports->n_ports, 2);
@@ -112,14 +94,14 @@ static void gives_each_port_one_queue_and_its_line_rate(void **state)
 // What looks like a number in YAML is one in JSON; quotes keep it text.
 static void turns_streams_into_json(void **state)
 {
-	struct config *config =
-		take_text(PORTS "streams:\n"
-				"  - {from: left, size: 64, rate: 1.5, ttl: '9', dst_mac: "
-				"02:00:00:00:00:01}\n"
-				"  - dst_ip: {first: 198.19.0.1, count: 10, random: true}\n"
-				"    size: [64, {size: 128, weight: 2}]\n"
-				"    frames: 99999999999999999999\n"
-				"    rate:\n");
+	struct config *config = take_generator_text(
+		PORTS "streams:\n"
+		      "  - {from: left, size: 64, rate: 1.5, ttl: '9', dst_mac: "
+		      "02:00:00:00:00:01}\n"
+		      "  - dst_ip: {first: 198.19.0.1, count: 10, random: true}\n"
+		      "    size: [64, {size: 128, weight: 2}]\n"
+		      "    frames: 99999999999999999999\n"
+		      "    rate:\n");
 	char *text = json_dumps(config_streams(config), JSON_COMPACT);
 
 	assert_string_equal(text, "[{\"from\":\"left\",\"size\":64,\"rate\":1.5,\"ttl\":\"9\","
@@ -144,13 +126,14 @@ static void places_a_complaint_about_a_stream_at_its_line(void **state)
 		{"streams[7]: size 3: x", "g.yaml: streams[7]: size 3: x"},
 		{"streams: 0 of them", "g.yaml: streams: 0 of them"},
 	};
-	struct config *config = take_text(PORTS "streams:\n"
-						"  - from: left\n"
-						"    size: 3\n"
-						"\n"
-						"  - name: b\n"
-						"    size: [64, 3]\n"
-						"    dst_ip: {first: 198.19.0.1, count: 0}\n");
+	struct config *config =
+		take_generator_text(PORTS "streams:\n"
+					  "  - from: left\n"
+					  "    size: 3\n"
+					  "\n"
+					  "  - name: b\n"
+					  "    size: [64, 3]\n"
+					  "    dst_ip: {first: 198.19.0.1, count: 0}\n");
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		struct complaint why;
@@ -173,7 +156,7 @@ static void takes_no_streams_from_aliases_of_aliases(void **state)
 		used += sprintf(text + used,
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-	assert_int_not_equal(read_text(&config, text, &why), 0);
+	assert_int_not_equal(read_generator_text(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "more than any stream needs"));
 }
 
@@ -190,7 +173,7 @@ static void takes_no_endless_list_of_sizes(void **state)
 		fputs(",64", out);
 	fputs("]\n", out);
 	fclose(out);
-	assert_int_not_equal(read_text(&config, text, &why), 0);
+	assert_int_not_equal(read_generator_text(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "more than any stream needs"));
 	free(text);
 }
@@ -209,7 +192,7 @@ static char *example_text(void)
 static void accepts_its_own_example(void **state)
 {
 	char *text = example_text();
-	struct config *config = take_text(text);
+	struct config *config = take_generator_text(text);
 
 	struct complaint why = {""};
 
@@ -241,7 +224,8 @@ static void the_example_shows_every_key(void **state)
 // The reader of streams lists its keys when one is unknown.
 static void the_example_shows_every_key_of_a_stream(void **state)
 {
-	struct config *config = take_text(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
+	struct config *config =
+		take_generator_text(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
 	char *text = example_text(), key[64];
 	struct complaint why = {""};
 

@@ -1,5 +1,5 @@
 // Which changes of the file need a restart, and by which name.
-#include "config/inside.h"
+#include "config/fake_file.h"
 
 #include "base/bits.h"
 
@@ -56,17 +56,6 @@ static const struct example rows[] = {
 	{"group: g", "group: h", "control.group"},
 
 };
-
-static struct config *take_text(const char *text)
-{
-	struct config *config = NULL;
-	struct complaint why = {""};
-
-	if (config_read(&config,
-		    &(struct source){"f", text, strlen(text), false, &program_forwarder}, &why))
-		fail_msg("refused: %s", why.text);
-	return config;
-}
 
 // The base with `old`, which it must have, replaced.
 static struct config *changed(const struct example *row)
