@@ -175,7 +175,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		struct config *config = NULL;
 		struct complaint why = {""};
 
-		if (!read_text(&config, mistakes[i].yaml, &why))
+		if (!fake_read(&config, mistakes[i].yaml, &why))
 			snprintf(why.text, sizeof(why.text), "accepted");
 		config_free(config);
 		if (!strcmp(why.text, mistakes[i].sentence))
@@ -190,7 +190,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 static void takes_two_ports_and_two_routes(void **state)
 {
 	struct config *config =
-		take_text(PORTS "routes:\n"
+		fake_take(PORTS "routes:\n"
 				"  - 10.0.0.0/8 via 192.0.2.2 dev right lladdr 02:00:00:00:00:02\n"
 				"  - default dev 0\n");
 	const struct port_room_settings *ports = config_ports(config);
@@ -210,7 +210,7 @@ static void takes_two_ports_and_two_routes(void **state)
 static void takes_every_key(void **state)
 {
 	struct config *config =
-		take_text("control: {socket: /tmp/s, group: net}\n"
+		fake_take("control: {socket: /tmp/s, group: net}\n"
 			  "lanes: [{core: 3, queues: [b/1, 0/0]}]\n"
 			  "eal: {args: [-x, y], plugins: [p.so]}\n"
 			  "memory: {hugepages: never, mib: 512}\n"
@@ -264,9 +264,9 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 		used += sprintf(text + used,
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-	assert_int_not_equal(read_text(&config, text, &why), 0);
+	assert_int_not_equal(fake_read(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "routes[0] is a list"));
-	config = take_text("ports: [{name: a, device: x, to: &d a, mode: &m xconnect}, {name: b, "
+	config = fake_take("ports: [{name: a, device: x, to: &d a, mode: &m xconnect}, {name: b, "
 			   "device: y, to: *d, mode: *m}]");
 	assert_string_equal(config->ports.ports[1].xconnect, "a");
 	config_free(config);
@@ -286,7 +286,7 @@ static char *example_text(void)
 static void accepts_its_own_example(void **state)
 {
 	char *text = example_text();
-	struct config *config = take_text(text);
+	struct config *config = fake_take(text);
 
 	assert_int_equal(config->routes.n, 8);
 	config_free(config);

@@ -28,26 +28,26 @@ static struct config *take(struct source source)
 	return config;
 }
 
-int read_text(struct config **out, const char *text, struct complaint *why)
+int fake_read(struct config **out, const char *text, struct complaint *why)
 {
 	struct source source = of_forwarder(text);
 
 	return config_read(out, &source, why);
 }
 
-struct config *take_text(const char *text)
+struct config *fake_take(const char *text)
 {
 	return take(of_forwarder(text));
 }
 
-int read_generator_text(struct config **out, const char *text, struct complaint *why)
+int fake_read_generator(struct config **out, const char *text, struct complaint *why)
 {
 	struct source source = of_generator(text);
 
 	return config_read(out, &source, why);
 }
 
-struct config *take_generator_text(const char *text)
+struct config *fake_take_generator(const char *text)
 {
 	return take(of_generator(text));
 }

@@ -7,9 +7,9 @@
 #define PORTS "ports:\n  - {name: left, device: net_null0}\n  - {name: right, device: net_null1}\n"
 
 // Reads text as dl3d's file f.yaml, as config_read would.
-int read_text(struct config **out, const char *text, struct complaint *why);
+int fake_read(struct config **out, const char *text, struct complaint *why);
 // The same of text that must be accepted. Owner: caller, config_free.
-struct config *take_text(const char *text);
+struct config *fake_take(const char *text);
 // Reads text as dl3gen's file g.yaml.
-int read_generator_text(struct config **out, const char *text, struct complaint *why);
-struct config *take_generator_text(const char *text);
+int fake_read_generator(struct config **out, const char *text, struct complaint *why);
+struct config *fake_take_generator(const char *text);

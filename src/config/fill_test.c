@@ -22,7 +22,7 @@
 static int fill(const char *text, struct fib **out, struct complaint *why)
 {
 	const struct wire_mac macs[PORT_MAX] = {{{2, 0, 0, 0, 0, 0xa}}, {{2, 0, 0, 0, 0, 0xb}}};
-	struct config *config = take_text(text);
+	struct config *config = fake_take(text);
 	struct fib *fib = fib_create(why);
 
 	assert_non_null(fib);
@@ -105,10 +105,10 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 	static const struct clash clashes[] = {
 		{"  - 10.0.0.0/8 dev left\n  - 11.0.0.0/8 dev left\n  - 10.0.0.0/8 dev right\n",
 			"f.yaml:7: route to 10.0.0.0/8 for the second time; it stands in f.yaml:5 "
-	                "already"},
+			"already"},
 		{"  - default dev left\n  - 0.0.0.0 0 right\n",
 			"f.yaml:6: route to 0.0.0.0/0 for the second time; it stands in f.yaml:5 "
-	                "already"},
+			"already"},
 		{"  - 192.0.2.0/24 dev left\n",
 			"f.yaml:5: route to 192.0.2.0/24, which comes from the port's "
 			"address in f.yaml:2 already; remove one"},
@@ -207,7 +207,7 @@ static void refuses_a_change_by_way_of_our_own_address(void **state)
 		"10.0.0.0/8 via 192.0.2.9 dev left",
 		"10.0.0.0/8 nexthop via 192.0.2.2 dev left nexthop via 192.0.2.9 dev left",
 	};
-	struct config *config = take_text(ADDRESSED);
+	struct config *config = fake_take(ADDRESSED);
 	struct complaint why = {""};
 	struct fib *fib = fib_create(&why);
 	struct fib_route route;

@@ -58,7 +58,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		struct config *config = NULL;
 		struct complaint why = {""};
 
-		if (!read_generator_text(&config, mistakes[i].yaml, &why))
+		if (!fake_read_generator(&config, mistakes[i].yaml, &why))
 			snprintf(why.text, sizeof(why.text), "accepted");
 		config_free(config);
 		if (!strcmp(why.text, mistakes[i].sentence))
@@ -73,7 +73,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 static void gives_each_port_one_queue_and_its_line_rate(void **state)
 {
 	struct config *config =
-		take_generator_text("ports:\n  - {name: a, device: x}\n"
+		fake_take_generator("ports:\n  - {name: a, device: x}\n"
 				    "  - {name: b, device: y, line_rate: 2.5Gbit/s, mac: "
 				    "02:00:00:00:00:07, mtu: 9000, rx_descriptors: 64}\n");
 	const struct port_room_settings *ports = config_ports(config);
@@ -94,7 +94,7 @@ static void gives_each_port_one_queue_and_its_line_rate(void **state)
 // What looks like a number in YAML is one in JSON; quotes keep it text.
 static void turns_streams_into_json(void **state)
 {
-	struct config *config = take_generator_text(
+	struct config *config = fake_take_generator(
 		PORTS "streams:\n"
 		      "  - {from: left, size: 64, rate: 1.5, ttl: '9', dst_mac: "
 		      "02:00:00:00:00:01}\n"
@@ -127,7 +127,7 @@ static void places_a_complaint_about_a_stream_at_its_line(void **state)
 		{"streams: 0 of them", "g.yaml: streams: 0 of them"},
 	};
 	struct config *config =
-		take_generator_text(PORTS "streams:\n"
+		fake_take_generator(PORTS "streams:\n"
 					  "  - from: left\n"
 					  "    size: 3\n"
 					  "\n"
@@ -156,7 +156,7 @@ static void takes_no_streams_from_aliases_of_aliases(void **state)
 		used += sprintf(text + used,
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-	assert_int_not_equal(read_generator_text(&config, text, &why), 0);
+	assert_int_not_equal(fake_read_generator(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "more than any stream needs"));
 }
 
@@ -173,7 +173,7 @@ static void takes_no_endless_list_of_sizes(void **state)
 		fputs(",64", out);
 	fputs("]\n", out);
 	fclose(out);
-	assert_int_not_equal(read_generator_text(&config, text, &why), 0);
+	assert_int_not_equal(fake_read_generator(&config, text, &why), 0);
 	assert_non_null(strstr(why.text, "more than any stream needs"));
 	free(text);
 }
@@ -192,7 +192,7 @@ static char *example_text(void)
 static void accepts_its_own_example(void **state)
 {
 	char *text = example_text();
-	struct config *config = take_generator_text(text);
+	struct config *config = fake_take_generator(text);
 
 	struct complaint why = {""};
 
@@ -225,7 +225,7 @@ static void the_example_shows_every_key(void **state)
 static void the_example_shows_every_key_of_a_stream(void **state)
 {
 	struct config *config =
-		take_generator_text(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
+		fake_take_generator(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
 	char *text = example_text(), key[64];
 	struct complaint why = {""};
 

@@ -86,7 +86,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		struct config *config;
 		struct complaint why = {""};
 
-		if (!read_text(&config, mistakes[i].yaml, &why))
+		if (!fake_read(&config, mistakes[i].yaml, &why))
 			fail_msg("accepted: %s", mistakes[i].yaml);
 		assert_string_equal(why.text, mistakes[i].sentence);
 	}
@@ -94,7 +94,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 
 static void is_off_without_the_key(void **state)
 {
-	struct config *config = take_text(PORTS);
+	struct config *config = fake_take(PORTS);
 
 	assert_false(config_twins(config)->is_on);
 	config_free(config);
@@ -108,7 +108,7 @@ static void an_empty_key_means_the_defaults(void **state)
 
 	tap_settings_default(&wanted);
 	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
-		struct config *config = take_text(empty[i]);
+		struct config *config = fake_take(empty[i]);
 		const struct tap_settings *found = config_twins(config);
 
 		assert_true(found->is_on);
@@ -124,7 +124,7 @@ static void an_empty_key_means_the_defaults(void **state)
 static void reads_what_is_said(void **state)
 {
 	struct config *config =
-		take_text(PORTS "linux:\n  namespace: core\n  keep: false\n  classes:\n"
+		fake_take(PORTS "linux:\n  namespace: core\n  keep: false\n  classes:\n"
 				"    ttl: {rate: 0, burst: 65536}\n"
 				"    redirect: {rate: 10000000, overflow: drop}\n"
 				"control: {socket: /run/a.b/west}\n");
@@ -145,7 +145,7 @@ static void reads_what_is_said(void **state)
 static void a_table_has_the_ports_and_nothing_else(void **state)
 {
 	const struct wire_mac macs[PORT_MAX] = {{{2, 0, 0, 0, 0, 0xa}}, {{2, 0, 0, 0, 0, 0xb}}};
-	struct config *config = take_text(PORTS "linux:");
+	struct config *config = fake_take(PORTS "linux:");
 	struct complaint why;
 	struct fib *fib = fib_create(&why);
 	struct fib_route route;
@@ -179,7 +179,7 @@ static void names_what_needs_a_restart(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct config *now = take_text(rows[i].now), *next = take_text(rows[i].next);
+		struct config *now = fake_take(rows[i].now), *next = fake_take(rows[i].next);
 		const char *key = config_needs_restart(now, next);
 
 		if (!key != !rows[i].key || (key && strcmp(key, rows[i].key)))
@@ -213,7 +213,7 @@ static void the_example_shows_the_defaults(void **state)
 	struct tap_settings wanted;
 
 	assert_true(asprintf(&text, PORTS "%s", block) > 0);
-	struct config *config = take_text(text);
+	struct config *config = fake_take(text);
 	const struct tap_settings *found = config_twins(config);
 	tap_settings_default(&wanted);
 	assert_true(found->keep == wanted.keep);
