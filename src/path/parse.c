@@ -113,7 +113,7 @@ const struct fib_view *path_parse(struct worker *w, const struct fib_view *view,
 
 	w->from = r->from->port;
 	if (w->tap)
-		p.link = parse_load_link(view, w->from);
+		p.link = fib_link_in_load(view, w->from);
 	begin(w, p.link);
 	if (rarely(p.link.flags & FIB_LINK_DOWN))
 		drop_all(&p);

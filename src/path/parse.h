@@ -5,7 +5,6 @@
 #include "path/steps.h"
 
 #include <rte_byteorder.h>
-#include <string.h>
 
 enum { FRAMES_AHEAD = 6 };
 
@@ -80,15 +79,3 @@ static inline bool parse_same_rules(struct fib_link_in a, struct fib_link_in b)
 {
 	return a.vrf == b.vrf && a.flags == b.flags;
 }
-
-// One aligned word, replaced as a whole.
-static inline struct fib_link_in parse_load_link(const struct fib_view *view, uint16_t link)
-{
-	uint64_t word = __atomic_load_n((const uint64_t *)(const void *)&view->link_in[link],
-		__ATOMIC_RELAXED);
-	struct fib_link_in in;
-
-	memcpy(&in, &word, sizeof(in));
-	return in;
-}
-_Static_assert(sizeof(struct fib_link_in) == sizeof(uint64_t), "one word");

@@ -76,7 +76,7 @@ static void find_vlan(const struct parse *p, struct arrival *a)
 		return;
 	}
 	a->id = id;
-	a->link = parse_load_link(p->view, id);
+	a->link = fib_link_in_load(p->view, id);
 	a->link.flags |= p->link.flags & FIB_LINK_LINUX;
 }
 

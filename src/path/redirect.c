@@ -29,10 +29,10 @@ static bool has_same_tags(const struct fib_view *view, const struct burst *b, ui
 	const uint8_t *came = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
 	const uint8_t vid_bits[8] = {0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0x0f, 0xff};
 	uint8_t tags[8] = {0};
-	uint64_t leaves = path_read_tags(view, b->hop[i]);
+	struct fib_tags leaves = fib_tags_load(view, b->hop[i]);
 
 	memcpy(tags, came, burst_tag_bytes(b, i));
-	return (load64(tags) & load64(vid_bits)) == leaves;
+	return (load64(tags) & load64(vid_bits)) == load64(leaves.bytes);
 }
 
 void path_redirect(struct worker *w, const struct fib_view *view, struct burst *b)

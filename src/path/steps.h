@@ -25,11 +25,6 @@ bool path_spread(const struct fib_view *view, struct burst *b);
 // Lets Linux see a few of the packets that leave by the link that they came in on. Part of check.
 void path_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
 // (rewrite follows here: variant.h)
-// Tags of a next hop as they stand on the wire, outer one first; 0: none.
-static inline uint64_t path_read_tags(const struct fib_view *view, uint16_t hop)
-{
-	return __atomic_load_n((const uint64_t *)(const void *)&view->tags[hop], __ATOMIC_RELAXED);
-}
 // Takes off the VLAN tags that packets came with and puts on those of their next hop.
 void path_tag(struct worker *w, const struct fib_view *view, struct burst *b);
 // Groups by output port and hands over; what a device refuses is dropped by name. The burst is
