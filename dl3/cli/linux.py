@@ -6,7 +6,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from dl3.cli.printing import err, out, print_json, table
-from dl3.cli.show import Interval, Json, Socket, Watch, look
+from dl3.cli.show import Json, Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.linux import Link, Mirror, PuntClass, Twin, Twins, Unsupported, Verification
 
@@ -21,8 +21,12 @@ def twin_row(twin: Twin) -> tuple[object, ...]:
     return (name, index, "up" if twin.carrier else "down", twin.adopted, twin.held, twin.punted, twin.injected)
 
 
-def draw_twins(reply: Twins) -> RenderableType:
-    """Where the twins are, and what each carries."""
+@look_command(Twins, "twins")
+def twins(reply: Twins) -> RenderableType:
+    """Each port's twin in Linux: namespace, name, index, carrier, packets to and from Linux.
+
+    Example: dl3 show twins
+    """
     whose = "dl3d's own" if reply.namespace_is_own else "not dl3d's own: its settings are left alone"
     stays = "they outlast dl3d" if reply.keep else "they go when dl3d stops"
     head = f"namespace {reply.namespace} ({whose}); {stays}"
@@ -40,8 +44,12 @@ def class_row(one: PuntClass) -> tuple[object, ...]:
     return (one.name, *limit, one.punted, one.over_limit, one.refused, one.ring_full, one.text)
 
 
-def draw_classes(reply: Twins) -> RenderableType:
-    """Classes, first served first."""
+@look_command(Twins, "twins")
+def classes(reply: Twins) -> RenderableType:
+    """Each class of packets for Linux, first served first: its limit, and what became of its packets.
+
+    Example: dl3 show classes --watch
+    """
     columns = ("class", ">packets/s", ">burst", "over it", ">to Linux", ">over limit", ">refused", ">ring full")
     return table("", (*columns, "~what it is"), [class_row(one) for one in reply.classes])
 
@@ -54,8 +62,12 @@ def link_row(link: Link) -> tuple[object, ...]:
     return (link.name, link.port, ", ".join(link.vlans) or None, link.vrf, link.mtu, link.mac, state, by_linux)
 
 
-def draw_mirror(reply: Mirror) -> RenderableType:
-    """How well Linux is followed, then the links."""
+@look_command(Mirror, "mirror")
+def mirror(reply: Mirror) -> RenderableType:
+    """The mirror of Linux: its state, what it holds, what it missed; ports and VLANs with their VRFs.
+
+    Example: dl3 show mirror --watch
+    """
     rows = [
         ("state", reply.state),
         ("IPv4 routes of Linux", reply.routes4),
@@ -75,58 +87,18 @@ def draw_mirror(reply: Mirror) -> RenderableType:
     return Group(table("", ("the mirror", ""), rows), "", table("", columns, [link_row(link) for link in reply.links]))
 
 
-def draw_unsupported(reply: Unsupported) -> RenderableType:
-    """What is left to Linux."""
+@look_command(Unsupported, "unsupported")
+def unsupported(reply: Unsupported) -> RenderableType:
+    """What is set up in Linux that lanes cannot do, and what becomes of its packets.
+
+    Example: dl3 show unsupported
+    """
     if not reply.found:
         return "Nothing in Linux is beyond what lanes can do."
     rows = [(one.what, one.where, one.alike, one.effect) for one in reply.unsupported]
     listing = table("", ("~what", "~where", ">how many", "~what becomes of its packets"), rows)
     more = reply.found - len(rows)
     return Group(listing, f"\nand {more:,} more") if more else listing
-
-
-def twins(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
-) -> None:
-    """Each port's twin in Linux: namespace, name, index, carrier, packets to and from Linux.
-
-    Example: dl3 show twins
-    """
-    client = Client(socket)
-    look(lambda: client.ask(Twins, "twins"), draw_twins, again, interval, as_json)
-
-
-def classes(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
-) -> None:
-    """Each class of packets for Linux, first served first: its limit, and what became of its packets.
-
-    Example: dl3 show classes --watch
-    """
-    client = Client(socket)
-    look(lambda: client.ask(Twins, "twins"), draw_classes, again, interval, as_json)
-
-
-def mirror(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
-) -> None:
-    """The mirror of Linux: its state, what it holds, what it missed; ports and VLANs with their VRFs.
-
-    Example: dl3 show mirror --watch
-    """
-    client = Client(socket)
-    look(lambda: client.ask(Mirror, "mirror"), draw_mirror, again, interval, as_json)
-
-
-def unsupported(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
-) -> None:
-    """What is set up in Linux that lanes cannot do, and what becomes of its packets.
-
-    Example: dl3 show unsupported
-    """
-    client = Client(socket)
-    look(lambda: client.ask(Unsupported, "unsupported"), draw_unsupported, again, interval, as_json)
 
 
 def verify(

@@ -76,14 +76,6 @@ def lane_row(lane: Lane) -> tuple[object, ...]:
     return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, f"{lane.empty_share:.1%}", gap)
 
 
-def draw_lanes(reply: Lanes) -> RenderableType:
-    """Lanes with what they do, then what each step of the walk costs."""
-    columns = (">lane", ">core", ">NUMA", "~queues", ">packets", ">per burst", ">empty polls", ">longest poll gap")
-    lanes = table("", columns, [lane_row(lane) for lane in reply.lanes])
-    steps = draw_steps(reply)
-    return Group(lanes, "", steps) if steps else lanes
-
-
 def draw_steps(reply: Lanes) -> RenderableType | None:
     """What each step of the walk costs, once some bursts were timed."""
     timed = [(lane.lane, lane.cycles_per_packet) for lane in reply.lanes if lane.cycles_per_packet]
@@ -93,25 +85,6 @@ def draw_steps(reply: Lanes) -> RenderableType | None:
     rows = [(lane, *(cycles.get(step) for step in steps), sum(cycles.values())) for lane, cycles in timed]
     names = (">lane", *(f">{step}" for step in steps), ">all")
     return table("TSC cycles per packet, by step, in every 64th burst (the clock adds some)", names, rows)
-
-
-def draw_drops(reply: Drops) -> RenderableType:
-    """The account: received = sent + punted + each named drop."""
-    drops = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
-    rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in drops]
-    handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
-    sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
-    account = table(
-        "", ("the account", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
-    )
-    wire = sum((reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
-    lines: list[RenderableType] = [account, ""]
-    lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")
-    if handed:
-        lines += ["", table("", ("handed over for Linux as", ">packets", "step", "~meaning"), handed)]
-    if wire:
-        lines.append(f"\nLost on the wire, before a lane could receive it: {wire:,}")
-    return Group(*lines)
 
 
 def draw_routes(reply: Routes) -> RenderableType:
@@ -162,6 +135,22 @@ def look(
         show(ask, draw, as_json)
 
 
+def look_command(reply: type[Kind], verb: str) -> Callable[[Callable[[Kind], RenderableType]], Callable[..., None]]:
+    """Make a command of what draws the reply to a verb without parameters; its docstring becomes the help."""
+
+    def command_of(draw: Callable[[Kind], RenderableType]) -> Callable[..., None]:
+        def command(
+            socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
+        ) -> None:
+            client = Client(socket)
+            look(lambda: client.ask(reply, verb), draw, again, interval, as_json)
+
+        command.__name__, command.__doc__ = draw.__name__, draw.__doc__
+        return command
+
+    return command_of
+
+
 @app.command()
 def ports(
     socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
@@ -175,27 +164,40 @@ def ports(
 
 
 @app.command()
-def lanes(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
-) -> None:
+@look_command(Lanes, "lanes")
+def lanes(reply: Lanes) -> RenderableType:
     """Each lane: core, queues, rounds, packets.
 
     Example: dl3 show lanes --json
     """
-    client = Client(socket)
-    look(lambda: client.ask(Lanes, "lanes"), draw_lanes, again, interval, as_json)
+    columns = (">lane", ">core", ">NUMA", "~queues", ">packets", ">per burst", ">empty polls", ">longest poll gap")
+    listing = table("", columns, [lane_row(lane) for lane in reply.lanes])
+    steps = draw_steps(reply)
+    return Group(listing, "", steps) if steps else listing
 
 
 @app.command()
-def drops(
-    socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
-) -> None:
+@look_command(Drops, "drops")
+def drops(reply: Drops) -> RenderableType:
     """The account of all packets: received, sent, and each named drop with what it means.
 
     Example: dl3 show drops --watch
     """
-    client = Client(socket)
-    look(lambda: client.ask(Drops, "drops"), draw_drops, again, interval, as_json)
+    dropped = [verdict for verdict in reply.verdicts if verdict.name != "forward" and verdict.packets]
+    rows = [(verdict.name, verdict.packets, verdict.step, verdict.text) for verdict in dropped]
+    handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
+    sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
+    account = table(
+        "", ("the account", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
+    )
+    wire = sum((reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
+    lines: list[RenderableType] = [account, ""]
+    lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")
+    if handed:
+        lines += ["", table("", ("handed over for Linux as", ">packets", "step", "~meaning"), handed)]
+    if wire:
+        lines.append(f"\nLost on the wire, before a lane could receive it: {wire:,}")
+    return Group(*lines)
 
 
 @app.command()
