@@ -98,6 +98,7 @@ def answer_of(course: Course, wanted: Wanted, ceiling: Trial, found: Answer[Tria
         n_trials=found.n_trials,
         n_invalid=found.n_invalid,
         line_bps=lines.total_bps,
+        job=course.job,
         facts=dict(course.site.facts),
     )
 

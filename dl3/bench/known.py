@@ -1,0 +1,36 @@
+"""Throughputs that were found so far, by all that they were found with, so that no test finds one a second time."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dl3.model.campaign import Job
+from dl3.model.trial import Throughput
+
+
+def place_of(job: Job, goal: float) -> tuple[str, str, str, float]:
+    """What a throughput depends on: setup, traffic, frame and goal."""
+    return job.setup.model_dump_json(), job.traffic.model_dump_json(), job.frame, goal
+
+
+@dataclass
+class Known:
+    """Grows while jobs are made."""
+
+    found: dict[tuple[str, str, str, float], Throughput] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, jobs: Mapping[str, Job], answers: Iterable[Throughput]) -> "Known":
+        """What earlier runs of these jobs (by key) answered; answers of other jobs are left out."""
+        known = cls()
+        for answer in answers:
+            if answer.job in jobs:
+                known.learn(jobs[answer.job], answer)
+        return known
+
+    def learn(self, job: Job, answer: Throughput) -> None:
+        """One more; a later one replaces an earlier one."""
+        self.found[place_of(job, answer.goal_loss_ratio)] = answer
+
+    def of_job(self, job: Job) -> Throughput | None:
+        """That of the job's strictest goal."""
+        return self.found.get(place_of(job, min(job.effort.goals)))

@@ -1,0 +1,77 @@
+"""The streams that a traffic is made of, between given ends of the generator."""
+
+from collections.abc import Sequence
+
+from dl3.model.campaign import Direction, Traffic
+from dl3.model.fault import UsageFault
+from dl3.model.noun import Noun
+from dl3.model.stream import Stream
+
+HOSTS = 65_024  # addresses that a stream counts through in one network
+FIRST_PORT = 1024
+STAMP_PORT = 4791
+CATCH_UP = 16_384  # frames, a ring of the lab: hosts take virtual cores away for up to a few milliseconds
+NUMBER_OF_PAIR = 2
+
+
+class End(Noun):
+    """A port of the generator, and what the device under test finds behind it."""
+
+    port: str  # name in dl3gen's file
+    mac: str
+    gateway_mac: str  # of the device's port on the same wire: where frames sent here go
+    first_ip4: str = ""  # of HOSTS addresses that the device reaches through this port
+    first_ip6: str = ""
+
+
+def pairs_of(direction: Direction, n: int) -> list[tuple[int, int]]:
+    """Who sends to whom among `n` ends (RFC 2285, 3.2 and 3.3).
+
+    In pairs, from the even to the odd end and in both ways, or each to each; with two ends meshed is both ways.
+    """
+    if n < NUMBER_OF_PAIR or (direction != "meshed" and n % NUMBER_OF_PAIR):
+        raise UsageFault(f"{direction} traffic between {n} ports: an even number of them is wanted, at least two")
+    if direction == "meshed":
+        return [(i, j) for i in range(n) for j in range(n) if i != j]
+    there = [(i, i + 1) for i in range(0, n, NUMBER_OF_PAIR)]
+    return there if direction == "unidirectional" else [pair for i, j in there for pair in ((i, j), (j, i))]
+
+
+def name_of(start: int, end: int, n: int) -> str:
+    """Of a stream: 'east' and 'west' between two ends."""
+    return ("east", "west")[start] if n == NUMBER_OF_PAIR else f"{start}-to-{end}"
+
+
+def flows_of(traffic: Traffic, first: str) -> dict[str, object]:
+    """The fields that make the flows: destinations first, then source ports.
+
+    Uniform and sequential flows come equally often; uniform ones in scattered order, sequential ones one by one.
+    """
+    hosts = min(traffic.flows, HOSTS)
+    ports = -(-traffic.flows // hosts)
+    scattered: dict[str, object] = {"random": True} if traffic.distribution == "uniform" and hosts > 1 else {}
+    fields: dict[str, object] = {
+        "dst_ip": {"first": first, "count": hosts, **scattered},
+        "src_port": {"first": FIRST_PORT, "count": ports},
+        "flows": traffic.flows,
+    }
+    return fields | ({"distribution": "zipf"} if traffic.distribution == "zipf" else {})
+
+
+def stream_between(traffic: Traffic, start: End, end: End, name: str) -> Stream:
+    """One direction's stream; its rate says only that all streams send alike."""
+    is_ip6 = traffic.family == "ipv6"
+    source, destination = (start.first_ip6, end.first_ip6) if is_ip6 else (start.first_ip4, end.first_ip4)
+    if not source or not destination:
+        raise UsageFault(f"{traffic.family} between {start.port} and {end.port}: this bed has no such addresses")
+    head = {"name": name, "from": start.port, "to": end.port, "src_mac": start.mac, "dst_mac": start.gateway_mac}
+    tail = {"src_ip": source, "dst_port": STAMP_PORT, "catch_up": CATCH_UP, "rate": "1 Mpps"}
+    return Stream.model_validate({**head, **tail, **flows_of(traffic, destination)})
+
+
+def streams_for(traffic: Traffic, ends: Sequence[End]) -> tuple[Stream, ...]:
+    """The streams of a traffic between these ends, or a person's own; what those mean, dl3gen judges."""
+    if traffic.streams:
+        return tuple(Stream.model_validate(written) for written in traffic.streams)
+    pairs = pairs_of(traffic.direction, len(ends))
+    return tuple(stream_between(traffic, ends[i], ends[j], name_of(i, j, len(ends))) for i, j in pairs)
