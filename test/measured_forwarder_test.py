@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 from harness.answers import CORES
-from harness.house import BUILD
+from harness.house import BUILD, DL3D
 
 from dl3.control.generator import Results
 from dl3.control.replies import Drops
+from dl3.dut.dl3d import Dl3d
 from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
 from dl3.model.stream import Stream
@@ -24,7 +25,7 @@ ASTRAY = tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in
 @pytest.fixture(scope="module")
 def lab() -> Iterator[MemifLab]:
     assert len(CORES) > 1, "dl3gen and dl3d want a core each"
-    with memif_lab(MemifTerms(build=BUILD, generator_core=CORES[0], dut_core=CORES[-1])) as made:
+    with memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as made:
         yield made
 
 

@@ -5,17 +5,18 @@ import time
 from pathlib import Path
 
 import pytest
-from harness.house import BUILD
+from harness.house import BUILD, DL3D
 
 from dl3.control.generator import Results, Started
 from dl3.control.replies import Drops
+from dl3.dut.dl3d import Dl3d
 from dl3.host.hugepages import NUMBER, read_number
 from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
 from dl3.model.fault import Fault
 
 TIMES = 20 if os.environ.get("DL3_LONG") else 4
-TERMS = MemifTerms(ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
+TERMS = MemifTerms(Dl3d(DL3D), ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
 
 
 def _run(lab: MemifLab, rate: str, seconds: float) -> Results:
@@ -50,7 +51,7 @@ def accounts_for_each_frame_in_both_directions() -> None:
 
 @pytest.mark.parametrize("is_zero_copy", [True, False])
 def ends_in_order_while_frames_flow(is_zero_copy: bool) -> None:
-    terms = MemifTerms(ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
+    terms = MemifTerms(Dl3d(DL3D), ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
     for _ in range(TIMES):
         with memif_lab(terms) as lab:
             lab.generator.ask(Started, "send", streams=streams(terms.flows, "max"), seconds=60)

@@ -11,9 +11,11 @@ from dl3.bench.onecore import Job
 from dl3.bench.sides import MAKER, Contestant, Entry, Terms, march_of_build, march_of_peer
 from dl3.bench.workplace import BUILD, PEERS, built
 from dl3.control.generator import Results, Started
-from dl3.lab.duts import Dl3d, Dut, L3fwd
+from dl3.dut.dl3d import Dl3d
+from dl3.dut.l3fwd import L3fwd
 from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.seat import Dut
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
 
@@ -152,7 +154,7 @@ def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
         dut=dut,
         flows=FLOWS,
         generator_core=others[0],
-        dut_core=terms.core,
+        dut_cores=(terms.core,),
         ring_bits=RING_BITS,
         burst=terms.burst,
         dut_mib=terms.memory_mib,

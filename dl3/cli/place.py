@@ -9,11 +9,13 @@ import yaml
 from pydantic import ValidationError
 
 from dl3.bench.site import Audience, Course, facts_of, streams_of
-from dl3.bench.workplace import BUILD
+from dl3.bench.workplace import BUILD, built
+from dl3.bench.workplace import DL3D as DL3D_PROGRAM
 from dl3.cli.printing import err
 from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.replies import Reply
-from dl3.lab.memif import memif_lab
+from dl3.dut.dl3d import Dl3d
+from dl3.lab.memif import MemifTerms, memif_lab
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.record.journal import now
@@ -54,7 +56,7 @@ def site_at(place: Place) -> Iterator[Site]:
         name = place.dut_name or ("dl3d" if dut else "device")
         yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD))
         return
-    with memif_lab() as lab:
+    with memif_lab(MemifTerms(Dl3d(built(DL3D_PROGRAM, "make")))) as lab:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
         yield Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)

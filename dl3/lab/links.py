@@ -12,6 +12,11 @@ DUT_ADDRESSES = ("10.0.1.1/24", "10.0.2.1/24")
 GENERATOR_ADDRESSES = ("10.0.1.2", "10.0.2.2")
 NETWORKS = ("198.18.0.0/16", "198.19.0.0/16")  # of RFC 2544's /15: what lies behind each link
 FIRST_HOSTS = ("198.18.0.1", "198.19.0.1")
+# The same in IPv6; the networks are of RFC 5180's 2001:2::/48.
+DUT_ADDRESSES_6 = ("2001:db8:1::1/64", "2001:db8:2::1/64")
+GENERATOR_ADDRESSES_6 = ("2001:db8:1::2", "2001:db8:2::2")
+NETWORKS_6 = ("2001:2:0:1::/64", "2001:2:0:2::/64")
+FIRST_HOSTS_6 = ("2001:2:0:1::1", "2001:2:0:2::1")
 HOSTS = 65_024  # addresses that a stream may count through in one network
 CATCH_UP = 16_384  # frames, a ring of the lab: hosts take virtual cores away for up to a few milliseconds
 

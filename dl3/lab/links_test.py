@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dl3.lab.duts import Dl3d, L3fwd, Seat
-from dl3.lab.links import Flows, Links, addresses_and_ports, generator_file, streams
+from dl3.lab.links import Flows, Links, addresses_and_ports, streams
 
 LINKS = Links(Path("/private"), 14)
 
@@ -35,25 +34,3 @@ def sends_one_stream_each_way() -> None:
     assert (east["from"], east["to"], west["from"], west["to"]) == ("left", "right", "right", "left")
     assert east["dst_ip"]["first"] == west["src_ip"] == "198.19.0.1"
     assert streams(Flows()) == [east]
-
-
-def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
-    seat = Seat(Links(tmp_path, 10), core=1, burst=32, memory_mib=256)
-    file = Dl3d(Path("dl3d"), routes=("203.0.113.0/24 dev left",)).file(seat)
-    given = generator_file(seat.links, 0, 32, streams(Flows()))
-    for number, port in enumerate(given["ports"]):
-        assert f"lladdr {port['mac']} dev {port['name']}" in file["neighbours"][number]
-    assert given["streams"][0]["dst_mac"] == file["ports"][0]["mac"]
-    assert file["routes"] == [
-        "198.18.0.0/16 via 10.0.1.2 dev left",
-        "198.19.0.0/16 via 10.0.2.2 dev right",
-        "203.0.113.0/24 dev left",
-    ]
-
-
-def gives_l3fwd_the_same_routes(tmp_path: Path) -> None:
-    seat = Seat(Links(tmp_path, 10), core=1, burst=32, memory_mib=256)
-    command = L3fwd(Path("l3fwd")).command(seat)
-    assert (tmp_path / "rules4").read_text(encoding="ascii") == "R198.18.0.0/16 0\nR198.19.0.0/16 1\n"
-    assert command[command.index("--lcores") + 1] == "0@1"
-    assert "--eth-dest=1,02:00:00:00:00:12" in command

@@ -18,9 +18,9 @@ from dl3.control.generator import GeneratorPorts
 from dl3.control.replies import Reply
 from dl3.host.hugepages import reserved
 from dl3.lab.command import run
-from dl3.lab.duts import Dl3d, Dut, Seat
 from dl3.lab.links import Flows, Links, generator_file, streams
 from dl3.lab.process import Process
+from dl3.lab.seat import Dut, Seat
 from dl3.model.fault import Fault
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -32,10 +32,10 @@ PAGE_MIB = 2
 class MemifTerms:
     """What the lab is made of."""
 
-    dut: Dut | None = None  # None: dl3d of the build
+    dut: Dut
     flows: Flows = field(default_factory=Flows)
     generator_core: int = 0
-    dut_core: int = 1
+    dut_cores: tuple[int, ...] = (1,)
     ring_bits: int = 14  # 16,384 frames: on cores that others use too a pause must fit into a ring
     is_zero_copy: bool = True  # of dl3gen's ends
     burst: int = 64  # frames that the forwarder takes at a time
@@ -53,7 +53,7 @@ class MemifTerms:
 def round_trip_ns(terms: MemifTerms) -> float:
     """How long a cache line takes to the other core and back; it changes by a factor of four from time to time."""
     program = built(terms.build / "src" / "onecore" / "roundtrip")
-    return float(run([str(program), str(terms.generator_core), str(terms.dut_core)], timeout_s=20))
+    return float(run([str(program), str(terms.generator_core), str(terms.dut_cores[0])], timeout_s=20))
 
 
 def built(path: Path) -> Path:
@@ -100,7 +100,7 @@ class MemifLab:
         return {
             "wire": "memif, one core each",
             "dut": self.forwarder.name,
-            "cores": [self.terms.generator_core, self.terms.dut_core],
+            "cores": [self.terms.generator_core, *self.terms.dut_cores],
             "ring_frames": 1 << self.terms.ring_bits,
             "generator_is_zero_copy": self.terms.is_zero_copy,
             "burst": self.terms.burst,
@@ -166,8 +166,8 @@ def end(forwarder: Process, generator: Process | None) -> None:
 @contextmanager
 def both_running(terms: MemifTerms, folder: Path, found_ns: list[float]) -> Iterator[MemifLab]:
     """Both programs in a folder of theirs."""
-    dut = terms.dut or Dl3d(built(terms.build / "src" / "dl3d"))
-    seat = Seat(Links(folder, terms.ring_bits, terms.is_zero_copy), terms.dut_core, terms.burst, terms.dut_mib)
+    dut = terms.dut
+    seat = Seat(Links(folder, terms.ring_bits, terms.is_zero_copy), terms.dut_cores, terms.burst, terms.dut_mib)
     client, socket = Client(folder / "dl3gen.sock"), dut.socket(seat)
     forwarder, generator = start_process(dut.name, dut.command(seat), seat), None
     try:
@@ -190,9 +190,8 @@ def both_running(terms: MemifTerms, folder: Path, found_ns: list[float]) -> Iter
 
 
 @contextmanager
-def memif_lab(terms: MemifTerms | None = None) -> Iterator[MemifLab]:
+def memif_lab(terms: MemifTerms) -> Iterator[MemifLab]:
     """The lab, ready to send; all of it is gone afterwards, huge pages too."""
-    terms = terms or MemifTerms()
     found_ns = [round_trip_ns(terms)]
     with (
         reserved(terms.pages),

@@ -13,10 +13,10 @@ from dl3.control.client import Client
 from dl3.control.generator import Results, Started
 from dl3.control.linux import Verification
 from dl3.control.replies import Drops, Reply
-from dl3.lab.duts import Seat
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
 from dl3.lab.namespace import End, Lab, Namespace
+from dl3.lab.seat import Seat
 from dl3.model.fault import Fault
 from dl3.model.stream import Stream
 from dl3.trial.account import total
@@ -182,7 +182,7 @@ def settle(dut: Client) -> None:
 def twinned_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
     """dl3gen and such a dl3d, a core each; the cables' ends are there already."""
     dut = TwinnedDl3d(site.twins, site.wires, cables)
-    terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_core=CORES[-1])
+    terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
     with memif_lab(terms) as made:
         assert made.dut
         configure_links(site.twins)

@@ -1,0 +1,40 @@
+"""The door of this room: opens a bed for any kind of device under test."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from dl3.dut import dl3d
+from dl3.dut.bed import Bed
+from dl3.dut.kind import Kind
+from dl3.model.campaign import DutSpec, Setup, Traffic
+from dl3.model.fault import Fault, UsageFault
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (dl3d.Kind(),)}
+
+
+def known_kinds() -> tuple[str, ...]:
+    """Names of all kinds."""
+    return tuple(KINDS)
+
+
+def kind_of(spec: DutSpec) -> Kind:
+    """The kind that is named, or a complaint."""
+    if spec.kind not in KINDS:
+        raise UsageFault(f"the device {spec.name} is of the kind '{spec.kind}'; there are {', '.join(KINDS)}")
+    return KINDS[spec.kind]
+
+
+def missing(spec: DutSpec) -> str:
+    """'', or one sentence: what is not installed here, and how to install it."""
+    return kind_of(spec).missing(spec.options)
+
+
+def open_bed(setup: Setup, traffic: Traffic, build: Path) -> AbstractContextManager[Bed]:
+    """A device that runs and forwards, with dl3gen of `build` on its wires, until the context ends.
+
+    Fault, in one sentence, when it is not installed, cannot be set up so, does not start or does not forward.
+    """
+    kind = kind_of(setup.dut)
+    if reason := kind.missing(setup.dut.options):
+        raise Fault(reason)
+    return kind.opened(setup, traffic, build)
