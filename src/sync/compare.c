@@ -202,17 +202,9 @@ static void print_ways(struct sync *sync, const struct ways *ways, char *text, s
 
 static const char *type_name(unsigned type)
 {
-	static const char *const names[] = {[RTN_UNICAST] = "unicast",
-		[RTN_LOCAL] = "local",
-		[RTN_BROADCAST] = "broadcast",
-		[RTN_ANYCAST] = "anycast",
-		[RTN_MULTICAST] = "multicast",
-		[RTN_BLACKHOLE] = "blackhole",
-		[RTN_UNREACHABLE] = "unreachable",
-		[RTN_PROHIBIT] = "prohibit",
-		[RTN_THROW] = "throw"};
+	const char *name = sync_type_name(type);
 
-	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "other";
+	return name ? name : "other";
 }
 
 static bool compare_type(struct comparison *comparison, unsigned type)

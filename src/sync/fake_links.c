@@ -1,6 +1,8 @@
 // Interfaces made up, words to events, and the fib's answers in words. Test.
 #include "sync/fake_links.h"
 
+#include "sync/sync.h"
+
 #include <linux/rtnetlink.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,20 +66,10 @@ void fake_close(void)
 	fib_destroy(fake.fib);
 }
 
-static const char *const types[] = {[RTN_UNICAST] = "unicast",
-	[RTN_LOCAL] = "local",
-	[RTN_BROADCAST] = "broadcast",
-	[RTN_ANYCAST] = "anycast",
-	[RTN_MULTICAST] = "multicast",
-	[RTN_BLACKHOLE] = "blackhole",
-	[RTN_UNREACHABLE] = "unreachable",
-	[RTN_PROHIBIT] = "prohibit",
-	[RTN_THROW] = "throw"};
-
 static bool take_type(struct event *event, const char *word)
 {
 	for (uint8_t i = RTN_UNICAST; i <= RTN_THROW; i++)
-		if (!strcmp(word, types[i])) {
+		if (!strcmp(word, sync_type_name(i))) {
 			event->route.type = i;
 			return true;
 		}

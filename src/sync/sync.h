@@ -73,7 +73,7 @@ struct sync_opinion {
 	int error;
 	struct wire_prefix prefix; // of the route that Linux takes (fib match)
 	uint32_t table, metric;
-	uint8_t type;         // RTN_UNICAST...
+	uint8_t type;         // RTN_UNICAST...: sync_type_name
 	struct wire_addr via; // family 0: on link
 	int ifindex;
 	char interface[16];
@@ -82,6 +82,8 @@ struct sync_opinion {
 };
 int sync_explain(struct sync *sync, uint8_t vrf, const struct wire_addr *addr,
 	struct sync_opinion *out, struct complaint *why);
+// RTN_UNICAST... as the tool ip names it; NULL: no word for it. Any thread.
+const char *sync_type_name(unsigned type);
 
 // Compares Linux's tables with what lanes read: all of it (sample 0) or so many routes at random.
 // Differences are told one sentence each. Returns how many there are in all, or -errno with a

@@ -5,24 +5,10 @@
 #include "base/bits.h"
 
 #include <errno.h>
-#include <linux/rtnetlink.h>
 #include <string.h>
-
-static const char *const route_types[] = {
-	[RTN_UNICAST] = "unicast",
-	[RTN_LOCAL] = "local",
-	[RTN_BROADCAST] = "broadcast",
-	[RTN_ANYCAST] = "anycast",
-	[RTN_MULTICAST] = "multicast",
-	[RTN_BLACKHOLE] = "blackhole",
-	[RTN_UNREACHABLE] = "unreachable",
-	[RTN_PROHIBIT] = "prohibit",
-	[RTN_THROW] = "throw",
-};
 
 static json_t *answer_json(const struct sync_opinion *said)
 {
-	const char *type = said->type < ARRAY_LEN(route_types) ? route_types[said->type] : NULL;
 	json_t *json = json_pack("{s:b, s:o, s:o, s:o}", "agrees", said->agrees, "differs",
 		ctl_text_json(said->agrees ? NULL : said->differs), "error",
 		ctl_text_json(said->answered ? NULL : strerror(-said->error)), "prefix",
@@ -32,7 +18,7 @@ static json_t *answer_json(const struct sync_opinion *said)
 		return json;
 	json_object_set_new(json, "table", number_json(said->table));
 	json_object_set_new(json, "metric", number_json(said->metric));
-	json_object_set_new(json, "type", ctl_text_json(type));
+	json_object_set_new(json, "type", ctl_text_json(sync_type_name(said->type)));
 	json_object_set_new(json, "via", addr_json(&said->via));
 	json_object_set_new(json, "interface",
 		ctl_text_json(said->interface[0] ? said->interface : NULL));
