@@ -43,7 +43,7 @@ int asking_open(const char *text)
 	return 0;
 }
 
-int asking_close(void)
+int asking_close(void **state)
 {
 	fib_door_swap(house.door, NULL);
 	fib_door_destroy(house.door);
@@ -101,8 +101,14 @@ void expect(const json_t *reply, const char *path, const char *json)
 
 void check(const char *verb, const char *params, const char *path, const char *json)
 {
+	check_all(verb, params, (struct wanted[]){{path, json}, {NULL}});
+}
+
+void check_all(const char *verb, const char *params, const struct wanted rows[])
+{
 	json_t *reply = call(verb, params);
 
-	expect(reply, path, json);
+	for (; rows->path; rows++)
+		expect(reply, rows->path, rows->json);
 	json_decref(reply);
 }

@@ -12,11 +12,15 @@ void write_file(const char *text);
 // A house on a file of that text, with a table and its door; fakes are reset. 0, as cmocka wants
 // it.
 int asking_open(const char *text);
-int asking_close(void);
+int asking_close(void **state);
 
 // The reply to a verb: the result, or {"error": sentence}. Owner: caller.
 json_t *call(const char *verb, const char *params);
 // Compares a value deep in a reply: `path` "verdicts.2.packets".
 void expect(const json_t *reply, const char *path, const char *json);
-// Calls a verb and compares one value of its reply.
+// Calls a verb and compares one value of its reply. / Some values; the last row has no path.
 void check(const char *verb, const char *params, const char *path, const char *json);
+struct wanted {
+	const char *path, *json;
+};
+void check_all(const char *verb, const char *params, const struct wanted rows[]);

@@ -63,11 +63,6 @@ static int make_house(void **state)
 	return left;
 }
 
-static int break_house(void **state)
-{
-	return asking_close();
-}
-
 static void the_account_counts_what_twins_took_and_did_not(void **state)
 {
 	fake_stat(0)->port[0].rx_packets = 100;
@@ -138,20 +133,21 @@ static void twins_tells_of_each_port_and_class(void **state)
 
 static void mirror_tells_its_state_and_links(void **state)
 {
-	json_t *mirror = call("mirror", "{}");
-
-	expect(mirror, "state", "\"following\"");
-	expect(mirror, "overruns", "2");
-	expect(mirror, "last_dump_s", "1.5");
-	expect(mirror, "routes4", "1000000");
-	expect(mirror, "receive_buffer_bytes", "67108864");
-	expect(mirror, "links.1.name", "\"right\"");
-	expect(mirror, "links.1.mtu", "9000");
-	expect(mirror, "links.1.vlans", "[]");
-	expect(mirror, "links.1.up", "true");
-	expect(mirror, "links.2", "null");
-	expect(mirror, "vrfs", "[\"main\", \"blue\"]");
-	json_decref(mirror);
+	check_all("mirror", "{}",
+		(struct wanted[]){
+			{"state", "\"following\""},
+			{"overruns", "2"},
+			{"last_dump_s", "1.5"},
+			{"routes4", "1000000"},
+			{"receive_buffer_bytes", "67108864"},
+			{"links.1.name", "\"right\""},
+			{"links.1.mtu", "9000"},
+			{"links.1.vlans", "[]"},
+			{"links.1.up", "true"},
+			{"links.2", "null"},
+			{"vrfs", "[\"main\", \"blue\"]"},
+			{NULL},
+		});
 	check("status", "{}", "control", "\"linux\"");
 	fake.is_dumping = true;
 	check("status", "{}", "mirror", "\"dumping\"");
@@ -196,22 +192,28 @@ static void explains_a_packet_that_lanes_forward(void **state)
 		.interface = "left",
 		.agrees = true};
 	assert_int_equal(wire_addr_parse("192.0.2.2", &fake.opinion.via), 0);
-	json_t *route = call("route", "{\"address\": \"10.1.2.3\"}");
-
-	expect(route, "vrf", "\"main\"");
-	expect(route, "prefix", "\"10.0.0.0/8\"");
-	expect(route, "link", "\"left\"");
-	expect(route, "port", "\"left\"");
-	expect(route, "mac", "\"02:00:00:00:00:02\"");
-	expect(route, "source_mac", "\"02:00:00:00:00:0a\"");
-	expect(route, "vlans", "[]");
-	expect(route, "verdict", "\"forward\"");
-	expect(route, "class", "null");
-	expect(route, "linux",
-		"{\"agrees\": true, \"differs\": null, \"error\": null, \"prefix\": "
-		"\"10.0.0.0/8\", \"table\": 254, \"metric\": 20, \"type\": \"unicast\", \"via\": "
-		"\"192.0.2.2\", \"interface\": \"left\"}");
-	json_decref(route);
+	check_all("route", "{\"address\": \"10.1.2.3\"}",
+		(struct wanted[]){
+			{"vrf", "\"main\""},
+			{"prefix", "\"10.0.0.0/8\""},
+			{"link", "\"left\""},
+			{"port", "\"left\""},
+			{"mac", "\"02:00:00:00:00:02\""},
+			{"source_mac", "\"02:00:00:00:00:0a\""},
+			{"vlans", "[]"},
+			{"verdict", "\"forward\""},
+			{"class", "null"},
+			{"linux.agrees", "true"},
+			{"linux.differs", "null"},
+			{"linux.error", "null"},
+			{"linux.prefix", "\"10.0.0.0/8\""},
+			{"linux.table", "254"},
+			{"linux.metric", "20"},
+			{"linux.type", "\"unicast\""},
+			{"linux.via", "\"192.0.2.2\""},
+			{"linux.interface", "\"left\""},
+			{NULL},
+		});
 }
 
 static void explains_a_packet_that_is_left_to_linux(void **state)
@@ -325,7 +327,7 @@ static void the_loop_comes_back_at_once_while_the_mirror_has_more(void **state)
 	assert_int_equal(fake.n_twins_tended, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_house, break_house)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_house, asking_close)
 
 int main(void)
 {
