@@ -8,7 +8,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from dl3.lab.links import NAMES
@@ -126,9 +125,7 @@ class KernelChurn:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
         assert self._ip.stderr
