@@ -18,6 +18,7 @@ struct packet {
 } LINE_ALIGNED;
 
 struct fake fake;
+const struct path_variant *fake_variants[FAKE_VARIANTS];
 static struct packet packets[FAKE_FRAMES];
 static struct fib_link links[FIB_MAX_LINKS];
 
@@ -63,6 +64,8 @@ int fake_open(void **state)
 {
 	struct tap_settings twins;
 
+	fake_variants[0] = &path_scalar;
+	fake_variants[1] = path_choose_variant();
 	tap_settings_default(&twins);
 	assert_int_equal(tap_lane_make(&fake.tap, twins.class), 0);
 	fake.fib = fib_create(NULL);

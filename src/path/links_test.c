@@ -1,22 +1,12 @@
 // What stands for a link stands for no other: MAC addresses, flags, redirects, VRFs on one port.
 #include "path/vlans.h"
 
-static const struct path_variant *variants[2];
-enum { N_VARIANTS = ARRAY_LEN(variants) };
-
-static int open_table(void **state)
-{
-	variants[0] = &path_scalar;
-	variants[1] = path_choose_variant();
-	return vlans_open(state);
-}
-
 static void the_mac_of_a_vlan_may_be_its_own(void **state)
 {
 	struct fib_link link;
 	struct bytes frame = frame_on(TAGGED_IN, "10.1.2.3"), left = frame_forwarded(&frame, 1);
 
-	fake_reset(variants[1]);
+	fake_reset(fake_variants[1]);
 	link = *fib_link(fake.fib, TAGGED_IN);
 	link.mac.bytes[4] = 0x42;
 	link.macs[link.n_macs++] = (struct wire_mac){{0, 0, 0x5e, 0, 1, 7}};
@@ -58,9 +48,9 @@ static void the_flags_of_a_vlan_are_its_own(void **state)
 {
 	struct bytes tagged = frame_on(TAGGED_IN, "10.1.2.3"), plain = frame_to(0, "10.1.2.3");
 
-	for (unsigned v = 0; v < N_VARIANTS; v++)
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned i = 0; i < ARRAY_LEN(flag_rows); i++) {
-			fake_reset(variants[v]);
+			fake_reset(fake_variants[v]);
 			set_flags(TAGGED_IN, flag_rows[i].flags);
 			for (unsigned k = 0; k < 20; k++) {
 				fake_receive(0, &tagged);
@@ -80,8 +70,8 @@ static void a_port_of_linuxs_gives_it_its_vlans_too(void **state)
 {
 	struct bytes frame = frame_on(TAGGED_IN, "10.1.2.3");
 
-	for (unsigned v = 0; v < N_VARIANTS; v++) {
-		fake_reset(variants[v]);
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		fake_reset(fake_variants[v]);
 		set_flags(PLAIN_IN, FIB_LINK_LINUX);
 		fake_receive(0, &frame);
 		fake_run();
@@ -97,7 +87,7 @@ static void redirects_are_for_the_same_vlan_only(void **state)
 	static const bool is_redirect[] = {true, false, false, false, true, true};
 
 	for (unsigned i = 0; i < ARRAY_LEN(frames); i++) {
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		fake.tap.redirect_cycles = 1;
 		set_flags(PLAIN_IN, FIB_LINK_REDIRECTS4);
 		set_flags(TAGGED_IN, FIB_LINK_REDIRECTS4);
@@ -138,10 +128,10 @@ static void walk_vrfs(const char *dst)
 
 static void vrfs_with_the_same_prefixes_stay_apart(void **state)
 {
-	for (unsigned v = 0; v < N_VARIANTS; v++) {
-		fake_reset(variants[v]);
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		fake_reset(fake_variants[v]);
 		walk_vrfs("10.1.2.3");
-		fake_reset(variants[v]);
+		fake_reset(fake_variants[v]);
 		walk_vrfs("2001:db8:1::3");
 	}
 }
@@ -150,7 +140,7 @@ static void an_address_is_local_in_its_own_vrf_only(void **state)
 {
 	struct bytes blue = frame_on(BLUE_IN, "10.0.0.9"), red = frame_on(RED_IN, "10.0.0.9");
 
-	fake_reset(variants[1]);
+	fake_reset(fake_variants[1]);
 	fake_receive(0, &blue);
 	fake_receive(0, &red);
 	fake_run();
@@ -164,8 +154,8 @@ static void a_port_may_be_in_a_vrf_without_its_vlans(void **state)
 {
 	struct bytes plain = frame_to(0, "10.1.2.3"), tagged = frame_on(TAGGED_IN, "10.1.2.3");
 
-	for (unsigned v = 0; v < N_VARIANTS; v++) {
-		fake_reset(variants[v]);
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		fake_reset(fake_variants[v]);
 		struct fib_link link = *fib_link(fake.fib, PLAIN_IN);
 		link.vrf = BLUE;
 		fake_set(PLAIN_IN, &link);
@@ -240,10 +230,10 @@ static void whatever_comes_is_accounted_for_and_punted_as_it_came(void **state)
 
 		for (unsigned i = 0; i < ARRAY_LEN(frames); i++)
 			frames[i] = any_frame();
-		fake_reset(variants[0]);
+		fake_reset(fake_variants[0]);
 		walk_any(frames, ARRAY_LEN(frames), flags);
 		plain = fake.stat;
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		walk_any(frames, ARRAY_LEN(frames), flags);
 		assert_memory_equal(plain.verdict, fake.stat.verdict, sizeof(plain.verdict));
 		assert_memory_equal(plain.handed, fake.stat.handed, sizeof(plain.handed));
@@ -266,5 +256,5 @@ int main(void)
 		cmocka_unit_test(a_port_may_be_in_a_vrf_without_its_vlans),
 		cmocka_unit_test(whatever_comes_is_accounted_for_and_punted_as_it_came),
 	};
-	return cmocka_run_group_tests(tests, open_table, fake_close);
+	return cmocka_run_group_tests(tests, vlans_open, fake_close);
 }

@@ -11,15 +11,10 @@ static const struct fib_hop blackhole = {.kind = FIB_BLACKHOLE, .link = FIB_NO_L
 static const struct fib_hop for_linux = {.kind = FIB_LINUX, .link = FIB_NO_LINK};
 static const struct fib_hop local = {.kind = FIB_LOCAL, .link = FIB_NO_LINK};
 
-static const struct path_variant *variants[2];
-enum { N_VARIANTS = ARRAY_LEN(variants) };
-
 static int open_table(void **state)
 {
 	struct fib_hop lost = {.kind = FIB_VIA, .link = LOST};
 
-	variants[0] = &path_scalar;
-	variants[1] = path_choose_variant();
 	fake_open(state);
 	wire_addr_parse("10.2.0.77", &lost.via);
 	fake_route(0, "10.100.0.0/16", &unreachable);
@@ -199,9 +194,9 @@ static void walk_row(const struct row *row)
 
 static void each_verdict_goes_to_its_class_byte_for_byte(void **state)
 {
-	for (unsigned v = 0; v < N_VARIANTS; v++)
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
-			fake.worker.variant = variants[v];
+			fake.worker.variant = fake_variants[v];
 			walk_row(&rows[i]);
 		}
 }
@@ -224,7 +219,7 @@ static void without_twins_all_that_is_for_linux_is_dropped(void **state)
 		struct bytes frame = frame_to(FROM, rows[i].dst);
 		bool is_forwarded = rows[i].verdict == VERDICT_REDIRECT;
 
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		set_flags(FIB_LINK_REDIRECTS4 | FIB_LINK_LINUX | FIB_LINK_DOWN); // nobody's now
 		fake.worker.tap = NULL;
 		rows[i].make(&frame);
@@ -241,7 +236,7 @@ static void a_full_ring_is_a_drop_of_its_own(void **state)
 	struct bytes frame = frame_to(FROM, "10.1.2.3");
 	unsigned room = rte_ring_get_capacity(fake.tap.punt[CLASS_TTL]);
 
-	start(variants[1], 0);
+	start(fake_variants[1], 0);
 	ttl_1(&frame);
 	for (unsigned i = 0; i < room + 5; i++)
 		fake_receive(FROM, &frame);
@@ -299,9 +294,9 @@ static void walk_flag_row(uint8_t flags, const struct row *row)
 
 static void the_flags_of_a_link_decide_who_forwards(void **state)
 {
-	for (unsigned v = 0; v < N_VARIANTS; v++)
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned i = 0; i < ARRAY_LEN(flag_rows); i++) {
-			fake.worker.variant = variants[v];
+			fake.worker.variant = fake_variants[v];
 			walk_flag_row(flag_rows[i].flags, &flag_rows[i].row);
 		}
 }
@@ -311,7 +306,7 @@ static void frames_to_a_further_mac_of_a_link_are_ours(void **state)
 	struct fib_link link;
 	struct bytes frame = frame_to(FROM, "10.1.2.3"), left = frame_forwarded(&frame, OUT);
 
-	start(variants[1], 0);
+	start(fake_variants[1], 0);
 	link = *fib_link(fake.fib, FROM);
 	link.macs[link.n_macs++] = (struct wire_mac){{0, 0, 0x5e, 0, 1, 7}}; // VRRP
 	fake_set(FROM, &link);
@@ -337,8 +332,8 @@ static void receive_returning(unsigned n)
 
 static void linux_sees_a_few_redirects_and_the_rest_is_forwarded(void **state)
 {
-	for (unsigned v = 0; v < N_VARIANTS; v++) {
-		start(variants[v], FIB_LINK_REDIRECTS4);
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		start(fake_variants[v], FIB_LINK_REDIRECTS4);
 		fake.tap.redirect_burst = 10;
 		receive_returning(200);
 		fake_run();
@@ -352,8 +347,8 @@ static void a_burst_that_returns_as_a_whole_loses_its_first_packet_only(void **s
 {
 	struct bytes back = frame_to(FROM, "10.3.2.3");
 
-	for (unsigned v = 0; v < N_VARIANTS; v++) {
-		start(variants[v], FIB_LINK_REDIRECTS4);
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		start(fake_variants[v], FIB_LINK_REDIRECTS4);
 		for (unsigned i = 0; i < 20; i++)
 			fake_receive(FROM, &back);
 		fake_run();
@@ -364,7 +359,7 @@ static void a_burst_that_returns_as_a_whole_loses_its_first_packet_only(void **s
 
 static void redirects_are_saved_up_again(void **state)
 {
-	start(variants[1], FIB_LINK_REDIRECTS4);
+	start(fake_variants[1], FIB_LINK_REDIRECTS4);
 	fake.tap.redirect_cycles = 1000;
 	fake.tap.redirect_burst = 3;
 	receive_returning(1);
@@ -384,7 +379,7 @@ static void redirects_are_forwarded_when_nobody_asks_for_them(void **state)
 	} asked[] = {{0, 0}, {FIB_LINK_REDIRECTS6, 0}, {FIB_LINK_REDIRECTS4, UINT64_MAX}};
 
 	for (unsigned i = 0; i < ARRAY_LEN(asked); i++) {
-		start(variants[1], asked[i].flags);
+		start(fake_variants[1], asked[i].flags);
 		fake.tap.redirect_cycles = asked[i].cycles;
 		receive_returning(20);
 		fake_run();
@@ -397,7 +392,7 @@ static void a_full_ring_of_redirects_forwards_too(void **state)
 {
 	unsigned room = rte_ring_get_capacity(fake.tap.punt[CLASS_REDIRECT]);
 
-	start(variants[1], FIB_LINK_REDIRECTS4);
+	start(fake_variants[1], FIB_LINK_REDIRECTS4);
 	fake.tap.redirect_cycles = 1;
 	fake.tap.redirect_burst = UINT32_MAX;
 	receive_returning(room + 30);
@@ -411,7 +406,7 @@ static void frames_of_a_cross_connect_are_never_punted(void **state)
 {
 	struct bytes frame = frame_to(FROM, "10.0.0.1"), runt = {.n = 10};
 
-	start(variants[1], FIB_LINK_LINUX);
+	start(fake_variants[1], FIB_LINK_LINUX);
 	fake.faces[FROM].is_xconnect = true;
 	fake.faces[FROM].xconnect = OUT;
 	broadcast(&frame);

@@ -3,16 +3,6 @@
 
 #include <stdio.h>
 
-static const struct path_variant *variants[2];
-enum { N_VARIANTS = ARRAY_LEN(variants) };
-
-static int open_table(void **state)
-{
-	variants[0] = &path_scalar;
-	variants[1] = path_choose_variant();
-	return vlans_open(state);
-}
-
 static const uint16_t ways_in[] = {PLAIN_IN, TAGGED_IN, SERVICE_IN, QINQ_IN};
 static const uint16_t ways_out[] = {PLAIN_OUT, TAGGED_OUT, QINQ_OUT};
 
@@ -29,12 +19,12 @@ static void walk_way(uint16_t in, uint16_t out, const char *format)
 
 static void each_way_in_leads_to_each_way_out(void **state)
 {
-	for (unsigned v = 0; v < N_VARIANTS; v++)
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned i = 0; i < ARRAY_LEN(ways_in); i++)
 			for (unsigned o = 0; o < ARRAY_LEN(ways_out); o++) {
-				fake_reset(variants[v]);
+				fake_reset(fake_variants[v]);
 				walk_way(ways_in[i], ways_out[o], "10.%u.2.3");
-				fake_reset(variants[v]);
+				fake_reset(fake_variants[v]);
 				walk_way(ways_in[i], ways_out[o], "2001:db8:%x::3");
 			}
 }
@@ -45,7 +35,7 @@ static void a_burst_of_all_ways_keeps_their_order(void **state)
 	struct bytes left[BURST_MAX];
 	unsigned n = 0;
 
-	fake_reset(variants[1]);
+	fake_reset(fake_variants[1]);
 	for (; n < BURST_MAX; n++) {
 		char dst[32];
 		uint16_t out = ways_out[n * 7 % ARRAY_LEN(ways_out)];
@@ -70,18 +60,18 @@ static void a_priority_alone_is_no_vlan(void **state)
 {
 	static const uint32_t priorities[] = {CUSTOMER | PRIORITY, SERVICE | PRIORITY};
 
-	for (unsigned v = 0; v < N_VARIANTS; v++)
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned i = 0; i < ARRAY_LEN(priorities); i++) {
 			struct bytes plain = frame_on(PLAIN_IN, "10.20.2.3");
 			struct bytes tagged = frame_on(TAGGED_IN, "10.20.2.3");
 			struct bytes left = frame_forwarded(&plain, TAGGED_OUT);
 
-			fake_reset(variants[v]);
+			fake_reset(fake_variants[v]);
 			frame_tag(&plain, priorities[i]);
 			fake_receive(0, &plain);
 			fake_run();
 			expect_sent(1, &left);
-			fake_reset(variants[v]);
+			fake_reset(fake_variants[v]);
 			frame_tag(&tagged, priorities[i]);
 			fake_receive(0, &tagged);
 			fake_run();
@@ -93,7 +83,7 @@ static void the_priority_of_a_vlans_frame_does_not_matter(void **state)
 {
 	struct bytes frame = frame_on(TAGGED_IN, "10.1.2.3"), left = frame_forwarded(&frame, 1);
 
-	fake_reset(variants[1]);
+	fake_reset(fake_variants[1]);
 	frame.at[14] |= 0xf0; // priority 7, may be dropped
 	fake_receive(0, &frame);
 	fake_run();
@@ -122,7 +112,7 @@ static void unknown_tags_are_linuxs_to_judge(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(unknown); i++) {
 		struct bytes frame = frame_to(0, "10.1.2.3");
 
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		if (unknown[i].is_group)
 			memset(frame.at, 0xff, 6);
 		frame.at[4] ^= unknown[i].is_other;
@@ -145,7 +135,7 @@ static void punted_frames_keep_their_tags(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(classes); i++) {
 		struct bytes frame = frame_on(QINQ_IN, i == 1 ? "10.99.2.3" : "10.1.2.3");
 
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		if (i == 0)
 			frame.at[30] = 1; // TTL
 		frame_mend(&frame);
@@ -160,11 +150,11 @@ static void punted_frames_keep_their_tags(void **state)
 
 static void frames_cut_within_their_tags_are_never_read_beyond(void **state)
 {
-	for (unsigned v = 0; v < N_VARIANTS; v++)
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
 		for (unsigned n = 0; n < 42; n++) {
 			struct bytes frame = frame_on(QINQ_IN, "10.1.2.3");
 
-			fake_reset(variants[v]);
+			fake_reset(fake_variants[v]);
 			frame.n = n;
 			struct rte_mbuf *m = fake_receive(0, &frame);
 			fake_run();
@@ -180,7 +170,7 @@ static void an_mtu_counts_without_tags(void **state)
 	for (unsigned over = 0; over < 2; over++) {
 		struct bytes frame = frame_to(0, "2001:db8:15::3"); // hexadecimal 21: QINQ_OUT
 
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		memset(frame.at + frame.n, 0, 1514 + over - frame.n);
 		frame.n = 1514 + over;
 		frame.at[18] = (1460 + over) >> 8;
@@ -201,7 +191,7 @@ static void a_frame_without_room_for_tags_is_dropped_by_name(void **state)
 		struct bytes frame = frame_on(PLAIN_IN, "10.21.2.3");
 		struct bytes left = frame_forwarded(&frame, QINQ_OUT);
 
-		fake_reset(variants[1]);
+		fake_reset(fake_variants[1]);
 		struct rte_mbuf *m = fake_receive(0, &frame);
 		memmove((uint8_t *)m->buf_addr + room, frame.at, frame.n);
 		m->data_off = room;
@@ -217,7 +207,7 @@ static void the_others_of_the_burst_leave_where_they_should(void **state)
 	struct bytes frame = frame_on(PLAIN_IN, "10.20.2.3");
 	struct bytes left = frame_forwarded(&frame, TAGGED_OUT);
 
-	fake_reset(variants[1]);
+	fake_reset(fake_variants[1]);
 	struct rte_mbuf *m = fake_receive(0, &frame);
 	memmove(m->buf_addr, frame.at, frame.n);
 	m->data_off = 0;
@@ -241,5 +231,5 @@ int main(void)
 		cmocka_unit_test(a_frame_without_room_for_tags_is_dropped_by_name),
 		cmocka_unit_test(the_others_of_the_burst_leave_where_they_should),
 	};
-	return cmocka_run_group_tests(tests, open_table, fake_close);
+	return cmocka_run_group_tests(tests, vlans_open, fake_close);
 }
