@@ -8,6 +8,7 @@
 struct sink_window {
 	uint64_t last_delay; // of the frame before, in cycles from its sending
 	bool has_last;
+	struct flows flows;   // where they do not come in turn and their order is judged
 	struct window window; // its table of flows follows
 } LINE_ALIGNED;
 

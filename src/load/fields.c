@@ -120,6 +120,7 @@ void fields_make(struct fields *fields, const struct load_stream *stream)
 
 		if (digit.count <= 1)
 			continue;
+		digit.reciprocal = UINT64_MAX / digit.count + 1;
 		if (stream->fields[i].is_random)
 			fields->random[fields->n_random++] = digit;
 		else
@@ -132,6 +133,7 @@ void fields_make(struct fields *fields, const struct load_stream *stream)
 	uint64_t r = product(fields->random, fields->n_random);
 	if (fields->n_random && c <= LOAD_MAX_FLOWS && r <= LOAD_MAX_FLOWS)
 		fields->round = c / common_divisor(c, r) * r;
+	fields->round_reciprocal = UINT64_MAX / fields->round + 1;
 	fields_seek(fields, 0);
 }
 
@@ -281,4 +283,66 @@ void fields_fill(struct fields *fields, struct frame_values *values, unsigned n)
 			fields->to_skip = fields->round;
 		}
 	}
+}
+
+// n / count, and what remains in *rest. The product of n and the reciprocal is at most n too large,
+// so the quotient is at most one too large.
+static inline uint64_t divide(uint64_t n, uint64_t count, uint64_t reciprocal, uint64_t *rest)
+{
+	uint64_t quotient = (unsigned __int128)n * reciprocal >> 64;
+	bool is_above = quotient * count > n;
+
+	*rest = n - quotient * count + (is_above ? count : 0);
+	return quotient - is_above;
+}
+
+static inline void write_counting(const struct fields *fields, struct frame_values *values,
+	const uint32_t flow[], unsigned n)
+{
+	uint64_t left[LOAD_MAX_BURST];
+
+	for (unsigned k = 0; k < n; k++)
+		left[k] = flow[k];
+	for (unsigned i = 0; i < fields->n_counting; i++) {
+		const struct fields_digit *digit = &fields->counting[i];
+		uint32_t *to = values->field[digit->field];
+
+		for (unsigned k = 0; k < n; k++) {
+			uint64_t value;
+
+			left[k] = divide(left[k], digit->count, digit->reciprocal, &value);
+			to[k] = digit->first + value;
+		}
+	}
+}
+
+// As digit_of, for all frames.
+static inline void write_random(const struct fields *fields, struct frame_values *values,
+	const uint32_t flow[], unsigned n)
+{
+	uint64_t times[LOAD_MAX_BURST], carry[LOAD_MAX_BURST] = {0}, rest;
+
+	for (unsigned k = 0; k < n; k++)
+		times[k] =
+			flow[k] + divide(flow[k], fields->round, fields->round_reciprocal, &rest);
+	for (unsigned i = 0; i < fields->n_random; i++) {
+		const struct fields_digit *digit = &fields->random[i];
+		uint32_t *to = values->field[digit->field];
+
+		for (unsigned k = 0; k < n; k++) {
+			uint64_t sum = times[k] * digit->stride + carry[k], value;
+
+			carry[k] = divide(sum, digit->count, digit->reciprocal, &value);
+			to[k] = digit->first + value;
+		}
+	}
+}
+
+void fields_fill_flows(const struct fields *fields, struct frame_values *values,
+	const uint32_t flow[], unsigned n)
+{
+	if (fields->n_counting)
+		write_counting(fields, values, flow, n);
+	if (fields->n_random)
+		write_random(fields, values, flow, n);
 }

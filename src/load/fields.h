@@ -13,6 +13,7 @@ enum { FIELDS_STEPS = FRAME_SPARE };
 struct fields_digit {
 	uint32_t value, count, first;
 	uint32_t stride;                  // what a step adds, in the odometer that scatters
+	uint64_t reciprocal;              // of count
 	uint8_t field;                    // enum load_field_name
 	uint32_t steps[FIELDS_STEPS + 1]; // this digit of so many strides
 };
@@ -25,7 +26,8 @@ struct fields {
 	unsigned n_counting, n_random;
 	struct fields_digit counting[LOAD_N_FIELDS], random[LOAD_N_FIELDS];
 	uint32_t n_flows;
-	uint64_t round;   // lcm(C, R); UINT64_MAX: longer than there are flows
+	uint64_t round; // lcm(C, R); UINT64_MAX: longer than there are flows
+	uint64_t round_reciprocal;
 	uint32_t flow;    // of the next frame
 	uint64_t to_skip; // flows until the odometer that scatters takes one step more
 };
@@ -36,5 +38,8 @@ void fields_make(struct fields *fields, const struct load_stream *stream);
 void fields_fill_fixed(const struct load_stream *stream, struct frame_values *values);
 // Writes the fields of the next `n` frames (at most LOAD_MAX_BURST) to `values`. Lane.
 void fields_fill(struct fields *fields, struct frame_values *values, unsigned n);
+// Writes the fields of `n` frames (at most LOAD_MAX_BURST) of any flows. The odometers stand. Lane.
+void fields_fill_flows(const struct fields *fields, struct frame_values *values,
+	const uint32_t flow[], unsigned n);
 // Goes to a flow, by divisions. Lane, rarely.
 void fields_seek(struct fields *fields, uint32_t flow);

@@ -149,6 +149,31 @@ static void goes_to_any_flow_as_if_it_had_come_there_by_steps(void **state)
 	}
 }
 
+static void makes_any_flows_at_once_as_it_makes_them_one_by_one(void **state)
+{
+	for (unsigned r = 0; r < ARRAY_LEN(rows); r++) {
+		struct load_stream stream = stream_of(&rows[r]);
+		uint64_t *flows = flows_of(&rows[r], 1, LOAD_MAX_BURST);
+		uint32_t flow[LOAD_MAX_BURST];
+		static struct frame_values values;
+		struct fields fields;
+
+		fields_make(&fields, &stream);
+		fields_fill_fixed(&stream, &values);
+		for (uint32_t i = 0; i < 1000; i++) {
+			unsigned n = 1 + i % LOAD_MAX_BURST;
+
+			for (unsigned k = 0; k < n; k++)
+				flow[k] = (i * 64 + k) * 2654435761u % rows[r].n_flows;
+			flow[n - 1] = rows[r].n_flows - 1;
+			fields_fill_flows(&fields, &values, flow, n);
+			for (unsigned k = 0; k < n; k++)
+				assert_int_equal(number_of(&rows[r], &values, k), flows[flow[k]]);
+		}
+		free(flows);
+	}
+}
+
 static void counts_the_first_field_fastest(void **state)
 {
 	struct load_stream stream = stream_of(&rows[4]);
@@ -199,6 +224,7 @@ int main(void)
 		cmocka_unit_test(makes_as_many_distinct_flows_as_were_asked_for),
 		cmocka_unit_test(makes_the_same_flows_in_each_round_and_in_bursts_of_any_length),
 		cmocka_unit_test(goes_to_any_flow_as_if_it_had_come_there_by_steps),
+		cmocka_unit_test(makes_any_flows_at_once_as_it_makes_them_one_by_one),
 		cmocka_unit_test(counts_the_first_field_fastest),
 		cmocka_unit_test(scatters_random_values_and_takes_each_equally_often),
 	};

@@ -52,6 +52,9 @@ int read_dst_ip(struct stream_reader *r, const json_t *value); // after src_ip: 
 int read_src_port(struct stream_reader *r, const json_t *value);
 int read_dst_port(struct stream_reader *r, const json_t *value);
 int read_flows(struct stream_reader *r, const json_t *value); // after all fields
+int read_distribution(struct stream_reader *r, const json_t *value);
+int read_exponent(struct stream_reader *r, const json_t *value); // after distribution, as seed
+int read_seed(struct stream_reader *r, const json_t *value);
 // --- read_size.c: after the headers
 int read_size(struct stream_reader *r, const json_t *value);
 // --- rate.c: after from and size

@@ -229,3 +229,48 @@ int read_flows(struct stream_reader *r, const json_t *value)
 	r->stream->n_flows = number;
 	return err;
 }
+
+static const char *const distributions[] =
+	{[LOAD_SEQUENTIAL] = "sequential", [LOAD_UNIFORM] = "uniform", [LOAD_ZIPF] = "zipf"};
+
+const char *load_distribution_word(unsigned distribution)
+{
+	return distributions[distribution];
+}
+
+int read_distribution(struct stream_reader *r, const json_t *value)
+{
+	for (unsigned i = 0; value && i < ARRAY_LEN(distributions); i++)
+		if (!strcmp(read_text(value), distributions[i])) {
+			r->stream->distribution = i;
+			return 0;
+		}
+	return value ? read_mistake(r, value, "sequential, uniform or zipf is wanted") : 0;
+}
+
+int read_exponent(struct stream_reader *r, const json_t *value)
+{
+	r->stream->exponent = 1;
+	if (!value)
+		return 0;
+	if (r->stream->distribution != LOAD_ZIPF)
+		return read_mistake(r, value,
+			"it means something with \"distribution: zipf\" only");
+	r->stream->exponent = json_number_value(value);
+	if (r->stream->exponent >= 0.01 && r->stream->exponent <= 10)
+		return 0;
+	return read_mistake(r, value, "a number from 0.01 to 10 is wanted");
+}
+
+int read_seed(struct stream_reader *r, const json_t *value)
+{
+	uint64_t seed = 1;
+
+	if (value && r->stream->distribution == LOAD_SEQUENTIAL)
+		return read_mistake(r, value,
+			"it means something with \"distribution: uniform\" or zipf only");
+	int err = value ? read_number(r, value, (struct read_range){0, UINT32_MAX}, &seed) : 0;
+
+	r->stream->seed = seed;
+	return err;
+}

@@ -91,7 +91,9 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 		{ONE("\"colours\": 64"),
 			"streams[0]: colours: unknown key; known here are name, id, to, from, "
 			"protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, src_port, "
-			"dst_port, flows, size, rate, burst, catch_up, frames"},
+			"dst_port, flows, distribution, exponent, seed, size, rate, burst, "
+			"catch_up, "
+			"frames"},
 		{"[{\"from\": \"left\"}]",
 			"streams[0]: to: missing; the port that has to receive is wanted"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
@@ -216,6 +218,16 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 				      "dst_ip or a port count further"},
 		{ONE("\"flows\": 16777217"),
 			"streams[0]: flows 16777217: a whole number from 1 to 16777216 is wanted"},
+		{ONE("\"distribution\": \"normal\""), "streams[0]: distribution \"normal\": "
+						      "sequential, uniform or zipf is wanted"},
+		{ONE("\"exponent\": 1"), "streams[0]: exponent 1: it means something with "
+					 "\"distribution: zipf\" only"},
+		{ONE("\"distribution\": \"zipf\", \"exponent\": 11"),
+			"streams[0]: exponent 11: a number from 0.01 to 10 is wanted"},
+		{ONE("\"seed\": 1"), "streams[0]: seed 1: it means something with "
+				     "\"distribution: uniform\" or zipf only"},
+		{ONE("\"distribution\": \"zipf\", \"seed\": -1"),
+			"streams[0]: seed -1: a whole number from 0 to 4294967295 is wanted"},
 		{ONE("\"flows\": 0"),
 			"streams[0]: flows 0: a whole number from 1 to 16777216 is wanted"},
 		{ONE("\"catch_up\": 63"),

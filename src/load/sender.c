@@ -3,6 +3,7 @@
 #include "load/run.h"
 
 #include "load/fields.h"
+#include "load/flows.h"
 #include "load/frame.h"
 #include "load/pace.h"
 #include "load/sizes.h"
@@ -18,6 +19,7 @@ struct sender {
 	struct frame_values values;
 	struct pace pace;
 	struct fields fields;
+	struct flows flows;
 	struct sizes sizes;
 	struct frame_form form;
 	uint64_t sequence; // of the next frame
@@ -54,6 +56,9 @@ static int make(struct sender *sender, const struct sender_terms *terms, struct 
 	err = sizes_make(&sender->sizes, stream);
 	if (err)
 		return complain(why, err, "stream %s: no memory for its sizes", stream->name);
+	err = flows_make(&sender->flows, stream, why);
+	if (err)
+		return err;
 	fields_make(&sender->fields, stream);
 	fields_fill_fixed(stream, &sender->values);
 	pace_make(&sender->pace, stream, terms->tsc_hz);
@@ -87,12 +92,25 @@ void sender_destroy(struct sender *sender)
 		return;
 	frame_form_free(&sender->form);
 	sizes_free(&sender->sizes);
+	flows_free(&sender->flows);
 	free(sender);
 }
 
 void sender_begin(struct sender *sender, uint64_t start, uint64_t end)
 {
 	pace_begin(&sender->pace, start, end);
+}
+
+static inline void fill_fields(struct sender *sender, struct frame_values *values, unsigned n)
+{
+	uint32_t flow[LOAD_MAX_BURST];
+
+	if (likely_to(sender->flows.kind == LOAD_SEQUENTIAL)) {
+		fields_fill(&sender->fields, values, n);
+		return;
+	}
+	flows_fill(&sender->flows, sender->sequence, flow, n);
+	fields_fill_flows(&sender->fields, values, flow, n);
 }
 
 // An mbuf from the pool has one reference and no successor; what remains is written here. The bytes
@@ -201,7 +219,7 @@ bool sender_turn(struct sender *sender, uint64_t now)
 	values->n = n;
 	values->sequence = sender->sequence;
 	values->size = sizes_take(&sender->sizes, n);
-	fields_fill(&sender->fields, values, n);
+	fill_fields(sender, values, n);
 	sender->sequence += n;
 	uint64_t bytes = prepare(&sender->form, values, mbuf);
 

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "load/fields.h"
+#include "load/flows.h"
 #include "load/pace.h"
 #include "wire/headers.h"
 #include "wire/stamp.h"
@@ -135,17 +136,21 @@ static void begin(bool has_backpressure, uint64_t end)
 static void check_frames(unsigned from, uint64_t sequence)
 {
 	static struct frame_values values;
+	struct complaint why = {""};
 	struct fields fields;
+	struct flows flows;
 
 	fields_make(&fields, &stream);
-	fields_seek(&fields, sequence % stream.n_flows);
+	assert_int_equal(flows_make(&flows, &stream, &why), 0);
 	for (unsigned i = from; i < device.n; i++, sequence++) {
+		fields_seek(&fields, flows_of(&flows, sequence));
 		fields_fill(&fields, &values, 1);
 		assert_int_equal(device.taken[i].stamp.sequence, sequence);
 		assert_int_equal(device.taken[i].dst, values.field[LOAD_DST_IP][0]);
 		assert_int_equal(device.taken[i].stamp.magic, STAMP_MAGIC | 3);
 		assert_int_equal(device.taken[i].stamp.stream, 9);
 	}
+	flows_free(&flows);
 }
 
 static void sends_each_frame_when_it_is_due_with_its_time_and_number(void **state)
@@ -288,6 +293,24 @@ static void refuses_frames_that_are_longer_than_the_buffers(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void frames_of_flows_in_no_turn_keep_them_when_a_device_took_no_more(void **state)
+{
+	stream.distribution = LOAD_ZIPF;
+	stream.exponent = 1.1;
+	stream.seed = 5;
+	stream.pps = 1e6;
+	begin(false, SAID + 100 * 1000);
+	device.room = 11;
+	assert_true(sender_turn(sender, SAID + 29 * 1000));
+	device.room = UINT32_MAX;
+	sender_turn(sender, SAID + 93 * 1000);
+	sender_turn(sender, SAID + 99 * 1000);
+	check_frames(0, 0);
+	assert_int_equal(device.n, 81);
+	assert_int_equal(counters->sent, 81);
+	assert_int_equal(counters->busy, 19);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +321,7 @@ int main(void)
 		TEST(goes_as_fast_as_the_device_takes_frames),
 		TEST(waits_for_buffers_and_loses_no_time_of_a_frame),
 		TEST(refuses_frames_that_are_longer_than_the_buffers),
+		TEST(frames_of_flows_in_no_turn_keep_them_when_a_device_took_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_group, tear_down_group);

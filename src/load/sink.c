@@ -16,6 +16,19 @@ static size_t own_bytes(const struct load_stream *stream)
 	return sizeof(struct sink_window) - sizeof(struct window) + window_bytes(stream->n_flows);
 }
 
+// What the window has to know where flows do not come in turn.
+static int add_flows(struct sink_window *own, const struct load_stream *stream,
+	struct complaint *why)
+{
+	int err = 0;
+
+	if (stream->distribution == LOAD_SEQUENTIAL || own->window.n_flows == 1)
+		return 0;
+	err = flows_make(&own->flows, stream, why);
+	own->window.flows = &own->flows;
+	return err;
+}
+
 int sink_stream_create(struct sink_stream **out, const struct load_stream *stream,
 	struct complaint *why)
 {
@@ -39,6 +52,10 @@ int sink_stream_create(struct sink_stream **out, const struct load_stream *strea
 	histogram_clear(&s->sent);
 	s->stream = stream;
 	s->window = own;
+	if (add_flows(own, stream, why)) {
+		sink_stream_destroy(s);
+		return -ENOMEM;
+	}
 	*out = s;
 	return 0;
 }
@@ -47,6 +64,7 @@ void sink_stream_destroy(struct sink_stream *stream)
 {
 	if (!stream)
 		return;
+	flows_free(&stream->window->flows);
 	pages_free(stream->window, own_bytes(stream->stream));
 	pages_free(stream, sizeof(*stream));
 }

@@ -39,6 +39,10 @@ struct load_field {
 	bool is_random; // in scattered order, else counting; each value equally often in both
 };
 
+// Which flow the next frame is of: each in turn, any with the same chance, or the first of them
+// with the greatest (Zipf's law: flow f as often as 1 / (f + 1)^exponent).
+enum load_distribution { LOAD_SEQUENTIAL, LOAD_UNIFORM, LOAD_ZIPF };
+
 enum load_rate_unit { LOAD_MAX_RATE, LOAD_PPS, LOAD_PERCENT, LOAD_BPS_L1, LOAD_BPS_L2 };
 
 struct load_size {
@@ -53,7 +57,10 @@ struct load_stream {
 	bool is_receive_only;      // the frames come from another program; any run number is taken
 	struct wire_recipe recipe; // first values of all fields; frame_bytes is that of sizes[0]
 	struct load_field fields[LOAD_N_FIELDS];
-	uint32_t n_flows; // frame s belongs to flow s mod n_flows; 1 to LOAD_MAX_FLOWS
+	uint32_t n_flows;     // 1 to LOAD_MAX_FLOWS
+	uint8_t distribution; // enum load_distribution; LOAD_SEQUENTIAL: flow s mod n_flows
+	double exponent;      // of LOAD_ZIPF
+	uint64_t seed;        // of the others than LOAD_SEQUENTIAL
 	unsigned n_sizes;
 	struct load_size sizes[LOAD_MAX_SIZES];
 	uint8_t rate_unit; // enum load_rate_unit
@@ -89,5 +96,7 @@ int load_read_streams(struct load_streams *out, const json_t *list, const struct
 double load_mean_bytes(const struct load_stream *stream);
 // The smallest frame, with FCS, that holds headers and stamp.
 unsigned load_smallest_bytes(const struct load_stream *stream);
+// "sequential", "uniform" or "zipf".
+const char *load_distribution_word(unsigned distribution);
 // How many distinct flows the fields can make, at most LOAD_MAX_FLOWS.
 uint32_t load_most_flows(const struct load_stream *stream);

@@ -39,6 +39,10 @@ static json_t *stream_json(const struct load *load, const struct load_stream *st
 		ctl_text_json(ports[stream->to].name), "receive_only", stream->is_receive_only);
 
 	json_object_set_new(json, "flows", json_integer(stream->n_flows));
+	json_object_set_new(json, "distribution",
+		json_string(load_distribution_word(stream->distribution)));
+	json_object_set_new(json, "exponent", json_real(stream->exponent));
+	json_object_set_new(json, "seed", json_integer(stream->seed));
 	json_object_set_new(json, "sizes", sizes_json(stream));
 	json_object_set_new(json, "mean_bytes", json_real(load_mean_bytes(stream)));
 	json_object_set_new(json, "pps", json_real(stream->pps));

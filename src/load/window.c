@@ -41,6 +41,15 @@ void window_forget(struct window *w, uint64_t from, uint64_t to)
 	}
 }
 
+static __attribute__((noinline)) void take_next_flows(struct window *w, unsigned n)
+{
+	uint32_t flow[LOAD_MAX_BURST];
+
+	flows_fill(w->flows, w->next, flow, n);
+	for (unsigned i = 0; i < n; i++)
+		w->flow_next[flow[i]] = w->next + i + 1;
+}
+
 void window_take_next(struct window *w, unsigned n)
 {
 	uint64_t bits = n == 64 ? UINT64_MAX : (1ull << n) - 1;
@@ -49,7 +58,9 @@ void window_take_next(struct window *w, unsigned n)
 	w->seen[word % WINDOW_WORDS] |= bits << shift;
 	if (shift + n > 64)
 		w->seen[(word + 1) % WINDOW_WORDS] |= bits >> (64 - shift);
-	if (w->n_flows > 1) {
+	if (rarely(w->flows != NULL)) {
+		take_next_flows(w, n);
+	} else if (w->n_flows > 1) {
 		uint64_t flow = window_flow(w, w->next);
 		for (unsigned i = 1; i <= n; i++) {
 			w->flow_next[flow] = w->next + i;

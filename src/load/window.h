@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "load/flows.h"
 #include "load/stream.h"
 #include "wire/stamp.h"
 
@@ -17,6 +18,7 @@ struct window {
 	// Flow of a number: number - (number * flow_reciprocal >> 64) * n_flows. 1: the stream is
 	// one flow, as far as order is judged, and flow_next is not used.
 	uint64_t n_flows, flow_reciprocal;
+	const struct flows *flows;                // borrowed; NULL: each in turn, as above
 	uint64_t seen[WINDOW_WORDS] LINE_ALIGNED; // bit: number mod 2^20
 	uint64_t flow_next[];                     // by flow: its highest number that came, plus one
 } LINE_ALIGNED;
@@ -43,6 +45,8 @@ static inline uint64_t window_whole(const struct window *w, uint64_t last_bits)
 // Exact for numbers below 2^47 and up to LOAD_FLOWS_IN_ORDER flows.
 static inline uint64_t window_flow(const struct window *w, uint64_t number)
 {
+	if (rarely(w->flows != NULL))
+		return flows_of(w->flows, number);
 	uint64_t round = (unsigned __int128)number * w->flow_reciprocal >> 64;
 
 	return number - round * w->n_flows;

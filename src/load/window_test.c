@@ -31,6 +31,7 @@ struct model {
 
 static struct model model;
 static struct window *window;
+static struct flows flows; // of what comes in no turn
 
 static void begin(uint32_t n_flows)
 {
@@ -38,13 +39,28 @@ static void begin(uint32_t n_flows)
 	window = aligned_alloc(64, round_up(window_bytes(n_flows), 64));
 	memset(window, 0, window_bytes(n_flows));
 	window_begin(window, n_flows);
+	flows_free(&flows);
 	memset(&model, 0, sizeof(model));
 	model.n_flows = n_flows <= LOAD_FLOWS_IN_ORDER ? n_flows : 1;
 }
 
+static void begin_scattered(uint32_t n_flows)
+{
+	const struct load_stream stream = {.n_flows = n_flows,
+		.distribution = LOAD_ZIPF,
+		.exponent = 1,
+		.seed = 3};
+	struct complaint why = {""};
+
+	begin(n_flows);
+	assert_int_equal(flows_make(&flows, &stream, &why), 0);
+	window->flows = &flows;
+}
+
 static enum window_verdict take_in_model(uint64_t number)
 {
-	uint64_t *flow_next = &model.flow_next[number % model.n_flows];
+	uint32_t flow = flows.n ? flows_of(&flows, number) : number % model.n_flows;
+	uint64_t *flow_next = &model.flow_next[flow];
 	bool is_late = number < *flow_next;
 
 	if (number + WINDOW_NUMBERS < model.next)
@@ -102,6 +118,27 @@ static void judges_like_a_model_that_remembers_everything(void **state)
 	}
 }
 
+// The number that comes next after a whole burst in order, and before it, both ways.
+static void judges_flows_that_come_in_no_turn(void **state)
+{
+	static const uint32_t n_flows[] = {2, 3, 1000, 65536};
+
+	for (unsigned i = 0; i < ARRAY_LEN(n_flows); i++) {
+		seed = 88172645463325252ull + i;
+		begin_scattered(n_flows[i]);
+		for (unsigned turn = 0; turn < TURNS && model.next < NUMBERS - 65; turn++) {
+			unsigned n = 1 + dice(64);
+
+			take_both(any_number());
+			if (turn % 4)
+				continue;
+			window_take_next(window, n);
+			for (uint64_t end = model.next + n; model.next < end;)
+				take_in_model(model.next);
+		}
+	}
+}
+
 static void knows_a_duplicate_2_to_the_20_numbers_back_and_no_further(void **state)
 {
 	begin(1);
@@ -153,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(judges_like_a_model_that_remembers_everything),
+		cmocka_unit_test(judges_flows_that_come_in_no_turn),
 		cmocka_unit_test(knows_a_duplicate_2_to_the_20_numbers_back_and_no_further),
 		cmocka_unit_test(the_flow_of_a_number_is_its_remainder),
 		cmocka_unit_test(a_wild_number_moves_the_window_and_breaks_nothing),
