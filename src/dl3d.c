@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "verbs/verbs.h"
 
+#include <rte_cycles.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -127,7 +128,9 @@ static int act(const struct config_options *options, struct verbs_house *h, stru
 
 int main(int argc, char **argv)
 {
-	struct verbs_house house = {.started_ns = clock_now_ns(), .silent_lane = -1};
+	struct verbs_house house = {.started_ns = clock_now_ns(),
+		.born = clock_pair_take(rte_rdtsc),
+		.silent_lane = -1};
 	struct config_options options = {.program = "dl3d"};
 	struct complaint why = {""};
 	int left = EXIT_OF_MISTAKE;

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "load/load.h"
 
+#include <rte_cycles.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -77,7 +78,9 @@ static int check(const struct load_house *h)
 
 static int act(const struct config_options *options, struct complaint *why)
 {
-	struct load_house house = {.settings = &settings, .started_ns = clock_now_ns()};
+	struct load_house house = {.settings = &settings,
+		.started_ns = clock_now_ns(),
+		.born = clock_pair_take(rte_rdtsc)};
 
 	if (config_load_generator(&config, options->file, why))
 		return EXIT_OF_MISTAKE;

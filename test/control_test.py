@@ -12,6 +12,7 @@ import pytest
 from harness.house import DL3D
 from harness.wire import wait_until
 
+from dl3.control.generator import Pauses
 from dl3.lab.forwarder import Forwarder
 from dl3.model.fault import Fault
 
@@ -176,3 +177,18 @@ def the_verb_stop_ends_it() -> None:
         made.call("stop")
         assert made.process.wait(5) == 0
         assert not made.socket.exists()
+
+
+def a_forwarder_that_stood_still_tells_when_and_how_long(dl3d: Forwarder) -> None:
+    stopped_s = 0.05
+    dl3d.process.send_signal(signal.SIGSTOP)
+    before_ns = time.monotonic_ns()
+    time.sleep(stopped_s)
+    dl3d.process.send_signal(signal.SIGCONT)
+    after_ns = time.monotonic_ns()
+    time.sleep(0.01)
+    told = Pauses.model_validate(dl3d.call("gaps", min_us=0.9e6 * stopped_s)).gaps
+    (gap,) = (gap for gap in told if gap.at_ns > before_ns + 0.9e9 * stopped_s)
+    assert (gap.lane, gap.core) == (0, 1)
+    assert gap.us * 1e3 > after_ns - before_ns - 2e6
+    assert gap.at_ns - gap.us * 1e3 < before_ns + 2e6

@@ -2,7 +2,9 @@
 // of verbs. Control thread only.
 #pragma once
 
+#include "base/clock.h"
 #include "base/complaint.h"
+#include "stat/pauses.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -75,3 +77,19 @@ struct ctl_help {
 	const char *name, *params, *text;
 };
 json_t *ctl_help_json(const struct ctl_help rows[], size_t n);
+
+// A lane that notes when it did not poll.
+struct ctl_lane {
+	unsigned lane;
+	int core;
+	const struct pauses *pauses;
+};
+
+// The lanes of a program, and two moments by both clocks: when it started, and now.
+struct ctl_gaps {
+	const struct ctl_lane *lane;
+	unsigned n_lanes;
+	struct clock_pair born, now;
+};
+// The answer of the verb gaps, the oldest first; NULL with a complaint.
+json_t *ctl_gaps_json(const struct ctl_gaps *gaps, const json_t *params, struct complaint *why);

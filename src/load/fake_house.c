@@ -44,8 +44,10 @@ struct load *fake_load(const json_t *streams)
 	if (load_open(&load, NULL, &fake_settings, streams, &why))
 		fail_msg("refused: %s", why.text);
 	// Lanes without queues: the device behind them would have to be one of DPDK's.
-	for (unsigned i = 0; i < FAKE_LANES; i++)
+	for (unsigned i = 0; i < FAKE_LANES; i++) {
 		load->lane_of[i] = i;
+		load->lane[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+	}
 	load->hz = load->current->hz = FAKE_HZ;
 	return load;
 }

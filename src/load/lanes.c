@@ -141,14 +141,30 @@ static void receive(struct run *run, const struct port_queue *queue, uint16_t bu
 	} while (n == burst && --tries);
 }
 
-static inline void watch_round(const struct run *run, struct run_part *part, uint64_t now)
+// A pause between two rounds that is long, or the longest of the run.
+static __attribute__((noinline)) void note_pause(struct load_lane *lane, const struct run *run,
+	uint64_t gap, uint64_t now)
+{
+	struct run_part *part = &lane->held->part[lane->io->id];
+
+	if (gap > lane->long_gap)
+		pauses_note(&lane->pauses, now, gap);
+	if (!since_start(run, now))
+		return;
+	if (gap > part->longest_gap)
+		stat_set(&part->longest_gap, gap);
+	part->noteworthy_gap = MIN_OF(part->longest_gap, lane->long_gap);
+}
+
+static inline void watch_round(struct load_lane *lane, const struct run *run, struct run_part *part,
+	uint64_t now)
 {
 	uint64_t gap = now - part->last_round;
 
 	part->last_round = now;
 	stat_add(&part->rounds, 1);
-	if (rarely(gap > part->longest_gap) && since_start(run, now))
-		stat_set(&part->longest_gap, gap);
+	if (rarely(gap > part->noteworthy_gap))
+		note_pause(lane, run, gap, now);
 }
 
 static struct run_part *take_up(struct load_lane *lane, struct run *run)
@@ -175,7 +191,7 @@ int lane_run(void *arg)
 			part = take_up(lane, run);
 		}
 		uint64_t now = rte_rdtsc();
-		watch_round(run, part, now);
+		watch_round(lane, run, part, now);
 		if (part->phase != PART_SENDS)
 			look_up(run, io, part);
 		else if (rarely(send_due(run, part, now)))

@@ -22,8 +22,9 @@ struct run_part {
 	bool waits;          // another program's frames come here until the end of the run
 	uint64_t n_measured; // rounds of the TSC offset that are behind it
 	uint64_t rounds, last_round, longest_gap;
-	uint64_t rested_tsc; // when sending was over
-	unsigned phase;      // enum part_phase; atomic: set after all that it tells of
+	uint64_t noteworthy_gap; // a shorter one is neither long nor the longest
+	uint64_t rested_tsc;     // when sending was over
+	unsigned phase;          // enum part_phase; atomic: set after all that it tells of
 } LINE_ALIGNED;
 
 // One port's receiving side, of the lane that polls it.
@@ -95,6 +96,8 @@ struct load_lane {
 	struct run *const *current; // atomic: what the control thread wants worked at
 	const bool *stop;           // atomic, relaxed
 	struct run *held;           // atomic: what this lane works at, NULL: nothing
+	uint64_t long_gap;          // cycles without a round from which on they are noted
+	struct pauses pauses;       // of all runs, and between them
 } LINE_ALIGNED;
 
 // The loop of a lane; `arg` is a struct load_lane.

@@ -168,6 +168,24 @@ static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
 	assert_true(stat_read(&load->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
 }
 
+// Whatever is sent, and whether anything is.
+static void logs_each_long_pause(void **state)
+{
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten, before = rte_rdtsc(), longest = 0;
+
+	open_with(TO_LEFT("1 Mpps"));
+	pause_lane();
+	uint64_t after = rte_rdtsc();
+	unsigned n = pauses_read(&load->lane[0].pauses, known, &n_forgotten);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(known[i].cycles > FAKE_HZ / 1000000 * PAUSES_LEAST_US);
+		assert_true(known[i].end > before && known[i].end < after);
+		longest = MAX_OF(longest, known[i].cycles);
+	}
+	assert_true(longest >= PAUSE_MS * (FAKE_HZ / 1000));
+}
+
 // Nothing was lost: a ring that was full for a moment is still full when it is polled again.
 static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
 {
@@ -223,6 +241,7 @@ int main(void)
 		TEST(notes_no_pause_after_which_the_ring_is_not_full),
 		TEST(notes_no_pause_that_the_ring_outlasts),
 		TEST(notes_no_pause_before_the_first_frame_is_due),
+		TEST(logs_each_long_pause),
 		TEST(judges_a_pause_by_what_came_so_far),
 	};
 

@@ -31,7 +31,8 @@ struct load_house {
 	const struct port_room_settings *settings;
 	const char *file; // path of the configuration
 	uint64_t started_ns;
-	bool stop; // set by the verb stop
+	struct clock_pair born; // about when it started
+	bool stop;              // set by the verb stop
 };
 const struct ctl_verb *load_verbs(size_t *n);
 // What the control loop does besides serving. -errno with a complaint when a lane or device ended.

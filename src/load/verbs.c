@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
+#include <rte_cycles.h>
 #include <rte_version.h>
 #include <unistd.h>
 
@@ -78,6 +79,19 @@ json_t *load_verb_status(void *house_, const json_t *params, struct complaint *w
 	json_object_set_new(status, "state", json_string(load_state_word(load_state(house->load))));
 	json_object_set_new(status, "run", json_integer(house->load->current->number));
 	return status;
+}
+
+json_t *load_verb_gaps(void *house_, const json_t *params, struct complaint *why)
+{
+	const struct load_house *house = house_;
+	const struct load *load = house->load;
+	struct ctl_lane lanes[STAT_MAX_LANES];
+	struct ctl_gaps gaps = {.lane = lanes, .n_lanes = load->n_lanes, .born = house->born};
+
+	for (unsigned i = 0; i < load->n_lanes; i++)
+		lanes[i] = (struct ctl_lane){i, load->lane[i].io->core, &load->lane[i].pauses};
+	gaps.now = clock_pair_take(rte_rdtsc);
+	return ctl_gaps_json(&gaps, params, why);
 }
 
 json_t *load_verb_ports(void *house_, const json_t *params, struct complaint *why)

@@ -132,15 +132,27 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	return r.n;
 }
 
-// The longest pause between two rounds, and when it ended.
-static inline uint64_t watch_gap(struct stat_lane *stat, uint64_t last)
+// A pause that is long, or the longest.
+static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now)
+{
+	struct stat_lane *stat = w->stat;
+
+	if (gap > w->long_gap)
+		pauses_note(&stat->pauses, now, gap);
+	if (gap > stat->longest_gap_cycles) {
+		stat_set(&stat->longest_gap_cycles, gap);
+		stat_set(&stat->longest_gap_at_cycles, now);
+	}
+	w->noteworthy_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
+}
+
+// Pauses between two rounds.
+static inline uint64_t watch_gap(struct worker *w, uint64_t last)
 {
 	uint64_t now = rte_rdtsc();
 
-	if (rarely(now - last > stat->longest_gap_cycles)) {
-		stat_set(&stat->longest_gap_cycles, now - last);
-		stat_set(&stat->longest_gap_at_cycles, now);
-	}
+	if (rarely(now - last > w->noteworthy_gap))
+		note_gap(w, now - last, now);
 	return now;
 }
 
@@ -149,6 +161,7 @@ int worker_run(void *arg)
 	struct worker *w = arg;
 	uint64_t last = rte_rdtsc();
 
+	w->long_gap = rte_get_tsc_hz() / 1000000 * PAUSES_LEAST_US;
 	fib_lane_online(w->door, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0;
@@ -158,7 +171,7 @@ int worker_run(void *arg)
 		for (unsigned q = 0; q < w->io->n_queues; q++)
 			got += poll_queue(w, q);
 		fib_lane_report(w->door, w->io->id);
-		last = watch_gap(w->stat, last);
+		last = watch_gap(w, last);
 		stat_add(&w->stat->loops, 1);
 		if (!got)
 			stat_add(&w->stat->empty_loops, 1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "stat/pauses.h"
 #include "stat/verdict.h"
 
 #include <stdint.h>
@@ -28,6 +29,7 @@ struct stat_lane {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_LANE_COUNTERS(STAT_FIELD)
 	struct stat_step step;
+	struct pauses pauses;                     // between two rounds
 	uint64_t handed[N_VERDICTS];              // packets handed over for Linux, by why
 	uint64_t ring_full[N_CLASSES];            // those of verdict punt_ring_full, by class
 	struct stat_queue queue[STAT_MAX_QUEUES]; // in the order in which the lane polls them

@@ -91,6 +91,20 @@ static json_t *lane_json(const struct verbs_house *house, const struct port_lane
 	return json;
 }
 
+json_t *verb_gaps(void *house_, const json_t *params, struct complaint *why)
+{
+	const struct verbs_house *house = house_;
+	struct ctl_lane lanes[STAT_MAX_LANES];
+	struct ctl_gaps gaps = {.lane = lanes, .born = house->born};
+	struct stat_lane *const *stats = path_stats(house->path, &gaps.n_lanes);
+
+	for (unsigned i = 0; i < gaps.n_lanes; i++)
+		lanes[i] =
+			(struct ctl_lane){i, port_lane(house->ports, i)->core, &stats[i]->pauses};
+	gaps.now = clock_pair_take(rte_rdtsc);
+	return ctl_gaps_json(&gaps, params, why);
+}
+
 json_t *verb_lanes(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;

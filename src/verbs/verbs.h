@@ -25,8 +25,9 @@ struct verbs_house {
 	int wake;               // readable when the control loop has something to do
 	bool is_busy;           // the mirror has more to do at once
 	uint64_t started_ns, tended_ns;
-	int silent_lane; // named in the log already; -1: none
-	bool stop;       // set by the verb stop
+	struct clock_pair born; // about when it started
+	int silent_lane;        // named in the log already; -1: none
+	bool stop;              // set by the verb stop
 	unsigned n_reloads;
 };
 

@@ -1,0 +1,34 @@
+// When a lane did not poll: its newest pauses between two rounds. One writer, the lane; readable
+// while it runs. Nothing is written while the lane comes round in time.
+#pragma once
+
+#include "base/bits.h"
+
+#include <stdint.h>
+
+enum { PAUSES_SLOTS = 1024, PAUSES_KNOWN = PAUSES_SLOTS - 1, PAUSES_LEAST_US = 20 };
+
+struct pause {
+	uint64_t end, cycles; // by the TSC
+};
+
+struct pauses {
+	uint64_t n; // noted so far; number i lies in slot i mod PAUSES_SLOTS
+	struct pause slot[PAUSES_SLOTS];
+} LINE_ALIGNED;
+
+// The lane's way. A reader that sees a slot of number n sees at least n in `n`, so that it knows
+// what was written over while it read.
+static inline void pauses_note(struct pauses *pauses, uint64_t end, uint64_t cycles)
+{
+	uint64_t n = pauses->n;
+	struct pause *slot = &pauses->slot[n % PAUSES_SLOTS];
+
+	__atomic_store_n(&slot->end, end, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->cycles, cycles, __ATOMIC_RELEASE);
+	__atomic_store_n(&pauses->n, n + 1, __ATOMIC_RELEASE);
+}
+
+// The newest ones, oldest first; returns how many. *n_forgotten: older ones. Any thread.
+unsigned pauses_read(const struct pauses *pauses, struct pause out[PAUSES_KNOWN],
+	uint64_t *n_forgotten);
