@@ -1,4 +1,5 @@
 // What stands for a link stands for no other: MAC addresses, flags, redirects, VRFs on one port.
+#include "path/dice.h"
 #include "path/vlans.h"
 
 static void the_mac_of_a_vlan_may_be_its_own(void **state)
@@ -168,16 +169,6 @@ static void a_port_may_be_in_a_vrf_without_its_vlans(void **state)
 		assert_int_equal(fake.device[3].n_sent, 32);
 		assert_int_equal(fake.device[1].n_sent, 8);
 	}
-}
-
-static uint32_t dice(uint32_t below)
-{
-	static uint64_t seed = 88172645463325252ull; // xorshift64
-
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (seed >> 20) % below;
 }
 
 // A frame on some link to some place, and then perhaps a few random bytes or an early end.

@@ -1,5 +1,6 @@
 // Steps of the walk on mbufs of our own making, no device: both parsers against wire_check, each
 // verdict of check, rewritten bytes against a checksum computed anew, flows over groups.
+#include "path/dice.h"
 #include "path/variant.h"
 
 #include "wire/build.h"
@@ -32,16 +33,6 @@ static struct fib_hop_entry hops[8];
 static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
 static const struct fib_view view = {.hops = hops, .bucket = buckets};
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
-
-static uint32_t dice(uint32_t below)
-{
-	static uint64_t seed = 88172645463325252ull; // xorshift64
-
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (seed >> 20) % below;
-}
 
 static int set_up(void **state)
 {
