@@ -12,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mistake {
-	const char *yaml, *sentence;
-};
-
 static const struct mistake mistakes[] = {
 	// The file as YAML.
 	{"", "f.yaml: is empty; \"dl3d --example\" prints a file to start from"},
@@ -169,22 +165,7 @@ static const struct mistake mistakes[] = {
 
 static void answers_each_mistake_with_one_sentence(void **state)
 {
-	unsigned wrong = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
-		struct config *config = NULL;
-		struct complaint why = {""};
-
-		if (!fake_read(&config, mistakes[i].yaml, &why))
-			snprintf(why.text, sizeof(why.text), "accepted");
-		config_free(config);
-		if (!strcmp(why.text, mistakes[i].sentence))
-			continue;
-		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", mistakes[i].yaml, why.text,
-			mistakes[i].sentence);
-		wrong++;
-	}
-	assert_int_equal(wrong, 0);
+	fake_check_mistakes(fake_read, mistakes, ARRAY_LEN(mistakes));
 }
 
 static void takes_two_ports_and_two_routes(void **state)
@@ -272,20 +253,9 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 	config_free(config);
 }
 
-static char *example_text(void)
-{
-	char *text;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
-
-	config_print_example(out);
-	fclose(out);
-	return text;
-}
-
 static void accepts_its_own_example(void **state)
 {
-	char *text = example_text();
+	char *text = fake_example(config_print_example);
 	struct config *config = fake_take(text);
 
 	assert_int_equal(config->routes.n, 8);
@@ -296,16 +266,9 @@ static void accepts_its_own_example(void **state)
 // Also with all that it comments out.
 static void the_example_shows_every_key(void **state)
 {
-	char *text = example_text(), key[64];
+	char *text = fake_example(config_print_example);
 
-	for (unsigned i = 0; settings_table(&program_forwarder, i); i++)
-		for (size_t k = 0; k < settings_table(&program_forwarder, i)->n; k++) {
-			snprintf(key, sizeof(key),
-				"%s:", settings_table(&program_forwarder, i)->rows[k].key);
-			if (!strstr(text, key))
-				fail_msg("%s.%s is not in the example",
-					settings_table(&program_forwarder, i)->place, key);
-		}
+	fake_check_keys(&program_forwarder, text);
 	free(text);
 }
 

@@ -51,3 +51,49 @@ struct config *fake_take_generator(const char *text)
 {
 	return take(of_generator(text));
 }
+
+void fake_check_mistakes(int (*read)(struct config **, const char *, struct complaint *),
+	const struct mistake rows[], size_t n)
+{
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct config *config = NULL;
+		struct complaint why = {""};
+
+		if (!read(&config, rows[i].yaml, &why))
+			snprintf(why.text, sizeof(why.text), "accepted");
+		config_free(config);
+		if (!strcmp(why.text, rows[i].sentence))
+			continue;
+		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", rows[i].yaml, why.text,
+			rows[i].sentence);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+char *fake_example(void (*print)(FILE *))
+{
+	char *text;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	print(out);
+	fclose(out);
+	return text;
+}
+
+void fake_check_keys(const struct program *program, const char *example)
+{
+	const struct key_table *table;
+	char key[64];
+
+	for (unsigned i = 0; (table = settings_table(program, i)); i++)
+		for (size_t k = 0; k < table->n; k++) {
+			snprintf(key, sizeof(key), "%s:", table->rows[k].key);
+			if (!strstr(example, key))
+				fail_msg("%s.%s is not in the example", table->place,
+					table->rows[k].key);
+		}
+}

@@ -15,9 +15,7 @@
 
 static void answers_each_mistake_with_one_sentence(void **state)
 {
-	static const struct {
-		const char *yaml, *sentence;
-	} mistakes[] = {
+	static const struct mistake mistakes[] = {
 		{"", "g.yaml: is empty; \"dl3gen --example\" prints a file to start from"},
 		{PORTS "neighbours: []",
 			"g.yaml:4: unknown key \"neighbours\"; known here are ports, lanes, burst, "
@@ -52,22 +50,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 			"g.yaml:4: streams hold more than any stream needs (lists in lists, or "
 			"16384 values); leave some out"},
 	};
-	unsigned wrong = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
-		struct config *config = NULL;
-		struct complaint why = {""};
-
-		if (!fake_read_generator(&config, mistakes[i].yaml, &why))
-			snprintf(why.text, sizeof(why.text), "accepted");
-		config_free(config);
-		if (!strcmp(why.text, mistakes[i].sentence))
-			continue;
-		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", mistakes[i].yaml, why.text,
-			mistakes[i].sentence);
-		wrong++;
-	}
-	assert_int_equal(wrong, 0);
+	fake_check_mistakes(fake_read_generator, mistakes, ARRAY_LEN(mistakes));
 }
 
 static void gives_each_port_one_queue_and_its_line_rate(void **state)
@@ -178,20 +162,9 @@ static void takes_no_endless_list_of_sizes(void **state)
 	free(text);
 }
 
-static char *example_text(void)
-{
-	char *text;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
-
-	config_print_generator_example(out);
-	fclose(out);
-	return text;
-}
-
 static void accepts_its_own_example(void **state)
 {
-	char *text = example_text();
+	char *text = fake_example(config_print_generator_example);
 	struct config *config = fake_take_generator(text);
 
 	struct complaint why = {""};
@@ -206,18 +179,9 @@ static void accepts_its_own_example(void **state)
 
 static void the_example_shows_every_key(void **state)
 {
-	const struct program *program = &program_generator;
-	char *text = example_text(), key[64];
+	char *text = fake_example(config_print_generator_example);
 
-	for (unsigned i = 0; settings_table(program, i); i++)
-		for (size_t k = 0; k < settings_table(program, i)->n; k++) {
-			const struct key_table *table = settings_table(program, i);
-
-			snprintf(key, sizeof(key), "%s:", table->rows[k].key);
-			if (!strstr(text, key))
-				fail_msg("%s.%s is not in the example", table->place,
-					table->rows[k].key);
-		}
+	fake_check_keys(&program_generator, text);
 	free(text);
 }
 
@@ -226,7 +190,7 @@ static void the_example_shows_every_key_of_a_stream(void **state)
 {
 	struct config *config =
 		fake_take_generator(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
-	char *text = example_text(), key[64];
+	char *text = fake_example(config_print_generator_example), key[64];
 	struct complaint why = {""};
 
 	assert_int_not_equal(load_check(config_ports(config), config_streams(config), &why), 0);

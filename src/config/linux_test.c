@@ -12,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mistake {
-	const char *yaml, *sentence;
-};
-
 #define LONG_NAME "a123456789a123456789a123456789a123456789a123456789a123456789abcd"
 
 static const struct mistake mistakes[] = {
@@ -82,14 +78,7 @@ static const struct mistake mistakes[] = {
 
 static void answers_each_mistake_with_one_sentence(void **state)
 {
-	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
-		struct config *config;
-		struct complaint why = {""};
-
-		if (!fake_read(&config, mistakes[i].yaml, &why))
-			fail_msg("accepted: %s", mistakes[i].yaml);
-		assert_string_equal(why.text, mistakes[i].sentence);
-	}
+	fake_check_mistakes(fake_read, mistakes, ARRAY_LEN(mistakes));
 }
 
 static void is_off_without_the_key(void **state)
@@ -192,13 +181,8 @@ static void names_what_needs_a_restart(void **state)
 // The block of the example that begins with "# KEY:", without its signs. Owner: caller.
 static char *uncommented(const char *key)
 {
-	char *text, *out, *line;
-	size_t n;
-	FILE *file = open_memstream(&text, &n);
+	char *text = fake_example(config_print_example), *out = calloc(1, strlen(text) + 1), *line;
 
-	config_print_example(file);
-	fclose(file);
-	out = calloc(1, n + 1);
 	for (line = strtok(strstr(text, key), "\n"); line[0] == '#'; line = strtok(NULL, "\n")) {
 		strcat(out, line + 2);
 		strcat(out, "\n");
