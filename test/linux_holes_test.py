@@ -142,19 +142,22 @@ def the_lowest_metric_wins_whenever_it_comes(network: Network, family: int) -> N
     assert _goes_to(network, family, "h1")
 
 
-def an_appended_route_of_ip4_waits_for_its_turn(network: Network) -> None:
+def _add_then_append(network: Network, family: int) -> None:
     network.ip(
-        f"route add {BENCHMARK[4]} {_way(network, 4, 'h1')}", f"route append {BENCHMARK[4]} {_way(network, 4, 'h2')}"
+        f"route add {BENCHMARK[family]} {_way(network, family, 'h1')}",
+        f"route append {BENCHMARK[family]} {_way(network, family, 'h2')}",
     )
+
+
+def an_appended_route_of_ip4_waits_for_its_turn(network: Network) -> None:
+    _add_then_append(network, 4)
     assert _goes_to(network, 4, "h1")
     network.ip(f"route del {BENCHMARK[4]} {_way(network, 4, 'h1')}")
     assert _goes_to(network, 4, "h2")
 
 
 def a_replaced_route_replaces_the_first_of_its_metric(network: Network) -> None:
-    network.ip(
-        f"route add {BENCHMARK[4]} {_way(network, 4, 'h1')}", f"route append {BENCHMARK[4]} {_way(network, 4, 'h2')}"
-    )
+    _add_then_append(network, 4)
     network.ip(f"route replace {BENCHMARK[4]} {_way(network, 4, 'n2')}")
     assert _goes_to(network, 4, "n2")
     network.ip(f"route del {BENCHMARK[4]} {_way(network, 4, 'n2')}")
@@ -162,9 +165,7 @@ def a_replaced_route_replaces_the_first_of_its_metric(network: Network) -> None:
 
 
 def ways_of_ip6_are_added_and_taken_one_by_one(network: Network) -> None:
-    network.ip(
-        f"route add {BENCHMARK[6]} {_way(network, 6, 'h1')}", f"route append {BENCHMARK[6]} {_way(network, 6, 'h2')}"
-    )
+    _add_then_append(network, 6)
     network.ip(f"route del {BENCHMARK[6]} {_way(network, 6, 'h1')}")
     assert _goes_to(network, 6, "h2")
     network.ip(f"route append {BENCHMARK[6]} {_way(network, 6, 'h1')}")
