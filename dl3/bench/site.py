@@ -14,7 +14,7 @@ from dl3.model.trial import LAYER1_BYTES, Throughput, Trial
 from dl3.record.facts import collect
 from dl3.record.journal import append
 from dl3.trial.order import Order, Site
-from dl3.trial.run import Runner
+from dl3.trial.run import Act, Runner
 
 FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", "imix", "classic")
 OVERHEAD_S = 0.4  # of a trial: starting, stragglers, reading
@@ -66,9 +66,9 @@ class Course:
         """How long one takes, all told."""
         return self.seconds + self.warm_up_s + OVERHEAD_S
 
-    def run(self, order: Order) -> Trial:
-        """Make one trial and write it down at once."""
-        trial = self.runner.run(replace(order, job=self.job))
+    def run(self, order: Order, act: Act | None = None) -> Trial:
+        """Make one trial and write it down at once; `act` after a quarter of its time."""
+        trial = self.runner.run(replace(order, job=self.job), act)
         self.keep(trial)
         self.audience.heard_trial(trial)
         return trial

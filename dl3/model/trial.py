@@ -74,6 +74,8 @@ class Trial(Noun):
     latency_from_sending: Spread
     jitter_mean: float
     jitter_max: float
+    last_lost_s: float | None = None  # when the last lost frame was due, from the first one's time; None: none was
+    longest_outage_s: float = 0.0  # between two frames of a stream received, of which others in between were lost
     load: float | None = None  # share of the throughput at which a latency trial ran
     job: str = ""  # the job of a campaign that it belongs to, see dl3.model.campaign
     streams: tuple[dict[str, object], ...] = ()  # as they were sent, seeds included: a trial can be made again

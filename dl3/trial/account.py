@@ -77,6 +77,15 @@ def merged(parts: Sequence[Latency]) -> Spread:
     )
 
 
+def last_lost_s(streams: Sequence[StreamResult]) -> float | None:
+    """When the last lost frame was due, from the first one's time on; to a frame, where none was late.
+
+    Of a stream without a rate the one that it reached stands for it.
+    """
+    rates = [(stream.last_lost, stream.asked_pps or stream.offered_pps) for stream in streams]
+    return max((number / pps for number, pps in rates if number is not None and pps), default=None)
+
+
 def jitter_of(parts: Sequence[Jitter]) -> tuple[float, float]:
     """Mean and maximum over all streams, in nanoseconds."""
     n = sum(part.n for part in parts)

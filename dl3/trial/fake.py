@@ -53,6 +53,7 @@ class FakeGenerator(Client):
     device_pps: float = 7.3e6
     ceiling_pps: float = 20e6
     line_bps: float = 0.0
+    buffer_frames: int = 0  # that the device holds while more comes than it forwards
     streams: list[dict[str, Any]] = field(default_factory=lambda: [{"from": "left", "to": "right", "rate": "1 Mpps"}])
     spoil: Change = field(default=lambda _: None)
     path: Path = Path("/fake")
@@ -77,7 +78,7 @@ class FakeGenerator(Client):
     def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
         """Does all at once."""
         self.run += 1
-        given, seconds = params["streams"], params["seconds"]
+        given, seconds = params["streams"], params.get("seconds", 0.0)
         if any(not isinstance(s["size"], int) and s["size"] not in MIX_BYTES for s in given):
             raise UsageFault("streams[0] (stream0): 'size' is neither a number nor a mix")
         rates = [s["rate"] if s["rate"] != "max" else 0.0 for s in given]
@@ -94,8 +95,11 @@ class FakeGenerator(Client):
     def stream(self, i: int, given: dict[str, Any], rates: list[float], seconds: float) -> dict[str, Any]:
         """What one stream counts; the ceiling and the device are shared evenly."""
         ceiling, device = self.ceiling_pps / len(rates), self.device_pps / len(rates)
-        due, sent = round((rates[i] or ceiling) * seconds), round(min(rates[i] or ceiling, ceiling) * seconds)
-        received = round(min(sent, device * seconds))
+        rate = min(rates[i] or ceiling, ceiling)
+        if "frames" in given:
+            seconds = given["frames"] / rate
+        due, sent = round((rates[i] or ceiling) * seconds), round(rate * seconds)
+        received = round(min(sent, device * seconds + self.buffer_frames))
         mean = MIX_BYTES.get(given["size"], given["size"])
         return {
             **STREAM,
@@ -112,6 +116,7 @@ class FakeGenerator(Client):
             "received_bytes": round(received * mean),
             "lost": sent - received,
             "lost_by_gaps": sent - received,
+            "last_lost": sent - 1 if sent > received else None,
             "latency": latency(received, 4000.0 + 1000 * i),
             "latency_from_sending": latency(received, 3500.0),
             "jitter": {"n": max(0, received - 1), "mean": 5.0, "max": 9.0},

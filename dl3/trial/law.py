@@ -109,13 +109,24 @@ def link_reasons(results: Results) -> Iterator[Reason]:
     yield from (Reason(f"link: port '{port.name}' of the generator lost its link") for port in down)
 
 
-def reasons(results: Results, passage: Passage | None) -> list[Reason]:
-    """All that speak against the trial; empty when it is valid. That nothing was received is loss."""
+def burst_reasons(results: Results, frames: int) -> Iterator[Reason]:
+    """Whether a burst was as long as it was to be."""
+    late = total(results.streams, "late")
+    if frames and late:
+        yield Reason(f"burst: of {frames:,} frames {late:,} were left out, because the generator was late", True)
+
+
+def reasons(results: Results, passage: Passage | None, frames: int = 0) -> list[Reason]:
+    """All that speak against the trial; empty when it is valid. That nothing was received is loss.
+
+    `frames` is how many were to be sent, 0 where time ended the trial.
+    """
     offset = abs(results.tsc_offset_ns)
     apart = [Reason(f"clock: the TSCs of two lanes are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []
     return [
         *link_reasons(results),
         *sender_reasons(results.streams),
+        *burst_reasons(results, frames),
         *sink_reasons(results, passage),
         *account_reasons(results.streams),
         *passage_reasons(passage),

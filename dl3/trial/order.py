@@ -20,6 +20,14 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Surplus:
+    """What is offered on top, from the first frame on; when it ends, the rest goes on without a gap."""
+
+    pps: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Order:
     """One load for one time; all streams together."""
 
@@ -31,8 +39,29 @@ class Order:
     load: float | None = None  # share of the throughput
     warm_up_s: float = 0.2
     job: str = ""  # of a campaign
+    frames: int = 0  # so many and no more, however long that takes; 0: as long as the time lasts
+    surplus: Surplus | None = None
+
+    @property
+    def asked_pps(self) -> float:
+        """At the beginning."""
+        return self.pps + (self.surplus.pps if self.surplus else 0.0)
 
     def written(self) -> list[dict[str, object]]:
         """The streams as dl3gen's verb 'send' takes them."""
+        if not self.surplus:
+            return self._part(self.pps, self.frames)
+        frames = round(self.surplus.pps * self.surplus.seconds)
+        more = [
+            {**written, "name": f"{stream.name or f'stream{i}'}-more"}
+            for i, (stream, written) in enumerate(zip(self.streams, self._part(self.surplus.pps, frames), strict=True))
+        ]
+        return [
+            {key: value for key, value in stream.items() if key != "id"} for stream in (*self._part(self.pps), *more)
+        ]
+
+    def _part(self, pps: float, frames: int = 0) -> list[dict[str, object]]:
+        """All streams at a rate that they share; so many frames in all, or as many as come."""
         parts = zip(self.streams, shares(self.streams), strict=True)
-        return [stream.at(self.frame, self.pps * share).written() for stream, share in parts]
+        written = [(stream.at(self.frame, pps * share).written(), share) for stream, share in parts]
+        return [{**stream, "frames": max(1, round(frames * share))} if frames else stream for stream, share in written]

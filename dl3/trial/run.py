@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dl3.control.generator import Results, Started
 from dl3.control.replies import Drops, Reply
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
-from dl3.trial.account import account_of, jitter_of, merged, total
+from dl3.trial.account import account_of, jitter_of, last_lost_s, merged, total
 from dl3.trial.law import pacing_error, reasons
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
@@ -19,9 +19,11 @@ DELAY_S = 0.01  # until the first frame is due
 POLL_S = 0.05
 QUIET_S = 0.15  # nothing came for so long: nothing is under way
 LONGEST_DRAIN_S = 3.0
+ACT_SHARE = 0.25  # of a trial's time, until something is done to the device
 LONGEST_OVERRUN_S = 10.0  # that the generator may still be sending after its time
 
 Sleep = Callable[[float], None]
+Act = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,13 @@ class Runner:
     site: Site
     sleep: Sleep = field(default=time.sleep)
 
-    def run(self, order: Order) -> Trial:
-        """Warm up, send, wait for the last frame, read both sides."""
+    def run(self, order: Order, act: Act | None = None) -> Trial:
+        """Warm up, send, wait for the last frame, read both sides; `act` after a quarter of the time."""
         if order.warm_up_s:
-            self._send(order, order.warm_up_s)
+            self._send(replace(order, frames=0), order.warm_up_s)
             self.drain()
         before = self._dut_account()
-        run = self._send(order, order.seconds)
+        run = self._send(order, order.seconds, act)
         self.drain()
         after = self._dut_account()
         wanted = True if len(order.streams) > 1 else None  # the percentiles of one stream come as they are
@@ -52,19 +54,27 @@ class Runner:
     def _dut_account(self) -> Drops | None:
         return self.site.dut.ask(Drops, "drops") if self.site.dut else None
 
-    def _send(self, order: Order, seconds: float) -> int:
+    def _send(self, order: Order, seconds: float, act: Act | None = None) -> int:
         """Start a run, sleep until it is over, and return its number; halt it when something comes between."""
-        started = self.site.generator.ask(
-            Started, "send", streams=order.written(), seconds=round(seconds, 3), delay=DELAY_S
-        )
+        ends = {} if order.frames else {"seconds": round(seconds, 3)}
+        started = self.site.generator.ask(Started, "send", streams=order.written(), delay=DELAY_S, **ends)
         try:
-            self.sleep(DELAY_S + seconds)
+            self._sleep(DELAY_S + seconds, act)
             self._wait_for_the_end()
         except BaseException:
             with suppress(Fault):
                 self.site.generator.ask(Reply, "halt")
             raise
         return started.run
+
+    def _sleep(self, seconds: float, act: Act | None) -> None:
+        if act:
+            self.sleep(seconds * ACT_SHARE)
+            began_s = time.monotonic()
+            act()
+            acted_s = time.monotonic() - began_s
+            seconds = max(0.0, seconds * (1 - ACT_SHARE) - acted_s)
+        self.sleep(seconds)
 
     def _wait_for_the_end(self) -> None:
         """Of sending."""
@@ -112,7 +122,7 @@ def evidence(results: Results) -> dict[str, object]:
 
 def trial_of(site: Site, order: Order, results: Results, passage: Passage | None) -> Trial:
     """Everything that is known of a run, as one noun."""
-    found, account = reasons(results, passage), account_of(results, passage)
+    found, account = reasons(results, passage, order.frames), account_of(results, passage)
     offered_pps = sum(stream.offered_pps for stream in results.streams)
     jitter_mean, jitter_max = jitter_of([stream.jitter for stream in results.streams])
     return Trial(
@@ -122,11 +132,11 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         dut=site.dut_name,
         frame=order.frame,
         mean_bytes=account.sent_bytes / account.sent if account.sent else 0.0,
-        asked_pps=order.pps,
+        asked_pps=order.asked_pps,
         offered_pps=offered_pps,
         received_pps=offered_pps * account.received / account.sent if account.sent else 0.0,
         seconds=results.seconds,
-        pacing_error=pacing_error(order.pps, offered_pps),
+        pacing_error=0.0 if order.surplus else pacing_error(order.pps, offered_pps),
         invalid=tuple(reason.text for reason in found),
         is_behind=any(reason.is_behind for reason in found),
         account=account,
@@ -134,6 +144,8 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         latency_from_sending=merged([stream.latency_from_sending for stream in results.streams]),
         jitter_mean=jitter_mean,
         jitter_max=jitter_max,
+        last_lost_s=last_lost_s(results.streams),
+        longest_outage_s=max((stream.longest_outage_us for stream in results.streams), default=0.0) / 1e6,
         load=order.load,
         job=order.job,
         streams=tuple(order.written()),

@@ -47,6 +47,37 @@ def sends_what_was_ordered_after_a_warm_up_and_sleeps_meanwhile() -> None:
     assert set(verbs) == {"send", "results"}
 
 
+def acts_after_a_quarter_of_the_time() -> None:
+    done: list[float] = []
+    slept: list[float] = []
+    Runner(Site(FakeGenerator()), slept.append).run(
+        Order(BOTH, "64", 4e6, 2.0, warm_up_s=0), lambda: done.append(sum(slept))
+    )
+    assert done == [pytest.approx(0.5025)]
+    assert sum(slept[:2]) == pytest.approx(2.01, abs=0.01)
+
+
+def a_burst_ends_with_its_last_frame_and_not_with_the_time() -> None:
+    generator = FakeGenerator()
+    made = Runner(Site(generator), lambda _: None).run(Order(BOTH, "64", 0.0, 2.0, warm_up_s=0, frames=1000))
+    (sent,) = [params for verb, params in generator.asked if verb == "send"]
+    assert "seconds" not in sent
+    assert (made.account.sent, made.invalid) == (1000, ())
+
+
+def a_burst_with_frames_left_out_is_invalid() -> None:
+    generator = FakeGenerator(spoil=counting(late=1))
+    made = Runner(Site(generator), lambda _: None).run(Order(BOTH, "64", 0.0, 2.0, warm_up_s=0, frames=100_000))
+    assert made.invalid == ("burst: of 100,000 frames 1 were left out, because the generator was late",)
+    assert made.is_behind
+
+
+def knows_when_the_last_lost_frame_was_due() -> None:
+    made = trial(FakeGenerator(spoil=counting(last_lost=250_000, longest_outage_us=1500.0)))
+    assert (made.last_lost_s, made.longest_outage_s) == (0.25, 0.0015)
+    assert trial(FakeGenerator()).last_lost_s is None
+
+
 def makes_a_whole_account_of_a_good_trial() -> None:
     made = trial(FakeGenerator())
     assert made.invalid == ()

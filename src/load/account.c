@@ -1,6 +1,7 @@
 // Accounts for whole frames, stream by stream. Lane.
 #include "load/account.h"
 
+#include "load/gap.h"
 #include "wire/stamp.h"
 
 #include <string.h>
@@ -23,8 +24,23 @@ static inline void move(struct whole *into, uint16_t to, const struct whole *out
 	into->bytes[to] = out->bytes[from];
 }
 
+static enum window_verdict take_one(struct sink_stream *s, uint64_t number, uint64_t before,
+	uint64_t now)
+{
+	struct window *w = &s->window->window;
+
+	if (number > w->next)
+		gap_open(&s->counters, number, before, now);
+	bool is_late = number < w->next;
+	enum window_verdict verdict = window_take(w, number);
+	if (is_late && (verdict == WINDOW_NEW || verdict == WINDOW_NEW_REORDERED))
+		gap_fill(&s->counters, w, number);
+	return verdict;
+}
+
 // Judges the frames one by one and leaves in the list those that are new.
-static __attribute__((noinline)) void take_out_of_order(struct sink_stream *s, struct whole *f)
+static __attribute__((noinline)) void take_out_of_order(struct sink_stream *s, struct whole *f,
+	uint64_t now)
 {
 	uint64_t n_of[] = {[WINDOW_NEW] = 0,
 		[WINDOW_NEW_REORDERED] = 0,
@@ -33,8 +49,9 @@ static __attribute__((noinline)) void take_out_of_order(struct sink_stream *s, s
 	uint16_t n = 0;
 
 	for (uint16_t i = 0; i < f->n; i++) {
-		struct window *w = &s->window->window;
-		enum window_verdict verdict = window_take(w, window_whole(w, f->sequence[i]));
+		uint64_t number = window_whole(&s->window->window, f->sequence[i]);
+		uint64_t before = n ? now : s->counters.last_tsc;
+		enum window_verdict verdict = take_one(s, number, before, now);
 
 		n_of[verdict]++;
 		move(f, n, f, i);
@@ -93,7 +110,7 @@ static void account_stream(struct sink_stream *s, struct whole *f, uint64_t now)
 	if (likely_to(window_is_next(&s->window->window, f->sequence, f->n)))
 		window_take_next(&s->window->window, f->n);
 	else
-		take_out_of_order(s, f);
+		take_out_of_order(s, f, now);
 	if (likely_to(f->n))
 		count_new(s, f, now);
 }

@@ -60,6 +60,9 @@ struct sink_counters {
 	uint64_t missing; // gaps below `highest`; lost = missing + what was sent from there on
 	uint64_t jitter_sum, jitter_max, n_jitter; // cycles between delays of neighbours, RFC 4689
 	uint64_t first_tsc, last_tsc;
+	uint64_t gap_end; // the last number that is missing below `highest`, plus one; 0: none is
+	uint64_t longest_outage; // cycles between two frames received, of which others in between
+	                         // were missing when the second came
 };
 
 struct sink_stream {

@@ -84,6 +84,16 @@ static uint64_t any_number(unsigned i, bool is_calm)
 	return next;
 }
 
+// The last number that is missing below the highest, plus one.
+static uint64_t gap_end(const struct model_stream *m)
+{
+	uint64_t end = m->counters.missing ? m->counters.highest : 0;
+
+	while (end && m->seen[end - 1])
+		end--;
+	return end;
+}
+
 static void take_in_model(unsigned i, const struct stamp *stamp, uint64_t now, unsigned bytes)
 {
 	struct model_stream *m = &model[i];
@@ -97,6 +107,9 @@ static void take_in_model(unsigned i, const struct stamp *stamp, uint64_t now, u
 		return;
 	}
 	m->seen[stamp->sequence] = true;
+	if (stamp->sequence > m->counters.highest && m->counters.received)
+		m->counters.longest_outage =
+			MAX_OF(m->counters.longest_outage, now - m->counters.last_tsc);
 	m->counters.reordered += stamp->sequence < *flow_next;
 	*flow_next = MAX_OF(*flow_next, stamp->sequence + 1);
 	m->counters.highest = MAX_OF(m->counters.highest, stamp->sequence + 1);
@@ -111,6 +124,7 @@ static void take_in_model(unsigned i, const struct stamp *stamp, uint64_t now, u
 	m->counters.last_tsc = now;
 	m->counters.received_bytes += bytes;
 	m->counters.missing = m->counters.highest - m->counters.received;
+	m->counters.gap_end = gap_end(m);
 	m->due_sum += due;
 	m->sent_sum += sent;
 	m->due_min = MIN_OF(m->due_min, due);

@@ -127,6 +127,8 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 			run->streams.stream[i].n_flows <= LOAD_FLOWS_IN_ORDER ? "flow" : "stream"));
 	json_object_set_new(json, "corrupted", count_json(&in->corrupted));
 	json_object_set_new(json, "too_old", count_json(&in->too_old));
+	json_object_set_new(json, "longest_outage_us",
+		us_json(run, stat_read(&in->longest_outage)));
 }
 
 // The receiving side is read first, so that nothing seems to come before it was sent. Of a stream
@@ -144,6 +146,8 @@ static void set_lost(json_t *json, const struct run *run, unsigned i)
 	json_object_set_new(json, "lost", json_integer(sent - received));
 	json_object_set_new(json, "lost_by_gaps",
 		json_integer(missing + MAX_OF(0, sent - highest)));
+	json_int_t gap_end = sent > highest ? sent : (json_int_t)stat_read(&in->gap_end);
+	json_object_set_new(json, "last_lost", gap_end ? json_integer(gap_end - 1) : json_null());
 }
 
 static json_t *stream_json(const struct load *load, unsigned i, bool with_buckets)
