@@ -64,7 +64,12 @@ class Course:
     @property
     def trial_s(self) -> float:
         """How long one takes, all told."""
-        return self.seconds + self.warm_up_s + OVERHEAD_S
+        return self.seconds + self.trial_s_beside
+
+    @property
+    def trial_s_beside(self) -> float:
+        """What a trial takes beside the time in which it sends what counts."""
+        return self.warm_up_s + OVERHEAD_S
 
     def run(self, order: Order, act: Act | None = None) -> Trial:
         """Make one trial and write it down at once; `act` after a quarter of its time."""

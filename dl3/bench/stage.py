@@ -24,13 +24,13 @@ class Stage:
 
 
 def throughputs_of(stage: Stage) -> Sequence[Throughput]:
-    """Search for the throughput at each goal; the answers are in the record, and known from then on."""
-    effort, found = stage.job.effort, []
-    for goal in effort.goals:
-        wanted = Wanted((stage.job.frame,), Terms(goal, effort.resolution, effort.repetitions))
-        answer = find(stage.course, wanted, stage.job.frame, 0.0).answer
+    """Search for the throughput at all goals; the answers are in the record, and known from then on."""
+    effort, frame = stage.job.effort, stage.job.frame
+    terms = Terms(resolution=effort.resolution)
+    wanted = Wanted((frame,), terms, method=effort.method, goals=effort.goals, repeats=effort.repetitions)
+    found = [one.answer for one in find(stage.course, wanted, frame, 0.0)]
+    for answer in found:
         stage.known.learn(stage.job, answer)
-        found.append(answer)
     return found
 
 

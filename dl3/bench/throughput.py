@@ -1,13 +1,16 @@
 """Conducts throughput: for each frame size the generator's own ceiling first, then the search below it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from dl3.bench.site import Course, Found, Lines
 from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
+from dl3.search.mlr import Goals, find_throughputs
 from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, halvings
+from dl3.search.throughput import answer as answer_from
 from dl3.trial.account import RING_FULL
 from dl3.trial.order import Order
 
@@ -17,25 +20,45 @@ LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
 DEAD_SHARE = 1 / 64  # of the ceiling: a device that is only overloaded lets something through there
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
 STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
+LIKELY_SHORT_TRIALS = 6  # of MLRsearch, for each goal
+
+Measure = Callable[[float, float], Trial]  # packets/s, seconds
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is searched for, for which frames."""
+    """What is searched for, for which frames. `goals` are loss ratios; that of `search` does not count."""
 
     frames: tuple[str, ...]
     search: Terms = field(default_factory=Terms)
     max_pps: float = 0.0  # all streams together; 0: no limit
+    method: Literal["mlrsearch", "binary"] = "mlrsearch"
+    goals: tuple[float, ...] = (0.0,)
+    repeats: int = 1  # whole searches
+    exceed: float = 0.0  # share of a rate's trial time that may lose more than the goal; MLRsearch alone knows it
 
-    @property
-    def likely_trials(self) -> int:
-        """Of one frame size: the ceiling, the upper bound, halvings of the last factor of two."""
-        return 1 + (1 + halvings(2.0, self.search.resolution)) * self.search.repetitions
+    def terms(self, goal: float) -> Terms:
+        """Of a binary search."""
+        return replace(self.search, goal_loss_ratio=goal)
+
+    def of_rfc9971(self, seconds: float) -> Goals:
+        """Of MLRsearch, with final trials of so many seconds."""
+        terms = self.search
+        return Goals(self.goals, self.exceed, terms.resolution, seconds, terms.repetitions, terms.retries)
+
+    def likely_s(self, course: Course) -> float:
+        """About how long the search with one frame size will take, its ceiling included."""
+        if self.method == "binary":
+            rates = 1 + halvings(2.0, self.search.resolution)
+            return (1 + rates * self.search.repetitions * len(self.goals)) * course.trial_s
+        goals = self.of_rfc9971(course.seconds)
+        n_trials = len(self.goals) * (goals.n_trials + LIKELY_SHORT_TRIALS)
+        return course.trial_s + goals.likely_s + n_trials * course.trial_s_beside
 
 
 def budget_s(course: Course, wanted: Wanted) -> float:
     """About how long all will take, in seconds."""
-    return len(wanted.frames) * wanted.likely_trials * course.trial_s
+    return len(wanted.frames) * wanted.likely_s(course)
 
 
 def ceiling_of(course: Course, frame: str) -> Trial:
@@ -80,25 +103,31 @@ def is_good(trial: Trial, terms: Terms) -> bool:
     return not trial.invalid and trial.loss_ratio <= terms.goal_loss_ratio
 
 
-def answer_of(course: Course, wanted: Wanted, ceiling: Trial, found: Answer[Trial], lines: Lines) -> Throughput:
+def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial]) -> Throughput:
     """The answer as it is recorded."""
+    course, wanted = hunt.course, hunt.wanted
+    is_binary = wanted.method == "binary"
     return Throughput(
         at=now(),
         campaign=course.site.campaign,
         dut=course.site.dut_name,
-        frame=ceiling.frame,
-        mean_bytes=ceiling.mean_bytes,
+        frame=hunt.frame,
+        mean_bytes=hunt.ceiling.mean_bytes,
         pps=found.pps,
         upper_pps=found.upper_pps,
         limited_by=found.limited_by,
-        goal_loss_ratio=wanted.search.goal_loss_ratio,
+        goal_loss_ratio=goal,
         resolution=wanted.search.resolution,
         trial_seconds=course.seconds,
-        repetitions=wanted.search.repetitions,
+        repetitions=wanted.search.repetitions if is_binary else wanted.of_rfc9971(course.seconds).n_trials,
         n_trials=found.n_trials,
         n_invalid=found.n_invalid,
-        line_bps=lines.total_bps,
+        line_bps=hunt.lines.total_bps,
         job=course.job,
+        method=wanted.method,
+        exceed_ratio=0.0 if is_binary else wanted.exceed,
+        conditional_pps=found.conditional_pps,
+        search_seconds=hunt.spent_s[goal],
         facts=dict(course.site.facts),
     )
 
@@ -135,43 +164,98 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
         )
 
 
-def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> Found:
-    """The throughput with one frame size; `later_s` is what all others will still take."""
-    left_s = wanted.likely_trials * course.trial_s
-    course.audience.heard_left(frame, later_s + left_s)
-    ceiling = ceiling_of(course, frame)
+@dataclass
+class Hunt:
+    """The search with one frame size; `later_s` is what all others will still take."""
+
+    course: Course
+    wanted: Wanted
+    frame: str
+    later_s: float
+    ceiling: Trial
+    lines: Lines
+    trials: list[Trial] = field(default_factory=list)
+    spent_s: dict[float, float] = field(default_factory=dict)  # in trials, for each goal
+
+    @property
+    def bounds(self) -> Bounds:
+        """Where to search."""
+        return bounds_of(self.ceiling, self.lines, self.wanted.max_pps)
+
+    def measure(self, pps: float, seconds: float) -> Trial:
+        """One trial; a short one has no longer warm-up than itself."""
+        course = self.course
+        warm_up_s = min(course.warm_up_s, seconds)
+        self.trials.append(
+            course.run(Order(course.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s))
+        )
+        check_starved(self.trials, self.ceiling, self.wanted.search.retries)
+        check_dead(self.trials, self.ceiling)
+        return self.trials[-1]
+
+    def hear(self, seconds: float) -> None:
+        """How long this search will still take."""
+        self.course.audience.heard_left(self.frame, self.later_s + seconds)
+
+    def halve(self) -> list[Answer[Trial]]:
+        """A binary search for each goal, one after the other."""
+        found = []
+        for i, goal in enumerate(self.wanted.goals):
+            self.trials = []
+            found.append(self._halve(i, goal))
+            self.spent_s[goal] = self._seconds()
+        return found
+
+    def _seconds(self) -> float:
+        return sum(trial.seconds for trial in self.trials)
+
+    def _halve(self, i: int, goal: float) -> Answer[Trial]:
+        course, terms, n_left = self.course, self.wanted.terms(goal), len(self.wanted.goals) - 1 - i
+        each_s = terms.repetitions * course.trial_s
+        after_s = n_left * self.wanted.likely_s(course) / len(self.wanted.goals)
+        known = known_from(course, self.ceiling, self.bounds, terms)
+        measure = lambda pps: self.measure(pps, course.seconds)  # noqa: E731
+        return find_throughput(measure, self.bounds, terms, lambda rates: self.hear(after_s + rates * each_s), known)
+
+    def search(self) -> Sequence[Answer[Trial]]:
+        """All goals at once, by MLRsearch; full speed without loss is the answer to all of them."""
+        course, wanted = self.course, self.wanted
+        goals = wanted.of_rfc9971(course.seconds)
+        terms = replace(wanted.terms(min(goals.loss_ratios)), repetitions=goals.n_trials)
+        known = known_from(course, self.ceiling, self.bounds, terms)
+        self.spent_s = dict.fromkeys(wanted.goals, 0.0)
+        if known and known[0].verdict == "passed":
+            return [answer_from(known, self.bounds, terms)] * len(goals.loss_ratios)
+        share = course.trial_s / course.seconds
+        first = known[0].trials[-1] if known else None
+        found = find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.hear(left_s * share), first)
+        self.spent_s = dict.fromkeys(wanted.goals, self._seconds())
+        return found
+
+
+def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
+    """The throughput with one frame size for each goal; `later_s` is what all others will still take."""
+    course.audience.heard_left(frame, later_s + wanted.likely_s(course))
     lines = Lines.of(course.site.generator, course.streams)
-    trials: list[Trial] = []
-
-    def measure(pps: float) -> Trial:
-        order = Order(course.streams, frame, pps, course.seconds, "throughput", warm_up_s=course.warm_up_s)
-        trials.append(course.run(order))
-        check_starved(trials, ceiling, wanted.search.retries)
-        check_dead(trials, ceiling)
-        return trials[-1]
-
-    def hear(rates: int) -> None:
-        left_s = rates * wanted.search.repetitions * course.trial_s
-        course.audience.heard_left(frame, later_s + left_s)
-
-    bounds = bounds_of(ceiling, lines, wanted.max_pps)
-    known = known_from(course, ceiling, bounds, wanted.search)
-    found = find_throughput(measure, bounds, wanted.search, hear, known)
-    answer = answer_of(course, wanted, ceiling, found, lines)
-    course.keep(answer)
-    return Found(answer, found.best)
+    hunt = Hunt(course, wanted, frame, later_s, ceiling_of(course, frame), lines)
+    found = hunt.halve() if wanted.method == "binary" else hunt.search()
+    results = tuple(Found(answer_of(hunt, *one), one[1].best) for one in zip(wanted.goals, found, strict=True))
+    for one in results:
+        course.keep(one.answer)
+    return results
 
 
 def find_all(course: Course, wanted: Wanted) -> Sequence[Found]:
     """One search after the other; a size without an answer is told of and left out."""
-    results = []
-    each_s = wanted.likely_trials * course.trial_s
+    results: list[Found] = []
+    each_s = wanted.likely_s(course)
     for i, frame in enumerate(wanted.frames):
         try:
             found = find(course, wanted, frame, each_s * (len(wanted.frames) - i - 1))
         except Undecided as fault:
             course.audience.heard_fault(frame, fault)
             continue
-        results.append(found)
-        course.audience.heard_answer(found)
+        results += found
+        for one in found:
+            course.audience.heard_answer(one)
     return results

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from dl3.bench.latency import at_load
 from dl3.bench.site import Audience, Course, Found
@@ -14,7 +15,8 @@ from dl3.search.throughput import Terms, Undecided
 FRAMES = ("64", "128", "256", "512", "1024", "1518", "imix")
 LATENCY_FRAMES = ("64", "512", "imix")
 LOADS = (0.1, 0.5, 0.9)
-RESOLUTION = 0.05
+TERMS = Terms(resolution=0.05, retries=2)
+METHOD: Literal["binary"] = "binary"  # with trials as short as these, shorter ones save nothing
 TRIAL_S = 0.4  # short: virtual cores pause for a millisecond or two several times a second
 WARM_UP_S = 0.1
 SEARCH_S = 12.0  # at most, of each frame size
@@ -58,11 +60,12 @@ def hurried(course: Course) -> tuple[Course, Hurried]:
 
 def search_all(course: Course, frames: Sequence[str] = FRAMES) -> list[Found]:
     """The throughput of each; one without an answer in time is told of and left out."""
-    (course, clock), found = hurried(course), []
+    course, clock = hurried(course)
+    found: list[Found] = []
     for frame in frames:
         clock.allow(SEARCH_S)
         try:
-            found.append(find(course, Wanted((frame,), Terms(resolution=RESOLUTION, retries=2)), frame, 0.0))
+            found += find(course, Wanted((frame,), TERMS, method=METHOD), frame, 0.0)
         except (TimeUp, Undecided) as fault:
             clock.audience.heard_fault(frame, fault)
             continue

@@ -150,7 +150,7 @@ def throughput(
     """
     terms, max_pps, bar = Terms(goal, resolution, repeat, retries), pps_of(max_rate), Bar()
     with course_at(Place(generator, dut, dut_name, lab, streams, record), seconds, bar) as course:
-        found = search(course, bar, Wanted(frames_of(sizes, course), terms, max_pps))
+        found = search(course, bar, Wanted(frames_of(sizes, course), terms, max_pps, goals=(goal,)))
     if as_json:
         print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
     elif found:

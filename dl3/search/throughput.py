@@ -97,6 +97,7 @@ class Answer(Generic[M]):
     best: M | None  # the trial behind `pps`
     n_trials: int
     n_invalid: int
+    conditional_pps: float | None = None  # RFC 9971's conditional throughput, where it was searched for
 
 
 def halvings(ratio: float, resolution: float) -> int:
