@@ -85,6 +85,14 @@ class Job(Noun):
     effort: Effort
 
 
+class LeftOut(Noun):
+    """A device, or values of a case's parameters, that this machine cannot do, while others of the case can be done."""
+
+    dut: str
+    parameters: dict[str, str]
+    reason: Text
+
+
 class Case(Noun):
     """A question with its jobs; without jobs it is not applicable here, for `reason`."""
 
@@ -92,11 +100,15 @@ class Case(Noun):
     title: Text
     jobs: tuple[Job, ...] = ()
     reason: Text | None = None
+    left_out: tuple[LeftOut, ...] = ()
     published: tuple[str, ...] = ()  # cases of the published results that are drawn beside it: 'white-paper 1.1'
 
 
 class Plan(Noun):
-    """What will be measured, and how long that is thought to take. The first line of a campaign's record."""
+    """What will be measured, and how long that is thought to take. The first line of a campaign's record.
+
+    Where a budget made jobs shorter on the way, a plan with them follows; the last one holds.
+    """
 
     kind: Literal["plan"] = "plan"
     at: str
@@ -105,14 +117,26 @@ class Plan(Noun):
     title: Text
     source: str  # the campaign as it was written, whole
     cases: tuple[Case, ...]
-    seconds: float  # promised
+    seconds: float  # promised; when this plan takes the place of another: for what was left
+    budget_seconds: float = 0.0  # 0: none
     shortened: tuple[Text, ...] = ()  # what the budget took away, a sentence each
     deviations: tuple[Text, ...] = ()  # from the RFCs and from the published method, a sentence each
     facts: dict[str, object] = Field(default_factory=dict)
 
 
+class Finished(Noun):
+    """A job that gave all its answers: it is not made again."""
+
+    kind: Literal["finished"] = "finished"
+    at: str
+    campaign: str
+    job: str
+    seconds: float  # that it took, its share of the bed's start left out
+    planned_seconds: float
+
+
 class Skipped(Noun):
-    """A job that was planned and gave no answer."""
+    """A job that was planned and gave no answer; a campaign that is gone on with tries it again."""
 
     kind: Literal["skipped"] = "skipped"
     at: str

@@ -8,14 +8,14 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
-from dl3.model.campaign import Plan, Skipped
+from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Throughput, Trial
 
 NAMED_LINES = 10  # broken ones that are named by number
 
 OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
-AnyEntry = Trial | Throughput | OtherAnswer | Proof | Plan | Skipped
+AnyEntry = Trial | Throughput | OtherAnswer | Proof | Plan | Finished | Skipped
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 
@@ -29,9 +29,10 @@ class Record:
     answers: tuple[Throughput, ...]
     others: tuple[OtherAnswer, ...]
     proofs: tuple[Proof, ...]
-    plans: tuple[Plan, ...]  # more than one: the campaign was resumed
+    plans: tuple[Plan, ...]  # more than one: a budget made it shorter on the way
     skipped: tuple[Skipped, ...]
     left_out: tuple[str, ...]
+    finished: tuple[Finished, ...] = ()
 
 
 def mistake(line: bytes) -> str:
@@ -82,6 +83,7 @@ def parse(path: Path, content: bytes) -> Record:
         plans=tuple(entry for entry in entries if isinstance(entry, Plan)),
         skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
         left_out=tuple(complaints(path, broken, is_cut, len(lines))),
+        finished=tuple(entry for entry in entries if isinstance(entry, Finished)),
     )
 
 

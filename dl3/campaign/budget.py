@@ -1,0 +1,215 @@
+"""Fits jobs to a time: fewer repetitions, shorter trials, coarser answers, fewer frame sizes, fewer latency loads.
+
+In this order, each as little as will do; no case and no value of one is ever left out.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dl3.campaign.duration import Pace, total_s
+from dl3.model.campaign import Effort, Job, Text
+from dl3.model.fault import UsageFault
+
+FLOOR_S = 0.2  # no trial gets shorter: below, a pause of the machine is a large part of it
+RESOLUTIONS = (0.01, 0.02, 0.05)
+N_FRAMES_KEPT = 2  # the smallest and the largest
+MINUTE_S = 60
+
+Jobs = Sequence[Job]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The jobs that are left, and what was taken away."""
+
+    jobs: tuple[Job, ...]
+    shortened: tuple[Text, ...] = ()
+
+
+def changed(jobs: Jobs, change: Callable[[Effort], dict[str, object]]) -> tuple[Job, ...]:
+    """All jobs with other efforts; those without a change stay as they are."""
+    made = []
+    for job in jobs:
+        fields = {name: value for name, value in change(job.effort).items() if getattr(job.effort, name) != value}
+        effort = job.effort.model_copy(update=fields)
+        made.append(job.model_copy(update={"effort": effort}) if fields else job)
+    return tuple(made)
+
+
+def with_repetitions(jobs: Jobs, most: int) -> tuple[Job, ...]:
+    """At most so many."""
+    return changed(jobs, lambda effort: {"repetitions": min(effort.repetitions, most)})
+
+
+def with_seconds(jobs: Jobs, most: float) -> tuple[Job, ...]:
+    """Trials no longer than that, to the hundredth."""
+    cap = max(int(most * 100) / 100, FLOOR_S)
+    return changed(jobs, lambda effort: {"seconds": min(effort.seconds, cap)})
+
+
+def with_resolution(jobs: Jobs, least: float) -> tuple[Job, ...]:
+    """Answers no finer than that."""
+    return changed(jobs, lambda effort: {"resolution": max(effort.resolution, least)})
+
+
+def with_loads(jobs: Jobs, most: int) -> tuple[Job, ...]:
+    """The highest loads of a latency test stay."""
+    return changed(jobs, lambda effort: {"loads": tuple(sorted(sorted(effort.loads)[-most:]))})
+
+
+def group_of(job: Job) -> str:
+    """The case, device and values that a job is of: its key without test and frame."""
+    return job.key.rsplit("|", 2)[0]
+
+
+def by_size(frames: Sequence[str]) -> list[str]:
+    """Sizes in order; mixes stay where sizes are left out first, in the middle."""
+    sizes = sorted((frame for frame in frames if frame.isdigit()), key=int)
+    mixes = [frame for frame in frames if not frame.isdigit()]
+    return [*sizes[:1], *mixes, *sizes[1:]]
+
+
+def thinned(frames: Sequence[str]) -> list[str]:
+    """Without one of those between the smallest and the largest: sizes go before mixes."""
+    inner = [frame for frame in by_size(frames)[1:-1] if frame.isdigit()] or by_size(frames)[1:-1]
+    gone = inner[len(inner) // 2]
+    return [frame for frame in frames if frame != gone]
+
+
+def with_frames(jobs: Jobs, most: int) -> tuple[Job, ...]:
+    """At most so many sizes for each case, device and values."""
+    kept: dict[str, list[str]] = {}
+    for job in jobs:
+        frames = kept.setdefault(group_of(job), [])
+        if job.frame not in frames:
+            frames.append(job.frame)
+    for name, frames in kept.items():
+        while len(frames) > max(most, N_FRAMES_KEPT):
+            frames = thinned(frames)
+        kept[name] = frames
+    return tuple(job for job in jobs if job.frame in kept[group_of(job)])
+
+
+def most_frames(jobs: Jobs) -> int:
+    """Of one case, device and values."""
+    found: dict[str, set[str]] = {}
+    for job in jobs:
+        found.setdefault(group_of(job), set()).add(job.frame)
+    return max((len(frames) for frames in found.values()), default=0)
+
+
+def steps(jobs: Jobs) -> Iterator[tuple[Job, ...]]:
+    """Each is shorter than the one before; trials are as short as can be from the second kind on."""
+    for n in range(max((job.effort.repetitions for job in jobs), default=1) - 1, 0, -1):
+        yield (jobs := with_repetitions(jobs, n))
+    yield (jobs := with_seconds(jobs, FLOOR_S))
+    for resolution in RESOLUTIONS:
+        yield (jobs := with_resolution(jobs, resolution))
+    for n in range(most_frames(jobs) - 1, N_FRAMES_KEPT - 1, -1):
+        yield (jobs := with_frames(jobs, n))
+    for n in range(max((len(job.effort.loads) for job in jobs), default=1) - 1, 0, -1):
+        yield (jobs := with_loads(jobs, n))
+
+
+def lengthened(short: Jobs, jobs: Jobs, fits: Callable[[Jobs], bool]) -> tuple[Job, ...]:
+    """The short jobs with trials as long as fit, at most as long as they were."""
+    before = {job.key: job.effort.seconds for job in jobs}
+
+    def capped(cap: float) -> tuple[Job, ...]:
+        restored = [
+            job.model_copy(update={"effort": job.effort.model_copy(update={"seconds": before[job.key]})})
+            for job in short
+        ]
+        return with_seconds(restored, cap)
+
+    low, high = FLOOR_S, max((job.effort.seconds for job in jobs), default=FLOOR_S)
+    if fits(capped(high)):
+        return capped(high)
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(capped(middle)) else (low, middle)
+    return capped(low)
+
+
+def shortest(jobs: Jobs) -> tuple[Job, ...]:
+    """What is left when all that may be taken away is."""
+    least = tuple(jobs)
+    for step in steps(jobs):
+        least = step
+    return least
+
+
+def span(seconds: float) -> str:
+    """As people say it, rounded up."""
+    return f"{int(-(-seconds // 1))} s" if seconds < MINUTE_S else f"{int(-(-seconds // MINUTE_S))} min"
+
+
+def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int = 0) -> Fitted:
+    """Jobs that are done within the budget; UsageFault with the least time when there are none."""
+
+    def fits(some: Jobs) -> bool:
+        return total_s(some, pace, n_proofs) <= budget_s
+
+    if fits(jobs):
+        return Fitted(tuple(jobs))
+    for short in steps(jobs):
+        if fits(short):
+            made = lengthened(short, jobs, fits)
+            return Fitted(made, tuple(what_was_shortened(jobs, made)))
+    least_s = total_s(shortest(jobs), pace, n_proofs)
+    raise UsageFault(
+        f"the budget of {span(budget_s)} is too short for {len(jobs)} jobs: the least is {span(least_s)}; give that, "
+        "or write a campaign with fewer cases"
+    )
+
+
+def said(values: Sequence[object]) -> str:
+    """'5' or '1 to 3'."""
+    low, high = min(values), max(values)  # type: ignore[type-var]
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def differing(before: Jobs, after: Jobs, name: str) -> tuple[int, str, str] | None:
+    """How many jobs have another effort in one word, what it was and what it is."""
+    old = {job.key: getattr(job.effort, name) for job in before}
+    pairs = [(old[job.key], new) for job in after if old[job.key] != (new := getattr(job.effort, name))]
+    if not pairs:
+        return None
+    return len(pairs), said([pair[0] for pair in pairs]), said([pair[1] for pair in pairs])
+
+
+def frames_gone(before: Jobs, after: Jobs) -> Text | None:
+    """Which sizes are left out, in how many jobs."""
+    kept = {job.key for job in after}
+    gone = [job for job in before if job.key not in kept]
+    if not gone:
+        return None
+    names = ", ".join(by_size(list(dict.fromkeys(job.frame for job in gone))))
+    cases = ", ".join(dict.fromkeys(job.case for job in gone))
+    return Text(
+        en=f"frames of {names} left out in {len(gone)} jobs of the cases {cases}",
+        zh=f"用例 {cases} 的 {len(gone)} 项测试不再测帧长 {names}",
+    )
+
+
+def what_was_shortened(before: Jobs, after: Jobs) -> Iterator[Text]:
+    """A sentence for each kind of thing that was taken away."""
+    if found := differing(before, after, "repetitions"):
+        n, old, new = found
+        yield Text(
+            en=f"repetitions: {new} instead of {old}, in {n} jobs", zh=f"{n} 项测试的重复次数由 {old} 减为 {new}"
+        )
+    if found := differing(before, after, "seconds"):
+        n, old, new = found
+        yield Text(
+            en=f"trials of {new} s instead of {old} s, in {n} jobs", zh=f"{n} 项测试的单次时长由 {old} 秒减为 {new} 秒"
+        )
+    if found := differing(before, after, "resolution"):
+        n, old, new = found
+        yield Text(en=f"resolution {new} instead of {old}, in {n} jobs", zh=f"{n} 项测试的分辨率由 {old} 放宽为 {new}")
+    if gone := frames_gone(before, after):
+        yield gone
+    old_loads = {job.key: job.effort.loads for job in before}
+    n = sum(1 for job in after if old_loads[job.key] != job.effort.loads and job.test == "latency")
+    if n:
+        yield Text(en=f"fewer loads of latency, in {n} jobs", zh=f"{n} 项时延测试减少了负载点")

@@ -1,0 +1,92 @@
+"""Cases become jobs: devices x values x frames x tests, as far as a machine can make them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from dl3.campaign.machine import Machine, dut_lacking, lacks, values_lacking
+from dl3.campaign.parameters import THIS_MACHINE
+from dl3.campaign.sense import combinations, fields_of, frames_of, parameters_of, tests_of
+from dl3.campaign.written import WrittenCampaign, WrittenCase, typed
+from dl3.model.campaign import Case, DutSpec, Effort, Job, LeftOut, Setup, TestName, Text, Traffic
+
+TESTS = get_args(TestName)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A device with one value of each parameter."""
+
+    dut: DutSpec
+    values: dict[str, str]  # all of them
+    shown: dict[str, str]  # those of the case, as people read them
+    reason: Text | None  # why not here
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the values mean."""
+        return fields_of(self.values)
+
+
+def shown(value: str, name: str, machine: Machine) -> str:
+    """'this machine' by its name."""
+    names = {"server": machine.server, "CPU model": machine.cpu_model, "host OS": machine.host_os}
+    return (names.get(name) or value) if value == THIS_MACHINE else value
+
+
+def combined(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> Iterator[Combination]:
+    """All of a case."""
+    duts = [dut.spec() for dut in campaign.duts if case.duts is None or dut.name in case.duts]
+    for dut in duts:
+        for values in combinations(parameters_of(case, campaign)):
+            own = {name: shown(value, name, machine) for name, value in values.items() if name in case.parameters}
+            reason = dut_lacking(machine, dut) or values_lacking(machine, fields_of(values))
+            yield Combination(dut, values, own, reason)
+
+
+def taken(fields: Mapping[str, Any], noun: type[Setup] | type[Traffic]) -> dict[str, Any]:
+    """Those fields that a noun has."""
+    return {name: value for name, value in fields.items() if name in noun.model_fields}
+
+
+def effort_of(case: WrittenCase, campaign: WrittenCampaign) -> Effort:
+    """The case's own words go before the campaign's."""
+    return Effort.model_validate({**campaign.defaults.effort.said(), **case.effort.said()})
+
+
+def jobs_of(one: Combination, case: WrittenCase, campaign: WrittenCampaign) -> Iterator[Job]:
+    """All tests of one frame after the other."""
+    setup = Setup(dut=one.dut, **taken(one.fields, Setup))
+    streams = typed(list(case.streams or campaign.defaults.streams or ()))
+    traffic = Traffic.model_validate({**taken(one.fields, Traffic), "streams": streams})
+    words = ", ".join(f"{name}={one.values[name]}" for name in case.parameters)
+    for frame in frames_of(case, campaign):
+        for test in sorted(set(tests_of(case, campaign)), key=TESTS.index):
+            yield Job(
+                key="|".join((case.key, one.dut.name, words, test, frame)),
+                case=case.key,
+                parameters=one.shown,
+                setup=setup,
+                traffic=traffic,
+                test=test,
+                frame=frame,
+                effort=effort_of(case, campaign),
+            )
+
+
+def expanded(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> Case:
+    """The case with its jobs, and with the reason for all that this machine cannot do."""
+    head = {"key": case.key, "title": case.title.text(), "published": case.published}
+    if reason := lacks(machine, case.needs):
+        return Case.model_validate({**head, "reason": reason})
+    found = list(combined(case, campaign, machine))
+    can = [one for one in found if not one.reason]
+    left_out = [LeftOut(dut=one.dut.name, parameters=one.shown, reason=one.reason) for one in found if one.reason]
+    return Case.model_validate(
+        {
+            **head,
+            "jobs": [job for one in can for job in jobs_of(one, case, campaign)],
+            "reason": None if can else left_out[0].reason,
+            "left_out": left_out if can else (),
+        }
+    )

@@ -1,0 +1,156 @@
+"""What a campaign has to know of a machine, and why a case or a value of it cannot be measured there."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from dl3.model.campaign import DutSpec, Need, Text
+from dl3.model.noun import Noun
+
+GENERATOR_MIB = 512  # of huge pages, beside the DUT's
+GIB_KIB = 1 << 20
+BED_PORTS = 2
+
+
+class Machine(Noun):
+    """Read once, when a campaign is planned."""
+
+    n_cores: int
+    n_numa_nodes: int = 1
+    n_nics: int = 0  # ports of real network cards
+    n_virtual_functions: int = 0  # that its cards could give
+    page_1g_free: int = 0
+    available_mib: int = 0  # of memory, for huge pages
+    has_kvm: bool = False
+    has_vms: bool = False  # an emulator and KVM: ports of VMs
+    cpu_model: str = ""
+    server: str = ""
+    host_os: str = ""
+    missing: dict[str, str] = Field(default_factory=dict)  # devices (by name) that cannot be started, with the reason
+
+
+def sentence(en: str, zh: str) -> Text:
+    """A reason, in both languages."""
+    return Text(en=f"not applicable here: {en}", zh=f"此处不适用：{zh}")
+
+
+def nodes(machine: Machine) -> Text | None:
+    """Of memory."""
+    n = machine.n_numa_nodes
+    return (
+        None
+        if n >= 2
+        else sentence(f"two NUMA nodes are needed, this machine has {n}", f"需要两个 NUMA 节点，本机有 {n} 个")
+    )
+
+
+def nic(machine: Machine) -> Text | None:
+    """Two ports of it."""
+    n = machine.n_nics
+    if n >= BED_PORTS:
+        return None
+    return sentence(
+        f"a NIC with two ports is needed, this machine has {n or 'none'}", f"需要有两个端口的网卡，本机有 {n} 个"
+    )
+
+
+def sriov(machine: Machine) -> Text | None:
+    """Virtual functions."""
+    if machine.n_virtual_functions:
+        return None
+    return sentence("a NIC with SR-IOV is needed, this machine has none", "需要支持 SR-IOV 的网卡，本机没有")
+
+
+def pages_1g(machine: Machine) -> Text | None:
+    """Free ones."""
+    if machine.page_1g_free:
+        return None
+    return sentence(
+        "huge pages of 1 GiB are needed, none is free: reserve some at boot (hugepagesz=1G hugepages=8)",
+        "需要 1 GiB 大页，目前没有空闲的：请在启动时预留（hugepagesz=1G hugepages=8）",
+    )
+
+
+def vms(machine: Machine) -> Text | None:
+    """Guests fast enough to be measured."""
+    if machine.has_vms:
+        return None
+    return sentence("ports of VMs need qemu and KVM, this machine lacks them", "虚拟机端口需要 qemu 和 KVM，本机不具备")
+
+
+def kvm(machine: Machine) -> Text | None:
+    """Of the processor."""
+    return None if machine.has_kvm else sentence("KVM is needed, this machine has none", "需要 KVM，本机没有")
+
+
+NEEDS = {
+    "two NUMA nodes": nodes,
+    "a NIC": nic,
+    "SR-IOV": sriov,
+    "huge pages of 1 GiB": pages_1g,
+    "ports of VMs": vms,
+    "KVM": kvm,
+}
+
+
+def lacks(machine: Machine, needs: Sequence[Need]) -> Text | None:
+    """The first need that the machine does not meet."""
+    return next((reason for need in needs if (reason := NEEDS[need](machine))), None)
+
+
+def cores_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
+    """Of the DUT and of the generator, and those that are named."""
+    named = {*fields.get("dut_cores", ()), *fields.get("generator_cores", ())}
+    if named and max(named) >= machine.n_cores:
+        return sentence(
+            f"processor {max(named)} is wanted, this machine has 0 to {machine.n_cores - 1}",
+            f"需要 {max(named)} 号处理器核，本机只有 0 到 {machine.n_cores - 1} 号",
+        )
+    n_dut, n_generator = fields.get("cores", 1), len(fields.get("generator_cores", ())) or 1
+    if n_dut + n_generator > machine.n_cores:
+        return sentence(
+            f"{n_dut} cores forward and {n_generator} generates, this machine has {machine.n_cores}",
+            f"需要 {n_dut} 个转发核和 {n_generator} 个发包核，本机只有 {machine.n_cores} 个",
+        )
+    return None
+
+
+def memory_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
+    """For huge pages of both."""
+    wanted = fields.get("memory_mib", 0)
+    if fields.get("page_kib") == GIB_KIB:
+        free = machine.page_1g_free
+        if free * 1024 >= max(wanted, 1):
+            return None
+        return sentence(
+            f"{-(-wanted // 1024)} huge pages of 1 GiB are needed, {free} are free",
+            f"需要 {-(-wanted // 1024)} 个 1 GiB 大页，空闲 {free} 个",
+        )
+    if wanted and wanted + GENERATOR_MIB > machine.available_mib:
+        return sentence(
+            f"{wanted + GENERATOR_MIB:,} MiB of huge pages are needed, memory is left for {machine.available_mib:,}",
+            f"需要 {wanted + GENERATOR_MIB:,} MiB 大页，内存只够 {machine.available_mib:,} MiB",
+        )
+    return None
+
+
+def values_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
+    """Why these values cannot be measured here, None when they can."""
+    if (n := fields.get("ports", BED_PORTS)) > BED_PORTS:
+        return sentence(
+            f"{n} ports are wanted, between dl3gen and a device there are {BED_PORTS}",
+            f"需要 {n} 个端口，dl3gen 与被测设备之间有 {BED_PORTS} 个",
+        )
+    if name := fields.get("unset"):
+        return sentence(
+            f"'{name}' is not set up by dl3: set it up by hand and measure it as an external device",
+            f"dl3 不会自动设置“{name}”：请手工设置，并作为外部设备（external）测试",
+        )
+    return cores_lacking(machine, fields) or memory_lacking(machine, fields)
+
+
+def dut_lacking(machine: Machine, dut: DutSpec) -> Text | None:
+    """Why this device cannot be started here."""
+    why = machine.missing.get(dut.name)
+    return sentence(why, why) if why else None

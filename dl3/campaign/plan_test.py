@@ -1,0 +1,192 @@
+"""Plans for machines that are made up."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dl3.campaign.budget import FLOOR_S, fitted, thinned
+from dl3.campaign.duration import Pace, grouped, job_s, total_s
+from dl3.campaign.machine import Machine
+from dl3.campaign.plan import by_key, jobs_of, planned, shortened
+from dl3.campaign.reader import Campaign, parsed
+from dl3.campaign.shipped import read_named
+from dl3.model.campaign import Plan
+from dl3.model.fault import UsageFault
+
+KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
+SMALL = Machine(n_cores=2, available_mib=20_000, cpu_model="Xeon", server="a cloud", host_os="Debian 12")
+LARGE = Machine(
+    n_cores=48, n_numa_nodes=2, n_nics=12, n_virtual_functions=8, available_mib=90_000, has_kvm=True, has_vms=True
+)
+FILE = """name: mine
+title: Mine
+duts: [dl3d, l3fwd]
+defaults: {frames: [64, 128, 256, imix, 1518], tests: [latency, throughput]}
+cases:
+  - key: a
+    title: A
+    parameters: {huge pages: [1 GiB, 2 GiB], server: this machine}
+    effort: {seconds: 10, repetitions: 3}
+  - {key: b, title: B, needs: SR-IOV}
+  - {key: c, title: C, parameters: {huge pages: 1 GiB, cores: [1, 2]}, tests: throughput}
+"""
+
+
+def campaign() -> Campaign:
+    return parsed(Path("c.yaml"), FILE.encode(), KINDS)
+
+
+def _plan_of(name: str, machine: Machine = SMALL, budget_s: float = 0.0) -> Plan:
+    return planned(read_named(name, KINDS), machine, "now", budget_s)
+
+
+def makes_jobs_of_devices_values_frames_and_tests() -> None:
+    plan = planned(campaign(), SMALL, "now")
+    a, b, c = plan.cases
+    assert (len(a.jobs), len(b.jobs), len(c.jobs)) == (2 * 2 * 5 * 2, 0, 2 * 5)
+    first = a.jobs[0]
+    assert first.key == "a|dl3d|huge pages=1 GiB, server=this machine|throughput|64"
+    assert first.parameters == {"huge pages": "1 GiB", "server": "a cloud"}
+    assert (first.setup.memory_mib, first.effort.seconds, first.test) == (1024, 10, "throughput")
+    assert len(by_key(plan)) == len(jobs_of(plan)) == 50
+    assert plan.source == FILE
+
+
+def says_in_both_languages_what_is_not_applicable_and_why() -> None:
+    _, b, c = planned(campaign(), SMALL, "now").cases
+    assert b.reason
+    assert b.reason.en == "not applicable here: a NIC with SR-IOV is needed, this machine has none"
+    assert b.reason.zh == "此处不适用：需要支持 SR-IOV 的网卡，本机没有"
+    assert [(left.dut, left.parameters["cores"]) for left in c.left_out] == [("dl3d", "2"), ("l3fwd", "2")]
+    assert c.left_out[0].reason.en == "not applicable here: 2 cores forward and 1 generates, this machine has 2"
+
+
+def says_that_a_device_is_not_installed() -> None:
+    machine = SMALL.model_copy(update={"missing": {"l3fwd": "l3fwd is not installed: run tools/build-peers"}})
+    a, _, _ = planned(campaign(), machine, "now").cases
+    assert {job.setup.dut.name for job in a.jobs} == {"dl3d"}
+    assert {left.dut for left in a.left_out} == {"l3fwd"}
+    assert a.left_out[0].reason.en == "not applicable here: l3fwd is not installed: run tools/build-peers"
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "wanted"),
+    [
+        ({"n_numa_nodes": 1}, "1.3", "two NUMA nodes are needed, this machine has 1"),
+        ({"n_nics": 1}, "1.3", "a NIC with two ports is needed, this machine has 1"),
+        ({"has_vms": False}, "2.6", "ports of VMs need qemu and KVM, this machine lacks them"),
+        ({"available_mib": 512}, "1.1", "1,536 MiB of huge pages are needed, memory is left for 512"),
+        ({"n_cores": 1}, "1.4", "1 cores forward and 1 generates, this machine has 1"),
+        ({}, "2.4", "'NUMA placement' is not set up by dl3"),
+    ],
+)
+def names_what_a_machine_lacks(change: dict[str, object], key: str, wanted: str) -> None:
+    plan = _plan_of("white-paper", LARGE.model_copy(update=change))
+    (case,) = [case for case in plan.cases if case.key == key]
+    assert case.reason
+    assert wanted in case.reason.en
+    assert case.reason.zh.startswith("此处不适用：")
+
+
+def shows_all_cases_of_the_white_paper_on_any_machine() -> None:
+    for machine in (SMALL, LARGE, Machine(n_cores=1)):
+        plan = _plan_of("white-paper", machine)
+        assert len(plan.cases) == 19
+        assert all(case.jobs or case.reason for case in plan.cases)
+    assert {case.key for case in _plan_of("white-paper").cases if case.jobs} == {
+        *("1.1", "1.2", "1.4", "1.5", "1.6", "1.7", "1.8", "3.1", "3.2", "3.3")
+    }
+
+
+def starts_a_bed_once_for_all_jobs_that_share_it() -> None:
+    groups = grouped(jobs_of(_plan_of("white-paper")))
+    beds = [(group[0].setup, group[0].traffic) for group in groups]
+    assert len(beds) == len({bed[0].model_dump_json() + bed[1].model_dump_json() for bed in beds})
+    assert {job.case for job in groups[0]} >= {"1.1", "1.4", "1.5", "1.6"}
+
+
+def leaves_a_plan_alone_that_fits() -> None:
+    assert _plan_of("smoke", budget_s=3600).cases == _plan_of("smoke").cases
+    assert _plan_of("smoke", budget_s=3600).shortened == ()
+
+
+def shortens_repetitions_first_then_trials() -> None:
+    jobs = jobs_of(planned(campaign(), SMALL, "now"))
+    whole_s = total_s(jobs)
+    less = fitted(jobs, whole_s * 0.95)
+    assert {job.effort.repetitions for job in less.jobs if job.case == "a"} == {2}
+    assert {job.effort.seconds for job in less.jobs if job.case == "a"} == {10}
+    assert [text.en for text in less.shortened] == ["repetitions: 2 instead of 3, in 40 jobs"]
+    shorter = fitted(jobs, whole_s * 0.2)
+    assert {job.effort.repetitions for job in shorter.jobs} == {1}
+    assert 1 < max(job.effort.seconds for job in shorter.jobs) < 10
+    assert len(shorter.jobs) == len(jobs)
+
+
+def thins_frame_sizes_from_the_middle_and_says_which() -> None:
+    assert thinned(["64", "128", "256", "512", "1518"]) == ["64", "128", "512", "1518"]
+    assert thinned(["64", "imix", "1518", "128"]) == ["64", "imix", "1518"]
+    assert thinned(["64", "imix", "1518"]) == ["64", "1518"]
+    plan = _plan_of("white-paper", budget_s=600)
+    for case in plan.cases:
+        frames = {job.frame for job in case.jobs}
+        assert not case.jobs or frames >= {"66", "1024"}
+    assert any("left out in" in text.en for text in plan.shortened)
+    assert any("不再测帧长" in text.zh for text in plan.shortened)
+
+
+def says_what_the_least_time_is() -> None:
+    with pytest.raises(
+        UsageFault, match=r"^the budget of 60 s is too short|^the budget of 1 min is too short"
+    ) as fault:
+        _plan_of("white-paper", budget_s=60)
+    assert "the least is " in str(fault.value)
+
+
+@given(st.floats(60, 5000))
+@settings(max_examples=60, deadline=None)
+def never_promises_more_than_the_budget_and_never_drops_a_case(budget_s: float) -> None:
+    whole = _plan_of("white-paper")
+    try:
+        plan = _plan_of("white-paper", budget_s=budget_s)
+    except UsageFault:
+        return
+    assert plan.seconds <= budget_s
+    for before, after in zip(whole.cases, plan.cases, strict=True):
+        groups = {job.key.rsplit("|", 2)[0] for job in before.jobs}
+        assert groups == {job.key.rsplit("|", 2)[0] for job in after.jobs}
+        assert {(job.setup.dut.name, job.test) for job in before.jobs} == {
+            (j.setup.dut.name, j.test) for j in after.jobs
+        }
+        assert all(job.effort.seconds >= FLOOR_S for job in after.jobs)
+    assert bool(plan.shortened) == (jobs_of(plan) != jobs_of(whole))
+
+
+def corrects_what_is_left_by_what_was_measured() -> None:
+    jobs, pace = jobs_of(_plan_of("smoke")), Pace()
+    assert total_s(jobs, pace) == pytest.approx(total_s(jobs))
+    pace.learn("job", 600, 1200)
+    assert pace.factor("job") == pytest.approx(2, rel=0.1)
+    assert total_s(jobs, pace) > 1.7 * total_s(jobs)
+
+
+def makes_later_jobs_shorter_and_says_so() -> None:
+    plan, pace = _plan_of("white-paper", budget_s=1200), Pace()
+    jobs = jobs_of(plan)
+    pace.learn("job", 600, 900)
+    later = shortened(plan, jobs[50:], 400, pace, "later")
+    assert jobs_of(later)[:50] == jobs[:50]
+    left = jobs_of(later)[50:]
+    assert total_s(left, pace) <= 400
+    assert sum(map(job_s, left)) < sum(map(job_s, jobs[50:]))
+    assert later.shortened[: len(plan.shortened)] == plan.shortened
+    assert later.shortened[-1].en.startswith("after later: ")
+
+
+def goes_on_as_short_as_can_be_when_the_budget_is_used_up() -> None:
+    plan = _plan_of("smoke")
+    later = shortened(plan, jobs_of(plan)[2:], 0.0, Pace(), "later")
+    assert {job.effort.seconds for job in jobs_of(later)[2:]} == {FLOOR_S}
+    assert len(jobs_of(later)) == len(jobs_of(plan))

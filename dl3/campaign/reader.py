@@ -1,0 +1,178 @@
+"""A campaign's file in, a Campaign out, or one sentence with file, line, what was found and what was wanted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from dl3.campaign.lines import Place, Tree, parse, shown
+from dl3.campaign.parameters import PARAMETERS, Unfit
+from dl3.campaign.sense import check_amount, check_case
+from dl3.campaign.written import WrittenCampaign
+from dl3.model.fault import UsageFault
+from dl3.model.noun import Noun
+
+# The words of pydantic for what was wanted, where ours are clearer; {} are filled from the error's context.
+WANTED = {
+    "missing": "it is missing",
+    "int_parsing": "a whole number was wanted",
+    "int_type": "a whole number was wanted",
+    "float_parsing": "a number was wanted",
+    "float_type": "a number was wanted",
+    "finite_number": "a number was wanted",
+    "string_type": "a word was wanted",
+    "dict_type": "a map was wanted",
+    "model_type": "a map was wanted",
+    "tuple_type": "a list was wanted",
+    "too_short": "at least {min_length} was wanted",
+    "literal_error": "one of {expected} was wanted",
+    "greater_than": "more than {gt} was wanted",
+    "greater_than_equal": "at least {ge} was wanted",
+    "less_than_equal": "at most {le} was wanted",
+    "string_pattern_mismatch": "text that matches {pattern} was wanted",
+}
+FRAMES = "a frame of 64 to 9622 bytes (with FCS), 'imix' or 'classic' was wanted"
+
+
+class Campaign(Noun):
+    """What was read, checked as far as that can be done without a machine."""
+
+    path: Path
+    source: str  # the file, whole
+    written: WrittenCampaign
+
+
+def wanted(error: Mapping[str, Any]) -> str:
+    """What was wanted instead."""
+    if "frames" in error["loc"] and error["type"] == "string_pattern_mismatch":
+        return FRAMES
+    known = WANTED.get(error["type"])
+    return known.format(**error.get("ctx", {})) if known else str(error["msg"])
+
+
+def name_of(place: Place) -> str:
+    """The key that a place has, and what it belongs to."""
+    keys = [word for word in place if isinstance(word, str)]
+    return f"'{keys[-1]}'" if keys else "the file"
+
+
+def keys_at(place: Place) -> Sequence[str]:
+    """Which keys a map at a place may have."""
+    model: Any = WrittenCampaign
+    for word in place:
+        if isinstance(word, str):
+            model = model.model_fields[word].annotation
+        while not hasattr(model, "model_fields"):
+            inner = [arg for arg in getattr(model, "__args__", ()) if arg not in (type(None), Ellipsis)]
+            if not inner:
+                return ()
+            model = inner[0]
+    return tuple(model.model_fields)
+
+
+def complaint(tree: Tree, error: ValidationError) -> UsageFault:
+    """The first mistake as a sentence; an unknown key comes before what is missing."""
+    errors: list[Any] = list(error.errors(include_url=False))
+    deeper = [each["loc"][:i] for each in errors for i in range(len(each["loc"]))]
+    errors = [each for each in errors if each["loc"] not in deeper]  # 'too short' is said of lists with mistakes, too
+    first = min(errors, key=lambda each: (each["type"] != "extra_forbidden", tree.line(each["loc"])))
+    place: Place = tuple(first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(keys_at(place[:-1]))
+        return tree.fault(place, f"the key '{place[-1]}' is unknown: one of {known} was wanted")
+    if first["type"] == "missing":
+        whose = f" of {name_of(place[:-1])}" if len(place) > 1 else ""
+        return tree.fault(place, f"the key {name_of(place)}{whose} is missing: write it there")
+    return tree.fault(place, f"{name_of(place)}: {shown(first['input'])} was found, {wanted(first)}")
+
+
+def twice(names: Sequence[str]) -> int | None:
+    """The number of the first name that stands there for the second time."""
+    return next((i for i, name in enumerate(names) if name in names[:i]), None)
+
+
+def check_names(tree: Tree, written: WrittenCampaign) -> None:
+    """Devices and cases have names of their own, and cases name devices that are there."""
+    duts = [dut.name for dut in written.duts]
+    if (i := twice(duts)) is not None:
+        raise tree.fault(("duts", i), f"the device {shown(duts[i])} stands there twice: give one another name")
+    if (i := twice([case.key for case in written.cases])) is not None:
+        key = written.cases[i].key
+        raise tree.fault(("cases", i, "key"), f"the case {shown(key)} stands there twice: give one another key")
+    for i, case in enumerate(written.cases):
+        for j, name in enumerate(case.duts or ()):
+            if name not in duts:
+                place = ("cases", i, "duts", j)
+                raise tree.fault(
+                    place, f"the device {shown(name)} is not among 'duts': one of {', '.join(duts)} was wanted"
+                )
+
+
+def check_parameters(tree: Tree, place: Place, parameters: Mapping[str, Sequence[str]]) -> None:
+    """Each is known, and so is each of its values."""
+    for name, values in parameters.items():
+        here: Place = (*place, "parameters", name)
+        if name not in PARAMETERS:
+            known = ", ".join(PARAMETERS)
+            raise tree.fault(here, f"the parameter {shown(name)} is unknown: one of {known} was wanted")
+        check_twice(tree, here, values)
+        for i, value in enumerate(values):
+            try:
+                PARAMETERS[name].read(value)
+            except Unfit as unfit:
+                raise tree.fault((*here, i), f"'{name}': {shown(value)} was found, {unfit}") from unfit
+
+
+def check_twice(tree: Tree, place: Place, values: Sequence[str]) -> None:
+    """Each value stands there once."""
+    if (i := twice(values)) is not None:
+        raise tree.fault((*place, i), f"{name_of(place)}: {shown(values[i])} stands there twice, leave one out")
+
+
+def check_frames(tree: Tree, place: Place, frames: Sequence[str] | None) -> None:
+    """Sizes within what can be sent, each once."""
+    for i, frame in enumerate(frames or ()):
+        if frame.isdigit() and not 64 <= int(frame) <= 9622:
+            raise tree.fault((*place, "frames", i), f"'frames': {shown(frame)} was found, {FRAMES}")
+    check_twice(tree, (*place, "frames"), frames or ())
+
+
+def places(written: WrittenCampaign) -> Iterator[tuple[Place, Any]]:
+    """All maps that have parameters and frames."""
+    yield ("defaults",), written.defaults
+    yield from ((("cases", i), case) for i, case in enumerate(written.cases))
+
+
+def parsed(path: Path, content: bytes, kinds: Sequence[str]) -> Campaign:
+    """The campaign in a file's bytes; `kinds` of devices are those that can be tested. Pure; only UsageFault."""
+    tree = parse(path, content)
+    if not isinstance(tree.value, dict):
+        raise tree.fault(
+            (), f"{shown(tree.value)} was found, a map with 'name', 'title', 'duts' and 'cases' was wanted"
+        )
+    try:
+        written = WrittenCampaign.model_validate(tree.value)
+    except ValidationError as error:
+        raise complaint(tree, error) from error
+    for i, dut in enumerate(written.duts):
+        if dut.kind not in kinds:
+            raise tree.fault(
+                ("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: one of {', '.join(kinds)} was wanted"
+            )
+    check_names(tree, written)
+    for place, shared in places(written):
+        check_parameters(tree, place, shared.parameters)
+        check_frames(tree, place, shared.frames)
+    check_amount(tree, written)
+    for i, case in enumerate(written.cases):
+        check_case(tree, ("cases", i), case, written)
+    return Campaign(path=path, source=content.decode("utf-8"), written=written)
+
+
+def read(path: Path, kinds: Sequence[str]) -> Campaign:
+    """The campaign in a file."""
+    try:
+        return parsed(path, path.read_bytes(), kinds)
+    except OSError as error:
+        raise UsageFault(f"the campaign {path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,215 @@
+"""Campaigns as people write them, and as nobody should."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dl3.campaign.parameters import PARAMETERS
+from dl3.campaign.reader import parsed, read
+from dl3.campaign.shipped import path_of, read_named, shipped
+from dl3.campaign.written import Shared, WrittenCampaign, WrittenCase
+from dl3.model.fault import UsageFault
+
+KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
+FILE = Path("c.yaml")
+HEAD = """name: mine
+title: My router
+duts: dl3d
+defaults:
+  frames: [64, imix]
+  tests: throughput
+cases:
+"""
+CASE = "  - key: a\n    title: A\n"
+
+
+def refused(text: str) -> str:
+    """The sentence about a file."""
+    with pytest.raises(UsageFault) as caught:
+        parsed(FILE, text.encode(), KINDS)
+    return str(caught.value)
+
+
+def reads_a_campaign_as_it_is_written() -> None:
+    text = HEAD + CASE + "    parameters: {huge pages: [1 GiB, 2 GiB], flows: 2x20000}\n    effort: {seconds: 0.5}\n"
+    campaign = parsed(FILE, text.encode(), KINDS)
+    assert campaign.source == text
+    assert campaign.written.title.zh == "My router"
+    (case,) = campaign.written.cases
+    assert case.parameters == {"huge pages": ("1 GiB", "2 GiB"), "flows": ("2x20000",)}
+    assert case.effort.said() == {"seconds": 0.5}
+    assert campaign.written.defaults.frames == ("64", "imix")
+
+
+def keeps_a_key_that_looks_like_a_number() -> None:
+    text = HEAD + "  - {key: 1.10, title: A}\n  - {key: 1.1, title: {en: B, zh: C}}\n"
+    assert [case.key for case in parsed(FILE, text.encode(), KINDS).written.cases] == ["1.10", "1.1"]
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
+def reads_each_campaign_that_comes_with_the_program(path: Path) -> None:
+    campaign = read_named(path.stem, KINDS)
+    assert campaign.written.name == path.stem
+    assert all(case.title.zh != case.title.en for case in campaign.written.cases)
+
+
+def has_all_cases_of_the_white_paper() -> None:
+    keys = [f"1.{i}" for i in range(1, 9)] + [f"2.{i}" for i in range(1, 8)] + [f"3.{i}" for i in range(1, 5)]
+    assert [case.key for case in read_named("white-paper", KINDS).written.cases] == keys
+
+
+ROWS: list[tuple[str, str]] = [
+    ("", "c.yaml, line 1: nothing was found, a map with 'name', 'title', 'duts' and 'cases' was wanted"),
+    ("- a\n", "c.yaml, line 1: a list was found, a map with 'name'"),
+    (HEAD, "c.yaml, line 7: 'cases': nothing was found, a list was wanted"),
+    (
+        HEAD + CASE + "    frame: 64\n",
+        "line 10: the key 'frame' is unknown: one of frames, tests, parameters, effort, ",
+    ),
+    (HEAD.replace("title", "titel") + CASE, "line 2: the key 'titel' is unknown: one of name, title, duts, defaults, "),
+    (HEAD + "  - {key: a}\n", "line 8: the key 'title' of 'cases' is missing"),
+    (HEAD + CASE + CASE, "line 10: the case 'a' stands there twice"),
+    (HEAD + CASE + "    key: b\n", "line 10: the key 'key' stands there twice"),
+    (HEAD + CASE + "    frames: [64, 63]\n", "line 10: 'frames': '63' was found, a frame of 64 to 9622 bytes"),
+    (HEAD + CASE + "    frames: [64,\n      big]\n", "line 11: 'frames': 'big' was found, a frame of 64 to 9622 bytes"),
+    (HEAD + CASE + "    frames: [64, 128, 64]\n", "line 10: 'frames': '64' stands there twice"),
+    (HEAD + CASE + "    tests: thoughput\n", "line 10: 'tests': 'thoughput' was found, one of 'throughput', 'latency'"),
+    (HEAD + CASE + "    duts: box\n", "line 10: the device 'box' is not among 'duts': one of dl3d was wanted"),
+    (HEAD + CASE + "    needs: a pony\n", "line 10: 'needs': 'a pony' was found, one of 'two NUMA nodes', 'a NIC'"),
+    (HEAD + CASE + "    parameters: {pages: 1}\n", "line 10: the parameter 'pages' is unknown: one of huge pages, "),
+    (
+        HEAD + CASE + "    parameters:\n      cores: 0\n",
+        "line 11: 'cores': '0' was found, a number of cores was wanted, ",
+    ),
+    (HEAD + CASE + "    parameters: {huge pages: 1 GB}\n", "'huge pages': '1 GB' was found, an amount like '512 MiB'"),
+    (HEAD + CASE + "    parameters: {page size: 3 KiB}\n", "'3 KiB' was found, a page of '4 KiB', '2 MiB' or '1 GiB'"),
+    (HEAD + CASE + "    parameters: {flows: 16777217}\n", "'flows': '16777217' was found, flows of each direction was"),
+    (HEAD + CASE + "    parameters: {lcores: '1,2'}\n", "'lcores': '1,2' was found, three lcores were wanted"),
+    (HEAD + CASE + "    parameters: {server: DUT-4}\n", "'server': 'DUT-4' was found, 'this machine' was wanted"),
+    (HEAD + CASE + "    parameters: {burst: [8, 8]}\n", "line 10: 'burst': '8' stands there twice"),
+    (HEAD + CASE + "    parameters: {burst: []}\n", "line 10: 'burst': a list was found, at least 1 was wanted"),
+    (HEAD + CASE + "    effort: {seconds: fast}\n", "line 10: 'seconds': 'fast' was found, a number was wanted"),
+    (HEAD + CASE + "    effort: {seconds: 0}\n", "line 10: 'seconds': '0' was found, at least 0.1 was wanted"),
+    (HEAD + CASE + "    effort: {seconds: .inf}\n", "line 10: 'seconds': '.inf' was found, a number was wanted"),
+    (HEAD + CASE + "    effort: {goals: 0.9}\n", "line 10: 'goals': '0.9' was found, at most 0.5 was wanted"),
+    (HEAD.replace("dl3d", "[dl3d, dl3d]") + CASE, "line 3: the device 'dl3d' stands there twice"),
+    (HEAD.replace("dl3d", "{name: box}") + CASE, "line 3: the kind 'box' is unknown: one of dl3d, l3fwd, "),
+    (HEAD.replace("  frames: [64, imix]\n", "") + CASE, "line 7: case 'a' has no 'frames': write them there or under"),
+    (HEAD + CASE + "    published: 'a|b'\n", "line 10: 'published': 'a|b' was found"),
+    (HEAD + CASE + "    title: [\n", "line 11: this is no YAML: "),
+    (
+        HEAD + CASE + "    published: &x [a]\n    needs: *x\n",
+        "line 11: this is no YAML: an alias ('*') is not known here",
+    ),
+    (HEAD + "  - " + "[" * 30 + "]" * 30, "line 8: this is no YAML: more than 20 levels"),
+    ("name: a\x00b", "c.yaml is no YAML: "),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), ROWS)
+def says_where_what_was_found_and_what_was_wanted(text: str, wanted: str) -> None:
+    sentence = refused(text)
+    assert wanted in sentence
+    assert sentence.startswith("c.yaml")
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wanted"),
+    [
+        ("{lcores: '1,1,2', cores: 2}", "case 'a' has 'cores' and 'lcores': the second says both"),
+        ("{lcores: '1,1,2', generator cores: [0, 2]}", "processor 2 is among 'lcores' and among 'generator cores'"),
+        (
+            "{page size: 1 GiB, huge pages: [1 GiB, 1536 MiB]}",
+            "1536 MiB of huge pages cannot be made of pages of 1 GiB",
+        ),
+        ("{family: ipv6}", "a frame of 64 bytes cannot hold IPv6, UDP and the stamp: take 84 bytes or more"),
+        ("{routes: v6-1}", "routes 'v6-1' and family 'ipv4' do not fit"),
+    ],
+)
+def refuses_what_cannot_be_together(parameters: str, wanted: str) -> None:
+    sentence = refused(HEAD + CASE + f"    parameters: {parameters}\n")
+    assert sentence.startswith("c.yaml, line 10: ")
+    assert wanted in sentence
+
+
+def refuses_more_jobs_than_anybody_can_want() -> None:
+    many = ", ".join(str(i) for i in range(1, 300))
+    sentence = refused(HEAD + CASE + f"    parameters: {{flows: [{many}], burst: [{many}]}}\n")
+    assert sentence == "c.yaml, line 8: with case 'a' there are 178,802 jobs: a campaign has 10,000 at most"
+
+
+def refuses_bytes_that_are_no_text() -> None:
+    with pytest.raises(UsageFault, match=r"c\.yaml is no text: byte 6 is not UTF-8"):
+        parsed(FILE, b"name: \xff", KINDS)
+    with pytest.raises(UsageFault, match="a campaign has 1,048,576 at most"):
+        parsed(FILE, b"#" * (1 << 21), KINDS)
+
+
+def says_when_there_is_no_such_campaign(tmp_path: Path) -> None:
+    with pytest.raises(UsageFault, match="there is no campaign smoked: name a YAML file, or one of ours: peers, smoke"):
+        path_of("smoked")
+    with pytest.raises(UsageFault, match="cannot be read: Is a directory"):
+        read(tmp_path, KINDS)
+
+
+KEYS = st.sampled_from([*Shared.model_fields, *WrittenCase.model_fields, *WrittenCampaign.model_fields, *PARAMETERS])
+WORDS = st.sampled_from(["dl3d", "64", "imix", "latency", "1", "0.5", "-1", "1e999", "1 GiB", "this machine", "ipv6"])
+TREES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | WORDS | st.dates(),
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(KEYS | st.text(max_size=5), below, max_size=6),
+    max_leaves=40,
+)
+SHARED = {"frames": TREES, "tests": TREES, "parameters": st.dictionaries(st.sampled_from(list(PARAMETERS)), TREES)}
+CASES = st.fixed_dictionaries(
+    {"key": st.just("a"), "title": st.just("t")}, optional={**SHARED, "duts": TREES, "effort": TREES}
+)
+NEARLY = st.fixed_dictionaries(
+    {
+        "name": st.just("n"),
+        "title": st.just("t"),
+        "duts": st.just("dl3d"),
+        "cases": st.lists(CASES, min_size=1, max_size=3),
+    },
+    optional={"defaults": st.fixed_dictionaries({}, optional=SHARED), "deviations": TREES},
+)
+
+
+def check(content: bytes) -> None:
+    """In one sentence, and in no other way."""
+    try:
+        parsed(FILE, content, KINDS)
+    except UsageFault as fault:
+        said = str(fault)
+    else:
+        said = "c.yaml was read"
+    assert said.startswith("c.yaml")
+    assert "\n" not in said
+
+
+@given(st.binary() | st.text().map(str.encode))
+@example(b"? [a]\n: b")
+@example(b"a: &a [*a]")
+@example(b"!!python/object:os.system {}")
+@example(b"--- a\n--- b")
+@example(b"{<<: {a: 1}}")
+@settings(max_examples=300, deadline=None)
+def reads_any_bytes_or_refuses_them(content: bytes) -> None:
+    check(content)
+
+
+@given(TREES | NEARLY)
+@settings(max_examples=400, deadline=None)
+def reads_any_tree_or_refuses_it(tree: Any) -> None:
+    check(yaml.safe_dump(tree, allow_unicode=True).encode("utf-8", "replace"))
+
+
+@given(st.sampled_from(shipped()), st.integers(0, 5000), st.integers(0, 20), st.binary(max_size=5))
+@settings(max_examples=300, deadline=None)
+def reads_a_campaign_that_was_damaged_or_refuses_it(path: Path, start: int, n: int, put: bytes) -> None:
+    content = path.read_bytes()
+    check(content[:start] + put + content[start + n :])
