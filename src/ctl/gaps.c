@@ -80,6 +80,6 @@ json_t *ctl_gaps_json(const struct ctl_gaps *gaps, const json_t *params, struct 
 	qsort(rows.row, rows.n, sizeof(*rows.row), by_end);
 	json_t *list = rows_json(gaps, &rows, min_us);
 	free(rows.row);
-	return json_pack("{s:o, s:I, s:I}", "gaps", list, "forgotten",
-		(json_int_t)rows.n_forgotten, "now_ns", (json_int_t)gaps->now.ns);
+	return json_pack("{s:o, s:I, s:I}", "gaps", list, "forgotten", (json_int_t)rows.n_forgotten,
+		"now_ns", (json_int_t)gaps->now.ns);
 }
