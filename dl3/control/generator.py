@@ -88,6 +88,7 @@ class StreamResult(Reply):
     corrupted: int
     too_old: int
     last_lost: int | None = None  # sequence number of the last frame that was lost
+    longest_silence_us: float = 0.0  # between two frames received one after the other
     longest_outage_us: float = 0.0  # between two frames received, of which others in between were lost
     longest_lag_us: float  # that a frame was handed over after it was due
     latency: Latency  # from the time a frame was due

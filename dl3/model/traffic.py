@@ -43,19 +43,15 @@ def name_of(start: int, end: int, n: int) -> str:
 
 
 def flows_of(traffic: Traffic, first: str) -> dict[str, object]:
-    """The fields that make the flows: destinations first, then source ports.
-
-    Uniform and sequential flows come equally often; uniform ones in scattered order, sequential ones one by one.
-    """
+    """The fields that make the flows: destinations first, then source ports; and which flow is next."""
     hosts = min(traffic.flows, HOSTS)
     ports = -(-traffic.flows // hosts)
-    scattered: dict[str, object] = {"random": True} if traffic.distribution == "uniform" and hosts > 1 else {}
-    fields: dict[str, object] = {
-        "dst_ip": {"first": first, "count": hosts, **scattered},
+    order: dict[str, object] = {"distribution": traffic.distribution} if traffic.flows > 1 else {}
+    return order | {
+        "dst_ip": {"first": first, "count": hosts},
         "src_port": {"first": FIRST_PORT, "count": ports},
         "flows": traffic.flows,
     }
-    return fields | ({"distribution": "zipf"} if traffic.distribution == "zipf" else {})
 
 
 def stream_between(traffic: Traffic, start: End, end: End, name: str) -> Stream:
@@ -74,4 +70,8 @@ def streams_for(traffic: Traffic, ends: Sequence[End]) -> tuple[Stream, ...]:
     if traffic.streams:
         return tuple(Stream.model_validate(written) for written in traffic.streams)
     pairs = pairs_of(traffic.direction, len(ends))
-    return tuple(stream_between(traffic, ends[i], ends[j], name_of(i, j, len(ends))) for i, j in pairs)
+    made = [stream_between(traffic, ends[i], ends[j], name_of(i, j, len(ends))) for i, j in pairs]
+    if traffic.flows == 1 or traffic.distribution == "sequential":
+        return tuple(made)
+    # Each in an order of its own, and in the same one each time.
+    return tuple(Stream.model_validate({**one.written(), "seed": seed}) for seed, one in enumerate(made, 1))

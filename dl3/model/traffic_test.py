@@ -52,7 +52,12 @@ def has_fields_for_all_flows(flows: int, distribution: Any) -> None:
     written: Any = east.written()
     hosts, ports = written["dst_ip"]["count"], written["src_port"]["count"]
     assert written["flows"] == flows <= hosts * ports < flows + hosts
-    assert ("random" in written["dst_ip"]) == (distribution == "uniform" and flows > 1)
+    assert written.get("distribution") == (distribution if flows > 1 else None)
+
+
+def takes_the_flows_of_each_stream_in_an_order_of_its_own() -> None:
+    east, west = (one.written() for one in streams_for(Traffic(flows=9, distribution="zipf"), ENDS[:2]))
+    assert (east["seed"], west["seed"], east["distribution"]) == (1, 2, "zipf")
 
 
 def takes_a_person_s_own_streams_as_they_are() -> None:

@@ -75,6 +75,7 @@ class Trial(Noun):
     jitter_mean: float
     jitter_max: float
     last_lost_s: float | None = None  # when the last lost frame was due, from the first one's time; None: none was
+    longest_silence_s: float = 0.0  # between two frames of a stream received one after the other
     longest_outage_s: float = 0.0  # between two frames of a stream received, of which others in between were lost
     load: float | None = None  # share of the throughput at which a latency trial ran
     job: str = ""  # the job of a campaign that it belongs to, see dl3.model.campaign

@@ -145,6 +145,7 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         jitter_mean=jitter_mean,
         jitter_max=jitter_max,
         last_lost_s=last_lost_s(results.streams),
+        longest_silence_s=max((stream.longest_silence_us for stream in results.streams), default=0.0) / 1e6,
         longest_outage_s=max((stream.longest_outage_us for stream in results.streams), default=0.0) / 1e6,
         load=order.load,
         job=order.job,

@@ -83,6 +83,12 @@ static inline void count_jitter(struct sink_stream *s, uint64_t delay[], uint16_
 	own->has_last = true;
 }
 
+static __attribute__((noinline)) void note_silence(struct sink_counters *c, uint64_t now)
+{
+	if (c->received)
+		stat_set(&c->longest_silence, now - c->last_tsc);
+}
+
 static inline void count_new(struct sink_stream *s, const struct whole *f, uint64_t now)
 {
 	uint64_t since_due[RECOGNISE_MAX], since_sent[1 + RECOGNISE_MAX], bytes = 0;
@@ -93,6 +99,8 @@ static inline void count_new(struct sink_stream *s, const struct whole *f, uint6
 		since_sent[i + 1] = cycles_since(f->sent[i], now);
 		bytes += f->bytes[i];
 	}
+	if (rarely(now - c->last_tsc > c->longest_silence))
+		note_silence(c, now);
 	if (rarely(!c->received))
 		stat_set(&c->first_tsc, now);
 	stat_set(&c->last_tsc, now);

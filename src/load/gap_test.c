@@ -52,6 +52,7 @@ static void no_gap_is_no_outage(void **state)
 	take(100, 199, 900000);
 	assert_int_equal(s->counters.gap_end, 0);
 	assert_int_equal(s->counters.longest_outage, 0);
+	assert_int_equal(s->counters.longest_silence, 899000);
 }
 
 static void knows_behind_which_frame_the_last_gap_ends(void **state)

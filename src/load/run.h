@@ -61,8 +61,9 @@ struct sink_counters {
 	uint64_t jitter_sum, jitter_max, n_jitter; // cycles between delays of neighbours, RFC 4689
 	uint64_t first_tsc, last_tsc;
 	uint64_t gap_end; // the last number that is missing below `highest`, plus one; 0: none is
-	uint64_t longest_outage; // cycles between two frames received, of which others in between
-	                         // were missing when the second came
+	uint64_t longest_silence; // cycles between two frames received one after the other
+	uint64_t longest_outage;  // cycles between two frames received, of which others in between
+	                          // were missing when the second came
 };
 
 struct sink_stream {

@@ -117,6 +117,8 @@ static void take_in_model(unsigned i, const struct stamp *stamp, uint64_t now, u
 		m->counters.n_jitter++;
 		m->counters.jitter_sum += difference;
 		m->counters.jitter_max = MAX_OF(m->counters.jitter_max, difference);
+		m->counters.longest_silence =
+			MAX_OF(m->counters.longest_silence, now - m->counters.last_tsc);
 	} else {
 		m->counters.first_tsc = now;
 	}

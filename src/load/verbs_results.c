@@ -127,6 +127,8 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 			run->streams.stream[i].n_flows <= LOAD_FLOWS_IN_ORDER ? "flow" : "stream"));
 	json_object_set_new(json, "corrupted", count_json(&in->corrupted));
 	json_object_set_new(json, "too_old", count_json(&in->too_old));
+	json_object_set_new(json, "longest_silence_us",
+		us_json(run, stat_read(&in->longest_silence)));
 	json_object_set_new(json, "longest_outage_us",
 		us_json(run, stat_read(&in->longest_outage)));
 }
