@@ -2,7 +2,8 @@
 
 The package chooses loads and durations; the law of this house stands beside it: INVALID trials are made again and
 never shown to it, and without an exceed ratio no rate is answered at or above which any trial lost more than allowed.
-Its clock has no say: the same trials lead to the same loads, so that a search can be replayed from a record.
+Its clock has no say: the same trials lead to the same loads, so that a search can be replayed from a record. It adds
+durations up, so it is given them in whole milliseconds, whose sums are exact.
 """
 
 import math
@@ -10,16 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from MLRsearch import AbstractMeasurer, Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from MLRsearch.search_goal_tuple import SearchGoalTuple
 
+from dl3.model.trial import Limit
 from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up
 
-NEVER_S = 1e9  # for the package's own clock; `Goals.longest_s` counts trials instead
+NEVER = 1e9  # for the package's own clock; `Goals.longest_s` counts trials instead
 N_PRECEDING = 2  # coarser and shorter targets before the final one
 SHORTEST_S = 0.1
 LONGEST_FIRST_S = 1.0
 FIRST_SHARE = 0.1  # of the final duration: how long the first trials are
+MS = 0.001
+SLACK = 1e-9  # of rounding
 MOST_FINALS = 100  # for each goal, before a search is given up
 
 Measure = Callable[[float, float], M]  # packets/s, seconds
@@ -42,7 +46,7 @@ class Goals:
         assert all(0 <= ratio < 1 for ratio in self.loss_ratios), "a goal is a share"  # noqa: S101
         assert 0 <= self.exceed_ratio < 1, "an exceed ratio is a share"  # noqa: S101
         assert 1e-6 <= self.resolution < 1, "a resolution is a share"  # noqa: S101
-        assert self.seconds > 0, "a trial takes time"  # noqa: S101
+        assert self.seconds >= MS, "a trial takes time"  # noqa: S101
         assert self.trials >= 1, "a rate is tried at least once"  # noqa: S101
         assert self.retries >= 0, "retries are counted"  # noqa: S101
 
@@ -75,13 +79,18 @@ class Goals:
             loss_ratio=ratio,
             exceed_ratio=self.exceed_ratio,
             relative_width=self.resolution,
-            initial_trial_duration=self.first_s,
-            final_trial_duration=self.seconds,
-            duration_sum=self.n_trials * self.seconds,
+            initial_trial_duration=ms_of(self.first_s),
+            final_trial_duration=ms_of(self.seconds),
+            duration_sum=self.n_trials * ms_of(self.seconds),
             preceding_targets=N_PRECEDING,
             expansion_coefficient=2,
             fail_fast=False,
         )
+
+
+def ms_of(seconds: float) -> int:
+    """Whole milliseconds, one at least."""
+    return max(1, round(seconds / MS))
 
 
 @dataclass(frozen=True)
@@ -106,29 +115,35 @@ class Measurer(AbstractMeasurer, Generic[M]):
     behind: set[float] = field(default_factory=set)  # rates that the generator did not reach
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        """One result, as the package wants it: of a valid trial, or of a rate that was too high for the generator."""
-        if self.known and intended_load == self.bounds.high_pps:
-            found, self.known = self.known, None
-            self.made.append(Made(intended_load, intended_duration, found))
-            return result_of(found.loss_ratio, intended_load, intended_duration)
+        """One result, as the package wants it: of a valid trial, or of a rate that was too high for the generator.
+
+        Takes milliseconds and packets/s.
+        """
         self._check_time()
-        tries = self._try(intended_load, intended_duration)
-        spent_s = sum(made.seconds for made in self.made)
-        self.hear(max(self.goals.likely_s - spent_s, self.goals.seconds))
+        tries = self._try(intended_load, max(1, round(intended_duration)) * MS)
+        self.hear(max(self.goals.likely_s - self.spent_s, self.goals.seconds))
         if not tries[-1].invalid:
             return result_of(tries[-1].loss_ratio, intended_load, intended_duration)
         given_up(intended_load, tries)
         self.behind.add(intended_load)
         reached = max(trial.offered_pps for trial in tries)
         too_much = min(1.0, max(self.goals.loss_ratios) + self.goals.resolution)
-        weight = 2 * self.goals.n_trials / (1 - self.goals.exceed_ratio)  # whatever else was seen, this rate is no good
-        return result_of(
-            max(1 - reached / intended_load, too_much), intended_load, intended_duration, weight * self.goals.seconds
-        )
+        # Whatever else was seen there, this rate is no good.
+        weight = 2 * self.goals.n_trials * ms_of(self.goals.seconds) / (1 - self.goals.exceed_ratio)
+        return result_of(max(1 - reached / intended_load, too_much), intended_load, intended_duration, weight)
+
+    @property
+    def spent_s(self) -> float:
+        """In trials so far."""
+        return sum(made.seconds for made in self.made)
 
     def _try(self, pps: float, seconds: float) -> tuple[M, ...]:
         """Trials at a rate until one is valid, or retries are used up."""
-        tries: list[M] = []
+        if self.known and pps == self.bounds.high_pps:
+            tries, self.known = [self.known], None
+            self.made.append(Made(pps, seconds, tries[0]))
+            return tuple(tries)
+        tries = []
         while len(tries) <= self.goals.retries:
             tries.append(self.trial(pps, seconds))
             self.made.append(Made(pps, seconds, tries[-1]))
@@ -137,85 +152,80 @@ class Measurer(AbstractMeasurer, Generic[M]):
         return tuple(tries)
 
     def _check_time(self) -> None:
-        spent_s = sum(made.seconds for made in self.made)
-        if spent_s > self.goals.longest_s:
+        if self.spent_s > self.goals.longest_s:
             raise Undecided(
-                f"no answer: {len(self.made)} trials of {spent_s:,.0f} s in all did not settle it, the device answers "
-                "differently each time: make trials longer, or allow some of them to lose (exceed ratio)"
+                f"no answer: {len(self.made)} trials of {self.spent_s:,.0f} s in all did not settle it, the device "
+                "answers differently each time: make trials longer, or allow some of them to lose (exceed ratio)"
             )
 
 
-def result_of(loss_ratio: float, pps: float, seconds: float, weight_s: float | None = None) -> MeasurementResult:
-    """A result that has exactly this loss ratio; it counts for as many seconds as were asked, or as `weight_s` says."""
+def result_of(loss_ratio: float, pps: float, ms: float, weight_ms: float | None = None) -> MeasurementResult:
+    """A result that has exactly this loss ratio; it counts for as long as was asked, or as `weight_ms` says."""
     lost, offered = loss_ratio.as_integer_ratio()
     return MeasurementResult(
-        intended_duration=seconds,
+        intended_duration=ms,
         intended_load=pps,
         offered_count=offered,
         loss_count=lost,
-        offered_duration=seconds,
-        duration_with_overheads=weight_s or seconds,
+        offered_duration=ms,
+        duration_with_overheads=weight_ms or ms,
     )
 
 
-@dataclass(frozen=True)
-class Bracket:
-    """What the package says about one goal."""
-
-    low_pps: float | None
-    high_pps: float | None
-    effective_loss: float  # at the lower bound: of the worst trial that exceed ratio does not forgive
-
-    @classmethod
-    def of(cls, result: GoalResult) -> "Bracket":
-        """Its loads as plain numbers."""
-        low, high = result.relevant_lower_bound, result.relevant_upper_bound
-        low_pps = float(low) if low else None
-        through = result.conditional_throughput
-        loss = 1 - float(through) / low_pps if through and low_pps else 0.0
-        return cls(low_pps, float(high) if high else None, max(0.0, loss))
-
-
-def finals_by_rate(made: Sequence[Made[M]], seconds: float) -> dict[float, list[M]]:
-    """Valid trials of full length, by the rate that was asked, highest first."""
+def finals(made: Sequence[Made[M]], seconds: float) -> dict[float, list[M]]:
+    """Valid trials of full length by the rate that was asked, highest first."""
     found: dict[float, list[M]] = {}
     for one in sorted(made, key=lambda one: -one.asked_pps):
-        if one.seconds >= seconds and not one.trial.invalid:
+        if ms_of(one.seconds) >= ms_of(seconds) and not one.trial.invalid:
             found.setdefault(one.asked_pps, []).append(one.trial)
     return found
 
 
-def best_of(made: Sequence[Made[M]], ratio: float, low_pps: float | None, goals: Goals) -> M | None:
-    """The trial behind the answer: at the package's lower bound, or at the next one below that the house's law allows.
+@dataclass(frozen=True)
+class Rate(Generic[M]):
+    """An answer's rate with what stands behind it."""
+
+    best: M
+    effective_loss: float  # of the worst trial there that the exceed ratio does not forgive
+
+
+def rate_below(made: Sequence[Made[M]], ratio: float, low_pps: float, goals: Goals) -> Rate[M] | None:
+    """The package's lower bound, or the next rate below that the law of the house allows.
 
     Rates as offered differ a little from rates as asked; the answer has to lie below all that was offered and lost.
     """
     lossy = [one.trial.offered_pps for one in made if not one.trial.invalid and one.trial.loss_ratio > ratio]
     limit = math.inf if goals.exceed_ratio else min(lossy, default=math.inf)
-    for pps, trials in finals_by_rate(made, goals.seconds).items():
+    for pps, trials in finals(made, goals.seconds).items():
         good = [trial for trial in trials if trial.loss_ratio <= ratio]
-        is_enough = goals.exceed_ratio or len(good) >= goals.n_trials
-        lowest = min(good, key=lambda trial: trial.offered_pps, default=None)
-        if low_pps and pps <= low_pps and lowest and is_enough and lowest.offered_pps < limit:
-            return lowest
+        is_tried = goals.exceed_ratio or len(good) >= goals.n_trials
+        best = min(good, key=lambda trial: trial.offered_pps, default=None)
+        if pps <= low_pps and best and is_tried and best.offered_pps < limit:
+            return Rate(best, effective_loss([trial.loss_ratio for trial in trials], goals))
     return None
 
 
-def answer(measurer: Measurer[M], ratio: float, bracket: Bracket) -> Answer[M]:
-    """For one goal; trials are those of the whole search."""
-    made, goals, bounds = measurer.made, measurer.goals, measurer.bounds
-    best = best_of(made, ratio, bracket.low_pps, goals)
-    failed = bracket.high_pps
-    pps = best.offered_pps if best else 0.0
-    loss = bracket.effective_loss if goals.exceed_ratio or not best else best.loss_ratio
+def effective_loss(losses: Sequence[float], goals: Goals) -> float:
+    """The loss ratio that RFC 9971's conditional throughput is made with: a quantile of those of full trials."""
+    n = max(goals.n_trials, len(losses))
+    rank = math.ceil(n * (1 - goals.exceed_ratio) - SLACK)
+    return sorted(losses)[min(rank, len(losses)) - 1]
+
+
+def answer(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, float | None]) -> Answer[M]:
+    """For one goal, of the package's lower and upper bound; trials are those of the whole search."""
+    made, goals, (low, high) = measurer.made, measurer.goals, bounds
+    rate = rate_below(made, ratio, low, goals) if low else None
+    pps = rate.best.offered_pps if rate else 0.0
+    limit: Limit = "generator" if high in measurer.behind else "dut"
     return Answer(
         pps=pps,
-        upper_pps=failed if failed else max(pps, bounds.high_pps),
-        limited_by=bounds.high_is if failed is None else "generator" if failed in measurer.behind else "dut",
-        best=best,
+        upper_pps=high or max(pps, measurer.bounds.high_pps),
+        limited_by=limit if high else measurer.bounds.high_is,
+        best=rate.best if rate else None,
         n_trials=len(made),
         n_invalid=sum(1 for one in made if one.trial.invalid),
-        conditional_pps=pps * (1 - loss),
+        conditional_pps=pps * (1 - rate.effective_loss) if rate else 0.0,
     )
 
 
@@ -237,10 +247,12 @@ def find_throughputs(
         goals=goals.of_package(),
         max_load=bounds.high_pps,
         min_load=bounds.low_pps,
-        search_duration_max=NEVER_S,
+        search_duration_max=NEVER,
         warmup_duration=0.0,
     )
     found = MultipleLossRatioSearch(config=config).search(measurer)
     measurer.hear(0.0)
-    brackets = [Bracket.of(found[goal]) for goal in config.goals]
+    results = [found[goal] for goal in config.goals]
+    both = [(result.relevant_lower_bound, result.relevant_upper_bound) for result in results]
+    brackets = [(float(low) if low else None, float(high) if high else None) for low, high in both]
     return tuple(answer(measurer, *one) for one in zip(goals.loss_ratios, brackets, strict=True))
