@@ -197,7 +197,7 @@ def gives_up_in_a_sentence_when_no_trial_is_valid() -> None:
 
 
 def ends_a_search_that_never_settles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mlr, "MOST_FINALS", 1)
+    monkeypatch.setattr(mlr, "MOST_FINALS", 0.5)
     wanted, dice = Goals(exceed_ratio=0.5, resolution=1e-4), random.Random(7)
     desk = Desk(lambda pps: Seen(pps, pps * (1 - 0.3 * dice.random() ** 8)))
     with pytest.raises(Undecided, match=r"^no answer: .* did not settle it, .* \(exceed ratio\)$"):
