@@ -9,12 +9,14 @@ from harness.house import BUILD
 from dl3.control.client import Client
 from dl3.model.stream import Stream
 from dl3.model.trial import Trial
+from dl3.search.mlr import Goals, find_throughputs
 from dl3.search.throughput import Bounds, Terms, find_throughput
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
 SECONDS = 0.1  # short, so that many a trial is over before somebody else wants the core
 DEPTH = 80  # frames that the limit lets through at once: those that follow a pause, and some; 0.16 % of a short trial
+LOSS = 0.005
 DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented lane takes longer for a round
 JITTER_TOLERANCE_NS = DELAY_TOLERANCE_NS / 5
 ATTEMPTS = 5  # the median of one run may be spoilt by whoever shares the core
@@ -24,8 +26,8 @@ def _runner(bench: Bench) -> Runner:
     return Runner(Site(Client(bench.dl3gen.socket), dut_name="test device"))
 
 
-def _order(pps: float) -> Order:
-    return Order((Stream.model_validate(stream()),), "64", pps, SECONDS, "throughput", warm_up_s=0.0)
+def _order(pps: float, seconds: float = SECONDS) -> Order:
+    return Order((Stream.model_validate(stream()),), "64", pps, seconds, "throughput", warm_up_s=0.0)
 
 
 @pytest.mark.parametrize(("limit_pps", "refuses"), [(500_000, 0), (777_777, 0), (600_000, 1)])
@@ -40,6 +42,26 @@ def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refus
     assert answer.upper_pps >= answer.pps
     assert answer.best is not None
     assert answer.best.account.lost == 0
+
+
+@pytest.mark.parametrize("limit_pps", [500_000, 777_777])
+def the_search_of_rfc_9971_finds_both_limits_of_the_wire(tmp_path: Path, limit_pps: int) -> None:
+    # What loses nothing up to R lets R through above it: of 1.005 R it loses half a percent.
+    goals = Goals((0.0, LOSS), resolution=0.002, seconds=3 * SECONDS, retries=20)
+    with Bench(
+        tmp_path, [f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} ring=16384 slot=128"], measures=True
+    ) as bench:
+        runner = _runner(bench)
+        measure = lambda pps, seconds: runner.run(_order(pps, seconds))  # noqa: E731
+        strict, loose = find_throughputs(measure, Bounds(10_000, 1_000_000, "asked"), goals)
+    assert strict.pps == pytest.approx(limit_pps, rel=0.005)
+    assert loose.pps == pytest.approx(limit_pps / (1 - LOSS), rel=0.005)
+    assert (strict.limited_by, loose.limited_by) == ("dut", "dut")
+    assert strict.pps < strict.upper_pps <= loose.upper_pps
+    assert strict.best is not None
+    assert loose.best is not None
+    assert strict.best.account.lost == 0 < loose.best.account.lost <= LOSS * loose.best.account.sent
+    assert loose.conditional_pps == pytest.approx(limit_pps, rel=0.005)
 
 
 def a_wire_without_a_limit_is_limited_by_what_was_asked(tmp_path: Path) -> None:
