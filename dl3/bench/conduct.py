@@ -3,8 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from dl3.bench.back_to_back import measure_back_to_back
+from dl3.bench.forwarding import measure_forwarding
+from dl3.bench.frame_loss import measure_frame_loss
 from dl3.bench.known import Known
 from dl3.bench.latency import measure_latency
+from dl3.bench.recovery import measure_recovery
+from dl3.bench.reset import measure_reset
 from dl3.bench.site import Course
 from dl3.bench.stage import Stage, throughput_of, throughputs_of
 from dl3.dut.bed import Bed
@@ -26,6 +31,11 @@ def latency(stage: Stage) -> Sequence[Noun]:
 TESTS: Mapping[str, Callable[[Stage], Sequence[Noun]]] = {
     "throughput": throughput,
     "latency": latency,
+    "frame loss": measure_frame_loss,
+    "back-to-back": measure_back_to_back,
+    "recovery": measure_recovery,
+    "reset": measure_reset,
+    "forwarding": measure_forwarding,
 }
 
 

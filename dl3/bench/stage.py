@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dl3.bench.known import Known
-from dl3.bench.site import Course
-from dl3.bench.throughput import Wanted, find
+from dl3.bench.site import Course, Lines
+from dl3.bench.throughput import Wanted, bounds_of, ceiling_of, find
 from dl3.dut.bed import Bed
 from dl3.model.campaign import Job
 from dl3.model.fault import Fault
-from dl3.model.trial import Throughput
+from dl3.model.trial import Limit, Throughput, Trial
+from dl3.record.journal import now
 from dl3.search.throughput import Terms
 
 
@@ -23,6 +25,41 @@ class Stage:
     known: Known
 
 
+@dataclass(frozen=True)
+class Most:
+    """The highest load that can be offered, the line's or the tester's, all streams together."""
+
+    pps: float
+    limit: Limit
+    ceiling: Trial  # as fast as can be
+
+    @property
+    def asked_pps(self) -> float:
+        """What a trial at that load asks for: a tester at its own limit is told no rate, 0."""
+        return self.pps if self.limit == "line" else 0.0
+
+    @classmethod
+    def of(cls, course: Course, frame: str) -> "Most":
+        """What a short trial as fast as can be shows."""
+        ceiling = ceiling_of(course, frame)
+        bounds = bounds_of(ceiling, Lines.of(course.site.generator, course.streams), 0.0)
+        return cls(bounds.high_pps, bounds.high_is, ceiling)
+
+
+def head_of(stage: Stage, trial: Trial) -> dict[str, Any]:
+    """What all answers have, with the frame of a trial."""
+    site = stage.course.site
+    return {
+        "at": now(),
+        "campaign": site.campaign,
+        "dut": site.dut_name,
+        "frame": trial.frame,
+        "mean_bytes": trial.mean_bytes,
+        "job": stage.course.job,
+        "facts": dict(site.facts),
+    }
+
+
 def throughputs_of(stage: Stage) -> Sequence[Throughput]:
     """Search for the throughput at all goals; the answers are in the record, and known from then on."""
     effort, frame = stage.job.effort, stage.job.frame
@@ -34,9 +71,14 @@ def throughputs_of(stage: Stage) -> Sequence[Throughput]:
     return found
 
 
+def best_throughput_of(stage: Stage) -> Throughput:
+    """The throughput at the strictest goal, be it 0: as it is known, else found now."""
+    return stage.known.of_job(stage.job) or min(throughputs_of(stage), key=lambda found: found.goal_loss_ratio)
+
+
 def throughput_of(stage: Stage) -> Throughput:
-    """The throughput at the strictest goal: as it is known, else found now."""
-    answer = stage.known.of_job(stage.job) or min(throughputs_of(stage), key=lambda found: found.goal_loss_ratio)
+    """The same, when there is some."""
+    answer = best_throughput_of(stage)
     if not answer.pps:
         raise Fault(
             f"frames of {stage.job.frame}: {answer.dut} has no throughput, so no share of it can be offered: look at "

@@ -70,6 +70,7 @@ class Effort(Noun):
     method: Literal["binary", "mlrsearch"] = "mlrsearch"
     goals: tuple[float, ...] = (0.0,)  # loss ratios
     loads: tuple[float, ...] = (0.1, 0.5, 0.9)  # of the throughput, for latency
+    step: float = 0.1  # of the most, between two loads of frame loss and of forwarding rates
 
 
 class Job(Noun):

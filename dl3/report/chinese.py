@@ -110,6 +110,7 @@ CHINESE = {
     "reason.pacing": "发送速率偏差过大",
     "reason.law": "帧数账目不平",
     "reason.link": "链路中断",
+    "reason.burst": "突发不完整",
     "reason.clock": "时钟偏差过大",
     "why.left_out": "到时应发的帧中有 {n} 帧（{share}）未能发出",
     "why.nothing": "一帧也没有发出",

@@ -115,6 +115,7 @@ ENGLISH = {
     "reason.pacing": "rate not kept",
     "reason.law": "account does not come out",
     "reason.link": "link lost",
+    "reason.burst": "burst not whole",
     "reason.clock": "clocks apart",
     "why.left_out": "the generator left out {n} frames ({share}) that were due",
     "why.nothing": "the generator sent nothing",

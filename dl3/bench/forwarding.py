@@ -1,0 +1,24 @@
+"""Conducts forwarding rates (RFC 2889, 5.1), of a cross-connect or any other device."""
+
+from collections.abc import Sequence
+
+from dl3.bench.loads import Loads, points_of
+from dl3.bench.stage import Most, Stage, head_of
+from dl3.model.answers import Forwarding
+from dl3.search.forwarding import find_rates, forwarded_pps
+
+
+def measure_forwarding(stage: Stage) -> Sequence[Forwarding]:
+    """The rate at each intended load, at the maximum offered load (FRMOL), and the highest of all (MFR)."""
+    course, effort, frame = stage.course, stage.job.effort, stage.job.frame
+    most = Most.of(course, frame)
+    rates = find_rates(Loads(course, frame, "forwarding", most, effort.step).at, effort.step)
+    answer = Forwarding(
+        **head_of(stage, most.ceiling),
+        points=points_of(rates.points),
+        at_most_offered_pps=forwarded_pps(rates.at_most_offered),
+        most_pps=forwarded_pps(rates.most),
+        most_at_pps=rates.most.offered_pps,
+    )
+    course.keep(answer)
+    return (answer,)

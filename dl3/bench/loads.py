@@ -1,0 +1,37 @@
+"""Trials at shares of the highest load."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dl3.bench.site import Course
+from dl3.bench.stage import Most
+from dl3.model.answers import LossPoint
+from dl3.model.trial import Test, Trial
+from dl3.trial.order import Order
+
+WHOLE = 1.0
+
+
+@dataclass
+class Loads:
+    """Makes them from the highest down, and says how long the rest will take."""
+
+    course: Course
+    frame: str
+    test: Test
+    most: Most
+    step: float
+
+    def at(self, share: float) -> Trial:
+        """One trial."""
+        course = self.course
+        course.audience.heard_left(self.frame, share / self.step * course.trial_s)
+        pps = self.most.asked_pps if share == WHOLE else self.most.pps * share
+        return course.run(Order(course.streams, self.frame, pps, course.seconds, self.test, warm_up_s=course.warm_up_s))
+
+
+def points_of(trials: Iterable[tuple[float, Trial]]) -> tuple[LossPoint, ...]:
+    """As they are recorded."""
+    return tuple(
+        LossPoint(share=round(share, 6), pps=trial.offered_pps, loss_ratio=trial.loss_ratio) for share, trial in trials
+    )

@@ -1,0 +1,112 @@
+"""Conducts resets (RFC 2544, 26.6, RFC 6201): of the device's process and of its port, at half of the throughput."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from dl3.bench.site import Course
+from dl3.bench.stage import Stage, head_of, throughput_of
+from dl3.model.answers import Reset
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.trial import Trial
+from dl3.search.reset import is_back, trial_that_ends_well
+from dl3.search.throughput import Undecided
+from dl3.search.trials import RETRIES
+from dl3.trial.order import Order
+from dl3.trial.run import Runner
+
+LOAD = 0.5  # of the throughput: what is lost is then the reset's, also on a noisy machine
+SHORTEST_S = 2.0
+LONGEST_S = 120.0
+EXPECTED = ("late: ", "pacing: ", "link: ")  # while there is no link nothing can be sent; the rest makes it INVALID
+
+
+class Resettable(Protocol):
+    """What of a bed is needed."""
+
+    def reset_process(self) -> None:
+        """End and start again."""
+
+    def reset_port(self) -> None:
+        """Down and up."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """From the last frame before to the first after, and all frames that were due and did not come."""
+
+    seconds: float
+    lost: int
+    trial: Trial
+
+    @classmethod
+    def of(cls, trial: Trial) -> "Outage":
+        """Frames that were never sent leave no gap in the numbers, but a silence."""
+        late = trial.account.late
+        return cls(trial.longest_silence_s if late else trial.longest_outage_s, trial.account.lost + late, trial)
+
+
+def without_account(course: Course) -> Course:
+    """Trials of which the device's own account is not checked: it begins anew with the process."""
+    return replace(course, runner=Runner(replace(course.site, dut=None), course.runner.sleep))
+
+
+def is_usable(trial: Trial) -> bool:
+    """Whether nothing but the missing link speaks against it."""
+    return all(reason.startswith(EXPECTED) for reason in trial.invalid)
+
+
+def outage_in(course: Course, frame: str, pps: float, act: Callable[[], None]) -> Outage:
+    """One reset, seen from before to after."""
+
+    def measure(seconds: float) -> Trial:
+        for _ in range(1 + RETRIES):
+            course.audience.heard_left(frame, seconds + course.trial_s_beside)
+            order = Order(course.streams, frame, pps, seconds, "reset", warm_up_s=course.warm_up_s)
+            trial = course.run(order, act)
+            if is_usable(trial):
+                return trial
+        raise Undecided(f"no answer: the trials of a reset were INVALID, the last because {trial.invalid[0]}")
+
+    seconds = max(course.seconds, SHORTEST_S)
+    return Outage.of(
+        trial_that_ends_well(measure, lambda trial: is_back(trial.last_lost_s, trial.seconds), seconds, LONGEST_S)
+    )
+
+
+def measure_one(stage: Stage, what: Literal["process", "port"], pps: float, act: Callable[[], None]) -> Reset:
+    """All repetitions of one kind of reset."""
+    course = without_account(stage.course)
+    outages = [outage_in(course, stage.job.frame, pps, act) for _ in range(stage.job.effort.repetitions)]
+    answer = Reset(
+        **head_of(stage, outages[0].trial),
+        what=what,
+        offered_pps=pps,
+        seconds=tuple(outage.seconds for outage in outages),
+        lost=tuple(outage.lost for outage in outages),
+    )
+    course.keep(answer)
+    return answer
+
+
+def measure_reset(stage: Stage, bed: Resettable | None = None) -> Sequence[Reset]:
+    """Both kinds; one that this bed cannot do is told of, and a Fault where it can do neither."""
+    bed = bed or stage.bed
+    if bed is None:
+        raise UsageFault("nobody here can reset this device: name a command that does, or test one that a bed starts")
+    pps = LOAD * throughput_of(stage).pps
+    answers, faults = list[Reset](), list[Fault]()
+    kinds: list[tuple[Literal["process", "port"], Callable[[], None]]] = [
+        ("process", bed.reset_process),
+        ("port", bed.reset_port),
+    ]
+    for what, act in kinds:
+        try:
+            answers.append(measure_one(stage, what, pps, act))
+        except Fault as fault:
+            faults.append(fault)
+    if not answers:
+        raise faults[0]
+    for one in faults:
+        stage.course.audience.heard_fault(stage.job.frame, one)
+    return tuple(answers)

@@ -1,0 +1,167 @@
+"""RFC 2544's other tests and RFC 2889's rates, with a generator and a device that are made up."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dl3.bench.conduct import conduct
+from dl3.bench.fake import course_of, job_of
+from dl3.bench.known import Known
+from dl3.bench.reset import measure_reset
+from dl3.bench.stage import Stage
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.model.fault import Fault
+from dl3.record.reader import read
+from dl3.search.throughput import Undecided
+from dl3.trial.fake import FakeGenerator
+
+
+def only(kind: Any, made: Any) -> Any:
+    """The only answer, of this kind."""
+    (answer,) = made
+    assert isinstance(answer, kind)
+    return answer
+
+
+def tells_the_loss_of_each_load(tmp_path: Path) -> None:
+    course = course_of(FakeGenerator(device_pps=10e6), tmp_path)
+    answer = only(FrameLoss, conduct(course, job_of("frame loss"), None, Known()))
+    assert [point.share for point in answer.points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    assert [point.loss_ratio for point in answer.points[:2]] == pytest.approx([0.5, 8 / 18])
+    assert [point.loss_ratio for point in answer.points[-2:]] == [0, 0]
+    assert answer.points[0].pps == 20e6
+    assert read(course.record).others == (answer,)
+    assert {trial.job for trial in read(course.record).trials} == {"1|x"}
+
+
+def begins_at_the_line_where_it_is_known(tmp_path: Path) -> None:
+    course = course_of(FakeGenerator(line_bps=1e9), tmp_path)
+    answer = only(FrameLoss, conduct(course, job_of("frame loss", step=0.05), None, Known()))
+    assert [point.share for point in answer.points] == [1, 0.95]
+    assert answer.points[0].pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
+
+
+def tells_forwarding_rates(tmp_path: Path) -> None:
+    course = course_of(FakeGenerator(), tmp_path)
+    answer = only(Forwarding, conduct(course, job_of("forwarding"), None, Known()))
+    assert len(answer.points) == 10
+    assert answer.at_most_offered_pps == pytest.approx(7.3e6, rel=1e-6)
+    assert answer.most_pps == pytest.approx(7.3e6, rel=1e-6)
+    assert answer.most_at_pps > 7.3e6
+
+
+def finds_the_longest_burst_and_the_buffer_behind_it(tmp_path: Path) -> None:
+    buffer, device, most = 5000, 5e6, 20e6
+    course = course_of(FakeGenerator(device_pps=device, buffer_frames=buffer), tmp_path)
+    job = job_of("back-to-back", repetitions=3, resolution=0.0001, seconds=10.0)
+    answer = only(BackToBack, conduct(course, job, None, Known()))
+    longest = buffer / (1 - device / most)
+    assert answer.bursts == (answer.frames,) * 3
+    assert answer.frames == pytest.approx(longest, abs=1)
+    assert answer.burst_pps == pytest.approx(most, rel=0.001)
+    assert answer.implied_buffer_s == pytest.approx(longest / most, rel=0.001)
+    assert answer.corrected_buffer_s == pytest.approx(buffer / most, rel=0.01)
+    assert not answer.is_at_least
+
+
+def says_that_no_burst_was_too_long(tmp_path: Path) -> None:
+    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    answer = only(BackToBack, conduct(course, job_of("back-to-back", repetitions=5), None, Known()))
+    assert (answer.is_at_least, answer.bursts) == (True, (20_000_000,))
+    assert answer.corrected_buffer_s == 0
+
+
+def recovering(results: dict[str, Any]) -> None:
+    """In each overload something is lost until a quarter of a second after it."""
+    streams = results["streams"]
+    if len(streams) == 2:
+        pps = streams[0]["asked_pps"]
+        streams[0].update(last_lost=round(1.25 * pps), sent=10**9, received=10**9 - 1, lost=1, lost_by_gaps=1)
+
+
+def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
+    generator = FakeGenerator(spoil=recovering)
+    course = course_of(generator, tmp_path)
+    answer = only(Recovery, conduct(course, job_of("recovery", repetitions=2), None, Known()))
+    assert answer.seconds == pytest.approx((0.25, 0.25), abs=1e-6)
+    assert answer.overload_pps == pytest.approx(1.1 * 7.3e6, rel=0.01)
+    assert answer.recovery_pps == pytest.approx(0.5 * 7.3e6, rel=0.01)
+    base, more = [params["streams"] for verb, params in generator.asked if verb == "send"][-1]
+    assert base["rate"] + more["rate"] == pytest.approx(answer.overload_pps, rel=1e-6)
+    assert more["frames"] / more["rate"] == pytest.approx(1.0, rel=1e-6)
+
+
+def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -> None:
+    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    with pytest.raises(Fault, match="is limited by generator: there is no recovery to measure"):
+        conduct(course, job_of("recovery"), None, Known())
+
+
+class FakeBed:
+    """After a reset the device loses all frames for a while."""
+
+    def __init__(self, generator: FakeGenerator, seconds: float, port: str = "") -> None:
+        self._generator, self._seconds, self._port = generator, seconds, port
+
+    def reset_process(self) -> None:
+        """Lose so many."""
+        self._lose(self._generator.newest)
+
+    def reset_port(self) -> None:
+        """The same, or a complaint."""
+        if self._port:
+            raise Fault(self._port)
+        self._lose(self._generator.newest)
+
+    def _lose(self, results: dict[str, Any]) -> None:
+        stream, whole_s = results["streams"][0], results["seconds"]
+        pps = stream["asked_pps"]
+        lost = round(min(self._seconds, whole_s * 0.75) * pps)
+        end_s = whole_s * 0.25 + self._seconds
+        last = stream["sent"] - 1 if end_s >= whole_s else round(end_s * pps) - 1
+        stream.update(received=stream["sent"] - lost, lost=lost, lost_by_gaps=lost, last_lost=last)
+        stream.update(longest_outage_us=self._seconds * 1e6 if end_s < whole_s else 7.0)
+
+
+def stage(generator: FakeGenerator, folder: Path, **effort: Any) -> Stage:
+    return Stage(replace(course_of(generator, folder), seconds=1.0), job_of("reset", **effort), None, Known())
+
+
+def tells_how_long_both_resets_take(tmp_path: Path) -> None:
+    generator = FakeGenerator()
+    ours = stage(generator, tmp_path, repetitions=2)
+    made = measure_reset(ours, FakeBed(generator, 0.5))
+    assert [answer.what for answer in made] == ["process", "port"]
+    for answer in made:
+        assert answer.seconds == (0.5, 0.5)
+        assert [lost / answer.offered_pps for lost in answer.lost] == pytest.approx([0.5, 0.5], rel=1e-6)
+    assert read(ours.course.record).others == tuple(made)
+
+
+def waits_for_a_device_that_takes_long(tmp_path: Path) -> None:
+    generator = FakeGenerator()
+    ours = stage(generator, tmp_path)
+    (process, _) = measure_reset(ours, FakeBed(generator, 5.0))
+    assert process.seconds == (5.0,)
+    assert [trial.seconds for trial in read(ours.course.record).trials if trial.test == "reset"][:3] == [2.0, 4.0, 8.0]
+
+
+def does_the_reset_that_can_be_done(tmp_path: Path) -> None:
+    generator = FakeGenerator()
+    ours = stage(generator, tmp_path)
+    (made,) = measure_reset(ours, FakeBed(generator, 0.1, port="this port cannot be reset"))
+    assert isinstance(made, Reset)
+    assert made.what == "process"
+
+
+def gives_up_a_device_that_never_comes_back(tmp_path: Path) -> None:
+    generator = FakeGenerator()
+    with pytest.raises(Undecided, match="did not forward again within 120 s"):
+        measure_reset(stage(generator, tmp_path), FakeBed(generator, 1000.0, port="no"))
+
+
+def says_that_nobody_can_reset_the_device(tmp_path: Path) -> None:
+    with pytest.raises(Fault, match="nobody here can reset this device"):
+        conduct(course_of(FakeGenerator(), tmp_path), job_of("reset"), None, Known())
