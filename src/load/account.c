@@ -2,6 +2,7 @@
 #include "load/account.h"
 
 #include "load/gap.h"
+#include "load/timeline.h"
 #include "wire/stamp.h"
 
 #include <string.h>
@@ -115,12 +116,19 @@ static inline void count_new(struct sink_stream *s, const struct whole *f, uint6
 
 static void account_stream(struct sink_stream *s, struct whole *f, uint64_t now)
 {
-	if (likely_to(window_is_next(&s->window->window, f->sequence, f->n)))
+	bool is_next = window_is_next(&s->window->window, f->sequence, f->n);
+
+	if (likely_to(is_next))
 		window_take_next(&s->window->window, f->n);
 	else
 		take_out_of_order(s, f, now);
-	if (likely_to(f->n))
-		count_new(s, f, now);
+	if (rarely(!f->n))
+		return;
+	count_new(s, f, now);
+	if (likely_to(is_next && s->timeline))
+		timeline_add(s->timeline, f->due, f->n, now);
+	else if (s->timeline)
+		timeline_add_each(s->timeline, f->due, f->n, now);
 }
 
 static inline bool has_one_stream(const struct whole *f)

@@ -58,3 +58,5 @@ SCHEMA_GENERATOR_VERBS(VERB_PROTOTYPE)
 
 const char *load_state_word(enum load_state state);
 json_t *load_port_json(const struct load *load, unsigned port);
+// null where there is no memory, or nothing was sent yet.
+json_t *load_timeline_json(const struct load_house *house);

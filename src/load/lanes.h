@@ -5,6 +5,7 @@
 
 #include "load/offset.h"
 #include "load/run.h"
+#include "load/timeline.h"
 #include "port/port.h"
 
 #include <stdbool.h>
@@ -26,6 +27,12 @@ struct run_part {
 	uint64_t rested_tsc;     // when sending was over
 	unsigned phase;          // enum part_phase; atomic: set after all that it tells of
 } LINE_ALIGNED;
+
+// What a lane sends and receives in the run, all its streams together but those of other programs.
+struct run_lines {
+	struct timeline sent LINE_ALIGNED;
+	struct timeline received LINE_ALIGNED;
+};
 
 // One port's receiving side, of the lane that polls it.
 struct run_port {
@@ -56,6 +63,7 @@ struct run {
 	struct sink_stream *received[LOAD_MAX_STREAMS];
 	struct run_port port[PORT_MAX];
 	struct run_part part[STAT_MAX_LANES];
+	struct run_lines *lines[STAT_MAX_LANES]; // NULL: the lane does neither
 	struct offset_pair pair[RUN_MAX_PAIRS];
 	// The control thread's own.
 	struct run *older;  // that lanes may still hold

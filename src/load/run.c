@@ -1,6 +1,7 @@
 // Makes a run whole, starts it, tells how far it is. Control thread.
 #include "load/lanes.h"
 
+#include "base/pages.h"
 #include "wire/stamp.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ static int add_sender(struct run *run, const struct run_terms *terms, unsigned i
 		.has_backpressure = info.has_backpressure,
 		.tsc_hz = run->hz,
 		.run = run->number & STAMP_RUN_MASK,
+		.timeline = &run->lines[lane]->sent,
 	};
 	int err = sender_create(&run->sender[i], &wanted, why);
 
@@ -40,14 +42,29 @@ static int add_sender(struct run *run, const struct run_terms *terms, unsigned i
 	return err;
 }
 
-static int add_sink(struct run *run, unsigned i, struct complaint *why)
+static int add_sink(struct run *run, unsigned i, unsigned lane, struct complaint *why)
 {
 	const struct load_stream *stream = &run->streams.stream[i];
 	int err = sink_stream_create(&run->received[i], stream, why);
 
-	if (!err)
-		run->sink.by_id[stream->id] = run->received[i];
-	return err;
+	if (err)
+		return err;
+	run->sink.by_id[stream->id] = run->received[i];
+	if (!stream->is_receive_only)
+		run->received[i]->timeline = &run->lines[lane]->received;
+	return 0;
+}
+
+static int add_lines(struct run *run, unsigned lane, struct complaint *why)
+{
+	if (run->lines[lane])
+		return 0;
+	run->lines[lane] = pages_alloc(sizeof(*run->lines[lane]));
+	if (!run->lines[lane])
+		return complain(why, -ENOMEM, "no memory for the timeline of a run");
+	// Written here, so that no lane is the first to touch a page.
+	memset(run->lines[lane], 0, sizeof(*run->lines[lane]));
+	return 0;
 }
 
 static void add_pair(struct run *run, unsigned asker, unsigned answerer)
@@ -66,10 +83,14 @@ static int add_stream(struct run *run, const struct run_terms *terms, unsigned i
 	const struct load_stream *stream = &run->streams.stream[i];
 	unsigned to = terms->lane_of[stream->to];
 	unsigned from = stream->is_receive_only ? to : terms->lane_of[stream->from];
-	int err = add_sender(run, terms, i, why);
+	int err = add_lines(run, from, why);
 
 	if (!err)
-		err = add_sink(run, i, why);
+		err = add_lines(run, to, why);
+	if (!err)
+		err = add_sender(run, terms, i, why);
+	if (!err)
+		err = add_sink(run, i, to, why);
 	run->part[to].waits |= stream->is_receive_only;
 	if (from != to)
 		add_pair(run, from, to);
@@ -142,6 +163,9 @@ void run_destroy(struct run *run)
 		if (run->received[i])
 			sink_stream_destroy(run->received[i]);
 	}
+	for (unsigned i = 0; i < run->n_lanes; i++)
+		if (run->lines[i])
+			pages_free(run->lines[i], sizeof(*run->lines[i]));
 	free(run);
 }
 
@@ -151,6 +175,12 @@ void run_start(struct run *run, double delay_s, double seconds)
 
 	// Downwards, as frames are due: the one that begins a further second is not due in this.
 	run->end = seconds > 0 ? start + (uint64_t)(seconds * run->hz) : 0;
+	for (unsigned i = 0; i < run->n_lanes; i++) {
+		if (!run->lines[i])
+			continue;
+		timeline_begin(&run->lines[i]->sent, start, run->end ? run->end - start : 0);
+		timeline_begin(&run->lines[i]->received, start, run->end ? run->end - start : 0);
+	}
 	__atomic_store_n(&run->start, start, __ATOMIC_RELEASE);
 }
 

@@ -11,6 +11,7 @@
 
 struct rte_mempool;
 struct rte_mbuf;
+struct timeline;
 
 // --- sender.c: one stream's frames, built and handed over by one lane.
 
@@ -32,7 +33,8 @@ struct sender_terms {
 	struct rte_mempool *pool;
 	bool has_backpressure;
 	uint64_t tsc_hz;
-	uint8_t run; // number of the run
+	uint8_t run;               // number of the run
+	struct timeline *timeline; // of all streams that this lane sends, borrowed
 };
 
 struct sender;
@@ -72,6 +74,7 @@ struct sink_stream {
 		sent; // latency in cycles, from the schedule and from the handing over
 	const struct load_stream *stream;
 	struct sink_window *window; // private to sink.c
+	struct timeline *timeline;  // of the streams that this lane receives, borrowed; NULL: none
 } LINE_ALIGNED;
 
 // Counters of one polled queue, all streams together.

@@ -7,6 +7,7 @@
 #include "load/frame.h"
 #include "load/pace.h"
 #include "load/sizes.h"
+#include "load/timeline.h"
 
 #include <errno.h>
 #include <rte_cycles.h>
@@ -25,6 +26,7 @@ struct sender {
 	uint64_t sequence; // of the next frame
 	const struct port_out *out;
 	struct rte_mempool *pool;
+	struct timeline *timeline;
 	bool has_backpressure;
 	uint32_t n_flows;
 };
@@ -64,6 +66,7 @@ static int make(struct sender *sender, const struct sender_terms *terms, struct 
 	pace_make(&sender->pace, stream, terms->tsc_hz);
 	sender->out = terms->out;
 	sender->pool = terms->pool;
+	sender->timeline = terms->timeline;
 	sender->has_backpressure = terms->has_backpressure;
 	sender->n_flows = stream->n_flows;
 	return check_room(sender, terms, why);
@@ -173,6 +176,7 @@ static void account(struct sender *sender, unsigned n, uint64_t bytes)
 	stat_set(&counters->last_tsc, sent);
 	stat_add(&counters->sent, n);
 	stat_add(&counters->sent_bytes, bytes);
+	timeline_add(sender->timeline, sender->values.due, n, sender->values.due[0]);
 	if (rarely(lag > counters->longest_lag))
 		stat_set(&counters->longest_lag, lag);
 }

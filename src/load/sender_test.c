@@ -6,6 +6,7 @@
 #include "load/fields.h"
 #include "load/flows.h"
 #include "load/pace.h"
+#include "load/timeline.h"
 #include "wire/headers.h"
 #include "wire/stamp.h"
 
@@ -44,6 +45,7 @@ static struct rte_mempool *pool;
 static const struct port_out out = {.device = DEVICE};
 static struct load_stream stream;
 static struct sender *sender;
+static struct timeline timeline;
 static const struct sender_counters *counters;
 
 static void note(const struct rte_mbuf *m)
@@ -115,6 +117,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	uint64_t n_due = 0;
+
+	// Each frame that was sent, refused ones too, was due at some time.
+	for (unsigned i = 0; i < TIMELINE_BUCKETS; i++)
+		n_due += timeline.count[i];
+	assert_true(!sender || n_due == counters->sent);
 	sender_destroy(sender);
 	sender = NULL;
 	// No buffer is lost, whatever was refused.
@@ -124,9 +132,11 @@ static int tear_down(void **state)
 
 static void begin(bool has_backpressure, uint64_t end)
 {
-	struct sender_terms terms = {&stream, &out, pool, has_backpressure, HZ, 3};
+	struct sender_terms terms = {&stream, &out, pool, has_backpressure, HZ, 3, &timeline};
 	struct complaint why;
 
+	memset(&timeline, 0, sizeof(timeline));
+	timeline_begin(&timeline, SAID, end ? end - SAID : 0);
 	assert_int_equal(sender_create(&sender, &terms, &why), 0);
 	sender_begin(sender, SAID, end);
 	counters = sender_counters(sender);
@@ -190,6 +200,7 @@ static void uses_up_the_numbers_of_frames_that_a_full_ring_refused(void **state)
 	assert_int_equal(counters->sent, 100);
 	assert_int_equal(counters->sent_bytes, 100 * 64);
 	assert_int_equal(counters->refused, 20);
+	assert_int_equal(timeline.count[20 * 1000 / 2048], 2); // those refused were due too
 	assert_int_equal(counters->late + counters->busy, 0);
 }
 
@@ -213,6 +224,8 @@ static void gives_numbers_back_where_a_device_took_no_more(void **state)
 	assert_int_equal(counters->sent, 80);
 	assert_int_equal(counters->late, 20);
 	assert_int_equal(counters->busy, 20);
+	assert_int_equal(timeline.count[20 * 1000 / 2048], 0);
+	assert_int_equal(timeline.count[60 * 1000 / 2048], 2);
 	assert_int_equal(counters->refused, 0);
 	uint64_t bytes = 0;
 	for (unsigned i = 0; i < device.n; i++) {
@@ -281,7 +294,7 @@ static void waits_for_buffers_and_loses_no_time_of_a_frame(void **state)
 
 static void refuses_frames_that_are_longer_than_the_buffers(void **state)
 {
-	struct sender_terms terms = {&stream, &out, pool, false, HZ, 3};
+	struct sender_terms terms = {&stream, &out, pool, false, HZ, 3, &timeline};
 	struct complaint why;
 
 	stream.sizes[0].bytes = 2053; // a buffer has 2048

@@ -1,6 +1,7 @@
 // What the sink costs: cycles per frame of sink_take, freeing included, for frames that lie in the
 // core's own cache (near) or beyond it (far). Prints; judges nothing. sink_bench [ROW]
 #include "load/fake_frames.h"
+#include "load/timeline.h"
 
 #include "wire/checksum.h"
 #include "wire/headers.h"
@@ -47,6 +48,7 @@ struct bench {
 	struct load_stream stream[N_STREAMS];
 	struct sink sink;
 	struct sink_port counters;
+	struct timeline timeline;
 	uint64_t sequence[N_STREAMS];
 	unsigned turn;
 	double cycles[N_ROUNDS];
@@ -147,6 +149,7 @@ static int by_value(const void *a, const void *b)
 static void begin(struct bench *b)
 {
 	b->turn = 0;
+	timeline_begin(&b->timeline, rte_rdtsc(), rte_get_tsc_hz());
 	memset(b->sequence, 0, sizeof(b->sequence));
 	for (unsigned i = 0; i < b->row->n_streams; i++) {
 		b->stream[i] = fake_stream(i);
@@ -155,6 +158,7 @@ static void begin(struct bench *b)
 		b->stream[i].n_flows = b->row->n_flows;
 		if (sink_stream_create(&b->sink.by_id[i], &b->stream[i], NULL))
 			abort();
+		b->sink.by_id[i]->timeline = &b->timeline;
 	}
 }
 

@@ -2,6 +2,7 @@
 // is counted exactly once and freed, and counters of a stream agree with each other.
 #include "load/account.h"
 #include "load/fake_frames.h"
+#include "load/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ static struct rte_mbuf *new_frame(const uint8_t *bytes, unsigned n, const uint8_
 	return first;
 }
 
+static struct timeline line; // that grows wider from input to input
+
 static void create_streams(void)
 {
 	static const uint32_t flows[N_STREAMS] = {1, 3, 1000, 1 << 24};
@@ -76,6 +79,7 @@ static void create_streams(void)
 		streams[i].is_receive_only = i == 1;
 		if (sink_stream_create(&sink.by_id[i], &streams[i], NULL))
 			abort();
+		sink.by_id[i]->timeline = &line;
 	}
 }
 

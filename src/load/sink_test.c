@@ -1,5 +1,6 @@
 // Each counter of the sink caused once and exact, on frames of our own making; no device.
 #include "load/fake_frames.h"
+#include "load/timeline.h"
 
 #include "wire/checksum.h"
 #include "wire/headers.h"
@@ -507,6 +508,25 @@ static void a_stamp_from_the_future_counts_as_no_time(void **state)
 	assert_int_equal(s->sent.max, 0);
 }
 
+// Duplicates and corrupted frames have a time too, but were not received.
+static void frames_are_received_at_the_time_at_which_they_were_due(void **state)
+{
+	static struct timeline line;
+
+	memset(&line, 0, sizeof(line));
+	timeline_begin(&line, NOW - 100000, 0);
+	s->timeline = &line;
+	take_delayed(0, 90000, 1);
+	take_delayed(1, 89999, 1);
+	take_delayed(5, 50000, 1);
+	take_delayed(5, 50000, 1);
+	take_delayed(3, 70000, 1);
+	assert_int_equal(s->counters.received, 4);
+	assert_int_equal(line.count[((NOW - 90000) >> line.shift) - line.first], 2);
+	assert_int_equal(line.count[((NOW - 50000) >> line.shift) - line.first], 1);
+	assert_int_equal(line.count[((NOW - 70000) >> line.shift) - line.first], 1);
+}
+
 static void jitter_is_between_frames_received_one_after_the_other(void **state)
 {
 	take_delayed(0, 1000, 500);
@@ -568,6 +588,7 @@ int main(void)
 		CASE(a_wrong_byte_in_a_later_segment_is_found),
 		CASE(latency_counts_from_due_and_from_sent),
 		CASE(a_stamp_from_the_future_counts_as_no_time),
+		CASE(frames_are_received_at_the_time_at_which_they_were_due),
 		CASE(jitter_is_between_frames_received_one_after_the_other),
 		CASE(a_burst_may_be_longer_than_the_sinks_own),
 	};

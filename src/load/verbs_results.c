@@ -243,7 +243,9 @@ json_t *load_verb_results(void *house_, const json_t *params, struct complaint *
 	const struct load_house *house = house_;
 	struct load *load = house->load;
 	bool with_buckets = false;
-	const struct ctl_param rows[] = {{"histograms", CTL_FLAG, false, 0, 0, &with_buckets}};
+	bool with_timeline = false;
+	const struct ctl_param rows[] = {{"histograms", CTL_FLAG, false, 0, 0, &with_buckets},
+		{"timeline", CTL_FLAG, false, 0, 0, &with_timeline}};
 
 	if (ctl_params_read(params, rows, ARRAY_LEN(rows), why))
 		return NULL;
@@ -256,8 +258,11 @@ json_t *load_verb_results(void *house_, const json_t *params, struct complaint *
 		json_array_append_new(ports, load_port_json(load, i));
 	for (unsigned i = 0; i < run->n_lanes; i++)
 		json_array_append_new(lanes, lane_json(load, i));
-	return json_pack("{s:i, s:s, s:f, s:I, s:f, s:o, s:o, s:o}", "run", (int)run->number,
-		"state", load_state_word(state), "seconds", seconds_of(run), "tsc_hz",
-		(json_int_t)run->hz, "tsc_offset_ns", offset_ns(run, state), "streams", streams,
-		"ports", ports, "lanes", lanes);
+	json_t *json = json_pack("{s:i, s:s, s:f, s:I, s:f, s:o, s:o, s:o}", "run",
+		(int)run->number, "state", load_state_word(state), "seconds", seconds_of(run),
+		"tsc_hz", (json_int_t)run->hz, "tsc_offset_ns", offset_ns(run, state), "streams",
+		streams, "ports", ports, "lanes", lanes);
+	if (with_timeline)
+		json_object_set_new(json, "timeline", load_timeline_json(house));
+	return json;
 }

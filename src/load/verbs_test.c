@@ -216,6 +216,26 @@ static void counts_what_the_sink_has_seen(void **state)
 	json_decref(results);
 }
 
+static void tells_when_those_frames_were_due_that_are_lost(void **state)
+{
+	check("results", "{\"timeline\": true}", "timeline", "null");
+	json_decref(call("send", "{}"));
+	await_done();
+	struct run *run = house.load->current;
+	run->lines[0]->sent.count[1] = 100;
+	run->lines[0]->sent.count[3] = 50;
+	run->lines[1]->received.count[1] = 93;
+	run->lines[1]->received.count[2] = 1;
+	json_t *results = call("results", "{\"timeline\": true}");
+	expect(results, "timeline.sent", "[0, 100, 0, 50]");
+	expect(results, "timeline.received", "[0, 93, 1, 0]");
+	uint64_t start_ns = json_integer_value(at(results, "timeline.start_ns"));
+	assert_true(clock_now_ns() - start_ns < 20000000000);
+	assert_true(json_integer_value(at(results, "timeline.bucket_ns")) > 0);
+	json_decref(results);
+	check("results", "{}", "run", "1");
+}
+
 static void forgets_what_the_device_missed_before(void **state)
 {
 	fake.missed = 7;
@@ -314,6 +334,7 @@ int main(void)
 		TEST(tells_of_the_file_and_of_no_run_yet),
 		TEST(sends_the_streams_of_the_file),
 		TEST(counts_what_the_sink_has_seen),
+		TEST(tells_when_those_frames_were_due_that_are_lost),
 		TEST(forgets_what_the_device_missed_before),
 		TEST(refuses_a_second_run_until_the_first_is_over),
 		TEST(a_refusal_changes_nothing),
