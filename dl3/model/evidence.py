@@ -38,6 +38,19 @@ class Event(Noun):
     who: str  # 'kworker/3:1', 'timer', '1,200 messages'
 
 
+class Work(Noun):
+    """What a lane of dl3d did in a trial."""
+
+    lane: int
+    core: int
+    tsc_hz: float
+    packets: int
+    bursts: int
+    loops: int
+    empty_loops: int
+    cycles_per_packet: dict[str, float] = Field(default_factory=dict)  # by step, in the bursts that were timed
+
+
 class Evidence(Noun):
     """Of one trial, from before its first frame to after its last."""
 
@@ -47,3 +60,5 @@ class Evidence(Noun):
         default_factory=dict
     )  # 'switches core 1', 'interrupts core 1', 'steal ms core 1', 'page faults dl3d', ...
     missing: tuple[str, ...] = ()  # one sentence for each kind of evidence that this machine does not give
+    work: tuple[Work, ...] = ()  # of each lane of dl3d
+    ring_frames: int = 0  # that a receive queue of the device holds; 0: unknown
