@@ -9,7 +9,8 @@ from dl3.bench.tables import TableFiles
 from dl3.bench.twins import make_twinned_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
-from dl3.record.facts import last_march, output_of
+from dl3.record.facts import last_march
+from dl3.record.machine import output_of
 
 
 def make_dl3d(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:

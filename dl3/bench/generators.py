@@ -12,7 +12,8 @@ from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
 from dl3.control.replies import Reply
 from dl3.model.fault import Fault
-from dl3.record.facts import last_march, output_of
+from dl3.record.facts import last_march
+from dl3.record.machine import output_of
 
 FLOWS = 1_000_000
 FLOWS_OF_TESTPMD = 256  # txonly counts through one byte of the source address

@@ -12,7 +12,8 @@ from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
-from dl3.record.facts import last_march, text_of
+from dl3.record.facts import last_march
+from dl3.record.machine import text_of
 
 MAKER = "tools/build-peers"
 

@@ -1,7 +1,7 @@
 """Where a measurement takes place: who answers at which socket, or a lab of its own, and the file for the record."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from dl3.bench.site import Audience, Course, facts_of, streams_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
+from dl3.cli.at import dl3d_there, facts_there
 from dl3.cli.printing import err
 from dl3.control.client import DL3D, DL3GEN, Client
+from dl3.control.remote import Machine
 from dl3.control.replies import Reply
 from dl3.dut.dl3d import Dl3d
 from dl3.lab.memif import MemifTerms, memif_lab
@@ -36,6 +38,7 @@ class Place:
     is_lab: bool
     streams: Path | None
     record: Path | None
+    at: str = ""  # the machine of the device under test, where that is another one
 
 
 @contextmanager
@@ -51,6 +54,10 @@ def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Cour
 def site_at(place: Place) -> Iterator[Site]:
     """The programs that run already, or those of a lab."""
     campaign = now()
+    if place.at:
+        with site_with(place, Machine.parse(place.at), campaign) as site:
+            yield site
+        return
     if not place.is_lab:
         generator, dut = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN), tested(place.dut)
         name = place.dut_name or ("dl3d" if dut else "device")
@@ -60,6 +67,18 @@ def site_at(place: Place) -> Iterator[Site]:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
         yield Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)
+
+
+@contextmanager
+def site_with(place: Place, at: Machine, campaign: str) -> Iterator[Site]:
+    """dl3gen here, dl3d on another machine, or only that machine's facts where the device is something else."""
+    if place.is_lab:
+        raise UsageFault("--lab and --at exclude each other: a lab is on this machine")
+    with ExitStack() as stack:
+        dut = None if place.dut == NOBODY else stack.enter_context(dl3d_there(at, Path(place.dut or DL3D.socket)))
+        generator = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN)
+        facts = {**facts_of(generator, dut, BUILD), "other machine": facts_there(at)}
+        yield Site(generator, dut, place.dut_name or ("dl3d" if dut else "device"), campaign, facts)
 
 
 def tested(option: str) -> Client | None:

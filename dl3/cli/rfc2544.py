@@ -23,6 +23,7 @@ Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control sock
 Dut = Annotated[str, typer.Option(help="Socket of the dl3d that is tested, to check its account; 'none' for others.")]
 Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as reports call it.")]
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
+At = Annotated[str, typer.Option(help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7.")]
 Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
 Streams = Annotated[Path | None, typer.Option(help="A YAML list of streams instead of those of dl3gen's file.")]
 Goal = Annotated[float, typer.Option(min=0, max=0.5, help="Loss ratio that still passes.")]
@@ -133,6 +134,7 @@ def throughput(
     dut: Dut = "",
     dut_name: Name = "",
     lab: Lab = False,
+    at: At = "",
     sizes: Sizes = "",
     streams: Streams = None,
     goal: Goal = 0.0,
@@ -149,7 +151,7 @@ def throughput(
     Example: dl3 bench throughput --lab --sizes 64,imix --seconds 0.2
     """
     terms, max_pps, bar = Terms(goal, resolution, repeat, retries), pps_of(max_rate), Bar()
-    with course_at(Place(generator, dut, dut_name, lab, streams, record), seconds, bar) as course:
+    with course_at(Place(generator, dut, dut_name, lab, streams, record, at), seconds, bar) as course:
         found = search(course, bar, Wanted(frames_of(sizes, course), terms, max_pps, goals=(goal,)))
     if as_json:
         print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
@@ -180,6 +182,7 @@ def latency(
     dut: Dut = "",
     dut_name: Name = "",
     lab: Lab = False,
+    at: At = "",
     sizes: Sizes = "",
     streams: Streams = None,
     loads: Loads = PERCENTS,
@@ -193,7 +196,7 @@ def latency(
     Example: dl3 bench latency --lab --sizes 64 --loads 10,50,90
     """
     shares, bar = loads_of(loads), Bar()
-    with course_at(Place(generator, dut, dut_name, lab, streams, record), seconds, bar) as course:
+    with course_at(Place(generator, dut, dut_name, lab, streams, record, at), seconds, bar) as course:
         if source:
             answers = known_answers(course, source, sizes)
         else:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from dl3.model.fault import Fault
-from dl3.record.facts import collect, last_march, number_in
+from dl3.record.facts import collect, last_march
 from dl3.record.journal import Trial, append, now
+from dl3.record.machine import number_in
 
 
 def trial(name: str) -> Trial:

@@ -1,0 +1,78 @@
+"""The other machine of a laboratory: a real sshd, and a dl3d behind it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.answers import CORES
+from harness.house import BUILD, DL3D, TOP
+from harness.sshd import Sshd
+
+from dl3.control import remote
+from dl3.control.remote import Machine
+from dl3.dut.dl3d import Dl3d
+from dl3.lab.memif import MemifTerms, memif_lab
+from dl3.model.fault import Fault
+from dl3.record.reader import read
+
+SHORT = ("--sizes", "64", "--seconds", "0.2", "--resolution", "0.3", "--max-rate", "200 kpps", "--retries", "20")
+
+
+@pytest.fixture(scope="module")
+def sshd() -> Iterator[Sshd]:
+    with Sshd() as made:
+        yield made
+
+
+def _dl3(sshd: Sshd, *words: str, key: str = "ours") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, remote.COMMAND: sshd.command(key)}
+    return subprocess.run([TOP / "bin" / "dl3", *words], capture_output=True, text=True, env=environment, timeout=120)
+
+
+def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    with memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as lab:
+        assert lab.dut is not None
+        at = f"ssh://root@127.0.0.1:{sshd.machine.port}"
+        places = ("--generator", str(lab.generator.path), "--at", at, "--dut", str(lab.dut.path))
+        done = _dl3(sshd, "bench", "throughput", *places, *SHORT, "--record", str(record), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["answers"][0]["dut"] == "dl3d"
+    trial = read(record).trials[-1]
+    assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # told by its own socket, through ssh
+    there = trial.facts["other machine"]
+    assert isinstance(there, dict)
+    assert there["address"] == "root@127.0.0.1"
+    assert there["kernel"] == os.uname().release
+    assert there["n_cpus"] == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("at", "key", "sentence"),
+    [
+        ("ssh://root@127.0.0.1:{port}", "host", "cannot be reached"),  # a key that it does not know
+        ("ssh://127.0.0.1:1", "ours", "see to it that 'ssh -p 1 127.0.0.1' works without a password"),
+        ("dut.example", "ours", "the other machine is written like ssh://"),
+        ("ssh://root@127.0.0.1:{port}", "ours", "no dl3d answers at /nowhere/dl3d.sock on root@127.0.0.1"),
+    ],
+)
+def a_machine_that_cannot_be_reached_is_one_sentence(sshd: Sshd, at: str, key: str, sentence: str) -> None:
+    at = at.format(port=sshd.machine.port)
+    done = _dl3(sshd, "bench", "throughput", "--at", at, "--dut", "/nowhere/dl3d.sock", key=key)
+    assert done.returncode in (1, 2)
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def a_script_that_fails_there_says_so(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(remote.COMMAND, sshd.command())
+    assert remote.run_python(sshd.machine, "import sys; print(sys.argv[1:])", "a b", "$x") == "['a b', '$x']\n"
+    with pytest.raises(Fault, match=r"python3 on root@127.0.0.1 failed \(ValueError: no\)"):
+        remote.run_python(sshd.machine, "raise ValueError('no')")
+
+
+def a_name_is_never_taken_for_an_option() -> None:
+    assert Machine.parse("ssh://dut:2222").ssh()[-2:] == ["--", "dut"]
