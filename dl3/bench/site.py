@@ -1,12 +1,13 @@
 """What a measurement with dl3gen needs besides loads: site, ports and streams, where records go, who listens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
 from dl3.control.replies import Reply
+from dl3.host.noise import Look
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
 from dl3.model.stream import Stream, shares
@@ -54,6 +55,7 @@ class Course:
     seconds: float  # of one trial
     warm_up_s: float = 0.2
     audience: Audience = field(default_factory=Audience)
+    look: Callable[[], Look] = Look  # at the machine, before and after searches; this one sees nothing
     job: str = ""  # key of a campaign's job, kept with each trial
 
     @property

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dl3.bench.site import Course, Found, Lines
+from dl3.bench.stability import interruption_reasons, together
+from dl3.host.noise import reasons
 from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
@@ -20,6 +22,7 @@ LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
 DEAD_SHARE = 1 / 64  # of the ceiling: a device that is only overloaded lets something through there
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
 STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
+FULL_SHARE = 0.95  # of the time that was asked: a trial of full length took so long at least
 LIKELY_SHORT_TRIALS = 6  # of MLRsearch, for each goal
 
 Measure = Callable[[float, float], Trial]  # packets/s, seconds
@@ -47,7 +50,11 @@ class Wanted:
         return Goals(self.goals, self.exceed, terms.resolution, seconds, terms.repetitions, terms.retries)
 
     def likely_s(self, course: Course) -> float:
-        """About how long the search with one frame size will take, its ceiling included."""
+        """About how long all searches with one frame size will take."""
+        return self.repeats * self.once_s(course)
+
+    def once_s(self, course: Course) -> float:
+        """About how long one of them will take, its ceiling included."""
         if self.method == "binary":
             rates = 1 + halvings(2.0, self.search.resolution)
             return (1 + rates * self.search.repetitions * len(self.goals)) * course.trial_s
@@ -103,10 +110,12 @@ def is_good(trial: Trial, terms: Terms) -> bool:
     return not trial.invalid and trial.loss_ratio <= terms.goal_loss_ratio
 
 
-def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial]) -> Throughput:
-    """The answer as it is recorded."""
+def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
+    """The answer as it is recorded; `trials` are all that its search made."""
     course, wanted = hunt.course, hunt.wanted
     is_binary = wanted.method == "binary"
+    full = [trial for trial in trials if trial.seconds > FULL_SHARE * course.seconds]
+    passed = [trial.offered_pps for trial in full if is_good(trial, wanted.terms(goal))]
     return Throughput(
         at=now(),
         campaign=course.site.campaign,
@@ -127,7 +136,8 @@ def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial]) -> Throughput:
         method=wanted.method,
         exceed_ratio=0.0 if is_binary else wanted.exceed,
         conditional_pps=found.conditional_pps,
-        search_seconds=hunt.spent_s[goal],
+        passed_pps=max((found.pps, *passed)),
+        search_seconds=sum(trial.seconds for trial in trials),
         facts=dict(course.site.facts),
     )
 
@@ -166,7 +176,7 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
 
 @dataclass
 class Hunt:
-    """The search with one frame size; `later_s` is what all others will still take."""
+    """One search with one frame size; `later_s` is what all others will still take."""
 
     course: Course
     wanted: Wanted
@@ -175,7 +185,6 @@ class Hunt:
     ceiling: Trial
     lines: Lines
     trials: list[Trial] = field(default_factory=list)
-    spent_s: dict[float, float] = field(default_factory=dict)  # in trials, for each goal
 
     @property
     def bounds(self) -> Bounds:
@@ -184,11 +193,9 @@ class Hunt:
 
     def measure(self, pps: float, seconds: float) -> Trial:
         """One trial; a short one has no longer warm-up than itself."""
-        course = self.course
-        warm_up_s = min(course.warm_up_s, seconds)
-        self.trials.append(
-            course.run(Order(course.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s))
-        )
+        course, warm_up_s = self.course, min(self.course.warm_up_s, seconds)
+        order = Order(course.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
+        self.trials.append(course.run(order))
         check_starved(self.trials, self.ceiling, self.wanted.search.retries)
         check_dead(self.trials, self.ceiling)
         return self.trials[-1]
@@ -197,49 +204,67 @@ class Hunt:
         """How long this search will still take."""
         self.course.audience.heard_left(self.frame, self.later_s + seconds)
 
-    def halve(self) -> list[Answer[Trial]]:
-        """A binary search for each goal, one after the other."""
-        found = []
-        for i, goal in enumerate(self.wanted.goals):
-            self.trials = []
-            found.append(self._halve(i, goal))
-            self.spent_s[goal] = self._seconds()
-        return found
+    def search(self) -> list[Found]:
+        """An answer for each goal."""
+        if self.wanted.method == "binary":
+            return [self.halve(i, goal) for i, goal in enumerate(self.wanted.goals)]
+        return [self.found(*one, self.trials) for one in zip(self.wanted.goals, self.search_all(), strict=True)]
 
-    def _seconds(self) -> float:
-        return sum(trial.seconds for trial in self.trials)
+    def found(self, goal: float, answer: Answer[Trial], trials: Sequence[Trial]) -> Found:
+        """As it is recorded, with the trial behind it."""
+        return Found(answer_of(self, goal, answer, trials), answer.best)
 
-    def _halve(self, i: int, goal: float) -> Answer[Trial]:
-        course, terms, n_left = self.course, self.wanted.terms(goal), len(self.wanted.goals) - 1 - i
-        each_s = terms.repetitions * course.trial_s
-        after_s = n_left * self.wanted.likely_s(course) / len(self.wanted.goals)
+    def halve(self, i: int, goal: float) -> Found:
+        """A binary search for one of the goals."""
+        hunt, course, terms = replace(self, trials=[]), self.course, self.wanted.terms(goal)
+        each_s, n_goals = terms.repetitions * course.trial_s, len(self.wanted.goals)
+        after_s = (n_goals - 1 - i) * self.wanted.once_s(course) / n_goals
         known = known_from(course, self.ceiling, self.bounds, terms)
-        measure = lambda pps: self.measure(pps, course.seconds)  # noqa: E731
-        return find_throughput(measure, self.bounds, terms, lambda rates: self.hear(after_s + rates * each_s), known)
+        measure = lambda pps: hunt.measure(pps, course.seconds)  # noqa: E731
+        hear = lambda rates: self.hear(after_s + rates * each_s)  # noqa: E731
+        answer = find_throughput(measure, self.bounds, terms, hear, known)
+        self.trials += hunt.trials
+        return self.found(goal, answer, hunt.trials)
 
-    def search(self) -> Sequence[Answer[Trial]]:
+    def search_all(self) -> Sequence[Answer[Trial]]:
         """All goals at once, by MLRsearch; full speed without loss is the answer to all of them."""
         course, wanted = self.course, self.wanted
         goals = wanted.of_rfc9971(course.seconds)
         terms = replace(wanted.terms(min(goals.loss_ratios)), repetitions=goals.n_trials)
         known = known_from(course, self.ceiling, self.bounds, terms)
-        self.spent_s = dict.fromkeys(wanted.goals, 0.0)
         if known and known[0].verdict == "passed":
             return [answer_from(known, self.bounds, terms)] * len(goals.loss_ratios)
         share = course.trial_s / course.seconds
         first = known[0].trials[-1] if known else None
-        found = find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.hear(left_s * share), first)
-        self.spent_s = dict.fromkeys(wanted.goals, self._seconds())
-        return found
+        return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.hear(left_s * share), first)
+
+
+def find_once(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
+    """One whole search: an answer for each goal, and whether the generator was interrupted."""
+    course.audience.heard_left(frame, later_s + wanted.once_s(course))
+    lines = Lines.of(course.site.generator, course.streams)
+    hunt = Hunt(course, wanted, frame, later_s, ceiling_of(course, frame), lines)
+    return hunt.search(), list(interruption_reasons(hunt.trials))
 
 
 def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
-    """The throughput with one frame size for each goal; `later_s` is what all others will still take."""
-    course.audience.heard_left(frame, later_s + wanted.likely_s(course))
-    lines = Lines.of(course.site.generator, course.streams)
-    hunt = Hunt(course, wanted, frame, later_s, ceiling_of(course, frame), lines)
-    found = hunt.halve() if wanted.method == "binary" else hunt.search()
-    results = tuple(Found(answer_of(hunt, *one), one[1].best) for one in zip(wanted.goals, found, strict=True))
+    """The throughput with one frame size for each goal; `later_s` is what all others will still take.
+
+    Of whole searches again the median is the answer; one that has none is noise. Raises Undecided when none has one.
+    """
+    before, runs, noise = course.look(), list[list[Found]](), list[str]()
+    for n_left in reversed(range(wanted.repeats)):
+        try:
+            found, interrupted = find_once(course, wanted, frame, later_s + n_left * wanted.once_s(course))
+        except Undecided as fault:
+            if not runs and not n_left:
+                raise
+            noise.append(str(fault))
+            continue
+        runs.append(found)
+        noise += interrupted
+    noise = [*reasons(before, course.look()), *dict.fromkeys(noise)]
+    results = tuple(together(found, noise) for found in zip(*runs, strict=True))
     for one in results:
         course.keep(one.answer)
     return results

@@ -9,6 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from dl3.bench.site import Audience, Course, facts_of, streams_of
+from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
 from dl3.cli.at import dl3d_there, facts_there
@@ -17,6 +18,7 @@ from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.remote import Machine
 from dl3.control.replies import Reply
 from dl3.dut.dl3d import Dl3d
+from dl3.host.noise import Watch
 from dl3.lab.memif import MemifTerms, memif_lab
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
@@ -45,14 +47,14 @@ class Place:
 def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Course]:
     """Everything that trials need, for as long as they are made."""
     given = read_streams(place.streams) if place.streams else None
-    with site_at(place) as site:
-        record = place.record or new_record(site.campaign)
-        yield Course(Runner(site), streams_of(site.generator, given), record, seconds, audience=audience)
+    with site_at(place) as (site, watch):
+        record, streams = place.record or new_record(site.campaign), streams_of(site.generator, given)
+        yield Course(Runner(site), streams, record, seconds, audience=audience, look=watch.look)
 
 
 @contextmanager
-def site_at(place: Place) -> Iterator[Site]:
-    """The programs that run already, or those of a lab."""
+def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
+    """The programs that run already, or those of a lab, and who looks at their machine."""
     campaign = now()
     if place.at:
         with site_with(place, Machine.parse(place.at), campaign) as site:
@@ -61,12 +63,13 @@ def site_at(place: Place) -> Iterator[Site]:
     if not place.is_lab:
         generator, dut = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN), tested(place.dut)
         name = place.dut_name or ("dl3d" if dut else "device")
-        yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD))
+        yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD)), Watch()
         return
     with memif_lab(MemifTerms(Dl3d(built(DL3D_PROGRAM, "make")))) as lab:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
-        yield Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)
+        site = Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)
+        yield site, watch_of(lab, (lab.terms.generator_core, lab.terms.dut_core), lab.terms.build)
 
 
 @contextmanager

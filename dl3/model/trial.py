@@ -115,14 +115,23 @@ class Throughput(Noun):
     conditional_pps: float | None = None  # RFC 9971's conditional throughput: what came back at the lower bound
     repeats_pps: tuple[float, ...] = ()  # the answers of whole searches again; pps is their median then
     interval_pps: tuple[float, float] | None = None  # where the answer lies with 95 % confidence
+    passed_pps: float = 0.0  # the highest rate at which any trial of full length passed, be it above the answer
     noise: tuple[str, ...] = ()  # why the machine was noisy; the answer is a range then, not a number
-    search_seconds: float = 0.0  # of trials that it took
+    search_seconds: float = 0.0  # of trials that it took, for all goals of the search
     facts: dict[str, object]
 
     @property
     def l1_bps(self) -> float:
         """Bits on the wire a second, preamble and gap included."""
         return self.pps * (self.mean_bytes + LAYER1_BYTES) * 8
+
+    @property
+    def range_pps(self) -> tuple[float, float] | None:
+        """From where to where the answer lies on a machine that was noisy; None where it is a number."""
+        if not self.noise:
+            return None
+        low, high = self.interval_pps or (self.pps, max(self.upper_pps, self.passed_pps))
+        return (low, high) if low < high else None
 
     @property
     def line_share(self) -> float | None:

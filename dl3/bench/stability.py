@@ -1,0 +1,81 @@
+"""How sure an answer is: whole searches again, and the noise of the machine meanwhile."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median_low
+from typing import Protocol
+
+from dl3.bench.site import Found
+from dl3.host.noise import Watch
+from dl3.lab.memif import MemifTerms, round_trip_ns
+from dl3.model.trial import Trial
+from dl3.search.spread import interval, width
+
+MOST_INTERRUPTED = 0.1  # of trials: one in ten that has to be made again is more than an accident
+MOST_WIDTH = 2.0  # resolutions: searches of a device that is steady lie no more than one apart
+
+
+class Programs(Protocol):
+    """Generator and device, as a bed or a lab has them."""
+
+    def freeze(self) -> None:
+        """They stand still."""
+
+    def thaw(self) -> None:
+        """They go on."""
+
+
+@contextmanager
+def standing(programs: Programs) -> Iterator[None]:
+    """For as long as somebody else needs their cores."""
+    programs.freeze()
+    try:
+        yield
+    finally:
+        programs.thaw()
+
+
+def watch_of(programs: Programs, cores: Sequence[int], build: Path) -> Watch:
+    """Who looks at the cores that these programs have, while they stand still; with two, at their distance too."""
+    terms = MemifTerms(generator_core=cores[0], dut_core=cores[-1], build=build)
+    distance = (lambda: round_trip_ns(terms)) if len(set(cores)) == 2 else None
+    return Watch(tuple(cores), distance, lambda: standing(programs))
+
+
+def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
+    """Whether the generator often fell behind at rates that it reached at other times: it was interrupted."""
+    reached_pps = max((trial.asked_pps for trial in trials if not trial.invalid), default=0.0)
+    n = sum(1 for trial in trials if trial.is_behind and 0 < trial.asked_pps <= reached_pps)
+    if n > MOST_INTERRUPTED * len(trials):
+        yield (
+            f"interrupted: {n} of {len(trials)} trials were INVALID because the generator fell behind at rates that it "
+            "reached in others"
+        )
+
+
+def width_reasons(answers: Sequence[float], resolution: float) -> Iterator[str]:
+    """Whether answers of the same search lie too far apart."""
+    apart = width(answers)
+    if apart > MOST_WIDTH * resolution:
+        yield (
+            f"spread: the answers of {len(answers)} searches lie {apart:.1%} apart at a resolution of "
+            f"{resolution:.1%}"
+        )
+
+
+def together(runs: Sequence[Found], noise: Sequence[str]) -> Found:
+    """One answer of those of whole searches for the same goal: their median, and where the answer lies."""
+    answers = [one.answer for one in runs]
+    rates = tuple(answer.pps for answer in answers)
+    middle = next(one for one in runs if one.answer.pps == median_low(rates))
+    more = {
+        "noise": (*noise, *width_reasons(rates, middle.answer.resolution)),
+        "n_trials": sum(answer.n_trials for answer in answers),
+        "n_invalid": sum(answer.n_invalid for answer in answers),
+        "search_seconds": sum(answer.search_seconds for answer in answers),
+        "passed_pps": max(answer.passed_pps for answer in answers),
+        "repeats_pps": rates if len(rates) > 1 else (),
+        "interval_pps": interval(rates),
+    }
+    return Found(middle.answer.model_copy(update=more), middle.best)
