@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dl3.bench.site import Found
 from dl3.host.noise import Watch
-from dl3.lab.memif import MemifTerms, round_trip_ns
+from dl3.lab.memif import distance_ns
 from dl3.model.trial import Trial
 from dl3.search.spread import interval, width
 
@@ -37,10 +37,10 @@ def standing(programs: Programs) -> Iterator[None]:
 
 
 def watch_of(programs: Programs, cores: Sequence[int], build: Path) -> Watch:
-    """Who looks at the cores that these programs have, while they stand still; with two, at their distance too."""
-    terms = MemifTerms(generator_core=cores[0], dut_core=cores[-1], build=build)
-    distance = (lambda: round_trip_ns(terms)) if len(set(cores)) == 2 else None
-    return Watch(tuple(cores), distance, lambda: standing(programs))
+    """Who looks at the cores of these programs while they stand still, and at the distance of the first two."""
+    first, second = (*cores, *cores)[:2]
+    distance = (lambda: distance_ns(build, first, second)) if first != second else None
+    return Watch(tuple(dict.fromkeys(cores)), distance, lambda: standing(programs))
 
 
 def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
@@ -59,8 +59,7 @@ def width_reasons(answers: Sequence[float], resolution: float) -> Iterator[str]:
     apart = width(answers)
     if apart > MOST_WIDTH * resolution:
         yield (
-            f"spread: the answers of {len(answers)} searches lie {apart:.1%} apart at a resolution of "
-            f"{resolution:.1%}"
+            f"spread: the answers of {len(answers)} searches lie {apart:.1%} apart at a resolution of {resolution:.1%}"
         )
 
 

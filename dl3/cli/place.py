@@ -58,7 +58,7 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
     campaign = now()
     if place.at:
         with site_with(place, Machine.parse(place.at), campaign) as site:
-            yield site
+            yield site, Watch()
         return
     if not place.is_lab:
         generator, dut = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN), tested(place.dut)
@@ -69,7 +69,7 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
         site = Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)
-        yield site, watch_of(lab, (lab.terms.generator_core, lab.terms.dut_core), lab.terms.build)
+        yield site, watch_of(lab, (lab.terms.generator_core, *lab.terms.dut_cores), lab.terms.build)
 
 
 @contextmanager

@@ -50,10 +50,15 @@ class MemifTerms:
         return (self.dut_mib + self.generator_mib) // PAGE_MIB
 
 
-def round_trip_ns(terms: MemifTerms) -> float:
+def distance_ns(build: Path, first: int, second: int) -> float:
     """How long a cache line takes to the other core and back; it changes by a factor of four from time to time."""
-    program = built(terms.build / "src" / "onecore" / "roundtrip")
-    return float(run([str(program), str(terms.generator_core), str(terms.dut_cores[0])], timeout_s=20))
+    program = built(build / "src" / "onecore" / "roundtrip")
+    return float(run([str(program), str(first), str(second)], timeout_s=20))
+
+
+def round_trip_ns(terms: MemifTerms) -> float:
+    """The distance between dl3gen's core and the forwarder's first one."""
+    return distance_ns(terms.build, terms.generator_core, terms.dut_cores[0])
 
 
 def built(path: Path) -> Path:
