@@ -128,6 +128,7 @@ class Pauses(Reply):
 
     gaps: tuple[LanePause, ...]
     forgotten: int  # older ones, of which only the number is known
+    now_ns: int = 0  # CLOCK_MONOTONIC, of the answer
 
 
 class Results(Reply):
@@ -143,3 +144,4 @@ class Results(Reply):
     streams: tuple[StreamResult, ...]
     ports: tuple[GeneratorPort, ...]
     lanes: tuple[GeneratorLane, ...]
+    timeline: RunTimeline | None = None  # where it was asked for

@@ -9,6 +9,14 @@ from dl3.model.noun import Noun
 What = Literal["switch", "interrupt", "steal", "page fault", "netlink", "frequency"]
 
 
+class Loss(Noun):
+    """Frames lost one after the other, as far as dl3gen's own buckets tell: some of those due in that time were."""
+
+    at_ns: int  # CLOCK_MONOTONIC, of its end
+    us: float
+    frames: int
+
+
 class Timeline(Noun):
     """Frames of all streams by the time at which each was due: sent[i] - received[i] were lost in bucket i."""
 
@@ -16,6 +24,7 @@ class Timeline(Noun):
     bucket_ns: int
     sent: tuple[int, ...]
     received: tuple[int, ...]
+    losses: tuple[Loss, ...] = ()  # at a finer resolution than the buckets; the largest ones, in the order of time
 
 
 class Gap(Noun):

@@ -13,6 +13,7 @@ from dl3.model.fault import UsageFault
 Kind = TypeVar("Kind", bound=BaseModel)
 Change = Callable[[dict[str, Any]], None]
 
+START_NS = 5_000_000_000  # CLOCK_MONOTONIC, of the first frame
 MIX_BYTES = {"imix": 209.92, "classic": 353.8}
 STREAM = {
     "flows": 1,
@@ -38,6 +39,16 @@ PORT = {
     "longest_gap_us": 3.0,
     "rx_missed": 0,
 }
+IDLE = {
+    "run": 0,
+    "state": "idle",
+    "seconds": 0.0,
+    "tsc_hz": 2_600_000_000,
+    "tsc_offset_ns": 0.0,
+    "streams": [],
+    "ports": [],
+    "lanes": [{"lane": 0, "core": 1, "longest_gap_us": 3.0, "rounds": 9}],
+}
 
 
 def latency(n: int, ns: float) -> dict[str, Any]:
@@ -59,7 +70,8 @@ class FakeGenerator(Client):
     path: Path = Path("/fake")
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     run: int = 0
-    newest: dict[str, Any] = field(default_factory=dict)
+    newest: dict[str, Any] = field(default_factory=lambda: dict(IDLE))
+    gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
     def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
         """Answer at once."""
@@ -86,9 +98,15 @@ class FakeGenerator(Client):
         received = sum(stream["received"] for stream in made)
         ports = self.answer_ports({})["ports"]
         ports[1]["rx_packets"] = received
-        lanes = [{"lane": 0, "core": 1, "longest_gap_us": 3.0, "rounds": 9}]
-        head = {"run": self.run, "state": "done", "seconds": seconds, "tsc_hz": 2_600_000_000, "tsc_offset_ns": 0.0}
-        self.newest = {**head, "streams": made, "ports": ports, "lanes": lanes}
+        head = {
+            **IDLE,
+            "run": self.run,
+            "state": "done",
+            "seconds": seconds,
+            "tsc_hz": 2_600_000_000,
+            "tsc_offset_ns": 0.0,
+        }
+        self.newest = {**head, "streams": made, "ports": ports}
         self.spoil(self.newest)
         return {"run": self.run, "streams": given}
 
@@ -126,9 +144,26 @@ class FakeGenerator(Client):
         """Nothing is under way."""
         return {"run": self.run}
 
-    def answer_results(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
         """Of the newest run."""
-        return self.newest
+        timeline = {"timeline": self.timeline()} if params.get("timeline") else {}
+        return {**self.newest, **timeline}
+
+    def timeline(self) -> dict[str, Any]:
+        """A second in two buckets; all loss is in the later one."""
+        sent = sum(stream["sent"] for stream in self.newest["streams"])
+        received = sum(stream["received"] for stream in self.newest["streams"])
+        half = min(sent // 2, received)
+        counts = {"sent": (half, sent - half), "received": (half, received - half)}
+        return {"start_ns": START_NS, "bucket_ns": 500_000_000, **counts}
+
+    def answer_gaps(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """As they are given."""
+        return self.gaps
+
+    def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """Its process."""
+        return {"pid": 11}
 
 
 @dataclass
@@ -138,11 +173,28 @@ class FakeForwarder(Client):
     generator: FakeGenerator = field(default_factory=FakeGenerator)
     spoil: Change = field(default=lambda _: None)
     path: Path = Path("/fake")
+    gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
     def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
-        """Only the verb drops; nothing has happened before the first run."""
-        assert verb == "drops"  # noqa: S101
+        """Answer at once."""
         assert not params  # noqa: S101
+        return kind.model_validate(getattr(self, f"answer_{verb}")())
+
+    def answer_gaps(self) -> dict[str, Any]:
+        """As they are given."""
+        return self.gaps
+
+    def answer_status(self) -> dict[str, Any]:
+        """Its process."""
+        return {"pid": 12}
+
+    def answer_lanes(self) -> dict[str, Any]:
+        """One, on core 3."""
+        lane = {"lane": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0}
+        return {"lanes": [lane | {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}]}
+
+    def answer_drops(self) -> dict[str, Any]:
+        """Nothing has happened before the first run."""
         streams = self.generator.newest.get("streams", [])
         received = sum(stream["sent"] - stream["refused"] for stream in streams)
         sent = sum(stream["received"] for stream in streams)
@@ -158,4 +210,4 @@ class FakeForwarder(Client):
         }
         if streams:
             self.spoil(drops)
-        return kind.model_validate(drops)
+        return drops

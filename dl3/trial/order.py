@@ -41,6 +41,7 @@ class Order:
     job: str = ""  # of a campaign
     frames: int = 0  # so many and no more, however long that takes; 0: as long as the time lasts
     surplus: Surplus | None = None
+    is_explained: bool = False  # timeline and evidence are kept in any case, not only beside loss
 
     @property
     def asked_pps(self) -> float:

@@ -14,6 +14,7 @@ from dl3.trial.account import account_of, jitter_of, last_lost_s, merged, total
 from dl3.trial.law import pacing_error, reasons
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
+from dl3.trial.seen import Watch, watching, with_evidence
 
 DELAY_S = 0.01  # until the first frame is due
 POLL_S = 0.05
@@ -32,24 +33,30 @@ class Runner:
 
     site: Site
     sleep: Sleep = field(default=time.sleep)
+    watch: Watch | None = None  # looks at the machine meanwhile
 
     def run(self, order: Order, act: Act | None = None) -> Trial:
         """Warm up, send, wait for the last frame, read both sides; `act` after a quarter of the time."""
         if order.warm_up_s:
             self._send(replace(order, frames=0), order.warm_up_s)
             self.drain()
-        before = self._dut_account()
-        run = self._send(order, order.seconds, act)
-        self.drain()
-        after = self._dut_account()
+        with watching(self.watch, self.site) as seen:
+            before = self._dut_account()
+            run = self._send(order, order.seconds, act)
+            self.drain()
+            after = self._dut_account()
         wanted = True if len(order.streams) > 1 else None  # the percentiles of one stream come as they are
-        results = self.site.generator.ask(Results, "results", histograms=wanted)
+        results = self.site.generator.ask(Results, "results", histograms=wanted, timeline=True)
         if results.run != run:
             raise Fault(
                 f"run {run} of dl3gen was replaced by run {results.run}: another program uses the same generator; "
                 "measure with one at a time"
             )
-        return trial_of(self.site, order, results, Passage.between(before, after) if before and after else None)
+        passage = Passage.between(before, after) if before and after else None
+        trial = trial_of(self.site, order, results, passage)
+        if trial.account.lost > 0 or trial.invalid or order.is_explained:
+            return with_evidence(trial, self.site, results, seen.evidence)
+        return trial
 
     def _dut_account(self) -> Drops | None:
         return self.site.dut.ask(Drops, "drops") if self.site.dut else None

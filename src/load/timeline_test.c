@@ -50,8 +50,8 @@ static void buckets_are_as_wide_as_the_time_of_the_run_wants(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		timeline_begin(&line, START, rows[i].cycles);
 		assert_int_equal(1ull << line.shift, rows[i].width);
-		assert_true((START + rows[i].cycles - 1) >> line.shift <
-			    line.first + TIMELINE_BUCKETS);
+		assert_true(
+			(START + rows[i].cycles - 1) >> line.shift < line.first + TIMELINE_BUCKETS);
 	}
 }
 

@@ -1,0 +1,136 @@
+"""What programs and machine did while a trial ran: gathered around it, and cut to its time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from dl3.control.generator import LanePause, Pauses, Results
+from dl3.control.replies import Lanes, Reply
+from dl3.model.evidence import Evidence, Gap
+from dl3.model.trial import Trial
+from dl3.trial.order import Site
+from dl3.trial.timeline import compact
+
+MOST_GAPS = 200
+STRAGGLERS_NS = 50_000_000  # after the end of sending; what is lost was lost by then
+MOST_APART_NS = 1_000_000_000  # of two clocks that were read one after the other, if they are one
+
+Program = Literal["dl3d", "dl3gen"]
+
+
+class Status(Reply):
+    """Verb 'status' of both programs, as far as it is wanted here."""
+
+    pid: int
+
+
+class Watch(Protocol):
+    """Looks at the machine while a trial runs."""
+
+    def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
+        """Begin, with the lanes' cores and the ids of 'dl3d' and 'dl3gen', as far as they run here."""
+
+    def stop(self) -> Evidence:
+        """What was seen since."""
+
+
+@dataclass
+class Seen:
+    """What a watch has seen, once it is over."""
+
+    evidence: Evidence = Evidence()
+
+
+@contextmanager
+def watching(watch: Watch | None, site: Site) -> Iterator[Seen]:
+    """Watch the cores of both programs' lanes meanwhile; without a watch, nothing is seen."""
+    seen = Seen()
+    if watch:
+        watch.start(cores_of(site), processes_of(site))
+    try:
+        yield seen
+    finally:
+        if watch:
+            seen.evidence = watch.stop()
+
+
+def cores_of(site: Site) -> tuple[int, ...]:
+    """Of all lanes."""
+    cores = {lane.core for lane in site.generator.ask(Results, "results").lanes}
+    return tuple(sorted(cores | ({lane.core for lane in site.dut.ask(Lanes, "lanes").lanes} if site.dut else set())))
+
+
+def processes_of(site: Site) -> dict[str, int]:
+    """Ids of the programs that answer."""
+    found = {"dl3gen": site.generator.ask(Status, "status").pid}
+    return found | ({"dl3d": site.dut.ask(Status, "status").pid} if site.dut else {})
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time of a trial, by CLOCK_MONOTONIC."""
+
+    start_ns: int
+    end_ns: int
+
+    def touches(self, pause: LanePause) -> bool:
+        """Whether some of a pause lies within."""
+        return pause.at_ns > self.start_ns and pause.at_ns - pause.us * 1e3 < self.end_ns
+
+
+def span_of(results: Results) -> Span | None:
+    """From the first frame's time until the last one cannot be under way any more; None: not known."""
+    if not results.timeline:
+        return None
+    start_ns = results.timeline.start_ns
+    return Span(start_ns, start_ns + round(results.seconds * 1e9) + STRAGGLERS_NS)
+
+
+def gaps_of(program: Program, pauses: Pauses, span: Span) -> list[Gap]:
+    """A program's pauses within a trial."""
+    return [
+        Gap(program=program, lane=pause.lane, core=pause.core, at_ns=pause.at_ns, us=pause.us)
+        for pause in pauses.gaps
+        if span.touches(pause)
+    ]
+
+
+def holes(program: Program, pauses: Pauses, span: Span) -> list[str]:
+    """Why pauses of a trial may be missing."""
+    oldest_ns = min((pause.at_ns for pause in pauses.gaps), default=span.start_ns)
+    if pauses.forgotten and oldest_ns > span.start_ns:
+        return [f"{program} paused more often than it can remember: pauses from before {oldest_ns} ns are missing"]
+    return []
+
+
+def longest(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
+    """In the order of time."""
+    kept = sorted(gaps, key=lambda gap: gap.us, reverse=True)[:MOST_GAPS]
+    return tuple(sorted(kept, key=lambda gap: gap.at_ns))
+
+
+def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
+    """The pauses of both programs' lanes added to what else was seen."""
+    own = site.generator.ask(Pauses, "gaps")
+    gaps, missing = gaps_of("dl3gen", own, span), holes("dl3gen", own, span)
+    if site.dut:
+        others = site.dut.ask(Pauses, "gaps")
+        if abs(others.now_ns - own.now_ns) > MOST_APART_NS:
+            missing.append("dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss")
+        else:
+            gaps, missing = gaps + gaps_of("dl3d", others, span), missing + holes("dl3d", others, span)
+    return evidence.model_copy(
+        update={"gaps": longest([*evidence.gaps, *gaps]), "missing": (*evidence.missing, *missing)}
+    )
+
+
+def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) -> Trial:
+    """The trial with its timeline, its lanes' pauses and what else was seen while it ran."""
+    span = span_of(results)
+    return trial.model_copy(
+        update={
+            "timeline": compact(results.timeline) if results.timeline else None,
+            "evidence": with_gaps(seen, site, span) if span else seen,
+        }
+    )
