@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.sides import MAKER, Contestant, Entry, Terms, eal, job_of, march_of_build, march_of_peer
-from dl3.bench.tables import TableFiles
 from dl3.bench.twins import make_twinned_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
+from dl3.lab.tables import TableFiles
 from dl3.record.facts import last_march
 from dl3.record.machine import output_of
 

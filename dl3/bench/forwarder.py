@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 
 from dl3.bench.onecore import FIRST_MAC
-from dl3.bench.tables import TableFiles, next_hop, next_hop_mac
 from dl3.bench.workplace import Workplace
+from dl3.lab.tables import TableFiles, next_hop, next_hop_mac
 
 LAST_MAC = "02:00:00:00:00:02"
 ADDRESS_OF_OUT = {32: "10.1.255.254/16", 128: "fd00::ffff:ffff/64"}

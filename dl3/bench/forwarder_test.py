@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from dl3.bench.forwarder import Settings, write_config
-from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import Workplace
+from dl3.lab.tables import TableFiles
 
 
 def written(settings: Settings, routes: str, folder: Path) -> dict[str, Any]:

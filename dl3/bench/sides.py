@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dl3.bench.onecore import Job, started
-from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
+from dl3.lab.tables import TableFiles
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
 from dl3.record.facts import last_march

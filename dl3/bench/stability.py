@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dl3.bench.site import Found
 from dl3.host.noise import Watch
-from dl3.lab.memif import distance_ns
+from dl3.lab.pair import distance_ns
 from dl3.model.trial import Trial
 from dl3.search.spread import interval, width
 

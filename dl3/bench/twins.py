@@ -8,12 +8,12 @@ import yaml
 
 from dl3.bench.forwarder import ADDRESS_OF_OUT, PORT_OUT, Settings, config, ports
 from dl3.bench.sides import Contestant, Entry, Terms, job_of, march_of_build
-from dl3.bench.tables import TableFiles, next_hop, next_hop_mac
 from dl3.bench.workplace import DL3D, TABLES, Workplace, built
 from dl3.control.client import Client
 from dl3.control.linux import Verification
 from dl3.control.replies import Reply
 from dl3.lab.command import run
+from dl3.lab.tables import TableFiles, next_hop, next_hop_mac
 from dl3.model.fault import Fault
 
 BATCH_SECONDS = 120.0

@@ -15,7 +15,7 @@ from dl3.dut.dl3d import Dl3d
 from dl3.dut.l3fwd import L3fwd
 from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
-from dl3.lab.seat import Dut
+from dl3.lab.single import Dut
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
 
@@ -141,7 +141,7 @@ class MemifRunner:
         runs: list[Run] = []
         while len(runs) < TRIES and not (runs and runs[-1].counts):
             runs.append(self.run(seconds))
-        return sample_of(most_loaded(self.lab.forwarder.name, runs))
+        return sample_of(most_loaded(self.lab.device.name, runs))
 
 
 @contextmanager

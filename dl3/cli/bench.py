@@ -11,7 +11,6 @@ import typer
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
-from dl3.bench.tables import TableFiles
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
 from dl3.cli import peers, rfc2544
 from dl3.cli.printing import err, out, print_json, table
@@ -19,6 +18,7 @@ from dl3.cli.show import draw_steps
 from dl3.control.client import Client
 from dl3.control.replies import Lanes
 from dl3.host.hugepages import reserved
+from dl3.lab.tables import TableFiles
 from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
 

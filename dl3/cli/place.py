@@ -68,8 +68,8 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
     with memif_lab(MemifTerms(Dl3d(built(DL3D_PROGRAM, "make")))) as lab:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
-        site = Site(generator, lab.dut, place.dut_name or lab.forwarder.name, campaign, facts)
-        yield site, watch_of(lab, (lab.terms.generator_core, *lab.terms.dut_cores), lab.terms.build)
+        site = Site(generator, lab.dut, place.dut_name or lab.device.name, campaign, facts)
+        yield site, watch_of(lab, lab.cores, lab.tester.build)
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dl3.dut import dl3d
+from dl3.dut import dl3d, l3fwd, testpmd
 from dl3.dut.bed import Bed
 from dl3.dut.kind import Kind
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (dl3d.Kind(),)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (dl3d.KIND, l3fwd.KIND, testpmd.KIND)}
 
 
 def known_kinds() -> tuple[str, ...]:

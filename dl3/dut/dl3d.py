@@ -1,45 +1,81 @@
-"""dl3d between dl3gen's links."""
+"""dl3d of the build, routing from a file of its own, or cross-connecting."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from dl3.dut.wired import WiredBed, streams_of
-from dl3.lab.links import DUT_ADDRESSES, DUT_MACS, GENERATOR_ADDRESSES, GENERATOR_MACS, NAMES, NETWORKS
-from dl3.lab.memif import MemifTerms, built, memif_lab
-from dl3.lab.seat import Seat
-from dl3.model.campaign import Setup, Traffic
+from dl3.control.replies import Reply
+from dl3.dut.wired import WiredKind
+from dl3.lab.links import (
+    DUT_ADDRESSES,
+    DUT_ADDRESSES_6,
+    DUT_MACS,
+    GENERATOR_ADDRESSES,
+    GENERATOR_ADDRESSES_6,
+    GENERATOR_MACS,
+    NAMES,
+    NETWORKS,
+    NETWORKS_6,
+)
+from dl3.lab.seat import Device, Seat
+from dl3.lab.single import built, started
+from dl3.lab.tables import TableFiles
+from dl3.model.campaign import Setup
+from dl3.model.fault import UsageFault
+
+MOST_LANES = len(NAMES)
 
 
 @dataclass(frozen=True)
 class Dl3d:
-    """dl3d between the links: one route for what lies behind each, and others as they are given."""
+    """dl3d between the links: one route of each family for what lies behind each, and others as they are given."""
 
     program: Path
     routes: tuple[str, ...] = ()
     route_files: tuple[Path, ...] = ()
+    mode: str = "route"
     name: str = "dl3d"
+    ready_words: str = ""
+
+    def ports(self, seat: Seat) -> list[dict[str, object]]:
+        """Both, with one queue each."""
+        devices = seat.links.devices("server")
+        rings = {"queues": 1, "rx_descriptors": seat.descriptors, "tx_descriptors": seat.descriptors}
+        ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], **rings} for i in range(2)]
+        if self.mode == "xconnect":
+            return [port | {"mode": "xconnect", "to": NAMES[1 - i]} for i, port in enumerate(ports)]
+        return [port | {"addresses": [DUT_ADDRESSES[i], DUT_ADDRESSES_6[i]]} for i, port in enumerate(ports)]
+
+    def lanes(self, seat: Seat) -> list[dict[str, object]]:
+        """One polls both ports, two poll one each."""
+        if len(seat.cores) > MOST_LANES:
+            raise UsageFault(f"dl3d: {len(seat.cores)} cores, but two ports of one queue keep {MOST_LANES} lanes busy")
+        return [{"core": core} for core in seat.cores]
+
+    def tables(self) -> dict[str, object]:
+        """Routes and neighbours."""
+        hops = [*zip(NETWORKS, GENERATOR_ADDRESSES, strict=True), *zip(NETWORKS_6, GENERATOR_ADDRESSES_6, strict=True)]
+        lines = [f"{hop} lladdr {GENERATOR_MACS[i % 2]} dev {NAMES[i % 2]}" for i, (_, hop) in enumerate(hops)]
+        return {
+            "routes": [*(f"{net} via {hop} dev {NAMES[i % 2]}" for i, (net, hop) in enumerate(hops)), *self.routes],
+            "route_files": [str(path) for path in self.route_files],
+            "neighbours": lines,
+        }
 
     def file(self, seat: Seat) -> dict[str, Any]:
         """dl3d's file as a value."""
-        devices = seat.links.devices("server")
-        ports = [
-            {"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], "addresses": [DUT_ADDRESSES[i]]}
-            for i in range(2)
-        ]
-        behind = [f"{NETWORKS[i]} via {GENERATOR_ADDRESSES[i]} dev {NAMES[i]}" for i in range(2)]
+        pages = {"hugepages": "never" if seat.page_kib == 4 else "require", "mib": seat.memory_mib}
         return {
-            "ports": ports,
-            "lanes": [{"core": core} for core in seat.cores],
+            "ports": self.ports(seat),
+            "lanes": self.lanes(seat),
             "burst": seat.burst,
-            "routes": [*behind, *self.routes],
-            "route_files": [str(path) for path in self.route_files],
-            "neighbours": [f"{GENERATOR_ADDRESSES[i]} lladdr {GENERATOR_MACS[i]} dev {NAMES[i]}" for i in range(2)],
-            "memory": {"hugepages": "require", "mib": seat.memory_mib},
+            **(self.tables() if self.mode == "route" else {}),
+            "memory": pages,
+            **({"eal": {"args": ["-n", str(seat.channels)]}} if seat.channels else {}),
             "control": {"socket": str(self.socket(seat))},
         }
 
@@ -53,33 +89,38 @@ class Dl3d:
         """In the private folder."""
         return seat.links.folder / "dl3d.sock"
 
+    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+        """See dl3.dut.kind.Subject."""
+        return started(self, seat)
 
-@dataclass(frozen=True)
-class Kind:
-    """dl3d of the build."""
+    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+        """As it says itself."""
+        status = device.client.ask(Reply, "status").model_dump() if device.client else {}
+        return {"version": f"dl3d {status['version']}, DPDK {status['dpdk']}", "configuration": self.file(seat)}
 
-    name: str = "dl3d"
 
-    def missing(self, _options: Mapping[str, object]) -> str:
-        """It is built with everything else."""
-        return ""
+def route_file(name: str, folder: Path) -> tuple[Path, ...]:
+    """A table of ours as dl3d reads it, its prefixes in turn behind both links; 'one' is what the lab has anyway."""
+    if name == "one":
+        return ()
+    files = TableFiles(name, folder)
+    hops = GENERATOR_ADDRESSES if files.bits == 32 else GENERATOR_ADDRESSES_6
+    ways = [f" via {hops[i]} dev {NAMES[i]}\n" for i in range(2)]
+    path = folder / f"{name}.lab.routes"
+    path.write_text("".join(prefix + ways[i % 2] for i, prefix in enumerate(files.prefixes())), encoding="ascii")
+    return (path,)
 
-    @contextmanager
-    def opened(self, setup: Setup, traffic: Traffic, build: Path) -> Iterator[WiredBed]:
-        """Over memif, a core each."""
-        dut = Dl3d(built(build / "src" / "dl3d"))
-        cores = setup.dut_cores or (1,)
-        terms = MemifTerms(
-            dut,
-            dut_cores=cores,
-            burst=setup.burst,
-            dut_mib=setup.memory_mib,
-            ring_bits=setup.descriptors.bit_length() - 1,
-            build=build,
-        )
-        with memif_lab(terms) as lab:
-            yield WiredBed(
-                lab,
-                streams_of(traffic),
-                {"kind": self.name, "name": setup.dut.name, "configuration": dut.file(lab.seat)},
-            )
+
+def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
+    """As the options and the table of routes want it."""
+    files = route_file(setup.routes, build / "tables")
+    return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"])
+
+
+KIND = WiredKind(
+    name="dl3d",
+    make=make,
+    needs=lambda: "",  # built with everything else
+    honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
+    choices={"mode": ("route", "xconnect"), "wire": ("memif", "veth")},
+)

@@ -10,12 +10,14 @@ from dl3.lab.seat import Seat
 def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
     seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
     file = Dl3d(Path("dl3d"), routes=("203.0.113.0/24 dev left",)).file(seat)
-    given = generator_file(seat.links, 0, 32, streams(Flows()))
+    given = generator_file(seat.links, (0,), 32, streams(Flows()))
     for number, port in enumerate(given["ports"]):
         assert f"lladdr {port['mac']} dev {port['name']}" in file["neighbours"][number]
     assert given["streams"][0]["dst_mac"] == file["ports"][0]["mac"]
     assert file["routes"] == [
         "198.18.0.0/16 via 10.0.1.2 dev left",
         "198.19.0.0/16 via 10.0.2.2 dev right",
+        "2001:2:0:1::/64 via 2001:db8:1::2 dev left",
+        "2001:2:0:2::/64 via 2001:db8:2::2 dev right",
         "203.0.113.0/24 dev left",
     ]

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Protocol
 
 from dl3.dut.bed import Bed
+from dl3.lab.seat import Device, Seat
 from dl3.model.campaign import Setup, Traffic
+from dl3.model.fault import UsageFault
+
+ALWAYS_HONOURED = ("dut", "generator_cores")
 
 
 class Kind(Protocol):
@@ -21,3 +25,36 @@ class Kind(Protocol):
 
     def opened(self, setup: Setup, traffic: Traffic, build: Path) -> AbstractContextManager[Bed]:
         """Start it with dl3gen on its wires; all is gone afterwards. Fault when it does not start or forward."""
+
+
+class Subject(Protocol):
+    """A device with all that it needs to be started at the lab's links."""
+
+    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+        """Start and configure it; return once dl3gen may come. It ends in order with the context."""
+
+    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+        """'version' and 'configuration', for the record."""
+
+
+def check_honoured(setup: Setup, honours: frozenset[str]) -> None:
+    """Refuse what this kind has no way to be given."""
+    for name, field in Setup.model_fields.items():
+        value = getattr(setup, name)
+        if name not in honours and name not in ALWAYS_HONOURED and value != field.default:
+            raise UsageFault(
+                f"{setup.dut.name}: a device of the kind '{setup.dut.kind}' cannot be given {name} = {value}; "
+                f"leave it at {field.default}, or take another kind"
+            )
+
+
+def chosen_options(setup: Setup, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """All options of a kind, the first choice where none is given."""
+    for name, value in setup.dut.options.items():
+        if name not in choices:
+            known = ", ".join(choices) or "none"
+            raise UsageFault(f"{setup.dut.name}: the kind '{setup.dut.kind}' has no option '{name}'; it has {known}")
+        if value not in choices[name]:
+            wanted = ", ".join(choices[name])
+            raise UsageFault(f"{setup.dut.name}: option {name} is '{value}'; wanted is one of {wanted}")
+    return {name: str(setup.dut.options.get(name, values[0])) for name, values in choices.items()}

@@ -1,40 +1,99 @@
-"""DPDK's example l3fwd between dl3gen's links."""
+"""DPDK's example l3fwd with longest-prefix match, as tools/build-peers builds it."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dl3.lab.links import GENERATOR_MACS, NETWORKS
-from dl3.lab.seat import Seat
+from dl3.dut import dpdk
+from dl3.dut.wired import WiredKind
+from dl3.lab.links import GENERATOR_MACS, NETWORKS, NETWORKS_6
+from dl3.lab.pair import TOP
+from dl3.lab.seat import Device, Seat
+from dl3.lab.single import started
+from dl3.lab.tables import TableFiles
+from dl3.model.campaign import Setup
+from dl3.model.fault import UsageFault
+
+FOLDER = TOP / "build" / "peers"
+PROGRAM = FOLDER / "l3fwd" / "program"
+NOTE = FOLDER / "l3fwd.json"
 
 
-def eal(seat: Seat, lcores: str) -> tuple[str, ...]:
-    """EAL's arguments of other DPDK programs."""
-    devices = seat.links.devices("server")
-    return (
-        *("--no-pci", "--no-telemetry", "--in-memory", "--single-file-segments", "-m", str(seat.memory_mib)),
-        *("--vdev", devices[0], "--vdev", devices[1], "--lcores", lcores, "--file-prefix", "dl3-dut", "--"),
-    )
+def rules(networks: Iterable[str], prefixes: Iterable[str]) -> str:
+    """Shortest prefix first, in turn to both ports; the links' own networks to theirs."""
+    given = [(prefix, i % 2) for i, prefix in enumerate(prefixes)]
+    whole = sorted([*given, *((net, i) for i, net in enumerate(networks))], key=lambda row: int(row[0].split("/")[1]))
+    return "".join(f"R{prefix} {port}\n" for prefix, port in whole)
 
 
 @dataclass(frozen=True)
 class L3fwd:
-    """DPDK's l3fwd with LPM, one IPv4 route for each direction. Its main lcore forwards."""
+    """Its main lcore forwards: it would wait busily on the same core otherwise."""
 
     program: Path
+    prefixes4: tuple[str, ...] = ()
+    prefixes6: tuple[str, ...] = ()
     name: str = "l3fwd"
+    ready_words: str = "Checking link status"
 
     def command(self, seat: Seat) -> Sequence[str]:
-        """On rules of its own; it wants some for IPv6 too."""
+        """On rules of its own."""
+        if len(seat.cores) > 1:
+            raise UsageFault("l3fwd: each of its cores sends on a queue of its own, and links have one: take 1 core")
         rules4, rules6 = (seat.links.folder / f"rules{family}" for family in (4, 6))
-        rules4.write_text("".join(f"R{NETWORKS[i]} {i}\n" for i in range(2)), encoding="ascii")
-        rules6.write_text("R2001:db8::/32 1\n", encoding="ascii")
+        rules4.write_text(rules(NETWORKS, self.prefixes4), encoding="ascii")
+        rules6.write_text(rules(NETWORKS_6, self.prefixes6), encoding="ascii")
         return (
-            *(str(self.program), *eal(seat, f"0@{seat.core}"), "-p", "0x3", "-P", "--no-numa"),
+            *(str(self.program), *dpdk.eal(seat, f"0@{seat.core}"), "-p", "0x3", "-P", "--no-numa"),
             *("--config=(0,0,0),(1,0,0)", "--parse-ptype", "--lookup=lpm"),
+            *(f"--rx-queue-size={seat.descriptors}", f"--tx-queue-size={seat.descriptors}"),
             *(f"--eth-dest={i},{GENERATOR_MACS[i]}" for i in range(2)),
             *(f"--rule_ipv4={rules4}", f"--rule_ipv6={rules6}"),
         )
 
-    def socket(self, seat: Seat) -> None:
+    def socket(self, _seat: Seat) -> None:
         """It has none."""
+
+    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+        """See dl3.dut.kind.Subject."""
+        return started(self, seat)
+
+    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+        """As EAL says, and how it was built."""
+        found = dpdk.about(self.command(seat), device)
+        note = json.loads(NOTE.read_text(encoding="utf-8"))
+        return {**found, "build": {key: note[key] for key in ("dpdk", "march", "burst", "edits")}}
+
+
+def make(setup: Setup, _options: Mapping[str, str], build: Path) -> L3fwd:
+    """With the table of routes beside its own two."""
+    burst = json.loads(NOTE.read_text(encoding="utf-8"))["burst"]
+    if burst != setup.burst:
+        raise UsageFault(
+            f"{setup.dut.name}: l3fwd is built for bursts of {burst}, not {setup.burst}: run 'tools/build-peers "
+            f"--burst {setup.burst} l3fwd'"
+        )
+    if setup.routes == "one":
+        return L3fwd(PROGRAM)
+    files = TableFiles(setup.routes, build / "tables")
+    prefixes = tuple(files.prefixes())
+    return L3fwd(PROGRAM, prefixes4=prefixes) if files.bits == 32 else L3fwd(PROGRAM, prefixes6=prefixes)
+
+
+def needs() -> str:
+    """See dl3.dut.kind.Kind.missing."""
+    if PROGRAM.exists() and NOTE.exists():
+        return ""
+    return f"l3fwd is not built: {dpdk.INSTALL}, then 'tools/build-peers l3fwd'"
+
+
+KIND = WiredKind(
+    name="l3fwd",
+    make=make,
+    needs=needs,
+    honours=frozenset(("dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
+    extra_mib=768,  # of tables, as large as tools/build-peers makes them
+    choices={"wire": ("memif", "veth")},
+)

@@ -1,37 +1,41 @@
-"""A bed in the lab: dl3gen on links to a device that was started for it."""
+"""Beds of the lab: dl3gen on links to a device that is started for it."""
 
-from collections.abc import Mapping
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from dl3.control.client import DL3GEN, Client
-from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifLab
-from dl3.model.campaign import Traffic
-from dl3.model.fault import Fault
+from dl3.control.client import Client
+from dl3.dut.check import check_forwards
+from dl3.dut.kind import Subject, check_honoured, chosen_options
+from dl3.host.hugepages import reserved
+from dl3.lab.cables import cables
+from dl3.lab.links import ENDS, Links
+from dl3.lab.pair import Pair, Tester, distance_ns, pair
+from dl3.lab.seat import Seat, Wire
+from dl3.model.campaign import Setup, Traffic
+from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
+from dl3.model.traffic import streams_for
 
-REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
-
-
-def streams_of(traffic: Traffic) -> tuple[Stream, ...]:
-    """A person's own, or those of the links."""
-    flows = Flows(number=traffic.flows, is_both_ways=traffic.direction != "unidirectional")
-    given = traffic.streams or streams(flows)
-    return tuple(Stream.model_validate(each) for each in given)
+GENERATOR_MIB = 512  # kept free for dl3gen, which takes what it needs
+BIGGEST_RING = 1 << 14  # of memif
 
 
 @dataclass(frozen=True)
 class WiredBed:
     """See dl3.dut.bed."""
 
-    lab: MemifLab
+    lab: Pair
     streams: tuple[Stream, ...]
     about: Mapping[str, object]
 
     @property
     def generator(self) -> Client:
         """dl3gen."""
-        return Client(self.lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
+        return self.lab.generator
 
     @property
     def dut(self) -> Client | None:
@@ -41,7 +45,7 @@ class WiredBed:
     @property
     def wire(self) -> str:
         """Kind of port."""
-        return "memif"
+        return self.lab.seat.links.name
 
     @property
     def facts(self) -> Mapping[str, object]:
@@ -57,9 +61,107 @@ class WiredBed:
         self.lab.thaw()
 
     def reset_process(self) -> None:
-        """Not over memif."""
-        raise Fault("a process at memif links cannot be reset: dl3gen would poll a dead peer")
+        """As after a crash; not over memif."""
+        if self.wire == "memif":
+            raise Fault(
+                f"{self.lab.device.name} at memif links cannot be reset, for dl3gen would poll a dead peer: give the "
+                "device the option 'wire: veth'"
+            )
+        self.lab.device.restart()
 
     def reset_port(self) -> None:
-        """Not over memif."""
-        raise Fault("a port at memif links cannot be reset")
+        """The first one."""
+        self.lab.device.reset_port()
+
+
+@dataclass(frozen=True)
+class WiredKind:
+    """See dl3.dut.kind. `choices` are its options, each with its values, the first one being the default."""
+
+    name: str
+    make: Callable[[Setup, Mapping[str, str], Path], Subject]  # from its options and the build's folder
+    needs: Callable[[], str]  # what is not installed, see Kind.missing
+    honours: frozenset[str]  # fields of Setup
+    choices: Mapping[str, tuple[str, ...]]
+    is_router: bool = False  # Linux itself forwards
+    extra_mib: int = 0  # of huge pages, for what is not packets
+
+    def missing(self, _options: Mapping[str, object], /) -> str:
+        """The same whatever the options."""
+        return self.needs()
+
+    @contextmanager
+    def opened(self, setup: Setup, traffic: Traffic, build: Path) -> Iterator[WiredBed]:
+        """Start both sides, and see frames pass each way."""
+        check_honoured(setup, self.honours)
+        options = chosen_options(setup, self.choices)
+        subject, tester = self.make(setup, options, build), Tester(setup.generator_cores or (0,), build=build)
+        cores, found_ns = cores_for(setup, tester), list[float]()
+        with pages_for(setup, self._own_mib(setup)), self._wire(options["wire"], setup) as wire:
+            seat = seat_of(setup, cores, wire)
+            found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
+            with pair(subject.started, seat, tester, found_ns) as lab:
+                check_forwards(lab)
+                about = {"name": setup.dut.name, "kind": self.name, "options": options}
+                yield WiredBed(lab, streams_for(traffic, ENDS), {**about, **subject.about(seat, lab.device)})
+            found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
+
+    def _own_mib(self, setup: Setup) -> int:
+        return setup.memory_mib + self.extra_mib if "memory_mib" in self.honours and setup.page_kib != 4 else 0
+
+    def _wire(self, name: str, setup: Setup) -> AbstractContextManager[Wire]:
+        return cables(setup.descriptors, self.is_router) if name == "veth" else links_for(setup)
+
+
+@contextmanager
+def links_for(setup: Setup) -> Iterator[Wire]:
+    """memif links with rings of so many slots."""
+    slots = setup.descriptors
+    if slots & (slots - 1) or not 1 < slots <= BIGGEST_RING:
+        raise UsageFault(
+            f"{setup.dut.name}: descriptors = {slots}, but a memif ring has a power of two, to {BIGGEST_RING}, of slots"
+        )
+    with tempfile.TemporaryDirectory(prefix="dl3-memif-") as folder:
+        yield Links(Path(folder), slots.bit_length() - 1, is_zero_copy=True)
+
+
+@contextmanager
+def pages_for(setup: Setup, own: int) -> Iterator[None]:
+    """Huge pages for both sides."""
+    if setup.page_kib not in (4, 2048, 1 << 20):
+        raise UsageFault(f"{setup.dut.name}: page_kib = {setup.page_kib}; there are pages of 4, 2048 and 1048576 KiB")
+    if setup.page_kib == 2048:
+        with reserved((own + GENERATOR_MIB) // 2):
+            yield
+        return
+    with reserved(GENERATOR_MIB // 2), reserved(-(-own // 1024), 1 << 20):
+        yield
+
+
+def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
+    """The device's: those that are named, else the first ones that dl3gen leaves."""
+    n_cpus = os.cpu_count() or 1
+    free = [core for core in range(n_cpus) if core not in tester.cores]
+    cores = setup.dut_cores or tuple(free[: setup.cores])
+    if len(cores) < setup.cores:
+        raise UsageFault(
+            f"{setup.dut.name}: {setup.cores} cores are wanted beside dl3gen's, this machine has {len(free)}: ask for "
+            "fewer, or name them in dut_cores"
+        )
+    for core in (*cores, *tester.cores):
+        if core >= n_cpus:
+            raise UsageFault(f"{setup.dut.name}: there is no core {core}; this machine has 0 to {n_cpus - 1}")
+    return cores
+
+
+def seat_of(setup: Setup, cores: tuple[int, ...], wire: Wire) -> Seat:
+    """All that the device is given."""
+    return Seat(
+        links=wire,
+        cores=cores,
+        burst=setup.burst,
+        memory_mib=setup.memory_mib,
+        page_kib=setup.page_kib,
+        channels=setup.channels,
+        descriptors=setup.descriptors,
+    )

@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from dl3.lab.seat import Role, Wire
+from dl3.model.fault import Fault
+from dl3.model.traffic import End
 
 NAMES = ("left", "right")
 GENERATOR_MACS = ("02:00:00:00:00:11", "02:00:00:00:00:12")
@@ -17,10 +21,18 @@ DUT_ADDRESSES_6 = ("2001:db8:1::1/64", "2001:db8:2::1/64")
 GENERATOR_ADDRESSES_6 = ("2001:db8:1::2", "2001:db8:2::2")
 NETWORKS_6 = ("2001:2:0:1::/64", "2001:2:0:2::/64")
 FIRST_HOSTS_6 = ("2001:2:0:1::1", "2001:2:0:2::1")
+ENDS = tuple(
+    End(
+        port=NAMES[i],
+        mac=GENERATOR_MACS[i],
+        gateway_mac=DUT_MACS[i],
+        first_ip4=FIRST_HOSTS[i],
+        first_ip6=FIRST_HOSTS_6[i],
+    )
+    for i in range(2)
+)
 HOSTS = 65_024  # addresses that a stream may count through in one network
 CATCH_UP = 16_384  # frames, a ring of the lab: hosts take virtual cores away for up to a few milliseconds
-
-Role = Literal["server", "client"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,7 @@ class Links:
     folder: Path
     ring_bits: int
     is_zero_copy: bool = False
+    name: str = "memif"
 
     def socket(self, number: int) -> Path:
         """Where the ends of a link meet."""
@@ -48,6 +61,23 @@ class Links:
     def devices(self, role: Role) -> tuple[str, str]:
         """Both ends of one program."""
         return self.device(0, role), self.device(1, role)
+
+    def enter(self, _role: Role, *command: str) -> list[str]:
+        """Sockets are reached from anywhere."""
+        return list(command)
+
+    def is_listening(self) -> bool:
+        """The server waits at both sockets."""
+        return all(self.socket(i).exists() for i in range(2))
+
+    def buffers(self) -> dict[str, int]:
+        """Without copying all slots of a ring hold buffers of dl3gen's own."""
+        number = max(32, 1 << self.ring_bits)
+        return {"rx_descriptors": number, "tx_descriptors": number} if self.is_zero_copy else {}
+
+    def reset_port(self) -> None:
+        """dl3gen would poll a dead peer meanwhile."""
+        raise Fault("a memif link cannot go down while dl3gen polls it: give the device the option 'wire: veth'")
 
 
 @dataclass(frozen=True)
@@ -91,16 +121,13 @@ def streams(flows: Flows, rate: str = "1 Mpps") -> list[dict[str, Any]]:
     return [stream(start, flows, rate) for start in range(2 if flows.is_both_ways else 1)]
 
 
-def generator_file(links: Links, core: int, burst: int, given: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """dl3gen's file: both ports on one lane."""
+def generator_file(links: Wire, cores: Sequence[int], burst: int, given: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """dl3gen's file: its ports are dealt out to its lanes, one for each core."""
     devices = links.devices("client")
-    # Without copying all slots of a ring hold buffers of dl3gen's own.
-    number = max(32, 1 << links.ring_bits)
-    buffers = {"rx_descriptors": number, "tx_descriptors": number} if links.is_zero_copy else {}
-    ports = [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i], **buffers} for i in range(2)]
+    ports = [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i], **links.buffers()} for i in range(2)]
     return {
         "ports": ports,
-        "lanes": [{"core": core}],
+        "lanes": [{"core": core} for core in cores],
         "burst": burst,
         "memory": {"hugepages": "require"},
         "control": {"socket": str(links.folder / "dl3gen.sock")},

@@ -49,6 +49,7 @@ class TwinnedDl3d:
     wires: Namespace
     cables: Sequence[str] = ()
     name: str = "dl3d"
+    ready_words: str = ""
 
     def file(self, seat: Seat) -> dict[str, Any]:
         """dl3d's file as a value."""

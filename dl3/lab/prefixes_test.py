@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dl3.bench.prefixes import LENGTHS_4, LENGTHS_6, NOT_ROUTED_4, SEED, Prefix, internet_6, make
+from dl3.lab.prefixes import LENGTHS_4, LENGTHS_6, NOT_ROUTED_4, SEED, Prefix, internet_6, make
 
 
 def digest(name: str) -> str:

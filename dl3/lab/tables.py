@@ -5,10 +5,10 @@ import random
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
-from dl3.bench.prefixes import RECIPES, SEED, Prefix, RouteTable, make
+from dl3.lab.prefixes import RECIPES, SEED, Prefix, RouteTable, make
 from dl3.model.fault import UsageFault
 
 FRAME_BYTES = 64  # without FCS
@@ -18,6 +18,8 @@ SOURCE_4, SOURCE_6 = IPv4Address("198.18.0.1"), IPv6Address("2001:2::1")
 UDP_PORTS = (1024, 53)
 UDP_BYTES_4, UDP_BYTES_6 = 30, 10
 VERSION = 3  # part of each file's name; counts up when the contents change
+
+LABS_OWN = IPv4Network("198.18.0.0/15")  # of the lab's links; a table's routes there would lead its frames astray
 
 FIRST_NEXT_HOP_4 = int(IPv4Address("10.1.0.0"))
 FIRST_NEXT_HOP_6 = int(IPv6Address("fd00::1:0"))
@@ -87,6 +89,12 @@ def routes_of_l3fwd(prefixes: Iterable[Prefix]) -> str:
     return "".join(f"R{p} 1\n" for p in sorted(prefixes, key=lambda p: p.length))
 
 
+def beside_the_lab(prefixes: Iterable[Prefix]) -> list[Prefix]:
+    """Those outside of the lab's own networks, shortest first, as l3fwd wants them."""
+    first, last = int(LABS_OWN[0]), int(LABS_OWN[-1])
+    return sorted((p for p in prefixes if p.bits != 32 or not first <= p.value <= last), key=lambda p: p.length)
+
+
 @dataclass(frozen=True)
 class TableFiles:
     """Where the files of one table are kept; each is made when it is first asked for."""
@@ -124,3 +132,8 @@ class TableFiles:
     def l3fwd_rules(self) -> Path:
         """Rules for l3fwd."""
         return self.kept("rules", lambda t: routes_of_l3fwd(t.prefixes).encode())
+
+    def prefixes(self) -> list[str]:
+        """A prefix a line, without those of the lab's own networks, shortest first."""
+        path = self.kept("prefixes", lambda t: "".join(f"{p}\n" for p in beside_the_lab(t.prefixes)).encode())
+        return path.read_text(encoding="ascii").split()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dl3.bench.prefixes import Prefix, RouteTable
-from dl3.bench.tables import (
+from dl3.lab.prefixes import Prefix, RouteTable
+from dl3.lab.tables import (
     TableFiles,
     destination_table,
     next_hop_mac,

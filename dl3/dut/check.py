@@ -1,0 +1,52 @@
+"""One look before all measurements: a few frames each way, to see that the device forwards."""
+
+import time
+from collections.abc import Sequence
+
+from dl3.control.client import Client
+from dl3.control.generator import Results, Started, StreamResult
+from dl3.lab.links import Flows, streams
+from dl3.lab.pair import Pair
+from dl3.model.fault import Fault
+
+N_FRAMES = 8  # of each stream
+RATE = "1000 pps"
+SECONDS = 0.1
+POLL_S = 0.02
+TRIES = 15  # a device may still be busy with its tables
+
+
+def few(stream: dict[str, object]) -> dict[str, object]:
+    """The stream with a few frames only."""
+    return {**stream, "rate": RATE, "frames": N_FRAMES}
+
+
+def seen(generator: Client, sent: Sequence[dict[str, object]]) -> tuple[StreamResult, ...]:
+    """Send a few frames of each stream; what became of them."""
+    generator.ask(Started, "send", streams=[few(stream) for stream in sent], seconds=SECONDS)
+    deadline = time.monotonic() + 1.0
+    while True:
+        time.sleep(POLL_S)
+        results = generator.ask(Results, "results")
+        has_all = all(stream.received for stream in results.streams)
+        if results.state != "sending" and (has_all or time.monotonic() > deadline):
+            return results.streams
+
+
+def lost_streams(generator: Client, sent: Sequence[dict[str, object]], tries: int = TRIES) -> list[StreamResult]:
+    """The streams of which nothing ever comes back."""
+    for _ in range(tries):
+        lost = [stream for stream in seen(generator, sent) if not stream.received]
+        if not lost:
+            return []
+    return lost
+
+
+def check_forwards(lab: Pair) -> None:
+    """Fault when nothing passes one way or the other."""
+    lost = lost_streams(lab.generator, streams(Flows(is_both_ways=True)))
+    lab.check_alive()
+    if lost:
+        ways = " and ".join(f"from {stream.from_port} to {stream.to_port}" for stream in lost)
+        words = lab.dut_process.last_words() if lab.device.processes else "it is the kernel"
+        raise Fault(f"{lab.device.name} has started but forwards nothing {ways}; its last words: {words}")

@@ -1,0 +1,31 @@
+"""What DPDK's own programs have in common: EAL's arguments, and what they say about themselves."""
+
+import re
+from collections.abc import Sequence
+
+from dl3.lab.seat import Device, Seat
+
+INSTALL = "run 'tools/install-deps bench'"
+
+
+def eal(seat: Seat, lcores: str) -> tuple[str, ...]:
+    """EAL's arguments; the lcores are pairs like '0@1', joined by commas."""
+    devices = seat.links.devices("server")
+    pages = ("--no-huge",) if seat.page_kib == 4 else ("--in-memory", "--single-file-segments")
+    channels = ("-n", str(seat.channels)) if seat.channels else ()
+    return (
+        *("-v", "--no-pci", "--no-telemetry", *pages, "-m", str(seat.memory_mib), *channels),
+        *("--vdev", devices[0], "--vdev", devices[1], "--lcores", lcores, "--file-prefix", "dl3-dut", "--"),
+    )
+
+
+def version_in(log: str) -> str:
+    """As EAL prints it with -v."""
+    found = re.search(r"RTE Version: '([^']+)'", log)
+    return found[1] if found else "unknown"
+
+
+def about(command: Sequence[str], device: Device) -> dict[str, object]:
+    """For the record."""
+    log = device.processes[0].log.read_text(encoding="utf-8", errors="replace")
+    return {"version": f"{device.name}, {version_in(log)}", "configuration": {"command": list(command)}}

@@ -1,0 +1,77 @@
+"""DPDK's testpmd of the distribution: a cross-connect, the least that a forwarder can do."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dl3.dut import dpdk
+from dl3.dut.wired import WiredKind
+from dl3.lab.links import GENERATOR_MACS, NAMES
+from dl3.lab.seat import Device, Seat
+from dl3.lab.single import started
+from dl3.model.campaign import Setup
+from dl3.model.fault import UsageFault
+
+PROGRAM = "dpdk-testpmd"
+MBUFS_PER_DESCRIPTOR = 8  # two ports, two queues each, and as much again in between
+MODES = ("io", "mac", "macswap")
+
+
+@dataclass(frozen=True)
+class Testpmd:
+    """Its first lcore keeps the command line and forwards nothing, so it shares the first core."""
+
+    mode: str
+    name: str = "testpmd"
+    ready_words: str = "Press enter to exit"
+
+    def command(self, seat: Seat) -> Sequence[str]:
+        """A port each way for each core."""
+        if len(seat.cores) > len(NAMES):
+            raise UsageFault(f"testpmd: {len(seat.cores)} cores, but two ports of one queue keep {len(NAMES)} busy")
+        lcores = ",".join(f"{i}@{core}" for i, core in enumerate((seat.core, *seat.cores)))
+        return (
+            *(
+                "stdbuf",
+                "-oL",
+                PROGRAM,
+                *dpdk.eal(seat, lcores),
+                f"--nb-cores={len(seat.cores)}",
+                f"--forward-mode={self.mode}",
+            ),
+            *(f"--burst={seat.burst}", f"--rxd={seat.descriptors}", f"--txd={seat.descriptors}", "--auto-start"),
+            *("--disable-link-check", f"--total-num-mbufs={MBUFS_PER_DESCRIPTOR * seat.descriptors}"),
+            *(f"--eth-peer={i},{GENERATOR_MACS[i]}" for i in range(2)),
+        )
+
+    def socket(self, _seat: Seat) -> None:
+        """It has none."""
+
+    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+        """See dl3.dut.kind.Subject."""
+        return started(self, seat)
+
+    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+        """As EAL says."""
+        return dpdk.about(self.command(seat), device)
+
+
+def make(_setup: Setup, options: Mapping[str, str], _build: Path) -> Testpmd:
+    """In the mode that is wanted."""
+    return Testpmd(options["mode"])
+
+
+def needs() -> str:
+    """See dl3.dut.kind.Kind.missing."""
+    return "" if shutil.which(PROGRAM) else f"{PROGRAM} is not installed: {dpdk.INSTALL} (package dpdk-dev)"
+
+
+KIND = WiredKind(
+    name="testpmd",
+    make=make,
+    needs=needs,
+    honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "burst", "descriptors")),
+    choices={"mode": MODES, "wire": ("memif", "veth")},
+)

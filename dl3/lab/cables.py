@@ -1,0 +1,60 @@
+"""Two veth cables between dl3gen and a device, in namespaces of their own: neither side crashes when the other ends."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES
+from dl3.lab.namespace import End, Lab, Namespace
+from dl3.lab.seat import Role
+
+MTU = 1500
+FRAME_BYTES = 2048  # of a slot in a packet socket's ring
+
+
+@dataclass(frozen=True)
+class Cables:
+    """Their four ends; each has its port's name."""
+
+    folder: Path
+    server: Namespace
+    client: Namespace
+    descriptors: int
+    name: str = "veth"
+
+    def devices(self, _role: Role) -> tuple[str, str]:
+        """Packet sockets on both ends."""
+        first, second = (
+            f"net_af_packet{i},iface={NAMES[i]},framesz={FRAME_BYTES},framecnt={self.descriptors}" for i in range(2)
+        )
+        return first, second
+
+    def enter(self, role: Role, *command: str) -> list[str]:
+        """Inside that side's namespace."""
+        return (self.server if role == "server" else self.client).command(*command)
+
+    def is_listening(self) -> bool:
+        """Nobody needs to."""
+        return True
+
+    def buffers(self) -> dict[str, int]:
+        """The usual ones."""
+        return {}
+
+    def reset_port(self) -> None:
+        """The device's end; both ends lose their carrier meanwhile."""
+        for state in ("down", "up"):
+            self.server.ip("link", "set", "dev", NAMES[0], state)
+
+
+@contextmanager
+def cables(descriptors: int, is_router: bool) -> Iterator[Cables]:
+    """Lay them; Linux itself forwards on the device's side when that `is_router`."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="dl3-veth-") as name:
+        server = lab.namespace("dut", silent=not is_router)
+        client = lab.namespace("gen", silent=True)
+        for i in range(2):
+            lab.cable(End(server, NAMES[i], DUT_MACS[i]), End(client, NAMES[i], GENERATOR_MACS[i]), MTU)
+        yield Cables(Path(name), server, client, descriptors)

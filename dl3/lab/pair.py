@@ -1,0 +1,156 @@
+"""dl3gen and a device under test at two links, each on cores of its own.
+
+A device of DPDK may crash when its peer leaves while it polls. So the end is always the same: the generator is frozen,
+the device ends in order, then the frozen generator is ended at once; neither ever polls a dead peer.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from dl3.control.client import DL3GEN, Client
+from dl3.control.generator import GeneratorPorts
+from dl3.lab.command import run
+from dl3.lab.links import Flows, generator_file, streams
+from dl3.lab.process import Process
+from dl3.lab.seat import Device, Seat, Start
+from dl3.lab.single import START_SECONDS, built, start_process
+from dl3.model.fault import Fault
+
+TOP = Path(__file__).resolve().parent.parent.parent
+REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
+
+
+@dataclass(frozen=True)
+class Tester:
+    """What dl3gen is started with."""
+
+    cores: tuple[int, ...] = (0,)
+    burst: int = 64
+    flows: Flows = field(default_factory=Flows)  # of the streams in its file
+    build: Path = TOP / "build"
+
+
+def distance_ns(build: Path, one: int, other: int) -> float:
+    """How long a cache line takes to the other core and back; it changes by a factor of four from time to time."""
+    program = built(build / "src" / "onecore" / "roundtrip")
+    return float(run([str(program), str(one), str(other)], timeout_s=20))
+
+
+@dataclass
+class Pair:
+    """Both sides, running."""
+
+    tester: Tester
+    seat: Seat
+    device: Device
+    generator_process: Process
+    round_trips_ns: list[float]  # before the start, at each `look`, after the end
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """dl3gen's, then the device's."""
+        return (*self.tester.cores, *self.seat.cores)
+
+    @property
+    def generator(self) -> Client:
+        """dl3gen."""
+        return Client(generator_socket(self.seat), REPLY_TIMEOUT_S, DL3GEN)
+
+    @property
+    def dut(self) -> Client | None:
+        """dl3d, when it is the device."""
+        return self.device.client
+
+    @property
+    def dut_process(self) -> Process:
+        """The one that forwards."""
+        return self.device.processes[0]
+
+    def freeze(self) -> None:
+        """All stand still; another pair may then have the cores."""
+        self.generator_process.freeze()
+        for process in self.device.processes:
+            process.freeze()
+
+    def thaw(self) -> None:
+        """The device first, so that dl3gen finds it polling."""
+        for process in reversed(self.device.processes):
+            process.thaw()
+        self.generator_process.thaw()
+
+    def look(self) -> float:
+        """Measure the round trip between the cores now, with all frozen for a moment."""
+        self.freeze()
+        try:
+            self.round_trips_ns.append(distance_ns(self.tester.build, self.tester.cores[0], self.seat.core))
+        finally:
+            self.thaw()
+        return self.round_trips_ns[-1]
+
+    def facts(self) -> dict[str, object]:
+        """What belongs into the record of a figure that comes from here."""
+        seat = self.seat
+        return {
+            "wire": seat.links.name,
+            "dut": self.device.name,
+            "cores": list(self.cores),
+            "ring_frames": seat.descriptors,
+            "burst": seat.burst,
+            "memory_mib": seat.memory_mib,
+            "page_kib": seat.page_kib,
+            "memory_channels": seat.channels,
+            "round_trips_ns": list(self.round_trips_ns),
+        }
+
+    def check_alive(self) -> None:
+        """Complain when one of them has left."""
+        self.generator_process.check_alive()
+        for process in self.device.processes:
+            process.check_alive()
+
+
+def generator_socket(seat: Seat) -> Path:
+    """Where dl3gen answers."""
+    return seat.links.folder / "dl3gen.sock"
+
+
+def links_are_up(generator: Client) -> bool:
+    """Both, as dl3gen sees them."""
+    try:
+        return all(port.link_up for port in generator.ask(GeneratorPorts, "ports").ports)
+    except Fault:
+        return False
+
+
+def start_generator(tester: Tester, seat: Seat) -> Process:
+    """dl3gen on a file of its own."""
+    file = seat.links.folder / "dl3gen.yaml"
+    whole = generator_file(seat.links, tester.cores, tester.burst, streams(tester.flows))
+    file.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
+    command = (str(built(tester.build / "src" / "dl3gen")), str(file))
+    return start_process("dl3gen", seat.links.enter("client", *command), seat.links.folder)
+
+
+@contextmanager
+def pair(start: Start, seat: Seat, tester: Tester, found_ns: list[float]) -> Iterator[Pair]:
+    """Start the device, then dl3gen, and see their links up."""
+    generator: Process | None = None
+    try:
+        with start(seat) as device:
+            try:
+                generator = start_generator(tester, seat)
+                client = Client(generator_socket(seat))
+                generator.wait_until(lambda: links_are_up(client), "had its links up", START_SECONDS)
+                made = Pair(tester, seat, device, generator, found_ns)
+                made.check_alive()
+                yield made
+            finally:
+                if generator:
+                    generator.freeze()
+    finally:
+        if generator:
+            generator.kill()
