@@ -18,7 +18,7 @@ from dl3.trial.run import Runner
 LOAD = 0.5  # of the throughput: what is lost is then the reset's, also on a noisy machine
 SHORTEST_S = 2.0
 LONGEST_S = 120.0
-EXPECTED = ("late: ", "pacing: ", "link: ")  # while there is no link nothing can be sent; the rest makes it INVALID
+EXPECTED = ("late: ", "pacing: ")  # while there is no link nothing can be sent
 
 
 class Resettable(Protocol):
@@ -41,9 +41,9 @@ class Outage:
 
     @classmethod
     def of(cls, trial: Trial) -> "Outage":
-        """Frames that were never sent leave no gap in the numbers, but a silence."""
-        late = trial.account.late
-        return cls(trial.longest_silence_s if late else trial.longest_outage_s, trial.account.lost + late, trial)
+        """Frames that the port did not take leave no gap in the numbers, but a silence."""
+        busy = trial.account.busy
+        return cls(trial.longest_silence_s if busy else trial.longest_outage_s, trial.account.lost + busy, trial)
 
 
 def without_account(course: Course) -> Course:
@@ -52,8 +52,8 @@ def without_account(course: Course) -> Course:
 
 
 def is_usable(trial: Trial) -> bool:
-    """Whether nothing but the missing link speaks against it."""
-    return all(reason.startswith(EXPECTED) for reason in trial.invalid)
+    """Whether nothing but a link that was missing for a while speaks against it."""
+    return not trial.invalid or (trial.account.busy > 0 and all(why.startswith(EXPECTED) for why in trial.invalid))
 
 
 def outage_in(course: Course, frame: str, pps: float, act: Callable[[], None]) -> Outage:

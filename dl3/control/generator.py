@@ -78,6 +78,7 @@ class StreamResult(Reply):
     sent_bytes: int  # with FCS
     refused: int  # of sent: the peer's ring was full, place 'dut rx ring full'
     late: int  # due, never built: the generator was late
+    busy: int = 0  # of late: the port took no more
     received: int
     received_bytes: int
     lost: int

@@ -47,6 +47,7 @@ class Account(Noun):
     reordered_per: str  # 'flow', 'stream', or both joined by ' and '
     corrupted: int
     late: int
+    busy: int = 0  # of late: the generator's port took no more, as without a link
     sent_bytes: int
     received_bytes: int
     lost_by_place: dict[str, int]  # 'dut rx ring full', 'corrupted', names of dl3d's drops, 'unknown'

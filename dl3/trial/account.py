@@ -39,7 +39,18 @@ def places(results: Results, passage: Passage | None) -> dict[str, int]:
 def account_of(results: Results, passage: Passage | None) -> Account:
     """All streams together."""
     streams = results.streams
-    sums = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "late", "sent_bytes", "received_bytes")
+    sums = (
+        "sent",
+        "received",
+        "lost",
+        "duplicated",
+        "reordered",
+        "corrupted",
+        "late",
+        "busy",
+        "sent_bytes",
+        "received_bytes",
+    )
     return Account(
         **{field: total(streams, field) for field in sums},
         reordered_per=" and ".join(sorted({stream.reordered_per for stream in streams})),

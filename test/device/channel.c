@@ -27,8 +27,11 @@ struct channel {
 	uint64_t delay, lateness; // cycles
 	struct every drop, corrupt, swap, duplicate, late;
 	uint64_t started, interval, earliest; // of the limit; the last two in parts of cycles
-	uint64_t held_left;                   // frames until the held one follows; 0: none is held
-	struct slot *held, *copy;             // copy: the frame on its way through the stages
+	uint64_t after, lost_until;           // of the limit, in cycles and as a TSC
+	uint64_t turn;                        // TSC at which the frame leaves the limit's buffer
+	uint64_t tsc_hz, dead_until;
+	uint64_t held_left;       // frames until the held one follows; 0: none is held
+	struct slot *held, *copy; // copy: the frame on its way through the stages
 	uint8_t *slots;
 	size_t stride;
 	uint64_t mask;
@@ -39,7 +42,9 @@ struct channel {
 static const char *const names[CHANNEL_N_COUNTS] = {
 	[CHANNEL_OFFERED] = "offered",
 	[CHANNEL_REFUSED] = "refused",
+	[CHANNEL_DEAD] = "dead",
 	[CHANNEL_OVER_LIMIT] = "over_limit",
+	[CHANNEL_AFTER_LIMIT] = "after_limit",
 	[CHANNEL_DROPPED] = "dropped",
 	[CHANNEL_CORRUPTED] = "corrupted",
 	[CHANNEL_SWAPPED] = "swapped",
@@ -47,6 +52,7 @@ static const char *const names[CHANNEL_N_COUNTS] = {
 	[CHANNEL_TOO_LONG] = "too_long",
 	[CHANNEL_RING_FULL] = "ring_full",
 	[CHANNEL_TAKEN] = "taken",
+	[CHANNEL_DIE_NS] = "die_ns",
 };
 
 static const struct {
@@ -57,6 +63,8 @@ static const struct {
 	{"to", offsetof(struct channel_settings, to)},
 	{"limit_pps", offsetof(struct channel_settings, limit_pps)},
 	{"limit_depth", offsetof(struct channel_settings, limit_depth)},
+	{"queues", offsetof(struct channel_settings, queues)},
+	{"after_ns", offsetof(struct channel_settings, after_ns)},
 	{"drop_every", offsetof(struct channel_settings, drop_every)},
 	{"corrupt_every", offsetof(struct channel_settings, corrupt_every)},
 	{"corrupt_at", offsetof(struct channel_settings, corrupt_at)},
@@ -134,6 +142,8 @@ struct channel *channel_create(const struct channel_settings *settings, uint64_t
 		n_slots *= 2;
 	channel->is = *settings;
 	channel->account = account;
+	channel->tsc_hz = tsc_hz;
+	channel->after = cycles(settings->after_ns, tsc_hz);
 	channel->delay = cycles(settings->delay_ns, tsc_hz);
 	channel->lateness = cycles(settings->late_ns, tsc_hz);
 	channel->drop = (struct every){settings->drop_every, settings->drop_every};
@@ -191,9 +201,30 @@ static bool is_within_limit(struct channel *channel, uint64_t now)
 
 	if (channel->earliest > time + channel->is.limit_depth * channel->interval)
 		return false;
-	channel->earliest =
-		(channel->earliest > time ? channel->earliest : time) + channel->interval;
+	uint64_t turn = channel->earliest > time ? channel->earliest : time;
+
+	channel->turn = channel->is.queues ? channel->started + (turn >> FRACTION_BITS) : 0;
+	channel->earliest = turn + channel->interval;
 	return true;
+}
+
+// One that is above the limit makes those lost that follow within a time; they count for the limit
+// like all others.
+static bool is_after_limit(struct channel *channel, bool is_within, uint64_t now)
+{
+	if (!is_within)
+		channel->lost_until = now + channel->after;
+	return now < channel->lost_until;
+}
+
+static bool is_dead(struct channel *channel, uint64_t now)
+{
+	uint64_t *order = &channel->account->rows[CHANNEL_DIE_NS].n;
+
+	if (__atomic_load_n(order, __ATOMIC_RELAXED))
+		channel->dead_until = now + cycles(__atomic_exchange_n(order, 0, __ATOMIC_RELAXED),
+						    channel->tsc_hz);
+	return now < channel->dead_until;
 }
 
 static uint64_t count_free(const struct channel *channel)
@@ -217,7 +248,8 @@ static void push(struct channel *channel, const struct slot *from, uint64_t now)
 	struct slot *slot = slot_at(channel, channel->head);
 
 	fill(slot, from->frame, from->bytes);
-	slot->ready = now + channel->delay + (is_it(&channel->late) ? channel->lateness : 0);
+	slot->ready = (channel->turn > now ? channel->turn : now) + channel->delay +
+	              (is_it(&channel->late) ? channel->lateness : 0);
 	__atomic_store_n(&channel->head, channel->head + 1, __ATOMIC_RELEASE);
 }
 
@@ -248,13 +280,18 @@ bool channel_put(struct channel *channel, const void *frame, uint32_t bytes, uin
 {
 	if (channel->is.refuses && count_free(channel) < MOST_AT_ONCE)
 		return false;
-	bool is_within = is_within_limit(channel, now);
+	bool is_lost = is_dead(channel, now), is_within = is_lost || is_within_limit(channel, now);
 
 	if (channel->is.refuses && !is_within)
 		return false;
+	bool is_after = is_after_limit(channel, is_within, now);
 	count(channel, CHANNEL_OFFERED, 1);
-	if (!is_within) {
+	if (is_lost) {
+		count(channel, CHANNEL_DEAD, 1);
+	} else if (!is_within) {
 		count(channel, CHANNEL_OVER_LIMIT, 1);
+	} else if (is_after) {
+		count(channel, CHANNEL_AFTER_LIMIT, 1);
 	} else if (bytes > channel->is.slot) {
 		count(channel, CHANNEL_TOO_LONG, 1);
 	} else if (is_it(&channel->drop)) {

@@ -4,7 +4,12 @@
 //
 // A channel is read from words NAME=NUMBER; what is not named does not happen:
 //   from=0 to=1         the ports
-//   limit_pps=250000    above this rate frames are lost: a token bucket of limit_depth (128) frames
+//   limit_pps=250000    above this rate frames are lost: a token bucket of limit_depth (128)
+//   frames.
+//   queues=1            what the limit lets through leaves at its rate, as out of a buffer of
+//                       limit_depth frames: of a burst at P packets/s
+//                       1 + limit_depth / (1 - limit_pps / P) frames pass
+//   after_ns=100000     for so long after a frame above the limit all others are lost, too
 //   drop_every=100      the 100th, 200th ... frame is lost
 //   corrupt_every=100   of every 100th frame the byte at corrupt_at is changed, by corrupt_with
 //                       (255, exclusive or)
@@ -16,6 +21,8 @@
 //   refuses=1           what is above the limit or finds no room is refused, not lost
 //   slot=2048           bytes of the longest frame
 //   dump=1000           so many frames are written down as they come in (the plugin's affair)
+// While it runs it can be told to die for a while: all frames are lost for as many nanoseconds as
+// somebody writes into the row CHANNEL_DIE_NS, from the next frame on.
 // Each stage counts the frames that reach it, in this order.
 #pragma once
 
@@ -26,7 +33,9 @@
 enum channel_count {
 	CHANNEL_OFFERED, // refused ones included
 	CHANNEL_REFUSED,
+	CHANNEL_DEAD,
 	CHANNEL_OVER_LIMIT,
+	CHANNEL_AFTER_LIMIT,
 	CHANNEL_DROPPED,
 	CHANNEL_CORRUPTED,
 	CHANNEL_SWAPPED,
@@ -35,6 +44,7 @@ enum channel_count {
 	CHANNEL_RING_FULL, // nobody took them in time
 	CHANNEL_N_PUTTING,
 	CHANNEL_TAKEN = CHANNEL_N_PUTTING, // written by the thread that takes
+	CHANNEL_DIE_NS,                    // no count, but an order; 0 as soon as it is obeyed
 	CHANNEL_N_COUNTS,
 };
 
@@ -49,9 +59,9 @@ struct channel_account {
 } __attribute__((aligned(64)));
 
 struct channel_settings {
-	uint64_t from, to, limit_pps, limit_depth, drop_every, corrupt_every, corrupt_at,
-		corrupt_with, swap_every, swap_by, duplicate_every, delay_ns, late_every, late_ns,
-		ring, refuses, slot, dump;
+	uint64_t from, to, limit_pps, limit_depth, queues, after_ns, drop_every, corrupt_every,
+		corrupt_at, corrupt_with, swap_every, swap_by, duplicate_every, delay_ns,
+		late_every, late_ns, ring, refuses, slot, dump;
 };
 
 struct channel;

@@ -139,6 +139,71 @@ static void lets_exactly_the_limit_through(void **state)
 	channel_destroy(channel);
 }
 
+// A burst at four times the limit: 100 / (1 - 1/4) frames, and the first.
+static void lets_a_burst_through_that_fits_into_its_buffer(void **state)
+{
+	struct channel *channel = make("limit_pps=1000 limit_depth=100 ring=65536");
+
+	for (unsigned i = 0; i < 134; i++)
+		assert_true(put(channel, i, 1 + i * (HZ / 4000ull)));
+	assert_int_equal(counted(CHANNEL_OVER_LIMIT), 0);
+	assert_true(put(channel, 134, 1 + 134 * (HZ / 4000ull)));
+	assert_int_equal(counted(CHANNEL_OVER_LIMIT), 1);
+	channel_destroy(channel);
+}
+
+static void empties_its_buffer_at_the_limit(void **state)
+{
+	struct channel *channel = make("limit_pps=1000 limit_depth=3 queues=1");
+
+	for (unsigned i = 0; i < 6; i++)
+		put(channel, i, 1);
+	assert_int_equal(counted(CHANNEL_OVER_LIMIT), 2);
+	for (unsigned wanted = 1; wanted <= 4; wanted++) {
+		take_all(channel, 1 + (wanted - 1) * (HZ / 1000ull));
+		assert_int_equal(n_came, 1);
+	}
+	assert_false(channel_has(channel, UINT64_MAX));
+	channel_destroy(channel);
+}
+
+// A millisecond without any, after the last that was above the limit.
+static void loses_all_for_a_while_after_an_overload(void **state)
+{
+	struct channel *channel = make("limit_pps=100000 limit_depth=1 after_ns=1000000");
+	uint64_t now = 1;
+
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(put(channel, i, now));
+	assert_int_equal(counted(CHANNEL_OVER_LIMIT), 2);
+	for (now += HZ / 50000; now < 1 + HZ / 1000; now += HZ / 50000)
+		put(channel, 0, now);
+	assert_int_equal(counted(CHANNEL_AFTER_LIMIT), 49);
+	take_all(channel, now);
+	assert_int_equal(n_came, 2);
+	put(channel, 9, now);
+	take_all(channel, now);
+	assert_int_equal(came[0], 9);
+	channel_destroy(channel);
+}
+
+static void dies_for_as_long_as_it_is_told(void **state)
+{
+	struct channel *channel = make("");
+
+	assert_true(put(channel, 0, 1000));
+	account.rows[CHANNEL_DIE_NS].n = 500;
+	assert_true(put(channel, 1, 2000));
+	assert_true(put(channel, 2, 2499));
+	assert_true(put(channel, 3, 2500));
+	take_all(channel, 3000);
+	assert_int_equal(n_came, 2);
+	assert_int_equal(came[1], 3);
+	assert_int_equal(counted(CHANNEL_DEAD), 2);
+	assert_int_equal(counted(CHANNEL_DIE_NS), 0);
+	channel_destroy(channel);
+}
+
 static void loses_nothing_at_the_limit(void **state)
 {
 	struct channel *channel = make("limit_pps=1000 ring=65536");
@@ -202,6 +267,10 @@ int main(void)
 		cmocka_unit_test(keeps_a_frame_for_as_long_as_told),
 		cmocka_unit_test(keeps_every_second_frame_longer),
 		cmocka_unit_test(lets_exactly_the_limit_through),
+		cmocka_unit_test(lets_a_burst_through_that_fits_into_its_buffer),
+		cmocka_unit_test(empties_its_buffer_at_the_limit),
+		cmocka_unit_test(loses_all_for_a_while_after_an_overload),
+		cmocka_unit_test(dies_for_as_long_as_it_is_told),
 		cmocka_unit_test(loses_nothing_at_the_limit),
 		cmocka_unit_test(loses_what_nobody_takes),
 		cmocka_unit_test(refuses_what_finds_no_room),

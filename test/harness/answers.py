@@ -19,6 +19,7 @@ from harness.wire import wait_until
 DL3GEN = BUILD / "src" / "dl3gen"
 PLUGIN = BUILD / "test" / "device" / "answers.so"
 ROW = struct.Struct("24sQ")
+DIE_NS = b"die_ns"
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
 THERE, BACK = "from=0 to=1", "from=1 to=0"
@@ -32,7 +33,9 @@ class Truth:
 
     offered: int
     refused: int
+    dead: int
     over_limit: int
+    after_limit: int
     dropped: int
     corrupted: int
     swapped: int
@@ -40,6 +43,7 @@ class Truth:
     too_long: int
     ring_full: int
     taken: int
+    die_ns: int
 
     @classmethod
     def of(cls, rows: bytes) -> "Truth":
@@ -54,7 +58,15 @@ class Truth:
     @property
     def lost(self) -> int:
         """Frames that came in and never came out, corrupted ones not among them."""
-        return self.refused + self.over_limit + self.dropped + self.too_long + self.ring_full
+        return (
+            self.refused
+            + self.dead
+            + self.over_limit
+            + self.after_limit
+            + self.dropped
+            + self.too_long
+            + self.ring_full
+        )
 
 
 def stream(**keys: Any) -> dict[str, Any]:
@@ -139,6 +151,13 @@ class Bench:
         rows = self._account.read_bytes()
         size = len(rows) // self._n_channels
         return [Truth.of(rows[i * size : (i + 1) * size]) for i in range(self._n_channels)]
+
+    def die(self, ns: int) -> None:
+        """From the next frame on the first channel loses all for so long."""
+        at = self._account.read_bytes().index(DIE_NS)
+        with self._account.open("r+b") as file:
+            file.seek(at)
+            file.write(ROW.pack(DIE_NS, ns))
 
     def forget(self) -> None:
         """Let the truths begin here."""
