@@ -1,0 +1,233 @@
+"""What the machine does to some cores and programs between two moments; the kernel's own ring notes it meanwhile.
+
+watch.py begin --cores 0,1 [--program dl3d=PID]...   starts the ring and prints a state, one line of JSON
+watch.py end STATE                                   stops it and prints both readings and the ring, see dl3.host.seen
+
+Python's standard library alone, so that it runs on any machine by 'python3 -I -'. Nothing of it runs in between.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import ctypes
+import json
+import os
+import re
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+TRACING = Path("/sys/kernel/tracing")
+RING_KIB = 2048  # of each core: some 25,000 switches or 60,000 interrupts
+STALE_S = 2 * 86400  # no trial is longer: whoever began such an instance is gone
+NEW_MOUNTS, PRIVATE = 0x20000, 0x44000  # CLONE_NEWNS, MS_REC | MS_PRIVATE
+SWITCHES, FAULTS = "sched/sched_switch", "exceptions/page_fault_user"
+EVENTS = (
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    *(
+        f"irq_vectors/{name}_{end}"
+        for name in ("local_timer", "reschedule", "call_function", "call_function_single", "irq_work")
+        for end in ("entry", "exit")
+    ),
+    "power/cpu_frequency",
+)
+
+
+def text_of(path: str | Path) -> str:
+    """A file of the kernel's; nothing when it is not there, or its process has just left."""
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+
+
+def per_core(text: str, cores: list[int]) -> dict[str, dict[str, int]]:
+    """/proc/interrupts or /proc/softirqs: how often each kind came, by core."""
+    lines = text.splitlines()
+    columns = [word[3:] for word in lines[0].split()] if lines else []
+    found: dict[str, dict[str, int]] = {str(core): {} for core in cores}
+    for line in lines[1:]:
+        key, _, rest = line.partition(":")
+        words = rest.split()
+        name = " ".join(words[len(columns) :]) or key.strip()
+        for column, count in zip(columns, words[: len(columns)]):  # noqa: B905
+            if column in found and count.isdigit() and count != "0":
+                found[column][name] = found[column].get(name, 0) + int(count)
+    return found
+
+
+def steal_ms(cores: list[int]) -> dict[str, float]:
+    """Time that the hypervisor gave to others, by core, in steps of a clock tick."""
+    rows = {line.split()[0]: line.split() for line in text_of("/proc/stat").splitlines() if line.startswith("cpu")}
+    tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
+    return {str(core): int(rows[f"cpu{core}"][8]) * tick_ms for core in cores if len(rows.get(f"cpu{core}", ())) > 8}
+
+
+def mhz(cores: list[int]) -> dict[str, float]:
+    """Frequency of each core; empty where cpufreq tells none."""
+    found = {}
+    for core in cores:
+        khz = text_of(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
+        if khz.isdigit():
+            found[str(core)] = int(khz) / 1000
+    return found
+
+
+def thread(folder: Path) -> dict[str, Any]:
+    """What a thread was given, and what came between."""
+    status = dict(line.split(":\t", 1) for line in text_of(folder / "status").splitlines() if ":\t" in line)
+    faults = text_of(folder / "stat").rpartition(")")[2].split()
+    times = [int(word) for word in text_of(folder / "schedstat").split()]
+    return {
+        "name": status.get("Name", ""),
+        "cores": status.get("Cpus_allowed_list", ""),
+        "involuntary switches": int(status.get("nonvoluntary_ctxt_switches", 0)),
+        "page faults": int(faults[7]) + int(faults[9]) if len(faults) > 9 else 0,
+        "ran ms": times[0] / 1e6 if times else 0.0,
+        "waited ms": times[1] / 1e6 if len(times) > 1 else 0.0,
+    }
+
+
+def threads(pid: int) -> dict[str, dict[str, Any]]:
+    """All of a program."""
+    folder = Path(f"/proc/{pid}/task")
+    try:
+        return {one.name: thread(one) for one in folder.iterdir()}
+    except OSError:
+        return {}
+
+
+def reading(cores: list[int], programs: dict[str, int]) -> dict[str, Any]:
+    """All counters now."""
+    return {
+        "steal ms": steal_ms(cores),
+        "interrupts": per_core(text_of("/proc/interrupts"), cores),
+        "softirqs": per_core(text_of("/proc/softirqs"), cores),
+        "MHz": mhz(cores),
+        "programs": {name: threads(pid) for name, pid in programs.items()},
+    }
+
+
+def enter_tracing() -> str:
+    """Mount tracefs for this process alone where it is not mounted yet; what is in the way, or nothing."""
+    if (TRACING / "instances").is_dir():
+        return ""
+    if not TRACING.is_dir():
+        return "this kernel has no tracefs"
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(NEW_MOUNTS) or libc.mount(b"none", b"/", None, PRIVATE, None):
+        return f"no mount of our own can be made ({os.strerror(ctypes.get_errno())}): run as root"
+    if libc.mount(b"tracefs", bytes(TRACING), b"tracefs", 0, None):
+        return f"tracefs cannot be mounted ({os.strerror(ctypes.get_errno())}): run as root"
+    return ""
+
+
+def sweep() -> None:
+    """Remove what was begun long ago and never ended."""
+    for old in (TRACING / "instances").glob("dl3-*"):
+        age_s = time.monotonic() - float(old.name.split("-")[1])
+        if not 0 <= age_s < STALE_S:
+            old.rmdir()
+
+
+def pinned(programs: dict[str, dict[str, dict[str, Any]]], cores: list[int]) -> list[str]:
+    """Threads that may run on one of the cores and nowhere else."""
+    words = {str(core) for core in cores}
+    return [tid for threads in programs.values() for tid, one in threads.items() if one["cores"] in words]
+
+
+def switch_on(ring: Path, lanes: list[str]) -> None:
+    """All events that this kernel has; page faults of these threads alone, others may have very many."""
+    events = ring / "events"
+    for event in (SWITCHES, *(one for one in EVENTS if (events / one).is_dir())):
+        (events / event / "enable").write_text("1")
+    if lanes and (events / FAULTS).is_dir():
+        (events / FAULTS / "filter").write_text(" || ".join(f"common_pid == {tid}" for tid in lanes))
+        (events / FAULTS / "enable").write_text("1")
+
+
+def start_ring(cores: list[int], name: str, lanes: list[str]) -> str:
+    """An instance of tracing of our own, on these cores alone; why there is none, or nothing."""
+    problem = enter_tracing()
+    if problem:
+        return problem
+    try:
+        sweep()
+        ring = TRACING / "instances" / name
+        ring.mkdir()
+        (ring / "tracing_on").write_text("0")
+        (ring / "trace_clock").write_text("mono")
+        masks = [
+            sum(1 << core % 32 for core in cores if core // 32 == word) for word in range(max(cores) // 32, -1, -1)
+        ]
+        (ring / "tracing_cpumask").write_text(",".join(f"{mask:08x}" for mask in masks))
+        for core in cores:
+            (ring / f"per_cpu/cpu{core}/buffer_size_kb").write_text(str(RING_KIB))
+        switch_on(ring, lanes)
+        (ring / "tracing_on").write_text("1")
+    except OSError as error:
+        return f"tracefs cannot be used ({error.strerror})"
+    return ""
+
+
+def stop_ring(cores: list[int], name: str) -> tuple[str, int]:
+    """What the ring holds, and how many older events it had no room for; the instance is gone then."""
+    ring = TRACING / "instances" / name
+    if enter_tracing() or not ring.is_dir():
+        return "", 0
+    (ring / "tracing_on").write_text("0")
+    text = (ring / "trace").read_text(encoding="ascii", errors="replace")
+    stats = [text_of(ring / f"per_cpu/cpu{core}/stats") for core in cores]
+    lost = sum(int(n) for stat in stats for n in re.findall(r"^overrun: (\d+)", stat, re.MULTILINE))
+    ring.rmdir()
+    return text, lost
+
+
+def begin(cores: list[int], programs: dict[str, int]) -> dict[str, Any]:
+    """The counters first, the ring last, so that it holds nothing of our own."""
+    state: dict[str, Any] = {"cores": cores, "programs": programs, "ring": f"dl3-{time.monotonic():.0f}-{os.getpid()}"}
+    state["before"] = before = reading(cores, programs)
+    state["problem"] = start_ring(cores, str(state["ring"]), pinned(before["programs"], cores))
+    state["start_ns"] = time.monotonic_ns()
+    return state
+
+
+def end(state: dict[str, Any]) -> dict[str, Any]:
+    """What was seen since."""
+    cores, programs = state["cores"], state["programs"]
+    end_ns = time.monotonic_ns()
+    text, lost = stop_ring(cores, state["ring"])
+    ring = base64.b64encode(zlib.compress(text.encode(), 1)).decode()
+    more = {"after": reading(cores, programs), "end_ns": end_ns, "trace": ring, "n_forgotten": lost}
+    return {**state, **more}
+
+
+def numbers(text: str) -> list[int]:
+    """'0,3' as a list."""
+    return [int(word) for word in text.split(",")]
+
+
+def main() -> None:
+    """Begin or end, as the command line says."""
+    parser = argparse.ArgumentParser(description="see the head of this file")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    starting = verbs.add_parser("begin")
+    starting.add_argument("--cores", required=True, type=numbers)
+    starting.add_argument("--program", action="append", default=[], type=lambda text: text.split("="))
+    verbs.add_parser("end").add_argument("state", type=json.loads)
+    given = parser.parse_args()
+    if given.verb == "begin":
+        made = begin(given.cores, {name: int(pid) for name, pid in given.program})
+    else:
+        made = end(given.state)
+    json.dump(made, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What this machine did to a core is seen, with name and length; what cannot be seen is said."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dl3.host import watch
+from dl3.host.seen import Seen
+from dl3.host.story import evidence_of
+from dl3.host.watching import SOURCE, Watch, run_here
+from dl3.model.evidence import Evidence
+from dl3.model.fault import Fault
+
+CORE = max(os.sched_getaffinity(0))
+LOOP = "import os, sys, time; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\n"
+LANE = LOOP + "while True: pass"
+BURSTS = (
+    LOOP
+    + "open('/proc/self/comm', 'w').write('thief')\n"
+    + "while True:\n"
+    + " end = time.monotonic() + 0.002\n"
+    + " while time.monotonic() < end: pass\n"
+    + " time.sleep(0.05)"
+)
+
+
+@contextmanager
+def running(code: str) -> Iterator[int]:
+    """A process on the core."""
+    with subprocess.Popen([sys.executable, "-c", code, str(CORE)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def watched(seconds: float = 1.0) -> Evidence:
+    """A lane from which a thief takes the core for 2 ms each time."""
+    with running(LANE) as lane, running(BURSTS):
+        watching = Watch([CORE], {"lane": lane})
+        watching.begin()
+        subprocess.run(["sleep", str(seconds)], check=True)
+        return watching.end()
+
+
+def names_who_took_a_core_and_for_how_long() -> None:
+    seen = watched()
+    stolen = [event for event in seen.events if event.what == "switch" and event.who == "thief"]
+    assert len(stolen) >= 3
+    # 2 ms at a time, in slices where the scheduler wants it so: 2 ms of 52 altogether.
+    assert 10_000 < sum(event.us for event in stolen) < 80_000
+    assert {event.core for event in stolen} == {CORE}
+    assert [event.at_ns for event in seen.events] == sorted(event.at_ns for event in seen.events)
+    assert not [event for event in seen.events if "python" in event.who and event.us > 900_000]
+    assert seen.totals[f"switches core {CORE}"] >= len(stolen)
+    assert seen.totals[f"involuntary switches lane core {CORE}"] >= 3
+    assert seen.totals[f"waited ms lane core {CORE}"] > 1
+    assert seen.totals[f"interrupts core {CORE}"] > 0
+    assert "page faults lane" in seen.totals
+
+
+def instances() -> list[str]:
+    """All rings of the kernel, seen from a process that may mount."""
+    code = (
+        f"import runpy; w = runpy.run_path({str(SOURCE)!r}); w['enter_tracing']()\n"
+        "print(*(one.name for one in (w['TRACING'] / 'instances').iterdir()))"
+    )
+    return run_here(code).split()
+
+
+def leaves_nothing_behind() -> None:
+    watching = Watch([CORE], {})
+    watching.begin()
+    name = json.loads(watching._state)["ring"]
+    assert name in instances()
+    watching.end()
+    assert name not in instances()
+
+
+def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "TRACING", tmp_path / "none")
+    state = watch.begin([CORE], {"me": os.getpid()})
+    told = Seen.model_validate_json(json.dumps(watch.end(state)))
+    found = evidence_of(told)
+    assert "who took a core, for how long, and interrupts by time: this kernel has no tracefs" in found.missing
+    assert (found.events, f"switches core {CORE}" in found.totals) == ((), False)
+    assert f"interrupts core {CORE}" in found.totals
+
+
+def says_when_a_program_has_gone() -> None:
+    watching = Watch([CORE], {"dl3d": 2**22 - 1})
+    watching.begin()
+    assert "threads of dl3d: it is not there any more" in watching.end().missing
+
+
+def complains_when_the_script_fails() -> None:
+    with pytest.raises(Fault, match=r"the machine cannot be watched: .*argument --cores"):
+        Watch([], {}).begin()

@@ -1,0 +1,58 @@
+"""Watches some cores and programs from one moment to the next, on this machine or on another one."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from dl3.host.seen import Seen
+from dl3.host.story import evidence_of
+from dl3.model.evidence import Evidence
+from dl3.model.fault import Fault
+
+SOURCE = Path(__file__).with_name("watch.py")
+LONGEST_S = 60.0
+
+RunPython = Callable[..., str]  # source, arguments -> what the script prints, or a Fault
+
+
+def run_here(source: str, *arguments: str) -> str:
+    """What a script prints; it may use nothing but Python's own library."""
+    command = [sys.executable, "-I", "-", *arguments]
+    try:
+        return subprocess.run(
+            command, input=source, capture_output=True, text=True, timeout=LONGEST_S, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        told = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        raise Fault(
+            f"the machine cannot be watched: {told[-1] if told else error}; look at dl3/host/watch.py"
+        ) from error
+
+
+@dataclass
+class Watch:
+    """Between `begin` and `end` nothing of it runs; what happens is noted by the kernel itself."""
+
+    cores: Sequence[int]
+    programs: Mapping[str, int]  # name: process
+    run_python: RunPython = field(default=run_here)
+    _state: str = ""
+
+    def begin(self) -> None:
+        """From now on."""
+        words = [word for name, pid in self.programs.items() for word in ("--program", f"{name}={pid}")]
+        cores = ",".join(str(core) for core in sorted(set(self.cores)))
+        self._state = self.run_python(SOURCE.read_text(encoding="utf-8"), "begin", "--cores", cores, *words)
+
+    def end(self) -> Evidence:
+        """Until now: what the machine did."""
+        state, self._state = self._state, ""
+        told = self.run_python(SOURCE.read_text(encoding="utf-8"), "end", state)
+        try:
+            return evidence_of(Seen.model_validate_json(told))
+        except ValidationError as error:
+            raise Fault(f"what was seen of the machine is not understood: {error.errors()[0]['msg']}") from error
