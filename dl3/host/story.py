@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dl3.host.seen import Seen, missing, totals
 from dl3.model.evidence import Event, Evidence, What
 
-MOST: dict[What, int] = {"switch": 100, "interrupt": 50, "page fault": 50, "frequency": 50}  # events that are kept
+MOST: dict[What, int] = {"switch": 200, "interrupt": 50, "page fault": 50, "frequency": 50}  # events that are kept
 LEAST_US: dict[What, float] = {"interrupt": 5.0}  # ticks of a timer are shorter
 LINE = re.compile(r"^ *(.+)-(\d+) +\[(\d+)\] +\S+ +(\d+)\.(\d{6}): (\w+): (.*)$")
 SWITCHED = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=.* ==> next_comm=(.*) next_pid=(\d+) next_prio")

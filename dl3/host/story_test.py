@@ -19,7 +19,7 @@ def switched(at_s: float, before: str, after: str, core: int = 1) -> str:
 
 def told(*lines: str, names: dict[int, str] | None = None) -> list[tuple[str, int, float, int, str]]:
     story = Story(start_ns=SECOND, lanes={1: 7}, names=names or {})
-    story.read(lines, 2 * SECOND)
+    story.read(lines, 3 * SECOND)
     return [(event.what, event.at_ns, event.us, event.core, event.who) for event in story.longest()]
 
 
@@ -40,7 +40,7 @@ def two_threads_in_turn_are_two_events() -> None:
 def who_was_there_before_and_who_stays_count_from_the_beginning_and_to_the_end() -> None:
     assert told(switched(1.1, "old-3", "lane-7"), switched(1.9, "lane-7", "new-4")) == [
         ("switch", 1_100_000_000, 100_000.0, 1, "old"),
-        ("switch", 2_000_000_000, 100_000.0, 1, "new"),
+        ("switch", 3_000_000_000, 1_100_000.0, 1, "new"),
     ]
 
 
@@ -54,7 +54,7 @@ def a_lane_takes_another_lane_s_core() -> None:
     ) == [
         ("switch", 1_100_000_000, 100_000.0, 0, "a"),
         ("switch", 1_200_000_000, 100_000.0, 0, "dl3d/lane"),
-        ("switch", 2_000_000_000, 800_000.0, 0, "a"),
+        ("switch", 3_000_000_000, 1_800_000.0, 0, "a"),
     ]
 
 
@@ -86,11 +86,11 @@ def page_faults_and_frequencies_are_moments() -> None:
 
 def keeps_the_longest_in_the_order_of_time() -> None:
     lines = []
-    for i in range(150):
-        at_s = 1 + i / 1000
+    for i in range(250):
+        at_s = 1 + i / 500
         lines += [switched(at_s, "lane-7", "x-3"), switched(at_s + (i + 1) / 1e6, "x-3", "lane-7")]
     found = told(*lines)
-    assert [us for _, _, us, _, _ in found] == list(range(51, 151))
+    assert [us for _, _, us, _, _ in found] == list(range(51, 251))
 
 
 def what_is_no_event_is_left_out() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,24 +43,24 @@ def running(code: str) -> Iterator[int]:
             process.kill()
 
 
-def watched(seconds: float = 1.0) -> Evidence:
+def watched(seconds: float = 0.3) -> Evidence:
     """A lane from which a thief takes the core for 2 ms each time."""
     with running(LANE) as lane, running(BURSTS):
-        watching = Watch([CORE], {"lane": lane})
-        watching.begin()
-        subprocess.run(["sleep", str(seconds)], check=True)
-        return watching.end()
+        watching = Watch()
+        watching.start([CORE], {"lane": lane})
+        time.sleep(seconds)
+        return watching.stop()
 
 
 def names_who_took_a_core_and_for_how_long() -> None:
     seen = watched()
     stolen = [event for event in seen.events if event.what == "switch" and event.who == "thief"]
     assert len(stolen) >= 3
-    # 2 ms at a time, in slices where the scheduler wants it so: 2 ms of 52 altogether.
-    assert 10_000 < sum(event.us for event in stolen) < 80_000
+    # 2 ms of 52, in slices where others want the core, too.
+    assert 3_000 < sum(event.us for event in stolen) < 100_000
     assert {event.core for event in stolen} == {CORE}
     assert [event.at_ns for event in seen.events] == sorted(event.at_ns for event in seen.events)
-    assert not [event for event in seen.events if "python" in event.who and event.us > 900_000]
+    assert not [event for event in seen.events if event.what == "switch" and event.who.startswith("lane")]
     assert seen.totals[f"switches core {CORE}"] >= len(stolen)
     assert seen.totals[f"involuntary switches lane core {CORE}"] >= 3
     assert seen.totals[f"waited ms lane core {CORE}"] > 1
@@ -77,11 +78,11 @@ def instances() -> list[str]:
 
 
 def leaves_nothing_behind() -> None:
-    watching = Watch([CORE], {})
-    watching.begin()
+    watching = Watch()
+    watching.start([CORE], {})
     name = json.loads(watching._state)["ring"]
     assert name in instances()
-    watching.end()
+    watching.stop()
     assert name not in instances()
 
 
@@ -96,11 +97,11 @@ def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def says_when_a_program_has_gone() -> None:
-    watching = Watch([CORE], {"dl3d": 2**22 - 1})
-    watching.begin()
-    assert "threads of dl3d: it is not there any more" in watching.end().missing
+    watching = Watch()
+    watching.start([CORE], {"dl3d": 2**22 - 1})
+    assert "threads of dl3d: it is not there any more" in watching.stop().missing
 
 
 def complains_when_the_script_fails() -> None:
     with pytest.raises(Fault, match=r"the machine cannot be watched: .*argument --cores"):
-        Watch([], {}).begin()
+        Watch().start([], {})

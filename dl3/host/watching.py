@@ -35,23 +35,20 @@ def run_here(source: str, *arguments: str) -> str:
 
 @dataclass
 class Watch:
-    """Between `begin` and `end` nothing of it runs; what happens is noted by the kernel itself."""
+    """Between start and stop nothing of it runs; what happens is noted by the kernel itself."""
 
-    cores: Sequence[int]
-    programs: Mapping[str, int]  # name: process
     run_python: RunPython = field(default=run_here)
     _state: str = ""
 
-    def begin(self) -> None:
-        """From now on."""
-        words = [word for name, pid in self.programs.items() for word in ("--program", f"{name}={pid}")]
-        cores = ",".join(str(core) for core in sorted(set(self.cores)))
-        self._state = self.run_python(SOURCE.read_text(encoding="utf-8"), "begin", "--cores", cores, *words)
+    def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
+        """From now on; processes by name."""
+        words = [word for name, pid in processes.items() for word in ("--program", f"{name}={pid}")]
+        on = ",".join(str(core) for core in sorted(set(cores)))
+        self._state = self.run_python(SOURCE.read_text(encoding="utf-8"), "begin", "--cores", on, *words)
 
-    def end(self) -> Evidence:
+    def stop(self) -> Evidence:
         """Until now: what the machine did."""
-        state, self._state = self._state, ""
-        told = self.run_python(SOURCE.read_text(encoding="utf-8"), "end", state)
+        told = self.run_python(SOURCE.read_text(encoding="utf-8"), "end", self._state)
         try:
             return evidence_of(Seen.model_validate_json(told))
         except ValidationError as error:
