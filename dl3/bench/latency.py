@@ -32,6 +32,11 @@ def at_load(course: Course, answer: Throughput, load: float) -> Trial:
 
 
 def newest(answers: Sequence[Throughput], dut: str, frames: Sequence[str]) -> list[Throughput]:
-    """The last answer for each frame size that a record has for this device."""
-    found = {answer.frame: answer for answer in answers if answer.dut == dut}
+    """The last answer for each frame size that a record has for this device; of several goals the strictest."""
+    found: dict[str, Throughput] = {}
+    for answer in (one for one in answers if one.dut == dut):
+        before = found.get(answer.frame)
+        is_looser = before and before.campaign == answer.campaign and before.goal_loss_ratio < answer.goal_loss_ratio
+        if not is_looser:
+            found[answer.frame] = answer
     return [found[frame] for frame in frames if frame in found]

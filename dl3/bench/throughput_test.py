@@ -178,11 +178,15 @@ def tries_a_latency_trial_again_that_is_invalid(tmp_path: Path) -> None:
     assert len(read(again.record).trials) == 3
 
 
+COMMON = {"dut": "dl3d", "frame": "64", "pps": 1.0, "campaign": "1", "goal_loss_ratio": 0.0}
+
+
 def takes_the_newest_answer_of_the_same_device() -> None:
     def answer(**values: Any) -> Throughput:
-        return Throughput.model_construct(**{"dut": "dl3d", "frame": "64", "pps": 1.0, **values})
+        return Throughput.model_construct(**{**COMMON, **values})
 
-    answers = [answer(), answer(pps=2.0), answer(dut="l3fwd", pps=3.0), answer(frame="imix", pps=4.0)]
+    later = [answer(campaign="2", pps=2.0), answer(campaign="2", pps=2.1, goal_loss_ratio=0.005)]
+    answers = [answer(), *later, answer(dut="l3fwd", pps=3.0), answer(frame="imix", pps=4.0)]
     assert [one.pps for one in newest(answers, "dl3d", ("imix", "64", "1518"))] == [4.0, 2.0]
 
 

@@ -61,7 +61,8 @@ class Bar(Audience):
     def heard_answer(self, found: Found) -> None:
         """One line."""
         answer = found.answer
-        self._say(f"{words_for(answer.frame)}: {answer.pps / 1e6:.3f} Mpps, limited by {answer.limited_by}")
+        goal = f", loss ratio up to {answer.goal_loss_ratio:.6g}" if answer.goal_loss_ratio else ""
+        self._say(f"{words_for(answer.frame)}{goal}: {answer.pps / 1e6:.3f} Mpps, limited by {answer.limited_by}")
 
     def heard_fault(self, frame: str, fault: Fault) -> None:
         """One line, and the exit code."""

@@ -1,6 +1,8 @@
 """The verbs 'dl3 bench throughput' and 'dl3 bench latency'."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,7 @@ import typer
 from dl3.bench.latency import LOADS, measure_latency, newest
 from dl3.bench.site import Course, Found, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
+from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
 from dl3.cli.place import Place, course_at
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
@@ -19,6 +22,14 @@ from dl3.model.trial import Throughput, Trial
 from dl3.record.reader import read
 from dl3.search.throughput import Terms
 
+
+class Search(StrEnum):
+    """How the throughput is searched for."""
+
+    MLRSEARCH = "mlrsearch"
+    BINARY = "binary"
+
+
 Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket.")]
 Dut = Annotated[str, typer.Option(help="Socket of the dl3d that is tested, to check its account; 'none' for others.")]
 Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as reports call it.")]
@@ -26,10 +37,15 @@ Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over mem
 At = Annotated[str, typer.Option(help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7.")]
 Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
 Streams = Annotated[Path | None, typer.Option(help="A YAML list of streams instead of those of dl3gen's file.")]
-Goal = Annotated[float, typer.Option(min=0, max=0.5, help="Loss ratio that still passes.")]
+Method = Annotated[Search, typer.Option(help="mlrsearch: RFC 9971, all goals at once; binary: halving, goal by goal.")]
+Goals = Annotated[str, typer.Option(help="Loss ratios that still pass, with commas: '0,0.005'.")]
+Exceed = Annotated[
+    float, typer.Option(min=0, max=0.9, help="Share of a rate's trial time that may lose more, on noisy machines.")
+]
 Resolution = Annotated[float, typer.Option(min=0.0001, max=0.5, help="Of the answer, relative.")]
-Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial; RFC 2544 wants 60.")]
-Repeat = Annotated[int, typer.Option(min=1, max=100, help="Trials that all have to pass at a rate.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of a full trial; RFC 2544 wants 60.")]
+Trials = Annotated[int, typer.Option(min=1, max=100, help="Full trials that decide about a rate.")]
+Repeat = Annotated[int, typer.Option(min=1, max=100, help="Whole searches; the answer is their median.")]
 Retries = Annotated[int, typer.Option(min=0, max=1000, help="Of INVALID trials, at each rate.")]
 MaxRate = Annotated[str, typer.Option(help="Search no higher, all streams together: '1.5 Mpps'.")]
 RecordFile = Annotated[Path | None, typer.Option("--record", help="File that gets a JSON line per trial and answer.")]
@@ -37,42 +53,9 @@ Loads = Annotated[str, typer.Option(help="Percent of the throughput, with commas
 From = Annotated[Path | None, typer.Option("--from", help="Take the throughput from this record; else find it first.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-THROUGHPUT_COLUMNS = (
-    "frame",
-    ">Mpps",
-    ">Gbit/s",
-    ">% of line",
-    "limited by",
-    ">p50 us",
-    ">p99 us",
-    ">max us",
-    ">trials",
-)
 LATENCY_COLUMNS = ("frame", ">load", ">Mpps", ">min us", ">p50 us", ">p99 us", ">p99.9 us", ">max us", ">lost", "valid")
+MOST_GOAL = 0.5
 PERCENTS = ",".join(f"{load * 100:g}" for load in LOADS)
-
-
-def microseconds(*times_ns: float) -> tuple[str, ...]:
-    """Times as they are printed."""
-    return tuple(f"{ns / 1000:,.1f}" for ns in times_ns)
-
-
-def throughput_row(found: Found) -> tuple[object, ...]:
-    """One answer; times are those of the trial at that rate."""
-    answer, best = found.answer, found.best
-    at_least = ">= " if answer.limited_by == "generator" else ""
-    share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
-    rates = (f"{at_least}{answer.pps / 1e6:.3f}", f"{answer.l1_bps / 1e9:.3f}", share, answer.limited_by)
-    times = microseconds(best.latency.p50, best.latency.p99, best.latency.max) if best else (None,) * 3
-    invalid = f", {answer.n_invalid} INVALID" if answer.n_invalid else ""
-    return (answer.frame, *rates, *times, f"{answer.n_trials}{invalid}")
-
-
-def as_plain(found: Found) -> dict[str, object]:
-    """An answer with what people see beside it, for programs."""
-    answer, best = found.answer, found.best
-    more = {"l1_bps": answer.l1_bps, "line_share": answer.line_share}
-    return {**answer.model_dump(), **more, "latency": best.latency.model_dump() if best else None}
 
 
 def latency_row(trial: Trial) -> tuple[object, ...]:
@@ -90,6 +73,24 @@ def pps_of(text: str) -> float:
     return value if text else 0.0
 
 
+def goals_of(text: str) -> tuple[float, ...]:
+    """Loss ratios as a person writes them."""
+    try:
+        goals = tuple(float(word) for word in text.split(",") if word.strip())
+    except ValueError:
+        goals = ()
+    if not goals or len(set(goals)) < len(goals) or not all(0 <= goal <= MOST_GOAL for goal in goals):
+        raise UsageFault(f"--goals {text}: different loss ratios from 0 to {MOST_GOAL} are wanted, like 0,0.005")
+    return goals
+
+
+def exceed_of(exceed: float, method: Search) -> float:
+    """The exceed ratio, where the search knows one."""
+    if exceed and method != Search.MLRSEARCH:
+        raise UsageFault(f"--exceed {exceed:g} is RFC 9971's: leave it out, or search with --method mlrsearch")
+    return exceed
+
+
 def loads_of(text: str) -> tuple[float, ...]:
     """Shares as a person writes them in percent."""
     try:
@@ -104,11 +105,6 @@ def loads_of(text: str) -> tuple[float, ...]:
 def frames_of(text: str, course: Course) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
     return tuple(word.strip() for word in text.split(",") if word.strip()) or frames_for(course.streams)
-
-
-def heading(text: str) -> None:
-    """What a table is about."""
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def search(course: Course, bar: Bar, wanted: Wanted) -> Sequence[Found]:
@@ -137,27 +133,41 @@ def throughput(
     at: At = "",
     sizes: Sizes = "",
     streams: Streams = None,
-    goal: Goal = 0.0,
+    method: Method = Search.MLRSEARCH,
+    goals: Goals = "0",
+    exceed: Exceed = 0.0,
     resolution: Resolution = 0.005,
     seconds: Seconds = 2.0,
+    trials: Trials = 1,
     repeat: Repeat = 1,
     retries: Retries = 3,
     max_rate: MaxRate = "",
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Find the highest rate without loss (RFC 2544, 26.1), for each frame size.
+    """Find the highest rate without loss, or with no more than a goal allows, for each frame size.
 
-    Example: dl3 bench throughput --lab --sizes 64,imix --seconds 0.2
+    By MLRsearch (RFC 9971), or by halving (RFC 2544, 26.1). On a noisy machine the answer is a range.
+
+    Example: dl3 bench throughput --lab --sizes 64,imix --goals 0,0.005
     """
-    terms, max_pps, bar = Terms(goal, resolution, repeat, retries), pps_of(max_rate), Bar()
+    wanted = Wanted(
+        frames=(),
+        search=Terms(resolution=resolution, repetitions=trials, retries=retries),
+        max_pps=pps_of(max_rate),
+        method=method.value,
+        goals=goals_of(goals),
+        repeats=repeat,
+        exceed=exceed_of(exceed, method),
+    )
+    bar = Bar()
     with course_at(Place(generator, dut, dut_name, lab, streams, record, at), seconds, bar) as course:
-        found = search(course, bar, Wanted(frames_of(sizes, course), terms, max_pps, goals=(goal,)))
+        found = search(course, bar, replace(wanted, frames=frames_of(sizes, course)))
     if as_json:
         print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
     elif found:
-        heading(f"throughput of {course.site.dut_name}; Gbit/s with preamble and gap, latency at that rate")
-        out.print(table("", THROUGHPUT_COLUMNS, [throughput_row(one) for one in found]))
+        how = f"throughput of {course.site.dut_name} by {METHODS[method.value]}"
+        show(f"{how}; Gbit/s with preamble and gap, latency at that rate", found)
     finish(bar, course)
 
 
@@ -212,5 +222,5 @@ def show_latency(course: Course, trials: Sequence[Trial], as_json: bool) -> None
     if as_json:
         print_json({"record": str(course.record), "trials": [trial.model_dump() for trial in trials]})
         return
-    heading(f"latency of {course.site.dut_name}, from the time at which a frame was due")
+    say(f"latency of {course.site.dut_name}, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))

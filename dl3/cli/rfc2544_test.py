@@ -19,7 +19,7 @@ from dl3.cli import place, rfc2544
 from dl3.cli.main import app
 from dl3.cli.place import NOBODY, Place, course_at, read_streams
 from dl3.cli.progress import Bar, span
-from dl3.cli.rfc2544 import loads_of, pps_of
+from dl3.cli.rfc2544 import Search, exceed_of, goals_of, loads_of, pps_of
 from dl3.control.client import DL3GEN, Program
 from dl3.control.generator import Results
 from dl3.model.fault import Fault, UsageFault
@@ -84,12 +84,47 @@ def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(line_bps=10e9), "throughput", "--sizes", "64,1518", "--dut-name", "box")
     assert done.exit_code == 0
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines[1][:4] == ["frame", "Mpps", "Gbit/s", "%"]
-    assert lines[2][:8] == ["64", "7.270", "4.885", "48.9%", "dut", "4.0", "4.0", "4.0"]
-    assert lines[3][:5] == ["1518", "0.813", "10.000", "100.0%", "line"]
+    assert lines[1][:6] == ["frame", "may", "lose", "Mpps", "Gbit/s", "%"]
+    assert lines[2][:9] == ["64", "0", "7.270", "4.885", "48.9%", "dut", "4.0", "4.0", "4.0"]
+    assert lines[3][:6] == ["1518", "0", "0.813", "10.000", "100.0%", "line"]
     record = read(tmp_path / "r.jsonl")
     assert [answer.dut for answer in record.answers] == ["box", "box"]
     assert record.answers[0].facts["generator"] == {"version": "0.1.0", "lanes": 1}
+
+
+@pytest.mark.parametrize("method", ["mlrsearch", "binary"])
+def finds_several_goals_in_one_run(tmp_path: Path, method: str) -> None:
+    words = [
+        "--sizes",
+        "64",
+        "--goals",
+        "0,0.01",
+        "--method",
+        method,
+        "--repeat",
+        "2",
+        "--resolution",
+        "0.002",
+        "--json",
+    ]
+    found = json.loads(dl3(tmp_path, Speaking(), "throughput", *words).stdout)
+    strict, loose = found["answers"]
+    assert strict["pps"] <= 7.3e6 < strict["upper_pps"] <= loose["pps"] <= 7.3e6 / 0.99 < loose["upper_pps"]
+    assert [one["goal_loss_ratio"] for one in found["answers"]] == [0, 0.01]
+    assert {one["method"] for one in found["answers"]} == {method}
+    assert {len(one["repeats_pps"]) for one in found["answers"]} == {2}
+
+
+@pytest.mark.parametrize("text", ["", "x", "0,0", "-1", "0.6", "1"])
+def says_which_goals_it_wants(text: str) -> None:
+    with pytest.raises(UsageFault, match=f"--goals {text}: different loss ratios from 0 to 0.5 are wanted"):
+        goals_of(text)
+
+
+def halves_with_no_exceed_ratio() -> None:
+    with pytest.raises(UsageFault, match=r"--exceed 0\.5 is RFC 9971's: leave it out"):
+        exceed_of(0.5, Search.BINARY)
+    assert exceed_of(0.5, Search.MLRSEARCH) == 0.5
 
 
 def prints_json_for_programs_that_plan(tmp_path: Path) -> None:

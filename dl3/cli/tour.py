@@ -4,11 +4,12 @@ from pathlib import Path
 
 from dl3.bench.site import Audience
 from dl3.bench.tour import latency_at, search_all
+from dl3.cli.answers import say, show
 from dl3.cli.place import Place, course_at
 from dl3.cli.printing import out, table
 from dl3.cli.progress import Bar
 from dl3.cli.report import report
-from dl3.cli.rfc2544 import LATENCY_COLUMNS, THROUGHPUT_COLUMNS, heading, latency_row, throughput_row
+from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
 from dl3.control.client import DL3GEN
 from dl3.model.trial import Trial
 
@@ -29,10 +30,9 @@ def tour(record: Path) -> None:
         found = search_all(course)
         trials = latency_at(course, [one.answer for one in found])
     if not found:
-        heading("no frame size has an answer: other programs use the two cores; try again when they are free")
+        say("no frame size has an answer: other programs use the two cores; try again when they are free")
         return
-    heading("throughput of dl3d without loss; Gbit/s with preamble and gap, latency at that rate")
-    out.print(table("", THROUGHPUT_COLUMNS, [throughput_row(one) for one in found]))
-    heading("latency of dl3d at shares of that, from the time at which a frame was due")
+    show("throughput of dl3d without loss; Gbit/s with preamble and gap, latency at that rate", found)
+    say("latency of dl3d at shares of that, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))
     report([record])

@@ -1,0 +1,80 @@
+"""How the answers of throughput searches become text."""
+
+from collections.abc import Iterator, Sequence
+
+from dl3.bench.site import Found
+from dl3.cli.printing import out, table
+from dl3.cli.progress import words_for
+from dl3.model.trial import Throughput
+
+COLUMNS = (
+    "frame",
+    ">may lose",
+    ">Mpps",
+    ">Gbit/s",
+    ">% of line",
+    "limited by",
+    ">p50 us",
+    ">p99 us",
+    ">max us",
+    ">trials",
+)
+METHODS = {"mlrsearch": "MLRsearch, RFC 9971", "binary": "binary search"}
+
+
+def microseconds(*times_ns: float) -> tuple[str, ...]:
+    """Times as they are printed."""
+    return tuple(f"{ns / 1000:,.1f}" for ns in times_ns)
+
+
+def rate(answer: Throughput, factor: float) -> str:
+    """A number, or a range where the machine was noisy; `factor` turns packets/s into what is printed."""
+    at_least = ">= " if answer.limited_by == "generator" else ""
+    low, high = answer.range_pps or (answer.pps, None)
+    return f"{at_least}{low * factor:.3f}" + (f" to {high * factor:.3f}" if high else "")
+
+
+def row(found: Found) -> tuple[object, ...]:
+    """One answer; times are those of the trial at that rate."""
+    answer, best = found.answer, found.best
+    share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
+    bits = answer.l1_bps / answer.pps if answer.pps else 0.0
+    rates = (f"{answer.goal_loss_ratio:.6g}", rate(answer, 1e-6), rate(answer, bits / 1e9), share, answer.limited_by)
+    times = microseconds(best.latency.p50, best.latency.p99, best.latency.max) if best else (None,) * 3
+    invalid = f", {answer.n_invalid} INVALID" if answer.n_invalid else ""
+    return (answer.frame, *rates, *times, f"{answer.n_trials}{invalid}")
+
+
+def notes(answer: Throughput) -> Iterator[str]:
+    """What has to be known beside the row."""
+    words = f"{words_for(answer.frame)}, loss ratio {answer.goal_loss_ratio:.6g}"
+    if answer.interval_pps:
+        low, high = answer.interval_pps
+        yield (
+            f"{words}: {len(answer.repeats_pps)} searches, median {answer.pps / 1e6:.3f} Mpps, with 95 % confidence "
+            f"between {low / 1e6:.3f} and {high / 1e6:.3f}"
+        )
+    if answer.exceed_ratio:
+        yield f"{words}: up to {answer.exceed_ratio:.0%} of the trial time at that rate may have lost more"
+    yield from (f"{words}: noisy, {reason}" for reason in answer.noise)
+
+
+def show(heading: str, found: Sequence[Found]) -> None:
+    """The table, and what has to be known beside it."""
+    say(heading)
+    out.print(table("", COLUMNS, [row(one) for one in found]))
+    for one in found:
+        for note in notes(one.answer):
+            say(note)
+
+
+def say(text: str) -> None:
+    """One line on standard output, as it is."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def as_plain(found: Found) -> dict[str, object]:
+    """An answer with what people see beside it, for programs."""
+    answer, best = found.answer, found.best
+    more = {"l1_bps": answer.l1_bps, "line_share": answer.line_share, "range_pps": answer.range_pps}
+    return {**answer.model_dump(), **more, "latency": best.latency.model_dump() if best else None}
