@@ -19,6 +19,7 @@ from dl3.control.remote import Machine
 from dl3.control.replies import Reply
 from dl3.dut.dl3d import Dl3d
 from dl3.host.noise import Watch
+from dl3.host.watching import MachineWatch
 from dl3.lab.memif import MemifTerms, memif_lab
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
@@ -49,7 +50,7 @@ def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Cour
     given = read_streams(place.streams) if place.streams else None
     with site_at(place) as (site, watch):
         record, streams = place.record or new_record(site.campaign), streams_of(site.generator, given)
-        yield Course(Runner(site), streams, record, seconds, audience=audience, look=watch.look)
+        yield Course(Runner(site, watch=MachineWatch()), streams, record, seconds, audience=audience, look=watch.look)
 
 
 @contextmanager

@@ -42,6 +42,7 @@ class Port(Reply):
     rx_no_mbuf: int
     rx_errors: int
     tx_errors: int
+    rx_descriptors: int = 0  # of each receive queue
 
 
 class Ports(Reply):
@@ -82,6 +83,7 @@ class Lanes(Reply):
     """Verb 'lanes'."""
 
     lanes: tuple[Lane, ...]
+    tsc_hz: float = 0.0
 
 
 class Verdict(Reply):

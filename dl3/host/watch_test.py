@@ -14,7 +14,7 @@ import pytest
 from dl3.host import watch
 from dl3.host.seen import Seen
 from dl3.host.story import evidence_of
-from dl3.host.watching import SOURCE, Watch, run_here
+from dl3.host.watching import SOURCE, MachineWatch, run_here
 from dl3.model.evidence import Evidence
 from dl3.model.fault import Fault
 
@@ -46,7 +46,7 @@ def running(code: str) -> Iterator[int]:
 def watched(seconds: float = 0.3) -> Evidence:
     """A lane from which a thief takes the core for 2 ms each time."""
     with running(LANE) as lane, running(BURSTS):
-        watching = Watch()
+        watching = MachineWatch()
         watching.start([CORE], {"lane": lane})
         time.sleep(seconds)
         return watching.stop()
@@ -78,7 +78,7 @@ def instances() -> list[str]:
 
 
 def leaves_nothing_behind() -> None:
-    watching = Watch()
+    watching = MachineWatch()
     watching.start([CORE], {})
     name = json.loads(watching._state)["ring"]
     assert name in instances()
@@ -97,11 +97,11 @@ def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def says_when_a_program_has_gone() -> None:
-    watching = Watch()
+    watching = MachineWatch()
     watching.start([CORE], {"dl3d": 2**22 - 1})
     assert "threads of dl3d: it is not there any more" in watching.stop().missing
 
 
 def complains_when_the_script_fails() -> None:
     with pytest.raises(Fault, match=r"the machine cannot be watched: .*argument --cores"):
-        Watch().start([], {})
+        MachineWatch().start([], {})

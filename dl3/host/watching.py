@@ -34,7 +34,7 @@ def run_here(source: str, *arguments: str) -> str:
 
 
 @dataclass
-class Watch:
+class MachineWatch:
     """Between start and stop nothing of it runs; what happens is noted by the kernel itself."""
 
     run_python: RunPython = field(default=run_here)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from dl3.control.client import Client
-from dl3.model.fault import UsageFault
+from dl3.model.fault import Fault, UsageFault
 
 Kind = TypeVar("Kind", bound=BaseModel)
 Change = Callable[[dict[str, Any]], None]
@@ -192,6 +192,14 @@ class FakeForwarder(Client):
         """One, on core 3."""
         lane = {"lane": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0}
         return {"lanes": [lane | {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}]}
+
+    def answer_ports(self) -> dict[str, Any]:
+        """None."""
+        return {"ports": ()}
+
+    def answer_mirror(self) -> dict[str, Any]:
+        """It has none."""
+        raise Fault("ports have no twins")
 
     def answer_drops(self) -> dict[str, Any]:
         """Nothing has happened before the first run."""

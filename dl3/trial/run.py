@@ -14,7 +14,8 @@ from dl3.trial.account import account_of, jitter_of, last_lost_s, merged, total
 from dl3.trial.law import pacing_error, reasons
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
-from dl3.trial.seen import Watch, watching, with_evidence
+from dl3.trial.seen import Watch, watching, with_evidence, with_longest_gaps
+from dl3.trial.work import working
 
 DELAY_S = 0.01  # until the first frame is due
 POLL_S = 0.05
@@ -40,7 +41,7 @@ class Runner:
         if order.warm_up_s:
             self._send(replace(order, frames=0), order.warm_up_s)
             self.drain()
-        with watching(self.watch, self.site) as seen:
+        with working(self.site.dut) as worked, watching(self.watch, self.site) as seen:
             before = self._dut_account()
             run = self._send(order, order.seconds, act)
             self.drain()
@@ -55,8 +56,8 @@ class Runner:
         passage = Passage.between(before, after) if before and after else None
         trial = trial_of(self.site, order, results, passage)
         if trial.account.lost > 0 or trial.invalid or order.is_explained:
-            return with_evidence(trial, self.site, results, seen.evidence)
-        return trial
+            return worked.beside(with_evidence(trial, self.site, results, seen.evidence))
+        return worked.beside(with_longest_gaps(trial, self.site, results))
 
     def _dut_account(self) -> Drops | None:
         return self.site.dut.ask(Drops, "drops") if self.site.dut else None

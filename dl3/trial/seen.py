@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dl3.control.generator import LanePause, Pauses, Results
@@ -39,7 +39,7 @@ class Watch(Protocol):
 class Seen:
     """What a watch has seen, once it is over."""
 
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 @contextmanager
@@ -134,3 +134,18 @@ def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) ->
             "evidence": with_gaps(seen, site, span) if span else seen,
         }
     )
+
+
+def with_longest_gaps(trial: Trial, site: Site, results: Results) -> Trial:
+    """The trial with the longest pause of each dl3d lane alone: what would have lost frames at a higher rate."""
+    span = span_of(results)
+    if not span or not site.dut:
+        return trial
+    longest_of = {(gap.program, gap.lane): gap for gap in sorted(with_gaps(Evidence(), site, span).gaps, key=by_length)}
+    gaps = tuple(sorted((gap for gap in longest_of.values() if gap.program == "dl3d"), key=lambda gap: gap.at_ns))
+    return trial.model_copy(update={"evidence": Evidence(gaps=gaps)})
+
+
+def by_length(gap: Gap) -> float:
+    """To sort pauses, the longest last."""
+    return gap.us

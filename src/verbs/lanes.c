@@ -116,5 +116,5 @@ json_t *verb_lanes(void *house_, const json_t *params, struct complaint *why)
 	json_t *list = json_array();
 	for (unsigned i = 0; i < n; i++)
 		json_array_append_new(list, lane_json(house, port_lane(house->ports, i), stats[i]));
-	return json_pack("{s:o}", "lanes", list);
+	return json_pack("{s:o, s:I}", "lanes", list, "tsc_hz", (json_int_t)rte_get_tsc_hz());
 }
