@@ -127,7 +127,9 @@ enum {
 	WIRE_ICMP4_ECHO_REPLY = 0,
 	WIRE_ICMP4_ECHO = 8,
 	WIRE_ICMP6_ECHO = 128,
-	WIRE_ICMP6_ECHO_REPLY = 129
+	WIRE_ICMP6_ECHO_REPLY = 129,
+	WIRE_ICMP6_SOLICITATION = 135,
+	WIRE_ICMP6_ADVERTISEMENT = 136
 };
 
 // Bytes of an IPv4 header as its length field tells; 0 to 60, so check it first.
