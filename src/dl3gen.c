@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_SECONDS = 10 };
+enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, STOP_SECONDS = 10 };
 
 // The ports room borrows `settings`: the file's, and those of the command line.
 static struct port_room_settings settings;
@@ -19,7 +19,7 @@ static struct config *config;
 static int serve(struct load_house *h, struct ctl *ctl, int signals, struct complaint *why)
 {
 	while (!h->stop) {
-		ctl_serve(ctl, signals, TEND_EVERY_MS);
+		ctl_serve(ctl, signals, load_tend_ms(h->load));
 		h->stop |= signals_next(signals) != 0;
 		if (load_tend(h, why))
 			return EXIT_OF_FAILURE;

@@ -16,6 +16,8 @@ class GeneratorPort(Reply):
     foreign: int
     stale: int
     misdirected: int
+    neighbours: int = 0  # ARP and ND, where the port has addresses
+    answered: int = 0  # of them, by dl3gen
     late_polls: int  # pauses longer than the ring holds at the run's rate, after which it was full
     longest_gap_us: float
     rx_missed: int  # what the device says it dropped because nobody polled

@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ADDRESSES(list) "ports: [{name: a, device: x, addresses: " list "}]"
+#define GATEWAY(list, gateway)                                                                     \
+	"ports: [{name: a, device: x, addresses: " list ", gateway: " gateway "}]"
+
 static void answers_each_mistake_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
@@ -23,7 +27,33 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{PORTS "stream: []", "g.yaml:4: unknown key \"stream\"; did you mean \"streams\"?"},
 		{"ports: [{name: a, device: x, queues: 2}]",
 			"g.yaml:1: unknown key \"ports[0].queues\"; known here are name, device, "
-			"mtu, rx_descriptors, tx_descriptors, mac, line_rate"},
+			"mtu, rx_descriptors, tx_descriptors, mac, line_rate, addresses, gateway"},
+		{ADDRESSES("[10.0.0.1]"),
+			"g.yaml:1: ports[0].addresses[0] is \"10.0.0.1\"; an address with its "
+			"length like 192.0.2.1/24 is wanted"},
+		{ADDRESSES("10.0.0.1/24"),
+			"g.yaml:1: ports[0].addresses is \"10.0.0.1/24\"; a list is wanted"},
+		{ADDRESSES("[10.0.0.1/24, 10.0.0.1/8]"),
+			"g.yaml:1: ports[0].addresses[1] is 10.0.0.1/8 for the second time; one "
+			"port is wanted for it"},
+		{ADDRESSES("[10.0.0.0/24]"),
+			"g.yaml:1: ports[0].addresses[0] is 10.0.0.0/24, the prefix itself; the "
+			"address of the port in it is wanted"},
+		{GATEWAY("[]", "10.0.0.1"),
+			"g.yaml:1: ports[0] has gateway 10.0.0.1, but no address in its network; "
+			"\"addresses: [ADDRESS/LENGTH]\" with a neighbour of it is wanted"},
+		{GATEWAY("[10.0.0.1/24]", "10.0.0.1"),
+			"g.yaml:1: ports[0] has gateway 10.0.0.1, but no address in its network; "
+			"\"addresses: [ADDRESS/LENGTH]\" with a neighbour of it is wanted"},
+		{GATEWAY("[10.0.0.1/24]", "\"fe80::1\""),
+			"g.yaml:1: ports[0] has gateway fe80::1, but no address in its network; "
+			"\"addresses: [ADDRESS/LENGTH]\" with a neighbour of it is wanted"},
+		{GATEWAY("[10.0.0.1/24]", "router"),
+			"g.yaml:1: ports[0].gateway is \"router\"; an address like 192.0.2.254 or "
+			"2001:db8::fe, or one of each family in a list, is wanted"},
+		{GATEWAY("[10.0.0.1/24]", "[10.0.0.2, 10.0.0.3]"),
+			"g.yaml:1: ports[0].gateway[1] is 10.0.0.3, the second one of IPv4; one of "
+			"each family is wanted"},
 		{"ports: [{name: a, device: x}]\nlanes: [{core: 0, queues: [a/1]}]",
 			"g.yaml:2: lanes[0].queues[0] is \"a/1\"; PORT/QUEUE like left/0 is "
 			"wanted, queues from 0 to 0"},
@@ -52,6 +82,25 @@ static void answers_each_mistake_with_one_sentence(void **state)
 	};
 
 	fake_check_mistakes(fake_read_generator, mistakes, ARRAY_LEN(mistakes));
+}
+
+static void gives_ports_addresses_and_gateways_of_both_families(void **state)
+{
+	struct config *config = fake_take_generator(
+		"ports:\n  - {name: a, device: x, addresses: [10.0.0.2/24, \"2001:db8::2/64\"], "
+		"gateway: [10.0.0.1, \"fe80::1\"]}\n"
+		"  - {name: b, device: y, addresses: [10.0.0.3/24], gateway: 10.0.0.1}\n");
+	const struct port_settings *port = config_ports(config)->ports;
+	char text[WIRE_PREFIX_TEXT];
+
+	assert_int_equal(port[0].n_addresses, 2);
+	assert_string_equal(wire_prefix_print(&port[0].addresses[0], text), "10.0.0.2/24");
+	assert_string_equal(wire_prefix_print(&port[0].addresses[1], text), "2001:db8::2/64");
+	assert_string_equal(wire_addr_print(&port[0].gateway[1], text), "fe80::1");
+	assert_int_equal(port[1].n_addresses, 1);
+	assert_string_equal(wire_addr_print(&port[1].gateway[0], text), "10.0.0.1");
+	assert_int_equal(port[1].gateway[1].family, 0);
+	config_free(config);
 }
 
 static void gives_each_port_one_queue_and_its_line_rate(void **state)
@@ -211,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_each_mistake_with_one_sentence),
+		cmocka_unit_test(gives_ports_addresses_and_gateways_of_both_families),
 		cmocka_unit_test(gives_each_port_one_queue_and_its_line_rate),
 		cmocka_unit_test(turns_streams_into_json),
 		cmocka_unit_test(places_a_complaint_about_a_stream_at_its_line),

@@ -5,6 +5,7 @@
 #include "base/quantity.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,6 +214,100 @@ static int read_generator_mac(struct reader *reader, const struct node *node, vo
 	return read_one_mac(reader, node, &port->mac, "");
 }
 
+// Two ports may be in one network: what is between them may be a switch.
+static int read_generator_address(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+	struct port_settings *port = &config->ports.ports[config->ports.n_ports];
+	struct own_address own;
+	int err = read_own_text(reader, node, &own);
+
+	if (err)
+		return err;
+	for (unsigned p = 0; p <= config->ports.n_ports; p++)
+		for (unsigned k = 0; k < config->ports.ports[p].n_addresses; k++)
+			if (wire_addr_equal(&config->ports.ports[p].addresses[k].addr, &own.addr))
+				return rows_mistake(reader, node->line,
+					"%s is %s for the second time; one port is wanted for it",
+					reader->where, node->text);
+	port->addresses[port->n_addresses++] = (struct wire_prefix){own.addr, own.prefix.len};
+	return 0;
+}
+
+static int read_generator_addresses(struct reader *reader, const struct node *node, void *base)
+{
+	return rows_each(reader, node, PORT_MAX_ADDRESSES, read_generator_address);
+}
+
+static int read_gateway(struct reader *reader, const struct node *node, struct port_settings *port)
+{
+	struct wire_addr addr;
+	char found[ROWS_FOUND_MAX];
+
+	if (node->kind != NODE_TEXT || wire_addr_parse(node->text, &addr))
+		return rows_mistake(reader, node->line,
+			"%s is %s; an address like 192.0.2.254 or 2001:db8::fe, or one of each "
+			"family in a list, is wanted",
+			reader->where, rows_found(node, found));
+	if (port->gateway[addr.family == 6].family)
+		return rows_mistake(reader, node->line,
+			"%s is %s, the second one of IPv%u; one of each family is wanted",
+			reader->where, node->text, addr.family);
+	port->gateway[addr.family == 6] = addr;
+	return 0;
+}
+
+static int read_listed_gateway(struct reader *reader, const struct node *node, unsigned i)
+{
+	struct config *config = reader->house;
+
+	return read_gateway(reader, node, &config->ports.ports[config->ports.n_ports]);
+}
+
+static int read_gateways(struct reader *reader, const struct node *node, void *base)
+{
+	struct reader here = *reader;
+
+	if (node->kind == NODE_LIST)
+		return rows_each(reader, node, 2, read_listed_gateway);
+	snprintf(here.where, sizeof(here.where), "%.50s%s", reader->where, node->key);
+	return read_gateway(&here, node, base);
+}
+
+// Where the port itself can reach it; any link-local one where it has IPv6 at all.
+static bool is_reachable(const struct port_settings *port, const struct wire_addr *gateway)
+{
+	bool is_link_local = gateway->bytes[0] == 0xfe && (gateway->bytes[1] & 0xc0) == 0x80;
+
+	for (unsigned i = 0; i < port->n_addresses; i++) {
+		struct wire_prefix ours = port->addresses[i], theirs = {*gateway, ours.len};
+
+		if (ours.addr.family != gateway->family)
+			continue;
+		bool is_own = wire_addr_equal(&ours.addr, gateway);
+		wire_prefix_mask(&ours);
+		wire_prefix_mask(&theirs);
+		if (!is_own && (wire_addr_equal(&ours.addr, &theirs.addr) ||
+				       (gateway->family == 6 && is_link_local)))
+			return true;
+	}
+	return false;
+}
+
+static int check_gateways(struct reader *reader, const struct node *node,
+	const struct port_settings *port)
+{
+	char text[WIRE_ADDR_TEXT];
+
+	for (unsigned i = 0; i < 2; i++)
+		if (port->gateway[i].family && !is_reachable(port, &port->gateway[i]))
+			return rows_mistake(reader, node->line,
+				"%s has gateway %s, but no address in its network; \"addresses: "
+				"[ADDRESS/LENGTH]\" with a neighbour of it is wanted",
+				reader->where, wire_addr_print(&port->gateway[i], text));
+	return 0;
+}
+
 static int read_line_rate(struct reader *reader, const struct node *node, void *base)
 {
 	struct port_settings *port = base;
@@ -256,6 +351,8 @@ static const struct row generator_rows[] = {
 	KEYS_OF_ALL,
 	{"mac", ROW_OTHER, .read = read_generator_mac},
 	{"line_rate", ROW_OTHER, .read = read_line_rate},
+	{"addresses", ROW_OTHER, .read = read_generator_addresses},
+	{"gateway", ROW_OTHER, .read = read_gateways},
 };
 const struct key_table generator_port = {"ports", generator_rows, ARRAY_LEN(generator_rows)};
 
@@ -281,7 +378,7 @@ static int check_together(struct reader *reader, const struct node *node,
 		return rows_mistake(reader, node->line,
 			"%s has \"%s\", which means something with \"mode: xconnect\" only",
 			reader->where, port->xconnect[0] ? "to" : "mac: update");
-	return 0;
+	return check_gateways(reader, node, port);
 }
 
 int port_read(struct reader *reader, const struct node *node, unsigned i)

@@ -4,6 +4,7 @@
 
 #include "load/lanes.h"
 #include "load/load.h"
+#include "load/neighbours.h"
 
 #include "stat/verdict.h"
 
@@ -17,6 +18,7 @@ struct load {
 	unsigned n_lanes;
 	uint8_t lane_of[PORT_MAX]; // by port index: the lane that polls its queue
 	struct load_lane lane[STAT_MAX_LANES];
+	struct neighbours neighbours;
 };
 
 // --- hand.c

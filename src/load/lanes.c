@@ -182,6 +182,7 @@ int lane_run(void *arg)
 	const struct port_lane *io = lane->io;
 	struct run_part *part = NULL;
 	struct run *run = NULL;
+	uint64_t n_delivered = 0;
 
 	while (!__atomic_load_n(lane->stop, __ATOMIC_RELAXED)) {
 		struct run *wanted = __atomic_load_n(lane->current, __ATOMIC_ACQUIRE);
@@ -198,6 +199,9 @@ int lane_run(void *arg)
 			rest(part, now);
 		for (unsigned q = 0; q < io->n_queues; q++)
 			receive(run, &io->queues[q], io->burst, part->n_live + BURSTS_LEAST);
+		uint64_t n_posted = __atomic_load_n(lane->n_posted, __ATOMIC_ACQUIRE);
+		if (rarely(n_posted != n_delivered) && post_deliver(run, io))
+			n_delivered = n_posted;
 	}
 	__atomic_store_n(&lane->held, NULL, __ATOMIC_RELEASE);
 	return 0;

@@ -79,6 +79,7 @@ struct run_terms {
 	unsigned n_ports;
 	const uint8_t *lane_of; // by port index: the lane that polls its queue
 	const struct load_streams *streams;
+	struct post *const *posts; // by port index; NULL, or of one: no address
 	unsigned number;
 	uint64_t hz; // of the TSC
 };
@@ -103,6 +104,7 @@ struct load_lane {
 	const struct port_lane *io;
 	struct run *const *current; // atomic: what the control thread wants worked at
 	const bool *stop;           // atomic, relaxed
+	const uint64_t *n_posted;   // atomic: frames that the control thread wants sent
 	struct run *held;           // atomic: what this lane works at, NULL: nothing
 	uint64_t long_gap;          // cycles without a round from which on they are noted
 	struct pauses pauses;       // of all runs, and between them

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { OFFSET_TRIES = 5, QUIET_MS = 20, NOISE_MS = 500 };
+enum { OFFSET_TRIES = 5, QUIET_MS = 20, NOISE_MS = 500, TEND_MS = 50, TEND_OFTEN_MS = 2 };
 
 // Port names, addresses and lines as the reader of streams wants them. `room` NULL: from the
 // settings alone.
@@ -44,6 +44,8 @@ int load_check(const struct port_room_settings *settings, const json_t *streams,
 		return complain(why, -ENOMEM, "no memory to read the streams");
 	describe_ports(ports, settings, NULL);
 	int err = load_read_streams(read, streams, ports, settings->n_ports, why);
+	if (!err)
+		err = neighbours_check(settings, read, why);
 	free(read);
 	return err;
 }
@@ -57,6 +59,7 @@ static void take_lanes(struct load *load)
 		lane->io = port_lane(load->ports, i);
 		lane->current = &load->current;
 		lane->stop = &load->stop;
+		lane->n_posted = &load->neighbours.n_posted;
 		lane->long_gap = load->hz / 1000000 * PAUSES_LEAST_US;
 		for (unsigned q = 0; q < lane->io->n_queues; q++)
 			load->lane_of[lane->io->queues[q].port] = i;
@@ -71,6 +74,7 @@ static int make_run(struct load *load, struct run **run, const struct load_strea
 		.n_ports = load->settings->n_ports,
 		.lane_of = load->lane_of,
 		.streams = streams,
+		.posts = load->neighbours.post,
 		.number = load->current ? load->current->number + 1 : 0,
 		.hz = load->hz,
 	};
@@ -91,9 +95,12 @@ int load_open(struct load **out, struct port_room *ports, const struct port_room
 	load->streams = streams;
 	load->hz = rte_get_tsc_hz();
 	take_lanes(load);
-	int err = make_run(load, &load->current, NULL, why);
+	const struct neighbours_terms terms = {ports, settings, load->lane_of};
+	int err = neighbours_make(&load->neighbours, &terms, why);
+	if (!err)
+		err = make_run(load, &load->current, NULL, why);
 	if (err)
-		free(load);
+		load_close(load);
 	else
 		*out = load;
 	return err;
@@ -127,6 +134,7 @@ void load_close(struct load *load)
 		load->current = run->older;
 		run_destroy(run);
 	}
+	neighbours_free(&load->neighbours);
 	free(load);
 }
 
@@ -231,7 +239,9 @@ static int read_order(struct load *load, const struct load_order *order,
 		err = complain(why, -EINVAL, "the list of streams is empty; give at least one");
 	if (!err)
 		err = check_end(streams, order->seconds, why);
-	return err ? err : check_links(load, streams, why);
+	if (!err)
+		err = check_links(load, streams, why);
+	return err ? err : neighbours_resolve(&load->neighbours, streams, why);
 }
 
 // The first round of the TSC offset is asked for by the run itself. A lane that is kept from it is
@@ -294,5 +304,14 @@ int load_tend(struct load_house *house, struct complaint *why)
 		return complain(why, -EIO, "a lane has ended by itself; all stop");
 	load_state(house->load);
 	hand_tend(house->load);
+	neighbours_tend(&house->load->neighbours, &house->load->current->streams);
 	return 0;
+}
+
+int load_tend_ms(const struct load *load)
+{
+	for (unsigned i = 0; i < load->settings->n_ports; i++)
+		if (load->neighbours.post[i])
+			return TEND_OFTEN_MS;
+	return TEND_MS;
 }

@@ -37,3 +37,5 @@ struct load_house {
 const struct ctl_verb *load_verbs(size_t *n);
 // What the control loop does besides serving. -errno with a complaint when a lane or device ended.
 int load_tend(struct load_house *house, struct complaint *why);
+// So many milliseconds it may be called later: fewer where somebody waits for answers.
+int load_tend_ms(const struct load *load);

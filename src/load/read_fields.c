@@ -145,7 +145,10 @@ int read_dst_mac(struct stream_reader *r, const json_t *value)
 {
 	if (!value && !r->stream->is_receive_only)
 		return read_mistake(r, NULL,
-			"missing; the MAC address that the frames are sent to is wanted");
+			"missing; the MAC address that the frames are sent to is wanted, or auto");
+	r->stream->wants_mac = !strcmp(read_text(value), "auto");
+	if (r->stream->wants_mac)
+		return 0;
 	return read_field(r, LOAD_DST_MAC, value);
 }
 

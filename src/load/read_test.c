@@ -98,7 +98,7 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 			"streams[0]: to: missing; the port that has to receive is wanted"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
 			"streams[0]: dst_mac: missing; the MAC address that the frames are sent to "
-			"is wanted"},
+			"is wanted, or auto"},
 		{"[{" BASE "}]", "streams[0]: rate: missing; " RATE_WANTED},
 		{"[{\"to\": \"rihgt\"}]",
 			"streams[0]: to \"rihgt\": unknown port; did you mean \"right\"?"},

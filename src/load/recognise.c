@@ -206,8 +206,12 @@ static __attribute__((noinline)) void judge_odd(const struct recognise *r, const
 {
 	struct place place;
 
-	if (find_place(m, rte_pktmbuf_mtod(m, const uint8_t *), &place))
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (find_place(m, frame, &place))
 		judge(r, m, &place, out);
+	else if (post_hear(r->sink->post[r->port], frame, m->data_len))
+		stat_add(&r->counters->neighbours, 1);
 	else
 		stat_add(&r->counters->foreign, 1);
 }

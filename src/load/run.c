@@ -148,6 +148,8 @@ int run_create(struct run **out, const struct run_terms *terms, struct complaint
 	}
 	for (unsigned i = 0; i < run->n_ports; i++)
 		fill_port(run, terms, i);
+	if (terms->posts)
+		memcpy(run->sink.post, terms->posts, run->n_ports * sizeof(run->sink.post[0]));
 	run->n_asked = run->n_pairs > 0;
 	*out = run;
 	return 0;

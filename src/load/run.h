@@ -3,8 +3,9 @@
 #pragma once
 
 #include "load/histogram.h"
+#include "load/post.h"
 #include "load/stream.h"
-#include "port/port_fast.h"
+#include "port/port.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,11 +82,13 @@ struct sink_stream {
 struct sink_port {
 	uint64_t rx_packets; // rx_packets = received + duplicated + corrupted + too_old (of all
 	                     // streams)
-	                     // + foreign + stale + misdirected
+	                     // + foreign + stale + misdirected + neighbours
 	uint64_t rx_bytes;
 	uint64_t foreign;     // not ours
 	uint64_t stale;       // of another run of ours
 	uint64_t misdirected; // of a stream that ends on another port
+	uint64_t neighbours;  // ARP and ND, where the port has addresses
+	uint64_t answered;    // of them, by what this port sent
 	uint64_t late_polls; // pauses between two polls that were longer than the ring holds at the
 	                     // run's rate, and after which it was full
 	uint64_t longest_gap; // cycles between two polls
@@ -95,6 +98,7 @@ struct sink_port {
 struct sink {
 	struct sink_stream *by_id[LOAD_MAX_IDS]; // NULL: no stream of this run
 	uint8_t run;
+	struct post *post[PORT_MAX]; // by port index; NULL: the port has no address
 };
 
 int sink_stream_create(struct sink_stream **out, const struct load_stream *stream,

@@ -55,6 +55,7 @@ struct load_stream {
 	uint8_t id;                // in the stamp; no two streams share one
 	uint8_t from, to;          // port indices; they may be equal
 	bool is_receive_only;      // the frames come from another program; any run number is taken
+	bool wants_mac;            // the recipe's dst_mac is that of the next hop: ask for it
 	struct wire_recipe recipe; // first values of all fields; frame_bytes is that of sizes[0]
 	struct load_field fields[LOAD_N_FIELDS];
 	uint32_t n_flows;     // 1 to LOAD_MAX_FLOWS

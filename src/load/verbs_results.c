@@ -197,6 +197,8 @@ json_t *load_port_json(const struct load *load, unsigned i)
 	json_object_set_new(json, "foreign", count_json(&counters->foreign));
 	json_object_set_new(json, "stale", count_json(&counters->stale));
 	json_object_set_new(json, "misdirected", count_json(&counters->misdirected));
+	json_object_set_new(json, "neighbours", count_json(&counters->neighbours));
+	json_object_set_new(json, "answered", count_json(&counters->answered));
 	json_object_set_new(json, "late_polls", count_json(&counters->late_polls));
 	json_object_set_new(json, "longest_gap_us",
 		us_json(run, stat_read(&counters->longest_gap)));

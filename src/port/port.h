@@ -16,6 +16,7 @@ enum {
 	PORT_DEVICE_MAX = 256,
 	PORT_MAX_PLUGINS = 16,
 	PORT_MAX_EAL_ARGS = 64,
+	PORT_MAX_ADDRESSES = 16,
 	PORT_DEFAULT_DESCRIPTORS = 2048,
 	PORT_DEFAULT_MTU = 1500,
 	PORT_DEFAULT_BURST = 64,
@@ -39,7 +40,12 @@ struct port_settings {
 	uint16_t n_queues;            // receive queues
 	uint16_t n_rx_descriptors, n_tx_descriptors;
 	double line_bps; // at layer 1; 0: what the device says of its link
-	int line;        // of the file, for complaints
+	// Of the generator's ports: addresses with the lengths of their networks (host bits are
+	// set), and whom streams go through, IPv4 and IPv6; family 0: nobody.
+	unsigned n_addresses;
+	struct wire_prefix addresses[PORT_MAX_ADDRESSES];
+	struct wire_addr gateway[2];
+	int line; // of the file, for complaints
 };
 
 struct port_lane_settings {

@@ -44,7 +44,8 @@ static const uint8_t arp_request[] = {
 };
 static const uint8_t arp_reply[] = {
 	2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 0x11, 0x08, 0x06,
-	0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 0x11, 10, 0, 0, 1, 2, 0, 0, 0, 0, 0x99, 10, 0, 0, 254,
+	0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 0x11, 10, 0, 0, 1, 2, 0, 0, 0, 0, 0x99, 10, 0, 0,
+	254,
 };
 // As Linux sends it to find 2001:db8::1; the checksum was computed by scapy.
 static const uint8_t solicitation[] = {
