@@ -1,0 +1,183 @@
+"""The verbs 'dl3 bench frame-loss', 'back-to-back', 'recovery', 'reset', 'forwarding' and 'rfc2544'."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from dl3.cli.rfc_tables import TABLES
+from dl3.cli.place import Place, say
+from dl3.cli.printing import out, print_json, table
+from dl3.cli.rfc2544 import (
+    At,
+    Dut,
+    From,
+    Json,
+    Lab,
+    Name,
+    RecordFile,
+    Resolution,
+    Seconds,
+    Sizes,
+    Socket,
+    Streams,
+    heading,
+)
+from dl3.cli.tests import Ask, Commands, Made, make_all
+from dl3.control.client import DL3GEN
+from dl3.model.campaign import Direction, Effort, TestName
+from dl3.model.fault import Fault
+
+Again = Annotated[int, typer.Option("--repeat", min=1, max=1000, help="Whole searches, bursts, recoveries, resets.")]
+AsRfc = Annotated[bool, typer.Option("--rfc", help="Times and numbers as the RFC wants them; that takes hours.")]
+Step = Annotated[float, typer.Option(min=0.1, max=10, help="Percent of the most, between two loads.")]
+Ways = Annotated[Direction, typer.Option("--direction", help="Of the lab's streams; else the file's are sent.")]
+ProcessCommand = Annotated[str, typer.Option(help="Ends the device's process and starts it again.")]
+PortCommand = Annotated[str, typer.Option(help="Takes a port of the device down and up.")]
+
+ALL: tuple[TestName, ...] = ("throughput", "latency", "frame loss", "back-to-back", "recovery", "reset")
+
+
+def show(made: Made, as_json: bool) -> None:
+    """A table for each test and what is not as the RFC wants it, or JSON; Fault where answers are missing."""
+    if as_json:
+        answers = {test: [answer.model_dump() for answer in found] for test, found in made.answers.items()}
+        told = [text.model_dump() for text in made.deviations]
+        print_json({"record": str(made.record), "answers": answers, "deviations": told})
+    else:
+        for test, found in made.answers.items():
+            draw(made.dut, test, found)
+        for text in made.deviations:
+            heading(f"deviation: {text.en}")
+    say(f"recorded in {made.record}")
+    if made.n_without_answer:
+        raise Fault(f"{made.n_without_answer} of the tests ended without an answer, see above")
+
+
+def draw(dut: str, test: TestName, found: Sequence[object]) -> None:
+    """One table, when there is something in it."""
+    title, columns, rows = TABLES[test]
+    if found:
+        heading(f"{dut}: {title}")
+        out.print(table("", columns, rows(found)))
+
+
+def verb(test: TestName, text: str) -> Callable[..., None]:
+    """The command of one test."""
+
+    def command(
+        generator: Socket = DL3GEN.socket,
+        dut: Dut = "",
+        dut_name: Name = "",
+        lab: Lab = False,
+        at: At = "",
+        sizes: Sizes = "",
+        streams: Streams = None,
+        direction: Ways = "unidirectional",
+        seconds: Seconds = 2.0,
+        repeat: Again = 1,
+        resolution: Resolution = 0.005,
+        step: Step = 10.0,
+        rfc: AsRfc = False,
+        source: From = None,
+        record: RecordFile = None,
+        as_json: Json = False,
+    ) -> None:
+        place = Place(generator, dut, dut_name, lab, streams, record, at)
+        effort = Effort(seconds=seconds, repetitions=repeat, resolution=resolution, step=step / 100)
+        show(make_all(Ask(place, sizes, effort, rfc, direction, source), (test,)), as_json)
+
+    command.__doc__ = text
+    return command
+
+
+frame_loss = verb(
+    "frame loss",
+    """Measure how much is lost at each load, from the most down, until two lost nothing (RFC 2544, 26.3).
+
+    Example: dl3 bench frame-loss --lab --sizes 64 --step 5
+    """,
+)
+back_to_back = verb(
+    "back-to-back",
+    """Find the longest burst at the highest rate of which nothing is lost (RFC 2544, 26.4, RFC 9004).
+
+    Example: dl3 bench back-to-back --lab --sizes 64,1518 --repeat 50
+    """,
+)
+recovery = verb(
+    "recovery",
+    """Measure how long frames are lost after an overload of 110 % fell to 50 % of the throughput (RFC 2544, 26.5).
+
+    Example: dl3 bench recovery --sizes 64 --seconds 60 --from throughput.jsonl
+    """,
+)
+forwarding = verb(
+    "forwarding",
+    """Measure forwarding rates at loads from the most down (RFC 2889, 5.1), of a cross-connect or a router.
+
+    Example: dl3 bench forwarding --lab --sizes 64 --direction bidirectional
+    """,
+)
+
+
+def reset(
+    generator: Socket = DL3GEN.socket,
+    dut: Dut = "",
+    dut_name: Name = "",
+    lab: Lab = False,
+    at: At = "",
+    sizes: Sizes = "",
+    streams: Streams = None,
+    seconds: Seconds = 2.0,
+    repeat: Again = 1,
+    process_command: ProcessCommand = "",
+    port_command: PortCommand = "",
+    source: From = None,
+    record: RecordFile = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how long a device forwards nothing after a reset of its process and of its port (RFC 2544, 26.6).
+
+    The lab resets its dl3d, over veth; any other device is reset by your own commands.
+
+    Example: dl3 bench reset --sizes 64 --process-command 'systemctl restart dl3d'
+    """
+    place, effort = (
+        Place(generator, dut, dut_name, lab, streams, record, at),
+        Effort(seconds=seconds, repetitions=repeat),
+    )
+    commands = Commands(process_command, port_command) if process_command or port_command else None
+    show(make_all(Ask(place, sizes, effort, source=source, commands=commands), ("reset",)), as_json)
+
+
+def rfc2544(
+    generator: Socket = DL3GEN.socket,
+    dut: Dut = "",
+    dut_name: Name = "",
+    lab: Lab = False,
+    at: At = "",
+    sizes: Sizes = "",
+    streams: Streams = None,
+    direction: Ways = "unidirectional",
+    seconds: Seconds = 2.0,
+    repeat: Again = 1,
+    resolution: Resolution = 0.005,
+    step: Step = 10.0,
+    rfc: AsRfc = False,
+    process_command: ProcessCommand = "",
+    port_command: PortCommand = "",
+    record: RecordFile = None,
+    as_json: Json = False,
+) -> None:
+    """Make all six tests of RFC 2544, with a table each and one record: dl3 report draws it.
+
+    Example: dl3 bench rfc2544 --lab --sizes 64,1518 --seconds 0.5
+    """
+    place = Place(generator, dut, dut_name, lab, streams, record, at)
+    effort = Effort(seconds=seconds, repetitions=repeat, resolution=resolution, step=step / 100)
+    commands = Commands(process_command, port_command) if process_command or port_command else None
+    tests = ALL if lab or commands else tuple(test for test in ALL if test != "reset")
+    if len(tests) < len(ALL):
+        say("no reset is made: name a command that does one with --process-command or --port-command")
+    show(make_all(Ask(place, sizes, effort, rfc, direction, commands=commands), tests), as_json)

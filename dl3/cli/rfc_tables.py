@@ -1,0 +1,105 @@
+"""Tables of the answers of RFC 2544's tests, as the command prints them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
+from typing import Any
+
+from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.model.campaign import TestName
+from dl3.model.trial import Throughput
+
+Rows = Iterable[Sequence[object]]
+
+
+def mpps(pps: float) -> str:
+    """As it is printed."""
+    return f"{pps / 1e6:.3f}"
+
+
+def milliseconds(seconds: Sequence[float]) -> tuple[str, str]:
+    """Mean, and least to most."""
+    low, high = min(seconds) * 1000, max(seconds) * 1000
+    return f"{fmean(seconds) * 1000:,.3f}", f"{low:,.3f} to {high:,.3f}" if len(seconds) > 1 else "-"
+
+
+def throughput_rows(answers: Sequence[Throughput]) -> Rows:
+    """One for each frame and goal."""
+    for answer in answers:
+        at_least = ">= " if answer.limited_by == "generator" else ""
+        share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
+        rates = (f"{at_least}{mpps(answer.pps)}", f"{answer.l1_bps / 1e9:.3f}", share)
+        yield answer.frame, f"{answer.goal_loss_ratio:.3%}", *rates, answer.limited_by, answer.n_trials
+
+
+def loss_rows(answers: Sequence[FrameLoss]) -> Rows:
+    """One for each load."""
+    for answer in answers:
+        for point in answer.points:
+            yield answer.frame, f"{point.share:.0%}", mpps(point.pps), f"{point.loss_ratio:.4%}"
+
+
+def burst_rows(answers: Sequence[BackToBack]) -> Rows:
+    """One for each frame."""
+    for answer in answers:
+        at_least = ">= " if answer.is_at_least else ""
+        spread = f"{min(answer.bursts):,} to {max(answer.bursts):,}" if len(answer.bursts) > 1 else "-"
+        times = (f"{answer.implied_buffer_s * 1e6:,.1f}", f"{answer.corrected_buffer_s * 1e6:,.1f}")
+        yield answer.frame, f"{at_least}{answer.frames:,.0f}", spread, mpps(answer.burst_pps), *times
+
+
+def recovery_rows(answers: Sequence[Recovery]) -> Rows:
+    """One for each frame."""
+    for answer in answers:
+        yield answer.frame, mpps(answer.overload_pps), mpps(answer.recovery_pps), *milliseconds(answer.seconds)
+
+
+def reset_rows(answers: Sequence[Reset]) -> Rows:
+    """One for each kind."""
+    for answer in answers:
+        by_frames = fmean(answer.lost) / answer.offered_pps * 1000
+        lost = f"{fmean(answer.lost):,.0f}"
+        rest = (*milliseconds(answer.seconds), lost, f"{by_frames:,.3f}")
+        yield answer.frame, answer.what, mpps(answer.offered_pps), *rest
+
+
+def forwarding_rows(answers: Sequence[Forwarding]) -> Rows:
+    """One for each frame."""
+    for answer in answers:
+        yield answer.frame, mpps(answer.at_most_offered_pps), mpps(answer.most_pps), mpps(answer.most_at_pps)
+
+
+# Heading, columns and rows of each test.
+TABLES: dict[TestName, tuple[str, tuple[str, ...], Callable[[Any], Rows]]] = {
+    "throughput": (
+        "throughput (RFC 2544, 26.1); Gbit/s with preamble and gap",
+        ("frame", ">goal", ">Mpps", ">Gbit/s", ">% of line", "limited by", ">trials"),
+        throughput_rows,
+    ),
+    "latency": (
+        "latency (26.2), from the time at which a frame was due",
+        LATENCY_COLUMNS,
+        lambda trials: (latency_row(trial) for trial in trials),
+    ),
+    "frame loss": ("frame loss rate (26.3)", ("frame", ">load", ">Mpps", ">lost"), loss_rows),
+    "back-to-back": (
+        "back-to-back frames (26.4, RFC 9004)",
+        ("frame", ">longest burst", ">spread", ">at Mpps", ">buffer us", ">corrected us"),
+        burst_rows,
+    ),
+    "recovery": (
+        "system recovery (26.5), from the fall of the load to the last lost frame",
+        ("frame", ">from Mpps", ">to Mpps", ">ms", ">spread"),
+        recovery_rows,
+    ),
+    "reset": (
+        "reset (26.6), from the last frame before to the first after, and by lost frames",
+        ("frame", "of", ">at Mpps", ">ms", ">spread", ">lost", ">ms by lost"),
+        reset_rows,
+    ),
+    "forwarding": (
+        "forwarding rates (RFC 2889, 5.1): at the maximum offered load, and the highest",
+        ("frame", ">FRMOL Mpps", ">MFR Mpps", ">MFR at Mpps"),
+        forwarding_rows,
+    ),
+}

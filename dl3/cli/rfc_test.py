@@ -1,0 +1,91 @@
+"""RFC 2544's verbs, against a dl3gen that is made up."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dl3.cli import place
+from dl3.cli.main import app
+from dl3.cli.rfc2544_test import Speaking, dl3
+from dl3.model.fault import Fault, UsageFault
+from dl3.record.reader import read
+from dl3.trial.run import Runner
+
+
+@pytest.fixture(autouse=True)
+def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "Runner", partial(Runner, sleep=lambda _: None))
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def prints_the_loss_of_each_load(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(device_pps=10e6), "frame-loss", "--sizes", "64,1518", "--step", "5")
+    assert done.exit_code == 0
+    found = rows(done.stdout)
+    assert found[0] == ["device:", "frame", "loss", "rate", "(26.3)"]
+    assert found[2] == ["64", "100%", "20.000", "50.0000%"]
+    assert ["1518", "95%", "19.000", "47.3684%"] in found
+    assert "deviation: Trials take 0.1 s instead of 60 s (RFC 2544, 24)." in done.stdout
+    assert len(read(tmp_path / "r.jsonl").others) == 2
+
+
+def prints_bursts_and_the_buffer_behind_them(tmp_path: Path) -> None:
+    generator = Speaking(device_pps=5e6, buffer_frames=3000)
+    done = dl3(tmp_path, generator, "back-to-back", "--sizes", "64", "--resolution", "0.0001", "--repeat", "2")
+    row = rows(done.stdout)[2]
+    assert row[:3] == ["64", "4,000", "4,000"]
+    assert row[5:] == ["20.000", "200.0", "149.7"]
+
+
+def makes_all_tests_that_it_can_and_says_which_it_cannot(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(device_pps=50e6), "rfc2544", "--sizes", "64", "--json")
+    found = json.loads(done.stdout)
+    assert list(found["answers"]) == ["throughput", "latency", "frame loss", "back-to-back", "recovery"]
+    assert [len(answers) for answers in found["answers"].values()] == [1, 3, 1, 1, 0]
+    assert {"en", "zh"} == set(found["deviations"][0])
+    assert "no reset is made" in done.stderr
+    assert "cannot be overloaded" in done.stderr
+    assert isinstance(done.exception, Fault)
+    assert "1 of the tests ended without an answer" in str(done.exception)
+
+
+def takes_the_throughput_of_a_record(tmp_path: Path) -> None:
+    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
+    (tmp_path / "s").unlink()
+    source = ["--from", str(tmp_path / "r.jsonl"), "--sizes", "64"]
+    dl3(tmp_path, Speaking(), "back-to-back", *source)
+    record = read(tmp_path / "r.jsonl")
+    assert (len(record.answers), len(record.others)) == (1, 1)
+    (tmp_path / "s").unlink()
+    done = dl3(tmp_path, Speaking(), "back-to-back", *source[:2], "--sizes", "128")
+    assert isinstance(done.exception, UsageFault)
+    assert "has no throughput of device with frames of 128" in str(done.exception)
+
+
+def resets_by_the_commands_of_a_person(tmp_path: Path) -> None:
+    flag = tmp_path / "done"
+    words = ["--sizes", "64", "--process-command", f"touch '{flag}'", "--port-command", "false"]
+    done = dl3(tmp_path, Speaking(), "reset", *words)
+    assert flag.exists()
+    assert rows(done.stdout)[2][:2] == ["64", "process"]
+    assert "'false' failed with status 1" in done.stderr
+    assert isinstance(done.exception, Fault)
+
+
+def says_that_nobody_can_reset(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), "reset", "--sizes", "64")
+    assert isinstance(done.exception, UsageFault)
+    assert "nobody here can reset this device" in str(done.exception)
+
+
+@pytest.mark.parametrize("verb", ["frame-loss", "back-to-back", "recovery", "reset", "forwarding", "rfc2544"])
+def shows_an_example_in_its_help(verb: str) -> None:
+    done = CliRunner().invoke(app, ["bench", verb, "--help"])
+    assert done.exit_code == 0
+    assert f"Example: dl3 bench {verb}" in done.stdout

@@ -1,0 +1,185 @@
+"""Where and how RFC 2544's tests are made by hand: one bed or running programs, jobs, answers, exit code."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from dl3.bench.conduct import conduct
+from dl3.bench.known import Known
+from dl3.bench.latency import newest
+from dl3.bench.reset import Resettable
+from dl3.bench.site import Course, facts_of, frames_for
+from dl3.bench.stability import watch_of
+from dl3.bench.workplace import BUILD
+from dl3.cli.place import Place, course_at, new_record, say
+from dl3.cli.progress import Bar
+from dl3.dut.beds import open_bed
+from dl3.lab.command import run
+from dl3.model.campaign import Direction, DutSpec, Effort, Job, Setup, TestName, Text, Traffic
+from dl3.model.deviations import as_rfc, deviations
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.noun import Noun
+from dl3.record.journal import now
+from dl3.record.reader import read
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+LAB = Setup(dut=DutSpec(name="dl3d", kind="dl3d"), descriptors=16_384)
+RESET_LAB = Setup(dut=DutSpec(name="dl3d", kind="dl3d", options={"wire": "veth"}))  # memif outlives no process
+
+
+@dataclass(frozen=True)
+class Commands:
+    """A device that a person's own commands reset."""
+
+    process: str
+    port: str
+
+    def reset_process(self) -> None:
+        """Run the one."""
+        self._run(self.process, "process")
+
+    def reset_port(self) -> None:
+        """Run the other."""
+        self._run(self.port, "port")
+
+    def _run(self, command: str, what: str) -> None:
+        if not command:
+            raise Fault(f"no command resets the {what}: name one with --{what}-command")
+        run(shlex.split(command))
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What the options say."""
+
+    place: Place
+    sizes: str
+    effort: Effort
+    is_rfc: bool = False
+    direction: Direction = "unidirectional"
+    source: Path | None = None  # record that has the throughput
+    commands: Commands | None = None
+    campaign: str = field(default_factory=now)  # the same on all beds
+
+    def effort_of(self, test: TestName) -> Effort:
+        """The person's, or the RFC's."""
+        return replace_effort(as_rfc(test), self.effort.step) if self.is_rfc else self.effort
+
+
+def replace_effort(effort: Effort, step: float) -> Effort:
+    """With the person's steps, which are never larger than the RFC's."""
+    return effort.model_copy(update={"step": step})
+
+
+@dataclass
+class Made:
+    """What became of all tests."""
+
+    record: Path
+    dut: str
+    answers: dict[TestName, list[Noun]] = field(default_factory=dict)
+    deviations: list[Text] = field(default_factory=list)
+    n_without_answer: int = 0
+
+
+@contextmanager
+def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Course, Resettable]]:
+    """A bed for the time."""
+    if ask.place.streams or ask.place.at:
+        raise UsageFault("--lab starts programs of its own: leave --streams and --at out")
+    traffic = Traffic(direction=ask.direction)
+    with open_bed(setup, traffic, BUILD) as bed:
+        lab = cast("dict[str, Any]", bed.facts["lab"])
+        facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
+        site = Site(bed.generator, bed.dut, ask.place.dut_name or setup.dut.name, ask.campaign, facts)
+        watch = watch_of(bed, lab["cores"], BUILD)
+        path = record or ask.place.record or new_record(ask.campaign)
+        yield Course(Runner(site), bed.streams, path, ask.effort.seconds, audience=bar, look=watch.look), bed
+
+
+@contextmanager
+def course_of(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Course, Resettable | None]]:
+    """At the programs that run already, or in the lab."""
+    if ask.place.is_lab:
+        with course_in_lab(ask, setup, record, bar) as (course, bed):
+            yield course, bed
+        return
+    with course_at(ask.place, ask.effort.seconds, bar) as course:
+        yield course if record is None else replace(course, record=record), ask.commands
+
+
+def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> list[Job]:
+    """One for each frame size; a reset is that of the smallest alone (RFC 2544, 26.6)."""
+    traffic, effort = Traffic(direction=ask.direction), ask.effort_of(test)
+    wanted = frames[:1] if test == "reset" else frames
+    return [
+        Job(key="", case="", parameters={}, setup=setup, traffic=traffic, test=test, frame=frame, effort=effort)
+        for frame in wanted
+    ]
+
+
+def frames_of(ask: Ask, course: Course) -> tuple[str, ...]:
+    """Those that were named, else all that the streams can have."""
+    return tuple(word.strip() for word in ask.sizes.split(",") if word.strip()) or frames_for(course.streams)
+
+
+def learn(ask: Ask, course: Course, job: Job, known: Known) -> None:
+    """The throughput out of a record, where one was named."""
+    if not ask.source:
+        return
+    answers = [answer for answer in read(ask.source).answers if not answer.goal_loss_ratio]
+    found = newest(answers, course.site.dut_name, (job.frame,))
+    if not found:
+        raise UsageFault(
+            f"{ask.source} has no throughput of {course.site.dut_name} with frames of {job.frame}: name the device "
+            "with --dut-name, or leave --from out"
+        )
+    known.learn(job, found[0])
+
+
+def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, bar: Bar) -> Made:
+    """The tests one after the other; what has no answer is told of and left out."""
+    known = Known()
+    with course_of(ask, setup, made.record if made else None, bar) as (course, bed), bar:
+        made = made or Made(course.record, course.site.dut_name)
+        for test in tests:
+            jobs = jobs_of(ask, test, setup, frames_of(ask, course))
+            for job in jobs:
+                learn(ask, course, job, known)
+                made.answers.setdefault(test, []).extend(answers_of(course, job, bed, known, bar))
+            made.deviations += [text for text in deviations(jobs[0].effort, test) if text not in made.deviations]
+    return made
+
+
+def answers_of(course: Course, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
+    """Those of one job; none where there was a fault, which is told of."""
+    try:
+        return conduct(course, job, bed, known)
+    except UsageFault:
+        raise
+    except Fault as fault:
+        bar.heard_fault(job.frame, fault)
+        return ()
+
+
+def make_all(ask: Ask, tests: Sequence[TestName]) -> Made:
+    """All tests, in the lab those that reset the device on wires that outlive it."""
+    bar = Bar()
+    is_apart = ask.place.is_lab and "reset" in tests
+    here: list[TestName] = [test for test in tests if not (is_apart and test == "reset")]
+    made = None
+    try:
+        if here:
+            made = make(ask, here, LAB, None, bar)
+        if is_apart:
+            made = make(replace(ask, source=None), ["reset"], RESET_LAB, made, bar)
+    except KeyboardInterrupt:
+        say("stopped; the trials so far are in the record")
+        raise
+    assert made is not None, "there is at least one test"  # noqa: S101
+    made.n_without_answer = bar.n_without_answer
+    return made
