@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from dl3.cli.rfc_tables import TABLES
 from dl3.cli.place import Place, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.rfc2544 import (
@@ -21,8 +20,8 @@ from dl3.cli.rfc2544 import (
     Sizes,
     Socket,
     Streams,
-    heading,
 )
+from dl3.cli.rfc_tables import TABLES
 from dl3.cli.tests import Ask, Commands, Made, make_all
 from dl3.control.client import DL3GEN
 from dl3.model.campaign import Direction, Effort, TestName
@@ -36,6 +35,11 @@ ProcessCommand = Annotated[str, typer.Option(help="Ends the device's process and
 PortCommand = Annotated[str, typer.Option(help="Takes a port of the device down and up.")]
 
 ALL: tuple[TestName, ...] = ("throughput", "latency", "frame loss", "back-to-back", "recovery", "reset")
+
+
+def heading(text: str) -> None:
+    """A line of its own."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def show(made: Made, as_json: bool) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
+from dl3.bench.site import Found
+from dl3.cli.answers import COLUMNS, row
 from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.campaign import TestName
@@ -25,11 +27,7 @@ def milliseconds(seconds: Sequence[float]) -> tuple[str, str]:
 
 def throughput_rows(answers: Sequence[Throughput]) -> Rows:
     """One for each frame and goal."""
-    for answer in answers:
-        at_least = ">= " if answer.limited_by == "generator" else ""
-        share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
-        rates = (f"{at_least}{mpps(answer.pps)}", f"{answer.l1_bps / 1e9:.3f}", share)
-        yield answer.frame, f"{answer.goal_loss_ratio:.3%}", *rates, answer.limited_by, answer.n_trials
+    return (row(Found(answer, None)) for answer in answers)
 
 
 def loss_rows(answers: Sequence[FrameLoss]) -> Rows:
@@ -72,8 +70,8 @@ def forwarding_rows(answers: Sequence[Forwarding]) -> Rows:
 # Heading, columns and rows of each test.
 TABLES: dict[TestName, tuple[str, tuple[str, ...], Callable[[Any], Rows]]] = {
     "throughput": (
-        "throughput (RFC 2544, 26.1); Gbit/s with preamble and gap",
-        ("frame", ">goal", ">Mpps", ">Gbit/s", ">% of line", "limited by", ">trials"),
+        "throughput (RFC 2544, 26.1, RFC 9971); Gbit/s with preamble and gap",
+        COLUMNS,
         throughput_rows,
     ),
     "latency": (

@@ -1,11 +1,12 @@
 """Runs one trial. While frames are under way this sleeps: the machine has better things to do than answer questions."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from dl3.control.generator import Results, Started
+from dl3.control.generator import Results, Started, StreamResult
 from dl3.control.replies import Drops, Reply
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
@@ -128,11 +129,24 @@ def evidence(results: Results) -> dict[str, object]:
     }
 
 
+def times_of(streams: Sequence[StreamResult]) -> dict[str, Any]:
+    """How late frames came, and when none did; fields of a trial."""
+    jitter_mean, jitter_max = jitter_of([stream.jitter for stream in streams])
+    return {
+        "latency": merged([stream.latency for stream in streams]),
+        "latency_from_sending": merged([stream.latency_from_sending for stream in streams]),
+        "jitter_mean": jitter_mean,
+        "jitter_max": jitter_max,
+        "last_lost_s": last_lost_s(streams),
+        "longest_silence_s": max((stream.longest_silence_us for stream in streams), default=0.0) / 1e6,
+        "longest_outage_s": max((stream.longest_outage_us for stream in streams), default=0.0) / 1e6,
+    }
+
+
 def trial_of(site: Site, order: Order, results: Results, passage: Passage | None) -> Trial:
     """Everything that is known of a run, as one noun."""
     found, account = reasons(results, passage, order.frames), account_of(results, passage)
     offered_pps = sum(stream.offered_pps for stream in results.streams)
-    jitter_mean, jitter_max = jitter_of([stream.jitter for stream in results.streams])
     return Trial(
         at=now(),
         campaign=site.campaign,
@@ -148,13 +162,7 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         invalid=tuple(reason.text for reason in found),
         is_behind=any(reason.is_behind for reason in found),
         account=account,
-        latency=merged([stream.latency for stream in results.streams]),
-        latency_from_sending=merged([stream.latency_from_sending for stream in results.streams]),
-        jitter_mean=jitter_mean,
-        jitter_max=jitter_max,
-        last_lost_s=last_lost_s(results.streams),
-        longest_silence_s=max((stream.longest_silence_us for stream in results.streams), default=0.0) / 1e6,
-        longest_outage_s=max((stream.longest_outage_us for stream in results.streams), default=0.0) / 1e6,
+        **times_of(results.streams),
         load=order.load,
         job=order.job,
         streams=tuple(order.written()),
