@@ -1,23 +1,30 @@
-"""The verb 'dl3 report': records in, one HTML page out."""
+"""The verb 'dl3 report': records in, one HTML page out; two records are compared."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dl3.cli.printing import err, out, print_json
+from dl3.cli.printing import err, out, print_json, table
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Throughput
 from dl3.record.journal import now
 from dl3.record.reader import Record, read
 from dl3.report.by_frame import is_at_least
-from dl3.report.page import page
+from dl3.report.compare import Change, Comparison, compare
+from dl3.report.comparison_table import ordered, shown, unit
+from dl3.report.page import page_of
+from dl3.report.plain import as_csv, as_json, comparison_as_json
 from dl3.report.results import Record as Entry
 from dl3.report.results import Results, gather
-from dl3.report.summary import sentence
+from dl3.report.summary import sentences
 from dl3.report.texts import words_in
 from dl3.report.words import Language
+
+WORSE = 1  # exit code of a comparison
+COLUMNS = ("~device", "frame", "~figure", "~at", ">before", ">after", "unit", ">change", "verdict")
 
 
 def write(path: Path, text: str) -> None:
@@ -38,24 +45,11 @@ def answer(search: Throughput) -> dict[str, object]:
     return search.model_dump(exclude={"facts", "kind"}) | derived
 
 
-def summary(path: Path, results: Results, left_out: Sequence[str]) -> dict[str, object]:
-    """What --json prints."""
-    return {
-        "page": str(path),
-        "throughput": [answer(search) for search in results.searches],
-        "trials": len(results.trials),
-        "invalid": len(results.invalid),
-        "left_out": list(left_out),
-    }
-
-
 def refuse_empty(records: Sequence[Record]) -> None:
     """A page without a single record helps nobody."""
-    if not any(record.trials or record.answers for record in records):
+    if not any(record.lines for record in records):
         names = ", ".join(str(record.path) for record in records)
-        raise UsageFault(
-            f"no trial and no answer in {names}: name a file that 'dl3 bench throughput' or 'latency' wrote"
-        )
+        raise UsageFault(f"no trial and no answer in {names}: name a file that 'dl3 bench' wrote")
 
 
 def refuse_record(output: Path, records: Sequence[Path]) -> None:
@@ -64,32 +58,90 @@ def refuse_record(output: Path, records: Sequence[Path]) -> None:
         raise UsageFault(f"--output {output} is one of the records: name another file for the page")
 
 
-def report(
-    record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench throughput' or 'latency' wrote.")],
-    output: Annotated[
-        Path | None, typer.Option(help="The page; the first record's name with .html without it.")
-    ] = None,
-    lang: Annotated[Language, typer.Option(help="The page's language.")] = Language.EN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Make one HTML page of records: results, charts, the machine. It loads nothing, works offline and prints well.
+def numbered(records: Sequence[Record]) -> Iterator[tuple[Entry, str]]:
+    """What can be shown of records, with the line that it stands in; of several files with the file's number."""
+    for n, record in enumerate(records, 1):
+        for number, entry in record.lines:
+            if entry.kind != "finished":
+                yield entry, f"{n}:{number}" if len(records) > 1 else str(number)
 
-    Example: dl3 report build/records/throughput.jsonl --lang zh
-    """
-    records = [read(path) for path in record]
+
+def read_all(paths: Sequence[Path]) -> tuple[list[Record], list[str]]:
+    """The records, and what could not be read of them."""
+    records = [read(path) for path in paths]
     left_out = [text for one in records for text in one.left_out]
     for text in left_out:
         err.print(f"dl3: {text}", markup=False, highlight=False, soft_wrap=True)
     refuse_empty(records)
-    found: list[Entry] = []
-    for one in records:
-        found += [*one.answers, *one.trials]
-    path = output or record[0].with_suffix(".html")
-    refuse_record(path, record)
-    write(path, page(found, lang, now(), left_out))
-    results = gather(found)
-    if as_json:
-        print_json(summary(path, results, left_out))
-        return
-    out.print(sentence(results, words_in(lang)), markup=False, highlight=False, soft_wrap=True)
+    return records, left_out
+
+
+def results_of(records: Sequence[Record]) -> Results:
+    """All records together."""
+    found = list(numbered(records))
+    return gather((entry for entry, _ in found), (line for _, line in found))
+
+
+def compared(records: Sequence[Record]) -> Comparison:
+    """What changed from the first record to the second."""
+    old, new = records
+    found = compare(results_of([old]), results_of([new]), str(old.path), str(new.path))
+    if not found.has_common:
+        raise UsageFault(
+            f"{old.path} and {new.path} have no question in common, so that nothing can be compared: "
+            "give both the same campaign or the same --dut-name, or use --together for one page of both"
+        )
+    return found
+
+
+def change_row(change: Change) -> tuple[object, ...]:
+    """A figure in the terminal."""
+    of, ratio = change.figure, change.ratio
+    percent = "-" if ratio is None else f"{(ratio - 1) * 100:+.1f} %"
+    device = f"{of.dut} {of.parameters}".strip()
+    return device, of.frame, of.name, of.at, shown(change.old), shown(change.new), unit(of), percent, change.verdict
+
+
+def say(results: Results, comparison: Comparison | None, path: Path, lang: Language) -> None:
+    """The outcome for people."""
+    for text in sentences(results, words_in(lang), comparison):
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+    if comparison:
+        out.print(table("", COLUMNS, [change_row(change) for change in ordered(comparison)]))
     out.print(f"written to {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def summary(path: Path, results: Results, left_out: Sequence[str], comparison: Comparison | None) -> dict[str, object]:
+    """What --json prints."""
+    found = {"page": str(path), "throughput": [answer(one) for one in results.searches], **as_json(results, left_out)}
+    return {**found, "comparison": comparison_as_json(comparison)} if comparison else found
+
+
+def report(
+    record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench' wrote; two are compared.")],
+    output: Annotated[Path | None, typer.Option(help="The page; the last record's name with .html without it.")] = None,
+    lang: Annotated[Language, typer.Option(help="The page's language.")] = Language.EN,
+    together: Annotated[bool, typer.Option(help="Two records on one page instead of comparing them.")] = False,
+    as_csv_: Annotated[bool, typer.Option("--csv", help="Print all figures as CSV.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make one HTML page of records: results, charts, the machine. It loads nothing, works offline and prints well.
+
+    Of two records it says what changed from the first to the second beyond noise, and leaves with 1 when a figure
+    became worse or is missing, with 0 otherwise. Of three and more, or with --together, it makes one page.
+
+    Example: dl3 report build/records/before.jsonl build/records/after.jsonl
+    """
+    records, left_out = read_all(record)
+    path = output or record[-1].with_suffix(".html")
+    refuse_record(path, record)
+    comparison = compared(records) if len(records) == 2 and not together else None
+    results = results_of(records[1:] if comparison else records)
+    write(path, page_of(results, lang, now(), left_out, comparison))
+    if as_csv_ or as_json_:
+        found = summary(path, results, left_out, comparison)
+        sys.stdout.write(as_csv(results)) if as_csv_ else print_json(found)
+    else:
+        say(results, comparison, path, lang)
+    if comparison and comparison.is_worse:
+        raise typer.Exit(WORSE)

@@ -33,6 +33,7 @@ class Record:
     skipped: tuple[Skipped, ...]
     left_out: tuple[str, ...]
     finished: tuple[Finished, ...] = ()
+    lines: tuple[tuple[int, AnyEntry], ...] = ()  # all of them with their numbers, in the order of the file
 
 
 def mistake(line: bytes) -> str:
@@ -63,17 +64,17 @@ def complaints(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int)
 
 def parse(path: Path, content: bytes) -> Record:
     """What is in the bytes of a file. Pure; never fails."""
-    lines = content.split(b"\n")
     is_cut = not content.endswith(b"\n")
-    entries: list[AnyEntry] = []
+    lines: list[tuple[int, AnyEntry]] = []
     broken: dict[int, bytes] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
-            entries.append(ENTRY.validate_json(line))
+            lines.append((number, ENTRY.validate_json(line)))
         except ValidationError:
             broken[number] = line
+    entries = [entry for _, entry in lines]
     return Record(
         path=path,
         trials=tuple(entry for entry in entries if isinstance(entry, Trial)),
@@ -82,8 +83,9 @@ def parse(path: Path, content: bytes) -> Record:
         proofs=tuple(entry for entry in entries if isinstance(entry, Proof)),
         plans=tuple(entry for entry in entries if isinstance(entry, Plan)),
         skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
-        left_out=tuple(complaints(path, broken, is_cut, len(lines))),
         finished=tuple(entry for entry in entries if isinstance(entry, Finished)),
+        left_out=tuple(complaints(path, broken, is_cut, content.count(b"\n") + 1)),
+        lines=tuple(lines),
     )
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import LAYER1_BYTES, Throughput
-from dl3.report.bars import Bar, BarChart, draw_bars
+from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars
+from dl3.report.chart import Drawing, Scene
 from dl3.report.names import series_names
-from dl3.report.results import Results, frames_of, series_of
+from dl3.report.plot import Entry
+from dl3.report.results import Results, frames_of
 from dl3.report.words import Words
 
 HIGHEST = 1e18  # above it a figure is no figure
@@ -19,9 +21,11 @@ FAR = 4.0
 class Measure:
     """What the bars of a chart show."""
 
-    label: str
+    title: str
+    note: str
     y_name: str
     of: Callable[[Throughput, float], float | None]  # (answer, frames a second)
+    unit: str
     top: float = 0.0  # the axis reaches at least this
     shows_line: bool = True
 
@@ -42,19 +46,37 @@ def plausible(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) and 0 <= value < HIGHEST else None
 
 
-def bar_of(search: Throughput, series: int, measure: Measure) -> Bar | None:
+def span_pps(search: Throughput) -> tuple[float, float] | None:
+    """Where the answer lies: its interval, else up to the lowest rate known to be too high."""
+    if search.interval_pps is not None:
+        return search.interval_pps
+    is_open = search.limited_by == "dut" and search.upper_pps > search.pps
+    return (search.pps, search.upper_pps) if is_open else None
+
+
+def drawn_span(search: Throughput, measure: Measure) -> tuple[float, float] | None:
+    """The same in the unit of the chart."""
+    span = span_pps(search)
+    ends = [plausible(measure.of(search, pps)) for pps in span] if span else []
+    found = [end for end in ends if end is not None]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def bar_of(search: Throughput, series: int, measure: Measure, link: str | None) -> Bar | None:
     """The bar of one answer; None where it has no such value."""
     value = plausible(measure.of(search, search.pps))
     if value is None:
         return None
-    line = line_pps(search)
+    line, came_back = line_pps(search), search.conditional_pps
     return Bar(
         series=series,
         group=search.frame,
         value=value,
         is_at_least=is_at_least(search),
-        upper=plausible(measure.of(search, search.upper_pps)) if search.limited_by == "dut" else None,
+        span=drawn_span(search, measure),
         limit=plausible(measure.of(search, line)) if line and measure.shows_line else None,
+        tick=plausible(measure.of(search, came_back)) if came_back and search.goal_loss_ratio > 0 else None,
+        link=link,
     )
 
 
@@ -63,26 +85,47 @@ def is_far(bars: Sequence[Bar]) -> bool:
     return max(bar.limit or 0 for bar in bars) > FAR * max(bar.value for bar in bars)
 
 
-def draw(results: Results, words: Words, measure: Measure) -> Element | None:
+def entries_of(results: Results, words: Words) -> list[Entry]:
+    """The series of the searches in a legend."""
+    names = series_names(results, words)
+    return [bar_entry(index, names[one]) for index, one in enumerate(results.series)]
+
+
+def picture(scene: Scene, words: Words, measure: Measure) -> Element | None:
     """The chart; None without a value."""
-    series, names = results.series, series_names(results, words)
-    found = [bar_of(search, series.index(series_of(search)), measure) for search in results.searches]
+    results = scene.part.results
+    series = results.series
+    found = [
+        bar_of(search, series.index(results.series_of(search)), measure, scene.groups.link(search))
+        for search in results.searches
+    ]
     bars = [bar for bar in found if bar]
     if not bars:
         return None
     drawn = {bar.group for bar in bars}
     if measure.top == 0 and is_far(bars):
         bars = [replace(bar, limit=None) for bar in bars]
-    groups = [(name, words.short_frame(name)) for name in frames_of(results.searches) if name in drawn]
     return draw_bars(
         BarChart(
-            label=measure.label,
+            label=measure.title,
             x_name=words("axis.frame"),
             y_name=measure.y_name,
-            series=[names[one] for one in series],
-            groups=groups,
+            series=entries_of(results, words),
+            groups=[Group(name, words.short_frame(name)) for name in frames_of(results.searches) if name in drawn],
             bars=bars,
             limit_name=words("line_rate"),
             top=measure.top,
+            unit=measure.unit,
         )
     )
+
+
+def draw(scene: Scene, words: Words, measure: Measure) -> Drawing | None:
+    """The figure with its series; None without a value."""
+    shown = picture(scene, words, measure)
+    if shown is None:
+        return None
+    entries = entries_of(scene.part.results, words)
+    if any(line.get("class") == "limit" for line in shown.iter("line")):
+        entries.append(Entry(words("line_rate"), "limit", ""))
+    return Drawing(measure.title, [shown], measure.note, entries)

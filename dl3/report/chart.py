@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from dl3.report.results import Results
+from dl3.report.groups import Groups
+from dl3.report.plot import Entry
+from dl3.report.results import Part
 from dl3.report.words import Words
 
 
@@ -15,6 +17,15 @@ class Drawing:
     title: str
     pictures: Sequence[Element]  # SVG
     note: str = ""  # one sentence under it
+    keys: Sequence[Entry] = ()  # its series by their numbers: what a reader can switch off and on
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a chart is drawn from."""
+
+    part: Part
+    groups: Groups  # of the whole report
 
 
 @dataclass(frozen=True)
@@ -24,4 +35,6 @@ class Chart:
     name: str
     order: int
     words: Mapping[str, Mapping[str, str]]  # by language, then by key; each key begins with the name
-    draw: Callable[[Results, Words], Drawing | None]  # None: these results have nothing for it
+    draw: Callable[[Scene, Words], Drawing | None]  # None: there is nothing for it
+    topic: str = "throughput"  # the section that it stands in
+    is_for_cases: bool = True  # whether each case of a campaign has one

@@ -45,8 +45,6 @@ CHINESE = {
     "quantile.p99": "P99",
     "quantile.p99_9": "P99.9",
     "quantile.max": "最大值",
-    "section.charts": "图表",
-    "section.results": "吞吐量结果",
     "section.latency": "时延",
     "section.invalid": "无效测试",
     "section.loss": "丢包位置",

@@ -48,8 +48,6 @@ ENGLISH = {
     "quantile.p99_9": "p99.9",
     "quantile.max": "maximum",
     # Headings.
-    "section.charts": "Charts",
-    "section.results": "Results",
     "section.latency": "Latency",
     "section.invalid": "INVALID trials",
     "section.loss": "Loss by place",

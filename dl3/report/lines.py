@@ -1,64 +1,91 @@
-"""Lines over a linear axis, on a logarithmic one: a latency's figures over the load."""
+"""Lines: a figure over a load, a share of frames, a rate; either axis may be logarithmic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from dl3.report.markup import mark, tag
-from dl3.report.plot import SHAPES, Entry, Paper, axis_names, below, colour, grid, legend, marker, svg
-from dl3.report.scale import Linear, Log, linear_ticks, log_ticks
-from dl3.report.units import duration
+from dl3.report.plot import (
+    SHAPES,
+    Entry,
+    Paper,
+    axis_names,
+    below,
+    colour,
+    grid,
+    legend,
+    legend_rows,
+    marker,
+    point,
+    svg,
+    tip,
+)
+from dl3.report.scale import Axis
 
-SMALL = Paper(width=430, height=290, left=56, right=18, top=52, bottom=46)
-LEGEND_Y = 34
+SMALL = Paper(width=430, height=270, left=58, right=22, top=32, bottom=46)
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One value of a line, what shows when the pointer is at it, and where it leads to."""
+
+    x: float
+    y: float
+    tip: str
+    link: str | None = None
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series: x and y of each of its points."""
+    """One series."""
 
     key: str
     name: str
-    points: Sequence[tuple[float, float]]
+    dots: Sequence[Dot]
+    index: int  # among all series of the figure: its colour and shape
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """Lines with all that is written around them; y is in nanoseconds."""
+    """Lines with all that is written around them."""
 
     label: str
-    x_name: str
-    y_name: str
+    x: Axis
+    y: Axis
     lines: Sequence[Line]
+    paper: Paper = SMALL
 
 
-def draw_line(index: int, line: Line, x_scale: Linear, y_scale: Log) -> list[Element]:
+def entry_of(index: int, name: str) -> Entry:
+    """The series of this number in a legend."""
+    return Entry(name, SHAPES[index % len(SHAPES)], colour(index))
+
+
+def draw_line(line: Line, chart: LineChart, paper: Paper) -> list[Element]:
     """The line and its points."""
-    places = [(x_scale.at(x), y_scale.at(y)) for x, y in line.points]
-    parts = [tag("polyline", class_=f"line {colour(index)}", points=" ".join(f"{x:.2f},{y:.2f}" for x, y in places))]
-    for (x, y), (at, nanoseconds) in zip(places, line.points, strict=True):
-        dot = marker(SHAPES[index % len(SHAPES)], colour(index), x, y)
-        dot.append(tag("title", f"{line.name}, {at:g}: {nanoseconds / 1e3:,.2f} µs"))
-        parts.append(mark(dot, series=line.key, x=at, value=nanoseconds))
+    x_scale, y_scale = chart.x.scale(paper.left, paper.wall), chart.y.scale(paper.floor, paper.top)
+    places = [(x_scale.at(dot.x), y_scale.at(dot.y)) for dot in line.dots]
+    class_ = colour(line.index)
+    stroke = tag("polyline", class_=f"line {class_}", points=" ".join(f"{x:.2f},{y:.2f}" for x, y in places))
+    parts = [tag("g", stroke, class_=f"s{line.index}")]
+    for (x, y), dot in zip(places, line.dots, strict=True):
+        shape = mark(marker(SHAPES[line.index % len(SHAPES)], class_, x, y), series=line.key, x=dot.x, value=dot.y)
+        parts.append(point(line.index, [shape], tip(paper, dot.tip, x, y), dot.link))
     return parts
 
 
 def draw_lines(chart: LineChart) -> Element | None:
-    """The whole chart; None when there is no point above zero."""
-    lines = [Line(line.key, line.name, [(x, y) for x, y in line.points if y > 0]) for line in chart.lines]
-    values = [y for line in lines for _, y in line.points]
-    if not values:
+    """The whole chart; None when there is no point."""
+    if not any(line.dots for line in chart.lines):
         return None
-    x_ticks = linear_ticks(max(x for line in lines for x, _ in line.points))
-    y_ticks = log_ticks(min(values), max(values))
-    x_scale = Linear(x_ticks[-1], SMALL.left, SMALL.wall)
-    y_scale = Log(y_ticks[0], y_ticks[-1], SMALL.floor, SMALL.top)
-    entries = [Entry(line.name, SHAPES[i % len(SHAPES)], colour(i)) for i, line in enumerate(lines)]
+    rows = legend_rows([entry_of(line.index, line.name) for line in chart.lines], chart.paper.width - 20)
+    paper = chart.paper.under(rows)
+    x_scale = chart.x.scale(paper.left, paper.wall)
     parts = [
-        *grid(SMALL, y_scale, [(tick, duration(tick)) for tick in y_ticks]),
-        *(part for index, line in enumerate(lines) for part in draw_line(index, line, x_scale, y_scale)),
-        *below(SMALL, [(x_scale.at(tick), f"{tick:g}") for tick in x_ticks]),
-        *axis_names(SMALL, chart.x_name, chart.y_name),
-        *legend([entries], SMALL.wall, LEGEND_Y),
+        *grid(paper, chart.y),
+        *(part for line in chart.lines for part in draw_line(line, chart, paper)),
+        *below(paper, [(x_scale.at(tick), label) for tick, label in chart.x.ticks]),
+        *axis_names(paper, chart.x.name, chart.y.name),
+        legend(rows, paper),
     ]
-    return svg(SMALL, chart.label, parts)
+    return svg(paper, chart.label, parts)

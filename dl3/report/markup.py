@@ -51,6 +51,20 @@ def add(parent: Element, content: Iterable[Content]) -> Element:
     return parent
 
 
+# What may not stand in an address as it is; everything else, Chinese too, a browser takes.
+UNSAFE = str.maketrans({letter: f"%{ord(letter):02X}" for letter in '%#<>"\n\r\t \x00'})
+
+
+def data_url(kind: str, text: str) -> str:
+    """A file inside of an address, so that it can be saved without anything being loaded."""
+    return f"data:{kind};charset=utf-8,{clean(text).translate(UNSAFE)}"
+
+
+def download(text: str, name: str, address: str) -> Element:
+    """A link that saves a file."""
+    return tag("a", text, download=name, href=address)
+
+
 def document(root: Element) -> str:
     """A whole HTML page."""
     return "<!DOCTYPE html>\n" + tostring(root, encoding="unicode", method="html") + "\n"

@@ -1,4 +1,7 @@
-"""What a series is called: the device, and of goal and time only what tells it from the others."""
+"""What a series is called: of device, parameters, goal and time only what tells it from the others."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from dl3.report.results import Results, Series
 from dl3.report.units import loss, moment
@@ -7,7 +10,13 @@ from dl3.report.words import Words
 
 def goal_text(goal_loss_ratio: float, words: Words) -> str:
     """The goal of a search: 'zero loss', or the loss it allows."""
-    return words("goal.zero") if goal_loss_ratio == 0 else words("goal.some", loss=loss(goal_loss_ratio))
+    return words("goal.zero") if goal_loss_ratio == 0 else words("goal.some", loss=short_loss(goal_loss_ratio))
+
+
+def short_loss(ratio: float) -> str:
+    """A goal in percent without zeros behind it: 0.5."""
+    text = loss(ratio)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def campaign_text(campaign: str, words: Words) -> str:
@@ -15,18 +24,52 @@ def campaign_text(campaign: str, words: Words) -> str:
     return words("campaign.began", at=moment(campaign))
 
 
-def series_names(results: Results, words: Words) -> dict[Series, str]:
-    """A name for each series."""
-    has_goals = len({one.goal_loss_ratio for one in results.series}) > 1
-    has_times = len({record.campaign for record in results.searches}) > 1
-    return {one: series_name(one, words, has_goals, has_times) for one in results.series}
+@dataclass(frozen=True)
+class Differences:
+    """What differs between the series that stand side by side."""
+
+    parameters: frozenset[str]
+    has_goals: bool
+    has_times: bool
+    has_duts: bool
+
+    @classmethod
+    def between(cls, series: Sequence[Series]) -> "Differences":
+        """What tells these apart."""
+        values: dict[str, set[str]] = {}
+        for one in series:
+            for key, value in one.parameters:
+                values.setdefault(key, set()).add(value)
+        return cls(
+            parameters=frozenset(key for key, found in values.items() if len(found) > 1 or len(series) == 1),
+            has_goals=len({one.goal_loss_ratio for one in series}) > 1,
+            has_times=len({one.campaign for one in series}) > 1,
+            has_duts=len({one.dut for one in series}) > 1,
+        )
 
 
-def series_name(one: Series, words: Words, has_goals: bool, has_times: bool) -> str:
+def series_name(one: Series, of: Differences, words: Words) -> str:
     """The name with what tells it from others."""
-    parts = [one.dut]
-    if has_goals:
+    parameters = [
+        words("parameter", name=words.name("parameter", key), value=value)
+        for key, value in one.parameters
+        if key in of.parameters
+    ]
+    parts = [one.dut, *parameters] if of.has_duts or not parameters else parameters
+    if of.has_goals:
         parts.append(goal_text(one.goal_loss_ratio, words))
-    if has_times:
+    if of.has_times:
         parts.append(campaign_text(one.campaign, words))
     return ", ".join(parts)
+
+
+def names_of(series: Iterable[Series], words: Words) -> dict[Series, str]:
+    """A name for each of these series."""
+    found = list(dict.fromkeys(series))
+    differences = Differences.between(found)
+    return {one: series_name(one, differences, words) for one in found}
+
+
+def series_names(results: Results, words: Words) -> dict[Series, str]:
+    """A name for each series of the searches."""
+    return names_of(results.series, words)

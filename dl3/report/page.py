@@ -6,23 +6,36 @@ from itertools import count
 from xml.etree.ElementTree import Element
 
 from dl3 import VERSION
-from dl3.report.chart import Drawing
+from dl3.model.campaign import Case
+from dl3.report.case_section import beside_section, case_head, left_out, prefix_of
+from dl3.report.chart import Chart, Scene
 from dl3.report.charts import charts
+from dl3.report.compare import Comparison
+from dl3.report.comparison_table import comparison_section
 from dl3.report.facts import facts_table
+from dl3.report.figure import figure
+from dl3.report.global_tables import explained, proof_table, skipped_table
+from dl3.report.groups import Groups
 from dl3.report.markup import document, tag
 from dl3.report.method import method
-from dl3.report.results import Record, Results, gather
+from dl3.report.other_tables import SHEETS, sheet_table
+from dl3.report.plan_tables import plan_section
+from dl3.report.results import Part, Record, Results, gather, parts
 from dl3.report.style import STYLE
-from dl3.report.summary import sentence, tiles, title, when
-from dl3.report.tables import invalid_table, latency_table, loss_table, results_table, trials_table
+from dl3.report.summary import sentences, title, when
+from dl3.report.tables import invalid_table, latency_table, loss_table, results_table
 from dl3.report.texts import words_in
+from dl3.report.tiles import tiles
+from dl3.report.trials_table import trials_table
 from dl3.report.units import moment
 from dl3.report.words import Language, Words
 
 # Nothing may be loaded and nothing may run: the browser holds the page to it, whatever a record says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-N_ON_A_PAGE = 6  # small charts that stay together when printed
 LANGUAGE_TAGS = {Language.EN: "en", Language.ZH: "zh-Hans"}
+# The sections that a part of the results has, each with the tables that stand before its charts.
+TOPICS = ("throughput", "latency", *(sheet.name for sheet in SHEETS))
+THEMES = ("system", "light", "dark")
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,76 @@ class Section:
 
     key: str
     content: Sequence[Element]
+
+
+class Composer:
+    """Puts a page together; figures are numbered as they come."""
+
+    def __init__(self, results: Results, words: Words) -> None:
+        self.words = words
+        self.results = results
+        self.groups = Groups(results)
+        self.numbers = count(1)
+
+    def figures(self, part: Part, topic: str) -> list[Element]:
+        """The charts of a topic for which these results have something."""
+        scene = Scene(part, self.groups)
+        wanted = [chart for chart in charts() if chart.topic == topic and (chart.is_for_cases or part.case is None)]
+        return [made for chart in wanted if (made := self.drawn(chart, scene)) is not None]
+
+    def drawn(self, chart: Chart, scene: Scene) -> Element | None:
+        """One chart; None where it has nothing to show."""
+        drawing = chart.draw(scene, self.words)
+        if drawing is None:
+            return None
+        number = next(self.numbers) if drawing.pictures else None
+        return figure(number, f"{prefix_of(scene.part.case)}{chart.name}", drawing, self.words)
+
+    def tables(self, part: Part, topic: str) -> list[Element]:
+        """The tables of a topic."""
+        scene, prefix = Scene(part, self.groups), prefix_of(part.case)
+        if topic == "throughput":
+            return results_table(scene, prefix, self.words)
+        if topic == "latency":
+            return latency_table(scene, prefix, self.words)
+        sheet = next(sheet for sheet in SHEETS if sheet.name == topic)
+        return sheet_table(sheet, scene, prefix, self.words)
+
+    def loose(self, part: Part) -> Iterable[Section]:
+        """Results that belong to no case: a section for each topic."""
+        for topic in TOPICS:
+            yield Section(topic, [*self.tables(part, topic), *self.figures(part, topic)])
+
+    def case(self, case: Case, part: Part) -> list[Element]:
+        """A case with all of its topics."""
+        pieces = [*case_head(case, self.words), *left_out(case, self.words)]
+        for topic in TOPICS:
+            pieces += [*self.figures(part, topic), *self.tables(part, topic)]
+            pieces += beside_section(Scene(part, self.groups), self.words) if topic == "throughput" else []
+        return pieces
+
+    def measured(self) -> Iterable[Section]:
+        """All that was measured, by case where there are any."""
+        found = parts(self.results)
+        for part in found:
+            if part.case is None:
+                yield from self.loose(part)
+        yield Section("cases", [piece for part in found if part.case for piece in self.case(part.case, part)])
+
+    def sections(self, comparison: Comparison | None) -> Iterable[Section]:
+        """The parts of the page in their order."""
+        results, words, whole = self.results, self.words, Part(None, self.results)
+        yield Section("comparison", comparison_section(comparison, words) if comparison else [])
+        yield Section("plan", [piece for plan in results.plans for piece in plan_section(plan, self.groups, words)])
+        yield from self.measured()
+        yield Section("proof", [*proof_table(results, words), *self.figures(whole, "proof")])
+        yield Section("loss", [*loss_table(results, words), *self.figures(whole, "loss")])
+        yield Section("explained", [*explained(self.groups, words), *self.figures(whole, "explained")])
+        yield Section("skipped", skipped_table(results, words))
+        yield Section("invalid", invalid_table(self.groups, words))
+        yield Section("method", [method(results, words)])
+        yield Section("facts", [facts_table(results, words)])
+        yield Section("trials", trials_table(self.groups, words))
 
 
 def head(text: str) -> Element:
@@ -45,45 +128,24 @@ def head(text: str) -> Element:
     )
 
 
-def figure(number: int | None, name: str, drawing: Drawing, words: Words) -> Element:
-    """A chart with its caption, numbered if it has a picture; several small ones stand in two columns, each named."""
-    n = len(drawing.pictures)
-    captions = [picture.get("aria-label") if n > 1 else None for picture in drawing.pictures]
-    pictures = [
-        tag("div", tag("p", caption) if caption else None, picture, class_="picture")
-        for caption, picture in zip(captions, drawing.pictures, strict=True)
-    ]
-    text = words("figure", n=number, title=drawing.title) if number else drawing.title
-    caption = tag("figcaption", text, tag("small", drawing.note))
-    shown = tag("div", *pictures, class_="pictures many" if n > 1 else "pictures") if pictures else None
-    return tag("figure", caption, shown, id=f"chart-{name}", class_="many" if n > N_ON_A_PAGE else None)
-
-
-def figures(results: Results, words: Words) -> list[Element]:
-    """All charts for which these results have something."""
-    drawn = [(chart.name, chart.draw(results, words)) for chart in charts()]
-    found = [(name, drawing) for name, drawing in drawn if drawing is not None]
-    numbers = count(1)
-    return [figure(next(numbers) if drawing.pictures else None, name, drawing, words) for name, drawing in found]
+def theme_switch(words: Words) -> Element:
+    """Light, dark, or as the reader's system has it; no script is needed for it."""
+    boxes = []
+    for theme in THEMES:
+        is_first = "" if theme == THEMES[0] else None
+        box = tag("input", type="radio", name="theme", id=f"theme-{theme}", checked=is_first, autocomplete="off")
+        boxes.append(tag("label", box, words(f"theme.{theme}")))
+    return tag("div", *boxes, class_="theme")
 
 
 def section(part: Section, words: Words) -> Element:
     """A part with its heading."""
-    return tag("section", tag("h2", words(f"section.{part.key}")), *part.content)
+    return tag("section", tag("h2", words(f"section.{part.key}")), *part.content, id=f"section-{part.key}")
 
 
-def sections(results: Results, words: Words) -> Iterable[Section]:
-    """The parts of the page in their order."""
-    return (
-        Section("results", results_table(results, words)),
-        Section("charts", figures(results, words)),
-        Section("latency", latency_table(results, words)),
-        Section("loss", loss_table(results, words)),
-        Section("invalid", invalid_table(results, words)),
-        Section("method", [method(results, words)]),
-        Section("facts", [facts_table(results, words)]),
-        Section("trials", trials_table(results, words)),
-    )
+def contents(found: Sequence[Section], words: Words) -> Element:
+    """Links to all sections."""
+    return tag("nav", *(tag("a", words(f"section.{one.key}"), href=f"#section-{one.key}") for one in found))
 
 
 def remarks(left_out: Iterable[str], words: Words) -> list[Element]:
@@ -91,18 +153,34 @@ def remarks(left_out: Iterable[str], words: Words) -> list[Element]:
     return [tag("p", words("left_out", text=text), class_="remark") for text in left_out]
 
 
-def page(records: Iterable[Record], language: Language, made_at: str, left_out: Sequence[str] = ()) -> str:
+def page_of(
+    results: Results,
+    language: Language,
+    made_at: str,
+    left_out: Sequence[str] = (),
+    comparison: Comparison | None = None,
+) -> str:
     """The whole page; `made_at` is told in its foot, and `left_out` what could not be read of the records."""
-    words, results = words_in(language), gather(records)
+    words = words_in(language)
     text = title(results, words)
     top = tag(
         "header",
+        theme_switch(words),
         tag("p", "D-L3", class_="mark"),
         tag("h1", text),
         tag("p", when(results, words), class_="when"),
     )
-    parts = [section(part, words) for part in sections(results, words) if part.content]
-    first = tag("p", sentence(results, words), class_="sentence", id="sentence")
+    found = [part for part in Composer(results, words).sections(comparison) if part.content]
+    first = [
+        tag("p", one, class_="sentence", id="sentence" if n == 0 else None)
+        for n, one in enumerate(sentences(results, words, comparison))
+    ]
     foot = tag("footer", words("made", version=VERSION, at=moment(made_at)))
-    main = tag("main", top, first, tiles(results, words), *remarks(left_out, words), *parts, foot)
+    pieces = [tiles(results, words), *remarks(left_out, words), contents(found, words)]
+    main = tag("main", top, *first, *pieces, *(section(part, words) for part in found), foot)
     return document(tag("html", head(text), tag("body", main), lang=LANGUAGE_TAGS[language]))
+
+
+def page(records: Iterable[Record], language: Language, made_at: str, left_out: Sequence[str] = ()) -> str:
+    """The page of records whose lines are counted."""
+    return page_of(gather(records), language, made_at, left_out)

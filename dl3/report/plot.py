@@ -1,11 +1,11 @@
-"""What all charts share: the paper, the grid, names of axes, the legend."""
+"""What all charts share: the paper, the grid, names of axes, points, the legend."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
 from dl3.report.markup import add, tag
-from dl3.report.scale import Linear, Log
+from dl3.report.scale import Axis
 
 N_COLOURS = 6
 LINE_HEIGHT = 18
@@ -17,11 +17,15 @@ CORNERS = {
 }
 R = 3.4  # half a marker
 WIDE, NARROW = 11.5, 6.4  # rough widths of a Chinese character and of a Latin one in a legend
+NEAR_THE_WALL = 0.3  # of the width: a tip there grows inwards
 
 
 @dataclass(frozen=True)
 class Paper:
-    """Size of a chart and of the margins around its field, in points."""
+    """Size of a chart and of the margins around its field, in points; above all stands the legend.
+
+    A page shows the legend beside the chart, where series can be switched off, and leaves out that strip of it.
+    """
 
     width: float = 760
     height: float = 250
@@ -29,6 +33,7 @@ class Paper:
     right: float = 14
     top: float = 34
     bottom: float = 46
+    legend: float = 0.0  # height of its strip; part of `height` and `top`
 
     @property
     def floor(self) -> float:
@@ -40,10 +45,15 @@ class Paper:
         """The right end of the field."""
         return self.width - self.right
 
+    def under(self, rows: Sequence[Sequence["Entry"]]) -> "Paper":
+        """The same with a strip for a legend of so many rows."""
+        strip = len(rows) * LINE_HEIGHT + 4
+        return replace(self, legend=strip, height=self.height + strip, top=self.top + strip)
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A series in a legend; its shape is 'bar', 'limit', or that of a marker on a line."""
+    """A series in a legend; its shape is 'bar', 'hollow', 'limit', or that of a marker on a line."""
 
     name: str
     shape: str
@@ -56,9 +66,10 @@ def colour(index: int) -> str:
 
 
 def svg(paper: Paper, label: str, parts: Iterable[Element]) -> Element:
-    """A chart; the label is what a screen reader says."""
-    made = tag("svg", viewBox=f"0 0 {paper.width:g} {paper.height:g}", role="img", aria_label=label)
-    return add(made, parts)
+    """A chart; the label is what a screen reader says. `data-full` is the view that has the legend in it."""
+    seen = f"0 {paper.legend:g} {paper.width:g} {paper.height - paper.legend:g}"
+    full = f"0 0 {paper.width:g} {paper.height:g}"
+    return add(tag("svg", viewBox=seen, role="img", aria_label=label, data_full=full), parts)
 
 
 def text_width(text: str) -> float:
@@ -66,10 +77,10 @@ def text_width(text: str) -> float:
     return sum(WIDE if ord(letter) > 0x2E80 else NARROW for letter in text)
 
 
-def grid(paper: Paper, scale: Linear | Log, ticks: Iterable[tuple[float, str]]) -> list[Element]:
+def grid(paper: Paper, axis: Axis) -> list[Element]:
     """Horizontal lines with their values to the left."""
-    parts = []
-    for value, label in ticks:
+    parts, scale = [], axis.scale(paper.floor, paper.top)
+    for value, label in axis.ticks:
         y = scale.at(value)
         parts.append(tag("line", class_="grid", x1=paper.left, x2=paper.wall, y1=y, y2=y))
         parts.append(tag("text", label, class_="tick", x=paper.left - 8, y=y + 4, text_anchor="end"))
@@ -79,7 +90,9 @@ def grid(paper: Paper, scale: Linear | Log, ticks: Iterable[tuple[float, str]]) 
 def below(paper: Paper, labels: Iterable[tuple[float, str]]) -> list[Element]:
     """The labels under the field, each at its x."""
     return [
-        tag("text", label, class_="tick", x=x, y=paper.floor + LINE_HEIGHT, text_anchor="middle") for x, label in labels
+        tag("text", label, class_="tick", x=x, y=paper.floor + LINE_HEIGHT, text_anchor="middle")
+        for x, label in labels
+        if label
     ]
 
 
@@ -88,7 +101,20 @@ def axis_names(paper: Paper, x_name: str, y_name: str) -> list[Element]:
     middle = (paper.left + paper.wall) / 2
     floor = tag("line", class_="floor", x1=paper.left, x2=paper.wall, y1=paper.floor, y2=paper.floor)
     under = tag("text", x_name, class_="axis", x=middle, y=paper.height - 6, text_anchor="middle")
-    return [floor, under, tag("text", y_name, class_="axis", x=4, y=14)]
+    return [floor, under, tag("text", y_name, class_="axis", x=4, y=paper.legend + 14)]
+
+
+def tip(paper: Paper, text: str, x: float, y: float) -> Element:
+    """What shows while the pointer is at a point; it never leaves the chart."""
+    share = x / paper.width
+    anchor = "start" if share < NEAR_THE_WALL else "end" if share > 1 - NEAR_THE_WALL else "middle"
+    return tag("text", text, class_="tip", x=x, y=max(y - 9, paper.legend + 28), text_anchor=anchor)
+
+
+def point(series: int, shapes: Sequence[Element], says: Element, link: str | None) -> Element:
+    """A value of a series: what it looks like, what it says, and the trials that it leads to."""
+    inner = [tag("a", *shapes, href=link)] if link else list(shapes)
+    return tag("g", *inner, says, class_=f"p s{series}")
 
 
 def marker(shape: str, class_: str, x: float, y: float) -> Element:
@@ -101,8 +127,8 @@ def marker(shape: str, class_: str, x: float, y: float) -> Element:
 
 def swatch(entry: Entry, x: float, y: float) -> list[Element]:
     """The sample of a series in a legend: its bar, or its line with its marker."""
-    if entry.shape == "bar":
-        return [tag("rect", class_=f"bar {entry.class_}", x=x, y=y - 9, width=11, height=11, rx=1.5)]
+    if entry.shape in ("bar", "hollow"):
+        return [tag("rect", class_=f"{entry.shape} {entry.class_}", x=x, y=y - 9, width=11, height=11, rx=1.5)]
     kind = "line" if entry.shape in SHAPES else entry.shape
     line = tag("line", class_=f"{kind} {entry.class_}", x1=x - 8, x2=x + 12, y1=y - 4, y2=y - 4)
     return [line, marker(entry.shape, entry.class_, x + 2, y - 4)] if entry.shape in SHAPES else [line]
@@ -126,13 +152,13 @@ def legend_rows(entries: Sequence[Entry], room: float) -> list[list[Entry]]:
     return rows
 
 
-def legend(rows: Iterable[Sequence[Entry]], right: float, y: float) -> list[Element]:
-    """The rows of a legend, each ending at `right`, the first at height `y`."""
+def legend(rows: Iterable[Sequence[Entry]], paper: Paper) -> Element:
+    """The rows of a legend in their strip, each ending at the wall."""
     parts = []
     for n, row in enumerate(rows):
-        x = right - sum(entry_width(entry.name) for entry in row) + 18
+        x, y = paper.wall - sum(entry_width(entry.name) for entry in row) + 18, 14 + n * LINE_HEIGHT
         for entry in row:
-            parts += swatch(entry, x, y + n * LINE_HEIGHT)
-            parts.append(tag("text", entry.name, class_="legend", x=x + 17, y=y + n * LINE_HEIGHT))
+            parts += swatch(entry, x, y)
+            parts.append(tag("text", entry.name, class_="legend", x=x + 17, y=y))
             x += entry_width(entry.name)
-    return parts
+    return tag("g", *parts, class_="strip")

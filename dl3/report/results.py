@@ -1,13 +1,20 @@
 """The records of a report, sorted and grouped as its tables and charts want them."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import count
 
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
+from dl3.model.campaign import Case, Job, Plan, Skipped
 from dl3.model.trial import Throughput, Trial
 
-Record = Trial | Throughput
+Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
+Measured = Trial | Throughput | Other
+Record = Measured | Proof | Plan | Skipped
+# Trials of the tester against itself: they say nothing of a device under test.
+OF_THE_TESTER = ("ceiling", "proof")
 
 
 @dataclass(frozen=True)
@@ -16,74 +23,63 @@ class Series:
 
     campaign: str
     dut: str
-    goal_loss_ratio: float
+    goal_loss_ratio: float = 0.0
+    parameters: tuple[tuple[str, str], ...] = ()  # those that the case of its job varies
 
 
-def series_of(search: Throughput) -> Series:
-    """The series that the answer of a search belongs to."""
-    return Series(search.campaign, search.dut, search.goal_loss_ratio)
-
-
-def frame_order(record: Record) -> tuple[bool, float, str]:
+def frame_order(record: Measured) -> tuple[bool, float, str]:
     """Fixed sizes in their order, mixes behind them by their mean."""
     is_mix = not record.frame.isascii() or not record.frame.isdigit()
     size = record.mean_bytes if is_mix else float(record.frame[:12])
     return is_mix, size if math.isfinite(size) else 0.0, record.frame
 
 
-def frames_of(records: Iterable[Record]) -> tuple[str, ...]:
+def frames_of(records: Iterable[Measured]) -> tuple[str, ...]:
     """The frame sizes and mixes of records, each once, in the order of charts."""
     return tuple(dict.fromkeys(record.frame for record in sorted(records, key=frame_order)))
-
-
-@dataclass(frozen=True)
-class LoadPoint:
-    """Latency at one load: the median over the trials at it, in nanoseconds, by name of the figure."""
-
-    x: float  # percent of the throughput, or Mpps offered
-    values: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
-class LatencyCase:
-    """One device under one frame size: the latencies of a chart."""
-
-    campaign: str
-    dut: str
-    frame: str
-    is_share: bool  # x is percent of the throughput; else Mpps offered
-    points: tuple[LoadPoint, ...]
-
-
-QUANTILES = ("p50", "p99", "p99_9", "max")
 
 
 @dataclass(frozen=True)
 class Results:
     """All that a report speaks of."""
 
-    searches: tuple[Throughput, ...]  # one for each series and frame
+    searches: tuple[Throughput, ...]  # one for each series, job and frame
     trials: tuple[Trial, ...]  # in the order of their times
+    others: tuple[Other, ...] = ()  # one for each question
+    proofs: tuple[Proof, ...] = ()
+    plans: tuple[Plan, ...] = ()  # the last of each campaign
+    skipped: tuple[Skipped, ...] = ()
+    lines: Mapping[int, str] = field(default_factory=dict)  # by id(): the line of the record, '17', of several '2:17'
 
     @property
-    def records(self) -> tuple[Record, ...]:
-        """Everything."""
-        return (*self.searches, *self.trials)
+    def measured(self) -> tuple[Measured, ...]:
+        """Everything that has a device under test."""
+        return (*self.searches, *self.others, *(t for t in self.trials if t.test not in OF_THE_TESTER))
+
+    @property
+    def records(self) -> tuple[Throughput | Other | Trial | Proof, ...]:
+        """Everything that was measured."""
+        return (*self.searches, *self.others, *self.proofs, *self.trials)
+
+    @cached_property
+    def jobs(self) -> dict[str, Job]:
+        """The jobs of all plans by their keys."""
+        return {job.key: job for plan in self.plans for case in plan.cases for job in case.jobs}
 
     @property
     def duts(self) -> tuple[str, ...]:
         """Names of the devices under test, each once."""
-        return tuple(dict.fromkeys(record.dut for record in self.records))
+        return tuple(dict.fromkeys(record.dut for record in self.measured))
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """All series, in the order of their first answers."""
-        return tuple(dict.fromkeys(series_of(search) for search in self.searches))
+        """All series of searches, in the order of their first answers."""
+        return tuple(dict.fromkeys(self.series_of(search) for search in self.searches))
 
     @property
     def valid(self) -> tuple[Trial, ...]:
         """Trials that say something about the device under test."""
-        return tuple(trial for trial in self.trials if not trial.invalid and trial.test != "ceiling")
+        return tuple(trial for trial in self.trials if not trial.invalid and trial.test not in OF_THE_TESTER)
 
     @property
     def invalid(self) -> tuple[Trial, ...]:
@@ -92,89 +88,121 @@ class Results:
 
     @property
     def latencies(self) -> tuple[Trial, ...]:
-        """Valid latency trials, by device, frame and load."""
-        found, duts = [trial for trial in self.valid if trial.test == "latency"], self.duts
+        """Valid latency trials, by device, parameters, frame and load."""
+        found = [trial for trial in self.valid if trial.test == "latency"]
+        series = list(dict.fromkeys(self.series_of(trial) for trial in found))
         frames = frames_of(found)  # the mean of a mix differs a little from trial to trial
-        return tuple(sorted(found, key=lambda t: (t.campaign, duts.index(t.dut), frames.index(t.frame), t.offered_pps)))
+
+        def order(trial: Trial) -> tuple[str, int, int, float]:
+            return trial.campaign, series.index(self.series_of(trial)), frames.index(trial.frame), trial.offered_pps
+
+        return tuple(sorted(found, key=order))
 
     @property
     def unanswered(self) -> tuple[tuple[str, str], ...]:
         """Device and frame of each search that has trials and no answer."""
-        answered = {(search.campaign, search.dut, search.frame) for search in self.searches}
+        answered = {(search.campaign, search.dut, search.frame, search.job) for search in self.searches}
         tried = sorted((trial for trial in self.trials if trial.test == "throughput"), key=frame_order)
-        left = [(t.dut, t.frame) for t in tried if (t.campaign, t.dut, t.frame) not in answered]
+        left = [(t.dut, t.frame) for t in tried if (t.campaign, t.dut, t.frame, t.job) not in answered]
         return tuple(dict.fromkeys(left))
+
+    def series_of(self, record: Measured) -> Series:
+        """The series that a record belongs to."""
+        job = self.jobs.get(record.job)
+        goal = record.goal_loss_ratio if isinstance(record, Throughput) else 0.0
+        return Series(record.campaign, record.dut, goal, tuple(job.parameters.items()) if job else ())
+
+    def line(self, record: Record) -> str:
+        """The line of the record that holds this."""
+        return self.lines.get(id(record), "")
 
     def moments(self) -> tuple[str, ...]:
         """When the records were made, from the first to the last."""
         return tuple(sorted(record.at for record in self.records))
 
-
-def gather(records: Iterable[Record]) -> Results:
-    """Sort records; of two answers to one question the later one counts."""
-    searches: dict[tuple[Series, str], Throughput] = {}
-    trials: list[Trial] = []
-    for record in records:
-        if isinstance(record, Throughput):
-            searches[series_of(record), record.frame] = record
-        else:
-            trials.append(record)
-    order = list(dict.fromkeys(series for series, _ in searches))
-    ordered = sorted(searches.values(), key=lambda search: (order.index(series_of(search)), frame_order(search)))
-    return Results(tuple(ordered), tuple(sorted(trials, key=lambda trial: trial.at)))
-
-
-def load_point(x: float, trials: Sequence[Trial]) -> LoadPoint:
-    """The medians of the trials at one load."""
-    values = tuple((name, median(getattr(trial.latency, name) for trial in trials)) for name in QUANTILES)
-    return LoadPoint(x, values)
-
-
-def latency_case(trials: Sequence[Trial]) -> LatencyCase:
-    """The latencies of trials of one device under one frame size."""
-    is_share = all(trial.load is not None for trial in trials)
-    by_load: dict[float, list[Trial]] = {}
-    for trial in trials:
-        x = (trial.load or 0.0) * 100 if is_share else trial.offered_pps / 1e6
-        by_load.setdefault(x, []).append(trial)
-    points = tuple(load_point(x, by_load[x]) for x in sorted(by_load) if math.isfinite(x))
-    return LatencyCase(trials[0].campaign, trials[0].dut, trials[0].frame, is_share, points)
-
-
-def latency_cases(results: Results) -> tuple[LatencyCase, ...]:
-    """One case for each campaign, device and frame that has latency trials in which something was received."""
-    groups: dict[tuple[str, str, str], list[Trial]] = {}
-    for trial in results.latencies:
-        if trial.latency.n > 0:
-            groups.setdefault((trial.campaign, trial.dut, trial.frame), []).append(trial)
-    return tuple(latency_case(trials) for trials in groups.values())
+    def only(self, jobs: Iterable[str]) -> "Results":
+        """What belongs to these jobs."""
+        wanted = frozenset(jobs)
+        return replace(
+            self,
+            searches=tuple(one for one in self.searches if one.job in wanted),
+            trials=tuple(one for one in self.trials if one.job in wanted),
+            others=tuple(one for one in self.others if one.job in wanted),
+            skipped=tuple(one for one in self.skipped if one.job in wanted),
+        )
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where frames were lost, over all valid trials."""
+class Part:
+    """The results of one case, or of all that belongs to none."""
 
-    name: str
-    n_lost: int
-    n_trials: int  # that lost frames there
-    lowest_pps: float  # the lowest load at which it happened
+    case: Case | None
+    results: Results
 
 
-def places_of(trial: Trial) -> dict[str, int]:
-    """Lost frames by place; what the places do not explain is 'unknown'."""
-    found = {name: n for name, n in trial.account.lost_by_place.items() if n > 0}
-    rest = trial.account.lost - sum(found.values())
-    if rest > 0:
-        found["unknown"] = found.get("unknown", 0) + rest
-    return found
+def parts(results: Results) -> list[Part]:
+    """What belongs to no case first, then a part for each case."""
+    cases = [case for plan in results.plans for case in plan.cases]
+    planned = {job.key for case in cases for job in case.jobs}
+    loose = {record.job for record in results.measured} - planned
+    rest = [Part(None, results.only(loose))] if loose else []
+    return [*rest, *(Part(case, results.only(job.key for job in case.jobs)) for case in cases)]
 
 
-def losses(trials: Iterable[Trial]) -> tuple[Place, ...]:
-    """The places of loss, the greatest first."""
-    found: dict[str, Place] = {}
-    for trial in trials:
-        for name, n in places_of(trial).items():
-            old = found.get(name, Place(name, 0, 0, math.inf))
-            lowest = min(old.lowest_pps, trial.offered_pps)
-            found[name] = Place(name, old.n_lost + n, old.n_trials + 1, lowest)
-    return tuple(sorted(found.values(), key=lambda place: (-place.n_lost, place.name)))
+class Sorter:
+    """Takes records one after the other; of two answers to one question the later one counts."""
+
+    def __init__(self) -> None:
+        self.searches: dict[tuple[object, ...], Throughput] = {}
+        self.others: dict[tuple[object, ...], Other] = {}
+        self.plans: dict[str, Plan] = {}
+        self.trials: list[Trial] = []
+        self.proofs: list[Proof] = []
+        self.skipped: dict[tuple[str, str], Skipped] = {}
+
+    def take(self, record: Record) -> None:
+        """Put a record where it belongs."""
+        if isinstance(record, Throughput):
+            goal = record.goal_loss_ratio
+            self.searches[record.campaign, record.dut, goal, record.job, record.frame] = record
+        elif isinstance(record, Trial):
+            self.trials.append(record)
+        elif isinstance(record, Proof):
+            self.proofs.append(record)
+        elif isinstance(record, Plan):
+            self.plans[record.campaign] = record
+        elif isinstance(record, Skipped):
+            self.skipped[record.campaign, record.job] = record
+        else:
+            what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
+            key = (record.kind, getattr(record, what), record.campaign, record.dut, record.job, record.frame)
+            self.others[key] = record
+
+    def results(self, lines: Mapping[int, str]) -> Results:
+        """All of them in their order."""
+        results = Results(
+            searches=tuple(self.searches.values()),
+            trials=tuple(sorted(self.trials, key=lambda trial: trial.at)),
+            others=tuple(sorted(self.others.values(), key=frame_order)),
+            proofs=tuple(self.proofs),
+            plans=tuple(self.plans.values()),
+            skipped=tuple(one for one in self.skipped.values() if not self.is_answered(one)),
+            lines=lines,
+        )
+        order = list(results.series)
+        searches = sorted(self.searches.values(), key=lambda s: (order.index(results.series_of(s)), frame_order(s)))
+        return replace(results, searches=tuple(searches))
+
+    def is_answered(self, skipped: Skipped) -> bool:
+        """Whether a job gave an answer after all, when its campaign was resumed."""
+        answers: list[Throughput | Other] = [*self.searches.values(), *self.others.values()]
+        return any(one.job == skipped.job and one.campaign == skipped.campaign for one in answers)
+
+
+def gather(records: Iterable[Record], lines: Iterable[str] | None = None) -> Results:
+    """Sort records; `lines` says where each stands, without it they are counted."""
+    sorter, found = Sorter(), {}
+    for record, line in zip(records, lines or (str(n) for n in count(1)), strict=False):
+        sorter.take(record)
+        found[id(record)] = line
+    return sorter.results(found)

@@ -1,6 +1,7 @@
 """From values to places on paper, and the round values that an axis names."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 N_TICKS = 5
@@ -9,15 +10,17 @@ MANY_DECADES = 7
 
 @dataclass(frozen=True)
 class Linear:
-    """0 at `start`, `top` at `end`."""
+    """`low` at `start`, `top` at `end`."""
 
     top: float
     start: float
     end: float
+    low: float = 0.0
 
     def at(self, value: float) -> float:
         """Where a value stands."""
-        return self.start + (self.end - self.start) * min(max(value / self.top, 0.0), 1.0)
+        share = (value - self.low) / (self.top - self.low)
+        return self.start + (self.end - self.start) * min(max(share, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,20 @@ class Log:
         """Where a value stands; what is too small stands at the low end."""
         share = math.log10(max(value, self.low) / self.low) / math.log10(self.high / self.low)
         return self.start + (self.end - self.start) * min(share, 1.0)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Its name, and the values that are written at it."""
+
+    name: str
+    ticks: Sequence[tuple[float, str]]
+    is_log: bool = False
+
+    def scale(self, start: float, end: float) -> Linear | Log:
+        """Its values between two places."""
+        low, high = self.ticks[0][0], self.ticks[-1][0]
+        return Log(low, high, start, end) if self.is_log else Linear(high, start, end, low)
 
 
 def round_step(rough: float) -> float:
@@ -53,3 +70,13 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
     last = max(math.ceil(math.log10(high) - 1e-9), first + 1)
     step = (last - first) // MANY_DECADES + 1
     return tuple(10.0**n for n in range(first, last + step, step))
+
+
+def linear_axis(name: str, top: float) -> Axis:
+    """From 0 to a round value that is not below `top`."""
+    return Axis(name, [(tick, f"{tick:g}") for tick in linear_ticks(top)])
+
+
+def log_axis(name: str, low: float, high: float, written: Callable[[float], str]) -> Axis:
+    """Decades around the values."""
+    return Axis(name, [(tick, written(tick)) for tick in log_ticks(low, high)], is_log=True)

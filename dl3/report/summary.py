@@ -1,18 +1,22 @@
-"""What a reader in a hurry sees: the title, one sentence, and the numbers that stand out."""
+"""What a reader in a hurry sees: the title, and what was found in a sentence or two."""
 
 from collections.abc import Sequence
-from xml.etree.ElementTree import Element
 
+from dl3.model.campaign import Plan
 from dl3.model.trial import Throughput
 from dl3.report.by_frame import is_at_least
-from dl3.report.markup import tag
-from dl3.report.names import goal_text, series_names
-from dl3.report.results import LatencyCase, LoadPoint, Results, frames_of, latency_cases, series_of
-from dl3.report.units import MICRO, gbps, loss, micros, moment, mpps, percent, significant
+from dl3.report.compare import Comparison
+from dl3.report.comparison_table import comparison_text
+from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
+from dl3.report.names import series_names, short_loss
+from dl3.report.other_sentences import other_sentence
+from dl3.report.plan_tables import answered, is_run, said
+from dl3.report.results import Results, frames_of
+from dl3.report.units import MICRO, micros, moment, percent, significant
 from dl3.report.words import Words
 
 USUAL_LOAD = 50.0  # percent of the throughput
-N_TILES = 4
+N_SERIES = 6  # in one sentence
 
 
 def joined(names: Sequence[str], words: Words) -> str:
@@ -24,11 +28,13 @@ def joined(names: Sequence[str], words: Words) -> str:
 
 def title(results: Results, words: Words) -> str:
     """What was measured."""
-    if not results.records:
-        return words("title.empty")
+    if results.plans:
+        return joined([said(plan.title, words) for plan in results.plans], words)
+    if not results.measured:
+        return words("title.proof" if results.proofs else "title.empty")
     has_throughput, has_latency = bool(results.searches), bool(results.latencies)
     both = "both" if has_latency else "throughput"
-    kind = both if has_throughput else "latency" if has_latency else "trials"
+    kind = both if has_throughput else "latency" if has_latency else "tests" if results.others else "trials"
     return words(f"title.{kind}", duts=joined(results.duts, words))
 
 
@@ -45,7 +51,10 @@ def when(results: Results, words: Words) -> str:
 
 
 def rate(search: Throughput, words: Words) -> str:
-    """'at least 14.2 Mpps'."""
+    """'at least 14.2 Mpps'; a range where the machine was too noisy for a number."""
+    if search.noise and search.interval_pps:
+        low, high = (significant(pps / 1e6) for pps in search.interval_pps)
+        return words("rate.range", low=low, high=high)
     value = f"{significant(search.pps / 1e6)} Mpps"
     return words("at_least.words", value=value) if is_at_least(search) else value
 
@@ -53,7 +62,7 @@ def rate(search: Throughput, words: Words) -> str:
 def goal(search: Throughput, words: Words) -> str:
     """'without loss'."""
     ratio = search.goal_loss_ratio
-    return words("result.goal.zero") if ratio == 0 else words("result.goal.some", loss=loss(ratio))
+    return words("result.goal.zero") if ratio == 0 else words("result.goal.some", loss=short_loss(ratio))
 
 
 def throughput_sentence(search: Throughput, words: Words) -> str:
@@ -75,7 +84,7 @@ def throughput_sentence(search: Throughput, words: Words) -> str:
 def compared(searches: Sequence[Throughput], results: Results, words: Words) -> str:
     """The answers of several searches with the same frames."""
     names = series_names(results, words)
-    items = [words("result.item", series=names[series_of(one)], rate=rate(one, words)) for one in searches]
+    items = [words("result.item", series=names[results.series_of(one)], rate=rate(one, words)) for one in searches]
     goals = dict.fromkeys(goal(one, words) for one in searches)
     listed = words("list.comma").join(items)
     return words("result.compared", frame=words.frame(searches[0].frame), goal=joined(list(goals), words), list=listed)
@@ -102,14 +111,37 @@ def latency_sentence(case: LatencyCase, words: Words) -> str:
 
 
 def smallest(results: Results) -> list[Throughput]:
-    """The answers for the smallest frames."""
+    """The answers for the smallest frames; those without loss where there are several goals."""
     first = frames_of(results.searches)[:1]
-    return [search for search in results.searches if search.frame in first]
+    found = [search for search in results.searches if search.frame in first]
+    strictest = min((search.goal_loss_ratio for search in found), default=0.0)
+    return [search for search in found if search.goal_loss_ratio == strictest]
 
 
-def sentence(results: Results, words: Words) -> str:
-    """The result in one sentence."""
+def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
+    """How much of a campaign was run."""
+    n_run = sum(is_run(case, results) for case in plan.cases)
+    n_absent = sum(not case.jobs for case in plan.cases)
+    n_jobs = sum(len(case.jobs) for case in plan.cases)
+    n_answered = sum(answered(case, results) for case in plan.cases)
+    numbers = {"cases": len(plan.cases), "run": n_run, "absent": n_absent, "jobs": n_jobs, "answered": n_answered}
+    return words("result.plan", **numbers)
+
+
+def best_sentence(results: Results, words: Words) -> str:
+    """The highest rate with the smallest frames, and in which case it was."""
+    best = max(smallest(results), key=lambda search: search.pps)
+    job = results.jobs.get(best.job)
+    case = words("result.in_case", case=job.case) if job else ""
+    says = {"dut": best.dut, "frame": words.frame(best.frame), "rate": rate(best, words), "goal": goal(best, words)}
+    return words("result.best", **says, case=case)
+
+
+def found_sentence(results: Results, words: Words) -> str:
+    """The result of measurements that belong to no campaign's plan."""
     found = smallest(results)
+    if len(found) > N_SERIES:
+        return best_sentence(results, words)
     if len(found) > 1:
         return compared(found, results, words)
     if found:
@@ -117,48 +149,17 @@ def sentence(results: Results, words: Words) -> str:
     cases = [case for case in latency_cases(results) if case.points]
     if cases:
         return latency_sentence(cases[0], words)
+    if results.others:
+        return other_sentence(results.others[0], words)
     if results.trials:
         return words("result.trials", n=len(results.trials), invalid=len(results.invalid))
-    return words("result.empty")
+    return words("result.proof" if results.proofs else "result.empty", n=len(results.proofs))
 
 
-def tile(value: str, unit: str, text: str) -> Element:
-    """A number that stands out, and what it is."""
-    return tag("li", tag("strong", value, tag("small", f" {unit}") if unit else None), tag("span", text))
-
-
-def throughput_tile(search: Throughput, text: str, words: Words, in_gbps: bool = False) -> Element:
-    """The tile of an answer, in Mpps or in Gbit/s on layer 1."""
-    value, unit = (gbps(search.l1_bps), "Gbit/s") if in_gbps else (mpps(search.pps), "Mpps")
-    return tile(words("at_least", value=value) if is_at_least(search) else value, unit, text)
-
-
-def throughput_tiles(results: Results, words: Words) -> list[Element]:
-    """With one series the smallest frame's rate and the greatest bit rate; else each series' rate for the smallest."""
-    found = smallest(results)
-    if len(found) > 1:
-        names = series_names(results, words)
-        named = [(one, {"series": names[series_of(one)], "frame": words.frame(one.frame)}) for one in found]
-        return [throughput_tile(one, words("tile.series", **values), words) for one, values in named]
-    tiles = []
-    for one in found:
-        text = {"goal": goal_text(one.goal_loss_ratio, words)}
-        tiles.append(throughput_tile(one, words("tile.throughput", frame=words.frame(one.frame), **text), words))
-        best = max(results.searches, key=lambda search: search.l1_bps)
-        frame = words.frame(best.frame)
-        tiles.append(throughput_tile(best, words("tile.throughput", frame=frame, **text), words, in_gbps=True))
-    return tiles
-
-
-def tiles(results: Results, words: Words) -> Element | None:
-    """The numbers at the top, at most four."""
-    found = throughput_tiles(results, words)[: N_TILES - 1]
-    for case in latency_cases(results)[: max(N_TILES - 1 - len(found), 0)]:
-        if case.points:
-            point = usual(case)
-            text = words("tile.latency", load=load_text(case, point, words), frame=words.frame(case.frame))
-            found.append(tile(micros(dict(point.values)["p50"]), MICRO, text))
-    if results.trials:
-        n_invalid = len(results.invalid)
-        found.append(tile(f"{len(results.trials) - n_invalid:,}", "", words("tile.trials", n=n_invalid)))
-    return tag("ul", *found, class_="tiles") if found else None
+def sentences(results: Results, words: Words, comparison: Comparison | None = None) -> list[str]:
+    """What was found, the most important first."""
+    found = [comparison_text(comparison, words)] if comparison else []
+    found += [plan_sentence(plan, results, words) for plan in results.plans]
+    if results.plans:
+        return [*found, best_sentence(results, words)] if results.searches else found
+    return [*found, found_sentence(results, words)]

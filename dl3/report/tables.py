@@ -1,15 +1,19 @@
-"""The tables of a report, each with the notes under it."""
+"""The tables of throughput, latency, loss and trials that stand on each page, with the notes under them."""
 
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import Throughput, Trial
 from dl3.report.by_frame import is_at_least
+from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
+from dl3.report.groups import Groups
 from dl3.report.markup import tag
-from dl3.report.names import series_names
+from dl3.report.names import goal_text, names_of, series_names
+from dl3.report.places import losses
+from dl3.report.proofs import ceiling_share
 from dl3.report.reasons import reason_text
-from dl3.report.results import Results, losses, series_of
+from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
 from dl3.report.words import Words
 
@@ -17,24 +21,34 @@ RESULTS = (
     Column("device"),
     Column("frame"),
     Column("mean", "bytes", True),
+    Column("goal", is_optional=True),
     Column("mpps", "Mpps", True),
+    Column("interval", "Mpps", True, is_optional=True),
+    Column("conditional", "Mpps", True, is_optional=True),
     Column("gbps", "Gbit/s", True),
     Column("share", "%", True),
-    Column("upper", "Mpps", True),
+    Column("upper", "Mpps", True, is_optional=True),
     Column("limit"),
+    Column("of_ceiling", "%", True, is_optional=True),
     Column("trials", "", True),
+    Column("lines"),
 )
 LATENCY = (
     Column("device"),
     Column("frame"),
     Column("load", "%", True),
     Column("offered", "Mpps", True),
+    Column("min", MICRO, True),
+    Column("mean_latency", MICRO, True),
     Column("p50", MICRO, True),
+    Column("p90", MICRO, True),
     Column("p99", MICRO, True),
     Column("p99_9", MICRO, True),
+    Column("p99_99", MICRO, True),
     Column("max", MICRO, True),
     Column("jitter", MICRO, True),
     Column("ratio", "%", True),
+    Column("lines"),
 )
 INVALID = (
     Column("at"),
@@ -43,6 +57,7 @@ INVALID = (
     Column("frame"),
     Column("asked", "Mpps", True),
     Column("reasons"),
+    Column("lines"),
 )
 LOSS = (
     Column("place"),
@@ -50,18 +65,6 @@ LOSS = (
     Column("share_of_loss", "%", True),
     Column("n_trials", "", True),
     Column("lowest", "Mpps", True),
-)
-TRIALS = (
-    Column("at"),
-    Column("device"),
-    Column("test"),
-    Column("frame"),
-    Column("offered", "Mpps", True),
-    Column("received", "Mpps", True),
-    Column("frames_sent", "frames", True),
-    Column("lost", "frames", True),
-    Column("ratio", "%", True),
-    Column("verdict"),
 )
 
 
@@ -75,24 +78,49 @@ def bound(search: Throughput, value: str, words: Words) -> str:
     return words("at_least", value=value) if is_at_least(search) and value != NOTHING else value
 
 
-def result_row(search: Throughput, series: str, words: Words) -> Row:
+def goal_cell(search: Throughput, results: Results, words: Words) -> str:
+    """The goal, where not all searches have the same."""
+    is_alike = all(one.goal_loss_ratio == 0 for one in results.searches)
+    return NOTHING if is_alike else goal_text(search.goal_loss_ratio, words)
+
+
+def rate_cell(search: Throughput, words: Words) -> str:
+    """The rate; a range where the machine was too noisy for a number."""
+    if search.noise and search.interval_pps:
+        low, high = search.interval_pps
+        return bound(search, f"{mpps(low)}–{mpps(high)}", words)
+    return bound(search, mpps(search.pps), words)
+
+
+def interval_cell(search: Throughput) -> str:
+    """Where the answer lies with 95 % confidence."""
+    if search.interval_pps is None:
+        return NOTHING
+    low, high = search.interval_pps
+    return f"{mpps(low)}–{mpps(high)}"
+
+
+def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> Row:
     """The answer of one search."""
-    share = search.line_share
+    share, ceiling = search.line_share, ceiling_share(search, scene.groups.results)
     counted = "count.with_invalid" if search.n_invalid else "count.trials"
-    is_open = search.upper_pps > search.pps
-    return Row(
-        (
-            series,
-            words.short_frame(search.frame),
-            number(search.mean_bytes, 0 if search.mean_bytes % 1 == 0 else 1),
-            bound(search, mpps(search.pps), words),
-            bound(search, gbps(search.l1_bps), words),
-            words("no_line_rate") if share is None else bound(search, percent(share), words),
-            mpps(search.upper_pps) if is_open else NOTHING,
-            words(f"limit.{search.limited_by}"),
-            words(counted, n=search.n_trials, invalid=search.n_invalid),
-        )
+    cells = (
+        series,
+        words.short_frame(search.frame),
+        number(search.mean_bytes, 0 if search.mean_bytes % 1 == 0 else 1),
+        goal_cell(search, scene.part.results, words),
+        rate_cell(search, words),
+        interval_cell(search),
+        mpps(search.conditional_pps) if search.goal_loss_ratio > 0 else NOTHING,
+        bound(search, gbps(search.l1_bps), words),
+        words("no_line_rate") if share is None else bound(search, percent(share), words),
+        mpps(search.upper_pps) if search.upper_pps > search.pps else NOTHING,
+        words(f"limit.{search.limited_by}"),
+        percent(ceiling, 1),
+        words(counted, n=search.n_trials, invalid=search.n_invalid),
+        scene.groups.lines(search),
     )
+    return Row(cells, "noisy" if search.noise else None, scene.groups.link(search))
 
 
 def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> list[str]:
@@ -100,47 +128,70 @@ def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> lis
     return [words("note.search", dut=dut, frame=words.frame(frame)) for dut, frame in unanswered]
 
 
-def results_table(results: Results, words: Words) -> list[Element]:
+def result_notes(results: Results, words: Words) -> list[Element]:
+    """What a reader of the table has to know."""
+    searches = results.searches
+    found = {
+        "note.upper": any(one.upper_pps > one.pps for one in searches),
+        "note.at_least": any(is_at_least(one) for one in searches),
+        "note.no_line_rate": any(one.line_share is None for one in searches),
+        "note.interval": any(one.interval_pps is not None for one in searches),
+        "note.conditional": any(one.conditional_pps is not None and one.goal_loss_ratio > 0 for one in searches),
+        "note.exceed": any(one.exceed_ratio > 0 for one in searches),
+    }
+    exceed = percent(max((one.exceed_ratio for one in searches), default=0), 0)
+    notes = [note(words(key, exceed=exceed)) for key, is_wanted in found.items() if is_wanted]
+    noisy = [one for one in searches if one.noise]
+    for one in noisy:
+        notes.append(note(words("note.noisy", dut=one.dut, frame=words.frame(one.frame), why="; ".join(one.noise))))
+    return notes
+
+
+def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     """What the searches answered, and what limited each."""
+    results = scene.part.results
     unanswered = results.unanswered
     missing = [note(words("note.no_answer", searches=words("list.comma").join(unanswered_names(unanswered, words))))]
     if not results.searches:
         return missing if unanswered else []
     names = series_names(results, words)
-    rows = [result_row(search, names[series_of(search)], words) for search in results.searches]
-    notes = [note(words("note.upper"))] if any(s.upper_pps > s.pps for s in results.searches) else []
-    if any(is_at_least(search) for search in results.searches):
-        notes.append(note(words("note.at_least")))
-    if any(search.line_share is None for search in results.searches):
-        notes.append(note(words("note.no_line_rate")))
-    return [grid("results", RESULTS, rows, words), *notes, *(missing if unanswered else [])]
+    rows = [result_row(search, names[results.series_of(search)], scene, words) for search in results.searches]
+    table = grid(f"{prefix}results", RESULTS, rows, words)
+    return [table, *result_notes(results, words), *(missing if unanswered else [])]
 
 
-def latency_row(trial: Trial, words: Words) -> Row:
+def latency_row(trial: Trial, name: str, scene: Scene, words: Words) -> Row:
     """One latency trial."""
-    figures = (trial.latency.p50, trial.latency.p99, trial.latency.p99_9, trial.latency.max, trial.jitter_mean)
-    head = (trial.dut, words.short_frame(trial.frame), percent(trial.load, 1), mpps(trial.offered_pps))
-    return Row((*head, *(micros(value) for value in figures), loss(trial.loss_ratio)))
+    of = trial.latency
+    figures = (of.min, of.mean, of.p50, of.p90, of.p99, of.p99_9, of.p99_99, of.max, trial.jitter_mean)
+    head = (name, words.short_frame(trial.frame), percent(trial.load, 1), mpps(trial.offered_pps))
+    cells = (*head, *(micros(value) for value in figures), loss(trial.loss_ratio), scene.groups.lines(trial))
+    return Row(cells, link=scene.groups.link(trial))
 
 
-def latency_table(results: Results, words: Words) -> list[Element]:
+def latency_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     """All valid latency trials."""
-    rows = [latency_row(trial, words) for trial in results.latencies]
-    return [grid("latency", LATENCY, rows, words), note(words("note.latency"))] if rows else []
+    results = scene.part.results
+    names = names_of((results.series_of(trial) for trial in results.latencies), words)
+    rows = [latency_row(trial, names[results.series_of(trial)], scene, words) for trial in results.latencies]
+    return [grid(f"{prefix}latency", LATENCY, rows, words), note(words("note.latency"))] if rows else []
 
 
-def invalid_row(trial: Trial, words: Words) -> Row:
+def invalid_row(trial: Trial, groups: Groups, words: Words) -> Row:
     """One INVALID trial with its reasons."""
     reasons = tag("ul", *(tag("li", reason_text(reason, words)) for reason in trial.invalid))
     frame, test = words.short_frame(trial.frame), words(f"test.{trial.test}")
-    return Row((moment(trial.at), trial.dut, test, frame, mpps(trial.asked_pps or None), reasons), "invalid")
+    asked = mpps(trial.asked_pps or None)
+    cells = (moment(trial.at), trial.dut, test, frame, asked, reasons, groups.lines(trial))
+    return Row(cells, "invalid", groups.link(trial))
 
 
-def invalid_table(results: Results, words: Words) -> list[Element]:
+def invalid_table(groups: Groups, words: Words) -> list[Element]:
     """All INVALID trials, or that there are none."""
+    results = groups.results
     if not results.invalid:
         return [note(words("note.no_invalid", n=len(results.trials)))] if results.trials else []
-    rows = [invalid_row(trial, words) for trial in results.invalid]
+    rows = [invalid_row(trial, groups, words) for trial in results.invalid]
     return [grid("invalid", INVALID, rows, words), note(words("note.invalid"))]
 
 
@@ -164,29 +215,3 @@ def loss_table(results: Results, words: Words) -> list[Element]:
         for place in places
     ]
     return [grid("loss", LOSS, rows, words), note(words("note.loss", n=len(valid), **sums))]
-
-
-def trial_row(trial: Trial, words: Words) -> Row:
-    """One trial, valid or not; of an INVALID one no loss ratio is told."""
-    verdict, class_ = ("verdict.invalid", "invalid") if trial.invalid else ("verdict.valid", None)
-    return Row(
-        (
-            moment(trial.at),
-            trial.dut,
-            words(f"test.{trial.test}"),
-            words.short_frame(trial.frame),
-            mpps(trial.offered_pps),
-            mpps(trial.received_pps),
-            f"{trial.account.sent:,}",
-            f"{trial.account.lost:,}",
-            NOTHING if trial.invalid else loss(trial.loss_ratio),
-            words(verdict),
-        ),
-        class_,
-    )
-
-
-def trials_table(results: Results, words: Words) -> list[Element]:
-    """All trials in the order of their times."""
-    rows = [trial_row(trial, words) for trial in results.trials]
-    return [grid("trials", TRIALS, rows, words)] if rows else []

@@ -2,10 +2,12 @@
 
 from dl3.report.charts import charts
 from dl3.report.chinese import CHINESE
+from dl3.report.chinese_campaign import CHINESE_CAMPAIGN
 from dl3.report.english import ENGLISH
+from dl3.report.english_campaign import ENGLISH_CAMPAIGN
 from dl3.report.words import Language, Words
 
-TABLES = {Language.EN: ENGLISH, Language.ZH: CHINESE}
+TABLES = {Language.EN: ENGLISH | ENGLISH_CAMPAIGN, Language.ZH: CHINESE | CHINESE_CAMPAIGN}
 
 
 def words_in(language: Language) -> Words:

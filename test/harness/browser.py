@@ -18,8 +18,9 @@ const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r
 document.body.dataset.ruler = JSON.stringify({
   page: document.documentElement.scrollWidth, window: innerWidth,
   figures: [...document.querySelectorAll('figure')].map(box),
-  charts: [...document.querySelectorAll('svg')].map(
-    s => ({box: box(s), texts: [...s.querySelectorAll('text')].map(t => ({text: t.textContent, box: box(t)}))})),
+  charts: [...document.querySelectorAll('.picture > svg')].map(
+    s => ({box: box(s), texts: [...s.querySelectorAll('text')].filter(t => t.getClientRects().length).map(
+      t => ({text: t.textContent, box: box(t)}))})),
   loaded: performance.getEntriesByType('resource').map(e => e.name)});
 </script>"""
 

@@ -1,8 +1,12 @@
 """Records as a campaign leaves them, made up: for tests of what reads them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dl3.model.trial import Account, Spread, Throughput, Trial
+from dl3.report.chart import Scene
+from dl3.report.groups import Groups
+from dl3.report.results import Part, Record, gather
 
 FACTS: dict[str, object] = {
     "cpu_model": "AMD EPYC 9555 64-Core Processor (26-2-1)",
@@ -28,6 +32,7 @@ FACTS: dict[str, object] = {
     },
 }
 FRAMES = {"64": 64.0, "128": 128.0, "256": 256.0, "512": 512.0, "1024": 1024.0, "1518": 1518.0, "imix": 209.92}
+MEANS = {**FRAMES, "66": 66.0}
 GBIT = 1e9
 
 
@@ -69,7 +74,7 @@ class Maker:
             "test": "throughput",
             "dut": self.dut,
             "frame": frame,
-            "mean_bytes": FRAMES[frame],
+            "mean_bytes": MEANS[frame],
             "asked_pps": pps,
             "offered_pps": pps * 1.0001,
             "received_pps": min(pps, self.ceiling_pps),
@@ -92,7 +97,7 @@ class Maker:
             "campaign": self.campaign,
             "dut": self.dut,
             "frame": frame,
-            "mean_bytes": FRAMES[frame],
+            "mean_bytes": MEANS[frame],
             "pps": pps,
             "upper_pps": pps * 1.005,
             "limited_by": "dut",
@@ -142,3 +147,9 @@ def campaign(maker: Maker) -> list[Trial | Throughput]:
     reason = "late: the generator left out 65,012 frames (0.40%) that were due"
     records.append(maker.trial("64", maker.ceiling_pps * 1.2, invalid=(reason,), at="2026-11-21T23:12:40+00:00"))
     return records
+
+
+def scene(records: Iterable[Record]) -> Scene:
+    """What a chart of these records is drawn from."""
+    results = gather(records)
+    return Scene(Part(None, results), Groups(results))

@@ -1,4 +1,5 @@
-"""The charts of a report: each module here that holds a CHART is one. A new chart is a new file and its test."""
+"""The charts of a report: each module here that holds a CHART is one. A new chart "
+"is a new file and its test."""
 
 import importlib
 import pkgutil

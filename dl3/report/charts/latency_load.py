@@ -2,10 +2,13 @@
 
 from xml.etree.ElementTree import Element
 
-from dl3.report.chart import Chart, Drawing
-from dl3.report.lines import Line, LineChart, draw_lines
-from dl3.report.names import campaign_text
-from dl3.report.results import QUANTILES, LatencyCase, Results, latency_cases
+from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.groups import anchor_of
+from dl3.report.latencies import QUANTILES, LatencyCase, latency_cases
+from dl3.report.lines import Dot, Line, LineChart, draw_lines, entry_of
+from dl3.report.names import names_of
+from dl3.report.scale import linear_axis, log_axis
+from dl3.report.units import duration, micros
 from dl3.report.words import Words
 
 WORDS = {
@@ -15,7 +18,8 @@ WORDS = {
         "latency_load.share": "Load, % of the throughput",
         "latency_load.rate": "Offered load, Mpps",
         "latency_load.case": "{dut}, {frame} frames",
-        "latency_load.note": "From the time at which a frame was due to its arrival, so that a queue before the device "
+        "latency_load.note": "From the time at which a frame was due to its arrival, "
+        "so that a queue before the device "
         "counts. Medians over repeated trials.",
     },
     "zh": {
@@ -31,29 +35,45 @@ HIGHEST_NS = 1e18
 LOWEST_NS = 1e-3
 
 
+def dot(x: float, value: float, name: str, line: str) -> Dot:
+    """A point with what it says."""
+    return Dot(x, value, f"{name}, {x:.3g}: {micros(value)} µs", f"#{anchor_of(line)}" if line else None)
+
+
 def lines_of(case: LatencyCase, words: Words) -> list[Line]:
     """A line for each figure of the distribution."""
-    points = [(point.x, dict(point.values)) for point in case.points if 0 <= point.x < HIGHEST_NS]
-    return [
-        Line(name, words(f"quantile.{name}"), [(x, of[name]) for x, of in points if LOWEST_NS <= of[name] < HIGHEST_NS])
-        for name in QUANTILES
-    ]
+    points = [(point, dict(point.values)) for point in case.points if 0 <= point.x < HIGHEST_NS]
+    found = []
+    for index, key in enumerate(QUANTILES):
+        name = words(f"quantile.{key}")
+        drawn = [(point, of[key]) for point, of in points if LOWEST_NS <= of[key] < HIGHEST_NS]
+        found.append(Line(key, name, [dot(point.x, value, name, point.line) for point, value in drawn], index))
+    return found
 
 
-def draw_case(case: LatencyCase, words: Words, has_times: bool) -> Element | None:
-    """The small chart of one device and frame size."""
-    name = words("latency_load.case", dut=case.dut, frame=words.frame(case.frame))
+def draw_case(case: LatencyCase, name: str, words: Words) -> Element | None:
+    """The small chart of one series and frame size."""
+    lines = lines_of(case, words)
+    values = [one.y for line in lines for one in line.dots]
+    if not values:
+        return None
     x_name = words("latency_load.share" if case.is_share else "latency_load.rate")
-    label = f"{name}, {campaign_text(case.campaign, words)}" if has_times else name
-    return draw_lines(LineChart(label, x_name, words("latency_load.axis"), lines_of(case, words)))
+    x_axis = linear_axis(x_name, max(one.x for line in lines for one in line.dots))
+    y_axis = log_axis(words("latency_load.axis"), min(values), max(values), duration)
+    return draw_lines(LineChart(name, x_axis, y_axis, lines))
 
 
-def draw_latency(results: Results, words: Words) -> Drawing | None:
+def draw_latency(scene: Scene, words: Words) -> Drawing | None:
     """All of them."""
-    cases = latency_cases(results)
-    has_times = len({case.campaign for case in cases}) > 1
-    pictures = [picture for case in cases if (picture := draw_case(case, words, has_times)) is not None]
-    return Drawing(words("latency_load.title"), pictures, words("latency_load.note")) if pictures else None
+    cases = latency_cases(scene.part.results)
+    names = names_of((case.series for case in cases), words)
+    pictures = []
+    for case in cases:
+        name = words("latency_load.case", dut=names[case.series], frame=words.frame(case.frame))
+        drawn = draw_case(case, name, words)
+        pictures += [drawn] if drawn is not None else []
+    keys = [entry_of(index, words(f"quantile.{key}")) for index, key in enumerate(QUANTILES)]
+    return Drawing(words("latency_load.title"), pictures, words("latency_load.note"), keys) if pictures else None
 
 
-CHART = Chart("latency_load", 40, WORDS, draw_latency)
+CHART = Chart("latency_load", 40, WORDS, draw_latency, topic="latency")

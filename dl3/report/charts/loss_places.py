@@ -4,17 +4,18 @@ import math
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from dl3.report.chart import Chart, Drawing
+from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.markup import mark, tag
+from dl3.report.places import Place, losses
 from dl3.report.plot import Paper, svg
-from dl3.report.results import Place, Results, losses
 from dl3.report.units import percent
 from dl3.report.words import Words
 
 WORDS = {
     "en": {
         "loss_places.title": "Loss by place",
-        "loss_places.note": "Share of all frames lost in valid trials. A search goes above the throughput on purpose, "
+        "loss_places.note": "Share of all frames lost in valid trials. A search goes "
+        "above the throughput on purpose, "
         "so loss here is how the limit was found.",
     },
     "zh": {
@@ -52,12 +53,12 @@ def picture_of(places: Sequence[Place], words: Words) -> Element:
     return svg(Paper(height=math.ceil(len(shown) * ROW)), words("loss_places.title"), parts)
 
 
-def draw_losses(results: Results, words: Words) -> Drawing | None:
+def draw_losses(scene: Scene, words: Words) -> Drawing | None:
     """The chart; None where nothing was lost."""
-    places = losses(results.valid)
+    places = losses(scene.part.results.valid)
     if not places:
         return None
     return Drawing(words("loss_places.title"), [picture_of(places, words)], words("loss_places.note"))
 
 
-CHART = Chart("loss_places", 50, WORDS, draw_losses)
+CHART = Chart("loss_places", 50, WORDS, draw_losses, topic="loss", is_for_cases=False)

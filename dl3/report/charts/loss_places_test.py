@@ -1,10 +1,9 @@
 """Lost frames by place, of valid trials alone."""
 
-from harness.records import Maker
+from harness.records import Maker, scene
 
 from dl3.model.trial import Trial
 from dl3.report.charts.loss_places import CHART
-from dl3.report.results import gather
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
@@ -17,7 +16,7 @@ def _trial(places: dict[str, int], lost: int, **changes: object) -> Trial:
 
 
 def _bars(trials: list[Trial]) -> dict[str, str]:
-    drawing = CHART.draw(gather(trials), EN)
+    drawing = CHART.draw(scene(trials), EN)
     found = [rect.attrib for rect in drawing.pictures[0].iter("rect")] if drawing else []
     return {bar["data-place"]: bar["data-value"] for bar in found}
 

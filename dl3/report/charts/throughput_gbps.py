@@ -2,8 +2,7 @@
 
 from dl3.model.trial import LAYER1_BYTES
 from dl3.report.by_frame import Measure, draw
-from dl3.report.chart import Chart, Drawing
-from dl3.report.results import Results
+from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.words import Words
 
 WORDS = {
@@ -18,12 +17,16 @@ WORDS = {
 }
 
 
-def draw_gbps(results: Results, words: Words) -> Drawing | None:
+def draw_gbps(scene: Scene, words: Words) -> Drawing | None:
     """Bars in Gbit/s, with the line rate where the wire has one."""
-    title = words("throughput_gbps.title")
-    measure = Measure(title, "Gbit/s", lambda search, pps: pps * (search.mean_bytes + LAYER1_BYTES) * 8 / 1e9)
-    picture = draw(results, words, measure)
-    return Drawing(title, [picture], words("throughput_gbps.note")) if picture is not None else None
+    measure = Measure(
+        title=words("throughput_gbps.title"),
+        note=words("throughput_gbps.note"),
+        y_name="Gbit/s",
+        of=lambda search, pps: pps * (search.mean_bytes + LAYER1_BYTES) * 8 / 1e9,
+        unit="Gbit/s",
+    )
+    return draw(scene, words, measure)
 
 
-CHART = Chart("throughput_gbps", 20, WORDS, draw_gbps)
+CHART = Chart("throughput_gbps", 20, WORDS, draw_gbps, is_for_cases=False)

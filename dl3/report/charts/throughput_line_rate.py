@@ -2,8 +2,7 @@
 
 from dl3.model.trial import Throughput
 from dl3.report.by_frame import Measure, draw, line_pps
-from dl3.report.chart import Chart, Drawing
-from dl3.report.results import Results
+from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.words import Words
 
 WORDS = {
@@ -28,13 +27,21 @@ def share(search: Throughput, pps: float) -> float | None:
     return pps / line * 100 if line else None
 
 
-def draw_line_rate(results: Results, words: Words) -> Drawing | None:
+def draw_line_rate(scene: Scene, words: Words) -> Drawing | None:
     """Bars in percent."""
     title = words("throughput_line_rate.title")
-    picture = draw(results, words, Measure(title, words("throughput_line_rate.axis"), share, top=100.0))
-    if picture is not None:
-        return Drawing(title, [picture], words("throughput_line_rate.note"))
-    return Drawing(title, [], words("throughput_line_rate.none")) if results.searches else None
+    measure = Measure(
+        title=title,
+        note=words("throughput_line_rate.note"),
+        y_name=words("throughput_line_rate.axis"),
+        of=share,
+        unit="%",
+        top=100.0,
+    )
+    found = draw(scene, words, measure)
+    if found is None and scene.part.results.searches:
+        return Drawing(title, [], words("throughput_line_rate.none"))
+    return found
 
 
-CHART = Chart("throughput_line_rate", 30, WORDS, draw_line_rate)
+CHART = Chart("throughput_line_rate", 30, WORDS, draw_line_rate, is_for_cases=False)

@@ -1,10 +1,9 @@
 """Percent of the line rate, or one sentence."""
 
 import pytest
-from harness.records import Maker
+from harness.records import Maker, scene
 
 from dl3.report.charts.throughput_line_rate import CHART
-from dl3.report.results import gather
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
@@ -12,14 +11,14 @@ EN = words_in(Language.EN)
 
 
 def draws_percent_of_the_line_rate() -> None:
-    drawing = CHART.draw(gather([Maker(line_bps=10e9).answer("64", 7.44e6)]), EN)
+    drawing = CHART.draw(scene([Maker(line_bps=10e9).answer("64", 7.44e6)]), EN)
     assert drawing
     bars = [rect.attrib for rect in drawing.pictures[0].iter("rect") if "data-value" in rect.attrib]
     assert [float(bar["data-value"]) for bar in bars] == [pytest.approx(50, abs=0.01)]
 
 
 def says_that_the_wire_has_no_line_rate() -> None:
-    drawing = CHART.draw(gather([Maker(line_bps=0).answer("64", 1e6)]), EN)
+    drawing = CHART.draw(scene([Maker(line_bps=0).answer("64", 1e6)]), EN)
     assert drawing
     assert not drawing.pictures
     assert drawing.note.startswith("No line rate on this wire")

@@ -1,0 +1,54 @@
+"""Measured figures beside published ones: what of them asks the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dl3.model.trial import Throughput
+from dl3.report.published import Published, published_for, same
+from dl3.report.results import Part, Results, Series, frame_order
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The figures of one case."""
+
+    results: Results
+    published: tuple[Published, ...]
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What the sources varied, each value once."""
+        return tuple(dict.fromkeys(label_of(row, self.published) for row in self.published))
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """All frame sizes, in order."""
+        found = {search.frame: frame_order(search) for search in self.results.searches}
+        for row in self.published:
+            found.setdefault(row.frame, (not row.frame.isdigit(), row.mean_bytes, row.frame))
+        return tuple(sorted(found, key=lambda frame: found[frame]))
+
+    def series_like(self, value: str) -> Series | None:
+        """The measured series of the same value."""
+        for one in self.results.series:
+            if same(value, (text for _, text in one.parameters)):
+                return one
+        return None
+
+    def measured(self, row: Published) -> Throughput | None:
+        """What was measured for the same value and frame size."""
+        like = self.series_like(row.value)
+        found = (s for s in self.results.searches if s.frame == row.frame and self.results.series_of(s) == like)
+        return next(found, None) if like else None
+
+
+def label_of(row: Published, rows: Sequence[Published]) -> str:
+    """The value; with the device where several of them had the same."""
+    duts = {other.dut for other in rows if other.value == row.value}
+    return f"{row.value}, {row.dut}" if len(duts) > 1 else row.value or row.dut
+
+
+def beside(part: Part) -> Beside | None:
+    """The figures of a case that has published ones."""
+    found = published_for(part.case.published) if part.case else ()
+    return Beside(part.results, found) if found else None

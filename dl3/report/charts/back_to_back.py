@@ -1,0 +1,41 @@
+"""The longest burst that lost nothing (RFC 2544, 26.4, with RFC 9004)."""
+
+from dataclasses import replace
+
+from dl3.model.answers import BackToBack
+from dl3.report.answer_bars import Height, Quantity, draw, height_of
+from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.results import Other
+from dl3.report.words import Words
+
+WORDS = {
+    "en": {
+        "back_to_back.title": "Longest burst without loss",
+        "back_to_back.axis": "Frames",
+        "back_to_back.note": "The mean of the repetitions; the thin line goes from "
+        "the shortest to the longest. ≥: the "
+        "longest burst that was tried passed too.",
+    },
+    "zh": {
+        "back_to_back.title": "不丢帧的最长突发",
+        "back_to_back.axis": "帧数",
+        "back_to_back.note": "取各次重复的平均值；细线从最短到最长。“≥”表示所试的最长突发也没有丢帧。",
+    },
+}
+
+
+def burst_of(answer: Other) -> Height | None:
+    """Frames of the burst."""
+    if not isinstance(answer, BackToBack):
+        return None
+    found = height_of(answer.bursts) or height_of([answer.frames])
+    return replace(found, is_at_least=answer.is_at_least) if found else None
+
+
+def draw_bursts(scene: Scene, words: Words) -> Drawing | None:
+    """Bars in frames."""
+    quantity = Quantity("back_to_back", words("back_to_back.axis"), "", burst_of)
+    return draw(scene, words, scene.part.results.others, quantity)
+
+
+CHART = Chart("back_to_back", 70, WORDS, draw_bursts, topic="back_to_back")

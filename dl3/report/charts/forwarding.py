@@ -1,0 +1,41 @@
+"""Forwarding rate over the intended load (RFC 2889, 5.1 and 5.2)."""
+
+from dl3.model.answers import Forwarding, LossPoint
+from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.over_load import View, draw
+from dl3.report.results import Results
+from dl3.report.words import Words
+
+WORDS = {
+    "en": {
+        "forwarding.title": "Forwarding rate over offered load",
+        "forwarding.axis": "Forwarded, Mpps",
+        "forwarding.note": "What comes out, whether or not frames were lost: a device "
+        "that forwards less when it is "
+        "offered more is seen at once.",
+    },
+    "zh": {
+        "forwarding.title": "不同发送速率下的转发速率",
+        "forwarding.axis": "转发速率（Mpps）",
+        "forwarding.note": "无论是否丢帧，只看实际转出的速率；若负载升高而转发反而下降，一望即知。",
+    },
+}
+
+
+def answers_of(results: Results) -> list[Forwarding]:
+    """The answers of this test."""
+    return [answer for answer in results.others if isinstance(answer, Forwarding)]
+
+
+def place(at: LossPoint) -> tuple[float, float]:
+    """Where a load stands."""
+    return at.pps / 1e6, at.pps * max(1 - at.loss_ratio, 0) / 1e6
+
+
+def draw_forwarding(scene: Scene, words: Words) -> Drawing | None:
+    """A line for each frame size."""
+    view = View("forwarding", words("forwarding.axis"), place, answers_of, top=0.0)
+    return draw(scene, words, view)
+
+
+CHART = Chart("forwarding", 100, WORDS, draw_forwarding, topic="forwarding")

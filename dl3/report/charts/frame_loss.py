@@ -1,0 +1,41 @@
+"""Frame loss over the offered load (RFC 2544, 26.3)."""
+
+from dl3.model.answers import FrameLoss, LossPoint
+from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.over_load import View, draw
+from dl3.report.results import Results
+from dl3.report.words import Words
+
+WORDS = {
+    "en": {
+        "frame_loss.title": "Frame loss over offered load",
+        "frame_loss.axis": "Lost, %",
+        "frame_loss.note": "From the most that the line or the tester can send, downwards, "
+        "until two loads in a row "
+        "lost nothing.",
+    },
+    "zh": {
+        "frame_loss.title": "不同发送速率下的丢帧率",
+        "frame_loss.axis": "丢帧率（%）",
+        "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢帧。",
+    },
+}
+
+
+def answers_of(results: Results) -> list[FrameLoss]:
+    """The answers of this test."""
+    return [answer for answer in results.others if isinstance(answer, FrameLoss)]
+
+
+def place(at: LossPoint) -> tuple[float, float]:
+    """Where a load stands."""
+    return at.pps / 1e6, at.loss_ratio * 100
+
+
+def draw_loss(scene: Scene, words: Words) -> Drawing | None:
+    """A line for each frame size."""
+    view = View("frame_loss", words("frame_loss.axis"), place, answers_of, top=1.0)
+    return draw(scene, words, view)
+
+
+CHART = Chart("frame_loss", 60, WORDS, draw_loss, topic="frame_loss")

@@ -1,0 +1,169 @@
+"""Loss over time on one axis with what the machine did: pauses of lanes, and events on their cores."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from dl3.model.evidence import Evidence, Timeline
+from dl3.model.trial import Trial
+from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.markup import mark, tag
+from dl3.report.plot import Entry, Paper, below, point, svg, tip
+from dl3.report.scale import Linear, linear_axis, linear_ticks
+from dl3.report.words import Words
+from dl3.report.worst import worst
+
+WORDS = {
+    "en": {
+        "timelines.title": "Loss over time, and what the machine did",
+        "timelines.name": "{dut}, {frame} frames at {mpps} Mpps: {lost} frames lost",
+        "timelines.loss": "frames lost",
+        "timelines.axis": "Milliseconds since the first frame was due",
+        "timelines.gaps": "a lane did not poll",
+        "timelines.events": "the machine was busy elsewhere",
+        "timelines.lane": "{program} lane {lane}, core {core}",
+        "timelines.event": "{what}, core {core}",
+        "timelines.nowhere": "{what}",
+        "timelines.gap_tip": "{at} ms: {us} µs without a poll",
+        "timelines.event_tip": "{at} ms: {us} µs, {who}",
+        "timelines.moment_tip": "{at} ms: {who}",
+        "timelines.loss_tip": "{at} ms: {lost} of {sent} frames lost",
+        "timelines.note": "Lost frames stand at the time at which they were due. Times "
+        "of all programs are those of "
+        "one clock.",
+    },
+    "zh": {
+        "timelines.title": "丢帧的时间分布与机器当时的活动",
+        "timelines.name": "{dut}，{frame}帧，{mpps} Mpps：丢失 {lost} 帧",
+        "timelines.loss": "丢失的帧",
+        "timelines.axis": "自首帧应当发出时起的毫秒数",
+        "timelines.gaps": "lane 停止轮询",
+        "timelines.events": "机器忙于他事",
+        "timelines.lane": "{program} lane {lane}，核 {core}",
+        "timelines.event": "{what}，核 {core}",
+        "timelines.nowhere": "{what}",
+        "timelines.gap_tip": "{at} ms：{us} µs 没有轮询",
+        "timelines.event_tip": "{at} ms：{us} µs，{who}",
+        "timelines.moment_tip": "{at} ms：{who}",
+        "timelines.loss_tip": "{at} ms：{sent} 帧中丢失 {lost} 帧",
+        "timelines.note": "丢失的帧按其应当发出的时刻标出；各程序的时间均来自同一时钟。",
+    },
+}
+FIELD, ROW, LEFT = 110, 20, 170
+LEAST = 1.5  # width of what is too short to be seen
+HIGHEST_NS = 1e18
+N_ROWS = 14
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something with a length on a row, in nanoseconds since the first frame was due."""
+
+    row: str
+    start_ns: float
+    length_ns: float
+    tip: str
+    class_: str
+    series: int
+
+
+def gap_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]:
+    """When lanes did not poll."""
+    for gap in evidence.gaps:
+        row = words("timelines.lane", program=gap.program, lane=gap.lane, core=gap.core)
+        begin = gap.at_ns - gap.us * 1e3 - start_ns
+        text = words("timelines.gap_tip", at=f"{begin / 1e6:,.3f}", us=f"{gap.us:,.1f}")
+        yield Mark(row, begin, gap.us * 1e3, text, "gap", 1)
+
+
+def event_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]:
+    """What the machine did."""
+    for event in evidence.events:
+        what = words.name("event", event.what)
+        row = words("timelines.event" if event.core >= 0 else "timelines.nowhere", what=what, core=event.core)
+        begin, key = event.at_ns - event.us * 1e3 - start_ns, "event_tip" if event.us else "moment_tip"
+        text = words(f"timelines.{key}", at=f"{begin / 1e6:,.3f}", us=f"{event.us:,.1f}", who=event.who)
+        yield Mark(row, begin, event.us * 1e3, text, "event", 2)
+
+
+def losses(line: Timeline) -> list[tuple[int, int, int]]:
+    """Bucket, lost and sent of each bucket that lost frames."""
+    pairs = zip(line.sent, line.received, strict=False)
+    return [(n, sent - received, sent) for n, (sent, received) in enumerate(pairs) if sent > received]
+
+
+def draw_loss(line: Timeline, scale: Linear, paper: Paper, words: Words) -> list[Element]:
+    """Upright bars of lost frames."""
+    found = losses(line)
+    axis = linear_axis(words("timelines.loss"), max((lost for _, lost, _ in found), default=1))
+    y_scale = axis.scale(paper.top + FIELD, paper.top)
+    parts = [tag("text", axis.name, class_="axis", x=4, y=paper.legend + 14)]
+    for value, label in axis.ticks[:: max(len(axis.ticks) // 3, 1)]:
+        y = y_scale.at(value)
+        parts.append(tag("line", class_="grid", x1=paper.left, x2=paper.wall, y1=y, y2=y))
+        parts.append(tag("text", label, class_="tick", x=paper.left - 8, y=y + 4, text_anchor="end"))
+    for bucket, lost, sent in found:
+        at = bucket * line.bucket_ns
+        x, y = scale.at(at), y_scale.at(lost)
+        width = max(scale.at(at + line.bucket_ns) - x, LEAST)
+        bar = tag("rect", class_="loss", x=x, y=y, width=width, height=paper.top + FIELD - y)
+        text = words("timelines.loss_tip", at=f"{at / 1e6:,.3f}", lost=f"{lost:,}", sent=f"{sent:,}")
+        parts.append(point(0, [mark(bar, bucket=bucket, value=lost)], tip(paper, text, x, y), None))
+    return parts
+
+
+def draw_mark(one: Mark, y: float, scale: Linear, paper: Paper) -> Element:
+    """A pause or an event on its row."""
+    x = scale.at(one.start_ns)
+    width = max(scale.at(one.start_ns + one.length_ns) - x, LEAST)
+    bar = tag("rect", class_=one.class_, x=x, y=y - 6, width=width, height=12)
+    return point(one.series, [mark(bar, row=one.row, value=one.length_ns)], tip(paper, one.tip, x, y), None)
+
+
+def draw_rows(marks: Sequence[Mark], scale: Linear, paper: Paper) -> list[Element]:
+    """A row for each lane and each kind of event."""
+    rows = list(dict.fromkeys(one.row for one in marks))[:N_ROWS]
+    parts, top = [], paper.top + FIELD + ROW * 0.8
+    for n, row in enumerate(rows):
+        y = top + ROW * n
+        parts.append(tag("line", class_="grid", x1=paper.left, x2=paper.wall, y1=y, y2=y))
+        parts.append(tag("text", row, class_="tick", x=paper.left - 8, y=y + 4, text_anchor="end"))
+        parts += [draw_mark(one, y, scale, paper) for one in marks if one.row == row]
+    return parts
+
+
+def picture(trial: Trial, words: Words) -> Element | None:
+    """Loss over time of one trial; None where it was not recorded."""
+    line = trial.timeline
+    if line is None or not 0 < line.bucket_ns * max(len(line.sent), 1) < HIGHEST_NS or not line.sent:
+        return None
+    evidence = trial.evidence or Evidence()
+    marks = [*gap_marks(evidence, line.start_ns, words), *event_marks(evidence, line.start_ns, words)]
+    n_rows = min(len({one.row for one in marks}), N_ROWS)
+    paper = Paper(height=34 + FIELD + ROW * (n_rows + 0.4) + 46, left=LEFT, top=34)
+    ticks = linear_ticks(line.bucket_ns * len(line.sent) / 1e6)
+    scale = Linear(ticks[-1] * 1e6, paper.left, paper.wall)
+    middle = (paper.left + paper.wall) / 2
+    name = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": f"{trial.offered_pps / 1e6:,.3f}"}
+    parts = [
+        *draw_rows(marks, scale, paper),
+        *draw_loss(line, scale, paper, words),
+        *below(paper, [(scale.at(tick * 1e6), f"{tick:g}") for tick in ticks]),
+        tag("text", words("timelines.axis"), class_="axis", x=middle, y=paper.height - 6, text_anchor="middle"),
+    ]
+    return svg(paper, words("timelines.name", **name, lost=f"{trial.account.lost:,}"), parts)
+
+
+def draw_timelines(scene: Scene, words: Words) -> Drawing | None:
+    """The worst trials, each with its own axis."""
+    found = [picture(trial, words) for trial in worst(scene.part.results)]
+    pictures = [shown for shown in found if shown is not None]
+    keys = [
+        Entry(words("timelines.loss"), "bar", "loss"),
+        Entry(words("timelines.gaps"), "bar", "gap"),
+        Entry(words("timelines.events"), "bar", "event"),
+    ]
+    return Drawing(words("timelines.title"), pictures, words("timelines.note"), keys) if pictures else None
+
+
+CHART = Chart("timelines", 55, WORDS, draw_timelines, topic="explained", is_for_cases=False)

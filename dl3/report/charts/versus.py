@@ -1,0 +1,47 @@
+"""Two devices measured in turn: the ratio of what they do, with its interval."""
+
+from dl3.model.answers import Versus
+from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.ratios import Ratio, draw_ratios
+from dl3.report.words import Words
+
+WORDS = {
+    "en": {
+        "versus.title": "Side by side, measured in turn",
+        "versus.axis": "Ratio; right of the dashed line the first is faster",
+        "versus.row": "{dut} / {peer}, {frame}",
+        "versus.note": "The two took turns (ABAB), so that what the machine did in "
+        "the meantime met both. The line is "
+        "the interval of the ratio with 95 % confidence; where it crosses the dashed "
+        "line, neither is known to be "
+        "faster.",
+    },
+    "zh": {
+        "versus.title": "交替测试对比",
+        "versus.axis": "比值；虚线右侧表示前者更快",
+        "versus.row": "{dut} / {peer}，{frame}",
+        "versus.note": "两者交替测试（ABAB），机器状态的变化对双方影响相同。横线为比值的 95% 置信区间；"
+        "若跨过虚线，则不能断定孰快。",
+    },
+}
+
+
+def draw_versus(scene: Scene, words: Words) -> Drawing | None:
+    """One row for each frame size."""
+    ratios = [
+        Ratio(
+            name=words("versus.row", dut=answer.dut, peer=answer.peer, frame=words.short_frame(answer.frame)),
+            value=answer.ratio,
+            low=answer.interval[0],
+            high=answer.interval[1],
+            link=scene.groups.link(answer),
+        )
+        for answer in scene.part.results.others
+        if isinstance(answer, Versus)
+    ]
+    title = words("versus.title")
+    picture = draw_ratios(title, words("versus.axis"), ratios)
+    return Drawing(title, [picture], words("versus.note")) if picture is not None else None
+
+
+CHART = Chart("versus", 110, WORDS, draw_versus, topic="versus")

@@ -1,0 +1,83 @@
+"""Two campaigns side by side: which figures changed by more than their noise."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from dl3.report.measures import Figure, figures
+from dl3.report.results import Results
+
+Verdict = Literal["better", "worse", "same", "unclear", "missing", "new"]
+
+
+NONE = Figure("", "", "", "", "", "", "", "", "", 0.0, 0.0, 0.0, "spread", is_better_high=True)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure in both campaigns; one that has no counterpart is missing or new."""
+
+    verdict: Verdict
+    old: Figure | None
+    new: Figure | None
+
+    @property
+    def figure(self) -> Figure:
+        """The one that there is, the later one of both."""
+        return self.new or self.old or NONE
+
+    @property
+    def ratio(self) -> float | None:
+        """New by old."""
+        return self.new.value / self.old.value if self.new and self.old and self.old.value else None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it counts for the outcome."""
+        return self.figure.is_judged
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All changes from one campaign to another, and what they were called."""
+
+    old_name: str
+    new_name: str
+    changes: tuple[Change, ...]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether any figure that is judged became worse, or is no longer there."""
+        return any(change.is_judged and change.verdict in ("worse", "missing") for change in self.changes)
+
+    @property
+    def has_common(self) -> bool:
+        """Whether the two ask anything alike."""
+        return any(change.old and change.new for change in self.changes)
+
+    def counts(self) -> Counter[str]:
+        """How many judged figures have each verdict."""
+        return Counter(change.verdict for change in self.changes if change.is_judged)
+
+
+def verdict(old: Figure, new: Figure) -> Verdict:
+    """Changed where the ranges of both lie apart; a bound says nothing about what lies above it."""
+    if new.low <= old.high and old.low <= new.high:
+        return "same"
+    is_higher = new.value > old.value
+    lower, bare = (old, "spread") if is_higher else (new, "spread")
+    if lower.is_at_least or any(one.is_noisy and one.basis == bare for one in (old, new)):
+        return "unclear"
+    return "better" if is_higher == new.is_better_high else "worse"
+
+
+def compare(old: Results, new: Results, old_name: str, new_name: str) -> Comparison:
+    """Every figure of both, in the order of the later one."""
+    before = {figure.question: figure for figure in figures(old)}
+    after = {figure.question: figure for figure in figures(new)}
+    changes = []
+    for question, figure in after.items():
+        known = before.get(question)
+        changes.append(Change(verdict(known, figure) if known else "new", known, figure))
+    changes += [Change("missing", figure, None) for question, figure in before.items() if question not in after]
+    return Comparison(old_name, new_name, tuple(changes))

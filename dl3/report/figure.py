@@ -1,0 +1,61 @@
+"""A chart on the page: its caption, its series to switch off, its pictures, and the links that save them."""
+
+from xml.etree.ElementTree import Element
+
+from dl3.report.chart import Drawing
+from dl3.report.ink import N_KEYS
+from dl3.report.markup import data_url, download, tag
+from dl3.report.plot import Entry, swatch
+from dl3.report.saved import saved
+from dl3.report.words import Words
+
+N_ON_A_PAGE = 6  # small charts that stay together when printed
+WIDE = 600  # points: from here on a picture has the page to itself
+SWATCHES = {"bar": "-1 -10 13 13", "hollow": "-1 -10 13 13"}
+
+
+def key(n: int, entry: Entry, can_hide: bool) -> Element:
+    """A series with what it looks like; ticked it is shown."""
+    view = SWATCHES.get(entry.shape, "-9 -10 22 12")
+    class_ = "swatch box" if entry.shape in SWATCHES else "swatch"
+    sample = tag("svg", *swatch(entry, 0, 0), viewBox=view, class_=class_, aria_hidden="true")
+    if not can_hide:
+        return tag("span", sample, entry.name, class_="key")
+    box = tag("input", type="checkbox", class_=f"k{n % N_KEYS}", checked="", autocomplete="off")
+    return tag("label", box, sample, tag("span", entry.name, class_=f"e{n % N_KEYS}"), class_="key")
+
+
+def keys(drawing: Drawing) -> Element | None:
+    """The legend of a figure."""
+    shown = [entry for entry in drawing.keys if entry.name]
+    series = [entry for entry in shown if entry.shape != "limit"]
+    made = [key(n, entry, entry.shape != "limit" and len(series) > 1) for n, entry in enumerate(shown)]
+    return tag("div", *made, class_="keys") if made else None
+
+
+def picture(shown: Element, name: str, caption: str | None, words: Words) -> Element:
+    """One picture with the link that saves it."""
+    link = download("SVG", f"{name}.svg", data_url("image/svg+xml", saved(shown)))
+    link.set("class", "save")
+    link.set("title", words("tool.svg"))
+    return tag("div", tag("p", caption) if caption else None, link, shown, class_="picture")
+
+
+def is_half(shown: Element) -> bool:
+    """Whether two of it stand side by side."""
+    return float(shown.get("viewBox", "0 0 0 0").split()[2]) < WIDE
+
+
+def figure(number: int | None, name: str, drawing: Drawing, words: Words) -> Element:
+    """A chart with its caption, numbered if it has a picture; several small ones stand in two columns, each named."""
+    n = len(drawing.pictures)
+    pictures = [
+        picture(shown, f"{name}-{i}" if n > 1 else name, shown.get("aria-label") if n > 1 else None, words)
+        for i, shown in enumerate(drawing.pictures, 1)
+    ]
+    text = words("figure", n=number, title=drawing.title) if number else drawing.title
+    caption = tag("figcaption", text, tag("small", drawing.note) if drawing.note else None)
+    is_small = bool(pictures) and all(is_half(shown) for shown in drawing.pictures)
+    shown = tag("div", *pictures, class_="pictures many" if is_small else "pictures") if pictures else None
+    legend = keys(drawing) if pictures else None
+    return tag("figure", caption, legend, shown, id=f"chart-{name}", class_="many" if n > N_ON_A_PAGE else None)

@@ -1,0 +1,102 @@
+"""Tables of the whole report: the tester's self-proof, jobs without an answer, and what losses come from."""
+
+import importlib
+import importlib.util
+from xml.etree.ElementTree import Element
+
+from dl3.model.trial import Trial
+from dl3.report.grid import Column, Row, grid
+from dl3.report.groups import Groups
+from dl3.report.markup import tag
+from dl3.report.places import places_of
+from dl3.report.proofs import points_of
+from dl3.report.results import Results
+from dl3.report.units import MICRO, micros, moment, mpps, percent
+from dl3.report.words import Words
+from dl3.report.worst import worst
+
+PROOF = (
+    Column("at"),
+    Column("wire"),
+    Column("frame"),
+    Column("ceiling", "Mpps", True),
+    Column("pacing", "%", True),
+    Column("floor", MICRO, True),
+    Column("p50", MICRO, True),
+    Column("jitter", MICRO, True),
+    Column("best_share", "%", True),
+    Column("best_delay", MICRO, True),
+    Column("reasons", is_optional=True),
+    Column("line"),
+)
+SKIPPED = (Column("at"), Column("job"), Column("reason"), Column("line"))
+
+
+def best_share(frame: str, ceiling_pps: float, results: Results) -> float | None:
+    """How near the highest answer came to the tester's ceiling."""
+    rates = [search.pps for search in results.searches if search.frame == frame]
+    return max(rates) / ceiling_pps if rates and ceiling_pps > 0 else None
+
+
+def best_delay(frame: str, floor_ns: float, results: Results) -> float | None:
+    """What the fastest device added to the tester's own median latency."""
+    medians = [trial.latency.p50 for trial in results.latencies if trial.frame == frame and trial.latency.n]
+    return max(min(medians) - floor_ns, 0) if medians else None
+
+
+def proof_table(results: Results, words: Words) -> list[Element]:
+    """What the tester itself can, and how far the results are from it."""
+    rows = [
+        Row(
+            (
+                moment(proof.at),
+                words.name("wire", proof.wire),
+                words.short_frame(point.frame),
+                mpps(point.ceiling_pps),
+                percent(point.pacing_error, 4),
+                micros(point.latency_min_ns),
+                micros(point.latency_p50_ns),
+                micros(point.jitter_mean_ns),
+                percent(best_share(point.frame, point.ceiling_pps, results), 1),
+                micros(best_delay(point.frame, point.latency_p50_ns, results)),
+                "; ".join(point.invalid),
+                results.line(proof),
+            ),
+            "invalid" if point.invalid else None,
+        )
+        for proof, point in points_of(results)
+    ]
+    if not rows:
+        return []
+    return [grid("proof", PROOF, rows, words), tag("p", words("note.proof"), class_="note")]
+
+
+def skipped_table(results: Results, words: Words) -> list[Element]:
+    """Jobs that were planned and gave no answer."""
+    rows = [Row((moment(one.at), one.job, one.reason, results.line(one))) for one in results.skipped]
+    return [grid("skipped", SKIPPED, rows, words)] if rows else []
+
+
+def told(trial: Trial, words: Words) -> list[str]:
+    """Where and why a trial lost, in sentences."""
+    if importlib.util.find_spec("dl3.report.explain") is None:
+        comma, places = words("list.comma"), places_of(trial)
+        listed = comma.join(
+            words("explained.place", place=words.name("place", p), n=f"{n:,}") for p, n in places.items()
+        )
+        return [words("explained.places", places=listed)]
+    found: list[str] = importlib.import_module("dl3.report.explain").explain(trial, words)
+    return list(found)
+
+
+def explained(groups: Groups, words: Words) -> list[Element]:
+    """The worst trials with loss, each with its sentences."""
+    pieces = []
+    for trial in worst(groups.results):
+        names = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": mpps(trial.offered_pps)}
+        text = words("explained.trial", **names, lost=f"{trial.account.lost:,}", sent=f"{trial.account.sent:,}")
+        line = tag("a", words("explained.line", line=groups.results.line(trial)), href=groups.link(trial))
+        missing = trial.evidence.missing if trial.evidence else ()
+        sentences = [tag("li", one) for one in (*told(trial, words), *missing)]
+        pieces += [tag("h3", text, tag("small", line)), tag("ul", *sentences, class_="plain")]
+    return pieces

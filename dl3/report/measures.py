@@ -1,0 +1,176 @@
+"""Every answer as plain figures, each with where it may lie: what CSV, JSON and comparisons are made of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.model.trial import Throughput, Trial
+from dl3.report.by_frame import is_at_least
+from dl3.report.groups import Groups, test_of
+from dl3.report.results import Measured, Other, Results
+
+USUAL_SPREAD = 0.03  # of a figure that has neither an interval nor repetitions
+LEAST_NS = 1000.0  # differences of a latency below it are none
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure."""
+
+    campaign: str
+    case: str
+    dut: str
+    parameters: str
+    test: str
+    frame: str
+    at: str  # what else the question has: a goal, a load, what was reset
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    basis: str  # of low and high: 'interval', 'repetitions', 'spread'
+    is_better_high: bool
+    is_at_least: bool = False  # something other than the device ended the search
+    is_noisy: bool = False
+    is_judged: bool = True  # a comparison may end with 'worse' for it
+    job: str = ""
+    lines: str = ""
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """What two campaigns have in common when they ask the same."""
+        who = self.job or f"{self.dut}|{self.parameters}"
+        return who, self.test, self.frame, self.at, self.name
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure without what it is of."""
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    basis: str
+    is_better_high: bool
+    at: str = ""
+    is_judged: bool = True
+
+
+def around(value: float, name: str, unit: str, is_better_high: bool, at: str = "", judged: bool = True) -> Value:
+    """A figure that was measured once: half of the usual spread to each side."""
+    half = abs(value) * USUAL_SPREAD / 2
+    return Value(name, unit, value, value - half, value + half, "spread", is_better_high, at, judged)
+
+
+def repeated(values: Sequence[float], name: str, unit: str, is_better_high: bool, at: str = "") -> list[Value]:
+    """The mean of repetitions with the least and the greatest."""
+    if not values:
+        return []
+    mean = sum(values) / len(values)
+    if len(values) == 1:
+        return [around(mean, name, unit, is_better_high, at)]
+    return [Value(name, unit, mean, min(values), max(values), "repetitions", is_better_high, at)]
+
+
+def throughput_values(answer: Throughput) -> list[Value]:
+    """The rate, never narrower than the search was; and what came back at it."""
+    at = f"loss <= {answer.goal_loss_ratio:g}"
+    low, high, basis = answer.pps * (1 - USUAL_SPREAD / 2), answer.pps * (1 + USUAL_SPREAD / 2), "spread"
+    if answer.interval_pps is not None:
+        (low, high), basis = answer.interval_pps, "interval"
+    elif len(answer.repeats_pps) > 1:
+        low, high, basis = min(answer.repeats_pps), max(answer.repeats_pps), "repetitions"
+    high = max(high, answer.pps * (1 + answer.resolution))
+    found = [Value("throughput", "packet/s", answer.pps, low, high, basis, True, at)]
+    if answer.conditional_pps is not None:
+        found.append(around(answer.conditional_pps, "conditional throughput", "packet/s", True, at, judged=False))
+    return found
+
+
+def loss_values(answer: FrameLoss) -> list[Value]:
+    """Loss at the highest load, and the highest load without loss."""
+    if not answer.points:
+        return []
+    worst = max(answer.points, key=lambda point: point.pps)
+    clean = [point.pps for point in answer.points if point.loss_ratio == 0]
+    found = [around(worst.loss_ratio, "loss ratio at the highest load", "ratio", False)]
+    return [*found, around(max(clean), "highest load without loss", "packet/s", True)] if clean else found
+
+
+def other_values(answer: Other) -> list[Value]:
+    """The figures of all tests but throughput and latency."""
+    if isinstance(answer, FrameLoss):
+        return loss_values(answer)
+    if isinstance(answer, BackToBack):
+        bursts = repeated(answer.bursts or (answer.frames,), "longest burst without loss", "frames", True)
+        return [*bursts, around(answer.corrected_buffer_s, "corrected buffer time", "s", True, judged=False)]
+    if isinstance(answer, Recovery):
+        return repeated(answer.seconds, "recovery time", "s", False)
+    if isinstance(answer, Reset):
+        return repeated(answer.seconds, "time out of service", "s", False, answer.what)
+    if isinstance(answer, Forwarding):
+        most = around(answer.at_most_offered_pps, "forwarding rate at the highest load", "packet/s", True)
+        return [most, around(answer.most_pps, "highest forwarding rate", "packet/s", True)]
+    low, high = answer.interval
+    return [Value("ratio", "", answer.ratio, low, high, "interval", True, f"{answer.test} against {answer.peer}")]
+
+
+def latency_values(trials: Sequence[Trial]) -> list[Value]:
+    """Medians over the trials at one load; only the median latency is judged, tails are too few frames."""
+    load = trials[0].load
+    at = f"load {load:.0%}" if load is not None else f"{trials[0].asked_pps:.0f} packet/s"
+    found = []
+    for name in ("min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999", "max"):
+        values = [getattr(trial.latency, name) for trial in trials]
+        middle = median(values)
+        half = max(middle * USUAL_SPREAD / 2, LEAST_NS / 2)
+        low, high = min(*values, middle - half), max(*values, middle + half)
+        basis = "repetitions" if len(values) > 1 else "spread"
+        label = f"latency {name.replace('_', '.')}"
+        found.append(Value(label, "ns", middle, low, high, basis, False, at, name == "p50"))
+    jitter = median(trial.jitter_mean for trial in trials)
+    return [*found, around(jitter, "mean jitter", "ns", False, at, judged=False)]
+
+
+def figure_of(record: Measured, value: Value, groups: Groups) -> Figure:
+    """A figure with what it is of."""
+    results = groups.results
+    job = results.jobs.get(record.job)
+    parameters = job.parameters.items() if job else ()
+    return Figure(
+        **vars(value),
+        campaign=record.campaign,
+        case=job.case if job else "",
+        dut=record.dut,
+        parameters=", ".join(f"{key}={text}" for key, text in parameters),
+        test=test_of(record),
+        frame=record.frame,
+        is_at_least=isinstance(record, Throughput) and value.name == "throughput" and is_at_least(record),
+        is_noisy=bool(getattr(record, "noise", ())),
+        job=record.job,
+        lines=groups.lines(record),
+    )
+
+
+def latency_groups(results: Results) -> Iterable[list[Trial]]:
+    """Latency trials of the same question."""
+    found: dict[tuple[object, ...], list[Trial]] = {}
+    for trial in results.latencies:
+        if trial.latency.n > 0:
+            load = trial.load if trial.load is not None else trial.asked_pps
+            found.setdefault((trial.campaign, trial.dut, trial.frame, trial.job, load), []).append(trial)
+    return found.values()
+
+
+def figures(results: Results) -> list[Figure]:
+    """All figures of all answers."""
+    groups = Groups(results)
+    found = [figure_of(one, value, groups) for one in results.searches for value in throughput_values(one)]
+    found += [figure_of(one, value, groups) for one in results.others for value in other_values(one)]
+    for trials in latency_groups(results):
+        found += [figure_of(trials[0], value, groups) for value in latency_values(trials)]
+    return found

@@ -1,0 +1,46 @@
+"""The answer of a test in one sentence."""
+
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
+from dl3.report.other_tables import mean
+from dl3.report.results import Other
+from dl3.report.units import loss, number, significant
+from dl3.report.words import Words
+
+
+def milliseconds(seconds: tuple[float, ...]) -> str:
+    """The mean of repetitions."""
+    found = mean(seconds)
+    return significant(None if found is None else found * 1e3)
+
+
+def loss_sentence(answer: FrameLoss, names: dict[str, str], words: Words) -> str:
+    """Loss at the highest load."""
+    if not answer.points:
+        return words("says.nothing", **names)
+    worst = max(answer.points, key=lambda point: point.pps)
+    return words("says.frame_loss", **names, loss=loss(worst.loss_ratio), rate=significant(worst.pps / 1e6))
+
+
+def other_sentence(answer: Other, words: Words) -> str:
+    """What the answer says."""
+    names = {"dut": answer.dut, "frame": words.frame(answer.frame)}
+    if isinstance(answer, FrameLoss):
+        return loss_sentence(answer, names, words)
+    if isinstance(answer, BackToBack):
+        bound = words("at_least.words", value=number(answer.frames, 0)) if answer.is_at_least else ""
+        return words("says.back_to_back", **names, frames=bound or number(answer.frames, 0))
+    if isinstance(answer, Recovery):
+        return words("says.recovery", **names, ms=milliseconds(answer.seconds))
+    if isinstance(answer, Reset):
+        return words("says.reset", **names, what=words(f"reset.{answer.what}"), ms=milliseconds(answer.seconds))
+    if isinstance(answer, Forwarding):
+        return words("says.forwarding", **names, rate=significant(answer.most_pps / 1e6))
+    return versus_sentence(answer, names, words)
+
+
+def versus_sentence(answer: Versus, names: dict[str, str], words: Words) -> str:
+    """Which of two is faster, if that is known."""
+    low, high = answer.interval
+    key = "says.faster" if low > 1 else "says.slower" if high < 1 else "says.alike"
+    ends = {"low": number(low, 3), "high": number(high, 3)}
+    return words(key, **names, peer=answer.peer, ratio=number(answer.ratio, 3), **ends)

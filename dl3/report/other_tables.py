@@ -1,0 +1,160 @@
+"""Tables of all tests but throughput and latency: the rows of each answer, by test."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from xml.etree.ElementTree import Element
+
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
+from dl3.report.chart import Scene
+from dl3.report.grid import Column, Row, grid
+from dl3.report.markup import tag
+from dl3.report.names import names_of
+from dl3.report.results import Other
+from dl3.report.units import NOTHING, loss, mpps, number, percent
+from dl3.report.words import Words
+
+Cells = list[tuple[str, ...]]
+HEAD = (Column("device"), Column("frame"))
+LINES = Column("lines")
+TIMES = (Column("mean_time", "ms", True), Column("shortest", "ms", True), Column("longest", "ms", True))
+LOSS_POINTS = (
+    *HEAD,
+    Column("load", "%", True),
+    Column("offered", "Mpps", True),
+    Column("ratio", "%", True),
+    LINES,
+)
+BURSTS = (
+    *HEAD,
+    Column("burst_rate", "Mpps", True),
+    Column("burst", "frames", True),
+    Column("shortest", "frames", True),
+    Column("longest", "frames", True),
+    Column("buffer", "ms", True),
+    Column("corrected", "ms", True),
+    LINES,
+)
+RECOVERY = (*HEAD, Column("overload", "Mpps", True), Column("after", "Mpps", True), *TIMES, LINES)
+RESET = (*HEAD, Column("what"), Column("offered", "Mpps", True), *TIMES, Column("lost", "frames", True), LINES)
+FORWARDING = (
+    *HEAD,
+    Column("frmol", "Mpps", True),
+    Column("mfr", "Mpps", True),
+    Column("mfr_at", "Mpps", True),
+    LINES,
+)
+VERSUS = (
+    *HEAD,
+    Column("peer"),
+    Column("test"),
+    Column("ours", "Mpps", True),
+    Column("theirs", "Mpps", True),
+    Column("ratio_of", "", True),
+    Column("interval_of"),
+    Column("pairs", "", True),
+    LINES,
+)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return sum(values) / len(values) if values else None
+
+
+def times(seconds: Sequence[float]) -> tuple[str, ...]:
+    """Mean, least and greatest in milliseconds."""
+    if not seconds:
+        return NOTHING, NOTHING, NOTHING
+    return tuple(number(value * 1e3, 2) for value in (sum(seconds) / len(seconds), min(seconds), max(seconds)))
+
+
+def loss_cells(answer: Other, _words: Words) -> Cells:
+    """Each load of a frame loss rate test."""
+    if not isinstance(answer, FrameLoss):
+        return []
+    return [(percent(at.share, 1), mpps(at.pps), loss(at.loss_ratio)) for at in answer.points]
+
+
+def burst_cells(answer: Other, words: Words) -> Cells:
+    """The longest burst."""
+    if not isinstance(answer, BackToBack):
+        return []
+    frames = number(answer.frames, 0)
+    shown = words("at_least", value=frames) if answer.is_at_least else frames
+    ends = (number(min(answer.bursts, default=None), 0), number(max(answer.bursts, default=None), 0))
+    buffers = (number(answer.implied_buffer_s * 1e3, 3), number(answer.corrected_buffer_s * 1e3, 3))
+    return [(mpps(answer.burst_pps), shown, *ends, *buffers)]
+
+
+def recovery_cells(answer: Other, _words: Words) -> Cells:
+    """The time of recovery."""
+    if not isinstance(answer, Recovery):
+        return []
+    return [(mpps(answer.overload_pps), mpps(answer.recovery_pps), *times(answer.seconds))]
+
+
+def reset_cells(answer: Other, words: Words) -> Cells:
+    """The time out of service."""
+    if not isinstance(answer, Reset):
+        return []
+    lost = number(mean(answer.lost), 0)
+    return [(words(f"reset.{answer.what}"), mpps(answer.offered_pps), *times(answer.seconds), lost)]
+
+
+def forwarding_cells(answer: Other, _words: Words) -> Cells:
+    """The rates of RFC 2889."""
+    if not isinstance(answer, Forwarding):
+        return []
+    return [(mpps(answer.at_most_offered_pps), mpps(answer.most_pps), mpps(answer.most_at_pps))]
+
+
+def versus_cells(answer: Other, words: Words) -> Cells:
+    """Both devices and their ratio."""
+    if not isinstance(answer, Versus):
+        return []
+    rates = [mpps(median(values) if values else None) for values in (answer.ours_pps, answer.peer_pps)]
+    low, high = (number(value, 3) for value in answer.interval)
+    test = words.name("test", answer.test)
+    return [(answer.peer, test, *rates, number(answer.ratio, 3), f"{low}–{high}", str(len(answer.ours_pps)))]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table: its name, its columns, and the cells of an answer between its frame size and its lines."""
+
+    name: str
+    columns: Sequence[Column]
+    cells: Callable[[Other, Words], Cells]
+
+
+SHEETS = (
+    Sheet("frame_loss", LOSS_POINTS, loss_cells),
+    Sheet("back_to_back", BURSTS, burst_cells),
+    Sheet("recovery", RECOVERY, recovery_cells),
+    Sheet("reset", RESET, reset_cells),
+    Sheet("forwarding", FORWARDING, forwarding_cells),
+    Sheet("versus", VERSUS, versus_cells),
+)
+
+
+def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[Element]:
+    """The table of one test with its notes; nothing without an answer."""
+    results, groups = scene.part.results, scene.groups
+    found = [(answer, cells) for answer in results.others if (cells := sheet.cells(answer, words))]
+    if not found:
+        return []
+    names = names_of((results.series_of(answer) for answer, _ in found), words)
+    rows = []
+    for answer, cells in found:
+        head = (names[results.series_of(answer)], words.short_frame(answer.frame))
+        rows += [Row((*head, *each, groups.lines(answer)), link=groups.link(answer)) for each in cells]
+    table = grid(f"{prefix}{sheet.name}", sheet.columns, rows, words)
+    noisy = [noise_note(answer, words) for answer, _ in found if answer.noise]
+    return [table, tag("p", words(f"note.{sheet.name}"), class_="note"), *noisy]
+
+
+def noise_note(answer: Other, words: Words) -> Element:
+    """That a noisy machine gave an answer, and why it was noisy."""
+    why = "; ".join(answer.noise)
+    return tag("p", words("note.noisy", dut=answer.dut, frame=words.frame(answer.frame), why=why), class_="note")

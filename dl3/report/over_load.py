@@ -1,0 +1,77 @@
+"""Lines over the offered load, one picture for each device: one line for each frame size."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from dl3.model.answers import Forwarding, FrameLoss, LossPoint
+from dl3.report.by_frame import HIGHEST
+from dl3.report.chart import Drawing, Scene
+from dl3.report.lines import Dot, Line, LineChart, draw_lines, entry_of
+from dl3.report.names import names_of
+from dl3.report.results import Results, Series, frames_of
+from dl3.report.scale import linear_axis
+from dl3.report.units import loss, mpps
+from dl3.report.words import Words
+
+Answer = FrameLoss | Forwarding
+
+
+@dataclass(frozen=True)
+class View:
+    """What a chart of such lines shows."""
+
+    name: str  # of the chart
+    y_name: str
+    xy: Callable[[LossPoint], tuple[float, float]]
+    of: Callable[[Results], Sequence[Answer]]  # the answers that have such lines
+    top: float  # the upright axis reaches at least this
+
+
+def can_be_drawn(point: LossPoint) -> bool:
+    """Whether all its figures are figures."""
+    figures = (point.share, point.pps, point.loss_ratio)
+    return all(math.isfinite(value) and 0 <= value < HIGHEST for value in figures)
+
+
+def dots(answer: Answer, name: str, view: View, link: str | None) -> list[Dot]:
+    """The points of an answer in the order of their loads."""
+    found = []
+    for point in sorted(filter(can_be_drawn, answer.points), key=lambda one: one.pps):
+        says = f"{name}, {mpps(point.pps)} Mpps ({point.share:.0%}): {loss(point.loss_ratio)} %"
+        found.append(Dot(*view.xy(point), says, link))
+    return found
+
+
+def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, show: View) -> Element | None:
+    """The lines of one device; a frame size has the same colour in all pictures."""
+    frames = frames_of(show.of(scene.part.results))
+    lines = []
+    for answer in answers:
+        found = dots(answer, answer.frame, show, scene.groups.link(answer))
+        lines.append(Line(answer.frame, answer.frame, found, frames.index(answer.frame)))
+    drawn = [dot for line in lines for dot in line.dots]
+    if not drawn:
+        return None
+    x_axis, y_top = (
+        linear_axis(words("axis.offered"), max(dot.x for dot in drawn)),
+        max(show.top, *(dot.y for dot in drawn)),
+    )
+    return draw_lines(LineChart(name, x_axis, linear_axis(show.y_name, y_top), lines))
+
+
+def draw(scene: Scene, words: Words, view: View) -> Drawing | None:
+    """The figure; None without a point."""
+    results = scene.part.results
+    answers = view.of(results)
+    frames = frames_of(answers)
+    by_series: dict[Series, list[Answer]] = {}
+    for answer in answers:
+        by_series.setdefault(results.series_of(answer), []).append(answer)
+    names = names_of(by_series, words)
+    found = [picture(names[one], group, scene, words, view) for one, group in by_series.items()]
+    pictures = [shown for shown in found if shown is not None]
+    keys = [entry_of(n, words.frame(frame)) for n, frame in enumerate(frames)]
+    title = words(f"{view.name}.title")
+    return Drawing(title, pictures, words(f"{view.name}.note"), keys) if pictures else None

@@ -1,0 +1,37 @@
+"""Where frames were lost, over all valid trials."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dl3.model.trial import Trial
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place."""
+
+    name: str
+    n_lost: int
+    n_trials: int  # that lost frames there
+    lowest_pps: float  # the lowest load at which it happened
+
+
+def places_of(trial: Trial) -> dict[str, int]:
+    """Lost frames by place; what the places do not explain is 'unknown'."""
+    found = {name: n for name, n in trial.account.lost_by_place.items() if n > 0}
+    rest = trial.account.lost - sum(found.values())
+    if rest > 0:
+        found["unknown"] = found.get("unknown", 0) + rest
+    return found
+
+
+def losses(trials: Iterable[Trial]) -> tuple[Place, ...]:
+    """The places of loss, the greatest first."""
+    found: dict[str, Place] = {}
+    for trial in trials:
+        for name, n in places_of(trial).items():
+            old = found.get(name, Place(name, 0, 0, math.inf))
+            lowest = min(old.lowest_pps, trial.offered_pps)
+            found[name] = Place(name, old.n_lost + n, old.n_trials + 1, lowest)
+    return tuple(sorted(found.values(), key=lambda place: (-place.n_lost, place.name)))

@@ -1,0 +1,83 @@
+"""What was planned: the cases with what became of them, what a budget took away, and deviations."""
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from dl3.model.campaign import Case, Plan, Text
+from dl3.report.grid import Column, Row, grid
+from dl3.report.groups import Groups
+from dl3.report.markup import tag
+from dl3.report.results import Results
+from dl3.report.words import Language, Words
+
+CASES = (Column("case"), Column("title"), Column("outcome"), Column("jobs", "", True), Column("answers", "", True))
+
+
+def said(text: Text, words: Words) -> str:
+    """A text in the report's language."""
+    return text.zh if words.language is Language.ZH else text.en
+
+
+def case_anchor(case: Case) -> str:
+    """The id of a case's part of the page."""
+    return "case-" + "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in case.key)
+
+
+def answered(case: Case, results: Results) -> int:
+    """How many jobs of a case gave an answer, or valid trials where their test has no other answer."""
+    keys = {one.job for one in (*results.searches, *results.others)}
+    keys |= {trial.job for trial in results.latencies}
+    return sum(job.key in keys for job in case.jobs)
+
+
+def is_run(case: Case, results: Results) -> bool:
+    """Whether a case gave any answer."""
+    return answered(case, results) > 0
+
+
+def outcome(case: Case, results: Results, words: Words) -> str:
+    """What became of a case."""
+    if not case.jobs:
+        return said(case.reason, words) if case.reason else words("case.nothing")
+    n = answered(case, results)
+    if n == 0:
+        return words("case.unanswered")
+    return words("case.run") if n == len(case.jobs) else words("case.partly")
+
+
+def case_row(case: Case, results: Results, words: Words) -> Row:
+    """One case."""
+    title = tag("a", said(case.title, words), href=f"#{case_anchor(case)}")
+    n_jobs, n_answers = (f"{len(case.jobs):,}", f"{answered(case, results):,}") if case.jobs else ("", "")
+    return Row((case.key, title, outcome(case, results, words), n_jobs, n_answers), None if case.jobs else "not-here")
+
+
+def sentences(heading: str, texts: Sequence[Text], words: Words) -> list[Element]:
+    """A list under its heading; nothing when it is empty."""
+    if not texts:
+        return []
+    return [tag("h3", words(heading)), tag("ul", *(tag("li", said(text, words)) for text in texts), class_="plain")]
+
+
+def span_text(seconds: float, words: Words) -> str:
+    """A length of time as people say it."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return words("span.hours", hours=hours, minutes=minutes)
+    return words("span.minutes", minutes=minutes, seconds=rest) if minutes else words("span.seconds", seconds=rest)
+
+
+def plan_section(plan: Plan, groups: Groups, words: Words) -> list[Element]:
+    """The plan of one campaign."""
+    results = groups.results
+    promised = words("plan.promised", name=said(plan.title, words), span=span_text(plan.seconds, words))
+    rows = [case_row(case, results, words) for case in plan.cases]
+    source = tag("details", tag("summary", words("plan.source")), tag("pre", plan.source)) if plan.source else None
+    pieces = [
+        tag("p", promised, class_="note"),
+        grid("cases", CASES, rows, words),
+        *sentences("plan.deviations", plan.deviations, words),
+        *sentences("plan.shortened", plan.shortened, words),
+    ]
+    return [*pieces, source] if source is not None else pieces

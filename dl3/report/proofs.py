@@ -1,0 +1,23 @@
+"""Self-proof: what the tester itself can, and how far results are from it."""
+
+from dl3.model.answers import Proof, ProofPoint
+from dl3.model.trial import Throughput
+from dl3.report.results import Measured, Results
+
+
+def proof_for(record: Measured, results: Results) -> ProofPoint | None:
+    """The tester's own figures with the same frames: of the same campaign, else of any other before it."""
+    same = [proof for proof in results.proofs if proof.campaign == record.campaign]
+    points = [point for proof in same or results.proofs for point in proof.points if point.frame == record.frame]
+    return points[-1] if points else None
+
+
+def ceiling_share(search: Throughput, results: Results) -> float | None:
+    """Which share of the tester's ceiling an answer is; None without a proof."""
+    point = proof_for(search, results)
+    return search.pps / point.ceiling_pps if point and not point.invalid and point.ceiling_pps > 0 else None
+
+
+def points_of(results: Results) -> list[tuple[Proof, ProofPoint]]:
+    """All points of all proofs."""
+    return [(proof, point) for proof in results.proofs for point in proof.points]

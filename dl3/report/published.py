@@ -1,0 +1,93 @@
+"""What others have published of the same questions: a table in the package, each row with its source."""
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dl3.model.trial import LAYER1_BYTES
+
+TABLE = Path(__file__).parent / "data" / "published-results.csv"
+# How a case of a campaign names a source, and how the table does.
+SOURCES = {
+    "white-paper": "China Telecom DPDK white paper",
+    "thesis": "HUST thesis",
+    "vrouter": "OpenContrail DPDK vRouter report",
+    "notes": "SR-IOV and kernel forwarding notes",
+    "course": "KVM l2fwd course report",
+}
+GBPS = 1e9
+PAIR_GBPS = 20.0  # 2 x 10 Gbit/s, of which the white paper's percentages are
+IMIX_BYTES = 209.92  # 64, 128, 256, 512, 1024 bytes: 45, 23.5, 15, 11, 5.5 %
+LEFT_OUT = ("offered rate", "bit rate", "loss ratio")  # stand beside what was forwarded
+
+
+@dataclass(frozen=True)
+class Published:
+    """One figure of a source."""
+
+    source: str
+    case: str
+    scenario: str
+    dut: str
+    variable: str
+    value: str
+    frame: str
+    metric: str
+    unit: str
+    figure: float
+    note: str
+
+    @property
+    def mean_bytes(self) -> float:
+        """Of the frame or mix, with FCS."""
+        return float(self.frame) if self.frame.isdigit() else IMIX_BYTES
+
+    @property
+    def line_bps(self) -> float:
+        """What 100 % means: two ports of 10 Gbit/s; where a case varies the traffic, all of it."""
+        traffic = re.fullmatch(r"(\d+)G", self.value)
+        vms = re.fullmatch(r"(\d+)\+(\d+)", self.value)
+        if traffic:
+            return float(traffic[1]) * GBPS
+        return PAIR_GBPS * GBPS * (int(vms[1]) + int(vms[2]) if vms else 1)
+
+    @property
+    def pps(self) -> float | None:
+        """Frames a second; None where the figure is none of a rate."""
+        if self.unit.startswith("percent"):
+            return self.figure / 100 * self.line_bps / ((self.mean_bytes + LAYER1_BYTES) * 8)
+        return self.figure if self.unit == "packet/s" else None
+
+
+def published_of(row: dict[str, str]) -> Published:
+    """A row of the table."""
+    texts = {
+        key: row[key] for key in ("source", "case", "scenario", "dut", "variable", "value", "metric", "unit", "note")
+    }
+    return Published(**texts, frame=row["frame_bytes"].lower(), figure=float(row["figure"]))
+
+
+@cache
+def table() -> tuple[Published, ...]:
+    """All of it."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return tuple(published_of(row) for row in csv.DictReader(file))
+
+
+def published_for(names: Iterable[str]) -> tuple[Published, ...]:
+    """Forwarded rates of the cases with these names, 'white-paper 1.1'; of one without a number, all of its source."""
+    found: list[Published] = []
+    for name in names:
+        source, _, case = name.partition(" ")
+        begin = SOURCES.get(source, source)
+        found += [row for row in table() if row.source.startswith(begin) and case in ("", row.case)]
+    return tuple(row for row in found if row.pps is not None and row.metric not in LEFT_OUT)
+
+
+def same(published: str, measured: Iterable[str]) -> bool:
+    """Whether a value of a source is one of a case's parameters, however each is written."""
+    wanted = re.sub(r"[\s,_]", "", published).casefold()
+    return any(re.sub(r"[\s,_]", "", value).casefold() == wanted for value in measured)

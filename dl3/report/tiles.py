@@ -1,0 +1,80 @@
+"""The numbers that stand out at the top of a page."""
+
+from xml.etree.ElementTree import Element
+
+from dl3.model.trial import Throughput
+from dl3.report.by_frame import is_at_least
+from dl3.report.latencies import latency_cases
+from dl3.report.markup import tag
+from dl3.report.names import goal_text, series_names
+from dl3.report.plan_tables import is_run
+from dl3.report.results import Results
+from dl3.report.summary import load_text, smallest, usual
+from dl3.report.units import MICRO, gbps, micros, mpps
+from dl3.report.words import Words
+
+N_TILES = 4
+
+
+def tile(value: str, unit: str, text: str) -> Element:
+    """A number that stands out, and what it is."""
+    return tag("li", tag("strong", value, tag("small", f" {unit}") if unit else None), tag("span", text))
+
+
+def throughput_tile(search: Throughput, text: str, words: Words, in_gbps: bool = False) -> Element:
+    """The tile of an answer, in Mpps or in Gbit/s on layer 1."""
+    value, unit = (gbps(search.l1_bps), "Gbit/s") if in_gbps else (mpps(search.pps), "Mpps")
+    return tile(words("at_least", value=value) if is_at_least(search) else value, unit, text)
+
+
+def throughput_tiles(results: Results, words: Words) -> list[Element]:
+    """With one series the smallest frame's rate and the greatest bit rate; else each series' rate for the smallest."""
+    found = smallest(results)
+    if len(found) > 1:
+        names = series_names(results, words)
+        named = [(one, {"series": names[results.series_of(one)], "frame": words.frame(one.frame)}) for one in found]
+        return [throughput_tile(one, words("tile.series", **values), words) for one, values in named]
+    tiles = []
+    for one in found:
+        text = {"goal": goal_text(one.goal_loss_ratio, words)}
+        tiles.append(throughput_tile(one, words("tile.throughput", frame=words.frame(one.frame), **text), words))
+        best = max(results.searches, key=lambda search: search.l1_bps)
+        frame = words.frame(best.frame)
+        tiles.append(throughput_tile(best, words("tile.throughput", frame=frame, **text), words, in_gbps=True))
+    return tiles
+
+
+def plan_tiles(results: Results, words: Words) -> list[Element]:
+    """Cases of campaigns: how many were run, how many are not applicable here."""
+    cases = [case for plan in results.plans for case in plan.cases]
+    if not cases:
+        return []
+    n_run, n_absent = sum(is_run(case, results) for case in cases), sum(not case.jobs for case in cases)
+    run = tile(f"{n_run:,}", "", words("tile.run", cases=len(cases)))
+    return [run, tile(f"{n_absent:,}", "", words("tile.absent"))]
+
+
+def throughput_or_plan(results: Results, words: Words) -> list[Element]:
+    """What a page is about."""
+    if not results.plans:
+        return throughput_tiles(results, words)[: N_TILES - 1]
+    best = max(smallest(results), key=lambda search: search.pps, default=None)
+    found = plan_tiles(results, words)
+    if best is None:
+        return found
+    text = words("tile.throughput", frame=words.frame(best.frame), goal=goal_text(best.goal_loss_ratio, words))
+    return [*found, throughput_tile(best, text, words)]
+
+
+def tiles(results: Results, words: Words) -> Element | None:
+    """The numbers at the top, at most four."""
+    found = throughput_or_plan(results, words)
+    for case in latency_cases(results)[: max(N_TILES - 1 - len(found), 0)]:
+        if case.points:
+            point = usual(case)
+            text = words("tile.latency", load=load_text(case, point, words), frame=words.frame(case.frame))
+            found.append(tile(micros(dict(point.values)["p50"]), MICRO, text))
+    if results.trials:
+        n_invalid = len(results.invalid)
+        found.append(tile(f"{len(results.trials) - n_invalid:,}", "", words("tile.trials", n=n_invalid)))
+    return tag("ul", *found, class_="tiles") if found else None

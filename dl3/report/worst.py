@@ -1,0 +1,25 @@
+"""The trials whose loss is worth an explanation."""
+
+from dl3.model.trial import Trial
+from dl3.report.results import Results, Series
+
+N_SHOWN = 6
+
+
+def worst(results: Results) -> list[Trial]:
+    """Of each device the valid trial that lost most of what has evidence, else of all; at most six.
+
+    A search goes above the throughput on purpose, so a trial at a load that a device should carry comes first.
+    """
+    lossy = [trial for trial in results.valid if trial.account.lost > 0]
+    has_evidence = [trial for trial in lossy if trial.evidence is not None or trial.timeline is not None]
+    answers = {(results.series_of(s).dut, s.frame, s.job): s.pps for s in results.searches}
+
+    def weight(trial: Trial) -> tuple[bool, int]:
+        carried = answers.get((trial.dut, trial.frame, trial.job), 0.0)
+        return trial.offered_pps <= carried, trial.account.lost
+
+    found: dict[tuple[Series, str], Trial] = {}
+    for trial in sorted(has_evidence or lossy, key=weight, reverse=True):
+        found.setdefault((results.series_of(trial), trial.frame), trial)
+    return list(found.values())[:N_SHOWN]

@@ -1,0 +1,215 @@
+"""Whole campaigns as they are left behind, made up: planned as real ones are, with a made-up device's answers."""
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dl3.campaign.machine import Machine
+from dl3.campaign.plan import jobs_of, planned
+from dl3.campaign.shipped import read_named
+from dl3.model.answers import (
+    BackToBack,
+    Forwarding,
+    FrameLoss,
+    LossPoint,
+    Proof,
+    ProofPoint,
+    Recovery,
+    Reset,
+    Versus,
+)
+from dl3.model.campaign import Job, Skipped
+from dl3.model.evidence import Event, Evidence, Gap, Timeline
+from dl3.model.trial import Throughput, Trial
+from dl3.report.results import Record
+from harness.records import FRAMES, MEANS, Maker, spread
+
+KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
+HERE = Machine(
+    n_cores=2,
+    available_mib=20_000,
+    cpu_model="AMD EPYC 9555 64-Core Processor",
+    server="a virtual machine",
+    host_os="Debian GNU/Linux 12",
+)
+AT = "2026-11-21T23:10:00+00:00"
+PLACES = {"rx ring full": 0.9, "no_mbuf": 0.1}
+REASON = "late: the generator left out 65,012 frames (0.40%) that were due"
+LAB = {"lab": {"wire": "memif", "dut": "dl3d", "cores": {"dl3d": 1, "dl3gen": 0}, "ring_frames": 16384}}
+
+
+def rate_of(job: Job, frame: str) -> float:
+    """What the made-up device takes: less with larger frames, many flows and few huge pages."""
+    size = MEANS[frame]
+    base = 9.6e6 * float((64 / size) ** 0.35) * (0.45 if job.setup.dut.kind == "ovs" else 1.0)
+    many = 1 - 0.06 * max(job.traffic.flows.bit_length() - 14, 0)
+    return base * many * (1 + 0.004 * (job.setup.memory_mib // 1024))
+
+
+def searching(maker: Maker, job: Job, pps: float, dice: random.Random) -> list[Trial | Throughput]:
+    """The trials of one search and its answers for two goals."""
+    own = replace(maker, dut=job.setup.dut.name, ceiling_pps=pps)
+    shares = (1.9, 1.4, 1.2, 1.1, 1.05, 1.02, 1.01, 1.005, 0.995, 0.99, 0.98, 1.0)
+    found: list[Trial | Throughput] = [own.trial(job.frame, pps * share, job=job.key) for share in shares]
+    for goal in (0.0, 0.005):
+        middle = pps * (1 + goal) * dice.uniform(0.99, 1.01)
+        is_noisy = dice.random() < 0.05
+        answer = own.answer(
+            job.frame,
+            middle,
+            job=job.key,
+            goal_loss_ratio=goal,
+            method="mlrsearch",
+            exceed_ratio=0.5 if goal else 0.0,
+            conditional_pps=middle * (1 - goal),
+            interval_pps=(middle * 0.985, middle * 1.02),
+            noise=("8.4 % of the time was stolen by the hypervisor",) if is_noisy else (),
+            line_bps=0,
+            n_trials=len(shares),
+        )
+        found.append(answer)
+    return found
+
+
+def proof(maker: Maker, frames: Iterable[str]) -> Proof:
+    """The tester against itself."""
+    points = [
+        ProofPoint(
+            frame=frame,
+            ceiling_pps=24e6 * (64 / MEANS[frame]) ** 0.15,
+            pacing_error=0.00002,
+            latency_min_ns=1450,
+            latency_p50_ns=2100,
+            jitter_mean_ns=180,
+        )
+        for frame in frames
+    ]
+    return Proof(at=AT, campaign=maker.campaign, wire="memif", points=tuple(points), facts=dict(maker.facts))
+
+
+def white_paper(seed: int = 1, campaign: str = AT) -> list[Record]:
+    """The 19 cases: some measured, some not applicable here, one job without an answer."""
+    dice = random.Random(seed)
+    maker = Maker(campaign=campaign, facts=(*Maker().facts, *LAB.items()), line_bps=0)
+    plan = planned(read_named("white-paper", KINDS), HERE, campaign)
+    jobs = jobs_of(plan)
+    records: list[Record] = [plan, proof(maker, dict.fromkeys(job.frame for job in jobs))]
+    for job in jobs[:-1]:
+        records += searching(maker, job, rate_of(job, job.frame) * dice.uniform(0.99, 1.01), dice)
+    reason = "Open vSwitch did not forward a single frame within 10 s: look at its log"
+    records.append(Skipped(at=AT, campaign=campaign, job=jobs[-1].key, reason=reason))
+    return records
+
+
+def timeline(lost_at: dict[int, int]) -> Timeline:
+    """2 s in buckets of 5 ms; frames lost by bucket."""
+    sent = (50_000,) * 400
+    return Timeline(
+        start_ns=10**12,
+        bucket_ns=5_000_000,
+        sent=sent,
+        received=tuple(each - lost_at.get(n, 0) for n, each in enumerate(sent)),
+    )
+
+
+def evidence() -> Evidence:
+    """A core that was taken away twice."""
+    return Evidence(
+        gaps=(
+            Gap(program="dl3d", lane=0, core=1, at_ns=10**12 + 612_000_000, us=4312),
+            Gap(program="dl3gen", lane=0, core=0, at_ns=10**12 + 1_400_000_000, us=210),
+        ),
+        events=(
+            Event(what="switch", at_ns=10**12 + 611_900_000, us=4301, core=1, who="kworker/1:3"),
+            Event(what="steal", at_ns=10**12 + 1_390_000_000, us=8000, core=0, who="hypervisor"),
+            Event(what="netlink", at_ns=10**12 + 900_000_000, us=0, core=-1, who="1,200 messages"),
+        ),
+        totals={"switches core 1": 14, "steal ms core 0": 8},
+        missing=("no sched events: tracefs is not mounted",),
+    )
+
+
+def lossy(maker: Maker) -> Trial:
+    """A trial with loss, and with all that is known of it."""
+    made = maker.trial("64", 10e6, seconds=2.0, timeline=timeline({121: 21_000, 122: 9_000}).model_dump())
+    places = {place: int(30_000 * share) for place, share in PLACES.items()}
+    account = made.account.model_copy(
+        update={"sent": 20_000_000, "received": 19_970_000, "lost": 30_000, "lost_by_place": places}
+    )
+    return made.model_copy(update={"account": account, "evidence": evidence()})
+
+
+def common(maker: Maker, frame: str) -> dict[str, object]:
+    """What all answers have."""
+    head = {"at": AT, "campaign": maker.campaign, "dut": maker.dut, "frame": frame}
+    return {**head, "mean_bytes": FRAMES[frame], "facts": dict(maker.facts)}
+
+
+def others(maker: Maker, frame: str) -> list[Record]:
+    """The answer of each other test."""
+    top, of = maker.ceiling_pps * 1.4, common(maker, frame)
+    shares = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+    points = tuple(
+        LossPoint(share=share, pps=top * share, loss_ratio=max(0.0, 1 - maker.ceiling_pps / (top * share)))
+        for share in shares
+    )
+    peer = tuple(maker.ceiling_pps * 0.93 * (1 + n / 100) for n in range(5))
+    ours = tuple(maker.ceiling_pps * (1 + n / 100) for n in range(5))
+    made: list[Record] = [
+        FrameLoss.model_validate({**of, "points": points, "trial_seconds": 2.0}),
+        BackToBack.model_validate(
+            {
+                **of,
+                "burst_pps": top,
+                "bursts": (16_100, 16_384, 15_900),
+                "frames": 16_128,
+                "throughput_pps": maker.ceiling_pps,
+                "implied_buffer_s": 0.00091,
+                "corrected_buffer_s": 0.00026,
+            }
+        ),
+        Recovery.model_validate(
+            {**of, "overload_pps": top, "recovery_pps": top / 2, "seconds": (0.0021, 0.0030, 0.0024)}
+        ),
+        Forwarding.model_validate(
+            {
+                **of,
+                "points": points,
+                "at_most_offered_pps": maker.ceiling_pps * 0.98,
+                "most_pps": maker.ceiling_pps,
+                "most_at_pps": maker.ceiling_pps * 1.02,
+            }
+        ),
+        Versus.model_validate(
+            {
+                **of,
+                "peer": "l3fwd",
+                "test": "throughput",
+                "ours_pps": ours,
+                "peer_pps": peer,
+                "ratio": 1.075,
+                "interval": (1.01, 1.14),
+            }
+        ),
+    ]
+    for what, seconds in (("process", (0.61, 0.66)), ("port", (0.012, 0.014))):
+        lost = tuple(int(each * 1e6) for each in seconds)
+        made.append(Reset.model_validate({**of, "what": what, "offered_pps": 1e6, "seconds": seconds, "lost": lost}))
+    return made
+
+
+def every_test(maker: Maker, records: Iterable[Record]) -> list[Record]:
+    """A record with an answer of each test, the tester's proof, and a trial whose loss is explained."""
+    found = [proof(maker, FRAMES), *records, lossy(maker)]
+    for frame in ("64", "512", "imix"):
+        found += others(replace(maker, ceiling_pps=maker.ceiling_pps * (64 / FRAMES[frame]) ** 0.3), frame)
+    return found
+
+
+def latencies(maker: Maker, frame: str, base_ns: float) -> list[Trial]:
+    """Latency trials at three loads."""
+    found = []
+    for load in (0.1, 0.5, 0.9):
+        made = maker.trial(frame, maker.ceiling_pps * load, test="latency", load=load)
+        found.append(made.model_copy(update={"latency": spread(made.latency.n, base_ns / (1.05 - load))}))
+    return found

@@ -1,0 +1,150 @@
+"""Chromium at the end of a pipe: opens a page as it is, clicks, looks, takes pictures, and lets it save files."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from harness.browser import FLAGS
+
+PATIENCE_S = 30.0
+
+
+class Pilot:
+    """One page in one browser; speaks the DevTools protocol over file descriptors 3 and 4."""
+
+    def __init__(self, folder: Path, width: int = 1100, height: int = 1400) -> None:
+        program = shutil.which("chromium")
+        assert program, "there is no chromium: run tools/install-deps test"
+        self.folder, self.width, self.height = folder, width, height
+        (its_in, self.write_to), (self.read_from, its_out) = os.pipe(), os.pipe()
+        command = [program, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder / 'pilot'}", "about:blank"]
+        shell = ["sh", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "sh", *command]
+        quiet = subprocess.DEVNULL
+        self.process = subprocess.Popen(shell, pass_fds=(its_in, its_out), stdout=quiet, stderr=quiet)
+        os.close(its_in)
+        os.close(its_out)
+        self.reply, self.number, self.session = b"", 0, ""
+
+    def say(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command and its answer; events in between are dropped."""
+        self.number += 1
+        said: dict[str, Any] = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            said["sessionId"] = self.session
+        os.write(self.write_to, json.dumps(said).encode() + b"\0")
+        while True:
+            heard = self.hear()
+            if heard.get("id") == self.number:
+                assert "error" not in heard, heard
+                result: dict[str, Any] = heard["result"]
+                return result
+
+    def hear(self) -> dict[str, Any]:
+        """The next message."""
+        while b"\0" not in self.reply:
+            more = os.read(self.read_from, 1 << 20)
+            assert more, "chromium has gone away"
+            self.reply += more
+        message, _, self.reply = self.reply.partition(b"\0")
+        heard: dict[str, Any] = json.loads(message)
+        return heard
+
+    def open(self, page: Path) -> None:
+        """Show a page, and wait until it is whole."""
+        target = self.say("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.say("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.say("Page.enable")
+        self.size(self.width, self.height)
+        self.say("Page.navigate", url=page.as_uri())
+        self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    def size(self, width: int, height: int) -> None:
+        """The window's size in pixels."""
+        self.say("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def see(self, expression: str) -> Any:
+        """The value of an expression in the page; the page's own policy stays as it is."""
+        found = self.say("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression is true."""
+        end = monotonic() + PATIENCE_S
+        while not self.see(expression):
+            assert monotonic() < end, f"never came true: {expression}"
+            sleep(0.05)
+
+    def scroll(self, selector: str) -> tuple[float, float]:
+        """Bring an element into sight; its middle in pixels of the window."""
+        script = f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+        script += "e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect();"
+        x, y = self.see(script + "return [r.left + r.width / 2, r.top + r.height / 2]; })()")
+        return float(x), float(y)
+
+    def point_at(self, selector: str) -> None:
+        """Move the pointer onto an element."""
+        x, y = self.scroll(selector)
+        self.say("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, selector: str) -> None:
+        """Click as a person does."""
+        x, y = self.scroll(selector)
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def prefer(self, theme: str) -> None:
+        """Pretend that the reader's system is light or dark."""
+        self.say("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+
+    def saved_by(self, selector: str) -> bytes:
+        """Click a link that saves a file; what is in it."""
+        place = self.folder / "saved"
+        place.mkdir(exist_ok=True)
+        for old in place.iterdir():
+            old.unlink()
+        self.say("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(place))
+        self.click(selector)
+        end = monotonic() + PATIENCE_S
+        while not (found := [path for path in place.iterdir() if path.suffix in (".svg", ".csv")]):
+            assert monotonic() < end, "nothing was saved"
+            sleep(0.05)
+        return found[0].read_bytes()
+
+    def picture(self, to: Path, whole: bool = False) -> None:
+        """A picture of what is in sight, or of the whole page."""
+        taken = self.say("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        to.write_bytes(base64.b64decode(taken["data"]))
+
+    def pdf(self, to: Path) -> None:
+        """The page as it is printed."""
+        printed = self.say("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
+        to.write_bytes(base64.b64decode(printed["data"]))
+
+    def close(self) -> None:
+        """End the browser."""
+        os.close(self.write_to)
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.read_from)
+
+
+@contextmanager
+def piloted(page: Path, folder: Path, width: int = 1100) -> Iterator[Pilot]:
+    """A browser that shows a page."""
+    pilot = Pilot(folder, width)
+    try:
+        pilot.open(page)
+        yield pilot
+    finally:
+        pilot.close()
