@@ -3,13 +3,15 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dl3.dut import dl3d, l3fwd, testpmd
+from dl3.dut import dl3d, external, l3fwd, linux, ovs, testpmd
 from dl3.dut.bed import Bed
 from dl3.dut.kind import Kind
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (dl3d.KIND, l3fwd.KIND, testpmd.KIND)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (dl3d.KIND, l3fwd.KIND, testpmd.KIND, ovs.KIND, linux.KIND, external.KIND)
+}
 
 
 def known_kinds() -> tuple[str, ...]:

@@ -42,11 +42,15 @@ def lost_streams(generator: Client, sent: Sequence[dict[str, object]], tries: in
     return lost
 
 
+def ways_of(lost: Sequence[StreamResult]) -> str:
+    """As a person reads them."""
+    return " and ".join(f"from {stream.from_port} to {stream.to_port}" for stream in lost)
+
+
 def check_forwards(lab: Pair) -> None:
     """Fault when nothing passes one way or the other."""
     lost = lost_streams(lab.generator, streams(Flows(is_both_ways=True)))
     lab.check_alive()
     if lost:
-        ways = " and ".join(f"from {stream.from_port} to {stream.to_port}" for stream in lost)
         words = lab.dut_process.last_words() if lab.device.processes else "it is the kernel"
-        raise Fault(f"{lab.device.name} has started but forwards nothing {ways}; its last words: {words}")
+        raise Fault(f"{lab.device.name} has started but forwards nothing {ways_of(lost)}; its last words: {words}")

@@ -23,7 +23,7 @@ class Kind(Protocol):
     def missing(self, options: Mapping[str, object], /) -> str:
         """'', or one sentence: what is not installed, and how to install it."""
 
-    def opened(self, setup: Setup, traffic: Traffic, build: Path) -> AbstractContextManager[Bed]:
+    def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> AbstractContextManager[Bed]:
         """Start it with dl3gen on its wires; all is gone afterwards. Fault when it does not start or forward."""
 
 

@@ -15,13 +15,14 @@ from dl3.lab.cables import cables
 from dl3.lab.links import ENDS, Links
 from dl3.lab.pair import Pair, Tester, distance_ns, pair
 from dl3.lab.seat import Seat, Wire
+from dl3.lab.vhost import vhost
 from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.model.traffic import streams_for
 
 GENERATOR_MIB = 512  # kept free for dl3gen, which takes what it needs
-BIGGEST_RING = 1 << 14  # of memif
+BIGGEST_RING = 1 << 14  # that memif has
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class WiredBed:
     lab: Pair
     streams: tuple[Stream, ...]
     about: Mapping[str, object]
+    not_told: frozenset[str]  # facts of the lab that this kind of device was not told
 
     @property
     def generator(self) -> Client:
@@ -50,7 +52,8 @@ class WiredBed:
     @property
     def facts(self) -> Mapping[str, object]:
         """Of the device and the lab."""
-        return {"dut": dict(self.about), "lab": self.lab.facts()}
+        told = {key: value for key, value in self.lab.facts().items() if key not in self.not_told}
+        return {"dut": dict(self.about), "lab": told}
 
     def freeze(self) -> None:
         """All stand still."""
@@ -61,11 +64,11 @@ class WiredBed:
         self.lab.thaw()
 
     def reset_process(self) -> None:
-        """As after a crash; not over memif."""
-        if self.wire == "memif":
+        """As after a crash; not where rings are shared with dl3gen."""
+        if self.wire != "veth":
             raise Fault(
-                f"{self.lab.device.name} at memif links cannot be reset, for dl3gen would poll a dead peer: give the "
-                "device the option 'wire: veth'"
+                f"{self.lab.device.name} at {self.wire} links cannot be reset, for dl3gen would poll a dead peer: give "
+                "the device the option 'wire: veth', if it has that"
             )
         self.lab.device.restart()
 
@@ -91,7 +94,7 @@ class WiredKind:
         return self.needs()
 
     @contextmanager
-    def opened(self, setup: Setup, traffic: Traffic, build: Path) -> Iterator[WiredBed]:
+    def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> Iterator[WiredBed]:
         """Start both sides, and see frames pass each way."""
         check_honoured(setup, self.honours)
         options = chosen_options(setup, self.choices)
@@ -103,24 +106,33 @@ class WiredKind:
             with pair(subject.started, seat, tester, found_ns) as lab:
                 check_forwards(lab)
                 about = {"name": setup.dut.name, "kind": self.name, "options": options}
-                yield WiredBed(lab, streams_for(traffic, ENDS), {**about, **subject.about(seat, lab.device)})
+                not_told = frozenset(Setup.model_fields) - self.honours
+                yield WiredBed(lab, streams_for(traffic, ENDS), {**about, **subject.about(seat, lab.device)}, not_told)
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
 
     def _own_mib(self, setup: Setup) -> int:
         return setup.memory_mib + self.extra_mib if "memory_mib" in self.honours and setup.page_kib != 4 else 0
 
     def _wire(self, name: str, setup: Setup) -> AbstractContextManager[Wire]:
-        return cables(setup.descriptors, self.is_router) if name == "veth" else links_for(setup)
+        if name == "veth":
+            return cables(setup.descriptors, self.is_router)
+        slots = ring_slots(setup)
+        return vhost(slots) if name == "vhost" else memif_links(slots)
 
 
-@contextmanager
-def links_for(setup: Setup) -> Iterator[Wire]:
-    """memif links with rings of so many slots."""
+def ring_slots(setup: Setup) -> int:
+    """Of memif and vhost rings."""
     slots = setup.descriptors
     if slots & (slots - 1) or not 1 < slots <= BIGGEST_RING:
         raise UsageFault(
-            f"{setup.dut.name}: descriptors = {slots}, but a memif ring has a power of two, to {BIGGEST_RING}, of slots"
+            f"{setup.dut.name}: descriptors = {slots}, but a ring has a power of two, to {BIGGEST_RING}, of slots"
         )
+    return slots
+
+
+@contextmanager
+def memif_links(slots: int) -> Iterator[Wire]:
+    """A folder with their sockets."""
     with tempfile.TemporaryDirectory(prefix="dl3-memif-") as folder:
         yield Links(Path(folder), slots.bit_length() - 1, is_zero_copy=True)
 

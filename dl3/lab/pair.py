@@ -98,11 +98,11 @@ class Pair:
             "wire": seat.links.name,
             "dut": self.device.name,
             "cores": list(self.cores),
-            "ring_frames": seat.descriptors,
+            "descriptors": seat.descriptors,
             "burst": seat.burst,
             "memory_mib": seat.memory_mib,
             "page_kib": seat.page_kib,
-            "memory_channels": seat.channels,
+            "channels": seat.channels,
             "round_trips_ns": list(self.round_trips_ns),
         }
 

@@ -1,0 +1,124 @@
+"""Any box on two ports: a dl3gen that runs already, and the streams that cross the box. Nothing is started."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from dl3.control.client import DL3D, DL3GEN, Client
+from dl3.control.generator import StreamTexts
+from dl3.control.replies import Reply
+from dl3.dut.check import lost_streams, ways_of
+from dl3.dut.kind import check_honoured
+from dl3.lab.pair import REPLY_TIMEOUT_S
+from dl3.model.campaign import Setup, Traffic
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.stream import Stream
+
+OPTIONS = ("generator", "dut", "streams", "version", "configuration")
+NOBODY = "none"
+
+
+def streams_of(generator: Client, setup: Setup, traffic: Traffic) -> tuple[Stream, ...]:
+    """Those of the traffic, else those in the file that the option names, else those of dl3gen's own file."""
+    given = list(traffic.streams) or read_streams(setup)
+    if not given:
+        given = [dict(text) for text in generator.ask(StreamTexts, "streams").streams]
+    if not given:
+        raise UsageFault(
+            f"{setup.dut.name}: no streams cross it: name a file of them with the option streams, or put some into "
+            "dl3gen's file"
+        )
+    return tuple(Stream.model_validate(each) for each in given)
+
+
+def read_streams(setup: Setup) -> list[dict[str, object]]:
+    """A YAML list of streams, nothing without the option."""
+    path = setup.dut.options.get("streams")
+    if not path:
+        return []
+    try:
+        value = yaml.safe_load(Path(str(path)).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageFault(f"{setup.dut.name}: its streams in {path} cannot be read: {error}") from error
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise UsageFault(f"{setup.dut.name}: {path} is no list of streams, each with 'from', 'to' and the like")
+    return value
+
+
+def check_options(setup: Setup) -> None:
+    """Refuse unknown ones."""
+    for name in setup.dut.options:
+        if name not in OPTIONS:
+            raise UsageFault(
+                f"{setup.dut.name}: the kind 'external' has no option '{name}'; it has {', '.join(OPTIONS)}"
+            )
+
+
+@dataclass(frozen=True)
+class ExternalBed:
+    """See dl3.dut.bed. Freezing does nothing: the box has cores of its own."""
+
+    generator: Client
+    dut: Client | None
+    streams: tuple[Stream, ...]
+    facts: Mapping[str, object]
+    wire: str = "ports of the file"
+
+    def freeze(self) -> None:
+        """The box and the dl3gen are not ours."""
+
+    def thaw(self) -> None:
+        """Nothing stood still."""
+
+    def reset_process(self) -> None:
+        """Not from here."""
+        raise Fault("a box that dl3 did not start cannot be reset by it: reset it by hand while dl3gen sends")
+
+    def reset_port(self) -> None:
+        """Not from here."""
+        raise Fault("a port of a box that dl3 did not start cannot be reset by it: unplug it while dl3gen sends")
+
+
+def about(setup: Setup, dut: Client | None) -> dict[str, object]:
+    """What the person, and a dl3d, say of it."""
+    options = setup.dut.options
+    said = {key: str(options.get(key, "not told")) for key in ("version", "configuration")}
+    if dut:
+        status = dut.ask(Reply, "status").model_dump()
+        said["version"] = f"dl3d {status['version']}, {status['dpdk']}"
+    return {"name": setup.dut.name, "kind": "external", **said}
+
+
+@dataclass(frozen=True)
+class External:
+    """See dl3.dut.kind."""
+
+    name: str = "external"
+
+    def missing(self, _options: Mapping[str, object], /) -> str:
+        """Nothing is installed here."""
+        return ""
+
+    @contextmanager
+    def opened(self, setup: Setup, traffic: Traffic, _build: Path, /) -> Iterator[ExternalBed]:
+        """See that frames pass."""
+        check_honoured(setup, frozenset())
+        check_options(setup)
+        options = setup.dut.options
+        generator = Client(Path(str(options.get("generator", DL3GEN.socket))), REPLY_TIMEOUT_S, DL3GEN)
+        socket = str(options.get("dut", NOBODY))
+        dut = None if socket == NOBODY else Client(Path(socket), program=DL3D)
+        streams = streams_of(generator, setup, traffic)
+        facts = {"dut": about(setup, dut), "lab": {"wire": "ports of the file"}}
+        if lost := lost_streams(generator, [stream.written() for stream in streams]):
+            raise Fault(
+                f"{setup.dut.name} forwards nothing {ways_of(lost)}: look at its cables, routes and neighbours, and "
+                "at the streams' dst_mac"
+            )
+        yield ExternalBed(generator, dut, streams, facts)
+
+
+KIND = External()

@@ -1,0 +1,177 @@
+"""Open vSwitch with DPDK: ovsdb-server and ovs-vswitchd of our own, in a folder and a namespace of our own.
+
+Its ports are vhost-user: over memif it would send on a second queue, which has no other end. Its flows do what a router
+does: they rewrite the MAC addresses and count the TTL down.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dl3.control.client import Client
+from dl3.dut import dpdk
+from dl3.dut.wired import WiredKind
+from dl3.lab.command import run
+from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS, NETWORKS_6
+from dl3.lab.namespace import Lab, Namespace
+from dl3.lab.process import Process
+from dl3.lab.seat import Device, Seat
+from dl3.lab.single import START_SECONDS, start_process
+from dl3.model.campaign import Setup
+from dl3.model.fault import Fault
+
+SERVER, SWITCH = "ovsdb-server", "ovs-vswitchd"
+WITH_DPDK = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")  # where Debian puts it
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+BRIDGE = "dl3"
+OWN_BURST = 32  # NETDEV_MAX_BURST
+
+
+def flows() -> list[str]:
+    """One for each direction and family; all else is dropped."""
+    made = []
+    for out, (net4, net6) in enumerate(zip(NETWORKS, NETWORKS_6, strict=True)):
+        rewrite = f"mod_dl_src:{DUT_MACS[out]},mod_dl_dst:{GENERATOR_MACS[out]},dec_ttl,output:{out + 1}"
+        for match in (f"ip,nw_dst={net4}", f"ipv6,ipv6_dst={net6}"):
+            made.append(f"priority=10,in_port={2 - out},{match},actions={rewrite}")
+    return made
+
+
+def settings(seat: Seat) -> dict[str, str]:
+    """Of DPDK; its lanes poll on our cores, all else runs on the first of them, and memory is what it is given."""
+    mask = sum(1 << core for core in seat.cores)
+    channels = f" -n {seat.channels}" if seat.channels else ""
+    return {
+        "dpdk-init": "true",
+        "dpdk-socket-mem": str(seat.memory_mib),
+        "dpdk-socket-limit": str(seat.memory_mib),
+        "pmd-cpu-mask": f"0x{mask:x}",
+        "dpdk-lcore-mask": f"0x{1 << seat.core:x}",
+        "dpdk-extra": f'"--no-pci --in-memory --no-telemetry --file-prefix dl3-dut{channels}"',
+    }
+
+
+@dataclass
+class Switch:
+    """See dl3.lab.seat.Device."""
+
+    seat: Seat
+    namespace: Namespace
+    processes: list[Process] = field(default_factory=list)
+    name: str = "ovs"
+    client: Client | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Its database, sockets and logs."""
+        return self.seat.links.folder
+
+    @property
+    def database(self) -> Path:
+        """The socket of ovsdb-server."""
+        return self.folder / "db.sock"
+
+    def vsctl(self, *words: str) -> str:
+        """Tell the database; waits until the switch has done it."""
+        return run(["ovs-vsctl", f"--db=unix:{self.database}", "--timeout=30", *words])
+
+    def ofctl(self, verb: str, *words: str) -> str:
+        """Tell the switch of flows."""
+        return run(["ovs-ofctl", verb, f"unix:{self.folder / BRIDGE}.mgmt", *words])
+
+    def start_server(self) -> None:
+        """An empty database and its server."""
+        file = self.folder / "conf.db"
+        run(["ovsdb-tool", "create", str(file), str(SCHEMA)])
+        command = (SERVER, str(file), f"--remote=punix:{self.database}", f"--unixctl={self.folder / SERVER}.ctl")
+        server = start_process(SERVER, command, self.folder)
+        self.processes.append(server)
+        server.wait_until(self.database.exists, "was ready", START_SECONDS)
+        words = (f"other_config:{key}={value}" for key, value in settings(self.seat).items())
+        self.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *words)
+
+    def start_switch(self) -> None:
+        """ovs-vswitchd, its bridge, ports and flows."""
+        folder = self.folder
+        command = (str(WITH_DPDK), f"unix:{self.database}", f"--unixctl={folder / SWITCH}.ctl")
+        switch = start_process(SWITCH, self.namespace.command("env", f"OVS_RUNDIR={folder}", *command), folder)
+        self.processes.insert(0, switch)
+        switch.wait_until(lambda: (folder / f"{SWITCH}.ctl").exists(), "was ready", START_SECONDS)
+        self.vsctl(*self.bridge())
+        for name in NAMES:
+            if error := self.vsctl("get", "Interface", name, "error").strip().strip('[]"'):
+                raise Fault(f"ovs: its port {name} does not work: {error}; its last words: {switch.last_words()}")
+        for flow in flows():
+            self.ofctl("add-flow", flow)
+        switch.wait_until(self.seat.links.is_listening, "had its ports", START_SECONDS)
+
+    def bridge(self) -> list[str]:
+        """A bridge in user space and both ports; their sockets are in the folder and have the ports' names."""
+        words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail-mode=secure"]
+        for i, name in enumerate(NAMES):
+            port = ("type=dpdkvhostuser", f"ofport_request={i + 1}")
+            words += ["--", "add-port", BRIDGE, name, "--", "set", "Interface", name, *port]
+        return words
+
+    def restart(self) -> None:
+        """Its links do not come again."""
+        raise Fault("ovs: the switch cannot be reset, for dl3gen does not find back to its sockets")
+
+    def reset_port(self) -> None:
+        """As OpenFlow takes a port down."""
+        for state in ("down", "up"):
+            self.ofctl("mod-port", NAMES[0], state)
+
+
+@dataclass(frozen=True)
+class Ovs:
+    """The switch with its flows."""
+
+    @contextmanager
+    def started(self, seat: Seat) -> Iterator[Device]:
+        """The bridge has an interface in Linux, so it gets a namespace."""
+        with Lab() as lab:
+            switch = Switch(seat, lab.namespace("ovs", silent=True))
+            try:
+                switch.start_server()
+                switch.start_switch()
+                yield switch
+            finally:
+                for process in switch.processes:
+                    process.thaw()
+                    process.stop()
+
+    def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
+        """As it says itself."""
+        return {
+            "version": ", ".join(run([str(WITH_DPDK), "--version"]).split("\n")[:2]),
+            "configuration": {
+                "other_config": settings(seat),
+                "ports": "dpdkvhostuser",
+                "flows": flows(),
+                "burst": OWN_BURST,
+            },
+        }
+
+
+def make(_setup: Setup, _options: Mapping[str, str], _build: Path) -> Ovs:
+    """There is one way."""
+    return Ovs()
+
+
+def needs() -> str:
+    """See dl3.dut.kind.Kind.missing."""
+    if WITH_DPDK.exists() and shutil.which("ovs-vsctl") and shutil.which(SERVER):
+        return ""
+    return f"Open vSwitch with DPDK is not installed: {dpdk.INSTALL} (package openvswitch-switch-dpdk)"
+
+
+KIND = WiredKind(
+    name="ovs",
+    make=make,
+    needs=needs,
+    honours=frozenset(("cores", "dut_cores", "memory_mib", "channels", "descriptors")),
+    choices={"wire": ("vhost",)},
+)
