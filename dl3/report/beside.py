@@ -1,7 +1,7 @@
 """Measured figures beside published ones: what of them asks the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dl3.model.trial import Throughput
 from dl3.report.published import Published, published_for, same
@@ -49,6 +49,9 @@ def label_of(row: Published, rows: Sequence[Published]) -> str:
 
 
 def beside(part: Part) -> Beside | None:
-    """The figures of a case that has published ones."""
+    """The figures of a case that has published ones; of several goals that of the least loss, as they have it."""
     found = published_for(part.case.published) if part.case else ()
-    return Beside(part.results, found) if found else None
+    searches = part.results.searches
+    least = min((one.goal_loss_ratio for one in searches), default=0.0)
+    strictest = tuple(one for one in searches if one.goal_loss_ratio == least)
+    return Beside(replace(part.results, searches=strictest), found) if found else None

@@ -39,7 +39,6 @@ CHINESE = {
     "frame.imix": "IMIX 混合",
     "frame.classic": "经典混合",
     "line_rate": "线速",
-    "no_line_rate": "无线速",
     "axis.frame": "帧长（字节，含 FCS）",
     "quantile.p50": "P50",
     "quantile.p99": "P99",

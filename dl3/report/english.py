@@ -41,7 +41,6 @@ ENGLISH = {
     "frame.imix": "IMIX",
     "frame.classic": "classic mix",
     "line_rate": "line rate",
-    "no_line_rate": "no line rate",
     "axis.frame": "Frame size, bytes with FCS",
     "quantile.p50": "p50",
     "quantile.p99": "p99",

@@ -1,7 +1,7 @@
 """What a series is called: of device, parameters, goal and time only what tells it from the others."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dl3.report.results import Results, Series
 from dl3.report.units import loss, moment
@@ -48,14 +48,14 @@ class Differences:
         )
 
 
-def series_name(one: Series, of: Differences, words: Words) -> str:
+def series_name(one: Series, of: Differences, words: Words, is_whole: bool = False) -> str:
     """The name with what tells it from others."""
     parameters = [
         words("parameter", name=words.name("parameter", key), value=value)
         for key, value in one.parameters
         if key in of.parameters
     ]
-    parts = [one.dut, *parameters] if of.has_duts or not parameters else parameters
+    parts = [one.dut, *parameters] if is_whole or of.has_duts or not parameters else parameters
     if of.has_goals:
         parts.append(goal_text(one.goal_loss_ratio, words))
     if of.has_times:
@@ -68,6 +68,13 @@ def names_of(series: Iterable[Series], words: Words) -> dict[Series, str]:
     found = list(dict.fromkeys(series))
     differences = Differences.between(found)
     return {one: series_name(one, differences, words) for one in found}
+
+
+def table_names(series: Iterable[Series], words: Words) -> dict[Series, str]:
+    """Names for the first column of a table: always with the device; goals have a column of their own."""
+    found = list(dict.fromkeys(series))
+    of = replace(Differences.between(found), has_goals=False)
+    return {one: series_name(one, of, words, is_whole=True) for one in found}
 
 
 def series_names(results: Results, words: Words) -> dict[Series, str]:

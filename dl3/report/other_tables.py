@@ -9,7 +9,7 @@ from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
-from dl3.report.names import names_of
+from dl3.report.names import table_names
 from dl3.report.results import Other
 from dl3.report.units import NOTHING, loss, mpps, number, percent
 from dl3.report.words import Words
@@ -144,7 +144,7 @@ def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[E
     found = [(answer, cells) for answer in results.others if (cells := sheet.cells(answer, words))]
     if not found:
         return []
-    names = names_of((results.series_of(answer) for answer, _ in found), words)
+    names = table_names((results.series_of(answer) for answer, _ in found), words)
     rows = []
     for answer, cells in found:
         head = (names[results.series_of(answer)], words.short_frame(answer.frame))

@@ -23,7 +23,7 @@ from dl3.report.plan_tables import plan_section
 from dl3.report.results import Part, Record, Results, gather, parts
 from dl3.report.style import STYLE
 from dl3.report.summary import sentences, title, when
-from dl3.report.tables import invalid_table, latency_table, loss_table, results_table
+from dl3.report.tables import invalid_table, latency_table, loss_table, result_notes, results_table
 from dl3.report.texts import words_in
 from dl3.report.tiles import tiles
 from dl3.report.trials_table import trials_table
@@ -98,7 +98,8 @@ class Composer:
         for part in found:
             if part.case is None:
                 yield from self.loose(part)
-        yield Section("cases", [piece for part in found if part.case for piece in self.case(part.case, part)])
+        cases = [piece for part in found if part.case for piece in self.case(part.case, part)]
+        yield Section("cases", [*result_notes(self.results, self.words), *cases] if cases else [])
 
     def sections(self, comparison: Comparison | None) -> Iterable[Section]:
         """The parts of the page in their order."""

@@ -9,24 +9,24 @@ from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
-from dl3.report.names import goal_text, names_of, series_names
+from dl3.report.names import goal_text, table_names
 from dl3.report.places import losses
 from dl3.report.proofs import ceiling_share
 from dl3.report.reasons import reason_text
 from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
-from dl3.report.words import Words
+from dl3.report.words import Words, is_size
 
 RESULTS = (
     Column("device"),
     Column("frame"),
-    Column("mean", "bytes", True),
+    Column("mean", "bytes", True, is_optional=True),
     Column("goal", is_optional=True),
     Column("mpps", "Mpps", True),
     Column("interval", "Mpps", True, is_optional=True),
     Column("conditional", "Mpps", True, is_optional=True),
     Column("gbps", "Gbit/s", True),
-    Column("share", "%", True),
+    Column("share", "%", True, is_optional=True),
     Column("upper", "Mpps", True, is_optional=True),
     Column("limit"),
     Column("of_ceiling", "%", True, is_optional=True),
@@ -107,13 +107,13 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
     cells = (
         series,
         words.short_frame(search.frame),
-        number(search.mean_bytes, 0 if search.mean_bytes % 1 == 0 else 1),
+        NOTHING if is_size(search.frame) else number(search.mean_bytes, 1),
         goal_cell(search, scene.part.results, words),
         rate_cell(search, words),
         interval_cell(search),
         mpps(search.conditional_pps) if search.goal_loss_ratio > 0 else NOTHING,
         bound(search, gbps(search.l1_bps), words),
-        words("no_line_rate") if share is None else bound(search, percent(share), words),
+        NOTHING if share is None else bound(search, percent(share), words),
         mpps(search.upper_pps) if search.upper_pps > search.pps else NOTHING,
         words(f"limit.{search.limited_by}"),
         percent(ceiling, 1),
@@ -129,7 +129,7 @@ def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> lis
 
 
 def result_notes(results: Results, words: Words) -> list[Element]:
-    """What a reader of the table has to know."""
+    """What a reader of such tables has to know."""
     searches = results.searches
     found = {
         "note.upper": any(one.upper_pps > one.pps for one in searches),
@@ -140,11 +140,20 @@ def result_notes(results: Results, words: Words) -> list[Element]:
         "note.exceed": any(one.exceed_ratio > 0 for one in searches),
     }
     exceed = percent(max((one.exceed_ratio for one in searches), default=0), 0)
-    notes = [note(words(key, exceed=exceed)) for key, is_wanted in found.items() if is_wanted]
-    noisy = [one for one in searches if one.noise]
-    for one in noisy:
-        notes.append(note(words("note.noisy", dut=one.dut, frame=words.frame(one.frame), why="; ".join(one.noise))))
-    return notes
+    return [note(words(key, exceed=exceed)) for key, is_wanted in found.items() if is_wanted]
+
+
+def noise_notes(results: Results, words: Words) -> list[Element]:
+    """Which answers a noisy machine gave, and why it was noisy: one sentence for each device and reason."""
+    frames: dict[tuple[str, str], list[str]] = {}
+    for one in results.searches:
+        if one.noise:
+            frames.setdefault((one.dut, "; ".join(one.noise)), []).append(words.frame(one.frame))
+    comma = words("list.comma")
+    return [
+        note(words("note.noisy", dut=dut, frame=comma.join(dict.fromkeys(found)), why=why))
+        for (dut, why), found in frames.items()
+    ]
 
 
 def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
@@ -154,10 +163,11 @@ def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     missing = [note(words("note.no_answer", searches=words("list.comma").join(unanswered_names(unanswered, words))))]
     if not results.searches:
         return missing if unanswered else []
-    names = series_names(results, words)
+    names = table_names(results.series, words)
     rows = [result_row(search, names[results.series_of(search)], scene, words) for search in results.searches]
     table = grid(f"{prefix}results", RESULTS, rows, words)
-    return [table, *result_notes(results, words), *(missing if unanswered else [])]
+    standing = result_notes(results, words) if scene.part.case is None else []  # of cases they stand above all
+    return [table, *standing, *noise_notes(results, words), *(missing if unanswered else [])]
 
 
 def latency_row(trial: Trial, name: str, scene: Scene, words: Words) -> Row:
@@ -172,7 +182,7 @@ def latency_row(trial: Trial, name: str, scene: Scene, words: Words) -> Row:
 def latency_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     """All valid latency trials."""
     results = scene.part.results
-    names = names_of((results.series_of(trial) for trial in results.latencies), words)
+    names = table_names((results.series_of(trial) for trial in results.latencies), words)
     rows = [latency_row(trial, names[results.series_of(trial)], scene, words) for trial in results.latencies]
     return [grid(f"{prefix}latency", LATENCY, rows, words), note(words("note.latency"))] if rows else []
 

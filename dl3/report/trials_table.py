@@ -10,6 +10,7 @@ from dl3.report.results import Results
 from dl3.report.units import NOTHING, loss, moment, mpps
 from dl3.report.words import Words
 
+MOST = 2000  # trials that are also a file inside of the page; of more the record is the file
 MANY = 400  # trials that are not printed, for they are in the record
 COLUMNS = (
     Column("line"),
@@ -78,5 +79,6 @@ def trials_table(groups: Groups, words: Words) -> list[Element]:
     note = tag("p", words("note.trials"), class_="note")
     printed = tag("p", words("note.not_printed", n=f"{len(results.trials):,}"), class_="note on-paper")
     is_many = len(results.trials) > MANY
-    block = tag("div", tag("div", table, class_="table"), tools("trials", text, words), class_="block")
+    more = tools("trials", text, words) if len(results.trials) <= MOST else None
+    block = tag("div", tag("div", table, class_="table"), more, class_="block")
     return [note, *([printed] if is_many else []), block]

@@ -145,57 +145,53 @@ def common(maker: Maker, frame: str) -> dict[str, object]:
     return {**head, "mean_bytes": FRAMES[frame], "facts": dict(maker.facts)}
 
 
-def others(maker: Maker, frame: str) -> list[Record]:
-    """The answer of each other test."""
-    top, of = maker.ceiling_pps * 1.4, common(maker, frame)
-    shares = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-    points = tuple(
-        LossPoint(share=share, pps=top * share, loss_ratio=max(0.0, 1 - maker.ceiling_pps / (top * share)))
-        for share in shares
+def points(ceiling_pps: float) -> tuple[LossPoint, ...]:
+    """Loss at six loads around a ceiling."""
+    rates = {share: ceiling_pps * 1.4 * share for share in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)}
+    return tuple(
+        LossPoint(share=share, pps=pps, loss_ratio=max(0.0, 1 - ceiling_pps / pps)) for share, pps in rates.items()
     )
-    peer = tuple(maker.ceiling_pps * 0.93 * (1 + n / 100) for n in range(5))
+
+
+def versus(maker: Maker, of: dict[str, object]) -> Versus:
+    """Beside a peer that is a little slower."""
     ours = tuple(maker.ceiling_pps * (1 + n / 100) for n in range(5))
-    made: list[Record] = [
-        FrameLoss.model_validate({**of, "points": points, "trial_seconds": 2.0}),
-        BackToBack.model_validate(
-            {
-                **of,
-                "burst_pps": top,
-                "bursts": (16_100, 16_384, 15_900),
-                "frames": 16_128,
-                "throughput_pps": maker.ceiling_pps,
-                "implied_buffer_s": 0.00091,
-                "corrected_buffer_s": 0.00026,
-            }
-        ),
-        Recovery.model_validate(
-            {**of, "overload_pps": top, "recovery_pps": top / 2, "seconds": (0.0021, 0.0030, 0.0024)}
-        ),
-        Forwarding.model_validate(
-            {
-                **of,
-                "points": points,
-                "at_most_offered_pps": maker.ceiling_pps * 0.98,
-                "most_pps": maker.ceiling_pps,
-                "most_at_pps": maker.ceiling_pps * 1.02,
-            }
-        ),
-        Versus.model_validate(
-            {
-                **of,
-                "peer": "l3fwd",
-                "test": "throughput",
-                "ours_pps": ours,
-                "peer_pps": peer,
-                "ratio": 1.075,
-                "interval": (1.01, 1.14),
-            }
-        ),
-    ]
+    peer = tuple(pps * 0.93 for pps in ours)
+    more = {"ours_pps": ours, "peer_pps": peer, "ratio": 1.075, "interval": (1.01, 1.14)}
+    return Versus.model_validate({**of, "peer": "l3fwd", "test": "throughput", **more})
+
+
+def resets(of: dict[str, object]) -> list[Reset]:
+    """Of the process and of the port."""
+    found = []
     for what, seconds in (("process", (0.61, 0.66)), ("port", (0.012, 0.014))):
         lost = tuple(int(each * 1e6) for each in seconds)
-        made.append(Reset.model_validate({**of, "what": what, "offered_pps": 1e6, "seconds": seconds, "lost": lost}))
-    return made
+        found.append(Reset.model_validate({**of, "what": what, "offered_pps": 1e6, "seconds": seconds, "lost": lost}))
+    return found
+
+
+def bursts(maker: Maker, of: dict[str, object]) -> BackToBack:
+    """Bursts that a ring of 16,384 frames takes."""
+    rates = {"burst_pps": maker.ceiling_pps * 1.4, "throughput_pps": maker.ceiling_pps}
+    frames = {"bursts": (16_100, 16_384, 15_900), "frames": 16_128}
+    times = {"implied_buffer_s": 0.00091, "corrected_buffer_s": 0.00026}
+    return BackToBack.model_validate({**of, **rates, **frames, **times})
+
+
+def others(maker: Maker, frame: str) -> list[Record]:
+    """The answer of each other test."""
+    of, top = common(maker, frame), maker.ceiling_pps
+    at_loads = {**of, "points": points(top)}
+    highest = {"at_most_offered_pps": top * 0.98, "most_pps": top, "most_at_pps": top * 1.02}
+    times = {"overload_pps": top * 1.4, "recovery_pps": top * 0.5, "seconds": (0.0021, 0.0030, 0.0024)}
+    return [
+        FrameLoss.model_validate({**at_loads, "trial_seconds": 2.0}),
+        bursts(maker, of),
+        Recovery.model_validate({**of, **times}),
+        *resets(of),
+        Forwarding.model_validate({**at_loads, **highest}),
+        versus(maker, of),
+    ]
 
 
 def every_test(maker: Maker, records: Iterable[Record]) -> list[Record]:

@@ -1,5 +1,7 @@
 """Measured throughput beside what others published of the same question, both in million frames a second."""
 
+from dataclasses import dataclass
+
 from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars
 from dl3.report.beside import Beside, beside, label_of
 from dl3.report.by_frame import is_at_least, span_pps
@@ -7,6 +9,7 @@ from dl3.report.chart import Chart, Drawing, Scene
 from dl3.report.groups import Groups
 from dl3.report.names import series_names
 from dl3.report.plot import Entry, colour
+from dl3.report.published import Published, same
 from dl3.report.results import Series
 from dl3.report.units import mpps
 from dl3.report.words import Words
@@ -16,6 +19,7 @@ WORDS = {
         "published.title": "Measured here, and as published",
         "published.only": "As published; not measured here",
         "published.entry": "published: {value}",
+        "published.all": "published",
         "published.tip": "{source}: {value}, {frame}: {figure} {unit}{rate}",
         "published.rate": " = {mpps} Mpps",
         "published.note": "Filled bars were measured here, hollow ones are published; "
@@ -28,6 +32,7 @@ WORDS = {
         "published.title": "本次实测与公开结果对照",
         "published.only": "公开结果（本机未测）",
         "published.entry": "公开：{value}",
+        "published.all": "公开结果",
         "published.tip": "{source}：{value}，{frame}：{figure} {unit}{rate}",
         "published.rate": "，折合 {mpps} Mpps",
         "published.note": "实心柱为本次实测，空心柱为公开结果；每种颜色对应用例所改变参数的一个取值。"
@@ -37,47 +42,89 @@ WORDS = {
 }
 
 
-def measured_bars(found: Beside, order: list[Series], groups: Groups) -> list[Bar]:
-    """A filled bar for each answer."""
-    bars = []
-    for search in found.results.searches:
-        span = span_pps(search)
-        bars.append(
-            Bar(
-                series=order.index(found.results.series_of(search)),
-                group=search.frame,
-                value=search.pps / 1e6,
-                is_at_least=is_at_least(search),
-                span=(span[0] / 1e6, span[1] / 1e6) if span else None,
-                link=groups.link(search),
+@dataclass(frozen=True)
+class Layout:
+    """Which bar stands where. With one frame size each value of the case is a group."""
+
+    found: Beside
+    groups: Groups
+    words: Words
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether a group is a value of what the case varies, and not a frame size."""
+        return len(self.found.frames) == 1 and len(self.found.values) > 1
+
+    @property
+    def order(self) -> list[Series]:
+        """The measured series."""
+        return list(self.found.results.series)
+
+    def value_of(self, series: Series) -> str:
+        """The group of a measured series: the published value that is the same, else its own."""
+        texts = [text for _, text in series.parameters]
+        for row in self.found.published:
+            if same(row.value, texts):
+                return label_of(row, self.found.published)
+        return ", ".join(texts) or series.dut
+
+    def entries(self) -> list[Entry]:
+        """The series: measured ones filled, published ones hollow; the same value has the same colour."""
+        if self.is_by_value:
+            duts = dict.fromkeys(one.dut for one in self.order)
+            filled = [bar_entry(n, dut) for n, dut in enumerate(duts)]
+            return [*filled, Entry(self.words("published.all"), "hollow", colour(len(filled)))]
+        names = series_names(self.found.results, self.words)
+        made = [bar_entry(n, names[one]) for n, one in enumerate(self.order)]
+        free = len(made)
+        for value in self.found.values:
+            like = self.found.series_like(value.partition(", ")[0])
+            index = self.order.index(like) if like else free
+            free += 0 if like else 1
+            made.append(Entry(self.words("published.entry", value=value), "hollow", colour(index)))
+        return made
+
+    def bar_groups(self) -> list[Group]:
+        """What stands below the bars."""
+        if not self.is_by_value:
+            return [Group(frame, self.words.short_frame(frame)) for frame in self.found.frames]
+        values = dict.fromkeys([*self.found.values, *(self.value_of(one) for one in self.order)])
+        return [Group(value, value) for value in values]
+
+    def measured(self) -> list[Bar]:
+        """A filled bar for each answer."""
+        duts = list(dict.fromkeys(one.dut for one in self.order))
+        bars = []
+        for search in self.found.results.searches:
+            span, series = span_pps(search), self.found.results.series_of(search)
+            bars.append(
+                Bar(
+                    series=duts.index(series.dut) if self.is_by_value else self.order.index(series),
+                    group=self.value_of(series) if self.is_by_value else search.frame,
+                    value=search.pps / 1e6,
+                    is_at_least=is_at_least(search),
+                    span=(span[0] / 1e6, span[1] / 1e6) if span else None,
+                    link=self.groups.link(search),
+                )
             )
-        )
-    return bars
+        return bars
+
+    def published(self, n_filled: int) -> list[Bar]:
+        """A hollow bar for each published figure."""
+        bars, values, rows = [], self.found.values, self.found.published
+        for row in rows:
+            label = label_of(row, rows)
+            series = n_filled if self.is_by_value else n_filled + values.index(label)
+            group = label if self.is_by_value else row.frame
+            bars.append(Bar(series=series, group=group, value=(row.pps or 0) / 1e6, tip=said(row, self.words)))
+        return bars
 
 
-def published_bars(found: Beside, n_measured: int, words: Words) -> list[Bar]:
-    """A hollow bar for each published figure."""
-    bars, values = [], found.values
-    for row in found.published:
-        rate = "" if row.unit == "packet/s" else words("published.rate", mpps=mpps(row.pps))
-        says = {"source": row.source, "value": row.value, "frame": row.frame, "figure": f"{row.figure:,g}"}
-        text = words("published.tip", **says, unit=row.unit, rate=rate)
-        series = n_measured + values.index(label_of(row, found.published))
-        bars.append(Bar(series=series, group=row.frame, value=(row.pps or 0) / 1e6, tip=text))
-    return bars
-
-
-def entries(found: Beside, order: list[Series], words: Words) -> list[Entry]:
-    """The series: measured ones filled, published ones hollow; the same value has the same colour."""
-    names = series_names(found.results, words)
-    made = [bar_entry(n, names[one]) for n, one in enumerate(order)]
-    free = len(order)
-    for value in found.values:
-        like = found.series_like(value.partition(", ")[0])
-        index = order.index(like) if like else free
-        free += 0 if like else 1
-        made.append(Entry(words("published.entry", value=value), "hollow", colour(index)))
-    return made
+def said(row: Published, words: Words) -> str:
+    """What shows when the pointer is at a published bar: the figure as it was published."""
+    rate = "" if row.unit == "packet/s" else words("published.rate", mpps=mpps(row.pps))
+    says = {"source": row.source, "value": row.value, "frame": row.frame, "figure": f"{row.figure:,g}"}
+    return words("published.tip", **says, unit=row.unit, rate=rate)
 
 
 def draw_published(scene: Scene, words: Words) -> Drawing | None:
@@ -85,13 +132,14 @@ def draw_published(scene: Scene, words: Words) -> Drawing | None:
     found = beside(scene.part)
     if found is None:
         return None
-    order = list(found.results.series)
-    series = entries(found, order, words)
-    bars = [*measured_bars(found, order, scene.groups), *published_bars(found, len(order), words)]
-    groups = [Group(frame, words.short_frame(frame)) for frame in found.frames]
-    title = words("published.title" if order else "published.only")
-    chart = BarChart(title, words("axis.frame"), "Mpps", series, groups, bars, unit="Mpps")
-    return Drawing(title, [draw_bars(chart)], words("published.note") if order else "", series)
+    layout = Layout(found, scene.groups, words)
+    series = layout.entries()
+    n_filled = sum(entry.shape == "bar" for entry in series)
+    bars = [*layout.measured(), *layout.published(n_filled)]
+    title = words("published.title" if n_filled else "published.only")
+    x_name = found.published[0].variable if layout.is_by_value else words("axis.frame")
+    chart = BarChart(title, x_name, "Mpps", series, layout.bar_groups(), bars, unit="Mpps")
+    return Drawing(title, [draw_bars(chart)], words("published.note") if n_filled else "", series)
 
 
 CHART = Chart("published", 5, WORDS, draw_published)
