@@ -1,0 +1,113 @@
+"""The verb 'dl3 bench proof'."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dl3.bench.proof import LOOP, loop_of, prove
+from dl3.bench.site import Audience, Course, facts_of, frames_for, streams_of
+from dl3.bench.workplace import BUILD
+from dl3.cli.answers import microseconds, say
+from dl3.cli.place import REPLY_TIMEOUT_S, new_record
+from dl3.cli.printing import err, out, print_json, table
+from dl3.cli.progress import Bar, words_for
+from dl3.control.client import DL3GEN, Client
+from dl3.dut.beds import open_bed
+from dl3.model.answers import Proof, ProofPoint
+from dl3.model.campaign import DutSpec, Setup, Traffic
+from dl3.model.fault import Fault
+from dl3.record.journal import now
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+FILE = "ports of the file"
+RING = 16_384  # as in the lab of the other verbs
+COLUMNS = ("frame", ">Mpps", ">pacing error", ">min us", ">p50 us", ">jitter us", "proved")
+
+
+class Wire(StrEnum):
+    """Kinds of ports on which a loop can stand."""
+
+    MEMIF = "memif"
+    VETH = "veth"
+
+
+Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket, its two ports joined by a cable.")]
+Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and testpmd as a loop for the time, on cores 0 and 1.")]
+WireOption = Annotated[Wire, typer.Option("--wire", help="Kind of ports in the lab.")]
+Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial.")]
+RecordFile = Annotated[Path | None, typer.Option("--record", help="File that gets a JSON line per trial and proof.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@contextmanager
+def looped_lab(wire: Wire) -> Iterator[tuple[Site, str]]:
+    """dl3gen with testpmd as a loop."""
+    setup = Setup(dut=DutSpec(name=LOOP, kind="testpmd"), descriptors=RING)
+    with open_bed(loop_of(setup, wire.value), Traffic(direction="unidirectional"), BUILD) as bed:
+        facts = {**facts_of(bed.generator, None, BUILD), **bed.facts}
+        yield Site(bed.generator, None, LOOP, now(), facts), bed.wire
+
+
+@contextmanager
+def looped_site(socket: Path, wire: Wire | None) -> Iterator[tuple[Site, str]]:
+    """The lab, or a dl3gen that runs already."""
+    if wire:
+        with looped_lab(wire) as found:
+            yield found
+        return
+    generator = Client(socket, REPLY_TIMEOUT_S, DL3GEN)
+    yield Site(generator, None, LOOP, now(), facts_of(generator, None, BUILD)), FILE
+
+
+def row(point: ProofPoint) -> tuple[object, ...]:
+    """One frame size."""
+    times = microseconds(point.latency_min_ns, point.latency_p50_ns, point.jitter_mean_ns)
+    return (point.frame, f"{point.ceiling_pps / 1e6:.3f}", f"{point.pacing_error:+.4%}", *times, not point.invalid)
+
+
+def show(proof: Proof) -> None:
+    """The table, and why something is no proof."""
+    say(f"dl3gen by itself over {proof.wire}: ceiling, pacing at half of it, latency and jitter at a tenth")
+    out.print(table("", COLUMNS, [row(point) for point in proof.points]))
+    for point in proof.points:
+        for reason in point.invalid:
+            say(f"{words_for(point.frame)}: {reason}")
+
+
+def proof(
+    generator: Socket = DL3GEN.socket,
+    lab: Lab = False,
+    wire: WireOption = Wire.MEMIF,
+    sizes: Sizes = "",
+    seconds: Seconds = 1.0,
+    record: RecordFile = None,
+    as_json: Json = False,
+) -> None:
+    """Measure dl3gen against itself: its ceiling, its pacing error, its latency floor.
+
+    Its two ports are joined by a cable, or in the lab by the least of programs.
+
+    Example: dl3 bench proof --lab --sizes 64,1518
+    """
+    bar = Bar()
+    audience: Audience = bar
+    with looped_site(generator, wire if lab else None) as (site, kind), bar:
+        course = Course(
+            Runner(site),
+            streams_of(site.generator, None),
+            record or new_record(site.campaign),
+            seconds,
+            audience=audience,
+        )
+        frames = tuple(word.strip() for word in sizes.split(",") if word.strip()) or frames_for(course.streams)
+        found = prove(course, frames, kind)
+    print_json({"record": str(course.record), **found.model_dump()}) if as_json else show(found)
+    err.print(f"recorded in {course.record}", highlight=False, soft_wrap=True)
+    if any(point.invalid for point in found.points):
+        raise Fault("not all is proved, see above: give dl3gen cores that nothing else uses, or a faster loop")
