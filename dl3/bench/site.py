@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dl3.bench.tape import Tape
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
 from dl3.control.replies import Reply
@@ -57,6 +58,7 @@ class Course:
     audience: Audience = field(default_factory=Audience)
     look: Callable[[], Look] = Look  # at the machine, before and after searches; this one sees nothing
     job: str = ""  # key of a campaign's job, kept with each trial
+    tape: Tape = field(default_factory=Tape)  # what a record has of that job from before
 
     @property
     def site(self) -> Site:
@@ -74,15 +76,18 @@ class Course:
         return self.warm_up_s + OVERHEAD_S
 
     def run(self, order: Order, act: Act | None = None) -> Trial:
-        """Make one trial and write it down at once; `act` after a quarter of its time."""
+        """Make one trial and write it down at once; `act` after a quarter of its time. One on the tape is not made."""
+        if known := self.tape.take(order):
+            return known
         trial = self.runner.run(replace(order, job=self.job), act)
         self.keep(trial)
         self.audience.heard_trial(trial)
         return trial
 
     def keep(self, noun: Noun) -> None:
-        """One line in the record."""
-        append(self.record, noun)
+        """One line in the record, unless it has it."""
+        if not self.tape.has(noun):
+            append(self.record, noun)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from dl3.campaign.expand import expanded
 from dl3.campaign.machine import Machine
 from dl3.campaign.reader import Campaign
 from dl3.model.campaign import Case, Job, Plan, Text
+from dl3.model.deviations import deviations
 from dl3.model.fault import UsageFault
-
-RFC_TRIAL_S = 60.0
 
 
 def jobs_of(plan: Plan) -> tuple[Job, ...]:
@@ -31,19 +30,9 @@ def with_jobs(cases: Sequence[Case], jobs: Iterable[Job]) -> tuple[Case, ...]:
     )
 
 
-def deviations(jobs: Sequence[Job]) -> list[Text]:
-    """From the RFCs, as far as the plan itself makes them."""
-    seconds = [job.effort.seconds for job in jobs]
-    if not seconds or min(seconds) >= RFC_TRIAL_S:
-        return []
-    low, high = min(seconds), max(seconds)
-    span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    return [
-        Text(
-            en=f"RFC 2544 (24) wants trials of at least 60 s: here they last {span} s",
-            zh=f"RFC 2544 第 24 节要求单次测试至少 60 秒：此处为 {span.replace(' to ', ' 至 ')} 秒",
-        )
-    ]
+def deviations_of(jobs: Iterable[Job]) -> list[Text]:
+    """From the RFCs, a sentence each."""
+    return list(dict.fromkeys(text for job in jobs for text in deviations(job.effort, job.test)))
 
 
 def planned(campaign: Campaign, machine: Machine, at: str, budget_s: float = 0.0) -> Plan:
@@ -62,7 +51,7 @@ def planned(campaign: Campaign, machine: Machine, at: str, budget_s: float = 0.0
         seconds=total_s(fit.jobs, n_proofs=n_proofs(fit.jobs)),
         budget_seconds=budget_s,
         shortened=fit.shortened,
-        deviations=(*deviations(fit.jobs), *(text.text() for text in written.deviations)),
+        deviations=(*deviations_of(fit.jobs), *(text.text() for text in written.deviations)),
     )
 
 

@@ -54,7 +54,7 @@ def wanted(error: Mapping[str, Any]) -> str:
 def name_of(place: Place) -> str:
     """The key that a place has, and what it belongs to."""
     keys = [word for word in place if isinstance(word, str)]
-    return f"'{keys[-1]}'" if keys else "the file"
+    return shown(keys[-1]) if keys else "the file"
 
 
 def keys_at(place: Place) -> Sequence[str]:
@@ -80,7 +80,7 @@ def complaint(tree: Tree, error: ValidationError) -> UsageFault:
     place: Place = tuple(first["loc"])
     if first["type"] == "extra_forbidden":
         known = ", ".join(keys_at(place[:-1]))
-        return tree.fault(place, f"the key '{place[-1]}' is unknown: one of {known} was wanted")
+        return tree.fault(place, f"the key {shown(place[-1])} is unknown: one of {known} was wanted")
     if first["type"] == "missing":
         whose = f" of {name_of(place[:-1])}" if len(place) > 1 else ""
         return tree.fault(place, f"the key {name_of(place)}{whose} is missing: write it there")

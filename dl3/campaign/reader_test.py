@@ -196,6 +196,7 @@ def check(content: bytes) -> None:
 @example(b"a: &a [*a]")
 @example(b"!!python/object:os.system {}")
 @example(b"--- a\n--- b")
+@example(b'{"\\n": 1}')
 @example(b"{<<: {a: 1}}")
 @settings(max_examples=300, deadline=None)
 def reads_any_bytes_or_refuses_them(content: bytes) -> None:

@@ -49,8 +49,12 @@ class Bar(Audience):
         done_s = time.monotonic() - self._began_s
         left = f"about {span(seconds)} left"
         self._progress.update(
-            self._task, description=words_for(frame), completed=done_s, total=done_s + seconds, left=left, refresh=True
+            self._task, description=self.words(frame), completed=done_s, total=done_s + seconds, left=left, refresh=True
         )
+
+    def words(self, frame: str) -> str:
+        """What is being done."""
+        return words_for(frame)
 
     def heard_trial(self, trial: Trial) -> None:
         """An INVALID trial is told of with its reason; it will be repeated."""

@@ -1,14 +1,25 @@
 """Records on disk: one JSON line per trial, only ever appended."""
 
+import errno
+import io
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict
 
 from dl3.model.fault import Fault
 from dl3.record.facts import Facts
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Unwritable(Fault):
+    """Nothing more can be recorded, so nothing more is to be measured."""
+
+
+class DiskFull(Unwritable):
+    """There is no room for more."""
 
 
 class Trial(BaseModel):
@@ -34,20 +45,71 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def spare_of(path: Path) -> Path:
+    """The file beside a record that keeps room for its last line."""
+    return path.with_name(f".{path.name}.spare")
+
+
 def append(path: Path, noun: BaseModel) -> None:
-    """Add one line, at once; behind half a line that somebody was cut off in, it begins a new one."""
+    """Add one line, whole or not at all, and on the disk when this returns; behind half a line it begins a new one.
+
+    On a full disk the spare (see dl3.record.spare) is given up for it: then it is written, and DiskFull is raised.
+    """
+    line = noun.model_dump_json().encode() + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file:
-            line = noun.model_dump_json().encode() + b"\n"
-            file.write(line if ends_whole(file) else b"\n" + line)
+        add(path, line)
     except OSError as error:
-        raise Fault(f"the record {path} cannot be written: {error.strerror}") from error
+        if error.errno not in FULL:
+            raise Unwritable(f"the record {path} cannot be written: {error.strerror}") from error
+        write_into_spare(path, line, error)
 
 
-def ends_whole(file: BinaryIO) -> bool:
+def add(path: Path, line: bytes) -> None:
+    """At the end; what was written of it is cut off again when it cannot be written whole."""
+    with path.open("a+b", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        rest = line if ends_whole(file) else b"\n" + line
+        try:
+            while rest:
+                rest = rest[file.write(rest) or 0 :]
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(end)
+            raise
+
+
+def write_into_spare(path: Path, line: bytes, full: OSError) -> None:
+    """Make room with the spare, write the line, and say that it was the last one."""
+    spare = spare_of(path)
+    try:
+        spare.unlink()
+        add(path, line)
+    except OSError:
+        raise DiskFull(
+            f"the disk is full, {path} cannot be written: make room; what was measured before is in it"
+        ) from full
+    raise DiskFull(f"the disk of {path} is full: make room; all that was measured is in it")
+
+
+def ends_whole(file: io.RawIOBase) -> bool:
     """Whether a file is empty or ends with a line's end."""
     if file.seek(0, os.SEEK_END) == 0:
         return True
     file.seek(-1, os.SEEK_END)
     return file.read(1) == b"\n"
+
+
+def mend(path: Path) -> int:
+    """Cut off half a line at the end that somebody was killed in; returns its bytes, 0 when there is none."""
+    try:
+        with path.open("r+b", buffering=0) as file:
+            if ends_whole(file):
+                return 0
+            content = path.read_bytes()
+            file.truncate(whole := content.rfind(b"\n") + 1)
+            return len(content) - whole
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise Unwritable(f"the record {path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,230 @@
+"""Conducts a campaign: one bed for all jobs that share it, each job's lines in the record, and on after each fault."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dl3.bench.conduct import conduct
+from dl3.bench.known import Known
+from dl3.bench.past import Past
+from dl3.bench.site import Audience, Course, facts_of
+from dl3.bench.stability import watch_of
+from dl3.bench.tape import Tape
+from dl3.bench.workplace import BUILD
+from dl3.campaign.duration import Pace, bed_of, bed_s, grouped, job_s, total_s
+from dl3.campaign.plan import jobs_of, shortened
+from dl3.dut.bed import Bed
+from dl3.dut.beds import open_bed
+from dl3.host.noise import Look
+from dl3.host.watching import MachineWatch
+from dl3.model.campaign import Finished, Job, Plan, Setup, Skipped, Traffic
+from dl3.model.fault import Fault
+from dl3.model.noun import Noun
+from dl3.model.trial import Trial
+from dl3.record.journal import Unwritable, append, now
+from dl3.search.throughput import Undecided
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+OVERRUN = 1.03  # of the time that is left: by more than that, later jobs are made shorter
+
+
+class Listener(Audience):
+    """Hears of a campaign as it goes on; this one is deaf."""
+
+    def heard_bed(self, setup: Setup, left_s: float) -> None:
+        """A device is about to be started."""
+
+    def heard_job(self, job: Job, n_done: int, left_s: float) -> None:
+        """A job begins; all that is left will take about so long."""
+
+    def heard_done(self, job: Job, answers: Sequence[Noun]) -> None:
+        """A job is over."""
+
+    def heard_skip(self, job: Job, reason: str) -> None:
+        """A job has no answer."""
+
+    def heard_fault_of_bed(self, fault: Fault) -> None:
+        """A device did not end as it should."""
+
+    def heard_plan(self, plan: Plan) -> None:
+        """The rest was made shorter."""
+
+
+@dataclass(frozen=True)
+class Forwarded(Audience):
+    """Adds to what is left of a job what all later ones will take."""
+
+    listener: Listener
+    later_s: float
+
+    def heard_left(self, frame: str, seconds: float) -> None:
+        """Of all."""
+        self.listener.heard_left(frame, seconds + self.later_s)
+
+    def heard_trial(self, trial: Trial) -> None:
+        """As it is."""
+        self.listener.heard_trial(trial)
+
+
+def started(setup: Setup, traffic: Traffic) -> AbstractContextManager[Bed]:
+    """On the programs of this build."""
+    return open_bed(setup, traffic, BUILD)
+
+
+def facts_at(bed: Bed) -> Mapping[str, object]:
+    """Of machine, build, both programs and the bed."""
+    return {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
+
+
+def runner_at(site: Site) -> Runner:
+    """Who sees what the machine does meanwhile."""
+    return Runner(site, watch=MachineWatch())
+
+
+def look_at(bed: Bed) -> Callable[[], Look]:
+    """Who looks at the cores before and after searches; at none where others own them."""
+    lab = bed.facts.get("lab")
+    cores = lab.get("cores") if isinstance(lab, Mapping) else None
+    return watch_of(bed, cores, BUILD).look if isinstance(cores, Sequence) and cores else Look
+
+
+@dataclass(frozen=True)
+class House:
+    """The outside: tests put another one in its place."""
+
+    open_bed: Callable[[Setup, Traffic], AbstractContextManager[Bed]] = started
+    facts: Callable[[Bed], Mapping[str, object]] = facts_at
+    runner: Callable[[Site], Runner] = runner_at
+    look: Callable[[Bed], Callable[[], Look]] = look_at
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass
+class Conductor:
+    """Makes all jobs of a plan that are not done; `plan` is the one that holds at the moment."""
+
+    plan: Plan
+    record: Path
+    house: House = field(default_factory=House)
+    listener: Listener = field(default_factory=Listener)
+    past: Past | None = None
+    budget_s: float = 0.0  # from now; 0: none
+    failed: dict[str, str] = field(default_factory=dict)  # reasons, by key of a job
+
+    def __post_init__(self) -> None:
+        self.done: set[str] = self.past.done if self.past else set()
+        self._known = self.past.known() if self.past else Known()
+        self._pace = self.past.pace() if self.past else Pace()
+        self._begun: set[str] = self.past.begun if self.past else set()
+        self._deadline_s = self.house.clock() + self.budget_s if self.budget_s else None
+
+    def left(self) -> list[Job]:
+        """Jobs that are still to be made, in their order."""
+        return [job for job in jobs_of(self.plan) if job.key not in self.done and job.key not in self.failed]
+
+    def run(self) -> None:
+        """All of them; Unwritable when nothing more can be recorded."""
+        self._keep_to_budget()
+        while left := self.left():
+            self._make_group([job.key for job in grouped(left)[0]], left[0])
+
+    def _make_group(self, keys: Sequence[str], first: Job) -> None:
+        """Jobs of one bed, until one of them may have broken it."""
+        self.listener.heard_bed(first.setup, total_s(self.left(), self._pace))
+        try:
+            with self._bed(first) as bed:
+                for key in keys:
+                    job = next((job for job in self.left() if job.key == key), None)
+                    if job and not self._make(job, bed):
+                        break
+                    self._keep_to_budget(has_bed=True)
+        except NoBed as fault:
+            for job in self.left():
+                if job.key in keys:
+                    self._skip(job, str(fault))
+
+    @contextmanager
+    def _bed(self, job: Job) -> Iterator[Bed]:
+        """NoBed when it does not open; that it does not close as it should is only told."""
+        context, began_s = self.house.open_bed(job.setup, job.traffic), self.house.clock()
+        try:
+            bed = context.__enter__()
+        except Unwritable:
+            raise
+        except Fault as fault:
+            raise NoBed(str(fault)) from fault
+        opened_s = self.house.clock()
+        try:
+            yield bed
+        finally:
+            closing_s = self.house.clock()
+            try:
+                context.__exit__(None, None, None)
+            except Fault as fault:
+                self.listener.heard_fault_of_bed(fault)
+            took_s = opened_s - began_s + self.house.clock() - closing_s
+            self._pace.learn("bed", bed_s(bed_of(job)), took_s)
+
+    def _make(self, job: Job, bed: Bed) -> bool:
+        """One job; whether the bed is as good as before."""
+        later_s = total_s([other for other in self.left() if other.key != job.key], self._pace)
+        self.listener.heard_job(job, len(self.done), later_s + job_s(job) * self._pace.factor("job"))
+        began_s = self.house.clock()
+        try:
+            answers = conduct(self._course(job, bed, later_s), job, bed, self._known)
+        except Unwritable:
+            raise
+        except Fault as fault:
+            self._skip(job, str(fault))
+            return isinstance(fault, Undecided)
+        took_s = self.house.clock() - began_s
+        if job.key not in self._begun:  # the time of one that was replayed says nothing
+            self._pace.learn("job", job_s(job), took_s)
+        planned_s = job_s(job)
+        append(
+            self.record,
+            Finished(at=now(), campaign=self.plan.campaign, job=job.key, seconds=took_s, planned_seconds=planned_s),
+        )
+        self.done.add(job.key)
+        self.listener.heard_done(job, answers)
+        return True
+
+    def _course(self, job: Job, bed: Bed, later_s: float) -> Course:
+        site = Site(bed.generator, bed.dut, job.setup.dut.name, self.plan.campaign, self.house.facts(bed))
+        return Course(
+            self.house.runner(site),
+            bed.streams,
+            self.record,
+            job.effort.seconds,
+            audience=Forwarded(self.listener, later_s),
+            look=self.house.look(bed),
+            job=job.key,
+            tape=self.past.tape(job.key) if self.past else Tape(),
+        )
+
+    def _skip(self, job: Job, reason: str) -> None:
+        self.failed[job.key] = reason
+        append(self.record, Skipped(at=now(), campaign=self.plan.campaign, job=job.key, reason=reason))
+        self.listener.heard_skip(job, reason)
+
+    def _keep_to_budget(self, has_bed: bool = False) -> None:
+        """Make later jobs shorter when they would take longer than there is time, and record the plan that holds."""
+        left = [job for job in self.left() if job.key not in self._begun]
+        if self._deadline_s is None or not left:
+            return
+        left_s = self._deadline_s - self.house.clock()
+        spared_s = bed_s(bed_of(left[0])) * self._pace.factor("bed") if has_bed else 0.0
+        if total_s(left, self._pace) - spared_s <= left_s * OVERRUN:
+            return
+        plan = shortened(self.plan, left, left_s + spared_s, self._pace, now())
+        if jobs_of(plan) != jobs_of(self.plan):
+            self.plan = plan
+            append(self.record, plan)
+            self.listener.heard_plan(plan)
+
+
+class NoBed(Fault):
+    """The device under test could not be started; nothing can be measured with it."""

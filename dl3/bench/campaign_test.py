@@ -1,0 +1,278 @@
+"""Campaigns in a house that is made up: generator, device and clock do as they are told."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dl3.bench.campaign import Conductor, House, Listener
+from dl3.bench.past import read_past
+from dl3.bench.site import streams_of
+from dl3.campaign.duration import bed_of
+from dl3.campaign.machine import Machine
+from dl3.campaign.plan import jobs_of, planned
+from dl3.campaign.reader import parsed
+from dl3.dut.bed import Bed
+from dl3.host.noise import Look
+from dl3.model.campaign import Job, Plan, Setup, Traffic
+from dl3.model.fault import Fault, UsageFault
+from dl3.model.stream import Stream
+from dl3.record.journal import append
+from dl3.record.reader import parse, read
+from dl3.trial.fake import FakeGenerator
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+FILE = """name: mine
+title: Mine
+duts: dl3d
+defaults: {frames: [64, 512], tests: [throughput, latency], effort: {seconds: 1, method: binary, resolution: 0.02}}
+cases:
+  - {key: a, title: A, parameters: {huge pages: [256 MiB, 512 MiB]}}
+  - {key: b, title: B, parameters: {flows: 7}, tests: throughput}
+"""
+MACHINE = Machine(n_cores=2, available_mib=9999)
+
+
+@dataclass(frozen=True)
+class FakeBed:
+    """A generator and what it sends through."""
+
+    generator: FakeGenerator
+    dut: None = None
+    wire: str = "memif"
+    facts: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return streams_of(self.generator, None)
+
+    def nothing(self) -> None:
+        """A campaign of these tests asks for no more."""
+
+    freeze = thaw = reset_process = reset_port = nothing
+
+
+@dataclass
+class FakeHouse:
+    """Counts beds; time goes by while trials run."""
+
+    time_s: float = 0.0
+    beds: list[Setup] = field(default_factory=list)
+    slowness: float = 1.0
+    cannot_start: str = ""  # reason
+    spoil: Any = field(default=lambda _results: None)
+
+    def sleep(self, seconds: float) -> None:
+        self.time_s += seconds * self.slowness
+
+    @contextmanager
+    def bed(self, setup: Setup, _traffic: Traffic) -> Iterator[Bed]:
+        if self.cannot_start:
+            raise Fault(self.cannot_start)
+        self.beds.append(setup)
+        self.time_s += 3
+        yield FakeBed(FakeGenerator(device_pps=1e4 * setup.memory_mib, spoil=self.spoil))
+
+    def house(self) -> House:
+        def runner(site: Site) -> Runner:
+            return Runner(site, self.sleep)
+
+        return House(self.bed, lambda _bed: {"kernel": "6"}, runner, lambda _bed: Look, lambda: self.time_s)
+
+
+class Ears(Listener):
+    """Writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.jobs: list[str] = []
+        self.skipped: dict[str, str] = {}
+        self.left_s: list[float] = []
+        self.plans: list[Plan] = []
+
+    def heard_job(self, job: Job, _n_done: int, left_s: float) -> None:
+        self.jobs.append(job.key)
+        self.left_s.append(left_s)
+
+    def heard_skip(self, job: Job, reason: str) -> None:
+        self.skipped[job.key] = reason
+
+    def heard_plan(self, plan: Plan) -> None:
+        self.plans.append(plan)
+
+
+def plan(budget_s: float = 0.0) -> Plan:
+    return planned(parsed(Path("c.yaml"), FILE.encode(), ("dl3d",)), MACHINE, "now", budget_s)
+
+
+def conducted(path: Path, fake: FakeHouse | None = None, budget_s: float = 0.0, ears: Ears | None = None) -> Conductor:
+    """As the command does it: a new record, or on with one."""
+    past = read_past(path, FILE)
+    holds = past.plan if past else plan(budget_s)
+    if not past:
+        append(path, holds)
+    made = Conductor(holds, path, (fake or FakeHouse()).house(), ears or Ears(), past, budget_s)
+    made.run()
+    return made
+
+
+def said(content: bytes) -> list[Any]:
+    """What a record answers, and with which trials; not when."""
+    record = parse(Path("r"), content)
+    answers = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.answers]
+    trials = [(t.job, t.test, t.frame, t.asked_pps, t.account.received) for t in record.trials]
+    return [*answers, *trials, *sorted(finished.job for finished in record.finished), record.left_out]
+
+
+def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
+    path, fake, ears = tmp_path / "r.jsonl", FakeHouse(), Ears()
+    conducted(path, fake, ears=ears)
+    record = read(path)
+    assert record.plans == (plan(),)
+    assert ears.jobs == [job.key for job in jobs_of(plan())] == [finished.job for finished in record.finished]
+    assert len(fake.beds) == len({str(bed_of(job)) for job in jobs_of(plan())}) == 3
+    rates = {answer.job: answer.pps for answer in record.answers}
+    assert rates["a|dl3d|huge pages=512 MiB|throughput|64"] == pytest.approx(5.12e6, rel=0.02)
+    assert rates["b|dl3d|flows=7|throughput|512"] == pytest.approx(2.56e6, rel=0.02)
+    assert all(trial.campaign == "now" and trial.job and trial.facts["kernel"] == "6" for trial in record.trials)
+    assert record.left_out == ()
+    assert ears.left_s == sorted(ears.left_s, reverse=True)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The record of a campaign that nobody cut short."""
+    path = tmp_path_factory.mktemp("whole") / "r.jsonl"
+    conducted(path)
+    return path.read_bytes()
+
+
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def gives_the_same_answers_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
+    path = tmp_path_factory.mktemp("cut") / "r.jsonl"
+    path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    cut_again = data.draw(st.integers(0, len(whole)))
+    conducted(path)
+    if cut_again < path.stat().st_size:
+        path.write_bytes(path.read_bytes()[:cut_again])
+        conducted(path)
+    assert said(path.read_bytes()) == said(whole)
+
+
+class Killed(BaseException):
+    """Not even a KeyboardInterrupt."""
+
+
+def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) -> None:
+    turns = iter(range(1000))
+
+    def spoil(_results: dict[str, Any]) -> None:
+        if next(turns) == 30:
+            raise Killed
+
+    path = tmp_path / "r.jsonl"
+    with pytest.raises(Killed):
+        conducted(path, FakeHouse(spoil=spoil))
+    n_before = len(read(path).trials)
+    assert 0 < n_before < len(parse(path, whole).trials)
+    conducted(path)
+    assert said(path.read_bytes()) == said(whole)
+
+
+def makes_nothing_again_when_all_is_done(tmp_path: Path, whole: bytes) -> None:
+    path, fake = tmp_path / "r.jsonl", FakeHouse()
+    path.write_bytes(whole)
+    assert conducted(path, fake).left() == []
+    assert path.read_bytes() == whole
+    assert fake.beds == []
+
+
+def refuses_to_go_on_with_the_record_of_another_campaign(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(whole)
+    with pytest.raises(
+        UsageFault, match="is the record of the campaign 'mine' as it was written then, and this one is"
+    ):
+        read_past(path, FILE + "# changed\n")
+    path.write_bytes(whole[whole.index(b"\n") + 1 :])
+    with pytest.raises(UsageFault, match="is the record of something else"):
+        read_past(path, FILE)
+
+
+def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path) -> None:
+    path, ears = tmp_path / "r.jsonl", Ears()
+    made = conducted(path, FakeHouse(cannot_start="box left with status 1: no memory"), ears=ears)
+    assert made.failed == ears.skipped
+    assert [one.reason for one in read(path).skipped] == ["box left with status 1: no memory"] * 10
+    assert read(path).finished == ()
+    assert conducted(path).failed == {}
+    assert len(read(path).finished) == 10
+
+
+def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
+    def spoil(results: dict[str, Any]) -> None:
+        for stream in results["streams"]:
+            if results["run"] < 12:
+                stream["lost_by_gaps"] += 7
+
+    path, ears = tmp_path / "r.jsonl", Ears()
+    made = conducted(path, FakeHouse(spoil=spoil), ears=ears)
+    assert made.failed
+    assert len(made.done) + len(made.failed) == 10
+    assert all(re.match("no answer: ", reason) for reason in ears.skipped.values())
+    assert {one.job for one in read(path).skipped} == set(made.failed)
+
+
+def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
+    class Dying(FakeGenerator):
+        """Answers nothing from its fourth run on."""
+
+        def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
+            if self.run == 3:
+                raise Fault("dl3gen does not answer")
+            return super().answer_send(params)
+
+    class Frail(FakeHouse):
+        @contextmanager
+        def bed(self, setup: Setup, traffic: Traffic) -> Iterator[Bed]:
+            with super().bed(setup, traffic) as bed:
+                yield FakeBed(Dying() if len(self.beds) == 1 else FakeGenerator()) if bed else bed
+
+    path, fake = tmp_path / "r.jsonl", Frail()
+    made = conducted(path, fake)
+    assert list(made.failed.values()) == ["dl3gen does not answer"]
+    assert len(made.done) == 9
+    assert len(fake.beds) == 4
+
+
+def makes_later_jobs_shorter_when_the_machine_is_slower_than_planned(tmp_path: Path) -> None:
+    path, ears, fake = tmp_path / "r.jsonl", Ears(), FakeHouse(slowness=6.0)
+    budget_s = plan().seconds * 1.2
+    conducted(path, fake, budget_s, ears)
+    assert ears.plans
+    assert ears.plans[-1].shortened[-1].en.startswith("after ")
+    assert fake.time_s <= budget_s * 1.1
+    record = read(path)
+    assert record.plans[-1] == ears.plans[-1]
+    assert len(record.finished) == len(jobs_of(ears.plans[-1])) >= 6
+    seconds = [trial.seconds for trial in record.trials if trial.test == "throughput"]
+    assert seconds[0] == 1.0
+    assert seconds[-1] < 0.9
+
+
+def tells_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
+    class More(Ears):
+        def heard_left(self, _frame: str, seconds: float) -> None:
+            self.left_s.append(seconds)
+
+    ears = More()
+    conducted(tmp_path / "r.jsonl", ears=ears)
+    assert ears.left_s[0] == pytest.approx(plan().seconds, rel=0.3)
+    assert ears.left_s[-1] < plan().seconds / 8

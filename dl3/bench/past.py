@@ -1,0 +1,75 @@
+"""What a record has of a campaign that was begun: with it the campaign goes on as if nobody had cut it short."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dl3.bench.known import Known
+from dl3.bench.tape import Tape, tape_of
+from dl3.campaign.duration import Pace
+from dl3.campaign.plan import by_key
+from dl3.model.campaign import Job, Plan
+from dl3.model.fault import UsageFault
+from dl3.record.journal import mend
+from dl3.record.reader import Record, read
+
+
+@dataclass(frozen=True)
+class Past:
+    """A record that holds a plan; the last plan holds."""
+
+    record: Record
+    plan: Plan
+    jobs: Mapping[str, Job] = field(init=False)  # by key, of all plans: one that is finished may be in an older one
+
+    def __post_init__(self) -> None:
+        jobs = {key: job for plan in self.record.plans for key, job in by_key(plan).items()}
+        object.__setattr__(self, "jobs", jobs)
+
+    @property
+    def done(self) -> set[str]:
+        """Keys of jobs that are not made again."""
+        return {finished.job for finished in self.record.finished}
+
+    @property
+    def begun(self) -> set[str]:
+        """Keys of jobs that have trials and are not done: they are made as they were planned then."""
+        return {trial.job for trial in self.record.trials} - self.done
+
+    def known(self) -> Known:
+        """Throughputs that finished jobs found; those of others are found again, from their trials."""
+        finished = {key: job for key, job in self.jobs.items() if key in self.done}
+        return Known.of(finished, self.record.answers)
+
+    def tape(self, job: str) -> Tape:
+        """All that is there of a job."""
+        return tape_of(self.record, job)
+
+    def pace(self) -> Pace:
+        """How fast it went."""
+        pace = Pace()
+        for finished in self.record.finished:
+            pace.learn("job", finished.planned_seconds, finished.seconds)
+        return pace
+
+
+def read_past(path: Path, source: str) -> Past | None:
+    """What is there of the campaign with this text, None when nothing is; UsageFault for a record of anything else.
+
+    Half a line at the end, in which somebody was killed, is cut off.
+    """
+    if not path.exists():
+        return None
+    mend(path)
+    record = read(path)
+    if not record.plans:
+        if record.trials or record.answers or record.others:
+            raise UsageFault(f"{path} is the record of something else: name another file, or none for a new one")
+        return None
+    if record.plans[-1].source != source:
+        name = record.plans[-1].name
+        raise UsageFault(
+            f"{path} is the record of the campaign '{name}' as it was written then, and this one is written otherwise: "
+            "name another file, or none for a new one"
+        )
+    return Past(record, record.plans[-1])

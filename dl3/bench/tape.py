@@ -1,0 +1,64 @@
+"""What a record has of a job that was cut short: played again, so that the job goes on where it was."""
+
+import json
+from collections import deque
+from collections.abc import Iterable
+
+from dl3.model.noun import Noun
+from dl3.model.trial import Trial
+from dl3.record.reader import Record
+from dl3.trial.order import Order
+
+NOT_SAID_TWICE = {"at", "facts", "noise"}  # what an answer has of the moment in which it was given
+
+
+def text_of(noun: Noun) -> str:
+    """All that is the same when the same trials are judged again."""
+    return noun.model_dump_json(exclude=NOT_SAID_TWICE)
+
+
+def plain(value: object) -> object:
+    """As a record gives it back: lists for tuples."""
+    return json.loads(json.dumps(value))
+
+
+class Tape:
+    """Trials in their order, and answers that need not be written a second time."""
+
+    def __init__(self, trials: Iterable[Trial] = (), answers: Iterable[Noun] = ()) -> None:
+        self._trials = deque(trials)
+        self._answers = {text_of(answer) for answer in answers}
+
+    def take(self, order: Order) -> Trial | None:
+        """The trial that was made for this order, None from the first one on that was made for another."""
+        if not self._trials:
+            return None
+        trial = self._trials.popleft()
+        if is_for(trial, order):
+            return trial
+        self._trials.clear()
+        return None
+
+    def has(self, noun: Noun) -> bool:
+        """Whether that answer is in the record."""
+        return text_of(noun) in self._answers
+
+
+def is_for(trial: Trial, order: Order) -> bool:
+    """Whether a trial is what was ordered: the same test, streams, rates, sizes and numbers of frames."""
+    same = (trial.test, trial.frame, trial.asked_pps, trial.load) == (
+        order.test,
+        order.frame,
+        order.asked_pps,
+        order.load,
+    )
+    return same and plain(trial.streams) == plain(order.written())
+
+
+def tape_of(record: Record, job: str) -> Tape:
+    """All that a record has of a job."""
+    answers: Iterable[Noun] = (*record.answers, *record.others)
+    return Tape(
+        [trial for trial in record.trials if trial.job == job],
+        [answer for answer in answers if getattr(answer, "job", "") == job],
+    )

@@ -1,0 +1,197 @@
+"""The verbs 'dl3 bench run' and 'dl3 bench campaigns'."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dl3.bench.campaign import Conductor
+from dl3.bench.machine import read_machine
+from dl3.bench.past import read_past
+from dl3.bench.workplace import BUILD
+from dl3.campaign.duration import job_s, total_s
+from dl3.campaign.plan import jobs_of, planned
+from dl3.campaign.reader import Campaign
+from dl3.campaign.shipped import read_named, shipped
+from dl3.cli.campaign_bar import CampaignBar
+from dl3.cli.campaign_table import results
+from dl3.cli.place import say
+from dl3.cli.printing import out, print_json, table
+from dl3.cli.progress import span
+from dl3.dut.beds import known_kinds
+from dl3.model.campaign import Case, Plan
+from dl3.model.fault import Fault, UsageFault
+from dl3.record.facts import collect
+from dl3.record.journal import append, now
+from dl3.record.spare import kept
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Which = Annotated[str, typer.Argument(metavar="FILE|NAME", help="A YAML file, or one of 'dl3 bench campaigns'.")]
+RecordFile = Annotated[Path | None, typer.Option("--record", help="Goes on with this record, or begins it.")]
+Budget = Annotated[str, typer.Option(help="Fit into this time: 90s, 20m, 1h30m.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it takes; start nothing.")]
+Check = Annotated[bool, typer.Option("--check", help="Only read the file and say what is wrong with it.")]
+
+UNITS_S = {"h": 3600, "m": 60, "s": 1}
+PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trials of", "about", "~not applicable here")
+
+
+def seconds_of(text: str) -> float:
+    """A time as a person writes it; 0 without any."""
+    found = re.fullmatch(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?:in)?)?(?:(\d{1,6})s)?", text.replace(" ", ""))
+    seconds = (
+        sum(int(part or 0) * unit for part, unit in zip(found.groups(), UNITS_S.values(), strict=True)) if found else 0
+    )
+    if text and not seconds:
+        raise UsageFault(f"--budget {text}: a time like '90s', '20m' or '1h30m' is wanted")
+    return seconds
+
+
+def campaigns(as_json: Json = False) -> None:
+    """List the campaigns that come with the program.
+
+    Example: dl3 bench campaigns
+    """
+    found = [read_named(path.stem, known_kinds()) for path in shipped()]
+    rows = [(one.written.name, len(one.written.cases), one.written.title.en, str(one.path)) for one in found]
+    if as_json:
+        print_json([dict(zip(("name", "cases", "title", "path"), row, strict=True)) for row in rows])
+        return
+    out.print(table("", ("name", ">cases", "title", "~file"), rows))
+
+
+def plan_of(campaign: Campaign, budget_s: float) -> Plan:
+    """For this machine as it is now."""
+    plan = planned(campaign, read_machine(dut.spec() for dut in campaign.written.duts), now(), budget_s)
+    return plan.model_copy(update={"facts": collect(BUILD).model_dump()})
+
+
+def reasons(case: Case) -> str:
+    """Why a case, or some of its values, cannot be measured here."""
+    if case.reason:
+        return case.reason.en.removeprefix("not applicable here: ")
+    left = [
+        f"{', '.join(left.parameters.values()) or left.dut}: {left.reason.en.removeprefix('not applicable here: ')}"
+        for left in case.left_out
+    ]
+    return "; ".join(dict.fromkeys(left))
+
+
+def plan_row(case: Case) -> tuple[object, ...]:
+    """One case."""
+    seconds = sorted({job.effort.seconds for job in case.jobs})
+    lasting = f"{seconds[0]:g} s" if len(seconds) == 1 else f"{seconds[0]:g} to {seconds[-1]:g} s" if seconds else None
+    devices = ",".join(dict.fromkeys(job.setup.dut.name for job in case.jobs)) or None
+    frames = ",".join(dict.fromkeys(job.frame for job in case.jobs)) or None
+    about = span(sum(map(job_s, case.jobs))) if case.jobs else None
+    return case.key, case.title.en, devices, len(case.jobs), frames, lasting, about, reasons(case)
+
+
+def show_plan(plan: Plan, as_json: bool) -> None:
+    """The table, and what a budget took away."""
+    if as_json:
+        print_json(plan.model_dump(exclude={"source"}))
+        return
+    out.print(table("", PLAN_COLUMNS, [plan_row(case) for case in plan.cases]))
+    for text in plan.shortened:
+        say_out(f"shortened: {text.en}")
+    for text in plan.deviations:
+        say_out(f"deviation: {text.en}")
+    say_out(f"{plan.name}: {len(jobs_of(plan))} jobs in about {span(plan.seconds)}")
+
+
+def say_out(text: str) -> None:
+    """A line of the answer."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def new_record(name: str, at: str) -> Path:
+    """A file of this campaign's own, in the build or in the current folder."""
+    folder = BUILD / "records" if BUILD.is_dir() else Path.cwd()
+    return folder / f"{name}-{at[:19].replace(':', '')}.jsonl"
+
+
+def again(which: str, record: Path) -> str:
+    """The command that goes on."""
+    return f"go on with: dl3 bench run {which} --record {record}"
+
+
+def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> Conductor:
+    """Make all jobs that are not done, and say what to do when that is cut short."""
+    with kept(record):
+        past = read_past(record, campaign.source)
+        plan = past.plan if past else plan_of(campaign, budget_s)
+        if past:
+            say(f"{record} has {len(past.done)} of {len(jobs_of(plan))} jobs: going on with the others")
+        else:
+            append(record, plan)
+        bar = CampaignBar(len(jobs_of(plan)))
+        conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s)
+        left_s = total_s(conductor.left())
+        say(f"{plan.name}: {len(conductor.left())} jobs, about {span(left_s)}; record: {record}")
+        for text in plan.shortened:
+            say(f"shortened: {text.en}")
+        try:
+            with bar:
+                conductor.run()
+        except BaseException:
+            say(f"stopped; all that was measured is in {record}; {again(which, record)}")
+            raise
+    return conductor
+
+
+def finish(conductor: Conductor, which: str, as_json: bool) -> None:
+    """What was found, and the exit code."""
+    rows = results(conductor.record)
+    if as_json:
+        skipped = [{"job": key, "reason": reason} for key, reason in conductor.failed.items()]
+        print_json({"record": str(conductor.record), "results": [vars(row) for row in rows], "skipped": skipped})
+    else:
+        columns = ("case", "device", "~parameters", "test", "frame", "~result")
+        cells: Sequence[Sequence[object]] = [tuple(vars(row).values())[:6] for row in rows]
+        out.print(table("", columns, cells))
+    say(f"recorded in {conductor.record}; make a page of it with: dl3 report {conductor.record}")
+    if conductor.failed:
+        n = len(conductor.failed)
+        raise Fault(
+            f"{n} of {n + len(conductor.done)} jobs gave no answer, see above; {again(which, conductor.record)}"
+        )
+
+
+def show_check(campaign: Campaign, as_json: bool) -> None:
+    """That the file is well."""
+    path, n = str(campaign.path), len(campaign.written.cases)
+    print_json({"path": path, "cases": n}) if as_json else say_out(f"{path}: {n} cases, all well")
+
+
+def run(
+    which: Which,
+    record: RecordFile = None,
+    budget: Budget = "",
+    dry_run: DryRun = False,
+    check: Check = False,
+    as_json: Json = False,
+) -> None:
+    """Run a campaign: devices x parameters x tests, from a file, with all results in one record.
+
+    What this machine cannot do is not applicable, with the reason. A campaign that was cut short, in whatever way, goes
+    on where it was with --record. With --budget less is measured, and what less is said.
+
+    Exit codes: 0 all was measured; 1 a job gave no answer, or the record cannot be written; 2 the file or an option is
+    wrong; 130 after Ctrl-C.
+
+    \b
+    Example: dl3 bench run smoke
+    Example: dl3 bench run white-paper --budget 20m --dry-run
+    Example: dl3 bench run mine.yaml --record mine.jsonl
+    """
+    campaign, budget_s = read_named(which, known_kinds()), seconds_of(budget)
+    if check:
+        show_check(campaign, as_json)
+        return
+    if dry_run:
+        show_plan(plan_of(campaign, budget_s), as_json)
+        return
+    finish(conducted(campaign, which, record or new_record(campaign.written.name, now()), budget_s), which, as_json)

@@ -1,0 +1,66 @@
+"""The bar of a campaign: case, job and the time that all of it will still take."""
+
+from collections.abc import Sequence
+
+from dl3.bench.campaign import Listener
+from dl3.cli.progress import Bar, span, words_for
+from dl3.model.campaign import Job, Plan, Setup
+from dl3.model.fault import Fault
+from dl3.model.noun import Noun
+from dl3.model.trial import Throughput, Trial
+
+
+def name_of(job: Job) -> str:
+    """Case, device, values, test and frame."""
+    values = ", ".join(f"{name} {value}" for name, value in job.parameters.items())
+    return f"{job.case} {job.setup.dut.name}{f' ({values})' if values else ''}: {job.test}, {words_for(job.frame)}"
+
+
+class CampaignBar(Bar, Listener):
+    """Draws between trials; what happens to a job stays as a line above."""
+
+    def __init__(self, n_jobs: int) -> None:
+        super().__init__()
+        self._n_jobs = n_jobs
+        self._doing = ""
+        self._n_trials = 0
+        self._invalid: list[str] = []  # a reason for each INVALID trial of the job
+
+    def words(self, frame: str) -> str:
+        """What is being done."""
+        return self._doing or words_for(frame)
+
+    def heard_bed(self, setup: Setup, left_s: float) -> None:
+        """A device is about to be started."""
+        self._doing = f"starting {setup.dut.name}"
+        self.heard_left("", left_s)
+
+    def heard_job(self, job: Job, n_done: int, left_s: float) -> None:
+        """The next one."""
+        self._doing = f"{n_done + 1}/{self._n_jobs} {name_of(job)}"
+        self._n_trials, self._invalid = 0, []
+        self.heard_left(job.frame, left_s)
+
+    def heard_trial(self, trial: Trial) -> None:
+        """INVALID trials are told of when the job is over, all in one line."""
+        self._n_trials += 1
+        self._invalid += trial.invalid[:1]
+
+    def heard_done(self, job: Job, answers: Sequence[Noun]) -> None:
+        """A line for each rate that was found."""
+        rates = [f"{answer.pps / 1e6:.3f} Mpps" for answer in answers if isinstance(answer, Throughput)]
+        n = len(self._invalid)
+        invalid = f"; {n} of {self._n_trials} trials were INVALID, the last because {self._invalid[-1]}" if n else ""
+        self._say(f"{name_of(job)}: {', '.join(rates) or 'done'}{invalid}")
+
+    def heard_skip(self, job: Job, reason: str) -> None:
+        """A line, and the exit code."""
+        self._say(f"{name_of(job)}: SKIPPED, {reason}")
+
+    def heard_fault_of_bed(self, fault: Fault) -> None:
+        """It may have left something behind."""
+        self._say(f"a device did not end as it should: {fault}")
+
+    def heard_plan(self, plan: Plan) -> None:
+        """Slower than planned."""
+        self._say(f"slower than planned: what is left was made shorter, to fit into {span(plan.seconds)}")

@@ -1,0 +1,94 @@
+"""The answers of a campaign's record, one row each."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dl3.model.answers import Answer, BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.model.campaign import Job
+from dl3.model.trial import Throughput, Trial
+from dl3.record.reader import Record, read
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer as people read it."""
+
+    case: str
+    device: str
+    parameters: str
+    test: str
+    frame: str
+    result: str
+    job: str
+
+
+def mean(values: tuple[float, ...]) -> float:
+    """0 of nothing."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def throughput_words(answer: Throughput) -> str:
+    """Rate, and what kept it there."""
+    if not answer.pps:
+        return "no rate passed"
+    at_least = ">= " if answer.limited_by == "generator" else ""
+    goal = f" at a loss of {answer.goal_loss_ratio:.2%}" if answer.goal_loss_ratio else ""
+    noise = ", noisy" if answer.noise else ""
+    return f"{at_least}{answer.pps / 1e6:.3f} Mpps{goal}, limited by {answer.limited_by}{noise}"
+
+
+def latency_words(trial: Trial) -> str:
+    """Median and tail at one load."""
+    p50, p99, most = (ns / 1e3 for ns in (trial.latency.p50, trial.latency.p99, trial.latency.max))
+    return f"{trial.load or 0:.0%} load: p50 {p50:.1f}, p99 {p99:.1f}, max {most:.1f} us"
+
+
+def other_words(answer: Answer) -> str:
+    """The figure that the test is for."""
+    match answer:
+        case FrameLoss():
+            first = answer.points[0] if answer.points else None
+            return f"{first.loss_ratio:.2%} lost at {first.pps / 1e6:.3f} Mpps" if first else "-"
+        case BackToBack():
+            return f"{answer.frames:,.0f} frames at {answer.burst_pps / 1e6:.3f} Mpps"
+        case Recovery():
+            return f"recovers in {mean(answer.seconds) * 1e3:.1f} ms"
+        case Reset():
+            return f"forwards {mean(answer.seconds):.2f} s after a reset of the {answer.what}"
+        case Forwarding():
+            return f"forwards {answer.most_pps / 1e6:.3f} Mpps at most"
+    return answer.dut
+
+
+def jobs_of(record: Record) -> Mapping[str, Job]:
+    """Of all plans; the last one holds."""
+    return {job.key: job for plan in record.plans for case in plan.cases for job in case.jobs}
+
+
+def found(record: Record) -> Iterator[tuple[str, str]]:
+    """Job and words of each answer; a trial that was repeated counts once, with the last."""
+    yield from ((answer.job, throughput_words(answer)) for answer in record.answers)
+    yield from ((answer.job, other_words(answer)) for answer in record.others)
+    loads = {(trial.job, trial.load): trial for trial in record.trials if trial.test == "latency"}
+    yield from ((trial.job, latency_words(trial)) for trial in loads.values())
+
+
+def results(path: Path) -> list[Row]:
+    """All answers of jobs, in the order of the plan."""
+    record = read(path)
+    jobs, words = jobs_of(record), list(found(record))
+    return [
+        Row(
+            job.case,
+            job.setup.dut.name,
+            ", ".join(f"{k} {v}" for k, v in job.parameters.items()),
+            job.test,
+            job.frame,
+            text,
+            key,
+        )
+        for key, job in jobs.items()
+        for where, text in words
+        if where == key
+    ]
