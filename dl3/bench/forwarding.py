@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dl3.bench.loads import Loads, points_of
+from dl3.bench.loads import RETRIES, Loads, points_of
 from dl3.bench.stage import Most, Stage, head_of
 from dl3.model.answers import Forwarding
 from dl3.search.forwarding import find_rates, forwarded_pps
@@ -12,7 +12,7 @@ def measure_forwarding(stage: Stage) -> Sequence[Forwarding]:
     """The rate at each intended load, at the maximum offered load (FRMOL), and the highest of all (MFR)."""
     course, effort, frame = stage.course, stage.job.effort, stage.job.frame
     most = Most.of(course, frame)
-    rates = find_rates(Loads(course, frame, "forwarding", most, effort.step).at, effort.step)
+    rates = find_rates(Loads(course, frame, "forwarding", most, effort.step).at, effort.step, RETRIES)
     answer = Forwarding(
         **head_of(stage, most.ceiling),
         points=points_of(rates.points),

@@ -10,6 +10,7 @@ from dl3.model.trial import Test, Trial
 from dl3.trial.order import Order
 
 WHOLE = 1.0
+RETRIES = 1  # of a load: where the generator fell behind it mostly does so again, and a lower load follows
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """Where a test is not made as its RFC wants it, a sentence each in both languages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dl3.model.campaign import Effort, TestName, Text
 
 RFC_SECONDS = 60.0  # RFC 2544, 24
 LATENCY_SECONDS = 120.0  # 26.2
-LATENCY_TRIALS = 20
 BURST_SECONDS = 2.0  # 26.4: at least
 BURSTS = 50
+FORWARDING_SECONDS = 30.0  # RFC 2889, 5.1: recommended
 RESET_LOAD = Text(
     en="Resets are made at half of the throughput instead of all of it (RFC 2544, 26.6), so that no other loss is "
     "counted with them.",
@@ -20,108 +20,75 @@ LATENCY_OF_ALL = Text(
 )
 
 
-def shorter(effort: Effort, wanted: float, section: str) -> list[Text]:
-    """About the duration of a trial."""
-    if effort.seconds >= wanted:
-        return []
-    seconds = f"{effort.seconds:g}"
-    return [
-        Text(
-            en=f"Trials take {seconds} s instead of {wanted:g} s (RFC 2544, {section}).",
-            zh=f"每次试验为 {seconds} 秒，而不是 {wanted:g} 秒（RFC 2544 第 {section} 节）。",
-        )
-    ]
-
-
-def throughput(effort: Effort) -> list[Text]:
-    """RFC 2544, 24 and 26.1; RFC 9971 has terms of its own."""
-    lossy = [goal for goal in effort.goals if goal > 0]
-    found = shorter(effort, RFC_SECONDS, "24")
-    if lossy:
-        goals = ", ".join(f"{goal:.3g}" for goal in lossy)
-        found.append(
-            Text(
-                en=f"A loss ratio of {goals} is a goal too; RFC 2544 (26.1) knows none but no loss.",
-                zh=f"另以丢包率 {goals} 为目标；RFC 2544（第 26.1 节）只以零丢包为目标。",
-            )
-        )
-    return found
-
-
-def latency(effort: Effort) -> list[Text]:
-    """RFC 2544, 26.2."""
-    return [*shorter(effort, LATENCY_SECONDS, "26.2"), LATENCY_OF_ALL]
-
-
-def frame_loss(effort: Effort) -> list[Text]:
-    """RFC 2544, 26.3."""
-    return shorter(effort, RFC_SECONDS, "24")
-
-
-def back_to_back(effort: Effort) -> list[Text]:
-    """RFC 2544, 26.4."""
-    found = shorter(effort, BURST_SECONDS, "26.4")
-    if effort.repetitions < BURSTS:
-        n = effort.repetitions
-        found.append(
-            Text(
-                en=f"The longest burst is searched {n} times instead of {BURSTS} (RFC 2544, 26.4).",
-                zh=f"最长突发搜索 {n} 次，而不是 {BURSTS} 次（RFC 2544 第 26.4 节）。",
-            )
-        )
-    return found
-
-
-def recovery(effort: Effort) -> list[Text]:
-    """RFC 2544, 26.5."""
-    if effort.seconds >= RFC_SECONDS:
-        return []
-    seconds = f"{effort.seconds:g}"
-    return [
-        Text(
-            en=f"The overload lasts {seconds} s instead of {RFC_SECONDS:g} s (RFC 2544, 26.5).",
-            zh=f"过载持续 {seconds} 秒，而不是 {RFC_SECONDS:g} 秒（RFC 2544 第 26.5 节）。",
-        )
-    ]
-
-
-def reset(_effort: Effort) -> list[Text]:
-    """RFC 2544, 26.6."""
-    return [RESET_LOAD]
-
-
-def forwarding(effort: Effort) -> list[Text]:
-    """RFC 2889, 5.1: trials of 30 s are recommended."""
-    wanted = 30.0
-    if effort.seconds >= wanted:
-        return []
-    seconds = f"{effort.seconds:g}"
-    return [
-        Text(
-            en=f"Trials take {seconds} s instead of {wanted:g} s (RFC 2889, 5.1).",
-            zh=f"每次试验为 {seconds} 秒，而不是 {wanted:g} 秒（RFC 2889 第 5.1 节）。",
-        )
-    ]
-
-
-RULES = {
-    "throughput": throughput,
-    "latency": latency,
-    "frame loss": frame_loss,
-    "back-to-back": back_to_back,
-    "recovery": recovery,
-    "reset": reset,
-    "forwarding": forwarding,
+# What the RFC wants of one trial at least, in seconds, and where it says so.
+TIMES: Mapping[TestName, tuple[float, str]] = {
+    "throughput": (RFC_SECONDS, "RFC 2544, 24"),
+    "latency": (LATENCY_SECONDS, "RFC 2544, 26.2"),
+    "frame loss": (RFC_SECONDS, "RFC 2544, 24"),
+    "back-to-back": (BURST_SECONDS, "RFC 2544, 26.4"),
+    "recovery": (RFC_SECONDS, "RFC 2544, 26.5"),
+    "forwarding": (FORWARDING_SECONDS, "RFC 2889, 5.1"),
 }
+
+
+def of_time(effort: Effort, test: TestName) -> list[Text]:
+    """That trials are shorter."""
+    wanted, place = TIMES.get(test, (0.0, ""))
+    if effort.seconds >= wanted:
+        return []
+    seconds = f"{effort.seconds:g}"
+    return [
+        Text(
+            en=f"Trials take {seconds} s instead of {wanted:g} s ({place}).",
+            zh=f"每次试验为 {seconds} 秒，而不是 {wanted:g} 秒（{place.replace(', ', ' 第 ')} 节）。",
+        )
+    ]
+
+
+def of_goals(effort: Effort) -> list[Text]:
+    """That a throughput may lose something."""
+    lossy = ", ".join(f"{goal:.3g}" for goal in effort.goals if goal > 0)
+    if not lossy:
+        return []
+    return [
+        Text(
+            en=f"A loss ratio of {lossy} is a goal too; RFC 2544 (26.1) knows none but no loss.",
+            zh=f"另以丢包率 {lossy} 为目标；RFC 2544（第 26.1 节）只以零丢包为目标。",
+        )
+    ]
+
+
+def of_bursts(effort: Effort) -> list[Text]:
+    """That there are fewer."""
+    n = effort.repetitions
+    if n >= BURSTS:
+        return []
+    return [
+        Text(
+            en=f"The longest burst is searched {n} times instead of {BURSTS} (RFC 2544, 26.4).",
+            zh=f"最长突发搜索 {n} 次，而不是 {BURSTS} 次（RFC 2544 第 26.4 节）。",
+        )
+    ]
+
+
+def beside_time(effort: Effort, test: TestName) -> list[Text]:
+    """All that is not about how long trials take."""
+    rules: Mapping[TestName, list[Text]] = {
+        "throughput": of_goals(effort),
+        "latency": [LATENCY_OF_ALL],
+        "back-to-back": of_bursts(effort),
+        "reset": [RESET_LOAD],
+    }
+    return rules.get(test, [])
 
 
 def deviations(effort: Effort, test: TestName) -> Sequence[Text]:
     """All of one test; none where no RFC speaks of it."""
-    rule = RULES.get(test)
-    return rule(effort) if rule else []
+    return [*of_time(effort, test), *beside_time(effort, test)]
 
 
 def as_rfc(test: TestName) -> Effort:
-    """The effort that the RFC wants of a test."""
-    seconds = {"latency": LATENCY_SECONDS, "back-to-back": 30.0, "forwarding": 30.0}.get(test, RFC_SECONDS)
-    return Effort(seconds=seconds, repetitions=BURSTS if test == "back-to-back" else 1, method="binary")
+    """The effort that the RFC wants of a test; bursts may be up to 30 s long."""
+    seconds = {"latency": LATENCY_SECONDS, "back-to-back": 30.0, "forwarding": FORWARDING_SECONDS}
+    repetitions = BURSTS if test == "back-to-back" else 1
+    return Effort(seconds=seconds.get(test, RFC_SECONDS), repetitions=repetitions, method="binary")
