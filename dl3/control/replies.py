@@ -100,8 +100,9 @@ class Wire(Reply):
     """What devices lost before a lane could receive it."""
 
     rx_missed: int
-    rx_no_mbuf: int
+    rx_no_mbuf: int  # times that a device found no buffer, of those that count it; no packets
     rx_errors: int
+    starved_loops: int = 0  # looks at which a lane found none, whatever its devices count
 
 
 class Drops(Reply):

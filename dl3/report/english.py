@@ -104,6 +104,12 @@ ENGLISH = {
     "place.rx_no_mbuf": "device out of buffers (rx_no_mbuf)",
     "place.rx_errors": "receive errors of the device's port",
     "place.tx_refused": "refused by the device's sending port",
+    "place.port_down": "device's sending port without a link",
+    "place.no_route": "device had no route",
+    "place.punted to Linux": "handed to Linux by the device, not forwarded",
+    "place.generator rx missed": "generator's port: nobody polled",
+    "place.wire to the dut": "on the wire to the device",
+    "place.wire from the dut": "on the wire from the device",
     "place.unknown": "unknown",
     # What stands before the colon of a reason.
     "reason": "{name}: {text}",

@@ -1,13 +1,18 @@
 """What the generator's streams counted, put together."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dl3.control.generator import Jitter, Latency, Results, StreamResult
 from dl3.model.trial import Account, Spread
-from dl3.trial.passage import Passage
+from dl3.trial.passage import NO_MBUF, RX_MISSED, WIRE, Passage
 
 RING_FULL = "dut rx ring full"
+PUNTED = "punted to Linux"
+GENERATOR_MISSED = "generator rx missed"
+WIRE_TO_DUT = "wire to the dut"
+WIRE_FROM_DUT = "wire from the dut"
+UNKNOWN = "unknown"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999}
 
 
@@ -18,22 +23,39 @@ def total(streams: Sequence[StreamResult], field: str) -> int:
 
 def places(results: Results, passage: Passage | None) -> dict[str, int]:
     """Lost frames by place, as far as it is known; together they are all that were lost."""
-    known = Counter(
-        {
-            RING_FULL: total(results.streams, "refused"),
-            "corrupted": total(results.streams, "corrupted"),
-            "misdirected": sum(port.misdirected for port in results.ports),
-            "too old": total(results.streams, "too_old"),
-        }
-    )
-    known.update(passage.lost if passage else {})
     left = max(0, total(results.streams, "lost"))
-    found = {}
-    for place, frames in known.items():
-        if frames > 0 and left > 0:
-            found[place] = min(frames, left)
-            left -= found[place]
-    return found | ({"unknown": left} if left else {})
+    found: Counter[str] = Counter()
+    for place, frames in [*seen_by_generator(results, passage), *(seen_by_dut(results, passage) if passage else ())]:
+        taken = min(max(frames, 0), left)
+        found[place] += taken
+        left -= taken
+    found[UNKNOWN] = left
+    return {place: frames for place, frames in found.items() if frames}
+
+
+def ring_full(passage: Passage | None, place: str) -> str:
+    """Where frames were lost for which a device had no room: the ring, or the buffers that it should be filled with."""
+    return NO_MBUF if passage and passage.starved else place
+
+
+def seen_by_generator(results: Results, passage: Passage | None) -> Iterator[tuple[str, int]]:
+    """Places whose frames it counted itself."""
+    yield ring_full(passage, RING_FULL), total(results.streams, "refused")
+    yield "corrupted", total(results.streams, "corrupted")
+    yield "misdirected", sum(port.misdirected for port in results.ports)
+    yield "too old", total(results.streams, "too_old")
+
+
+def seen_by_dut(results: Results, passage: Passage) -> Iterator[tuple[str, int]]:
+    """Places that dl3d names, then Linux behind it, dl3gen's own ports, and the wires between both."""
+    for place, frames in passage.lost.items():
+        yield (ring_full(passage, place) if place == RX_MISSED else place), frames
+    yield PUNTED, passage.punted - passage.injected
+    missed = sum(port.rx_missed for port in results.ports)
+    yield GENERATOR_MISSED, missed
+    offered = total(results.streams, "sent") - total(results.streams, "refused")
+    yield ring_full(passage, WIRE_TO_DUT), offered - passage.received - sum(passage.lost.get(name, 0) for name in WIRE)
+    yield WIRE_FROM_DUT, passage.sent - missed - sum(port.rx_packets for port in results.ports)
 
 
 def account_of(results: Results, passage: Passage | None) -> Account:

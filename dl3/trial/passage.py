@@ -7,7 +7,9 @@ from dl3.control.replies import Drops
 
 FORWARD = "forward"
 TX_REFUSED = "tx_refused"  # what a sink that polls too late makes dl3d drop
-WIRE = ("rx_missed", "rx_no_mbuf", "rx_errors")
+NO_MBUF = "rx_no_mbuf"
+RX_MISSED = "rx_missed"
+WIRE = (RX_MISSED, "rx_errors")
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Passage:
     dropped: int
     lost: dict[str, int]
     is_whole: bool  # no counter went back, as it does when dl3d is started again
+    starved: int = 0  # times that there was no buffer to receive into; not packets
 
     @classmethod
     def between(cls, before: Drops, after: Drops) -> Self:
@@ -33,7 +36,9 @@ class Passage:
         lost = {v.name: v.packets - old.get(v.name, 0) for v in after.verdicts if v.name != FORWARD}
         lost |= {name: getattr(after.wire, name) - getattr(before.wire, name) for name in WIRE}
         is_whole = all(value >= 0 for value in (*sums.values(), *lost.values()))
-        return cls(**sums, lost={name: n for name, n in lost.items() if n}, is_whole=is_whole)
+        starved = sum(getattr(after.wire, name) - getattr(before.wire, name) for name in (NO_MBUF, "starved_loops"))
+        lost = {name: n for name, n in lost.items() if n}
+        return cls(**sums, lost=lost, is_whole=is_whole and starved >= 0, starved=starved)
 
     @property
     def named(self) -> int:

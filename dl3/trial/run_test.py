@@ -113,7 +113,7 @@ def names_the_place_of_each_loss() -> None:
     generator = FakeGenerator(device_pps=9e5, spoil=counting(refused=30_000, corrupted=4_000))
     made = trial(generator, dut=spoil)
     assert made.invalid == ()
-    wanted = {"dut rx ring full": 30_000, "corrupted": 4_000, "no_route": 60_000, "unknown": 6_000}
+    wanted = {"dut rx ring full": 30_000, "corrupted": 4_000, "no_route": 60_000, "wire from the dut": 6_000}
     assert made.account.lost_by_place == wanted
 
 

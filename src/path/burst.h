@@ -78,9 +78,11 @@ struct worker {
 	struct rte_mbuf *dropped[2 * BURST_MAX] LINE_ALIGNED;
 	struct aside aside;
 	struct injection injection;
-	uint64_t redirects_due;  // TSC: when the redirects seen until now are paid for
-	uint64_t long_gap;       // cycles without a poll from which on they are noted
-	uint64_t noteworthy_gap; // a shorter one is neither long nor the longest
+	uint64_t redirects_due; // TSC: when the redirects seen until now are paid for
+	struct rte_mempool
+		*pool[PORT_LANE_QUEUES]; // by queue: of what it receives into; NULL: not looked at
+	uint64_t long_gap;               // cycles without a poll from which on they are noted
+	uint64_t noteworthy_gap;         // a shorter one is neither long nor the longest
 } LINE_ALIGNED;
 
 // Ends a packet's walk. Linux gets it as it came where ports have twins and the verdict has a class

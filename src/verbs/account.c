@@ -46,7 +46,9 @@ json_t *account_json(const struct stat_account *a)
 // What the devices lost before any lane could receive it; it stands beside the law.
 static json_t *wire_json(const struct verbs_house *house)
 {
-	uint64_t missed = 0, no_mbuf = 0, errors = 0;
+	uint64_t missed = 0, no_mbuf = 0, errors = 0, starved = 0;
+	unsigned n_lanes;
+	struct stat_lane *const *lanes = path_stats(house->path, &n_lanes);
 
 	for (unsigned i = 0; i < config_ports(house->config)->n_ports; i++) {
 		struct port_info info;
@@ -56,8 +58,11 @@ static json_t *wire_json(const struct verbs_house *house)
 		no_mbuf += info.rx_no_mbuf;
 		errors += info.rx_errors;
 	}
-	return json_pack("{s:I, s:I, s:I}", "rx_missed", (json_int_t)missed, "rx_no_mbuf",
-		(json_int_t)no_mbuf, "rx_errors", (json_int_t)errors);
+	for (unsigned i = 0; i < n_lanes; i++)
+		starved += stat_read(&lanes[i]->starved_loops);
+	return json_pack("{s:I, s:I, s:I, s:I}", "rx_missed", (json_int_t)missed, "rx_no_mbuf",
+		(json_int_t)no_mbuf, "rx_errors", (json_int_t)errors, "starved_loops",
+		(json_int_t)starved);
 }
 
 json_t *verb_drops(void *house_, const json_t *params, struct complaint *why)

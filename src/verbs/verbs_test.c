@@ -122,6 +122,8 @@ static void the_account_adds_up_over_lanes(void **state)
 	fake_stat(0)->verdict[VERDICT_FORWARD] = 120;
 	fake_stat(0)->verdict[VERDICT_TTL_EXPIRED] = 20;
 	fake_stat(1)->verdict[VERDICT_TTL_EXPIRED] = 7;
+	fake_stat(0)->starved_loops = 1;
+	fake_stat(1)->starved_loops = 2;
 	json_t *drops = call("drops", "{}");
 
 	expect(drops, "received", "150");
@@ -131,7 +133,9 @@ static void the_account_adds_up_over_lanes(void **state)
 	assert_int_equal(json_array_size(json_object_get(drops, "verdicts")), N_VERDICTS);
 	expect(drops, "verdicts.0.name", "\"forward\"");
 	expect(drops, "verdicts.0.packets", "120");
-	expect(drops, "wire", "{\"rx_missed\": 10, \"rx_no_mbuf\": 12, \"rx_errors\": 14}");
+	expect(drops, "wire",
+		"{\"rx_errors\": 14, \"rx_missed\": 10, \"rx_no_mbuf\": 12, "
+		"\"starved_loops\": 3}");
 	json_decref(drops);
 	check("status", "{}", "account.received", "150");
 	check("status", "{}", "control", "\"static\"");
