@@ -56,6 +56,7 @@ class LaneQueue(Reply):
 
     port: str
     queue: int
+    rx_packets: int = 0
 
 
 class PollGap(Reply):

@@ -58,6 +58,7 @@ class Work(Noun):
     loops: int
     empty_loops: int
     cycles_per_packet: dict[str, float] = Field(default_factory=dict)  # by step, in the bursts that were timed
+    queues: dict[str, int] = Field(default_factory=dict)  # packets received from each, by 'port/queue'
 
 
 class Evidence(Noun):

@@ -128,8 +128,6 @@ CHINESE_CAMPAIGN = {
     "trials.lines": "第 {lines} 行",
     "explained.trial": "{dut}，{frame}帧，{mpps} Mpps：{sent} 帧中丢失 {lost} 帧",
     "explained.line": "第 {line} 行",
-    "explained.places": "丢帧位置：{places}。",
-    "explained.place": "{place} {n}",
     "event.switch": "其他线程",
     "event.interrupt": "中断",
     "event.steal": "被宿主机占用",

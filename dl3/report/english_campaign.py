@@ -148,8 +148,6 @@ ENGLISH_CAMPAIGN = {
     "trials.lines": "lines {lines}",
     "explained.trial": "{dut}, {frame} frames at {mpps} Mpps: {lost} of {sent} lost",
     "explained.line": "line {line}",
-    "explained.places": "Lost by place: {places}.",
-    "explained.place": "{place} {n}",
     "event.switch": "other thread",
     "event.interrupt": "interrupt",
     "event.steal": "taken by the host",

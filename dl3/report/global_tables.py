@@ -1,14 +1,11 @@
 """Tables of the whole report: the tester's self-proof, jobs without an answer, and what losses come from."""
 
-import importlib
-import importlib.util
 from xml.etree.ElementTree import Element
 
-from dl3.model.trial import Trial
+from dl3.report.explain import explain
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
-from dl3.report.places import places_of
 from dl3.report.proofs import points_of
 from dl3.report.results import Results
 from dl3.report.units import MICRO, micros, moment, mpps, percent
@@ -77,18 +74,6 @@ def skipped_table(results: Results, words: Words) -> list[Element]:
     return [grid("skipped", SKIPPED, rows, words)] if rows else []
 
 
-def told(trial: Trial, words: Words) -> list[str]:
-    """Where and why a trial lost, in sentences."""
-    if importlib.util.find_spec("dl3.report.explain") is None:
-        comma, places = words("list.comma"), places_of(trial)
-        listed = comma.join(
-            words("explained.place", place=words.name("place", p), n=f"{n:,}") for p, n in places.items()
-        )
-        return [words("explained.places", places=listed)]
-    found: list[str] = importlib.import_module("dl3.report.explain").explain(trial, words)
-    return list(found)
-
-
 def explained(groups: Groups, words: Words) -> list[Element]:
     """The worst trials with loss, each with its sentences."""
     pieces = []
@@ -96,7 +81,6 @@ def explained(groups: Groups, words: Words) -> list[Element]:
         names = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": mpps(trial.offered_pps)}
         text = words("explained.trial", **names, lost=f"{trial.account.lost:,}", sent=f"{trial.account.sent:,}")
         line = tag("a", words("explained.line", line=groups.results.line(trial)), href=groups.link(trial))
-        missing = trial.evidence.missing if trial.evidence else ()
-        sentences = [tag("li", one) for one in (*told(trial, words), *missing)]
+        sentences = [tag("li", one) for one in explain(trial, words)]
         pieces += [tag("h3", text, tag("small", line)), tag("ul", *sentences, class_="plain")]
     return pieces

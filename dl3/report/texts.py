@@ -5,9 +5,16 @@ from dl3.report.chinese import CHINESE
 from dl3.report.chinese_campaign import CHINESE_CAMPAIGN
 from dl3.report.english import ENGLISH
 from dl3.report.english_campaign import ENGLISH_CAMPAIGN
+from dl3.report.explain.chinese import EXPLAIN_CHINESE
+from dl3.report.explain.english import EXPLAIN_ENGLISH
+from dl3.report.explain.verdicts import CHINESE as PLACES_CHINESE
+from dl3.report.explain.verdicts import ENGLISH as PLACES_ENGLISH
 from dl3.report.words import Language, Words
 
-TABLES = {Language.EN: ENGLISH | ENGLISH_CAMPAIGN, Language.ZH: CHINESE | CHINESE_CAMPAIGN}
+TABLES = {
+    Language.EN: ENGLISH | ENGLISH_CAMPAIGN | EXPLAIN_ENGLISH | PLACES_ENGLISH,
+    Language.ZH: CHINESE | CHINESE_CAMPAIGN | EXPLAIN_CHINESE | PLACES_CHINESE,
+}
 
 
 def words_in(language: Language) -> Words:

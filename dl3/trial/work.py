@@ -25,6 +25,12 @@ def cycles(lane: Lane) -> dict[str, float]:
     return {step: each * timed for step, each in (lane.cycles_per_packet or {}).items()}
 
 
+def queues(before: Lane, after: Lane) -> dict[str, int]:
+    """Packets that came from each queue."""
+    old = {(queue.port, queue.queue): queue.rx_packets for queue in before.queues}
+    return {f"{q.port}/{q.queue}": q.rx_packets - old.get((q.port, q.queue), 0) for q in after.queues}
+
+
 def work_of(before: Lane, after: Lane, tsc_hz: float) -> Work:
     """Of one lane."""
     timed, old = rise(before, after, "timed_packets"), cycles(before)
@@ -32,6 +38,7 @@ def work_of(before: Lane, after: Lane, tsc_hz: float) -> Work:
         lane=after.lane,
         core=after.core,
         tsc_hz=tsc_hz,
+        queues=queues(before, after),
         packets=sum(after.verdicts.values()) - sum(before.verdicts.values()),
         **{name: rise(before, after, name) for name in COUNTED},
         cycles_per_packet={

@@ -13,9 +13,10 @@ from dl3.trial.work import work_between
 
 def lanes(packets: int, timed: int, lookup: float, loops: int = 0, lane: int = 0) -> Lanes:
     counters = {"loops": loops, "empty_loops": loops // 2, "bursts": packets // 10, "timed_packets": timed}
-    one: dict[str, Any] = {"lane": lane, "core": 3, "numa": 0, "queues": (), "counters": counters, "poll_gap": None}
-    more = {"empty_share": 0.0, "cycles_per_packet": {"rx": 10.0, "lookup": lookup} if timed else None}
+    one: dict[str, Any] = {"lane": lane, "core": 3, "numa": 0, "counters": counters, "poll_gap": None}
+    more: dict[str, Any] = {"empty_share": 0.0, "cycles_per_packet": {"rx": 10.0, "lookup": lookup} if timed else None}
     verdicts = {"forward": packets - 7, "no_route": 7}
+    more["queues"] = ({"port": "left", "queue": 1, "rx_packets": packets},)
     return Lanes.model_validate({"tsc_hz": 2e9, "lanes": [{**one, **more, "verdicts": verdicts}]})
 
 
@@ -23,6 +24,7 @@ def counts_what_came_in_between() -> None:
     (work,) = work_between(lanes(1000, 100, 50.0, loops=10), lanes(9000, 300, 90.0, loops=110))
     assert (work.lane, work.core, work.tsc_hz) == (0, 3, 2e9)
     assert (work.packets, work.bursts, work.loops, work.empty_loops) == (8000, 800, 100, 50)
+    assert work.queues == {"left/1": 8000}
     # 300 x 90 - 100 x 50 cycles of 200 frames.
     assert work.cycles_per_packet == {"rx": 10.0, "lookup": 110.0}
 

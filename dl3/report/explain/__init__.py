@@ -1,0 +1,27 @@
+"""Why frames of a trial were lost, in sentences with evidence; without loss, what limits next. Pure."""
+
+from dl3.model.trial import Trial
+from dl3.report.explain.finding import Finding, plain, sentence
+from dl3.report.explain.headroom import headroom_findings
+from dl3.report.explain.places import place_findings
+from dl3.report.explain.times import starved, time_findings
+from dl3.report.words import Words
+
+__all__ = ["Finding", "explain", "findings", "plain", "sentence"]
+
+
+def findings(trial: Trial) -> tuple[Finding, ...]:
+    """All that is known of a trial's loss, or of its headroom; a cause is named only where evidence covers it."""
+    found = [Finding("invalid", "invalid", {"reason": reason}) for reason in trial.invalid]
+    found += starved(trial)
+    if trial.account.lost > 0:
+        found += [*place_findings(trial), *time_findings(trial)]
+    elif not trial.invalid:
+        found += headroom_findings(trial)
+    missing = trial.evidence.missing if trial.evidence and trial.account.lost > 0 else ()
+    return (*found, *(Finding("missing", "missing", {"sentence": text}) for text in missing))
+
+
+def explain(trial: Trial, words: Words) -> list[str]:
+    """The same in sentences."""
+    return [sentence(finding, words) for finding in findings(trial)]

@@ -1,0 +1,66 @@
+"""Without loss: what limits next, and at which rate. Pure."""
+
+from collections.abc import Iterator
+
+from dl3.model.evidence import Gap
+from dl3.model.trial import Trial
+from dl3.report.explain.finding import Finding, Value
+from dl3.report.explain.load import load_of, strains
+
+
+def lane_limit(trial: Trial) -> tuple[float, Finding] | None:
+    """The rate at which the fullest lane is full, all streams together."""
+    for strain in strains(trial.evidence, trial)[:1]:
+        if not strain.fill:
+            return None
+        limit_pps = trial.offered_pps / strain.fill
+        values: dict[str, Value] = {
+            "lane": strain.work.lane,
+            "core": strain.work.core,
+            "cycles": strain.cycles,
+            "steps": strain.steps,
+            "step": strain.costliest,
+            "ghz": strain.work.tsc_hz / 1e9,
+            "mpps": trial.offered_pps / 1e6,
+            "limit": limit_pps / 1e6,
+            "fill": strain.fill,
+            "burst": strain.burst,
+        }
+        return limit_pps, Finding("headroom", "headroom.lane", values)
+    return None
+
+
+def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
+    """The rate from which on a pause like the longest one overflows a ring, all streams together."""
+    gaps: list[Gap] = [gap for gap in trial.evidence.gaps if gap.program == "dl3d"] if trial.evidence else []
+    if not gaps:
+        return None
+    longest = max(gaps, key=lambda gap: gap.us)
+    load = load_of(trial, longest.lane)
+    if not load.ring_frames or not load.busiest_pps:
+        return None
+    limit_pps = trial.offered_pps * load.holds_us / longest.us
+    values: dict[str, Value] = {
+        "lane": longest.lane,
+        "core": longest.core,
+        "us": longest.us,
+        "ring": load.ring_frames,
+        "limit": limit_pps / 1e6,
+        "mpps": trial.offered_pps / 1e6,
+    }
+    return limit_pps, Finding("headroom", "headroom.pause", values)
+
+
+def headroom_findings(trial: Trial) -> Iterator[Finding]:
+    """What limits next stands first."""
+    found = [limit for limit in (lane_limit(trial), pause_limit(trial)) if limit]
+    values: dict[str, Value] = {"mpps": trial.offered_pps / 1e6, "sent": trial.account.sent}
+    if not found:
+        yield Finding("headroom", "headroom.unknown", values)
+        return
+    yield Finding("headroom", "headroom.none_lost", values)
+    ordered = sorted(found, key=lambda limit: limit[0])
+    least_pps, first = ordered[0]
+    advice = "lane_next" if first.key == "headroom.lane" else "pause_next"
+    yield Finding(first.topic, first.key, {**first.values, "least": least_pps / 1e6}, 0, advice)
+    yield from (limit[1] for limit in ordered[1:])

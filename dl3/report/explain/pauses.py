@@ -1,0 +1,161 @@
+"""Loss laid beside the pauses of lanes, and those beside what the machine did on their cores. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dl3.model.evidence import Event, Gap, Loss, Timeline, What
+from dl3.model.trial import Trial
+from dl3.report.explain.load import load_of
+
+COVERS = 0.5  # of a pause: who was on the core for less did not make it
+LEAST_US = 100.0  # of a pause that may have lost frames, where nobody knows what the rings hold
+NO_LANE = -1  # all that was offered
+Owner = tuple[What, str]
+
+
+def span_of(one: Gap | Event | Loss) -> tuple[float, float]:
+    """When it began and ended, in nanoseconds."""
+    return one.at_ns - one.us * 1e3, float(one.at_ns)
+
+
+def overlap_us(a: tuple[float, float], b: tuple[float, float]) -> float:
+    """How long both lasted at the same time; negative: how far they are apart."""
+    return (min(a[1], b[1]) - max(a[0], b[0])) / 1e3
+
+
+@dataclass
+class Pause:
+    """A lane that did not poll, what was lost meanwhile, and who had its core then."""
+
+    gap: Gap
+    frames: int = 0
+    owner: Owner | None = None  # who had the core longest of those who had most of it; None: nobody that is known
+    n_others: int = 0  # threads that had it, too
+    owners_us: float = 0.0  # how long all of them had it
+
+
+@dataclass
+class Cause:
+    """All pauses of one lane that have the same owner of the core."""
+
+    program: str
+    lane: int
+    core: int
+    owner: Owner | None
+    pauses: list[Pause] = field(default_factory=list)
+
+    @property
+    def frames(self) -> int:
+        """Lost in all of them."""
+        return sum(pause.frames for pause in self.pauses)
+
+    @property
+    def worst(self) -> Pause:
+        """The one that lost most, of those the longest."""
+        return max(self.pauses, key=lambda pause: (pause.frames, pause.gap.us))
+
+
+def losses_of(line: Timeline | None) -> tuple[Loss, ...]:
+    """When frames were lost, as finely as it is known."""
+    if not line or line.losses:
+        return line.losses if line else ()
+    lost = [sent - received for sent, received in zip(line.sent, line.received, strict=False)]
+    ends = ((i + 1) * line.bucket_ns + line.start_ns for i in range(len(lost)))
+    return tuple(
+        Loss(at_ns=at_ns, us=line.bucket_ns / 1e3, frames=n) for at_ns, n in zip(ends, lost, strict=True) if n > 0
+    )
+
+
+def can_lose(trial: Trial, gap: Gap) -> bool:
+    """Whether a ring can overflow by a pause: of the device's lane, or by all that a generator's sends after it."""
+    load = load_of(trial, gap.lane if gap.program == "dl3d" else NO_LANE)
+    return gap.us >= (load.holds_us * COVERS if load.ring_frames else LEAST_US)
+
+
+def shares(loss: Loss, gaps: Iterable[Gap]) -> dict[Gap, float]:
+    """How long of a loss each of the pauses lasted.
+
+    While a lane catches up its ring may still overflow, for as long as it paused at most.
+    """
+    found = {}
+    for gap in gaps:
+        begin, end = span_of(gap)
+        covered_us = overlap_us((begin, end + gap.us * 1e3), span_of(loss))
+        if covered_us > 0:
+            found[gap] = covered_us
+    return found
+
+
+def gaps_beside(loss: Loss, gaps: Sequence[Gap], first: str, bucket_us: float) -> dict[Gap, int]:
+    """How many of the frames were lost in each pause; nothing when pauses do not cover most of the time.
+
+    Pauses of the program `first` count; those of the other one only where they do not.
+    """
+    for is_first in (True, False):
+        found = shares(loss, [gap for gap in gaps if (gap.program == first) is is_first])
+        covered_us = sum(found.values())
+        if found and covered_us >= COVERS * (loss.us - 2 * bucket_us):
+            return parted(loss.frames, found)
+    return {}
+
+
+def parted(frames: int, weights: dict[Gap, float]) -> dict[Gap, int]:
+    """Frames by weight; together they are all."""
+    total, so_far, told, found = sum(weights.values()), 0.0, 0, {}
+    for gap, weight in weights.items():
+        so_far += weight
+        found[gap] = round(frames * so_far / total) - told
+        told += found[gap]
+    return found
+
+
+def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
+    """Who had a lane's core during a pause, for how many microseconds of it; who had it longest stands first."""
+    times: dict[Owner, float] = {}
+    for event in events:
+        shared_us = overlap_us(span_of(gap), span_of(event))
+        if event.core == gap.core and shared_us > 0:
+            owner = (event.what, event.who)
+            times[owner] = times.get(owner, 0.0) + shared_us
+    return dict(sorted(times.items(), key=lambda one: -one[1]))
+
+
+def named(pause: Pause, events: Iterable[Event]) -> Pause:
+    """The pause with who had the core: other threads if they together had it for most of it, else one interrupt."""
+    owners = owners_of(pause.gap, events)
+    threads = {owner: us for owner, us in owners.items() if owner[0] == "switch"}
+    least_us = COVERS * pause.gap.us
+    if threads and sum(threads.values()) >= least_us:
+        pause.owner, pause.n_others = next(iter(threads)), len(threads) - 1
+        pause.owners_us = sum(threads.values())
+    elif owners and next(iter(owners.values())) >= least_us:
+        pause.owner, pause.owners_us = next(iter(owners.items()))
+    return pause
+
+
+def pauses_beside(trial: Trial, first: str) -> tuple[list[Pause], int]:
+    """The pauses in which frames were lost, and how many were lost while no lane is known to have paused."""
+    evidence = trial.evidence
+    gaps = [gap for gap in evidence.gaps if can_lose(trial, gap)] if evidence else []
+    losses = losses_of(trial.timeline)
+    finest_us = min((loss.us for loss in losses), default=0.0)
+    bucket_us = min(finest_us, trial.timeline.bucket_ns / 1e3) if trial.timeline else finest_us
+    found: dict[Gap, Pause] = {}
+    n_left = 0
+    for loss in losses:
+        parts = gaps_beside(loss, gaps, first, bucket_us)
+        n_left += loss.frames - sum(parts.values())
+        for gap, frames in parts.items():
+            found.setdefault(gap, Pause(gap)).frames += frames
+    events = evidence.events if evidence else ()
+    return [named(pause, events) for pause in found.values()], n_left
+
+
+def causes_of(pauses: Iterable[Pause]) -> list[Cause]:
+    """Pauses put together by lane and owner, those that lost most first."""
+    found: dict[tuple[object, ...], Cause] = {}
+    for pause in pauses:
+        gap = pause.gap
+        key = (gap.program, gap.lane, gap.core, pause.owner)
+        found.setdefault(key, Cause(gap.program, gap.lane, gap.core, pause.owner)).pauses.append(pause)
+    return sorted(found.values(), key=lambda cause: (-cause.frames, -cause.worst.gap.us))

@@ -1,0 +1,32 @@
+"""In which place frames were lost: a finding for each, the greatest first. Pure."""
+
+from collections.abc import Iterator
+
+from dl3.model.trial import Trial
+from dl3.report.explain.finding import Finding, Value
+from dl3.report.explain.verdicts import ADVICE_OF
+from dl3.report.places import places_of
+
+# Places in which frames are lost because somebody did not poll, or not fast enough; with the program that did not.
+WAITING = {
+    "dut rx ring full": "dl3d",
+    "rx_missed": "dl3d",
+    "rx_no_mbuf": "dl3d",
+    "tx_refused": "dl3gen",
+    "unknown": "dl3d",
+}
+
+
+def place_findings(trial: Trial) -> Iterator[Finding]:
+    """Each place."""
+    lost = trial.account.lost
+    for place, frames in sorted(places_of(trial).items(), key=lambda one: -one[1]):
+        values: dict[str, Value] = {"frames": frames, "share": frames / lost if lost else 0.0, "place": place}
+        yield Finding("place", "place", values, frames, ADVICE_OF.get(place, ""))
+
+
+def waiting(trial: Trial) -> tuple[int, str]:
+    """How many frames were lost because somebody did not poll in time, and which program that was for most of them."""
+    found = {place: frames for place, frames in places_of(trial).items() if place in WAITING}
+    most = max(found, key=lambda place: found[place], default="unknown")
+    return sum(found.values()), WAITING[most]

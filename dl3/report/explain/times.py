@@ -1,0 +1,141 @@
+"""Why frames were lost when they were: pauses of lanes, who had their cores, lanes that were full. Pure."""
+
+from collections.abc import Iterator
+
+from dl3.model.evidence import Evidence, Timeline
+from dl3.model.trial import Trial
+from dl3.report.explain.finding import Finding, Value
+from dl3.report.explain.load import load_of, strains
+from dl3.report.explain.pauses import Cause, Pause, causes_of, losses_of, named, pauses_beside
+from dl3.report.explain.places import waiting
+
+MOST_CAUSES = 5
+FULL = 0.95  # of what a lane can do
+NEVER_EMPTY = 0.02  # share of rounds that found nothing, at most, of a lane that is always busy
+STEADY = 0.9  # share of the time
+SMALL = 0.01  # of all lost: not worth a sentence
+
+
+def at_s(trial: Trial, at_ns: float) -> float:
+    """Seconds since the first frame was due."""
+    return (at_ns - trial.timeline.start_ns) / 1e9 if trial.timeline else 0.0
+
+
+def cause_values(trial: Trial, cause: Cause) -> dict[str, Value]:
+    """The figures of a cause."""
+    worst, load = cause.worst, load_of(trial, cause.lane)
+    gap = worst.gap
+    head: dict[str, Value] = {"program": cause.program, "lane": cause.lane, "core": cause.core}
+    return head | {
+        "n": len(cause.pauses),
+        "frames": cause.frames,
+        "us": gap.us,
+        "at_s": at_s(trial, gap.at_ns - gap.us * 1e3),
+        "what": cause.owner[0] if cause.owner else "",
+        "who": cause.owner[1] if cause.owner else "",
+        "others": worst.n_others,
+        "taken_us": worst.owners_us,
+        "ring": load.ring_frames,
+        "holds_us": load.holds_us,
+        "mpps": load.busiest_pps / 1e6,
+        "expected": sum(load.lost_in(pause.gap.us) for pause in cause.pauses),
+        "steal_ms": steal_ms(trial.evidence, cause.core),
+    }
+
+
+def steal_ms(evidence: Evidence | None, core: int) -> float:
+    """What the hypervisor took of a core in all of the trial."""
+    return evidence.totals.get(f"steal ms core {core}", 0.0) if evidence else 0.0
+
+
+def sees_switches(trial: Trial, core: int) -> bool:
+    """Whether the machine tells who has a core."""
+    return bool(trial.evidence and f"switches core {core}" in trial.evidence.totals)
+
+
+def owner_key(trial: Trial, cause: Cause) -> str:
+    """Which sentence says who had the core."""
+    if cause.owner:
+        return "interrupted" if cause.owner[0] == "interrupt" else "taken"
+    if not sees_switches(trial, cause.core):
+        return "paused"
+    return "stolen" if steal_ms(trial.evidence, cause.core) > 0 else "own"
+
+
+def cause_finding(trial: Trial, cause: Cause) -> Finding:
+    """One sentence for a cause: who had the core, what the ring holds, what was lost."""
+    values, key = cause_values(trial, cause), owner_key(trial, cause)
+    knows_ring = cause.program == "dl3d" and values["ring"] and values["holds_us"]
+    who = "device" if cause.program == "dl3d" else "generator"
+    advice = {"taken": f"isolate.{who}", "interrupted": f"interrupts.{who}", "stolen": "hypervisor"}.get(key, "")
+    return Finding("time", f"{key}.ring" if knows_ring else f"{key}.{who}", values, cause.frames, advice)
+
+
+def starved(trial: Trial) -> Iterator[Finding]:
+    """Of a trial in which the generator fell behind: its longest pause, and who had its core then."""
+    evidence = trial.evidence
+    gaps = [gap for gap in evidence.gaps if gap.program == "dl3gen"] if evidence else []
+    if not evidence or not gaps or not trial.is_behind:
+        return
+    causes = causes_of(named(Pause(gap), evidence.events) for gap in gaps)
+    longest = max(causes, key=lambda cause: sum(pause.gap.us for pause in cause.pauses))
+    found = cause_finding(trial, longest)
+    yield Finding(found.topic, f"{found.key}.behind", found.values, 0, found.advice)
+
+
+def full_lanes(trial: Trial) -> Iterator[Finding]:
+    """Lanes that had all that they can do."""
+    for strain in strains(trial.evidence, trial):
+        if strain.fill >= FULL and strain.empty <= NEVER_EMPTY:
+            values: dict[str, Value] = {
+                "lane": strain.work.lane,
+                "core": strain.work.core,
+                "cycles": strain.cycles,
+                "steps": strain.steps,
+                "ghz": strain.work.tsc_hz / 1e9,
+                "most": strain.most_pps / 1e6,
+                "mpps": strain.offered_pps / 1e6,
+                "empty": strain.empty,
+            }
+            yield Finding("lane", "full", values, 0, "full")
+
+
+def share_of_time(line: Timeline | None) -> float:
+    """Share of the buckets in which frames were sent that lost some."""
+    if not line:
+        return 0.0
+    pairs = [(sent, received) for sent, received in zip(line.sent, line.received, strict=False) if sent]
+    return sum(1 for sent, received in pairs if sent > received) / len(pairs) if pairs else 0.0
+
+
+def unexplained(trial: Trial, frames: int, is_full: bool) -> Iterator[Finding]:
+    """What no pause covers."""
+    share = share_of_time(trial.timeline)
+    values: dict[str, Value] = {"frames": frames, "share": share}
+    if is_full:
+        yield Finding("lane", "overrun", values, frames)
+    elif not losses_of(trial.timeline):
+        yield Finding("unexplained", "no_timeline", values, frames)
+    elif not trial.evidence or not trial.evidence.work:
+        yield Finding("unexplained", "silent.steady" if share >= STEADY else "silent", values, frames, "silent")
+    else:
+        yield Finding("unexplained", "unexplained.steady" if share >= STEADY else "unexplained", values, frames)
+
+
+def time_findings(trial: Trial) -> Iterator[Finding]:
+    """All causes that the evidence names, and what it does not explain."""
+    waited, program = waiting(trial)
+    if not waited:
+        return
+    pauses, n_left = pauses_beside(trial, program)
+    causes = causes_of(pauses)
+    yield from (cause_finding(trial, cause) for cause in causes[:MOST_CAUSES])
+    if rest := causes[MOST_CAUSES:]:
+        frames = sum(cause.frames for cause in rest)
+        yield Finding("time", "more", {"n": sum(len(cause.pauses) for cause in rest), "frames": frames}, frames)
+    full = list(full_lanes(trial))
+    yield from full
+    known = sum(cause.frames for cause in causes)
+    left = min(waited, max(n_left, waited - known))
+    if left > SMALL * waited:
+        yield from unexplained(trial, left, bool(full))

@@ -1,0 +1,50 @@
+"""Each place in which a frame can be lost: what it means, in both languages, and which advice helps."""
+
+# Name: English, Chinese, advice (empty where what happened over time tells what to do). Names of counters stand behind.
+PLACES: dict[str, tuple[str, str, str]] = {
+    "rx_no_mbuf": ("device out of buffers", "被测设备的缓冲区耗尽", "memory"),
+    "rx_errors": ("receive errors of the device's port", "被测设备端口的接收错误", "cable"),
+    "corrupted": ("corrupted on the way", "途中损坏", "cable"),
+    "misdirected": ("arrived at the wrong port of the generator", "到达了发生器的错误端口", "routes"),
+    "too old": ("arrived too late to count", "到达过晚，未计入", ""),
+    "runt": ("shorter than the headers that it announces", "短于其所声明的首部", "streams"),
+    "multi_segment": ("spread over several buffers", "分散在多个缓冲区", "mtu"),
+    "arp": ("ARP, without Linux to answer it", "ARP，且没有 Linux 应答", "twins"),
+    "vlan_unknown": ("VLAN tag that no port has", "没有端口拥有的 VLAN 标签", "streams"),
+    "ethertype_unknown": ("neither IPv4 nor IPv6 nor ARP", "既非 IPv4、IPv6 也非 ARP", "streams"),
+    "mac_not_ours": ("destination MAC is not the port's", "目的 MAC 不是该端口的", "mac"),
+    "mac_group": ("broadcast or multicast MAC", "广播或组播 MAC", "streams"),
+    "port_disabled": ("came in on a port that is set down", "进入的端口已被关闭", "up"),
+    "ip4_version": ("wrong version in the IPv4 header", "IPv4 首部版本错误", "streams"),
+    "ip4_header_length": ("wrong IPv4 header length", "IPv4 首部长度错误", "streams"),
+    "ip4_length": ("wrong IPv4 total length", "IPv4 总长度错误", "streams"),
+    "ip4_checksum": ("wrong IPv4 header checksum", "IPv4 首部校验和错误", "streams"),
+    "ip4_options": ("IPv4 options", "带 IPv4 选项", "twins"),
+    "ip6_version": ("wrong version in the IPv6 header", "IPv6 首部版本错误", "streams"),
+    "ip6_length": ("wrong IPv6 payload length", "IPv6 载荷长度错误", "streams"),
+    "ip6_hop_by_hop": ("IPv6 hop-by-hop options", "带 IPv6 逐跳选项", "twins"),
+    "martian_source": ("source address that no packet may have", "不允许出现的源地址", "streams"),
+    "link_local_source": ("link-local source address", "链路本地源地址", "streams"),
+    "no_route": ("no route to the destination", "没有到目的地址的路由", "routes"),
+    "local": ("for one of the device's own addresses", "发往被测设备自身的地址", "streams"),
+    "blackhole": ("route of kind blackhole", "blackhole 类型的路由", "routes"),
+    "unreachable": ("route of kind unreachable", "unreachable 类型的路由", "routes"),
+    "prohibit": ("route of kind prohibit", "prohibit 类型的路由", "routes"),
+    "martian_destination": ("destination that is never forwarded", "从不转发的目的地址", "streams"),
+    "link_local_destination": ("link-local destination", "链路本地目的地址", "streams"),
+    "multicast": ("IP multicast destination", "IP 组播目的地址", "streams"),
+    "linux": ("left to Linux, which lanes cannot replace", "交给 Linux 处理，lane 无法替代", "unsupported"),
+    "neighbour_unresolved": ("MAC of the next hop is not known", "下一跳的 MAC 未知", "neighbour"),
+    "ttl_expired": ("TTL or hop limit ended", "TTL 或跳数耗尽", "ttl"),
+    "mtu_exceeded": ("longer than the output port's MTU", "超过出端口的 MTU", "mtu"),
+    "redirect": ("would leave by the link that it came in on", "将从进入的链路离开", "routes"),
+    "no_headroom": ("no room for the next hop's VLAN tags", "没有空间写入下一跳的 VLAN 标签", "mtu"),
+    "port_down": ("output port stopped or without link", "出端口停止或无链路", "up"),
+    "punt_ring_full": ("for Linux, ring of its class full", "交给 Linux，但其类别的环已满", "punt"),
+    "punt_over_limit": ("for Linux, over the limit of its class", "交给 Linux，但超过其类别的限速", "punt"),
+    "twin_refused": ("for Linux, queue of the twin full", "交给 Linux，但孪生接口的队列已满", "punt"),
+}  # fmt: skip
+ADVICE_OF = {name: advice for name, (_, _, advice) in PLACES.items()}
+IS_COUNTER = {name: " " not in name and name not in ("corrupted", "misdirected") for name in PLACES}
+ENGLISH = {f"means.{name}": f"{text} ({name})" if IS_COUNTER[name] else text for name, (text, _, _) in PLACES.items()}
+CHINESE = {f"means.{name}": f"{text}（{name}）" if IS_COUNTER[name] else text for name, (_, text, _) in PLACES.items()}
