@@ -6,6 +6,7 @@ CHINESE_CAMPAIGN = {
     "result.proof": "仅完成发生器自测，没有测试任何设备。",
     "result.plan": "本机实测了 {cases} 个用例中的 {run} 个，{jobs} 项任务中有 {answered} 项得出结果；"
     "{absent} 个用例在此不适用，原因见下文。",
+    "result.plan_all": "本机实测了全部 {cases} 个用例，{jobs} 项任务中有 {answered} 项得出结果。",
     "result.best": "{frame}帧，{goal}时的最高吞吐量为 {rate}（{dut}{case}）。",
     "result.in_case": "，用例 {case}",
     "rate.range": "{low} 至 {high} Mpps 之间（机器有干扰）",
@@ -26,6 +27,8 @@ CHINESE_CAMPAIGN = {
     "tool.svg": "将此图存为 SVG",
     "tool.pick": "单击即选中整表，便于复制",
     "axis.offered": "发送速率（Mpps）",
+    "goal.none": "零丢包",
+    "goal.cell": "≤ {loss}%",
     "parameter": "{name} {value}",
     "quantile.min": "最小值",
     "quantile.mean": "平均值",

@@ -7,6 +7,7 @@ ENGLISH_CAMPAIGN = {
     "result.plan": "{run} of {cases} cases were measured on this machine, {answered} "
     "of {jobs} jobs gave an answer; "
     "{absent} cases are not applicable here, each for the reason given below.",
+    "result.plan_all": "All {cases} cases were measured on this machine; {answered} of {jobs} jobs gave an answer.",
     "result.best": "The highest rate of {frame} frames {goal} is {rate}, by {dut}{case}.",
     "result.in_case": " in case {case}",
     "rate.range": "between {low} and {high} Mpps on a noisy machine",
@@ -33,6 +34,8 @@ ENGLISH_CAMPAIGN = {
     "tool.svg": "Save this chart as SVG",
     "tool.pick": "one click marks the whole table, to copy it",
     "axis.offered": "Offered load, Mpps",
+    "goal.none": "no loss",
+    "goal.cell": "≤ {loss} %",
     "parameter": "{name} {value}",
     "quantile.min": "minimum",
     "quantile.mean": "mean",

@@ -33,7 +33,7 @@ ul.plain { margin: 8px 0 0; padding-left: 20px; font-size: 13.5px; }
 .theme label { cursor: pointer; } .theme input { margin: 0 4px 0 0; vertical-align: -1px; accent-color: var(--accent); }
 nav { margin: 26px 0 0; font-size: 13.5px; display: flex; flex-wrap: wrap; gap: 4px 18px; }
 figure { margin: 0 0 30px; break-inside: avoid; }
-.note + .block, .plain + .block { margin-top: 16px; }
+.note + .block, .plain + .block, .block + .block { margin-top: 16px; }
 .table + figure, .note + figure, ul + figure, .block + figure { margin-top: 24px; }
 figcaption { font-weight: 600; margin-bottom: 8px; break-inside: avoid; break-after: avoid; }
 figcaption small, figure > small { display: block; font-weight: 400; font-size: 13px; color: var(--soft); }
@@ -62,7 +62,7 @@ th { text-align: left; font-weight: 600; vertical-align: bottom; }
 th small { display: block; font-weight: 400; color: var(--soft); }
 thead th { white-space: nowrap; border-bottom: 1.5px solid var(--ink); padding: 4px 9px 5px; }
 td, tbody th { border-bottom: 1px solid var(--rule); padding: 5px 9px; vertical-align: top; overflow-wrap: break-word; }
-td[data-col=at], td[data-col=frame], td[data-col=limit], td[data-col=lines] { white-space: nowrap; }
+td[data-col=at], td[data-col=frame], td[data-col=limit], td[data-col=lines], td[data-col=goal] { white-space: nowrap; }
 td:not([data-col=reasons]) { word-break: keep-all; }
 td a { text-decoration: none; } td a:hover { text-decoration: underline; } td.number a { color: inherit; }
 .wide { font-size: 12px; } .wide td, .wide thead th { padding: 4px 5px; } .wide thead th { white-space: normal; }

@@ -124,8 +124,10 @@ def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
     n_absent = sum(not case.jobs for case in plan.cases)
     n_jobs = sum(len(case.jobs) for case in plan.cases)
     n_answered = sum(answered(case, results) for case in plan.cases)
-    numbers = {"cases": len(plan.cases), "run": n_run, "absent": n_absent, "jobs": n_jobs, "answered": n_answered}
-    return words("result.plan", **numbers)
+    numbers = {"cases": len(plan.cases), "jobs": n_jobs, "answered": n_answered}
+    if n_run == len(plan.cases):
+        return words("result.plan_all", **numbers)
+    return words("result.plan", **numbers, run=n_run, absent=n_absent)
 
 
 def best_sentence(results: Results, words: Words) -> str:

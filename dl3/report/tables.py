@@ -9,7 +9,7 @@ from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
-from dl3.report.names import goal_text, table_names
+from dl3.report.names import short_loss, table_names
 from dl3.report.places import losses
 from dl3.report.proofs import ceiling_share
 from dl3.report.reasons import reason_text
@@ -81,7 +81,10 @@ def bound(search: Throughput, value: str, words: Words) -> str:
 def goal_cell(search: Throughput, results: Results, words: Words) -> str:
     """The goal, where not all searches have the same."""
     is_alike = all(one.goal_loss_ratio == 0 for one in results.searches)
-    return NOTHING if is_alike else goal_text(search.goal_loss_ratio, words)
+    if is_alike:
+        return NOTHING
+    ratio = search.goal_loss_ratio
+    return words("goal.none") if ratio == 0 else words("goal.cell", loss=short_loss(ratio))
 
 
 def rate_cell(search: Throughput, words: Words) -> str:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -14,6 +15,16 @@ from typing import Any
 from harness.browser import FLAGS
 
 PATIENCE_S = 30.0
+HIGH = 20  # no descriptor below it is taken
+
+
+def high_pipe() -> tuple[int, int]:
+    """A pipe away from the descriptors that a browser wants to find it on."""
+    low = os.pipe()
+    ends = (fcntl(low[0], F_DUPFD_CLOEXEC, HIGH), fcntl(low[1], F_DUPFD_CLOEXEC, HIGH))
+    for end in low:
+        os.close(end)
+    return ends
 
 
 class Pilot:
@@ -23,9 +34,9 @@ class Pilot:
         program = shutil.which("chromium")
         assert program, "there is no chromium: run tools/install-deps test"
         self.folder, self.width, self.height = folder, width, height
-        (its_in, self.write_to), (self.read_from, its_out) = os.pipe(), os.pipe()
+        (its_in, self.write_to), (self.read_from, its_out) = high_pipe(), high_pipe()
         command = [program, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder / 'pilot'}", "about:blank"]
-        shell = ["sh", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "sh", *command]
+        shell = ["bash", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "bash", *command]
         quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(shell, pass_fds=(its_in, its_out), stdout=quiet, stderr=quiet)
         os.close(its_in)

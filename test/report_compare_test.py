@@ -1,0 +1,79 @@
+"""Two campaigns compared by the command: what it says, prints, and leaves with."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.records import Maker
+
+from dl3.report.results import Record
+
+TOP = Path(__file__).resolve().parent.parent
+
+
+def _record(folder: Path, name: str, records: Sequence[Record]) -> Path:
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(f"{record.model_dump_json()}\n" for record in records), encoding="utf-8")
+    return path
+
+
+def _report(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dl3", "report", *(str(one) for one in arguments)]
+    return subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=60)
+
+
+def _one(folder: Path, name: str, pps: float, **changes: object) -> Path:
+    return _record(folder, name, [Maker().answer("64", pps, **changes)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "verdict"),
+    [
+        ({"pps": 10e6}, {"pps": 10.2e6}, 0, "same"),
+        ({"pps": 10e6}, {"pps": 12e6}, 0, "better"),
+        ({"pps": 10e6}, {"pps": 9e6}, 1, "worse"),
+        ({"pps": 10e6, "interval_pps": (8e6, 11e6)}, {"pps": 9e6}, 0, "same"),
+        ({"pps": 10e6, "repeats_pps": (9.9e6, 10.1e6)}, {"pps": 9.8e6, "repeats_pps": (9.7e6, 9.8e6)}, 1, "worse"),
+        ({"pps": 10e6}, {"pps": 9e6, "limited_by": "generator"}, 0, "unclear"),
+    ],
+)
+def leaves_with_a_code_that_says_whether_anything_became_worse(
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any], code: int, verdict: str
+) -> None:
+    done = _report(_one(tmp_path, "before", **before), _one(tmp_path, "after", **after))
+    assert done.returncode == code, done.stderr
+    assert done.stdout.splitlines()[3].split()[-1] == verdict
+    assert 'id="comparison"' in (tmp_path / "after.html").read_text(encoding="utf-8")
+
+
+def counts_an_answer_that_is_missing_as_worse(tmp_path: Path) -> None:
+    both = [Maker().answer("64", 10e6), Maker().answer("512", 9e6)]
+    done = _report(_record(tmp_path, "before", both), _record(tmp_path, "after", both[:1]))
+    assert done.returncode == 1
+    assert "1 are missing" in done.stdout
+
+
+def refuses_to_compare_what_has_nothing_in_common(tmp_path: Path) -> None:
+    other = _record(tmp_path, "other", [Maker(dut="l3fwd").answer("64", 10e6)])
+    done = _report(_one(tmp_path, "before", 10e6), other)
+    assert done.returncode == 2
+    assert "have no question in common" in done.stderr
+    assert _report(_one(tmp_path, "before", 10e6), other, "--together").returncode == 0
+
+
+def prints_figures_for_programs(tmp_path: Path) -> None:
+    record = _one(tmp_path, "before", 10e6, interval_pps=(9.9e6, 10.1e6))
+    rows = list(csv.DictReader(io.StringIO(_report(record, "--csv").stdout)))
+    assert [(row["name"], float(row["value"]), float(row["low"]), row["basis"], row["lines"]) for row in rows] == [
+        ("throughput", 10e6, 9.9e6, "interval", "1")
+    ]
+    found = json.loads(_report(record, _one(tmp_path, "after", 9e6), "--json").stdout)
+    assert found["comparison"]["is_worse"]
+    assert found["comparison"]["changes"][0]["ratio"] == pytest.approx(0.9)
+    assert found["figures"][0]["value"] == 9e6
