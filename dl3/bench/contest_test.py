@@ -15,7 +15,7 @@ def has_the_rows_that_the_product_promises() -> None:
     assert {row.name for row in ROWS} >= {
         *("ipv4-1-route", "ipv4-1m-routes", "ipv6-1-route", "ipv6-200k-routes"),
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
-        *("memif-2-core", "generator-multi-flow", "sink"),
+        *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.sides import MAKER, Contestant, Entry, Terms, eal, job_of, march_of_build, march_of_peer
@@ -68,6 +69,8 @@ MAKERS: dict[str, Maker] = {
     "testpmd macswap": lambda *side: make_testpmd("macswap", *side),
     "dl3gen as built for testpmd": lambda *side: make_dl3gen("peers/portable", *side),
     "testpmd": make_testpmd_alone,
+    "dl3gen over memif": make_dl3gen_over_memif,
+    "testpmd over memif": make_testpmd_over_memif,
     "dl3d over memif": lambda entry, terms, _: make_memif_dl3d(entry, terms),
     "l3fwd over memif": lambda entry, terms, _: make_memif_l3fwd(entry, terms),
 }
