@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dl3.bench.site import Course
+from dl3.host.noise import reasons
 from dl3.model.answers import Proof, ProofPoint
 from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
@@ -44,12 +45,17 @@ def loop_of(setup: Setup, wire: str) -> Setup:
 
 def prove(course: Course, frames: Sequence[str], wire: str) -> Proof:
     """Measure the tester with each frame size, on a course whose device is a loop; the proof is in the record then."""
-    course, points = replace(course, job=""), []
+    course, points, before = replace(course, job=""), list[ProofPoint](), course.look()
     for i, frame in enumerate(frames):
         course.audience.heard_left(frame, (len(frames) - i) * likely_s(course))
         points.append(point_of(course, frame))
     proof = Proof(
-        at=now(), campaign=course.site.campaign, wire=wire, points=tuple(points), facts=dict(course.site.facts)
+        at=now(),
+        campaign=course.site.campaign,
+        wire=wire,
+        points=tuple(points),
+        noise=reasons(before, course.look()),
+        facts=dict(course.site.facts),
     )
     course.keep(proof)
     return proof

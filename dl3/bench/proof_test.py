@@ -1,5 +1,6 @@
 """The tester against itself, made up: ceiling, pacing, floor, and what is no proof."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from dl3.bench.fake import course_of
 from dl3.bench.proof import LOOP, loop_of, prove
+from dl3.host.noise import Look
 from dl3.model.answers import ProofPoint
 from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
@@ -42,6 +44,11 @@ def searches_the_ceiling_below_the_rate_that_it_cannot_keep(tmp_path: Path) -> N
     point = proved(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path)
     assert point.ceiling_pps == pytest.approx(12e6, rel=0.02)
     assert point.invalid == ()
+
+
+def says_that_the_machine_was_noisy(tmp_path: Path) -> None:
+    course = replace(course_of(FakeGenerator(), tmp_path), look=lambda: Look(shares={0: 0.5}))
+    assert prove(course, ("64",), "memif").noise == ("share: a probe was given 50.0% of core 0",)
 
 
 def says_that_the_loop_was_the_limit(tmp_path: Path) -> None:

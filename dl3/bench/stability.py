@@ -1,12 +1,13 @@
 """How sure an answer is: whole searches again, and the noise of the machine meanwhile."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median_low
 from typing import Protocol
 
 from dl3.bench.site import Found
+from dl3.dut.bed import Bed
 from dl3.host.noise import Watch
 from dl3.lab.pair import distance_ns
 from dl3.model.trial import Trial
@@ -41,6 +42,13 @@ def watch_of(programs: Programs, cores: Sequence[int], build: Path) -> Watch:
     first, second = (*cores, *cores)[:2]
     distance = (lambda: distance_ns(build, first, second)) if first != second else None
     return Watch(tuple(dict.fromkeys(cores)), distance, lambda: standing(programs))
+
+
+def watch_of_bed(bed: Bed, build: Path) -> Watch:
+    """Who looks at the cores that a bed names; at all of the machine, without probing any, where it names none."""
+    lab = bed.facts.get("lab")
+    cores = lab.get("cores") if isinstance(lab, Mapping) else None
+    return watch_of(bed, [int(core) for core in cores], build) if isinstance(cores, list | tuple) and cores else Watch()
 
 
 def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:

@@ -1,15 +1,17 @@
 """One answer of several, and when a machine is called noisy."""
 
-from dataclasses import replace
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from dl3.bench.fake import course_of
 from dl3.bench.site import Found
-from dl3.bench.stability import interruption_reasons, together
+from dl3.bench.stability import interruption_reasons, together, watch_of_bed
 from dl3.bench.throughput import Wanted, find
+from dl3.dut.bed import Bed
 from dl3.host.noise import Look
 from dl3.model.trial import Throughput, Trial
 from dl3.record.reader import read
@@ -92,3 +94,29 @@ def takes_a_search_without_an_answer_for_noise_when_another_has_one(tmp_path: Pa
     broken = course_of(FakeGenerator(spoil=lambda results: results.update(tsc_offset_ns=500.0)), tmp_path)
     with pytest.raises(Undecided, match="the TSCs of two lanes are 500 ns apart"):
         find(broken, wanted, "64", 0.0)
+
+
+@dataclass
+class Sleeper:
+    """A bed that can do nothing but stand still."""
+
+    facts: dict[str, Any]
+    said: list[str] = field(default_factory=list)
+
+    def freeze(self) -> None:
+        """Says so."""
+        self.said.append("freeze")
+
+    def thaw(self) -> None:
+        """Says so."""
+        self.said.append("thaw")
+
+
+def probes_the_cores_of_a_bed_while_it_stands_still() -> None:
+    core = max(os.sched_getaffinity(0))
+    bed = Sleeper({"lab": {"cores": [core, core]}})
+    seen = watch_of_bed(cast(Bed, bed), Path("/nonexistent")).look()
+    assert (set(seen.shares), seen.round_trip_ns, bed.said) == ({core}, None, ["freeze", "thaw"])
+    unnamed = Sleeper({})
+    assert watch_of_bed(cast(Bed, unnamed), Path("/nonexistent")).look().shares == {}
+    assert unnamed.said == []

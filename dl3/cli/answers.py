@@ -56,6 +56,8 @@ def notes(answer: Throughput) -> Iterator[str]:
         )
     if answer.exceed_ratio:
         yield f"{words}: up to {answer.exceed_ratio:.0%} of the trial time at that rate may have lost more"
+    if answer.noise and not answer.repeats_pps:
+        yield f"{words}: one search on a noisy machine; --repeat 5 tells how far the answers of five lie apart"
     yield from (f"{words}: noisy, {reason}" for reason in answer.noise)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from dl3.bench.proof import LOOP, loop_of, prove
 from dl3.bench.site import Audience, Course, facts_of, frames_for, streams_of
+from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli.answers import microseconds, say
 from dl3.cli.place import REPLY_TIMEOUT_S, new_record
@@ -17,6 +18,7 @@ from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, words_for
 from dl3.control.client import DL3GEN, Client
 from dl3.dut.beds import open_bed
+from dl3.host.noise import Watch
 from dl3.model.answers import Proof, ProofPoint
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault
@@ -46,23 +48,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @contextmanager
-def looped_lab(wire: Wire) -> Iterator[tuple[Site, str]]:
+def looped_lab(wire: Wire) -> Iterator[tuple[Site, str, Watch]]:
     """dl3gen with testpmd as a loop."""
     setup = Setup(dut=DutSpec(name=LOOP, kind="testpmd"), descriptors=RING)
     with open_bed(loop_of(setup, wire.value), Traffic(direction="unidirectional"), BUILD) as bed:
         facts = {**facts_of(bed.generator, None, BUILD), **bed.facts}
-        yield Site(bed.generator, None, LOOP, now(), facts), bed.wire
+        yield Site(bed.generator, None, LOOP, now(), facts), bed.wire, watch_of_bed(bed, BUILD)
 
 
 @contextmanager
-def looped_site(socket: Path, wire: Wire | None) -> Iterator[tuple[Site, str]]:
+def looped_site(socket: Path, wire: Wire | None) -> Iterator[tuple[Site, str, Watch]]:
     """The lab, or a dl3gen that runs already."""
     if wire:
         with looped_lab(wire) as found:
             yield found
         return
     generator = Client(socket, REPLY_TIMEOUT_S, DL3GEN)
-    yield Site(generator, None, LOOP, now(), facts_of(generator, None, BUILD)), FILE
+    yield Site(generator, None, LOOP, now(), facts_of(generator, None, BUILD)), FILE, Watch()
 
 
 def row(point: ProofPoint) -> tuple[object, ...]:
@@ -78,6 +80,8 @@ def show(proof: Proof) -> None:
     for point in proof.points:
         for reason in point.invalid:
             say(f"{words_for(point.frame)}: {reason}")
+    for reason in proof.noise:
+        say(f"noisy, {reason}")
 
 
 def proof(
@@ -97,13 +101,14 @@ def proof(
     """
     bar = Bar()
     audience: Audience = bar
-    with looped_site(generator, wire if lab else None) as (site, kind), bar:
+    with looped_site(generator, wire if lab else None) as (site, kind, watch), bar:
         course = Course(
             Runner(site),
             streams_of(site.generator, None),
             record or new_record(site.campaign),
             seconds,
             audience=audience,
+            look=watch.look,
         )
         frames = tuple(word.strip() for word in sizes.split(",") if word.strip()) or frames_for(course.streams)
         found = prove(course, frames, kind)

@@ -96,6 +96,7 @@ class Proof(Noun):
     campaign: str
     wire: str  # 'memif', 'veth', 'ports of the file'
     points: tuple[ProofPoint, ...]
+    noise: tuple[str, ...] = ()  # why the machine was noisy: on a quiet one its ceilings may be higher
     facts: dict[str, object]
 
 
