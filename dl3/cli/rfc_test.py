@@ -78,6 +78,13 @@ def resets_by_the_commands_of_a_person(tmp_path: Path) -> None:
     assert isinstance(done.exception, Fault)
 
 
+def makes_the_one_reset_that_was_asked_for(tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), "reset", "--sizes", "64", "--port-command", "true")
+    assert done.exit_code == 0
+    assert rows(done.stdout)[2][:2] == ["64", "port"]
+    assert "process" not in done.stderr
+
+
 def says_that_nobody_can_reset(tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(), "reset", "--sizes", "64")
     assert isinstance(done.exception, UsageFault)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from dl3.bench.conduct import conduct
 from dl3.bench.known import Known
 from dl3.bench.latency import newest
-from dl3.bench.reset import Resettable
+from dl3.bench.reset import NotAskedFor, Resettable
 from dl3.bench.site import Course, facts_of, frames_for
 from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD
@@ -48,7 +48,7 @@ class Commands:
 
     def _run(self, command: str, what: str) -> None:
         if not command:
-            raise Fault(f"no command resets the {what}: name one with --{what}-command")
+            raise NotAskedFor(f"no command resets the {what}: name one with --{what}-command")
         run(shlex.split(command))
 
 
