@@ -7,7 +7,7 @@ from types import FrameType
 import typer
 
 from dl3 import VERSION
-from dl3.cli import bench, forwarder, linux, report, show, streams
+from dl3.cli import bench, explain, forwarder, linux, report, show, streams
 from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
@@ -27,6 +27,7 @@ app.command()(forwarder.route)
 app.command()(forwarder.reload)
 app.command()(linux.verify)
 app.command()(report.report)
+app.command()(explain.explain)
 
 
 @app.command()

@@ -12,7 +12,7 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent.parent
 VERBS = [
     *([], ["show"], ["bench"]),
-    *(["run"], ["route"], ["reload"], ["verify"], ["report"], ["version"]),
+    *(["run"], ["route"], ["reload"], ["verify"], ["report"], ["explain"], ["version"]),
     *(
         ["show", "ports"],
         ["show", "lanes"],

@@ -180,8 +180,8 @@ def a_full_lane_is_told_by_its_cycles() -> None:
     made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
     assert keys(made) == ["place", "full", "overrun"]
     assert (
-        "dl3d's lane 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse 30), "
-        "so at 2.60 GHz it forwards 9.63 Mpps; 10 Mpps were offered to it, and 0.1% of its rounds found no packet"
+        "dl3d's lane 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse "
+        "30), so at 2.60 GHz it forwards 9.63 Mpps; 10 Mpps were offered to it, and 0.1% of its rounds found no packet"
     ) in told(made)
 
 

@@ -1,0 +1,103 @@
+"""The verb 'dl3 explain': why packets of a recorded trial were lost, or how far its device is from its limit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dl3.bench.workplace import BUILD
+from dl3.cli.printing import err, out, print_json
+from dl3.cli.report import results_of
+from dl3.model.fault import UsageFault
+from dl3.model.trial import Trial
+from dl3.record.reader import Record, read
+from dl3.report.explain import findings, plain, sentence
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+from dl3.report.worst import worst
+
+RECORDS = BUILD / "records"
+
+
+def newest() -> Path:
+    """The record that was written last, in the build or in the current folder."""
+    found = [path for folder in (RECORDS, Path.cwd()) for path in folder.glob("*.jsonl")]
+    if not found:
+        raise UsageFault(f"there is no record in {RECORDS} or here: name a file that 'dl3 bench' wrote")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def trials_of(record: Record) -> dict[int, Trial]:
+    """All trials by line."""
+    found = {number: entry for number, entry in record.lines if isinstance(entry, Trial)}
+    if not found:
+        raise UsageFault(f"no trial in {record.path}: name a file that 'dl3 bench' wrote")
+    return found
+
+
+def at_line(record: Record, line: int) -> Trial:
+    """The trial of a line."""
+    trials = trials_of(record)
+    if line not in trials:
+        nearest = min(trials, key=lambda number: abs(number - line))
+        raise UsageFault(f"line {line} of {record.path} is no trial; the nearest one is in line {nearest}")
+    return trials[line]
+
+
+def choose(record: Record) -> Trial:
+    """The worst one with loss; without loss the one at the highest load; an INVALID one where there is no other."""
+    trials = list(trials_of(record).values())
+    lossy = worst(results_of([record]))
+    if lossy:
+        return lossy[0]
+    valid = [trial for trial in trials if not trial.invalid and trial.test != "ceiling"]
+    return max(valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
+
+
+def line_of(record: Record, trial: Trial) -> int:
+    """In which line it stands."""
+    return next(number for number, entry in record.lines if entry is trial)
+
+
+def heading(record: Record, trial: Trial) -> str:
+    """Which trial it is, and what it lost."""
+    account = trial.account
+    lost = f"{account.lost:,} of {account.sent:,} packets lost ({trial.loss_ratio:.4%})" if account.lost else "no loss"
+    what = f"{trial.dut}, {words_in(Language.EN).frame(trial.frame)} frames"
+    at = f"{trial.offered_pps / 1e6:.4g} Mpps for {trial.seconds:g} s"
+    return f"{record.path}, line {line_of(record, trial)}: {what} at {at}: {lost}"
+
+
+def for_programs(record: Record, trial: Trial, language: Language) -> dict[str, object]:
+    """What --json prints."""
+    names = {"record": str(record.path), "line": line_of(record, trial), "dut": trial.dut, "frame": trial.frame}
+    counts = {"offered_pps": trial.offered_pps, "sent": trial.account.sent, "lost": trial.account.lost}
+    words = words_in(language)
+    return {**names, **counts, "findings": [plain(finding, words) for finding in findings(trial)]}
+
+
+def explain(
+    record: Annotated[
+        Path | None, typer.Argument(help="A file that 'dl3 bench' wrote; the newest one without it.")
+    ] = None,
+    line: Annotated[int | None, typer.Option("--trial", min=1, help="The trial in this line of the record.")] = None,
+    is_worst: Annotated[bool, typer.Option("--worst", help="The trial that lost most; so without --trial.")] = False,
+    lang: Annotated[Language, typer.Option(help="Of the sentences.")] = Language.EN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say where and why packets of a trial were lost; of one without loss, what limits next and at which rate.
+
+    Example: dl3 explain build/records/throughput.jsonl --trial 12
+    """
+    if line is not None and is_worst:
+        raise UsageFault("--trial and --worst exclude each other: name a line, or let the worst trial be found")
+    found = read(record or newest())
+    for text in found.left_out:
+        err.print(f"dl3: {text}", markup=False, highlight=False, soft_wrap=True)
+    trial = at_line(found, line) if line is not None else choose(found)
+    if as_json:
+        print_json(for_programs(found, trial, lang))
+        return
+    out.print(heading(found, trial), markup=False, highlight=False, soft_wrap=True)
+    for finding in findings(trial):
+        out.print(f"- {sentence(finding, words_in(lang))}", markup=False, highlight=False, soft_wrap=True)
