@@ -61,11 +61,13 @@ def notes(answer: Throughput) -> Iterator[str]:
     yield from (f"{words}: noisy, {reason}" for reason in answer.noise)
 
 
-def show(heading: str, found: Sequence[Found]) -> None:
-    """The table, and what has to be known beside it."""
+def show(heading: str, found: Sequence[Found], is_brief: bool = False) -> None:
+    """The table, and what has to be known beside it; in brief only that the machine was noisy."""
     say(heading)
     out.print(table("", COLUMNS, [row(one) for one in found]))
-    for one in found:
+    if is_brief and any(one.answer.noise for one in found):
+        say("ranges, not numbers, where the machine was noisy: other programs wanted the two cores")
+    for one in found if not is_brief else ():
         for note in notes(one.answer):
             say(note)
 

@@ -54,7 +54,12 @@ def prints_the_notes_below_the_table(capsys: pytest.CaptureFixture[str]) -> None
     show("throughput", [Found(answer(noise=NOISE), None)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "throughput"
+    assert lines[-2].endswith("one search on a noisy machine; --repeat 5 tells how far the answers of five lie apart")
     assert lines[-1].endswith("core 1")
+    show("throughput", [Found(answer(noise=NOISE), None), Found(answer(), None)], is_brief=True)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("ranges, not numbers, where the machine was noisy")
+    show("throughput", [Found(answer(), None)], is_brief=True)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("64 ")
 
 
 def hands_the_range_to_programs() -> None:

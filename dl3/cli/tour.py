@@ -32,7 +32,7 @@ def tour(record: Path) -> None:
     if not found:
         say("no frame size has an answer: other programs use the two cores; try again when they are free")
         return
-    show("throughput of dl3d without loss; Gbit/s with preamble and gap, latency at that rate", found)
+    show("throughput of dl3d without loss; Gbit/s with preamble and gap, latency at that rate", found, is_brief=True)
     say("latency of dl3d at shares of that, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))
     report([record])
