@@ -3,18 +3,20 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.bench.conduct import conduct
 from dl3.bench.known import Known
 from dl3.bench.past import Past
+from dl3.bench.proof import loop_of, prove
 from dl3.bench.site import Audience, Course, facts_of
 from dl3.bench.stability import watch_of
 from dl3.bench.tape import Tape
 from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import Pace, bed_of, bed_s, grouped, job_s, total_s
 from dl3.campaign.plan import jobs_of, shortened
+from dl3.campaign.proofs import Wanted, proofs_of
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import Look
@@ -37,6 +39,9 @@ class Listener(Audience):
     def heard_bed(self, setup: Setup, left_s: float) -> None:
         """A device is about to be started."""
 
+    def heard_proof(self, wire: str, left_s: float) -> None:
+        """The tester proves itself."""
+
     def heard_job(self, job: Job, n_done: int, left_s: float) -> None:
         """A job begins; all that is left will take about so long."""
 
@@ -47,7 +52,7 @@ class Listener(Audience):
         """A job has no answer."""
 
     def heard_fault_of_bed(self, fault: Fault) -> None:
-        """A device did not end as it should."""
+        """A device did not end as it should, or the tester could not prove itself."""
 
     def heard_plan(self, plan: Plan) -> None:
         """The rest was made shorter."""
@@ -126,10 +131,29 @@ class Conductor:
         return [job for job in jobs_of(self.plan) if job.key not in self.done and job.key not in self.failed]
 
     def run(self) -> None:
-        """All of them; Unwritable when nothing more can be recorded."""
+        """All of them, after the tester has proved itself; Unwritable when nothing more can be recorded."""
+        proved = {proof.wire for proof in self.past.record.proofs} if self.past else set()
+        for wanted in proofs_of(self.left()):
+            if wanted.wire not in proved:
+                self._prove(wanted)
         self._keep_to_budget()
         while left := self.left():
             self._make_group([job.key for job in grouped(left)[0]], left[0])
+
+    def _prove(self, wanted: Wanted) -> None:
+        """Of one wire; that there is none is told, and the report shows it."""
+        job = wanted.first
+        loop = job.model_copy(update={"key": "", "setup": loop_of(job.setup, wanted.wire)})
+        self.listener.heard_proof(wanted.wire, total_s(self.left(), self._pace, len(wanted.frames)))
+        try:
+            with self._bed(loop) as bed:
+                course = self._course(loop, bed, total_s(self.left(), self._pace))
+                tape = self.past.tape_of_proof(wanted.wire) if self.past else Tape()
+                prove(replace(course, seconds=wanted.seconds, tape=tape), wanted.frames, wanted.wire)
+        except Unwritable:
+            raise
+        except Fault as fault:
+            self.listener.heard_fault_of_bed(fault)
 
     def _make_group(self, keys: Sequence[str], first: Job) -> None:
         """Jobs of one bed, until one of them may have broken it."""
@@ -202,7 +226,7 @@ class Conductor:
             audience=Forwarded(self.listener, later_s),
             look=self.house.look(bed),
             job=job.key,
-            tape=self.past.tape(job.key) if self.past else Tape(),
+            tape=self.past.tape(job.key) if self.past and job.key else Tape(),
         )
 
     def _skip(self, job: Job, reason: str) -> None:

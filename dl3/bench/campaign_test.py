@@ -127,7 +127,13 @@ def said(content: bytes) -> list[Any]:
     record = parse(Path("r"), content)
     answers = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.answers]
     trials = [(t.job, t.test, t.frame, t.asked_pps, t.account.received) for t in record.trials]
-    return [*answers, *trials, *sorted(finished.job for finished in record.finished), record.left_out]
+    return [
+        *answers,
+        *trials,
+        *sorted(finished.job for finished in record.finished),
+        len(record.proofs),
+        record.left_out,
+    ]
 
 
 def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
@@ -136,11 +142,18 @@ def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
     record = read(path)
     assert record.plans == (plan(),)
     assert ears.jobs == [job.key for job in jobs_of(plan())] == [finished.job for finished in record.finished]
-    assert len(fake.beds) == len({str(bed_of(job)) for job in jobs_of(plan())}) == 3
+    assert [setup.dut.name for setup in fake.beds] == ["loop", "dl3d", "dl3d", "dl3d"]
+    assert len({str(bed_of(job)) for job in jobs_of(plan())}) == 3
+    assert [(proof.wire, [point.frame for point in proof.points]) for proof in record.proofs] == [
+        ("memif", ["64", "512"])
+    ]
     rates = {answer.job: answer.pps for answer in record.answers}
     assert rates["a|dl3d|huge pages=512 MiB|throughput|64"] == pytest.approx(5.12e6, rel=0.02)
     assert rates["b|dl3d|flows=7|throughput|512"] == pytest.approx(2.56e6, rel=0.02)
-    assert all(trial.campaign == "now" and trial.job and trial.facts["kernel"] == "6" for trial in record.trials)
+    assert all(
+        trial.campaign == "now" and bool(trial.job) == (trial.test != "proof") and trial.facts["kernel"] == "6"
+        for trial in record.trials
+    )
     assert record.left_out == ()
     assert ears.left_s == sorted(ears.left_s, reverse=True)
 
@@ -154,7 +167,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def gives_the_same_answers_wherever_it_was_cut(data: st.DataObject, whole: bytes, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("cut") / "r.jsonl"
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
@@ -243,13 +256,13 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
         @contextmanager
         def bed(self, setup: Setup, traffic: Traffic) -> Iterator[Bed]:
             with super().bed(setup, traffic) as bed:
-                yield FakeBed(Dying() if len(self.beds) == 1 else FakeGenerator()) if bed else bed
+                yield FakeBed(Dying() if len(self.beds) == 2 else FakeGenerator()) if bed else bed
 
     path, fake = tmp_path / "r.jsonl", Frail()
     made = conducted(path, fake)
     assert list(made.failed.values()) == ["dl3gen does not answer"]
     assert len(made.done) == 9
-    assert len(fake.beds) == 4
+    assert len(fake.beds) == 5
 
 
 def makes_later_jobs_shorter_when_the_machine_is_slower_than_planned(tmp_path: Path) -> None:
@@ -263,8 +276,7 @@ def makes_later_jobs_shorter_when_the_machine_is_slower_than_planned(tmp_path: P
     assert record.plans[-1] == ears.plans[-1]
     assert len(record.finished) == len(jobs_of(ears.plans[-1])) >= 6
     seconds = [trial.seconds for trial in record.trials if trial.test == "throughput"]
-    assert seconds[0] == 1.0
-    assert seconds[-1] < 0.9
+    assert seconds[-1] < seconds[0]
 
 
 def tells_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:

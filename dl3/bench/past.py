@@ -10,6 +10,7 @@ from dl3.campaign.duration import Pace
 from dl3.campaign.plan import by_key
 from dl3.model.campaign import Job, Plan
 from dl3.model.fault import UsageFault
+from dl3.model.trial import Trial
 from dl3.record.journal import mend
 from dl3.record.reader import Record, read
 
@@ -34,7 +35,7 @@ class Past:
     @property
     def begun(self) -> set[str]:
         """Keys of jobs that have trials and are not done: they are made as they were planned then."""
-        return {trial.job for trial in self.record.trials} - self.done
+        return {trial.job for trial in self.record.trials if trial.job} - self.done
 
     def known(self) -> Known:
         """Throughputs that finished jobs found; those of others are found again, from their trials."""
@@ -45,12 +46,23 @@ class Past:
         """All that is there of a job."""
         return tape_of(self.record, job)
 
+    def tape_of_proof(self, wire: str) -> Tape:
+        """Of a proof that was cut short."""
+        trials = [trial for trial in self.record.trials if trial.test == "proof"]
+        return Tape([trial for trial in trials if wire_at(trial) in ("", wire)])
+
     def pace(self) -> Pace:
         """How fast it went."""
         pace = Pace()
         for finished in self.record.finished:
             pace.learn("job", finished.planned_seconds, finished.seconds)
         return pace
+
+
+def wire_at(trial: Trial) -> str:
+    """Over which wire it was made, '' where its facts do not say."""
+    lab = trial.facts.get("lab")
+    return str(lab.get("wire", "")) if isinstance(lab, dict) else ""
 
 
 def read_past(path: Path, source: str) -> Past | None:

@@ -36,12 +36,14 @@ def shown(value: str, name: str, machine: Machine) -> str:
 
 def combined(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> Iterator[Combination]:
     """All of a case."""
-    duts = [dut.spec() for dut in campaign.duts if case.duts is None or dut.name in case.duts]
-    for dut in duts:
-        for values in combinations(parameters_of(case, campaign)):
+    for dut in campaign.duts:
+        if case.duts is not None and dut.name not in case.duts:
+            continue
+        parameters = {k: v for k, v in parameters_of(case, campaign).items() if k not in dut.without}
+        for values in combinations(parameters):
             own = {name: shown(value, name, machine) for name, value in values.items() if name in case.parameters}
-            reason = dut_lacking(machine, dut) or values_lacking(machine, fields_of(values))
-            yield Combination(dut, values, own, reason)
+            reason = dut_lacking(machine, dut.spec()) or values_lacking(machine, fields_of(values))
+            yield Combination(dut.spec(), values, own, reason)
 
 
 def taken(fields: Mapping[str, Any], noun: type[Setup] | type[Traffic]) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def jobs_of(one: Combination, case: WrittenCase, campaign: WrittenCampaign) -> I
     setup = Setup(dut=one.dut, **taken(one.fields, Setup))
     streams = typed(list(case.streams or campaign.defaults.streams or ()))
     traffic = Traffic.model_validate({**taken(one.fields, Traffic), "streams": streams})
-    words = ", ".join(f"{name}={one.values[name]}" for name in case.parameters)
+    words = ", ".join(f"{name}={one.values[name]}" for name in case.parameters if name in one.values)
     for frame in frames_of(case, campaign):
         for test in sorted(set(tests_of(case, campaign)), key=TESTS.index):
             yield Job(

@@ -6,6 +6,7 @@ from dl3.campaign.budget import Fitted, fitted, shortest, what_was_shortened
 from dl3.campaign.duration import Pace, grouped, total_s
 from dl3.campaign.expand import expanded
 from dl3.campaign.machine import Machine
+from dl3.campaign.proofs import n_proofs
 from dl3.campaign.reader import Campaign
 from dl3.model.campaign import Case, Job, Plan, Text
 from dl3.model.deviations import deviations
@@ -15,11 +16,6 @@ from dl3.model.fault import UsageFault
 def jobs_of(plan: Plan) -> tuple[Job, ...]:
     """All of a plan, in the order in which they are made: those of one bed together."""
     return tuple(job for group in grouped(job for case in plan.cases for job in case.jobs) for job in group)
-
-
-def n_proofs(jobs: Iterable[Job]) -> int:
-    """Frame sizes for which the tester proves itself."""
-    return len({job.frame for job in jobs if job.setup.dut.kind != "external" and job.test != "one core"})
 
 
 def with_jobs(cases: Sequence[Case], jobs: Iterable[Job]) -> tuple[Case, ...]:

@@ -10,6 +10,7 @@ from dl3.campaign.budget import FLOOR_S, fitted, thinned
 from dl3.campaign.duration import Pace, grouped, job_s, total_s
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import by_key, jobs_of, planned, shortened
+from dl3.campaign.proofs import proofs_of
 from dl3.campaign.reader import Campaign, parsed
 from dl3.campaign.shipped import read_named
 from dl3.model.campaign import Plan
@@ -52,6 +53,20 @@ def makes_jobs_of_devices_values_frames_and_tests() -> None:
     assert (first.setup.memory_mib, first.effort.seconds, first.test) == (1024, 10, "throughput")
     assert len(by_key(plan)) == len(jobs_of(plan)) == 50
     assert plan.source == FILE
+
+
+def gives_a_device_no_parameter_that_it_cannot_be_given() -> None:
+    text = FILE.replace("l3fwd]", "{name: linux, without: huge pages}]")
+    _, _, c = planned(parsed(Path("c.yaml"), text.encode(), KINDS), SMALL, "now").cases
+    memory = {(job.setup.dut.name, job.setup.memory_mib) for job in c.jobs}
+    assert memory == {("dl3d", 1024), ("linux", 256)}
+    assert "c|linux|cores=1|throughput|64" in {job.key for job in c.jobs}
+
+
+def proves_the_tester_over_each_wire_with_all_frames() -> None:
+    wanted = proofs_of(jobs_of(_plan_of("peers")))
+    assert [(one.wire, one.frames) for one in wanted] == [("memif", ("64", "imix")), ("veth", ("64", "imix"))]
+    assert proofs_of(jobs_of(_plan_of("white-paper")))[0].frames == ("66", "128", "256", "512", "1024", "imix")
 
 
 def says_in_both_languages_what_is_not_applicable_and_why() -> None:

@@ -92,6 +92,18 @@ def twice(names: Sequence[str]) -> int | None:
     return next((i for i, name in enumerate(names) if name in names[:i]), None)
 
 
+def check_duts(tree: Tree, written: WrittenCampaign, kinds: Sequence[str]) -> None:
+    """Each is of a kind that is known, and leaves out parameters that are."""
+    for i, dut in enumerate(written.duts):
+        if dut.kind not in kinds:
+            raise tree.fault(
+                ("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: one of {', '.join(kinds)} was wanted"
+            )
+        for j, name in enumerate(dut.without):
+            if name not in PARAMETERS:
+                raise unknown(tree, ("duts", i, "without", j), name)
+
+
 def check_names(tree: Tree, written: WrittenCampaign) -> None:
     """Devices and cases have names of their own, and cases name devices that are there."""
     duts = [dut.name for dut in written.duts]
@@ -109,13 +121,17 @@ def check_names(tree: Tree, written: WrittenCampaign) -> None:
                 )
 
 
+def unknown(tree: Tree, place: Place, name: str) -> UsageFault:
+    """A parameter that is none."""
+    return tree.fault(place, f"the parameter {shown(name)} is unknown: one of {', '.join(PARAMETERS)} was wanted")
+
+
 def check_parameters(tree: Tree, place: Place, parameters: Mapping[str, Sequence[str]]) -> None:
     """Each is known, and so is each of its values."""
     for name, values in parameters.items():
         here: Place = (*place, "parameters", name)
         if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise tree.fault(here, f"the parameter {shown(name)} is unknown: one of {known} was wanted")
+            raise unknown(tree, here, name)
         check_twice(tree, here, values)
         for i, value in enumerate(values):
             try:
@@ -155,11 +171,7 @@ def parsed(path: Path, content: bytes, kinds: Sequence[str]) -> Campaign:
         written = WrittenCampaign.model_validate(tree.value)
     except ValidationError as error:
         raise complaint(tree, error) from error
-    for i, dut in enumerate(written.duts):
-        if dut.kind not in kinds:
-            raise tree.fault(
-                ("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: one of {', '.join(kinds)} was wanted"
-            )
+    check_duts(tree, written, kinds)
     check_names(tree, written)
     for place, shared in places(written):
         check_parameters(tree, place, shared.parameters)

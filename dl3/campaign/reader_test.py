@@ -98,6 +98,7 @@ ROWS: list[tuple[str, str]] = [
     (HEAD + CASE + "    effort: {goals: 0.9}\n", "line 10: 'goals': '0.9' was found, at most 0.5 was wanted"),
     (HEAD.replace("dl3d", "[dl3d, dl3d]") + CASE, "line 3: the device 'dl3d' stands there twice"),
     (HEAD.replace("dl3d", "{name: box}") + CASE, "line 3: the kind 'box' is unknown: one of dl3d, l3fwd, "),
+    (HEAD.replace("dl3d", "{name: dl3d, without: x}") + CASE, "line 3: the parameter 'x' is unknown: one of"),
     (HEAD.replace("  frames: [64, imix]\n", "") + CASE, "line 7: case 'a' has no 'frames': write them there or under"),
     (HEAD + CASE + "    published: 'a|b'\n", "line 10: 'published': 'a|b' was found"),
     (HEAD + CASE + "    title: [\n", "line 11: this is no YAML: "),

@@ -66,6 +66,7 @@ class WrittenDut(Written):
     name: Name
     kind: Name
     options: dict[str, object] = Field(default_factory=dict)
+    without: Annotated[tuple[Word, ...], BeforeValidator(as_list)] = ()  # parameters that it cannot be given
 
     def spec(self) -> DutSpec:
         """As the noun; words that are numbers become numbers."""

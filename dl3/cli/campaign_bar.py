@@ -35,6 +35,12 @@ class CampaignBar(Bar, Listener):
         self._doing = f"starting {setup.dut.name}"
         self.heard_left("", left_s)
 
+    def heard_proof(self, wire: str, left_s: float) -> None:
+        """The tester by itself."""
+        self._doing = f"proving the tester over {wire}"
+        self._n_trials, self._invalid = 0, []
+        self.heard_left("", left_s)
+
     def heard_job(self, job: Job, n_done: int, left_s: float) -> None:
         """The next one."""
         self._doing = f"{n_done + 1}/{self._n_jobs} {name_of(job)}"
@@ -58,8 +64,8 @@ class CampaignBar(Bar, Listener):
         self._say(f"{name_of(job)}: SKIPPED, {reason}")
 
     def heard_fault_of_bed(self, fault: Fault) -> None:
-        """It may have left something behind."""
-        self._say(f"a device did not end as it should: {fault}")
+        """It says by itself what happened to what."""
+        self._say(f"{self._doing}: {fault}")
 
     def heard_plan(self, plan: Plan) -> None:
         """Slower than planned."""

@@ -1,0 +1,48 @@
+"""Which proofs of the tester a campaign begins with: one for each kind of wire on which a loop can stand."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dl3.model.campaign import DutSpec, Job
+from dl3.model.noun import Noun
+
+WIRES: Mapping[str, str] = {"linux": "veth", "ovs": "vhost", "external": "ports of the file"}  # by kind of device
+OTHER_WIRE = "memif"
+LOOPED = ("memif", "veth")
+MOST_S = 0.5  # of a trial of a proof
+NOT_ON_WIRES = ("one core",)
+
+
+class Wanted(Noun):
+    """A proof over one kind of wire, on the bed of the first job that uses it."""
+
+    wire: str
+    first: Job
+    frames: tuple[str, ...]
+    seconds: float  # of one trial
+
+
+def wire_of(dut: DutSpec) -> str:
+    """Between the device and dl3gen."""
+    return str(dut.options.get("wire") or WIRES.get(dut.kind, OTHER_WIRE))
+
+
+def proofs_of(jobs: Iterable[Job]) -> Sequence[Wanted]:
+    """All that these jobs want, in their order."""
+    by_wire: dict[str, list[Job]] = {}
+    for job in jobs:
+        if job.test not in NOT_ON_WIRES and (wire := wire_of(job.setup.dut)) in LOOPED:
+            by_wire.setdefault(wire, []).append(job)
+    return [
+        Wanted(
+            wire=wire,
+            first=some[0],
+            frames=tuple(dict.fromkeys(job.frame for job in some)),
+            seconds=min(MOST_S, *(job.effort.seconds for job in some)),
+        )
+        for wire, some in by_wire.items()
+    ]
+
+
+def n_proofs(jobs: Iterable[Job]) -> int:
+    """Wires times frame sizes."""
+    return sum(len(wanted.frames) for wanted in proofs_of(jobs))
