@@ -1,9 +1,14 @@
 """The guides say what is so."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
+from harness.campaigns import HERE, KINDS
 from harness.house import TOP
+
+from dl3.campaign.plan import planned
+from dl3.campaign.reader import parsed
 
 CLASSES = tomllib.loads((TOP / "schema" / "classes.toml").read_text(encoding="utf-8"))["class"]
 
@@ -14,3 +19,17 @@ def the_guide_lists_each_class_with_its_limit(guide: str) -> None:
     rows = [line for line in lines if line.startswith("| `")][-len(CLASSES) :]
     wanted = [f"| `{one['name']}` | {one['rate']} | {one['burst']} | " for one in CLASSES]
     assert [row[: len(begin)] for row, begin in zip(rows, wanted, strict=True)] == wanted
+
+
+@pytest.mark.parametrize("guide", ["ten-minutes.md", "ten-minutes.zh.md"])
+def the_campaign_in_the_guide_can_be_planned(guide: str) -> None:
+    lines = (TOP / "docs" / "guide" / guide).read_text(encoding="utf-8").split("\n")
+    begin = lines.index("    name: my-router")
+    text = "\n".join(line[4:] for line in lines[begin : lines.index("", begin)])
+    plan = planned(parsed(Path(guide), text.encode(), KINDS), HERE, "now")
+    assert {job.test for case in plan.cases for job in case.jobs} == {
+        "throughput",
+        "latency",
+        "frame loss",
+        "back-to-back",
+    }

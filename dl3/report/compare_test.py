@@ -1,0 +1,79 @@
+"""What counts as a change between two campaigns."""
+
+from collections.abc import Sequence
+
+import pytest
+from harness.campaigns import every_test
+from harness.records import Maker, campaign, spread
+
+from dl3.model.trial import Throughput, Trial
+from dl3.report.compare import Comparison, compare
+from dl3.report.results import Record, gather
+
+
+def _compared(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
+    return compare(gather(old), gather(new), "old", "new")
+
+
+def _verdict(old: Record, new: Record) -> str:
+    judged = [change.verdict for change in _compared([old], [new]).changes if change.is_judged]
+    assert len(judged) == 1
+    return judged[0]
+
+
+def _answer(pps: float, **changes: object) -> Throughput:
+    return Maker().answer("64", pps, **changes)
+
+
+def _latency(p50_ns: float) -> Trial:
+    made = Maker().trial("64", 1e6, test="latency", load=0.5)
+    return made.model_copy(update={"latency": spread(1000, p50_ns)})
+
+
+@pytest.mark.parametrize(("pps", "wanted"), [(10.29e6, "same"), (10.4e6, "better"), (9.72e6, "same"), (9.6e6, "worse")])
+def takes_three_percent_for_noise_where_no_more_is_known(pps: float, wanted: str) -> None:
+    assert _verdict(_answer(10e6), _answer(pps)) == wanted
+
+
+def believes_intervals_that_lie_apart() -> None:
+    old = _answer(10e6, interval_pps=(9.95e6, 10.05e6), resolution=0.001)
+    assert _verdict(old, _answer(9.9e6, interval_pps=(9.85e6, 9.92e6), resolution=0.001)) == "worse"
+    assert _verdict(old, _answer(9.9e6, interval_pps=(9.85e6, 9.96e6), resolution=0.001)) == "same"
+
+
+def never_takes_what_lies_within_the_resolution_for_a_change() -> None:
+    old = _answer(10e6, interval_pps=(9.999e6, 10.001e6), resolution=0.02)
+    assert _verdict(old, _answer(10.1e6, interval_pps=(10.09e6, 10.11e6), resolution=0.02)) == "same"
+
+
+def cannot_tell_where_the_generator_or_noise_stands_in_the_way() -> None:
+    assert _verdict(_answer(10e6), _answer(9e6, limited_by="generator")) == "unclear"
+    assert _verdict(_answer(10e6, noise=("time was stolen",)), _answer(9e6)) == "unclear"
+
+
+def takes_no_less_than_a_microsecond_of_latency_for_a_change() -> None:
+    assert _verdict(_latency(5_000), _latency(5_900)) == "same"
+    assert _verdict(_latency(5_000), _latency(7_000)) == "worse"
+    assert _verdict(_latency(7_000), _latency(5_000)) == "better"
+
+
+def finds_every_kind_of_answer_the_same_as_itself() -> None:
+    records = every_test(Maker(), campaign(Maker()))
+    found = _compared(records, records)
+    assert {change.verdict for change in found.changes} == {"same"}
+    assert {change.figure.test for change in found.changes} == {
+        "throughput",
+        "latency",
+        "frame loss",
+        "back-to-back",
+        "recovery",
+        "reset",
+        "forwarding",
+    }
+    assert not found.is_worse
+
+
+def counts_what_is_missing_as_worse_and_what_is_new_as_neither() -> None:
+    both = [_answer(10e6), Maker().answer("512", 9e6)]
+    assert _compared(both, both[:1]).is_worse
+    assert not _compared(both[:1], both).is_worse
