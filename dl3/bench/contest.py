@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dl3.bench.ceilings import ROW_OF_CEILING
 from dl3.bench.contestants import contestant
-from dl3.bench.generators import ROW_OF_FLOWS, ROW_OF_SINK
+from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.sides import Contestant, Entry, Running, Terms
 from dl3.bench.twins import ROW_OF_MIRROR
@@ -66,6 +66,18 @@ ROWS = (
         Entry(PORTABLE_GENERATOR, mode="flows"),
         Entry("testpmd", mode="flows"),
         note=ROW_OF_FLOWS,
+    ),
+    Row(
+        "generator-flowgen",
+        Entry(PORTABLE_GENERATOR, mode="flows"),
+        Entry("testpmd", mode="flowgen"),
+        note=ROW_OF_FLOWGEN,
+    ),
+    Row(
+        "generator-16m-flows",
+        Entry("dl3gen", mode="16m-flows"),
+        Entry("dl3gen", mode="1-flow"),
+        note=ROW_OF_MOST_FLOWS,
     ),
     Row("sink", Entry(PORTABLE_GENERATOR, mode="sink"), Entry("testpmd", mode="sink"), note=ROW_OF_SINK),
     Row("generator-memif", Entry("dl3gen over memif"), Entry("testpmd over memif"), note=ROW_OF_CEILING),

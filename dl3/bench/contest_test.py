@@ -16,6 +16,7 @@ def has_the_rows_that_the_product_promises() -> None:
         *("ipv4-1-route", "ipv4-1m-routes", "ipv6-1-route", "ipv6-200k-routes"),
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
+        *("generator-flowgen", "generator-16m-flows"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)

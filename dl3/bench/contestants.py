@@ -67,6 +67,7 @@ MAKERS: dict[str, Maker] = {
     "l3fwd-graph": make_graph,
     "testpmd io": lambda *side: make_testpmd("io", *side),
     "testpmd macswap": lambda *side: make_testpmd("macswap", *side),
+    "dl3gen": lambda *side: make_dl3gen(".", *side),
     "dl3gen as built for testpmd": lambda *side: make_dl3gen("peers/portable", *side),
     "testpmd": make_testpmd_alone,
     "dl3gen over memif": make_dl3gen_over_memif,

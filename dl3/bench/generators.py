@@ -16,6 +16,7 @@ from dl3.record.facts import last_march
 from dl3.record.machine import output_of
 
 FLOWS = 1_000_000
+MOST_FLOWS = 16_777_216
 FLOWS_OF_TESTPMD = 256  # txonly counts through one byte of the source address
 FLOWS_OF_SINK = 65_536  # as many as the table has destinations: reordering is judged in each
 FRAME_BYTES = 60  # without FCS, so 64 with it
@@ -25,6 +26,11 @@ ROW_OF_FLOWS = (
     f"64-byte frames; dl3gen: {FLOWS:,} flows, each frame with stamp and UDP checksum; testpmd txonly: "
     f"{FLOWS_OF_TESTPMD} flows, UDP checksum 0"
 )
+ROW_OF_FLOWGEN = (
+    f"64-byte frames, {FLOWS:,} flows each; dl3gen: each frame with stamp and UDP checksum; testpmd flowgen: IP "
+    "checksum, UDP checksum 0"
+)
+ROW_OF_MOST_FLOWS = f"64-byte frames; dl3gen with {MOST_FLOWS:,} flows against dl3gen with one"
 ROW_OF_SINK = (
     f"64-byte frames with stamps of {FLOWS_OF_SINK:,} flows; dl3gen checks sequence, order in each flow, UDP checksum "
     "and counts latency; testpmd rxonly only counts"
@@ -32,12 +38,16 @@ ROW_OF_SINK = (
 
 
 def stream(mode: str) -> dict[str, Any]:
-    """A million flows out, or what the plugin stamps in."""
+    """One, a million or 16,777,216 flows out, or what the plugin stamps in."""
     common = {"to": "wire", "dst_mac": "02:00:00:00:00:aa", "size": 64}
     if mode == "sink":
         return common | {"id": 0, "dst_ip": {"first": "48.0.0.0", "count": FLOWS_OF_SINK}}
-    spread = {"dst_ip": {"first": "198.19.0.1", "count": 1000}, "src_port": {"first": 1024, "count": 1000}}
-    return common | spread | {"from": "wire", "flows": FLOWS, "rate": "max"}
+    common |= {"from": "wire", "rate": "max"}
+    if mode == "1-flow":
+        return common
+    count = 4096 if mode == "16m-flows" else 1000
+    spread = {"dst_ip": {"first": "198.18.0.0", "count": count}, "src_port": {"first": 1024, "count": count}}
+    return common | spread | {"flows": count * count}
 
 
 def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any]:
@@ -67,7 +77,7 @@ def begin(socket: Path) -> bool:
 
 
 def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """dl3gen of one of our builds; mode 'flows' or 'sink'."""
+    """dl3gen of one of our builds; mode 'flows', '1-flow', '16m-flows' or 'sink'."""
     program = built(BUILD / folder / "src" / "dl3gen", "tools/build-peers")
     file = place.folder / f"{place.next_number()}.yaml"
     config = generator_config(entry.mode, terms, place)
@@ -80,15 +90,17 @@ def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Co
 
 
 def make_testpmd_alone(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """The distribution's testpmd on one port; mode 'flows' or 'sink'."""
+    """The distribution's testpmd on one port; mode 'flows', 'flowgen' or 'sink'."""
     is_sink = entry.mode == "sink"
     device = "net_null0" if is_sink else NO_RX
-    doing: tuple[str, ...] = ("--forward-mode=rxonly",)
-    if not is_sink:
-        doing = ("--forward-mode=txonly", "--txonly-multi-flow", f"--txpkts={FRAME_BYTES}")
+    doing: dict[str, tuple[str, ...]] = {
+        "sink": ("--forward-mode=rxonly",),
+        "flows": ("--forward-mode=txonly", "--txonly-multi-flow", f"--txpkts={FRAME_BYTES}"),
+        "flowgen": ("--forward-mode=flowgen", f"--flowgen-flows={FLOWS}", f"--txpkts={FRAME_BYTES}"),
+    }
     command = (
         *("dpdk-testpmd", *eal(terms, place, f"0@{terms.core},1@{terms.core}", (device,))),
-        *("--nb-cores=1", *doing, f"--burst={terms.burst}", "--no-lsc-interrupt", "--auto-start"),
+        *("--nb-cores=1", *doing[entry.mode], f"--burst={terms.burst}", "--no-lsc-interrupt", "--auto-start"),
         *(f"--rxd={terms.descriptors}", f"--txd={terms.descriptors}"),
     )
     job = replace(job_of(entry, terms, command), is_stamped=is_sink, is_sink=is_sink)

@@ -78,6 +78,7 @@ class StreamResult(Reply):
     offered_pps: float  # those before the last burst, over the time from the first burst to the last
     sent: int  # of a stream that another program sends (from_port is empty): as its numbers tell
     sent_bytes: int  # with FCS
+    unstamped: int = 0  # frames of a capture that carry no number; not in sent
     refused: int  # of sent: the peer's ring was full, place 'dut rx ring full'
     late: int  # due, never built: the generator was late
     busy: int = 0  # of late: the port took no more

@@ -132,6 +132,17 @@ static int settle_pps(struct stream_reader *r, const json_t *value)
 	return 0;
 }
 
+// The mean over a lap.
+static int check_capture_rate(struct stream_reader *r, const json_t *value)
+{
+	struct load_stream *s = r->stream;
+	const struct load_capture *c = &s->capture;
+
+	s->rate_unit = LOAD_PPS;
+	s->rate = c->n_frames / (c->lap_ns / 1e9) * c->speed;
+	return settle_pps(r, value);
+}
+
 int read_rate(struct stream_reader *r, const json_t *value)
 {
 	struct load_stream *s = r->stream;
@@ -142,6 +153,12 @@ int read_rate(struct stream_reader *r, const json_t *value)
 			"out");
 	if (s->is_receive_only)
 		return 0;
+	if (s->capture.path[0]) {
+		int err = read_speed(r, value);
+
+		if (err <= 0)
+			return err ? err : check_capture_rate(r, value);
+	}
 	if (!value)
 		return read_mistake(r, NULL, "missing; %s", WANTED);
 	if (!parse_rate(value, s))

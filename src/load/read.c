@@ -198,28 +198,14 @@ static int read_frames(struct stream_reader *r, const json_t *value)
 }
 
 static const struct stream_key keys[] = {
-	{"name", read_name},
-	{"id", read_id},
-	{"to", read_to},
-	{"from", read_from},
-	{"protocol", read_protocol},
-	{"vlan", read_vlan},
-	{"ttl", read_ttl},
-	{"src_mac", read_src_mac},
-	{"dst_mac", read_dst_mac},
-	{"src_ip", read_src_ip},
-	{"dst_ip", read_dst_ip},
-	{"src_port", read_src_port},
-	{"dst_port", read_dst_port},
-	{"flows", read_flows},
-	{"distribution", read_distribution},
-	{"exponent", read_exponent},
-	{"seed", read_seed},
-	{"size", read_size},
-	{"rate", read_rate},
-	{"burst", read_burst},
-	{"catch_up", read_catch_up},
-	{"frames", read_frames},
+	{"name", read_name}, {"id", read_id}, {"to", read_to}, {"from", read_from},
+	{"pcap", read_pcap}, {"stamp", read_stamp}, {"protocol", read_protocol},
+	{"vlan", read_vlan}, {"ttl", read_ttl}, {"src_mac", read_src_mac},
+	{"dst_mac", read_dst_mac}, {"src_ip", read_src_ip}, {"dst_ip", read_dst_ip},
+	{"src_port", read_src_port}, {"dst_port", read_dst_port}, {"flows", read_flows},
+	{"distribution", read_distribution}, {"exponent", read_exponent}, {"seed", read_seed},
+	{"size", read_size}, {"rate", read_rate}, {"burst", read_burst},
+	{"catch_up", read_catch_up}, {"frames", read_frames}, {"loops", read_loops}, // after frames
 };
 
 static int read_stream(struct stream_reader *r, const json_t *map)

@@ -57,6 +57,15 @@ int read_exponent(struct stream_reader *r, const json_t *value); // after distri
 int read_seed(struct stream_reader *r, const json_t *value);
 // --- read_size.c: after the headers
 int read_size(struct stream_reader *r, const json_t *value);
+// A frame of so many bytes with FCS on the stream's ports; about the key that is read.
+int read_check_ports(struct stream_reader *r, const json_t *value, unsigned bytes);
+// --- read_capture.c
+int read_pcap(struct stream_reader *r, const json_t *value); // after from, before all headers
+int read_stamp(struct stream_reader *r, const json_t *value);
+int read_loops(struct stream_reader *r, const json_t *value);
+int read_capture(struct stream_reader *r); // after the MAC addresses, in place of sizes
+// "as recorded" (also without a value) or "x2.5" of a capture. 1: it is another rate.
+int read_speed(struct stream_reader *r, const json_t *value);
 // --- rate.c: after from and size
 int read_rate(struct stream_reader *r, const json_t *value);
 

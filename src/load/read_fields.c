@@ -132,6 +132,7 @@ int read_src_mac(struct stream_reader *r, const json_t *value)
 	struct load_stream *s = r->stream;
 	int err = read_field(r, LOAD_SRC_MAC, value);
 
+	s->capture.sets_src_mac = value != NULL;
 	if (!value && r->ports && !s->is_receive_only)
 		s->recipe.src_mac = r->ports[s->from].mac;
 	if (!err && value && s->recipe.src_mac.bytes[0] & 1)
@@ -143,6 +144,9 @@ int read_src_mac(struct stream_reader *r, const json_t *value)
 
 int read_dst_mac(struct stream_reader *r, const json_t *value)
 {
+	r->stream->capture.sets_dst_mac = value != NULL;
+	if (!value && r->stream->capture.path[0])
+		return 0;
 	if (!value && !r->stream->is_receive_only)
 		return read_mistake(r, NULL,
 			"missing; the MAC address that the frames are sent to is wanted, or auto");

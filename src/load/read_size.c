@@ -26,6 +26,8 @@ double load_mean_bytes(const struct load_stream *stream)
 {
 	double bytes = 0, weight = 0;
 
+	if (stream->capture.n_frames)
+		return (double)stream->capture.n_bytes / stream->capture.n_frames + WIRE_FCS_BYTES;
 	for (unsigned i = 0; i < stream->n_sizes; i++) {
 		bytes += (double)stream->sizes[i].bytes * stream->sizes[i].weight;
 		weight += stream->sizes[i].weight;
@@ -55,12 +57,21 @@ static int check_mtu(struct stream_reader *r, const json_t *value, unsigned port
 		p->name, most, p->mtu, p->mtu + bytes - most);
 }
 
+int read_check_ports(struct stream_reader *r, const json_t *value, unsigned bytes)
+{
+	const struct load_stream *s = r->stream;
+	int err = 0;
+
+	if (r->ports && !s->is_receive_only)
+		err = check_mtu(r, value, s->from, bytes);
+	return err || !r->ports ? err : check_mtu(r, value, s->to, bytes);
+}
+
 static int check_size(struct stream_reader *r, const json_t *value, unsigned bytes)
 {
 	const struct load_stream *s = r->stream;
 	unsigned least = load_smallest_bytes(s), most = largest_bytes(s, 0);
 	char which[48] = "";
-	int err = 0;
 
 	if (!json_is_integer(value))
 		snprintf(which, sizeof(which), "frames of %u bytes: ", bytes);
@@ -78,9 +89,7 @@ static int check_size(struct stream_reader *r, const json_t *value, unsigned byt
 		return read_mistake(r, value,
 			"%sat most %u bytes are wanted: 9600 of IP, Ethernet%s and the FCS", which,
 			most, s->recipe.has_vlan ? ", the VLAN tag" : "");
-	if (r->ports && !s->is_receive_only)
-		err = check_mtu(r, value, s->from, bytes);
-	return err || !r->ports ? err : check_mtu(r, value, s->to, bytes);
+	return read_check_ports(r, value, bytes);
 }
 
 static int add_size(struct stream_reader *r, const json_t *value, struct load_size size)
@@ -171,6 +180,8 @@ int read_size(struct stream_reader *r, const json_t *value)
 	int err = 0;
 
 	r->weight = 1;
+	if (r->stream->capture.path[0])
+		return read_capture(r);
 	if (!value)
 		err = add_size(r, NULL, (struct load_size){load_smallest_bytes(r->stream), 1});
 	else if (json_is_array(value))

@@ -90,10 +90,11 @@ static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 			"streams[0] (east): tll: unknown key; did you mean \"ttl\"?"},
 		{ONE("\"colours\": 64"),
 			"streams[0]: colours: unknown key; known here are name, id, to, from, "
-			"protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, src_port, "
+			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
+			"src_port, "
 			"dst_port, flows, distribution, exponent, seed, size, rate, burst, "
 			"catch_up, "
-			"frames"},
+			"frames, loops"},
 		{"[{\"from\": \"left\"}]",
 			"streams[0]: to: missing; the port that has to receive is wanted"},
 		{"[{\"from\": \"left\", \"to\": \"right\"}]",
@@ -224,6 +225,18 @@ static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
 					 "\"distribution: zipf\" only"},
 		{ONE("\"distribution\": \"zipf\", \"exponent\": 11"),
 			"streams[0]: exponent 11: a number from 0.01 to 10 is wanted"},
+		{ONE("\"pcap\": 3"), "streams[0]: pcap 3: the path of a capture file is wanted"},
+		{ONE("\"pcap\": \"/nowhere\""), "streams[0]: pcap: /nowhere cannot be opened: No "
+						"such file or directory"},
+		{ONE("\"pcap\": \"/tmp\""),
+			"streams[0]: pcap: /tmp is no file; a capture file is wanted"},
+		{ONE("\"pcap\": \"/nowhere\", \"ttl\": 3"), "streams[0]: pcap: its frames are sent "
+							    "as they are, so \"ttl\" means nothing "
+							    "beside it; leave that out"},
+		{ONE("\"stamp\": true"),
+			"streams[0]: stamp true: it means something with \"pcap: FILE\" only"},
+		{ONE("\"loops\": 3"),
+			"streams[0]: loops 3: it means something with \"pcap: FILE\" only"},
 		{ONE("\"seed\": 1"), "streams[0]: seed 1: it means something with "
 				     "\"distribution: uniform\" or zipf only"},
 		{ONE("\"distribution\": \"zipf\", \"seed\": -1"),

@@ -6,6 +6,7 @@
 #include "load/flows.h"
 #include "load/frame.h"
 #include "load/pace.h"
+#include "load/replay.h"
 #include "load/sizes.h"
 #include "load/timeline.h"
 
@@ -23,7 +24,8 @@ struct sender {
 	struct flows flows;
 	struct sizes sizes;
 	struct frame_form form;
-	uint64_t sequence; // of the next frame
+	uint64_t sequence;     // of the next frame
+	struct replay *replay; // NULL: frames of our own making
 	const struct port_out *out;
 	struct rte_mempool *pool;
 	struct timeline *timeline;
@@ -45,7 +47,8 @@ static int check_room(const struct sender *sender, const struct sender_terms *te
 	return 0;
 }
 
-static int make(struct sender *sender, const struct sender_terms *terms, struct complaint *why)
+static int make_frames(struct sender *sender, const struct sender_terms *terms,
+	struct complaint *why)
 {
 	const struct load_stream *stream = terms->stream;
 	int err = frame_form_make(&sender->form, stream, terms->run);
@@ -63,13 +66,22 @@ static int make(struct sender *sender, const struct sender_terms *terms, struct 
 		return err;
 	fields_make(&sender->fields, stream);
 	fields_fill_fixed(stream, &sender->values);
-	pace_make(&sender->pace, stream, terms->tsc_hz);
+	sender->n_flows = stream->n_flows;
+	return check_room(sender, terms, why);
+}
+
+// What is refused of a capture is never counted as sent: its frames have no number, or not all.
+static int make(struct sender *sender, const struct sender_terms *terms, struct complaint *why)
+{
+	bool is_replay = terms->stream->capture.path[0];
+
+	pace_make(&sender->pace, terms->stream, terms->tsc_hz);
 	sender->out = terms->out;
 	sender->pool = terms->pool;
 	sender->timeline = terms->timeline;
-	sender->has_backpressure = terms->has_backpressure;
-	sender->n_flows = stream->n_flows;
-	return check_room(sender, terms, why);
+	sender->has_backpressure = terms->has_backpressure && !is_replay;
+	return is_replay ? replay_create(&sender->replay, terms, why)
+	                 : make_frames(sender, terms, why);
 }
 
 int sender_create(struct sender **out, const struct sender_terms *terms, struct complaint *why)
@@ -96,12 +108,15 @@ void sender_destroy(struct sender *sender)
 	frame_form_free(&sender->form);
 	sizes_free(&sender->sizes);
 	flows_free(&sender->flows);
+	replay_destroy(sender->replay);
 	free(sender);
 }
 
 void sender_begin(struct sender *sender, uint64_t start, uint64_t end)
 {
 	pace_begin(&sender->pace, start, end);
+	if (sender->replay)
+		replay_begin(sender->replay, start);
 }
 
 static inline void fill_fields(struct sender *sender, struct frame_values *values, unsigned n)
@@ -155,9 +170,13 @@ static __attribute__((noinline)) uint64_t take_back(struct sender *sender, struc
 {
 	uint64_t bytes = bytes_of(mbuf, n);
 
-	sender->sequence -= n;
-	fields_seek(&sender->fields, sender->sequence % sender->n_flows);
-	sizes_seek(&sender->sizes, sender->sequence);
+	if (sender->replay) {
+		replay_take_back(sender->replay, n, sender->values.n);
+	} else {
+		sender->sequence -= n;
+		fields_seek(&sender->fields, sender->sequence % sender->n_flows);
+		sizes_seek(&sender->sizes, sender->sequence);
+	}
 	pace_refuse(&sender->pace, n);
 	if (!sender->pace.is_max)
 		stat_add(&sender->counters.busy, n);
@@ -171,12 +190,19 @@ static void account(struct sender *sender, unsigned n, uint64_t bytes)
 
 	if (!n)
 		return;
-	if (rarely(!counters->sent))
+	if (rarely(!counters->first_tsc))
 		stat_set(&counters->first_tsc, sent);
 	stat_set(&counters->last_tsc, sent);
-	stat_add(&counters->sent, n);
 	stat_add(&counters->sent_bytes, bytes);
-	timeline_add(sender->timeline, sender->values.due, n, sender->values.due[0]);
+	if (rarely(sender->replay != NULL)) {
+		unsigned n_stamped = replay_pick_stamped(sender->replay, n, sender->values.due);
+
+		stat_add(&counters->unstamped, n - n_stamped);
+		n = n_stamped;
+	}
+	stat_add(&counters->sent, n);
+	if (likely_to(n))
+		timeline_add(sender->timeline, sender->values.due, n, sender->values.due[0]);
 	if (rarely(lag > counters->longest_lag))
 		stat_set(&counters->longest_lag, lag);
 }
@@ -199,15 +225,48 @@ static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n
 	account(sender, n, bytes);
 }
 
+// Due frames, at most LOAD_MAX_BURST; `before`: the pace to which they can be given back.
+static unsigned take_due(struct sender *sender, uint64_t now, struct pace *before)
+{
+	bool is_recorded = sender->replay && sender->replay->is_recorded;
+
+	if (rarely(is_recorded))
+		replay_skip(sender->replay, &sender->pace, now);
+	*before = sender->pace;
+	return rarely(is_recorded)
+	               ? replay_take(sender->replay, &sender->pace, now, sender->values.due)
+	               : pace_take(&sender->pace, now, sender->values.due);
+}
+
+// Writes the frames of a burst. Returns their bytes with FCS.
+static uint64_t build(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n)
+{
+	struct frame_values *values = &sender->values;
+
+	values->n = n;
+	if (rarely(sender->replay != NULL)) {
+		values->sent = rte_rdtsc();
+		return replay_build(sender->replay, mbuf, n, values->due);
+	}
+	values->sequence = sender->sequence;
+	values->size = sizes_take(&sender->sizes, n);
+	fill_fields(sender, values, n);
+	sender->sequence += n;
+	uint64_t bytes = prepare(&sender->form, values, mbuf);
+
+	values->sent = rte_rdtsc();
+	frame_build(&sender->form, values);
+	return bytes;
+}
+
 bool sender_turn(struct sender *sender, uint64_t now)
 {
 	struct rte_mbuf *mbuf[LOAD_MAX_BURST] LINE_ALIGNED;
-	struct frame_values *values = &sender->values;
+	struct pace before;
 
 	if (now < sender->pace.due.cycles)
 		return !pace_is_over(&sender->pace, now);
-	struct pace before = sender->pace;
-	unsigned n = pace_take(&sender->pace, now, values->due);
+	unsigned n = take_due(sender, now, &before);
 
 	if (!n)
 		return !pace_is_over(&sender->pace, now);
@@ -220,16 +279,7 @@ bool sender_turn(struct sender *sender, uint64_t now)
 		stat_set(&sender->counters.late, sender->pace.late);
 		return !pace_is_over(&sender->pace, now);
 	}
-	values->n = n;
-	values->sequence = sender->sequence;
-	values->size = sizes_take(&sender->sizes, n);
-	fill_fields(sender, values, n);
-	sender->sequence += n;
-	uint64_t bytes = prepare(&sender->form, values, mbuf);
-
-	values->sent = rte_rdtsc();
-	frame_build(&sender->form, values);
-	hand_over(sender, mbuf, n, bytes);
+	hand_over(sender, mbuf, n, build(sender, mbuf, n));
 	stat_set(&sender->counters.late, sender->pace.late);
 	return !pace_is_over(&sender->pace, now);
 }

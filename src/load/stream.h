@@ -16,6 +16,7 @@ enum {
 	LOAD_FLOWS_IN_ORDER = 65536, // up to so many flows, reordering is judged in each flow
 	LOAD_MAX_SIZES = 16,
 	LOAD_NAME_MAX = 32,
+	LOAD_PATH_MAX = 256,
 	LOAD_MAX_BURST = 64, // also what is caught up with, unless a stream says more
 	LOAD_MAX_CATCH_UP = 16384,
 	LOAD_MIN_SIZE = 64,   // frame sizes count the FCS
@@ -43,6 +44,17 @@ struct load_field {
 // with the greatest (Zipf's law: flow f as often as 1 / (f + 1)^exponent).
 enum load_distribution { LOAD_SEQUENTIAL, LOAD_UNIFORM, LOAD_ZIPF };
 
+// What a stream replays instead of frames of its own making.
+struct load_capture {
+	char path[LOAD_PATH_MAX]; // "": nothing
+	double speed;             // times the capture's own; 0: at the stream's pps
+	bool stamps;              // frames with room get a stamp; else none does
+	bool sets_src_mac, sets_dst_mac;
+	uint32_t n_frames, n_stamped, longest; // bytes without FCS
+	uint64_t n_bytes;                      // of all frames, without FCS
+	uint64_t lap_ns; // from the first frame to the first again; 0: all have the same time
+};
+
 enum load_rate_unit { LOAD_MAX_RATE, LOAD_PPS, LOAD_PERCENT, LOAD_BPS_L1, LOAD_BPS_L2 };
 
 struct load_size {
@@ -52,10 +64,11 @@ struct load_size {
 
 struct load_stream {
 	char name[LOAD_NAME_MAX];
-	uint8_t id;                // in the stamp; no two streams share one
-	uint8_t from, to;          // port indices; they may be equal
-	bool is_receive_only;      // the frames come from another program; any run number is taken
-	bool wants_mac;            // the recipe's dst_mac is that of the next hop: ask for it
+	uint8_t id;           // in the stamp; no two streams share one
+	uint8_t from, to;     // port indices; they may be equal
+	bool is_receive_only; // the frames come from another program; any run number is taken
+	bool wants_mac;       // the recipe's dst_mac is that of the next hop: ask for it
+	struct load_capture capture;
 	struct wire_recipe recipe; // first values of all fields; frame_bytes is that of sizes[0]
 	struct load_field fields[LOAD_N_FIELDS];
 	uint32_t n_flows;     // 1 to LOAD_MAX_FLOWS

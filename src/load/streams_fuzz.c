@@ -27,6 +27,8 @@ static void check_stream(const struct load_stream *s)
 
 	want(s->name[0] && strnlen(s->name, LOAD_NAME_MAX) < LOAD_NAME_MAX);
 	want(s->n_flows >= 1 && s->n_flows <= load_most_flows(s));
+	if (s->capture.path[0])
+		return;
 	want(s->n_sizes >= 1 && s->n_sizes <= LOAD_MAX_SIZES);
 	for (unsigned i = 0; i < s->n_sizes; i++) {
 		want(s->sizes[i].weight >= 1 && s->sizes[i].weight <= 1000);

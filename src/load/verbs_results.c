@@ -82,7 +82,8 @@ static json_t *jitter_json(const struct run *run, const struct sink_counters *in
 static double offered_pps(const struct run *run, const struct load_stream *stream,
 	const struct sender_counters *out)
 {
-	uint64_t sent = stat_read(&out->sent), first = stat_read(&out->first_tsc);
+	uint64_t sent = stat_read(&out->sent) + stat_read(&out->unstamped),
+		 first = stat_read(&out->first_tsc);
 	uint64_t last = stat_read(&out->last_tsc);
 	unsigned burst = stream->pps > 0 ? MAX_OF(1, stream->burst) : 1;
 
@@ -99,6 +100,7 @@ static void set_sender(json_t *json, const struct run *run, unsigned i,
 	json_object_set_new(json, "asked_pps", json_real(stream->pps));
 	json_object_set_new(json, "offered_pps", json_real(offered_pps(run, stream, out)));
 	json_object_set_new(json, "sent_bytes", count_json(&out->sent_bytes));
+	json_object_set_new(json, "unstamped", count_json(&out->unstamped));
 	json_object_set_new(json, "refused", count_json(&out->refused));
 	json_object_set_new(json, "late", count_json(&out->late));
 	json_object_set_new(json, "busy", count_json(&out->busy));

@@ -29,6 +29,14 @@ static json_t *sizes_json(const struct load_stream *stream)
 	return list;
 }
 
+// How many of its frames are stamped is told here: only these can be received and lost.
+static json_t *capture_json(const struct load_capture *capture)
+{
+	return json_pack("{s:o, s:I, s:I, s:f, s:f}", "file", ctl_text_json(capture->path),
+		"frames", (json_int_t)capture->n_frames, "stamped", (json_int_t)capture->n_stamped,
+		"seconds", capture->lap_ns / 1e9, "speed", capture->speed);
+}
+
 static json_t *stream_json(const struct load *load, const struct load_stream *stream)
 {
 	const struct port_settings *ports = load->settings->ports;
@@ -49,6 +57,8 @@ static json_t *stream_json(const struct load *load, const struct load_stream *st
 	json_object_set_new(json, "burst", json_integer(stream->burst));
 	json_object_set_new(json, "catch_up", json_integer(stream->catch_up));
 	json_object_set_new(json, "frames", json_integer(stream->n_frames));
+	if (stream->capture.path[0])
+		json_object_set_new(json, "pcap", capture_json(&stream->capture));
 	return json;
 }
 
