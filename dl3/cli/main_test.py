@@ -26,7 +26,7 @@ VERBS = [
         ["show", "mirror"],
         ["show", "unsupported"],
     ),
-    *(["bench", "throughput"], ["bench", "latency"]),
+    *(["bench", "throughput"], ["bench", "latency"], ["bench", "proof"]),
     *(["bench", "onecore"], ["bench", "peers"], ["bench", "plugin"], ["bench", "tables"]),
 ]
 NEXT_HOP = {

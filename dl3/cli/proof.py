@@ -102,17 +102,11 @@ def proof(
     bar = Bar()
     audience: Audience = bar
     with looped_site(generator, wire if lab else None) as (site, kind, watch), bar:
-        course = Course(
-            Runner(site),
-            streams_of(site.generator, None),
-            record or new_record(site.campaign),
-            seconds,
-            audience=audience,
-            look=watch.look,
-        )
+        path, streams = record or new_record(site.campaign), streams_of(site.generator, None)
+        course = Course(Runner(site), streams, path, seconds, audience=audience, look=watch.look)
         frames = tuple(word.strip() for word in sizes.split(",") if word.strip()) or frames_for(course.streams)
         found = prove(course, frames, kind)
-    print_json({"record": str(course.record), **found.model_dump()}) if as_json else show(found)
-    err.print(f"recorded in {course.record}", highlight=False, soft_wrap=True)
+    print_json({"record": str(path), **found.model_dump()}) if as_json else show(found)
+    err.print(f"recorded in {path}", highlight=False, soft_wrap=True)
     if any(point.invalid for point in found.points):
         raise Fault("not all is proved, see above: give dl3gen cores that nothing else uses, or a faster loop")

@@ -151,22 +151,21 @@ def throughput(
 
     Example: dl3 bench throughput --lab --sizes 64,imix --goals 0,0.005
     """
-    wanted = Wanted(
-        frames=(),
-        search=Terms(resolution=resolution, repetitions=trials, retries=retries),
-        max_pps=pps_of(max_rate),
-        method=method.value,
-        goals=goals_of(goals),
-        repeats=repeat,
-        exceed=exceed_of(exceed, method),
-    )
+    terms = Terms(resolution=resolution, repetitions=trials, retries=retries)
+    allowed = (goals_of(goals), repeat, exceed_of(exceed, method))
+    wanted = Wanted((), terms, pps_of(max_rate), method.value, *allowed)
+    print_throughput(Place(generator, dut, dut_name, lab, streams, record, at), wanted, sizes, seconds, as_json)
+
+
+def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, as_json: bool) -> None:
+    """Search, then the table or JSON."""
     bar = Bar()
-    with course_at(Place(generator, dut, dut_name, lab, streams, record, at), seconds, bar) as course:
+    with course_at(place, seconds, bar) as course:
         found = search(course, bar, replace(wanted, frames=frames_of(sizes, course)))
     if as_json:
         print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
     elif found:
-        how = f"throughput of {course.site.dut_name} by {METHODS[method.value]}"
+        how = f"throughput of {course.site.dut_name} by {METHODS[wanted.method]}"
         show(f"{how}; Gbit/s with preamble and gap, latency at that rate", found)
     finish(bar, course)
 

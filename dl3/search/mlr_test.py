@@ -155,15 +155,18 @@ def asks_the_same_again_when_it_sees_the_same(
     assert second.seen == first.seen
 
 
+def unlucky(limit: float, dice: random.Random) -> Device:
+    """Loses something in one trial of twenty, whatever the rate."""
+    return lambda pps: Seen(pps, min(pps, limit) * (0.999 if dice.random() < 0.05 else 1))
+
+
 @pytest.mark.parametrize(("exceed", "trials"), [(0.5, 3), (0.25, 5), (0.1, 11)])
 def forgives_with_an_exceed_ratio_what_happens_now_and_then(exceed: float, trials: int) -> None:
     wanted, within = Goals(exceed_ratio=exceed), Bounds(1e4, 2e7)
     assert wanted.n_trials == trials
     misses = []
     for seed in range(20):
-        dice = random.Random(seed)
-        device: Device = lambda pps, dice=dice: Seen(pps, min(pps, 7.3e6) * (0.999 if dice.random() < 0.05 else 1))  # type: ignore[misc]  # noqa: E731
-        desk = Desk(device)
+        desk = Desk(unlucky(7.3e6, random.Random(seed)))
         (found,) = find_throughputs(desk.measure, within, wanted)
         hold(desk, 0.0, found, wanted)
         assert found.best
@@ -225,8 +228,12 @@ def collapsing(limit: float) -> Device:
 
 def bending(limit: float) -> Device:
     """Loses next to nothing just above its limit."""
-    excess: Device = lambda pps: Seen(pps, pps * (1 - min(0.9, 0.05 * (pps / limit - 1) + (pps / limit - 1) ** 2)))  # noqa: E731
-    return lambda pps: Seen(pps, pps) if pps <= limit else excess(pps)
+
+    def passed(pps: float) -> Seen:
+        excess = max(0.0, pps / limit - 1)
+        return Seen(pps, pps * (1 - min(0.9, 0.05 * excess + excess**2)))
+
+    return passed
 
 
 @pytest.mark.parametrize("seconds", [2.0, 60.0])
