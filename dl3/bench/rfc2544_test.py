@@ -140,6 +140,20 @@ def tells_how_long_both_resets_take(tmp_path: Path) -> None:
     assert read(ours.course.record).others == tuple(made)
 
 
+def a_silence_without_loss_is_the_device_s_unless_the_tester_paused(tmp_path: Path) -> None:
+    generator = FakeGenerator(spoil=lambda results: results["streams"][0].update(longest_silence_us=30_000.0))
+    (process, _) = measure_reset(stage(generator, tmp_path), FakeBed(generator, 0.0))
+    assert (process.seconds, process.lost) == ((0.03,), (0,))
+
+    def pause(results: dict[str, Any]) -> None:
+        results["streams"][0].update(longest_silence_us=30_000.0)
+        results["lanes"][0].update(longest_gap_us=29_900.0)
+
+    generator = FakeGenerator(spoil=pause)
+    (process, _) = measure_reset(stage(generator, tmp_path / "again"), FakeBed(generator, 0.01))
+    assert process.seconds == (0.01,)
+
+
 def waits_for_a_device_that_takes_long(tmp_path: Path) -> None:
     generator = FakeGenerator()
     ours = stage(generator, tmp_path)
