@@ -12,6 +12,7 @@ from dl3.report.chart import Chart, Scene
 from dl3.report.charts import charts
 from dl3.report.compare import Comparison
 from dl3.report.comparison_table import comparison_section
+from dl3.report.departures import departures
 from dl3.report.facts import facts_table
 from dl3.report.figure import figure
 from dl3.report.global_tables import explained, proof_table, skipped_table
@@ -112,7 +113,7 @@ class Composer:
         yield Section("explained", [*explained(self.groups, words), *self.figures(whole, "explained")])
         yield Section("skipped", skipped_table(results, words))
         yield Section("invalid", invalid_table(self.groups, words))
-        yield Section("method", [method(results, words)])
+        yield Section("method", [method(results, words), *departures(results, words)])
         yield Section("facts", [facts_table(results, words)])
         yield Section("trials", trials_table(self.groups, words))
 

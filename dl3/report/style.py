@@ -94,7 +94,7 @@ footer { margin-top: 44px; padding-top: 12px; border-top: 1px solid var(--rule);
 @media print {
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { font-size: 10pt; } main { max-width: none; padding: 0; }
-  .theme, .tools, .save, .key input { display: none; }
+  .theme, .tools, .save, .key input, nav { display: none; }
   h1 { font-size: 20pt; } h2 { font-size: 13pt; margin-top: 26px; break-after: avoid; } .sentence { font-size: 12pt; }
   h3 { font-size: 11pt; margin-top: 18px; break-after: avoid; }
   .tiles { grid-template-columns: repeat(4, 1fr); gap: 8px; } .tiles li { padding: 8px 10px; }

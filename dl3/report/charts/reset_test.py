@@ -1,0 +1,24 @@
+"""Time out of service: what was reset makes a series."""
+
+from harness.campaigns import others
+from harness.records import Maker, scene
+
+from dl3.report.charts.reset import CHART
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+
+EN = words_in(Language.EN)
+
+
+def tells_resets_of_the_process_from_those_of_the_port() -> None:
+    drawing = CHART.draw(scene(others(Maker(), "64")), EN)
+    assert drawing
+    bars = [rect.attrib for rect in drawing.pictures[0].iter("rect") if "data-value" in rect.attrib]
+    assert [(bar["data-series"], round(float(bar["data-value"]), 3)) for bar in bars] == [
+        ("dl3d, reset of the process", 635.0),
+        ("dl3d, reset of the port", 13.0),
+    ]
+
+
+def draws_nothing_without_an_answer() -> None:
+    assert CHART.draw(scene([Maker().trial("64", 1e6)]), EN) is None

@@ -1,0 +1,43 @@
+"""Where measurements without a plan depart from their RFCs, read from the records themselves."""
+
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element
+
+from dl3.model.answers import BackToBack
+from dl3.model.campaign import Effort, TestName, Text
+from dl3.model.deviations import deviations
+from dl3.report.markup import tag
+from dl3.report.plan_tables import said
+from dl3.report.results import Results
+from dl3.report.words import Words
+
+TIMED: tuple[TestName, ...] = ("latency", "frame loss", "back-to-back", "recovery", "reset", "forwarding")
+ENOUGH = 1e9  # seconds that no RFC wants
+
+
+def of_searches(results: Results) -> Iterable[Text]:
+    """Of throughput."""
+    for one in results.searches:
+        goals = tuple(dict.fromkeys(search.goal_loss_ratio for search in results.searches))
+        yield from deviations(Effort(seconds=one.trial_seconds, goals=goals), "throughput")
+
+
+def of_others(results: Results) -> Iterable[Text]:
+    """Of all other tests, by the shortest of their trials."""
+    bursts = [len(one.bursts) for one in results.others if isinstance(one, BackToBack)]
+    for test in TIMED:
+        seconds = [trial.seconds for trial in results.valid if trial.test == test]
+        if test == "back-to-back" and bursts:
+            yield from deviations(Effort(seconds=max(seconds, default=ENOUGH), repetitions=min(bursts)), test)
+        elif seconds:
+            yield from deviations(Effort(seconds=round(min(seconds), 3)), test)
+
+
+def departures(results: Results, words: Words) -> list[Element]:
+    """A sentence each; nothing where plans have said it."""
+    if results.plans:
+        return []
+    texts = dict.fromkeys(said(text, words) for text in (*of_searches(results), *of_others(results)))
+    if not texts:
+        return []
+    return [tag("h3", words("plan.deviations")), tag("ul", *(tag("li", text) for text in texts), class_="plain")]
