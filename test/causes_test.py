@@ -1,0 +1,201 @@
+"""Five injected causes of loss: each is named, to the packet where the law allows it."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from harness.answers import CORES, DL3GEN
+from harness.busy import busy
+from harness.house import BUILD, DL3D
+from harness.wire import wait_until
+
+from dl3.control.generator import Results
+from dl3.control.replies import Ports, Reply
+from dl3.dut.dl3d import Dl3d
+from dl3.lab.links import Flows, streams
+from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.process import Process
+from dl3.lab.seat import Seat
+from dl3.lab.single import START_SECONDS, start_process
+from dl3.model.evidence import Gap, Loss
+from dl3.model.stream import Stream
+from dl3.model.trial import Trial
+from dl3.trial.account import RING_FULL, total
+from dl3.trial.order import Order, Site
+from dl3.trial.passage import NO_MBUF
+from dl3.trial.run import Act, Runner
+
+HOARD = BUILD / "test" / "device" / "hoard.so"
+RING_BITS = 11
+RING = 1 << RING_BITS
+SECONDS = 0.4
+CALM_PPS = 20_000.0  # the ring holds 100 ms of it: pauses of a shared machine lose nothing
+EAGER_PPS = 500_000.0  # and 4 ms of this, which is less than a busy thread takes at a time
+ATTEMPTS = 10  # at a core that is taken away: it may be left to the lane for all of a trial
+BESIDE_NS = 1_000_000  # of a loss and a pause: by so much frames may be sent after they were due
+DEAF_PREFIX = "198.19.128"  # its lower half goes to the generator
+
+
+@dataclass(frozen=True)
+class Trapped(Dl3d):
+    """dl3d with a third port, and with buffers that can be taken away."""
+
+    def file(self, seat: Seat) -> dict[str, Any]:
+        """The usual file and the traps."""
+        whole = super().file(seat)
+        keys = {"device": _deaf_device(seat, "server"), "mac": "02:00:00:00:00:09", "addresses": ["10.0.9.1/24"]}
+        whole["ports"].append({"name": "deaf", **keys})
+        whole["routes"].append(f"{DEAF_PREFIX}.0/24 via 10.0.9.2 dev deaf")
+        whole["neighbours"].append("10.0.9.2 lladdr 02:00:00:00:00:99 dev deaf")
+        return whole | {"eal": {"plugins": [str(HOARD)]}}
+
+
+def _deaf_device(seat: Seat, role: str) -> str:
+    """An end of the third link."""
+    number = 2 if role == "server" else 0
+    return f"net_memif{number},role={role},id=0,socket={seat.links.folder}/deaf,socket-abstract=no,rsize={RING_BITS}"
+
+
+def _start_deaf_peer(seat: Seat) -> Process:
+    """A program at the other end of the third link; once it is frozen it takes no frame."""
+    file = seat.links.folder / "deaf.yaml"
+    whole = {
+        "ports": [{"name": "deaf", "device": _deaf_device(seat, "client"), "mac": "02:00:00:00:00:99"}],
+        "lanes": [{"core": CORES[0]}],
+        "memory": {"hugepages": "never"},
+        "control": {"socket": str(seat.links.folder / "deaf.sock")},
+    }
+    file.write_text(yaml.safe_dump(whole))
+    return start_process("deaf", (str(DL3GEN), str(file)), seat.links.folder)
+
+
+def _is_up(lab: MemifLab) -> bool:
+    assert lab.dut is not None
+    return all(port.link_up for port in lab.dut.ask(Ports, "ports").ports)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[MemifLab]:
+    """With a peer at the third link that stands still, until dl3d has left."""
+    assert len(CORES) > 1, "dl3gen and dl3d want a core each"
+    terms = MemifTerms(Trapped(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],), ring_bits=RING_BITS)
+    with contextlib.ExitStack() as ends:
+        peers: list[Process] = []
+        ends.callback(lambda: [peer.kill() for peer in peers])
+        made = ends.enter_context(memif_lab(terms))
+        peers.append(_start_deaf_peer(made.seat))
+        peers[0].wait_until(lambda: _is_up(made), "had its link up", START_SECONDS)
+        peers[0].freeze()
+        yield made
+
+
+def _trial(lab: MemifLab, pps: float = CALM_PPS, dst: str = "198.19.0.1", act: Act | None = None) -> Trial:
+    """After a pause of its own the generator sends no burst that the ring could not hold."""
+    text = streams(Flows())[0] | {"dst_ip": dst, "catch_up": 64}
+    order = Order((Stream.model_validate(text),), "64", pps, SECONDS, warm_up_s=0.0)
+    made = Runner(Site(lab.generator, lab.dut)).run(order, act)
+    assert not any(reason.startswith("law") for reason in made.invalid), made.invalid
+    assert made.account.lost == sum(made.account.lost_by_place.values())
+    if made.timeline:
+        assert sum(made.timeline.sent) == made.account.sent
+        assert sum(made.timeline.received) == made.account.received
+    return made
+
+
+def _told(lab: MemifLab) -> Results:
+    return lab.generator.ask(Results, "results")
+
+
+def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
+    made = _trial(lab, dst="192.0.2.1")
+    assert made.account.lost_by_place == {"no_route": made.account.sent}
+
+
+def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) -> None:
+    made = _trial(lab, pps=2 * CALM_PPS, dst=f"{DEAF_PREFIX}.1")
+    account = made.account
+    held = account.lost_by_place.pop("wire from the dut", 0)
+    assert held <= RING
+    assert account.lost_by_place == {"tx_refused": account.sent - held}
+    assert account.sent > RING
+
+
+@dataclass
+class Hoard:
+    """Takes all buffers for a while, as an act of a trial."""
+
+    lab: MemifLab
+    seconds: float = 0.25
+    start_ns: int = 0
+    end_ns: int = 0
+
+    @property
+    def _file(self) -> Path:
+        return self.lab.seat.links.folder / "hoard"
+
+    def _n_free(self) -> int:
+        assert self.lab.dut is not None
+        memory = self.lab.dut.ask(Reply, "status").model_dump()["memory"]
+        return int(memory["mbufs_free"])
+
+    def __call__(self) -> None:
+        """Until lanes find none, and a while longer."""
+        self.start_ns = time.monotonic_ns()
+        self._file.touch()
+        wait_until(lambda: self._n_free() == 0, "no buffer was free")
+        time.sleep(self.seconds)
+        self._file.unlink()
+        wait_until(lambda: self._n_free() > 0, "buffers were free again")
+        self.end_ns = time.monotonic_ns()
+
+
+def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) -> None:
+    hoard = Hoard(lab)
+    made = _trial(lab, pps=2 * CALM_PPS, act=hoard)
+    refused = total(_told(lab).streams, "refused")
+    assert made.account.lost_by_place == {NO_MBUF: refused}
+    assert refused > RING / 2
+    assert made.timeline is not None
+    for loss in made.timeline.losses:
+        assert hoard.start_ns < loss.at_ns < hoard.end_ns + BESIDE_NS
+
+
+def _is_beside(loss: Loss, gap: Gap) -> bool:
+    """Whether frames of a loss were due while a lane paused, or just before."""
+    begin_ns, paused_ns = loss.at_ns - loss.us * 1e3, gap.at_ns - gap.us * 1e3
+    return begin_ns < gap.at_ns and loss.at_ns > paused_ns - BESIDE_NS
+
+
+def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: MemifLab) -> None:
+    with busy(CORES[-1]):
+        for _ in range(ATTEMPTS):
+            made = _trial(lab, pps=EAGER_PPS)
+            if made.account.lost > RING:
+                break
+    refused = total(_told(lab).streams, "refused")
+    assert made.account.lost_by_place[RING_FULL] == refused > RING
+    assert made.timeline is not None
+    assert made.evidence is not None
+    pauses = [gap for gap in made.evidence.gaps if gap.program == "dl3d"]
+    assert all((gap.lane, gap.core) == (0, CORES[-1]) for gap in pauses)
+    assert max(gap.us for gap in pauses) > RING / EAGER_PPS * 1e6
+    beside = sum(loss.frames for loss in made.timeline.losses if any(_is_beside(loss, gap) for gap in pauses))
+    assert beside >= 0.99 * made.account.lost
+
+
+def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
+    with busy(CORES[0]):
+        for _ in range(ATTEMPTS):
+            made = _trial(lab, pps=EAGER_PPS)
+            if made.account.late > 0.001 * made.account.sent:
+                break
+    assert any(reason.startswith("late: ") for reason in made.invalid), made.invalid
+    assert made.is_behind
+    assert made.evidence is not None
+    own = [gap.us for gap in made.evidence.gaps if gap.program == "dl3gen"]
+    assert max(own) > 64 / EAGER_PPS * 1e6
