@@ -10,8 +10,10 @@ from harness.records import FRAMES, Maker, campaign
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset, Versus
 from dl3.model.trial import Account, Spread, Throughput, Trial
 from dl3.report.page import page
+from dl3.report.results import Record
 from dl3.report.words import Language
 
 AT = "2026-11-22T00:00:00+00:00"
@@ -126,6 +128,11 @@ def tells_what_could_not_be_read() -> None:
     assert "Not all of the record could be read: r was cut off in line 9." in text
 
 
+def ints(values: tuple[float, ...]) -> tuple[int, ...]:
+    """Whole ones."""
+    return tuple(int(value) for value in values)
+
+
 TEXT = st.text(max_size=30) | st.sampled_from([EVIL, "\x00\x1f\ufffe", "&amp;", "\ud800", "{0}{x}", "]]>", "--><b>"])
 COUNT = st.integers(0, 2**64)
 FIGURE = st.floats(0, allow_nan=False, allow_infinity=False)
@@ -166,9 +173,36 @@ ANSWERS = st.builds(
 )
 
 
+FIGURES = st.lists(FIGURE, max_size=3).map(tuple)
+POINTS = st.lists(st.builds(LossPoint, share=FIGURE, pps=FIGURE, loss_ratio=FIGURE), max_size=3).map(tuple)
+NOISE = {"noise": st.lists(TEXT, max_size=2).map(tuple)}
+RATES_OF = {
+    Recovery: ("overload_pps", "recovery_pps"),
+    BackToBack: ("burst_pps", "frames", "throughput_pps", "implied_buffer_s", "corrected_buffer_s"),
+    Forwarding: ("at_most_offered_pps", "most_pps", "most_at_pps"),
+}
+OTHERS = st.one_of(
+    st.builds(FrameLoss, **COMMON, **NOISE, points=POINTS, trial_seconds=FIGURE),
+    st.builds(Recovery, **COMMON, **dict.fromkeys(RATES_OF[Recovery], FIGURE), seconds=FIGURES),
+    st.builds(Reset, **COMMON, offered_pps=FIGURE, seconds=FIGURES, lost=st.lists(COUNT, max_size=2).map(tuple)),
+    st.builds(BackToBack, **COMMON, **dict.fromkeys(RATES_OF[BackToBack], FIGURE), bursts=FIGURES.map(ints)),
+    st.builds(Forwarding, **COMMON, **dict.fromkeys(RATES_OF[Forwarding], FIGURE), points=POINTS),
+    st.builds(
+        Versus,
+        **COMMON,
+        peer=TEXT,
+        test=TEXT,
+        ours_pps=FIGURES,
+        peer_pps=FIGURES,
+        ratio=FIGURE,
+        interval=st.tuples(FIGURE, FIGURE),
+    ),
+)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(records=st.lists(TRIALS | ANSWERS, max_size=6), language=st.sampled_from(Language))
-def makes_a_harmless_page_of_any_records(records: list[Trial | Throughput], language: Language) -> None:
+@given(records=st.lists(TRIALS | ANSWERS | OTHERS, max_size=6), language=st.sampled_from(Language))
+def makes_a_harmless_page_of_any_records(records: list[Record], language: Language) -> None:
     text = page(records, language, AT)
     _assert_harmless(text)
     text.encode()
