@@ -64,7 +64,8 @@ static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
 // Since the first frame. What is out of order, or beyond all reason, comes with the one before.
 static uint64_t since_first(struct reading *r, const struct pcap_pkthdr *head)
 {
-	uint64_t s = head->ts.tv_sec, ns = head->ts.tv_usec % NS, before = 0;
+	long left = head->ts.tv_usec; // of ns; what libpcap makes of a hostile file is negative
+	uint64_t s = head->ts.tv_sec, ns = left >= 0 && left < NS ? left : 0, before = 0;
 
 	if (r->out->n)
 		before = r->out->frame[r->out->n - 1].at_ns;

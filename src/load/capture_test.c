@@ -74,20 +74,21 @@ static void takes_frames_as_they_are_with_their_times(void **state)
 	put_frame(101, 1000, frame + 1, 42, 42);
 	put_frame(100, 0, frame + 2, 100, 100); // a clock that was set back
 	put_frame(101, 5000, frame + 3, 60, 60);
+	put_frame(101, 0xe0000000, frame + 4, 60, 60); // more than a second of ns
 	assert_int_equal(take(), 0);
-	assert_int_equal(capture.n, 4);
+	assert_int_equal(capture.n, 5);
 	assert_int_equal(capture.longest, 1514);
-	assert_int_equal(capture.n_bytes, 1514 + 60 + 100 + 60);
-	static const uint64_t at[] = {0, 2000, 2000, 6000};
-	static const uint16_t n[] = {1514, 42, 100, 60};
-	for (unsigned i = 0; i < 4; i++) {
+	assert_int_equal(capture.n_bytes, 1514 + 60 + 100 + 60 + 60);
+	static const uint64_t at[] = {0, 2000, 2000, 6000, 6000};
+	static const uint16_t n[] = {1514, 42, 100, 60, 60};
+	for (unsigned i = 0; i < 5; i++) {
 		assert_int_equal(capture.frame[i].at_ns, at[i]);
 		assert_memory_equal(capture.bytes + capture.frame[i].offset, frame + i, n[i]);
 		assert_int_equal(capture.frame[i].layer4, 0);
 	}
 	assert_int_equal(capture.frame[1].n_bytes, 60);
 	assert_int_equal(capture.bytes[capture.frame[1].offset + 42], 0);
-	assert_int_equal(capture.lap_ns, 8000);
+	assert_int_equal(capture.lap_ns, 7500);
 }
 
 static void writes_the_mac_addresses_that_were_asked_for(void **state)
