@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from dl3.host.seen import Seen, missing, totals
 from dl3.model.evidence import Event, Evidence, What
 
-MOST: dict[What, int] = {"switch": 200, "interrupt": 50, "page fault": 50, "frequency": 50}  # events that are kept
+MOST: dict[What, int] = {
+    "switch": 200,
+    "interrupt": 50,
+    "page fault": 50,
+    "frequency": 50,
+}  # events that are kept of each core
 LEAST_US: dict[What, float] = {"interrupt": 5.0}  # ticks of a timer are shorter
 LINE = re.compile(r"^ *(.+)-(\d+) +\[(\d+)\] +\S+ +(\d+)\.(\d{6}): (\w+): (.*)$")
 SWITCHED = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=.* ==> next_comm=(.*) next_pid=(\d+) next_prio")
@@ -85,11 +90,12 @@ class Story:
         return sum(1 for event in self.events if event.what == "switch" and event.core == core)
 
     def longest(self) -> tuple[Event, ...]:
-        """Of each kind so many, in the order of time."""
+        """Of each core and kind so many, in the order of time."""
         kept: list[Event] = []
-        for what, most in MOST.items():
-            some = [event for event in self.events if event.what == what and event.us >= LEAST_US.get(what, 0.0)]
-            kept += sorted(some, key=lambda event: -event.us)[:most]
+        for core, what in sorted({(event.core, event.what) for event in self.events}):
+            some = [event for event in self.events if (event.core, event.what) == (core, what)]
+            told = [event for event in some if event.us >= LEAST_US.get(what, 0.0)]
+            kept += sorted(told, key=lambda event: -event.us)[: MOST[what]]
         return tuple(sorted(kept, key=lambda event: event.at_ns))
 
 

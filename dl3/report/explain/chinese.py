@@ -7,7 +7,10 @@ PAUSED = "核 {core} 上" + LANE + " 停止轮询" + WHEN
 INTERRUPTED = PAUSED + "，原因是中断 {who}"
 STOLEN = PAUSED + "，内核并未将该核交给其他线程；虚拟机监控器共占用该核 {steal_ms:,.0f} ms"
 OWN = PAUSED + "，而该核一直归其所有：该 lane 自身受阻，或虚拟机监控器不公布其占用"
-RING = "；{mpps:.4g} Mpps 时深度为 {ring:,} 的环可容纳 {holds_us:,.0f} µs；丢失 {frames:,} 个包（预计 {expected:,} 个）"
+RING = (
+    "；{mpps:.4g} Mpps 时深度为 {ring:,} 的环可容纳 {holds_us:,.0f} µs；丢失 {frames:,} 个包"
+    "（若环此前为空，预计 {expected:,} 个）"
+)
 DEVICE = "；其间丢失 {frames:,} 个包"
 GENERATOR = "；丢失 {frames:,} 个包，因为发生器此时未能及时发送和接收"
 BEHIND = "；发生器未能保持其速率"

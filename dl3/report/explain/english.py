@@ -10,7 +10,8 @@ STOLEN = (
 )
 OWN = PAUSED + ", though the core was its own all the time: the lane itself was held up, or a hypervisor tells no steal"
 RING = (
-    "; at {mpps:.4g} Mpps a ring of {ring:,} holds {holds_us:,.0f} us; {frames:,} packets lost ({expected:,} expected)"
+    "; at {mpps:.4g} Mpps a ring of {ring:,} holds {holds_us:,.0f} us; {frames:,} packets lost "
+    "({expected:,} expected of an empty ring)"
 )
 DEVICE = "; {frames:,} packets lost meanwhile"
 GENERATOR = "; {frames:,} packets lost, because the generator then neither sent nor received in time"
@@ -22,7 +23,7 @@ EXPLAIN_ENGLISH = {
     **{f"explain.{start}.{end}": STARTS[start] + ENDS[end] for start in STARTS for end in ENDS},
     **{f"explain.{start}.generator.behind": STARTS[start] + BEHIND for start in STARTS},
     "explain.times": " {n:,} times, at the worst",
-    "explain.also": " and {others:,} other threads",
+    "explain.also": " and {others:,} more",
     "explain.alone": "{text}.",
     "explain.advised": "{text}: {advice}.",
     "explain.invalid": "This trial is INVALID and says nothing about the device; {reason}",

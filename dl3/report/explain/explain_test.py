@@ -38,7 +38,7 @@ def names_who_took_the_core_when_and_what_that_cost() -> None:
     assert told(taken()) == (
         "1,072 packets, 100.0% of those lost: device's receive ring full.\n"
         "Core 3 was taken away from dl3d's lane 0 for 312 us at 0.200 s by kworker/3:1; "
-        "at 10 Mpps a ring of 2,048 holds 205 us; 1,072 packets lost (1,072 expected): "
+        "at 10 Mpps a ring of 2,048 holds 205 us; 1,072 packets lost (1,072 expected of an empty ring): "
         "isolate core 3 (isolcpus, or move kworker/3:1 away) or deepen the ring."
     )
 
@@ -47,7 +47,7 @@ def says_the_same_in_chinese() -> None:
     assert "\n".join(explain(taken(), ZH)) == (
         "1,072 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
         "核 3 被夺走，dl3d 的 lane 0 无法运行，始于 0.200 s，持续 312 µs，占用者为 kworker/3:1；"
-        "10 Mpps 时深度为 2,048 的环可容纳 205 µs；丢失 1,072 个包（预计 1,072 个）。"
+        "10 Mpps 时深度为 2,048 的环可容纳 205 µs；丢失 1,072 个包（若环此前为空，预计 1,072 个）。"
         "建议：隔离核 3（isolcpus，或将 kworker/3:1 移走），或加深接收环。"
     )
 
@@ -86,15 +86,28 @@ def sums_up_what_is_more_than_one_reads() -> None:
             "interrupted.ring",
             "because of the interrupt virtio0-rx",
         ),
+        (seen([gap(200, 312)], [event(300, 9)]), "paused.ring", "did not poll for 312 us at 0.200 s; at 10 Mpps"),
         (seen([gap(200, 312)], totals={}), "paused.ring", "did not poll for 312 us at 0.200 s; at 10 Mpps"),
         (
             seen([gap(200, 312)], totals={"switches core 3": 0, "steal ms core 3": 40}),
             "stolen.ring",
             "the hypervisor took 40 ms of it in all",
         ),
-        (seen([gap(200, 312)], [event(200, 100)]), "own.ring", "though the core was its own all the time"),
-        (seen([gap(200, 312)], [event(200, 312, core=1)]), "own.ring", "though the core was its own all the time"),
-        (seen([gap(200, 312)], [event(300, 312)]), "own.ring", "though the core was its own all the time"),
+        (
+            seen([gap(200, 312)], [event(200, 100)], totals={"switches core 3": 1}),
+            "own.ring",
+            "though the core was its own all the time",
+        ),
+        (
+            seen([gap(200, 312)], [event(200, 312, core=1)], totals={"switches core 3": 0}),
+            "own.ring",
+            "though the core was its own all the time",
+        ),
+        (
+            seen([gap(200, 312)], [event(300, 312)], totals={"switches core 3": 1}),
+            "own.ring",
+            "though the core was its own all the time",
+        ),
         (
             seen([gap(200, 312)], [event(200, 312)], ring_frames=0, work=()),
             "taken.device",
@@ -119,7 +132,7 @@ def what_a_lane_is_offered_is_its_share() -> None:
     # Half of 10 Mpps come to each lane, so its ring holds twice as long; a pause of 312 us loses nothing.
     two = (work(packets=5_000_000), work(packets=5_000_000, lane=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
-    assert "at 5 Mpps a ring of 2,048 holds 410 us; 1,072 packets lost (452 expected)" in told(made)
+    assert "at 5 Mpps a ring of 2,048 holds 410 us; 1,072 packets lost (452 expected of an empty ring)" in told(made)
 
 
 def a_pause_that_fits_into_the_ring_is_no_cause() -> None:

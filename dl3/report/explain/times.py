@@ -48,16 +48,18 @@ def steal_ms(evidence: Evidence | None, core: int) -> float:
     return evidence.totals.get(f"steal ms core {core}", 0.0) if evidence else 0.0
 
 
-def sees_switches(trial: Trial, core: int) -> bool:
-    """Whether the machine tells who has a core."""
-    return bool(trial.evidence and f"switches core {core}" in trial.evidence.totals)
+def sees_all(trial: Trial, core: int) -> bool:
+    """Whether each time that another thread had a core is known, and not only the longest ones."""
+    evidence = trial.evidence or Evidence()
+    known = sum(1 for event in evidence.events if event.what == "switch" and event.core == core)
+    return evidence.totals.get(f"switches core {core}", float("inf")) <= known
 
 
 def owner_key(trial: Trial, cause: Cause) -> str:
     """Which sentence says who had the core."""
     if cause.owner:
         return "interrupted" if cause.owner[0] == "interrupt" else "taken"
-    if not sees_switches(trial, cause.core):
+    if not sees_all(trial, cause.core):
         return "paused"
     return "stolen" if steal_ms(trial.evidence, cause.core) > 0 else "own"
 
