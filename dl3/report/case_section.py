@@ -104,7 +104,8 @@ def values_of(parameters: dict[str, str], words: Words) -> str:
 
 def case_head(case: Case, words: Words) -> list[Element]:
     """The heading of a case, and why it is not applicable where it is not."""
-    heading = tag("h3", f"{case.key}  {said(case.title, words)}", id=case_anchor(case))
+    number = f"{case.key}  " if case.key[:1].isdigit() else ""
+    heading = tag("h3", f"{number}{said(case.title, words)}", id=case_anchor(case))
     if case.jobs:
         return [heading]
     reason = said(case.reason, words) if case.reason else words("case.nothing")

@@ -29,6 +29,9 @@ CHINESE_CAMPAIGN = {
     "axis.offered": "发送速率（Mpps）",
     "goal.none": "零丢包",
     "goal.cell": "≤ {loss}%",
+    "invalid.all": "全部 {n} 次无效测试",
+    "invalid.counts": "无效测试共 {n} 次：{listed}。",
+    "invalid.reason": "{name} {n} 次",
     "parameter": "{name} {value}",
     "quantile.min": "最小值",
     "quantile.mean": "平均值",
@@ -116,7 +119,7 @@ CHINESE_CAMPAIGN = {
     "note.conditional": "条件吞吐量（RFC 9971）：在结果速率下扣除丢帧后实际收回的速率。",
     "note.exceed": "同一速率下允许至多 {exceed}% 的测试时间超出目标丢包率（RFC 9971 的 exceed ratio）"
     "，机器偶发的停顿不决定结果。",
-    "note.noisy": "测试 {dut}（{frame}帧）期间机器有干扰：{why}。因此结果为一个范围而非单一数值。",
+    "note.noisy": "测试 {dut}（{frame}帧）期间机器有干扰：{why}。请把结果看作一个范围，而非单一数值。",
     "note.frame_loss": "RFC 2544 第 26.3 节。每行一个负载，从最高负载逐级降低。",
     "note.back_to_back": "RFC 2544 第 26.4 节及 RFC 9004：由突发推算的缓冲时间，以及扣除其间已转发部分后的修正值。",
     "note.recovery": "RFC 2544 第 26.5 节：从负载由吞吐量的 110% 降到 50% 起，到最后一次丢帧为止。",

@@ -36,6 +36,9 @@ ENGLISH_CAMPAIGN = {
     "axis.offered": "Offered load, Mpps",
     "goal.none": "no loss",
     "goal.cell": "≤ {loss} %",
+    "invalid.all": "All {n} INVALID trials",
+    "invalid.counts": "{n} trials are INVALID: {listed}.",
+    "invalid.reason": "{name} {n}",
     "parameter": "{name} {value}",
     "quantile.min": "minimum",
     "quantile.mean": "mean",
@@ -124,9 +127,8 @@ ENGLISH_CAMPAIGN = {
     "note.exceed": "Up to {exceed} % of the trial time at a rate may lose more than "
     "its goal (exceed ratio, RFC "
     "9971): single pauses of the machine do not decide.",
-    "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: "
-    "{why}. The answer is a range, "
-    "not a number.",
+    "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: {why}. Read the answer as a "
+    "range, not as a number.",
     "note.frame_loss": "RFC 2544, 26.3. A row for each load, from the highest downwards.",
     "note.back_to_back": "RFC 2544, 26.4, with RFC 9004: the buffer that the burst "
     "tells of, and the same without what "

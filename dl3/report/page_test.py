@@ -213,3 +213,10 @@ def names_searches_without_an_answer() -> None:
     text = Reader(page([bad, Maker().answer("64", 5e6)], Language.EN, AT)).text
     assert "No answer for dl3d (IMIX frames)" in text
     assert "No answer" not in page([Maker().trial("64", 1e6), Maker().answer("64", 5e6)], Language.EN, AT)
+
+
+def counts_reasons_where_many_trials_are_invalid() -> None:
+    bad = [Maker().trial("64", 20e6, invalid=("late: the generator left out 7 frames",)) for _ in range(31)]
+    text = Reader(page(bad, Language.EN, AT)).text
+    assert "31 trials are INVALID: generator late 31." in text
+    assert "All 31 INVALID trials" in text

@@ -133,6 +133,8 @@ def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
 def best_sentence(results: Results, words: Words) -> str:
     """The highest rate with the smallest frames, and in which case it was."""
     best = max(smallest(results), key=lambda search: search.pps)
+    if best.pps <= 0:
+        return throughput_sentence(best, words)
     job = results.jobs.get(best.job)
     case = words("result.in_case", case=job.case) if job else ""
     says = {"dut": best.dut, "frame": words.frame(best.frame), "rate": rate(best, words), "goal": goal(best, words)}

@@ -1,5 +1,6 @@
 """The tables of throughput, latency, loss and trials that stand on each page, with the notes under them."""
 
+from collections import Counter
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
@@ -17,6 +18,8 @@ from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
 from dl3.report.words import Words, is_size
 
+MANY = 30  # INVALID trials that a reader wants to see at once
+N_REASONS = 8
 RESULTS = (
     Column("device"),
     Column("frame"),
@@ -199,12 +202,22 @@ def invalid_row(trial: Trial, groups: Groups, words: Words) -> Row:
     return Row(cells, "invalid", groups.link(trial))
 
 
+def reason_counts(results: Results, words: Words) -> str:
+    """How often each kind of reason made a trial INVALID."""
+    found = Counter(reason.partition(": ")[0] for trial in results.invalid for reason in trial.invalid)
+    listed = (words("invalid.reason", name=words.name("reason", name), n=n) for name, n in found.most_common(N_REASONS))
+    return words("invalid.counts", n=len(results.invalid), listed=words("list.comma").join(listed))
+
+
 def invalid_table(groups: Groups, words: Words) -> list[Element]:
     """All INVALID trials, or that there are none."""
     results = groups.results
     if not results.invalid:
         return [note(words("note.no_invalid", n=len(results.trials)))] if results.trials else []
     rows = [invalid_row(trial, groups, words) for trial in results.invalid]
+    if len(rows) > MANY:
+        table = tag("details", tag("summary", words("invalid.all", n=len(rows))), grid("invalid", INVALID, rows, words))
+        return [note(words("note.invalid")), note(reason_counts(results, words)), table]
     return [grid("invalid", INVALID, rows, words), note(words("note.invalid"))]
 
 
