@@ -51,13 +51,13 @@ demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3g
 	@tools/demo
 
 test: ## all tests; SANITIZE=address,undefined or SANITIZE=thread runs them under that sanitizer
-	@tools/install-deps build test guest demo
+	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
 	@tools/setup-venv test
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 
 system: ## the whole-house tests alone, with the long ones (30 s of route changes)
-	@tools/install-deps build test guest demo
+	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
 	@tools/setup-venv test
 	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test $(PYTEST_ARGS)

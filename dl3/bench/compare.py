@@ -1,0 +1,181 @@
+"""Compares two devices under test: both beds are open, each in turn has the cores (ABAB), the other stands still."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, cast
+
+from dl3.bench.site import Audience, Course, facts_of
+from dl3.bench.stability import watch_of
+from dl3.bench.throughput import Wanted, ceiling_of, find
+from dl3.bench.workplace import BUILD
+from dl3.dut.bed import Bed
+from dl3.dut.beds import open_bed
+from dl3.host.noise import reasons
+from dl3.model.answers import Versus
+from dl3.model.campaign import Setup, Traffic
+from dl3.model.fault import Fault
+from dl3.model.trial import Throughput, Trial
+from dl3.record.journal import now
+from dl3.search.spread import interval
+from dl3.search.throughput import Terms
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+Test = Literal["throughput", "forwarding"]
+TRIES = 8  # of a trial that is INVALID
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What both sides have in common."""
+
+    frames: tuple[str, ...]
+    record: Path
+    test: Test = "forwarding"
+    pairs: int = 5
+    seconds: float = 1.0
+    resolution: float = 0.02
+    traffic: Traffic = field(default_factory=Traffic)
+    audience: Audience = field(default_factory=Audience)
+    campaign: str = field(default_factory=now)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A bed, and the trials that are made on it."""
+
+    bed: Bed
+    course: Course
+
+    @property
+    def name(self) -> str:
+        """As people called it."""
+        return self.course.site.dut_name
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One side's figure."""
+
+    pps: float
+    mean_bytes: float
+
+
+def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
+    """All that trials need."""
+    facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
+    site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
+    lab = cast("dict[str, Any]", bed.facts["lab"])
+    watch = watch_of(bed, lab.get("cores", [0, 0]), BUILD)
+    course = Course(Runner(site), bed.streams, terms.record, terms.seconds, audience=terms.audience, look=watch.look)
+    return Side(bed, course)
+
+
+@contextmanager
+def both_open(setups: tuple[Setup, Setup], terms: Contest) -> Iterator[tuple[Side, Side]]:
+    """Both beds, each standing still unless it is its turn."""
+    with open_bed(setups[0], terms.traffic, BUILD) as ours:
+        side = side_of(ours, setups[0], terms)
+        ours.freeze()
+        with open_bed(setups[1], terms.traffic, BUILD) as peer:
+            other = side_of(peer, setups[1], terms)
+            peer.freeze()
+            yield side, other
+
+
+def valid_ceiling(course: Course, frame: str) -> Trial:
+    """A trial as fast as can be; again while it says nothing of the device."""
+    for _ in range(TRIES):
+        trial = ceiling_of(course, frame)
+        if not trial.invalid:
+            return trial
+    raise Fault(f"{course.site.dut_name}, frames of {frame}: {TRIES} trials were INVALID; {trial.invalid[0]}")
+
+
+def measured(side: Side, frame: str, terms: Contest) -> Sample:
+    """One figure: what comes back when as much is offered as can be, or the throughput without loss."""
+    if terms.test == "forwarding":
+        trial = valid_ceiling(side.course, frame)
+        return Sample(trial.received_pps, trial.mean_bytes)
+    wanted = Wanted((frame,), Terms(resolution=terms.resolution), method="binary")
+    answer: Throughput = find(side.course, wanted, frame, 0.0)[0].answer
+    return Sample(answer.pps, answer.mean_bytes)
+
+
+@contextmanager
+def turn(side: Side) -> Iterator[None]:
+    """The cores are this side's."""
+    side.bed.thaw()
+    try:
+        yield
+    finally:
+        side.bed.freeze()
+
+
+def turns(pair: int) -> tuple[int, int]:
+    """Which side is measured first, and which then."""
+    return pair % 2, 1 - pair % 2
+
+
+def take_pairs(sides: tuple[Side, Side], frame: str, terms: Contest) -> list[tuple[Sample, Sample]]:
+    """All pairs of a frame size, each time the other side first."""
+    pairs = []
+    for i in range(terms.pairs):
+        found: dict[int, Sample] = {}
+        for number in turns(i):
+            with turn(sides[number]):
+                found[number] = measured(sides[number], frame, terms)
+        pairs.append((found[0], found[1]))
+    return pairs
+
+
+def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> tuple[float, tuple[float, float]]:
+    """That of the medians, and where it lies with 95 % confidence, from the ratios within the pairs."""
+    ours, peers = (median(pair[number].pps for pair in pairs) for number in (0, 1))
+    for name, rate in zip(names, (ours, peers), strict=True):
+        if rate <= 0:
+            raise Fault(f"{name} has no rate to compare: nothing came back without loss")
+    ratios = [mine.pps / theirs.pps for mine, theirs in pairs if theirs.pps > 0]
+    ratio = ours / peers
+    return ratio, interval(ratios) or (ratio, ratio)
+
+
+def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versus:
+    """One frame size, recorded."""
+    ours, peer = sides
+    with turn(ours):
+        before = ours.course.look()
+    pairs = take_pairs(sides, frame, terms)
+    with turn(ours):
+        noise = reasons(before, ours.course.look())
+    ratio, bounds = ratio_of(pairs, (ours.name, peer.name))
+    answer = Versus(
+        at=now(),
+        campaign=terms.campaign,
+        dut=ours.name,
+        frame=frame,
+        mean_bytes=pairs[0][0].mean_bytes,
+        noise=tuple(noise),
+        facts={**ours.course.site.facts, "peer": peer.bed.facts["dut"]},
+        peer=peer.name,
+        test=terms.test,
+        ours_pps=tuple(mine.pps for mine, _ in pairs),
+        peer_pps=tuple(theirs.pps for _, theirs in pairs),
+        ratio=ratio,
+        interval=bounds,
+    )
+    ours.course.keep(answer)
+    return answer
+
+
+def compare(setups: tuple[Setup, Setup], terms: Contest, hear: Callable[[Versus], None]) -> list[Versus]:
+    """All frame sizes; `hear` is told of each as it is done."""
+    answers = []
+    with both_open(setups, terms) as sides:
+        for frame in terms.frames:
+            answers.append(compare_frame(sides, frame, terms))
+            hear(answers[-1])
+    return answers

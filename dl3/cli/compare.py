@@ -1,0 +1,111 @@
+"""The verb 'dl3 bench compare'."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Annotated, get_args
+
+import typer
+
+from dl3.bench.compare import Contest, Test, compare
+from dl3.cli.place import new_record, say
+from dl3.cli.printing import out, print_json, table
+from dl3.cli.progress import Bar
+from dl3.cli.rfc2544 import Json, RecordFile
+from dl3.model.answers import Versus
+from dl3.model.campaign import Direction, DutSpec, Setup, Traffic
+from dl3.model.fault import UsageFault
+from dl3.record.journal import now
+
+COLUMNS = ("frame", ">ours, Mpps", ">peer, Mpps", ">ratio", ">from", ">to", ">pairs")
+Device = Annotated[str, typer.Argument(help="A kind, with options after it: testpmd:mode=mac,wire=veth")]
+Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
+Pairs = Annotated[int, typer.Option(min=2, max=1000, help="How often each of the two is measured.")]
+Measure = Annotated[str, typer.Option("--test", help="'forwarding', at the most that can be offered, or 'throughput'.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial.")]
+Ways = Annotated[Direction, typer.Option("--direction", help="Of the streams.")]
+Flows = Annotated[int, typer.Option(min=1, max=1 << 24, help="Of each direction.")]
+Memory = Annotated[int, typer.Option(min=64, help="Of huge pages for each device, MiB.")]
+Slots = Annotated[int, typer.Option(min=64, max=16384, help="Descriptors of a queue, or slots of a ring.")]
+Routes = Annotated[str, typer.Option(help="A table of ours beside the links' routes: one, 10k, 1m, v6-1, v6-200k.")]
+
+
+def spec_of(text: str) -> DutSpec:
+    """A device as it is typed: KIND or KIND:OPTION=VALUE,..."""
+    kind, _, rest = text.partition(":")
+    options: dict[str, object] = {}
+    for word in (word for word in rest.split(",") if word):
+        name, sign, value = word.partition("=")
+        if not sign:
+            raise UsageFault(f"'{text}': after ':' options are wanted as OPTION=VALUE, '{word}' is none")
+        options[name] = value
+    return DutSpec(name=text, kind=kind, options=options)
+
+
+def test_of(text: str) -> Test:
+    """As it is typed."""
+    for test in get_args(Test):
+        if text == test:
+            return test  # type: ignore[no-any-return]
+    raise UsageFault(f"--test {text}: there are {', '.join(get_args(Test))}")
+
+
+def row(answer: Versus) -> tuple[object, ...]:
+    """One frame size."""
+    rates = (f"{median(values) / 1e6:.3f}" for values in (answer.ours_pps, answer.peer_pps))
+    low, high = answer.interval
+    return (answer.frame, *rates, f"{answer.ratio:.3f}", f"{low:.3f}", f"{high:.3f}", len(answer.ours_pps))
+
+
+def show(answers: Sequence[Versus], contest: Contest) -> None:
+    """The table, and why the machine was noisy."""
+    first = answers[0]
+    title = f"{first.test} of {first.dut} / {first.peer}: medians, their ratio and where it lies with 95 % confidence"
+    out.print(title, markup=False, highlight=False, soft_wrap=True)
+    out.print(table("", COLUMNS, [row(answer) for answer in answers]))
+    for reason in dict.fromkeys(reason for answer in answers for reason in answer.noise):
+        out.print(f"noisy: {reason}", markup=False, highlight=False, soft_wrap=True)
+    say(f"recorded in {contest.record}")
+
+
+def compare_two(
+    ours: Device,
+    peer: Device,
+    sizes: Sizes = "64",
+    pairs: Pairs = 5,
+    test: Measure = "forwarding",
+    seconds: Seconds = 1.0,
+    direction: Ways = "bidirectional",
+    flows: Flows = 1,
+    memory: Memory = 256,
+    descriptors: Slots = 16384,
+    routes: Routes = "one",
+    record: RecordFile = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two devices, in turns on the same cores, and print the ratio of their rates.
+
+    Both are started with dl3gen beside them; one stands still while the other is measured. Kinds: dl3d, l3fwd, testpmd,
+    ovs, linux, grout, external.
+
+    Example: dl3 bench compare dl3d l3fwd --sizes 64,512
+    """
+    setups = tuple(
+        Setup(dut=spec_of(text), memory_mib=memory, descriptors=descriptors, routes=routes) for text in (ours, peer)
+    )
+    frames, campaign = tuple(word.strip() for word in sizes.split(",") if word.strip()), now()
+    contest = Contest(
+        frames,
+        record or new_record(campaign),
+        test=test_of(test),
+        pairs=pairs,
+        seconds=seconds,
+        traffic=Traffic(direction=direction, flows=flows),
+        audience=(bar := Bar()),
+        campaign=campaign,
+    )
+    with bar:
+        answers = compare((setups[0], setups[1]), contest, lambda answer: say(f"{answer.frame}: {answer.ratio:.3f}"))
+    if as_json:
+        print_json({"record": str(contest.record), "answers": [answer.model_dump() for answer in answers]})
+        return
+    show(answers, contest)

@@ -1,0 +1,250 @@
+"""Each kind of device under test, for real: started, seen to forward, frozen, reset, named in the record, stopped."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from harness.answers import CORES
+from harness.house import BUILD
+from harness.wire import wait_until
+
+from dl3.bench.compare import Contest, both_open, turn
+from dl3.control.replies import Reply
+from dl3.dut import beds, testpmd
+from dl3.dut.bed import Bed
+from dl3.dut.beds import open_bed
+from dl3.dut.check import lost_streams, seen
+from dl3.dut.wired import WiredBed
+from dl3.host.hugepages import NUMBER, read_number
+from dl3.model.answers import Versus
+from dl3.model.campaign import DutSpec, Setup, Traffic
+from dl3.model.fault import Fault, UsageFault
+from dl3.record.reader import read
+
+TOP = Path(__file__).resolve().parent.parent
+TESTER, OTHER = CORES[0], CORES[-1]
+PLAIN = Traffic()
+LAB_KINDS = (
+    "dl3d",
+    "dl3d:mode=xconnect",
+    "dl3d:wire=veth",
+    "l3fwd",
+    "testpmd",
+    "testpmd:mode=mac",
+    "testpmd:mode=macswap,wire=veth",
+    "ovs",
+    "linux",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def peers() -> None:
+    subprocess.run([TOP / "tools" / "build-peers", "l3fwd"], check=True)
+
+
+def _spec(text: str) -> DutSpec:
+    kind, _, rest = text.partition(":")
+    words = (word.partition("=") for word in rest.split(",") if word)
+    return DutSpec(name=text, kind=kind, options={name: value for name, _, value in words})
+
+
+def _setup(text: str, **more: object) -> Setup:
+    given = {"dut_cores": (OTHER,), "generator_cores": (TESTER,), **more}
+    return Setup.model_validate({"dut": _spec(text), **given})
+
+
+@contextlib.contextmanager
+def _bed(text: str, traffic: Traffic = PLAIN, **more: Any) -> Iterator[Bed]:
+    with open_bed(_setup(text, **more), traffic, BUILD) as bed:
+        yield bed
+
+
+def _passes(bed: Bed) -> bool:
+    streams = seen(bed.generator, [stream.written() for stream in bed.streams])
+    return all(stream.received > 0 for stream in streams)
+
+
+@pytest.mark.parametrize("text", LAB_KINDS)
+def forwards_both_ways_and_tells_what_it_is(text: str) -> None:
+    pages, namespaces = read_number(NUMBER), subprocess.check_output(["ip", "netns"])
+    with _bed(text, Traffic(flows=10)) as bed:
+        assert len(bed.streams) == 2
+        assert _passes(bed)
+        told = bed.facts["dut"]
+        assert isinstance(told, dict)
+        assert (told["name"], told["kind"]) == (text, text.partition(":")[0])
+        assert any(letter.isdigit() for letter in told["version"])
+        assert told["configuration"]
+        assert bed.dut is None or told["kind"] == "dl3d"
+    assert read_number(NUMBER) <= pages
+    assert subprocess.check_output(["ip", "netns"]) == namespaces
+
+
+@pytest.mark.parametrize("text", ["dl3d", "l3fwd", "ovs", "linux"])
+def forwards_ipv6_too(text: str) -> None:
+    with _bed(text, Traffic(family="ipv6")) as bed:
+        assert ":" in str(bed.streams[0].written()["src_ip"])
+        assert _passes(bed)
+
+
+@pytest.mark.parametrize("text", ["dl3d", "ovs", "linux"])
+def goes_on_after_it_stood_still(text: str) -> None:
+    with _bed(text) as bed:
+        bed.freeze()
+        bed.thaw()
+        assert _passes(bed)
+
+
+@pytest.mark.parametrize("text", ["dl3d:wire=veth", "testpmd:wire=veth"])
+def forwards_again_after_its_process_was_reset(text: str) -> None:
+    with _bed(text) as bed:
+        bed.reset_process()
+        assert _passes(bed)
+
+
+@pytest.mark.parametrize("text", ["dl3d:wire=veth", "linux", "ovs"])
+def forwards_again_after_its_port_was_reset(text: str) -> None:
+    with _bed(text) as bed:
+        bed.reset_port()
+        assert not lost_streams(bed.generator, [stream.written() for stream in bed.streams])  # links come up slowly
+
+
+@pytest.mark.parametrize(("text", "what"), [("dl3d", "process"), ("dl3d", "port"), ("linux", "process")])
+def says_what_cannot_be_reset(text: str, what: str) -> None:
+    with _bed(text) as bed:
+        reset = bed.reset_process if what == "process" else bed.reset_port
+        with pytest.raises(Fault, match=r"veth|kernel"):
+            reset()
+        assert _passes(bed)
+
+
+def routes_a_table_of_ours_beside_the_links() -> None:
+    with _bed("dl3d", routes="10k") as bed:
+        assert bed.dut
+        told = bed.dut.ask(Reply, "route", address="48.5.6.7").model_dump()
+        assert "10.0.2.2" in str(told) or "10.0.1.2" in str(told)
+        assert _passes(bed)
+
+
+@pytest.mark.parametrize(("text", "more"), [("dl3d", {"page_kib": 4}), ("testpmd", {"page_kib": 4, "channels": 2})])
+def runs_without_huge_pages(text: str, more: dict[str, Any]) -> None:
+    with _bed(text, **more) as bed:
+        assert _passes(bed)
+        assert "never" in str(bed.facts["dut"]) or "--no-huge" in str(bed.facts["dut"])
+
+
+def forwards_with_two_cores() -> None:
+    with _bed("dl3d", cores=2, dut_cores=(OTHER, TESTER)) as bed:
+        assert _passes(bed)
+
+
+def takes_a_box_and_a_generator_that_run_already() -> None:
+    with _bed("dl3d") as bed:
+        assert bed.dut
+        options: dict[str, object] = {"generator": str(bed.generator.path), "dut": str(bed.dut.path)}
+        setup = Setup(dut=DutSpec(name="box", kind="external", options=options))
+        traffic = Traffic(streams=tuple(stream.written() for stream in bed.streams))
+        with open_bed(setup, traffic, BUILD) as box:
+            assert _passes(box)
+            assert "dl3d" in str(box.facts["dut"])
+            with pytest.raises(Fault, match="by hand"):
+                box.reset_process()
+        astray = Traffic(streams=tuple(stream.written() | {"dst_ip": "192.0.2.1"} for stream in bed.streams))
+        with (
+            pytest.raises(Fault, match="box forwards nothing from left to right and from right to left: look at"),
+            open_bed(setup, astray, BUILD),
+        ):
+            pass
+
+
+def _open(setup: Setup) -> None:
+    with open_bed(setup, Traffic(), BUILD):
+        pass
+
+
+def says_that_a_device_does_not_start() -> None:
+    with pytest.raises(Fault, match=r"testpmd left with status 1: .*burst must be"):
+        _open(_setup("testpmd", burst=600))
+
+
+def says_that_a_device_does_not_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = replace(testpmd.KIND, make=lambda *_: testpmd.Testpmd("rxonly"))
+    monkeypatch.setitem(beds.KINDS, "testpmd", kind)
+    with pytest.raises(Fault, match="testpmd has started but forwards nothing from left to right and from right"):
+        _open(_setup("testpmd"))
+
+
+@pytest.mark.parametrize(("text", "package"), [("testpmd", "dpdk-dev"), ("ovs", "openvswitch-switch-dpdk")])
+def says_how_to_install_what_is_not(text: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not beds.missing(_spec(text))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert package in beds.missing(_spec(text))
+    with pytest.raises(Fault, match="is not installed: run 'tools/install-deps bench'"):
+        _open(_setup(text))
+
+
+BAD = [
+    ("switch", {}, "is of the kind 'switch'; there are dl3d, "),
+    ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, wire"),
+    ("testpmd:mode=bridge", {}, "option mode is 'bridge'; wanted is one of io, mac, macswap"),
+    ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
+    ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
+    ("l3fwd", {"burst": 16}, "l3fwd is built for bursts of 64, not 16: run 'tools/build-peers --burst 16 l3fwd'"),
+    ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
+    ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
+    ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are wanted beside dl3gen's"),
+    ("dl3d", {"dut_cores": (999,)}, "there is no core 999"),
+    ("dl3d", {"routes": "many"}, "no route table 'many'"),
+]
+
+
+@pytest.mark.parametrize(("text", "more", "complaint"), BAD, ids=[str(row[2])[:30] for row in BAD])
+def complains_in_one_sentence_about(text: str, more: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageFault) as found:
+        _open(_setup(text, **more))
+    assert complaint in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def lets_two_beds_have_the_cores_in_turn(tmp_path: Path) -> None:
+    setups = _setup("dl3d"), _setup("testpmd")
+    contest = Contest(("64",), tmp_path / "record.jsonl", pairs=2)
+    with both_open(setups, contest) as sides:
+        for number in (0, 1, 1, 0):
+            with turn(sides[number]):
+                assert _passes(sides[number].bed)
+        for side in sides:
+            wait_until(partial(_stands_still, side.bed), f"{side.name} stood still")
+
+
+def _pids(bed: Bed) -> list[int]:
+    assert isinstance(bed, WiredBed)
+    return [process.process.pid for process in (bed.lab.generator_process, *bed.lab.device.processes)]
+
+
+def _stands_still(bed: Bed) -> bool:
+    stats = (Path(f"/proc/{pid}/stat").read_text(encoding="ascii") for pid in _pids(bed))
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
+def compares_two_devices_by_command(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    words = "dl3d:wire=veth testpmd:wire=veth --sizes 512 --pairs 2 --seconds 0.2 --test throughput --json --record"
+    command = [sys.executable, "-m", "dl3", "bench", "compare", *words.split(), str(record)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (answer,) = json.loads(done.stdout)["answers"]
+    assert (answer["dut"], answer["peer"]) == ("dl3d:wire=veth", "testpmd:wire=veth")
+    assert answer["ratio"] == pytest.approx(median(answer["ours_pps"]) / median(answer["peer_pps"]))
+    assert answer["interval"][0] <= answer["interval"][1]
+    (kept,) = read(record).others
+    assert isinstance(kept, Versus)
+    assert {trial.dut for trial in read(record).trials} == {answer["dut"], answer["peer"]}
