@@ -24,6 +24,7 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language
 
 WORSE = 1  # exit code of a comparison
+MANY = 40  # figures in a terminal
 COLUMNS = ("~device", "frame", "~figure", "~at", ">before", ">after", "unit", ">change", "verdict")
 
 
@@ -85,7 +86,9 @@ def results_of(records: Sequence[Record]) -> Results:
 def compared(records: Sequence[Record]) -> Comparison:
     """What changed from the first record to the second."""
     old, new = records
-    found = compare(results_of([old]), results_of([new]), str(old.path), str(new.path))
+    has_names = old.path.name != new.path.name
+    names = [path.name if has_names else str(path) for path in (old.path, new.path)]
+    found = compare(results_of([old]), results_of([new]), *names)
     if not found.has_common:
         raise UsageFault(
             f"{old.path} and {new.path} have no question in common, so that nothing can be compared: "
@@ -102,12 +105,21 @@ def change_row(change: Change) -> tuple[object, ...]:
     return device, of.frame, of.name, of.at, shown(change.old), shown(change.new), unit(of), percent, change.verdict
 
 
+def shown_changes(comparison: Comparison) -> list[Change]:
+    """All judged figures; of many only those that are not the same."""
+    changes = ordered(comparison)
+    return changes if len(changes) <= MANY else [change for change in changes if change.verdict != "same"]
+
+
 def say(results: Results, comparison: Comparison | None, path: Path, lang: Language) -> None:
     """The outcome for people."""
     for text in sentences(results, words_in(lang), comparison):
         out.print(text, markup=False, highlight=False, soft_wrap=True)
     if comparison:
-        out.print(table("", COLUMNS, [change_row(change) for change in ordered(comparison)]))
+        changes = shown_changes(comparison)
+        out.print(table("", COLUMNS, [change_row(change) for change in changes]))
+        if left := len(ordered(comparison)) - len(changes):
+            out.print(f"and {left} figures that are the same", highlight=False, soft_wrap=True)
     out.print(f"written to {path}", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -88,7 +88,7 @@ def ratio_of(change: Change) -> Ratio | None:
     old, new, ratio = change.old, change.new, change.ratio
     if not old or not new or ratio is None or old.low <= 0:
         return None
-    name = ", ".join(filter(None, (new.dut, new.parameters, new.frame, new.at or new.name)))
+    name = ", ".join(filter(None, (new.case, new.frame, new.at or new.name, new.dut, new.parameters)))
     return Ratio(name, ratio, max(new.low, 0) / old.high, new.high / old.low, CLASSES.get(change.verdict, "c4"))
 
 
