@@ -1,8 +1,9 @@
 """Campaigns in a house that is made up: generator, device and clock do as they are told."""
 
 import re
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from dl3.host.noise import Look
 from dl3.model.campaign import Job, Plan, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
-from dl3.record.journal import append
+from dl3.record.journal import DiskFull, append
 from dl3.record.reader import parse, read
+from dl3.record.spare import kept
 from dl3.trial.fake import FakeGenerator
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
@@ -197,6 +199,34 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
     assert 0 < n_before < len(parse(path, whole).trials)
     conducted(path)
     assert said(path.read_bytes()) == said(whole)
+
+
+def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: Path, whole: bytes) -> None:
+    """As the command does it, on two megabytes of memory."""
+    path, ballast = tmp_path / "r.jsonl", tmp_path / "ballast"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", tmp_path], check=True)
+    try:
+
+        class Filling(Ears):
+            def heard_job(self, job: Job, _n_done: int, _left_s: float) -> None:
+                self.jobs.append(job.key)
+                if len(self.jobs) == 4:
+                    with suppress(OSError):
+                        ballast.write_bytes(bytes(2 << 20))
+
+        ears = Filling()
+        with pytest.raises(DiskFull, match="all that was measured is in it"), kept(path):
+            conducted(path, ears=ears)
+        assert len(ears.jobs) in (4, 5)
+        assert read(path).left_out == ()
+        with pytest.raises(DiskFull, match="make room, then go on"), kept(path):
+            raise AssertionError
+        ballast.unlink()
+        with kept(path):
+            conducted(path)
+        assert said(path.read_bytes()) == said(whole)
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
 
 
 def makes_nothing_again_when_all_is_done(tmp_path: Path, whole: bytes) -> None:

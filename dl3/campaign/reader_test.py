@@ -1,6 +1,7 @@
 """Campaigns as people write them, and as nobody should."""
 
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from dl3.model.fault import UsageFault
 
 KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
 FILE = Path("c.yaml")
+GUIDES = Path(__file__).parent.parent.parent / "docs" / "guide"
 HEAD = """name: mine
 title: My router
 duts: dl3d
@@ -43,6 +45,15 @@ def reads_a_campaign_as_it_is_written() -> None:
     assert case.parameters == {"huge pages": ("1 GiB", "2 GiB"), "flows": ("2x20000",)}
     assert case.effort.said() == {"seconds": 0.5}
     assert campaign.written.defaults.frames == ("64", "imix")
+
+
+@pytest.mark.parametrize("guide", ["campaign.md", "campaign.zh.md"])
+def reads_the_campaign_of_the_guide(guide: str) -> None:
+    text = (GUIDES / guide).read_text(encoding="utf-8")
+    written = "".join(line + "\n" for line in text.split("\n## ")[1].splitlines() if line.startswith("    "))
+    campaign = parsed(FILE, dedent(written).encode(), KINDS)
+    assert [case.key for case in campaign.written.cases] == ["memory", "sockets"]
+    assert all(f"{name}" in text for name in PARAMETERS)
 
 
 def keeps_a_key_that_looks_like_a_number() -> None:
