@@ -3,8 +3,7 @@
 import pytest
 
 from dl3.bench.compare import Sample, ratio_of, turns
-from dl3.cli.compare import spec_of
-from dl3.model.fault import Fault, UsageFault
+from dl3.model.fault import Fault
 
 
 def pairs(ours: list[float], peers: list[float]) -> list[tuple[Sample, Sample]]:
@@ -29,14 +28,3 @@ def has_no_width_where_all_pairs_agree() -> None:
 def compares_nothing_with_a_device_that_has_no_rate(ours: list[float], peers: list[float], who: str) -> None:
     with pytest.raises(Fault, match=f"^{who} has no rate to compare"):
         ratio_of(pairs(ours, peers), ("a", "b"))
-
-
-def reads_a_device_with_its_options() -> None:
-    spec = spec_of("testpmd:mode=mac,wire=veth")
-    assert (spec.name, spec.kind, spec.options) == (
-        "testpmd:mode=mac,wire=veth",
-        "testpmd",
-        {"mode": "mac", "wire": "veth"},
-    )
-    with pytest.raises(UsageFault, match="'mac' is none"):
-        spec_of("testpmd:mac")

@@ -1,6 +1,7 @@
 """The verb 'dl3 bench compare'."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Annotated, get_args
 
@@ -25,7 +26,9 @@ Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial."
 Ways = Annotated[Direction, typer.Option("--direction", help="Of the streams.")]
 Flows = Annotated[int, typer.Option(min=1, max=1 << 24, help="Of each direction.")]
 Memory = Annotated[int, typer.Option(min=64, help="Of huge pages for each device, MiB.")]
-Slots = Annotated[int, typer.Option(min=64, max=16384, help="Descriptors of a queue, or slots of a ring.")]
+Slots = Annotated[
+    int, typer.Option("--descriptors", min=64, max=16384, help="Descriptors of a queue, or slots of a ring.")
+]
 Routes = Annotated[str, typer.Option(help="A table of ours beside the links' routes: one, 10k, 1m, v6-1, v6-200k.")]
 
 
@@ -56,8 +59,18 @@ def row(answer: Versus) -> tuple[object, ...]:
     return (answer.frame, *rates, f"{answer.ratio:.3f}", f"{low:.3f}", f"{high:.3f}", len(answer.ours_pps))
 
 
-def show(answers: Sequence[Versus], contest: Contest) -> None:
-    """The table, and why the machine was noisy."""
+def measure(setups: Sequence[Setup], contest: Contest) -> list[Versus]:
+    """With a bar, and a line for each frame size."""
+    with Bar() as bar:
+        heard = replace(contest, audience=bar)
+        return compare((setups[0], setups[1]), heard, lambda answer: say(f"{answer.frame}: {answer.ratio:.3f}"))
+
+
+def show(answers: Sequence[Versus], contest: Contest, as_json: bool) -> None:
+    """The table, and why the machine was noisy, or JSON."""
+    if as_json:
+        print_json({"record": str(contest.record), "answers": [answer.model_dump() for answer in answers]})
+        return
     first = answers[0]
     title = f"{first.test} of {first.dut} / {first.peer}: medians, their ratio and where it lies with 95 % confidence"
     out.print(title, markup=False, highlight=False, soft_wrap=True)
@@ -77,7 +90,7 @@ def compare_two(
     direction: Ways = "bidirectional",
     flows: Flows = 1,
     memory: Memory = 256,
-    descriptors: Slots = 16384,
+    slots: Slots = 16384,
     routes: Routes = "one",
     record: RecordFile = None,
     as_json: Json = False,
@@ -89,23 +102,8 @@ def compare_two(
 
     Example: dl3 bench compare dl3d l3fwd --sizes 64,512
     """
-    setups = tuple(
-        Setup(dut=spec_of(text), memory_mib=memory, descriptors=descriptors, routes=routes) for text in (ours, peer)
-    )
-    frames, campaign = tuple(word.strip() for word in sizes.split(",") if word.strip()), now()
-    contest = Contest(
-        frames,
-        record or new_record(campaign),
-        test=test_of(test),
-        pairs=pairs,
-        seconds=seconds,
-        traffic=Traffic(direction=direction, flows=flows),
-        audience=(bar := Bar()),
-        campaign=campaign,
-    )
-    with bar:
-        answers = compare((setups[0], setups[1]), contest, lambda answer: say(f"{answer.frame}: {answer.ratio:.3f}"))
-    if as_json:
-        print_json({"record": str(contest.record), "answers": [answer.model_dump() for answer in answers]})
-        return
-    show(answers, contest)
+    setups = [Setup(dut=spec_of(text), memory_mib=memory, descriptors=slots, routes=routes) for text in (ours, peer)]
+    traffic = Traffic(direction=direction, flows=flows)
+    frames, path = tuple(word.strip() for word in sizes.split(",") if word.strip()), record or new_record(now())
+    contest = Contest(frames, path, test_of(test), pairs, seconds, traffic=traffic)
+    show(measure(setups, contest), contest, as_json)
