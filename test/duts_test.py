@@ -191,6 +191,11 @@ def says_how_to_install_what_is_not(text: str, package: str, monkeypatch: pytest
         _open(_setup(text))
 
 
+def says_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "https://github.com/DPDK/grout" in beds.missing(_spec("grout"))
+
+
 BAD = [
     ("switch", {}, "is of the kind 'switch'; there are dl3d, "),
     ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, wire"),

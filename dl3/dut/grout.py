@@ -1,0 +1,132 @@
+"""grout, DPDK's graph router, where somebody has installed it; Debian has no package of it."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dl3.control.client import Client
+from dl3.dut.wired import WiredKind
+from dl3.lab.command import run
+from dl3.lab.links import (
+    DUT_ADDRESSES,
+    DUT_ADDRESSES_6,
+    DUT_MACS,
+    GENERATOR_ADDRESSES,
+    GENERATOR_ADDRESSES_6,
+    GENERATOR_MACS,
+    NAMES,
+    NETWORKS,
+    NETWORKS_6,
+)
+from dl3.lab.namespace import Lab
+from dl3.lab.process import Process
+from dl3.lab.seat import Device, Seat
+from dl3.lab.single import START_SECONDS, start_process
+from dl3.model.campaign import Setup
+from dl3.model.fault import Fault
+
+PROGRAM, TELLER = "grout", "grcli"
+
+
+def lines_for(port: int, seat: Seat) -> list[str]:
+    """What grcli is told of one port."""
+    name, device = NAMES[port], seat.links.devices("server")[port]
+    hops = (GENERATOR_ADDRESSES[port], GENERATOR_ADDRESSES_6[port])
+    networks = (NETWORKS[port], NETWORKS_6[port])
+    return [
+        f"interface add port {name} devargs {device} mac {DUT_MACS[port]} rxqs 1 qsize {seat.descriptors}",
+        *(f"address add {address} iface {name}" for address in (DUT_ADDRESSES[port], DUT_ADDRESSES_6[port])),
+        *(f"nexthop add l3 iface {name} address {hop} mac {GENERATOR_MACS[port]}" for hop in hops),
+        *(f"route add {network} via {hop}" for network, hop in zip(networks, hops, strict=True)),
+    ]
+
+
+def lines(seat: Seat) -> list[str]:
+    """The whole configuration."""
+    cores = ",".join(str(core) for core in seat.cores)
+    return [f"affinity cpus set control {seat.core} datapath {cores}", *lines_for(0, seat), *lines_for(1, seat)]
+
+
+def command(seat: Seat) -> list[str]:
+    """It polls all the time, and exports nothing."""
+    pages = ["-t"] if seat.page_kib == 4 else []
+    channels = ["-n", str(seat.channels)] if seat.channels else []
+    socket = str(seat.links.folder / "grout.sock")
+    return [PROGRAM, "-p", "-M", ":0", "-s", socket, *pages, "--", "-m", str(seat.memory_mib), *channels]
+
+
+@dataclass
+class Running:
+    """See dl3.lab.seat.Device."""
+
+    seat: Seat
+    processes: list[Process] = field(default_factory=list)
+    name: str = "grout"
+    client: Client | None = None
+
+    def configure(self) -> None:
+        """Tell it all, as soon as it listens."""
+        folder, router = self.seat.links.folder, self.processes[0]
+        socket, file = folder / "grout.sock", folder / "grout.init"
+        router.wait_until(socket.exists, "was ready", START_SECONDS)
+        file.write_text("\n".join(lines(self.seat)) + "\n", encoding="ascii")
+        run([TELLER, "-s", str(socket), "-e", "-f", str(file)])
+        router.wait_until(self.seat.links.is_listening, "had its ports", START_SECONDS)
+
+    def restart(self) -> None:
+        """Not over memif."""
+        raise Fault("grout at memif links cannot be reset, for dl3gen would poll a dead peer")
+
+    def reset_port(self) -> None:
+        """As its own command does it."""
+        for state in ("down", "up"):
+            run([TELLER, "-s", str(self.seat.links.folder / "grout.sock"), "interface", "set", "port", NAMES[0], state])
+
+
+@dataclass(frozen=True)
+class Grout:
+    """The router with its routes."""
+
+    @contextmanager
+    def started(self, seat: Seat) -> Iterator[Device]:
+        """It makes an interface in Linux for each port, so it gets a namespace."""
+        with Lab() as lab:
+            inside = lab.namespace("grout", silent=True).command(*command(seat))
+            device = Running(seat, [start_process(PROGRAM, inside, seat.links.folder)])
+            try:
+                device.configure()
+                yield device
+            finally:
+                device.processes[0].thaw()
+                device.processes[0].stop()
+
+    def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
+        """As it says itself."""
+        version = run([PROGRAM, "-V"]).strip()
+        return {"version": version, "configuration": {"command": command(seat), "grcli": lines(seat)}}
+
+
+def make(_setup: Setup, _options: Mapping[str, str], _build: Path) -> Grout:
+    """There is one way."""
+    return Grout()
+
+
+def needs() -> str:
+    """See dl3.dut.kind.Kind.missing."""
+    if shutil.which(PROGRAM) and shutil.which(TELLER):
+        return ""
+    return (
+        "grout is not installed: build it as https://github.com/DPDK/grout says, or install the package of its "
+        "release 'edge'"
+    )
+
+
+KIND = WiredKind(
+    name="grout",
+    make=make,
+    needs=needs,
+    honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "descriptors")),
+    choices={"wire": ("memif",)},
+)
