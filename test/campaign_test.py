@@ -1,0 +1,145 @@
+"""Campaigns as people type them: killed at once and gone on with; mistakes are one sentence."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.house import TOP
+
+PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+TRIES = 4  # on a noisy machine a search may have no answer; the same command tries it again
+CAMPAIGN = """name: small
+title: Small
+duts: dl3d
+defaults:
+  frames: [64, 512]
+  tests: throughput
+  parameters: {descriptors: 16384}
+  effort: {seconds: 0.2, method: binary, resolution: 0.1}
+cases:
+  - {key: a, title: A}
+  - {key: b, title: B, needs: SR-IOV}
+"""
+
+
+def _run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOP / "bin" / "dl3", "bench", *words], capture_output=True, text=True, timeout=280)
+
+
+def _lines(record: Path, kind: str) -> list[dict[str, Any]]:
+    """Whole lines of a kind."""
+    content = record.read_text().rpartition("\n")[0] if record.exists() else ""
+    rows = [json.loads(line) for line in content.splitlines()]
+    return [row for row in rows if row["kind"] == kind]
+
+
+@pytest.fixture
+def pages() -> Iterator[None]:
+    """What is killed gives no huge pages back."""
+    before = PAGES.read_text()
+    yield
+    PAGES.write_text(before)
+
+
+def _children(pid: int) -> list[int]:
+    """Of a process."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _wait_for(n_trials: int, record: Path, running: subprocess.Popen[str]) -> None:
+    """Until so many trials of jobs are recorded."""
+    deadline = time.monotonic() + 200
+    while sum(1 for trial in _lines(record, "trial") if trial["job"]) < n_trials:
+        assert running.poll() is None, running.communicate()[1]
+        assert time.monotonic() < deadline, record.read_text()
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("pages")
+def a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    file, record = tmp_path / "small.yaml", tmp_path / "r.jsonl"
+    file.write_text(CAMPAIGN)
+    command: list[str | Path] = [TOP / "bin" / "dl3", "bench", "run", file, "--record", record]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        _wait_for(2, record, running)
+        children = _children(running.pid)
+        running.send_signal(signal.SIGKILL)
+    assert children
+    before = record.read_bytes().rpartition(b"\n")[0]
+    for _ in range(TRIES):
+        done = _run("run", file, "--record", record)
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
+    assert record.read_bytes().startswith(before)
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    assert len(_lines(record, "plan")) == len(_lines(record, "proof")) == 1
+    jobs = ["a|dl3d||throughput|64", "a|dl3d||throughput|512"]
+    assert [one["job"] for one in _lines(record, "finished")] == jobs
+    assert {one["job"] for one in _lines(record, "throughput")} == set(jobs)
+    assert "going on with the others" in done.stderr
+
+
+def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(CAMPAIGN)
+    plan = json.loads(_run("run", file, "--dry-run", "--json").stdout)
+    assert [len(case["jobs"]) for case in plan["cases"]] == [2, 0]
+    assert "SR-IOV" in plan["cases"][1]["reason"]["en"]
+    assert 10 < plan["seconds"] < 120
+    done = _run("run", "white-paper", "--budget", "20m", "--dry-run")
+    assert "trials of" in done.stdout
+    assert "not applicable here" in done.stdout
+    assert done.returncode == 0, done.stderr
+    found = json.loads(_run("campaigns", "--json").stdout)
+    assert {one["name"]: one["cases"] for one in found}["white-paper"] == 19
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: one of frames, tests, parameters, "),
+        (("run", "nothing"), "there is no campaign nothing: name a YAML file, or one of ours: peers, smoke, "),
+        (("run", "smoke", "--budget", "soon"), "--budget soon: a time like '90s', '20m' or '1h30m' is wanted"),
+        (("run", "white-paper", "--budget", "30s"), "the budget of 30 s is too short for "),
+        (("run", "smoke", "--record", "small.yaml/r"), "cannot be written: "),
+        (("run", "smoke", "--record", "other.jsonl"), "other.jsonl is the record of something else"),
+    ],
+)
+def a_mistake_is_one_sentence_and_starts_nothing(
+    words: tuple[str, ...], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(CAMPAIGN.replace("tests:", "test:"))
+    Path("other.jsonl").write_text(json.dumps(OTHER) + "\n")
+    done = _run(*words)
+    assert done.returncode in (1, 2)
+    assert wanted in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+OTHER = {
+    "kind": "throughput",
+    "at": "t",
+    "campaign": "c",
+    "dut": "d",
+    "frame": "64",
+    "mean_bytes": 64,
+    "pps": 1,
+    "upper_pps": 2,
+    "limited_by": "dut",
+    "goal_loss_ratio": 0,
+    "resolution": 0.01,
+    "trial_seconds": 1,
+    "repetitions": 1,
+    "n_trials": 1,
+    "n_invalid": 0,
+    "line_bps": 0,
+    "facts": {},
+}
