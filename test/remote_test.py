@@ -11,12 +11,18 @@ from harness.answers import CORES
 from harness.house import BUILD, DL3D, TOP
 from harness.sshd import Sshd
 
+from dl3.cli.at import dl3d_there
+from dl3.cli.far import FarWatch
 from dl3.control import remote
 from dl3.control.remote import Machine
 from dl3.dut.dl3d import Dl3d
+from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifTerms, memif_lab
 from dl3.model.fault import Fault
+from dl3.model.stream import Stream
 from dl3.record.reader import read
+from dl3.trial.order import Order, Site
+from dl3.trial.run import Runner
 
 SHORT = ("--sizes", "64", "--seconds", "0.2", "--resolution", "0.3", "--max-rate", "200 kpps", "--retries", "20")
 
@@ -29,7 +35,9 @@ def sshd() -> Iterator[Sshd]:
 
 def _dl3(sshd: Sshd, *words: str, key: str = "ours") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, remote.COMMAND: sshd.command(key)}
-    return subprocess.run([TOP / "bin" / "dl3", *words], capture_output=True, text=True, env=environment, timeout=120)
+    return subprocess.run(
+        [TOP / "bin" / "dl3", *words], check=False, capture_output=True, text=True, env=environment, timeout=120
+    )
 
 
 def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, tmp_path: Path) -> None:
@@ -65,6 +73,25 @@ def a_machine_that_cannot_be_reached_is_one_sentence(sshd: Sshd, at: str, key: s
     assert done.returncode in (1, 2)
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other machine is this one, so its clock is known to be ours."""
+    monkeypatch.setenv(remote.COMMAND, sshd.command())
+    astray = tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in streams(Flows()))
+    with memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as lab:
+        assert lab.dut is not None
+        with dl3d_there(sshd.machine, lab.dut.path) as client:
+            watch = FarWatch.of(sshd.machine, client)
+            site = Site(lab.generator, client, far_ahead_ns=watch.clock.ahead_ns)
+            trial = Runner(site, watch=watch).run(Order(astray, "64", 10_000, 0.2, warm_up_s=0.0))
+    assert abs(watch.clock.ahead_ns) <= watch.clock.error_ns
+    assert trial.account.lost > 0
+    assert trial.evidence is not None
+    assert trial.evidence.total("steal ms", CORES[-1], True) is not None
+    assert trial.evidence.total("steal ms", CORES[0], False) is not None
+    assert all(gap.is_elsewhere == (gap.program == "dl3d") for gap in trial.evidence.gaps)
+    assert any("the clocks of both machines are laid over each other" in words for words in trial.evidence.missing)
 
 
 def a_script_that_fails_there_says_so(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,8 @@ TESTPMD_MIB = 512
 START_SECONDS = 30.0
 RATE = re.compile(r"Rx-pps:\s+(\d+)")  # what the sink prints each second
 ROW_OF_CEILING = (
-    f"64-byte frames into testpmd rxonly over memif, a core each; dl3gen: {FLOWS:,} flows, each frame with stamp and UDP "
-    f"checksum; testpmd txonly: {FLOWS_OF_TESTPMD} flows, UDP checksum 0; Mpps that the sink counted"
+    f"64-byte frames into testpmd rxonly over memif, a core each; dl3gen: {FLOWS:,} flows, each frame with stamp and "
+    f"UDP checksum; testpmd txonly: {FLOWS_OF_TESTPMD} flows, UDP checksum 0; Mpps that the sink counted"
 )
 
 

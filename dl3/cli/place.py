@@ -13,6 +13,7 @@ from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
 from dl3.cli.at import dl3d_there, facts_there
+from dl3.cli.far import Clock, FarWatch
 from dl3.cli.printing import err
 from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.remote import Machine
@@ -50,7 +51,8 @@ def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Cour
     given = read_streams(place.streams) if place.streams else None
     with site_at(place) as (site, watch):
         record, streams = place.record or new_record(site.campaign), streams_of(site.generator, given)
-        yield Course(Runner(site, watch=MachineWatch()), streams, record, seconds, audience=audience, look=watch.look)
+        machine = FarWatch.of(Machine.parse(place.at), site.dut) if site.is_far and site.dut else MachineWatch()
+        yield Course(Runner(site, watch=machine), streams, record, seconds, audience=audience, look=watch.look)
 
 
 @contextmanager
@@ -82,7 +84,8 @@ def site_with(place: Place, at: Machine, campaign: str) -> Iterator[Site]:
         dut = None if place.dut == NOBODY else stack.enter_context(dl3d_there(at, Path(place.dut or DL3D.socket)))
         generator = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, dut, BUILD), "other machine": facts_there(at)}
-        yield Site(generator, dut, place.dut_name or ("dl3d" if dut else "device"), campaign, facts)
+        name = place.dut_name or ("dl3d" if dut else "device")
+        yield Site(generator, dut, name, campaign, facts, Clock.of(dut).ahead_ns if dut else None)
 
 
 def tested(option: str) -> Client | None:

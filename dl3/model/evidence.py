@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dl3.model.noun import Noun
 
+OF_THE_OTHER = "of the other machine"  # ends the name of a total that was counted there
 What = Literal["switch", "interrupt", "steal", "page fault", "netlink", "frequency"]
 
 
@@ -35,6 +36,7 @@ class Gap(Noun):
     core: int
     at_ns: int  # CLOCK_MONOTONIC, of its end
     us: float
+    is_elsewhere: bool = False  # on the other machine of the laboratory; its clock is laid over ours
 
 
 class Event(Noun):
@@ -45,6 +47,7 @@ class Event(Noun):
     us: float  # 0: it has no length
     core: int  # -1: none or all
     who: str  # 'kworker/3:1', 'timer', '1,200 messages'
+    is_elsewhere: bool = False
 
 
 class Work(Noun):
@@ -72,3 +75,7 @@ class Evidence(Noun):
     missing: tuple[str, ...] = ()  # one sentence for each kind of evidence that this machine does not give
     work: tuple[Work, ...] = ()  # of each lane of dl3d
     ring_frames: int = 0  # that a receive queue of the device holds; 0: unknown
+
+    def total(self, what: str, core: int, is_elsewhere: bool) -> float | None:
+        """What was counted on a core, 'steal ms' say; None: that was not seen."""
+        return self.totals.get(f"{what} core {core}{f' {OF_THE_OTHER}' if is_elsewhere else ''}")

@@ -17,6 +17,12 @@ class Site:
     dut_name: str = "dl3d"
     campaign: str = ""  # groups the trials of one command: its start, in UTC
     facts: Mapping[str, object] = field(default_factory=dict)  # of machine and build, kept with each trial
+    far_ahead_ns: int | None = None  # dl3d is on another machine, whose CLOCK_MONOTONIC is so far ahead of ours
+
+    @property
+    def is_far(self) -> bool:
+        """Whether dl3d is on another machine."""
+        return self.far_ahead_ns is not None
 
 
 @dataclass(frozen=True)

@@ -56,15 +56,16 @@ def watching(watch: Watch | None, site: Site) -> Iterator[Seen]:
 
 
 def cores_of(site: Site) -> tuple[int, ...]:
-    """Of all lanes."""
+    """Of all lanes on this machine."""
     cores = {lane.core for lane in site.generator.ask(Results, "results").lanes}
-    return tuple(sorted(cores | ({lane.core for lane in site.dut.ask(Lanes, "lanes").lanes} if site.dut else set())))
+    near = None if site.is_far else site.dut
+    return tuple(sorted(cores | ({lane.core for lane in near.ask(Lanes, "lanes").lanes} if near else set())))
 
 
 def processes_of(site: Site) -> dict[str, int]:
-    """Ids of the programs that answer."""
+    """Ids of the programs that answer, on this machine."""
     found = {"dl3gen": site.generator.ask(Status, "status").pid}
-    return found | ({"dl3d": site.dut.ask(Status, "status").pid} if site.dut else {})
+    return found | ({"dl3d": site.dut.ask(Status, "status").pid} if site.dut and not site.is_far else {})
 
 
 @dataclass(frozen=True)
@@ -110,16 +111,23 @@ def longest(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
     return tuple(sorted(kept, key=lambda gap: gap.at_ns))
 
 
+def by_our_clock(pauses: Pauses, ahead_ns: int) -> Pauses:
+    """Pauses as a clock tells them that is so far ahead of ours, told by ours."""
+    moved = tuple(gap.model_copy(update={"at_ns": gap.at_ns - ahead_ns}) for gap in pauses.gaps)
+    return pauses.model_copy(update={"gaps": moved, "now_ns": pauses.now_ns - ahead_ns})
+
+
 def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
     """The pauses of both programs' lanes added to what else was seen."""
     own = site.generator.ask(Pauses, "gaps")
     gaps, missing = gaps_of("dl3gen", own, span), holes("dl3gen", own, span)
     if site.dut:
-        others = site.dut.ask(Pauses, "gaps")
+        others = by_our_clock(site.dut.ask(Pauses, "gaps"), site.far_ahead_ns or 0)
         if abs(others.now_ns - own.now_ns) > MOST_APART_NS:
             missing.append("dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss")
         else:
-            gaps, missing = gaps + gaps_of("dl3d", others, span), missing + holes("dl3d", others, span)
+            theirs = [gap.model_copy(update={"is_elsewhere": site.is_far}) for gap in gaps_of("dl3d", others, span)]
+            gaps, missing = gaps + theirs, missing + holes("dl3d", others, span)
     return evidence.model_copy(
         update={"gaps": longest([*evidence.gaps, *gaps]), "missing": (*evidence.missing, *missing)}
     )

@@ -1,5 +1,6 @@
 """A real sshd on loopback, with keys of its own, that lets one key in: ours."""
 
+import contextlib
 import shlex
 import socket
 import subprocess
@@ -20,6 +21,13 @@ def _free_port() -> int:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
         return port
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    return False
 
 
 class Sshd:
@@ -48,15 +56,11 @@ class Sshd:
 
     def _wait(self, port: int) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            except OSError as error:
-                log = (self.folder / "log").read_text()
-                assert time.monotonic() < deadline and self._process.poll() is None, log or error
-                time.sleep(0.05)
-            else:
-                return
+        while not _answers(port):
+            log = (self.folder / "log").read_text()
+            assert self._process.poll() is None, log
+            assert time.monotonic() < deadline, log
+            time.sleep(0.05)
 
     def command(self, key: str = "ours") -> str:
         """What reaches it in place of 'ssh'; no file of a person's own is read."""

@@ -45,6 +45,11 @@ class Cause:
     pauses: list[Pause] = field(default_factory=list)
 
     @property
+    def is_elsewhere(self) -> bool:
+        """On the other machine of the laboratory; all lanes of a program are on one."""
+        return any(pause.gap.is_elsewhere for pause in self.pauses)
+
+    @property
     def frames(self) -> int:
         """Lost in all of them."""
         return sum(pause.frames for pause in self.pauses)
@@ -114,7 +119,7 @@ def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
     times: dict[Owner, float] = {}
     for event in events:
         shared_us = overlap_us(span_of(gap), span_of(event))
-        if event.core == gap.core and shared_us > 0:
+        if (event.core, event.is_elsewhere) == (gap.core, gap.is_elsewhere) and shared_us > 0:
             owner = (event.what, event.who)
             times[owner] = times.get(owner, 0.0) + shared_us
     return dict(sorted(times.items(), key=lambda one: -one[1]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dl3.model.evidence import Evidence, Timeline
+from dl3.model.evidence import Timeline
 from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, Value
 from dl3.report.explain.load import load_of, strains
@@ -39,29 +39,31 @@ def cause_values(trial: Trial, cause: Cause) -> dict[str, Value]:
         "holds_us": load.holds_us,
         "mpps": load.busiest_pps / 1e6,
         "expected": sum(load.lost_in(pause.gap.us) for pause in cause.pauses),
-        "steal_ms": steal_ms(trial.evidence, cause.core),
+        "steal_ms": steal_ms(trial, cause),
     }
 
 
-def steal_ms(evidence: Evidence | None, core: int) -> float:
+def steal_ms(trial: Trial, cause: Cause) -> float:
     """What the hypervisor took of a core in all of the trial."""
-    return evidence.totals.get(f"steal ms core {core}", 0.0) if evidence else 0.0
+    found = trial.evidence.total("steal ms", cause.core, cause.is_elsewhere) if trial.evidence else None
+    return found or 0.0
 
 
-def sees_all(trial: Trial, core: int) -> bool:
+def sees_all(trial: Trial, cause: Cause) -> bool:
     """Whether each time that another thread had a core is known, and not only the longest ones."""
-    evidence = trial.evidence or Evidence()
-    known = sum(1 for event in evidence.events if event.what == "switch" and event.core == core)
-    return evidence.totals.get(f"switches core {core}", float("inf")) <= known
+    evidence, here = trial.evidence or Evidence(), (cause.core, cause.is_elsewhere)
+    known = sum(1 for one in evidence.events if one.what == "switch" and (one.core, one.is_elsewhere) == here)
+    found = evidence.total("switches", *here)
+    return found is not None and found <= known
 
 
 def owner_key(trial: Trial, cause: Cause) -> str:
     """Which sentence says who had the core."""
     if cause.owner:
         return "interrupted" if cause.owner[0] == "interrupt" else "taken"
-    if not sees_all(trial, cause.core):
+    if not sees_all(trial, cause):
         return "paused"
-    return "stolen" if steal_ms(trial.evidence, cause.core) > 0 else "own"
+    return "stolen" if steal_ms(trial, cause) > 0 else "own"
 
 
 def cause_finding(trial: Trial, cause: Cause) -> Finding:

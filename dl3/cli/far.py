@@ -1,0 +1,79 @@
+"""What both machines of a laboratory did during a trial: dl3gen's here, dl3d's on the other one, on one clock."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from dl3.control.client import Client
+from dl3.control.generator import Pauses
+from dl3.control.remote import Machine, run_python
+from dl3.control.replies import Lanes
+from dl3.host.watching import MachineWatch
+from dl3.model.evidence import OF_THE_OTHER, Evidence
+from dl3.trial.seen import Status
+
+TRIES = 9  # at reading the other clock; the answer that came back soonest counts
+
+
+@dataclass(frozen=True)
+class Clock:
+    """CLOCK_MONOTONIC of the other machine."""
+
+    ahead_ns: int
+    error_ns: int  # at most
+
+    @classmethod
+    def of(cls, dut: Client) -> "Clock":
+        """As dl3d tells it; an answer that took little time leaves little room for error."""
+        found = []
+        for _ in range(TRIES):
+            before = time.monotonic_ns()
+            there = dut.ask(Pauses, "gaps").now_ns
+            after = time.monotonic_ns()
+            found.append(cls(there - (before + after) // 2, (after - before) // 2))
+        return min(found, key=lambda clock: clock.error_ns)
+
+
+@dataclass
+class FarWatch:
+    """A watch on each machine; what the other one's tells is laid over our clock."""
+
+    at: Machine
+    dut: Client
+    clock: Clock
+    here: MachineWatch = field(default_factory=MachineWatch)
+    there: MachineWatch = field(init=False)
+
+    @classmethod
+    def of(cls, at: Machine, dut: Client) -> "FarWatch":
+        """With the other clock as it is now."""
+        return cls(at, dut, Clock.of(dut))
+
+    def __post_init__(self) -> None:
+        """The other machine's Python watches there."""
+        self.there = MachineWatch(partial(run_python, self.at))
+
+    def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
+        """See dl3.trial.seen.Watch; the cores and processes are those of this machine."""
+        lanes = {lane.core for lane in self.dut.ask(Lanes, "lanes").lanes}
+        self.there.start(sorted(lanes), {"dl3d": self.dut.ask(Status, "status").pid})
+        self.here.start(cores, processes)
+
+    def stop(self) -> Evidence:
+        """Of both machines."""
+        here, there = self.here.stop(), self.there.stop()
+        moved = tuple(
+            event.model_copy(update={"at_ns": event.at_ns - self.clock.ahead_ns, "is_elsewhere": True})
+            for event in there.events
+        )
+        us = self.clock.error_ns / 1000
+        return Evidence(
+            events=tuple(sorted((*here.events, *moved), key=lambda event: event.at_ns)),
+            totals=here.totals | {f"{name} {OF_THE_OTHER}": value for name, value in there.totals.items()},
+            missing=(
+                *here.missing,
+                *(f"{self.at}: {sentence}" for sentence in there.missing),
+                f"the clocks of both machines are laid over each other to within {us:,.0f} us",
+            ),
+        )
