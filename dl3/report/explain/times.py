@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dl3.model.evidence import Timeline
+from dl3.model.evidence import Evidence, Timeline
 from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, Value
 from dl3.report.explain.load import load_of, strains
