@@ -81,6 +81,7 @@ struct worker {
 	uint64_t redirects_due; // TSC: when the redirects seen until now are paid for
 	struct rte_mempool
 		*pool[PORT_LANE_QUEUES]; // by queue: of what it receives into; NULL: not looked at
+	struct stat_step step;           // cycles of the burst that is timed
 	uint64_t long_gap;               // cycles without a poll from which on they are noted
 	uint64_t noteworthy_gap;         // a shorter one is neither long nor the longest
 } LINE_ALIGNED;

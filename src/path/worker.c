@@ -5,7 +5,9 @@
 
 #include <rte_cycles.h>
 
-enum { BURSTS_PER_TIMING = 64, EMPTY_LOOPS_PER_LOOK = 64 };
+enum { BURSTS_PER_TIMING = 64, EMPTY_LOOPS_PER_LOOK = 64, LONG_GAPS_PER_BURST = 10 };
+
+#define ADD_STEP(name, text) stat_add(&w->stat->step.name, w->step.name);
 
 // Charges a step with the cycles since `since`, in bursts that are timed; returns the time now.
 static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
@@ -21,7 +23,7 @@ static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
 static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
-	struct stat_step *step = &w->stat->step;
+	struct stat_step *step = &w->step;
 
 	path_lookup4(view, &w->ip4);
 	t = lap(is_timed, &step->lookup, t);
@@ -38,7 +40,7 @@ static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, b
 static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
-	struct stat_step *step = &w->stat->step;
+	struct stat_step *step = &w->step;
 
 	path_lookup6(view, &w->ip6);
 	t = lap(is_timed, &step->lookup, t);
@@ -55,7 +57,7 @@ static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, b
 static inline uint64_t walk_both(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
-	t = lap(is_timed, &w->stat->step.parse, t);
+	t = lap(is_timed, &w->step.parse, t);
 	if (w->ip4.n)
 		t = walk_ip4(w, view, is_timed, t);
 	if (w->ip6.n)
@@ -87,7 +89,7 @@ static inline __attribute__((always_inline)) uint64_t route(struct worker *w,
 static inline uint64_t cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
 	path_xconnect(w, r);
-	return lap(is_timed, &w->stat->step.send, t);
+	return lap(is_timed, &w->step.send, t);
 }
 
 static inline __attribute__((always_inline)) void walk(struct worker *w, const struct received *r,
@@ -99,17 +101,21 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, const s
 		t = route(w, r, is_timed, t);
 	if (w->n_dropped) {
 		burst_free_dropped(w);
-		lap(is_timed, &w->stat->step.send, t);
+		lap(is_timed, &w->step.send, t);
 	}
 }
 
 static __attribute__((noinline)) void walk_timed(struct worker *w, const struct received *r,
 	uint64_t before_rx)
 {
-	uint64_t now = lap(true, &w->stat->step.rx, before_rx);
+	w->step = (struct stat_step){.rx = 0};
+	uint64_t now = lap(true, &w->step.rx, before_rx);
 
-	stat_add(&w->stat->timed_packets, r->n);
 	walk(w, r, true, now);
+	if (rte_rdtsc() - before_rx > LONG_GAPS_PER_BURST * w->long_gap)
+		return; // the core was taken away meanwhile: that is no price of a packet
+	stat_add(&w->stat->timed_packets, r->n);
+	SCHEMA_STEP_COUNTERS(ADD_STEP)
 }
 
 static uint16_t poll_queue(struct worker *w, unsigned queue)
