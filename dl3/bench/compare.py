@@ -14,6 +14,7 @@ from dl3.bench.workplace import BUILD
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import reasons
+from dl3.host.watching import MachineWatch
 from dl3.model.answers import Versus
 from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import Fault
@@ -70,7 +71,8 @@ def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
     site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
     lab = cast("dict[str, Any]", bed.facts["lab"])
     watch = watch_of(bed, lab.get("cores", [0, 0]), BUILD)
-    course = Course(Runner(site), bed.streams, terms.record, terms.seconds, audience=terms.audience, look=watch.look)
+    runner = Runner(site, watch=MachineWatch())
+    course = Course(runner, bed.streams, terms.record, terms.seconds, audience=terms.audience, look=watch.look)
     return Side(bed, course)
 
 

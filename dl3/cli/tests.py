@@ -17,6 +17,7 @@ from dl3.bench.workplace import BUILD
 from dl3.cli.place import Place, course_at, new_record, say
 from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
+from dl3.host.watching import MachineWatch
 from dl3.lab.command import run
 from dl3.model.campaign import Direction, DutSpec, Effort, Job, Setup, TestName, Text, Traffic
 from dl3.model.deviations import as_rfc, deviations
@@ -98,7 +99,8 @@ def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iter
         site = Site(bed.generator, bed.dut, ask.place.dut_name or setup.dut.name, ask.campaign, facts)
         watch = watch_of(bed, lab["cores"], BUILD)
         path = record or ask.place.record or new_record(ask.campaign)
-        yield Course(Runner(site), bed.streams, path, ask.effort.seconds, audience=bar, look=watch.look), bed
+        runner = Runner(site, watch=MachineWatch())
+        yield Course(runner, bed.streams, path, ask.effort.seconds, audience=bar, look=watch.look), bed
 
 
 @contextmanager
