@@ -20,7 +20,6 @@ HINTED = 3  # trials at rates that the device itself has named
 STEPS = 10  # loads of a frame loss test, in steps of a tenth
 BURSTS = 12
 RESETS_S = 8.0  # until a device forwards again
-ONE_CORE_SAMPLES = 3
 
 Bed = tuple[Setup, Traffic]
 
@@ -60,7 +59,6 @@ def job_s(job: Job) -> float:
         "recovery": (one_s + effort.seconds) * effort.repetitions,
         "reset": (one_s + RESETS_S) * effort.repetitions,
         "forwarding": one_s * STEPS,
-        "one core": (effort.seconds + 0.5) * ONE_CORE_SAMPLES + OTHER_BED_S,
     }
     return times[job.test]
 

@@ -9,7 +9,6 @@ WIRES: Mapping[str, str] = {"linux": "veth", "ovs": "vhost", "external": "ports 
 OTHER_WIRE = "memif"
 LOOPED = ("memif", "veth")
 MOST_S = 0.5  # of a trial of a proof
-NOT_ON_WIRES = ("one core",)
 
 
 class Wanted(Noun):
@@ -30,7 +29,7 @@ def proofs_of(jobs: Iterable[Job]) -> Sequence[Wanted]:
     """All that these jobs want, in their order."""
     by_wire: dict[str, list[Job]] = {}
     for job in jobs:
-        if job.test not in NOT_ON_WIRES and (wire := wire_of(job.setup.dut)) in LOOPED:
+        if (wire := wire_of(job.setup.dut)) in LOOPED:
             by_wire.setdefault(wire, []).append(job)
     return [
         Wanted(

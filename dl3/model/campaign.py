@@ -14,7 +14,6 @@ TestName = Literal[
     "recovery",  # 26.5
     "reset",  # 26.6
     "forwarding",  # RFC 2889
-    "one core",  # cycles per packet with the one-core plugin
 ]
 Direction = Literal["unidirectional", "bidirectional", "meshed"]
 # What a case may need of a machine beyond two cores and huge pages of 2 MiB.

@@ -111,7 +111,6 @@ CHINESE_CAMPAIGN = {
     "test.reset": "复位",
     "test.forwarding": "转发速率",
     "test.proof": "发生器自测",
-    "test.one core": "单核",
     "place.rx ring full": "接收环满",
     "place.generator": "发生器",
     "place.wire": "链路",

@@ -118,7 +118,6 @@ ENGLISH_CAMPAIGN = {
     "test.reset": "reset",
     "test.forwarding": "forwarding rate",
     "test.proof": "self-proof",
-    "test.one core": "one core",
     "place.rx ring full": "receive ring full",
     "place.generator": "generator",
     "place.wire": "wire",
