@@ -11,7 +11,7 @@ from dl3.bench.known import Known
 from dl3.bench.past import Past
 from dl3.bench.proof import loop_of, prove
 from dl3.bench.site import Audience, Course, facts_of
-from dl3.bench.stability import watch_of
+from dl3.bench.stability import watch_of_bed
 from dl3.bench.tape import Tape
 from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import Pace, bed_of, bed_s, grouped, job_s, total_s
@@ -90,10 +90,8 @@ def runner_at(site: Site) -> Runner:
 
 
 def look_at(bed: Bed) -> Callable[[], Look]:
-    """Who looks at the cores before and after searches; at none where others own them."""
-    lab = bed.facts.get("lab")
-    cores = lab.get("cores") if isinstance(lab, Mapping) else None
-    return watch_of(bed, cores, BUILD).look if isinstance(cores, Sequence) and cores else Look
+    """Who looks at the cores before and after searches."""
+    return watch_of_bed(bed, BUILD).look
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, cast
+from typing import Literal
 
 from dl3.bench.site import Audience, Course, facts_of
-from dl3.bench.stability import watch_of
+from dl3.bench.stability import watch_of_bed
 from dl3.bench.throughput import Wanted, ceiling_of, find
 from dl3.bench.workplace import BUILD
 from dl3.dut.bed import Bed
@@ -69,9 +69,7 @@ def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
     """All that trials need."""
     facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
     site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
-    lab = cast("dict[str, Any]", bed.facts["lab"])
-    watch = watch_of(bed, lab.get("cores", [0, 0]), BUILD)
-    runner = Runner(site, watch=MachineWatch())
+    watch, runner = watch_of_bed(bed, BUILD), Runner(site, watch=MachineWatch())
     course = Course(runner, bed.streams, terms.record, terms.seconds, audience=terms.audience, look=watch.look)
     return Side(bed, course)
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from dl3.bench.conduct import conduct
 from dl3.bench.known import Known
 from dl3.bench.latency import newest
 from dl3.bench.reset import NotAskedFor, Resettable
 from dl3.bench.site import Course, facts_of, frames_for
-from dl3.bench.stability import watch_of
+from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli.place import Place, course_at, new_record, say
 from dl3.cli.progress import Bar
@@ -94,13 +94,11 @@ def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iter
         raise UsageFault("--lab starts programs of its own: leave --streams and --at out")
     traffic = Traffic(direction=ask.direction)
     with open_bed(setup, traffic, BUILD) as bed:
-        lab = cast("dict[str, Any]", bed.facts["lab"])
         facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
         site = Site(bed.generator, bed.dut, ask.place.dut_name or setup.dut.name, ask.campaign, facts)
-        watch = watch_of(bed, lab["cores"], BUILD)
         path = record or ask.place.record or new_record(ask.campaign)
-        runner = Runner(site, watch=MachineWatch())
-        yield Course(runner, bed.streams, path, ask.effort.seconds, audience=bar, look=watch.look), bed
+        look, runner = watch_of_bed(bed, BUILD).look, Runner(site, watch=MachineWatch())
+        yield Course(runner, bed.streams, path, ask.effort.seconds, audience=bar, look=look), bed
 
 
 @contextmanager
