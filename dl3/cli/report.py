@@ -60,11 +60,10 @@ def refuse_record(output: Path, records: Sequence[Path]) -> None:
 
 
 def numbered(records: Sequence[Record]) -> Iterator[tuple[Entry, str]]:
-    """What can be shown of records, with the line that it stands in; of several files with the file's number."""
+    """All entries of records, with the line that each stands in; of several files with the file's number."""
     for n, record in enumerate(records, 1):
         for number, entry in record.lines:
-            if entry.kind != "finished":
-                yield entry, f"{n}:{number}" if len(records) > 1 else str(number)
+            yield entry, f"{n}:{number}" if len(records) > 1 else str(number)
 
 
 def read_all(paths: Sequence[Path]) -> tuple[list[Record], list[str]]:

@@ -7,12 +7,12 @@ from functools import cached_property
 from itertools import count
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
-from dl3.model.campaign import Case, Job, Plan, Skipped
+from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
 from dl3.model.trial import Throughput, Trial
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
-Record = Measured | Proof | Plan | Skipped
+Record = Measured | Proof | Plan | Skipped | Finished
 # Trials of the tester against itself: they say nothing of a device under test.
 OF_THE_TESTER = ("ceiling", "proof")
 
@@ -150,7 +150,10 @@ def parts(results: Results) -> list[Part]:
 
 
 class Sorter:
-    """Takes records one after the other; of two answers to one question the later one counts."""
+    """Takes records one after the other; of two answers to one question the later one counts.
+
+    A job that was left out and is finished after all, because its campaign was gone on with, is not left out any more.
+    """
 
     def __init__(self) -> None:
         self.searches: dict[tuple[object, ...], Throughput] = {}
@@ -159,6 +162,7 @@ class Sorter:
         self.trials: list[Trial] = []
         self.proofs: list[Proof] = []
         self.skipped: dict[tuple[str, str], Skipped] = {}
+        self.finished: set[tuple[str, str]] = set()
 
     def take(self, record: Record) -> None:
         """Put a record where it belongs."""
@@ -173,6 +177,8 @@ class Sorter:
             self.plans[record.campaign] = record
         elif isinstance(record, Skipped):
             self.skipped[record.campaign, record.job] = record
+        elif isinstance(record, Finished):
+            self.finished.add((record.campaign, record.job))
         else:
             what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
             key = (record.kind, getattr(record, what), record.campaign, record.dut, record.job, record.frame)
@@ -186,17 +192,12 @@ class Sorter:
             others=tuple(sorted(self.others.values(), key=frame_order)),
             proofs=tuple(self.proofs),
             plans=tuple(self.plans.values()),
-            skipped=tuple(one for one in self.skipped.values() if not self.is_answered(one)),
+            skipped=tuple(self.skipped[job] for job in self.skipped if job not in self.finished),
             lines=lines,
         )
         order = list(results.series)
         searches = sorted(self.searches.values(), key=lambda s: (order.index(results.series_of(s)), frame_order(s)))
         return replace(results, searches=tuple(searches))
-
-    def is_answered(self, skipped: Skipped) -> bool:
-        """Whether a job gave an answer after all, when its campaign was resumed."""
-        answers: list[Throughput | Other] = [*self.searches.values(), *self.others.values()]
-        return any(one.job == skipped.job and one.campaign == skipped.campaign for one in answers)
 
 
 def gather(records: Iterable[Record], lines: Iterable[str] | None = None) -> Results:
