@@ -7,6 +7,7 @@ ENGLISH = {
     "title.trials": "Trials of {duts}",
     "title.empty": "No results",
     "list.comma": ", ",
+    "list.semicolon": "; ",
     "list.and": "{first} and {last}",
     "when.day": "Measured on {day}, {first} to {last} UTC",
     "when.days": "Measured from {first} to {last} UTC",
@@ -129,6 +130,23 @@ ENGLISH = {
     "at most {us} µs",
     "why.link": "port '{port}' of the generator lost its link",
     "why.apart": "the TSCs of two lanes are {ns} ns apart",
+    "why.burst": "of {frames} frames {n} were left out, because the generator was late",
+    "why.sum": "stream '{stream}' sent {sent}, received {received} and lost {lost} frames",
+    "why.gaps": "stream '{stream}' lost {lost} frames, by the gaps in its numbers {gaps}",
+    "why.restarted": "dl3d's counters went back; it was started again during the trial",
+    "why.passage": "dl3d received {received} and injected {injected} packets, sent {sent}, punted {punted} and dropped "
+    "{dropped} by name; {missing} are missing",
+    # Why the machine was noisy.
+    "noise.steal": "the hypervisor took {share} of core {core}",
+    "noise.share": "a probe was given {share} of core {core}",
+    "noise.pauses": "a probe was taken off core {core} for {us} µs",
+    "noise.frequency": "core {core} went from {before} to {after} MHz",
+    "noise.distance": "a cache line went from core to core and back in {before} ns before, {after} ns after",
+    "noise.interrupted": "{n} of {all} trials were INVALID because the generator fell behind at rates that it reached "
+    "in others",
+    "noise.spread": "the answers of {n} searches lie {apart} apart at a resolution of {resolution}",
+    "noise.starved": "the generator fell behind {n} times, even at {low} Mpps, though it has reached {reached}: give "
+    "it a core that nothing else uses",
     "note.invalid": "An INVALID trial says nothing about the device: it counts neither as loss nor as throughput.",
     "note.no_answer": "No answer for {searches}: the search was broken off, or its trials stayed INVALID.",
     "note.search": "{dut} ({frame} frames)",

@@ -10,6 +10,7 @@ from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.names import table_names
+from dl3.report.reasons import noise_text
 from dl3.report.results import Other
 from dl3.report.units import NOTHING, loss, mpps, number, percent
 from dl3.report.words import Words
@@ -156,5 +157,5 @@ def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[E
 
 def noise_note(answer: Other, words: Words) -> Element:
     """That a noisy machine gave an answer, and why it was noisy."""
-    why = "; ".join(answer.noise)
+    why = noise_text(answer.noise, words)
     return tag("p", words("note.noisy", dut=answer.dut, frame=words.frame(answer.frame), why=why), class_="note")

@@ -1,12 +1,13 @@
-"""Why a trial is INVALID, in the report's language: a record keeps the sentence as it was told in English."""
+"""Why a trial is INVALID, or a machine noisy, in the report's language: a record keeps the sentence in English."""
 
 import re
+from collections.abc import Iterable
 
 from dl3.report.words import Words
 
-NUMBER, SHARE = r"[\d,]+", r"[\d.]+%"
+NUMBER, SHARE = r"-?[\d,]+", r"[\d.]+%"
 # Keys of texts and the sentences of dl3/trial/law.py; what none of them fits stays as it is.
-SENTENCES = (
+OF_TRIALS = (
     ("why.left_out", rf"the generator left out (?P<n>{NUMBER}) frames \((?P<share>{SHARE})\) that were due"),
     ("why.nothing", r"the generator sent nothing"),
     ("why.below", rf"stream '(?P<stream>.*)' was offered (?P<share>{SHARE}) below its rate"),
@@ -19,19 +20,68 @@ SENTENCES = (
     ),
     ("why.link", r"port '(?P<port>.*)' of the generator lost its link"),
     ("why.apart", rf"the TSCs of two lanes are (?P<ns>{NUMBER}) ns apart"),
+    ("why.burst", rf"of (?P<frames>{NUMBER}) frames (?P<n>{NUMBER}) were left out, because the generator was late"),
+    (
+        "why.sum",
+        rf"stream '(?P<stream>.*)' sent (?P<sent>{NUMBER}), received (?P<received>{NUMBER}) and lost "
+        rf"(?P<lost>{NUMBER}) frames",
+    ),
+    (
+        "why.gaps",
+        rf"stream '(?P<stream>.*)' lost (?P<lost>{NUMBER}) frames, by the gaps in its numbers (?P<gaps>{NUMBER})",
+    ),
+    ("why.restarted", r"dl3d's counters went back; it was started again during the trial"),
+    (
+        "why.passage",
+        rf"dl3d received (?P<received>{NUMBER}) and injected (?P<injected>{NUMBER}) packets, sent (?P<sent>{NUMBER}), "
+        rf"punted (?P<punted>{NUMBER}) and dropped (?P<dropped>{NUMBER}) by name; (?P<missing>{NUMBER}) are missing",
+    ),
 )
+# The same of dl3/host/noise.py and dl3/bench/stability.py.
+OF_NOISE = (
+    ("noise.steal", rf"the hypervisor took (?P<share>{SHARE}) of core (?P<core>\d+)"),
+    ("noise.share", rf"a probe was given (?P<share>{SHARE}) of core (?P<core>\d+)"),
+    ("noise.pauses", rf"a probe was taken off core (?P<core>\d+) for (?P<us>{NUMBER}) us"),
+    ("noise.frequency", rf"core (?P<core>\d+) went from (?P<before>{NUMBER}) to (?P<after>{NUMBER}) MHz"),
+    (
+        "noise.distance",
+        rf"a cache line went from core to core and back in (?P<before>{NUMBER}) ns before, (?P<after>{NUMBER}) "
+        r"ns after",
+    ),
+    (
+        "noise.interrupted",
+        rf"(?P<n>{NUMBER}) of (?P<all>{NUMBER}) trials were INVALID because the generator fell behind at rates that it "
+        r"reached in others",
+    ),
+    (
+        "noise.spread",
+        rf"the answers of (?P<n>{NUMBER}) searches lie (?P<apart>{SHARE}) apart at a resolution of "
+        rf"(?P<resolution>{SHARE})",
+    ),
+    (
+        "noise.starved",
+        rf"the generator fell behind (?P<n>{NUMBER}) times, even at (?P<low>[\d.]+) Mpps, though it has reached "
+        r"(?P<reached>[\d.]+): give it a core that nothing else uses",
+    ),
+)
+SENTENCES = (*OF_TRIALS, *OF_NOISE)
 
 
-def told(sentence: str, words: Words) -> str:
-    """The sentence behind the colon of a reason."""
+def told(sentence: str, words: Words) -> str | None:
+    """The sentence behind the colon of a reason; None for one that is not known."""
     for key, pattern in SENTENCES:
         found = re.fullmatch(pattern, sentence)
         if found:
             return words(key, **found.groupdict())
-    return sentence
+    return None
 
 
 def reason_text(reason: str, words: Words) -> str:
-    """A reason as the page shows it."""
+    """Why a trial is INVALID, as the page shows it."""
     word, colon, rest = reason.partition(": ")
-    return words("reason", name=words.name("reason", word), text=told(rest, words)) if colon else reason
+    return words("reason", name=words.name("reason", word), text=told(rest, words) or rest) if colon else reason
+
+
+def noise_text(reasons: Iterable[str], words: Words) -> str:
+    """Why a machine was noisy, as the page shows it: without the word before the colon, which the sentence repeats."""
+    return words("list.semicolon").join(told(reason.partition(": ")[2], words) or reason for reason in reasons)

@@ -1,8 +1,11 @@
 """Reasons in both languages."""
 
+import re
+
 import pytest
 
-from dl3.report.reasons import SENTENCES, reason_text
+from dl3.host.noise import Look, distance_reasons, frequency_reasons, probe_reasons, steal_reasons
+from dl3.report.reasons import SENTENCES, noise_text, reason_text
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
@@ -21,6 +24,24 @@ TOLD = (
     ),
     ("link: port 'left' of the generator lost its link", "left"),
     ("clock: the TSCs of two lanes are 230 ns apart", "230"),
+    ("burst: of 5,000 frames 70 were left out, because the generator was late", "5,000", "70"),
+    ("law: stream 'east' sent 1,000, received 990 and lost 11 frames", "east", "1,000", "990", "11"),
+    ("law: stream 'east' lost 11 frames, by the gaps in its numbers 12", "east", "11", "12"),
+    ("law: dl3d's counters went back; it was started again during the trial",),
+    (
+        "law: dl3d received 1,000 and injected 2 packets, sent 900, punted 30 and dropped 4 by name; -5 are missing",
+        *("1,000", "2", "900", "30", "4", "-5"),
+    ),
+)
+NOISE = (
+    *steal_reasons(Look(stolen={3: (0, 0)}), Look(stolen={3: (8, 100)})),
+    *probe_reasons(Look(shares={1: 0.913}), Look(shares={0: 1.0}, pauses_us={0: 4312.0})),
+    *frequency_reasons(Look(mhz={2: 3100.0}), Look(mhz={2: 2400.0})),
+    *distance_reasons(Look(round_trip_ns=95.0), Look(round_trip_ns=480.0)),
+    "interrupted: 7 of 12 trials were INVALID because the generator fell behind at rates that it reached in others",
+    "spread: the answers of 3 searches lie 40.0% apart at a resolution of 0.5%",
+    "no answer: the generator fell behind 9 times, even at 0.120 Mpps, though it has reached 14.200: give it a core "
+    "that nothing else uses",
 )
 
 
@@ -31,8 +52,23 @@ def says_each_reason_in_chinese_with_its_figures(told: tuple[str, ...]) -> None:
     assert all(figure in text for figure in told[1:])
 
 
+@pytest.mark.parametrize("told", NOISE, ids=lambda told: told[:24])
+def says_in_chinese_why_the_machine_was_noisy(told: str) -> None:
+    text = noise_text([told], words_in(Language.ZH))
+    assert re.search("[\u4e00-\u9fff]", text)
+    assert sorted(re.findall(r"\d[\d.,]*", text)) == sorted(re.findall(r"\d[\d.,]*", told))
+
+
+def joins_what_made_the_machine_noisy() -> None:
+    english, chinese = words_in(Language.EN), words_in(Language.ZH)
+    assert noise_text([NOISE[0], "odd: as it was said"], english) == (
+        "the hypervisor took 8.0% of core 3; odd: as it was said"
+    )
+    assert noise_text(NOISE[:2], chinese).count("；") == 1
+
+
 def has_a_case_for_each_sentence() -> None:
-    assert len(TOLD) == len(SENTENCES)
+    assert len(TOLD) + len(NOISE) == len(SENTENCES)
 
 
 def leaves_what_it_does_not_know() -> None:

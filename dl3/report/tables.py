@@ -13,7 +13,7 @@ from dl3.report.markup import tag
 from dl3.report.names import short_loss, table_names
 from dl3.report.places import losses
 from dl3.report.proofs import ceiling_share
-from dl3.report.reasons import reason_text
+from dl3.report.reasons import noise_text, reason_text
 from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
 from dl3.report.words import Words, is_size
@@ -154,7 +154,7 @@ def noise_notes(results: Results, words: Words) -> list[Element]:
     frames: dict[tuple[str, str], list[str]] = {}
     for one in results.searches:
         if one.noise:
-            frames.setdefault((one.dut, "; ".join(one.noise)), []).append(words.frame(one.frame))
+            frames.setdefault((one.dut, noise_text(one.noise, words)), []).append(words.frame(one.frame))
     comma = words("list.comma")
     return [
         note(words("note.noisy", dut=dut, frame=comma.join(dict.fromkeys(found)), why=why))
