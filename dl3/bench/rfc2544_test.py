@@ -162,6 +162,23 @@ def waits_for_a_device_that_takes_long(tmp_path: Path) -> None:
     assert [trial.seconds for trial in read(ours.course.record).trials if trial.test == "reset"][:3] == [2.0, 4.0, 8.0]
 
 
+class LinklessBed(FakeBed):
+    """Dead for 3 s; in the first one there is no link either: the port takes nothing, so nothing is numbered."""
+
+    def _lose(self, results: dict[str, Any]) -> None:
+        stream, whole_s, pps = results["streams"][0], results["seconds"], results["streams"][0]["asked_pps"]
+        busy, end_s = round(pps), min(whole_s, whole_s * 0.25 + 3.0)
+        sent, lost = stream["sent"] - busy, round((end_s - whole_s * 0.25 - 1.0) * pps)
+        stream.update(late=busy, busy=busy, sent=sent, received=sent - lost, lost=lost, lost_by_gaps=lost)
+        stream.update(last_lost=round((end_s - 1.0) * pps) - 1, longest_outage_us=3e6 if end_s < whole_s else 7.0)
+
+
+def is_not_misled_by_frames_that_a_port_without_link_never_took(tmp_path: Path) -> None:
+    generator = FakeGenerator()
+    (process, _) = measure_reset(stage(generator, tmp_path), LinklessBed(generator, 3.0))
+    assert process.seconds == (3.0,)
+
+
 def does_the_reset_that_can_be_done(tmp_path: Path) -> None:
     generator = FakeGenerator()
     ours = stage(generator, tmp_path)
