@@ -38,8 +38,10 @@ SETTINGS = {
 
 
 def core_mask(cores: Sequence[int]) -> str:
-    """As the kernel reads a set of processors: hexadecimal."""
-    return f"{sum(1 << core for core in cores):x}"
+    """As the kernel reads a set of processors: hexadecimal words of 32 bits, the highest first."""
+    mask = sum(1 << core for core in cores)
+    first, *others = (mask >> 32 * word & 0xFFFFFFFF for word in range(max(cores, default=0) // 32, -1, -1))
+    return ",".join((f"{first:x}", *(f"{word:08x}" for word in others)))
 
 
 def lines_for(port: int) -> list[str]:
