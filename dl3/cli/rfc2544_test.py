@@ -179,7 +179,7 @@ def says_when_a_record_knows_nothing_of_the_device(tmp_path: Path) -> None:
 
 
 def shows_what_the_newest_run_has_counted(tmp_path: Path) -> None:
-    generator = Speaking(device_pps=9e5)
+    generator = Speaking(device_pps=9e5, newest={})
     with speaking(tmp_path / "s", generator) as path:
         none = CliRunner().invoke(app, ["show", "streams", "--socket", str(path)])
         generator.newest = {**EMPTY}

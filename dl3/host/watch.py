@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import ctypes
 import json
 import os
@@ -128,12 +129,22 @@ def enter_tracing() -> str:
     return ""
 
 
+def ring_name() -> str:
+    """An instance of our own: when it was begun, rounded down, for what lies ahead is swept away, and by whom."""
+    return f"dl3-{int(time.monotonic())}-{os.getpid()}"
+
+
+def is_stale(name: str) -> bool:
+    """Whether an instance was begun long ago, or before the machine started."""
+    return not 0 <= time.monotonic() - float(name.split("-")[1]) < STALE_S
+
+
 def sweep() -> None:
-    """Remove what was begun long ago and never ended."""
+    """Remove what was never ended; others may do so at the same time."""
     for old in (TRACING / "instances").glob("dl3-*"):
-        age_s = time.monotonic() - float(old.name.split("-")[1])
-        if not 0 <= age_s < STALE_S:
-            old.rmdir()
+        if is_stale(old.name):
+            with contextlib.suppress(OSError):
+                old.rmdir()
 
 
 def pinned(programs: dict[str, dict[str, dict[str, Any]]], cores: list[int]) -> list[str]:
@@ -179,7 +190,7 @@ def start_ring(cores: list[int], name: str, lanes: list[str]) -> str:
 def stop_ring(cores: list[int], name: str) -> tuple[str, int]:
     """What the ring holds, and how many older events it had no room for; the instance is gone then."""
     ring = TRACING / "instances" / name
-    if enter_tracing() or not ring.is_dir():
+    if enter_tracing():
         return "", 0
     (ring / "tracing_on").write_text("0")
     text = (ring / "trace").read_text(encoding="ascii", errors="replace")
@@ -191,7 +202,7 @@ def stop_ring(cores: list[int], name: str) -> tuple[str, int]:
 
 def begin(cores: list[int], programs: dict[str, int]) -> dict[str, Any]:
     """The counters first, the ring last, so that it holds nothing of our own."""
-    state: dict[str, Any] = {"cores": cores, "programs": programs, "ring": f"dl3-{time.monotonic():.0f}-{os.getpid()}"}
+    state: dict[str, Any] = {"cores": cores, "programs": programs, "ring": ring_name()}
     state["before"] = before = reading(cores, programs)
     state["problem"] = start_ring(cores, str(state["ring"]), pinned(before["programs"], cores))
     state["start_ns"] = time.monotonic_ns()
@@ -202,7 +213,11 @@ def end(state: dict[str, Any]) -> dict[str, Any]:
     """What was seen since."""
     cores, programs = state["cores"], state["programs"]
     end_ns = time.monotonic_ns()
-    text, lost = stop_ring(cores, state["ring"])
+    try:
+        text, lost = stop_ring(cores, state["ring"])
+    except OSError as error:
+        text, lost = "", 0
+        state["problem"] = state["problem"] or f"its ring cannot be read ({error.strerror})"
     ring = base64.b64encode(zlib.compress(text.encode(), 1)).decode()
     more = {"after": reading(cores, programs), "end_ns": end_ns, "trace": ring, "n_forgotten": lost}
     return {**state, **more}

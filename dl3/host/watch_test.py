@@ -86,6 +86,28 @@ def leaves_nothing_behind() -> None:
     assert name not in instances()
 
 
+def is_never_swept_away_by_who_begins_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for now_s in (7.0, 7.4, 7.6, 7.999):
+        monkeypatch.setattr(time, "monotonic", lambda now_s=now_s: now_s)
+        assert not watch.is_stale(watch.ring_name())
+    assert watch.is_stale("dl3-9-1")
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0 + watch.STALE_S)
+    assert watch.is_stale("dl3-7-1")
+
+
+def gives_all_other_evidence_when_its_ring_was_taken_away() -> None:
+    watching = MachineWatch()
+    watching.start([CORE], {})
+    name = json.loads(watching._state)["ring"]
+    run_here(
+        f"import runpy; w = runpy.run_path({str(SOURCE)!r}); w['enter_tracing']()\n"
+        f"(w['TRACING'] / 'instances' / {name!r}).rmdir()"
+    )
+    found = watching.stop()
+    assert any("its ring cannot be read (No such" in why for why in found.missing)
+    assert f"interrupts core {CORE}" in found.totals
+
+
 def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "TRACING", tmp_path / "none")
     state = watch.begin([CORE], {"me": os.getpid()})
