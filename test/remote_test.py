@@ -24,7 +24,7 @@ from dl3.record.reader import read
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
-SHORT = ("--sizes", "64", "--seconds", "0.2", "--resolution", "0.3", "--max-rate", "200 kpps", "--retries", "20")
+SHORT = ("--sizes", "64", "--seconds", "0.2", "--resolution", "0.3", "--max-rate", "20 kpps", "--retries", "20")
 
 
 @pytest.fixture(scope="module")
