@@ -21,6 +21,7 @@ SHORTEST_S = 2.0
 LONGEST_S = 120.0
 RATE = "pacing: "  # of the mean rate; times do not depend on it
 NO_LINK = ("late: ", RATE)  # while there is no link nothing can be sent
+DOWN = "link: "  # at the end
 
 
 class NotAskedFor(Fault):
@@ -63,9 +64,14 @@ def without_account(course: Course) -> Course:
     return replace(course, runner=Runner(replace(course.site, dut=None), course.runner.sleep))
 
 
+def is_down(trial: Trial) -> bool:
+    """Whether a link was still missing at the end: the device is not back then, whatever else there is to say."""
+    return any(why.startswith(DOWN) for why in trial.invalid)
+
+
 def is_usable(trial: Trial) -> bool:
-    """Whether nothing but a link that was missing for a while speaks against it."""
-    return all(why.startswith(NO_LINK if trial.account.busy else RATE) for why in trial.invalid)
+    """Whether nothing but a link that was missing, for a while or to the end, speaks against it."""
+    return is_down(trial) or all(why.startswith(NO_LINK if trial.account.busy else RATE) for why in trial.invalid)
 
 
 def has_come_back(trial: Trial) -> bool:
@@ -73,6 +79,8 @@ def has_come_back(trial: Trial) -> bool:
 
     Frames that a port without a link never took have no number, so the last lost one may be later by all their time.
     """
+    if is_down(trial):
+        return False
     if trial.last_lost_s is None or not trial.asked_pps:
         return is_back(trial.last_lost_s, trial.seconds)
     left_out_s = trial.account.late * max(1, len(trial.streams)) / trial.asked_pps  # of one stream, at most

@@ -179,6 +179,25 @@ def is_not_misled_by_frames_that_a_port_without_link_never_took(tmp_path: Path) 
     assert process.seconds == (3.0,)
 
 
+class UnpluggedBed(LinklessBed):
+    """The same, and the link is missing for all of the 3 s."""
+
+    def _lose(self, results: dict[str, Any]) -> None:
+        super()._lose(results)
+        if results["seconds"] * 0.75 < 3.0:
+            results["ports"][1].update(link_up=False)
+
+
+def a_link_that_is_down_at_the_end_asks_for_a_longer_trial(tmp_path: Path) -> None:
+    generator = FakeGenerator()
+    ours = stage(generator, tmp_path)
+    (process, _) = measure_reset(ours, UnpluggedBed(generator, 3.0))
+    assert process.seconds == (3.0,)
+    trials = [trial for trial in read(ours.course.record).trials if trial.test == "reset"]
+    assert [trial.seconds for trial in trials] == [2.0, 4.0, 8.0] * 2
+    assert any(why.startswith("link: ") for why in trials[0].invalid)
+
+
 def does_the_reset_that_can_be_done(tmp_path: Path) -> None:
     generator = FakeGenerator()
     ours = stage(generator, tmp_path)
