@@ -68,9 +68,9 @@ def budget_s(course: Course, wanted: Wanted) -> float:
     return len(wanted.frames) * wanted.likely_s(course)
 
 
-def ceiling_of(course: Course, frame: str) -> Trial:
+def ceiling_of(course: Course, frame: str, longest_s: float = LONGEST_CEILING_S) -> Trial:
     """A trial as fast as can be: what it offered is all that the generator has."""
-    seconds = min(course.seconds, LONGEST_CEILING_S)
+    seconds = min(course.seconds, longest_s)
     order = Order(course.streams, frame, 0, seconds, "ceiling", warm_up_s=course.warm_up_s)
     for _ in range(CEILING_TRIES):
         trial = course.run(order)
@@ -93,15 +93,18 @@ def known_from(course: Course, ceiling: Trial, bounds: Bounds, terms: Terms) -> 
     """What ceiling trials say of the upper bound: passed, where it is the generator's; lost; or nothing.
 
     A device that loses nothing while the generator sends all that it can is not to be measured any further with it.
+    To pass takes trials of full length: a ceiling that was shorter does not count then, and is made again.
     """
     if ceiling.invalid or ceiling.offered_pps > bounds.high_pps:
         return []
-    trials = [ceiling]
-    while is_good(trials[-1], terms) and bounds.high_is == "generator" and len(trials) < terms.repetitions:
-        trials.append(ceiling_of(course, ceiling.frame))
+    if is_good(ceiling, terms) and bounds.high_is != "generator":
+        return []
+    trials, n_short = [ceiling], int(course.seconds > LONGEST_CEILING_S)
+    while is_good(trials[-1], terms) and len(trials) < n_short + terms.repetitions:
+        trials.append(ceiling_of(course, ceiling.frame, course.seconds))
     newest = trials[-1]
     if is_good(newest, terms):
-        return [Rung(bounds.high_pps, tuple(trials), "passed")] if bounds.high_is == "generator" else []
+        return [Rung(bounds.high_pps, tuple(trials[n_short:]), "passed")]
     return [] if newest.invalid else [Rung(bounds.high_pps, tuple(trials), "lost")]
 
 

@@ -1,6 +1,7 @@
 """A whole measurement with a generator that is made up."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,26 @@ def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
     (found,) = find_all(one, Wanted(("64",), Terms(repetitions=3)))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 3)
     assert [trial.test for trial in read(one.record).trials] == ["ceiling"] * 3
+
+
+@pytest.mark.parametrize("method", ["binary", "mlrsearch"])
+def takes_only_trials_of_full_length_for_an_answer(tmp_path: Path, method: Any) -> None:
+    one = replace(course(FakeGenerator(device_pps=50e6), tmp_path), seconds=60.0)
+    (found,) = find_all(one, Wanted(("64",), Terms(repetitions=2), method=method))
+    assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 2)
+    assert [trial.seconds for trial in read(one.record).trials] == [2.0, 60.0, 60.0]
+
+
+def searches_on_where_only_a_short_trial_at_full_speed_lost_nothing(tmp_path: Path) -> None:
+    def spoil(results: dict[str, Any]) -> None:
+        stream = results["streams"][0]
+        if results["seconds"] > 2 and stream["offered_pps"] > 19e6:
+            stream.update(received=stream["sent"] - 1, lost=1, lost_by_gaps=1)
+
+    one = replace(course(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), seconds=60.0)
+    (found,) = find_all(one, Wanted(("64",)))
+    assert found.answer.pps == pytest.approx(19e6, rel=0.01)
+    assert found.answer.limited_by == "dut"
 
 
 def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
