@@ -133,12 +133,19 @@ def take_pairs(sides: tuple[Side, Side], frame: str, terms: Contest) -> list[tup
 
 
 def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> tuple[float, tuple[float, float]]:
-    """That of the medians, and where it lies with 95 % confidence, from the ratios within the pairs."""
+    """That of the medians, and where it lies with 95 % confidence, from the ratios within the pairs.
+
+    Both are of the same pairs, so each pair has to have two rates: Fault where one has none.
+    """
+    for number, name in enumerate(names):
+        n_without = sum(1 for pair in pairs if pair[number].pps <= 0)
+        if n_without:
+            raise Fault(
+                f"{name} has no rate to compare: in {n_without} of {len(pairs)} pairs nothing came back without loss; "
+                "look at its trials, then compare again"
+            )
     ours, peers = (median(pair[number].pps for pair in pairs) for number in (0, 1))
-    for name, rate in zip(names, (ours, peers), strict=True):
-        if rate <= 0:
-            raise Fault(f"{name} has no rate to compare: nothing came back without loss")
-    ratios = [mine.pps / theirs.pps for mine, theirs in pairs if theirs.pps > 0]
+    ratios = [mine.pps / theirs.pps for mine, theirs in pairs]
     ratio = ours / peers
     return ratio, interval(ratios) or (ratio, ratio)
 

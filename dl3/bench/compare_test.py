@@ -24,7 +24,15 @@ def has_no_width_where_all_pairs_agree() -> None:
     assert ratio_of(pairs([20.0] * 6, [10.0] * 6), ("a", "b")) == (2.0, (2.0, 2.0))
 
 
-@pytest.mark.parametrize(("ours", "peers", "who"), [([0.0, 0.0], [1.0, 1.0], "a"), ([1.0, 1.0], [0.0, 0.0], "b")])
-def compares_nothing_with_a_device_that_has_no_rate(ours: list[float], peers: list[float], who: str) -> None:
-    with pytest.raises(Fault, match=f"^{who} has no rate to compare"):
+@pytest.mark.parametrize(
+    ("ours", "peers", "who"),
+    [
+        ([0.0, 0.0], [1.0, 1.0], "a has no rate to compare: in 2 of 2 pairs"),
+        ([1.0, 1.0], [0.0, 0.0], "b has no rate to compare: in 2 of 2 pairs"),
+        ([2.0, 2.0, 2.0], [1.0, 0.0, 1.0], "b has no rate to compare: in 1 of 3 pairs"),
+        ([2.0, 0.0, 2.0], [1.0, 1.0, 1.0], "a has no rate to compare: in 1 of 3 pairs"),
+    ],
+)
+def compares_nothing_where_a_pair_lacks_a_rate(ours: list[float], peers: list[float], who: str) -> None:
+    with pytest.raises(Fault, match=f"^{who}"):
         ratio_of(pairs(ours, peers), ("a", "b"))
