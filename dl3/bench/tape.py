@@ -9,6 +9,8 @@ from dl3.model.trial import Trial
 from dl3.record.reader import Record
 from dl3.trial.order import Order
 
+NEAR_SHARE = 0.1  # of a trial's time: by so much it may take longer or shorter than was ordered
+NEAR_S = 0.05  # and by so much at least
 NOT_SAID_TWICE = {"at", "facts", "noise"}  # what an answer has of the moment in which it was given
 
 
@@ -44,15 +46,20 @@ class Tape:
         return text_of(noun) in self._answers
 
 
+def took_as_ordered(trial: Trial, order: Order) -> bool:
+    """Whether it took the time that was ordered; of a number of frames none was."""
+    return bool(order.frames) or abs(trial.seconds - order.seconds) <= max(NEAR_S, NEAR_SHARE * order.seconds)
+
+
 def is_for(trial: Trial, order: Order) -> bool:
-    """Whether a trial is what was ordered: the same test, streams, rates, sizes and numbers of frames."""
+    """Whether a trial is what was ordered: the same test, streams, rates, sizes and numbers of frames, or time."""
     same = (trial.test, trial.frame, trial.asked_pps, trial.load) == (
         order.test,
         order.frame,
         order.asked_pps,
         order.load,
     )
-    return same and plain(trial.streams) == plain(order.written())
+    return same and took_as_ordered(trial, order) and plain(trial.streams) == plain(order.written())
 
 
 def tape_of(record: Record, job: str) -> Tape:
