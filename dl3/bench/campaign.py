@@ -203,13 +203,18 @@ class Conductor:
             self._skip(job, str(fault))
             return isinstance(fault, Undecided)
         took_s = self.house.clock() - began_s
-        if job.key not in self._begun:  # the time of one that was replayed says nothing
-            self._pace.learn("job", job_s(job), took_s)
-        planned_s = job_s(job)
-        append(
-            self.record,
-            Finished(at=now(), campaign=self.plan.campaign, job=job.key, seconds=took_s, planned_seconds=planned_s),
+        planned_s, is_rest = job_s(job), job.key in self._begun
+        if not is_rest:  # the time of one that was replayed says nothing
+            self._pace.learn("job", planned_s, took_s)
+        line = Finished(
+            at=now(),
+            campaign=self.plan.campaign,
+            job=job.key,
+            seconds=took_s,
+            planned_seconds=planned_s,
+            is_rest=is_rest,
         )
+        append(self.record, line)
         self.done.add(job.key)
         self.listener.heard_done(job, answers)
         return True

@@ -201,6 +201,24 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
     assert said(path.read_bytes()) == said(whole)
 
 
+def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> None:
+    """Of the first job all trials are there, and only its last line is missing: the rest of it takes no time."""
+    path = tmp_path / "r.jsonl"
+    lines = whole.splitlines(keepends=True)
+    first = next(i for i, line in enumerate(lines) if b'"kind":"finished"' in line.replace(b" ", b""))
+    path.write_bytes(b"".join(lines[:first]))
+    conducted(path)
+    finished = read(path).finished
+    assert [one.is_rest for one in finished] == [True] + [False] * (len(finished) - 1)
+    assert finished[0].seconds < 0.1 * finished[0].planned_seconds
+    past = read_past(path, FILE)
+    assert past is not None
+    path.write_bytes(whole)
+    unbroken = read_past(path, FILE)
+    assert unbroken is not None
+    assert past.pace().factor("job") == pytest.approx(unbroken.pace().factor("job"), rel=0.1)
+
+
 def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: Path, whole: bytes) -> None:
     """As the command does it, on two megabytes of memory."""
     path, ballast = tmp_path / "r.jsonl", tmp_path / "ballast"

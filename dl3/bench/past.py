@@ -52,9 +52,11 @@ class Past:
         return Tape([trial for trial in trials if wire_at(trial) in ("", wire)])
 
     def pace(self) -> Pace:
-        """How fast it went."""
+        """How fast jobs went that were made in one go."""
         pace = Pace()
         for finished in self.record.finished:
+            if finished.is_rest:
+                continue
             pace.learn("job", finished.planned_seconds, finished.seconds)
         return pace
 

@@ -133,6 +133,7 @@ class Finished(Noun):
     job: str
     seconds: float  # that it took, its share of the bed's start left out
     planned_seconds: float
+    is_rest: bool = False  # it was cut short once: `seconds` is what was left of it, and says nothing of its pace
 
 
 class Skipped(Noun):
