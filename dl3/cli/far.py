@@ -52,7 +52,7 @@ class FarWatch:
 
     def __post_init__(self) -> None:
         """The other machine's Python watches there."""
-        self.there = MachineWatch(partial(run_python, self.at))
+        self.there = MachineWatch(partial(run_python, self.at), owner=0)
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
         """See dl3.trial.seen.Watch; the cores and processes are those of this machine."""

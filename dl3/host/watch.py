@@ -1,7 +1,10 @@
 """What the machine does to some cores and programs between two moments; the kernel's own ring notes it meanwhile.
 
-watch.py begin --cores 0,1 [--program dl3d=PID]...   starts the ring and prints a state, one line of JSON
-watch.py end STATE                                   stops it and prints both readings and the ring, see dl3.host.seen
+watch.py begin --cores 0,1 [--program dl3d=PID]... [--owner PID]
+    starts the ring and prints a state, one line of JSON, with the first reading, 'before'
+watch.py end STATE
+    stops it and prints the state with the second reading and the ring, see dl3.host.seen; STATE may come without
+    'before', which on a machine of many cores is longer than an argument may be
 
 Python's standard library alone, so that it runs on any machine by 'python3 -I -'. Nothing of it runs in between.
 """
@@ -23,7 +26,8 @@ from typing import Any
 
 TRACING = Path("/sys/kernel/tracing")
 RING_KIB = 2048  # of each core: some 25,000 switches or 60,000 interrupts
-STALE_S = 2 * 86400  # no trial is longer: whoever began such an instance is gone
+STALE_S = 2 * 3600  # hardly a trial is longer: whoever began such an instance from another machine is gone
+NAME = re.compile(r"dl3-(\d+)-\d+-(\d+)")  # of an instance: second of its beginning, who made it, its owner or 0
 NEW_MOUNTS, PRIVATE = 0x20000, 0x44000  # CLONE_NEWNS, MS_REC | MS_PRIVATE
 SWITCHES, FAULTS = "sched/sched_switch", "exceptions/page_fault_user"
 EVENTS = (
@@ -129,19 +133,25 @@ def enter_tracing() -> str:
     return ""
 
 
-def ring_name() -> str:
-    """An instance of our own: when it was begun, rounded down, for what lies ahead is swept away, and by whom."""
-    return f"dl3-{int(time.monotonic())}-{os.getpid()}"
+def ring_name(owner: int) -> str:
+    """An instance of our own. Its beginning is rounded down, for what lies ahead is swept away."""
+    return f"dl3-{int(time.monotonic())}-{os.getpid()}-{owner}"
 
 
 def is_stale(name: str) -> bool:
-    """Whether an instance was begun long ago, or before the machine started."""
-    return not 0 <= time.monotonic() - float(name.split("-")[1]) < STALE_S
+    """Whether nobody will end an instance: its owner is gone, or it has none here and is too old for a trial."""
+    found = NAME.fullmatch(name)
+    if not found:
+        return False  # somebody else's
+    begun_s, owner = int(found[1]), int(found[2])
+    if owner:
+        return not Path(f"/proc/{owner}").exists()
+    return not 0 <= time.monotonic() - begun_s < STALE_S
 
 
 def sweep() -> None:
-    """Remove what was never ended; others may do so at the same time."""
-    for old in (TRACING / "instances").glob("dl3-*"):
+    """Remove what will never be ended: it notes all switches until then. Others may do so at the same time."""
+    for old in (TRACING / "instances").iterdir():
         if is_stale(old.name):
             with contextlib.suppress(OSError):
                 old.rmdir()
@@ -187,22 +197,27 @@ def start_ring(cores: list[int], name: str, lanes: list[str]) -> str:
     return ""
 
 
-def stop_ring(cores: list[int], name: str) -> tuple[str, int]:
-    """What the ring holds, and how many older events it had no room for; the instance is gone then."""
+def stop_ring(cores: list[int], name: str) -> tuple[str, int, str]:
+    """What the ring holds, how many older events it had no room for, and why it cannot be read, or nothing."""
+    problem = enter_tracing()
+    if problem:
+        return "", 0, problem
     ring = TRACING / "instances" / name
-    if enter_tracing():
-        return "", 0
-    (ring / "tracing_on").write_text("0")
-    text = (ring / "trace").read_text(encoding="ascii", errors="replace")
+    try:
+        (ring / "tracing_on").write_text("0")
+        text = (ring / "trace").read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        return "", 0, f"its ring cannot be read ({error.strerror})"
     stats = [text_of(ring / f"per_cpu/cpu{core}/stats") for core in cores]
     lost = sum(int(n) for stat in stats for n in re.findall(r"^overrun: (\d+)", stat, re.MULTILINE))
-    ring.rmdir()
-    return text, lost
+    with contextlib.suppress(OSError):  # somebody looks into it: it is silent, all it held is here, sweep() comes
+        ring.rmdir()
+    return text, lost, ""
 
 
-def begin(cores: list[int], programs: dict[str, int]) -> dict[str, Any]:
+def begin(cores: list[int], programs: dict[str, int], owner: int = 0) -> dict[str, Any]:
     """The counters first, the ring last, so that it holds nothing of our own."""
-    state: dict[str, Any] = {"cores": cores, "programs": programs, "ring": ring_name()}
+    state: dict[str, Any] = {"cores": cores, "programs": programs, "ring": ring_name(owner)}
     state["before"] = before = reading(cores, programs)
     state["problem"] = start_ring(cores, str(state["ring"]), pinned(before["programs"], cores))
     state["start_ns"] = time.monotonic_ns()
@@ -213,14 +228,10 @@ def end(state: dict[str, Any]) -> dict[str, Any]:
     """What was seen since."""
     cores, programs = state["cores"], state["programs"]
     end_ns = time.monotonic_ns()
-    try:
-        text, lost = stop_ring(cores, state["ring"])
-    except OSError as error:
-        text, lost = "", 0
-        state["problem"] = state["problem"] or f"its ring cannot be read ({error.strerror})"
+    text, lost, problem = stop_ring(cores, state["ring"])
     ring = base64.b64encode(zlib.compress(text.encode(), 1)).decode()
     more = {"after": reading(cores, programs), "end_ns": end_ns, "trace": ring, "n_forgotten": lost}
-    return {**state, **more}
+    return {**state, **more, "problem": state["problem"] or problem}
 
 
 def numbers(text: str) -> list[int]:
@@ -235,10 +246,11 @@ def main() -> None:
     starting = verbs.add_parser("begin")
     starting.add_argument("--cores", required=True, type=numbers)
     starting.add_argument("--program", action="append", default=[], type=lambda text: text.split("="))
+    starting.add_argument("--owner", type=int, default=0, help="process that will end it, if on this machine")
     verbs.add_parser("end").add_argument("state", type=json.loads)
     given = parser.parse_args()
     if given.verb == "begin":
-        made = begin(given.cores, {name: int(pid) for name, pid in given.program})
+        made = begin(given.cores, {name: int(pid) for name, pid in given.program}, given.owner)
     else:
         made = end(given.state)
     json.dump(made, sys.stdout)

@@ -19,6 +19,7 @@ from dl3.host.watching import SOURCE, MachineWatch, run_here
 from dl3.model.evidence import Evidence
 from dl3.model.fault import Fault
 
+NOBODY = 2**22  # the kernel gives no process a number that high
 CORE = max(os.sched_getaffinity(0))
 LOOP = "import os, sys, time; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\n"
 LANE = LOOP + "while True: pass"
@@ -98,7 +99,7 @@ def instances() -> list[str]:
 def leaves_nothing_behind() -> None:
     watching = MachineWatch()
     watching.start([CORE], {})
-    name = json.loads(watching._state)["ring"]
+    name = watching._state["ring"]
     assert name in instances()
     watching.stop()
     assert name not in instances()
@@ -107,16 +108,58 @@ def leaves_nothing_behind() -> None:
 def is_never_swept_away_by_who_begins_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for now_s in (7.0, 7.4, 7.6, 7.999):
         monkeypatch.setattr(time, "monotonic", lambda now_s=now_s: now_s)
-        assert not watch.is_stale(watch.ring_name())
-    assert watch.is_stale("dl3-9-1")
-    monkeypatch.setattr(time, "monotonic", lambda: 7.0 + watch.STALE_S)
-    assert watch.is_stale("dl3-7-1")
+        assert not watch.is_stale(watch.ring_name(0))
+        assert not watch.is_stale(watch.ring_name(os.getpid()))
+
+
+@pytest.fixture
+def rings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the kernel's instances."""
+    monkeypatch.setattr(watch, "TRACING", tmp_path)
+    (tmp_path / "instances").mkdir()
+    return tmp_path / "instances"
+
+
+def sweeps_away_what_nobody_will_end(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100_000.5)
+    kept = {f"dl3-5-9-{os.getpid()}", f"dl3-{100_000 - watch.STALE_S + 1}-9-0", "dl3-100000-9-0"}
+    foreign = {"dl3-foo", "dl3-7", "dl3-x-9-0", "perf"}
+    left = {f"dl3-99999-9-{NOBODY}", f"dl3-{100_000 - watch.STALE_S}-9-0", "dl3-100001-9-0"}
+    for name in kept | foreign | left:
+        (rings / name).mkdir()
+    watch.sweep()
+    assert {one.name for one in rings.iterdir()} == kept | foreign
+
+
+def leaves_alone_what_somebody_reads(rings: Path) -> None:
+    busy, free = rings / f"dl3-1-8-{NOBODY}", rings / f"dl3-1-9-{NOBODY}"
+    (busy / "held").mkdir(parents=True)
+    free.mkdir()
+    watch.sweep()
+    assert list(rings.iterdir()) == [busy]
+
+
+def keeps_what_a_ring_held_that_cannot_be_removed(rings: Path) -> None:
+    ring = rings / "dl3-1-9-0"
+    (ring / "per_cpu/cpu0").mkdir(parents=True)
+    (ring / "trace").write_text("a line")
+    (ring / "per_cpu/cpu0/stats").write_text("entries: 1\noverrun: 4\n")
+    assert watch.stop_ring([0], ring.name) == ("a line", 4, "")
+    assert (ring / "tracing_on").read_text() == "0"
+
+
+def tells_why_a_ring_cannot_be_read_at_the_end_alone(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = {"cores": [CORE], "programs": {}, "ring": "dl3-1-9-0", "problem": ""}
+    assert watch.end(state)["problem"] == "its ring cannot be read (No such file or directory)"
+    assert watch.end(state | {"problem": "none from the start"})["problem"] == "none from the start"
+    monkeypatch.setattr(watch, "TRACING", rings / "none")
+    assert watch.end(state)["problem"] == "this kernel has no tracefs"
 
 
 def gives_all_other_evidence_when_its_ring_was_taken_away() -> None:
     watching = MachineWatch()
     watching.start([CORE], {})
-    name = json.loads(watching._state)["ring"]
+    name = watching._state["ring"]
     run_here(
         f"import runpy; w = runpy.run_path({str(SOURCE)!r}); w['enter_tracing']()\n"
         f"(w['TRACING'] / 'instances' / {name!r}).rmdir()"
@@ -145,3 +188,43 @@ def says_when_a_program_has_gone() -> None:
 def complains_when_the_script_fails() -> None:
     with pytest.raises(Fault, match=r"the machine cannot be watched: .*argument --cores"):
         MachineWatch().start([], {})
+
+
+@pytest.mark.usefixtures("rings")
+def hands_over_little_however_many_cores_there_are() -> None:
+    asked: list[str] = []
+
+    def run(_source: str, verb: str, *words: str) -> str:
+        asked.extend(words)
+        if verb == "end":
+            return json.dumps(watch.end(json.loads(words[0])))
+        state = watch.begin([0], {})
+        state["before"]["interrupts"]["0"] |= {f"device {i}": 1 for i in range(10_000)}
+        return json.dumps(state)
+
+    watching = MachineWatch(run)
+    watching.start([0], {})
+    assert "interrupts core 0" in watching.stop().totals
+    assert max(len(word) for word in asked) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (Fault("the other machine is gone: look there"), "the other machine is gone: look there"),
+        ("no JSON", "what was seen of the machine is not understood: Invalid JSON"),
+        ("{}", "what was seen of the machine is not understood: Field required"),
+    ],
+)
+def ends_a_trial_without_evidence_of_a_machine_that_does_not_tell(answer: str | Fault, sentence: str) -> None:
+    def run(_source: str, verb: str, *_words: str) -> str:
+        if verb == "begin":
+            return "{}"
+        if isinstance(answer, Fault):
+            raise answer
+        return answer
+
+    watching = MachineWatch(run)
+    watching.start([0], {})
+    (missing,) = watching.stop().missing
+    assert missing.startswith(sentence)

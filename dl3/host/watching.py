@@ -1,12 +1,15 @@
 """Watches some cores and programs from one moment to the next, on this machine or on another one."""
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from dl3.host.seen import Seen
 from dl3.host.story import evidence_of
@@ -16,6 +19,7 @@ from dl3.model.fault import Fault
 SOURCE = Path(__file__).with_name("watch.py")
 LONGEST_S = 60.0
 
+STATE = TypeAdapter(dict[str, Any])  # as watch.py prints it
 RunPython = Callable[..., str]  # source, arguments -> what the script prints, or a Fault
 
 
@@ -38,18 +42,36 @@ class MachineWatch:
     """Between start and stop nothing of it runs; what happens is noted by the kernel itself."""
 
     run_python: RunPython = field(default=run_here)
-    _state: str = ""
+    owner: int = field(default_factory=os.getpid)  # without this process nobody stops it; 0: it is on another machine
+    _state: dict[str, Any] = field(default_factory=dict)
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
         """From now on; processes by name."""
         words = [word for name, pid in processes.items() for word in ("--program", f"{name}={pid}")]
+        words += ["--owner", str(self.owner)]
         on = ",".join(str(core) for core in sorted(set(cores)))
-        self._state = self.run_python(SOURCE.read_text(encoding="utf-8"), "begin", "--cores", on, *words)
+        self._state = self.ask("begin", "--cores", on, *words)
 
     def stop(self) -> Evidence:
-        """Until now: what the machine did."""
-        told = self.run_python(SOURCE.read_text(encoding="utf-8"), "end", self._state)
+        """Until now: what the machine did. Where it does not tell, that is missing: a trial is good without it."""
+        known = {key: value for key, value in self._state.items() if key != "before"}
         try:
-            return evidence_of(Seen.model_validate_json(told))
+            told = self._state | self.ask("end", json.dumps(known))
+            return evidence_of(Seen.model_validate_json(json.dumps(told)))
         except ValidationError as error:
-            raise Fault(f"what was seen of the machine is not understood: {error.errors()[0]['msg']}") from error
+            return Evidence(missing=(not_understood(error),))
+        except Fault as fault:
+            return Evidence(missing=(str(fault),))
+
+    def ask(self, *words: str) -> dict[str, Any]:
+        """What watch.py says."""
+        told = self.run_python(SOURCE.read_text(encoding="utf-8"), *words)
+        try:
+            return STATE.validate_json(told)
+        except ValidationError as error:
+            raise Fault(not_understood(error)) from error
+
+
+def not_understood(error: ValidationError) -> str:
+    """A sentence."""
+    return f"what was seen of the machine is not understood: {error.errors()[0]['msg']}; look at dl3/host/watch.py"
