@@ -22,6 +22,7 @@ from dl3.cli.progress import Bar, span
 from dl3.cli.rfc2544 import Search, exceed_of, goals_of, loads_of, pps_of
 from dl3.control.client import DL3GEN, Program
 from dl3.control.generator import Results
+from dl3.host.noise import Look, Watch
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.reader import read
 from dl3.trial.fake import FakeGenerator
@@ -33,6 +34,12 @@ Anything = RootModel[dict[str, Any]]
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "Runner", partial(Runner, sleep=lambda _: None))
+
+
+@pytest.fixture(autouse=True)
+def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are numbers, whoever takes this machine's time; answers_test.py has the ranges of noisy ones."""
+    monkeypatch.setattr(Watch, "look", lambda _: Look())
 
 
 class Speaking(FakeGenerator):
