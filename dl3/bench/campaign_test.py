@@ -289,6 +289,8 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
     assert len(made.done) + len(made.failed) == 10
     assert all(re.match("no answer: ", reason) for reason in ears.skipped.values())
     assert {one.job for one in read(path).skipped} == set(made.failed)
+    assert conducted(path).failed == {}
+    assert len(read(path).finished) == 10
 
 
 def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 from collections import deque
 from collections.abc import Iterable
 
+from dl3.model.campaign import Skipped
 from dl3.model.noun import Noun
 from dl3.model.trial import Trial
 from dl3.record.reader import Record
@@ -63,9 +64,12 @@ def is_for(trial: Trial, order: Order) -> bool:
 
 
 def tape_of(record: Record, job: str) -> Tape:
-    """All that a record has of a job."""
+    """What a record has of a job since it was last left out: what had no answer is tried again, not played again."""
     answers: Iterable[Noun] = (*record.answers, *record.others)
-    return Tape(
-        [trial for trial in record.trials if trial.job == job],
-        [answer for answer in answers if getattr(answer, "job", "") == job],
-    )
+    trials: list[Trial] = []
+    for _, entry in record.lines:
+        if isinstance(entry, Trial) and entry.job == job:
+            trials.append(entry)
+        elif isinstance(entry, Skipped) and entry.job == job:
+            trials.clear()
+    return Tape(trials, [answer for answer in answers if getattr(answer, "job", "") == job])
