@@ -17,6 +17,7 @@ class Known:
     """Grows while jobs are made."""
 
     found: dict[tuple[str, str, str, float], Throughput] = field(default_factory=dict)
+    missed: dict[tuple[str, str, str, float], str] = field(default_factory=dict)  # why a search has no answer
 
     @classmethod
     def of(cls, jobs: Mapping[str, Job], answers: Iterable[Throughput]) -> "Known":
@@ -34,3 +35,11 @@ class Known:
     def of_job(self, job: Job) -> Throughput | None:
         """That of the job's strictest goal."""
         return self.found.get(place_of(job, min(job.effort.goals)))
+
+    def miss(self, job: Job, why: str) -> None:
+        """The search of that job has no answer."""
+        self.missed[place_of(job, min(job.effort.goals))] = why
+
+    def why_missed(self, job: Job) -> str | None:
+        """Why a search for the same has had no answer; None where there was none."""
+        return self.missed.get(place_of(job, min(job.effort.goals)))

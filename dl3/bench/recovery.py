@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dl3.bench.site import Lines
-from dl3.bench.stage import Stage, head_of, throughput_of
+from dl3.bench.stage import Most, Stage, head_of, throughput_of
 from dl3.model.answers import Recovery
-from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial
 from dl3.search.recovery import OVERLOAD, RELIEF, recovery_s
+from dl3.search.throughput import Undecided
 from dl3.search.trials import valid
 from dl3.trial.order import Order, Surplus
 
@@ -35,15 +34,24 @@ class Fall:
         )
 
 
+def overload_of(throughput: Throughput, most: Most) -> float:
+    """110 % of the throughput, or what the line carries; Undecided, at once, where the tester cannot overload it."""
+    wanted_pps = OVERLOAD * throughput.pps
+    if throughput.limited_by == "dut" and (most.limit == "line" or wanted_pps <= most.pps):
+        return min(wanted_pps, most.pps)
+    top = {"line": "what the line carries,", "asked": "what was asked for,"}.get(
+        throughput.limited_by, "its ceiling of"
+    )
+    top_pps = throughput.upper_pps if throughput.limited_by == "asked" else most.pps
+    raise Undecided(
+        f"not applicable: frames of {throughput.frame}: the tester cannot overload {throughput.dut} "
+        f"({OVERLOAD:.0%} of {throughput.pps / 1e6:.3f} Mpps is above {top} {top_pps / 1e6:.3f} Mpps)"
+    )
+
+
 def fall_of(stage: Stage, throughput: Throughput) -> Fall:
     """From 110 % of the throughput, or what the line carries, to half of the throughput."""
-    if throughput.limited_by != "dut":
-        raise Fault(
-            f"frames of {throughput.frame}: {throughput.dut} cannot be overloaded, its throughput of "
-            f"{throughput.pps / 1e6:.3f} Mpps is limited by {throughput.limited_by}: there is no recovery to measure"
-        )
-    line_pps = Lines.of(stage.course.site.generator, stage.course.streams).most_pps(throughput.mean_bytes)
-    overload_pps = min(OVERLOAD * throughput.pps, line_pps or OVERLOAD * throughput.pps)
+    overload_pps = overload_of(throughput, Most.of(stage.course, stage.job.frame))
     seconds = stage.course.seconds
     relief_s = min(max(seconds, SHORTEST_RELIEF_S), LONGEST_RELIEF_S)
     return Fall(overload_pps, RELIEF * throughput.pps, seconds, relief_s)

@@ -95,8 +95,33 @@ def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
 
 def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -> None:
     course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
-    with pytest.raises(Fault, match="is limited by generator: there is no recovery to measure"):
+    why = (
+        r"not applicable: .* the tester cannot overload .* \(110% of 20.000 Mpps is above its ceiling of 20.000 Mpps\)"
+    )
+    with pytest.raises(Undecided, match=why):
         conduct(course, job_of("recovery"), None, Known())
+
+
+def gives_up_an_overload_above_the_ceiling_before_its_trials(tmp_path: Path) -> None:
+    course = course_of(FakeGenerator(device_pps=19e6), tmp_path)
+    with pytest.raises(Undecided, match=r"110% of 18\.\d* Mpps is above its ceiling of 20.000 Mpps"):
+        conduct(course, job_of("recovery"), None, Known())
+    assert {trial.test for trial in read(course.record).trials} == {"ceiling", "throughput"}
+
+
+def searches_no_second_time_for_a_throughput_that_has_no_answer(tmp_path: Path) -> None:
+    def spoil(results: dict[str, Any]) -> None:
+        for stream in results["streams"]:
+            stream["lost_by_gaps"] += 7
+
+    course, known = course_of(FakeGenerator(spoil=spoil), tmp_path), Known()
+    with pytest.raises(Undecided, match="no answer: "):
+        conduct(course, job_of("throughput"), None, known)
+    n_trials = len(read(course.record).trials)
+    for test in ("latency", "recovery"):
+        with pytest.raises(Undecided, match="begins with the throughput, and its search had no answer: at "):
+            conduct(course, job_of(test), None, known)
+    assert len(read(course.record).trials) == n_trials
 
 
 class FakeBed:

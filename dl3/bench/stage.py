@@ -12,7 +12,7 @@ from dl3.model.campaign import Job
 from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Terms
+from dl3.search.throughput import Terms, Undecided
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,23 @@ def throughputs_of(stage: Stage) -> Sequence[Throughput]:
     effort, frame = stage.job.effort, stage.job.frame
     terms = Terms(resolution=effort.resolution)
     wanted = Wanted((frame,), terms, method=effort.method, goals=effort.goals, repeats=effort.repetitions)
-    found = [one.answer for one in find(stage.course, wanted, frame, 0.0)]
+    try:
+        found = [one.answer for one in find(stage.course, wanted, frame, 0.0)]
+    except Undecided as fault:
+        stage.known.miss(stage.job, str(fault))
+        raise
     for answer in found:
         stage.known.learn(stage.job, answer)
     return found
 
 
 def best_throughput_of(stage: Stage) -> Throughput:
-    """The throughput at the strictest goal, be it 0: as it is known, else found now."""
-    return stage.known.of_job(stage.job) or min(throughputs_of(stage), key=lambda found: found.goal_loss_ratio)
+    """The throughput at the strictest goal, be it 0: as it is known, else found now, unless that has failed before."""
+    if known := stage.known.of_job(stage.job):
+        return known
+    if why := stage.known.why_missed(stage.job):
+        raise Undecided(f"no answer: this test begins with the throughput, and its search had {why}")
+    return min(throughputs_of(stage), key=lambda found: found.goal_loss_ratio)
 
 
 def throughput_of(stage: Stage) -> Throughput:
