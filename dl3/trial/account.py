@@ -13,6 +13,7 @@ GENERATOR_MISSED = "generator rx missed"
 WIRE_TO_DUT = "wire to the dut"
 WIRE_FROM_DUT = "wire from the dut"
 UNKNOWN = "unknown"
+MOST = 0.5  # of frames that were lost at a place: what explains more than that is the reason
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999}
 
 
@@ -33,14 +34,22 @@ def places(results: Results, passage: Passage | None) -> dict[str, int]:
     return {place: frames for place, frames in found.items() if frames}
 
 
-def ring_full(passage: Passage | None, place: str) -> str:
-    """Where frames were lost for which a device had no room: the ring, or the buffers that it should be filled with."""
-    return NO_MBUF if passage and passage.starved else place
+def ring_full(results: Results, passage: Passage | None, place: str, frames: int) -> tuple[str, int]:
+    """Where frames were lost for which a device had no room: the ring, or the buffers that it should be filled with.
+
+    Buffers, where the device itself counted that, or where they were missing for so long that most of these frames
+    may have come meanwhile: a lane that is too slow may find none for a moment too, and that is not why it lost.
+    """
+    if not passage:
+        return place, frames
+    meanwhile = passage.starved_s * sum(stream.offered_pps for stream in results.streams)
+    is_starved = passage.no_mbuf > 0 or meanwhile > MOST * frames
+    return (NO_MBUF if is_starved else place), frames
 
 
 def seen_by_generator(results: Results, passage: Passage | None) -> Iterator[tuple[str, int]]:
     """Places whose frames it counted itself."""
-    yield ring_full(passage, RING_FULL), total(results.streams, "refused")
+    yield ring_full(results, passage, RING_FULL, total(results.streams, "refused"))
     yield "corrupted", total(results.streams, "corrupted")
     yield "misdirected", sum(port.misdirected for port in results.ports)
     yield "too old", total(results.streams, "too_old")
@@ -49,12 +58,13 @@ def seen_by_generator(results: Results, passage: Passage | None) -> Iterator[tup
 def seen_by_dut(results: Results, passage: Passage) -> Iterator[tuple[str, int]]:
     """Places that dl3d names, then Linux behind it, dl3gen's own ports, and the wires between both."""
     for place, frames in passage.lost.items():
-        yield (ring_full(passage, place) if place == RX_MISSED else place), frames
+        yield ring_full(results, passage, place, frames) if place == RX_MISSED else (place, frames)
     yield PUNTED, passage.punted - passage.injected
     missed = sum(port.rx_missed for port in results.ports)
     yield GENERATOR_MISSED, missed
     offered = total(results.streams, "sent") - total(results.streams, "refused")
-    yield ring_full(passage, WIRE_TO_DUT), offered - passage.received - sum(passage.lost.get(name, 0) for name in WIRE)
+    on_the_wire = offered - passage.received - sum(passage.lost.get(name, 0) for name in WIRE)
+    yield ring_full(results, passage, WIRE_TO_DUT, on_the_wire)
     yield WIRE_FROM_DUT, passage.sent - missed - sum(port.rx_packets for port in results.ports)
 
 

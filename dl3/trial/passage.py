@@ -10,6 +10,7 @@ TX_REFUSED = "tx_refused"  # what a sink that polls too late makes dl3d drop
 NO_MBUF = "rx_no_mbuf"
 RX_MISSED = "rx_missed"
 WIRE = (RX_MISSED, "rx_errors")
+ROUNDS_PER_LOOK = 64  # that found no frame: so often a lane looks for a buffer, see src/path/worker.c
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,12 @@ class Passage:
     dropped: int
     lost: dict[str, int]
     is_whole: bool  # no counter went back, as it does when dl3d is started again
-    starved: int = 0  # times that there was no buffer to receive into; not packets
+    no_mbuf: int = 0  # times that a device found no buffer to receive into, of those that count it; not packets
+    starved_s: float = 0.0  # for about so long lanes found none, whatever their devices count
 
     @classmethod
-    def between(cls, before: Drops, after: Drops) -> Self:
-        """What happened from one to the other."""
+    def between(cls, before: Drops, after: Drops, round_s: float = 0.0) -> Self:
+        """What happened from one to the other; a lane's round took so long in the mean, 0: unknown."""
         sums = {
             field: getattr(after, field) - getattr(before, field)
             for field in ("received", "injected", "sent", "punted", "dropped")
@@ -36,9 +38,12 @@ class Passage:
         lost = {v.name: v.packets - old.get(v.name, 0) for v in after.verdicts if v.name != FORWARD}
         lost |= {name: getattr(after.wire, name) - getattr(before.wire, name) for name in WIRE}
         is_whole = all(value >= 0 for value in (*sums.values(), *lost.values()))
-        starved = sum(getattr(after.wire, name) - getattr(before.wire, name) for name in (NO_MBUF, "starved_loops"))
+        no_mbuf = after.wire.rx_no_mbuf - before.wire.rx_no_mbuf
+        looks = after.wire.starved_loops - before.wire.starved_loops
         lost = {name: n for name, n in lost.items() if n}
-        return cls(**sums, lost=lost, is_whole=is_whole and starved >= 0, starved=starved)
+        is_whole = is_whole and min(no_mbuf, looks) >= 0
+        starved_s = looks * ROUNDS_PER_LOOK * round_s
+        return cls(**sums, lost=lost, is_whole=is_whole, no_mbuf=no_mbuf, starved_s=starved_s)
 
     @property
     def named(self) -> int:

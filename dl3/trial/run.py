@@ -54,7 +54,7 @@ class Runner:
                 f"run {run} of dl3gen was replaced by run {results.run}: another program uses the same generator; "
                 "measure with one at a time"
             )
-        passage = Passage.between(before, after) if before and after else None
+        passage = Passage.between(before, after, worked.round_s) if before and after else None
         trial = trial_of(self.site, order, results, passage)
         if trial.account.lost > 0 or trial.invalid or order.is_explained:
             return worked.beside(with_evidence(trial, self.site, results, seen.evidence))

@@ -1,6 +1,7 @@
 """What the lanes of dl3d did in a trial: the difference between two answers to 'lanes'."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -64,6 +65,7 @@ class Worked:
 
     work: tuple[Work, ...] = ()
     ring_frames: int = 0
+    round_s: float = 0.0  # that one round of a lane took in the mean, pauses included; 0: unknown
     messages: int | None = None  # of Linux, that dl3d's mirror heard; None: it has no mirror
 
     def beside(self, trial: Trial) -> Trial:
@@ -74,6 +76,12 @@ class Worked:
         heard = {} if self.messages is None else {"netlink messages": float(self.messages)}
         more = {"work": self.work, "ring_frames": self.ring_frames, "totals": {**evidence.totals, **heard}}
         return trial.model_copy(update={"evidence": evidence.model_copy(update=more)})
+
+
+def round_s_of(work: Sequence[Work], seconds: float) -> float:
+    """How long a lane's round took in the mean, of all that lanes made in so many seconds; 0 where there was none."""
+    loops = sum(lane.loops for lane in work)
+    return seconds * len(work) / loops if loops else 0.0
 
 
 def messages_of(dut: Client) -> int | None:
@@ -95,9 +103,10 @@ def working(dut: Client | None) -> Iterator[Worked]:
     if not dut:
         yield worked
         return
-    before, heard = dut.ask(Lanes, "lanes"), messages_of(dut)
+    before, heard, began_s = dut.ask(Lanes, "lanes"), messages_of(dut), time.monotonic()
     yield worked
     with suppress(Fault):  # a trial may have ended it
         worked.work = work_between(before, dut.ask(Lanes, "lanes"))
+        worked.round_s = round_s_of(worked.work, time.monotonic() - began_s)
         worked.ring_frames, now_heard = ring_of(dut), messages_of(dut)
         worked.messages = None if heard is None or now_heard is None else now_heard - heard

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from dl3.control.linux import Mirror
 from dl3.control.replies import Lanes
 from dl3.trial.fake import FakeForwarder, FakeGenerator
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 from dl3.trial.run_test import ONE
-from dl3.trial.work import work_between
+from dl3.trial.work import round_s_of, work_between
 
 
 def lanes(packets: int, timed: int, lookup: float, loops: int = 0, lane: int = 0) -> Lanes:
@@ -27,6 +29,12 @@ def counts_what_came_in_between() -> None:
     assert work.queues == {"left/1": 8000}
     # 300 x 90 - 100 x 50 cycles of 200 frames.
     assert work.cycles_per_packet == {"rx": 10.0, "lookup": 110.0}
+
+
+def tells_the_mean_round_of_all_lanes() -> None:
+    (work,) = work_between(lanes(1000, 100, 50.0, loops=10), lanes(9000, 300, 90.0, loops=110))
+    assert round_s_of((work, work), 0.5) == pytest.approx(0.005)
+    assert round_s_of((), 0.5) == 0
 
 
 def knows_no_cycles_when_nothing_was_timed() -> None:
