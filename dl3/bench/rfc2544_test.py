@@ -93,6 +93,27 @@ def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
     assert more["frames"] / more["rate"] == pytest.approx(1.0, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("late", "seconds", "is_at_most", "n_trials"),
+    [((900, 0), 0.25, False, 2), ((900, 300, 700, 800), 0.25 + 300 / 3.65e6, True, 4)],
+)
+def adds_the_time_of_frames_that_were_left_out_when_no_trial_is_without(
+    tmp_path: Path, late: tuple[int, ...], seconds: float, is_at_most: bool, n_trials: int
+) -> None:
+    turns = iter(late)
+
+    def be_late(results: dict[str, Any]) -> None:
+        recovering(results)
+        if len(results["streams"]) == 2:
+            results["streams"][0].update(late=next(turns))
+
+    course = course_of(FakeGenerator(spoil=be_late), tmp_path)
+    answer = only(Recovery, conduct(course, job_of("recovery"), None, Known()))
+    assert answer.seconds == pytest.approx((seconds,), abs=2e-6)
+    assert answer.is_at_most == is_at_most
+    assert sum(1 for trial in read(course.record).trials if trial.test == "recovery") == n_trials
+
+
 def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -> None:
     course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
     why = (

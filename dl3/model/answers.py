@@ -54,6 +54,7 @@ class Recovery(Answer):
     overload_pps: float
     recovery_pps: float
     seconds: tuple[float, ...]  # of each repetition; their mean is reported
+    is_at_most: bool = False  # the generator left out frames, whose time was added: a time may have been shorter
 
 
 class Reset(Answer):

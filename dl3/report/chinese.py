@@ -29,6 +29,8 @@ CHINESE = {
     "load.rate": "{mpps} Mpps",
     "at_least": "≥ {value}",
     "at_least.words": "至少 {value}",
+    "at_most": "≤ {value}",
+    "at_most.words": "至多 {value}",
     "tile.throughput": "{frame}帧，{goal}",
     "tile.series": "{series}，{frame}帧",
     "tile.latency": "时延中位数（{frame}帧，负载：{load}）",

@@ -30,6 +30,8 @@ ENGLISH = {
     "load.rate": "{mpps} Mpps",
     "at_least": "≥ {value}",
     "at_least.words": "at least {value}",
+    "at_most": "≤ {value}",
+    "at_most.words": "at most {value}",
     # Numbers that stand out at the top.
     "tile.throughput": "{frame} frames, {goal}",
     "tile.series": "{series}, {frame} frames",

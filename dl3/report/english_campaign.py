@@ -134,7 +134,7 @@ ENGLISH_CAMPAIGN = {
     "the device forwarded meanwhile.",
     "note.recovery": "RFC 2544, 26.5: from the moment the load fell from 110 % to 50 "
     "% of the throughput to the last "
-    "frame lost.",
+    "frame lost. ≤: the generator left out frames; their time is added.",
     "note.reset": "RFC 2544, 26.6 and RFC 6201: from the last frame before to the first frame after the reset.",
     "note.forwarding": "RFC 2889: forwarding rate at the highest offered load, and "
     "the highest one with the load at "

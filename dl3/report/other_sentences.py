@@ -30,7 +30,8 @@ def other_sentence(answer: Other, words: Words) -> str:
         bound = words("at_least.words", value=number(answer.frames, 0)) if answer.is_at_least else ""
         return words("says.back_to_back", **names, frames=bound or number(answer.frames, 0))
     if isinstance(answer, Recovery):
-        return words("says.recovery", **names, ms=milliseconds(answer.seconds))
+        ms = milliseconds(answer.seconds)
+        return words("says.recovery", **names, ms=words("at_most.words", value=ms) if answer.is_at_most else ms)
     if isinstance(answer, Reset):
         return words("says.reset", **names, what=words(f"reset.{answer.what}"), ms=milliseconds(answer.seconds))
     if isinstance(answer, Forwarding):

@@ -88,11 +88,14 @@ def burst_cells(answer: Other, words: Words) -> Cells:
     return [(mpps(answer.burst_pps), shown, *ends, *buffers)]
 
 
-def recovery_cells(answer: Other, _words: Words) -> Cells:
+def recovery_cells(answer: Other, words: Words) -> Cells:
     """The time of recovery."""
     if not isinstance(answer, Recovery):
         return []
-    return [(mpps(answer.overload_pps), mpps(answer.recovery_pps), *times(answer.seconds))]
+    shown = times(answer.seconds)
+    if answer.is_at_most:
+        shown = tuple(words("at_most", value=value) for value in shown)
+    return [(mpps(answer.overload_pps), mpps(answer.recovery_pps), *shown)]
 
 
 def reset_cells(answer: Other, words: Words) -> Cells:
