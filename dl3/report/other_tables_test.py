@@ -5,7 +5,8 @@ import pytest
 from dl3.model.answers import Recovery
 from dl3.report.other_sentences import other_sentence
 from dl3.report.other_tables import recovery_cells
-from dl3.report.words import Language, Words
+from dl3.report.texts import words_in
+from dl3.report.words import Language
 
 
 def recovery(is_at_most: bool) -> Recovery:
@@ -17,7 +18,7 @@ def recovery(is_at_most: bool) -> Recovery:
 
 @pytest.mark.parametrize(("language", "said"), [(Language.EN, "for at most 12"), (Language.ZH, "至多 12")])
 def says_at_most_where_the_generator_left_out_frames(language: Language, said: str) -> None:
-    words = Words(language)
+    words = words_in(language)
     assert said in other_sentence(recovery(True), words)
     assert recovery_cells(recovery(True), words)[0][-3:] == ("≤ 12.00",) * 3
     assert said not in other_sentence(recovery(False), words)
