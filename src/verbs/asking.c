@@ -101,7 +101,7 @@ void expect(const json_t *reply, const char *path, const char *json)
 
 void check(const char *verb, const char *params, const char *path, const char *json)
 {
-	check_all(verb, params, (struct wanted[]){{path, json}, {NULL}});
+	check_all(verb, params, (struct wanted[]){{path, json}, {NULL, NULL}});
 }
 
 void check_all(const char *verb, const char *params, const struct wanted rows[])

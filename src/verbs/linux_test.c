@@ -146,7 +146,7 @@ static void mirror_tells_its_state_and_links(void **state)
 			{"links.1.up", "true"},
 			{"links.2", "null"},
 			{"vrfs", "[\"main\", \"blue\"]"},
-			{NULL},
+			{NULL, NULL},
 		});
 	check("status", "{}", "control", "\"linux\"");
 	fake.is_dumping = true;
@@ -212,7 +212,7 @@ static void explains_a_packet_that_lanes_forward(void **state)
 			{"linux.type", "\"unicast\""},
 			{"linux.via", "\"192.0.2.2\""},
 			{"linux.interface", "\"left\""},
-			{NULL},
+			{NULL, NULL},
 		});
 }
 

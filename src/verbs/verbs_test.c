@@ -290,7 +290,7 @@ static void explains_where_a_packet_goes(void **state)
 			{"mac", "\"02:00:00:00:00:02\""},
 			{"verdict", "\"forward\""},
 			{"lanes_agree", "true"},
-			{NULL},
+			{NULL, NULL},
 		});
 	check("route", "{\"address\": \"11.1.2.3\"}", "mac", "\"02:00:00:00:00:99\"");
 	check("route", "{\"address\": \"12.1.2.3\"}", "verdict", "\"no_route\"");
