@@ -4,11 +4,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from harness.answers import CORES
+from harness.busy import busy
 from harness.house import BUILD, DL3D, TOP
 
 from dl3.dut.dl3d import Dl3d
@@ -41,18 +41,6 @@ def lab() -> Iterator[MemifLab]:
         yield made
 
 
-@contextmanager
-def _thief(core: int) -> Iterator[None]:
-    """A thread of that name that wants all of a core."""
-    with subprocess.Popen([sys.executable, "-c", THIEF, str(core)], stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield
-        finally:
-            process.kill()
-
-
 def _trial(lab: MemifLab, pps: float, catch_up: int) -> Trial:
     """Watched; after a pause the generator sends at most so many frames at once."""
     given = Stream.model_validate(streams(Flows())[0] | {"catch_up": catch_up})
@@ -66,7 +54,7 @@ def _stolen(made: Trial) -> list[Finding]:
 
 
 def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
-    with _thief(CORES[-1]):
+    with busy(CORES[-1], THIEF):
         for _ in range(ATTEMPTS):
             made = _trial(lab, EAGER_PPS, 64)
             if _stolen(made):

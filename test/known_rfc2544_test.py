@@ -86,11 +86,15 @@ def _until(measure: Callable[[], A], is_near: Callable[[A], bool]) -> A:
     raise AssertionError(found)
 
 
+def _limited(folder: Path, limit_pps: int) -> Bench:
+    """A device that forwards no more than so many frames a second, on a line that carries more."""
+    wire = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {WIDE}"
+    return Bench(folder, [wire], measures=True, ports=LINE)
+
+
 def the_loss_of_each_load_is_known_to_the_frame(tmp_path: Path) -> None:
     limit_pps = 80_000
-    with Bench(
-        tmp_path, [f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {WIDE}"], measures=True, ports=LINE
-    ) as bench:
+    with _limited(tmp_path, limit_pps) as bench:
         answer = _until(
             lambda: _answer(bench, tmp_path, job_of("frame loss", seconds=0.4)), lambda found: len(found.points) == 7
         )
@@ -189,9 +193,7 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
 
 def the_forwarding_rate_is_the_limit_at_all_loads_above_it(tmp_path: Path) -> None:
     limit_pps = 80_000
-    with Bench(
-        tmp_path, [f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {WIDE}"], measures=True, ports=LINE
-    ) as bench:
+    with _limited(tmp_path, limit_pps) as bench:
         answer = _until(
             lambda: _answer(bench, tmp_path, job_of("forwarding", seconds=0.4)), lambda found: len(found.points) == 10
         )

@@ -9,10 +9,10 @@ LOOP = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush
 
 
 @contextlib.contextmanager
-def busy(core: int) -> Iterator[None]:
+def busy(core: int, loop: str = LOOP) -> Iterator[None]:
     """A thread that wants all of `core`, in a session of its own: two of them take it for twice as long."""
     with subprocess.Popen(
-        [sys.executable, "-c", LOOP, str(core)], stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", loop, str(core)], stdout=subprocess.PIPE, start_new_session=True
     ) as process:
         try:
             assert process.stdout is not None
