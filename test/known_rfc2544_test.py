@@ -158,16 +158,25 @@ def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int
 class _Trigger:
     """Resets the device in the wire: the process is gone for 300 ms, the port for 20 ms."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, bench: Bench, witness: Witness) -> None:
+        self._bench, self._witness = bench, witness
+        self._last = dict[str, int]()  # the trial in which this kind was reset last: one that was INVALID came before
 
     def reset_process(self) -> None:
         """Now."""
-        self._bench.die(300_000_000)
+        self._reset("process", 300_000_000)
 
     def reset_port(self) -> None:
         """Now."""
-        self._bench.die(20_000_000)
+        self._reset("port", 20_000_000)
+
+    def dead(self, what: str) -> int:
+        """Frames that came while the device was away, in the trial that the answer was made from."""
+        return self._witness.seen[self._last[what]][1].dead
+
+    def _reset(self, what: str, nanoseconds: int) -> None:
+        self._last[what] = len(self._witness.seen)
+        self._bench.die(nanoseconds)
 
 
 def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
@@ -175,18 +184,20 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
     job = job_of("reset", seconds=1.0)
     with Bench(tmp_path, [f"{THERE} {WIDE}"], measures=True, ports=LINE) as bench:
         course = _course(bench, tmp_path, 1.0)
+        assert isinstance(course.audience, Witness)
+        trigger = _Trigger(bench, course.audience)
 
         def measure() -> Any:
             bench.forget()
-            return measure_reset(Stage(course, job, None, _known(job, 100_000)), _Trigger(bench))
+            return measure_reset(Stage(course, job, None, _known(job, 100_000)), trigger)
 
         answers = _until(
             measure,
             lambda made: all(abs(answer.seconds[0] - wanted_s[answer.what]) < 0.001 for answer in made),
         )
-        dead = [truth.dead for _, truth in course.audience.seen[-2:]]  # type: ignore[attr-defined]
     assert [answer.what for answer in answers] == ["process", "port"]
-    for answer, lost in zip(answers, dead, strict=True):
+    for answer in answers:
+        lost = trigger.dead(answer.what)
         assert answer.lost == (lost,)
         assert lost / answer.offered_pps == pytest.approx(wanted_s[answer.what], abs=0.001)
 
