@@ -150,11 +150,13 @@ void port_memory(const struct port_room *room, struct port_memory *out)
 	*out = (struct port_memory){.planned_mib = 64, .n_mbufs = 1000};
 }
 
-// A sender counts one frame a turn. It knows when it is used after its end.
+// A sender counts one frame a turn. It knows when it is used after its end, or begun before
+// it was prepared.
 struct sender {
 	struct sender_counters counters;
 	unsigned state;
 	uint64_t start, end, n_frames;
+	bool is_prepared;
 };
 
 int sender_create(struct sender **out, const struct sender_terms *terms, struct complaint *why)
@@ -176,8 +178,17 @@ void sender_destroy(struct sender *sender)
 	free(sender);
 }
 
+void sender_prepare(struct sender *sender)
+{
+	if (sender->state != ALIVE || sender->start)
+		__atomic_fetch_add(&fake.n_wrong, 1, __ATOMIC_RELAXED);
+	sender->is_prepared = true;
+}
+
 void sender_begin(struct sender *sender, uint64_t start, uint64_t end)
 {
+	if (!sender->is_prepared)
+		__atomic_fetch_add(&fake.n_wrong, 1, __ATOMIC_RELAXED);
 	sender->start = start;
 	sender->end = end;
 }

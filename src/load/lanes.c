@@ -171,6 +171,8 @@ static struct run_part *take_up(struct load_lane *lane, struct run *run)
 {
 	struct run_part *part = &run->part[lane->io->id];
 
+	for (unsigned i = 0; i < part->n_live; i++)
+		sender_prepare(part->live[i]);
 	forget_polls(run, lane->io, part);
 	__atomic_store_n(&lane->held, run, __ATOMIC_RELEASE);
 	return part;

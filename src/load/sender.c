@@ -112,6 +112,11 @@ void sender_destroy(struct sender *sender)
 	free(sender);
 }
 
+void sender_prepare(struct sender *sender)
+{
+	port_tx_reclaim(sender->out);
+}
+
 void sender_begin(struct sender *sender, uint64_t start, uint64_t end)
 {
 	pace_begin(&sender->pace, start, end);

@@ -68,3 +68,13 @@ static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf
 	rte_spinlock_unlock(out->shared);
 	return sent;
 }
+
+// Lets the device give back the buffers of frames that it has sent. Drivers do that when they are
+// handed frames, be they none; memif's frees a whole ring at once where the last ones were long
+// ago.
+static inline void port_tx_reclaim(const struct port_out *out)
+{
+	struct rte_mbuf *none = NULL;
+
+	port_tx(out, &none, 0);
+}
