@@ -58,11 +58,18 @@ class FarWatch:
         """See dl3.trial.seen.Watch; the cores and processes are those of this machine."""
         lanes = {lane.core for lane in self.dut.ask(Lanes, "lanes").lanes}
         self.there.start(sorted(lanes), {"dl3d": self.dut.ask(Status, "status").pid})
-        self.here.start(cores, processes)
+        try:
+            self.here.start(cores, processes)
+        except BaseException:
+            self.there.stop()  # nobody else would
+            raise
 
     def stop(self) -> Evidence:
         """Of both machines."""
-        here, there = self.here.stop(), self.there.stop()
+        try:
+            here = self.here.stop()
+        finally:
+            there = self.there.stop()
         moved = tuple(
             event.model_copy(update={"at_ns": event.at_ns - self.clock.ahead_ns, "is_elsewhere": True})
             for event in there.events

@@ -138,6 +138,11 @@ def ring_name(owner: int) -> str:
     return f"dl3-{int(time.monotonic())}-{os.getpid()}-{owner}"
 
 
+def lives(pid: int) -> bool:
+    """Whether a process is there and has not ended; one that nobody waits for stays listed."""
+    return text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
+
+
 def is_stale(name: str) -> bool:
     """Whether nobody will end an instance: its owner is gone, or it has none here and is too old for a trial."""
     found = NAME.fullmatch(name)
@@ -145,7 +150,7 @@ def is_stale(name: str) -> bool:
         return False  # somebody else's
     begun_s, owner = int(found[1]), int(found[2])
     if owner:
-        return not Path(f"/proc/{owner}").exists()
+        return not lives(owner)
     return not 0 <= time.monotonic() - begun_s < STALE_S
 
 

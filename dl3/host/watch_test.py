@@ -19,6 +19,7 @@ from dl3.host.watching import SOURCE, MachineWatch, run_here
 from dl3.model.evidence import Evidence
 from dl3.model.fault import Fault
 
+TOP = Path(__file__).resolve().parents[2]
 NOBODY = 2**22  # the kernel gives no process a number that high
 CORE = max(os.sched_getaffinity(0))
 LOOP = "import os, sys, time; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\n"
@@ -103,6 +104,26 @@ def leaves_nothing_behind() -> None:
     assert name in instances()
     watching.stop()
     assert name not in instances()
+
+
+def is_ended_by_the_next_one_when_its_owner_was_killed() -> None:
+    code = (
+        "from dl3.host.watching import MachineWatch\n"
+        f"watching = MachineWatch(); watching.start([{CORE}], {{}})\n"
+        "print(watching._state['ring'], flush=True); input()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], cwd=TOP, stdin=pipe, stdout=pipe, text=True) as owner:
+        assert owner.stdout is not None
+        name = owner.stdout.readline().strip()
+        assert name in instances()
+        owner.kill()
+        os.waitid(os.P_PID, owner.pid, os.WEXITED | os.WNOWAIT)  # nobody waits for it yet, so it stays listed
+        watching = MachineWatch()
+        watching.start([CORE], {})
+        left = instances()
+        watching.stop()
+    assert name not in left
 
 
 def is_never_swept_away_by_who_begins_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,51 @@
+"""Two machines are watched, or none."""
+
+import json
+
+import pytest
+
+from dl3.cli.far import Clock, FarWatch
+from dl3.control.remote import Machine
+from dl3.host.watching import MachineWatch
+from dl3.model.fault import Fault
+from dl3.trial.fake import FakeForwarder
+
+NAME = "dl3-1-9-0"
+
+
+class Script:
+    """In the place of watch.py; remembers its verbs, and fails at some."""
+
+    def __init__(self, error: BaseException | None = None, fails_at: str = "") -> None:
+        self.told: list[str] = []
+        self.error, self.fails_at = error, fails_at
+
+    def __call__(self, _source: str, verb: str, *_words: str) -> str:
+        self.told.append(verb)
+        if self.error and verb == self.fails_at:
+            raise self.error
+        return json.dumps({"ring": NAME})
+
+
+def watched(near: Script, far: Script) -> FarWatch:
+    """Of both."""
+    watch = FarWatch(Machine.parse("ssh://dut"), FakeForwarder(), Clock(0, 0), MachineWatch(near))
+    watch.there = MachineWatch(far, owner=0)
+    return watch
+
+
+@pytest.mark.parametrize("error", [Fault("no root here"), KeyboardInterrupt()])
+def ends_the_other_machines_watch_when_ours_does_not_begin(error: BaseException) -> None:
+    far = Script()
+    with pytest.raises(type(error)):
+        watched(Script(error, "begin"), far).start([0], {})
+    assert far.told == ["begin", "end"]
+
+
+def ends_the_other_machines_watch_when_ours_is_interrupted_at_its_end() -> None:
+    far = Script()
+    watch = watched(Script(KeyboardInterrupt(), "end"), far)
+    watch.start([0], {})
+    with pytest.raises(KeyboardInterrupt):
+        watch.stop()
+    assert far.told == ["begin", "end"]
