@@ -21,7 +21,7 @@ from dl3.lab.links import (
     NETWORKS_6,
 )
 from dl3.lab.namespace import Lab
-from dl3.lab.process import Process
+from dl3.lab.process import Process, end_all
 from dl3.lab.seat import Device, Seat
 from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.campaign import Setup
@@ -99,8 +99,7 @@ class Grout:
                 device.configure()
                 yield device
             finally:
-                device.processes[0].thaw()
-                device.processes[0].stop()
+                end_all(device.processes)
 
     def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
         """As it says itself."""

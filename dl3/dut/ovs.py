@@ -16,7 +16,7 @@ from dl3.dut.wired import WiredKind
 from dl3.lab.command import run
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS, NETWORKS_6
 from dl3.lab.namespace import Lab, Namespace
-from dl3.lab.process import Process
+from dl3.lab.process import Process, end_all
 from dl3.lab.seat import Device, Seat
 from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.campaign import Setup
@@ -139,9 +139,7 @@ class Ovs:
                 switch.start_switch()
                 yield switch
             finally:
-                for process in switch.processes:
-                    process.thaw()
-                    process.stop()
+                end_all(switch.processes)
 
     def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
         """As it says itself."""

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from dl3.model.fault import Fault
@@ -91,3 +92,11 @@ class Process:
     def _hang_up(self) -> None:
         if self.process.stdin:
             self.process.stdin.close()
+
+
+def end_all(processes: Sequence[Process]) -> None:
+    """Each in order, the first one first, frozen or not; also when ending another one failed or was interrupted."""
+    with ExitStack() as stack:
+        for process in reversed(processes):
+            stack.callback(process.stop)
+            stack.callback(process.thaw)

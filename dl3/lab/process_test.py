@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dl3.lab.process import Process
+from dl3.lab.process import Process, end_all
 from dl3.model.fault import Fault
 
 COUNTS = "import sys, time\nwhile True: print('tick', flush=True); time.sleep(0.01)"
@@ -52,3 +52,20 @@ def names_what_it_waited_for(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="waited 0 s in vain until it was ready: deaf"):
         one.wait_until(lambda: False, "was ready", 0.1)
     one.kill()
+
+
+@pytest.mark.parametrize("error", [ProcessLookupError(), KeyboardInterrupt()])
+def ends_all_of_them_when_ending_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(_number: int) -> None:
+        raise error
+
+    first, second = (Process(name, ["sleep", "60"], tmp_path / name) for name in ("first", "second"))
+    second.freeze()
+    with monkeypatch.context() as patch:
+        patch.setattr(first, "send_signal", fail)
+        with pytest.raises(type(error)):
+            end_all([first, second])
+    assert second.process.returncode == -2
+    assert first.kill() == -9

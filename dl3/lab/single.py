@@ -9,7 +9,7 @@ from typing import Protocol
 
 from dl3.control.client import Client
 from dl3.control.replies import Reply
-from dl3.lab.process import Process
+from dl3.lab.process import Process, end_all
 from dl3.lab.seat import Device, Seat
 from dl3.model.fault import Fault
 
@@ -106,6 +106,4 @@ def started(dut: Dut, seat: Seat) -> Iterator[Device]:
         device.start()
         yield device
     finally:
-        for process in device.processes:
-            process.thaw()
-            process.stop()
+        end_all(device.processes)
