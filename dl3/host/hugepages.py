@@ -1,9 +1,14 @@
-"""Huge pages for the time of a measurement: reserved when there are too few, given back afterwards."""
+"""Huge pages for the time of a measurement: reserved when there are too few, given back afterwards.
 
+Those of a lab that was killed the next one gives back, before it reserves its own.
+"""
+
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dl3.host.loans import Note, alone, folder_of, orphans
 from dl3.model.fault import Fault
 
 USUAL_KIB = 2048
@@ -41,23 +46,69 @@ def available_pages(meminfo: str, page_kib: int = USUAL_KIB) -> int:
     return 0
 
 
+def settle(note: Note, number: Path) -> None:
+    """Give back what it is about."""
+    now = read_number(number)
+    wanted = note.target(now)
+    if wanted < now:
+        note.write("to", wanted)
+        set_number(wanted, number)
+    note.remove()
+
+
+def check_memory(missing: int, page_kib: int) -> None:
+    """Complain when more pages are wanted than could be made."""
+    available = available_pages(Path("/proc/meminfo").read_text(encoding="ascii"), page_kib)
+    if missing > available:
+        raise Fault(
+            f"{missing} more huge pages of {UNITS[page_kib]} are wanted, memory is left for {available}: ask for fewer"
+        )
+
+
+def add(missing: int, number: Path, note: Note) -> int:
+    """So many pages, or as many as the kernel can make; how many it made stands in the note."""
+    before = read_number(number)
+    note.write("to", before)
+    set_number(before + missing, number)
+    added = read_number(number) - before
+    note.write("minus", added)
+    return added
+
+
+def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
+    """Once nobody is owed any pages: see to it that so many are free. How many were added for that, noted."""
+    number = of_size(page_kib)
+    for orphan in orphans(folder):
+        settle(orphan, number)
+    missing = pages - read_number(number.with_name("free_hugepages"))
+    if missing <= 0:
+        return None, 0
+    check_memory(missing, page_kib)
+    note = Note.new(folder)
+    try:
+        added = add(missing, number, note)
+        if (found := read_number(number.with_name("free_hugepages"))) < pages:
+            unit = UNITS[page_kib]
+            raise Fault(f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or in pieces")
+    except BaseException:
+        settle(note, number)
+        raise
+    return note, added
+
+
 @contextmanager
 def reserved(pages: int, page_kib: int = USUAL_KIB) -> Iterator[int]:
     """See to it that so many pages of a size are free; yields how many were added."""
-    number, unit = of_size(page_kib), UNITS[page_kib]
-    free = number.with_name("free_hugepages")
-    missing = pages - read_number(free)
-    if missing <= 0:
-        yield 0
+    number = of_size(page_kib)
+    if read_number(number.with_name("free_hugepages")) >= pages and not os.access(number, os.W_OK):
+        yield 0  # nobody here can add or give back any
         return
-    if missing > (available := available_pages(Path("/proc/meminfo").read_text(encoding="ascii"), page_kib)):
-        raise Fault(f"{missing} more huge pages of {unit} are wanted, memory is left for {available}: ask for fewer")
-    before = read_number(number)
-    set_number(before + missing, number)
-    added = read_number(number) - before
+    folder = folder_of(page_kib)
+    with alone(folder):
+        note, added = borrow(pages, page_kib, folder)
     try:
-        if (found := read_number(free)) < pages:
-            raise Fault(f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or in pieces")
         yield added
     finally:
-        set_number(max(0, read_number(number) - added), number)  # others may have done the same meanwhile
+        if note:
+            with alone(folder):
+                settle(note, number)
