@@ -105,7 +105,7 @@ class GeneratorLane(Reply):
 
     lane: int
     core: int
-    longest_gap_us: float  # between two rounds, in the newest run
+    longest_gap_us: float  # between two looks at the clock, one at each burst, in the newest run
     rounds: int
 
 

@@ -25,7 +25,7 @@ static void forget_polls(struct run *run, const struct port_lane *io, struct run
 
 	for (unsigned q = 0; q < io->n_queues; q++)
 		run->port[io->queues[q].port].last_poll = now;
-	part->last_round = now;
+	part->last_look = now;
 }
 
 static void set_phase(struct run_part *part, unsigned phase)
@@ -59,26 +59,54 @@ static void look_up(struct run *run, const struct port_lane *io, struct run_part
 		begin(run, part, start);
 }
 
-// True once nothing is left: to be sent, and to come from another program before the end.
-static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
-{
-	if (rarely(__atomic_load_n(&run->is_halted, __ATOMIC_RELAXED)))
-		return true;
-	for (unsigned i = 0; i < part->n_live;) {
-		if (sender_turn(part->live[i], rte_rdtsc()))
-			i++;
-		else
-			part->live[i] = part->live[--part->n_live];
-	}
-	return !part->n_live && (!part->waits || now >= run->end);
-}
-
 // Cycles since the first frame was due; 0: it was not yet.
 static uint64_t since_start(const struct run *run, uint64_t now)
 {
 	uint64_t start = __atomic_load_n(&run->start, __ATOMIC_RELAXED);
 
 	return start && now > start ? now - start : 0;
+}
+
+// A time that is long, or the longest of the run, and in which the lane did no more than one burst.
+static __attribute__((noinline)) void note_pause(const struct run *run, struct run_part *part,
+	uint64_t gap, uint64_t now)
+{
+	struct load_lane *lane = part->lane;
+
+	if (gap > lane->long_gap)
+		pauses_note(&lane->pauses, now, gap);
+	if (!since_start(run, now))
+		return;
+	if (gap > part->longest_gap)
+		stat_set(&part->longest_gap, gap);
+	part->noteworthy_gap = MIN_OF(part->longest_gap, lane->long_gap);
+}
+
+// Whenever the lane has read the clock.
+static inline void look(const struct run *run, struct run_part *part, uint64_t now)
+{
+	uint64_t gap = now - part->last_look;
+
+	part->last_look = now;
+	if (rarely(gap > part->noteworthy_gap))
+		note_pause(run, part, gap, now);
+}
+
+// True once nothing is left: to be sent, and to come from another program before the end.
+static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
+{
+	if (rarely(__atomic_load_n(&run->is_halted, __ATOMIC_RELAXED)))
+		return true;
+	for (unsigned i = 0; i < part->n_live;) {
+		uint64_t turn = rte_rdtsc();
+
+		look(run, part, turn);
+		if (sender_turn(part->live[i], turn))
+			i++;
+		else
+			part->live[i] = part->live[--part->n_live];
+	}
+	return !part->n_live && (!part->waits || now >= run->end);
 }
 
 // Cycles until the ring is full at the run's rate, or else at the rate of what came so far. Not on
@@ -119,8 +147,10 @@ static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, 
 	port->n_suspect = 0;
 }
 
-static void receive(struct run *run, const struct port_queue *queue, uint16_t burst, unsigned tries)
+static void receive(struct run *run, struct run_part *part, const struct port_queue *queue,
+	uint16_t burst)
 {
+	unsigned tries = part->n_live + BURSTS_LEAST;
 	struct run_port *port = &run->port[queue->port];
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	uint16_t n;
@@ -130,6 +160,7 @@ static void receive(struct run *run, const struct port_queue *queue, uint16_t bu
 		uint64_t now = rte_rdtsc(), gap = now - port->last_poll;
 
 		port->last_poll = now;
+		look(run, part, now);
 		if (rarely(gap > port->noteworthy))
 			note_gap(run, port, gap, now);
 		if (rarely(port->n_suspect))
@@ -141,36 +172,11 @@ static void receive(struct run *run, const struct port_queue *queue, uint16_t bu
 	} while (n == burst && --tries);
 }
 
-// A pause between two rounds that is long, or the longest of the run.
-static __attribute__((noinline)) void note_pause(struct load_lane *lane, const struct run *run,
-	uint64_t gap, uint64_t now)
-{
-	struct run_part *part = &lane->held->part[lane->io->id];
-
-	if (gap > lane->long_gap)
-		pauses_note(&lane->pauses, now, gap);
-	if (!since_start(run, now))
-		return;
-	if (gap > part->longest_gap)
-		stat_set(&part->longest_gap, gap);
-	part->noteworthy_gap = MIN_OF(part->longest_gap, lane->long_gap);
-}
-
-static inline void watch_round(struct load_lane *lane, const struct run *run, struct run_part *part,
-	uint64_t now)
-{
-	uint64_t gap = now - part->last_round;
-
-	part->last_round = now;
-	stat_add(&part->rounds, 1);
-	if (rarely(gap > part->noteworthy_gap))
-		note_pause(lane, run, gap, now);
-}
-
 static struct run_part *take_up(struct load_lane *lane, struct run *run)
 {
 	struct run_part *part = &run->part[lane->io->id];
 
+	part->lane = lane;
 	for (unsigned i = 0; i < part->n_live; i++)
 		sender_prepare(part->live[i]);
 	forget_polls(run, lane->io, part);
@@ -194,13 +200,14 @@ int lane_run(void *arg)
 			part = take_up(lane, run);
 		}
 		uint64_t now = rte_rdtsc();
-		watch_round(lane, run, part, now);
+		look(run, part, now);
+		stat_add(&part->rounds, 1);
 		if (part->phase != PART_SENDS)
 			look_up(run, io, part);
 		else if (rarely(send_due(run, part, now)))
 			rest(part, now);
 		for (unsigned q = 0; q < io->n_queues; q++)
-			receive(run, &io->queues[q], io->burst, part->n_live + BURSTS_LEAST);
+			receive(run, part, &io->queues[q], io->burst);
 		uint64_t n_posted = __atomic_load_n(lane->n_posted, __ATOMIC_ACQUIRE);
 		if (rarely(n_posted != n_delivered) && post_deliver(run, io))
 			n_delivered = n_posted;

@@ -22,8 +22,11 @@ struct run_part {
 	struct sender *live[LOAD_MAX_STREAMS]; // that have frames left
 	bool waits;          // another program's frames come here until the end of the run
 	uint64_t n_measured; // rounds of the TSC offset that are behind it
-	uint64_t rounds, last_round, longest_gap;
+	uint64_t rounds;
+	uint64_t last_look;      // at the clock: at the start of a round, at each burst
+	uint64_t longest_gap;    // between two looks
 	uint64_t noteworthy_gap; // a shorter one is neither long nor the longest
+	struct load_lane *lane;  // that works at it
 	uint64_t rested_tsc;     // when sending was over
 	unsigned phase;          // enum part_phase; atomic: set after all that it tells of
 } LINE_ALIGNED;
@@ -106,7 +109,7 @@ struct load_lane {
 	const bool *stop;           // atomic, relaxed
 	const uint64_t *n_posted;   // atomic: frames that the control thread wants sent
 	struct run *held;           // atomic: what this lane works at, NULL: nothing
-	uint64_t long_gap;          // cycles without a round from which on they are noted
+	uint64_t long_gap;          // cycles between two looks from which on they are noted
 	struct pauses pauses;       // of all runs, and between them
 } LINE_ALIGNED;
 

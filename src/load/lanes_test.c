@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20 };
+enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000 };
 
 #define TO_LEFT(rate)                                                                              \
 	"[{\"from\": \"left\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "             \
@@ -21,8 +21,9 @@ enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20 };
 
 // The device behind port left; atomic, relaxed.
 static struct {
-	unsigned n;    // frames that each poll returns
-	bool is_pause; // the next poll takes PAUSE_MS
+	unsigned n;            // frames that each poll returns
+	bool is_pause;         // the next poll takes PAUSE_MS
+	uint64_t burst_cycles; // that a poll takes which returns frames
 	uint64_t n_polls;
 } device;
 static struct rte_mbuf mbufs[BURST];
@@ -39,6 +40,9 @@ static uint16_t give(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 	}
 	__atomic_fetch_add(&device.n_polls, 1, __ATOMIC_RELAXED);
 	n = RTE_MIN(n, __atomic_load_n(&device.n, __ATOMIC_RELAXED));
+	uint64_t cycles = n ? __atomic_load_n(&device.burst_cycles, __ATOMIC_RELAXED) : 0;
+	for (uint64_t start = rte_rdtsc(); rte_rdtsc() - start < cycles;)
+		;
 	for (uint16_t i = 0; i < n; i++)
 		mbuf[i] = &mbufs[i];
 	return n;
@@ -117,6 +121,11 @@ static uint64_t polls(void)
 	return __atomic_load_n(&device.n_polls, __ATOMIC_RELAXED);
 }
 
+static bool has_polled_often(void)
+{
+	return polls() > OFTEN;
+}
+
 // The lane pauses in a poll, and polls ten times more.
 static void pause_lane(void)
 {
@@ -186,6 +195,25 @@ static void logs_each_long_pause(void **state)
 	assert_true(longest >= PAUSE_MS * (FAKE_HZ / 1000));
 }
 
+// A burst takes less than a pause, all bursts of a round take more.
+static void a_round_of_several_bursts_is_no_pause(void **state)
+{
+	const uint64_t least = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten, n_rounds;
+
+	open_with(TO_LEFT("1 Mpps"));
+	__atomic_store_n(&device.burst_cycles, least / 2, __ATOMIC_RELAXED);
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	__atomic_store_n(&device.n_polls, 0, __ATOMIC_RELAXED);
+	uint64_t before = stat_read(&load->current->part[0].rounds);
+	await(has_polled_often);
+	unsigned n = pauses_read(&load->lane[0].pauses, known, &n_forgotten);
+	n_rounds = stat_read(&load->current->part[0].rounds) - before;
+	assert_true(n_rounds > OFTEN / 4);
+	assert_true(n + n_forgotten < n_rounds / 4); // some, where others want the core
+}
+
 // Nothing was lost: a ring that was full for a moment is still full when it is polled again.
 static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
 {
@@ -242,6 +270,7 @@ int main(void)
 		TEST(notes_no_pause_that_the_ring_outlasts),
 		TEST(notes_no_pause_before_the_first_frame_is_due),
 		TEST(logs_each_long_pause),
+		TEST(a_round_of_several_bursts_is_no_pause),
 		TEST(judges_a_pause_by_what_came_so_far),
 	};
 

@@ -82,8 +82,9 @@ struct worker {
 	struct rte_mempool
 		*pool[PORT_LANE_QUEUES]; // by queue: of what it receives into; NULL: not looked at
 	struct stat_step step;           // cycles of the burst that is timed
-	uint64_t long_gap;               // cycles without a poll from which on they are noted
-	uint64_t noteworthy_gap;         // a shorter one is neither long nor the longest
+	uint64_t price;    // cycles that a packet costs by now (path/price.h); 0: not known yet
+	uint64_t long_gap; // cycles from which on a round is noted that frames do not explain
+	uint64_t noteworthy_gap; // a shorter round is neither long nor the longest
 } LINE_ALIGNED;
 
 // Ends a packet's walk. Linux gets it as it came where ports have twins and the verdict has a class

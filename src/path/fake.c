@@ -7,6 +7,7 @@
 #include "wire/checksum.h"
 #include "wire/headers.h"
 
+#include <rte_cycles.h>
 #include <stdio.h>
 
 enum { DEVICE = 7 }; // id of the first one
@@ -22,11 +23,19 @@ const struct path_variant *fake_variants[FAKE_VARIANTS];
 static struct packet packets[FAKE_FRAMES];
 static struct fib_link links[FIB_MAX_LINKS];
 
+static void spend(uint64_t cycles)
+{
+	for (uint64_t start = rte_rdtsc(); rte_rdtsc() - start < cycles;)
+		;
+}
+
 static uint16_t receive(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
 	struct fake_device *d = queue;
 	uint16_t got = 0;
 
+	if (d->n_read < d->n_waiting)
+		spend(d->burst_cycles + (d->n_read == d->pause_at ? d->pause_cycles : 0));
 	while (got < n && d->n_read < d->n_waiting)
 		mbuf[got++] = d->waiting[d->n_read++];
 	fake.n_idle = got ? 0 : fake.n_idle + 1;

@@ -1,6 +1,7 @@
 // The packet's walk, once around for each burst. Lane.
 #include "path/worker.h"
 
+#include "path/price.h"
 #include "path/variant.h"
 
 #include <rte_cycles.h>
@@ -112,7 +113,10 @@ static __attribute__((noinline)) void walk_timed(struct worker *w, const struct 
 	uint64_t now = lap(true, &w->step.rx, before_rx);
 
 	walk(w, r, true, now);
-	if (rte_rdtsc() - before_rx > LONG_GAPS_PER_BURST * w->long_gap)
+	uint64_t spent = rte_rdtsc() - before_rx, usual = r->n * w->price;
+
+	w->price = price_learn(w->price, spent, r->n);
+	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
 		return; // the core was taken away meanwhile: that is no price of a packet
 	stat_add(&w->stat->timed_packets, r->n);
 	SCHEMA_STEP_COUNTERS(ADD_STEP)
@@ -138,12 +142,13 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	return r.n;
 }
 
-// A pause that is long, or the longest.
-static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now)
+// A round that is long, or the longest. It is a pause as far as its frames do not explain it.
+static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now,
+	unsigned n_frames)
 {
 	struct stat_lane *stat = w->stat;
 
-	if (gap > w->long_gap)
+	if (gap > w->long_gap + n_frames * w->price)
 		pauses_note(&stat->pauses, now, gap);
 	if (gap > stat->longest_gap_cycles) {
 		stat_set(&stat->longest_gap_cycles, gap);
@@ -152,13 +157,13 @@ static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, u
 	w->noteworthy_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
 }
 
-// Pauses between two rounds.
-static inline uint64_t watch_gap(struct worker *w, uint64_t last)
+// Time since the round before, in which so many frames came.
+static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_frames)
 {
 	uint64_t now = rte_rdtsc();
 
 	if (rarely(now - last > w->noteworthy_gap))
-		note_gap(w, now - last, now);
+		note_gap(w, now - last, now, n_frames);
 	return now;
 }
 
@@ -183,7 +188,6 @@ int worker_run(void *arg)
 	struct worker *w = arg;
 	uint64_t last = rte_rdtsc();
 
-	w->long_gap = rte_get_tsc_hz() / 1000000 * PAUSES_LEAST_US;
 	fib_lane_online(w->door, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0;
@@ -193,7 +197,7 @@ int worker_run(void *arg)
 		for (unsigned q = 0; q < w->io->n_queues; q++)
 			got += poll_queue(w, q);
 		fib_lane_report(w->door, w->io->id);
-		last = watch_gap(w, last);
+		last = watch_gap(w, last, got);
 		stat_add(&w->stat->loops, 1);
 		if (got)
 			continue;

@@ -1,0 +1,69 @@
+// What a lane notes of its rounds: pauses, and not the time that its frames take.
+#include "path/fake.h"
+
+#include <rte_cycles.h>
+
+// Cycles that no machine is fast enough to leave out, and few enough to have rounds without being
+// disturbed.
+enum { LONG_GAP = 1 << 18, ROUND = 3 * LONG_GAP, PAUSE = 5 * LONG_GAP, BURSTS = 8, ATTEMPTS = 500 };
+
+static struct pause known[PAUSES_KNOWN];
+
+// Full bursts, each of them `round` cycles of work; before one of them the lane pauses.
+static unsigned run(uint64_t round, uint64_t pause)
+{
+	struct bytes frame = frame_to(0, "10.1.0.2");
+	uint64_t n_forgotten;
+
+	fake_reset(fake_variants[1]);
+	fake.worker.long_gap = LONG_GAP;
+	fake.device[0].burst_cycles = round;
+	fake.device[0].pause_cycles = pause;
+	fake.device[0].pause_at = BURSTS / 2 * BURST_MAX;
+	for (unsigned i = 0; i < BURSTS * BURST_MAX; i++)
+		fake_receive(0, &frame);
+	fake_run();
+	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
+}
+
+// On a machine that takes the core away itself, some runs are spoilt.
+static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
+{
+	unsigned n = run(ROUND, 0);
+
+	for (unsigned i = 0; n && i < ATTEMPTS; i++)
+		n = run(ROUND, 0);
+	assert_int_equal(n, 0);
+	assert_true(fake.stat.longest_gap_cycles >= ROUND);
+}
+
+static void a_pause_among_such_rounds_is_noted(void **state)
+{
+	unsigned n = run(ROUND, PAUSE);
+
+	for (unsigned i = 0; n != 1 && i < ATTEMPTS; i++)
+		n = run(ROUND, PAUSE);
+	assert_int_equal(n, 1);
+	assert_true(known[0].cycles >= ROUND + PAUSE);
+}
+
+static void a_pause_among_short_rounds_is_noted(void **state)
+{
+	unsigned n = run(0, PAUSE);
+
+	for (unsigned i = 0; n != 1 && i < ATTEMPTS; i++)
+		n = run(0, PAUSE);
+	assert_int_equal(n, 1);
+	assert_true(known[0].cycles >= PAUSE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_round_that_is_long_by_its_frames_is_no_pause),
+		cmocka_unit_test(a_pause_among_such_rounds_is_noted),
+		cmocka_unit_test(a_pause_among_short_rounds_is_noted),
+	};
+
+	return cmocka_run_group_tests(tests, fake_open, fake_close);
+}
