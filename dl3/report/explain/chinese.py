@@ -28,7 +28,7 @@ EXPLAIN_CHINESE = {
     "explain.place": "{frames:,} 个包，占丢失总数的 {share:.1%}：{place}",
     "explain.more": "另有 {frames:,} 个包丢失于其他 {n:,} 次停顿",
     "explain.full": "核 {core} 上 dl3d 的 lane {lane} 已满负荷：每个包耗费 {cycles:,.0f} 周期（{steps}），因此在 "
-    "{ghz:.2f} GHz 下可转发 {most:.4g} Mpps；给予它的负载为 {mpps:.4g} Mpps，仅有 {empty:.1%} 的轮询没有收到包",
+    "{ghz:.2f} GHz 下可转发 {most:.4g} Mpps；给予它的负载为 {mpps:.4g} Mpps，处理这些包占用了它 {busy:.0%} 的时间",
     "explain.overrun": "{frames:,} 个包在停顿之外丢失，当时有 lane 已满负荷",
     "explain.no_timeline": "{frames:,} 个包的丢失时刻未知，因此无法指出原因",
     "explain.silent": "{frames:,} 个包丢失时发生器的 lane 均在轮询；被测设备不提供自身信息，因此无法指出原因",
@@ -37,6 +37,8 @@ EXPLAIN_CHINESE = {
     "explain.unexplained": "{frames:,} 个包的丢失不在任何已知的停顿之内，也没有 lane 满负荷：证据不足，无法指出原因",
     "explain.unexplained.steady": "{frames:,} 个包均匀丢失，遍及 {share:.0%} "
     "的时间，不在任何已知的停顿之内，也没有 lane 满负荷：证据不足，无法指出原因",
+    "explain.unexplained.full": "{frames:,} 个包的丢失不在任何已知的停顿之内，也超出 lane "
+    "满负荷所能解释的数量：证据不足，无法指出原因",
     "explain.missing": "此处未知：{sentence}",
     "explain.headroom.none_lost": "在 {mpps:.4g} Mpps 下，{sent:,} 个包无一丢失",
     "explain.headroom.unknown": "在 {mpps:.4g} Mpps 下，{sent:,} 个包无一丢失；被测设备未说明距其极限还有多远",

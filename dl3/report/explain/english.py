@@ -30,8 +30,8 @@ EXPLAIN_ENGLISH = {
     "explain.place": "{frames:,} packets, {share:.1%} of those lost: {place}",
     "explain.more": "{frames:,} packets were lost in {n:,} other pauses",
     "explain.full": "dl3d's lane {lane} on core {core} was full: a packet costs it {cycles:,.0f} cycles ({steps}"
-    "), so at {ghz:.2f} GHz it forwards {most:.4g} Mpps; {mpps:.4g} Mpps were offered to it, and {empty:.1%} of "
-    "its rounds found no packet",
+    "), so at {ghz:.2f} GHz it forwards {most:.4g} Mpps; {mpps:.4g} Mpps were offered to it, and its packets took "
+    "{busy:.0%} of its time",
     "explain.overrun": "{frames:,} packets were lost outside of pauses, while a lane was full",
     "explain.no_timeline": "When the {frames:,} packets were lost is not known, so no cause can be named",
     "explain.silent": "{frames:,} packets were lost while the generator's lanes polled; the device tells nothing "
@@ -42,6 +42,8 @@ EXPLAIN_ENGLISH = {
     "evidence does not suffice to name a cause",
     "explain.unexplained.steady": "{frames:,} packets were lost evenly, in {share:.0%} of the time, in no pause "
     "that is known, and no lane was full: the evidence does not suffice to name a cause",
+    "explain.unexplained.full": "{frames:,} packets were lost in no pause that is known, and are more than a full lane "
+    "explains: the evidence does not suffice to name a cause",
     "explain.missing": "Not known here: {sentence}",
     "explain.headroom.none_lost": "No packet of {sent:,} was lost at {mpps:.4g} Mpps",
     "explain.headroom.unknown": "No packet of {sent:,} was lost at {mpps:.4g} Mpps; the device does not tell how "

@@ -188,23 +188,6 @@ def tells_why_a_generator_fell_behind() -> None:
     )
 
 
-def a_full_lane_is_told_by_its_cycles() -> None:
-    evidence = seen(work=(work(cycles=270, empty=0.001),))
-    made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
-    assert keys(made) == ["place", "full", "overrun"]
-    assert (
-        "dl3d's lane 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse "
-        "30), so at 2.60 GHz it forwards 9.63 Mpps; 10 Mpps were offered to it, and 0.1% of its rounds found no packet"
-    ) in told(made)
-
-
-@pytest.mark.parametrize(("cycles", "empty"), [(200, 0.001), (270, 0.3)])
-def a_lane_with_time_left_is_not_called_full(cycles: float, empty: float) -> None:
-    evidence = seen(work=(work(cycles, empty),))
-    made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
-    assert keys(made) == ["place", "unexplained.steady"]
-
-
 def knows_nothing_of_a_device_that_says_nothing() -> None:
     evidence = Evidence(missing=("frequency of the cores: this kernel has no cpufreq for them",))
     once = trial({"unknown": 500}, [loss(200, 500)], evidence)

@@ -38,23 +38,24 @@ def work(cycles: float = 180.0, empty: float = 0.4, packets: int = PPS, lane: in
     return Work.model_validate({"lane": lane, "core": 3 + lane, **counts, **more})
 
 
-def line(losses: Sequence[Loss]) -> Timeline:
+def line(losses: Sequence[Loss], pps: int = PPS, ms: int = 1000) -> Timeline:
     """A bucket each millisecond."""
-    lost = [0] * 1000
+    lost = [0] * ms
     for one in losses:
         n = round(one.us / 1e3)
         first = (one.at_ns - START_NS) // BUCKET_NS - n
         for i in range(first, first + n):
             lost[i] += one.frames // n
-    sent = (PPS // 1000,) * 1000
+    sent = (pps // 1000,) * ms
     left = tuple(each - gone for each, gone in zip(sent, lost, strict=True))
     return Timeline(start_ns=START_NS, bucket_ns=BUCKET_NS, sent=sent, received=left, losses=tuple(losses))
 
 
 def trial(places: dict[str, int], losses: Sequence[Loss] = (), evidence: Evidence | None = None, **more: Any) -> Trial:
-    """A trial with its loss, by place and by time."""
-    lost = sum(places.values())
-    counts = {"sent": PPS, "received": PPS - lost, "lost": lost, "lost_by_place": places}
+    """A trial with its loss, by place and by time; `pps` and `ms` tell of another one than the usual."""
+    lost, pps, ms = sum(places.values()), more.pop("pps", PPS), more.pop("ms", 1000)
+    sent, seconds = pps * ms // 1000, ms / 1e3
+    counts = {"sent": sent, "received": sent - lost, "lost": lost, "lost_by_place": places}
     zeros = dict.fromkeys(["duplicated", "reordered", "corrupted", "late", "sent_bytes", "received_bytes"], 0)
     account = Account.model_validate({**counts, **zeros, "reordered_per": "flow"})
     names: dict[str, Any] = {
@@ -65,11 +66,12 @@ def trial(places: dict[str, int], losses: Sequence[Loss] = (), evidence: Evidenc
         "frame": "64",
         "mean_bytes": 64.0,
     }
-    rates = {"asked_pps": PPS, "offered_pps": PPS, "received_pps": PPS - lost, "seconds": 1.0, "pacing_error": 0.0}
+    rates = {"asked_pps": pps, "offered_pps": pps, "received_pps": (sent - lost) / seconds, "seconds": seconds}
     told: dict[str, Any] = {
-        "timeline": line(losses) if losses else None,
+        "timeline": line(losses, pps, ms) if losses else None,
         "evidence": evidence,
         "invalid": (),
+        "pacing_error": 0.0,
         "facts": {},
     }
     times = {"latency": Spread(), "latency_from_sending": Spread(), "jitter_mean": 0.0, "jitter_max": 0.0}

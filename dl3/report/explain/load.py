@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from dl3.model.evidence import Evidence, Work
 from dl3.model.trial import Trial
 
+FULL = 0.95  # of what a lane can do: its price is that of one burst in 64
+NEVER_EMPTY = 0.02  # share of rounds that found nothing, at most, of a lane that is always busy
+
 
 def ring_frames(trial: Trial) -> int:
     """That a receive queue of the device holds: as dl3d says, else as the laboratory knows; 0: unknown."""
@@ -56,12 +59,41 @@ class Strain:
     offered_pps: float
     cycles: float  # of a packet; 0: not measured
     most_pps: float  # that the lane can do at that price; 0: not known
-    empty: float  # share of its rounds that found nothing
+    empty: float  # share of its rounds that found nothing, also of those before and after the trial
+    seconds: float  # of the trial, in which it did not pause
+    is_alone: bool  # so that it got all that was offered; else its share is that of what lanes received
 
     @property
     def fill(self) -> float:
         """Offered / most; 0: not known."""
         return self.offered_pps / self.most_pps if self.most_pps else 0.0
+
+    @property
+    def busy(self) -> float:
+        """Share of that time that its packets took; 0: not known."""
+        can = self.most_pps * self.seconds
+        return self.work.packets / can if can > 0 else 0.0
+
+    @property
+    def never_waits(self) -> bool:
+        """Whether it hardly ever found no packet, though as many came as it can do at most."""
+        return self.fill >= FULL and self.empty <= NEVER_EMPTY
+
+    @property
+    def is_full(self) -> bool:
+        """It never waited; or its price says that it could not do what it was offered.
+
+        Where several lanes share the load, it has to have done as much as it can, too: those that are not full seem
+        to be offered a part of what others lost.
+        """
+        return self.never_waits or (self.fill >= 1 and (self.is_alone or self.busy >= FULL))
+
+    @property
+    def excess(self) -> int:
+        """Frames that a full lane could not do: all others, if it never waited; else as its price tells."""
+        if self.never_waits:
+            return max(0, round(self.offered_pps * self.seconds) - self.work.packets)
+        return round(max(0.0, self.offered_pps - FULL * self.most_pps) * self.seconds)
 
     @property
     def steps(self) -> str:
@@ -81,13 +113,21 @@ class Strain:
         return self.work.packets / self.work.bursts if self.work.bursts else 0.0
 
 
+def polled_s(trial: Trial, lane: int) -> float:
+    """How long a lane of dl3d polled while frames were sent: all but its known pauses."""
+    gaps = trial.evidence.gaps if trial.evidence else ()
+    paused_us = sum(gap.us for gap in gaps if (gap.program, gap.lane) == ("dl3d", lane))
+    return max(0.0, trial.seconds - paused_us / 1e6)
+
+
 def strain_of(trial: Trial, work: Work) -> Strain:
     """Of one lane."""
     cycles = sum(work.cycles_per_packet.values())
     offered_pps = sum(load_of(trial, work.lane).rates_pps)
     most_pps = work.tsc_hz / cycles if cycles else 0.0
     empty = work.empty_loops / work.loops if work.loops else 0.0
-    return Strain(work, offered_pps, cycles, most_pps, empty)
+    n_working = sum(1 for one in (trial.evidence.work if trial.evidence else ()) if one.packets > 0)
+    return Strain(work, offered_pps, cycles, most_pps, empty, polled_s(trial, work.lane), n_working == 1)
 
 
 def strains(evidence: Evidence | None, trial: Trial) -> list[Strain]:

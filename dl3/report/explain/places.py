@@ -25,6 +25,11 @@ def place_findings(trial: Trial) -> Iterator[Finding]:
         yield Finding("place", "place", values, frames, ADVICE_OF.get(place, ""))
 
 
+def waited_for(trial: Trial, program: str) -> int:
+    """How many frames were lost because a program did not poll in time."""
+    return sum(frames for place, frames in places_of(trial).items() if WAITING.get(place) == program)
+
+
 def waiting(trial: Trial) -> tuple[int, str]:
     """How many frames were lost because somebody did not poll in time, and which program that was for most of them."""
     found = {place: frames for place, frames in places_of(trial).items() if place in WAITING}

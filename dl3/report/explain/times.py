@@ -1,17 +1,15 @@
 """Why frames were lost when they were: pauses of lanes, who had their cores, lanes that were full. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dl3.model.evidence import Evidence, Timeline
 from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, Value
-from dl3.report.explain.load import load_of, strains
+from dl3.report.explain.load import Strain, load_of, strains
 from dl3.report.explain.pauses import Cause, Pause, causes_of, losses_of, named, pauses_beside
-from dl3.report.explain.places import waiting
+from dl3.report.explain.places import waited_for, waiting
 
 MOST_CAUSES = 5
-FULL = 0.95  # of what a lane can do
-NEVER_EMPTY = 0.02  # share of rounds that found nothing, at most, of a lane that is always busy
 STEADY = 0.9  # share of the time
 SMALL = 0.01  # of all lost: not worth a sentence
 
@@ -87,21 +85,19 @@ def starved(trial: Trial) -> Iterator[Finding]:
     yield Finding(found.topic, f"{found.key}.behind", found.values, 0, found.advice)
 
 
-def full_lanes(trial: Trial) -> Iterator[Finding]:
-    """Lanes that had all that they can do."""
-    for strain in strains(trial.evidence, trial):
-        if strain.fill >= FULL and strain.empty <= NEVER_EMPTY:
-            values: dict[str, Value] = {
-                "lane": strain.work.lane,
-                "core": strain.work.core,
-                "cycles": strain.cycles,
-                "steps": strain.steps,
-                "ghz": strain.work.tsc_hz / 1e9,
-                "most": strain.most_pps / 1e6,
-                "mpps": strain.offered_pps / 1e6,
-                "empty": strain.empty,
-            }
-            yield Finding("lane", "full", values, 0, "full")
+def full_finding(strain: Strain) -> Finding:
+    """What a lane that was full can do, and what it was offered."""
+    values: dict[str, Value] = {
+        "lane": strain.work.lane,
+        "core": strain.work.core,
+        "cycles": strain.cycles,
+        "steps": strain.steps,
+        "ghz": strain.work.tsc_hz / 1e9,
+        "most": strain.most_pps / 1e6,
+        "mpps": strain.offered_pps / 1e6,
+        "busy": min(1.0, strain.busy),
+    }
+    return Finding("lane", "full", values, 0, "full")
 
 
 def share_of_time(line: Timeline | None) -> float:
@@ -112,12 +108,17 @@ def share_of_time(line: Timeline | None) -> float:
     return sum(1 for sent, received in pairs if sent > received) / len(pairs) if pairs else 0.0
 
 
+def overrun(trial: Trial, frames: int, full: Iterable[Strain]) -> int:
+    """How many frames that no pause covers were lost because lanes of the device were full."""
+    return min(frames, waited_for(trial, "dl3d"), sum(strain.excess for strain in full))
+
+
 def unexplained(trial: Trial, frames: int, is_full: bool) -> Iterator[Finding]:
-    """What no pause covers."""
+    """What neither a pause nor a full lane covers."""
     share = share_of_time(trial.timeline)
     values: dict[str, Value] = {"frames": frames, "share": share}
     if is_full:
-        yield Finding("lane", "overrun", values, frames)
+        yield Finding("unexplained", "unexplained.full", values, frames)
     elif not losses_of(trial.timeline):
         yield Finding("unexplained", "no_timeline", values, frames)
     elif not trial.evidence or not trial.evidence.work:
@@ -137,9 +138,18 @@ def time_findings(trial: Trial) -> Iterator[Finding]:
     if rest := causes[MOST_CAUSES:]:
         frames = sum(cause.frames for cause in rest)
         yield Finding("time", "more", {"n": sum(len(cause.pauses) for cause in rest), "frames": frames}, frames)
-    full = list(full_lanes(trial))
-    yield from full
     known = sum(cause.frames for cause in causes)
-    left = min(waited, max(n_left, waited - known))
-    if left > SMALL * waited:
-        yield from unexplained(trial, left, bool(full))
+    yield from left_findings(trial, waited, min(waited, max(n_left, waited - known)))
+
+
+def left_findings(trial: Trial, waited: int, left: int) -> Iterator[Finding]:
+    """Lanes that were full, and what they explain of the loss that pauses left."""
+    full = [strain for strain in strains(trial.evidence, trial) if strain.is_full]
+    yield from (full_finding(strain) for strain in full)
+    if left <= SMALL * waited:
+        return
+    lost = overrun(trial, left, full)
+    if lost:
+        yield Finding("lane", "overrun", {"frames": lost}, lost)
+    if left - lost > SMALL * waited:
+        yield from unexplained(trial, left - lost, bool(full))
