@@ -175,18 +175,30 @@ int capture_read_file(struct capture *out, FILE *file, const struct load_stream 
 	return err;
 }
 
+static struct load_file file_of(const struct stat *about)
+{
+	return (struct load_file){.device = about->st_dev,
+		.inode = about->st_ino,
+		.n_bytes = about->st_size,
+		.changed_ns = (uint64_t)about->st_mtim.tv_sec * NS + about->st_mtim.tv_nsec};
+}
+
 int capture_read(struct capture *out, const struct load_stream *stream, struct complaint *why)
 {
 	const char *path = stream->capture.path;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would keep us waiting
 	struct stat about;
+	int err;
 
 	*out = (struct capture){0};
 	if (fd < 0)
 		return complain(why, -errno, "%s cannot be opened: %s", path, strerror(errno));
 	FILE *file = fstat(fd, &about) || !S_ISREG(about.st_mode) ? NULL : fdopen(fd, "r");
-	if (file)
-		return capture_read_file(out, file, stream, why);
+	if (file) {
+		err = capture_read_file(out, file, stream, why);
+		out->file = file_of(&about);
+		return err;
+	}
 	close(fd);
 	return complain(why, -EINVAL, "%s is no file; a capture file is wanted", path);
 }

@@ -22,6 +22,7 @@ struct capture_frame {
 };
 
 struct capture {
+	struct load_file file; // as it was before it was read
 	uint32_t n;
 	uint32_t n_stamped; // of them
 	uint32_t longest;   // bytes without FCS

@@ -85,6 +85,7 @@ int read_capture(struct stream_reader *r)
 	int err = capture_read(&capture, s, &inner);
 	if (err)
 		err = read_mistake(r, NULL, "%s", inner.text);
+	s->capture.file = capture.file;
 	s->capture.n_frames = capture.n;
 	s->capture.n_stamped = capture.n_stamped;
 	s->capture.longest = capture.longest;

@@ -33,6 +33,11 @@ static int make(struct replay *replay, const struct sender_terms *terms, struct 
 
 	if (capture_read(&replay->capture, stream, &inner))
 		return complain(why, -EINVAL, "stream %s: %s", stream->name, inner.text);
+	if (memcmp(&replay->capture.file, &stream->capture.file, sizeof(struct load_file)))
+		return complain(why, -EINVAL,
+			"stream %s: %s was changed after it was checked; send again once nobody "
+			"writes to it",
+			stream->name, stream->capture.path);
 	replay->at = calloc(replay->capture.n, sizeof(replay->at[0]));
 	if (!replay->at)
 		return complain(why, -ENOMEM, "stream %s: no memory for its capture", stream->name);

@@ -44,9 +44,15 @@ struct load_field {
 // with the greatest (Zipf's law: flow f as often as 1 / (f + 1)^exponent).
 enum load_distribution { LOAD_SEQUENTIAL, LOAD_UNIFORM, LOAD_ZIPF };
 
+// Which file, in which state: two that are alike are the same, unchanged.
+struct load_file {
+	uint64_t device, inode, n_bytes, changed_ns;
+};
+
 // What a stream replays instead of frames of its own making.
 struct load_capture {
 	char path[LOAD_PATH_MAX]; // "": nothing
+	struct load_file file;    // that all of this was read of
 	double speed;             // times the capture's own; 0: at the stream's pps
 	bool stamps;              // frames with room get a stamp; else none does
 	bool sets_src_mac, sets_dst_mac;
