@@ -103,7 +103,7 @@ static void check_refused(void)
 
 	snprintf(text, sizeof(text),
 		"stream east: %s was changed after it was checked; send again once nobody writes "
-	        "to it",
+		"to it",
 		path);
 	assert_int_not_equal(make_replay(), 0);
 	assert_string_equal(why.text, text);
