@@ -20,13 +20,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "checksums in the lowe
 
 // What is written into the frames of a burst, as the bytes will stand, one array for each part;
 // checksums in the lower half of their words. In loops over whole arrays, which compilers make
-// vectors of.
+// vectors of: of 32-bit words where that is enough, as twice as many fit in one. Sums are taken of
+// words as they stand in memory, which gives a checksum as it will stand (RFC 1071).
 struct frame_words {
-	uint64_t ip_sum[FRAME_VALUES] LINE_ALIGNED; // of the template, then its checksum
-	uint64_t l4_sum[FRAME_VALUES];
+	uint32_t ip_sum[FRAME_VALUES] LINE_ALIGNED; // of the template, then its checksum
+	uint32_t l4_sum[FRAME_VALUES];
+	uint32_t ports[FRAME_VALUES];
 	uint64_t addresses[FRAME_VALUES];
 	uint64_t first[FRAME_VALUES], second[FRAME_VALUES]; // of the stamp
-	uint32_t ports[FRAME_VALUES];
 };
 
 static void place_parts(struct frame_form *form, const struct wire_recipe *recipe)
@@ -73,9 +74,9 @@ static void clear_parts(const struct frame_form *form, uint8_t *frame)
 		((struct wire_ip4 *)(frame + form->ip_at))->checksum_be = 0;
 }
 
-static uint32_t fold_host(uint64_t sum)
+static uint32_t fold(uint64_t sum)
 {
-	return be16toh(~wire_sum_finish_be(sum) & 0xffff);
+	return ~wire_sum_finish_be(sum) & 0xffff;
 }
 
 static void sum_up(const struct frame_form *form, struct frame_size *size)
@@ -86,8 +87,8 @@ static void sum_up(const struct frame_form *form, struct frame_size *size)
 	uint64_t pseudo = form->is_ip6 ? wire_sum_pseudo6((const void *)ip, protocol, l4_bytes)
 	                               : wire_sum_pseudo4((const void *)ip, protocol, l4_bytes);
 
-	size->l4_sum = fold_host(wire_sum(pseudo, l4, l4_bytes));
-	size->ip_sum = form->is_ip6 ? 0 : fold_host(wire_sum(0, ip, WIRE_IP4_BYTES));
+	size->l4_sum = fold(wire_sum(pseudo, l4, l4_bytes));
+	size->ip_sum = form->is_ip6 ? 0 : fold(wire_sum(0, ip, WIRE_IP4_BYTES));
 }
 
 static int make_size(struct frame_form *form, struct frame_size *size, struct wire_recipe *recipe)
@@ -163,14 +164,20 @@ static inline uint64_t halves(uint64_t word)
 	return (word >> 32) + (word & 0xffffffff);
 }
 
-// A sum of 16-bit words in host order, below 2^48, as a checksum in network order (RFC 1071).
-static inline uint64_t finish_be(uint64_t sum)
+// A sum of 16-bit words below 2^48, as one below 2^18.
+static inline uint32_t narrow(uint64_t sum)
 {
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~sum & 0xffff;
-	return sum >> 8 | (sum & 0xff) << 8;
+	return (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+}
+
+static inline uint32_t both(uint32_t word)
+{
+	return (word >> 16) + (word & 0xffff);
+}
+
+static inline uint32_t finish(uint32_t sum)
+{
+	return ~both(both(sum)) & 0xffff;
 }
 
 // A constant `is_tcp` makes two functions of it.
@@ -178,7 +185,8 @@ static inline __attribute__((always_inline)) void fill_words(const struct frame_
 	const struct frame_values *v, struct frame_words *w, bool is_tcp)
 {
 	const uint64_t head = form->head, sequence = v->sequence;
-	const uint64_t sent_high = v->sent >> 16 & 0xffffff, sent_low = v->sent & 0xffff;
+	const uint64_t sent_high = v->sent >> 16 & 0xffffff;
+	const uint64_t tail_be = htobe16(v->sent & 0xffff);
 	const unsigned n = round_up(v->n, LANES);
 
 	for (unsigned i = 0; i < n; i++) {
@@ -194,7 +202,7 @@ static inline __attribute__((always_inline)) void fill_words(const struct frame_
 		}
 		w->first[i] = htobe64(first);
 		w->second[i] = htobe64(second);
-		w->l4_sum[i] += halves(first) + halves(second) + sent_low;
+		w->l4_sum[i] += narrow(halves(w->first[i]) + halves(w->second[i]) + tail_be);
 	}
 }
 
@@ -202,17 +210,16 @@ static inline void fill_addresses(const struct frame_values *v, struct frame_wor
 {
 	const unsigned n = round_up(v->n, LANES);
 
-	for (unsigned i = 0; i < n; i++)
-		w->ports[i] =
-			htobe32(v->field[LOAD_SRC_PORT][i] << 16 | v->field[LOAD_DST_PORT][i]);
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t src = v->field[LOAD_SRC_IP][i], dst = v->field[LOAD_DST_IP][i];
-		uint64_t ports = v->field[LOAD_SRC_PORT][i] << 16 | v->field[LOAD_DST_PORT][i];
-		uint64_t l4 = finish_be(w->l4_sum[i] + src + dst + ports);
+		uint32_t src = htobe32(v->field[LOAD_SRC_IP][i]);
+		uint32_t dst = htobe32(v->field[LOAD_DST_IP][i]), sum = both(src) + both(dst);
+		uint32_t ports =
+			htobe32(v->field[LOAD_SRC_PORT][i] << 16 | v->field[LOAD_DST_PORT][i]);
 
-		w->addresses[i] = htobe64(src << 32 | dst);
-		w->ip_sum[i] = finish_be(w->ip_sum[i] + src + dst);
-		w->l4_sum[i] = l4;
+		w->addresses[i] = (uint64_t)dst << 32 | src;
+		w->ports[i] = ports;
+		w->ip_sum[i] = finish(w->ip_sum[i] + sum);
+		w->l4_sum[i] = finish(w->l4_sum[i] + sum + both(ports));
 	}
 }
 
@@ -230,20 +237,27 @@ static inline void copy_lines(uint8_t *to, const struct frame_size *size)
 		memcpy(to + at, size->bytes + at, FRAME_LINE);
 }
 
-// Templates, and the words over them. A constant `is_ip6` makes two functions of it.
+// Templates, and the words over them. Constants make a function of each kind of it. `is_line`: all
+// frames have one template of one line, which stays in registers.
 static inline __attribute__((always_inline)) void write_frames(const struct frame_form *form,
-	const struct frame_values *v, const struct frame_words *w, bool is_ip6)
+	const struct frame_values *v, const struct frame_words *w, bool is_ip6, bool is_line)
 {
 	const unsigned n = v->n; // frames may alias anything
 	const unsigned src_at = form->src_at, dst_at = form->dst_at, l4_at = form->l4_at;
 	const unsigned checksum_at = form->checksum_at, first_at = form->first_at;
 	const unsigned second_at = form->second_at, tail_at = form->tail_at;
 	const uint16_t tail_be = htobe16(v->sent & 0xffff);
+	uint8_t line[FRAME_LINE];
 
+	if (is_line)
+		memcpy(line, form->sizes[0].bytes, FRAME_LINE);
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *frame = v->to[i];
 
-		copy_lines(frame, &form->sizes[v->size[i]]);
+		if (is_line)
+			memcpy(frame, line, FRAME_LINE);
+		else
+			copy_lines(frame, &form->sizes[v->size[i]]);
 		if (is_ip6) {
 			memcpy(frame + src_at, &w->addresses[i], 4);
 			memcpy(frame + dst_at, (const uint8_t *)&w->addresses[i] + 4, 4);
@@ -283,9 +297,11 @@ void frame_build(const struct frame_form *form, const struct frame_values *value
 	if (!form->is_tcp)
 		avoid_zeros(&words, values->n);
 	if (form->is_ip6)
-		write_frames(form, values, &words, true);
+		write_frames(form, values, &words, true, false);
+	else if (form->n_sizes == 1 && form->sizes[0].n_lines == 1)
+		write_frames(form, values, &words, false, true);
 	else
-		write_frames(form, values, &words, false);
+		write_frames(form, values, &words, false, false);
 	if (form->has_macs)
 		write_macs(values);
 }

@@ -32,7 +32,7 @@ struct frame_size {
 	uint8_t *bytes;   // n_lines * FRAME_LINE
 	uint16_t n_bytes; // without FCS
 	uint16_t n_lines;
-	uint32_t ip_sum; // host order, 16 bits
+	uint32_t ip_sum; // 16 bits, of words as they stand in memory
 	uint32_t l4_sum; // with the pseudo header
 };
 
