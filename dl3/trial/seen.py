@@ -80,12 +80,12 @@ class Span:
         return pause.at_ns > self.start_ns and pause.at_ns - pause.us * 1e3 < self.end_ns
 
 
-def span_of(results: Results) -> Span | None:
+def span_of(results: Results, more_ns: int = STRAGGLERS_NS) -> Span | None:
     """From the first frame's time until the last one cannot be under way any more; None: not known."""
     if not results.timeline:
         return None
     start_ns = results.timeline.start_ns
-    return Span(start_ns, start_ns + round(results.seconds * 1e9) + STRAGGLERS_NS)
+    return Span(start_ns, start_ns + round(results.seconds * 1e9) + more_ns)
 
 
 def gaps_of(program: Program, pauses: Pauses, span: Span) -> list[Gap]:
@@ -146,7 +146,7 @@ def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) ->
 
 def with_longest_gaps(trial: Trial, site: Site, results: Results) -> Trial:
     """The trial with the longest pause of each dl3d lane alone: what would have lost frames at a higher rate."""
-    span = span_of(results)
+    span = span_of(results, 0)  # what comes after the last frame, as our own questions do, would have lost none
     if not span or not site.dut:
         return trial
     longest_of = {(gap.program, gap.lane): gap for gap in sorted(with_gaps(Evidence(), site, span).gaps, key=by_length)}

@@ -63,7 +63,8 @@ def keeps_when_frames_were_lost() -> None:
 
 
 def keeps_the_longest_pause_of_the_device_of_a_trial_without_loss_unless_more_is_asked_for() -> None:
-    pair = pauses((START_NS + 5, 30.0), (START_NS + 9, 90.0), (START_NS + 20, 50.0))
+    late = (END_NS + 5_000_000, 4_000.0)  # none of its frames was still to be sent
+    pair = pauses((START_NS + 5, 30.0), (START_NS + 9, 90.0), (START_NS + 20, 50.0), late)
     made = trial(2e6, own=pair, dut=pair)
     assert made.timeline is None
     assert made.evidence
