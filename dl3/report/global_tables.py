@@ -8,6 +8,7 @@ from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.proofs import points_of
 from dl3.report.results import Results
+from dl3.report.sentences import sentence_text
 from dl3.report.units import MICRO, micros, moment, mpps, percent
 from dl3.report.words import Words
 from dl3.report.worst import worst
@@ -56,7 +57,7 @@ def proof_table(results: Results, words: Words) -> list[Element]:
                 micros(point.jitter_mean_ns),
                 percent(best_share(point.frame, point.ceiling_pps, results), 1),
                 micros(best_delay(point.frame, point.latency_p50_ns, results)),
-                "; ".join(point.invalid),
+                words("list.semicolon").join(sentence_text(reason, words) for reason in point.invalid),
                 results.line(proof),
             ),
             "invalid" if point.invalid else None,
@@ -70,7 +71,9 @@ def proof_table(results: Results, words: Words) -> list[Element]:
 
 def skipped_table(results: Results, words: Words) -> list[Element]:
     """Jobs that were planned and gave no answer."""
-    rows = [Row((moment(one.at), one.job, one.reason, results.line(one))) for one in results.skipped]
+    rows = [
+        Row((moment(one.at), one.job, sentence_text(one.reason, words), results.line(one))) for one in results.skipped
+    ]
     return [grid("skipped", SKIPPED, rows, words)] if rows else []
 
 

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset, Versus
+from dl3.model.campaign import Skipped
+from dl3.model.evidence import Evidence
 from dl3.model.trial import Account, Spread, Throughput, Trial
 from dl3.report.page import page
 from dl3.report.results import Record
@@ -220,3 +222,29 @@ def counts_reasons_where_many_trials_are_invalid() -> None:
     text = Reader(page(bad, Language.EN, AT)).text
     assert "31 trials are INVALID: generator late 31." in text
     assert "All 31 INVALID trials" in text
+
+
+UNANSWERED = "no answer: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"
+UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        (Language.EN, (UNANSWERED, f"Not known here: {UNSEEN}.")),
+        (
+            Language.ZH,
+            (
+                "没有结果：在每秒 5,000 包的速率上有 4 次测试无效，最后一次的原因为：发生器发送不及时：一帧也没有发出",
+                "此处未知：核的频率：此内核不为这些核提供 cpufreq。",
+            ),
+        ),
+    ],
+)
+def says_what_no_answer_and_no_evidence_there_is_in_its_language(language: Language, told: tuple[str, ...]) -> None:
+    lossy = Maker().trial("64", 20e6)
+    assert lossy.account.lost > 0
+    skipped = Skipped(at=AT, campaign=AT, job="one", reason=UNANSWERED)
+    trial = lossy.model_copy(update={"evidence": Evidence(missing=(UNSEEN,))})
+    text = Reader(page([trial, skipped], language, AT)).text
+    assert all(one in text for one in told)

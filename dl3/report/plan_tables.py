@@ -8,6 +8,7 @@ from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.results import Results
+from dl3.report.sentences import sentence_text
 from dl3.report.words import Language, Words
 
 CASES = (Column("case"), Column("title"), Column("outcome"), Column("jobs", "", True), Column("answers", "", True))
@@ -15,7 +16,7 @@ CASES = (Column("case"), Column("title"), Column("outcome"), Column("jobs", "", 
 
 def said(text: Text, words: Words) -> str:
     """A text in the report's language."""
-    return text.zh if words.language is Language.ZH else text.en
+    return sentence_text(text.zh, words) if words.language is Language.ZH else text.en
 
 
 def case_anchor(case: Case) -> str:

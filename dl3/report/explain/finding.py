@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dl3.report.reasons import reason_text
+from dl3.report.sentences import sentence_text
 from dl3.report.words import Words
 
 Topic = Literal["invalid", "place", "time", "lane", "unexplained", "missing", "headroom"]
@@ -28,6 +29,8 @@ def value_text(name: str, value: Value, words: Words) -> Value:
         return value
     if name == "place":
         return words.name("place", words.name("means", value))
+    if name == "sentence":
+        return sentence_text(value, words)
     return reason_text(value, words) if name == "reason" else value
 
 

@@ -1,0 +1,195 @@
+"""Sentences of records in Chinese: why a job or a proof gave no answer, and what evidence a trial lacks.
+
+Records keep them in English; here is what they look like, and one that looks like none of them stays as it is.
+
+What is found at 'reason' is a reason as an INVALID trial has it, at 'why' another sentence of these, at 'frame' and at
+'place' a word of the record.
+"""
+
+import re
+
+from dl3.report.reasons import noise_text, reason_text
+from dl3.report.words import Language, Words
+
+N = r"-?[\d,.]+"
+WORD = "(late|sink late|pacing|law|link|burst|clock)"  # that a reason begins with
+NO_ANSWER = (
+    (
+        rf"no answer: at (?P<pps>{N}) packets/s (?P<n>{N}) trials were INVALID, the last because (?P<reason>.*)",
+        "没有结果：在每秒 {pps} 包的速率上有 {n} 次测试无效，最后一次的原因为：{reason}",
+    ),
+    (
+        rf"no answer: (?P<n>{N}) trials of (?P<s>{N}) s in all did not settle it, the device answers differently "
+        r"each time: make trials longer, or allow some of them to lose \(exceed ratio\)",
+        "没有结果：{n} 次测试共 {s} 秒仍不能定论，被测设备每次表现不同："
+        "请延长单次时长，或允许部分测试丢包（exceed ratio）",
+    ),
+    (
+        r"no answer: the trials of all loads were INVALID, see their reasons",
+        "没有结果：所有负载的测试均无效，原因见各次测试",
+    ),
+    (
+        rf"no answer: a burst of (?P<n>{N}) frames was INVALID (?P<times>{N}) times, the last because (?P<reason>.*)",
+        "没有结果：{n} 帧的突发有 {times} 次无效，最后一次的原因为：{reason}",
+    ),
+    (
+        rf"no answer: the trial of the overload was INVALID (?P<n>{N}) times, the last because (?P<reason>.*)",
+        "没有结果：过载测试有 {n} 次无效，最后一次的原因为：{reason}",
+    ),
+    (
+        r"no answer: the trials of a reset were INVALID, the last because (?P<reason>.*)",
+        "没有结果：复位测试均无效，最后一次的原因为：{reason}",
+    ),
+    (
+        r"no answer: nothing was lost in the overload, so there is nothing to recover from: search its throughput "
+        r"again, with longer trials",
+        "没有结果：过载时没有丢包，也就无从恢复：请用更长的测试重新搜索其吞吐量",
+    ),
+    (
+        rf"no answer: (?P<s>{N}) s after the overload frames were still lost: give it longer trials",
+        "没有结果：过载结束 {s} 秒后仍在丢包：请延长单次时长",
+    ),
+    (
+        rf"no answer: the device did not forward again within (?P<s>{N}) s: look at its log",
+        "没有结果：被测设备在 {s} 秒内没有恢复转发：请查看其日志",
+    ),
+    (
+        r"no answer: this test begins with the throughput, and its search had (?P<why>.*)",
+        "没有结果：此项测试以吞吐量为起点，而吞吐量搜索的结论是：{why}",
+    ),
+    (r"(?P<noise>no answer: the generator fell behind .*)", "没有结果：{noise}"),
+    (
+        rf"no answer: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back: look at cables, dst_mac, the device's "
+        r"routes, and the streams' 'to'",
+        "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回：请检查线缆、dst_mac、被测设备的路由和流的 to",
+    ),
+    (
+        rf"no answer: of (?P<n>{N}) frames at (?P<mpps>{N}) Mpps none came back \(most: (?P<place>.*)\): look at "
+        r"cables, dst_mac, the device's routes, and the streams' 'to'",
+        "没有结果：以 {mpps} Mpps 发出的 {n} 帧无一返回（多数丢失于：{place}）："
+        "请检查线缆、dst_mac、被测设备的路由和流的 to",
+    ),
+    (
+        r"no answer for frames of (?P<frame>\w+): dl3gen sent nothing as fast as it can; (?P<reason>.*)",
+        "{frame}帧没有结果：dl3gen 以最高速率也未发出任何帧；{reason}",
+    ),
+    (
+        r"no answer: the loop lost frames at any rate, or the generator fell behind",
+        "没有结果：回环在任何速率下都丢帧，或发生器发送不及时",
+    ),
+    (
+        rf"loop: it lost frames at (?P<mpps>{N}) Mpps, so the generator's own ceiling is higher",
+        "回环在 {mpps} Mpps 时丢帧，因此发生器自身的上限更高",
+    ),
+    (rf"no answer: (?P<reason>{WORD}: .*)", "没有结果：{reason}"),
+    (rf"(?P<reason>{WORD}: .*)", "{reason}"),
+    *(
+        (
+            rf"not applicable: frames of (?P<frame>\w+): the tester cannot overload (?P<dut>.*) \((?P<share>{N})% of "
+            rf"(?P<of>{N}) Mpps is above {english} (?P<top>{N}) Mpps\)",
+            f"不适用：{{frame}}帧：测试仪无法使 {{dut}} 过载（{{of}} Mpps 的 {{share}}% 高于{chinese} {{top}} Mpps）",
+        )
+        for english, chinese in (
+            ("what the line carries,", "线路所能承载的"),
+            ("what was asked for,", "所设定的最高速率"),
+            ("its ceiling of", "其上限"),
+        )
+    ),
+    (
+        r"frames of (?P<frame>\w+): (?P<dut>.*) has no throughput, so no share of it can be offered: look at the "
+        r"trials of its search",
+        "{frame}帧：{dut} 没有吞吐量，因此无法按其比例发送：请查看其搜索中的各次测试",
+    ),
+)
+NO_BED = (
+    (
+        r"(?P<dut>.*) has started but forwards nothing from (?P<from>\S+) to (?P<to>\S+); its last words: "
+        r"(?P<words>.*)",
+        "{dut} 已启动，但不从 {from} 向 {to} 转发任何包；其最后的输出：{words}",
+    ),
+    (
+        r"(?P<dut>.*) has started but forwards nothing from (?P<from>\S+) to (?P<to>\S+) and from \S+ to \S+; its last "
+        r"words: (?P<words>.*)",
+        "{dut} 已启动，但在 {from} 与 {to} 之间的两个方向上都不转发任何包；其最后的输出：{words}",
+    ),
+    (
+        rf"only (?P<found>{N}) of (?P<n>{N}) huge pages of (?P<size>\d \w+) could be reserved: memory is short or in "
+        r"pieces",
+        "{n} 个 {size} 大页中只能预留 {found} 个：内存不足或过于零碎",
+    ),
+    (
+        rf"(?P<n>{N}) more huge pages of (?P<size>\d \w+) are wanted, memory is left for (?P<left>{N}): ask for fewer",
+        "还需要 {n} 个 {size} 大页，剩余内存只够 {left} 个：请减少用量",
+    ),
+    (
+        r"(?P<what>.*) is not installed: run '(?P<command>.*)' \(package (?P<package>.*)\)",
+        "{what} 未安装：请运行 {command}（软件包 {package}）",
+    ),
+    (r"此处不适用：(?P<why>.*)", "此处不适用：{why}"),  # a plan knows it in English alone
+)
+NO_EVIDENCE = (
+    (
+        r"who took a core, for how long, and interrupts by time: (?P<why>.*)",
+        "谁占用了核、占用多久，以及各次中断的时刻：{why}",
+    ),
+    (r"this kernel has no tracefs", "此内核没有 tracefs"),
+    (
+        r"no mount of our own can be made \((?P<error>.*)\): run as root",
+        "无法建立自己的挂载（{error}）：请以 root 运行",
+    ),
+    (r"tracefs cannot be mounted \((?P<error>.*)\): run as root", "无法挂载 tracefs（{error}）：请以 root 运行"),
+    (r"tracefs cannot be used \((?P<error>.*)\)", "无法使用 tracefs（{error}）"),
+    (r"its ring cannot be read \((?P<error>.*)\)", "无法读取其记录（{error}）"),
+    (
+        rf"the kernel's ring had no room for (?P<n>{N}) older switches and interrupts",
+        "内核的记录空间不足，较早的 {n} 次线程切换和中断未能保留",
+    ),
+    (r"frequency of the cores: this kernel has no cpufreq for them", "核的频率：此内核不为这些核提供 cpufreq"),
+    (r"threads of (?P<program>\S+): it is not there any more", "{program} 的线程：它已不在运行"),
+    (
+        rf"(?P<program>\S+) paused more often than it can remember: pauses from before (?P<ns>{N}) ns are missing",
+        "{program} 的停顿次数超出其所能记录：{ns} ns 之前的停顿缺失",
+    ),
+    (
+        r"dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss",
+        "dl3d 在另一台机器上按另一时钟运行：其停顿无法与丢包时刻对照",
+    ),
+    (
+        rf"the clocks of both machines are laid over each other to within (?P<us>{N}) us",
+        "两台机器的时钟已对齐，误差不超过 {us} µs",
+    ),
+    (
+        r"the machine cannot be watched: (?P<error>.*); look at (?P<file>\S+)",
+        "无法观察此机器：{error}；请查看 {file}",
+    ),
+    (
+        r"what was seen of the machine is not understood: (?P<error>.*); look at (?P<file>\S+)",
+        "无法理解所观察到的内容：{error}；请查看 {file}",
+    ),
+    (
+        r"(?P<at>\S+): (?P<why>(who took|the kernel's|frequency|threads|the machine|what was seen).*)",
+        "{at}：{why}",
+    ),
+)
+TABLES = {Language.ZH: (*NO_ANSWER, *NO_BED, *NO_EVIDENCE)}
+
+
+def value_text(name: str, value: str, words: Words) -> str:
+    """What was found in a sentence, where that has words of its own."""
+    if name == "reason":
+        return reason_text(value, words)
+    if name == "noise":
+        return noise_text([value], words)
+    if name == "why":
+        return sentence_text(value, words)
+    if name == "frame":
+        return words.frame(value)
+    return words.name("place", words.name("means", value)) if name == "place" else value
+
+
+def sentence_text(sentence: str, words: Words) -> str:
+    """A sentence of a record as the page shows it."""
+    for pattern, text in TABLES.get(words.language, ()):
+        if found := re.fullmatch(pattern, sentence):
+            return text.format(**{name: value_text(name, value, words) for name, value in found.groupdict().items()})
+    return sentence
