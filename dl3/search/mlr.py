@@ -18,7 +18,7 @@ from dl3.model.trial import Limit
 from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up
 
 NEVER = 1e9  # for the package's own clock; `Goals.longest_s` counts trials instead
-N_PRECEDING = 2  # coarser and shorter targets before the final one
+LONG_S = 2.0  # final trials up to that are hardly longer than what any trial costs besides
 SHORTEST_S = 0.1
 LONGEST_FIRST_S = 1.0
 FIRST_SHARE = 0.1  # of the final duration: how long the first trials are
@@ -61,6 +61,11 @@ class Goals:
         return min(self.seconds, max(SHORTEST_S, min(LONGEST_FIRST_S, FIRST_SHARE * self.seconds)))
 
     @property
+    def n_preceding(self) -> int:
+        """Coarser and shorter targets before the final one: more of them spare long trials, and cost short ones."""
+        return 2 if self.seconds > LONG_S else 1
+
+    @property
     def longest_s(self) -> float:
         """Of trials: a search that takes longer ends without an answer."""
         return MOST_FINALS * self.n_trials * self.seconds * len(self.loss_ratios)
@@ -82,7 +87,7 @@ class Goals:
             initial_trial_duration=ms_of(self.first_s),
             final_trial_duration=ms_of(self.seconds),
             duration_sum=self.n_trials * ms_of(self.seconds),
-            preceding_targets=N_PRECEDING,
+            preceding_targets=self.n_preceding,
             expansion_coefficient=2,
             fail_fast=False,
         )
