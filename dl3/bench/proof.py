@@ -26,10 +26,10 @@ from dl3.trial.order import Order
 LOOP = "loop"
 LOOPED_WIRES = ("memif", "veth")
 LOWEST_SHARE = 1e-3  # of full speed: no ceiling is searched below
-TERMS = Terms(resolution=0.02, retries=6)  # a ceiling wants no more; a proof is to be short
+TERMS = Terms(resolution=0.02, retries=3)  # a ceiling wants no more; a proof is to be short
 PACING_SHARE = 0.5  # of the ceiling
 FLOOR_SHARE = 0.1
-TRIES = 8  # of trials that are INVALID
+TRIES = 4  # of trials that are INVALID
 
 
 def loop_of(setup: Setup, wire: str) -> Setup:
