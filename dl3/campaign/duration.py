@@ -7,16 +7,24 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dl3.model.campaign import Effort, Job, Setup, Traffic
+from dl3.model.campaign import Job, Setup, Traffic
 
-BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 12.0, "external": 1.0}  # started, checked and ended
-OTHER_BED_S = 6.0
-PAGES_S_PER_GIB = 0.4  # huge pages are cleared
-FLOWS_S_PER_MILLION = 0.1  # of one direction, laid out for each trial
-TRIAL_S = 0.75  # warming up, waiting for stragglers, reading
+BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 6.0, "external": 1.0}  # started, checked and ended
+OTHER_BED_S = 3.0
+PAGES_S_PER_GIB = 0.6  # huge pages are cleared
+FLOWS_S_PER_MILLION = 0.01  # of one direction, laid out for each trial
+WARM_UP_S = 0.2  # at most, and no longer than the trial
+TRIAL_S = 0.5  # starting, watching the machine, waiting for stragglers, reading
+LOOKS_S = 0.25  # at the machine, before and after a search
+AGAIN = 1.25  # some trials of a search are INVALID, and made again
 PROOF_S = 8.0  # of one frame size
 CEILING_S = 2.0  # the longest that a trial at full speed takes
 HINTED = 3  # trials at rates that the device itself has named
+SHORT_S, LONGEST_SHORT_S, SHORT_SHARE = 0.1, 1.0, 0.1  # MLRsearch's first trials, see dl3.search.mlr
+SHORT = 2  # of them, beside those that halve
+MIDDLE, LONG_S = 1.5, 2.0  # trials between short and full ones, where full ones are longer than that
+FULL = 2.0  # MLRsearch's trials of full length for one goal: one that passes, one that does not
+FULL_PER_GOAL = 0.75  # for each other goal: goals share their trials
 STEPS = 10  # loads of a frame loss test, in steps of a tenth
 BURSTS = 12
 RESETS_S = 8.0  # until a device forwards again
@@ -29,23 +37,33 @@ def halvings(resolution: float) -> float:
     return max(1.0, math.log2(math.log(2) / -math.log1p(-resolution)))
 
 
-def search_trials(effort: Effort) -> float:
-    """Of one search at each goal: the ceiling, the upper bound, rates that the device names, halvings."""
-    n = HINTED + 0.6 * halvings(effort.resolution)
-    if effort.method == "mlrsearch":
-        return n * (1 + 0.5 * (len(effort.goals) - 1))  # goals share their trials
-    return n * len(effort.goals)
+def trial_s(job: Job, seconds: float = 0.0) -> float:
+    """One trial, all told: of so many seconds, or of full length."""
+    seconds = seconds or job.effort.seconds
+    return seconds + min(WARM_UP_S, seconds) + TRIAL_S + FLOWS_S_PER_MILLION * job.traffic.flows / 1e6
 
 
-def trial_s(job: Job) -> float:
-    """One trial, all told."""
-    return job.effort.seconds + TRIAL_S + FLOWS_S_PER_MILLION * job.traffic.flows / 1e6
+def halving_s(job: Job) -> float:
+    """A binary search for each goal: the upper bound, rates that the device names, halvings."""
+    return (HINTED + 0.6 * halvings(job.effort.resolution)) * len(job.effort.goals) * trial_s(job)
+
+
+def mlrsearch_s(job: Job) -> float:
+    """MLRsearch for all goals: it halves with short trials, and decides with those of full length."""
+    effort, n_more = job.effort, len(job.effort.goals) - 1
+    short_s = min(effort.seconds, max(SHORT_S, min(LONGEST_SHORT_S, SHORT_SHARE * effort.seconds)))
+    n_middle = MIDDLE if effort.seconds > LONG_S else 0.0
+    return (
+        (SHORT + 0.6 * halvings(effort.resolution)) * trial_s(job, short_s)
+        + n_middle * (1 + 0.5 * n_more) * trial_s(job, math.sqrt(short_s * effort.seconds))
+        + (FULL + FULL_PER_GOAL * n_more) * trial_s(job)
+    )
 
 
 def search_s(job: Job) -> float:
-    """One search."""
-    overhead_s = trial_s(job) - job.effort.seconds
-    return search_trials(job.effort) * trial_s(job) + min(job.effort.seconds, CEILING_S) + overhead_s
+    """One search and the ceiling before it; a device that keeps up with the ceiling is done sooner."""
+    one_s = mlrsearch_s(job) if job.effort.method == "mlrsearch" else halving_s(job)
+    return LOOKS_S + AGAIN * one_s + trial_s(job, min(job.effort.seconds, CEILING_S))
 
 
 def job_s(job: Job) -> float:
