@@ -237,27 +237,20 @@ static inline void copy_lines(uint8_t *to, const struct frame_size *size)
 		memcpy(to + at, size->bytes + at, FRAME_LINE);
 }
 
-// Templates, and the words over them. Constants make a function of each kind of it. `is_line`: all
-// frames have one template of one line, which stays in registers.
+// Templates, and the words over them. A constant `is_ip6` makes two functions of it.
 static inline __attribute__((always_inline)) void write_frames(const struct frame_form *form,
-	const struct frame_values *v, const struct frame_words *w, bool is_ip6, bool is_line)
+	const struct frame_values *v, const struct frame_words *w, bool is_ip6)
 {
 	const unsigned n = v->n; // frames may alias anything
 	const unsigned src_at = form->src_at, dst_at = form->dst_at, l4_at = form->l4_at;
 	const unsigned checksum_at = form->checksum_at, first_at = form->first_at;
 	const unsigned second_at = form->second_at, tail_at = form->tail_at;
 	const uint16_t tail_be = htobe16(v->sent & 0xffff);
-	uint8_t line[FRAME_LINE];
 
-	if (is_line)
-		memcpy(line, form->sizes[0].bytes, FRAME_LINE);
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *frame = v->to[i];
 
-		if (is_line)
-			memcpy(frame, line, FRAME_LINE);
-		else
-			copy_lines(frame, &form->sizes[v->size[i]]);
+		copy_lines(frame, &form->sizes[v->size[i]]);
 		if (is_ip6) {
 			memcpy(frame + src_at, &w->addresses[i], 4);
 			memcpy(frame + dst_at, (const uint8_t *)&w->addresses[i] + 4, 4);
@@ -297,11 +290,9 @@ void frame_build(const struct frame_form *form, const struct frame_values *value
 	if (!form->is_tcp)
 		avoid_zeros(&words, values->n);
 	if (form->is_ip6)
-		write_frames(form, values, &words, true, false);
-	else if (form->n_sizes == 1 && form->sizes[0].n_lines == 1)
-		write_frames(form, values, &words, false, true);
+		write_frames(form, values, &words, true);
 	else
-		write_frames(form, values, &words, false, false);
+		write_frames(form, values, &words, false);
 	if (form->has_macs)
 		write_macs(values);
 }

@@ -86,6 +86,7 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 		give_back(packets + feed->max_burst, n - feed->max_burst);
 		n = feed->max_burst;
 	}
+	table_prefetch(&table, feed->next + n, n); // of the next poll
 	for (uint16_t i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(packets[i + PREFETCH_AHEAD], void *));

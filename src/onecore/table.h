@@ -8,6 +8,7 @@
 
 enum {
 	TABLE_FRAME_BYTES = 64,   // without FCS
+	TABLE_LINE_BYTES = 64,    // of a cache
 	TABLE_RECORD4_BYTES = 8,  // {be32 destination, be16 header checksum, u16 0}
 	TABLE_RECORD6_BYTES = 16, // {16-byte destination}
 	TABLE_CHECKSUM4_AT = 24,  // of the frame: Ethernet 14 + 10
@@ -26,6 +27,16 @@ struct table {
 // process ends; a `mac` of 6 bytes, when not NULL, becomes the frame's destination. 0, or -errno:
 // -EINVAL for a file that is no table.
 int table_load(struct table *table, const char *path, const uint8_t *mac);
+
+// Asks for the records of `n` frames from number `index` on, which would cost the program that is
+// measured up to a dozen cycles a frame where the next cache is far.
+static inline void table_prefetch(const struct table *table, uint32_t index, unsigned n)
+{
+	size_t bytes = table->is_ip6 ? TABLE_RECORD6_BYTES : TABLE_RECORD4_BYTES;
+
+	for (unsigned i = 0; i < n; i += TABLE_LINE_BYTES / bytes)
+		__builtin_prefetch(table->records + (size_t)((index + i) & table->mask) * bytes);
+}
 
 // Writes frame number `index` (taken modulo the number of records) to `out`, which has room for
 // TABLE_FRAME_BYTES.
