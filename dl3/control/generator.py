@@ -75,7 +75,7 @@ class StreamResult(Reply):
     to_port: str
     flows: int
     asked_pps: float  # 0: as fast as can be
-    offered_pps: float  # those before the last burst, over the time from the first burst to the last
+    offered_pps: float  # those before the last burst, from when the first was due to when the last was sent
     sent: int  # of a stream that another program sends (from_port is empty): as its numbers tell
     sent_bytes: int  # with FCS
     unstamped: int = 0  # frames of a capture that carry no number; not in sent

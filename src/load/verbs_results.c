@@ -77,13 +77,13 @@ static json_t *jitter_json(const struct run *run, const struct sink_counters *in
 	return json;
 }
 
-// Frames over the time between the first and the last of them; of bursts, whose frames are due
-// together, the last is left out.
+// Frames over the time from when the first was due to when the last was sent; of bursts, whose frames
+// are due together, the last is left out. Without a rate none is due, and the first one sent counts.
 static double offered_pps(const struct run *run, const struct load_stream *stream,
 	const struct sender_counters *out)
 {
-	uint64_t sent = stat_read(&out->sent) + stat_read(&out->unstamped),
-		 first = stat_read(&out->first_tsc);
+	uint64_t sent = stat_read(&out->sent) + stat_read(&out->unstamped);
+	uint64_t first = stream->pps > 0 ? run->start : stat_read(&out->first_tsc);
 	uint64_t last = stat_read(&out->last_tsc);
 	unsigned burst = stream->pps > 0 ? MAX_OF(1, stream->burst) : 1;
 

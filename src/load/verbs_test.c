@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,6 +217,25 @@ static void counts_what_the_sink_has_seen(void **state)
 	json_decref(results);
 }
 
+// Of 100 frames, one each 1000 cycles, the first was handed over when the twentieth was due.
+static void a_late_first_frame_makes_no_higher_rate(void **state)
+{
+	json_decref(call("send", "{}"));
+	await_done();
+	struct run *run = house.load->current;
+	struct sender_counters *sent = (struct sender_counters *)sender_counters(run->sender[0]);
+	sent->first_tsc = run->start + 19 * 1000;
+	sent->last_tsc = run->start + 99 * 1000;
+	json_t *results = call("results", "{}");
+	assert_true(json_real_value(at(results, "streams.0.offered_pps")) > FAKE_HZ / 1000 * 1.2);
+	json_decref(results);
+	run->streams.stream[0].pps = FAKE_HZ / 1000;
+	results = call("results", "{}");
+	double pps = json_real_value(at(results, "streams.0.offered_pps"));
+	assert_true(fabs(pps - FAKE_HZ / 1000) < 1);
+	json_decref(results);
+}
+
 static void tells_when_those_frames_were_due_that_are_lost(void **state)
 {
 	check("results", "{\"timeline\": true}", "timeline", "null");
@@ -334,6 +354,7 @@ int main(void)
 		TEST(tells_of_the_file_and_of_no_run_yet),
 		TEST(sends_the_streams_of_the_file),
 		TEST(counts_what_the_sink_has_seen),
+		TEST(a_late_first_frame_makes_no_higher_rate),
 		TEST(tells_when_those_frames_were_due_that_are_lost),
 		TEST(forgets_what_the_device_missed_before),
 		TEST(refuses_a_second_run_until_the_first_is_over),
