@@ -182,7 +182,7 @@ def never_promises_more_than_the_budget_and_never_drops_a_case(budget_s: float) 
 def corrects_what_is_left_by_what_was_measured() -> None:
     jobs, pace = jobs_of(_plan_of("smoke")), Pace()
     assert total_s(jobs, pace) == pytest.approx(total_s(jobs))
-    pace.learn("job", 600, 1200)
+    pace.learn("job", 1800, 3600)
     assert pace.factor("job") == pytest.approx(2, rel=0.1)
     assert total_s(jobs, pace) > 1.7 * total_s(jobs)
 
