@@ -60,17 +60,17 @@ figcaption small, figure > small { display: block; font-weight: 400; font-size: 
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; line-height: 1.4; }
 th { text-align: left; font-weight: 600; vertical-align: bottom; }
 th small { display: block; font-weight: 400; color: var(--soft); }
-thead th { white-space: nowrap; border-bottom: 1.5px solid var(--ink); padding: 4px 9px 5px; }
+thead th { border-bottom: 1.5px solid var(--ink); padding: 4px 9px 5px; }
 td, tbody th { border-bottom: 1px solid var(--rule); padding: 5px 9px; vertical-align: top; overflow-wrap: break-word; }
 td[data-col=at], td[data-col=frame], td[data-col=limit], td[data-col=lines], td[data-col=goal] { white-space: nowrap; }
-td:not([data-col=reasons]) { word-break: keep-all; }
+td:not([data-col=reasons]) { word-break: keep-all; } td[data-col=device] { min-width: 9.5em; }
 td a { text-decoration: none; } td a:hover { text-decoration: underline; } td.number a { color: inherit; }
-.wide { font-size: 12px; } .wide td, .wide thead th { padding: 4px 5px; } .wide thead th { white-space: normal; }
+.wide { font-size: 12px; } .wide td, .wide thead th { padding: 4px 5px; }
 thead { display: table-header-group; }
 .absent { color: var(--soft); margin: 0 0 8px; } pre { font-size: 12px; overflow-x: auto; white-space: pre-wrap; }
 .on-paper { display: none; }
 tr { break-inside: avoid; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.number { text-align: right; font-variant-numeric: tabular-nums; } td.number { white-space: nowrap; }
 td ul { margin: 0; padding: 0; list-style: none; }
 td.number + td:not(.number), th.number + th:not(.number) { padding-left: 16px; }
 .invalid td { color: var(--alarm-ink); background: var(--alarm-paper); }
