@@ -6,14 +6,22 @@
 
 #include <stdint.h>
 
-enum { PRICE_STEPS = 4 };
+enum { PRICE_STEPS = 4, PRICE_PACKETS_LEAST = 8 };
 
 // The price in cycles after one more burst was timed: `n` packets, `cycles` together; 0: no price
-// is known yet. It moves by a quarter at most: a core that was taken away during one burst does not
-// hide the next pause, and frames of another size are known after some ten timed bursts.
+// is known yet. Nothing makes a burst cheaper than its packets are, so down it goes at once to half
+// as much again as this burst's, and on from there: the first burst, which finds the caches cold,
+// does not hide pauses for long. Upwards it goes by a quarter, and for bursts of
+// PRICE_PACKETS_LEAST only: neither a core that was taken away during one burst nor what a poll
+// costs a single packet hides the next pause, and larger frames are known after some ten timed
+// bursts.
 static inline uint64_t price_learn(uint64_t price, uint64_t cycles, unsigned n)
 {
-	uint64_t each = cycles / n, step = price / PRICE_STEPS + 1;
+	uint64_t each = cycles / n;
 
-	return price ? MIN_OF(MAX_OF(each, price - MIN_OF(price, step)), price + step) : each;
+	if (each < price)
+		return each + MIN_OF(price - each, each) / 2;
+	if (n < PRICE_PACKETS_LEAST)
+		return price;
+	return price ? MIN_OF(each, price + price / PRICE_STEPS + 1) : each;
 }
