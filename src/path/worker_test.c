@@ -9,11 +9,10 @@ enum { LONG_GAP = 1 << 18, ROUND = 3 * LONG_GAP, PAUSE = 5 * LONG_GAP, BURSTS = 
 
 static struct pause known[PAUSES_KNOWN];
 
-// Full bursts, each of them `round` cycles of work; before one of them the lane pauses.
-static unsigned run(uint64_t round, uint64_t pause)
+// Full bursts wait, each of them `round` cycles of work; before one of them the lane pauses.
+static void prepare(uint64_t round, uint64_t pause)
 {
 	struct bytes frame = frame_to(0, "10.1.0.2");
-	uint64_t n_forgotten;
 
 	fake_reset(fake_variants[1]);
 	fake.worker.long_gap = LONG_GAP;
@@ -22,8 +21,20 @@ static unsigned run(uint64_t round, uint64_t pause)
 	fake.device[0].pause_at = BURSTS / 2 * BURST_MAX;
 	for (unsigned i = 0; i < BURSTS * BURST_MAX; i++)
 		fake_receive(0, &frame);
+}
+
+static unsigned run_prepared(void)
+{
+	uint64_t n_forgotten;
+
 	fake_run();
 	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
+}
+
+static unsigned run(uint64_t round, uint64_t pause)
+{
+	prepare(round, pause);
+	return run_prepared();
 }
 
 // On a machine that takes the core away itself, some runs are spoilt.
@@ -37,24 +48,26 @@ static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
 	assert_true(fake.stat.longest_gap_cycles >= ROUND);
 }
 
+// A disturbance in the first burst, whose price is learnt, hides the pause, and a further one may
+// be noted in its place.
+static void expect_the_pause(uint64_t round)
+{
+	unsigned n = run(round, PAUSE);
+
+	for (unsigned i = 0; (n != 1 || known[0].cycles < round + PAUSE) && i < ATTEMPTS; i++)
+		n = run(round, PAUSE);
+	assert_int_equal(n, 1);
+	assert_true(known[0].cycles >= round + PAUSE);
+}
+
 static void a_pause_among_such_rounds_is_noted(void **state)
 {
-	unsigned n = run(ROUND, PAUSE);
-
-	for (unsigned i = 0; n != 1 && i < ATTEMPTS; i++)
-		n = run(ROUND, PAUSE);
-	assert_int_equal(n, 1);
-	assert_true(known[0].cycles >= ROUND + PAUSE);
+	expect_the_pause(ROUND);
 }
 
 static void a_pause_among_short_rounds_is_noted(void **state)
 {
-	unsigned n = run(0, PAUSE);
-
-	for (unsigned i = 0; n != 1 && i < ATTEMPTS; i++)
-		n = run(0, PAUSE);
-	assert_int_equal(n, 1);
-	assert_true(known[0].cycles >= PAUSE);
+	expect_the_pause(0);
 }
 
 int main(void)
