@@ -83,7 +83,7 @@ struct worker {
 		*pool[PORT_LANE_QUEUES]; // by queue: of what it receives into; NULL: not looked at
 	struct stat_step step;           // cycles of the burst that is timed
 	uint64_t price;    // cycles that a packet costs by now (path/price.h); 0: not known yet
-	uint64_t long_gap; // cycles from which on a round is noted that frames do not explain
+	uint64_t long_gap; // a round of so many cycles more than its frames explain is noted
 	uint64_t noteworthy_gap; // a shorter round is neither long nor the longest
 } LINE_ALIGNED;
 

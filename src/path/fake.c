@@ -49,6 +49,7 @@ static uint16_t transmit(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 	struct fake_device *d = queue;
 	uint16_t taken = MIN_OF(n, d->takes);
 
+	spend(d->send_cycles);
 	memcpy(d->sent + d->n_sent, mbuf, taken * sizeof(*mbuf));
 	d->n_sent += taken;
 	d->takes -= taken;

@@ -30,7 +30,8 @@ struct fake_device {
 	struct rte_mbuf *waiting[FAKE_FRAMES], *sent[FAKE_FRAMES];
 	unsigned n_waiting, n_read, n_sent;
 	unsigned takes;        // frames that it has room for
-	uint64_t burst_cycles; // that receiving a burst takes
+	uint64_t send_cycles;  // that sending a burst takes
+	uint64_t burst_cycles; // that receiving one takes
 	uint64_t pause_cycles; // and that nothing happens, before frame number
 	unsigned pause_at;     // this one
 };

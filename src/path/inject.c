@@ -79,10 +79,14 @@ static void send_waiting(struct worker *w, uint64_t patience_loops)
 	burst_free_dropped(w);
 }
 
-void path_inject(struct worker *w)
+unsigned path_inject(struct worker *w)
 {
-	if (rarely(take(w)))
-		send_waiting(w, PATIENCE_LOOPS);
+	unsigned n = take(w);
+
+	if (likely_to(!n))
+		return 0;
+	send_waiting(w, PATIENCE_LOOPS);
+	return n - w->injection.n;
 }
 
 void path_inject_rest(struct worker *w)

@@ -4,8 +4,9 @@
 #include "path/burst.h"
 
 // Takes what Linux sent and sends it, before anything of our own; what a device refuses is tried
-// again in the next loops. Only with twins. / At the lane's end: nothing stays behind.
-void path_inject(struct worker *w);
+// again in the next loops. Returns how many were sent or dropped. Only with twins. / At the lane's
+// end: nothing stays behind.
+unsigned path_inject(struct worker *w);
 void path_inject_rest(struct worker *w);
 // Sorts received frames into w->ip4 and w->ip6; all others get their verdict. Returns the table
 // (the VRF's) that answers for them. What other tables or rules stand for is put aside.

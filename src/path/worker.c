@@ -157,7 +157,7 @@ static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, u
 	w->noteworthy_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
 }
 
-// Time since the round before, in which so many frames came.
+// Time since the round before, in which so many frames came or were injected.
 static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_frames)
 {
 	uint64_t now = rte_rdtsc();
@@ -190,14 +190,12 @@ int worker_run(void *arg)
 
 	fib_lane_online(w->door, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
-		unsigned got = 0;
+		unsigned got = 0, n_injected = w->tap ? path_inject(w) : 0;
 
-		if (w->tap)
-			path_inject(w);
 		for (unsigned q = 0; q < w->io->n_queues; q++)
 			got += poll_queue(w, q);
 		fib_lane_report(w->door, w->io->id);
-		last = watch_gap(w, last, got);
+		last = watch_gap(w, last, got + n_injected);
 		stat_add(&w->stat->loops, 1);
 		if (got)
 			continue;

@@ -5,7 +5,14 @@
 
 // Cycles that no machine is fast enough to leave out, and few enough to have rounds without being
 // disturbed.
-enum { LONG_GAP = 1 << 18, ROUND = 3 * LONG_GAP, PAUSE = 5 * LONG_GAP, BURSTS = 8, ATTEMPTS = 500 };
+enum {
+	LONG_GAP = 1 << 18,
+	ROUND = 3 * LONG_GAP,
+	PAUSE = 5 * LONG_GAP,
+	DEAR = 12 * LONG_GAP, // a burst that took so long was disturbed, if packets cost less
+	BURSTS = 8,
+	ATTEMPTS = 500,
+};
 
 static struct pause known[PAUSES_KNOWN];
 
@@ -70,12 +77,57 @@ static void a_pause_among_short_rounds_is_noted(void **state)
 	expect_the_pause(0);
 }
 
+// Linux has sent half as many frames as there are in a burst, and they take as long as that.
+static void a_round_that_is_long_by_what_linux_sent_is_no_pause(void **state)
+{
+	struct bytes frame = frame_to(2, "10.3.0.2");
+	unsigned n = 1;
+
+	for (unsigned i = 0; n && i < ATTEMPTS; i++) {
+		prepare(ROUND, 0);
+		fake.device[2].send_cycles = ROUND / 2;
+		for (unsigned k = 0; k < BURST_MAX / 2; k++)
+			fake_inject(2, &frame);
+		n = run_prepared();
+	}
+	assert_int_equal(n, 0);
+	assert_true(fake.stat.longest_gap_cycles >= ROUND + ROUND / 2);
+}
+
+static void a_burst_that_is_dear_by_its_packets_is_timed(void **state)
+{
+	uint64_t n_timed = 0;
+
+	for (unsigned i = 0; n_timed != BURST_MAX && i < ATTEMPTS; i++) {
+		prepare(DEAR, 0);
+		fake.worker.price = DEAR / BURST_MAX;
+		fake_run();
+		n_timed = fake.stat.timed_packets;
+	}
+	assert_int_equal(n_timed, BURST_MAX);
+	assert_true(fake.stat.step.rx >= DEAR);
+}
+
+static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
+{
+	prepare(ROUND, DEAR);
+	fake.worker.price = ROUND / BURST_MAX;
+	fake.device[0].pause_at = 0;
+	fake_run();
+	assert_int_equal(fake.stat.timed_packets, 0);
+	assert_int_equal(fake.stat.step.rx, 0);
+	assert_int_equal(fake.stat.bursts, BURSTS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_round_that_is_long_by_its_frames_is_no_pause),
 		cmocka_unit_test(a_pause_among_such_rounds_is_noted),
 		cmocka_unit_test(a_pause_among_short_rounds_is_noted),
+		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_pause),
+		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
+		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
 	};
 
 	return cmocka_run_group_tests(tests, fake_open, fake_close);
