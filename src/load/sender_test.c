@@ -37,6 +37,9 @@ struct taken {
 
 static struct {
 	unsigned room; // frames that it takes until it is told otherwise
+	bool holds;    // their buffers until it is handed frames again, be they none
+	unsigned n_held;
+	struct rte_mbuf *held[N_MBUFS];
 	unsigned n;
 	struct taken taken[KEEP];
 } device;
@@ -67,13 +70,18 @@ static uint16_t take(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
 	uint16_t n_taken = MIN_OF(n, device.room);
 
+	rte_pktmbuf_free_bulk(device.held, device.n_held);
+	device.n_held = 0;
 	for (uint16_t i = 0; i < n_taken; i++) {
 		note(mbuf[i]);
 		// A wire that is a ring gives buffers back as their receiver left them.
 		mbuf[i]->ol_flags = RTE_MBUF_F_RX_RSS_HASH | RTE_MBUF_F_TX_VLAN;
 		mbuf[i]->data_off += 14;
 		mbuf[i]->data_len = mbuf[i]->pkt_len = 7;
-		rte_pktmbuf_free(mbuf[i]);
+		if (device.holds)
+			device.held[device.n_held++] = mbuf[i];
+		else
+			rte_pktmbuf_free(mbuf[i]);
 	}
 	device.room -= n_taken;
 	return n_taken;
@@ -111,6 +119,7 @@ static int set_up(void **state)
 		stream.fields[i].count = 1;
 	stream.fields[LOAD_DST_IP] = (struct load_field){1000, true};
 	device.room = UINT32_MAX;
+	device.holds = false;
 	device.n = 0;
 	return 0;
 }
@@ -292,6 +301,18 @@ static void waits_for_buffers_and_loses_no_time_of_a_frame(void **state)
 	assert_int_equal(counters->late, 10);
 }
 
+static void gives_back_the_buffers_of_the_run_before(void **state)
+{
+	stream.n_frames = LOAD_MAX_BURST;
+	device.holds = true;
+	begin(false, 0);
+	assert_false(sender_turn(sender, SAID));
+	assert_int_equal(rte_mempool_avail_count(pool), N_MBUFS - LOAD_MAX_BURST);
+	sender_prepare(sender);
+	assert_int_equal(rte_mempool_avail_count(pool), N_MBUFS);
+	assert_int_equal(device.n, LOAD_MAX_BURST);
+}
+
 static void refuses_frames_that_are_longer_than_the_buffers(void **state)
 {
 	struct sender_terms terms = {&stream, &out, pool, false, HZ, 3, &timeline};
@@ -333,6 +354,7 @@ int main(void)
 		TEST(counts_what_it_was_too_late_for),
 		TEST(goes_as_fast_as_the_device_takes_frames),
 		TEST(waits_for_buffers_and_loses_no_time_of_a_frame),
+		TEST(gives_back_the_buffers_of_the_run_before),
 		TEST(refuses_frames_that_are_longer_than_the_buffers),
 		TEST(frames_of_flows_in_no_turn_keep_them_when_a_device_took_no_more),
 	};
