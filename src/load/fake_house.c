@@ -204,6 +204,8 @@ bool sender_turn(struct sender *sender, uint64_t now)
 		return false;
 	if (now < sender->start)
 		return true;
+	for (uint64_t from = rte_rdtsc(); rte_rdtsc() - from < fake.turn_cycles;)
+		;
 	if (!c->sent)
 		stat_set(&c->first_tsc, now);
 	stat_set(&c->last_tsc, now);

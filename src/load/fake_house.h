@@ -10,9 +10,10 @@ enum { FAKE_LANES = 2, FAKE_HZ = 1000000000 };
 struct fake {
 	bool is_down[FAKE_LANES]; // the link of port i
 	bool device_is_gone, lane_has_ended;
-	uint64_t missed; // by each port's device
-	int n_senders;   // that live now; atomic
-	int n_wrong;     // turns of a sender that was destroyed, or early; atomic
+	uint64_t missed;      // by each port's device
+	uint64_t turn_cycles; // that a sender's turn takes in which it sends
+	int n_senders;        // that live now; atomic
+	int n_wrong;          // turns of a sender that was destroyed, or early; atomic
 };
 extern struct fake fake;
 

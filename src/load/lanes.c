@@ -67,7 +67,8 @@ static uint64_t since_start(const struct run *run, uint64_t now)
 	return start && now > start ? now - start : 0;
 }
 
-// A time that is long, or the longest of the run, and in which the lane did no more than one burst.
+// A time that is long, or the longest of the run. The lane did no more in it than to send one
+// burst, or to account for one and to receive the next.
 static __attribute__((noinline)) void note_pause(const struct run *run, struct run_part *part,
 	uint64_t gap, uint64_t now)
 {
@@ -95,16 +96,17 @@ static inline void look(const struct run *run, struct run_part *part, uint64_t n
 // True once nothing is left: to be sent, and to come from another program before the end.
 static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
 {
+	uint64_t turn = now;
+
 	if (rarely(__atomic_load_n(&run->is_halted, __ATOMIC_RELAXED)))
 		return true;
 	for (unsigned i = 0; i < part->n_live;) {
-		uint64_t turn = rte_rdtsc();
-
-		look(run, part, turn);
 		if (sender_turn(part->live[i], turn))
 			i++;
 		else
 			part->live[i] = part->live[--part->n_live];
+		turn = rte_rdtsc();
+		look(run, part, turn);
 	}
 	return !part->n_live && (!part->waits || now >= run->end);
 }

@@ -23,7 +23,7 @@ struct run_part {
 	bool waits;          // another program's frames come here until the end of the run
 	uint64_t n_measured; // rounds of the TSC offset that are behind it
 	uint64_t rounds;
-	uint64_t last_look;      // at the clock: at the start of a round, at each burst
+	uint64_t last_look;      // at the clock: at a round's start, behind each burst
 	uint64_t longest_gap;    // between two looks
 	uint64_t noteworthy_gap; // a shorter one is neither long nor the longest
 	struct load_lane *lane;  // that works at it

@@ -2,9 +2,9 @@
 // Nothing is written while the lane comes round in time, nor for a round that its frames explain:
 // - a lane of dl3d notes a round that took PAUSES_LEAST_US more than its frames cost at the price
 //   of the bursts that were timed last (path/price.h), 64 frames of 1,181 cycles each 29 us, say;
-// - a lane of dl3gen looks at the clock at each burst that it sends or receives, and notes what
-//   lies between two looks: a burst of frames up to 1,518 bytes is less than PAUSES_LEAST_US of
-//   work.
+// - a lane of dl3gen looks at the clock behind each burst that it sends or receives, and notes what
+//   lies between two looks: to send a burst of frames up to 1,518 bytes, or to account for one and
+//   to receive the next, is as a rule less than PAUSES_LEAST_US of work.
 // What is noted is the whole time, so how long no ring was emptied.
 #pragma once
 
