@@ -175,12 +175,31 @@ int capture_read_file(struct capture *out, FILE *file, const struct load_stream 
 	return err;
 }
 
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS + time->tv_nsec;
+}
+
 static struct load_file file_of(const struct stat *about)
 {
 	return (struct load_file){.device = about->st_dev,
 		.inode = about->st_ino,
 		.n_bytes = about->st_size,
-		.changed_ns = (uint64_t)about->st_mtim.tv_sec * NS + about->st_mtim.tv_nsec};
+		.modified_ns = ns_of(&about->st_mtim),
+		.changed_ns = ns_of(&about->st_ctim)};
+}
+
+static int check_unchanged(const struct capture *out, const char *path, struct complaint *why)
+{
+	struct load_file now = {0};
+	struct stat about;
+
+	if (!stat(path, &about))
+		now = file_of(&about);
+	if (!memcmp(&now, &out->file, sizeof(now)))
+		return 0;
+	return complain(why, -EINVAL,
+		"%s was changed while it was read; try again once nobody writes to it", path);
 }
 
 int capture_read(struct capture *out, const struct load_stream *stream, struct complaint *why)
@@ -197,7 +216,7 @@ int capture_read(struct capture *out, const struct load_stream *stream, struct c
 	if (file) {
 		err = capture_read_file(out, file, stream, why);
 		out->file = file_of(&about);
-		return err;
+		return err ? err : check_unchanged(out, path, why);
 	}
 	close(fd);
 	return complain(why, -EINVAL, "%s is no file; a capture file is wanted", path);

@@ -22,7 +22,7 @@ struct capture_frame {
 };
 
 struct capture {
-	struct load_file file; // as it was before it was read
+	struct load_file file; // as it was before it was read, and afterwards
 	uint32_t n;
 	uint32_t n_stamped; // of them
 	uint32_t longest;   // bytes without FCS
@@ -32,8 +32,9 @@ struct capture {
 	uint8_t *bytes;
 };
 
-// Reads the file that the stream names, pcap or pcapng of Ethernet. 0, or -errno with one sentence
-// without the stream's name. Owner: caller, capture_free, also after an error.
+// Reads the file that the stream names, pcap or pcapng of Ethernet, which nobody may change
+// meanwhile. 0, or -errno with one sentence without the stream's name. Owner: caller, capture_free,
+// also after an error.
 int capture_read(struct capture *out, const struct load_stream *stream, struct complaint *why);
 // The same of an open file, which is closed; `stream` tells what to write into the frames.
 int capture_read_file(struct capture *out, FILE *file, const struct load_stream *stream,

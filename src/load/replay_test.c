@@ -3,7 +3,9 @@
 
 #include "base/bits.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <pcap/pcap.h>
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 #include <setjmp.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +27,7 @@ static struct rte_mempool *pool;
 static struct load_streams streams;
 static struct replay *replay;
 static struct complaint why;
+static bool is_written_to; // the next file that is read
 
 // One frame full of a byte, in a file whose time is `ns` after a second.
 static void write_capture(const char *name, uint8_t byte, long ns)
@@ -41,6 +45,26 @@ static void write_capture(const char *name, uint8_t byte, long ns)
 	fwrite(frame, sizeof(frame), 1, file);
 	assert_int_equal(fclose(file), 0);
 	assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
+}
+
+// So that a file system whose clock ticks slowly tells two writes apart.
+static void sleep_a_tick(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+// Is asked before the first frame is read. Somebody writes to the file then, as many bytes as there
+// were, and sets its time back.
+int pcap_datalink(pcap_t *pcap)
+{
+	int (*real)(pcap_t *) = (int (*)(pcap_t *))dlsym(RTLD_NEXT, "pcap_datalink");
+
+	if (is_written_to) {
+		sleep_a_tick();
+		write_capture(path, 2, 5);
+	}
+	is_written_to = false;
+	return real(pcap);
 }
 
 static void check_streams(void)
@@ -132,6 +156,25 @@ static void refuses_the_file_with_other_frames(void **state)
 	assert_int_equal(replay->capture.bytes[0], 2);
 }
 
+static void refuses_the_file_with_other_frames_and_its_old_time(void **state)
+{
+	sleep_a_tick();
+	write_capture(path, 2, 5);
+	check_refused();
+}
+
+static void refuses_a_file_that_is_written_to_while_it_is_read(void **state)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		"stream east: %s was changed while it was read; try again once nobody writes to it",
+		path);
+	is_written_to = true;
+	assert_int_not_equal(make_replay(), 0);
+	assert_string_equal(why.text, text);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -139,6 +182,8 @@ int main(void)
 		TEST(takes_the_file_that_was_checked),
 		TEST(refuses_another_file_of_that_name),
 		TEST(refuses_the_file_with_other_frames),
+		TEST(refuses_the_file_with_other_frames_and_its_old_time),
+		TEST(refuses_a_file_that_is_written_to_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_group, tear_down_group);

@@ -44,9 +44,11 @@ struct load_field {
 // with the greatest (Zipf's law: flow f as often as 1 / (f + 1)^exponent).
 enum load_distribution { LOAD_SEQUENTIAL, LOAD_UNIFORM, LOAD_ZIPF };
 
-// Which file, in which state: two that are alike are the same, unchanged.
+// Which file, in which state: of two that are alike, nobody wrote to the file in between, but
+// within one tick of the file system's clock (10 ms and less). Times of the content and of the
+// inode: the first can be set back, the second cannot.
 struct load_file {
-	uint64_t device, inode, n_bytes, changed_ns;
+	uint64_t device, inode, n_bytes, modified_ns, changed_ns;
 };
 
 // What a stream replays instead of frames of its own making.
