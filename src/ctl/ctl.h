@@ -78,7 +78,7 @@ struct ctl_help {
 };
 json_t *ctl_help_json(const struct ctl_help rows[], size_t n);
 
-// A lane that notes when it did not poll.
+// A lane that notes its pauses; which times are some: stat/pauses.h.
 struct ctl_lane {
 	unsigned lane;
 	int core;

@@ -24,7 +24,7 @@ struct frame_values {
 	uint64_t due[FRAME_VALUES]; // TSC
 	uint64_t sent;              // TSC, the same for all
 	uint64_t sequence;          // of the first; the others follow
-	const uint8_t *size;        // index of each frame's size; not read while there is only one
+	const uint8_t *size;        // index of each frame's size
 };
 
 // The frame of one size with zeros where it varies, and the sums of what does not.

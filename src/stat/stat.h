@@ -29,7 +29,7 @@ struct stat_lane {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_LANE_COUNTERS(STAT_FIELD)
 	struct stat_step step;
-	struct pauses pauses;                     // between two rounds
+	struct pauses pauses;                     // rounds longer than their frames explain
 	uint64_t handed[N_VERDICTS];              // packets handed over for Linux, by why
 	uint64_t ring_full[N_CLASSES];            // those of verdict punt_ring_full, by class
 	struct stat_queue queue[STAT_MAX_QUEUES]; // in the order in which the lane polls them
