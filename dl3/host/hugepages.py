@@ -5,7 +5,7 @@ Those of a lab that was killed the next one gives back, before it reserves its o
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dl3.host.loans import Note, alone, folder_of, orphans
@@ -56,6 +56,15 @@ def settle(note: Note, number: Path) -> None:
     note.remove()
 
 
+def settle_all(folder: Path, number: Path, *own: Note) -> None:
+    """What killed labs left, then our own: a 'to N' holds only until the next change. What fails is left to others."""
+    with ExitStack() as stack:
+        for note in own:
+            stack.callback(note.close)
+        for note in (*stack.enter_context(orphans(folder)), *own):
+            settle(note, number)
+
+
 def check_memory(missing: int, page_kib: int) -> None:
     """Complain when more pages are wanted than could be made."""
     available = available_pages(Path("/proc/meminfo").read_text(encoding="ascii"), page_kib)
@@ -78,8 +87,7 @@ def add(missing: int, number: Path, note: Note) -> int:
 def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
     """Once nobody is owed any pages: see to it that so many are free. How many were added for that, noted."""
     number = of_size(page_kib)
-    for orphan in orphans(folder):
-        settle(orphan, number)
+    settle_all(folder, number)
     missing = pages - read_number(number.with_name("free_hugepages"))
     if missing <= 0:
         return None, 0
@@ -91,7 +99,7 @@ def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
             unit = UNITS[page_kib]
             raise Fault(f"only {found} of {pages} huge pages of {unit} could be reserved: memory is short or in pieces")
     except BaseException:
-        settle(note, number)
+        settle_all(folder, number, note)
         raise
     return note, added
 
@@ -111,4 +119,4 @@ def reserved(pages: int, page_kib: int = USUAL_KIB) -> Iterator[int]:
     finally:
         if note:
             with alone(folder):
-                settle(note, number)
+                settle_all(folder, number, note)

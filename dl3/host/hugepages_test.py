@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dl3.host import hugepages
+from dl3.host import hugepages, loans
 from dl3.host.hugepages import available_pages, reserved
-from dl3.host.loans import Note
 from dl3.model.fault import Fault
 
 TOP = Path(__file__).resolve().parents[2]
@@ -126,7 +125,10 @@ def gives_back_each_killed_labs_pages_once(kernel: Kernel) -> None:
         assert kernel.pages == 4
 
 
-@pytest.mark.parametrize(("note", "left"), [("to 3", 3), ("minus 7", 4), ("", 11), ("to 20", 11)])
+@pytest.mark.parametrize(
+    ("note", "left"),
+    [("to 3", 3), ("minus 7", 4), ("", 11), ("to 20", 11), ("to", 11), ("minus all", 11), ("plus 7", 11), ("é 7", 11)],
+)
 def finishes_a_change_that_was_cut_short(kernel: Kernel, note: str, left: int) -> None:
     kernel.set(11)
     (kernel.notes / "1-x").write_text(note)
@@ -142,17 +144,53 @@ def finishes_what_was_cut_short_before_all_else(kernel: Kernel) -> None:
         assert kernel.pages == 3
 
 
-def keeps_a_note_until_the_kernel_has_done_it(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def finishes_what_was_cut_short_also_before_it_gives_back_its_own(kernel: Kernel) -> None:
+    with reserved(7):
+        (kernel.notes / "2-x").write_text("to 7")
+        kernel.set(11)  # by the second, which did not come to note its 4
+    assert kernel.pages == 0
+    assert not list(kernel.notes.iterdir())
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def leaves_to_the_next_what_the_kernel_does_not_do(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
     def fail(*_: object) -> None:
         raise Fault("no more")
 
     with ExitStack() as stack:
         stack.enter_context(reserved(5))
-        monkeypatch.setattr(hugepages, "set_number", fail)
-        with pytest.raises(Fault, match="no more"):
-            stack.close()
-    (left,) = list(kernel.notes.iterdir())
-    assert Note(left, os.open(left, os.O_RDWR)).target(5) == 0
+        if killed:
+            (kernel.notes / "2-x").write_text("minus 4")
+            kernel.set(9)
+        with monkeypatch.context() as patched:
+            patched.setattr(hugepages, "set_number", fail)
+            with pytest.raises(Fault, match="no more"):
+                stack.close()
+    assert kernel.pages == (9 if killed else 5)
+    with reserved(1):
+        assert kernel.pages == 1
+    assert kernel.pages == 0
+    assert not list(kernel.notes.iterdir())
+
+
+def gives_back_its_own_when_somebody_removed_its_note(kernel: Kernel) -> None:
+    with reserved(5):
+        for note in kernel.notes.iterdir():
+            note.unlink()
+    assert kernel.pages == 0
+
+
+def owes_nothing_from_before_a_reboot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(loans, "BOOT", boot)
+    monkeypatch.setattr(loans, "safe_parent", lambda *_: tmp_path)
+    boot.write_text("one\n")
+    before = loans.folder_of(2048)
+    assert before == loans.folder_of(2048)
+    boot.write_text("two\n")
+    assert before != loans.folder_of(2048)
 
 
 def needs_no_notes_where_it_can_do_nothing(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

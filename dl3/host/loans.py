@@ -2,26 +2,31 @@
 for one that was killed.
 
 A note says 'minus N' when N pages were added, and 'to N' while the number of all pages is being changed: down to N it
-must go if that is cut short.
+must go if that is cut short. A reboot settles them all.
 """
 
 import fcntl
 import os
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from dl3.host.private import candidates, safe_parent
 
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+WHY_SAFE = "notes of huge pages would not be safe there"
 LONGEST = 32  # bytes of a note, spaces behind it included
+WRITTEN = re.compile(rb"(minus|to) (\d+) *")
 
 
 def folder_of(page_kib: int) -> Path:
-    """Of all notes about pages of that size."""
-    return safe_parent(candidates()) / "dl3-hugepages" / str(page_kib)
+    """Of all notes about pages of that size; not every folder that is safe is empty after a reboot."""
+    boot = BOOT.read_text(encoding="ascii").strip()
+    return safe_parent(candidates(), WHY_SAFE) / "dl3-hugepages" / boot / str(page_kib)
 
 
 @contextmanager
@@ -38,7 +43,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Note:
-    """One file, locked by us until it is gone."""
+    """One file, locked by us until we close it."""
 
     path: Path
     descriptor: int
@@ -56,26 +61,30 @@ class Note:
 
     def target(self, now: int) -> int:
         """What the number of all pages, which is `now` so high, is to be without it."""
-        word, _, pages = os.pread(self.descriptor, LONGEST, 0).decode("ascii").partition(" ")
-        if not pages:  # its lab was killed before it did anything
+        found = WRITTEN.fullmatch(os.pread(self.descriptor, LONGEST, 0))
+        if not found:  # its lab was killed before it did anything, or it is nobody's
             return now
-        return min(now, int(pages)) if word == "to" else max(0, now - int(pages))
+        word, pages = found[1], int(found[2])
+        return min(now, pages) if word == b"to" else max(0, now - pages)
 
     def remove(self) -> None:
         """It is settled."""
-        self.path.unlink()
+        self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """If it is still there, it is one of a lab that lives no more."""
         os.close(self.descriptor)
 
 
-def orphans(folder: Path) -> list[Note]:
-    """Notes of labs that live no more, locked by us now; the one of a change that was cut short comes first."""
-    found = []
-    for path in folder.iterdir():
-        descriptor = os.open(path, os.O_RDWR)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-        else:
-            found.append(Note(path, descriptor))
-    return sorted(found, key=lambda note: os.pread(note.descriptor, 1, 0), reverse=True)
+@contextmanager
+def orphans(folder: Path) -> Iterator[list[Note]]:
+    """Notes of labs that live no more, locked by us meanwhile; the one of a change that was cut short comes first."""
+    with ExitStack() as stack:
+        found = []
+        for path in folder.iterdir():
+            descriptor = os.open(path, os.O_RDWR)
+            stack.callback(os.close, descriptor)
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found.append(Note(path, descriptor))
+        yield sorted(found, key=lambda note: os.pread(note.descriptor, 1, 0), reverse=True)

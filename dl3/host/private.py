@@ -27,16 +27,16 @@ def candidates() -> Iterator[Path]:
     yield Path("/var/lib")
 
 
-def safe_parent(folders: Iterable[Path]) -> Path:
-    """The first of the folders that is safe."""
+def safe_parent(folders: Iterable[Path], why: str = "DPDK loads no plugin from such a folder") -> Path:
+    """The first of the folders that is safe; `why` it has to be, a Fault says where none is."""
     tried = list(folders)
     for folder in tried:
         if is_safe(folder):
             return folder
     names = ", ".join(str(folder) for folder in tried)
     raise Fault(
-        f"each of {names} is missing, not ours to write, or open to everybody, and DPDK loads no plugin from such a "
-        "folder: set XDG_RUNTIME_DIR to one that only you may write"
+        f"each of {names} is missing, not ours to write, or open to everybody, and {why}: set XDG_RUNTIME_DIR to one "
+        "that only you may write"
     )
 
 

@@ -18,8 +18,10 @@ def takes_the_first_folder_that_not_everybody_may_write() -> None:
         assert not is_safe(below)
         assert is_safe(closed)
         assert safe_parent([top / "missing", opened, below, closed]) == closed
-        with pytest.raises(Fault, match="set XDG_RUNTIME_DIR"):
+        with pytest.raises(Fault, match="DPDK loads no plugin from such a folder: set XDG_RUNTIME_DIR"):
             safe_parent([opened])
+        with pytest.raises(Fault, match="and notes would be lost: set XDG_RUNTIME_DIR"):
+            safe_parent([opened], "notes would be lost")
 
 
 def vanishes_with_what_is_in_it() -> None:
