@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dl3.model.campaign import Job, Setup, Traffic
+from dl3.model.durations import first_s, has_middle
 
 BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 6.0, "external": 1.0}  # started, checked and ended
 OTHER_BED_S = 3.0
@@ -20,9 +21,8 @@ AGAIN = 1.25  # some trials of a search are INVALID, and made again
 PROOF_S = 8.0  # of one frame size
 CEILING_S = 2.0  # the longest that a trial at full speed takes
 HINTED = 3  # trials at rates that the device itself has named
-SHORT_S, LONGEST_SHORT_S, SHORT_SHARE = 0.1, 1.0, 0.1  # MLRsearch's first trials, see dl3.search.mlr
-SHORT = 2  # of them, beside those that halve
-MIDDLE, LONG_S = 1.5, 2.0  # trials between short and full ones, where full ones are longer than that
+SHORT = 2  # of MLRsearch's first trials, beside those that halve
+MIDDLE = 1.5  # trials between short and full ones, where there are any
 FULL = 2.0  # MLRsearch's trials of full length for one goal: one that passes, one that does not
 FULL_PER_GOAL = 0.75  # for each other goal: goals share their trials
 STEPS = 10  # loads of a frame loss test, in steps of a tenth
@@ -51,8 +51,8 @@ def halving_s(job: Job) -> float:
 def mlrsearch_s(job: Job) -> float:
     """MLRsearch for all goals: it halves with short trials, and decides with those of full length."""
     effort, n_more = job.effort, len(job.effort.goals) - 1
-    short_s = min(effort.seconds, max(SHORT_S, min(LONGEST_SHORT_S, SHORT_SHARE * effort.seconds)))
-    n_middle = MIDDLE if effort.seconds > LONG_S else 0.0
+    short_s = first_s(effort.seconds)
+    n_middle = MIDDLE if has_middle(effort.seconds) else 0.0
     return (
         (SHORT + 0.6 * halvings(effort.resolution)) * trial_s(job, short_s)
         + n_middle * (1 + 0.5 * n_more) * trial_s(job, math.sqrt(short_s * effort.seconds))

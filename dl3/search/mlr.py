@@ -14,14 +14,11 @@ from typing import Generic
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from MLRsearch.search_goal_tuple import SearchGoalTuple
 
+from dl3.model import durations
 from dl3.model.trial import Limit
 from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up
 
 NEVER = 1e9  # for the package's own clock; `Goals.longest_s` counts trials instead
-LONG_S = 2.0  # final trials up to that are hardly longer than what any trial costs besides
-SHORTEST_S = 0.1
-LONGEST_FIRST_S = 1.0
-FIRST_SHARE = 0.1  # of the final duration: how long the first trials are
 MS = 0.001
 SLACK = 1e-9  # of rounding
 MOST_FINALS = 100  # for each goal, before a search is given up
@@ -58,12 +55,12 @@ class Goals:
     @property
     def first_s(self) -> float:
         """Goal initial trial duration."""
-        return min(self.seconds, max(SHORTEST_S, min(LONGEST_FIRST_S, FIRST_SHARE * self.seconds)))
+        return durations.first_s(self.seconds)
 
     @property
     def n_preceding(self) -> int:
-        """Coarser and shorter targets before the final one: more of them spare long trials, and cost short ones."""
-        return 2 if self.seconds > LONG_S else 1
+        """Coarser and shorter targets before the final one."""
+        return 2 if durations.has_middle(self.seconds) else 1
 
     @property
     def longest_s(self) -> float:
