@@ -119,7 +119,7 @@ class RunTimeline(Reply):
 
 
 class LanePause(Reply):
-    """A lane did not poll for at least the time that 'gaps' was asked for."""
+    """A pause, as src/stat/pauses.h has it, of at least the time that 'gaps' was asked for."""
 
     lane: int
     core: int

@@ -29,13 +29,13 @@ class Timeline(Noun):
 
 
 class Gap(Noun):
-    """A lane did not poll for a while."""
+    """A pause of a lane, as src/stat/pauses.h has it: it emptied no ring for longer than its frames explain."""
 
     program: Literal["dl3d", "dl3gen"]
     lane: int
     core: int
     at_ns: int  # CLOCK_MONOTONIC, of its end
-    us: float
+    us: float  # the whole time, what its frames explain included
     is_elsewhere: bool = False  # on the other machine of the laboratory; its clock is laid over ours
 
 
