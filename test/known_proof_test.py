@@ -38,10 +38,15 @@ def proves_ceiling_pacing_and_floor_of_a_known_wire(tmp_path: Path) -> None:
     assert point.ceiling_pps == pytest.approx(LIMIT_PPS, rel=0.02), point.invalid
     assert abs(point.pacing_error) <= 0.001
     assert DELAY_NS * 0.995 <= point.latency_min_ns <= point.latency_p50_ns <= DELAY_NS + TOLERANCE_NS
-    assert [sentence.split(":")[0] for sentence in point.invalid] == ["loop"], "the wire, not dl3gen, was the limit"
+    assert _kinds(proofs[-1]) == ["loop"], "the wire, not dl3gen, was the limit"
     assert read(record).proofs == tuple(proofs)
 
 
+def _kinds(proof: Proof) -> list[str]:
+    """What its reasons are about."""
+    return [sentence.split(":")[0] for sentence in proof.points[0].invalid]
+
+
 def _is_spoilt(proof: Proof) -> bool:
-    """Whether dl3gen was without its core again and again: it says so itself."""
-    return not all(sentence.startswith("loop") for sentence in proof.points[0].invalid)
+    """Whether dl3gen was without its core again and again: it says so, or takes itself for what was the limit."""
+    return _kinds(proof) != ["loop"]
