@@ -21,7 +21,7 @@ from dl3.control.replies import Reply
 from dl3.dut import beds, testpmd
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
-from dl3.dut.check import lost_streams, seen
+from dl3.dut.check import lost_streams
 from dl3.dut.wired import WiredBed
 from dl3.host.hugepages import NUMBER, read_number
 from dl3.model.answers import Versus
@@ -68,8 +68,8 @@ def _bed(text: str, traffic: Traffic = PLAIN, **more: Any) -> Iterator[Bed]:
 
 
 def _passes(bed: Bed) -> bool:
-    streams = seen(bed.generator, [stream.written() for stream in bed.streams])
-    return all(stream.received > 0 for stream in streams)
+    """Within some seconds: links come up slowly, and the first frames of a flow may find a switch at other work."""
+    return not lost_streams(bed.generator, [stream.written() for stream in bed.streams])
 
 
 @pytest.mark.parametrize("text", LAB_KINDS)
@@ -114,7 +114,7 @@ def forwards_again_after_its_process_was_reset(text: str) -> None:
 def forwards_again_after_its_port_was_reset(text: str) -> None:
     with _bed(text) as bed:
         bed.reset_port()
-        assert not lost_streams(bed.generator, [stream.written() for stream in bed.streams])  # links come up slowly
+        assert _passes(bed)
 
 
 @pytest.mark.parametrize(("text", "what"), [("dl3d", "process"), ("dl3d", "port"), ("linux", "process")])

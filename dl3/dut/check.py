@@ -13,7 +13,7 @@ N_FRAMES = 8  # of each stream
 RATE = "1000 pps"
 SECONDS = 0.1
 POLL_S = 0.02
-TRIES = 15  # a device may still be busy with its tables
+TRIES = 15  # of a second: a device may still be busy with its tables, Open vSwitch takes up its ports one by one
 
 
 def few(stream: dict[str, object]) -> dict[str, object]:
