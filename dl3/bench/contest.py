@@ -57,10 +57,16 @@ ROWS = (
         "mirror-ipv4-1-route",
         Entry("dl3d with twins", "one", 1),
         Entry("dl3d", "one", 1),
-        note=f"{ROW_OF_MIRROR}; both started for each pair",
+        note=ROW_OF_MIRROR,
         is_anew=True,
     ),
-    Row("mirror-ipv4-1m-routes", Entry("dl3d with twins", "1m", 256), Entry("dl3d", "1m", 256), note=ROW_OF_MIRROR),
+    Row(
+        "mirror-ipv4-1m-routes",
+        Entry("dl3d with twins", "1m", 256),
+        Entry("dl3d", "1m", 256),
+        note=ROW_OF_MIRROR,
+        is_anew=True,
+    ),
     Row(
         "generator-multi-flow",
         Entry(PORTABLE_GENERATOR, mode="flows"),

@@ -77,8 +77,9 @@ static json_t *jitter_json(const struct run *run, const struct sink_counters *in
 	return json;
 }
 
-// Frames over the time from when the first was due to when the last was sent; of bursts, whose frames
-// are due together, the last is left out. Without a rate none is due, and the first one sent counts.
+// Frames over the time from when the first was due to when the last was sent; of bursts, whose
+// frames are due together, the last is left out. Without a rate none is due, and the first one sent
+// counts.
 static double offered_pps(const struct run *run, const struct load_stream *stream,
 	const struct sender_counters *out)
 {
