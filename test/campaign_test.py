@@ -109,6 +109,7 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
         (("run", "white-paper", "--budget", "30s"), "the budget of 30 s is too short for "),
         (("run", "smoke", "--record", "small.yaml/r"), "cannot be written: "),
         (("run", "smoke", "--record", "other.jsonl"), "other.jsonl is the record of something else"),
+        (("run", "smoke", "--record", "small.yaml"), "small.yaml is no record: name another file, or none for a new"),
     ],
 )
 def a_mistake_is_one_sentence_and_starts_nothing(
@@ -122,6 +123,7 @@ def a_mistake_is_one_sentence_and_starts_nothing(
     assert wanted in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+    assert Path("small.yaml").read_text() == CAMPAIGN.replace("tests:", "test:")
 
 
 OTHER = {

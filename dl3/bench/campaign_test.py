@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dl3.bench.campaign import Conductor, House, Listener
-from dl3.bench.past import read_past
+from dl3.bench.past import look_into, read_past
 from dl3.bench.site import streams_of
 from dl3.campaign.duration import bed_of
 from dl3.campaign.machine import Machine
@@ -265,6 +265,56 @@ def refuses_to_go_on_with_the_record_of_another_campaign(tmp_path: Path, whole: 
     path.write_bytes(whole[whole.index(b"\n") + 1 :])
     with pytest.raises(UsageFault, match="is the record of something else"):
         read_past(path, FILE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"# mine\nname: mine\ntitle: Mine\nduts: dl3d\ncases: [none]",
+        b"\x7fELF\x02\x01\x01\n\x00\xff\x00",
+        b'{"kind":"pancake"}\n{"ki',
+        b"\n",
+    ],
+    ids=["YAML", "binary", "JSON", "a line's end"],
+)
+def leaves_a_file_that_is_no_record_as_it_was(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(content)
+    for reads in (look_into, read_past):
+        with pytest.raises(UsageFault, match=r"r\.jsonl is no record: name another file"):
+            reads(path, FILE)
+    assert path.read_bytes() == content
+
+
+def leaves_the_record_of_something_else_as_it_was(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    for content in (whole[: len(whole) // 2], whole[whole.index(b"\n") + 1 :][:-5]):
+        path.write_bytes(content)
+        with pytest.raises(UsageFault, match=r"r\.jsonl is the record of "):
+            read_past(path, FILE + "# changed\n")
+        assert path.read_bytes() == content
+
+
+def takes_an_empty_file_for_a_new_record(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    path.touch()
+    assert read_past(path, FILE) is None
+    conducted(path)
+    assert said(path.read_bytes()) == said(whole)
+
+
+def cuts_half_a_line_only_to_go_on(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    cut = whole[: whole.rindex(b'{"kind":"finished"') + 30]
+    path.write_bytes(cut)
+    seen = look_into(path, FILE)
+    assert seen is not None
+    assert path.read_bytes() == cut
+    past = read_past(path, FILE)
+    assert past is not None
+    assert past.done == seen.done
+    assert past.record.left_out == ()
+    assert path.read_bytes() == cut[:-30]
 
 
 def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from dl3.model.trial import Trial
 from dl3.record.journal import mend
 from dl3.record.reader import Record, read
 
+PLAN_LINE = b'{"kind":"plan",'  # how the first line of a record begins
+
 
 @dataclass(frozen=True)
 class Past:
@@ -67,19 +69,26 @@ def wire_at(trial: Trial) -> str:
     return str(lab.get("wire", "")) if isinstance(lab, dict) else ""
 
 
-def read_past(path: Path, source: str) -> Past | None:
-    """What is there of the campaign with this text, None when nothing is; UsageFault for a record of anything else.
+def is_begun_plan(path: Path) -> bool:
+    """Whether a file is no more than a plan's line that somebody was killed in."""
+    content = path.read_bytes()
+    return b"\n" not in content and (content.startswith(PLAN_LINE) or PLAN_LINE.startswith(content))
 
-    Half a line at the end, in which somebody was killed, is cut off.
+
+def look_into(path: Path, source: str) -> Past | None:
+    """What is there of the campaign with this text, None when nothing is; UsageFault for a file of anything else.
+
+    The file stays as it is.
     """
     if not path.exists():
         return None
-    mend(path)
     record = read(path)
+    if not record.lines:
+        if is_begun_plan(path):
+            return None
+        raise UsageFault(f"{path} is no record: name another file, or none for a new one")
     if not record.plans:
-        if record.trials or record.answers or record.others:
-            raise UsageFault(f"{path} is the record of something else: name another file, or none for a new one")
-        return None
+        raise UsageFault(f"{path} is the record of something else: name another file, or none for a new one")
     if record.plans[-1].source != source:
         name = record.plans[-1].name
         raise UsageFault(
@@ -87,3 +96,12 @@ def read_past(path: Path, source: str) -> Past | None:
             "name another file, or none for a new one"
         )
     return Past(record, record.plans[-1])
+
+
+def read_past(path: Path, source: str) -> Past | None:
+    """The same, to go on with it: half a line at the end, in which somebody was killed, is cut off.
+
+    Nothing is cut off a file that is not known to be a record of this campaign.
+    """
+    past = look_into(path, source)
+    return look_into(path, source) if mend(path) else past
