@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dl3.bench.site import Course
-from dl3.model.trial import Throughput, Trial
+from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.trial.order import Order
 
 LOADS = (0.1, 0.5, 0.9)
@@ -31,12 +31,20 @@ def at_load(course: Course, answer: Throughput, load: float) -> Trial:
     return trial
 
 
-def newest(answers: Sequence[Throughput], dut: str, frames: Sequence[str]) -> list[Throughput]:
-    """The last answer for each frame size that a record has for this device; of several goals the strictest."""
+def is_lesser(answer: Throughput, before: Throughput) -> bool:
+    """Whether an answer only stands beside one of its campaign: of a looser goal, or over the wire of a later test."""
+    is_other = wire_of(answer.facts) != wire_of(before.facts)
+    return answer.campaign == before.campaign and (is_other or before.goal_loss_ratio < answer.goal_loss_ratio)
+
+
+def newest(answers: Sequence[Throughput], dut: str, frames: Sequence[str], wire: str = "") -> list[Throughput]:
+    """The last answer for each frame size that a record has for this device; of several goals the strictest.
+
+    Where both this wire and that of an answer are known, they are the same.
+    """
     found: dict[str, Throughput] = {}
-    for answer in (one for one in answers if one.dut == dut):
+    for answer in (one for one in answers if one.dut == dut and (not wire or wire_of(one.facts) in ("", wire))):
         before = found.get(answer.frame)
-        is_looser = before and before.campaign == answer.campaign and before.goal_loss_ratio < answer.goal_loss_ratio
-        if not is_looser:
+        if not before or not is_lesser(answer, before):
             found[answer.frame] = answer
     return [found[frame] for frame in frames if frame in found]

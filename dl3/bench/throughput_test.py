@@ -199,7 +199,7 @@ def tries_a_latency_trial_again_that_is_invalid(tmp_path: Path) -> None:
     assert len(read(again.record).trials) == 3
 
 
-COMMON = {"dut": "dl3d", "frame": "64", "pps": 1.0, "campaign": "1", "goal_loss_ratio": 0.0}
+COMMON = {"dut": "dl3d", "frame": "64", "pps": 1.0, "campaign": "1", "goal_loss_ratio": 0.0, "facts": {}}
 
 
 def takes_the_newest_answer_of_the_same_device() -> None:
@@ -209,6 +209,15 @@ def takes_the_newest_answer_of_the_same_device() -> None:
     later = [answer(campaign="2", pps=2.0), answer(campaign="2", pps=2.1, goal_loss_ratio=0.005)]
     answers = [answer(), *later, answer(dut="l3fwd", pps=3.0), answer(frame="imix", pps=4.0)]
     assert [one.pps for one in newest(answers, "dl3d", ("imix", "64", "1518"))] == [4.0, 2.0]
+
+
+def takes_no_answer_over_the_wire_of_another_test() -> None:
+    def over(wire: str, **values: Any) -> Throughput:
+        return Throughput.model_construct(**{**COMMON, **values, "facts": {"lab": {"wire": wire}}})
+
+    answers = [over("memif", pps=16.0), over("memif", pps=2.0, frame="1518"), over("veth", pps=0.6)]
+    found = {wire: [one.pps for one in newest(answers, "dl3d", ("64", "1518"), wire)] for wire in ("memif", "veth", "")}
+    assert found == {"memif": [16.0, 2.0], "veth": [0.6], "": [16.0, 2.0]}
 
 
 def needs_streams_that_the_generator_sends() -> None:

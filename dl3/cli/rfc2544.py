@@ -18,7 +18,7 @@ from dl3.cli.progress import Bar, span
 from dl3.control.client import DL3GEN
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import amount
-from dl3.model.trial import Throughput, Trial
+from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.record.reader import read
 from dl3.search.throughput import Terms
 
@@ -176,13 +176,15 @@ def known_answers(course: Course, source: Path, sizes: str) -> list[Throughput]:
     for sentence in record.left_out:
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
     frames = frames_of(sizes, course) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
-    found = newest(record.answers, course.site.dut_name, frames)
+    wire = wire_of(course.site.facts)
+    found = newest(record.answers, course.site.dut_name, frames, wire)
     if not found:
         if not record.answers:
             raise UsageFault(
                 f"{source} has no throughput in it: name a record that 'dl3 bench throughput' has finished"
             )
-        raise UsageFault(f"{source} has no throughput of {course.site.dut_name}: name the device with --dut-name")
+        of = f"{course.site.dut_name} over {wire}" if wire else course.site.dut_name
+        raise UsageFault(f"{source} has no throughput of {of}: name the device with --dut-name")
     return found
 
 

@@ -23,6 +23,7 @@ from dl3.model.campaign import Direction, DutSpec, Effort, Job, Setup, TestName,
 from dl3.model.deviations import as_rfc, deviations
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
+from dl3.model.trial import wire_of
 from dl3.record.journal import now
 from dl3.record.reader import read
 from dl3.trial.order import Site
@@ -132,11 +133,12 @@ def learn(ask: Ask, course: Course, job: Job, known: Known) -> None:
     if not ask.source:
         return
     answers = [answer for answer in read(ask.source).answers if not answer.goal_loss_ratio]
-    found = newest(answers, course.site.dut_name, (job.frame,))
+    wire = wire_of(course.site.facts)
+    found = newest(answers, course.site.dut_name, (job.frame,), wire)
     if not found:
         raise UsageFault(
-            f"{ask.source} has no throughput of {course.site.dut_name} with frames of {job.frame}: name the device "
-            "with --dut-name, or leave --from out"
+            f"{ask.source} has no throughput of {course.site.dut_name} with frames of {job.frame}"
+            f"{f' over {wire}' if wire else ''}: name the device with --dut-name, or leave --from out"
         )
     known.learn(job, found[0])
 

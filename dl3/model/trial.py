@@ -1,5 +1,6 @@
 """One trial and the answer of a search, as they are measured, recorded and reported."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from dl3.model.evidence import Evidence, Timeline
@@ -19,6 +20,13 @@ Test = Literal[
     "ceiling",
     "free",
 ]
+
+
+def wire_of(facts: Mapping[str, object]) -> str:
+    """What joins the generator to the device: 'memif', 'veth', 'ports of the file'; '' where the facts do not say."""
+    lab = facts.get("lab")
+    wire = lab.get("wire") if isinstance(lab, Mapping) else None
+    return wire if isinstance(wire, str) else ""
 
 
 class Spread(Noun):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
 from dl3.model.trial import Throughput, Trial
-from dl3.report.results import Measured, Results
+from dl3.report.results import Measured, Results, question
 
 TESTS = {FrameLoss: "frame loss", BackToBack: "back-to-back", Recovery: "recovery", Reset: "reset"}
 MORE_TESTS = {Forwarding: "forwarding", Throughput: "throughput"}
@@ -37,7 +37,7 @@ def test_of(record: Measured) -> str:
 
 def key_of(record: Measured) -> tuple[str, ...]:
     """What the trials of one question have in common."""
-    return record.campaign, record.job, record.dut, record.frame, test_of(record)
+    return *question(record), test_of(record)
 
 
 class Groups:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
-from dl3.model.trial import Throughput, Trial
+from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.report.by_frame import is_at_least
 from dl3.report.groups import Groups, test_of
-from dl3.report.results import Measured, Other, Results
+from dl3.report.results import Measured, Other, Results, question
 
 USUAL_SPREAD = 0.03  # of a figure that has neither an interval nor repetitions
 LEAST_NS = 1000.0  # differences of a latency below it are none
@@ -37,11 +37,12 @@ class Figure:
     is_judged: bool = True  # a comparison may end with 'worse' for it
     job: str = ""
     lines: str = ""
+    wire: str = ""  # '' where it is not known
 
     @property
     def question(self) -> tuple[str, ...]:
         """What two campaigns have in common when they ask the same."""
-        who = self.job or f"{self.dut}|{self.parameters}"
+        who = self.job or f"{self.dut}|{self.parameters}|{self.wire}"
         return who, self.test, self.frame, self.at, self.name
 
 
@@ -153,6 +154,7 @@ def figure_of(record: Measured, value: Value, groups: Groups) -> Figure:
         is_noisy=bool(getattr(record, "noise", ())),
         job=record.job,
         lines=groups.lines(record),
+        wire=wire_of(record.facts),
     )
 
 
@@ -162,7 +164,7 @@ def latency_groups(results: Results) -> Iterable[list[Trial]]:
     for trial in results.latencies:
         if trial.latency.n > 0:
             load = trial.load if trial.load is not None else trial.asked_pps
-            found.setdefault((trial.campaign, trial.dut, trial.frame, trial.job, load), []).append(trial)
+            found.setdefault((*question(trial), load), []).append(trial)
     return found.values()
 
 

@@ -32,6 +32,7 @@ class Differences:
     has_goals: bool
     has_times: bool
     has_duts: bool
+    has_wires: bool  # nothing else tells some of them apart
 
     @classmethod
     def between(cls, series: Sequence[Series]) -> "Differences":
@@ -45,6 +46,7 @@ class Differences:
             has_goals=len({one.goal_loss_ratio for one in series}) > 1,
             has_times=len({one.campaign for one in series}) > 1,
             has_duts=len({one.dut for one in series}) > 1,
+            has_wires=len({replace(one, wire="") for one in series}) < len(series),
         )
 
 
@@ -56,6 +58,8 @@ def series_name(one: Series, of: Differences, words: Words, is_whole: bool = Fal
         if key in of.parameters
     ]
     parts = [one.dut, *parameters] if is_whole or of.has_duts or not parameters else parameters
+    if of.has_wires and one.wire:
+        parts[-1] += f" ({words.name('wire', one.wire)})"
     if of.has_goals:
         parts.append(goal_text(one.goal_loss_ratio, words))
     if of.has_times:

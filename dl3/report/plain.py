@@ -28,6 +28,7 @@ COLUMNS = (
     "is_noisy",
     "job",
     "lines",
+    "wire",
 )
 
 

@@ -8,7 +8,7 @@ from itertools import count
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
-from dl3.model.trial import Throughput, Trial
+from dl3.model.trial import Throughput, Trial, wire_of
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
@@ -25,6 +25,7 @@ class Series:
     dut: str
     goal_loss_ratio: float = 0.0
     parameters: tuple[tuple[str, str], ...] = ()  # those that the case of its job varies
+    wire: str = ""  # a reset may be measured over another one than all else of its campaign
 
 
 def frame_order(record: Measured) -> tuple[bool, float, str]:
@@ -32,6 +33,11 @@ def frame_order(record: Measured) -> tuple[bool, float, str]:
     is_mix = not record.frame.isascii() or not record.frame.isdigit()
     size = record.mean_bytes if is_mix else float(record.frame[:12])
     return is_mix, size if math.isfinite(size) else 0.0, record.frame
+
+
+def question(record: Measured) -> tuple[str, ...]:
+    """What the trials and the answer of one test have in common; over another wire it is another question."""
+    return record.campaign, record.job, record.dut, record.frame, wire_of(record.facts)
 
 
 def frames_of(records: Iterable[Measured]) -> tuple[str, ...]:
@@ -101,16 +107,17 @@ class Results:
     @property
     def unanswered(self) -> tuple[tuple[str, str], ...]:
         """Device and frame of each search that has trials and no answer."""
-        answered = {(search.campaign, search.dut, search.frame, search.job) for search in self.searches}
+        answered = {question(search) for search in self.searches}
         tried = sorted((trial for trial in self.trials if trial.test == "throughput"), key=frame_order)
-        left = [(t.dut, t.frame) for t in tried if (t.campaign, t.dut, t.frame, t.job) not in answered]
+        left = [(trial.dut, trial.frame) for trial in tried if question(trial) not in answered]
         return tuple(dict.fromkeys(left))
 
     def series_of(self, record: Measured) -> Series:
         """The series that a record belongs to."""
         job = self.jobs.get(record.job)
         goal = record.goal_loss_ratio if isinstance(record, Throughput) else 0.0
-        return Series(record.campaign, record.dut, goal, tuple(job.parameters.items()) if job else ())
+        parameters = tuple(job.parameters.items()) if job else ()
+        return Series(record.campaign, record.dut, goal, parameters, wire_of(record.facts))
 
     def line(self, record: Record) -> str:
         """The line of the record that holds this."""
@@ -167,8 +174,7 @@ class Sorter:
     def take(self, record: Record) -> None:
         """Put a record where it belongs."""
         if isinstance(record, Throughput):
-            goal = record.goal_loss_ratio
-            self.searches[record.campaign, record.dut, goal, record.job, record.frame] = record
+            self.searches[record.goal_loss_ratio, *question(record)] = record
         elif isinstance(record, Trial):
             self.trials.append(record)
         elif isinstance(record, Proof):
@@ -181,8 +187,7 @@ class Sorter:
             self.finished.add((record.campaign, record.job))
         else:
             what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
-            key = (record.kind, getattr(record, what), record.campaign, record.dut, record.job, record.frame)
-            self.others[key] = record
+            self.others[record.kind, getattr(record, what), *question(record)] = record
 
     def results(self, lines: Mapping[int, str]) -> Results:
         """All of them in their order."""

@@ -3,13 +3,46 @@
 from harness.records import Maker
 
 from dl3.model.campaign import Finished, Skipped
+from dl3.report.groups import Groups
+from dl3.report.measures import figures
+from dl3.report.names import table_names
 from dl3.report.results import gather
+from dl3.report.summary import sentences
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+
+
+def over(wire: str) -> Maker:
+    return Maker(facts=(("lab", {"wire": wire}),))
 
 
 def shows_latency_by_load_although_the_mean_of_a_mix_varies() -> None:
     loads = ((1e6, 209.93), (5e6, 209.91), (9e6, 209.92))
     trials = [Maker().trial("imix", pps, test="latency", mean_bytes=mean) for pps, mean in loads]
     assert [trial.asked_pps for trial in gather(trials).latencies] == [1e6, 5e6, 9e6]
+
+
+def keeps_an_answer_beside_one_over_another_wire() -> None:
+    searches = [over(wire).answer("64", pps, limited_by="generator") for wire, pps in (("memif", 16e6), ("veth", 6e5))]
+    results, words = gather(searches), words_in(Language.EN)
+    assert [one.pps for one in results.searches] == [16e6, 6e5]
+    assert list(table_names(results.series, words).values()) == ["dl3d (memif)", "dl3d (veth)"]
+    (text,) = sentences(results, words)
+    assert "dl3d (memif) at least 16.0 Mpps, dl3d (veth) at least 0.600 Mpps" in text
+    assert [(one.value, one.wire) for one in figures(results)] == [(16e6, "memif"), (6e5, "veth")]
+    assert len({one.question for one in figures(results)}) == 2
+
+
+def keeps_the_trials_of_one_wire_from_those_of_another() -> None:
+    trials = [over(wire).trial("64", 1e6) for wire in ("memif", "veth")]
+    results = gather([*trials, over("veth").answer("64", 1e6)])
+    assert Groups(results).lines(results.searches[0]) == "2"
+    assert results.unanswered == (("dl3d", "64"),)
+
+
+def names_no_wire_where_all_is_over_the_same() -> None:
+    results = gather([over("memif").answer(frame, 1e6) for frame in ("64", "128")])
+    assert list(table_names(results.series, words_in(Language.EN)).values()) == ["dl3d"]
 
 
 def leaves_out_no_job_that_was_finished_after_all() -> None:

@@ -1,7 +1,7 @@
 """The trials whose loss is worth an explanation."""
 
 from dl3.model.trial import Trial
-from dl3.report.results import Results, Series
+from dl3.report.results import Results, Series, question
 
 N_SHOWN = 6
 
@@ -13,10 +13,10 @@ def worst(results: Results) -> list[Trial]:
     """
     lossy = [trial for trial in results.valid if trial.account.lost > 0]
     has_evidence = [trial for trial in lossy if trial.evidence is not None or trial.timeline is not None]
-    answers = {(results.series_of(s).dut, s.frame, s.job): s.pps for s in results.searches}
+    answers = {question(search): search.pps for search in results.searches}
 
     def weight(trial: Trial) -> tuple[bool, int]:
-        carried = answers.get((trial.dut, trial.frame, trial.job), 0.0)
+        carried = answers.get(question(trial), 0.0)
         return trial.offered_pps <= carried, trial.account.lost
 
     found: dict[tuple[Series, str], Trial] = {}
