@@ -12,11 +12,13 @@ from dl3.model.fault import UsageFault
 from dl3.model.trial import Trial
 from dl3.record.reader import Record, read
 from dl3.report.explain import findings, plain, sentence
+from dl3.report.places import RESET
 from dl3.report.texts import words_in
-from dl3.report.words import Language
+from dl3.report.words import Language, Words
 from dl3.report.worst import worst
 
 RECORDS = BUILD / "records"
+WORST = "The trial that lost most at a load that the device carries by its throughput, else at any; so without --trial."
 
 
 def newest() -> Path:
@@ -45,13 +47,18 @@ def at_line(record: Record, line: int) -> Trial:
 
 
 def choose(record: Record) -> Trial:
-    """The worst one with loss; without loss the one at the highest load; an INVALID one where there is no other."""
+    """The worst one with loss; without loss the one at the highest load.
+
+    A reset, then a ceiling, then an INVALID trial only where there is no other.
+    """
     trials = list(trials_of(record).values())
-    lossy = worst(results_of([record]))
+    results = results_of([record])
+    lossy = worst(results)
     if lossy:
         return lossy[0]
-    valid = [trial for trial in trials if not trial.invalid and trial.test != "ceiling"]
-    return max(valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
+    calm = [trial for trial in results.valid if trial.test != RESET]
+    valid = results.valid or [trial for trial in trials if not trial.invalid]
+    return max(calm or valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
 
 
 def line_of(record: Record, trial: Trial) -> int:
@@ -59,13 +66,14 @@ def line_of(record: Record, trial: Trial) -> int:
     return next(number for number, entry in record.lines if entry is trial)
 
 
-def heading(record: Record, trial: Trial) -> str:
+def heading(record: Record, trial: Trial, words: Words) -> str:
     """Which trial it is, and what it lost."""
     account = trial.account
-    lost = f"{account.lost:,} of {account.sent:,} packets lost ({trial.loss_ratio:.4%})" if account.lost else "no loss"
-    what = f"{trial.dut}, {words_in(Language.EN).frame(trial.frame)} frames"
-    at = f"{trial.offered_pps / 1e6:.4g} Mpps for {trial.seconds:g} s"
-    return f"{record.path}, line {line_of(record, trial)}: {what} at {at}: {lost}"
+    numbers = {"lost": account.lost, "sent": account.sent, "ratio": trial.loss_ratio}
+    lost = words("explain.heading.lost", **numbers) if account.lost else words("explain.heading.none")
+    where = {"record": record.path, "line": line_of(record, trial)}
+    load = {"mpps": trial.offered_pps / 1e6, "seconds": trial.seconds}
+    return words("explain.heading", **where, dut=trial.dut, frame=words.frame(trial.frame), **load, lost=lost)
 
 
 def for_programs(record: Record, trial: Trial, language: Language) -> dict[str, object]:
@@ -81,7 +89,7 @@ def explain(
         Path | None, typer.Argument(help="A file that 'dl3 bench' wrote; the newest one without it.")
     ] = None,
     line: Annotated[int | None, typer.Option("--trial", min=1, help="The trial in this line of the record.")] = None,
-    is_worst: Annotated[bool, typer.Option("--worst", help="The trial that lost most; so without --trial.")] = False,
+    is_worst: Annotated[bool, typer.Option("--worst", help=WORST)] = False,
     lang: Annotated[Language, typer.Option(help="Of the sentences.")] = Language.EN,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -98,6 +106,7 @@ def explain(
     if as_json:
         print_json(for_programs(found, trial, lang))
         return
-    out.print(heading(found, trial), markup=False, highlight=False, soft_wrap=True)
+    words = words_in(lang)
+    out.print(heading(found, trial, words), markup=False, highlight=False, soft_wrap=True)
     for finding in findings(trial):
-        out.print(f"- {sentence(finding, words_in(lang))}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"- {sentence(finding, words)}", markup=False, highlight=False, soft_wrap=True)

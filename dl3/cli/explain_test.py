@@ -14,6 +14,7 @@ from dl3.model.trial import Trial
 from dl3.record.journal import append
 from dl3.report.explain.fake import event, gap, loss, seen, trial
 
+FULL = "dut rx ring full"
 LATE = ("late: the generator sent nothing",)
 
 
@@ -42,7 +43,7 @@ def takes_the_trial_that_lost_most(tmp_path: Path) -> None:
         first == f"{path}, line 3: dl3d, 64-byte frames at 10 Mpps for 1 s: 1,072 of 10,000,000 packets lost (0.0107%)"
     )
     assert [line[:2] for line in others] == ["- "] * 2
-    assert "Core 3 was taken away from dl3d's lane 0 for 312 us at 0.200 s by kworker/3:1" in others[1]
+    assert "Core 3 was taken away from dl3d's lane 0 for 312 µs at 0.200 s by kworker/3:1" in others[1]
     assert run(path, "--worst").stdout == result.stdout
 
 
@@ -53,7 +54,23 @@ def takes_the_trial_of_a_line(tmp_path: Path) -> None:
 
 
 def speaks_chinese(tmp_path: Path) -> None:
-    assert "核 3 被夺走" in run(record(tmp_path, lossy()), "--lang", "zh").stdout
+    path = record(tmp_path, lossy())
+    first, *others = run(path, "--lang", "zh").stdout.splitlines()
+    assert first == f"{path} 第 1 行：dl3d，64 字节帧，10 Mpps，1 s：10,000,000 个包中丢失 1,072 个（0.0107%）"
+    assert "核 3 被夺走" in "".join(others)
+
+
+def takes_a_ceiling_before_an_invalid_trial_and_a_reset_last_of_the_valid(tmp_path: Path) -> None:
+    ceiling = trial({FULL: 9}, test="ceiling", dut="l3fwd")
+    invalid = trial({FULL: 99}, (), seen(), test="ceiling", invalid=LATE)
+    path = record(tmp_path, invalid, ceiling)
+    assert run(path).stdout.startswith(f"{path}, line 2: l3fwd")
+    append(path, trial({"unknown": 10**6}, (), seen(), test="reset"))
+    assert run(path).stdout.startswith(f"{path}, line 3: ")
+    append(path, trial({}, (), seen()))
+    assert run(path).stdout.startswith(f"{path}, line 4: ")
+    append(path, lossy(1))
+    assert run(path).stdout.startswith(f"{path}, line 5: ")
 
 
 def tells_the_headroom_without_loss(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class Dl3d:
     def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
         """As it says itself."""
         status = device.client.ask(Reply, "status").model_dump() if device.client else {}
-        return {"version": f"dl3d {status['version']}, DPDK {status['dpdk']}", "configuration": self.file(seat)}
+        return {"version": f"dl3d {status['version']}, {status['dpdk']}", "configuration": self.file(seat)}
 
 
 def route_file(name: str, folder: Path) -> tuple[Path, ...]:

@@ -113,6 +113,7 @@ ENGLISH = {
     "place.generator rx missed": "generator's port: nobody polled",
     "place.wire to the dut": "on the wire to the device",
     "place.wire from the dut": "on the wire from the device",
+    "place.reset": "device away for its reset",
     "place.unknown": "unknown",
     # What stands before the colon of a reason.
     "reason": "{name}: {text}",
@@ -128,8 +129,8 @@ ENGLISH = {
     "why.below": "stream '{stream}' was offered {share} below its rate",
     "why.above": "stream '{stream}' was offered {share} above its rate",
     "why.missed": "the generator's ports dropped {n} frames that nobody polled",
-    "why.paused": "{n} frames are missing and the generator paused {times} times for longer than its ring holds, "
-    "at most {us} µs",
+    "why.paused": "{n} frames are missing and the generator did not empty its receive ring {times} times for "
+    "longer than that holds, at most {us} µs",
     "why.link": "port '{port}' of the generator lost its link",
     "why.apart": "the TSCs of two lanes are {ns} ns apart",
     "why.burst": "of {frames} frames {n} were left out, because the generator was late",

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from dl3.model.trial import Trial
 
+RESET = "reset"
+AWAY = ("unknown", "dut rx ring full", "rx_missed", "port_down")  # where frames are lost while a device is reset
+
 
 @dataclass(frozen=True)
 class Place:
@@ -18,12 +21,19 @@ class Place:
 
 
 def places_of(trial: Trial) -> dict[str, int]:
-    """Lost frames by place; what the places do not explain is 'unknown'."""
+    """Lost frames by place; what the places do not explain is 'unknown', and where a device was reset, that."""
     found = {name: n for name, n in trial.account.lost_by_place.items() if n > 0}
     rest = trial.account.lost - sum(found.values())
     if rest > 0:
         found["unknown"] = found.get("unknown", 0) + rest
-    return found
+    return with_reset(found) if trial.test == "reset" else found
+
+
+def with_reset(places: dict[str, int]) -> dict[str, int]:
+    """What was lost while the device was away on purpose put together: that is what such a trial measures."""
+    away = sum(places.get(name, 0) for name in AWAY)
+    others = {name: n for name, n in places.items() if name not in AWAY}
+    return {RESET: away, **others} if away else others
 
 
 def losses(trials: Iterable[Trial]) -> tuple[Place, ...]:

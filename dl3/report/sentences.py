@@ -151,6 +151,10 @@ NO_EVIDENCE = (
         "{program} 的停顿次数超出其所能记录：{ns} ns 之前的停顿缺失",
     ),
     (
+        rf"(?P<program>\S+) paused more often than it can remember: pauses of the first (?P<s>{N}) s are missing",
+        "{program} 的停顿次数超出其所能记录：最初 {s} s 内的停顿缺失",
+    ),
+    (
         r"dl3d runs on another machine, by another clock: its pauses cannot be laid beside the loss",
         "dl3d 在另一台机器上按另一时钟运行：其停顿无法与丢包时刻对照",
     ),

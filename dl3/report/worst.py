@@ -1,17 +1,18 @@
 """The trials whose loss is worth an explanation."""
 
 from dl3.model.trial import Trial
+from dl3.report.places import RESET
 from dl3.report.results import Results, Series, question
 
 N_SHOWN = 6
 
 
 def worst(results: Results) -> list[Trial]:
-    """Of each device the valid trial that lost most of what has evidence, else of all; at most six.
+    """Of each device the valid trial that lost most of what has evidence, else of all; at most six. No reset.
 
     A search goes above the throughput on purpose, so a trial at a load that a device should carry comes first.
     """
-    lossy = [trial for trial in results.valid if trial.account.lost > 0]
+    lossy = [trial for trial in results.valid if trial.account.lost > 0 and trial.test != RESET]
     has_evidence = [trial for trial in lossy if trial.evidence is not None or trial.timeline is not None]
     answers = {question(search): search.pps for search in results.searches}
 

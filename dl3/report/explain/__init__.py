@@ -3,6 +3,7 @@
 from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, plain, sentence
 from dl3.report.explain.headroom import headroom_findings
+from dl3.report.explain.missing import missing_findings
 from dl3.report.explain.places import place_findings
 from dl3.report.explain.times import starved, time_findings
 from dl3.report.words import Words
@@ -18,8 +19,7 @@ def findings(trial: Trial) -> tuple[Finding, ...]:
         found += [*place_findings(trial), *time_findings(trial)]
     elif not trial.invalid:
         found += headroom_findings(trial)
-    missing = trial.evidence.missing if trial.evidence and trial.account.lost > 0 else ()
-    return (*found, *(Finding("missing", "missing", {"sentence": text}) for text in missing))
+    return (*found, *missing_findings(trial))
 
 
 def explain(trial: Trial, words: Words) -> list[str]:

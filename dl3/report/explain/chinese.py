@@ -3,7 +3,7 @@
 LANE = " {program} 的 lane {lane}"
 WHEN = "{times}，始于 {at_s:.3f} s，持续 {us:,.0f} µs"
 TAKEN = "核 {core} 被夺走，" + LANE.strip() + " 无法运行" + WHEN + "，占用者为 {who}{also}"
-PAUSED = "核 {core} 上" + LANE + " 停止轮询" + WHEN
+PAUSED = "核 {core} 上" + LANE + " {did}" + WHEN
 INTERRUPTED = PAUSED + "，原因是中断 {who}"
 STOLEN = PAUSED + "，内核并未将该核交给其他线程；虚拟机监控器共占用该核 {steal_ms:,.0f} ms"
 OWN = PAUSED + "，而该核一直归其所有：该 lane 自身受阻，或虚拟机监控器不公布其占用"
@@ -15,17 +15,29 @@ DEVICE = "；其间丢失 {frames:,} 个包"
 GENERATOR = "；丢失 {frames:,} 个包，因为发生器此时未能及时发送和接收"
 BEHIND = "；发生器未能保持其速率"
 STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
+DID = {"ring": "停止轮询", "device": "停止轮询", "generator": "停顿"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
 
+
+def begun(start: str, end: str) -> str:
+    """How a sentence starts: a lane of dl3gen that stood still may have polled later than that, after it has sent."""
+    return STARTS[start].replace("{did}", DID[end])
+
+
 EXPLAIN_CHINESE = {
-    **{f"explain.{start}.{end}": STARTS[start] + ENDS[end] for start in STARTS for end in ENDS},
-    **{f"explain.{start}.generator.behind": STARTS[start] + BEHIND for start in STARTS},
+    **{f"explain.{start}.{end}": begun(start, end) + ENDS[end] for start in STARTS for end in ENDS},
+    **{f"explain.{start}.generator.behind": begun(start, "generator") + BEHIND for start in STARTS},
+    "explain.heading": "{record} 第 {line} 行：{dut}，{frame}帧，{mpps:.4g} Mpps，{seconds:g} s：{lost}",
+    "explain.heading.lost": "{sent:,} 个包中丢失 {lost:,} 个（{ratio:.4%}）",
+    "explain.heading.none": "没有丢包",
     "explain.times": " {n:,} 次，最严重的一次",
     "explain.also": "（另有 {others:,} 个线程）",
     "explain.alone": "{text}。",
     "explain.advised": "{text}。建议：{advice}。",
     "explain.invalid": "此试验无效，不能说明被测设备的性能；{reason}",
     "explain.place": "{frames:,} 个包，占丢失总数的 {share:.1%}：{place}",
+    "explain.reset": "{frames:,} 个包，占丢失总数的 {share:.1%}：被测设备因有意复位而中断期间丢失；"
+    "中断多久正是此项测试所测量的",
     "explain.more": "另有 {frames:,} 个包丢失于其他 {n:,} 次停顿",
     "explain.full": "核 {core} 上 dl3d 的 lane {lane} 已满负荷：每个包耗费 {cycles:,.0f} 周期（{steps}），因此在 "
     "{ghz:.2f} GHz 下可转发 {most:.4g} Mpps；给予它的负载为 {mpps:.4g} Mpps，处理这些包占用了它 {busy:.0%} 的时间",

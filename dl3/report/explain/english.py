@@ -1,33 +1,45 @@
 """The sentences of an explanation in English."""
 
 LANE = "{program}'s lane {lane}"
-WHEN = "{times} for {us:,.0f} us at {at_s:.3f} s"
+WHEN = "{times} for {us:,.0f} µs at {at_s:.3f} s"
 TAKEN = "Core {core} was taken away from " + LANE + WHEN + " by {who}{also}"
-PAUSED = LANE + " on core {core} did not poll" + WHEN
+PAUSED = LANE + " on core {core} {did}" + WHEN
 INTERRUPTED = PAUSED + " because of the interrupt {who}"
 STOLEN = (
     PAUSED + ", and the kernel gave the core to no other thread; the hypervisor took {steal_ms:,.0f} ms of it in all"
 )
 OWN = PAUSED + ", though the core was its own all the time: the lane itself was held up, or a hypervisor tells no steal"
 RING = (
-    "; at {mpps:.4g} Mpps a ring of {ring:,} holds {holds_us:,.0f} us; {frames:,} packets lost "
+    "; at {mpps:.4g} Mpps a ring of {ring:,} holds {holds_us:,.0f} µs; {frames:,} packets lost "
     "({expected:,} expected of an empty ring)"
 )
 DEVICE = "; {frames:,} packets lost meanwhile"
 GENERATOR = "; {frames:,} packets lost, because the generator then neither sent nor received in time"
 BEHIND = "; the generator could not keep to its rate"
 STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
+DID = {"ring": "did not poll", "device": "did not poll", "generator": "stood still"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
 
+
+def begun(start: str, end: str) -> str:
+    """How a sentence starts: a lane of dl3gen that stood still may have polled later than that, after it has sent."""
+    return STARTS[start].replace("{did}", DID[end])
+
+
 EXPLAIN_ENGLISH = {
-    **{f"explain.{start}.{end}": STARTS[start] + ENDS[end] for start in STARTS for end in ENDS},
-    **{f"explain.{start}.generator.behind": STARTS[start] + BEHIND for start in STARTS},
+    **{f"explain.{start}.{end}": begun(start, end) + ENDS[end] for start in STARTS for end in ENDS},
+    **{f"explain.{start}.generator.behind": begun(start, "generator") + BEHIND for start in STARTS},
+    "explain.heading": "{record}, line {line}: {dut}, {frame} frames at {mpps:.4g} Mpps for {seconds:g} s: {lost}",
+    "explain.heading.lost": "{lost:,} of {sent:,} packets lost ({ratio:.4%})",
+    "explain.heading.none": "no loss",
     "explain.times": " {n:,} times, at the worst",
     "explain.also": " and {others:,} more",
     "explain.alone": "{text}.",
     "explain.advised": "{text}: {advice}.",
     "explain.invalid": "This trial is INVALID and says nothing about the device; {reason}",
     "explain.place": "{frames:,} packets, {share:.1%} of those lost: {place}",
+    "explain.reset": "{frames:,} packets, {share:.1%} of those lost, while the device was away because it was reset on "
+    "purpose: how long that lasts is what this test measures",
     "explain.more": "{frames:,} packets were lost in {n:,} other pauses",
     "explain.full": "dl3d's lane {lane} on core {core} was full: a packet costs it {cycles:,.0f} cycles ({steps}"
     "), so at {ghz:.2f} GHz it forwards {most:.4g} Mpps; {mpps:.4g} Mpps were offered to it, and its packets took "
@@ -51,7 +63,7 @@ EXPLAIN_ENGLISH = {
     "explain.headroom.lane": "dl3d's lane {lane} on core {core} was {fill:.0%} full: a packet costs it "
     "{cycles:,.0f} cycles ({steps}) in bursts of {burst:.1f}, at {ghz:.2f} GHz; it is full at about {limit:.4g} "
     "Mpps, later if larger bursts make packets cheaper",
-    "explain.headroom.pause": "The longest pause of dl3d's lane {lane} on core {core} was {us:,.0f} us; a ring of "
+    "explain.headroom.pause": "The longest pause of dl3d's lane {lane} on core {core} was {us:,.0f} µs; a ring of "
     "{ring:,} overflows in such a pause from {limit:.4g} Mpps on",
     "advice.isolate.device": "isolate core {core} (isolcpus, or move {who} away) or deepen the ring",
     "advice.isolate.generator": "isolate core {core} (isolcpus, or move {who} away), it is the generator's",

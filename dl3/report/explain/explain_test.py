@@ -29,7 +29,7 @@ def keys(made: Trial) -> list[str]:
 
 
 def taken(**more: object) -> Trial:
-    """A kworker had the core for all of a pause of 312 us: 3,120 frames came, 2,048 found room."""
+    """A kworker had the core for all of a pause of 312 µs: 3,120 frames came, 2,048 found room."""
     evidence = seen([gap(200, 312)], [event(200, 310)], **more)
     return trial({FULL: 1072}, [loss(200, 1072)], evidence)
 
@@ -37,8 +37,8 @@ def taken(**more: object) -> Trial:
 def names_who_took_the_core_when_and_what_that_cost() -> None:
     assert told(taken()) == (
         "1,072 packets, 100.0% of those lost: device's receive ring full.\n"
-        "Core 3 was taken away from dl3d's lane 0 for 312 us at 0.200 s by kworker/3:1; "
-        "at 10 Mpps a ring of 2,048 holds 205 us; 1,072 packets lost (1,072 expected of an empty ring): "
+        "Core 3 was taken away from dl3d's lane 0 for 312 µs at 0.200 s by kworker/3:1; "
+        "at 10 Mpps a ring of 2,048 holds 205 µs; 1,072 packets lost (1,072 expected of an empty ring): "
         "isolate core 3 (isolcpus, or move kworker/3:1 away) or deepen the ring."
     )
 
@@ -56,7 +56,7 @@ def puts_pauses_of_one_cause_together_and_tells_the_worst() -> None:
     evidence = seen([gap(200, 300), gap(500, 900)], [event(200, 300), event(500, 700), event(500.7, 200, "sshd")])
     made = trial({FULL: 7904}, [loss(200, 952), loss(500, 6952)], evidence)
     assert (
-        "Core 3 was taken away from dl3d's lane 0 2 times, at the worst for 900 us at 0.500 s by kworker/3:1 and 1 "
+        "Core 3 was taken away from dl3d's lane 0 2 times, at the worst for 900 µs at 0.500 s by kworker/3:1 and 1 "
         in (told(made))
     )
     (cause,) = [finding for finding in findings(made) if finding.topic == "time"]
@@ -86,8 +86,8 @@ def sums_up_what_is_more_than_one_reads() -> None:
             "interrupted.ring",
             "because of the interrupt virtio0-rx",
         ),
-        (seen([gap(200, 312)], [event(300, 9)]), "paused.ring", "did not poll for 312 us at 0.200 s; at 10 Mpps"),
-        (seen([gap(200, 312)], totals={}), "paused.ring", "did not poll for 312 us at 0.200 s; at 10 Mpps"),
+        (seen([gap(200, 312)], [event(300, 9)]), "paused.ring", "did not poll for 312 µs at 0.200 s; at 10 Mpps"),
+        (seen([gap(200, 312)], totals={}), "paused.ring", "did not poll for 312 µs at 0.200 s; at 10 Mpps"),
         (
             seen([gap(200, 312)], totals={"switches core 3": 0, "steal ms core 3": 40}),
             "stolen.ring",
@@ -125,14 +125,14 @@ def a_pause_has_the_owner_that_evidence_gives_it_and_no_other(evidence: Evidence
 def takes_the_ring_from_the_laboratory_when_the_device_does_not_tell() -> None:
     evidence = seen([gap(200, 312)], [event(200, 312)], ring_frames=0)
     made = trial({FULL: 1072}, [loss(200, 1072)], evidence, facts={"lab": {"ring_frames": 1024}})
-    assert "a ring of 1,024 holds 102 us" in told(made)
+    assert "a ring of 1,024 holds 102 µs" in told(made)
 
 
 def what_a_lane_is_offered_is_its_share() -> None:
-    # Half of 10 Mpps come to each lane, so its ring holds twice as long; a pause of 312 us loses nothing.
+    # Half of 10 Mpps come to each lane, so its ring holds twice as long; a pause of 312 µs loses nothing.
     two = (work(packets=5_000_000), work(packets=5_000_000, lane=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
-    assert "at 5 Mpps a ring of 2,048 holds 410 us; 1,072 packets lost (452 expected of an empty ring)" in told(made)
+    assert "at 5 Mpps a ring of 2,048 holds 410 µs; 1,072 packets lost (452 expected of an empty ring)" in told(made)
 
 
 def a_pause_that_fits_into_the_ring_is_no_cause() -> None:
@@ -163,7 +163,7 @@ def several_pauses_may_share_one_loss() -> None:
 def the_generator_s_own_pauses_are_its_own(place: str) -> None:
     evidence = seen([gap(200, 900, "dl3gen", 0)], [event(200, 900, "stress", 0)])
     text = told(trial({place: 500}, [loss(200, 500)], evidence))
-    assert "Core 0 was taken away from dl3gen's lane 0 for 900 us at 0.200 s by stress; 500 packets " in text
+    assert "Core 0 was taken away from dl3gen's lane 0 for 900 µs at 0.200 s by stress; 500 packets " in text
     assert "isolate core 0" in text
 
 
@@ -176,6 +176,12 @@ def a_refused_frame_is_laid_beside_the_generator_first() -> None:
     assert "stress" not in told(full)
 
 
+def a_generator_that_stood_still_may_have_polled_later() -> None:
+    made = trial({"tx_refused": 500}, [loss(200, 500)], seen([gap(200, 900, "dl3gen", 0)]))
+    assert "dl3gen's lane 0 on core 0 stood still for 900 µs at 0.200 s" in told(made)
+    assert "dl3gen 的 lane 0 停顿" in "".join(explain(made, ZH))
+
+
 def tells_why_a_generator_fell_behind() -> None:
     evidence = seen([gap(200, 9000, "dl3gen", 0)], [event(200, 9000, "stress", 0)])
     invalid = ("late: the generator left out 90,000 frames (0.90%) that were due",)
@@ -183,7 +189,7 @@ def tells_why_a_generator_fell_behind() -> None:
     assert told(made) == (
         "This trial is INVALID and says nothing about the device; generator late: "
         "the generator left out 90,000 frames (0.90%) that were due.\n"
-        "Core 0 was taken away from dl3gen's lane 0 for 9,000 us at 0.000 s by stress; the generator could not keep to "
+        "Core 0 was taken away from dl3gen's lane 0 for 9,000 µs at 0.000 s by stress; the generator could not keep to "
         "its rate: isolate core 0 (isolcpus, or move stress away), it is the generator's."
     )
 
@@ -196,6 +202,27 @@ def knows_nothing_of_a_device_that_says_nothing() -> None:
     assert keys(always) == ["place", "silent.steady", "missing"]
     assert "lost evenly, in 100% of the time" in told(always)
     assert told(once).endswith("Not known here: frequency of the cores: this kernel has no cpufreq for them.")
+
+
+def a_reset_on_purpose_is_no_fault() -> None:
+    text = "dl3gen paused more often than it can remember: pauses from before 5000000210000 ns are missing"
+    made = trial({"unknown": 5000, "corrupted": 7}, [loss(0, 5007, ms=3)], Evidence(missing=(text,)), test="reset")
+    assert keys(made) == ["reset", "place", "missing"]
+    assert told(made).startswith(
+        "5,000 packets, 99.9% of those lost, while the device was away because it was reset on purpose: how long that "
+        "lasts is what this test measures."
+    )
+    only = trial({"dut rx ring full": 5000}, [loss(0, 5000)], Evidence(missing=(text,)), test="reset")
+    assert keys(only) == ["reset"]
+    assert "中断多久正是此项测试所测量的" in explain(only, ZH)[0]
+
+
+def tells_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
+    text = "dl3gen paused more often than it can remember: pauses from before 5000210000000 ns are missing"
+    made = trial({"unknown": 500}, [loss(300, 500)], Evidence(missing=(text,)))
+    assert told(made).endswith("than it can remember: pauses of the first 0.210 s are missing.")
+    assert "最初 0.210 s 内的停顿缺失" in explain(made, ZH)[-1]
+    assert "5000210000000 ns" in told(trial({"unknown": 500}, (), Evidence(missing=(text,))))
 
 
 def knows_no_cause_without_times() -> None:
@@ -231,7 +258,7 @@ def names_each_place_in_both_languages(place: str) -> None:
 def without_loss_tells_what_limits_next() -> None:
     assert told(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
         "No packet of 10,000,000 was lost at 10 Mpps.\n"
-        "The longest pause of dl3d's lane 0 on core 3 was 150 us; a ring of 2,048 overflows in such a pause from "
+        "The longest pause of dl3d's lane 0 on core 3 was 150 µs; a ring of 2,048 overflows in such a pause from "
         "13.65 Mpps on: this limits next, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
         "dl3d's lane 0 on core 3 was 69% full: a packet costs it 180 cycles (lookup 62, send 40, rx 30, rewrite 28, "
         "parse 20) in bursts of 20.0, at 2.60 GHz; it is full at about 14.44 Mpps, later if larger bursts make packets "

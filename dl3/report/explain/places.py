@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, Value
 from dl3.report.explain.verdicts import ADVICE_OF
-from dl3.report.places import places_of
+from dl3.report.places import RESET, places_of
 
 # Places in which frames are lost because somebody did not poll, or not fast enough; with the program that did not.
 WAITING = {
@@ -22,7 +22,7 @@ def place_findings(trial: Trial) -> Iterator[Finding]:
     lost = trial.account.lost
     for place, frames in sorted(places_of(trial).items(), key=lambda one: -one[1]):
         values: dict[str, Value] = {"frames": frames, "share": frames / lost if lost else 0.0, "place": place}
-        yield Finding("place", "place", values, frames, ADVICE_OF.get(place, ""))
+        yield Finding("place", "reset" if place == RESET else "place", values, frames, ADVICE_OF.get(place, ""))
 
 
 def waited_for(trial: Trial, program: str) -> int:
