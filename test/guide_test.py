@@ -4,11 +4,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from harness.campaigns import HERE, KINDS
+from harness.campaigns import HERE
 from harness.house import TOP
 
 from dl3.campaign.plan import planned
 from dl3.campaign.reader import parsed
+from dl3.cli.campaign_file import vocabulary
 
 CLASSES = tomllib.loads((TOP / "schema" / "classes.toml").read_text(encoding="utf-8"))["class"]
 
@@ -26,7 +27,7 @@ def the_campaign_in_the_guide_can_be_planned(guide: str) -> None:
     lines = (TOP / "docs" / "guide" / guide).read_text(encoding="utf-8").split("\n")
     begin = lines.index("    name: my-router")
     text = "\n".join(line[4:] for line in lines[begin : lines.index("", begin)])
-    plan = planned(parsed(Path(guide), text.encode(), KINDS), HERE, "now")
+    plan = planned(parsed(Path(guide), text.encode(), vocabulary()), HERE, "now")
     assert {job.test for case in plan.cases for job in case.jobs} == {
         "throughput",
         "latency",

@@ -16,6 +16,7 @@ from dl3.bench.campaign import Conductor, House, Listener
 from dl3.bench.past import look_into, read_past
 from dl3.bench.site import streams_of
 from dl3.campaign.duration import bed_of
+from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import parsed
@@ -110,7 +111,7 @@ class Ears(Listener):
 
 
 def plan(budget_s: float = 0.0) -> Plan:
-    return planned(parsed(Path("c.yaml"), FILE.encode(), ("dl3d",)), MACHINE, "now", budget_s)
+    return planned(parsed(Path("c.yaml"), FILE.encode(), VOCABULARY), MACHINE, "now", budget_s)
 
 
 def conducted(path: Path, fake: FakeHouse | None = None, budget_s: float = 0.0, ears: Ears | None = None) -> Conductor:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dl3.campaign.budget import FLOOR_S, fitted, thinned
 from dl3.campaign.duration import Pace, grouped, job_s, total_s
+from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import by_key, jobs_of, planned, shortened
 from dl3.campaign.proofs import proofs_of
@@ -16,7 +17,6 @@ from dl3.campaign.shipped import read_named
 from dl3.model.campaign import Plan
 from dl3.model.fault import UsageFault
 
-KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
 SMALL = Machine(n_cores=2, available_mib=20_000, cpu_model="Xeon", server="a cloud", host_os="Debian 12")
 LARGE = Machine(
     n_cores=48, n_numa_nodes=2, n_nics=12, n_virtual_functions=8, available_mib=90_000, has_kvm=True, has_vms=True
@@ -36,11 +36,11 @@ cases:
 
 
 def campaign() -> Campaign:
-    return parsed(Path("c.yaml"), FILE.encode(), KINDS)
+    return parsed(Path("c.yaml"), FILE.encode(), VOCABULARY)
 
 
 def _plan_of(name: str, machine: Machine = SMALL, budget_s: float = 0.0) -> Plan:
-    return planned(read_named(name, KINDS), machine, "now", budget_s)
+    return planned(read_named(name, VOCABULARY), machine, "now", budget_s)
 
 
 def makes_jobs_of_devices_values_frames_and_tests() -> None:
@@ -57,7 +57,7 @@ def makes_jobs_of_devices_values_frames_and_tests() -> None:
 
 def gives_a_device_no_parameter_that_it_cannot_be_given() -> None:
     text = FILE.replace("l3fwd]", "{name: linux, without: huge pages}]")
-    _, _, c = planned(parsed(Path("c.yaml"), text.encode(), KINDS), SMALL, "now").cases
+    _, _, c = planned(parsed(Path("c.yaml"), text.encode(), VOCABULARY), SMALL, "now").cases
     memory = {(job.setup.dut.name, job.setup.memory_mib) for job in c.jobs}
     assert memory == {("dl3d", 1024), ("linux", 256)}
     assert "c|linux|cores=1|throughput|64" in {job.key for job in c.jobs}

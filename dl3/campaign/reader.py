@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from dl3.campaign.lines import Place, Tree, parse, shown
 from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
+from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published
 from dl3.campaign.written import WrittenCampaign
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
@@ -92,13 +93,10 @@ def twice(names: Sequence[str]) -> int | None:
     return next((i for i, name in enumerate(names) if name in names[:i]), None)
 
 
-def check_duts(tree: Tree, written: WrittenCampaign, kinds: Sequence[str]) -> None:
+def check_duts(tree: Tree, written: WrittenCampaign, vocabulary: Vocabulary) -> None:
     """Each is of a kind that is known, and leaves out parameters that are."""
     for i, dut in enumerate(written.duts):
-        if dut.kind not in kinds:
-            raise tree.fault(
-                ("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: one of {', '.join(kinds)} was wanted"
-            )
+        check_kind(tree, i, dut, vocabulary)
         for j, name in enumerate(dut.without):
             if name not in PARAMETERS:
                 raise unknown(tree, ("duts", i, "without", j), name)
@@ -160,8 +158,8 @@ def places(written: WrittenCampaign) -> Iterator[tuple[Place, Any]]:
     yield from ((("cases", i), case) for i, case in enumerate(written.cases))
 
 
-def parsed(path: Path, content: bytes, kinds: Sequence[str]) -> Campaign:
-    """The campaign in a file's bytes; `kinds` of devices are those that can be tested. Pure; only UsageFault."""
+def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
+    """The campaign in a file's bytes. Pure; only UsageFault."""
     tree = parse(path, content)
     if not isinstance(tree.value, dict):
         raise tree.fault(
@@ -171,7 +169,7 @@ def parsed(path: Path, content: bytes, kinds: Sequence[str]) -> Campaign:
         written = WrittenCampaign.model_validate(tree.value)
     except ValidationError as error:
         raise complaint(tree, error) from error
-    check_duts(tree, written, kinds)
+    check_duts(tree, written, vocabulary)
     check_names(tree, written)
     for place, shared in places(written):
         check_parameters(tree, place, shared.parameters)
@@ -179,12 +177,14 @@ def parsed(path: Path, content: bytes, kinds: Sequence[str]) -> Campaign:
     check_amount(tree, written)
     for i, case in enumerate(written.cases):
         check_case(tree, ("cases", i), case, written)
+        check_given(tree, i, case, written, vocabulary)
+        check_published(tree, i, case, vocabulary)
     return Campaign(path=path, source=content.decode("utf-8"), written=written)
 
 
-def read(path: Path, kinds: Sequence[str]) -> Campaign:
+def read(path: Path, vocabulary: Vocabulary) -> Campaign:
     """The campaign in a file."""
     try:
-        return parsed(path, path.read_bytes(), kinds)
+        return parsed(path, path.read_bytes(), vocabulary)
     except OSError as error:
         raise UsageFault(f"the campaign {path} cannot be read: {error.strerror}") from error

@@ -9,13 +9,13 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.parameters import PARAMETERS
 from dl3.campaign.reader import parsed, read
 from dl3.campaign.shipped import path_of, read_named, shipped
 from dl3.campaign.written import Shared, WrittenCampaign, WrittenCase
 from dl3.model.fault import UsageFault
 
-KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
 FILE = Path("c.yaml")
 GUIDES = Path(__file__).parent.parent.parent / "docs" / "guide"
 HEAD = """name: mine
@@ -32,13 +32,13 @@ CASE = "  - key: a\n    title: A\n"
 def refused(text: str) -> str:
     """The sentence about a file."""
     with pytest.raises(UsageFault) as caught:
-        parsed(FILE, text.encode(), KINDS)
+        parsed(FILE, text.encode(), VOCABULARY)
     return str(caught.value)
 
 
 def reads_a_campaign_as_it_is_written() -> None:
     text = HEAD + CASE + "    parameters: {huge pages: [1 GiB, 2 GiB], flows: 2x20000}\n    effort: {seconds: 0.5}\n"
-    campaign = parsed(FILE, text.encode(), KINDS)
+    campaign = parsed(FILE, text.encode(), VOCABULARY)
     assert campaign.source == text
     assert campaign.written.title.zh == "My router"
     (case,) = campaign.written.cases
@@ -51,26 +51,34 @@ def reads_a_campaign_as_it_is_written() -> None:
 def reads_the_campaign_of_the_guide(guide: str) -> None:
     text = (GUIDES / guide).read_text(encoding="utf-8")
     written = "".join(line + "\n" for line in text.split("\n## ")[1].splitlines() if line.startswith("    "))
-    campaign = parsed(FILE, dedent(written).encode(), KINDS)
+    campaign = parsed(FILE, dedent(written).encode(), VOCABULARY)
     assert [case.key for case in campaign.written.cases] == ["memory", "sockets"]
     assert all(f"{name}" in text for name in PARAMETERS)
 
 
+def lets_a_device_go_without_what_it_cannot_be_given() -> None:
+    duts = "[dl3d, {name: linux, without: huge pages}, {name: box, kind: external, options: {streams: x.yaml}}]"
+    case = CASE + "    duts: [dl3d, linux]\n    parameters: {huge pages: 1 GiB, cores: 1, generator cores: 0}\n"
+    other = "  - {key: b, title: B, parameters: {burst: 64, flows: 9, NUMA placement: one, server: this machine}}\n"
+    text = HEAD.replace("dl3d", duts) + case + other
+    assert len(parsed(FILE, text.encode(), VOCABULARY).written.cases) == 2
+
+
 def keeps_a_key_that_looks_like_a_number() -> None:
     text = HEAD + "  - {key: 1.10, title: A}\n  - {key: 1.1, title: {en: B, zh: C}}\n"
-    assert [case.key for case in parsed(FILE, text.encode(), KINDS).written.cases] == ["1.10", "1.1"]
+    assert [case.key for case in parsed(FILE, text.encode(), VOCABULARY).written.cases] == ["1.10", "1.1"]
 
 
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
 def reads_each_campaign_that_comes_with_the_program(path: Path) -> None:
-    campaign = read_named(path.stem, KINDS)
+    campaign = read_named(path.stem, VOCABULARY)
     assert campaign.written.name == path.stem
     assert all(case.title.zh != case.title.en for case in campaign.written.cases)
 
 
 def has_all_cases_of_the_white_paper() -> None:
     keys = [f"1.{i}" for i in range(1, 9)] + [f"2.{i}" for i in range(1, 8)] + [f"3.{i}" for i in range(1, 5)]
-    assert [case.key for case in read_named("white-paper", KINDS).written.cases] == keys
+    assert [case.key for case in read_named("white-paper", VOCABULARY).written.cases] == keys
 
 
 ROWS: list[tuple[str, str]] = [
@@ -110,6 +118,39 @@ ROWS: list[tuple[str, str]] = [
     (HEAD.replace("dl3d", "[dl3d, dl3d]") + CASE, "line 3: the device 'dl3d' stands there twice"),
     (HEAD.replace("dl3d", "{name: box}") + CASE, "line 3: the kind 'box' is unknown: one of dl3d, l3fwd, "),
     (HEAD.replace("dl3d", "{name: dl3d, without: x}") + CASE, "line 3: the parameter 'x' is unknown: one of"),
+    (
+        HEAD.replace("dl3d", "{name: dl3d, options: {mode: fast}}") + CASE,
+        "line 3: 'mode' of the kind 'dl3d': 'fast' was found, one of route, xconnect was wanted",
+    ),
+    (
+        HEAD.replace("dl3d", "\n  - name: linux\n    options:\n      wire: [rope]") + CASE,
+        "line 6: 'wire' of the kind 'linux': a list was found, 'veth' was wanted",
+    ),
+    (
+        HEAD.replace("dl3d", "{name: ovs, options: {wire: rope}}") + CASE,
+        "line 3: the option 'wire' of the kind 'ovs' is unknown: none was wanted",
+    ),
+    (
+        HEAD.replace("dl3d", "{name: box, kind: external, options: {box: x}}") + CASE,
+        "line 3: the option 'box' of the kind 'external' is unknown: one of generator, streams was wanted",
+    ),
+    (
+        HEAD.replace("dl3d", "[dl3d, linux]") + CASE + "    parameters:\n      huge pages: [256 MiB,\n        1 GiB]\n",
+        "line 12: 'huge pages': '1 GiB' was found, and 'linux', a device of the kind 'linux', cannot be given it: "
+        "leave it out, or write 'without: [huge pages]' at that device",
+    ),
+    (
+        HEAD.replace("dl3d", "linux").replace("cases", "  parameters: {routes: 1m}\ncases") + CASE,
+        "line 7: 'routes': '1m' was found, and 'linux', a device of the kind 'linux', cannot be given it",
+    ),
+    (
+        HEAD + CASE + "    published: [white-paper 1.1, thesis 9.9]\n",
+        "line 10: 'published': 'thesis 9.9' was found, one of thesis, thesis 4.1, thesis 4.2, thesis 4.3, ",
+    ),
+    (
+        HEAD + CASE + "    published: foo\n",
+        "line 10: 'published': 'foo' was found, one of thesis, white-paper was wanted",
+    ),
     (HEAD.replace("  frames: [64, imix]\n", "") + CASE, "line 7: case 'a' has no 'frames': write them there or under"),
     (HEAD + CASE + "    published: 'a|b'\n", "line 10: 'published': 'a|b' was found"),
     (HEAD + CASE + "    title: [\n", "line 11: this is no YAML: "),
@@ -157,16 +198,16 @@ def refuses_more_jobs_than_anybody_can_want() -> None:
 
 def refuses_bytes_that_are_no_text() -> None:
     with pytest.raises(UsageFault, match=r"c\.yaml is no text: byte 6 is not UTF-8"):
-        parsed(FILE, b"name: \xff", KINDS)
+        parsed(FILE, b"name: \xff", VOCABULARY)
     with pytest.raises(UsageFault, match="a campaign has 1,048,576 at most"):
-        parsed(FILE, b"#" * (1 << 21), KINDS)
+        parsed(FILE, b"#" * (1 << 21), VOCABULARY)
 
 
 def says_when_there_is_no_such_campaign(tmp_path: Path) -> None:
     with pytest.raises(UsageFault, match="there is no campaign smoked: name a YAML file, or one of ours: peers, smoke"):
         path_of("smoked")
     with pytest.raises(UsageFault, match="cannot be read: Is a directory"):
-        read(tmp_path, KINDS)
+        read(tmp_path, VOCABULARY)
 
 
 KEYS = st.sampled_from([*Shared.model_fields, *WrittenCase.model_fields, *WrittenCampaign.model_fields, *PARAMETERS])
@@ -194,7 +235,7 @@ NEARLY = st.fixed_dictionaries(
 def check(content: bytes) -> None:
     """In one sentence, and in no other way."""
     try:
-        parsed(FILE, content, KINDS)
+        parsed(FILE, content, VOCABULARY)
     except UsageFault as fault:
         said = str(fault)
     else:

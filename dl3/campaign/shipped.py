@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dl3.campaign.reader import Campaign, read
+from dl3.campaign.vocabulary import Vocabulary
 from dl3.model.fault import UsageFault
 
 FOLDER = Path(__file__).parent / "shipped"
@@ -26,6 +27,6 @@ def path_of(word: str) -> Path:
     raise UsageFault(f"there is no campaign {word}: name a YAML file, or one of ours: {names}")
 
 
-def read_named(word: str, kinds: Sequence[str]) -> Campaign:
+def read_named(word: str, vocabulary: Vocabulary) -> Campaign:
     """The campaign that a person means."""
-    return read(path_of(word), kinds)
+    return read(path_of(word), vocabulary)

@@ -14,13 +14,13 @@ from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import job_s, total_s
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import Campaign
-from dl3.campaign.shipped import read_named, shipped
+from dl3.campaign.shipped import shipped
 from dl3.cli.campaign_bar import CampaignBar
+from dl3.cli.campaign_file import read_campaign
 from dl3.cli.campaign_table import results
 from dl3.cli.place import say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.progress import span
-from dl3.dut.beds import known_kinds
 from dl3.model.campaign import Case, Plan
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
@@ -54,7 +54,7 @@ def campaigns(as_json: Json = False) -> None:
 
     Example: dl3 bench campaigns
     """
-    found = [read_named(path.stem, known_kinds()) for path in shipped()]
+    found = [read_campaign(path.stem) for path in shipped()]
     rows = [(one.written.name, len(one.written.cases), one.written.title.en, str(one.path)) for one in found]
     if as_json:
         print_json([dict(zip(("name", "cases", "title", "path"), row, strict=True)) for row in rows])
@@ -187,7 +187,7 @@ def run(
     Example: dl3 bench run white-paper --budget 20m --dry-run
     Example: dl3 bench run mine.yaml --record mine.jsonl
     """
-    campaign, budget_s = read_named(which, known_kinds()), seconds_of(budget)
+    campaign, budget_s = read_campaign(which), seconds_of(budget)
     if check:
         show_check(campaign, as_json)
         return

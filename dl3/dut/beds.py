@@ -1,12 +1,13 @@
 """The door of this room: opens a bed for any kind of device under test."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from dl3.dut import dl3d, external, grout, l3fwd, linux, ovs, testpmd
 from dl3.dut.bed import Bed
 from dl3.dut.kind import Kind
-from dl3.model.campaign import DutSpec, Setup, Traffic
+from dl3.model.campaign import Ability, DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 
 KINDS: dict[str, Kind] = {
@@ -14,9 +15,9 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def known_kinds() -> tuple[str, ...]:
-    """Names of all kinds."""
-    return tuple(KINDS)
+def abilities() -> Mapping[str, Ability]:
+    """What each kind can be told, by its name."""
+    return {name: kind.ability for name, kind in KINDS.items()}
 
 
 def kind_of(spec: DutSpec) -> Kind:

@@ -11,9 +11,9 @@ from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.generator import StreamTexts
 from dl3.control.replies import Reply
 from dl3.dut.check import lost_streams, ways_of
-from dl3.dut.kind import check_honoured
+from dl3.dut.kind import ALWAYS_HONOURED, check_honoured
 from dl3.lab.pair import REPLY_TIMEOUT_S
-from dl3.model.campaign import Setup, Traffic
+from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 
@@ -97,6 +97,11 @@ class External:
     """See dl3.dut.kind."""
 
     name: str = "external"
+
+    @property
+    def ability(self) -> Ability:
+        """It is as it is; each option has any text."""
+        return Ability(honours=frozenset(ALWAYS_HONOURED), choices=dict.fromkeys(OPTIONS, ()))
 
     def missing(self, _options: Mapping[str, object], /) -> str:
         """Nothing is installed here."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dl3.dut.bed import Bed
 from dl3.lab.seat import Device, Seat
-from dl3.model.campaign import Setup, Traffic
+from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import UsageFault
 
 ALWAYS_HONOURED = ("dut", "generator_cores")
@@ -19,6 +19,10 @@ class Kind(Protocol):
     @property
     def name(self) -> str:
         """As campaigns and commands write it."""
+
+    @property
+    def ability(self) -> Ability:
+        """What it can be told; anything else is refused when it is opened."""
 
     def missing(self, options: Mapping[str, object], /) -> str:
         """'', or one sentence: what is not installed, and how to install it."""

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from dl3.control.client import Client
 from dl3.dut.check import check_forwards
-from dl3.dut.kind import Subject, check_honoured, chosen_options
+from dl3.dut.kind import ALWAYS_HONOURED, Subject, check_honoured, chosen_options
 from dl3.host.hugepages import reserved
 from dl3.lab.cables import cables
 from dl3.lab.links import ENDS, Links
 from dl3.lab.pair import Pair, Tester, distance_ns, pair
 from dl3.lab.seat import Seat, Wire
 from dl3.lab.vhost import vhost
-from dl3.model.campaign import Setup, Traffic
+from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.model.traffic import streams_for
@@ -88,6 +88,11 @@ class WiredKind:
     choices: Mapping[str, tuple[str, ...]]
     is_router: bool = False  # Linux itself forwards
     extra_mib: int = 0  # of huge pages, for what is not packets
+
+    @property
+    def ability(self) -> Ability:
+        """As it is checked when it is opened."""
+        return Ability(honours=self.honours.union(ALWAYS_HONOURED), choices=self.choices)
 
     def missing(self, _options: Mapping[str, object], /) -> str:
         """The same whatever the options."""

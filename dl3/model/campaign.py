@@ -1,5 +1,6 @@
 """A campaign: devices under test x parameters x tests, what of it this machine cannot do, and the plan in time."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -48,6 +49,13 @@ class Setup(Noun):
     routes: str = "one"  # a table of ours, see 'dl3 bench tables'
     burst: int = 64  # frames that the DUT takes at a time
     descriptors: int = 2048  # of each queue, or slots of a ring
+
+
+class Ability(Noun):
+    """What a kind of device can be told."""
+
+    honours: frozenset[str]  # fields of Setup; all others stay at their defaults
+    choices: Mapping[str, tuple[str, ...]]  # its options, each with its values, the first being the default; (): any
 
 
 class Traffic(Noun):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import jobs_of, planned
-from dl3.campaign.shipped import read_named
+from dl3.cli.campaign_file import read_campaign
 from dl3.model.answers import (
     BackToBack,
     Forwarding,
@@ -24,7 +24,6 @@ from dl3.model.trial import Throughput, Trial
 from dl3.report.results import Record
 from harness.records import FRAMES, MEANS, Maker, spread
 
-KINDS = ("dl3d", "l3fwd", "testpmd", "ovs", "linux", "external")
 HERE = Machine(
     n_cores=2,
     available_mib=20_000,
@@ -91,7 +90,7 @@ def white_paper(seed: int = 1, campaign: str = AT) -> list[Record]:
     """The 19 cases: some measured, some not applicable here, one job without an answer."""
     dice = random.Random(seed)
     maker = Maker(campaign=campaign, facts=(*Maker().facts, *LAB.items()), line_bps=0)
-    plan = planned(read_named("white-paper", KINDS), HERE, campaign)
+    plan = planned(read_campaign("white-paper"), HERE, campaign)
     jobs = jobs_of(plan)
     records: list[Record] = [plan, proof(maker, dict.fromkeys(job.frame for job in jobs))]
     for job in jobs[:-1]:

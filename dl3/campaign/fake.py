@@ -1,0 +1,22 @@
+"""A vocabulary that is made up, for tests: kinds that can be told everything, and one that can be told little."""
+
+from dl3.campaign.vocabulary import Vocabulary
+from dl3.model.campaign import Ability, Setup
+
+ALL = frozenset(Setup.model_fields)
+LITTLE = Ability(honours=frozenset(("dut", "generator_cores", "cores", "dut_cores")), choices={"wire": ("veth",)})
+WIRED = Ability(honours=ALL, choices={"mode": ("route", "xconnect"), "wire": ("memif", "veth")})
+CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # of sources: cases of each chapter
+CASES = [
+    f"{source} {n}.{i + 1}" for source, parts in CHAPTERS.items() for n, most in parts.items() for i in range(most)
+]
+
+VOCABULARY = Vocabulary(
+    kinds={
+        **dict.fromkeys(("dl3d", "l3fwd", "testpmd"), WIRED),
+        "ovs": Ability(honours=ALL, choices={}),
+        "linux": LITTLE,
+        "external": Ability(honours=frozenset(), choices={"generator": (), "streams": ()}),
+    },
+    published=frozenset((*CHAPTERS, *CASES)),
+)

@@ -1,0 +1,77 @@
+"""What a campaign may name that only rooms above this one know; they hand it in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dl3.campaign.lines import Place, Tree, shown
+from dl3.campaign.parameters import PARAMETERS
+from dl3.campaign.sense import parameters_of
+from dl3.campaign.written import WrittenCampaign, WrittenCase, WrittenDut
+from dl3.model.campaign import Ability, Setup
+from dl3.model.fault import UsageFault
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Kinds of devices that can be tested, and published cases: 'white-paper', 'white-paper 1.1'."""
+
+    kinds: Mapping[str, Ability]
+    published: frozenset[str]
+
+
+def check_kind(tree: Tree, i: int, dut: WrittenDut, vocabulary: Vocabulary) -> None:
+    """It is known, and so are its options and their values."""
+    if dut.kind not in vocabulary.kinds:
+        known = ", ".join(vocabulary.kinds)
+        raise tree.fault(("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: one of {known} was wanted")
+    choices = vocabulary.kinds[dut.kind].choices
+    for name, value in dut.options.items():
+        place: Place = ("duts", i, "options", name)
+        if name not in choices:
+            known = f"one of {', '.join(choices)}" if choices else "none"
+            raise tree.fault(place, f"the option {shown(name)} of the kind '{dut.kind}' is unknown: {known} was wanted")
+        if choices[name] and value not in choices[name]:
+            wanted = f"one of {', '.join(choices[name])}" if len(choices[name]) > 1 else f"'{choices[name][0]}'"
+            raise tree.fault(place, f"'{name}' of the kind '{dut.kind}': {shown(value)} was found, {wanted} was wanted")
+
+
+def can_be_given(name: str, value: str, ability: Ability) -> bool:
+    """Whether a kind honours a parameter's value, or has it anyway."""
+    return all(
+        field in ability.honours or given == Setup.model_fields[field].default
+        for field, given in PARAMETERS[name].read(value).items()
+        if field in Setup.model_fields
+    )
+
+
+def check_given(tree: Tree, i: int, case: WrittenCase, campaign: WrittenCampaign, vocabulary: Vocabulary) -> None:
+    """Each device of a case can be given each value, or is said to go without."""
+    for dut in campaign.duts:
+        if case.duts is not None and dut.name not in case.duts:
+            continue
+        for name, values in parameters_of(case, campaign).items():
+            for j, value in enumerate(values):
+                if name not in dut.without and not can_be_given(name, value, vocabulary.kinds[dut.kind]):
+                    above: Place = ("cases", i) if name in case.parameters else ("defaults",)
+                    raise not_given(tree, (*above, "parameters", name, j), value, dut)
+
+
+def not_given(tree: Tree, place: Place, value: str, dut: WrittenDut) -> UsageFault:
+    """What to do about it."""
+    name = place[-2]
+    return tree.fault(
+        place,
+        f"'{name}': {shown(value)} was found, and '{dut.name}', a device of the kind '{dut.kind}', cannot be given it: "
+        f"leave it out, or write 'without: [{name}]' at that device",
+    )
+
+
+def check_published(tree: Tree, i: int, case: WrittenCase, vocabulary: Vocabulary) -> None:
+    """Each is there."""
+    for j, name in enumerate(case.published):
+        if name not in vocabulary.published:
+            source = name.partition(" ")[0]
+            near = [one for one in vocabulary.published if source in vocabulary.published and one.startswith(source)]
+            known = near or [one for one in vocabulary.published if " " not in one]
+            sentence = f"'published': {shown(name)} was found, one of {', '.join(sorted(known))} was wanted"
+            raise tree.fault(("cases", i, "published", j), sentence)

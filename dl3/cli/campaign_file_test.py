@@ -1,0 +1,81 @@
+"""Campaigns' files, held against all that the program knows."""
+
+from pathlib import Path
+
+import pytest
+
+from dl3.campaign.shipped import shipped
+from dl3.cli.campaign_file import published, read_campaign
+from dl3.model.fault import UsageFault
+
+FILE = """name: mine
+title: Mine
+duts:
+  - {name: box, DUT}
+cases:
+  - key: a
+    title: A
+    frames: 64
+    tests: throughput
+    CASE
+"""
+WIRED = "'mode' of the kind 'dl3d': 'fast' was found, one of route, xconnect was wanted"
+GIVEN = "cannot be given it: leave it out, or write 'without: "
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
+def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
+    assert read_campaign(path.stem).written.name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("dut", "case", "wanted"),
+    [
+        (
+            "kind: testpmd, options: {mode: fast}",
+            "",
+            "4: 'mode' of the kind 'testpmd': 'fast' was found, one of io, mac, ",
+        ),
+        (
+            "kind: testpmd, options: {wire: rope}",
+            "",
+            "4: 'wire' of the kind 'testpmd': 'rope' was found, one of memif, ",
+        ),
+        ("kind: dl3d, options: {mode: fast}", "", f"4: {WIRED}"),
+        (
+            "kind: external, options: {wire: veth}",
+            "",
+            "4: the option 'wire' of the kind 'external' is unknown: one of ge",
+        ),
+        (
+            "kind: linux",
+            "parameters: {huge pages: 1 GiB}",
+            "10: 'huge pages': '1 GiB' was found, and 'box', a device of",
+        ),
+        ("kind: testpmd", "parameters: {routes: 1m}", f"{GIVEN}[routes]' at that device"),
+        ("kind: l3fwd", "parameters: {lcores: '1,1,2'}", f"{GIVEN}[lcores]' at that device"),
+        ("kind: external", "parameters: {descriptors: 16384}", f"{GIVEN}[descriptors]' at that device"),
+        (
+            "kind: dl3d",
+            "published: white-paper 9.9",
+            "10: 'published': 'white-paper 9.9' was found, one of white-paper, ",
+        ),
+        (
+            "kind: dl3d",
+            "published: foo",
+            "'foo' was found, one of notes, thesis, white-paper was wanted",
+        ),
+    ],
+)
+def refuses_what_no_device_of_that_kind_could_run(dut: str, case: str, wanted: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(FILE.replace("DUT", dut).replace("CASE", case))
+    with pytest.raises(UsageFault) as caught:
+        read_campaign(str(path))
+    assert wanted in str(caught.value)
+    assert str(caught.value).startswith(f"{path}, line ")
+
+
+def names_published_cases_as_campaigns_do() -> None:
+    assert {"white-paper 1.1", "thesis 4.8", "white-paper", "notes"} <= published()
+    assert not {"white-paper 2.5", "vrouter 6.1"} & published()  # nothing that could be drawn
