@@ -14,7 +14,7 @@ from dl3.record.journal import now
 from dl3.record.reader import Record, read
 from dl3.report.by_frame import is_at_least
 from dl3.report.compare import Change, Comparison, compare
-from dl3.report.comparison_table import ordered, shown, unit
+from dl3.report.comparison_table import change_text, ordered, shown, unit
 from dl3.report.page import page_of
 from dl3.report.plain import as_csv, as_json, comparison_as_json
 from dl3.report.results import Record as Entry
@@ -98,10 +98,10 @@ def compared(records: Sequence[Record]) -> Comparison:
 
 def change_row(change: Change) -> tuple[object, ...]:
     """A figure in the terminal."""
-    of, ratio = change.figure, change.ratio
-    percent = "-" if ratio is None else f"{(ratio - 1) * 100:+.1f} %"
-    device = f"{of.dut} {of.parameters}".strip()
-    return device, of.frame, of.name, of.at, shown(change.old), shown(change.new), unit(of), percent, change.verdict
+    of, verdict = change.figure, f"{change.verdict}; both at least" if change.are_bounds else change.verdict
+    percent = "-" if change.ratio is None else f"{change_text(change, 1)} %"
+    device = f"{of.dut} {of.variant}".strip()
+    return device, of.frame, of.name, of.at, shown(change.old), shown(change.new), unit(of), percent, verdict
 
 
 def shown_changes(comparison: Comparison) -> list[Change]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from dl3.model.campaign import Case
+from dl3.model.campaign import Case, Job
+from dl3.model.trial import wire_of
 from dl3.report.beside import Beside, beside
 from dl3.report.chart import Scene
 from dl3.report.facts import fact_text
@@ -11,6 +12,8 @@ from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.plan_tables import case_anchor, said
 from dl3.report.published import Published
+from dl3.report.results import Results
+from dl3.report.tables import bound
 from dl3.report.units import NOTHING, mpps
 from dl3.report.words import Words
 
@@ -24,12 +27,14 @@ BESIDE = (
     Column("note", is_optional=True),
 )
 DIFFERENCES = (Column("what"), Column("as_published"), Column("here"))
+GIB = 1024  # MiB
+OWN_PORTS = "ports of the file"  # a wire that is made of this machine's network cards
 
 
 def beside_row(row: Published, found: Beside, scene: Scene, words: Words) -> Row:
     """A published figure, and what was measured for the same."""
     measured = found.measured(row)
-    own = mpps(measured.pps) if measured else NOTHING
+    own = bound(measured, mpps(measured.pps), words) if measured else NOTHING
     cells = (row.value, words.short_frame(row.frame), f"{row.figure:,g}", row.unit, mpps(row.pps), own, row.note)
     return Row(cells, link=scene.groups.link(measured) if measured else None)
 
@@ -39,19 +44,42 @@ def each(values: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(value for value in values if value)) or NOTHING
 
 
+def conditions_of(job: Job) -> dict[str, str]:
+    """What a job was measured with, in the words of its case where the case varies it."""
+    mib, traffic = job.setup.memory_mib, job.traffic
+    size = f"{mib} MiB" if mib % GIB else f"{mib // GIB} GiB"
+    usual = {"cores": f"{job.setup.cores}", "huge pages": size}
+    return {**usual, "flows": f"{traffic.flows:,}", "direction": traffic.direction, **job.parameters}
+
+
+def conditions_here(results: Results, words: Words) -> str:
+    """What the answers were measured with; the values of what a case varies side by side."""
+    found: dict[str, list[str]] = {}
+    for key in dict.fromkeys(one.job for one in results.searches if one.job in results.jobs):
+        for name, value in conditions_of(results.jobs[key]).items():
+            found.setdefault(name, []).append(value)
+    comma = words("list.comma")
+    return each([values_of({name: comma.join(dict.fromkeys(values))}, words) for name, values in found.items()])
+
+
+def ports_here(facts: dict[str, object], words: Words) -> str:
+    """What the frames went over: the wire of the lab, or this machine's network cards."""
+    wire, cards = wire_of(facts), facts.get("network_devices")
+    if wire and wire != OWN_PORTS:
+        return words.name("wire", wire)
+    return fact_text(cards, words) if cards else words("beside.no_nic")
+
+
 def here_facts(scene: Scene, words: Words) -> dict[str, str]:
     """What is known of this machine, as far as it stands beside a published machine."""
     results = scene.part.results
     records = [*results.searches, *results.others, *results.trials]
     facts = records[0].facts if records else {}
-    lab = facts.get("lab")
-    wire = lab.get("wire") if isinstance(lab, dict) else None
-    cards = facts.get("network_devices")
     return {
-        "scenario": fact_text(wire, words) if wire else NOTHING,
         "machine": fact_text(facts.get("cpu_model"), words),
-        "nic": fact_text(cards, words) if cards else words("beside.no_nic"),
+        "nic": ports_here(facts, words),
         "device": each([record.dut for record in records]),
+        "conditions": conditions_here(results, words),
     }
 
 
@@ -60,11 +88,15 @@ def differences(found: Beside, scene: Scene, words: Words) -> Element:
     here, rows = here_facts(scene, words), found.published
     pairs = (
         ("source", each([row.source for row in rows]), words("beside.here")),
-        ("scenario", each([row.scenario for row in rows]), here["scenario"]),
+        (
+            "scenario",
+            each([row.scenario for row in rows]),
+            said(scene.part.case.title, words) if scene.part.case else NOTHING,
+        ),
         ("machine", each([row.dut for row in rows]), here["machine"]),
         ("nic", words("beside.line") if rows[0].unit.startswith("percent") else NOTHING, here["nic"]),
         ("device", NOTHING, here["device"]),
-        ("conditions", each([row.note for row in rows]), NOTHING),
+        ("conditions", each([row.note for row in rows]), here["conditions"]),
         ("unit", each([row.unit for row in rows]), "Mpps"),
     )
     name = f"{prefix_of(scene.part.case)}differs"

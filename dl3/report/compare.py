@@ -27,8 +27,15 @@ class Change:
         return self.new or self.old or NONE
 
     @property
+    def are_bounds(self) -> bool:
+        """Whether both say no more than 'at least'."""
+        return bool(self.old and self.new and self.old.is_at_least and self.new.is_at_least)
+
+    @property
     def ratio(self) -> float | None:
-        """New by old."""
+        """New by old; None of two bounds, which tell nothing of it."""
+        if self.are_bounds:
+            return None
         return self.new.value / self.old.value if self.new and self.old and self.old.value else None
 
     @property

@@ -6,9 +6,15 @@ import pytest
 from harness.campaigns import every_test
 from harness.records import Maker, campaign, spread
 
+from dl3.model.answers import BackToBack
 from dl3.model.trial import Throughput, Trial
 from dl3.report.compare import Comparison, compare
+from dl3.report.comparison_table import change_row
+from dl3.report.measures import figures
 from dl3.report.results import Record, gather
+from dl3.report.texts import words_in
+from dl3.report.units import NOTHING
+from dl3.report.words import Language
 
 
 def _compared(old: Sequence[Record], new: Sequence[Record]) -> Comparison:
@@ -23,6 +29,10 @@ def _verdict(old: Record, new: Record) -> str:
 
 def _answer(pps: float, **changes: object) -> Throughput:
     return Maker().answer("64", pps, **changes)
+
+
+def _burst() -> BackToBack:
+    return next(one for one in every_test(Maker(), []) if isinstance(one, BackToBack))
 
 
 def _latency(p50_ns: float) -> Trial:
@@ -49,6 +59,23 @@ def never_takes_what_lies_within_the_resolution_for_a_change() -> None:
 def cannot_tell_where_the_generator_or_noise_stands_in_the_way() -> None:
     assert _verdict(_answer(10e6), _answer(9e6, limited_by="generator")) == "unclear"
     assert _verdict(_answer(10e6, noise=("time was stolen",)), _answer(9e6)) == "unclear"
+
+
+def carries_at_least_to_every_figure() -> None:
+    words = words_in(Language.EN)
+
+    def row(old: Record, new: Record) -> list[str]:
+        change = _compared([old], [new]).changes[0]
+        return [str(cell) for cell in change_row(change, words).cells[5:11] if cell not in ("Mpps", "usual spread")]
+
+    bound, found = _answer(9e6, limited_by="generator"), _answer(10e6)
+    assert row(bound, found) == ["≥ 9.000", "10.000", "≤ +11.11", "unclear"]
+    assert row(found, bound) == ["10.000", "≥ 9.000", "≥ -10.00", "unclear"]
+    assert row(bound, bound) == ["≥ 9.000", "≥ 9.000", NOTHING, "same; both at least"]
+    lossy = _answer(9e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=9e6)
+    burst = BackToBack.model_validate({**_burst().model_dump(), "is_at_least": True})
+    assert [one.is_at_least for one in figures(gather([lossy, burst]))] == [True] * 4
+    assert not any(one.is_at_least for one in figures(gather([found, _burst()])))
 
 
 def takes_no_less_than_a_microsecond_of_latency_for_a_change() -> None:

@@ -32,9 +32,14 @@ ORDER = ("worse", "missing", "unclear", "better", "new", "same")
 
 
 def shown(found: Figure | None) -> str:
-    """A figure in the unit that people read."""
+    """A figure in the unit that people read, with ≥ where the device may do more."""
     if found is None:
         return NOTHING
+    return f"≥ {in_unit(found)}" if found.is_at_least else in_unit(found)
+
+
+def in_unit(found: Figure) -> str:
+    """Its value."""
     if found.unit == "packet/s":
         return mpps(found.value)
     if found.unit == "ns":
@@ -47,22 +52,34 @@ def unit(found: Figure) -> str:
     return {"packet/s": "Mpps", "ns": "µs", "s": "ms"}.get(found.unit, "")
 
 
+def bound(change: Change) -> str:
+    """What stands before a ratio of which one figure is a bound."""
+    if change.new and change.new.is_at_least:
+        return "≥ "
+    return "≤ " if change.old and change.old.is_at_least else ""
+
+
+def change_text(change: Change, decimals: int) -> str:
+    """By how many percent; with ≥ or ≤ where one of both is a bound."""
+    return NOTHING if change.ratio is None else f"{bound(change)}{(change.ratio - 1) * 100:+.{decimals}f}"
+
+
 def change_row(change: Change, words: Words) -> Row:
     """One figure, before and after."""
     of = change.figure
-    ratio = change.ratio
+    verdict = words(f"change.{change.verdict}")
     cells = (
         of.dut,
-        of.parameters or NOTHING,
+        of.variant or NOTHING,
         words.short_frame(of.frame),
         words.name("figure", of.name),
         of.at or NOTHING,
         shown(change.old),
         shown(change.new),
         unit(of),
-        NOTHING if ratio is None else f"{(ratio - 1) * 100:+.2f}",
+        change_text(change, 2),
         words(f"basis.{of.basis}"),
-        words(f"change.{change.verdict}"),
+        words("change.bounds", verdict=verdict) if change.are_bounds else verdict,
         of.lines if change.new else NOTHING,
     )
     return Row(cells, change.verdict)
@@ -88,8 +105,9 @@ def ratio_of(change: Change) -> Ratio | None:
     old, new, ratio = change.old, change.new, change.ratio
     if not old or not new or ratio is None or old.low <= 0:
         return None
-    name = ", ".join(filter(None, (new.case, new.frame, new.at or new.name, new.dut, new.parameters)))
-    return Ratio(name, ratio, max(new.low, 0) / old.high, new.high / old.low, CLASSES.get(change.verdict, "c4"))
+    name = ", ".join(filter(None, (new.case, new.frame, new.at or new.name, new.dut, new.variant)))
+    low, high = max(new.low, 0) / old.high, new.high / old.low
+    return Ratio(name, ratio, low, high, CLASSES.get(change.verdict, "c4"), bound=bound(change))
 
 
 def comparison_section(comparison: Comparison, words: Words) -> list[Element]:

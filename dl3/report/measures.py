@@ -32,7 +32,7 @@ class Figure:
     high: float
     basis: str  # of low and high: 'interval', 'repetitions', 'spread'
     is_better_high: bool
-    is_at_least: bool = False  # something other than the device ended the search
+    is_at_least: bool = False  # something other than the device ended the search, or the longest burst passed
     is_noisy: bool = False
     is_judged: bool = True  # a comparison may end with 'worse' for it
     job: str = ""
@@ -40,9 +40,15 @@ class Figure:
     wire: str = ""  # '' where it is not known
 
     @property
+    def variant(self) -> str:
+        """What else the device was measured with: the parameters of its case, without any the wire."""
+        is_of_case = bool(self.job or self.parameters)
+        return self.parameters if is_of_case or not self.wire else f"wire={self.wire}"
+
+    @property
     def question(self) -> tuple[str, ...]:
         """What two campaigns have in common when they ask the same."""
-        who = self.job or f"{self.dut}|{self.parameters}|{self.wire}"
+        who = self.job or f"{self.dut}|{self.variant}"
         return who, self.test, self.frame, self.at, self.name
 
 
@@ -137,6 +143,13 @@ def latency_values(trials: Sequence[Trial]) -> list[Value]:
     return [*found, around(jitter, "mean jitter", "ns", False, at, judged=False)]
 
 
+def is_bound(record: Measured) -> bool:
+    """Whether the device may do more than the figures of an answer say."""
+    return (
+        record.is_at_least if isinstance(record, BackToBack) else isinstance(record, Throughput) and is_at_least(record)
+    )
+
+
 def figure_of(record: Measured, value: Value, groups: Groups) -> Figure:
     """A figure with what it is of."""
     results = groups.results
@@ -150,7 +163,7 @@ def figure_of(record: Measured, value: Value, groups: Groups) -> Figure:
         parameters=", ".join(f"{key}={text}" for key, text in parameters),
         test=test_of(record),
         frame=record.frame,
-        is_at_least=isinstance(record, Throughput) and value.name == "throughput" and is_at_least(record),
+        is_at_least=is_bound(record),
         is_noisy=bool(getattr(record, "noise", ())),
         job=record.job,
         lines=groups.lines(record),

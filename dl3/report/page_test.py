@@ -99,6 +99,14 @@ def says_at_least_where_the_generator_was_the_limit() -> None:
     assert "≥ 5.000" in text
 
 
+def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
+    of_range = {"noise": ("time was stolen",), "interval_pps": (4e6, 5e6)}
+    answer = Maker().answer("64", 5e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=4.9e6, **of_range)
+    text = Reader(page([answer], Language.EN, AT)).text
+    assert "between 4.00 and 5.00 Mpps or more on a noisy machine" in text
+    assert "≥ 4.900" in text
+
+
 def says_so_where_the_wire_has_no_line_rate() -> None:
     text = Reader(page([Maker(line_bps=0).answer("64", 5e6)], Language.EN, AT)).text
     assert "No line rate on this wire" in text

@@ -27,6 +27,7 @@ class Ratio:
     high: float
     class_: str = "c0"
     link: str | None = None
+    bound: str = ""  # stands before its number: '≥ '
 
 
 def can_be_drawn(ratio: Ratio) -> bool:
@@ -40,12 +41,12 @@ def draw_row(ratio: Ratio, y: float, scale: Linear, paper: Paper) -> list[Elemen
     short = ratio.name if len(ratio.name) <= N_LETTERS else ratio.name[: N_LETTERS - 1] + "…"
     ends = [tag("line", class_="whisker", x1=at, x2=at, y1=y - 4, y2=y + 4) for at in (low, high)]
     dot = mark(tag("circle", class_=f"dot {ratio.class_}", cx=x, cy=y, r=4.5), series=ratio.name, value=ratio.value)
-    text = f"{ratio.name}: {ratio.value:.3f} ({ratio.low:.3f}–{ratio.high:.3f})"
+    text = f"{ratio.name}: {ratio.bound}{ratio.value:.3f} ({ratio.low:.3f}–{ratio.high:.3f})"
     shapes = [tag("line", class_="whisker", x1=low, x2=high, y1=y, y2=y), *ends, dot]
     return [
         tag("text", short, class_="legend", x=LEFT - 12, y=y + 4, text_anchor="end"),
         point(0, shapes, tip(paper, text, x, y), ratio.link),
-        tag("text", significant(ratio.value), class_="legend", x=paper.width - RIGHT + 12, y=y + 4),
+        tag("text", f"{ratio.bound}{significant(ratio.value)}", class_="legend", x=paper.width - RIGHT + 12, y=y + 4),
     ]
 
 

@@ -117,7 +117,7 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
         goal_cell(search, scene.part.results, words),
         rate_cell(search, words),
         interval_cell(search),
-        mpps(search.conditional_pps) if search.goal_loss_ratio > 0 else NOTHING,
+        bound(search, mpps(search.conditional_pps), words) if search.goal_loss_ratio > 0 else NOTHING,
         bound(search, gbps(search.l1_bps), words),
         NOTHING if share is None else bound(search, percent(share), words),
         mpps(search.upper_pps) if search.upper_pps > search.pps else NOTHING,

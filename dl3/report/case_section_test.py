@@ -1,0 +1,57 @@
+"""What stands beside the published figures of a case."""
+
+from xml.etree.ElementTree import Element
+
+from harness.campaigns import LAB, white_paper
+
+from dl3.model.trial import Throughput
+from dl3.report.case_section import beside_section, ports_here
+from dl3.report.chart import Scene
+from dl3.report.groups import Groups
+from dl3.report.results import gather, parts
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+
+WORDS = words_in(Language.EN)
+CASE = "1.1"
+
+
+def _cells(limited_by: str = "dut") -> dict[str, list[str]]:
+    """The texts of both tables' columns, by their keys."""
+    records = [
+        one.model_copy(update={"limited_by": limited_by}) if isinstance(one, Throughput) else one
+        for one in white_paper()
+    ]
+    results = gather(records)
+    part = next(one for one in parts(results) if one.case and one.case.key == CASE)
+    found: dict[str, list[str]] = {}
+    for piece in beside_section(Scene(part, Groups(results)), WORDS):
+        for cell in piece.iter("td"):
+            found.setdefault(cell.attrib["data-col"], []).append(_text(cell))
+    return found
+
+
+def _text(element: Element) -> str:
+    return "".join(element.itertext())
+
+
+def says_over_what_and_with_what_it_was_measured_here() -> None:
+    here = dict(zip(_cells()["what"], _cells()["here"], strict=True))
+    assert here["Scenario"] == "Physical: amount of huge pages"
+    assert here["Ports"] == "memif"
+    assert here["Conditions"] == "cores 1; huge pages 1 GiB, 2 GiB, 4 GiB, 6 GiB; flows 20,000; direction bidirectional"
+
+
+def names_the_cards_where_frames_went_over_them() -> None:
+    cards: dict[str, object] = {"network_devices": ["0000:5e:00.0 0x8086:0x1572 i40e"]}
+    assert ports_here({**cards, **LAB}, WORDS) == "memif"
+    assert "i40e" in ports_here({**cards, "lab": {"wire": "ports of the file"}}, WORDS)
+    assert "i40e" in ports_here(cards, WORDS)
+    assert ports_here({}, WORDS) == "no network card"
+
+
+def carries_at_least_to_the_published_table() -> None:
+    measured = [cell for cell in _cells("generator")["mpps"] if cell != "–"]
+    assert measured
+    assert all(cell.startswith("≥ ") for cell in measured)
+    assert not any(cell.startswith("≥ ") for cell in _cells()["mpps"])
