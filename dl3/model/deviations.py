@@ -1,5 +1,6 @@
 """Where a test is not made as its RFC wants it, a sentence each in both languages."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from dl3.model.campaign import Effort, TestName, Text
@@ -31,16 +32,25 @@ TIMES: Mapping[TestName, tuple[float, str]] = {
 }
 
 
-def of_time(effort: Effort, test: TestName) -> list[Text]:
-    """That trials are shorter."""
+OF_TIME = re.compile(r"Trials take .* s instead of .* s \(RFC .*\)\.")
+
+
+def is_of_time(text: Text) -> bool:
+    """Whether this says that trials are shorter."""
+    return OF_TIME.fullmatch(text.en) is not None
+
+
+def of_times(seconds: Sequence[float], test: TestName) -> list[Text]:
+    """That trials of these lengths are shorter; nothing where none is."""
     wanted, place = TIMES.get(test, (0.0, ""))
-    if effort.seconds >= wanted:
+    if min(seconds, default=wanted) >= wanted:
         return []
-    seconds = f"{effort.seconds:g}"
+    low, high = f"{min(seconds):g}", f"{max(seconds):g}"
+    spans = {joint: low if low == high else f"{low} {joint} {high}" for joint in ("to", "至")}
     return [
         Text(
-            en=f"Trials take {seconds} s instead of {wanted:g} s ({place}).",
-            zh=f"每次试验为 {seconds} 秒，而不是 {wanted:g} 秒（{place.replace(', ', ' 第 ')} 节）。",
+            en=f"Trials take {spans['to']} s instead of {wanted:g} s ({place}).",
+            zh=f"每次试验为 {spans['至']} 秒，而不是 {wanted:g} 秒（{place.replace(', ', ' 第 ')} 节）。",
         )
     ]
 
@@ -84,7 +94,7 @@ def beside_time(effort: Effort, test: TestName) -> list[Text]:
 
 def deviations(effort: Effort, test: TestName) -> Sequence[Text]:
     """All of one test; none where no RFC speaks of it."""
-    return [*of_time(effort, test), *beside_time(effort, test)]
+    return [*of_times((effort.seconds,), test), *beside_time(effort, test)]
 
 
 def as_rfc(test: TestName) -> Effort:

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from dl3.model.campaign import Effort, TestName
-from dl3.model.deviations import LATENCY_OF_ALL, RESET_LOAD, as_rfc, deviations
+from dl3.model.deviations import LATENCY_OF_ALL, RESET_LOAD, as_rfc, deviations, is_of_time, of_times
 
 
 @pytest.mark.parametrize("test", get_args(TestName))
@@ -22,6 +22,15 @@ def says_what_is_shorter_and_rarer() -> None:
     ]
     assert "2 s instead of 60 s" in deviations(Effort(), "recovery")[0].en
     assert "0.005 is a goal too" in deviations(Effort(seconds=60, goals=(0, 0.005)), "throughput")[0].en
+
+
+def says_from_which_to_which_length_trials_are_shorter() -> None:
+    (text,) = of_times((1.18, 0.26, 0.26, 0.45), "throughput")
+    assert text.en == "Trials take 0.26 to 1.18 s instead of 60 s (RFC 2544, 24)."
+    assert "每次试验为 0.26 至 1.18 秒" in text.zh
+    assert is_of_time(text)
+    assert not is_of_time(LATENCY_OF_ALL)
+    assert of_times((60.0, 61.0), "throughput") == of_times((), "throughput") == []
 
 
 @pytest.mark.parametrize("test", get_args(TestName))

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from dl3.model.answers import BackToBack
 from dl3.model.campaign import Effort, TestName, Text
-from dl3.model.deviations import deviations
+from dl3.model.deviations import beside_time, deviations, of_times
 from dl3.report.markup import tag
 from dl3.report.plan_tables import said
 from dl3.report.results import Results
@@ -17,9 +17,9 @@ ENOUGH = 1e9  # seconds that no RFC wants
 
 def of_searches(results: Results) -> Iterable[Text]:
     """Of throughput."""
-    for one in results.searches:
-        goals = tuple(dict.fromkeys(search.goal_loss_ratio for search in results.searches))
-        yield from deviations(Effort(seconds=one.trial_seconds, goals=goals), "throughput")
+    yield from of_times([one.trial_seconds for one in results.searches], "throughput")
+    goals = tuple(dict.fromkeys(one.goal_loss_ratio for one in results.searches))
+    yield from beside_time(Effort(goals=goals), "throughput")
 
 
 def of_others(results: Results) -> Iterable[Text]:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from dl3.model.campaign import Case, Plan, Text
+from dl3.model.campaign import Case, Plan, TestName, Text
+from dl3.model.deviations import is_of_time, of_times
+from dl3.model.trial import Throughput
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
@@ -69,6 +71,22 @@ def span_text(seconds: float, words: Words) -> str:
     return words("span.minutes", minutes=minutes, seconds=rest) if minutes else words("span.seconds", seconds=rest)
 
 
+def deviations_of(plan: Plan, results: Results) -> list[Text]:
+    """Those of a plan; how long trials are by the answers, for a budget makes them shorter on the way."""
+    own = [one for one in (*results.searches, *results.others, *results.latencies) if one.campaign == plan.campaign]
+    answered = {one.job for one in own}
+    taken = {one.job: one.trial_seconds for one in own if isinstance(one, Throughput)}
+    jobs = [job for case in plan.cases for job in case.jobs]
+    tests = {job.test for job in jobs if job.key in answered}
+    seconds: dict[TestName, list[float]] = {}
+    for job in jobs:
+        if job.key in answered or job.test not in tests:
+            of_search = taken.get(job.key) if job.test == "throughput" else None
+            seconds.setdefault(job.test, []).append(of_search or job.effort.seconds)
+    times = [text for test, found in seconds.items() for text in of_times(found, test)]
+    return [*dict.fromkeys(times), *(text for text in plan.deviations if not is_of_time(text))]
+
+
 def plan_section(plan: Plan, groups: Groups, words: Words) -> list[Element]:
     """The plan of one campaign."""
     results = groups.results
@@ -78,7 +96,7 @@ def plan_section(plan: Plan, groups: Groups, words: Words) -> list[Element]:
     pieces = [
         tag("p", promised, class_="note"),
         grid("cases", CASES, rows, words),
-        *sentences("plan.deviations", plan.deviations, words),
+        *sentences("plan.deviations", deviations_of(plan, results), words),
         *sentences("plan.shortened", plan.shortened, words),
     ]
     return [*pieces, source] if source is not None else pieces

@@ -1,0 +1,48 @@
+"""What the plan of a campaign says, once there are answers."""
+
+from harness.campaigns import white_paper
+
+from dl3.model.campaign import Plan
+from dl3.model.trial import Throughput
+from dl3.report.departures import departures
+from dl3.report.plan_tables import deviations_of
+from dl3.report.results import Record, gather
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+
+RECORDS = white_paper()
+(PLAN,) = (one for one in RECORDS if isinstance(one, Plan))
+
+
+def _took(seconds: dict[int, float], usual: float) -> list[Record]:
+    answers = [one for one in RECORDS if isinstance(one, Throughput)]
+    return [
+        one.model_copy(update={"trial_seconds": seconds.get(n, usual)})
+        for n, one in enumerate(answers)
+        if one.goal_loss_ratio == 0
+    ]
+
+
+def _told(records: list[Record]) -> list[str]:
+    return [text.en for text in deviations_of(PLAN, gather([PLAN, *records]))]
+
+
+def takes_the_length_of_trials_from_the_answers() -> None:
+    planned = [text.en for text in PLAN.deviations]
+    assert planned[0] == "Trials take 2 s instead of 60 s (RFC 2544, 24)."
+    assert _told(_took({0: 1.18, 2: 1.08}, 0.26)) == [
+        "Trials take 0.26 to 1.18 s instead of 60 s (RFC 2544, 24).",
+        *planned[1:],
+    ]
+    assert _told(_took({}, 60.0)) == planned[1:]
+
+
+def keeps_what_was_planned_where_nothing_was_answered() -> None:
+    assert _told([]) == [text.en for text in PLAN.deviations]
+
+
+def tells_of_searches_without_a_plan_from_the_shortest_to_the_longest() -> None:
+    answers = _took({0: 1.5}, 0.5)
+    heard = "".join(text for piece in departures(gather(answers), words_in(Language.EN)) for text in piece.itertext())
+    assert heard.count("Trials take") == 1
+    assert "Trials take 0.5 to 1.5 s instead of 60 s" in heard
