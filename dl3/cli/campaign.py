@@ -18,6 +18,7 @@ from dl3.campaign.shipped import shipped
 from dl3.cli.campaign_bar import CampaignBar
 from dl3.cli.campaign_file import read_campaign
 from dl3.cli.campaign_table import results
+from dl3.cli.left_out import reasons
 from dl3.cli.place import say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.progress import span
@@ -66,17 +67,6 @@ def plan_of(campaign: Campaign, budget_s: float) -> Plan:
     """For this machine as it is now."""
     plan = planned(campaign, read_machine(dut.spec() for dut in campaign.written.duts), now(), budget_s)
     return plan.model_copy(update={"facts": collect(BUILD).model_dump()})
-
-
-def reasons(case: Case) -> str:
-    """Why a case, or some of its values, cannot be measured here."""
-    if case.reason:
-        return case.reason.en.removeprefix("not applicable here: ")
-    left = [
-        f"{', '.join(left.parameters.values()) or left.dut}: {left.reason.en.removeprefix('not applicable here: ')}"
-        for left in case.left_out
-    ]
-    return "; ".join(dict.fromkeys(left))
 
 
 def plan_row(case: Case) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ ENGLISH = {
     "title.empty": "No results",
     "list.comma": ", ",
     "list.semicolon": "; ",
+    "list.parts": ", ",
     "list.and": "{first} and {last}",
     "when.day": "Measured on {day}, {first} to {last} UTC",
     "when.days": "Measured from {first} to {last} UTC",
@@ -30,6 +31,7 @@ ENGLISH = {
     "load.rate": "{mpps} Mpps",
     "at_least": "≥ {value}",
     "at_least.words": "at least {value}",
+    "exactly.words": "{value}",
     "at_most": "≤ {value}",
     "at_most.words": "at most {value}",
     # Numbers that stand out at the top.

@@ -4,7 +4,10 @@ ENGLISH_CAMPAIGN = {
     "title.tests": "Tests of {duts}",
     "title.proof": "Self-proof of the tester",
     "result.proof": "The tester was proved against itself; no device was measured.",
-    "result.plan": "{run} of {cases} cases were measured on this machine, {answered} "
+    "result.partly": " ({n} of them in part)",
+    "result.plan_some": "{run} of {cases} cases were measured on this machine{partly}; {answered} of {jobs} jobs gave "
+    "an answer.",
+    "result.plan": "{run} of {cases} cases were measured on this machine{partly}, {answered} "
     "of {jobs} jobs gave an answer; "
     "{absent} cases are not applicable here, each for the reason given below.",
     "result.plan_all": "All {cases} cases were measured on this machine; {answered} of {jobs} jobs gave an answer.",

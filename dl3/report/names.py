@@ -64,7 +64,7 @@ def series_name(one: Series, of: Differences, words: Words, is_whole: bool = Fal
         parts.append(goal_text(one.goal_loss_ratio, words))
     if of.has_times:
         parts.append(campaign_text(one.campaign, words))
-    return ", ".join(parts)
+    return words("list.parts").join(parts)
 
 
 def names_of(series: Iterable[Series], words: Words) -> dict[Series, str]:

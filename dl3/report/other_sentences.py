@@ -27,8 +27,8 @@ def other_sentence(answer: Other, words: Words) -> str:
     if isinstance(answer, FrameLoss):
         return loss_sentence(answer, names, words)
     if isinstance(answer, BackToBack):
-        bound = words("at_least.words", value=number(answer.frames, 0)) if answer.is_at_least else ""
-        return words("says.back_to_back", **names, frames=bound or number(answer.frames, 0))
+        bound = "at_least.words" if answer.is_at_least else "exactly.words"
+        return words("says.back_to_back", **names, frames=words(bound, value=number(answer.frames, 0)))
     if isinstance(answer, Recovery):
         ms = milliseconds(answer.seconds)
         return words("says.recovery", **names, ms=words("at_most.words", value=ms) if answer.is_at_most else ms)

@@ -243,7 +243,7 @@ UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
         (
             Language.ZH,
             (
-                "没有结果：在每秒 5,000 包的速率上有 4 次测试无效，最后一次的原因为：发生器发送不及时：一帧也没有发出",
+                "没有结果：在每秒 5,000 包的速率上有 4 次试验无效，最后一次的原因为：发生器发送不及时：一帧也没有发出",
                 "此处未知：核的频率：此内核不为这些核提供 cpufreq。",
             ),
         ),

@@ -1,8 +1,10 @@
 """The order in which results are shown."""
 
+from harness.campaigns import white_paper
 from harness.records import Maker
 
-from dl3.model.campaign import Finished, Skipped
+from dl3.model.campaign import Finished, Plan, Skipped
+from dl3.model.trial import Throughput
 from dl3.report.groups import Groups
 from dl3.report.measures import figures
 from dl3.report.names import table_names
@@ -31,6 +33,29 @@ def keeps_an_answer_beside_one_over_another_wire() -> None:
     assert "dl3d (memif) at least 16.0 Mpps, dl3d (veth) at least 0.600 Mpps" in text
     assert [(one.value, one.wire) for one in figures(results)] == [(16e6, "memif"), (6e5, "veth")]
     assert len({one.question for one in figures(results)}) == 2
+
+
+def says_in_chinese_that_a_rate_is_at_least_so_much() -> None:
+    words = words_in(Language.ZH)
+    (text,) = sentences(gather([Maker().answer("64", 15.3e6, limited_by="generator")]), words)
+    assert "吞吐量至少为 15.3 Mpps" in text
+    (text,) = sentences(gather([Maker().answer("64", 15.3e6)]), words)
+    assert "吞吐量为 15.3 Mpps" in text
+
+
+def counts_the_cases_that_were_measured_in_part_and_names_no_absent_ones_where_there_are_none() -> None:
+    record = white_paper()
+    plan = next(one for one in record if isinstance(one, Plan))
+    here = plan.model_copy(update={"cases": tuple(case for case in plan.cases if case.jobs)})
+    n, n_jobs = len(here.cases), sum(len(case.jobs) for case in here.cases)
+    words = words_in(Language.EN)
+    (text,) = sentences(gather([here]), words)
+    assert text == f"0 of {n} cases were measured on this machine; 0 of {n_jobs} jobs gave an answer."
+    first = next(one for one in record if isinstance(one, Throughput))
+    text = sentences(gather([here, first]), words)[0]
+    assert (
+        text == f"1 of {n} cases were measured on this machine (1 of them in part); 1 of {n_jobs} jobs gave an answer."
+    )
 
 
 def keeps_the_trials_of_one_wire_from_those_of_another() -> None:

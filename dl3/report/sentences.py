@@ -16,17 +16,17 @@ WORD = "(late|sink late|pacing|law|link|burst|clock)"  # that a reason begins wi
 NO_ANSWER = (
     (
         rf"no answer: at (?P<pps>{N}) packets/s (?P<n>{N}) trials were INVALID, the last because (?P<reason>.*)",
-        "没有结果：在每秒 {pps} 包的速率上有 {n} 次测试无效，最后一次的原因为：{reason}",
+        "没有结果：在每秒 {pps} 包的速率上有 {n} 次试验无效，最后一次的原因为：{reason}",
     ),
     (
         rf"no answer: (?P<n>{N}) trials of (?P<s>{N}) s in all did not settle it, the device answers differently "
         r"each time: make trials longer, or allow some of them to lose \(exceed ratio\)",
-        "没有结果：{n} 次测试共 {s} 秒仍不能定论，被测设备每次表现不同："
-        "请延长单次时长，或允许部分测试丢包（exceed ratio）",
+        "没有结果：{n} 次试验共 {s} 秒仍不能定论，被测设备每次表现不同："
+        "请延长单次时长，或允许部分试验丢包（exceed ratio）",
     ),
     (
         r"no answer: the trials of all loads were INVALID, see their reasons",
-        "没有结果：所有负载的测试均无效，原因见各次测试",
+        "没有结果：所有负载的试验均无效，原因见各次试验",
     ),
     (
         rf"no answer: a burst of (?P<n>{N}) frames was INVALID (?P<times>{N}) times, the last because (?P<reason>.*)",
@@ -34,16 +34,16 @@ NO_ANSWER = (
     ),
     (
         rf"no answer: the trial of the overload was INVALID (?P<n>{N}) times, the last because (?P<reason>.*)",
-        "没有结果：过载测试有 {n} 次无效，最后一次的原因为：{reason}",
+        "没有结果：过载试验有 {n} 次无效，最后一次的原因为：{reason}",
     ),
     (
         r"no answer: the trials of a reset were INVALID, the last because (?P<reason>.*)",
-        "没有结果：复位测试均无效，最后一次的原因为：{reason}",
+        "没有结果：复位试验均无效，最后一次的原因为：{reason}",
     ),
     (
         r"no answer: nothing was lost in the overload, so there is nothing to recover from: search its throughput "
         r"again, with longer trials",
-        "没有结果：过载时没有丢包，也就无从恢复：请用更长的测试重新搜索其吞吐量",
+        "没有结果：过载时没有丢包，也就无从恢复：请用更长的试验重新搜索其吞吐量",
     ),
     (
         rf"no answer: (?P<s>{N}) s after the overload frames were still lost: give it longer trials",
@@ -98,7 +98,7 @@ NO_ANSWER = (
     (
         r"frames of (?P<frame>\w+): (?P<dut>.*) has no throughput, so no share of it can be offered: look at the "
         r"trials of its search",
-        "{frame}帧：{dut} 没有吞吐量，因此无法按其比例发送：请查看其搜索中的各次测试",
+        "{frame}帧：{dut} 没有吞吐量，因此无法按其比例发送：请查看其搜索中的各次试验",
     ),
 )
 NO_BED = (

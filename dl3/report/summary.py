@@ -56,7 +56,7 @@ def rate(search: Throughput, words: Words) -> str:
         low, high = (significant(pps / 1e6) for pps in search.interval_pps)
         return words("rate.range_or_more" if is_at_least(search) else "rate.range", low=low, high=high)
     value = f"{significant(search.pps / 1e6)} Mpps"
-    return words("at_least.words", value=value) if is_at_least(search) else value
+    return words("at_least.words" if is_at_least(search) else "exactly.words", value=value)
 
 
 def goal(search: Throughput, words: Words) -> str:
@@ -120,14 +120,17 @@ def smallest(results: Results) -> list[Throughput]:
 
 def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
     """How much of a campaign was run."""
-    n_run = sum(is_run(case, results) for case in plan.cases)
+    run = [case for case in plan.cases if is_run(case, results)]
+    n_partly = sum(answered(case, results) < len(case.jobs) for case in run)
     n_absent = sum(not case.jobs for case in plan.cases)
     n_jobs = sum(len(case.jobs) for case in plan.cases)
-    n_answered = sum(answered(case, results) for case in plan.cases)
+    n_answered = sum(answered(case, results) for case in run)
     numbers = {"cases": len(plan.cases), "jobs": n_jobs, "answered": n_answered}
-    if n_run == len(plan.cases):
+    if len(run) == len(plan.cases) and not n_partly:
         return words("result.plan_all", **numbers)
-    return words("result.plan", **numbers, run=n_run, absent=n_absent)
+    partly = words("result.partly", n=n_partly) if n_partly else ""
+    key = "result.plan" if n_absent else "result.plan_some"
+    return words(key, **numbers, run=len(run), partly=partly, absent=n_absent)
 
 
 def best_sentence(results: Results, words: Words) -> str:

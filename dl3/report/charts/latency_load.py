@@ -28,7 +28,7 @@ WORDS = {
         "latency_load.share": "负载（占吞吐量的 %）",
         "latency_load.rate": "发送速率（Mpps）",
         "latency_load.case": "{dut}，{frame}帧",
-        "latency_load.note": "时延从帧应当发出的时刻算起，到收到为止，因此计入设备入口处的排队；重复测试取中位数。",
+        "latency_load.note": "时延从帧应当发出的时刻算起，到收到为止，因此计入设备入口处的排队；重复试验取中位数。",
     },
 }
 HIGHEST_NS = 1e18

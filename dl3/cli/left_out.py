@@ -1,0 +1,52 @@
+"""Why a case of a plan, or some of its values, cannot be measured here, in as few words as will do. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from dl3.model.campaign import Case, LeftOut
+
+HEAD = "not applicable here: "
+
+
+def reasons(case: Case) -> str:
+    """All reasons of a case; those that are alike but for their numbers stand together, behind what they are of."""
+    if case.reason:
+        return case.reason.en.removeprefix(HEAD)
+    varied = varied_of(case)
+    groups: dict[str, list[LeftOut]] = {}
+    for left in case.left_out:
+        groups.setdefault(re.sub(r"\d+", "0", left.reason.en), []).append(left)
+    found = []
+    for some in groups.values():
+        names = ", ".join(dict.fromkeys(name_of(left, varied) for left in some))
+        found.append(f"{names}: {together([left.reason.en.removeprefix(HEAD) for left in some])}")
+    return "; ".join(found)
+
+
+def varied_of(case: Case) -> list[str]:
+    """The parameters of which the case has more than one value."""
+    every = [*(job.parameters for job in case.jobs), *(left.parameters for left in case.left_out)]
+    keys = dict.fromkeys(key for one in every for key in one)
+    return [key for key in keys if len({one.get(key) for one in every}) > 1]
+
+
+def name_of(left: LeftOut, varied: Sequence[str]) -> str:
+    """'cores 2', or 'unidirectional 4' where several parameters vary; the device where none does."""
+    values = [left.parameters[key] for key in varied if key in left.parameters]
+    if len(varied) == 1 and values:
+        return f"{varied[0]} {values[0]}"
+    return " ".join(values) or left.dut
+
+
+def together(texts: Sequence[str]) -> str:
+    """Sentences that are alike but for their numbers as one, with the range of each number."""
+    parts = zip(*(re.split(r"(\d+)", text) for text in texts), strict=True)
+    return "".join(range_of(some) for some in parts)
+
+
+def range_of(some: Sequence[str]) -> str:
+    """The one text, or from the least number to the greatest."""
+    if len(set(some)) == 1:
+        return some[0]
+    numbers = sorted(map(int, some))
+    return f"{numbers[0]} to {numbers[-1]}"
