@@ -67,6 +67,29 @@ def refuses_to_compare_what_has_nothing_in_common(tmp_path: Path) -> None:
     assert _report(_one(tmp_path, "before", 10e6), other, "--together").returncode == 0
 
 
+def says_which_record_has_no_answers_to_compare(tmp_path: Path) -> None:
+    empty, trials = _record(tmp_path, "empty", []), _record(tmp_path, "trials", [Maker().trial("64", 1e6)])
+    before = _one(tmp_path, "before", 10e6)
+    for records, named in (((before, empty), empty), ((trials, before), trials)):
+        done = _report(*records)
+        assert done.returncode == 2
+        assert f"{named} has no answers" in done.stderr.replace("\n", " ")
+    assert "have no answers" in _report(trials, empty).stderr
+
+
+def writes_no_page_beside_figures_for_programs_unless_it_is_named(tmp_path: Path) -> None:
+    record = _one(tmp_path, "before", 10e6)
+    kept, named = tmp_path / "before.html", tmp_path / "named.html"
+    kept.write_text("somebody's own", encoding="utf-8")
+    for option in ("--csv", "--json"):
+        assert _report(record, option).returncode == 0
+        assert kept.read_text(encoding="utf-8") == "somebody's own"
+        assert _report(record, option, "--output", named).returncode == 0
+        named.unlink()
+    assert json.loads(_report(record, "--json").stdout)["page"] is None
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["before.html", "before.jsonl"]
+
+
 def prints_figures_for_programs(tmp_path: Path) -> None:
     record = _one(tmp_path, "before", 10e6, interval_pps=(9.9e6, 10.1e6))
     rows = list(csv.DictReader(io.StringIO(_report(record, "--csv").stdout)))

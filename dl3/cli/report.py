@@ -15,6 +15,7 @@ from dl3.record.reader import Record, read
 from dl3.report.by_frame import is_at_least
 from dl3.report.compare import Change, Comparison, compare
 from dl3.report.comparison_table import change_text, ordered, shown, unit
+from dl3.report.measures import figures
 from dl3.report.page import page_of
 from dl3.report.plain import as_csv, as_json, comparison_as_json
 from dl3.report.results import Record as Entry
@@ -24,6 +25,7 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language
 
 WORSE = 1  # exit code of a comparison
+OUTPUT_HELP = "The page. Without it the last record's name with .html, and with --csv or --json no page."
 MANY = 40  # figures in a terminal
 COLUMNS = ("~device", "frame", "~figure", "~at", ">before", ">after", "unit", ">change", "verdict")
 
@@ -51,6 +53,15 @@ def refuse_empty(records: Sequence[Record]) -> None:
     if not any(record.lines for record in records):
         names = ", ".join(str(record.path) for record in records)
         raise UsageFault(f"no trial and no answer in {names}: name a file that 'dl3 bench' wrote")
+
+
+def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool) -> Path | None:
+    """Where the page goes; what programs read has none unless it is named."""
+    if is_for_programs and named is None:
+        return None
+    output = named or records[-1].with_suffix(".html")
+    refuse_record(output, records)
+    return output
 
 
 def refuse_record(output: Path, records: Sequence[Path]) -> None:
@@ -82,11 +93,22 @@ def results_of(records: Sequence[Record]) -> Results:
     return gather((entry for entry, _ in found), (line for _, line in found))
 
 
+def refuse_unanswered(records: Sequence[Record]) -> None:
+    """A record without a figure has nothing to compare."""
+    if empty := [str(record.path) for record in records if not figures(results_of([record]))]:
+        verb = "has" if len(empty) == 1 else "have"
+        raise UsageFault(
+            f"{' and '.join(empty)} {verb} no answers, so that nothing can be compared: "
+            "name a record with answers of 'dl3 bench', or use --together for one page of both"
+        )
+
+
 def compared(records: Sequence[Record]) -> Comparison:
     """What changed from the first record to the second."""
     old, new = records
     has_names = old.path.name != new.path.name
     names = [path.name if has_names else str(path) for path in (old.path, new.path)]
+    refuse_unanswered(records)
     found = compare(results_of([old]), results_of([new]), *names)
     if not found.has_common:
         raise UsageFault(
@@ -122,19 +144,25 @@ def say(results: Results, comparison: Comparison | None, path: Path, lang: Langu
     out.print(f"written to {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def summary(path: Path, results: Results, left_out: Sequence[str], comparison: Comparison | None) -> dict[str, object]:
+def summary(
+    path: Path | None, results: Results, left_out: Sequence[str], comparison: Comparison | None
+) -> dict[str, object]:
     """What --json prints."""
-    found = {"page": str(path), "throughput": [answer(one) for one in results.searches], **as_json(results, left_out)}
+    found = {
+        "page": str(path) if path else None,
+        "throughput": [answer(one) for one in results.searches],
+        **as_json(results, left_out),
+    }
     return {**found, "comparison": comparison_as_json(comparison)} if comparison else found
 
 
 def report(
     record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench' wrote; two are compared.")],
-    output: Annotated[Path | None, typer.Option(help="The page; the last record's name with .html without it.")] = None,
+    output: Annotated[Path | None, typer.Option(help=OUTPUT_HELP)] = None,
     lang: Annotated[Language, typer.Option(help="The page's language.")] = Language.EN,
     together: Annotated[bool, typer.Option(help="Two records on one page instead of comparing them.")] = False,
-    as_csv_: Annotated[bool, typer.Option("--csv", help="Print all figures as CSV.")] = False,
-    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv_: Annotated[bool, typer.Option("--csv", help="Print figures as CSV; a page only with --output.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON; a page only with --output.")] = False,
 ) -> None:
     """Make one HTML page of records: results, charts, the machine. It loads nothing, works offline and prints well.
 
@@ -144,15 +172,16 @@ def report(
     Example: dl3 report build/records/before.jsonl build/records/after.jsonl
     """
     records, left_out = read_all(record)
-    path = output or record[-1].with_suffix(".html")
-    refuse_record(path, record)
+    path = page_path(record, output, as_csv_ or as_json_)
     comparison = compared(records) if len(records) == 2 and not together else None
     results = results_of(records[1:] if comparison else records)
-    write(path, page_of(results, lang, now(), left_out, comparison))
-    if as_csv_ or as_json_:
-        found = summary(path, results, left_out, comparison)
-        sys.stdout.write(as_csv(results)) if as_csv_ else print_json(found)
-    else:
+    if path:
+        write(path, page_of(results, lang, now(), left_out, comparison))
+    if as_csv_:
+        sys.stdout.write(as_csv(results))
+    elif as_json_:
+        print_json(summary(path, results, left_out, comparison))
+    elif path:
         say(results, comparison, path, lang)
     if comparison and comparison.is_worse:
         raise typer.Exit(WORSE)
