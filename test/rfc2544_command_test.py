@@ -49,7 +49,7 @@ def the_command_makes_all_six_tests_and_one_record(tmp_path: Path) -> None:
                 break
     assert done.returncode == 0, done.stderr
     assert all(title in done.stdout for title in TITLES), done.stdout
-    assert "deviation: The longest burst is searched 1 times instead of 50" in done.stdout
+    assert "deviation: The longest burst is searched once instead of 50" in done.stdout
     found = _entries(record)
     assert found["throughput"]["pps"] == pytest.approx(LIMIT_PPS, rel=0.05)
     assert found["frame_loss"]["points"][0]["loss_ratio"] == pytest.approx(1 - LIMIT_PPS / 148_810, abs=0.02)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -64,7 +65,7 @@ def shown(value: object) -> str:
     if isinstance(value, dict):
         return "a map"
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     if value is None:
         return "nothing"
     text = " ".join(str(value).split())
@@ -82,8 +83,21 @@ def plain(node: Node, place: Place, tree: Tree) -> object:
     return None if is_plain_word and node.value in NOTHING else str(node.value)
 
 
+def parted(node: MappingNode) -> ScalarNode | None:
+    """The key in braces whose value its commas have parted: YAML reads {lcores: 1,1,2} as the keys lcores, 1 and 2."""
+    for (key, value), (after, nothing) in pairwise(node.value if node.flow_style else ()):
+        if not all(isinstance(each, ScalarNode) for each in (key, value, after, nothing)):
+            continue
+        if value.value and after.value.isdigit() and (nothing.value, nothing.style) == ("", None):
+            return cast(ScalarNode, key)
+    return None
+
+
 def pairs(node: MappingNode, place: Place, tree: Tree) -> Iterator[tuple[str, object]]:
     """Keys are words, each stands once."""
+    if key := parted(node):
+        tree.lines[place] = key.start_mark.line + 1
+        raise tree.fault(place, f"{shown(key.value)}: a value with commas was found, put it into quotes like '1,1,2'")
     seen: set[str] = set()
     for key, value in node.value:
         tree.lines[place] = min(tree.lines[place], key.start_mark.line + 1)

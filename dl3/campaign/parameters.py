@@ -28,13 +28,13 @@ class Parameter:
     read: Callable[[str], Fields]
 
 
-def whole(least: int, most: int, what: str) -> Callable[[str], int]:
+def whole(least: int, most: int) -> Callable[[str], int]:
     """Reads a whole number within bounds; commas may part thousands."""
 
     def read(text: str) -> int:
         digits = text.replace(",", "")
         if not re.fullmatch(r"[0-9]{1,12}", digits) or not least <= int(digits) <= most:
-            raise Unfit(f"{what} was wanted, a whole number from {least:,} to {most:,}")
+            raise Unfit(f"a whole number from {least:,} to {most:,} was wanted")
         return int(digits)
 
     return read
@@ -42,7 +42,7 @@ def whole(least: int, most: int, what: str) -> Callable[[str], int]:
 
 def number(name: str, where: Where, field: str, least: int, most: int) -> Parameter:
     """A parameter that is a whole number."""
-    read = whole(least, most, f"a number of {name}")
+    read = whole(least, most)
     return Parameter(name, where, lambda text: {field: read(text)})
 
 
@@ -83,7 +83,7 @@ def read_page(text: str) -> Fields:
 
 def read_flows(text: str) -> Fields:
     """'20,000' of each direction, or as the white paper writes it, '2x20000'."""
-    read = whole(1, MOST_FLOWS, "flows of each direction")
+    read = whole(1, MOST_FLOWS)
     return {"flows": read(re.sub(r"^2 ?x ?", "", text))}
 
 

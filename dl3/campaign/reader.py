@@ -10,7 +10,7 @@ from dl3.campaign.lines import Place, Tree, parse, shown
 from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
 from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published
-from dl3.campaign.written import WrittenCampaign
+from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 
@@ -31,9 +31,13 @@ WANTED = {
     "greater_than": "more than {gt} was wanted",
     "greater_than_equal": "at least {ge} was wanted",
     "less_than_equal": "at most {le} was wanted",
-    "string_pattern_mismatch": "text that matches {pattern} was wanted",
 }
 FRAMES = "a frame of 64 to 9622 bytes (with FCS), 'imix' or 'classic' was wanted"
+PATTERNS = {
+    A_FRAME: FRAMES,
+    A_NAME: "1 to 41 letters, digits, '-', '_' or '.' were wanted, a letter or a digit first",
+    A_WORD: "1 to 80 characters without '|' were wanted",
+}
 
 
 class Campaign(Noun):
@@ -46,8 +50,8 @@ class Campaign(Noun):
 
 def wanted(error: Mapping[str, Any]) -> str:
     """What was wanted instead."""
-    if "frames" in error["loc"] and error["type"] == "string_pattern_mismatch":
-        return FRAMES
+    if error["type"] == "string_pattern_mismatch":
+        return PATTERNS[error["ctx"]["pattern"]]
     known = WANTED.get(error["type"])
     return known.format(**error.get("ctx", {})) if known else str(error["msg"])
 
@@ -130,12 +134,12 @@ def check_parameters(tree: Tree, place: Place, parameters: Mapping[str, Sequence
         here: Place = (*place, "parameters", name)
         if name not in PARAMETERS:
             raise unknown(tree, here, name)
-        check_twice(tree, here, values)
         for i, value in enumerate(values):
             try:
                 PARAMETERS[name].read(value)
             except Unfit as unfit:
                 raise tree.fault((*here, i), f"'{name}': {shown(value)} was found, {unfit}") from unfit
+        check_twice(tree, here, values)
 
 
 def check_twice(tree: Tree, place: Place, values: Sequence[str]) -> None:

@@ -102,15 +102,40 @@ ROWS: list[tuple[str, str]] = [
     (HEAD + CASE + "    parameters: {pages: 1}\n", "line 10: the parameter 'pages' is unknown: one of huge pages, "),
     (
         HEAD + CASE + "    parameters:\n      cores: 0\n",
-        "line 11: 'cores': '0' was found, a number of cores was wanted, ",
+        "line 11: 'cores': '0' was found, a whole number from 1 to 512 was wanted",
     ),
     (HEAD + CASE + "    parameters: {huge pages: 1 GB}\n", "'huge pages': '1 GB' was found, an amount like '512 MiB'"),
     (HEAD + CASE + "    parameters: {page size: 3 KiB}\n", "'3 KiB' was found, a page of '4 KiB', '2 MiB' or '1 GiB'"),
-    (HEAD + CASE + "    parameters: {flows: 16777217}\n", "'flows': '16777217' was found, flows of each direction was"),
+    (
+        HEAD + CASE + "    parameters: {flows: 16777217}\n",
+        "'16777217' was found, a whole number from 1 to 16,777,216 was w",
+    ),
     (HEAD + CASE + "    parameters: {lcores: '1,2'}\n", "'lcores': '1,2' was found, three lcores were wanted"),
     (HEAD + CASE + "    parameters: {server: DUT-4}\n", "'server': 'DUT-4' was found, 'this machine' was wanted"),
     (HEAD + CASE + "    parameters: {burst: [8, 8]}\n", "line 10: 'burst': '8' stands there twice"),
-    (HEAD + CASE + "    parameters: {burst: []}\n", "line 10: 'burst': a list was found, at least 1 was wanted"),
+    (HEAD + CASE + "    parameters: {burst: []}\n", "line 10: 'burst': an empty list was found, at least 1 was wanted"),
+    (HEAD + CASE + "    frames: []\n", "line 10: 'frames': an empty list was found, at least 1 was wanted"),
+    (
+        HEAD + CASE + "    parameters: {burst: 100000}\n",
+        "'burst': '100000' was found, a whole number from 1 to 512 was",
+    ),
+    (
+        HEAD + CASE + "    parameters: {lcores: 1,1,2}\n",
+        "line 10: 'lcores': a value with commas was found, put it into",
+    ),
+    (
+        HEAD + CASE + "    parameters: {burst: 64,\n      flows: 2,000,000}\n",
+        "line 11: 'flows': a value with commas was found, put it into quotes like '1,1,2'",
+    ),
+    (
+        HEAD + CASE + "    parameters: {lcores: [1, 1, 2]}\n",
+        "line 10: 'lcores': '1' was found, three lcores were wanted",
+    ),
+    (
+        HEAD.replace("mine", "a b") + CASE,
+        "line 1: 'name': 'a b' was found, 1 to 41 letters, digits, '-', '_' or '.' were wanted, "
+        "a letter or a digit first",
+    ),
     (HEAD + CASE + "    effort: {seconds: fast}\n", "line 10: 'seconds': 'fast' was found, a number was wanted"),
     (HEAD + CASE + "    effort: {seconds: 0}\n", "line 10: 'seconds': '0' was found, at least 0.1 was wanted"),
     (HEAD + CASE + "    effort: {seconds: .inf}\n", "line 10: 'seconds': '.inf' was found, a number was wanted"),
@@ -152,7 +177,7 @@ ROWS: list[tuple[str, str]] = [
         "line 10: 'published': 'foo' was found, one of thesis, white-paper was wanted",
     ),
     (HEAD.replace("  frames: [64, imix]\n", "") + CASE, "line 7: case 'a' has no 'frames': write them there or under"),
-    (HEAD + CASE + "    published: 'a|b'\n", "line 10: 'published': 'a|b' was found"),
+    (HEAD + CASE + "    published: 'a|b'\n", "line 10: 'published': 'a|b' was found, 1 to 80 characters without '|'"),
     (HEAD + CASE + "    title: [\n", "line 11: this is no YAML: "),
     (
         HEAD + CASE + "    published: &x [a]\n    needs: *x\n",
@@ -206,6 +231,8 @@ def refuses_bytes_that_are_no_text() -> None:
 def says_when_there_is_no_such_campaign(tmp_path: Path) -> None:
     with pytest.raises(UsageFault, match="there is no campaign smoked: name a YAML file, or one of ours: peers, smoke"):
         path_of("smoked")
+    with pytest.raises(UsageFault, match=f"^{tmp_path} is a directory: name a YAML file, or one of ours: peers, smoke"):
+        path_of(str(tmp_path))
     with pytest.raises(UsageFault, match="cannot be read: Is a directory"):
         read(tmp_path, VOCABULARY)
 

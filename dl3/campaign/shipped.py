@@ -24,7 +24,8 @@ def path_of(word: str) -> Path:
     if "/" not in word and ours.is_file():
         return ours
     names = ", ".join(each.stem for each in shipped())
-    raise UsageFault(f"there is no campaign {word}: name a YAML file, or one of ours: {names}")
+    wrong = f"{word} is a directory" if path.is_dir() else f"there is no campaign {word}"
+    raise UsageFault(f"{wrong}: name a YAML file, or one of ours: {names}")
 
 
 def read_named(word: str, vocabulary: Vocabulary) -> Campaign:

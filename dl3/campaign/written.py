@@ -33,9 +33,12 @@ def as_dut(value: object) -> object:
     return value
 
 
-Word = Annotated[str, StringConstraints(pattern=r"^[^|\x00-\x1f\x7f]{1,80}$")]  # '|' stands between a key's parts
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$")]
-Frame = Annotated[str, StringConstraints(pattern=r"^([0-9]{2,5}|imix|classic)$")]
+A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' stands between a key's parts
+A_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
+A_FRAME = r"^([0-9]{2,5}|imix|classic)$"
+Word = Annotated[str, StringConstraints(pattern=A_WORD)]
+Name = Annotated[str, StringConstraints(pattern=A_NAME)]
+Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(ge=0, le=0.5)]
 

@@ -73,9 +73,10 @@ def of_bursts(effort: Effort) -> list[Text]:
     n = effort.repetitions
     if n >= BURSTS:
         return []
+    said = f"once instead of {BURSTS} times" if n == 1 else f"{n} times instead of {BURSTS}"
     return [
         Text(
-            en=f"The longest burst is searched {n} times instead of {BURSTS} (RFC 2544, 26.4).",
+            en=f"The longest burst is searched {said} (RFC 2544, 26.4).",
             zh=f"最长突发搜索 {n} 次，而不是 {BURSTS} 次（RFC 2544 第 26.4 节）。",
         )
     ]

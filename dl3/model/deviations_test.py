@@ -20,6 +20,8 @@ def says_what_is_shorter_and_rarer() -> None:
         "Trials take 0.5 s instead of 2 s (RFC 2544, 26.4).",
         "The longest burst is searched 3 times instead of 50 (RFC 2544, 26.4).",
     ]
+    once = [text.en for text in deviations(Effort(), "back-to-back")]
+    assert once[-1] == "The longest burst is searched once instead of 50 times (RFC 2544, 26.4)."
     assert "2 s instead of 60 s" in deviations(Effort(), "recovery")[0].en
     assert "0.005 is a goal too" in deviations(Effort(seconds=60, goals=(0, 0.005)), "throughput")[0].en
 
