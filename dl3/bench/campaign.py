@@ -14,8 +14,8 @@ from dl3.bench.site import Audience, Course, facts_of
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.tape import Tape
 from dl3.bench.workplace import BUILD
-from dl3.campaign.duration import Pace, bed_of, bed_s, grouped, job_s, total_s
-from dl3.campaign.plan import jobs_of, shortened
+from dl3.campaign.duration import PROOF_S, Pace, bed_of, bed_s, grouped, job_s, total_s
+from dl3.campaign.plan import jobs_of, shortened, with_jobs
 from dl3.campaign.proofs import Wanted, proofs_of
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
@@ -128,15 +128,27 @@ class Conductor:
         """Jobs that are still to be made, in their order."""
         return [job for job in jobs_of(self.plan) if job.key not in self.done and job.key not in self.failed]
 
+    def rest(self) -> Plan:
+        """What is left of the plan, within the budget, as it would be begun with now. Nothing is recorded."""
+        proofs_s = sum(len(wanted.frames) for wanted in self._unproved()) * PROOF_S
+        plan = self._within_budget(-proofs_s)
+        left = [job for job in jobs_of(plan) if job.key not in self.done]
+        had_jobs = {case.key for case in plan.cases if case.jobs}
+        cases = [case for case in with_jobs(plan.cases, left) if case.jobs or case.key not in had_jobs]
+        return plan.model_copy(update={"cases": tuple(cases), "seconds": total_s(left, self._pace) + proofs_s})
+
     def run(self) -> None:
         """All of them, after the tester has proved itself; Unwritable when nothing more can be recorded."""
-        proved = {proof.wire for proof in self.past.record.proofs} if self.past else set()
-        for wanted in proofs_of(self.left()):
-            if wanted.wire not in proved:
-                self._prove(wanted)
+        for wanted in self._unproved():
+            self._prove(wanted)
         self._keep_to_budget()
         while left := self.left():
             self._make_group([job.key for job in grouped(left)[0]], left[0])
+
+    def _unproved(self) -> list[Wanted]:
+        """Proofs that are still to be made."""
+        proved = {proof.wire for proof in self.past.record.proofs} if self.past else set()
+        return [wanted for wanted in proofs_of(self.left()) if wanted.wire not in proved]
 
     def _prove(self, wanted: Wanted) -> None:
         """Of one wire; that there is none is told, and the report shows it."""
@@ -240,17 +252,22 @@ class Conductor:
     def _keep_to_budget(self, has_bed: bool = False) -> None:
         """Make later jobs shorter when they would take longer than there is time, and record the plan that holds."""
         left = [job for job in self.left() if job.key not in self._begun]
-        if self._deadline_s is None or not left:
-            return
-        left_s = self._deadline_s - self.house.clock()
-        spared_s = bed_s(bed_of(left[0])) * self._pace.factor("bed") if has_bed else 0.0
-        if total_s(left, self._pace) - spared_s <= left_s * OVERRUN:
-            return
-        plan = shortened(self.plan, left, left_s + spared_s, self._pace, now())
+        spared_s = bed_s(bed_of(left[0])) * self._pace.factor("bed") if has_bed and left else 0.0
+        plan = self._within_budget(spared_s)
         if jobs_of(plan) != jobs_of(self.plan):
             self.plan = plan
             append(self.record, plan)
             self.listener.heard_plan(plan)
+
+    def _within_budget(self, spared_s: float) -> Plan:
+        """The plan with later jobs as short as the time that is left wants them, and `spared_s` more."""
+        left = [job for job in self.left() if job.key not in self._begun]
+        if self._deadline_s is None or not left:
+            return self.plan
+        left_s = self._deadline_s - self.house.clock()
+        if total_s(left, self._pace) - spared_s <= left_s * OVERRUN:
+            return self.plan
+        return shortened(self.plan, left, left_s + spared_s, self._pace, now())
 
 
 class NoBed(Fault):

@@ -318,6 +318,29 @@ def cuts_half_a_line_only_to_go_on(tmp_path: Path, whole: bytes) -> None:
     assert path.read_bytes() == cut[:-30]
 
 
+def tells_what_is_left_and_touches_nothing(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    lines = whole.splitlines(keepends=True)
+    ends = [i for i, line in enumerate(lines) if line.startswith(b'{"kind":"finished"')]
+    path.write_bytes(content := b"".join(lines[: ends[7] + 1]) + b'{"kind":"tri')
+    past = look_into(path, FILE)
+    assert past is not None
+    rest = Conductor(past.plan, path, past=past).rest()
+    assert [job.key for job in jobs_of(rest)] == [job.key for job in jobs_of(plan())][8:]
+    assert [case.key for case in rest.cases] == ["b"]
+    assert 0 < rest.seconds < plan().seconds / 2
+    short = Conductor(past.plan, path, past=past, budget_s=rest.seconds * 0.7).rest()
+    assert {job.key for job in jobs_of(short)} == {job.key for job in jobs_of(rest)}
+    assert short.seconds < rest.seconds
+    assert path.read_bytes() == content
+
+
+def tells_of_everything_before_it_has_begun(tmp_path: Path) -> None:
+    rest = Conductor(plan(), tmp_path / "r.jsonl").rest()
+    assert rest.cases == plan().cases
+    assert rest.seconds == pytest.approx(plan().seconds)
+
+
 def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path) -> None:
     path, ears = tmp_path / "r.jsonl", Ears()
     made = conducted(path, FakeHouse(cannot_start="box left with status 1: no memory"), ears=ears)

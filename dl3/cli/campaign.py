@@ -9,7 +9,7 @@ import typer
 
 from dl3.bench.campaign import Conductor
 from dl3.bench.machine import read_machine
-from dl3.bench.past import read_past
+from dl3.bench.past import Past, look_into, read_past
 from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import job_s, total_s
 from dl3.campaign.plan import jobs_of, planned
@@ -20,7 +20,7 @@ from dl3.cli.campaign_file import read_campaign
 from dl3.cli.campaign_table import results
 from dl3.cli.left_out import reasons
 from dl3.cli.place import say
-from dl3.cli.printing import out, print_json, table
+from dl3.cli.printing import counted, out, print_json, table
 from dl3.cli.progress import span
 from dl3.model.campaign import Case, Plan
 from dl3.model.fault import Fault, UsageFault
@@ -31,7 +31,7 @@ from dl3.record.spare import kept
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Which = Annotated[str, typer.Argument(metavar="FILE|NAME", help="A YAML file, or one of 'dl3 bench campaigns'.")]
 RecordFile = Annotated[Path | None, typer.Option("--record", help="Goes on with this record, or begins it.")]
-Budget = Annotated[str, typer.Option(help="Fit into this time: 90s, 20m, 1h30m.")]
+Budget = Annotated[str | None, typer.Option(help="Fit into this time: 90s, 20m, 1h30m.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it takes; start nothing.")]
 Check = Annotated[bool, typer.Option("--check", help="Only read the file and say what is wrong with it.")]
 
@@ -39,14 +39,16 @@ UNITS_S = {"h": 3600, "m": 60, "s": 1}
 PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trials of", "about", "~not applicable here")
 
 
-def seconds_of(text: str) -> float:
+def seconds_of(text: str | None) -> float:
     """A time as a person writes it; 0 without any."""
+    if text is None:
+        return 0.0
     found = re.fullmatch(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?:in)?)?(?:(\d{1,6})s)?", text.replace(" ", ""))
     seconds = (
         sum(int(part or 0) * unit for part, unit in zip(found.groups(), UNITS_S.values(), strict=True)) if found else 0
     )
-    if text and not seconds:
-        raise UsageFault(f"--budget {text}: a time like '90s', '20m' or '1h30m' is wanted")
+    if not seconds:
+        raise UsageFault(f"--budget '{text}': a time like '90s', '20m' or '1h30m' is wanted")
     return seconds
 
 
@@ -89,7 +91,7 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         say_out(f"shortened: {text.en}")
     for text in plan.deviations:
         say_out(f"deviation: {text.en}")
-    say_out(f"{plan.name}: {len(jobs_of(plan))} jobs in about {span(plan.seconds)}")
+    say_out(f"{plan.name}: {counted(len(jobs_of(plan)), 'job')} in about {span(plan.seconds)}")
 
 
 def say_out(text: str) -> None:
@@ -114,13 +116,13 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
         past = read_past(record, campaign.source)
         plan = past.plan if past else plan_of(campaign, budget_s)
         if past:
-            say(f"{record} has {len(past.done)} of {len(jobs_of(plan))} jobs: going on with the others")
+            say(going_on(record, past))
         else:
             append(record, plan)
         bar = CampaignBar(len(jobs_of(plan)))
         conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s)
         left_s = total_s(conductor.left())
-        say(f"{plan.name}: {len(conductor.left())} jobs, about {span(left_s)}; record: {record}")
+        say(f"{plan.name}: {counted(len(conductor.left()), 'job')}, about {span(left_s)}; record: {record}")
         for text in plan.shortened:
             say(f"shortened: {text.en}")
         try:
@@ -130,6 +132,20 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
             say(f"stopped; all that was measured is in {record}; {again(which, record)}")
             raise
     return conductor
+
+
+def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
+    """What the command would measure: all, or what a record does not have yet. The record stays as it is."""
+    past = look_into(record, campaign.source) if record else None
+    if not record or not past:
+        return plan_of(campaign, budget_s)
+    say(going_on(record, past))
+    return Conductor(past.plan, record, past=past, budget_s=budget_s).rest()
+
+
+def going_on(record: Path, past: Past) -> str:
+    """How much is there."""
+    return f"{record} has {len(past.done)} of {counted(len(jobs_of(past.plan)), 'job')}: going on with the others"
 
 
 def finish(conductor: Conductor, which: str, as_json: bool) -> None:
@@ -144,22 +160,20 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
         out.print(table("", columns, cells))
     say(f"recorded in {conductor.record}; make a page of it with: dl3 report {conductor.record}")
     if conductor.failed:
-        n = len(conductor.failed)
-        raise Fault(
-            f"{n} of {n + len(conductor.done)} jobs gave no answer, see above; {again(which, conductor.record)}"
-        )
+        n, jobs = len(conductor.failed), counted(len(conductor.failed) + len(conductor.done), "job")
+        raise Fault(f"{n} of {jobs} gave no answer, see above; {again(which, conductor.record)}")
 
 
 def show_check(campaign: Campaign, as_json: bool) -> None:
     """That the file is well."""
     path, n = str(campaign.path), len(campaign.written.cases)
-    print_json({"path": path, "cases": n}) if as_json else say_out(f"{path}: {n} cases, all well")
+    print_json({"path": path, "cases": n}) if as_json else say_out(f"{path}: {counted(n, 'case')}, all well")
 
 
 def run(
     which: Which,
     record: RecordFile = None,
-    budget: Budget = "",
+    budget: Budget = None,
     dry_run: DryRun = False,
     check: Check = False,
     as_json: Json = False,
@@ -182,6 +196,6 @@ def run(
         show_check(campaign, as_json)
         return
     if dry_run:
-        show_plan(plan_of(campaign, budget_s), as_json)
+        show_plan(rest_of(campaign, record, budget_s), as_json)
         return
     finish(conducted(campaign, which, record or new_record(campaign.written.name, now()), budget_s), which, as_json)

@@ -33,6 +33,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     return made
 
 
+def counted(n: int, word: str) -> str:
+    """'1 job', '2 jobs'."""
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
 def text(value: object) -> str:
     """A cell: whole numbers with thin groups, yes or no, nothing for what is not known."""
     if value is None:

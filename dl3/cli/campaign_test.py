@@ -1,0 +1,75 @@
+"""The command that runs campaigns, as far as nothing is started."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dl3.campaign.fake import VOCABULARY
+from dl3.campaign.machine import Machine
+from dl3.campaign.plan import jobs_of, planned
+from dl3.campaign.reader import parsed
+from dl3.cli.campaign import seconds_of
+from dl3.cli.main import app
+from dl3.model.campaign import Finished, Plan
+from dl3.model.fault import UsageFault
+from dl3.record.journal import append
+
+FILE = """name: mine
+title: Mine
+duts: dl3d
+cases:
+  - {key: a, title: A, frames: [64, 512], tests: throughput}
+  - {key: b, title: B, frames: 64, tests: latency}
+"""
+
+
+def _plan() -> Plan:
+    return planned(parsed(Path("c.yaml"), FILE.encode(), VOCABULARY), Machine(n_cores=2, available_mib=9999), "now")
+
+
+def _record(path: Path, n_done: int) -> bytes:
+    """Of so many jobs, and half a line."""
+    append(path, _plan())
+    for job in jobs_of(_plan())[:n_done]:
+        append(path, Finished(at="now", campaign="now", job=job.key, seconds=1, planned_seconds=1))
+    path.write_bytes(content := path.read_bytes() + b'{"kind":"tr')
+    return content
+
+
+def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path) -> None:
+    file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
+    file.write_text(FILE)
+    content = _record(record, 2)
+    done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--json", "--record", str(record)])
+    assert done.exit_code == 0, done.output
+    assert f"{record} has 2 of 3 jobs" in " ".join(done.stderr.split())
+    plan = json.loads(done.stdout)
+    assert [job["key"] for case in plan["cases"] for job in case["jobs"]] == ["b|dl3d||latency|64"]
+    assert plan["seconds"] < _plan().seconds
+    assert record.read_bytes() == content
+
+
+def refuses_to_plan_with_the_record_of_another_campaign(tmp_path: Path) -> None:
+    file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
+    file.write_text(FILE.replace("Mine", "Yours"))
+    content = _record(record, 1)
+    done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--record", str(record)])
+    assert isinstance(done.exception, UsageFault)
+    assert "is the record of the campaign 'mine' as it was written then" in str(done.exception)
+    assert record.read_bytes() == content
+
+
+@pytest.mark.parametrize(("n", "wanted"), [(1, ": 1 case, all well"), (2, ": 2 cases, all well")])
+def counts_the_cases_of_a_file_that_is_well(n: int, wanted: str, tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("".join(FILE.splitlines(keepends=True)[: 4 + n]))
+    assert CliRunner().invoke(app, ["bench", "run", str(file), "--check"]).stdout == f"{file}{wanted}\n"
+
+
+def reads_a_budget_or_refuses_it() -> None:
+    assert [seconds_of(text) for text in (None, "90s", "1h30m", "20 min")] == [0, 90, 5400, 1200]
+    for text in ("", "0s", "soon"):
+        with pytest.raises(UsageFault, match=f"--budget '{text}': a time like '90s', '20m' or '1h30m' is wanted"):
+            seconds_of(text)
