@@ -77,6 +77,20 @@ def says_which_record_has_no_answers_to_compare(tmp_path: Path) -> None:
     assert "have no answers" in _report(trials, empty).stderr
 
 
+def names_the_wire_of_figures_that_only_differ_by_it(tmp_path: Path) -> None:
+    found = [
+        Maker(facts=(("lab", {"wire": wire}),)).answer("64", pps) for wire, pps in (("memif", 16e6), ("veth", 6e5))
+    ]
+    record = _record(tmp_path, "both", found)
+    rows = csv.DictReader(io.StringIO(_report(record, "--csv").stdout))
+    assert [(row["wire"], float(row["value"])) for row in rows] == [("memif", 16e6), ("veth", 6e5)]
+    answers = json.loads(_report(record, "--json").stdout)["throughput"]
+    assert [(one["wire"], one["pps"]) for one in answers] == [("memif", 16e6), ("veth", 6e5)]
+    done = _report(record, record)
+    assert "2 figures are the same" in done.stdout
+    assert "dl3d wire=veth" in done.stdout
+
+
 def writes_no_page_beside_figures_for_programs_unless_it_is_named(tmp_path: Path) -> None:
     record = _one(tmp_path, "before", 10e6)
     kept, named = tmp_path / "before.html", tmp_path / "named.html"

@@ -9,7 +9,7 @@ import typer
 
 from dl3.cli.printing import err, out, print_json, table
 from dl3.model.fault import Fault, UsageFault
-from dl3.model.trial import Throughput
+from dl3.model.trial import Throughput, wire_of
 from dl3.record.journal import now
 from dl3.record.reader import Record, read
 from dl3.report.by_frame import is_at_least
@@ -45,7 +45,7 @@ def write(path: Path, text: str) -> None:
 def answer(search: Throughput) -> dict[str, object]:
     """The answer of a search for programs."""
     derived = {"l1_bps": search.l1_bps, "line_share": search.line_share, "is_at_least": is_at_least(search)}
-    return search.model_dump(exclude={"facts", "kind"}) | derived
+    return search.model_dump(exclude={"facts", "kind"}) | derived | {"wire": wire_of(search.facts)}
 
 
 def refuse_empty(records: Sequence[Record]) -> None:
