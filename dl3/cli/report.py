@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from dl3.cli.printing import err, out, print_json, table
 from dl3.model.fault import Fault, UsageFault
@@ -14,7 +15,8 @@ from dl3.record.journal import now
 from dl3.record.reader import Record, read
 from dl3.report.by_frame import is_at_least
 from dl3.report.compare import Change, Comparison, compare
-from dl3.report.comparison_table import change_text, ordered, shown, unit
+from dl3.report.comparison_table import change_text, ordered, shown, unit, verdict_text
+from dl3.report.figure_words import at_text, variant_text
 from dl3.report.measures import figures
 from dl3.report.page import page_of
 from dl3.report.plain import as_csv, as_json, comparison_as_json
@@ -22,12 +24,13 @@ from dl3.report.results import Record as Entry
 from dl3.report.results import Results, gather
 from dl3.report.summary import sentences
 from dl3.report.texts import words_in
-from dl3.report.words import Language
+from dl3.report.words import Language, Words
 
 WORSE = 1  # exit code of a comparison
 OUTPUT_HELP = "The page. Without it the last record's name with .html, and with --csv or --json no page."
 MANY = 40  # figures in a terminal
-COLUMNS = ("~device", "frame", "~figure", "~at", ">before", ">after", "unit", ">change", "verdict")
+# Keys of the headings, as on the page.
+COLUMNS = ("~device", "frame", "~figure", "~at_what", ">before", ">after_it", "unit_of", ">change", "verdict")
 
 
 def write(path: Path, text: str) -> None:
@@ -118,12 +121,19 @@ def compared(records: Sequence[Record]) -> Comparison:
     return found
 
 
-def change_row(change: Change) -> tuple[object, ...]:
+def change_row(change: Change, words: Words) -> tuple[object, ...]:
     """A figure in the terminal."""
-    of, verdict = change.figure, f"{change.verdict}; both at least" if change.are_bounds else change.verdict
+    of = change.figure
     percent = "-" if change.ratio is None else f"{change_text(change, 1)} %"
-    device = f"{of.dut} {of.variant}".strip()
-    return device, of.frame, of.name, of.at, shown(change.old), shown(change.new), unit(of), percent, verdict
+    head = (f"{of.dut} {variant_text(of, words)}".strip(), words.short_frame(of.frame), words.name("figure", of.name))
+    values = (shown(change.old), shown(change.new), unit(of), percent)
+    return *head, at_text(of, words), *values, verdict_text(change, words)
+
+
+def changes_table(changes: Sequence[Change], words: Words) -> Table:
+    """Figures in the terminal."""
+    columns = [f"{key[: -len(name)]}{words(f'table.{name}').lower()}" for key in COLUMNS if (name := key.lstrip("~>"))]
+    return table("", columns, [change_row(change, words) for change in changes])
 
 
 def shown_changes(comparison: Comparison) -> list[Change]:
@@ -134,14 +144,15 @@ def shown_changes(comparison: Comparison) -> list[Change]:
 
 def say(results: Results, comparison: Comparison | None, path: Path, lang: Language) -> None:
     """The outcome for people."""
-    for text in sentences(results, words_in(lang), comparison):
+    words = words_in(lang)
+    for text in sentences(results, words, comparison):
         out.print(text, markup=False, highlight=False, soft_wrap=True)
     if comparison:
         changes = shown_changes(comparison)
-        out.print(table("", COLUMNS, [change_row(change) for change in changes]))
+        out.print(changes_table(changes, words))
         if left := len(ordered(comparison)) - len(changes):
-            out.print(f"and {left} figures that are the same", highlight=False, soft_wrap=True)
-    out.print(f"written to {path}", markup=False, highlight=False, soft_wrap=True)
+            out.print(words("comparison.left", n=left), highlight=False, soft_wrap=True)
+    out.print(words("written", path=path), markup=False, highlight=False, soft_wrap=True)
 
 
 def summary(
@@ -159,7 +170,7 @@ def summary(
 def report(
     record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench' wrote; two are compared.")],
     output: Annotated[Path | None, typer.Option(help=OUTPUT_HELP)] = None,
-    lang: Annotated[Language, typer.Option(help="The page's language.")] = Language.EN,
+    lang: Annotated[Language, typer.Option(help="Of the page, and of what is said.")] = Language.EN,
     together: Annotated[bool, typer.Option(help="Two records on one page instead of comparing them.")] = False,
     as_csv_: Annotated[bool, typer.Option("--csv", help="Print figures as CSV; a page only with --output.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print JSON; a page only with --output.")] = False,

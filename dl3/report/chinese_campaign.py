@@ -172,6 +172,8 @@ CHINESE_CAMPAIGN = {
     "comparison.better": "从 {old} 到 {new}，有 {better} 项变好，没有超出波动的变差；{same} 项相同。",
     "comparison.worse": "从 {old} 到 {new}，有 {worse} 项变差且超出波动，{missing} 项缺失；{better} "
     "项变好，{same} 项相同。",
+    "comparison.left": "另有 {n} 项相同",
+    "written": "已写入 {path}",
     "comparison.title": "之后与之前之比",
     "comparison.axis": "比值；虚线处表示没有变化",
     "comparison.note": "前后两个范围互不重叠才算变化：范围取 95% 置信区间，或各次重复的最小与最大值；"
@@ -204,6 +206,11 @@ CHINESE_CAMPAIGN = {
     "parameter.burst": "突发",
     "parameter.descriptors": "描述符",
     "parameter.page size": "页大小",
+    "parameter.wire": "链路",
+    "parameter.distribution": "流分布",
+    "parameter.family": "地址族",
+    "parameter.generator cores": "发生器所用核",
+    "figure.against": "{test}，对比 {peer}",
     "figure.throughput": "吞吐量",
     "figure.conditional throughput": "条件吞吐量",
     "figure.loss ratio at the highest load": "最高负载下的丢帧率",

@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element
 from dl3.report.chart import Drawing
 from dl3.report.compare import Change, Comparison
 from dl3.report.figure import figure
+from dl3.report.figure_words import at_text, variant_text
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.measures import USUAL_SPREAD, Figure
@@ -64,22 +65,27 @@ def change_text(change: Change, decimals: int) -> str:
     return NOTHING if change.ratio is None else f"{bound(change)}{(change.ratio - 1) * 100:+.{decimals}f}"
 
 
+def verdict_text(change: Change, words: Words) -> str:
+    """'same', and whether both are bounds."""
+    verdict = words(f"change.{change.verdict}")
+    return words("change.bounds", verdict=verdict) if change.are_bounds else verdict
+
+
 def change_row(change: Change, words: Words) -> Row:
     """One figure, before and after."""
     of = change.figure
-    verdict = words(f"change.{change.verdict}")
     cells = (
         of.dut,
-        of.variant or NOTHING,
+        variant_text(of, words) or NOTHING,
         words.short_frame(of.frame),
         words.name("figure", of.name),
-        of.at or NOTHING,
+        at_text(of, words) or NOTHING,
         shown(change.old),
         shown(change.new),
         unit(of),
         change_text(change, 2),
         words(f"basis.{of.basis}"),
-        words("change.bounds", verdict=verdict) if change.are_bounds else verdict,
+        verdict_text(change, words),
         of.lines if change.new else NOTHING,
     )
     return Row(cells, change.verdict)
@@ -100,12 +106,14 @@ def comparison_text(comparison: Comparison, words: Words) -> str:
     return words(f"comparison.{outcome}", **names, **numbers, new_ones=counts["new"])
 
 
-def ratio_of(change: Change) -> Ratio | None:
+def ratio_of(change: Change, words: Words) -> Ratio | None:
     """A row of the chart; None without a ratio."""
     old, new, ratio = change.old, change.new, change.ratio
     if not old or not new or ratio is None or old.low <= 0:
         return None
-    name = ", ".join(filter(None, (new.case, new.frame, new.at or new.name, new.dut, new.variant)))
+    what = at_text(new, words) or words.name("figure", new.name)
+    parts = (new.case, words.short_frame(new.frame), what, new.dut, variant_text(new, words))
+    name = words("list.parts").join(filter(None, parts))
     low, high = max(new.low, 0) / old.high, new.high / old.low
     return Ratio(name, ratio, low, high, CLASSES.get(change.verdict, "c4"), bound=bound(change))
 
@@ -114,7 +122,7 @@ def comparison_section(comparison: Comparison, words: Words) -> list[Element]:
     """All of it."""
     changes = ordered(comparison)
     rows = [change_row(change, words) for change in changes]
-    found = [ratio for change in changes if (ratio := ratio_of(change)) is not None]
+    found = [ratio for change in changes if (ratio := ratio_of(change, words)) is not None]
     title, note = words("comparison.title"), words("comparison.note", spread=percent(USUAL_SPREAD, 0))
     picture = draw_ratios(title, words("comparison.axis"), found[:N_DRAWN])
     drawn = [figure(None, "comparison", Drawing(title, [picture]), words)] if picture is not None else []

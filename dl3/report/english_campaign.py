@@ -195,6 +195,8 @@ ENGLISH_CAMPAIGN = {
     "comparison.worse": "From {old} to {new}, {worse} figures became worse beyond noise "
     "and {missing} are missing; {better} "
     "became better, {same} are the same.",
+    "comparison.left": "and {n} figures that are the same",
+    "written": "written to {path}",
     "comparison.title": "After by before",
     "comparison.axis": "Ratio; at the dashed line nothing changed",
     "comparison.note": "A figure has changed where the ranges of before and after lie "
@@ -228,6 +230,11 @@ ENGLISH_CAMPAIGN = {
     "parameter.burst": "burst",
     "parameter.descriptors": "descriptors",
     "parameter.page size": "page size",
+    "parameter.wire": "wire",
+    "parameter.distribution": "distribution of flows",
+    "parameter.family": "address family",
+    "parameter.generator cores": "generator's cores",
+    "figure.against": "{test} against {peer}",
     "figure.throughput": "throughput",
     "figure.conditional throughput": "conditional throughput",
     "figure.loss ratio at the highest load": "loss ratio at the highest load",
