@@ -17,10 +17,10 @@ def fact_text(value: object, words: Words, depth: int = 0) -> str:
     if isinstance(value, bool):
         return words("fact.yes" if value else "fact.no")
     if isinstance(value, Mapping) and depth < DEEPEST:
-        pairs = (f"{label(str(key), words)}: {fact_text(inner, words, depth + 1)}" for key, inner in value.items())
-        return "; ".join(pairs) or words("fact.none")
+        pairs = (pair(str(key), fact_text(inner, words, depth + 1), words) for key, inner in value.items())
+        return words("list.semicolon").join(pairs) or words("fact.none")
     if isinstance(value, list | tuple) and depth < DEEPEST:
-        return "; ".join(fact_text(inner, words, depth + 1) for inner in value) or words("fact.none")
+        return words("list.semicolon").join(fact_text(inner, words, depth + 1) for inner in value) or words("fact.none")
     if isinstance(value, float):
         return f"{value:,.1f}" if abs(value) < MOST_DIGITS else f"{value:.3g}"
     if isinstance(value, int):
@@ -31,7 +31,13 @@ def fact_text(value: object, words: Words, depth: int = 0) -> str:
 def label(key: str, words: Words) -> str:
     """What a fact is called."""
     named = words.name("fact", key)
-    return key.replace("_", " ") if named == key else named
+    return key.replace("_", " ") if named == key and "." not in key else named  # 'net.ipv4.ip_forward' is a name
+
+
+def pair(key: str, value: str, words: Words) -> str:
+    """A fact behind what it is called; 'DPDK: 22.11', though a program says 'DPDK 22.11' of itself."""
+    name = label(key, words)
+    return words("fact.pair", name=name, value=value.removeprefix(f"{name} "))
 
 
 def is_number(value: object) -> bool:
@@ -57,8 +63,8 @@ def together(values: Sequence[object], words: Words, depth: int = 0) -> str:
         return words("fact.range", low=low, high=high)
     parts = parts_of(values) if all(isinstance(value, Mapping) for value in values) and depth < DEEPEST else {}
     if parts:
-        pairs = (f"{label(key, words)}: {together(inner, words, depth + 1)}" for key, inner in parts.items())
-        return "; ".join(pairs)
+        pairs = (pair(key, together(inner, words, depth + 1), words) for key, inner in parts.items())
+        return words("list.semicolon").join(pairs)
     texts = list(dict.fromkeys(fact_text(value, words) for value in values))
     more = [words("fact.more", n=len(texts) - N_SHOWN)] if len(texts) > N_SHOWN else []
     return " | ".join(texts[:N_SHOWN] + more)

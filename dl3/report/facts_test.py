@@ -4,7 +4,7 @@ from dl3.report.facts import together
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
-EN = words_in(Language.EN)
+EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 
 
 def tells_what_is_alike_once() -> None:
@@ -24,6 +24,15 @@ def puts_tables_together_key_by_key() -> None:
     assert (
         together([{"late_polls": 0, "flows": 7}, {"late_polls": 3, "flows": 7}], EN) == "late polls: 0 to 3; flows: 7"
     )
+
+
+def names_in_chinese_what_a_device_is() -> None:
+    device = {"name": "dl3d", "configuration": {"page_kib": 2048, "ports": ["a", "b"]}, "net.ipv4.ip_forward": 1}
+    assert together([device], ZH) == "名称：dl3d；配置：页大小（KiB）：2,048；端口：a；b；net.ipv4.ip_forward：1"
+
+
+def names_dpdk_once() -> None:
+    assert together([{"dpdk": "DPDK 22.11.11"}], EN) == "DPDK: 22.11.11"
 
 
 def names_what_is_empty() -> None:
