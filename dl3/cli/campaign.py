@@ -32,7 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Which = Annotated[str, typer.Argument(metavar="FILE|NAME", help="A YAML file, or one of 'dl3 bench campaigns'.")]
 RecordFile = Annotated[Path | None, typer.Option("--record", help="Goes on with this record, or begins it.")]
 Budget = Annotated[str | None, typer.Option(help="Fit into this time: 90s, 20m, 1h30m.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it takes; start nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what --record lacks of it; start nothing.")]
 Check = Annotated[bool, typer.Option("--check", help="Only read the file and say what is wrong with it.")]
 
 UNITS_S = {"h": 3600, "m": 60, "s": 1}

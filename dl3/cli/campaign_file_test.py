@@ -1,13 +1,26 @@
 """Campaigns' files, held against all that the program knows."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from dl3.campaign.shipped import shipped
+from dl3.campaign.written import WrittenCampaign, WrittenCase, WrittenDut
 from dl3.cli.campaign_file import published, read_campaign
+from dl3.dut.beds import abilities
 from dl3.model.fault import UsageFault
 
+GUIDES = Path(__file__).parent.parent.parent / "docs" / "guide"
+FIELDS = {  # of a setup, by the names that campaigns have for them
+    "huge pages": "memory_mib",
+    "page size": "page_kib",
+    "cores": "cores",
+    "channels": "channels",
+    "routes": "routes",
+    "burst": "burst",
+    "descriptors": "descriptors",
+}
 FILE = """name: mine
 title: Mine
 duts:
@@ -74,6 +87,21 @@ def refuses_what_no_device_of_that_kind_could_run(dut: str, case: str, wanted: s
         read_campaign(str(path))
     assert wanted in str(caught.value)
     assert str(caught.value).startswith(f"{path}, line ")
+
+
+@pytest.mark.parametrize("guide", ["campaign.md", "campaign.zh.md"])
+def finds_all_that_can_be_said_in_the_guide(guide: str) -> None:
+    text = (GUIDES / guide).read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    for kind, ability in abilities().items():
+        words = [*ability.choices, *(value for values in ability.choices.values() for value in values)]
+        assert all(f"`{word}`" in rows[kind] for word in words)
+        told = rows[kind].split("|")[3]
+        cannot = {name for name, field in FIELDS.items() if field not in ability.honours}
+        assert kind == "external" or cannot == {name for name in FIELDS if re.search(rf"(^|[ 、；]){name}", told)}
+    keys = (model.model_fields for model in (WrittenCampaign, WrittenDut, WrittenCase))
+    assert all(f"`{key}`" in text for fields in keys for key in fields)
+    assert all(f"`{source}`" in text for source in published() if " " not in source)
 
 
 def names_published_cases_as_campaigns_do() -> None:
