@@ -53,7 +53,9 @@ def draw(scene: Scene, words: Words, answers: Sequence[Other], quantity: Quantit
         return results.series_of(answer), quantity.more(answer, words)
 
     order = list(dict.fromkeys(series(answer) for answer, _ in heights))
-    entries = [bar_entry(n, ", ".join(filter(None, (names[one], more)))) for n, (one, more) in enumerate(order)]
+    entries = [
+        bar_entry(n, words("list.parts").join(filter(None, (names[one], more)))) for n, (one, more) in enumerate(order)
+    ]
     bars = [
         Bar(
             series=order.index(series(answer)),

@@ -39,9 +39,9 @@ def beside_row(row: Published, found: Beside, scene: Scene, words: Words) -> Row
     return Row(cells, link=scene.groups.link(measured) if measured else None)
 
 
-def each(values: Sequence[str]) -> str:
+def each(values: Sequence[str], words: Words) -> str:
     """Texts, each once."""
-    return "; ".join(dict.fromkeys(value for value in values if value)) or NOTHING
+    return words("list.semicolon").join(dict.fromkeys(value for value in values if value)) or NOTHING
 
 
 def conditions_of(job: Job) -> dict[str, str]:
@@ -59,7 +59,7 @@ def conditions_here(results: Results, words: Words) -> str:
         for name, value in conditions_of(results.jobs[key]).items():
             found.setdefault(name, []).append(value)
     comma = words("list.comma")
-    return each([values_of({name: comma.join(dict.fromkeys(values))}, words) for name, values in found.items()])
+    return each([values_of({name: comma.join(dict.fromkeys(values))}, words) for name, values in found.items()], words)
 
 
 def ports_here(facts: dict[str, object], words: Words) -> str:
@@ -78,7 +78,7 @@ def here_facts(scene: Scene, words: Words) -> dict[str, str]:
     return {
         "machine": fact_text(facts.get("cpu_model"), words),
         "nic": ports_here(facts, words),
-        "device": each([record.dut for record in records]),
+        "device": each([record.dut for record in records], words),
         "conditions": conditions_here(results, words),
     }
 
@@ -87,17 +87,17 @@ def differences(found: Beside, scene: Scene, words: Words) -> Element:
     """What differs between the published measurements and these."""
     here, rows = here_facts(scene, words), found.published
     pairs = (
-        ("source", each([row.source for row in rows]), words("beside.here")),
+        ("source", each([row.source for row in rows], words), words("beside.here")),
         (
             "scenario",
-            each([row.scenario for row in rows]),
+            each([row.scenario for row in rows], words),
             said(scene.part.case.title, words) if scene.part.case else NOTHING,
         ),
-        ("machine", each([row.dut for row in rows]), here["machine"]),
+        ("machine", each([row.dut for row in rows], words), here["machine"]),
         ("nic", words("beside.line") if rows[0].unit.startswith("percent") else NOTHING, here["nic"]),
         ("device", NOTHING, here["device"]),
-        ("conditions", each([row.note for row in rows]), here["conditions"]),
-        ("unit", each([row.unit for row in rows]), "Mpps"),
+        ("conditions", each([row.note for row in rows], words), here["conditions"]),
+        ("unit", each([row.unit for row in rows], words), "Mpps"),
     )
     name = f"{prefix_of(scene.part.case)}differs"
     return grid(name, DIFFERENCES, [Row((words(f"beside.{key}"), *cells)) for key, *cells in pairs], words)

@@ -206,7 +206,7 @@ CHINESE = {
     "fact.forwarder": "转发器",
     "fact.lab": "测试台",
     "fact.version": "版本",
-    "fact.lanes": "lane 数",
+    "fact.lanes": "lane",
     "fact.memory": "内存",
     "fact.hugepages": "使用大页",
     "fact.planned_mib": "计划用量（MiB）",
