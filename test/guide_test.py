@@ -10,7 +10,10 @@ from harness.house import TOP
 from dl3.campaign.plan import planned
 from dl3.campaign.reader import parsed
 from dl3.cli.campaign_file import vocabulary
+from dl3.report.texts import words_in
+from dl3.report.words import Language
 
+WORDS = {"ten-minutes.md": words_in(Language.EN), "ten-minutes.zh.md": words_in(Language.ZH)}
 CLASSES = tomllib.loads((TOP / "schema" / "classes.toml").read_text(encoding="utf-8"))["class"]
 
 
@@ -34,3 +37,10 @@ def the_campaign_in_the_guide_can_be_planned(guide: str) -> None:
         "frame loss",
         "back-to-back",
     }
+
+
+@pytest.mark.parametrize("guide", WORDS)
+@pytest.mark.parametrize("reason", ["pacing", "late", "sink late"])
+def the_guide_names_a_reason_as_the_report_does(guide: str, reason: str) -> None:
+    text = (TOP / "docs" / "guide" / guide).read_text(encoding="utf-8")
+    assert WORDS[guide](f"reason.{reason}") in text

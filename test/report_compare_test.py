@@ -88,7 +88,7 @@ def names_the_wire_of_figures_that_only_differ_by_it(tmp_path: Path) -> None:
     assert [(one["wire"], one["pps"]) for one in answers] == [("memif", 16e6), ("veth", 6e5)]
     done = _report(record, record)
     assert "2 figures are the same" in done.stdout
-    assert "dl3d wire=veth" in done.stdout
+    assert "dl3d wire veth" in done.stdout
 
 
 def writes_no_page_beside_figures_for_programs_unless_it_is_named(tmp_path: Path) -> None:

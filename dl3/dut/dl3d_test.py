@@ -1,6 +1,8 @@
 """The file that dl3d is started on."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from dl3.dut.dl3d import Dl3d
 from dl3.lab.links import Flows, Links, generator_file, streams
@@ -21,3 +23,10 @@ def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
         "2001:2:0:2::/64 via 2001:db8:2::2 dev right",
         "203.0.113.0/24 dev left",
     ]
+
+
+def names_dpdk_once(tmp_path: Path) -> None:
+    seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
+    says = {"version": "0.1.0", "dpdk": "DPDK 22.11.11"}
+    device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _verb: kind.model_validate(says)))
+    assert Dl3d(Path("dl3d")).about(seat, device)["version"] == "dl3d 0.1.0, DPDK 22.11.11"

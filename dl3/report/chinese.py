@@ -32,7 +32,7 @@ CHINESE = {
     "at_least.words": "至少为 {value}",
     "exactly.words": "为 {value}",
     "at_most": "≤ {value}",
-    "at_most.words": "至多 {value}",
+    "at_most.words": "至多为 {value}",
     "tile.throughput": "{frame}帧，{goal}",
     "tile.series": "{series}，{frame}帧",
     "tile.latency": "时延中位数（{frame}帧，负载：{load}）",

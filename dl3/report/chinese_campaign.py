@@ -18,7 +18,7 @@ CHINESE_CAMPAIGN = {
     "says.nothing": "{dut} 的 {frame}帧测试没有任何数据点。",
     "says.frame_loss": "{dut} 在最高负载 {rate} Mpps 下，{frame}帧的丢帧率为 {loss}%。",
     "says.back_to_back": "{dut} 不丢帧所能承受的最长 {frame}帧突发{frames} 帧。",
-    "says.recovery": "{frame}帧过载之后，{dut} 还会继续丢帧 {ms} 毫秒。",
+    "says.recovery": "{frame}帧过载之后，{dut} 继续丢帧的时间{ms} 毫秒。",
     "says.reset": "{dut} 在{what}后，{frame}帧的转发中断 {ms} 毫秒。",
     "says.forwarding": "不论是否丢帧，{dut} 转发 {frame}帧的最高速率为 {rate} Mpps。",
     "says.faster": "{frame}帧，{dut} 比 {peer} 快：速率为后者的 {ratio} 倍（95% 置信区间 {low} 至 {high}）。",

@@ -30,8 +30,8 @@ def other_sentence(answer: Other, words: Words) -> str:
         bound = "at_least.words" if answer.is_at_least else "exactly.words"
         return words("says.back_to_back", **names, frames=words(bound, value=number(answer.frames, 0)))
     if isinstance(answer, Recovery):
-        ms = milliseconds(answer.seconds)
-        return words("says.recovery", **names, ms=words("at_most.words", value=ms) if answer.is_at_most else ms)
+        bound = "at_most.words" if answer.is_at_most else "exactly.words"
+        return words("says.recovery", **names, ms=words(bound, value=milliseconds(answer.seconds)))
     if isinstance(answer, Reset):
         return words("says.reset", **names, what=words(f"reset.{answer.what}"), ms=milliseconds(answer.seconds))
     if isinstance(answer, Forwarding):

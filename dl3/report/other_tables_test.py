@@ -16,7 +16,7 @@ def recovery(is_at_most: bool) -> Recovery:
     return Recovery.model_validate({**rates, **told, "is_at_most": is_at_most})
 
 
-@pytest.mark.parametrize(("language", "said"), [(Language.EN, "for at most 12"), (Language.ZH, "至多 12")])
+@pytest.mark.parametrize(("language", "said"), [(Language.EN, "for at most 12"), (Language.ZH, "至多为 12")])
 def says_at_most_where_the_generator_left_out_frames(language: Language, said: str) -> None:
     words = words_in(language)
     assert said in other_sentence(recovery(True), words)

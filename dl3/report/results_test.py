@@ -43,6 +43,12 @@ def says_in_chinese_that_a_rate_is_at_least_so_much() -> None:
     assert "吞吐量为 15.3 Mpps" in text
 
 
+def parts_the_names_of_series_by_a_chinese_comma() -> None:
+    names = table_names(gather(white_paper()).series, words_in(Language.ZH)).values()
+    assert any(name.startswith("dl3d，大页") for name in names)
+    assert not [name for name in names if "dl3d, " in name]
+
+
 def counts_the_cases_that_were_measured_in_part_and_names_no_absent_ones_where_there_are_none() -> None:
     record = white_paper()
     plan = next(one for one in record if isinstance(one, Plan))
