@@ -43,6 +43,7 @@ CHINESE = {
     "frame.size": "{size} 字节",
     "frame.imix": "IMIX 混合",
     "frame.classic": "经典混合",
+    "series.wire": "（{wire}）",
     "line_rate": "线速",
     "axis.frame": "帧长（字节，含 FCS）",
     "quantile.p50": "P50",

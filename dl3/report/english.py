@@ -45,6 +45,7 @@ ENGLISH = {
     "frame.size": "{size}-byte",
     "frame.imix": "IMIX",
     "frame.classic": "classic mix",
+    "series.wire": " ({wire})",
     "line_rate": "line rate",
     "axis.frame": "Frame size, bytes with FCS",
     "quantile.p50": "p50",

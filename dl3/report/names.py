@@ -59,7 +59,7 @@ def series_name(one: Series, of: Differences, words: Words, is_whole: bool = Fal
     ]
     parts = [one.dut, *parameters] if is_whole or of.has_duts or not parameters else parameters
     if of.has_wires and one.wire:
-        parts[-1] += f" ({words.name('wire', one.wire)})"
+        parts[-1] += words("series.wire", wire=words.name("wire", one.wire))
     if of.has_goals:
         parts.append(goal_text(one.goal_loss_ratio, words))
     if of.has_times:

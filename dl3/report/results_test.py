@@ -29,6 +29,7 @@ def keeps_an_answer_beside_one_over_another_wire() -> None:
     results, words = gather(searches), words_in(Language.EN)
     assert [one.pps for one in results.searches] == [16e6, 6e5]
     assert list(table_names(results.series, words).values()) == ["dl3d (memif)", "dl3d (veth)"]
+    assert next(iter(table_names(results.series, words_in(Language.ZH)).values())) == "dl3d（memif）"
     (text,) = sentences(results, words)
     assert "dl3d (memif) at least 16.0 Mpps, dl3d (veth) at least 0.600 Mpps" in text
     assert [(one.value, one.wire) for one in figures(results)] == [(16e6, "memif"), (6e5, "veth")]
