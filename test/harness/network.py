@@ -14,7 +14,7 @@ from dl3.lab.namespace import End, Lab, Namespace
 from dl3.model.fault import Fault
 from harness.router import Dl3dRouter, KernelRouter, Router, port_name, router_mac
 from harness.shell import batch
-from harness.wire import Wire
+from harness.wire import Wire, wait_until
 
 N_LINKS = 4
 FAR = 9
@@ -234,6 +234,8 @@ class Network:
             batch(router.namespace, CLEAN, family=family, may_fail=True)
         batch(router.namespace, ["nexthop flush"], may_fail=True)
         batch(router.namespace, self._first_lines())
+        # Linux finds out on a thread of its own that nobody looks for duplicates, and sends from others until then.
+        wait_until(lambda: not router.namespace.ip("-6", "address", "show", "tentative"), "all addresses were taken")
         router.settle()
 
     def _first_lines(self) -> Sequence[str]:
