@@ -10,7 +10,7 @@ from dl3.campaign.duration import Pace
 from dl3.campaign.plan import by_key
 from dl3.model.campaign import Job, Plan
 from dl3.model.fault import UsageFault
-from dl3.model.trial import Trial
+from dl3.model.trial import wire_of
 from dl3.record.journal import mend
 from dl3.record.reader import Record, read
 
@@ -51,7 +51,7 @@ class Past:
     def tape_of_proof(self, wire: str) -> Tape:
         """Of a proof that was cut short."""
         trials = [trial for trial in self.record.trials if trial.test == "proof"]
-        return Tape([trial for trial in trials if wire_at(trial) in ("", wire)])
+        return Tape([trial for trial in trials if wire_of(trial.facts) in ("", wire)])
 
     def pace(self) -> Pace:
         """How fast jobs went that were made in one go."""
@@ -61,12 +61,6 @@ class Past:
                 continue
             pace.learn("job", finished.planned_seconds, finished.seconds)
         return pace
-
-
-def wire_at(trial: Trial) -> str:
-    """Over which wire it was made, '' where its facts do not say."""
-    lab = trial.facts.get("lab")
-    return str(lab.get("wire", "")) if isinstance(lab, dict) else ""
 
 
 def is_begun_plan(path: Path) -> bool:
