@@ -2,11 +2,12 @@
 
 from xml.etree.ElementTree import Element
 
+from dl3.model.answers import Proof, ProofPoint
 from dl3.report.explain import explain
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
-from dl3.report.proofs import points_of
+from dl3.report.proofs import is_over, points_of
 from dl3.report.results import Results
 from dl3.report.sentences import sentence_text
 from dl3.report.units import MICRO, micros, moment, mpps, percent
@@ -30,16 +31,17 @@ PROOF = (
 SKIPPED = (Column("at"), Column("job"), Column("reason"), Column("line"))
 
 
-def best_share(frame: str, ceiling_pps: float, results: Results) -> float | None:
+def best_share(proof: Proof, point: ProofPoint, results: Results) -> float | None:
     """How near the highest answer came to the tester's ceiling."""
-    rates = [search.pps for search in results.searches if search.frame == frame]
-    return max(rates) / ceiling_pps if rates and ceiling_pps > 0 else None
+    rates = [search.pps for search in results.searches if search.frame == point.frame and is_over(search, proof)]
+    return max(rates) / point.ceiling_pps if rates and point.ceiling_pps > 0 else None
 
 
-def best_delay(frame: str, floor_ns: float, results: Results) -> float | None:
+def best_delay(proof: Proof, point: ProofPoint, results: Results) -> float | None:
     """What the fastest device added to the tester's own median latency."""
-    medians = [trial.latency.p50 for trial in results.latencies if trial.frame == frame and trial.latency.n]
-    return max(min(medians) - floor_ns, 0) if medians else None
+    same = [trial for trial in results.latencies if trial.frame == point.frame and is_over(trial, proof)]
+    medians = [trial.latency.p50 for trial in same if trial.latency.n]
+    return max(min(medians) - point.latency_p50_ns, 0) if medians else None
 
 
 def proof_table(results: Results, words: Words) -> list[Element]:
@@ -55,8 +57,8 @@ def proof_table(results: Results, words: Words) -> list[Element]:
                 micros(point.latency_min_ns),
                 micros(point.latency_p50_ns),
                 micros(point.jitter_mean_ns),
-                percent(best_share(point.frame, point.ceiling_pps, results), 1),
-                micros(best_delay(point.frame, point.latency_p50_ns, results)),
+                percent(best_share(proof, point, results), 1),
+                micros(best_delay(proof, point, results)),
                 words("list.semicolon").join(sentence_text(reason, words) for reason in point.invalid),
                 results.line(proof),
             ),

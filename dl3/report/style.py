@@ -63,7 +63,7 @@ th small { display: block; font-weight: 400; color: var(--soft); }
 thead th { border-bottom: 1.5px solid var(--ink); padding: 4px 9px 5px; }
 td, tbody th { border-bottom: 1px solid var(--rule); padding: 5px 9px; vertical-align: top; overflow-wrap: break-word; }
 td[data-col=at], td[data-col=frame], td[data-col=limit], td[data-col=lines], td[data-col=goal] { white-space: nowrap; }
-td:not([data-col=reasons]) { word-break: keep-all; } td[data-col=device] { min-width: 9.5em; }
+td:not([data-col=reasons]) { word-break: keep-all; } table:not(.wide) td[data-col=device] { min-width: 9.5em; }
 td a { text-decoration: none; } td a:hover { text-decoration: underline; } td.number a { color: inherit; }
 .wide { font-size: 12px; } .wide td, .wide thead th { padding: 4px 5px; }
 thead { display: table-header-group; }
