@@ -104,7 +104,7 @@ struct bench_table bench_table_make(uint8_t family, unsigned times)
 	uint32_t allocation[N_ALLOCATIONS];
 
 	make_allocations(allocation);
-	table.change = malloc(times * 1100000 * sizeof(*table.change));
+	table.change = calloc(times * 1100000, sizeof(*table.change));
 	for (size_t i = 0; i < n_lengths; i++)
 		for (uint32_t n = 0; n < times * lengths[i].n; n++)
 			set_route(&table.change[table.n++], family, random_key(family, allocation),
@@ -118,7 +118,7 @@ struct bench_table bench_table_one_route(uint8_t family)
 {
 	struct bench_table table = {.family = family,
 		.n = 1,
-		.change = malloc(sizeof(*table.change))};
+		.change = calloc(1, sizeof(*table.change))};
 	struct fib_key6 key = {family == 4 ? 48ull << 56 : 0x20010db8ull << 32, 0};
 
 	set_route(table.change, family, key, family == 4 ? 8 : 32);

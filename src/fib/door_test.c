@@ -321,14 +321,14 @@ static void slows_down_for_a_late_lane_rather_than_grow(void **state)
 // A change of the default route replaces what lanes read of every prefix within it.
 static void frees_more_than_it_can_keep_while_lanes_pass_at_once(void **state)
 {
-	enum { N_ROUTES = RETIRE_MAX + RETIRE_MAX / 4, NODE_BITS = 18 };
+	enum { N_ROUTES = RETIRE_MAX + RETIRE_MAX / 4, PAIR_BITS = 18 };
 	struct fib_door *door = fib_door_create(1, NULL); // its lane is offline
 	struct fib *fib = attached(door);
 	struct fib_change *changes = calloc(N_ROUTES, sizeof(*changes));
 	struct fib_usage before, after;
 
 	for (uint32_t i = 0; i < N_ROUTES; i++)
-		changes[i] = host_change(4, (i + (1 << 16)) << (32 - NODE_BITS), 24, 1);
+		changes[i] = host_change(4, (i + (1 << 16)) << (32 - PAIR_BITS), 25, 1);
 	assert_int_equal(fib_change(fib, changes, N_ROUTES, NULL, NULL), 0);
 	fib_usage(fib, &before);
 	for (unsigned port = 2; port < 10; port++) {

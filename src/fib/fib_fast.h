@@ -9,14 +9,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one before
-// it; the answer of slot i is leaf[base + popcount(runs & (2 << i) - 2)]. A node of IPv4 stands for
-// 18 bits, its slots for /24s. All 0: every slot is hop 0. Read and written as one aligned 16-byte
-// word.
-struct fib_node {
+enum { FIB_NODE4_LEAVES = 6 };
+
+// IPv4: 32 neighbouring /24s. Bit i of `runs` (i > 0) is set where /24 i differs from the one
+// before it; bit 0 where the leaves do not fit in here. With n = popcount(runs & (2 << i) - 1) the
+// answer of /24 i is leaf[n], or leaf4[base + n] if bit 0 is set. All 0: every /24 is hop 0. Read
+// and written as one aligned 16-byte word.
+struct fib_node4 {
+	uint32_t runs;
+	union {
+		uint16_t leaf[FIB_NODE4_LEAVES];
+		struct {
+			uint32_t base;
+			uint32_t unused;
+			uint32_t tail; // first line of prefixes longer than /24; so two leaves
+			               // fewer fit where there are such
+		};
+	};
+} __attribute__((aligned(16)));
+
+// IPv6: 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one
+// before it; the answer of slot i is leaf[base + popcount(runs & (2 << i) - 2)]. All 0: every slot
+// is hop 0. Read and written as one aligned 16-byte word.
+struct fib_node6 {
 	uint64_t runs;
 	uint32_t base;
-	uint32_t tail; // IPv4: first line of prefixes longer than /24
+	uint32_t unused;
 } __attribute__((aligned(16)));
 
 // A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port
@@ -60,10 +78,10 @@ static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
 	return first;
 }
 
-static inline struct fib_node fib_node_load(const struct fib_node *from)
+static inline struct fib_node6 fib_node6_load(const struct fib_node6 *from)
 {
 	word16 word = word16_load(from);
-	struct fib_node node;
+	struct fib_node6 node;
 
 	memcpy(&node, &word, sizeof(node));
 	return node;
@@ -88,7 +106,7 @@ struct fib_view;
 // below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
 // the table, which may change while lanes run.
 struct fib_view {
-	const struct fib_node *node4;
+	const struct fib_node4 *node4;
 	const struct fib_hop_entry *hops;
 	const uint16_t *bucket; // of groups
 	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],

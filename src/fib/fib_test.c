@@ -132,6 +132,34 @@ static void tidies_up_once_changes_have_ended(void **state)
 	fib_destroy(fib);
 }
 
+// /24 after /24 of one node comes, then goes: with the rest of the node's slots n of them are n + 1
+// leaves, of which six fit inside it, four beside the place of a longer prefix's tail.
+static void keeps_leaves_inside_their_node_while_they_fit(void **state)
+{
+	enum { N_SLOTS = 20 };
+
+	for (unsigned with_tail = 0; with_tail < 2; with_tail++) {
+		struct fib *fib = fib_create(NULL);
+		const uint32_t none = count_used(fib).leaf4;
+		const unsigned most_inside = with_tail ? 3 : 5;
+		churn_reset(&model, 0);
+		for (unsigned i = 0; i < 2 * N_SLOTS; i++) {
+			unsigned slot = i < N_SLOTS ? i : 2 * N_SLOTS - 1 - i;
+			struct fib_change change = {.op = i < N_SLOTS ? FIB_ADD : FIB_DELETE,
+				.route = {.prefix = {{.bytes = {20, 1, slot}, .family = 4},
+						  slot || !with_tail ? 24 : 25},
+					.hop = {.link = slot % 2, .via.family = 4}}};
+			assert_int_equal(churn_apply(&model, &change), 0);
+			assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+			churn_check_all(fib, &model);
+			assert_int_equal(count_used(fib).leaf4 > none,
+				(i < N_SLOTS ? slot + 1 : slot) > most_inside);
+		}
+		assert_int_equal(count_used(fib).leaf4, none);
+		fib_destroy(fib);
+	}
+}
+
 // 800 /48 and 400 hosts in one /32 come and go: lines become wide blocks, two levels of them, and
 // lines again; all they took is given back.
 static void grows_and_shrinks_dense_ip6_subtrees(void **state)
@@ -250,6 +278,7 @@ int main(void)
 		cmocka_unit_test(tidies_up_once_changes_have_ended),
 		cmocka_unit_test(agrees_with_a_list_after_each_ip6_change),
 		cmocka_unit_test(agrees_with_a_list_after_each_batch),
+		cmocka_unit_test(keeps_leaves_inside_their_node_while_they_fit),
 		cmocka_unit_test(grows_and_shrinks_dense_ip6_subtrees),
 		cmocka_unit_test(leaks_no_blocks),
 		cmocka_unit_test(names_a_change_of_a_batch_that_finds_no_memory),

@@ -29,7 +29,7 @@ union tail_line {
 static_assert(sizeof(union tail_line) == 64, "one cache line");
 
 // Bits 1 to i of a run bitmap: the run of slot i is the number of those set.
-static inline unsigned node_run(uint64_t runs, unsigned slot)
+static inline unsigned node6_run(uint64_t runs, unsigned slot)
 {
 	return __builtin_popcountll(runs & ((2ull << slot) - 2));
 }

@@ -6,7 +6,7 @@
 static const struct lookups variants[] = {
 	{lookup4_near_scalar, lookup4_far_scalar, lookup6_scalar, "scalar"},
 #if defined(__x86_64__)
-	{lookup4_near_avx512, lookup4_far_avx512, lookup6_avx512, "AVX-512"},
+	{lookup4_avx512, lookup4_avx512, lookup6_avx512, "AVX-512"},
 #endif
 };
 

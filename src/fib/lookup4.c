@@ -1,65 +1,57 @@
-// IPv4 in bulk, for any CPU: node, leaf, and for a few a tail. Lane.
+// IPv4 in bulk, for any CPU: node, for some a leaf outside it, and for a few a tail. Lane.
 #include "fib/lookup.h"
 
 #include "fib/tails.h"
 
-// A shift by (63 - slot), of which the CPU looks at the lowest six bits, leaves the bits up to and
-// with the slot.
-static inline uint32_t leaf_number(const struct fib_node *node, uint32_t dst)
-{
-	return node->base + __builtin_popcountll(node->runs << (~(dst >> 8) & 63));
-}
+// How many, and whether the table is too large for a core's own caches.
+struct pass {
+	unsigned n;
+	bool is_far;
+};
 
-static inline void lookup_near(const struct fib_view *view, const uint32_t dst[],
-	struct leaves4 *found, unsigned n)
+static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
+	const uint32_t dst[], struct leaves4 *found, struct pass pass)
 {
-	const struct fib_node *const nodes = view->node4;
-	const uint16_t *const leaves = view->leaf4;
+	const struct fib_node4 *const nodes = view->node4;
 
-	for (unsigned i = 0; i < n; i++) {
-		struct fib_node node = fib_node_load(&nodes[dst[i] >> 14]);
-		found->leaf[i] = leaves[leaf_number(&node, dst[i])];
+	for (unsigned i = 0; pass.is_far && i < pass.n; i++)
+		rte_prefetch0(&nodes[dst[i] >> 13]);
+	for (unsigned i = 0; i < pass.n; i++) {
+		word16 word = word16_load(&nodes[dst[i] >> 13]);
+		struct fib_node4 node;
+		uint16_t half[8];
+		memcpy(&node, &word, sizeof(node));
+		memcpy(half, &word, sizeof(half));
+		// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves
+		// the bits up to and with the slot.
+		uint32_t run = __builtin_popcount(node.runs << (~(dst[i] >> 8) & 31));
+		found->outside |= (uint64_t)(node.runs & 1) << i;
+		found->leaf[i] = half[(offsetof(struct fib_node4, leaf) / 2 + run) % 8];
+		found->number[i] = node.base + run;
 		found->tail[i] = node.tail;
 	}
 }
 
-static inline void lookup_far(const struct fib_view *view, const uint32_t dst[],
-	struct leaves4 *found, unsigned n)
+static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
+	const uint32_t dst[], uint16_t hop[], struct pass pass)
 {
-	const struct fib_node *const nodes = view->node4;
-	const uint16_t *const leaves = view->leaf4;
-	uint32_t number[TAILS_BURST];
+	struct leaves4 found;
 
-	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(&nodes[dst[i] >> 14]);
-	for (unsigned i = 0; i < n; i++) {
-		struct fib_node node = fib_node_load(&nodes[dst[i] >> 14]);
-		number[i] = leaf_number(&node, dst[i]);
-		found->tail[i] = node.tail;
-		rte_prefetch0(&leaves[number[i]]);
-	}
-	for (unsigned i = 0; i < n; i++)
-		found->leaf[i] = leaves[number[i]];
+	found.outside = 0;
+	memset(found.leaf, 0, sizeof(found.leaf));
+	pass_nodes(view, dst, &found, pass);
+	finish_leaves(view, dst, &found);
+	memcpy(hop, found.leaf, pass.n * sizeof(*hop));
 }
 
 void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
-	struct leaves4 found;
-
-	memset(found.leaf, 0, sizeof(found.leaf));
-	lookup_near(view, dst, &found, n);
-	finish_tails(view, dst, &found);
-	memcpy(hop, found.leaf, n * sizeof(*hop));
+	lookup(view, dst, hop, (struct pass){n, false});
 }
 
 void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
-	struct leaves4 found;
-
-	memset(found.leaf, 0, sizeof(found.leaf));
-	lookup_far(view, dst, &found, n);
-	finish_tails(view, dst, &found);
-	memcpy(hop, found.leaf, n * sizeof(*hop));
+	lookup(view, dst, hop, (struct pass){n, true});
 }

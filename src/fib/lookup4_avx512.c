@@ -1,74 +1,91 @@
-// IPv4 in bulk, eight nodes at a time. Lane.
+// IPv4 in bulk, sixteen nodes at a time. Lane.
 #include "fib/lookup.h"
 
-#include "fib/nodes_avx512.h"
 #include "fib/tails.h"
+
+#include <immintrin.h>
 
 enum { BURST = TAILS_BURST };
 
-// How many, and whether the table is too large for a core's own caches.
-struct pass {
-	unsigned n;
-	bool is_far;
+// The pieces of sixteen nodes, one vector for each of their four words.
+struct nodes16 {
+	__m512i word[4];
 };
 
-// n is a multiple of eight; `is_far` a constant.
-static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
-	const uint32_t dst[], struct leaves4 *found, struct pass pass)
+static inline __m512i take4(const struct fib_node4 *nodes, const uint32_t number[])
 {
-	const union tail_line *const tails = view->tail4;
-	uint32_t leaf[BURST];
-	uint64_t with_tail = 0;
+	// Each node is one 16-byte load: a gather would tear it.
+	__m512i four = _mm512_castsi128_si512(word16_load(&nodes[number[0]]));
 
-	for (unsigned i = 0; i < pass.n; i += 8) {
-		__m256i eight = _mm256_loadu_si256((const __m256i *)(dst + i));
-		uint32_t number[8];
-		_mm256_storeu_si256((__m256i *)number, _mm256_srli_epi32(eight, 14));
-		struct nodes8 nodes =
-			nodes_resolve8(view->node4, number, _mm256_srli_epi32(eight, 8));
-		_mm256_storeu_si256((__m256i *)(leaf + i), nodes.leaf);
-		_mm256_storeu_si256((__m256i *)(found->tail + i), nodes.tail);
-		with_tail |= (uint64_t)_mm256_test_epi32_mask(nodes.tail, nodes.tail) << i;
-	}
-	// Sixty-four loads in one loop keep the memory busy: prefetching nodes or leaves before
-	// gains nothing here. Most nodes with tails have a single line, which is fetched meanwhile.
-	for (unsigned i = 0; i < pass.n; i++)
-		found->leaf[i] = view->leaf4[leaf[i]];
-	for (uint64_t left = pass.is_far ? with_tail : 0; left; left &= left - 1)
-		rte_prefetch0(&tails[found->tail[__builtin_ctzll(left)]]);
+	four = _mm512_inserti32x4(four, word16_load(&nodes[number[4]]), 1);
+	four = _mm512_inserti32x4(four, word16_load(&nodes[number[8]]), 2);
+	return _mm512_inserti32x4(four, word16_load(&nodes[number[12]]), 3);
 }
 
-static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
-	const uint32_t dst[], uint16_t hop[], struct pass pass)
+static inline struct nodes16 take16(const struct fib_node4 *nodes, const uint32_t number[16])
+{
+	__m512i a = take4(nodes, number), b = take4(nodes, number + 1);
+	__m512i c = take4(nodes, number + 2), d = take4(nodes, number + 3);
+	__m512i ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
+	__m512i ab_high = _mm512_unpackhi_epi32(a, b), cd_high = _mm512_unpackhi_epi32(c, d);
+
+	return (struct nodes16){{_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd),
+		_mm512_unpacklo_epi64(ab_high, cd_high), _mm512_unpackhi_epi64(ab_high, cd_high)}};
+}
+
+// Destinations i to i + 15.
+static inline void pass16(const struct fib_view *view, const uint32_t dst[], struct leaves4 *found,
+	unsigned i)
+{
+	const __m512i one = _mm512_set1_epi32(1), thirty_one = _mm512_set1_epi32(31);
+	__m512i ip = _mm512_loadu_si512(dst + i);
+	uint32_t number[16];
+
+	_mm512_storeu_si512(number, _mm512_srli_epi32(ip, 13));
+	struct nodes16 nodes = take16(view->node4, number);
+	// A shift by (31 - slot) leaves the bits up to and with the slot.
+	__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(ip, 8), thirty_one);
+	__m512i run = _mm512_popcnt_epi32(_mm512_sllv_epi32(nodes.word[0], shift));
+	__mmask16 is_second = _mm512_cmpgt_epu32_mask(run, one);
+	__mmask16 is_third = _mm512_cmpgt_epu32_mask(run, _mm512_set1_epi32(3));
+	__m512i two = _mm512_mask_mov_epi32(nodes.word[1], is_second, nodes.word[2]);
+	two = _mm512_mask_mov_epi32(two, is_third, nodes.word[3]);
+	__m512i leaf = _mm512_srlv_epi32(two, _mm512_slli_epi32(_mm512_and_si512(run, one), 4));
+	__mmask16 is_outside = _mm512_test_epi32_mask(nodes.word[0], one);
+	// Those outside count as no tails yet.
+	_mm256_storeu_si256((__m256i *)(found->leaf + i),
+		_mm512_maskz_cvtepi32_epi16(_knot_mask16(is_outside), leaf));
+	_mm512_storeu_si512(found->number + i, _mm512_add_epi32(nodes.word[1], run));
+	_mm512_storeu_si512(found->tail + i, nodes.word[3]);
+	found->outside |= (uint64_t)is_outside << i;
+}
+
+static inline __attribute__((always_inline)) void pass_all(const struct fib_view *view,
+	const uint32_t dst[], struct leaves4 *found, unsigned n)
+{
+	// Sixty-four loads in one go keep the memory busy: prefetching nodes or leaves before gains
+	// nothing here.
+	found->outside = 0;
+	for (unsigned i = 0; i < n; i += 16)
+		pass16(view, dst, found, i);
+	for (uint64_t left = find_tails(found->leaf); left; left &= left - 1)
+		rte_prefetch0(tail_of(view, found, __builtin_ctzll(left)));
+	finish_leaves(view, dst, found);
+}
+
+void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
 	struct leaves4 found;
 
-	if (likely_to(pass.n == BURST)) {
-		pass.n = BURST;
-		pass_nodes(view, dst, &found, pass);
-		finish_tails(view, dst, &found);
+	if (likely_to(n == BURST)) {
+		pass_all(view, dst, &found, BURST);
 		memcpy(hop, found.leaf, sizeof(found.leaf));
 		return;
 	}
 	uint32_t padded_dst[BURST] = {0};
-	unsigned n = pass.n;
 
 	memset(found.leaf, 0, sizeof(found.leaf));
 	memcpy(padded_dst, dst, n * sizeof(*dst));
-	pass.n = round_up(n, 8);
-	pass_nodes(view, padded_dst, &found, pass);
-	finish_tails(view, padded_dst, &found);
+	pass_all(view, padded_dst, &found, round_up(n, 16));
 	memcpy(hop, found.leaf, n * sizeof(*hop));
-}
-
-void lookup4_near_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-	unsigned n)
-{
-	lookup(view, dst, hop, (struct pass){n, false});
-}
-
-void lookup4_far_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-	unsigned n)
-{
-	lookup(view, dst, hop, (struct pass){n, true});
 }

@@ -25,9 +25,9 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot)
 
 static inline uint32_t wide_entry(const struct fib_view *view, uint32_t entry, unsigned slot)
 {
-	const struct fib_node(*wide)[WIDE_NODES] = view->node6;
+	const struct fib_node6(*wide)[WIDE_NODES] = view->node6;
 	const uint32_t *leaf = view->leaf6;
-	struct fib_node node = fib_node_load(&wide[entry & ENTRY_INDEX][slot >> 6]);
+	struct fib_node6 node = fib_node6_load(&wide[entry & ENTRY_INDEX][slot >> 6]);
 
 	return leaf[node.base + __builtin_popcountll(node.runs << (63 - (slot & 63)))];
 }

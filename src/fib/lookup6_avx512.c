@@ -3,7 +3,8 @@
 #include "fib/lookup.h"
 
 #include "fib/layout.h"
-#include "fib/nodes_avx512.h"
+
+#include <immintrin.h>
 
 enum { BURST = 64, LANES = 16 };
 
@@ -46,6 +47,29 @@ static inline __m512i slots_at(const struct fib_key6 dst[], __m512i at)
 	return _mm512_and_si512(_mm512_srlv_epi32(word, shift), _mm512_set1_epi32(0xffff));
 }
 
+static inline __m512i nodes_load4(const struct fib_node6 *nodes, const uint32_t number[])
+{
+	// Each node is one 16-byte load: a gather would tear it.
+	__m512i four = _mm512_castsi128_si512(word16_load(&nodes[number[0]]));
+
+	four = _mm512_inserti32x4(four, word16_load(&nodes[number[2]]), 1);
+	four = _mm512_inserti32x4(four, word16_load(&nodes[number[4]]), 2);
+	return _mm512_inserti32x4(four, word16_load(&nodes[number[6]]), 3);
+}
+
+// Leaf numbers of eight nodes. `slot`: the lowest six bits of each count. A shift by (63 - slot)
+// leaves the bits up to and with the slot.
+static inline __m256i nodes_resolve8(const struct fib_node6 *nodes, const uint32_t number[8],
+	__m256i slot)
+{
+	__m512i even = nodes_load4(nodes, number), odd = nodes_load4(nodes, number + 1);
+	__m512i runs = _mm512_unpacklo_epi64(even, odd), base = _mm512_unpackhi_epi64(even, odd);
+	__m256i shift = _mm256_andnot_si256(slot, _mm256_set1_epi32(63));
+	__m512i run = _mm512_popcnt_epi64(_mm512_sllv_epi64(runs, _mm512_cvtepu32_epi64(shift)));
+
+	return _mm256_add_epi32(_mm512_cvtepi64_epi32(base), _mm512_cvtepi64_epi32(run));
+}
+
 static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __m512i slot,
 	uint32_t leaf[LANES])
 {
@@ -55,11 +79,10 @@ static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __
 	uint32_t numbers[LANES];
 
 	_mm512_storeu_si512(numbers, number);
-	struct nodes8 low = nodes_resolve8(view->node6, numbers, _mm512_castsi512_si256(slot));
-	struct nodes8 high =
-		nodes_resolve8(view->node6, numbers + 8, _mm512_extracti64x4_epi64(slot, 1));
-	_mm256_storeu_si256((__m256i *)leaf, low.leaf);
-	_mm256_storeu_si256((__m256i *)(leaf + 8), high.leaf);
+	_mm256_storeu_si256((__m256i *)leaf,
+		nodes_resolve8(view->node6, numbers, _mm512_castsi512_si256(slot)));
+	_mm256_storeu_si256((__m256i *)(leaf + 8),
+		nodes_resolve8(view->node6, numbers + 8, _mm512_extracti64x4_epi64(slot, 1)));
 }
 
 // Where the keys of sixteen packets from number `first` on have the 16 bits of level 1.

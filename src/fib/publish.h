@@ -8,16 +8,15 @@
 
 struct fib;
 
-enum { PUBLISH4_NODES = 1 << 18, TAIL_MAX_LINES = 512, IDENTITY_LEAVES = 1 << 15 };
+enum { PUBLISH4_PAIRS = 1 << 18, TAIL_MAX_LINES = 256, IDENTITY_LEAVES = 1 << 15 };
 
 struct publish4 {
-	struct blocks node; // all of them, at fixed places
-	struct blocks leaf; // units of two leaves; leaf number `id` leads to hop `id` for nodes of
-	                    // one run
+	struct blocks node; // all of them, at fixed places, made in pairs
+	struct blocks leaf; // units of two leaves
 	struct blocks tail;
-	uint64_t touched[PUBLISH4_NODES / 64];
+	uint64_t touched[PUBLISH4_PAIRS / 64];
 	uint32_t first_touched, end_touched; // words
-	union tail_line scratch[TAIL_MAX_LINES];
+	union tail_line scratch[2][TAIL_MAX_LINES];
 	struct rib_runs runs, tail_runs;
 };
 
@@ -62,5 +61,5 @@ uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree);
 // A tree that has become empty takes no memory any more.
 void publish6_close_tree(struct publish6 *publish, uint8_t tree);
 
-// Makes a hop id usable in leaves of both families.
+// Makes a hop id usable in nodes of one run.
 void publish_hop(struct fib *fib, uint16_t id);

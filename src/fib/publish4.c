@@ -1,5 +1,6 @@
-// IPv4 for lanes: 262,144 nodes of 18 bits, each with a block of leaves and perhaps one of tail
-// lines. Control thread.
+// IPv4 for lanes: 524,288 nodes of 19 bits with their leaves inside, or with a block of them, and
+// perhaps one of tail lines. They are made in pairs, so that the trie is walked once for both.
+// Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
@@ -7,21 +8,28 @@
 #include <errno.h>
 #include <string.h>
 
-enum { NODE_BITS = 18, SLOT_BITS = 6, TAIL_BITS = 8, LEAVES_PER_UNIT = 2 };
+enum { PAIR_BITS = 18, PAIR_SLOT_BITS = 6, TAIL_BITS = 8, LEAVES_PER_UNIT = 2, SLOTS = 32 };
 enum { MAX_LEAF_UNITS = 1 << 27, MAX_TAIL_LINES = 1 << 25 };
 
-// A node being made: the answer of each of its 64 slots.
+// A pair of nodes being made: the answer of each slot; how many tail lines each has in the scratch.
 struct draft {
-	uint16_t slot[64];
-	uint32_t n_lines;
+	uint16_t slot[2][SLOTS];
+	uint32_t n_lines[2];
+};
+
+// The leaves of a node, unused ones 0: its runs of slots.
+struct leaves {
+	uint32_t runs;
+	uint16_t leaf[SLOTS];
+	unsigned n;
 };
 
 int publish4_open(struct publish4 *publish)
 {
-	if (blocks_open(&publish->node, sizeof(struct fib_node), PUBLISH4_NODES, PUBLISH4_NODES))
+	if (blocks_open(&publish->node, sizeof(struct fib_node4), 2 * PUBLISH4_PAIRS,
+		    2 * PUBLISH4_PAIRS))
 		return -ENOMEM;
-	if (blocks_open(&publish->leaf, LEAVES_PER_UNIT * sizeof(uint16_t), MAX_LEAF_UNITS,
-		    IDENTITY_LEAVES / LEAVES_PER_UNIT))
+	if (blocks_open(&publish->leaf, LEAVES_PER_UNIT * sizeof(uint16_t), MAX_LEAF_UNITS, 1))
 		goto close_node;
 	if (blocks_open(&publish->tail, sizeof(union tail_line), MAX_TAIL_LINES, 1))
 		goto close_leaf;
@@ -68,50 +76,54 @@ static void make_flat(const struct rib_runs *runs, uint16_t *flat)
 			flat[slot++] = runs->run[i].top.hop;
 }
 
-// The leaf of a /24 that has longer prefixes: its lines go to the scratch.
+// The leaf of a /24 that has longer prefixes: its lines go to the scratch of its node.
 static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct draft *draft)
 {
 	struct publish4 *publish = &fib->publish4;
 	struct rib_runs *runs = &publish->tail_runs;
-	union tail_line *line = &publish->scratch[draft->n_lines];
-	uint16_t leaf = LEAF_TAIL | draft->n_lines;
+	unsigned half = run->last / SLOTS;
+	uint32_t *n_lines = &draft->n_lines[half];
+	union tail_line *line = &publish->scratch[half][*n_lines];
+	uint16_t leaf = LEAF_TAIL | *n_lines;
 
-	rib_expand(&fib->rib, run->top, (struct rib_span){NODE_BITS + SLOT_BITS, TAIL_BITS}, runs);
+	rib_expand(&fib->rib, run->top, (struct rib_span){PAIR_BITS + PAIR_SLOT_BITS, TAIL_BITS},
+		runs);
 	if (runs->n == 1)
 		return runs->run[0].top.hop;
 	if (make_tail_runs(runs, &line->runs)) {
-		draft->n_lines++;
+		*n_lines += 1;
 		return leaf;
 	}
 	make_flat(runs, line->flat);
-	draft->n_lines += TAIL_FLAT_LINES;
+	*n_lines += TAIL_FLAT_LINES;
 	return leaf | LEAF_FLAT;
 }
 
 static void make_draft(struct fib *fib, uint32_t number, struct draft *draft)
 {
-	struct rib_prefix prefix = {.key.high = (uint64_t)number << (64 - NODE_BITS),
+	struct rib_prefix prefix = {.key.high = (uint64_t)number << (64 - PAIR_BITS),
 		.tree = RIB4,
-		.len = NODE_BITS};
+		.len = PAIR_BITS};
 	struct rib_runs *runs = &fib->publish4.runs;
 	unsigned slot = 0;
 	struct rib_top top = rib_locate(&fib->rib, &prefix);
 
-	draft->n_lines = 0;
-	rib_expand(&fib->rib, top, (struct rib_span){NODE_BITS, SLOT_BITS}, runs);
+	memset(draft->n_lines, 0, sizeof(draft->n_lines));
+	rib_expand(&fib->rib, top, (struct rib_span){PAIR_BITS, PAIR_SLOT_BITS}, runs);
 	for (uint32_t i = 0; i < runs->n; i++) {
 		const struct rib_run *run = &runs->run[i];
 		uint16_t leaf = run->top.node ? make_tail(fib, run, draft) : run->top.hop;
-		while (slot <= run->last)
-			draft->slot[slot++] = leaf;
+		for (; slot <= run->last; slot++)
+			draft->slot[slot / SLOTS][slot % SLOTS] = leaf;
 	}
 }
 
-static uint32_t tail_lines(const uint16_t *leaf, unsigned n)
+static uint32_t tail_lines(const struct leaves *leaves)
 {
-	while (n--)
-		if (leaf[n] & LEAF_TAIL)
-			return (leaf[n] & LEAF_LINE) + (leaf[n] & LEAF_FLAT ? TAIL_FLAT_LINES : 1);
+	for (unsigned n = leaves->n; n--;)
+		if (leaves->leaf[n] & LEAF_TAIL)
+			return (leaves->leaf[n] & LEAF_LINE) +
+			       (leaves->leaf[n] & LEAF_FLAT ? TAIL_FLAT_LINES : 1);
 	return 0;
 }
 
@@ -120,73 +132,105 @@ static unsigned leaf_units(unsigned n_leaves)
 	return (n_leaves + LEAVES_PER_UNIT - 1) / LEAVES_PER_UNIT;
 }
 
-static void retire_node(struct fib *fib, const struct fib_node *node)
+// Squeezes slots into runs and their leaves.
+static void squeeze(const uint16_t slot[SLOTS], struct leaves *leaves)
 {
-	unsigned n = 1 + __builtin_popcountll(node->runs);
-
-	if (!node->runs)
-		return;
-	const uint16_t *leaf = &fib->view.leaf4[node->base];
-	if (node->tail)
-		retire_add(&fib->retire,
-			(struct retired){node->tail, tail_lines(leaf, n), RETIRED_TAIL4});
-	retire_add(&fib->retire,
-		(struct retired){node->base / LEAVES_PER_UNIT, leaf_units(n), RETIRED_LEAF4});
-}
-
-static bool says_the_same(const struct fib *fib, const struct fib_node *a, const struct fib_node *b,
-	const uint16_t *leaf)
-{
-	unsigned n = 1 + __builtin_popcountll(a->runs);
-
-	if (a->runs != b->runs || a->tail || b->tail)
-		return false;
-	return !memcmp(&fib->view.leaf4[a->base], leaf, n * sizeof(*leaf));
-}
-
-// Squeezes 64 slots into runs and their leaves.
-static unsigned squeeze(const struct draft *draft, struct fib_node *node, uint16_t *leaf)
-{
-	unsigned n = 0;
-
-	leaf[n++] = draft->slot[0];
-	for (unsigned slot = 1; slot < 64; slot++) {
-		if (draft->slot[slot] == draft->slot[slot - 1])
+	memset(leaves, 0, sizeof(*leaves));
+	leaves->leaf[leaves->n++] = slot[0];
+	for (unsigned i = 1; i < SLOTS; i++) {
+		if (slot[i] == slot[i - 1])
 			continue;
-		node->runs |= 1ull << slot;
-		leaf[n++] = draft->slot[slot];
+		leaves->runs |= 1u << i;
+		leaves->leaf[leaves->n++] = slot[i];
 	}
-	return n;
 }
 
-static void publish_node(struct fib *fib, uint32_t number)
+static bool is_outside(const struct fib_node4 *node)
 {
-	struct publish4 *publish = &fib->publish4;
-	struct fib_node *place = blocks_at(&publish->node, number), old = *place, node = {0};
-	struct draft draft;
-	uint16_t leaf[64];
+	return node->runs & 1;
+}
 
-	make_draft(fib, number, &draft);
-	unsigned n = squeeze(&draft, &node, leaf);
-	if (!draft.n_lines && says_the_same(fib, &old, &node, leaf))
-		return;
-	if (draft.n_lines) {
-		node.tail = blocks_take(&publish->tail, draft.n_lines);
-		assert(node.tail);
-		memcpy(blocks_at(&publish->tail, node.tail), publish->scratch,
-			draft.n_lines * sizeof(union tail_line));
-	}
-	node.base = leaf[0];
-	if (node.runs) {
-		uint32_t unit = blocks_take(&publish->leaf, leaf_units(n));
-		assert(unit);
-		memcpy(blocks_at(&publish->leaf, unit), leaf, n * sizeof(*leaf));
-		node.base = unit * LEAVES_PER_UNIT;
-	}
+static uint32_t block_of(const struct fib_node4 *node)
+{
+	return (node->base + 1) / LEAVES_PER_UNIT;
+}
+
+// What a node says, as squeeze() said it.
+static void read_leaves(const struct fib *fib, const struct fib_node4 *node, struct leaves *leaves)
+{
+	const uint16_t *from = is_outside(node) ? &fib->view.leaf4[node->base + 1] : node->leaf;
+
+	memset(leaves, 0, sizeof(*leaves));
+	leaves->runs = node->runs & ~1u;
+	leaves->n = 1 + __builtin_popcount(leaves->runs);
+	memcpy(leaves->leaf, from, leaves->n * sizeof(*from));
+}
+
+// Puts a node in its place; `tail`: its first line, 0: none.
+static void put_node(struct fib *fib, struct fib_node4 *place, const struct leaves *leaves,
+	uint32_t tail)
+{
+	const unsigned room = FIB_NODE4_LEAVES - (tail ? 2 : 0);
+	struct fib_node4 node = {.runs = leaves->runs};
 	word16 word;
+
+	if (leaves->n > room) {
+		uint32_t unit = blocks_take(&fib->publish4.leaf, leaf_units(leaves->n));
+		assert(unit);
+		memcpy(blocks_at(&fib->publish4.leaf, unit), leaves->leaf,
+			leaves->n * sizeof(uint16_t));
+		node.base = unit * LEAVES_PER_UNIT - 1;
+		node.runs |= 1;
+	} else {
+		memcpy(node.leaf, leaves->leaf, room * sizeof(uint16_t));
+	}
+	if (tail)
+		node.tail = tail;
 	memcpy(&word, &node, sizeof(word));
 	word16_store(place, word);
-	retire_node(fib, &old);
+}
+
+static void retire_node(struct fib *fib, const struct fib_node4 *node, const struct leaves *leaves)
+{
+	uint32_t n_lines = tail_lines(leaves);
+
+	if (n_lines)
+		retire_add(&fib->retire, (struct retired){node->tail, n_lines, RETIRED_TAIL4});
+	if (is_outside(node))
+		retire_add(&fib->retire,
+			(struct retired){block_of(node), leaf_units(leaves->n), RETIRED_LEAF4});
+}
+
+static void publish_node(struct fib *fib, uint32_t number, const struct draft *draft)
+{
+	struct publish4 *publish = &fib->publish4;
+	struct fib_node4 *place = blocks_at(&publish->node, number), old = *place;
+	const unsigned half = number % 2;
+	const uint32_t n_lines = draft->n_lines[half];
+	struct leaves before, after;
+	uint32_t tail = 0;
+
+	read_leaves(fib, &old, &before);
+	squeeze(draft->slot[half], &after);
+	if (!n_lines && !memcmp(&before, &after, sizeof(before)))
+		return;
+	if (n_lines) {
+		tail = blocks_take(&publish->tail, n_lines);
+		assert(tail);
+		memcpy(blocks_at(&publish->tail, tail), publish->scratch[half],
+			n_lines * sizeof(union tail_line));
+	}
+	put_node(fib, place, &after, tail);
+	retire_node(fib, &old, &before);
+}
+
+static void publish_pair(struct fib *fib, uint32_t number)
+{
+	struct draft draft;
+
+	make_draft(fib, number, &draft);
+	publish_node(fib, 2 * number, &draft);
+	publish_node(fib, 2 * number + 1, &draft);
 }
 
 static void touch(struct publish4 *publish, uint32_t first, uint32_t n)
@@ -203,7 +247,7 @@ static void publish_touched(struct fib *fib)
 
 	for (uint32_t word = publish->first_touched; word < publish->end_touched; word++)
 		for (uint64_t left = publish->touched[word]; left; left &= left - 1)
-			publish_node(fib, word * 64 + __builtin_ctzll(left));
+			publish_pair(fib, word * 64 + __builtin_ctzll(left));
 	for (uint32_t word = publish->first_touched; word < publish->end_touched; word++)
 		publish->touched[word] = 0;
 }
@@ -220,19 +264,15 @@ static uint32_t copy_block(struct blocks *blocks, uint32_t from, uint32_t n)
 static void move_node(struct fib *fib, uint32_t number)
 {
 	struct publish4 *publish = &fib->publish4;
-	struct fib_node *place = blocks_at(&publish->node, number), node = *place;
-	unsigned n = 1 + __builtin_popcountll(node.runs);
-	word16 word;
+	struct fib_node4 *place = blocks_at(&publish->node, number);
+	struct leaves leaves;
 
-	if (!node.runs)
+	read_leaves(fib, place, &leaves);
+	uint32_t n_lines = tail_lines(&leaves);
+	if (!n_lines && !is_outside(place))
 		return;
-	if (node.tail)
-		node.tail = copy_block(&publish->tail, node.tail,
-			tail_lines(&fib->view.leaf4[node.base], n));
-	node.base = LEAVES_PER_UNIT *
-	            copy_block(&publish->leaf, node.base / LEAVES_PER_UNIT, leaf_units(n));
-	memcpy(&word, &node, sizeof(word));
-	word16_store(place, word);
+	put_node(fib, place, &leaves,
+		n_lines ? copy_block(&publish->tail, place->tail, n_lines) : 0);
 }
 
 bool publish4_tidy(struct fib *fib)
@@ -248,7 +288,7 @@ bool publish4_tidy(struct fib *fib)
 		publish->leaf = leaf;
 		return false;
 	}
-	for (uint32_t number = 0; number < PUBLISH4_NODES; number++)
+	for (uint32_t number = 0; number < 2 * PUBLISH4_PAIRS; number++)
 		move_node(fib, number);
 	retire_wait(&fib->retire);
 	blocks_move_end(&publish->leaf, &leaves);
@@ -260,12 +300,12 @@ void publish4_edits(struct fib *fib, const struct edit *edits, size_t n)
 {
 	struct publish4 *publish = &fib->publish4;
 
-	publish->first_touched = PUBLISH4_NODES / 64;
+	publish->first_touched = PUBLISH4_PAIRS / 64;
 	publish->end_touched = 0;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t first = edits[i].key.high >> (64 - NODE_BITS);
+		uint32_t first = edits[i].key.high >> (64 - PAIR_BITS);
 		touch(publish, first,
-			edits[i].len >= NODE_BITS ? 1 : 1u << (NODE_BITS - edits[i].len));
+			edits[i].len >= PAIR_BITS ? 1 : 1u << (PAIR_BITS - edits[i].len));
 	}
 	publish_touched(fib);
 }

@@ -41,7 +41,7 @@ int publish6_open(struct publish6 *publish)
 	if (blocks_open(&publish->root, sizeof(uint32_t), ROOT_SLOTS * RIB_TREES,
 		    ROOT_SLOTS * RIB_TREES))
 		return -ENOMEM;
-	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node), MAX_WIDES, 1))
+	if (blocks_open(&publish->wide, WIDE_NODES * sizeof(struct fib_node6), MAX_WIDES, 1))
 		goto close_root;
 	if (blocks_open(&publish->leaf, sizeof(uint32_t), MAX_LEAVES, IDENTITY_LEAVES))
 		goto close_wide;
@@ -79,13 +79,10 @@ void publish6_close_tree(struct publish6 *publish, uint8_t tree)
 
 void publish_hop(struct fib *fib, uint16_t id)
 {
-	uint16_t *leaf4 = (uint16_t *)blocks_at(&fib->publish4.leaf, 0) + id;
-	uint32_t *leaf6 = blocks_at(&fib->publish6.leaf, id);
+	uint32_t *leaf = blocks_at(&fib->publish6.leaf, id);
 
-	if (*leaf6 == id)
-		return;
-	*leaf4 = id;
-	*leaf6 = id;
+	if (*leaf != id)
+		*leaf = id;
 }
 
 // Lines. What they lead to is copied into blocks bottom up, so that a line is complete before
@@ -195,7 +192,7 @@ static void retire_lines(struct fib *fib, uint32_t first, unsigned n)
 
 static void retire_entry(struct fib *fib, uint32_t entry);
 
-static void retire_leaves(struct fib *fib, const struct fib_node *node)
+static void retire_leaves(struct fib *fib, const struct fib_node6 *node)
 {
 	unsigned n = 1 + __builtin_popcountll(node->runs);
 
@@ -205,7 +202,7 @@ static void retire_leaves(struct fib *fib, const struct fib_node *node)
 
 static void retire_wide(struct fib *fib, uint32_t index)
 {
-	const struct fib_node *node = blocks_at(&fib->publish6.wide, index);
+	const struct fib_node6 *node = blocks_at(&fib->publish6.wide, index);
 
 	for (unsigned i = 0; i < WIDE_NODES; i++) {
 		const uint32_t *leaf = blocks_at(&fib->publish6.leaf, node[i].base);
@@ -226,12 +223,12 @@ static void retire_entry(struct fib *fib, uint32_t entry)
 
 // Entries and wide blocks.
 
-static void update_wide(struct fib *fib, struct fib_node *wide, struct place place);
+static void update_wide(struct fib *fib, struct fib_node6 *wide, struct place place);
 
-static struct fib_node *make_wide(struct fib *fib, uint32_t *entry)
+static struct fib_node6 *make_wide(struct fib *fib, uint32_t *entry)
 {
 	uint32_t index = blocks_take(&fib->publish6.wide, 1);
-	struct fib_node *wide = blocks_at(&fib->publish6.wide, index);
+	struct fib_node6 *wide = blocks_at(&fib->publish6.wide, index);
 
 	assert(index);
 	memset(wide, 0, WIDE_NODES * sizeof(*wide));
@@ -303,17 +300,17 @@ static unsigned mark(struct slots6 *slots, const struct edit *edit, unsigned lev
 	return first + n - 1;
 }
 
-static void unpack(const struct fib *fib, const struct fib_node *node, uint32_t entry[64])
+static void unpack(const struct fib *fib, const struct fib_node6 *node, uint32_t entry[64])
 {
 	const uint32_t *leaf = blocks_at(&fib->publish6.leaf, node->base);
 
 	for (unsigned slot = 0; slot < 64; slot++)
-		entry[slot] = leaf[node_run(node->runs, slot)];
+		entry[slot] = leaf[node6_run(node->runs, slot)];
 }
 
-static struct fib_node pack(struct fib *fib, const uint32_t entry[64])
+static struct fib_node6 pack(struct fib *fib, const uint32_t entry[64])
 {
-	struct fib_node node = {.base = entry[0]};
+	struct fib_node6 node = {.base = entry[0]};
 	uint32_t leaf[64];
 	unsigned n = 0;
 
@@ -332,10 +329,10 @@ static struct fib_node pack(struct fib *fib, const uint32_t entry[64])
 	return node;
 }
 
-static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before[64],
+static void put_node(struct fib *fib, struct fib_node6 *at, const uint32_t before[64],
 	const uint32_t after[64])
 {
-	struct fib_node old = *at, node = pack(fib, after);
+	struct fib_node6 old = *at, node = pack(fib, after);
 	word16 word;
 
 	memcpy(&word, &node, sizeof(word));
@@ -348,7 +345,7 @@ static void put_node(struct fib *fib, struct fib_node *at, const uint32_t before
 
 // The 64 slots of one node of a wide block, of which `prefix` is the place; `left` are the edits
 // that this node and later ones have to deal with.
-static void update_node(struct fib *fib, struct fib_node *node, const struct rib_prefix *prefix,
+static void update_node(struct fib *fib, struct fib_node6 *node, const struct rib_prefix *prefix,
 	struct news *left)
 {
 	const unsigned level = prefix->len / LEVEL_BITS;
@@ -389,7 +386,7 @@ static struct range mark_all(struct slots6 *slots, struct news news, unsigned le
 	return range;
 }
 
-static void update_wide(struct fib *fib, struct fib_node *wide, struct place place)
+static void update_wide(struct fib *fib, struct fib_node6 *wide, struct place place)
 {
 	struct slots6 *slots = &fib->publish6.slots[place.level];
 	const unsigned len = LEVEL_BITS * place.level;

@@ -1,15 +1,19 @@
-// The second step of the few IPv4 destinations whose /24 has longer prefixes, for a whole burst at
-// its end: a line fetched one by one would stall all the others. Lane.
+// The later steps of those IPv4 destinations whose leaf stands outside its node, and of the few
+// whose /24 has longer prefixes, for a whole burst at its end: what is fetched one by one would
+// stall all the others. Lane.
 #pragma once
 
 #include "fib/layout.h"
 
 enum { TAILS_BURST = 64 };
 
-// What the first step found for a burst: leaves (unused ones 0), and the first tail line of their
-// nodes, which must be of the same moment.
+// What the first step found for a burst: leaves (unused ones 0); where bit i of `outside` is set
+// the number of the leaf instead; and the first tail line of their nodes, which must be of the same
+// moment.
 struct leaves4 {
+	uint64_t outside;
 	uint16_t leaf[TAILS_BURST];
+	uint32_t number[TAILS_BURST];
 	uint32_t tail[TAILS_BURST];
 };
 
@@ -45,10 +49,14 @@ static inline const union tail_line *tail_of(const struct fib_view *view,
 	return &tail[found->tail[i] + (found->leaf[i] & LEAF_LINE)];
 }
 
-// Replaces leaves that lead to tails by hops.
-static inline void finish_tails(const struct fib_view *view, const uint32_t dst[],
+// Fetches leaves from outside, then replaces those that lead to tails by hops.
+static inline void finish_leaves(const struct fib_view *view, const uint32_t dst[],
 	struct leaves4 *found)
 {
+	for (uint64_t left = found->outside; left; left &= left - 1) {
+		unsigned i = __builtin_ctzll(left);
+		found->leaf[i] = view->leaf4[found->number[i]];
+	}
 	const uint64_t late = find_tails(found->leaf);
 
 	for (uint64_t left = late; left; left &= left - 1)
