@@ -1,8 +1,8 @@
 """Conducts a campaign: one bed for all jobs that share it, each job's lines in the record, and on after each fault."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,14 +15,14 @@ from dl3.bench.stability import watch_of_bed
 from dl3.bench.tape import Tape
 from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import PROOF_S, Pace, bed_of, bed_s, grouped, job_s, total_s
-from dl3.campaign.plan import jobs_of, shortened, with_jobs
+from dl3.campaign.plan import by_key, jobs_of, refitted, shortest_of, with_jobs
 from dl3.campaign.proofs import Wanted, proofs_of
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import Look
 from dl3.host.watching import MachineWatch
 from dl3.model.campaign import Finished, Job, Plan, Setup, Skipped, Traffic
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
 from dl3.model.trial import Trial
 from dl3.record.journal import Unwritable, append, now
@@ -31,6 +31,7 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 OVERRUN = 1.03  # of the time that is left: by more than that, later jobs are made shorter
+SPARE = 0.8  # of the time that is left: those that take less get back what was taken from them
 
 
 class Listener(Audience):
@@ -55,7 +56,7 @@ class Listener(Audience):
         """A device did not end as it should, or the tester could not prove itself."""
 
     def heard_plan(self, plan: Plan) -> None:
-        """The rest was made shorter."""
+        """The rest was made shorter, or longer again."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class Conductor:
     listener: Listener = field(default_factory=Listener)
     past: Past | None = None
     budget_s: float = 0.0  # from now; 0: none
+    whole: Plan | None = None  # as without a budget, for times when there is more of it again
     failed: dict[str, str] = field(default_factory=dict)  # reasons, by key of a job
 
     def __post_init__(self) -> None:
@@ -122,6 +124,8 @@ class Conductor:
         self._known = self.past.known() if self.past else Known()
         self._pace = self.past.pace() if self.past else Pace()
         self._begun: set[str] = self.past.begun if self.past else set()
+        is_whole = self.whole and by_key(self.plan).keys() <= by_key(self.whole).keys()  # else the machine is another
+        self._whole = self.whole if self.whole and is_whole else self.plan
         self._deadline_s = self.house.clock() + self.budget_s if self.budget_s else None
 
     def left(self) -> list[Job]:
@@ -250,24 +254,35 @@ class Conductor:
         self.listener.heard_skip(job, reason)
 
     def _keep_to_budget(self, has_bed: bool = False) -> None:
-        """Make later jobs shorter when they would take longer than there is time, and record the plan that holds."""
+        """Make later jobs shorter or longer when the time that is left wants it, and record the plan that holds."""
         left = [job for job in self.left() if job.key not in self._begun]
         spared_s = bed_s(bed_of(left[0])) * self._pace.factor("bed") if has_bed and left else 0.0
         plan = self._within_budget(spared_s)
         if jobs_of(plan) != jobs_of(self.plan):
-            self.plan = plan
-            append(self.record, plan)
-            self.listener.heard_plan(plan)
+            self.plan = plan.model_copy(update={"at": now()})
+            append(self.record, self.plan)
+            self.listener.heard_plan(self.plan)
 
     def _within_budget(self, spared_s: float) -> Plan:
-        """The plan with later jobs as short as the time that is left wants them, and `spared_s` more."""
-        left = [job for job in self.left() if job.key not in self._begun]
-        if self._deadline_s is None or not left:
+        """The plan with later jobs as long as the time that is left lets them be, and `spared_s` more."""
+        left = {job.key for job in self.left()} - self._begun
+        gone = by_key(self._whole).keys() - by_key(self.plan).keys()
+        if self._deadline_s is None or not (left or gone):
             return self.plan
-        left_s = self._deadline_s - self.house.clock()
-        if total_s(left, self._pace) - spared_s <= left_s * OVERRUN:
-            return self.plan
-        return shortened(self.plan, left, left_s + spared_s, self._pace, now())
+        left_s = self._deadline_s - self.house.clock() + spared_s
+        needed_s = total_s([job for job in self.left() if job.key in left], self._pace)
+        if needed_s > left_s + (left_s - spared_s) * (OVERRUN - 1):
+            plans = self._refitted([left], left_s)
+            return next(plans, shortest_of(self.plan, self._whole, left, self._pace))
+        if self.plan.shortened and needed_s < left_s * SPARE:
+            return next(self._refitted([left | gone, left], left_s), self.plan)
+        return self.plan
+
+    def _refitted(self, choices: Sequence[Collection[str]], seconds: float) -> Iterator[Plan]:
+        """Plans that fit, with these jobs in place of what is left."""
+        for keys in choices:
+            with suppress(UsageFault):
+                yield refitted(self.plan, self._whole, keys, seconds, self._pace)
 
 
 class NoBed(Fault):

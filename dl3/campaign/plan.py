@@ -1,6 +1,6 @@
 """A campaign and a machine make a plan: what will be measured, in which order, and how long it takes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dl3.campaign.budget import Fitted, fitted, shortest, what_was_shortened
 from dl3.campaign.duration import Pace, grouped, total_s
@@ -10,7 +10,6 @@ from dl3.campaign.proofs import n_proofs
 from dl3.campaign.reader import Campaign
 from dl3.model.campaign import Case, Job, Plan, Text
 from dl3.model.deviations import deviations
-from dl3.model.fault import UsageFault
 
 
 def jobs_of(plan: Plan) -> tuple[Job, ...]:
@@ -51,30 +50,30 @@ def planned(campaign: Campaign, machine: Machine, at: str, budget_s: float = 0.0
     )
 
 
-def shortened(plan: Plan, left: Sequence[Job], seconds: float, pace: Pace, at: str) -> Plan:
-    """The plan with those jobs that are left made to fit into `seconds`, or as short as can be where they do not."""
-    try:
-        fit = fitted(left, seconds, pace)
-    except UsageFault:
-        fit = least(left)
-    kept = {job.key: job for job in fit.jobs}
-    gone = {job.key for job in left} - kept.keys()
-    jobs = [kept.get(job.key, job) for case in plan.cases for job in case.jobs if job.key not in gone]
-    later = tuple(Text(en=f"after {at}: {text.en}", zh=f"{at} 之后：{text.zh}") for text in fit.shortened)
-    return plan.model_copy(
-        update={
-            "at": at,
-            "cases": with_jobs(plan.cases, jobs),
-            "seconds": total_s(fit.jobs, pace),
-            "shortened": (*plan.shortened, *later),
-        }
-    )
+def refitted(plan: Plan, whole: Plan, left: Collection[str], seconds: float, pace: Pace) -> Plan:
+    """The plan with the jobs of these keys as long as fit into `seconds`, UsageFault where they do not fit at all.
+
+    `whole` has all jobs as the campaign wants them: what was taken away comes back where there is time again.
+    """
+    return with_fitted(plan, whole, left, fitted(wanted(whole, left), seconds, pace).jobs, pace)
 
 
-def least(jobs: Sequence[Job]) -> Fitted:
-    """As short as can be."""
-    short = shortest(jobs)
-    return Fitted(short, tuple(what_was_shortened(jobs, short)))
+def shortest_of(plan: Plan, whole: Plan, left: Collection[str], pace: Pace) -> Plan:
+    """The plan with the jobs of these keys as short as can be."""
+    return with_fitted(plan, whole, left, shortest(wanted(whole, left)), pace)
+
+
+def wanted(whole: Plan, keys: Collection[str]) -> list[Job]:
+    """The jobs of these keys, in the order in which they are made."""
+    return [job for job in jobs_of(whole) if job.key in keys]
+
+
+def with_fitted(plan: Plan, whole: Plan, left: Collection[str], fit: Sequence[Job], pace: Pace) -> Plan:
+    """The plan with `fit` in place of its jobs of these keys."""
+    cases = with_jobs(whole.cases, [*(job for job in jobs_of(plan) if job.key not in left), *fit])
+    jobs = [job for case in cases for job in case.jobs]
+    shortened = tuple(what_was_shortened(jobs_of(whole), jobs))
+    return plan.model_copy(update={"cases": cases, "seconds": total_s(fit, pace), "shortened": shortened})
 
 
 def by_key(plan: Plan) -> Mapping[str, Job]:

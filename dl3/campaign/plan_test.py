@@ -10,7 +10,7 @@ from dl3.campaign.budget import FLOOR_S, fitted, thinned
 from dl3.campaign.duration import Pace, grouped, job_s, total_s
 from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
-from dl3.campaign.plan import by_key, jobs_of, planned, shortened
+from dl3.campaign.plan import by_key, jobs_of, planned, refitted, shortest_of
 from dl3.campaign.proofs import proofs_of
 from dl3.campaign.reader import Campaign, parsed
 from dl3.campaign.shipped import read_named
@@ -188,20 +188,35 @@ def corrects_what_is_left_by_what_was_measured() -> None:
 
 
 def makes_later_jobs_shorter_and_says_so() -> None:
-    plan, pace = _plan_of("white-paper", budget_s=1200), Pace()
+    whole, plan, pace = _plan_of("white-paper"), _plan_of("white-paper", budget_s=1200), Pace()
     jobs = jobs_of(plan)
     pace.learn("job", 600, 900)
-    later = shortened(plan, jobs[50:], 400, pace, "later")
+    later = refitted(plan, whole, {job.key for job in jobs[50:]}, 400, pace)
     assert jobs_of(later)[:50] == jobs[:50]
     left = jobs_of(later)[50:]
     assert total_s(left, pace) <= 400
     assert sum(map(job_s, left)) < sum(map(job_s, jobs[50:]))
-    assert later.shortened[: len(plan.shortened)] == plan.shortened
-    assert later.shortened[-1].en.startswith("after later: ")
+    first, last = left[0].effort.seconds, jobs[0].effort.seconds
+    assert later.shortened[0].en == f"trials of {first:g} to {last:g} s instead of 2 s, in {len(jobs_of(later))} jobs"
+
+
+def gives_back_what_was_taken_away_where_there_is_time_again() -> None:
+    whole, plan = _plan_of("white-paper"), _plan_of("white-paper", budget_s=420)
+    left = {job.key for job in jobs_of(whole)} - {job.key for job in jobs_of(plan)[:20]}
+    later = refitted(plan, whole, left, 1e6, Pace())
+    assert jobs_of(plan)[:20] == tuple(job for job in jobs_of(later) if job.key not in left)
+    assert {job.key: job for job in jobs_of(later) if job.key in left} == {
+        job.key: job for job in jobs_of(whole) if job.key in left
+    }
+    assert [case.key for case in later.cases] == [case.key for case in whole.cases]
+    assert all("in 20 jobs" in text.en for text in later.shortened)
 
 
 def goes_on_as_short_as_can_be_when_the_budget_is_used_up() -> None:
     plan = _plan_of("smoke")
-    later = shortened(plan, jobs_of(plan)[2:], 0.0, Pace(), "later")
+    left = {job.key for job in jobs_of(plan)[2:]}
+    with pytest.raises(UsageFault):
+        refitted(plan, plan, left, 0.0, Pace())
+    later = shortest_of(plan, plan, left, Pace())
     assert {job.effort.seconds for job in jobs_of(later)[2:]} == {FLOOR_S}
     assert len(jobs_of(later)) == len(jobs_of(plan))

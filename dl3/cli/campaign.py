@@ -114,13 +114,14 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
     """Make all jobs that are not done, and say what to do when that is cut short."""
     with kept(record):
         past = read_past(record, campaign.source)
+        whole = plan_of(campaign, 0)
         plan = past.plan if past else plan_of(campaign, budget_s)
         if past:
             say(going_on(record, past))
         else:
             append(record, plan)
         bar = CampaignBar(len(jobs_of(plan)))
-        conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s)
+        conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s, whole=whole)
         left_s = total_s(conductor.left())
         say(f"{plan.name}: {counted(len(conductor.left()), 'job')}, about {span(left_s)}; record: {record}")
         for text in plan.shortened:
@@ -140,7 +141,7 @@ def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
     if not record or not past:
         return plan_of(campaign, budget_s)
     say(going_on(record, past))
-    return Conductor(past.plan, record, past=past, budget_s=budget_s).rest()
+    return Conductor(past.plan, record, past=past, budget_s=budget_s, whole=plan_of(campaign, 0)).rest()
 
 
 def going_on(record: Path, past: Past) -> str:

@@ -68,5 +68,5 @@ class CampaignBar(Bar, Listener):
         self._say(f"{self._doing}: {fault}")
 
     def heard_plan(self, plan: Plan) -> None:
-        """Slower than planned."""
-        self._say(f"slower than planned: what is left was made shorter, to fit into {span(plan.seconds)}")
+        """Slower or faster than planned."""
+        self._say(f"not as fast as planned: what is left was planned anew, to fit into {span(plan.seconds)}")
