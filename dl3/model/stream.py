@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from pydantic import ConfigDict, Field
@@ -10,8 +10,9 @@ from pydantic import ConfigDict, Field
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 
-RATE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([kMG]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
-MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+RATE = re.compile(rf"\s*({NUMBER})\s*([kMGT]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
+MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 class Stream(Noun):
@@ -38,9 +39,14 @@ class Stream(Noun):
     def smallest_bytes(self) -> int:
         """The smallest frame, with FCS, that holds headers and stamp."""
         more = self.model_extra or {}
-        is_ip6 = any(":" in str(more.get(key, "")) for key in ("src_ip", "dst_ip"))
+        is_ip6 = any(":" in first_of(more.get(key)) for key in ("src_ip", "dst_ip"))
         transport = 20 + 10 if more.get("protocol") == "tcp" else 8 + 18
         return 14 + (4 if "vlan" in more else 0) + (40 if is_ip6 else 20) + transport + 4
+
+
+def first_of(value: object) -> str:
+    """A field of one value, or the first one of many."""
+    return str(value.get("first", "")) if isinstance(value, Mapping) else str(value or "")
 
 
 def amount(rate: str | float | None) -> tuple[str, float]:

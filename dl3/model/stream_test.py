@@ -29,6 +29,8 @@ def keeps_all_that_was_written_but_size_rate_and_number() -> None:
         ([None, "max"], [0.5, 0.5]),
         (["0 pps", "0 pps"], [0.5, 0.5]),
         (["5 pps"], [1.0]),
+        (["0.1 Tbit/s", "300Gbit/s"], [0.25, 0.75]),
+        (["1.2.3 pps", ". pps"], [0.5, 0.5]),  # dl3gen says what is wrong with them
     ],
 )
 def shares_frames_out_as_the_rates_are(rates: list[str | None], wanted: list[float]) -> None:
@@ -46,6 +48,7 @@ def refuses_rates_that_cannot_be_compared() -> None:
         ({}, 64),
         ({"vlan": 7}, 68),
         ({"protocol": "tcp"}, 68),
+        ({"dst_ip": {"first": "198.19.0.1", "count": 9}}, 64),
         ({"dst_ip": {"first": "2001:db8::1", "count": 9}}, 84),
         ({"src_ip": "2001:db8::1", "protocol": "tcp", "vlan": 1}, 92),
     ],
