@@ -222,7 +222,7 @@ def answer(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, floa
     limit: Limit = "generator" if high in measurer.behind else "dut"
     return Answer(
         pps=pps,
-        upper_pps=high or max(pps, measurer.bounds.high_pps),
+        upper_pps=max(pps, high or measurer.bounds.high_pps),  # as offered a rate may lie above what was asked
         limited_by=limit if high else measurer.bounds.high_is,
         best=rate.best if rate else None,
         n_trials=len(made),

@@ -121,6 +121,18 @@ def never_answers_a_rate_that_lost_however_noisy_the_device(
         check(noisy, within, wanted)
 
 
+def calls_no_rate_too_high_that_lies_below_the_answer() -> None:
+    def hasty(pps: float) -> Seen:
+        offered = pps * 1.0009  # within what is allowed of a rate
+        return Seen(offered, offered, (LATE,), is_behind=True) if pps > 9990 else Seen(offered, offered)
+
+    within, wanted = Bounds(5000, 10_000, "line"), Goals(resolution=1e-4, seconds=0.05, retries=0)
+    (one,) = find_throughputs(lambda pps, _: hasty(pps), within, wanted)
+    assert one.upper_pps >= one.pps > 9990
+    other = find_throughput(hasty, within, Terms(resolution=1e-4, retries=0))
+    assert other.upper_pps >= other.pps > 9990
+
+
 @given(st.floats(1e3, 2e8), bounds(), st.floats(1e-3, 0.1), st.randoms(use_true_random=False))
 def answers_no_less_where_more_may_be_lost(
     limit: float, within: Bounds, resolution: float, dice: random.Random

@@ -192,7 +192,7 @@ def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
     pps = found.offered_pps if found else 0.0
     return Answer(
         pps=pps,
-        upper_pps=failed.asked_pps if failed else max(pps, bounds.high_pps),
+        upper_pps=max(pps, failed.asked_pps if failed else bounds.high_pps),
         limited_by=bounds.high_is if failed is None else "dut" if failed.verdict == "lost" else "generator",
         best=found,
         n_trials=len(trials),
