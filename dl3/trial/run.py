@@ -47,7 +47,7 @@ class Runner:
             run = self._send(order, order.seconds, act)
             self.drain()
             after = self._dut_account()
-        wanted = True if len(order.streams) > 1 else None  # the percentiles of one stream come as they are
+        wanted = True if len(order.written()) > 1 else None  # the percentiles of one stream come as they are
         results = self.site.generator.ask(Results, "results", histograms=wanted, timeline=True)
         if results.run != run:
             raise Fault(

@@ -8,7 +8,7 @@ from dl3.model.fault import Fault
 from dl3.model.stream import Stream
 from dl3.model.trial import Trial
 from dl3.trial.fake import Change, FakeForwarder, FakeGenerator
-from dl3.trial.order import Order, Site
+from dl3.trial.order import Order, Site, Surplus
 from dl3.trial.run import QUIET_S, Runner
 
 ONE = (Stream.model_validate({"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "rate": "1 Mpps"}),)
@@ -45,6 +45,12 @@ def sends_what_was_ordered_after_a_warm_up_and_sleeps_meanwhile() -> None:
     verbs = [verb for verb, _ in generator.asked]
     assert verbs[0] == "send"
     assert set(verbs) == {"send", "results"}
+
+
+def puts_the_delays_of_an_overload_and_of_the_rest_together() -> None:
+    order = Order(ONE, "64", 1e6, 2.0, warm_up_s=0, surplus=Surplus(1e6, 1.0))
+    found = Runner(Site(FakeGenerator()), lambda _: None).run(order).latency
+    assert (found.n, found.min, found.p50, found.p90, found.max) == (3_000_000, 4000, 4000, 5000, 5000)
 
 
 def acts_after_a_quarter_of_the_time() -> None:
