@@ -1,10 +1,11 @@
 """A vocabulary that is made up, for tests: kinds that can be told everything, and one that can be told little."""
 
 from dl3.campaign.vocabulary import Vocabulary
-from dl3.model.campaign import Ability, Setup
+from dl3.model.campaign import Ability, Setup, Traffic
 
-ALL = frozenset(Setup.model_fields)
-LITTLE = Ability(honours=frozenset(("dut", "generator_cores", "cores", "dut_cores")), choices={"wire": ("veth",)})
+SENT = frozenset(Traffic.model_fields)
+ALL = SENT.union(Setup.model_fields)
+LITTLE = Ability(honours=SENT.union(("dut", "generator_cores", "cores", "dut_cores")), choices={"wire": ("veth",)})
 WIRED = Ability(honours=ALL, choices={"mode": ("route", "xconnect"), "wire": ("memif", "veth")})
 CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # of sources: cases of each chapter
 CASES = [

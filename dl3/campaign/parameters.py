@@ -9,6 +9,7 @@ Fields = Mapping[str, object]
 Where = Literal["setup", "traffic", "machine"]
 
 MOST_FLOWS = 16_777_216
+MOST_DESCRIPTORS = 16_384  # slots of a memif ring
 UNITS_KIB = {"KiB": 1, "MiB": 1 << 10, "GiB": 1 << 20}
 PAGES_KIB = (4, 2048, 1 << 20)
 TABLES = ("one", "10k", "1m", "v6-1", "v6-200k")
@@ -111,6 +112,14 @@ def read_generator_cores(text: str) -> Fields:
     return {"generator_cores": found}
 
 
+def read_descriptors(text: str) -> Fields:
+    """Of a queue, or slots of a ring, which have always a power of two of them."""
+    n = whole(64, MOST_DESCRIPTORS)(text)
+    if n & (n - 1):
+        raise Unfit(f"a power of two was wanted, like {1 << n.bit_length() - 1} or {1 << n.bit_length()}")
+    return {"descriptors": n}
+
+
 def label(name: str) -> Parameter:
     """What can only be named, because it is as it is: a server, its processor, its system."""
 
@@ -138,7 +147,7 @@ PARAMETERS: dict[str, Parameter] = {
         number("channels", "setup", "channels", 1, 32),
         choice("routes", "setup", "routes", *TABLES),
         number("burst", "setup", "burst", 1, 512),
-        number("descriptors", "setup", "descriptors", 64, 32768),
+        Parameter("descriptors", "setup", read_descriptors),
         choice("direction", "traffic", "direction", "unidirectional", "bidirectional", "meshed"),
         Parameter("flows", "traffic", read_flows),
         choice("distribution", "traffic", "distribution", "uniform", "sequential", "zipf"),

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from dl3.campaign.lines import Place, Tree, parse, shown
 from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
+from dl3.campaign.streams import stream_of
 from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published
-from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign
+from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, typed
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 
@@ -156,6 +157,13 @@ def check_frames(tree: Tree, place: Place, frames: Sequence[str] | None) -> None
     check_twice(tree, (*place, "frames"), frames or ())
 
 
+def check_streams(tree: Tree, place: Place, streams: Sequence[Mapping[str, object]]) -> None:
+    """What a measurement has to know of them can be read; all else dl3gen judges."""
+    for i, written in enumerate(streams):
+        here: Place = (*place, "streams", i)
+        stream_of({key: typed(value) for key, value in written.items()}, f"{tree.path}, line {tree.line(here)}")
+
+
 def places(written: WrittenCampaign) -> Iterator[tuple[Place, Any]]:
     """All maps that have parameters and frames."""
     yield ("defaults",), written.defaults
@@ -178,6 +186,7 @@ def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
     for place, shared in places(written):
         check_parameters(tree, place, shared.parameters)
         check_frames(tree, place, shared.frames)
+        check_streams(tree, place, shared.streams or ())
     check_amount(tree, written)
     for i, case in enumerate(written.cases):
         check_case(tree, ("cases", i), case, written)

@@ -57,7 +57,7 @@ def reads_the_campaign_of_the_guide(guide: str) -> None:
 
 
 def lets_a_device_go_without_what_it_cannot_be_given() -> None:
-    duts = "[dl3d, {name: linux, without: huge pages}, {name: box, kind: external, options: {streams: x.yaml}}]"
+    duts = "[dl3d, {name: linux, without: huge pages}, {name: box, kind: external, without: flows}]"
     case = CASE + "    duts: [dl3d, linux]\n    parameters: {huge pages: 1 GiB, cores: 1, generator cores: 0}\n"
     other = "  - {key: b, title: B, parameters: {burst: 64, flows: 9, NUMA placement: one, server: this machine}}\n"
     text = HEAD.replace("dl3d", duts) + case + other
@@ -110,6 +110,8 @@ ROWS: list[tuple[str, str]] = [
         HEAD + CASE + "    parameters: {flows: 16777217}\n",
         "'16777217' was found, a whole number from 1 to 16,777,216 was w",
     ),
+    (HEAD + CASE + "    parameters: {descriptors: 3000}\n", "'3000' was found, a power of two was wanted, like 2048 or 4"),
+    (HEAD + CASE + "    parameters: {descriptors: 32768}\n", "'32768' was found, a whole number from 64 to 16,384 was"),
     (HEAD + CASE + "    parameters: {lcores: '1,2'}\n", "'lcores': '1,2' was found, three lcores were wanted"),
     (HEAD + CASE + "    parameters: {server: DUT-4}\n", "'server': 'DUT-4' was found, 'this machine' was wanted"),
     (HEAD + CASE + "    parameters: {burst: [8, 8]}\n", "line 10: 'burst': '8' stands there twice"),
@@ -167,6 +169,14 @@ ROWS: list[tuple[str, str]] = [
     (
         HEAD.replace("dl3d", "linux").replace("cases", "  parameters: {routes: 1m}\ncases") + CASE,
         "line 7: 'routes': '1m' was found, and 'linux', a device of the kind 'linux', cannot be given it",
+    ),
+    (
+        HEAD.replace("dl3d", "external") + CASE + "    parameters: {flows: [1, 1000]}\n",
+        "line 10: 'flows': '1000' was found, and 'external', a device of the kind 'external', cannot be given it",
+    ),
+    (
+        HEAD + CASE + "    streams: [{from: left, to: right}]\n    parameters: {direction: [unidirectional]}\n",
+        "line 11: case 'a': 'direction' means nothing beside 'streams': leave one of both out",
     ),
     (
         HEAD + CASE + "    published: [white-paper 1.1, thesis 9.9]\n",

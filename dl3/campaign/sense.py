@@ -95,6 +95,10 @@ def check_case(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCam
         raise tree.fault(
             (*place, "parameters"), f"{whose} has 'cores' and 'lcores': the second says both, leave one out"
         )
+    for name in case.parameters if case.streams or campaign.defaults.streams else ():
+        if PARAMETERS[name].where == "traffic":
+            sentence = f"{whose}: '{name}' means nothing beside 'streams': leave one of both out"
+            raise tree.fault((*place, "parameters", name), sentence)
     for values in combinations(parameters):
         fields = fields_of(values)
         for clash in CLASHES:

@@ -1,14 +1,16 @@
 """What a campaign may name that only rooms above this one know; they hand it in."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dl3.campaign.lines import Place, Tree, shown
 from dl3.campaign.parameters import PARAMETERS
 from dl3.campaign.sense import parameters_of
 from dl3.campaign.written import WrittenCampaign, WrittenCase, WrittenDut
-from dl3.model.campaign import Ability, Setup
+from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import UsageFault
+
+DEFAULTS = {**Setup.model_fields, **Traffic.model_fields}
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Vocabulary:
 
     kinds: Mapping[str, Ability]
     published: frozenset[str]
+    wrong: Callable[[str, str, object], str] = lambda _kind, _option, _value: ""  # with any text for an option; '': none
 
 
 def check_kind(tree: Tree, i: int, dut: WrittenDut, vocabulary: Vocabulary) -> None:
@@ -33,14 +36,16 @@ def check_kind(tree: Tree, i: int, dut: WrittenDut, vocabulary: Vocabulary) -> N
         if choices[name] and value not in choices[name]:
             wanted = f"one of {', '.join(choices[name])}" if len(choices[name]) > 1 else f"'{choices[name][0]}'"
             raise tree.fault(place, f"'{name}' of the kind '{dut.kind}': {shown(value)} was found, {wanted} was wanted")
+        if sentence := vocabulary.wrong(dut.kind, name, value):
+            raise tree.fault(place, f"'{name}' of the kind '{dut.kind}': {sentence}")
 
 
 def can_be_given(name: str, value: str, ability: Ability) -> bool:
     """Whether a kind honours a parameter's value, or has it anyway."""
     return all(
-        field in ability.honours or given == Setup.model_fields[field].default
+        field in ability.honours or given == DEFAULTS[field].default
         for field, given in PARAMETERS[name].read(value).items()
-        if field in Setup.model_fields
+        if field in DEFAULTS
     )
 
 

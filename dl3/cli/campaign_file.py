@@ -4,6 +4,7 @@ from dl3.campaign.reader import Campaign
 from dl3.campaign.shipped import read_named
 from dl3.campaign.vocabulary import Vocabulary
 from dl3.dut.beds import abilities
+from dl3.dut.external import wrong
 from dl3.report.published import SOURCES, published_for, table
 
 
@@ -16,7 +17,7 @@ def published() -> frozenset[str]:
 
 def vocabulary() -> Vocabulary:
     """Of this program."""
-    return Vocabulary(kinds=abilities(), published=published())
+    return Vocabulary(kinds=abilities(), published=published(), wrong=wrong)
 
 
 def read_campaign(word: str) -> Campaign:

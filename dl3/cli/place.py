@@ -5,13 +5,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
 from dl3.bench.site import Audience, Course, facts_of, streams_of
 from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
+from dl3.campaign.streams import read_streams
 from dl3.cli.at import dl3d_there, facts_there
 from dl3.cli.far import Clock, FarWatch
 from dl3.cli.printing import err
@@ -23,7 +21,6 @@ from dl3.host.noise import Watch
 from dl3.host.watching import MachineWatch
 from dl3.lab.memif import MemifTerms, memif_lab
 from dl3.model.fault import Fault, UsageFault
-from dl3.model.stream import Stream
 from dl3.record.journal import now
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
@@ -113,22 +110,3 @@ def new_record(campaign: str) -> Path:
     """A file of this command's own, in the build or in the current folder."""
     name = f"dl3gen-{campaign[:19].replace(':', '')}.jsonl"
     return BUILD / "records" / name if BUILD.is_dir() else Path.cwd() / name
-
-
-def read_streams(path: Path) -> tuple[Stream, ...]:
-    """The streams in a YAML file: a list, or a map with the key 'streams'; what each means, dl3gen judges."""
-    try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageFault(f"{path} cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise UsageFault(f"{path} is no YAML: {' '.join(str(error).split())}") from error
-    if isinstance(value, dict):
-        value = value.get("streams")
-    if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
-        raise UsageFault(f"{path}: a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names")
-    try:
-        return tuple(Stream.model_validate(row) for row in value)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise UsageFault(f"{path}: '{first['loc'][0]}' of a stream: {first['msg']}") from error

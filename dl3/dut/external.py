@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from dl3.campaign import streams
 from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.generator import StreamTexts
 from dl3.control.replies import Reply
@@ -23,29 +22,28 @@ NOBODY = "none"
 
 def streams_of(generator: Client, setup: Setup, traffic: Traffic) -> tuple[Stream, ...]:
     """Those of the traffic, else those in the file that the option names, else those of dl3gen's own file."""
-    given = list(traffic.streams) or read_streams(setup)
-    if not given:
-        given = [dict(text) for text in generator.ask(StreamTexts, "streams").streams]
+    name, path = setup.dut.name, setup.dut.options.get("streams")
+    if traffic.streams:
+        return streams.streams_of(traffic.streams, name)
+    if path:
+        return streams.read_streams(Path(str(path)))
+    given = generator.ask(StreamTexts, "streams").streams
     if not given:
         raise UsageFault(
-            f"{setup.dut.name}: no streams cross it: name a file of them with the option streams, or put some into "
-            "dl3gen's file"
+            f"{name}: no streams cross it: name a file of them with the option streams, or put some into dl3gen's file"
         )
-    return tuple(Stream.model_validate(each) for each in given)
+    return streams.streams_of(given, name)
 
 
-def read_streams(setup: Setup) -> list[dict[str, object]]:
-    """A YAML list of streams, nothing without the option."""
-    path = setup.dut.options.get("streams")
-    if not path:
-        return []
+def wrong(kind: str, option: str, value: object) -> str:
+    """What is wrong with an option of a device, as far as that can be told before it is opened; '' when nothing is."""
+    if (kind, option) != (KIND.name, "streams"):
+        return ""
     try:
-        value = yaml.safe_load(Path(str(path)).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageFault(f"{setup.dut.name}: its streams in {path} cannot be read: {error}") from error
-    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
-        raise UsageFault(f"{setup.dut.name}: {path} is no list of streams, each with 'from', 'to' and the like")
-    return value
+        streams.read_streams(Path(str(value)))
+    except UsageFault as fault:
+        return str(fault)
+    return ""
 
 
 def check_options(setup: Setup) -> None:
@@ -110,20 +108,20 @@ class External:
     @contextmanager
     def opened(self, setup: Setup, traffic: Traffic, _build: Path, /) -> Iterator[ExternalBed]:
         """See that frames pass."""
-        check_honoured(setup, frozenset())
+        check_honoured(setup, frozenset(("streams",)), traffic)
         check_options(setup)
         options = setup.dut.options
         generator = Client(Path(str(options.get("generator", DL3GEN.socket))), REPLY_TIMEOUT_S, DL3GEN)
         socket = str(options.get("dut", NOBODY))
         dut = None if socket == NOBODY else Client(Path(socket), program=DL3D)
-        streams = streams_of(generator, setup, traffic)
+        given = streams_of(generator, setup, traffic)
         facts = {"dut": about(setup, dut), "lab": {"wire": "ports of the file"}}
-        if lost := lost_streams(generator, [stream.written() for stream in streams]):
+        if lost := lost_streams(generator, [stream.written() for stream in given]):
             raise Fault(
                 f"{setup.dut.name} forwards nothing {ways_of(lost)}: look at its cables, routes and neighbours, and "
                 "at the streams' dst_mac"
             )
-        yield ExternalBed(generator, dut, streams, facts)
+        yield ExternalBed(generator, dut, given, facts)
 
 
 KIND = External()

@@ -11,6 +11,7 @@ from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import UsageFault
 
 ALWAYS_HONOURED = ("dut", "generator_cores")
+AS_WANTED = Traffic()
 
 
 class Kind(Protocol):
@@ -41,15 +42,16 @@ class Subject(Protocol):
         """'version' and 'configuration', for the record."""
 
 
-def check_honoured(setup: Setup, honours: frozenset[str]) -> None:
-    """Refuse what this kind has no way to be given."""
-    for name, field in Setup.model_fields.items():
-        value = getattr(setup, name)
-        if name not in honours and name not in ALWAYS_HONOURED and value != field.default:
-            raise UsageFault(
-                f"{setup.dut.name}: a device of the kind '{setup.dut.kind}' cannot be given {name} = {value}; "
-                f"leave it at {field.default}, or take another kind"
-            )
+def check_honoured(setup: Setup, honours: frozenset[str], sent: Traffic = AS_WANTED) -> None:
+    """Refuse what this kind has no way to be given; `sent` is for one whose streams are not made from a traffic."""
+    for noun in (setup, sent):
+        for name, field in type(noun).model_fields.items():
+            value = getattr(noun, name)
+            if name not in honours and name not in ALWAYS_HONOURED and value != field.default:
+                raise UsageFault(
+                    f"{setup.dut.name}: a device of the kind '{setup.dut.kind}' cannot be given {name} = {value}; "
+                    f"leave it at {field.default}, or take another kind"
+                )
 
 
 def chosen_options(setup: Setup, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

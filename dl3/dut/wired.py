@@ -92,7 +92,7 @@ class WiredKind:
     @property
     def ability(self) -> Ability:
         """As it is checked when it is opened."""
-        return Ability(honours=self.honours.union(ALWAYS_HONOURED), choices=self.choices)
+        return Ability(honours=self.honours.union(ALWAYS_HONOURED, Traffic.model_fields), choices=self.choices)
 
     def missing(self, _options: Mapping[str, object], /) -> str:
         """The same whatever the options."""

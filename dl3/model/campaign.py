@@ -54,7 +54,7 @@ class Setup(Noun):
 class Ability(Noun):
     """What a kind of device can be told."""
 
-    honours: frozenset[str]  # fields of Setup; all others stay at their defaults
+    honours: frozenset[str]  # fields of Setup and of Traffic; all others stay at their defaults
     choices: Mapping[str, tuple[str, ...]]  # its options, each with its values, the first being the default; (): any
 
 

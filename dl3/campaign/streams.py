@@ -1,0 +1,39 @@
+"""Streams as people write them in a file or in a campaign; what each means, dl3gen judges."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from dl3.model.fault import UsageFault
+from dl3.model.stream import Stream
+
+
+def stream_of(written: Mapping[str, object], where: object) -> Stream:
+    """One of them, or a complaint that begins with where it stands."""
+    try:
+        return Stream.model_validate(written)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageFault(f"{where}: '{first['loc'][0]}' of a stream: {first['msg']}") from error
+
+
+def streams_of(written: Iterable[Mapping[str, object]], where: object) -> tuple[Stream, ...]:
+    """All of them."""
+    return tuple(stream_of(each, where) for each in written)
+
+
+def read_streams(path: Path) -> tuple[Stream, ...]:
+    """The streams in a YAML file: a list, or a map with the key 'streams'."""
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageFault(f"{path} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise UsageFault(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    if isinstance(value, dict):
+        value = value.get("streams")
+    if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
+        raise UsageFault(f"{path}: a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names")
+    return streams_of(value, path)
