@@ -146,7 +146,10 @@ def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
 
 def going_on(record: Path, past: Past) -> str:
     """How much is there."""
-    return f"{record} has {len(past.done)} of {counted(len(jobs_of(past.plan)), 'job')}: going on with the others"
+    jobs = jobs_of(past.plan)
+    n_done = sum(1 for job in jobs if job.key in past.done)
+    rest = "going on with the others" if n_done < len(jobs) else "nothing is left to do"
+    return f"{record} has {n_done} of {counted(len(jobs), 'job')}: {rest}"
 
 
 def finish(conductor: Conductor, which: str, as_json: bool) -> None:

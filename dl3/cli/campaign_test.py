@@ -51,6 +51,14 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
     assert record.read_bytes() == content
 
 
+def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
+    file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
+    file.write_text(FILE)
+    _record(record, 3)
+    done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--record", str(record)])
+    assert f"{record} has 3 of 3 jobs: nothing is left to do" in " ".join(done.stderr.split())
+
+
 def refuses_to_plan_with_the_record_of_another_campaign(tmp_path: Path) -> None:
     file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
     file.write_text(FILE.replace("Mine", "Yours"))
