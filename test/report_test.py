@@ -33,13 +33,16 @@ def _report(record: Path, *options: str) -> Path:
 def never_writes_over_a_record_nor_makes_folders(tmp_path: Path) -> None:
     record = _record(tmp_path, campaign(Maker()))
     kept = record.read_bytes()
-    for output, words in ((record, "is one of the records"), (tmp_path / "none" / "x.html", "cannot be written")):
+    folder, nowhere = tmp_path / "folder", tmp_path / "none" / "x.html"
+    folder.mkdir()
+    outputs = ((record, "is one of the records"), (nowhere, "cannot be written"), (folder, "cannot be written"))
+    for output, words in outputs:
         command = [sys.executable, "-m", "dl3", "report", str(record), "--output", str(output)]
         done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=60)
         assert done.returncode in (1, 2)
         assert words in done.stderr
     assert record.read_bytes() == kept
-    assert not (tmp_path / "none").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "record.jsonl"]
 
 
 def _rows(page: Node, table: str) -> list[dict[str, str]]:
