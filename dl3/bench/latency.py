@@ -3,15 +3,22 @@
 from collections.abc import Sequence
 
 from dl3.bench.site import Course
+from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.trial.order import Order
 
 LOADS = (0.1, 0.5, 0.9)
+NO_SHARE = "so no share of it can be offered: look at the trials of its search"
 TRIES = 4  # of a trial that is INVALID
 
 
 def measure_latency(course: Course, answers: Sequence[Throughput], loads: Sequence[float]) -> Sequence[Trial]:
-    """One trial for each frame size and load; one that stays INVALID is among them, with its reasons."""
+    """One trial for each frame size and load; one that stays INVALID is among them, with its reasons.
+
+    An answer that is 0 has no shares; that is told.
+    """
+    for answer in (one for one in answers if not one.pps):
+        course.audience.heard_fault(answer.frame, Fault(f"{answer.dut} has no throughput, {NO_SHARE}"))
     jobs = [(answer, load) for answer in answers if answer.pps for load in loads]
     trials = []
     for i, (answer, load) in enumerate(jobs):

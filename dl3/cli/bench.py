@@ -12,7 +12,7 @@ from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
-from dl3.cli import campaign, compare, peers, proof, rfc, rfc2544
+from dl3.cli import campaign, compare, given, peers, proof, rfc, rfc2544
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
@@ -48,6 +48,7 @@ RECORD = BUILD / "records" / "onecore.jsonl"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Core = Annotated[int, typer.Option(min=0, help="The processor to measure on.")]
 Routes = Annotated[str, typer.Option(help="A table of ours: one, 10k, 1m, v6-1 or v6-200k.")]
+Record = Annotated[Path, typer.Option(callback=given.record, help="File that gets a JSON line per sample.")]
 Hops = Annotated[int, typer.Option(min=1, max=16384, help="Next hops in dl3d's routes.")]
 
 
@@ -160,7 +161,7 @@ def onecore(
     samples: Annotated[int, typer.Option(min=1, help="How many samples.")] = 3,
     burst: Annotated[int | None, typer.Option(min=1, help="Frames that a poll gets at most.")] = None,
     pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 512,
-    record: Annotated[Path, typer.Option(help="File that gets a JSON line per sample.")] = RECORD,
+    record: Record = RECORD,
     as_json: Json = False,
 ) -> None:
     """Measure any DPDK program on one core: its port 0 receives real frames, made by a plugin, port 1 swallows them.

@@ -8,18 +8,19 @@ from typing import Annotated, get_args
 import typer
 
 from dl3.bench.compare import Contest, Test, compare
+from dl3.cli import given
 from dl3.cli.place import new_record, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.progress import Bar
-from dl3.cli.rfc2544 import Json, RecordFile
+from dl3.cli.rfc2544 import Json, RecordFile, Sizes
 from dl3.model.answers import Versus
 from dl3.model.campaign import Direction, DutSpec, Setup, Traffic
 from dl3.model.fault import UsageFault
 from dl3.record.journal import now
 
+SMALLEST = "64"
 COLUMNS = ("frame", ">ours, Mpps", ">peer, Mpps", ">ratio", ">from", ">to", ">pairs")
 Device = Annotated[str, typer.Argument(help="A kind, with options after it: testpmd:mode=mac,wire=veth")]
-Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
 Pairs = Annotated[int, typer.Option(min=2, max=1000, help="How often each of the two is measured.")]
 Measure = Annotated[str, typer.Option("--test", help="'forwarding', at the most that can be offered, or 'throughput'.")]
 Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial.")]
@@ -83,7 +84,7 @@ def show(answers: Sequence[Versus], contest: Contest, as_json: bool) -> None:
 def compare_two(
     ours: Device,
     peer: Device,
-    sizes: Sizes = "64",
+    sizes: Sizes = SMALLEST,
     pairs: Pairs = 5,
     test: Measure = "forwarding",
     seconds: Seconds = 1.0,
@@ -104,6 +105,6 @@ def compare_two(
     """
     setups = [Setup(dut=spec_of(text), memory_mib=memory, descriptors=slots, routes=routes) for text in (ours, peer)]
     traffic = Traffic(direction=direction, flows=flows)
-    frames, path = tuple(word.strip() for word in sizes.split(",") if word.strip()), record or new_record(now())
+    frames, path = given.frames_of(sizes) or (SMALLEST,), record or new_record(now())
     contest = Contest(frames, path, test_of(test), pairs, seconds, traffic=traffic)
     show(measure(setups, contest), contest, as_json)

@@ -12,6 +12,7 @@ from dl3.bench.proof import LOOP, loop_of, prove
 from dl3.bench.site import Audience, Course, facts_of, frames_for, streams_of
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
+from dl3.cli import given
 from dl3.cli.answers import microseconds, say
 from dl3.cli.place import REPLY_TIMEOUT_S, new_record
 from dl3.cli.printing import err, out, print_json, table
@@ -41,9 +42,12 @@ class Wire(StrEnum):
 Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket, its two ports joined by a cable.")]
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and testpmd as a loop for the time, on cores 0 and 1.")]
 WireOption = Annotated[Wire, typer.Option("--wire", help="Kind of ports in the lab.")]
-Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
+Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]
 Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial.")]
-RecordFile = Annotated[Path | None, typer.Option("--record", help="File that gets a JSON line per trial and proof.")]
+RecordFile = Annotated[
+    Path | None,
+    typer.Option("--record", callback=given.record, help="File that gets a JSON line per trial and proof."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -104,7 +108,7 @@ def proof(
     with looped_site(generator, wire if lab else None) as (site, kind, watch), bar:
         path, streams = record or new_record(site.campaign), streams_of(site.generator, None)
         course = Course(Runner(site), streams, path, seconds, audience=audience, look=watch.look)
-        frames = tuple(word.strip() for word in sizes.split(",") if word.strip()) or frames_for(course.streams)
+        frames = given.frames_of(sizes) or frames_for(course.streams)
         found = prove(course, frames, kind)
     print_json({"record": str(path), **found.model_dump()}) if as_json else show(found)
     err.print(f"recorded in {path}", highlight=False, soft_wrap=True)

@@ -11,6 +11,7 @@ import typer
 from dl3.bench.latency import LOADS, measure_latency, newest
 from dl3.bench.site import Course, Found, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
+from dl3.cli import given
 from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
 from dl3.cli.place import Place, course_at
 from dl3.cli.printing import err, out, print_json, table
@@ -35,7 +36,7 @@ Dut = Annotated[str, typer.Option(help="Socket of the dl3d that is tested, to ch
 Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as reports call it.")]
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
 At = Annotated[str, typer.Option(help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7.")]
-Sizes = Annotated[str, typer.Option(help="Frame sizes with FCS, and mixes, with commas.")]
+Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]
 Streams = Annotated[Path | None, typer.Option(help="A YAML list of streams instead of those of dl3gen's file.")]
 Method = Annotated[Search, typer.Option(help="mlrsearch: RFC 9971, all goals at once; binary: halving, goal by goal.")]
 Goals = Annotated[str, typer.Option(help="Loss ratios that still pass, with commas: '0,0.005'.")]
@@ -48,9 +49,15 @@ Trials = Annotated[int, typer.Option(min=1, max=100, help="Full trials that deci
 Repeat = Annotated[int, typer.Option(min=1, max=100, help="Whole searches; the answer is their median.")]
 Retries = Annotated[int, typer.Option(min=0, max=1000, help="Of INVALID trials, at each rate.")]
 MaxRate = Annotated[str, typer.Option(help="Search no higher, all streams together: '1.5 Mpps'.")]
-RecordFile = Annotated[Path | None, typer.Option("--record", help="File that gets a JSON line per trial and answer.")]
+RecordFile = Annotated[
+    Path | None,
+    typer.Option("--record", callback=given.record, help="File that gets a JSON line per trial and answer."),
+]
 Loads = Annotated[str, typer.Option(help="Percent of the throughput, with commas.")]
-From = Annotated[Path | None, typer.Option("--from", help="Take the throughput from this record; else find it first.")]
+From = Annotated[
+    Path | None,
+    typer.Option("--from", callback=given.source, help="Take the throughput from this record; else find it first."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 LATENCY_COLUMNS = ("frame", ">load", ">Mpps", ">min us", ">p50 us", ">p99 us", ">p99.9 us", ">max us", ">lost", "valid")
@@ -104,7 +111,7 @@ def loads_of(text: str) -> tuple[float, ...]:
 
 def frames_of(text: str, course: Course) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
-    return tuple(word.strip() for word in text.split(",") if word.strip()) or frames_for(course.streams)
+    return given.frames_of(text) or frames_for(course.streams)
 
 
 def search(course: Course, bar: Bar, wanted: Wanted) -> Sequence[Found]:
@@ -178,13 +185,13 @@ def known_answers(course: Course, source: Path, sizes: str) -> list[Throughput]:
     frames = frames_of(sizes, course) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
     wire = wire_of(course.site.facts)
     found = newest(record.answers, course.site.dut_name, frames, wire)
+    if not record.answers:
+        raise UsageFault(f"{source} has no throughput in it: name a record that 'dl3 bench throughput' has finished")
+    of = f"{course.site.dut_name} over {wire}" if wire else course.site.dut_name
     if not found:
-        if not record.answers:
-            raise UsageFault(
-                f"{source} has no throughput in it: name a record that 'dl3 bench throughput' has finished"
-            )
-        of = f"{course.site.dut_name} over {wire}" if wire else course.site.dut_name
         raise UsageFault(f"{source} has no throughput of {of}: name the device with --dut-name")
+    if missing := [frame for frame in frames if sizes and frame not in {one.frame for one in found}]:
+        raise UsageFault(f"{source} has no throughput of {of} with frames of {', '.join(missing)}: leave them out")
     return found
 
 

@@ -15,9 +15,10 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from dl3.bench.site import Audience
+from dl3.campaign.streams import read_streams
 from dl3.cli import place, rfc2544
 from dl3.cli.main import app
-from dl3.cli.place import NOBODY, Place, course_at, read_streams
+from dl3.cli.place import NOBODY, Place, course_at
 from dl3.cli.progress import Bar, span
 from dl3.cli.rfc2544 import Search, exceed_of, goals_of, loads_of, pps_of
 from dl3.control.client import DL3GEN, Program
@@ -178,6 +179,24 @@ def finds_the_throughput_first_where_no_record_has_it(tmp_path: Path) -> None:
     assert [line.split()[1] for line in done.stdout.splitlines()[2:]] == ["10%", "50%", "90%"]
 
 
+def refuses_a_size_that_the_record_does_not_have(tmp_path: Path) -> None:
+    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
+    (tmp_path / "s").unlink()
+    done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "r.jsonl"), "--sizes", "64,128,imix")
+    assert isinstance(done.exception, UsageFault)
+    assert "has no throughput of device with frames of 128, imix: leave them out" in str(done.exception)
+
+
+def says_that_there_is_no_share_of_nothing(tmp_path: Path) -> None:
+    dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
+    (tmp_path / "s").unlink()
+    (found,) = read(tmp_path / "r.jsonl").answers
+    (tmp_path / "zero.jsonl").write_text(found.model_copy(update={"pps": 0.0}).model_dump_json())
+    done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "zero.jsonl"))
+    assert isinstance(done.exception, Fault)
+    assert "64-byte frames: device has no throughput, so no share of it can be offered" in done.stderr
+
+
 def says_when_a_record_knows_nothing_of_the_device(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text("{")
     done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "old.jsonl"))
@@ -214,7 +233,7 @@ def reads_rates(text: str, pps: float) -> None:
     assert pps_of(text) == pps
 
 
-@pytest.mark.parametrize("text", ["fast", "-1", "0 pps", "5 Gbit/s", "50 %"])
+@pytest.mark.parametrize("text", ["fast", "-1", "0 pps", "5 Gbit/s", "50 %", "1.2.3 Mpps"])
 def refuses_what_is_no_rate_of_packets(text: str) -> None:
     with pytest.raises(UsageFault, match="a rate like"):
         pps_of(text)

@@ -14,6 +14,7 @@ from dl3.bench.reset import NotAskedFor, Resettable
 from dl3.bench.site import Course, facts_of, frames_for
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
+from dl3.cli import given
 from dl3.cli.place import Place, course_at, new_record, say
 from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
@@ -125,7 +126,7 @@ def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> li
 
 def frames_of(ask: Ask, course: Course) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
-    return tuple(word.strip() for word in ask.sizes.split(",") if word.strip()) or frames_for(course.streams)
+    return given.frames_of(ask.sizes) or frames_for(course.streams)
 
 
 def learn(ask: Ask, course: Course, job: Job, known: Known) -> None:

@@ -12,6 +12,8 @@ from dl3.model.fault import Fault
 from dl3.record.facts import Facts
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+OF_TRIALS = b'{"kind":"'  # the beginning of a record's first line
+OF_SAMPLES = b'{"at":"'
 
 
 class Unwritable(Fault):
@@ -98,6 +100,15 @@ def ends_whole(file: io.RawIOBase) -> bool:
         return True
     file.seek(-1, os.SEEK_END)
     return file.read(1) == b"\n"
+
+
+def is_record(path: Path) -> bool:
+    """Whether a file begins as records do, or has nothing in it yet; OSError where it cannot be read."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begun = file.read(len(OF_TRIALS))
+    return any(begun.startswith(word) or word.startswith(begun) for word in (OF_TRIALS, OF_SAMPLES))
 
 
 def mend(path: Path) -> int:
