@@ -1,5 +1,6 @@
 """The verb 'dl3 explain': why packets of a recorded trial were lost, or how far its device is from its limit."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from dl3.cli.printing import err, out, print_json
 from dl3.cli.report import results_of
 from dl3.model.fault import UsageFault
 from dl3.model.trial import Trial
+from dl3.record.journal import OF_TRIALS
 from dl3.record.reader import Record, read
 from dl3.report.explain import findings, plain, sentence
 from dl3.report.places import RESET
@@ -22,11 +24,18 @@ WORST = "The trial that lost most at a load that the device carries by its throu
 
 
 def newest() -> Path:
-    """The record that was written last, in the build or in the current folder."""
-    found = [path for folder in (RECORDS, Path.cwd()) for path in folder.glob("*.jsonl")]
+    """The record of trials that was written last, in the build or in the current folder."""
+    found = [path for folder in (RECORDS, Path.cwd()) for path in folder.glob("*.jsonl") if has_trials(path)]
     if not found:
         raise UsageFault(f"there is no record in {RECORDS} or here: name a file that 'dl3 bench' wrote")
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def has_trials(path: Path) -> bool:
+    """Whether a file begins as a record of trials; those of samples on one core lie beside it."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(OF_TRIALS)) == OF_TRIALS
+    return False
 
 
 def trials_of(record: Record) -> dict[int, Trial]:

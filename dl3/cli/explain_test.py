@@ -91,6 +91,9 @@ def takes_the_newest_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     old, new = record(tmp_path / "build", lossy(7)), record(tmp_path, lossy(9))
     os.utime(old, (1, 1))
     assert run().stdout.startswith(str(new))
+    (tmp_path / "onecore.jsonl").write_text('{"at":"2026-01-01","name":"dl3d"}\n')
+    (tmp_path / "empty.jsonl").touch()
+    assert run().stdout.startswith(str(new))
     os.utime(new, (0, 0))
     assert run().stdout.startswith(str(old))
 
