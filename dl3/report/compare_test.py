@@ -6,7 +6,7 @@ import pytest
 from harness.campaigns import every_test
 from harness.records import Maker, campaign, spread
 
-from dl3.model.answers import BackToBack
+from dl3.model.answers import BackToBack, FrameLoss, LossPoint, Recovery
 from dl3.model.trial import Throughput, Trial
 from dl3.report.compare import Comparison, compare
 from dl3.report.comparison_table import change_row
@@ -82,6 +82,39 @@ def takes_no_less_than_a_microsecond_of_latency_for_a_change() -> None:
     assert _verdict(_latency(5_000), _latency(5_900)) == "same"
     assert _verdict(_latency(5_000), _latency(7_000)) == "worse"
     assert _verdict(_latency(7_000), _latency(5_000)) == "better"
+
+
+def _recovery(*seconds: float) -> Recovery:
+    found = next(one for one in every_test(Maker(), []) if isinstance(one, Recovery))
+    return found.model_copy(update={"seconds": seconds})
+
+
+def takes_no_less_than_a_tenth_of_a_millisecond_of_recovery_for_a_change() -> None:
+    assert _verdict(_recovery(0.0), _recovery(0.00008)) == "same"
+    assert _verdict(_recovery(0.0, 0.0), _recovery(0.00006, 0.00008)) == "same"
+    assert _verdict(_recovery(0.0), _recovery(0.001)) == "worse"
+
+
+def _losses(*ratios: float) -> FrameLoss:
+    """At 100, 90, 80 % and so on of 10 Mpps."""
+    found = next(one for one in every_test(Maker(), []) if isinstance(one, FrameLoss))
+    points = [LossPoint(share=1 - i / 10, pps=10e6 - i * 1e6, loss_ratio=ratio) for i, ratio in enumerate(ratios)]
+    return found.model_copy(update={"points": tuple(points)})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ((0.0, 0.0), (1e-7, 0.0, 0.0), {"same"}),
+        ((0.2, 0.0, 0.0), (0.2, 1e-7, 0.0, 0.0), {"same"}),
+        ((0.2, 0.0, 0.0), (0.2, 0.1, 0.01, 0.0, 0.0), {"same", "worse"}),
+        ((0.2, 0.0, 0.0), (0.25, 0.0, 0.0), {"same", "worse"}),
+    ],
+)
+def takes_neither_one_step_nor_a_frame_for_a_change(
+    old: Sequence[float], new: Sequence[float], wanted: set[str]
+) -> None:
+    assert {change.verdict for change in _compared([_losses(*old)], [_losses(*new)]).changes} == wanted
 
 
 def finds_every_kind_of_answer_the_same_as_itself() -> None:

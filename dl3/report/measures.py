@@ -1,7 +1,7 @@
 """Every answer as plain figures, each with where it may lie: what CSV, JSON and comparisons are made of."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
@@ -11,7 +11,7 @@ from dl3.report.groups import Groups, test_of
 from dl3.report.results import Measured, Other, Results, question
 
 USUAL_SPREAD = 0.03  # of a figure that has neither an interval nor repetitions
-LEAST_NS = 1000.0  # differences of a latency below it are none
+LEAST = {"ns": 1000.0, "s": 1e-4, "ratio": 1e-3}  # by unit: smaller differences are none
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,13 @@ class Value:
 
 def around(value: float, name: str, unit: str, is_better_high: bool, at: str = "", judged: bool = True) -> Value:
     """A figure that was measured once: half of the usual spread to each side."""
-    half = abs(value) * USUAL_SPREAD / 2
-    return Value(name, unit, value, value - half, value + half, "spread", is_better_high, at, judged)
+    half = half_of(value, unit)
+    return Value(name, unit, value, max(0.0, value - half), value + half, "spread", is_better_high, at, judged)
+
+
+def half_of(value: float, unit: str) -> float:
+    """By how much a figure may be more or less and still be the same."""
+    return max(abs(value) * USUAL_SPREAD, LEAST.get(unit, 0.0)) / 2
 
 
 def repeated(values: Sequence[float], name: str, unit: str, is_better_high: bool, at: str = "") -> list[Value]:
@@ -80,7 +85,9 @@ def repeated(values: Sequence[float], name: str, unit: str, is_better_high: bool
     mean = sum(values) / len(values)
     if len(values) == 1:
         return [around(mean, name, unit, is_better_high, at)]
-    return [Value(name, unit, mean, min(values), max(values), "repetitions", is_better_high, at)]
+    half = LEAST.get(unit, 0.0) / 2
+    low, high = max(0.0, min(*values, mean - half)), max(*values, mean + half)
+    return [Value(name, unit, mean, low, high, "repetitions", is_better_high, at)]
 
 
 def throughput_values(answer: Throughput) -> list[Value]:
@@ -103,9 +110,13 @@ def loss_values(answer: FrameLoss) -> list[Value]:
     if not answer.points:
         return []
     worst = max(answer.points, key=lambda point: point.pps)
-    clean = [point.pps for point in answer.points if point.loss_ratio == 0]
+    clean_pps = max((point.pps for point in answer.points if point.loss_ratio == 0), default=0.0)
     found = [around(worst.loss_ratio, "loss ratio at the highest load", "ratio", False)]
-    return [*found, around(max(clean), "highest load without loss", "packet/s", True)] if clean else found
+    if not clean_pps:
+        return found
+    best = around(clean_pps, "highest load without loss", "packet/s", True)
+    next_pps = min((point.pps for point in answer.points if point.pps > clean_pps), default=0.0)
+    return [*found, replace(best, high=max(best.high, next_pps))]  # it lies somewhere below the next step
 
 
 def other_values(answer: Other) -> list[Value]:
@@ -134,7 +145,7 @@ def latency_values(trials: Sequence[Trial]) -> list[Value]:
     for name in ("min", "mean", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999", "max"):
         values = [getattr(trial.latency, name) for trial in trials]
         middle = median(values)
-        half = max(middle * USUAL_SPREAD / 2, LEAST_NS / 2)
+        half = half_of(middle, "ns")
         low, high = min(*values, middle - half), max(*values, middle + half)
         basis = "repetitions" if len(values) > 1 else "spread"
         label = f"latency {name.replace('_', '.')}"
