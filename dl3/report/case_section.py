@@ -35,13 +35,14 @@ def beside_row(row: Published, found: Beside, scene: Scene, words: Words) -> Row
     """A published figure, and what was measured for the same."""
     measured = found.measured(row)
     own = bound(measured, mpps(measured.pps), words) if measured else NOTHING
-    cells = (row.value, words.short_frame(row.frame), f"{row.figure:,g}", row.unit, mpps(row.pps), own, row.note)
+    value, unit, note = (words.quoted(text) for text in (row.value, row.unit, row.note))
+    cells = (value, words.short_frame(row.frame), f"{row.figure:,g}", unit, mpps(row.pps), own, note)
     return Row(cells, link=scene.groups.link(measured) if measured else None)
 
 
 def each(values: Sequence[str], words: Words) -> str:
     """Texts, each once."""
-    return words("list.semicolon").join(dict.fromkeys(value for value in values if value)) or NOTHING
+    return words("list.semicolon").join(dict.fromkeys(words.quoted(value) for value in values if value)) or NOTHING
 
 
 def conditions_of(job: Job) -> dict[str, str]:
@@ -57,7 +58,7 @@ def conditions_here(results: Results, words: Words) -> str:
     found: dict[str, list[str]] = {}
     for key in dict.fromkeys(one.job for one in results.searches if one.job in results.jobs):
         for name, value in conditions_of(results.jobs[key]).items():
-            found.setdefault(name, []).append(value)
+            found.setdefault(name, []).append(words.quoted(value))
     comma = words("list.comma")
     return each([values_of({name: comma.join(dict.fromkeys(values))}, words) for name, values in found.items()], words)
 
@@ -130,7 +131,7 @@ def left_out(case: Case, words: Words) -> list[Element]:
 
 def values_of(parameters: dict[str, str], words: Words) -> str:
     """Parameters in one line."""
-    found = (words("parameter", name=words.name("parameter", k), value=v) for k, v in parameters.items())
+    found = (words("parameter", name=words.name("parameter", k), value=words.quoted(v)) for k, v in parameters.items())
     return words("list.comma").join(found)
 
 

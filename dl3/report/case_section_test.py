@@ -10,13 +10,13 @@ from dl3.report.chart import Scene
 from dl3.report.groups import Groups
 from dl3.report.results import gather, parts
 from dl3.report.texts import words_in
-from dl3.report.words import Language
+from dl3.report.words import Language, Words
 
 WORDS = words_in(Language.EN)
 CASE = "1.1"
 
 
-def _cells(limited_by: str = "dut") -> dict[str, list[str]]:
+def _cells(limited_by: str = "dut", words: Words = WORDS) -> dict[str, list[str]]:
     """The texts of both tables' columns, by their keys."""
     records = [
         one.model_copy(update={"limited_by": limited_by}) if isinstance(one, Throughput) else one
@@ -25,7 +25,7 @@ def _cells(limited_by: str = "dut") -> dict[str, list[str]]:
     results = gather(records)
     part = next(one for one in parts(results) if one.case and one.case.key == CASE)
     found: dict[str, list[str]] = {}
-    for piece in beside_section(Scene(part, Groups(results)), WORDS):
+    for piece in beside_section(Scene(part, Groups(results)), words):
         for cell in piece.iter("td"):
             found.setdefault(cell.attrib["data-col"], []).append(_text(cell))
     return found
@@ -40,6 +40,13 @@ def says_over_what_and_with_what_it_was_measured_here() -> None:
     assert here["Scenario"] == "Physical: amount of huge pages"
     assert here["Ports"] == "memif"
     assert here["Conditions"] == "cores 1; huge pages 1 GiB, 2 GiB, 4 GiB, 6 GiB; flows 20,000; direction bidirectional"
+
+
+def quotes_in_the_language_of_the_page() -> None:
+    cells = _cells(words=words_in(Language.ZH))
+    assert cells["here"][-2].endswith("流数 20,000；方向 双向")
+    assert "中国电信 DPDK 白皮书 V1.2（2016-01）" in cells["as_published"]
+    assert set(cells["note"]) == {"1 个转发核"}
 
 
 def names_the_cards_where_frames_went_over_them() -> None:

@@ -12,9 +12,9 @@ def variant_text(figure: Figure, words: Words) -> str:
 
     def named(found: re.Match[str]) -> str:
         comma = words("list.parts") if found["comma"] else ""
-        return f"{comma}{words.name('parameter', found['key'])} "
+        return f"{comma}{words.name('parameter', found['key'])} {words.quoted(found['value'])}"
 
-    return re.sub(r"(?P<comma>^|, )(?P<key>[^=,]+)=", named, figure.variant)
+    return re.sub(r"(?P<comma>^|, )(?P<key>[^=,]+)=(?P<value>.*?)(?=, [^=,]+=|$)", named, figure.variant)
 
 
 def at_text(figure: Figure, words: Words) -> str:

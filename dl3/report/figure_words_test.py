@@ -23,6 +23,7 @@ def names_parameters_with_their_values() -> None:
     made = figure(parameters="huge pages=4 GiB, host OS=Debian (bookworm), kernel 6.1, flows=1", job="one")
     assert variant_text(made, EN) == "huge pages 4 GiB, host OS Debian (bookworm), kernel 6.1, flows 1"
     assert variant_text(made, ZH) == "大页 4 GiB，操作系统 Debian (bookworm), kernel 6.1，流数 1"
+    assert variant_text(figure(parameters="direction=meshed, flows=1", job="one"), ZH) == "方向 网状，流数 1"
     assert variant_text(figure(wire="memif"), ZH) == "链路 memif"
 
 

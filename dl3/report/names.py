@@ -53,7 +53,7 @@ class Differences:
 def series_name(one: Series, of: Differences, words: Words, is_whole: bool = False) -> str:
     """The name with what tells it from others."""
     parameters = [
-        words("parameter", name=words.name("parameter", key), value=value)
+        words("parameter", name=words.name("parameter", key), value=words.quoted(value))
         for key, value in one.parameters
         if key in of.parameters
     ]

@@ -2,12 +2,20 @@
 
 import pytest
 
-from dl3.report.published import published_for, same, table
+from dl3.report.published import SOURCES, published_for, same, table
+from dl3.report.quoted import QUOTED
 
 
 def holds_all_sources() -> None:
     assert len({row.source for row in table()}) == 5
     assert len(table()) > 400
+
+
+def has_chinese_for_all_that_is_quoted() -> None:
+    rows = published_for(SOURCES)
+    texts = {text for row in rows for text in (row.source, row.scenario, row.variable, row.unit, row.note) if text}
+    assert texts <= QUOTED.keys()
+    assert {row.value for row in rows if row.variable == "NUMA placement"} <= QUOTED.keys()
 
 
 def makes_percent_of_two_ports_into_frames_a_second() -> None:

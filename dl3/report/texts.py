@@ -9,11 +9,13 @@ from dl3.report.explain.chinese import EXPLAIN_CHINESE
 from dl3.report.explain.english import EXPLAIN_ENGLISH
 from dl3.report.explain.verdicts import CHINESE as PLACES_CHINESE
 from dl3.report.explain.verdicts import ENGLISH as PLACES_ENGLISH
+from dl3.report.quoted import CHINESE as QUOTED_CHINESE
+from dl3.report.quoted import ENGLISH as QUOTED_ENGLISH
 from dl3.report.words import Language, Words
 
 TABLES = {
-    Language.EN: ENGLISH | ENGLISH_CAMPAIGN | EXPLAIN_ENGLISH | PLACES_ENGLISH,
-    Language.ZH: CHINESE | CHINESE_CAMPAIGN | EXPLAIN_CHINESE | PLACES_CHINESE,
+    Language.EN: ENGLISH | ENGLISH_CAMPAIGN | EXPLAIN_ENGLISH | PLACES_ENGLISH | QUOTED_ENGLISH,
+    Language.ZH: CHINESE | CHINESE_CAMPAIGN | EXPLAIN_CHINESE | PLACES_CHINESE | QUOTED_CHINESE,
 }
 
 

@@ -27,6 +27,10 @@ class Words:
         """What a name out of a record is called, as it stands where the table does not know it."""
         return self.table.get(f"{group}.{name}", name)
 
+    def quoted(self, text: str) -> str:
+        """A value of a campaign or of a published table, where it is a word that is known."""
+        return self.name("quoted", text)
+
     def frame(self, frame: str) -> str:
         """A frame size or a mix: '64-byte', 'IMIX'."""
         return self("frame.size", size=frame) if is_size(frame) else self.name("frame", frame)

@@ -81,7 +81,7 @@ class Layout:
             like = self.found.series_like(value.partition(", ")[0])
             index = self.order.index(like) if like else free
             free += 0 if like else 1
-            made.append(Entry(self.words("published.entry", value=value), "hollow", colour(index)))
+            made.append(Entry(self.words("published.entry", value=shown(value, self.words)), "hollow", colour(index)))
         return made
 
     def bar_groups(self) -> list[Group]:
@@ -89,7 +89,7 @@ class Layout:
         if not self.is_by_value:
             return [Group(frame, self.words.short_frame(frame)) for frame in self.found.frames]
         values = dict.fromkeys([*self.found.values, *(self.value_of(one) for one in self.order)])
-        return [Group(value, value) for value in values]
+        return [Group(value, shown(value, self.words)) for value in values]
 
     def measured(self) -> list[Bar]:
         """A filled bar for each answer."""
@@ -120,11 +120,18 @@ class Layout:
         return bars
 
 
+def shown(label: str, words: Words) -> str:
+    """A value, with the device behind it where there is one."""
+    value, comma, dut = label.partition(", ")
+    return f"{words.quoted(value)}{comma}{dut}"
+
+
 def said(row: Published, words: Words) -> str:
     """What shows when the pointer is at a published bar: the figure as it was published."""
     rate = "" if row.unit == "packet/s" else words("published.rate", mpps=mpps(row.pps))
-    says = {"source": row.source, "value": row.value, "frame": row.frame, "figure": f"{row.figure:,g}"}
-    return words("published.tip", **says, unit=row.unit, rate=rate)
+    source, value, unit = (words.quoted(text) for text in (row.source, row.value, row.unit))
+    says = {"source": source, "value": value, "frame": row.frame, "figure": f"{row.figure:,g}"}
+    return words("published.tip", **says, unit=unit, rate=rate)
 
 
 def draw_published(scene: Scene, words: Words) -> Drawing | None:
@@ -137,7 +144,7 @@ def draw_published(scene: Scene, words: Words) -> Drawing | None:
     n_filled = sum(entry.shape == "bar" for entry in series)
     bars = [*layout.measured(), *layout.published(n_filled)]
     title = words("published.title" if n_filled else "published.only")
-    x_name = found.published[0].variable if layout.is_by_value else words("axis.frame")
+    x_name = words.quoted(found.published[0].variable) if layout.is_by_value else words("axis.frame")
     chart = BarChart(title, x_name, "Mpps", series, layout.bar_groups(), bars, unit="Mpps")
     return Drawing(title, [draw_bars(chart)], words("published.note") if n_filled else "", series)
 
