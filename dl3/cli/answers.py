@@ -6,6 +6,7 @@ from dl3.bench.site import Found
 from dl3.cli.printing import out, table
 from dl3.cli.progress import words_for
 from dl3.model.trial import Throughput
+from dl3.report.by_frame import is_at_least
 
 COLUMNS = (
     "frame",
@@ -29,7 +30,7 @@ def microseconds(*times_ns: float) -> tuple[str, ...]:
 
 def rate(answer: Throughput, factor: float) -> str:
     """A number, or a range where the machine was noisy; `factor` turns packets/s into what is printed."""
-    at_least = ">= " if answer.limited_by == "generator" else ""
+    at_least = ">= " if is_at_least(answer) else ""
     low, high = answer.range_pps or (answer.pps, None)
     return f"{at_least}{low * factor:.3f}" + (f" to {high * factor:.3f}" if high else "")
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dl3.cli.answers import rate
 from dl3.model.answers import Answer, BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.campaign import Job
 from dl3.model.trial import Throughput, Trial
@@ -32,10 +33,9 @@ def throughput_words(answer: Throughput) -> str:
     """Rate, and what kept it there."""
     if not answer.pps:
         return "no rate passed"
-    at_least = ">= " if answer.limited_by == "generator" else ""
     goal = f" at a loss of {answer.goal_loss_ratio:.2%}" if answer.goal_loss_ratio else ""
     noise = ", noisy" if answer.noise else ""
-    return f"{at_least}{answer.pps / 1e6:.3f} Mpps{goal}, limited by {answer.limited_by}{noise}"
+    return f"{rate(answer, 1e-6)} Mpps{goal}, limited by {answer.limited_by}{noise}"
 
 
 def latency_words(trial: Trial) -> str:

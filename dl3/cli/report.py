@@ -50,7 +50,8 @@ def write(path: Path, text: str) -> None:
 
 def answer(search: Throughput) -> dict[str, object]:
     """The answer of a search for programs."""
-    derived = {"l1_bps": search.l1_bps, "line_share": search.line_share, "is_at_least": is_at_least(search)}
+    bounds = {"is_at_least": is_at_least(search), "range_pps": search.range_pps}
+    derived = {"l1_bps": search.l1_bps, "line_share": search.line_share, **bounds}
     return search.model_dump(exclude={"facts", "kind"}) | derived | {"wire": wire_of(search.facts)}
 
 

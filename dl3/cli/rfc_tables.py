@@ -49,7 +49,9 @@ def burst_rows(answers: Sequence[BackToBack]) -> Rows:
 def recovery_rows(answers: Sequence[Recovery]) -> Rows:
     """One for each frame."""
     for answer in answers:
-        yield answer.frame, mpps(answer.overload_pps), mpps(answer.recovery_pps), *milliseconds(answer.seconds)
+        mean, spread = milliseconds(answer.seconds)
+        at_most = "<= " if answer.is_at_most else ""
+        yield answer.frame, mpps(answer.overload_pps), mpps(answer.recovery_pps), f"{at_most}{mean}", spread
 
 
 def reset_rows(answers: Sequence[Reset]) -> Rows:

@@ -47,9 +47,9 @@ def plausible(value: float | None) -> float | None:
 
 
 def span_pps(search: Throughput) -> tuple[float, float] | None:
-    """Where the answer lies: its interval, else up to the lowest rate known to be too high."""
-    if search.interval_pps is not None:
-        return search.interval_pps
+    """Where the answer lies: its interval or range, else up to the lowest rate known to be too high."""
+    if found := search.interval_pps or search.range_pps:
+        return found
     is_open = search.limited_by == "dut" and search.upper_pps > search.pps
     return (search.pps, search.upper_pps) if is_open else None
 

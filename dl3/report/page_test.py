@@ -107,6 +107,12 @@ def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
     assert "≥ 4.900" in text
 
 
+def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
+    text = Reader(page([Maker().answer("64", 5e6, noise=("time was stolen",), passed_pps=5.5e6)], Language.EN, AT)).text
+    assert "between 5.00 and 5.50 Mpps on a noisy machine" in text
+    assert "5.000–5.500" in text
+
+
 def says_so_where_the_wire_has_no_line_rate() -> None:
     text = Reader(page([Maker(line_bps=0).answer("64", 5e6)], Language.EN, AT)).text
     assert "No line rate on this wire" in text

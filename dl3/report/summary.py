@@ -52,8 +52,8 @@ def when(results: Results, words: Words) -> str:
 
 def rate(search: Throughput, words: Words) -> str:
     """'at least 14.2 Mpps'; a range where the machine was too noisy for a number."""
-    if search.noise and search.interval_pps:
-        low, high = (significant(pps / 1e6) for pps in search.interval_pps)
+    if found := search.range_pps:
+        low, high = (significant(pps / 1e6) for pps in found)
         return words("rate.range_or_more" if is_at_least(search) else "rate.range", low=low, high=high)
     value = f"{significant(search.pps / 1e6)} Mpps"
     return words("at_least.words" if is_at_least(search) else "exactly.words", value=value)

@@ -92,8 +92,8 @@ def goal_cell(search: Throughput, results: Results, words: Words) -> str:
 
 def rate_cell(search: Throughput, words: Words) -> str:
     """The rate; a range where the machine was too noisy for a number."""
-    if search.noise and search.interval_pps:
-        low, high = search.interval_pps
+    if found := search.range_pps:
+        low, high = found
         return bound(search, f"{mpps(low)}–{mpps(high)}", words)
     return bound(search, mpps(search.pps), words)
 

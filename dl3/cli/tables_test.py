@@ -1,0 +1,20 @@
+"""Answers in the tables of commands: ranges and bounds are said."""
+
+from typing import Any
+
+from dl3.cli.answers_test import NOISE, answer
+from dl3.cli.campaign_table import throughput_words
+from dl3.cli.rfc_tables import recovery_rows
+from dl3.model.answers import Recovery
+
+
+def writes_a_range_of_a_job_where_the_machine_was_noisy() -> None:
+    assert throughput_words(answer()) == "9.800 Mpps, limited by dut"
+    assert throughput_words(answer(noise=NOISE, passed_pps=11.2e6)) == "9.800 to 11.200 Mpps, limited by dut, noisy"
+
+
+def writes_at_most_of_a_recovery_where_frames_were_left_out() -> None:
+    head: dict[str, Any] = {"at": "t", "campaign": "c", "dut": "d", "frame": "64", "mean_bytes": 64, "facts": {}}
+    made = Recovery(**head, overload_pps=2e6, recovery_pps=1e6, seconds=(0.001,), is_at_most=True)
+    assert list(recovery_rows([made])) == [("64", "2.000", "1.000", "<= 1.000", "-")]
+    assert next(iter(recovery_rows([made.model_copy(update={"is_at_most": False})])))[3] == "1.000"
