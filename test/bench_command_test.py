@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 from harness.answers import THERE, Bench, port
 from harness.house import TOP
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+from scapy.utils import wrpcap
 
+MAC = "02:00:00:00:00:77"
 LIMIT_PPS, DELAY_NS = 400_000, 20_000
 ATTEMPTS = 5  # the core may be taken away in so many trials that a search ends as limited by the generator
 
@@ -69,6 +74,26 @@ def the_command_measures_the_delay_of_the_wire(wire: Bench, record: Path) -> Non
         assert trial["load"] == 0.5
         assert trial["latency_from_sending"]["min"] >= DELAY_NS * 0.995
         assert trial["latency_from_sending"]["p50"] < 2 * DELAY_NS
+
+
+def the_command_measures_with_the_frames_of_a_capture(wire: Bench, tmp_path: Path) -> None:
+    frames = [Ether(src=MAC, dst=MAC) / IP(dst="198.19.0.1") / UDP() / Raw(bytes(n)) for n in (18, 118)]
+    wrpcap(str(tmp_path / "in.pcap"), frames)
+    streams = tmp_path / "streams.yaml"
+    streams.write_text(f"- {{from: left, to: right, pcap: {tmp_path / 'in.pcap'}, stamp: true, loops: 3, rate: x2}}\n")
+    words = ("--generator", wire.dl3gen.socket, "--dut", "none", "--streams", streams, "--seconds", "0.1")
+    for number in range(ATTEMPTS):
+        path = tmp_path / f"{number}.jsonl"
+        done = _dl3("bench", "throughput", *words, "--record", path, "--retries", "20", "--resolution", "0.02")
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
+    (answer,) = _records(path, "throughput")
+    assert (answer["frame"], answer["mean_bytes"]) == ("capture", pytest.approx(114, rel=1e-3))
+    assert answer["limited_by"] != "dut" or answer["pps"] == pytest.approx(LIMIT_PPS, rel=0.03)
+    refused = _dl3("bench", "throughput", *words, "--sizes", "64")
+    assert refused.returncode == 2
+    assert "frames of '64' were asked for, and those of a capture have sizes of their own" in refused.stderr
 
 
 def the_record_becomes_a_page(record: Path) -> None:

@@ -82,6 +82,7 @@ def stamped_frames_are_accounted_for_and_the_others_are_foreign(tmp_path: Path) 
     assert (truth.offered, truth.dropped) == (len(FRAMES) * loops, len(FRAMES) * loops // 5)
     assert told.received + foreign == truth.taken
     assert (told.corrupted, told.reordered, told.duplicated) == (0, 0, 0)
+    assert told.reordered_per == "stream"  # of whatever flows they are
     assert told.lost == told.lost_by_gaps == STAMPED * loops - told.received > 0
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.bench.tape import Tape
+from dl3.campaign.streams import parsed_streams
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
 from dl3.control.replies import Reply
 from dl3.host.noise import Look
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
-from dl3.model.stream import Stream, shares
+from dl3.model.stream import CAPTURE, Stream, shares
 from dl3.model.trial import LAYER1_BYTES, Throughput, Trial
 from dl3.record.facts import collect
 from dl3.record.journal import append
@@ -124,7 +125,7 @@ def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Strea
         texts = generator.ask(StreamTexts, "streams").streams
         if not texts:
             raise UsageFault("dl3gen's file has no streams: put some there, or name a file of them with --streams")
-        given = [Stream.model_validate(text) for text in texts]
+        given = parsed_streams(texts, "dl3gen's file")
     for i, stream in enumerate(given):
         if not stream.sender:
             raise UsageFault(
@@ -135,7 +136,12 @@ def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Strea
 
 
 def frames_for(streams: Sequence[Stream]) -> tuple[str, ...]:
-    """All sizes and mixes; where headers and stamp need more than the smallest of them, what they need instead."""
+    """All sizes and mixes; where headers and stamp need more than the smallest of them, what they need instead.
+
+    Captures have sizes of their own.
+    """
+    if all(stream.is_replay for stream in streams):
+        return (CAPTURE,)
     smallest = max(stream.smallest_bytes() for stream in streams)
     if smallest <= int(FRAMES[0]):
         return FRAMES

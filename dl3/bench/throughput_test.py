@@ -225,6 +225,10 @@ def needs_streams_that_the_generator_sends() -> None:
         streams_of(FakeGenerator(streams=[]), None)
     with pytest.raises(UsageFault, match="stream west is only received"):
         streams_of(FakeGenerator(), [Stream.model_validate({"name": "west", "to": "left"})])
+    replay = {"from": "left", "to": "right", "pcap": "x.pcap"}
+    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and nobody can tell what was lost"):
+        streams_of(FakeGenerator(streams=[replay]), None)
+    assert frames_for(streams_of(FakeGenerator(streams=[{**replay, "stamp": True}]), None)) == ("capture",)
 
 
 def leaves_out_frames_that_are_too_small_for_headers_and_stamp() -> None:

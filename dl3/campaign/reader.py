@@ -33,7 +33,7 @@ WANTED = {
     "greater_than_equal": "at least {ge} was wanted",
     "less_than_equal": "at most {le} was wanted",
 }
-FRAMES = "a frame of 64 to 9622 bytes (with FCS), 'imix' or 'classic' was wanted"
+FRAMES = "a frame of 64 to 9622 bytes (with FCS), 'imix', 'classic' or 'capture' was wanted"
 PATTERNS = {
     A_FRAME: FRAMES,
     A_NAME: "1 to 41 letters, digits, '-', '_' or '.' were wanted, a letter or a digit first",

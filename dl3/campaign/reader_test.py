@@ -110,8 +110,14 @@ ROWS: list[tuple[str, str]] = [
         HEAD + CASE + "    parameters: {flows: 16777217}\n",
         "'16777217' was found, a whole number from 1 to 16,777,216 was w",
     ),
-    (HEAD + CASE + "    parameters: {descriptors: 3000}\n", "'3000' was found, a power of two was wanted, like 2048 or 4"),
-    (HEAD + CASE + "    parameters: {descriptors: 32768}\n", "'32768' was found, a whole number from 64 to 16,384 was"),
+    (
+        HEAD + CASE + "    parameters: {descriptors: 3000}\n",
+        "'3000' was found, a power of two was wanted, like 2048 or 4096",
+    ),
+    (
+        HEAD + CASE + "    parameters: {descriptors: 32768}\n",
+        "'32768' was found, a whole number from 64 to 16,384 was wanted",
+    ),
     (HEAD + CASE + "    parameters: {lcores: '1,2'}\n", "'lcores': '1,2' was found, three lcores were wanted"),
     (HEAD + CASE + "    parameters: {server: DUT-4}\n", "'server': 'DUT-4' was found, 'this machine' was wanted"),
     (HEAD + CASE + "    parameters: {burst: [8, 8]}\n", "line 10: 'burst': '8' stands there twice"),

@@ -84,6 +84,12 @@ CLASHES: tuple[Callable[[dict[str, Any], tuple[str, ...]], str], ...] = (
 )
 
 
+def beside_streams(case: WrittenCase, campaign: WrittenCampaign) -> str:
+    """The first parameter of the case that streams of a person's own leave without a meaning, '' when there is none."""
+    given = case.streams or campaign.defaults.streams
+    return next((name for name in case.parameters if given and PARAMETERS[name].where == "traffic"), "")
+
+
 def check_case(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCampaign) -> None:
     """Raise the UsageFault for the first thing that cannot be."""
     frames, tests, parameters = frames_of(case, campaign), tests_of(case, campaign), parameters_of(case, campaign)
@@ -95,10 +101,9 @@ def check_case(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCam
         raise tree.fault(
             (*place, "parameters"), f"{whose} has 'cores' and 'lcores': the second says both, leave one out"
         )
-    for name in case.parameters if case.streams or campaign.defaults.streams else ():
-        if PARAMETERS[name].where == "traffic":
-            sentence = f"{whose}: '{name}' means nothing beside 'streams': leave one of both out"
-            raise tree.fault((*place, "parameters", name), sentence)
+    if name := beside_streams(case, campaign):
+        sentence = f"{whose}: '{name}' means nothing beside 'streams': leave one of both out"
+        raise tree.fault((*place, "parameters", name), sentence)
     for values in combinations(parameters):
         fields = fields_of(values)
         for clash in CLASHES:

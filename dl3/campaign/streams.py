@@ -13,13 +13,19 @@ from dl3.model.stream import Stream
 def stream_of(written: Mapping[str, object], where: object) -> Stream:
     """One of them, or a complaint that begins with where it stands."""
     try:
-        return Stream.model_validate(written)
+        stream = Stream.model_validate(written)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UsageFault(f"{where}: '{first['loc'][0]}' of a stream: {first['msg']}") from error
+    if stream.is_replay and written.get("stamp") is not True:
+        raise UsageFault(
+            f"{where}: a stream replays {written['pcap']}, and nobody can tell what was lost of frames without a "
+            "number: give it 'stamp: true'"
+        )
+    return stream
 
 
-def streams_of(written: Iterable[Mapping[str, object]], where: object) -> tuple[Stream, ...]:
+def parsed_streams(written: Iterable[Mapping[str, object]], where: object) -> tuple[Stream, ...]:
     """All of them."""
     return tuple(stream_of(each, where) for each in written)
 
@@ -36,4 +42,4 @@ def read_streams(path: Path) -> tuple[Stream, ...]:
         value = value.get("streams")
     if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
         raise UsageFault(f"{path}: a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names")
-    return streams_of(value, path)
+    return parsed_streams(value, path)

@@ -19,7 +19,7 @@ class Vocabulary:
 
     kinds: Mapping[str, Ability]
     published: frozenset[str]
-    wrong: Callable[[str, str, object], str] = lambda _kind, _option, _value: ""  # with any text for an option; '': none
+    wrong: Callable[[str, str, object], str] = lambda *_: ""  # with a kind's option that may be any text
 
 
 def check_kind(tree: Tree, i: int, dut: WrittenDut, vocabulary: Vocabulary) -> None:

@@ -35,7 +35,7 @@ def as_dut(value: object) -> object:
 
 A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' stands between a key's parts
 A_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
-A_FRAME = r"^([0-9]{2,5}|imix|classic)$"
+A_FRAME = r"^([0-9]{2,5}|imix|classic|capture)$"
 Word = Annotated[str, StringConstraints(pattern=A_WORD)]
 Name = Annotated[str, StringConstraints(pattern=A_NAME)]
 Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]

@@ -11,13 +11,16 @@ from dl3.model.fault import Fault
 
 N_FRAMES = 8  # of each stream
 RATE = "1000 pps"
+RATE_OF_REPLAY = "10000 pps"
 SECONDS = 0.1
 POLL_S = 0.02
 TRIES = 15  # of a second: a device may still be busy with its tables, Open vSwitch takes up its ports one by one
 
 
 def few(stream: dict[str, object]) -> dict[str, object]:
-    """The stream with a few frames only."""
+    """The stream with a few frames only; of a capture more, for not each of them has a number."""
+    if "pcap" in stream:
+        return {key: value for key, value in stream.items() if key != "loops"} | {"rate": RATE_OF_REPLAY}
     return {**stream, "rate": RATE, "frames": N_FRAMES}
 
 

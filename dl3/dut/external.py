@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dl3.campaign import streams
+from dl3.campaign.streams import parsed_streams, read_streams
 from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.generator import StreamTexts
 from dl3.control.replies import Reply
@@ -24,15 +24,15 @@ def streams_of(generator: Client, setup: Setup, traffic: Traffic) -> tuple[Strea
     """Those of the traffic, else those in the file that the option names, else those of dl3gen's own file."""
     name, path = setup.dut.name, setup.dut.options.get("streams")
     if traffic.streams:
-        return streams.streams_of(traffic.streams, name)
+        return parsed_streams(traffic.streams, name)
     if path:
-        return streams.read_streams(Path(str(path)))
+        return read_streams(Path(str(path)))
     given = generator.ask(StreamTexts, "streams").streams
     if not given:
         raise UsageFault(
             f"{name}: no streams cross it: name a file of them with the option streams, or put some into dl3gen's file"
         )
-    return streams.streams_of(given, name)
+    return parsed_streams(given, name)
 
 
 def wrong(kind: str, option: str, value: object) -> str:
@@ -40,7 +40,7 @@ def wrong(kind: str, option: str, value: object) -> str:
     if (kind, option) != (KIND.name, "streams"):
         return ""
     try:
-        streams.read_streams(Path(str(value)))
+        read_streams(Path(str(value)))
     except UsageFault as fault:
         return str(fault)
     return ""

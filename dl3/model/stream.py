@@ -12,6 +12,7 @@ from dl3.model.noun import Noun
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 RATE = re.compile(rf"\s*({NUMBER})\s*([kMGT]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
+CAPTURE = "capture"  # in place of a frame size, of streams that replay captures: their frames have sizes of their own
 MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -26,11 +27,22 @@ class Stream(Noun):
     size: object = None
     rate: str | float | None = None
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether it sends the frames of a capture."""
+        return "pcap" in (self.model_extra or {})
+
     def at(self, frame: str, pps: float) -> Self:
         """This stream with frames of a size or mix at a rate, 0: as fast as can be, for as long as the run lasts."""
-        rest = {key: value for key, value in self.written().items() if key != "frames"}
+        rest = {key: value for key, value in self.written().items() if key not in ("frames", "loops", "size")}
         rate = math.floor(pps * 1000) / 1000 if pps else "max"  # never above what the line carries
-        return self.model_validate({**rest, "size": int(frame) if frame.isdigit() else frame, "rate": rate})
+        if self.is_replay != (frame == CAPTURE):
+            raise UsageFault(
+                f"stream {self.name or self.sender}: frames of '{frame}' were asked for, and those of a capture have "
+                f"sizes of their own: measure streams with 'pcap' apart, with frames of '{CAPTURE}'"
+            )
+        size = {} if self.is_replay else {"size": int(frame) if frame.isdigit() else frame}
+        return self.model_validate({**rest, **size, "rate": rate})
 
     def written(self) -> dict[str, object]:
         """As dl3gen's verb 'send' takes it."""

@@ -20,6 +20,14 @@ def keeps_all_that_was_written_but_size_rate_and_number() -> None:
     assert made.at("imix", 0).written()["rate"] == "max"
 
 
+def replays_a_capture_with_the_sizes_that_it_has() -> None:
+    replay = stream(name="r", pcap="x.pcap", stamp=True, loops=3, rate="x2")
+    assert replay.at("capture", 5e5).written() == {"name": "r", "pcap": "x.pcap", "stamp": True, "rate": 5e5}
+    for one, frame in ((replay, "64"), (stream(name="r"), "capture")):
+        with pytest.raises(UsageFault, match=f"stream r: frames of '{frame}' were asked for, and those of a capture"):
+            one.at(frame, 1)
+
+
 @pytest.mark.parametrize(
     ("rates", "wanted"),
     [

@@ -69,7 +69,7 @@ class Trial(Noun):
     campaign: str  # groups the trials of one command: its start, in UTC
     test: Test
     dut: str
-    frame: str  # '64', '1518', 'imix', 'classic'
+    frame: str  # '64', '1518', 'imix', 'classic', 'capture'
     mean_bytes: float  # with FCS
     asked_pps: float  # all streams together; 0: as fast as can be
     offered_pps: float

@@ -145,6 +145,7 @@ def times_of(streams: Sequence[StreamResult]) -> dict[str, Any]:
 
 def trial_of(site: Site, order: Order, results: Results, passage: Passage | None) -> Trial:
     """Everything that is known of a run, as one noun."""
+    n_frames = total(results.streams, "sent") + total(results.streams, "unstamped")
     found, account = reasons(results, passage, order.frames), account_of(results, passage)
     offered_pps = sum(stream.offered_pps for stream in results.streams)
     return Trial(
@@ -153,7 +154,7 @@ def trial_of(site: Site, order: Order, results: Results, passage: Passage | None
         test=order.test,
         dut=site.dut_name,
         frame=order.frame,
-        mean_bytes=account.sent_bytes / account.sent if account.sent else 0.0,
+        mean_bytes=account.sent_bytes / n_frames if n_frames else 0.0,
         asked_pps=order.asked_pps,
         offered_pps=offered_pps,
         received_pps=offered_pps * account.received / account.sent if account.sent else 0.0,

@@ -47,6 +47,10 @@ def sends_what_was_ordered_after_a_warm_up_and_sleeps_meanwhile() -> None:
     assert set(verbs) == {"send", "results"}
 
 
+def counts_the_bytes_of_frames_without_a_number_with_their_frames() -> None:
+    assert trial(FakeGenerator(spoil=counting(unstamped=1_000_000, sent_bytes=200_000_000))).mean_bytes == 100
+
+
 def puts_the_delays_of_an_overload_and_of_the_rest_together() -> None:
     order = Order(ONE, "64", 1e6, 2.0, warm_up_s=0, surplus=Surplus(1e6, 1.0))
     found = Runner(Site(FakeGenerator()), lambda _: None).run(order).latency

@@ -116,6 +116,12 @@ static double received_pps(const struct run *run, const struct sink_counters *in
 	return n > 1 && last > first ? (n - 1) * (double)run->hz / (last - first) : 0;
 }
 
+// The frames of a capture are of nobody knows how many flows.
+static bool has_order_per_flow(const struct load_stream *stream)
+{
+	return stream->n_flows <= LOAD_FLOWS_IN_ORDER && !stream->capture.path[0];
+}
+
 static void set_received(json_t *json, const struct run *run, unsigned i)
 {
 	const struct sink_counters *in = &run->received[i]->counters;
@@ -126,8 +132,7 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 	json_object_set_new(json, "duplicated", count_json(&in->duplicated));
 	json_object_set_new(json, "reordered", count_json(&in->reordered));
 	json_object_set_new(json, "reordered_per",
-		json_string(
-			run->streams.stream[i].n_flows <= LOAD_FLOWS_IN_ORDER ? "flow" : "stream"));
+		json_string(has_order_per_flow(&run->streams.stream[i]) ? "flow" : "stream"));
 	json_object_set_new(json, "corrupted", count_json(&in->corrupted));
 	json_object_set_new(json, "too_old", count_json(&in->too_old));
 	json_object_set_new(json, "longest_silence_us",
