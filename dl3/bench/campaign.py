@@ -15,7 +15,7 @@ from dl3.bench.stability import watch_of_bed
 from dl3.bench.tape import Tape
 from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import PROOF_S, Pace, bed_of, bed_s, grouped, job_s, total_s
-from dl3.campaign.plan import by_key, jobs_of, refitted, shortest_of, with_jobs
+from dl3.campaign.plan import by_key, comparable, jobs_of, refitted, shortest_of, with_jobs
 from dl3.campaign.proofs import Wanted, proofs_of
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
@@ -124,8 +124,7 @@ class Conductor:
         self._known = self.past.known() if self.past else Known()
         self._pace = self.past.pace() if self.past else Pace()
         self._begun: set[str] = self.past.begun if self.past else set()
-        is_whole = self.whole and by_key(self.plan).keys() <= by_key(self.whole).keys()  # else the machine is another
-        self._whole = self.whole if self.whole and is_whole else self.plan
+        self._whole = comparable(self.plan, self.whole)
         self._deadline_s = self.house.clock() + self.budget_s if self.budget_s else None
 
     def left(self) -> list[Job]:
@@ -266,10 +265,11 @@ class Conductor:
     def _within_budget(self, spared_s: float) -> Plan:
         """The plan with later jobs as long as the time that is left lets them be, and `spared_s` more."""
         left = {job.key for job in self.left()} - self._begun
-        gone = by_key(self._whole).keys() - by_key(self.plan).keys()
+        gone = self._gone()
         if self._deadline_s is None or not (left or gone):
             return self.plan
-        left_s = self._deadline_s - self.house.clock() + spared_s
+        begun_s = total_s([job for job in self.left() if job.key in self._begun], self._pace)
+        left_s = self._deadline_s - self.house.clock() - begun_s + spared_s
         needed_s = total_s([job for job in self.left() if job.key in left], self._pace)
         if needed_s > left_s + (left_s - spared_s) * (OVERRUN - 1):
             plans = self._refitted([left], left_s)
@@ -277,6 +277,16 @@ class Conductor:
         if self.plan.shortened and needed_s < left_s * SPARE:
             return next(self._refitted([left | gone, left], left_s), self.plan)
         return self.plan
+
+    def _gone(self) -> set[str]:
+        """Jobs that were taken away, of frames with which the tester has proved itself."""
+        whole, now_jobs = by_key(self._whole), by_key(self.plan)
+        proved = {(wanted.wire, frame) for wanted in proofs_of(now_jobs.values()) for frame in wanted.frames}
+        return {
+            key
+            for key, job in whole.items()
+            if key not in now_jobs and all((wanted.wire, job.frame) in proved for wanted in proofs_of([job]))
+        }
 
     def _refitted(self, choices: Sequence[Collection[str]], seconds: float) -> Iterator[Plan]:
         """Plans that fit, with these jobs in place of what is left."""

@@ -53,7 +53,7 @@ def planned(campaign: Campaign, machine: Machine, at: str, budget_s: float = 0.0
 def refitted(plan: Plan, whole: Plan, left: Collection[str], seconds: float, pace: Pace) -> Plan:
     """The plan with the jobs of these keys as long as fit into `seconds`, UsageFault where they do not fit at all.
 
-    `whole` has all jobs as the campaign wants them: what was taken away comes back where there is time again.
+    `whole` is what comparable() gives: what was taken away comes back where there is time again.
     """
     return with_fitted(plan, whole, left, fitted(wanted(whole, left), seconds, pace).jobs, pace)
 
@@ -72,8 +72,27 @@ def with_fitted(plan: Plan, whole: Plan, left: Collection[str], fit: Sequence[Jo
     """The plan with `fit` in place of its jobs of these keys."""
     cases = with_jobs(whole.cases, [*(job for job in jobs_of(plan) if job.key not in left), *fit])
     jobs = [job for case in cases for job in case.jobs]
-    shortened = tuple(what_was_shortened(jobs_of(whole), jobs))
-    return plan.model_copy(update={"cases": cases, "seconds": total_s(fit, pace), "shortened": shortened})
+    of_rfcs = set(deviations_of(jobs_of(plan)))
+    return plan.model_copy(
+        update={
+            "cases": cases,
+            "seconds": total_s(fit, pace),
+            "shortened": (*whole.shortened, *what_was_shortened(jobs_of(whole), jobs)),
+            "deviations": (*deviations_of(jobs), *(text for text in plan.deviations if text not in of_rfcs)),
+        }
+    )
+
+
+def comparable(plan: Plan, whole: Plan | None) -> Plan:
+    """The campaign as it was wanted, on the machine that the plan was made for; else there is only the plan itself."""
+    if whole and [unable(case) for case in plan.cases] == [unable(case) for case in whole.cases]:
+        return whole
+    return plan
+
+
+def unable(case: Case) -> tuple[object, ...]:
+    """What the machine cannot do of a case."""
+    return case.key, case.left_out, case.reason
 
 
 def by_key(plan: Plan) -> Mapping[str, Job]:

@@ -210,6 +210,7 @@ def gives_back_what_was_taken_away_where_there_is_time_again() -> None:
     }
     assert [case.key for case in later.cases] == [case.key for case in whole.cases]
     assert all("in 20 jobs" in text.en for text in later.shortened)
+    assert len(later.deviations) == len(set(later.deviations)) >= len(whole.deviations)
 
 
 def goes_on_as_short_as_can_be_when_the_budget_is_used_up() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from dl3.bench.campaign import Listener
+from dl3.campaign.plan import jobs_of
 from dl3.cli.progress import Bar, span, words_for
 from dl3.model.campaign import Job, Plan, Setup
 from dl3.model.fault import Fault
@@ -69,4 +70,5 @@ class CampaignBar(Bar, Listener):
 
     def heard_plan(self, plan: Plan) -> None:
         """Slower or faster than planned."""
-        self._say(f"not as fast as planned: what is left was planned anew, to fit into {span(plan.seconds)}")
+        self._n_jobs = len(jobs_of(plan))
+        self._say(f"what is left was planned anew, to fit into the time: {span(plan.seconds)}")

@@ -115,7 +115,7 @@ class Case(Noun):
 class Plan(Noun):
     """What will be measured, and how long that is thought to take. The first line of a campaign's record.
 
-    Where a budget made jobs shorter on the way, a plan with them follows; the last one holds.
+    Where a budget made jobs shorter on the way, or longer again, a plan with them follows; the last one holds.
     """
 
     kind: Literal["plan"] = "plan"

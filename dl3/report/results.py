@@ -180,7 +180,8 @@ class Sorter:
         elif isinstance(record, Proof):
             self.proofs.append(record)
         elif isinstance(record, Plan):
-            self.plans[record.campaign] = record
+            first = self.plans.get(record.campaign, record)  # it has made the promise
+            self.plans[record.campaign] = record.model_copy(update={"seconds": first.seconds})
         elif isinstance(record, Skipped):
             self.skipped[record.campaign, record.job] = record
         elif isinstance(record, Finished):
