@@ -93,7 +93,7 @@ static bool check_one_hop(const struct fib_view *view, struct burst *b, uint32_t
 		is_odd |= (b->ttl[i] <= 1) | (b->length[i] > longest);
 	b->port[0] = port_of(same);
 	b->has_one_port = true;
-	if (likely_to(!is_odd && verdict_of(same) == VERDICT_FORWARD))
+	if (likely_to(!is_odd && verdict_of(same) == VERDICT_FORWARD && !b->for_linux))
 		return true;
 	for (uint16_t i = 0; i < b->n; i++) {
 		limits[i] = same;
@@ -125,16 +125,14 @@ static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_
 	for (unsigned i = 0; i < n; i++)
 		port[i] = port_of(limits[i]);
 	b->has_one_port = !port_of(differ);
-	return !(verdict_of(all) | too_long | expired);
+	return !(verdict_of(all) | too_long | expired | b->for_linux);
 }
 
-// Fills limits[] and port[]; says whether all may pass as they are.
+// Says whether all may pass as they are; where not, limits[] and port[] are filled.
 static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
 {
 	b->has_one_hop = has_one_hop(b);
-	bool all_pass =
-		b->has_one_hop ? check_one_hop(view, b, limits) : check_each_hop(view, b, limits);
-	return all_pass & !b->for_linux;
+	return b->has_one_hop ? check_one_hop(view, b, limits) : check_each_hop(view, b, limits);
 }
 
 // Some packet goes out of the port that the burst came in on.

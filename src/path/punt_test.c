@@ -301,6 +301,21 @@ static void the_flags_of_a_link_decide_who_forwards(void **state)
 		}
 }
 
+// Bursts whose packets all have one next hop, after others that have several.
+static void bursts_of_one_next_hop_are_judged_for_linux_too(void **state)
+{
+	struct bytes ours = frame_to(FROM, "10.0.0.1"), on = frame_to(FROM, "10.1.2.3");
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		start(fake_variants[v], FIB_LINK_LINUX4);
+		for (unsigned i = 0; i < 4 * BURST_MAX; i++) // the first burst is timed
+			fake_receive(FROM, i / BURST_MAX == 1 && i % 2 ? &ours : &on);
+		fake_run();
+		assert_int_equal(fake.stat.handed[VERDICT_LOCAL], BURST_MAX / 2);
+		assert_int_equal(fake.stat.handed[VERDICT_LINUX], 7 * BURST_MAX / 2);
+	}
+}
+
 static void frames_to_a_further_mac_of_a_link_are_ours(void **state)
 {
 	struct fib_link link;
@@ -425,6 +440,7 @@ int main(void)
 		cmocka_unit_test(without_twins_all_that_is_for_linux_is_dropped),
 		cmocka_unit_test(a_full_ring_is_a_drop_of_its_own),
 		cmocka_unit_test(the_flags_of_a_link_decide_who_forwards),
+		cmocka_unit_test(bursts_of_one_next_hop_are_judged_for_linux_too),
 		cmocka_unit_test(frames_to_a_further_mac_of_a_link_are_ours),
 		cmocka_unit_test(linux_sees_a_few_redirects_and_the_rest_is_forwarded),
 		cmocka_unit_test(a_burst_that_returns_as_a_whole_loses_its_first_packet_only),
