@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness.frames import Ether, forwarded
+from harness.frames import Ether
 from harness.house import DL3D, Account, Port, config_text, port_mac
 from harness.wire import wait_until
 from scapy.utils import PcapReader, PcapWriter
@@ -46,7 +46,7 @@ def _ports(folder: Path, frames: list[bytes]) -> list[Port]:
 
 
 def _wanted(rows: list[Row], index: int) -> Counter[bytes]:
-    out = [forwarded(row.frame, index) for row in rows if row.out == index]
+    out = [row.leaves(index) for row in rows if row.out == index]
     source = bytes.fromhex(PCAP_MACS[index].replace(":", ""))
     return Counter(frame[:6] + source + frame[12:] for frame in out)
 

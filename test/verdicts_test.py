@@ -40,12 +40,17 @@ NEIGHBOURS = [
 
 @dataclass(frozen=True)
 class Row:
-    """A frame sent to port a, what becomes of it, and where it comes out (index of the port) when it does."""
+    """A frame sent to port a, what becomes of it, at which port it comes out, and how many bytes at its end do not."""
 
     name: str
     frame: bytes
     verdict: str
     out: int | None = None
+    trailer: int = 0
+
+    def leaves(self, index: int) -> bytes:
+        """The frame that comes out there."""
+        return forwarded(self.frame, index)[: len(self.frame) - self.trailer]
 
 
 def _cut(frame: bytes, n: int) -> bytes:
@@ -77,6 +82,7 @@ GOOD = [
     Row("forwards_a_padded_frame", on(0, IP(src="10.0.1.2", dst="10.2.0.1")) + bytes(26), "forward", 1),
     Row("forwards_a_full_frame", on(0, ip4("10.2.0.1", payload=1472)), "forward", 1),
     Row("forwards_as_long_as_the_mtu", on(0, ip4("10.3.0.1", payload=1252)), "forward", 2),
+    Row("forwards_no_trailer_beyond_the_mtu", on(0, ip4("10.3.0.1", payload=1252)) + bytes(6), "forward", 2, 6),
     Row("forwards_ip6", on(0, ip6("2001:db8:22::1")), "forward", 1),
     Row("forwards_ip6_with_hop_limit_2", on(0, ip6("2001:db8:22::1", hlim=2)), "forward", 1),
     Row("forwards_ip6_with_traffic_class", on(0, ip6("2001:db8:22::1", tc=0xB8, fl=0xFFFFF)), "forward", 1),
@@ -175,7 +181,7 @@ def frame_in_verdict_frame_out(house: House, row: Row) -> None:
     assert after.received == 1
     assert after.sent == (1 if row.verdict == "forward" else 0)
     for index, port in enumerate(PORTS):
-        wanted = forwarded(row.frame, index) if index == row.out else None
+        wanted = row.leaves(index) if index == row.out else None
         assert house.wires[port.name].receive(1.0 if wanted else 0.0) == wanted, f"what leaves on port {port.name}"
 
 

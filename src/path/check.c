@@ -2,6 +2,8 @@
 // own verdict, TTL, MTU. Lane.
 #include "path/steps.h"
 
+#include "wire/headers.h"
+
 // What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read by one
 // load so that they are of one moment, even while the control thread replaces the entry.
 _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
@@ -53,6 +55,30 @@ static enum verdict judge_for_linux(const struct tap_lane *tap, enum verdict ver
 	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
 }
 
+// From the Ethernet header to the end of the packet, as its own header tells it.
+static uint32_t told_length(const uint8_t *frame)
+{
+	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
+	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
+
+	if (frame[12] == 0x08)
+		return WIRE_ETHER_BYTES + be16toh(ip4->total_length_be);
+	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
+}
+
+// What stands behind a packet (padding, a trailer of the link that it came by) is no part of it:
+// where that makes the frame too long, it stays behind.
+static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
+{
+	uint32_t told = told_length(b->frame[i]);
+	uint32_t trailer = b->mbuf[i]->pkt_len - burst_tag_bytes(b, i) - told;
+
+	if (told > most || trailer > UINT16_MAX || rte_pktmbuf_trim(b->mbuf[i], trailer) != 0)
+		return false;
+	b->length[i] = told;
+	return true;
+}
+
 // Names the odd ones and closes the gaps that they leave; order is kept.
 static __attribute__((noinline)) void drop_odd(struct worker *w, const uint32_t limits[],
 	struct burst *b)
@@ -64,6 +90,9 @@ static __attribute__((noinline)) void drop_odd(struct worker *w, const uint32_t 
 
 		if (b->for_linux)
 			verdict = judge_for_linux(w->tap, verdict);
+		else if (verdict == VERDICT_MTU_EXCEEDED &&
+			 has_lost_its_trailer(b, i, frame_max(limits[i])))
+			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b->mbuf[i], verdict);
 			continue;
