@@ -11,7 +11,7 @@ from harness.house import TOP, House, Port, host_mac, port_mac
 
 PORTS = [
     Port("a", keys={"addresses": ["10.0.1.1/24", "2001:db8:1::1/64"]}),
-    Port("b", keys={"addresses": ["10.0.2.1/24", "2001:db8:2::1/64"]}),
+    Port("b", keys={"addresses": ["10.0.2.1/24", "2001:db8:2::1/64", "fe80::2/64"]}),
     Port("c", mtu=1280, keys={"addresses": ["10.0.3.1/24"]}),
     Port(
         "d",
@@ -34,7 +34,7 @@ ROUTES = [
 ]
 NEIGHBOURS = [
     *(f"10.0.{i + 1}.2 lladdr {host_mac(i)} dev {port.name}" for i, port in enumerate(PORTS)),
-    f"2001:db8:2::2 lladdr {host_mac(1)} dev b",
+    *(f"{address} lladdr {host_mac(1)} dev b" for address in ("2001:db8:2::2", "fe80::1")),
 ]
 
 

@@ -18,13 +18,16 @@ static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, 
 }
 
 // The connected prefix, its network and broadcast address, then our own address, which wins over
-// them.
+// them. Nothing is forwarded to a link-local one (RFC 3927, 7; RFC 4291, 2.5.6), as the table says
+// by itself.
 static int fill_own(const struct own_address *own, struct fib *fib, struct complaint *why)
 {
 	const uint8_t host_len = own->addr.family == 4 ? 32 : 128;
 	struct wire_prefix host = {own->addr, host_len};
 	int err = 0;
 
+	if (own_is_link_local(&own->addr))
+		return add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);
 	if (own->prefix.len < host_len)
 		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, why);
 	if (!err && own->addr.family == 4 && own->prefix.len <= 30) {

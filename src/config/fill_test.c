@@ -42,6 +42,30 @@ struct example {
 	uint8_t last_of_mac;
 };
 
+static void check_examples(const struct fib *fib, const struct example examples[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct example *e = &examples[i];
+		struct wire_addr addr;
+		struct fib_answer answer;
+		char prefix[WIRE_PREFIX_TEXT];
+
+		assert_int_equal(wire_addr_parse(e->addr, &addr), 0);
+		fib_find(fib, 0, &addr, &answer);
+		wire_prefix_print(&answer.route.prefix, prefix);
+		if (strcmp(verdict_name(answer.verdict), e->verdict) ||
+			(e->last_of_mac && answer.mac.bytes[5] != e->last_of_mac))
+			fail_msg("%s: %s to ..:%02x", e->addr, verdict_name(answer.verdict),
+				answer.mac.bytes[5]);
+		// A neighbour in a connected prefix may stand there as a host of its own.
+		if (!e->last_of_mac &&
+			(strcmp(prefix, e->prefix) || answer.route.hop.kind != e->kind))
+			fail_msg("%s: %s of kind %u", e->addr, prefix, answer.route.hop.kind);
+		if (e->last_of_mac && answer.route.hop.kind != e->kind && e->kind != FIB_CONNECTED)
+			fail_msg("%s: kind %u", e->addr, answer.route.hop.kind);
+	}
+}
+
 static void gives_each_address_its_route(void **state)
 {
 	static const struct example examples[] = {
@@ -73,26 +97,31 @@ static void gives_each_address_its_route(void **state)
 			   "  - default via 2001:db8::9 dev left\n",
 		    &fib, &why))
 		fail_msg("refused: %s", why.text);
-	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
-		const struct example *e = &examples[i];
-		struct wire_addr addr;
-		struct fib_answer answer;
-		char prefix[WIRE_PREFIX_TEXT];
+	check_examples(fib, examples, ARRAY_LEN(examples));
+	fib_destroy(fib);
+}
 
-		assert_int_equal(wire_addr_parse(e->addr, &addr), 0);
-		fib_find(fib, 0, &addr, &answer);
-		wire_prefix_print(&answer.route.prefix, prefix);
-		if (strcmp(verdict_name(answer.verdict), e->verdict) ||
-			(e->last_of_mac && answer.mac.bytes[5] != e->last_of_mac))
-			fail_msg("%s: %s to ..:%02x", e->addr, verdict_name(answer.verdict),
-				answer.mac.bytes[5]);
-		// A neighbour in a connected prefix may stand there as a host of its own.
-		if (!e->last_of_mac &&
-			(strcmp(prefix, e->prefix) || answer.route.hop.kind != e->kind))
-			fail_msg("%s: %s of kind %u", e->addr, prefix, answer.route.hop.kind);
-		if (e->last_of_mac && answer.route.hop.kind != e->kind && e->kind != FIB_CONNECTED)
-			fail_msg("%s: kind %u", e->addr, answer.route.hop.kind);
-	}
+static void never_forwards_to_link_local_addresses(void **state)
+{
+	static const struct example examples[] = {
+		{"fe80::1", "fe80::1/128", FIB_LOCAL, "local", 0},
+		{"fe80::2", "fe80::/10", FIB_LINK_LOCAL, "link_local_destination", 0},
+		{"169.254.1.1", "169.254.1.1/32", FIB_LOCAL, "local", 0},
+		{"169.254.1.2", "169.254.0.0/16", FIB_LINK_LOCAL, "link_local_destination", 0},
+		{"169.254.1.255", "169.254.0.0/16", FIB_LINK_LOCAL, "link_local_destination", 0},
+		{"2001:db8::1", "2001:db8::/32", FIB_VIA, "forward", 2},
+	};
+	struct complaint why = {""};
+	struct fib *fib = NULL;
+
+	if (fill("ports:\n"
+		 "  - {name: left, device: x, addresses: ['fe80::1/64', 169.254.1.1/24]}\n"
+		 "  - {name: right, device: y, addresses: ['fe80::1/64']}\n"
+		 "neighbours: ['fe80::2 lladdr 02:00:00:00:00:02 dev left']\n"
+		 "routes: ['2001:db8::/32 via fe80::2 dev left']\n",
+		    &fib, &why))
+		fail_msg("refused: %s", why.text);
+	check_examples(fib, examples, ARRAY_LEN(examples));
 	fib_destroy(fib);
 }
 
@@ -229,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_each_address_its_route),
+		cmocka_unit_test(never_forwards_to_link_local_addresses),
 		cmocka_unit_test(spreads_a_route_over_several_next_hops),
 		cmocka_unit_test(names_both_lines_of_a_prefix_that_stands_twice),
 		cmocka_unit_test(reads_route_files_with_their_lines),

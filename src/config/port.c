@@ -169,6 +169,14 @@ bool own_has(const struct config *config, const struct wire_addr *addr)
 	return false;
 }
 
+bool own_is_link_local(const struct wire_addr *addr)
+{
+	const uint8_t *b = addr->bytes;
+
+	return addr->family == 4 ? b[0] == 169 && b[1] == 254
+	                         : b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
+}
+
 static int read_own(struct reader *reader, const struct node *node, unsigned i)
 {
 	struct config *config = reader->house;
@@ -186,6 +194,8 @@ static int read_own(struct reader *reader, const struct node *node, unsigned i)
 		bool same_prefix = other->prefix.len == own->prefix.len &&
 		                   wire_addr_equal(&other->prefix.addr, &own->prefix.addr);
 
+		if (other->port != own->port && own_is_link_local(&own->addr))
+			continue;
 		if (wire_addr_equal(&other->addr, &own->addr))
 			return rows_mistake(reader, node->line,
 				"%s is %s for the second time; it stands in line %d already",
@@ -277,7 +287,7 @@ static int read_gateways(struct reader *reader, const struct node *node, void *b
 // Where the port itself can reach it; any link-local one where it has IPv6 at all.
 static bool is_reachable(const struct port_settings *port, const struct wire_addr *gateway)
 {
-	bool is_link_local = gateway->bytes[0] == 0xfe && (gateway->bytes[1] & 0xc0) == 0x80;
+	bool is_link_local = gateway->family == 6 && own_is_link_local(gateway);
 
 	for (unsigned i = 0; i < port->n_addresses; i++) {
 		struct wire_prefix ours = port->addresses[i], theirs = {*gateway, ours.len};
@@ -287,8 +297,7 @@ static bool is_reachable(const struct port_settings *port, const struct wire_add
 		bool is_own = wire_addr_equal(&ours.addr, gateway);
 		wire_prefix_mask(&ours);
 		wire_prefix_mask(&theirs);
-		if (!is_own && (wire_addr_equal(&ours.addr, &theirs.addr) ||
-				       (gateway->family == 6 && is_link_local)))
+		if (!is_own && (wire_addr_equal(&ours.addr, &theirs.addr) || is_link_local))
 			return true;
 	}
 	return false;
