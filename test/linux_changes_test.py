@@ -126,8 +126,9 @@ def a_port_that_is_down_takes_nothing_in(network: Network) -> None:
     assert vanishes(network["h0"], frame, network["h1"], network["h1"].address(4))
 
 
-def traffic_leaves_a_link_without_carrier(network: Network, family: int) -> None:
-    settings = {f"ipv{family}__conf__{name}__ignore_routes_with_linkdown": "1" for name in ("p1", "p2", "all")}
+@pytest.mark.parametrize("names", [("p1", "p2"), ("all",)], ids=["each", "all"])
+def traffic_leaves_a_link_without_carrier(network: Network, family: int, names: tuple[str, ...]) -> None:
+    settings = {f"ipv{family}__conf__{name}__ignore_routes_with_linkdown": "1" for name in names}
     h1, h2 = network["h1"], network["h2"]
     with h1.owning(TARGET[family]), h2.owning(TARGET[family]), network.while_set(**settings):
         network.ip(
@@ -141,6 +142,18 @@ def traffic_leaves_a_link_without_carrier(network: Network, family: int) -> None
         wait_until(lambda: arrives(network["h0"], frame, h2, TARGET[family], MOMENT_S), "h2 got what was h1's")
         network.settle_in(h1)
         wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family], 2 * MOMENT_S), "h1 got its packets again")
+
+
+def routes_made_without_carrier_count_when_it_comes(network: Network, family: int) -> None:
+    h1, h2 = network["h1"], network["h2"]
+    frame = packet_from(network["h0"], TARGET[family])
+    with h1.owning(TARGET[family]), network.while_set(**{f"ipv{family}__conf__all__ignore_routes_with_linkdown": "1"}):
+        h1.ip("link", "set", "eth0", "down")
+        wait_until(lambda: "linkdown" in network.the_router.namespace.ip("route"), "p1 lost its carrier")
+        network.ip(*(f"route add {BEHIND[family]} via {host.address(family)} metric {host.link}0" for host in (h1, h2)))
+        assert arrives(network["h0"], frame, h2, TARGET[family])
+        network.settle_in(h1)
+        wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family], 2 * MOMENT_S), "h1 got its packets")
 
 
 def a_changed_mac_address_of_a_port_counts(network: Network, family: int) -> None:

@@ -92,6 +92,8 @@ static bool take_mark(struct event *event, const char *word)
 		route->hop[route->n_hops++].weight = 1;
 	else if (!strcmp(word, "dead"))
 		route->hop[route->n_hops - 1].flags |= RTNH_F_DEAD;
+	else if (!strcmp(word, "linkdown"))
+		route->hop[route->n_hops - 1].flags |= RTNH_F_LINKDOWN;
 	else if (!strcmp(word, "encap"))
 		route->hop[route->n_hops - 1].has_encap = true;
 	else

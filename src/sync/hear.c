@@ -47,15 +47,29 @@ static void fill_key(struct way_key *key, const struct event_route *told)
 	}
 }
 
-static void fill_wish(struct way_wish *wish, const struct event_route *told)
+// Linux calls dead what it only ignores for want of a carrier, too. That is judged by the link's
+// state: nothing is told of routes when the carrier comes back.
+static bool is_dead(const struct routes *routes, const struct event_hop *hop, uint8_t family)
 {
+	if (!(hop->flags & RTNH_F_DEAD))
+		return false;
+	const struct links_state state = links_state(routes->mirror, hop->ifindex);
+	bool is_ignored = family == 4 ? state.ignores_linkdown4 : state.ignores_linkdown6;
+
+	return !(hop->flags & RTNH_F_LINKDOWN && state.is_up && is_ignored);
+}
+
+static void fill_wish(struct routes *routes, const struct event_route *told)
+{
+	struct way_wish *wish = &routes->wish;
+
 	fill_key(&wish->key, told);
 	for (unsigned i = 0; i < wish->key.n_hops; i++) {
 		const struct event_hop *hop = &told->hop[i];
 		wish->hops[i] = (struct way_hop){.via = hop->via,
 			.has_encap = hop->has_encap,
 			.is_onlink = hop->flags & RTNH_F_ONLINK,
-			.is_dead = hop->flags & RTNH_F_DEAD,
+			.is_dead = is_dead(routes, hop, wish->key.family),
 			.ifindex = hop->ifindex,
 			.weight = hop->weight};
 	}
@@ -128,7 +142,7 @@ void routes_event(struct routes *routes, const struct event *event)
 	struct peers peers = {.rank = rank_of(told->table),
 		.narrow = is_ipv4 ? told->tos : told->src_len,
 		.metric = told->metric};
-	fill_wish(&routes->wish, told);
+	fill_wish(routes, told);
 	if (event->is_delete) {
 		peers.place = store_find(&routes->store, domain, &told->prefix);
 		forget(routes, &peers, is_ipv4);

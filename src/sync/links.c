@@ -39,15 +39,19 @@ void links_destroy(struct links *links)
 	free(links);
 }
 
-static struct links_state state_of(const struct interface *one)
+// IPv4's setting counts where it is on for the interface or for all (Linux 5.11); with IPv6 that
+// for all is written to each interface.
+static struct links_state state_of(const struct links *links, const struct interface *one)
 {
+	bool all_ignore4 = links->conf_all[0].ignore_linkdown > 0;
+
 	if (!one || !one->is_known)
 		return (struct links_state){.link = FIB_NO_LINK};
 	return (struct links_state){
 		.is_known = true,
 		.is_up = one->link.flags & IFF_UP,
 		.has_carrier = one->link.carrier,
-		.ignores_linkdown4 = one->conf[0].ignore_linkdown > 0,
+		.ignores_linkdown4 = all_ignore4 || one->conf[0].ignore_linkdown > 0,
 		.ignores_linkdown6 = one->conf[1].ignore_linkdown > 0,
 		.link = judge_lets_out(one->reasons) ? one->id : FIB_NO_LINK,
 		.is_loopback = one->link.flags & IFF_LOOPBACK,
@@ -66,7 +70,7 @@ static bool same_state(const struct links_state *a, const struct links_state *b)
 // afterwards must find the old ones gone.
 bool links_tell(struct links *links, struct interface *one)
 {
-	struct links_state now = state_of(one);
+	struct links_state now = state_of(links, one);
 
 	if (same_state(&now, &one->told))
 		return false;
@@ -228,7 +232,7 @@ void links_dump_ends(struct links *links)
 
 struct links_state links_state(const struct mirror *mirror, int ifindex)
 {
-	return state_of(interfaces_find(&mirror->links->all, ifindex));
+	return state_of(mirror->links, interfaces_find(&mirror->links->all, ifindex));
 }
 
 const char *links_name(const struct mirror *mirror, int ifindex)

@@ -358,6 +358,21 @@ static void leaves_packets_to_linux_under_rp_filter(void **state)
 	assert_int_equal(flags_of(10) | flags_of(11), 0);
 }
 
+static void routes_without_carrier_do_not_count_where_all_say_so(void **state)
+{
+	struct event conf = {.kind = EVENT_NETCONF,
+		.netconf = {-1, 4, -1, -1, .ignore_linkdown = 1, -1, -1}};
+
+	assert_false(links_state(fake.mirror, 10).ignores_linkdown4);
+	fake_n_calls = 0;
+	mirror_event(fake.mirror, &conf);
+	fake_flush(&fake);
+	assert_true(links_state(fake.mirror, 10).ignores_linkdown4);
+	assert_false(links_state(fake.mirror, 10).ignores_linkdown6); // told of each interface
+	assert_int_equal(fake_calls(CALL_CHANGED, 10), 1);
+	assert_int_equal(fake_calls(CALL_CHANGED, 11), 1);
+}
+
 static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
 {
 	snprintf(fake.no_ipv6, sizeof(fake.no_ipv6), "p0");
@@ -581,6 +596,7 @@ int main(void)
 		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
 		TEST(leaves_packets_to_linux_where_forwarding_is_off),
 		TEST(leaves_packets_to_linux_under_rp_filter),
+		TEST(routes_without_carrier_do_not_count_where_all_say_so),
 		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
 		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),
 		TEST(shows_redirects_to_linux_where_it_sends_them),

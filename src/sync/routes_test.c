@@ -201,6 +201,24 @@ static void without_carrier_routes_stay_unless_told_otherwise(void **state)
 	assert_int_equal(fake.n_dumps, 0);
 }
 
+// Linux calls them dead, and does not tell when the carrier comes back.
+static void routes_told_without_carrier_come_back_with_it(void **state)
+{
+	fake.link[1].ignores_linkdown4 = fake.link[1].ignores_linkdown6 = true;
+	fake_set_carrier(1, false);
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 dead linkdown");
+	fake_say("dump 21.0.0.0/8 nexthop via 10.1.0.2 dev 1 dead linkdown "
+		 "nexthop via 10.2.0.2 dev 2");
+	fake_say("2001:db8::/48 via fe80::2 dev 1 dead linkdown");
+	ASK("20.0.0.1", "nothing");
+	ASK("21.0.0.1", "via 10.2.0.2 dev 2");
+	ASK("2001:db8::1", "nothing");
+	fake_set_carrier(1, true);
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	ASK("21.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+	ASK("2001:db8::1", "via fe80::2 dev 1");
+}
+
 static void a_link_that_is_deleted_takes_its_routes_along(void **state)
 {
 	fake_say("21.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
@@ -497,6 +515,7 @@ int main(void)
 		TEST(weights_are_scaled_into_what_groups_know),
 		TEST(routes_over_a_link_that_goes_down_are_gone),
 		TEST(without_carrier_routes_stay_unless_told_otherwise),
+		TEST(routes_told_without_carrier_come_back_with_it),
 		TEST(a_link_that_is_deleted_takes_its_routes_along),
 		TEST(the_last_address_takes_ipv4_routes_along),
 		TEST(an_address_takes_routes_that_prefer_it_along),
