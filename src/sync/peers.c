@@ -65,10 +65,22 @@ void peers_put(struct routes *routes, const struct peers *peers, uint32_t way, u
 	routes_tend_broad(routes, peers->place);
 }
 
+// What was told led over links that are down: it was dropped when Linux told of them.
+static bool went_with_its_links(const struct routes *routes)
+{
+	const struct way_wish *wish = &routes->wish;
+
+	for (unsigned i = 0; i < wish->key.n_hops; i++)
+		if (links_state(routes->mirror, wish->hops[i].ifindex).is_up)
+			return false;
+	return wish->key.n_hops > 0;
+}
+
 void peers_missed(struct routes *routes, const struct peers *peers)
 {
 	const struct mirror_hands *hands = &routes->mirror->settings.hands;
 
-	if (!routes->is_dumping && peers_has(routes, *peers_first(routes, peers), peers))
+	if (!routes->is_dumping && peers_has(routes, *peers_first(routes, peers), peers) &&
+		!went_with_its_links(routes))
 		hands->dump_again(hands->hands);
 }

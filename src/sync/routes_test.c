@@ -201,6 +201,22 @@ static void without_carrier_routes_stay_unless_told_otherwise(void **state)
 	assert_int_equal(fake.n_dumps, 0);
 }
 
+// IPv6 tells of each, after it has told of the link; others of the same prefix stay.
+static void a_link_that_goes_down_leaves_no_doubt(void **state)
+{
+	fake_say("2001:db8::/64 dev 1 metric 256");
+	fake_say("2001:db8::/64 dev 2 metric 256 append");
+	fake_say("fe80::/64 dev 1 metric 256");
+	fake_say("fe80::/64 dev 2 metric 256 append");
+	fake_set_up(1, false);
+	fake_say("deleted 2001:db8::/64 dev 1 metric 256");
+	fake_say("deleted fe80::/64 dev 1 metric 256");
+	ASK("2001:db8::1", "dev 2");
+	assert_int_equal(fake.n_dumps, 0);
+	fake_say("deleted 2001:db8::/64 dev 3 metric 256");
+	assert_int_equal(fake.n_dumps, 1);
+}
+
 // Linux calls them dead, and does not tell when the carrier comes back.
 static void routes_told_without_carrier_come_back_with_it(void **state)
 {
@@ -515,6 +531,7 @@ int main(void)
 		TEST(weights_are_scaled_into_what_groups_know),
 		TEST(routes_over_a_link_that_goes_down_are_gone),
 		TEST(without_carrier_routes_stay_unless_told_otherwise),
+		TEST(a_link_that_goes_down_leaves_no_doubt),
 		TEST(routes_told_without_carrier_come_back_with_it),
 		TEST(a_link_that_is_deleted_takes_its_routes_along),
 		TEST(the_last_address_takes_ipv4_routes_along),
