@@ -156,6 +156,15 @@ def an_appended_route_of_ip4_waits_for_its_turn(network: Network) -> None:
     assert _goes_to(network, 4, "h2")
 
 
+def routes_of_ip4_that_differ_in_a_metric_of_tcp_are_two(network: Network) -> None:
+    way = _way(network, 4, "h1")
+    network.ip(f"route add {BENCHMARK[4]} {way} advmss 1400", f"route append {BENCHMARK[4]} {way} advmss 1300")
+    network.ip(f"route del {BENCHMARK[4]} {way} advmss 1400")
+    assert _goes_to(network, 4, "h1")
+    network.ip(f"route del {BENCHMARK[4]} {way} advmss 1300")
+    assert _goes_nowhere(network, 4)
+
+
 def a_replaced_route_replaces_the_first_of_its_metric(network: Network) -> None:
     _add_then_append(network, 4)
     network.ip(f"route replace {BENCHMARK[4]} {_way(network, 4, 'n2')}")

@@ -42,7 +42,7 @@ static const struct wants wants_hop = WANTS(want_hop);
 struct route_draft {
 	struct event_route *route;
 	struct event_hop single;
-	uint32_t table, metric, nh_id, mtu;
+	uint32_t table, metric, nh_id, mtu, metrics;
 	struct wire_addr dst, src, prefsrc;
 };
 #define DRAFT(field) offsetof(struct route_draft, field)
@@ -80,6 +80,16 @@ static bool take_route_via(void *out, const struct piece *value)
 
 static const struct want want_metrics[] = {[RTAX_MTU] = {WANT_U32, .at = DRAFT(mtu)}};
 static const struct wants wants_metrics = WANTS(want_metrics);
+
+static bool take_metrics(void *out, const struct piece *value)
+{
+	struct route_draft *draft = out;
+
+	for (uint32_t i = 0; i < value->n; i++) // FNV-1a
+		draft->metrics = (draft->metrics ^ ((const uint8_t *)value->bytes)[i]) * 16777619u;
+	return attrs_take(&wants_metrics, value, draft);
+}
+
 static const struct want want_route[] = {
 	[RTA_DST] = {WANT_ADDR, .at = DRAFT(dst)},
 	[RTA_SRC] = {WANT_ADDR, .at = DRAFT(src)},
@@ -88,7 +98,7 @@ static const struct want want_route[] = {
 	[RTA_VIA] = {WANT_TAKE, .take = take_route_via},
 	[RTA_PRIORITY] = {WANT_U32, .at = DRAFT(metric)},
 	[RTA_PREFSRC] = {WANT_ADDR, .at = DRAFT(prefsrc)},
-	[RTA_METRICS] = {WANT_INSIDE, .inside = &wants_metrics},
+	[RTA_METRICS] = {WANT_TAKE, .take = take_metrics},
 	[RTA_MULTIPATH] = {WANT_TAKE, .take = take_multipath},
 	[RTA_TABLE] = {WANT_U32, .at = DRAFT(table)},
 	[RTA_ENCAP_TYPE] = {WANT_THERE, .at = DRAFT(single.has_encap)},
@@ -112,6 +122,7 @@ static void take_draft(struct event_route *route, const struct route_draft *draf
 	route->metric = draft->metric;
 	route->nh_id = draft->nh_id;
 	route->mtu = draft->mtu;
+	route->metrics = draft->metrics;
 	route->prefsrc = draft->prefsrc;
 	route->src = draft->src;
 	if (!route->n_hops && (draft->single.ifindex || draft->single.via.family)) {

@@ -101,6 +101,7 @@ struct event_route {
 	uint8_t src_len;
 	uint32_t table, metric, flags, nh_id; // flags: RTM_F_*; nh_id 0: none
 	uint32_t mtu;                         // RTAX_MTU, 0: none
+	uint32_t metrics;                     // a hash of all RTAX_*, 0: none
 	uint8_t type, protocol, scope, tos;
 	uint16_t n_hops;
 	bool too_many_hops; // more than EVENT_MAX_HOPS: the rest is not here

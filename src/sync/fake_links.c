@@ -147,6 +147,8 @@ static void take_pair(struct event *event, const char *word, char *value)
 		route->scope = atoi(value);
 	} else if (!strcmp(word, "mtu")) {
 		route->mtu = atoi(value);
+	} else if (!strcmp(word, "advmss")) {
+		route->metrics = atoi(value);
 	} else if (!strcmp(word, "nhid")) {
 		route->nh_id = atoi(value);
 	} else if (!strcmp(word, "src")) {

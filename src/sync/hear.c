@@ -32,6 +32,7 @@ static void fill_key(struct way_key *key, const struct event_route *told)
 	key->has_too_many_hops = told->too_many_hops && !told->nh_id;
 	if (is_ipv4) {
 		key->scope = told->scope;
+		key->metrics = told->metrics;
 		key->prefsrc = told->prefsrc;
 	} else {
 		key->src = told->src;

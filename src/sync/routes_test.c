@@ -201,6 +201,16 @@ static void without_carrier_routes_stay_unless_told_otherwise(void **state)
 	assert_int_equal(fake.n_dumps, 0);
 }
 
+static void ipv4_routes_that_differ_in_a_metric_of_tcp_are_two(void **state)
+{
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 advmss 1400");
+	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 advmss 1300 append");
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1 advmss 1400");
+	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1 advmss 1300");
+	ASK("20.0.0.1", "nothing");
+}
+
 // IPv6 tells of each, after it has told of the link; others of the same prefix stay.
 static void a_link_that_goes_down_leaves_no_doubt(void **state)
 {
@@ -531,6 +541,7 @@ int main(void)
 		TEST(weights_are_scaled_into_what_groups_know),
 		TEST(routes_over_a_link_that_goes_down_are_gone),
 		TEST(without_carrier_routes_stay_unless_told_otherwise),
+		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),
 		TEST(a_link_that_goes_down_leaves_no_doubt),
 		TEST(routes_told_without_carrier_come_back_with_it),
 		TEST(a_link_that_is_deleted_takes_its_routes_along),

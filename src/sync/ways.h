@@ -27,6 +27,7 @@ struct way_key {
 	uint32_t table, metric; // where the kernel keeps such ways apart by them
 	uint32_t nh_id;         // then there are no hops here
 	uint32_t mtu;
+	uint32_t metrics; // IPv4: a hash of all, the MTU's among them
 	uint16_t n_hops;
 };
 
