@@ -106,7 +106,7 @@ static void remove_at(struct links *links, struct address **at, bool is_told)
 	if (is_told && vrf != LINKS_NO_VRF && !is_ours_in(links, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
 	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_told)
-		routes_last_address_gone(routes, gone->ifindex);
+		routes_ip4_gone(routes, gone->ifindex);
 	free(gone);
 }
 

@@ -79,9 +79,9 @@ void routes_address_came(struct routes *routes, int ifindex)
 {
 }
 
-void routes_last_address_gone(struct routes *routes, int ifindex)
+void routes_ip4_gone(struct routes *routes, int ifindex)
 {
-	write_down((struct fake_call){.kind = CALL_LAST_ADDRESS, .ifindex = ifindex});
+	write_down((struct fake_call){.kind = CALL_IP4_GONE, .ifindex = ifindex});
 }
 
 void routes_vrf_changed(struct routes *routes, uint32_t table)

@@ -5,7 +5,7 @@
 
 enum { FAKE_MAX_CALLS = 64 };
 
-enum fake_call_kind { CALL_CHANGED, CALL_GONE, CALL_ADDRESS, CALL_LAST_ADDRESS, CALL_VRF };
+enum fake_call_kind { CALL_CHANGED, CALL_GONE, CALL_ADDRESS, CALL_IP4_GONE, CALL_VRF };
 
 struct fake_call {
 	enum fake_call_kind kind;

@@ -108,6 +108,7 @@ static void link_event(struct links *links, const struct event *event)
 		links_forget(links, one);
 		return;
 	}
+	const struct interface *vrf_before = vrfs_master(links, one);
 	one->sysctls_read &= one->is_known && !strcmp(one->link.name, event->link.name);
 	one->link = event->link;
 	one->is_known = true;
@@ -115,6 +116,9 @@ static void link_event(struct links *links, const struct event *event)
 	links->is_dirty = true;
 	if (!strcmp(one->link.kind, "vrf"))
 		vrfs_follow(links); // what comes next may be about its table
+	// Its addresses stay, and Linux puts their routes into the other table when it comes up.
+	if (!event->is_dump && vrfs_master(links, one) != vrf_before)
+		routes_ip4_gone(links->mirror->routes, one->ifindex);
 	links_tell(links, one);
 }
 

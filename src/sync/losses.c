@@ -175,7 +175,7 @@ void routes_link_gone(struct routes *routes, int ifindex)
 		hands->dump_again(hands->hands);
 }
 
-void routes_last_address_gone(struct routes *routes, int ifindex)
+void routes_ip4_gone(struct routes *routes, int ifindex)
 {
 	for (uint32_t i = 1; i < routes->ways.n; i++) {
 		const struct way *way = ways_at(&routes->ways, i);

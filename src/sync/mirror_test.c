@@ -221,12 +221,12 @@ static void tells_which_source_addresses_are_gone(void **state)
 	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
 	assert_true(wire_addr_equal(&fake_call[0].addr, &local));
 	assert_int_equal(fake_call[0].table, 0);
-	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 11), 1);
-	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 10), 0);
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 11), 1);
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 0);
 	fake_address(&fake, 10, "10.0.0.9/24", true);
-	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 10), 1);
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 1);
 	fake_address(&fake, 10, "10.0.0.9/24", true);
-	assert_int_equal(fake_calls(CALL_LAST_ADDRESS, 10), 1);
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 1);
 }
 
 static void keeps_source_addresses_of_vrfs_apart(void **state)
@@ -242,6 +242,27 @@ static void keeps_source_addresses_of_vrfs_apart(void **state)
 	fake_address(&fake, 10, "10.0.0.1/24", true); // all before the first flush
 	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
 	assert_int_equal(fake_call[0].table, links_vrf_of_table(fake.mirror, 10));
+}
+
+// Linux drops them without a word and puts them into the other table when the interface comes up.
+static void tells_that_ipv4_routes_are_gone_with_a_move_between_vrfs(void **state)
+{
+	struct event_link other = fake_twin(1);
+
+	add(fake_vrf(50, "red", 10));
+	add(fake_vrf(51, "blue", 11));
+	add(fake_device(60, "br0", "bridge"));
+	put_in(fake_twin(0), 50);
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 1);
+	add(fake_twin(0));
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 2);
+	put_in(fake_twin(0), 60);
+	add(fake_twin(0));
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 2);
+	other.master = 51;
+	fake.in_dump = true; // it names the routes, too
+	fake_link(&fake, &other);
+	assert_int_equal(fake_calls(CALL_IP4_GONE, 11), 0);
 }
 
 static void forgets_addresses_with_their_interface(void **state)
@@ -354,6 +375,7 @@ int main(void)
 		TEST(tells_routes_of_a_new_link_id),
 		TEST(tells_which_source_addresses_are_gone),
 		TEST(keeps_source_addresses_of_vrfs_apart),
+		TEST(tells_that_ipv4_routes_are_gone_with_a_move_between_vrfs),
 		TEST(forgets_addresses_with_their_interface),
 		TEST(sweeps_what_a_dump_does_not_name),
 		TEST(keeps_what_is_told_while_a_dump_runs),

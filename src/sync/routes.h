@@ -20,9 +20,10 @@ void routes_link_changed(struct routes *routes,
 	int ifindex); // up, down, carrier, link id, settings
 void routes_link_gone(struct routes *routes, int ifindex);
 // An IPv4 address is no longer local in a VRF (no interface has it any more): routes that prefer it
-// as source go. / The last IPv4 address of an interface: Linux drops all IPv4 routes over it.
+// as source go. / Linux drops all IPv4 routes over an interface, those for its own addresses too:
+// the last of these is gone, or it went into a VRF or out of one.
 void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local);
-void routes_last_address_gone(struct routes *routes, int ifindex);
+void routes_ip4_gone(struct routes *routes, int ifindex);
 // An interface got an IPv4 address: next hops that died with its last one live again.
 void routes_address_came(struct routes *routes, int ifindex);
 // Its VRF came (after fib_vrf_open), or went: what stood in the fib's table counts as gone, as

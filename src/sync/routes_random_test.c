@@ -315,7 +315,7 @@ static void change_address(void)
 	if (draw(2)) {
 		kill_hops(dev, false);
 		if (!model.is_deaf)
-			routes_last_address_gone(fake.routes, dev);
+			routes_ip4_gone(fake.routes, dev);
 		return;
 	}
 	revive_hops(dev);

@@ -266,7 +266,7 @@ static void the_last_address_takes_ipv4_routes_along(void **state)
 	fake_say("id 15 dev 2");
 	fake_say("42.0.0.0/8 nhid 15");
 	fake_say("2001:db8::/48 via fe80::2 dev 2");
-	routes_last_address_gone(fake.routes, 2);
+	routes_ip4_gone(fake.routes, 2);
 	ASK("20.0.0.1", "nothing");
 	ASK("21.0.0.1", "via 10.1.0.2 dev 1");
 	ASK("42.0.0.1", "dev 2");

@@ -156,11 +156,15 @@ static void drops_routes_of_a_source_address_that_is_gone(void **state)
 static void takes_a_vrf_away_with_its_routes(void **state)
 {
 	struct event_link twin = fake_twin(0), red = fake_vrf(RED, "red", TABLE_RED);
+	struct event_route hole = {.prefix = {fake_addr("30.0.0.0"), 8},
+		.type = RTN_BLACKHOLE,
+		.table = TABLE_RED};
 
 	fake_router(&fake, &red);
 	twin.master = RED;
 	fake_link(&fake, &twin);
 	furnish(10, TABLE_RED);
+	add_route(hole);
 	uint8_t vrf = links_vrf_of_table(fake.mirror, TABLE_RED);
 	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_FORWARD);
 	twin.master = 0;
@@ -170,15 +174,14 @@ static void takes_a_vrf_away_with_its_routes(void **state)
 	assert_false(fib_vrf_is_open(fake.fib, vrf));
 	assert_int_equal(verdict("20.1.1.1"), VERDICT_NO_ROUTE);
 	fake_router(&fake, &red); // routes of a table outlive its VRF device
-	twin.master = RED;
-	fake_link(&fake, &twin);
 	fake_flush(&fake);
 	vrf = links_vrf_of_table(fake.mirror, TABLE_RED);
-	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_FORWARD);
+	assert_int_equal(look(vrf, "30.1.1.1").verdict, VERDICT_BLACKHOLE);
+	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_NO_ROUTE); // went with its link
 }
 
-// Lanes look for on-link hosts in the link's own VRF.
-static void looks_again_at_routes_when_a_link_changes_its_vrf(void **state)
+// Lanes look for on-link hosts in the link's own VRF. Its routes go with each move.
+static void leaves_routes_over_a_link_of_another_vrf_to_linux(void **state)
 {
 	struct event_link twin = fake_twin(0), red = fake_vrf(RED, "red", TABLE_RED);
 
@@ -187,9 +190,13 @@ static void looks_again_at_routes_when_a_link_changes_its_vrf(void **state)
 	assert_int_equal(verdict("10.0.0.2"), VERDICT_FORWARD);
 	twin.master = RED;
 	fake_link(&fake, &twin);
+	assert_int_equal(verdict("10.0.0.2"), VERDICT_NO_ROUTE);
+	furnish(10, RT_TABLE_MAIN);
 	assert_int_equal(verdict("10.0.0.2"), VERDICT_LINUX);
 	twin.master = 0;
 	fake_link(&fake, &twin);
+	assert_int_equal(verdict("10.0.0.2"), VERDICT_NO_ROUTE);
+	furnish(10, RT_TABLE_MAIN);
 	assert_int_equal(verdict("10.0.0.2"), VERDICT_FORWARD);
 }
 
@@ -232,7 +239,7 @@ int main(void)
 		TEST(drops_routes_of_a_vlan_that_was_made_anew),
 		TEST(drops_routes_of_a_source_address_that_is_gone),
 		TEST(takes_a_vrf_away_with_its_routes),
-		TEST(looks_again_at_routes_when_a_link_changes_its_vrf),
+		TEST(leaves_routes_over_a_link_of_another_vrf_to_linux),
 		TEST(looks_again_at_routes_when_a_links_mtu_changes),
 		TEST(forwards_by_no_route_of_a_twin_that_is_gone),
 	};
