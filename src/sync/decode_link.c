@@ -61,6 +61,7 @@ static const struct wants wants_link = WANTS(want_link);
 
 static const struct want want_vlan[] = {
 	[IFLA_VLAN_ID] = {WANT_U16, .at = AT(link, vlan_id)},
+	[IFLA_VLAN_EGRESS_QOS] = {WANT_THERE, .at = AT(link, sets_priorities)},
 	[IFLA_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, vlan_protocol)},
 };
 static const struct want want_vrf[] = {[IFLA_VRF_TABLE] = {WANT_U32, .at = AT(link, vrf_table)}};

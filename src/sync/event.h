@@ -41,6 +41,7 @@ struct event_link {
 	struct wire_mac mac;
 	char name[EVENT_NAME_MAX], kind[EVENT_KIND_MAX], slave_kind[EVENT_KIND_MAX];
 	uint16_t vlan_id, vlan_protocol; // host order; kind "vlan"
+	bool sets_priorities;            // the same: by a map from Linux's own (egress-qos-map)
 	uint32_t vrf_table;              // kind "vrf"
 	uint8_t operstate;
 	bool carrier;

@@ -26,6 +26,8 @@ const struct link_reason_row link_reason[N_LINK_REASONS] = {
 		"all its frames go to Linux, routes over it too"},
 	[REASON_EGRESS] = {0, "tc egress on an interface",
 		"packets routed over it go to Linux, which sends them"},
+	[REASON_PRIORITIES] = {0, "egress-qos-map on a VLAN interface",
+		"packets routed over it go to Linux, which sets their priority"},
 	[REASON_NO_TABLE] = {FIB_LINK_LINUX, "interface in a VRF beyond the 63 that lanes hold",
 		"all its frames go to Linux, routes over it too"},
 	[REASON_VRF_DOWN] = {FIB_LINK_LINUX, "interface in a VRF that is set down",
@@ -47,7 +49,8 @@ const struct link_reason_row link_reason[N_LINK_REASONS] = {
 };
 
 // Linux sees these before it looks at the VLAN tag, and after it has put it on.
-static const uint32_t inherited = BIT(REASON_XDP) | BIT(REASON_INGRESS) | BIT(REASON_EGRESS);
+static const uint32_t inherited =
+	BIT(REASON_XDP) | BIT(REASON_INGRESS) | BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES);
 
 // They have an interface under them, but take no frames from it that are not for an address of
 // ours.
@@ -152,6 +155,8 @@ static uint32_t judge_own(const struct interface *one)
 		reasons |= BIT(REASON_INGRESS);
 	if (one->tc & EVENT_EGRESS)
 		reasons |= BIT(REASON_EGRESS);
+	if (one->link.sets_priorities)
+		reasons |= BIT(REASON_PRIORITIES);
 	return reasons;
 }
 
@@ -208,7 +213,7 @@ bool judge_lets_out(uint32_t reasons)
 	for (unsigned i = 0; i < N_LINK_REASONS; i++)
 		if (reasons & BIT(i) && link_reason[i].flags & FIB_LINK_LINUX)
 			return false;
-	return !(reasons & BIT(REASON_EGRESS));
+	return !(reasons & (BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES)));
 }
 
 void judge(const struct links *links, const struct interface *one, struct judgement *out)

@@ -12,7 +12,8 @@ enum link_reason {
 	REASON_XDP,
 	REASON_INGRESS,
 	REASON_EGRESS,
-	REASON_NO_TABLE, // its VRF has none in the fib
+	REASON_PRIORITIES, // of VLAN tags, by DSCP: lanes send all with priority 0
+	REASON_NO_TABLE,   // its VRF has none in the fib
 	REASON_VRF_DOWN,
 	REASON_FORWARDING4,
 	REASON_FORWARDING6,

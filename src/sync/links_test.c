@@ -268,6 +268,22 @@ static void sends_nothing_itself_where_tc_shapes(void **state)
 	assert_int_equal(way_out(10), 0);
 }
 
+static void sends_nothing_itself_where_linux_sets_priorities(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	vlan.sets_priorities = true;
+	add(vlan);
+	add(fake_vlan(21, 20, 7));
+	assert_int_equal(flags_of(20) | flags_of(21), 0);
+	assert_int_equal(way_out(20), FIB_NO_LINK);
+	assert_int_equal(way_out(21), FIB_NO_LINK);
+	assert_int_equal(way_out(10), 0);
+	assert_int_equal(fake_unsupported(&fake, "egress-qos-map on a VLAN interface", NULL), 2);
+	add(fake_vlan(20, 10, 100));
+	assert_int_not_equal(way_out(21), FIB_NO_LINK);
+}
+
 static struct event_link macvlan(int ifindex, int lower)
 {
 	char name[16];
@@ -591,6 +607,7 @@ int main(void)
 		TEST(treats_a_master_not_yet_told_of_as_unknown),
 		TEST(hands_all_frames_to_linux_where_tc_or_xdp_is),
 		TEST(sends_nothing_itself_where_tc_shapes),
+		TEST(sends_nothing_itself_where_linux_sets_priorities),
 		TEST(counts_macvlan_addresses_as_ours),
 		TEST(leaves_a_twin_with_many_macvlans_to_linux),
 		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 from harness.router import Dl3dRouter, KernelRouter, Router, port_name
 from harness.shell import ping
+from harness.wire import Wire
 
 from dl3.lab.namespace import End, Lab, Namespace
 
@@ -154,6 +155,42 @@ def vrfs_with_the_same_prefixes_do_not_meet(tagged: Tagged, vrf: str, family: in
 def the_main_table_does_not_know_what_vrfs_have(tagged: Tagged) -> None:
     tagged.hosts[0].ip("route", "replace", "10.50.0.0/16", "via", "10.1.0.1")
     assert ping(tagged.hosts[0], "10.50.1.2").received == 0
+
+
+def addresses_move_into_a_vrf_and_out_with_their_interface(tagged: Tagged) -> None:
+    router = tagged.router.namespace
+    device = Tags(21).add(router, port_name(0))
+    for address in addresses(60, 0, 1):
+        router.ip("address", "add", address, "dev", device)
+    tagged.router.settle()
+    for words in (("master", "red"), ("master", "blue"), ("nomaster",)):
+        router.ip("link", "set", device, *words)
+        tagged.router.settle()
+    router.ip("link", "delete", device)
+    tagged.router.settle()
+
+
+def _priorities(frames: list[bytes], vlan: int) -> set[int]:
+    """Those of the tags of IPv4 packets in a VLAN."""
+    tagged = [frame for frame in frames if frame[12:14] == b"\x81\x00" and frame[16:18] == b"\x08\x00"]
+    tags = [int.from_bytes(frame[14:16], "big") for frame in tagged]
+    return {tag >> 13 for tag in tags if tag & 0xFFF == vlan}
+
+
+def a_vlan_sends_with_the_priority_that_its_map_says(tagged: Tagged) -> None:
+    target = addresses(5, 1, 2)[0].split("/")[0]
+    device = f"{port_name(1)}.5"
+    router = tagged.router.namespace
+    ping(tagged.hosts[0], target)
+    with contextlib.closing(Wire(End(tagged.hosts[1], "eth0", ""))) as wire:
+        router.ip("link", "set", device, "type", "vlan", "egress-qos-map", "0:5")
+        tagged.router.settle()
+        wire.drain()
+        assert ping(tagged.hosts[0], target).received == 2
+        assert _priorities(wire.drain(), 5) == {5}
+        router.ip("link", "set", device, "type", "vlan", "egress-qos-map", "0:0")
+        tagged.router.settle()
+    _cross(tagged, tagged.hosts[0], target)
 
 
 def a_vlan_that_nobody_has_is_no_way_in(tagged: Tagged) -> None:
