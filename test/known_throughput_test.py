@@ -203,11 +203,17 @@ def the_median_latency_is_the_delay_of_the_wire(tmp_path: Path, delay_ns: int) -
 
 
 def _tail_errors_ns(bench: Bench) -> dict[str, float]:
-    """What percentiles and jitter differ from the truth of a wire on which each tenth frame is 5 us later."""
+    """What percentiles and jitter differ from the truth of a wire on which each tenth frame is 5 us later.
+
+    Frames that a pause of the machine made later than that add to the mean jitter at most twice what they add to the
+    mean latency: each is in two differences.
+    """
     told, truth = bench.run_one(stream(rate="20 kpps"), seconds=0.2)
     assert told.jitter.n == truth.taken - 1
     latency = told.latency_from_sending
-    return {"p50": latency.p50 - 20_000, "p99": latency.p99 - 25_000, "jitter": told.jitter.mean - 1_000}
+    pauses = 2 * max(0.0, latency.mean - 20_500)
+    jitter = max(0.0, abs(told.jitter.mean - 1_000) - pauses)
+    return {"p50": latency.p50 - 20_000, "p99": latency.p99 - 25_000, "jitter": jitter}
 
 
 def the_tail_of_the_latency_and_the_jitter_are_the_wires(tmp_path: Path) -> None:
@@ -215,6 +221,6 @@ def the_tail_of_the_latency_and_the_jitter_are_the_wires(tmp_path: Path) -> None
         for _ in range(4 * ATTEMPTS):
             errors = _tail_errors_ns(bench)
             is_near = max(abs(errors["p50"]), abs(errors["p99"])) <= DELAY_TOLERANCE_NS
-            if is_near and abs(errors["jitter"]) <= JITTER_TOLERANCE_NS:
+            if is_near and errors["jitter"] <= JITTER_TOLERANCE_NS:
                 return
     raise AssertionError(errors)
