@@ -26,7 +26,7 @@ static int fill_own(const struct own_address *own, struct fib *fib, struct compl
 	struct wire_prefix host = {own->addr, host_len};
 	int err = 0;
 
-	if (own_is_link_local(&own->addr))
+	if (wire_addr_is_link_local(&own->addr))
 		return add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);
 	if (own->prefix.len < host_len)
 		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, why);

@@ -113,8 +113,6 @@ const struct key_table *linux_tables(unsigned i); // for tests: NULL at the end
 int streams_read(struct reader *reader, const struct node *list, struct config *config);
 // True for an address of ours, on any port. Cheap for those that are not.
 bool own_has(const struct config *config, const struct wire_addr *addr);
-// Good on its own link alone, so that several ports may have it.
-bool own_is_link_local(const struct wire_addr *addr);
 
 // One member of the list `ports`, into config->ports.ports[i].
 int port_read(struct reader *reader, const struct node *node, unsigned i);

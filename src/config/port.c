@@ -169,14 +169,6 @@ bool own_has(const struct config *config, const struct wire_addr *addr)
 	return false;
 }
 
-bool own_is_link_local(const struct wire_addr *addr)
-{
-	const uint8_t *b = addr->bytes;
-
-	return addr->family == 4 ? b[0] == 169 && b[1] == 254
-	                         : b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
-}
-
 static int read_own(struct reader *reader, const struct node *node, unsigned i)
 {
 	struct config *config = reader->house;
@@ -194,7 +186,7 @@ static int read_own(struct reader *reader, const struct node *node, unsigned i)
 		bool same_prefix = other->prefix.len == own->prefix.len &&
 		                   wire_addr_equal(&other->prefix.addr, &own->prefix.addr);
 
-		if (other->port != own->port && own_is_link_local(&own->addr))
+		if (other->port != own->port && wire_addr_is_link_local(&own->addr))
 			continue;
 		if (wire_addr_equal(&other->addr, &own->addr))
 			return rows_mistake(reader, node->line,
@@ -287,7 +279,7 @@ static int read_gateways(struct reader *reader, const struct node *node, void *b
 // Where the port itself can reach it; any link-local one where it has IPv6 at all.
 static bool is_reachable(const struct port_settings *port, const struct wire_addr *gateway)
 {
-	bool is_link_local = gateway->family == 6 && own_is_link_local(gateway);
+	bool is_link_local = gateway->family == 6 && wire_addr_is_link_local(gateway);
 
 	for (unsigned i = 0; i < port->n_addresses; i++) {
 		struct wire_prefix ours = port->addresses[i], theirs = {*gateway, ours.len};

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-static bool is_link_local(const struct wire_addr *addr)
+static bool is_link_local6(const struct wire_addr *addr)
 {
-	return addr->family == 6 && addr->bytes[0] == 0xfe && (addr->bytes[1] & 0xc0) == 0x80;
+	return addr->family == 6 && wire_addr_is_link_local(addr);
 }
 
 // One destination in a network of the port itself, else the gateway.
@@ -77,7 +77,7 @@ static struct wire_addr find_own(const struct neighbours *n, const struct neighb
 {
 	const struct port_settings *port = &n->settings->ports[wanted->port];
 
-	for (unsigned i = 0; i < port->n_addresses && !is_link_local(&wanted->addr); i++) {
+	for (unsigned i = 0; i < port->n_addresses && !is_link_local6(&wanted->addr); i++) {
 		const struct port_settings one = {.n_addresses = 1,
 			.addresses = {port->addresses[i]}};
 

@@ -121,6 +121,14 @@ bool wire_addr_equal(const struct wire_addr *a, const struct wire_addr *b)
 	return a->family == b->family && !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 
+bool wire_addr_is_link_local(const struct wire_addr *addr)
+{
+	const uint8_t *b = addr->bytes;
+
+	return addr->family == 4 ? b[0] == 169 && b[1] == 254
+	                         : b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
+}
+
 bool wire_mac_equal(const struct wire_mac *a, const struct wire_mac *b)
 {
 	return !memcmp(a->bytes, b->bytes, sizeof(a->bytes));

@@ -35,6 +35,8 @@ const char *wire_addr_print(const struct wire_addr *addr, char *text);
 const char *wire_prefix_print(const struct wire_prefix *prefix, char *text);
 
 bool wire_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
+// 169.254.0.0/16 or fe80::/10: good on its own link alone, so that several ports may have it.
+bool wire_addr_is_link_local(const struct wire_addr *addr);
 bool wire_mac_equal(const struct wire_mac *a, const struct wire_mac *b);
 // Clears the host bits.
 void wire_prefix_mask(struct wire_prefix *prefix);
