@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.answers import THERE, Bench, port
+from harness.answers import AS_DUE, THERE, Bench, port
 from harness.house import TOP
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -21,7 +21,7 @@ ATTEMPTS = 5  # the core may be taken away in so many trials that a search ends 
 
 @pytest.fixture(scope="module")
 def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    channel = f"{THERE} limit_pps={LIMIT_PPS} limit_depth=80 delay_ns={DELAY_NS} ring=16384 slot=256"
+    channel = f"{THERE} limit_pps={LIMIT_PPS} limit_depth=8 {AS_DUE} delay_ns={DELAY_NS} ring=16384 slot=256"
     ports = [port(0, line_rate="1 Gbit/s"), port(1)]
     with Bench(tmp_path_factory.mktemp("wire"), [channel], measures=True, ports=ports) as made:
         yield made

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from harness.answers import THERE, Bench, Truth, port, stream
+from harness.answers import AS_DUE, THERE, Bench, Truth, port, stream
 
 from dl3.bench.conduct import conduct
 from dl3.bench.fake import job_of
@@ -25,7 +25,7 @@ from dl3.trial.run import Runner
 LINE_PPS = 100e6 / 84 / 8
 LINE = [port(0, line_rate="100 Mbit/s"), port(1)]
 WIDE = "ring=65536 slot=128"
-CATCH_UP, DEPTH = 256, 300  # frames that follow a pause, and what the limit lets through at once
+CATCH_UP, DEPTH = 256, 8  # frames that follow a pause, and what the limit lets through at once
 ATTEMPTS = 6  # whoever shares the core may spoil one
 A = TypeVar("A")
 
@@ -88,7 +88,7 @@ def _until(measure: Callable[[], A], is_near: Callable[[A], bool]) -> A:
 
 def _limited(folder: Path, limit_pps: int) -> Bench:
     """A device that forwards no more than so many frames a second, on a line that carries more."""
-    wire = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {WIDE}"
+    wire = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} {WIDE}"
     return Bench(folder, [wire], measures=True, ports=LINE)
 
 
@@ -142,7 +142,7 @@ def a_device_without_a_limit_takes_any_burst(tmp_path: Path) -> None:
 @pytest.mark.parametrize("after_ms", [0, 50, 400])
 def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int) -> None:
     limit_pps = 60_000
-    channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} after_ns={after_ms}000000 {WIDE}"
+    channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} after_ns={after_ms}000000 {WIDE}"
     job = job_of("recovery", seconds=0.5)
     with Bench(tmp_path, [channel], measures=True, ports=LINE) as bench:
         # The last frame above the limit comes up to 11 frames (0.17 ms) before the load falls.

@@ -64,6 +64,7 @@ static const struct {
 	{"limit_pps", offsetof(struct channel_settings, limit_pps)},
 	{"limit_depth", offsetof(struct channel_settings, limit_depth)},
 	{"queues", offsetof(struct channel_settings, queues)},
+	{"due_at", offsetof(struct channel_settings, due_at)},
 	{"after_ns", offsetof(struct channel_settings, after_ns)},
 	{"drop_every", offsetof(struct channel_settings, drop_every)},
 	{"corrupt_every", offsetof(struct channel_settings, corrupt_every)},
@@ -189,6 +190,20 @@ static bool is_it(struct every *every)
 	return true;
 }
 
+// When the limit says that the frame came.
+static uint64_t time_for_limit(const struct channel *channel, const uint8_t *frame, uint32_t bytes,
+	uint64_t now)
+{
+	enum { BITS = 40 };
+	uint64_t due = 0, at = channel->is.due_at;
+
+	if (!at || at + BITS / 8 > bytes)
+		return now;
+	for (unsigned i = 0; i < BITS / 8; i++)
+		due = due << 8 | frame[at + i];
+	return now - ((now - due) & ((1ull << BITS) - 1));
+}
+
 // A token bucket told by one time: the next frame's, if all came evenly (the virtual scheduling
 // algorithm of ITU-T I.371).
 static bool is_within_limit(struct channel *channel, uint64_t now)
@@ -280,7 +295,9 @@ bool channel_put(struct channel *channel, const void *frame, uint32_t bytes, uin
 {
 	if (channel->is.refuses && count_free(channel) < MOST_AT_ONCE)
 		return false;
-	bool is_lost = is_dead(channel, now), is_within = is_lost || is_within_limit(channel, now);
+	bool is_lost = is_dead(channel, now),
+	     is_within = is_lost ||
+	                 is_within_limit(channel, time_for_limit(channel, frame, bytes, now));
 
 	if (channel->is.refuses && !is_within)
 		return false;

@@ -9,6 +9,9 @@
 //   queues=1            what the limit lets through leaves at its rate, as out of a buffer of
 //                       limit_depth frames: of a burst at P packets/s
 //                       1 + limit_depth / (1 - limit_pps / P) frames pass
+//   due_at=50           the limit judges a frame by when it was due (40 bits of the TSC that stand
+//                       there in it, as in stamp.h), not by when it came: no pause of the
+//                       machine makes one lost. Not for several streams.
 //   after_ns=100000     for so long after a frame above the limit all others are lost, too
 //   drop_every=100      the 100th, 200th ... frame is lost
 //   corrupt_every=100   of every 100th frame the byte at corrupt_at is changed, by corrupt_with
@@ -59,7 +62,7 @@ struct channel_account {
 } __attribute__((aligned(64)));
 
 struct channel_settings {
-	uint64_t from, to, limit_pps, limit_depth, queues, after_ns, drop_every, corrupt_every,
+	uint64_t from, to, limit_pps, limit_depth, queues, due_at, after_ns, drop_every, corrupt_every,
 		corrupt_at, corrupt_with, swap_every, swap_by, duplicate_every, delay_ns,
 		late_every, late_ns, ring, refuses, slot, dump;
 };

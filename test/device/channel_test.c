@@ -167,6 +167,26 @@ static void empties_its_buffer_at_the_limit(void **state)
 	channel_destroy(channel);
 }
 
+// A thousand frames that a pause let come all at once, and then one that was due too early.
+static void judges_frames_by_when_they_were_due(void **state)
+{
+	struct channel *channel = make("limit_pps=1000 limit_depth=1 due_at=3");
+	uint8_t frame[16] = {0};
+	uint64_t now = 5ull << 40 | 7; // the due times' 40 bits have just begun anew
+
+	for (unsigned i = 0; i <= 1001; i++) {
+		uint64_t due = now - (1000 - (i < 1001 ? i : 1000)) * (HZ / 1000ull);
+
+		for (unsigned byte = 0; byte < 5; byte++)
+			frame[3 + byte] = due >> (32 - 8 * byte);
+		assert_true(channel_put(channel, frame, sizeof(frame), now));
+	}
+	assert_int_equal(counted(CHANNEL_OVER_LIMIT), 0);
+	assert_true(channel_put(channel, frame, sizeof(frame), now));
+	assert_int_equal(counted(CHANNEL_OVER_LIMIT), 1);
+	channel_destroy(channel);
+}
+
 // A millisecond without any, after the last that was above the limit.
 static void loses_all_for_a_while_after_an_overload(void **state)
 {
@@ -269,6 +289,7 @@ int main(void)
 		cmocka_unit_test(lets_exactly_the_limit_through),
 		cmocka_unit_test(lets_a_burst_through_that_fits_into_its_buffer),
 		cmocka_unit_test(empties_its_buffer_at_the_limit),
+		cmocka_unit_test(judges_frames_by_when_they_were_due),
 		cmocka_unit_test(loses_all_for_a_while_after_an_overload),
 		cmocka_unit_test(dies_for_as_long_as_it_is_told),
 		cmocka_unit_test(loses_nothing_at_the_limit),

@@ -23,6 +23,8 @@ DIE_NS = b"die_ns"
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
 THERE, BACK = "from=0 to=1", "from=1 to=0"
+# A limit judges untagged IPv4/UDP frames by when they were due: a pause of the machine makes none of them lost.
+AS_DUE = "due_at=50"
 # What EAL is told so that dl3gen takes its code with and without wide vectors.
 VECTORS = {"with vectors": (), "without vectors": ("--force-max-simd-bitwidth=64",)}
 
