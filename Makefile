@@ -53,6 +53,7 @@ demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3g
 test: ## all tests; SANITIZE=address,undefined or SANITIZE=thread runs them under that sanitizer
 	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
+	@$(if $(SANITIZE),$(MAKE) --no-print-directory SANITIZE= build) # commands run what is built for use
 	@tools/setup-venv test
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 

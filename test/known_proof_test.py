@@ -15,7 +15,7 @@ from dl3.record.reader import read
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
-LIMIT_PPS, DELAY_NS = 500_000, 20_000
+LIMIT_PPS, DELAY_NS = 100_000, 20_000
 DEPTH = 8  # frames that the limit lets through at once
 ATTEMPTS = 5
 TOLERANCE_NS = 5_000 if BUILD.name == "build" else 50_000  # on a core that others use too
