@@ -210,6 +210,8 @@ static void choose_lookup(struct fib *fib)
 
 	__atomic_store_n(&fib->view.lookup4, best, __ATOMIC_RELAXED);
 	__atomic_store_n(&fib->vrf_view[0].lookup4, best, __ATOMIC_RELAXED);
+	__atomic_store_n(&fib->view.is_far4, is_far, __ATOMIC_RELAXED);
+	__atomic_store_n(&fib->vrf_view[0].is_far4, is_far, __ATOMIC_RELAXED);
 }
 
 void change_publish(struct fib *fib, const struct edit *edits, size_t n)

@@ -196,7 +196,10 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 					  : find_plain4(p, &f) & find_trusted4(&f, &from, n));
 	if (rarely(has_type(&f, valid & ~plain, is_ip6 ? 0xdd86 : 0x0008)))
 		plain = 0; // one by one, so that packets of a flow stay in order
+	unsigned at = b->n;
 	take_plain(b, &f, &from, plain);
+	if (!is_ip6)
+		fib_prefetch4(p->view, &b->dst4[at], b->n - at);
 	for (unsigned odd = valid & ~plain; odd; odd &= odd - 1)
 		parse_one(p, mbuf[__builtin_ctz(odd)]);
 	return _mm512_mask_reduce_add_epi32(valid, f.pkt_len);

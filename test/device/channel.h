@@ -62,9 +62,9 @@ struct channel_account {
 } __attribute__((aligned(64)));
 
 struct channel_settings {
-	uint64_t from, to, limit_pps, limit_depth, queues, due_at, after_ns, drop_every, corrupt_every,
-		corrupt_at, corrupt_with, swap_every, swap_by, duplicate_every, delay_ns,
-		late_every, late_ns, ring, refuses, slot, dump;
+	uint64_t from, to, limit_pps, limit_depth, queues, due_at, after_ns, drop_every,
+		corrupt_every, corrupt_at, corrupt_with, swap_every, swap_by, duplicate_every,
+		delay_ns, late_every, late_ns, ring, refuses, slot, dump;
 };
 
 struct channel;
