@@ -81,6 +81,7 @@ def mirror(reply: Mirror) -> RenderableType:
         ("malformed", reply.malformed),
         ("overruns", reply.overruns),
         ("dumps", f"{reply.dumps:,}, begun anew {reply.dumps_restarted:,}, the newest took {reply.last_dump_s:.3f} s"),
+        ("dumps told in part", reply.dumps_partial),
         ("slow audit", f"{reply.audited:,} routes looked at, {reply.drifted:,} found different"),
     ]
     columns = ("link", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")

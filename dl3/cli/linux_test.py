@@ -53,8 +53,8 @@ LINK = {
     "ip6_to_linux": False,
 }
 COUNTS = (
-    *("messages", "ignored", "malformed", "overruns", "dumps", "dumps_restarted", "routes4", "routes6", "neighbours"),
-    *("nexthops", "control_bytes", "audited", "drifted", "managed", "receive_buffer_bytes"),
+    *("messages", "ignored", "malformed", "overruns", "dumps", "dumps_restarted", "dumps_partial", "routes4"),
+    *("routes6", "neighbours", "nexthops", "control_bytes", "audited", "drifted", "managed", "receive_buffer_bytes"),
 )
 MIRROR = dict.fromkeys(COUNTS, 3) | {"state": "following", "last_dump_s": 0.25, "links": [LINK], "vrfs": ["main"]}
 THING = {"what": "nftables forward hook", "where": "table ip f chain c", "effect": "Linux forwards", "alike": 1}

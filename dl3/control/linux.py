@@ -66,6 +66,7 @@ class Mirror(Reply):
     overruns: int
     dumps: int
     dumps_restarted: int
+    dumps_partial: int
     last_dump_s: float
     routes4: int
     routes6: int

@@ -47,11 +47,12 @@ static bool take_piece(const struct listen_request *request, uint32_t sequence,
 	struct event event;
 
 	while ((message = netlink_next(&rest))) {
-		if (message->nlmsg_seq != sequence ||
-			decode_route(message, message->nlmsg_len, &event) != DECODE_EVENT)
+		if (message->nlmsg_seq != sequence)
 			continue;
-		if (event.is_interrupted)
+		if (message->nlmsg_flags & NLM_F_DUMP_INTR)
 			*err = -EINTR;
+		if (decode_route(message, message->nlmsg_len, &event) != DECODE_EVENT)
+			continue;
 		if (event.kind == EVENT_DONE || event.kind == EVENT_ERROR) {
 			*err = event.error ? event.error : *err;
 			return true;

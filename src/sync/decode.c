@@ -109,7 +109,6 @@ static enum decode_result decode(struct meaning (*meaning_of)(uint16_t type), co
 	out->nl_flags = message->nlmsg_flags;
 	out->sequence = message->nlmsg_seq;
 	out->is_dump = message->nlmsg_flags & NLM_F_MULTI;
-	out->is_interrupted = message->nlmsg_flags & NLM_F_DUMP_INTR;
 	if (message->nlmsg_type < NLMSG_MIN_TYPE)
 		return read_control(message, out);
 	meaning = meaning_of(message->nlmsg_type);

@@ -32,6 +32,12 @@ enum event_kind {
 	N_EVENT_KINDS
 };
 
+// Sets of kinds: 1 << enum event_kind each.
+static inline bool event_kinds_have(uint32_t kinds, enum event_kind kind)
+{
+	return kinds >> kind & 1;
+}
+
 struct event_link {
 	int ifindex, master;
 	int lower;      // IFLA_LINK: of a VLAN, macvlan, tunnel; 0: none, or in another namespace
@@ -154,9 +160,8 @@ struct event_foreign {
 struct event {
 	uint8_t kind; // enum event_kind
 	bool is_delete;
-	bool is_dump;        // answers a dump of ours
-	bool is_interrupted; // NLM_F_DUMP_INTR
-	uint16_t nl_flags;   // NLM_F_REPLACE, NLM_F_APPEND, NLM_F_CREATE...
+	bool is_dump;      // answers a dump of ours
+	uint16_t nl_flags; // NLM_F_REPLACE, NLM_F_APPEND, NLM_F_CREATE...
 	uint32_t sequence;
 	int error; // EVENT_ERROR, EVENT_DONE: 0 or -errno
 	union {

@@ -50,7 +50,7 @@ void routes_dump_begins(struct routes *routes)
 {
 }
 
-void routes_dump_ends(struct routes *routes)
+void routes_dump_ends(struct routes *routes, uint32_t partial)
 {
 }
 

@@ -130,13 +130,16 @@ void foreign_link_gone(struct links *links, int ifindex)
 			remove_thing(foreign, &foreign->thing[i]);
 }
 
-void foreign_sweep(struct links *links)
+void foreign_sweep(struct links *links, uint32_t partial)
 {
 	struct foreign *foreign = &links->foreign;
 
-	for (uint32_t i = foreign->n; i-- > 0;)
-		if (foreign->thing[i].seen != links->dump)
-			remove_thing(foreign, &foreign->thing[i]);
+	for (uint32_t i = foreign->n; i-- > 0;) {
+		struct foreign_thing *thing = &foreign->thing[i];
+
+		if (thing->seen != links->dump && !event_kinds_have(partial, thing->kind))
+			remove_thing(foreign, thing);
+	}
 	links->is_dirty = true;
 }
 

@@ -25,7 +25,8 @@ struct links;
 void foreign_close(struct foreign *foreign);
 void foreign_event(struct links *links, const struct event *event);
 void foreign_link_gone(struct links *links, int ifindex);
-void foreign_sweep(struct links *links); // what the newest dump did not name
+// What the newest dump did not name goes, but for the kinds that it told in part.
+void foreign_sweep(struct links *links, uint32_t partial);
 // Sums up: link_flags, vrf_flags, and for each interface what tc has there.
 void foreign_judge(struct links *links);
 // FIB_LINK_LINUX4, 6: what this thing takes away from all links.

@@ -205,33 +205,46 @@ void links_dump_begins(struct links *links)
 }
 
 // An interface that came into being by its settings alone was never there.
-static struct interface *find_stale(const struct links *links)
+static bool is_stale(const struct links *links, const struct interface *one, uint32_t partial)
+{
+	if (one->is_known)
+		return one->seen != links->dump && !event_kinds_have(partial, EVENT_LINK);
+	return one->conf[0].seen != links->dump && one->conf[1].seen != links->dump &&
+	       !event_kinds_have(partial, EVENT_NETCONF);
+}
+
+static struct interface *find_stale(const struct links *links, uint32_t partial)
 {
 	struct interface *one = NULL;
 
 	while ((one = interfaces_next(&links->all, one)))
-		if (one->is_known ? one->seen != links->dump
-				  : one->conf[0].seen != links->dump &&
-					    one->conf[1].seen != links->dump)
+		if (is_stale(links, one, partial))
 			break;
 	return one;
 }
 
-void links_dump_ends(struct links *links)
+static void sweep_confs(const struct links *links, struct interface *one)
+{
+	for (unsigned family = 0; family < 2; family++)
+		if (one->conf[family].seen != links->dump)
+			one->conf[family] = (struct interface_conf){0};
+}
+
+void links_dump_ends(struct links *links, uint32_t partial)
 {
 	struct interface *one;
 
-	while ((one = find_stale(links)))
+	while ((one = find_stale(links, partial)))
 		links_forget(links, one);
 	for (one = NULL; (one = interfaces_next(&links->all, one));) {
-		for (unsigned family = 0; family < 2; family++)
-			if (one->conf[family].seen != links->dump)
-				one->conf[family] = (struct interface_conf){0};
+		if (!event_kinds_have(partial, EVENT_NETCONF))
+			sweep_confs(links, one);
 		one->sysctls_read = false;
 		links_tell(links, one);
 	}
-	addresses_sweep(links);
-	foreign_sweep(links);
+	if (!event_kinds_have(partial, EVENT_ADDRESS))
+		addresses_sweep(links);
+	foreign_sweep(links, partial);
 }
 
 struct links_state links_state(const struct mirror *mirror, int ifindex)

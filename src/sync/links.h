@@ -15,7 +15,7 @@ void links_destroy(struct links *links);
 void links_event(struct links *links, const struct event *event);
 void links_twin_changed(struct links *links, unsigned port, int ifindex);
 void links_dump_begins(struct links *links);
-void links_dump_ends(struct links *links);
+void links_dump_ends(struct links *links, uint32_t partial); // as mirror_dump_ends
 // Link ids, VRF ids and settings to the fib, ports' settings to the hands. Before neighbours and
 // routes.
 void links_flush(struct links *links);

@@ -4,14 +4,11 @@
 // kernel writes a dump's next piece at the moment in which we read the one before. So each step
 // first reads news without acting on them, then takes a piece of the dump in, then the news: a
 // piece never comes after news that are younger than it, and what was deleted is not told again.
-#include "sync/listen.h"
+#include "sync/listen_inside.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "sync/ask.h"
-#include "sync/decode.h"
-#include "sync/netlink.h"
-#include "sync/sections.h"
 
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -24,31 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A fragile section is repeated so often; what any pass told is known then.
-enum { PIECE_BYTES = 256 << 10, FRAGILE_PASSES = 3, MOST_PASSES = 8 };
-
-enum stage {
-	STAGE_FOLLOWING,
-	STAGE_GAP,    // messages were lost: all news are thrown away until there are none
-	STAGE_ASK,    // the next section is to be asked for
-	STAGE_ANSWER, // its pieces come
-};
-
-struct listen {
-	struct listen_ears ears;
-	int namespace, epoll, ask;
-	int news[N_VOICES], dump[N_VOICES]; // -1: this kernel has none
-	struct netlink_held held;
-	uint8_t *piece; // of a dump or an answer
-	uint8_t stage;  // enum stage
-	unsigned section, pass;
-	bool is_disturbed, is_interrupted; // the section that is being dumped
-	bool wants_dump;
-	uint32_t sequence, asked; // of dumps; of questions, which may come in the middle of one
-	uint64_t dump_since_ns, dump_end_ns, warned_ns;
-	struct listen_info info;
-};
-
 static const uint16_t groups_route[] = {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_TC,
 	RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_MROUTE, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV4_RULE,
 	RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_MROUTE, RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV6_RULE,
@@ -56,12 +28,7 @@ static const uint16_t groups_route[] = {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_TC,
 static const uint16_t groups_netfilter[] = {NFNLGRP_NFTABLES};
 static const uint16_t groups_xfrm[] = {XFRMNLGRP_POLICY};
 
-static const struct voice_row {
-	int protocol;
-	enum decode_result (*decode)(const void *message, size_t bytes, struct event *out);
-	const uint16_t *groups;
-	unsigned n_groups;
-} voices[N_VOICES] = {
+const struct listen_voice listen_voices[N_VOICES] = {
 	[VOICE_ROUTE] = {NETLINK_ROUTE, decode_route, groups_route,
 		sizeof(groups_route) / sizeof(groups_route[0])},
 	[VOICE_NETFILTER] = {NETLINK_NETFILTER, decode_netfilter, groups_netfilter, 1},
@@ -71,7 +38,7 @@ static const struct voice_row {
 static int open_voice(struct listen *listen, unsigned voice, uint32_t room)
 {
 	struct epoll_event wake = {.events = EPOLLIN};
-	int fd = netlink_open(voices[voice].protocol, listen->namespace), err;
+	int fd = netlink_open(listen_voices[voice].protocol, listen->namespace), err;
 
 	if (fd < 0)
 		return voice == VOICE_ROUTE ? fd : 0;
@@ -79,10 +46,10 @@ static int open_voice(struct listen *listen, unsigned voice, uint32_t room)
 	room = netlink_make_room(fd, room);
 	if (voice == VOICE_ROUTE)
 		listen->info.receive_buffer = room;
-	err = netlink_join(fd, voices[voice].groups, voices[voice].n_groups);
+	err = netlink_join(fd, listen_voices[voice].groups, listen_voices[voice].n_groups);
 	if (err)
 		return err;
-	listen->dump[voice] = netlink_open(voices[voice].protocol, listen->namespace);
+	listen->dump[voice] = netlink_open(listen_voices[voice].protocol, listen->namespace);
 	if (listen->dump[voice] < 0)
 		return listen->dump[voice];
 	return epoll_ctl(listen->epoll, EPOLL_CTL_ADD, fd, &wake) ? -errno : 0;
@@ -143,7 +110,7 @@ int listen_open(struct listen **out, const struct listen_ears *ears, uint32_t re
 	for (unsigned i = 0; i < N_VOICES; i++)
 		listen->news[i] = listen->dump[i] = -1;
 	listen->held.bytes = malloc((size_t)NETLINK_SLOTS * NETLINK_SLOT_BYTES);
-	listen->piece = malloc(PIECE_BYTES);
+	listen->piece = malloc(LISTEN_PIECE_BYTES);
 	if (listen->held.bytes && listen->piece)
 		err = open_sockets(listen, receive_buffer);
 	if (err)
@@ -196,30 +163,13 @@ void listen_dump_again(struct listen *listen)
 
 bool listen_is_dumping(const struct listen *listen)
 {
-	return listen->stage != STAGE_FOLLOWING || !listen->info.dumps;
+	return listen->stage != STAGE_FOLLOWING ||
+	       !(listen->info.dumps + listen->info.dumps_partial);
 }
 
 void listen_info(const struct listen *listen, struct listen_info *out)
 {
 	*out = listen->info;
-}
-
-// A socket on which a dump goes on takes no other request: a new one takes its place.
-static void stop_dump(struct listen *listen)
-{
-	unsigned voice;
-	int fd;
-
-	if (listen->stage != STAGE_ANSWER)
-		return; // there may be no section
-	voice = sections[listen->section].voice;
-	fd = netlink_open(voices[voice].protocol, listen->namespace);
-	if (fd < 0) {
-		log_error("cannot open a netlink socket: %s", strerror(-fd));
-		return;
-	}
-	shut(&listen->dump[voice]);
-	listen->dump[voice] = fd;
 }
 
 // Messages were lost. While any are left in the socket's buffer the kernel puts no new ones in, so
@@ -230,39 +180,13 @@ static void begin_gap(struct listen *listen)
 
 	if (listen->stage == STAGE_ASK || listen->stage == STAGE_ANSWER)
 		listen->info.dumps_restarted++;
-	stop_dump(listen);
+	dump_stop(listen);
 	listen->stage = STAGE_GAP;
 	listen->info.overruns++;
 	if (!listen->warned_ns || now - listen->warned_ns > 10000000000) {
 		log_warn("Linux changed faster than it could be followed: all is read again");
 		listen->warned_ns = now;
 	}
-}
-
-static void begin_dump(struct listen *listen)
-{
-	listen->wants_dump = false;
-	listen->stage = STAGE_ASK;
-	listen->section = listen->pass = 0;
-	listen->dump_since_ns = clock_now_ns();
-	listen->ears.dump_begins(listen->ears.arg);
-}
-
-static void end_dump(struct listen *listen)
-{
-	listen->stage = STAGE_FOLLOWING;
-	listen->dump_end_ns = clock_now_ns();
-	listen->info.last_dump_ns = listen->dump_end_ns - listen->dump_since_ns;
-	listen->info.dumps++;
-	listen->ears.dump_ends(listen->ears.arg);
-}
-
-static void next_section(struct listen *listen)
-{
-	listen->pass = 0;
-	listen->stage = STAGE_ASK;
-	if (++listen->section == n_sections)
-		end_dump(listen);
 }
 
 static bool section_has(const struct section *section, const struct event *event)
@@ -302,7 +226,7 @@ static void take_messages(struct listen *listen, unsigned voice, struct netlink_
 
 	while ((message = netlink_next(&rest))) {
 		listen->info.messages++;
-		switch (voices[voice].decode(message, message->nlmsg_len, &event)) {
+		switch (listen_voices[voice].decode(message, message->nlmsg_len, &event)) {
 		case DECODE_EVENT:
 			event.is_dump = false;
 			take_news(listen, &event);
@@ -346,103 +270,6 @@ static unsigned hold_news(struct listen *listen)
 	return listen->held.n;
 }
 
-// The section cannot be trusted. Where Linux changes faster than it can be dumped, the rest goes on
-// with what there is, so that lanes get their routes, and all is dumped again later.
-static void repeat_section(struct listen *listen)
-{
-	listen->stage = STAGE_ASK;
-	listen->info.dumps_restarted++;
-	if (++listen->pass < MOST_PASSES)
-		return;
-	listen->wants_dump = true;
-	next_section(listen);
-}
-
-static void ask_section(struct listen *listen)
-{
-	const struct section *section = &sections[listen->section];
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-	uint8_t request[SECTION_REQUEST_BYTES];
-	size_t n = section_request(section, ++listen->sequence, request);
-	int fd = listen->dump[section->voice];
-
-	listen->is_disturbed = listen->is_interrupted = false;
-	listen->stage = STAGE_ANSWER;
-	if (fd < 0)
-		next_section(listen);
-	else if (sendto(fd, request, n, 0, (struct sockaddr *)&kernel, sizeof(kernel)) !=
-		 (ssize_t)n)
-		repeat_section(listen);
-}
-
-// The kernel has told all of a section, or why it does not.
-static void end_section(struct listen *listen, const struct event *event)
-{
-	const struct section *section = &sections[listen->section];
-	bool again = listen->is_interrupted || event->error == -EINTR || event->error == -EAGAIN;
-
-	if (section->flags & SECTION_FRAGILE && listen->is_disturbed &&
-		listen->pass + 1 < FRAGILE_PASSES)
-		again = true;
-	if (event->error && !again && !(section->flags & SECTION_MAY_LACK))
-		log_error("Linux's %s cannot be dumped: %s", section->name,
-			strerror(-event->error));
-	if (again && (listen->is_interrupted || event->error)) {
-		repeat_section(listen);
-		return;
-	}
-	listen->stage = STAGE_ASK;
-	listen->pass++;
-	if (!again)
-		next_section(listen);
-}
-
-static void take_answer(struct listen *listen, const struct nlmsghdr *message)
-{
-	unsigned voice = sections[listen->section].voice;
-	struct event event;
-	enum decode_result result = voices[voice].decode(message, message->nlmsg_len, &event);
-
-	listen->info.messages++;
-	if (message->nlmsg_seq != listen->sequence || result == DECODE_IGNORED) {
-		listen->info.ignored++;
-		return;
-	}
-	if (result == DECODE_MALFORMED) {
-		listen->info.malformed++;
-		return;
-	}
-	listen->is_interrupted |= event.is_interrupted;
-	if (event.kind == EVENT_DONE || event.kind == EVENT_ERROR) {
-		end_section(listen, &event);
-		return;
-	}
-	event.is_dump = true;
-	listen->ears.event(listen->ears.arg, &event);
-}
-
-static void take_piece(struct listen *listen)
-{
-	int fd = listen->dump[sections[listen->section].voice];
-	int n = netlink_read(fd, listen->piece, PIECE_BYTES);
-	struct netlink_rest rest = {listen->piece, n > 0 ? n : 0};
-	const struct nlmsghdr *message;
-
-	// What a dump loses it does not say again; after an error it may say nothing more at all.
-	if (n == -EBADMSG) {
-		listen->is_interrupted = true;
-		listen->info.malformed++;
-		return;
-	}
-	if (n < 0) {
-		stop_dump(listen);
-		repeat_section(listen);
-		return;
-	}
-	while (listen->stage == STAGE_ANSWER && (message = netlink_next(&rest)))
-		take_answer(listen, message);
-}
-
 // One step; true: something was done.
 static bool step(struct listen *listen)
 {
@@ -452,20 +279,18 @@ static bool step(struct listen *listen)
 	if (listen->stage == STAGE_GAP) {
 		// The call that tells of a loss brings nothing: that is no sign that all is read.
 		if (!n && overruns == listen->info.overruns)
-			begin_dump(listen);
+			dump_begin(listen);
 		return true;
 	}
 	if (listen->stage == STAGE_ANSWER)
-		take_piece(listen);
+		dump_take_piece(listen);
 	take_held(listen);
 	if (listen->stage == STAGE_ASK)
-		ask_section(listen);
+		dump_ask(listen);
 	if (listen->stage != STAGE_FOLLOWING)
 		return true;
-	// Wishes get at most half of the time: one that every dump brings anew must not take all.
-	if (listen->wants_dump &&
-		clock_now_ns() - listen->dump_end_ns >= listen->info.last_dump_ns) {
-		begin_dump(listen);
+	if (dump_is_due(listen)) {
+		dump_begin(listen);
 		return true;
 	}
 	return n > 0;

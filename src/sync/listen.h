@@ -1,6 +1,6 @@
 // Sockets, groups, dumps; two states, DUMPING and FOLLOWING. Bytes in, events out: the one that
-// takes them is handed in. Subscribed before the dump; ENOBUFS, a gap, NLM_F_DUMP_INTR or a
-// truncated message = DUMPING again. Control thread.
+// takes them is handed in. Subscribed before the dump; ENOBUFS, a gap or a truncated message =
+// DUMPING again. Control thread.
 #pragma once
 
 #include "base/complaint.h"
@@ -13,7 +13,10 @@
 struct listen_ears {
 	void (*event)(void *arg, const struct event *event);
 	void (*dump_begins)(void *arg); // mark: all that is known is now in doubt
-	void (*dump_ends)(void *arg);   // sweep: what the dump did not name is gone
+	// Sweep: what the dump did not name is gone, unless it is of the kinds (event_kinds_have)
+	// that Linux could not tell whole: NLM_F_DUMP_INTR time and again, or an error. All is
+	// dumped again then, after a second, two, four, up to 64.
+	void (*dump_ends)(void *arg, uint32_t partial);
 	void *arg;
 };
 
@@ -35,7 +38,8 @@ void listen_dump_again(struct listen *listen);
 bool listen_is_dumping(const struct listen *listen);
 
 struct listen_info {
-	uint64_t messages, ignored, malformed, overruns, dumps, dumps_restarted, last_dump_ns;
+	uint64_t messages, ignored, malformed, overruns, last_dump_ns;
+	uint64_t dumps, dumps_restarted, dumps_partial;
 	uint32_t receive_buffer;
 };
 void listen_info(const struct listen *listen, struct listen_info *out);

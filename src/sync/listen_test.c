@@ -1,7 +1,9 @@
-// A real kernel in a namespace of this process: dumps, news, what is lost and what is foreign.
+// A real kernel in a namespace of this process: dumps, news, what is lost and what is foreign. What
+// it answers can be changed on the way, into what it says when a dump goes wrong.
 #include "sync/listen.h"
 
 #include "base/clock.h"
+#include "sync/netlink.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -18,8 +20,99 @@
 
 enum { N_ROUTES = 4096 };
 
+// How the dump of a family's routes goes. The kernel says no word of a route but in WHOLE and HALF.
+enum ending {
+	WHOLE,
+	REFUSED,     // NLMSG_ERROR
+	CUT_SHORT,   // NLMSG_DONE with an error
+	HALF,        // the same, behind the first route
+	INTERRUPTED, // NLM_F_DUMP_INTR in one message, which is of no concern
+	EMPTY,       // all is well, but there are no routes
+};
+static struct {
+	enum ending ending;
+	uint8_t family;
+	int error;
+} dumps;
+
+// To be read by nobody: of no kind that we know.
+enum { TYPE_OF_NO_CONCERN = RTM_NEWTCLASS };
+
+int __real_netlink_read(int fd, void *bytes, size_t room);
+int __wrap_netlink_read(int fd, void *bytes, size_t room);
+
+static bool is_route(const struct nlmsghdr *message)
+{
+	const struct rtmsg *route = NLMSG_DATA(message);
+
+	return message->nlmsg_type == RTM_NEWROUTE && message->nlmsg_flags & NLM_F_MULTI &&
+	       route->rtm_family == dumps.family;
+}
+
+static bool is_end(const struct nlmsghdr *message)
+{
+	return message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR;
+}
+
+// The kernel takes no further request before its dump is read to its end.
+static void skip_to_end(int fd, struct netlink_rest rest)
+{
+	static uint8_t bytes[256 << 10];
+	const struct nlmsghdr *message;
+
+	for (;;) {
+		while ((message = netlink_next(&rest)))
+			if (is_end(message))
+				return;
+		rest.bytes = bytes;
+		rest.n = (uint32_t)__real_netlink_read(fd, bytes, sizeof(bytes));
+	}
+}
+
+// The kernel's last word, in place of a message.
+static int put_end(struct nlmsghdr *message, uint16_t type, const uint8_t *bytes)
+{
+	message->nlmsg_len = NLMSG_LENGTH(sizeof(int));
+	message->nlmsg_type = type;
+	memcpy(NLMSG_DATA(message), &dumps.error, sizeof(int));
+	return (int)((uint8_t *)message - bytes) + (int)message->nlmsg_len;
+}
+
+static void leave_out_routes(struct netlink_rest rest, bool is_interrupted)
+{
+	const struct nlmsghdr *message;
+
+	while ((message = netlink_next(&rest)))
+		if (is_route(message)) {
+			((struct nlmsghdr *)message)->nlmsg_type = TYPE_OF_NO_CONCERN;
+			if (is_interrupted)
+				((struct nlmsghdr *)message)->nlmsg_flags |= NLM_F_DUMP_INTR;
+			is_interrupted = false;
+		}
+}
+
+int __wrap_netlink_read(int fd, void *bytes, size_t room)
+{
+	int n = __real_netlink_read(fd, bytes, room);
+	struct netlink_rest rest = {bytes, n > 0 ? (uint32_t)n : 0}, all = rest;
+	const struct nlmsghdr *first = netlink_next(&rest), *second = (const void *)rest.bytes;
+
+	if (!first || !is_route(first) || dumps.ending == WHOLE)
+		return n;
+	if (dumps.ending == INTERRUPTED || dumps.ending == EMPTY) {
+		leave_out_routes(all, dumps.ending == INTERRUPTED);
+		return n;
+	}
+	skip_to_end(fd, rest);
+	if (dumps.ending == HALF)
+		first = second;
+	return put_end((struct nlmsghdr *)first, dumps.ending == REFUSED ? NLMSG_ERROR : NLMSG_DONE,
+		bytes);
+}
+
 struct heard {
 	unsigned begins, ends;
+	uint32_t partial;                        // of the newest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
 };
 
@@ -51,12 +144,13 @@ static void begin(void *arg)
 	memcpy(heard->doubted, heard->known, sizeof(heard->known));
 }
 
-static void end(void *arg)
+static void end(void *arg, uint32_t partial)
 {
 	struct heard *heard = arg;
 
 	heard->ends++;
-	for (unsigned i = 0; i < N_ROUTES; i++)
+	heard->partial = partial;
+	for (unsigned i = 0; i < N_ROUTES && !event_kinds_have(partial, EVENT_ROUTE); i++)
 		heard->known[i] &= !heard->doubted[i];
 }
 
@@ -202,6 +296,133 @@ static void what_others_say_is_counted_and_ignored(void **state)
 	close(liar);
 }
 
+static void tend_until_dumps_ended(struct listen *listen, const struct heard *heard, unsigned n)
+{
+	uint64_t until = clock_now_ns() + 10000000000;
+
+	while (heard->ends < n) {
+		if (!listen_tend(listen, 1000000))
+			usleep(1000);
+		assert_true(clock_now_ns() < until);
+	}
+}
+
+static void dump(struct listen *listen, const struct heard *heard)
+{
+	listen_dump_again(listen);
+	tend_until_dumps_ended(listen, heard, heard->ends + 1);
+}
+
+// With 100 routes of IPv4, and some of IPv6.
+static struct listen *listen_to_routes(struct heard *heard)
+{
+	struct listen *listen;
+
+	dumps.ending = WHOLE;
+	dumps.family = AF_INET;
+	run("ip link set lo up");
+	change_routes("add", 0, 100);
+	listen = listen_with(heard, 1 << 20);
+	settle(listen);
+	assert_int_equal(count(heard), 100);
+	return listen;
+}
+
+static void what_a_failed_dump_does_not_name_stays(void **state)
+{
+	static const enum ending endings[] = {REFUSED, CUT_SHORT, HALF, INTERRUPTED};
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+	struct listen_info info;
+
+	dumps.error = -ENOMEM;
+	for (unsigned i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		dumps.ending = endings[i];
+		dump(listen, &heard);
+		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&heard), 100);
+	}
+	listen_info(listen, &info);
+	assert_int_equal(info.dumps_partial, 4);
+	assert_int_equal(info.dumps, 1);
+	assert_int_equal(info.dumps_restarted, 8); // only what is interrupted is repeated at once
+	dumps.ending = EMPTY;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 0);
+	assert_int_equal(count(&heard), 0);
+	listen_close(listen);
+}
+
+// Its IPv6 routes may lack because the kernel has none, or because it could not tell them.
+static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
+{
+	static const int lacks[] = {-EOPNOTSUPP, -EAFNOSUPPORT, -EINVAL};
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+
+	dumps.ending = REFUSED;
+	dumps.family = AF_INET6;
+	for (unsigned i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
+		dumps.error = lacks[i];
+		dump(listen, &heard);
+		assert_int_equal(heard.partial, 0);
+	}
+	dumps.error = -ENOMEM;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	dumps.family = AF_INET; // every kernel has these
+	dumps.error = -EOPNOTSUPP;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	listen_close(listen);
+}
+
+// Lines of a file that have these words.
+static unsigned lines_with(FILE *file, const char *words)
+{
+	char line[1024];
+	unsigned n = 0;
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		n += strstr(line, words) != NULL;
+	return n;
+}
+
+static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
+{
+	static const char *const words = "Linux's IPv4 routes could not be read (Cannot allocate "
+					 "memory): what is known of them stays";
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+	FILE *said = tmpfile();
+	int stderr_fd = dup(STDERR_FILENO);
+	uint64_t since;
+
+	assert_non_null(said);
+	dup2(fileno(said), STDERR_FILENO);
+	dumps.ending = CUT_SHORT;
+	dumps.error = -ENOMEM;
+	dump(listen, &heard);
+	since = clock_now_ns();
+	tend_until_dumps_ended(listen, &heard, 4); // after a second, and two more
+	since = clock_now_ns() - since;
+	dumps.ending = WHOLE;
+	dump(listen, &heard);
+	dumps.ending = CUT_SHORT;
+	dump(listen, &heard);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	assert_true(since >= 2500000000);
+	assert_int_equal(lines_with(said, words), 2);
+	fclose(said);
+	dumps.ending = WHOLE;
+	tend_until_dumps_ended(listen, &heard, 7);
+	assert_int_equal(heard.partial, 0);
+	assert_int_equal(count(&heard), 100);
+	listen_close(listen);
+}
+
 static void take_type(void *arg, const struct event *event)
 {
 	if (event->kind == EVENT_ROUTE)
@@ -272,6 +493,11 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_deleted_during_a_dump_stays_deleted,
 			without_routes),
 		cmocka_unit_test_teardown(what_others_say_is_counted_and_ignored, without_routes),
+		cmocka_unit_test_teardown(what_a_failed_dump_does_not_name_stays, without_routes),
+		cmocka_unit_test_teardown(what_a_kernel_lacks_is_told_from_what_it_cannot_tell,
+			without_routes),
+		cmocka_unit_test_teardown(a_failed_dump_is_repeated_ever_later_and_said_once,
+			without_routes),
 		cmocka_unit_test_teardown(asks_and_gets_the_kernels_word, without_routes),
 		cmocka_unit_test_teardown(a_question_in_the_middle_of_a_dump_does_not_end_it,
 			without_routes),

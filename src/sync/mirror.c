@@ -81,11 +81,12 @@ void mirror_dump_begins(struct mirror *mirror)
 	routes_dump_begins(mirror->routes);
 }
 
-void mirror_dump_ends(struct mirror *mirror)
+void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 {
-	links_dump_ends(mirror->links);
-	neighbours_dump_ends(mirror->neighbours);
-	routes_dump_ends(mirror->routes);
+	links_dump_ends(mirror->links, partial);
+	if (!event_kinds_have(partial, EVENT_NEIGHBOUR))
+		neighbours_dump_ends(mirror->neighbours);
+	routes_dump_ends(mirror->routes, partial);
 }
 
 bool mirror_flush(struct mirror *mirror)

@@ -43,9 +43,10 @@ void mirror_close(struct mirror *mirror);
 void mirror_twin_changed(struct mirror *mirror, unsigned port, int ifindex);
 // One thing that Linux said.
 void mirror_event(struct mirror *mirror, const struct event *event);
-// Mark and sweep around a dump; forwarding goes on meanwhile.
+// Mark and sweep around a dump; forwarding goes on meanwhile. Of the kinds that it told in part
+// (event_kinds_have) nothing is swept.
 void mirror_dump_begins(struct mirror *mirror);
-void mirror_dump_ends(struct mirror *mirror);
+void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // Brings what was heard since the last call into the fib: one batch. Call after each round of
 // events. True: there is more to do.
 bool mirror_flush(struct mirror *mirror);

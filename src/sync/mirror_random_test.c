@@ -294,7 +294,7 @@ static void dump(struct fake_linux *fake, bool is_busy)
 		fake->in_dump = true;
 	}
 	fake->in_dump = false;
-	mirror_dump_ends(fake->mirror);
+	mirror_dump_ends(fake->mirror, 0);
 }
 
 // Are they the same?

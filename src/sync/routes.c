@@ -133,6 +133,15 @@ void routes_dump_begins(struct routes *routes)
 	routes->is_dumping = true;
 }
 
+static void sweep_routes(struct routes *routes)
+{
+	struct store *store = &routes->store;
+
+	for (uint32_t i = 1; i < store->top_route; i++)
+		if (store->route[i].place && store->route[i].generation != routes->generation)
+			routes_drop(routes, i);
+}
+
 static void sweep_nexthops(struct routes *routes)
 {
 	struct nexthop *at = nexthops_next(&routes->nexthops, NULL);
@@ -146,17 +155,15 @@ static void sweep_nexthops(struct routes *routes)
 	}
 }
 
-void routes_dump_ends(struct routes *routes)
+void routes_dump_ends(struct routes *routes, uint32_t partial)
 {
-	struct store *store = &routes->store;
-
 	if (!routes->is_dumping)
 		return;
 	routes->is_dumping = false;
-	for (uint32_t i = 1; i < store->top_route; i++)
-		if (store->route[i].place && store->route[i].generation != routes->generation)
-			routes_drop(routes, i);
-	sweep_nexthops(routes);
+	if (!event_kinds_have(partial, EVENT_ROUTE))
+		sweep_routes(routes);
+	if (!event_kinds_have(partial, EVENT_NEXTHOP))
+		sweep_nexthops(routes);
 }
 
 void routes_vrf_changed(struct routes *routes, uint32_t table)

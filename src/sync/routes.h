@@ -12,8 +12,8 @@ void routes_close(struct routes *routes);
 void routes_event(struct routes *routes, const struct event *event);         // EVENT_ROUTE
 void routes_nexthop_event(struct routes *routes, const struct event *event); // EVENT_NEXTHOP
 void routes_dump_begins(struct routes *routes);
-void routes_dump_ends(struct routes *routes);
-bool routes_flush(struct routes *routes); // as mirror_flush
+void routes_dump_ends(struct routes *routes, uint32_t partial); // as mirror_dump_ends
+bool routes_flush(struct routes *routes);                       // as mirror_flush
 
 // Told by links, after links_state() says so.
 void routes_link_changed(struct routes *routes,

@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	routes_dump_begins(fake.routes);
 	series.event.is_dump = true;
 	say_all(&series, false);
-	routes_dump_ends(fake.routes);
+	routes_dump_ends(fake.routes, 0);
 	series.event.is_dump = false;
 	lap(&series, "the same by a dump, swept");
 	flush(&series);

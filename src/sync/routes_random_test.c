@@ -354,7 +354,7 @@ static void dump(void)
 	say_group();
 	for (int i = 0; i < model.n; i++)
 		say("dump ", &model.route[i], "");
-	routes_dump_ends(fake.routes);
+	routes_dump_ends(fake.routes, 0);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -3,6 +3,7 @@
 
 #include "sync/event.h"
 
+#include <assert.h>
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
@@ -51,6 +52,7 @@ const struct section sections[] = {
 	{"IPv6 multicast routes", VOICE_ROUTE, RTNL_FAMILY_IP6MR, RTM_GETROUTE,
 		sizeof(struct rtmsg), EVENT_MROUTE, SECTION_MAY_LACK},
 };
+static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
 const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
 
 // Counters of interfaces are of no use here and long.

@@ -66,9 +66,9 @@ static void hear_begin(void *arg)
 	mirror_dump_begins(((struct sync *)arg)->mirror);
 }
 
-static void hear_end(void *arg)
+static void hear_end(void *arg, uint32_t partial)
 {
-	mirror_dump_ends(((struct sync *)arg)->mirror);
+	mirror_dump_ends(((struct sync *)arg)->mirror, partial);
 }
 
 static int open_mirror(struct sync *sync, struct complaint *why)
@@ -219,6 +219,7 @@ void sync_info(const struct sync *sync, struct sync_info *out)
 	out->overruns = heard.overruns;
 	out->dumps = heard.dumps;
 	out->dumps_restarted = heard.dumps_restarted;
+	out->dumps_partial = heard.dumps_partial;
 	out->last_dump_ns = heard.last_dump_ns;
 	out->receive_buffer = heard.receive_buffer;
 	out->managed = keep_n_managed(sync->keep);

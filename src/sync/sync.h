@@ -42,7 +42,8 @@ struct sync_info {
 	uint64_t malformed;              // truncated, oversized or foreign: changed nothing
 	uint64_t overruns;               // ENOBUFS
 	uint64_t dumps, dumps_restarted; // completed; begun anew (NLM_F_DUMP_INTR, overrun)
-	uint64_t last_dump_ns;           // how long the newest complete one took
+	uint64_t dumps_partial;          // ended without all that Linux has
+	uint64_t last_dump_ns;           // how long the newest one took
 	uint64_t routes4, routes6, neighbours, links, nexthops; // of Linux, held by the mirror
 	uint64_t control_bytes;                                 // memory of the mirror
 	uint64_t audited, drifted; // routes looked at by the slow audit; found different

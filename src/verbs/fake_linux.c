@@ -92,6 +92,7 @@ void sync_info(const struct sync *sync, struct sync_info *out)
 		.messages = 12,
 		.overruns = 2,
 		.dumps = 3,
+		.dumps_partial = 1,
 		.last_dump_ns = 1500000000,
 		.routes4 = 1000000,
 		.receive_buffer = 64 << 20};

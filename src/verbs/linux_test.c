@@ -137,6 +137,7 @@ static void mirror_tells_its_state_and_links(void **state)
 		(struct wanted[]){
 			{"state", "\"following\""},
 			{"overruns", "2"},
+			{"dumps_partial", "1"},
 			{"last_dump_s", "1.5"},
 			{"routes4", "1000000"},
 			{"receive_buffer_bytes", "67108864"},
