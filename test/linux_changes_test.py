@@ -186,6 +186,19 @@ def a_changed_mtu_of_a_port_counts(network: Network, family: int) -> None:
     assert arrives(h0, frame, h1, h1.address(family))
 
 
+def a_lower_mtu_for_ipv6_alone_counts_soon(network: Network) -> None:
+    h0, h1 = network["h0"], network["h1"]
+    frames = {}
+    for version in FAMILIES:
+        wait_reached(network, h1.address(version))
+        frames[version] = packet_from(h0, h1.address(version), payload=1350)
+    with network.while_set(ipv6__conf__p1__mtu="1300"):
+        wait_until(lambda: vanishes(h0, frames[6], h1, h1.address(6)), "IPv6 packets are too long")
+        assert arrives(h0, frames[4], h1, h1.address(4))
+    wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6)), "they are not any more")
+    network.forget()
+
+
 def a_deleted_address_takes_its_network_along(network: Network, family: int) -> None:
     address = address_of(family, 1, 1)
     wait_reached(network, address)

@@ -87,9 +87,16 @@ struct fib_link {
 	uint8_t n_tags;                   // 0: the port itself
 	uint8_t n_macs;                   // further addresses that are ours (macvlan, VRRP)
 	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600
+	uint16_t mtu6;                    // the same via IPv6 neighbours, if less; 0: not so
 	struct fib_tag tag[FIB_MAX_TAGS]; // outer one first
 	struct wire_mac macs[FIB_LINK_MACS];
 };
+
+// Of packets that leave via a neighbour of this family.
+static inline uint16_t fib_link_mtu(const struct fib_link *link, uint8_t family)
+{
+	return family == 6 && link->mtu6 ? link->mtu6 : link->mtu;
+}
 
 struct fib;
 struct fib_door;

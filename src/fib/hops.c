@@ -205,7 +205,7 @@ static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *
 		entry->verdict = link->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
 	memcpy(entry->macs + 6, link->told.mac.bytes, sizeof(link->told.mac.bytes));
-	entry->frame_max = link->told.mtu + ETHERNET_BYTES;
+	entry->frame_max = fib_link_mtu(&link->told, hop->key.via.family) + ETHERNET_BYTES;
 	entry->port = link->told.port;
 	if (link->told.n_tags)
 		write_tags(hops, id, &link->told);

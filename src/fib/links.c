@@ -144,6 +144,7 @@ static bool place_is_sound(const struct fib_links *links, uint16_t link,
 static bool is_sound(const struct fib *fib, uint16_t link, const struct fib_link *settings)
 {
 	return link < FIB_MAX_LINKS && settings->mtu >= MTU_MIN && settings->mtu <= MTU_MAX &&
+	       settings->mtu6 <= settings->mtu && (!settings->mtu6 || settings->mtu6 >= MTU_MIN) &&
 	       settings->n_macs <= FIB_LINK_MACS && fib_vrf_is_open(fib, settings->vrf) &&
 	       place_is_sound(&fib->links, link, settings);
 }

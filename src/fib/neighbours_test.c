@@ -172,6 +172,26 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 	fib_destroy(fib);
 }
 
+static void judges_lengths_by_the_mtu_of_the_neighbours_family(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_link settings = {.mac = own, .port = 3, .mtu = 1500, .mtu6 = 1400};
+
+	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
+	change(fib, FIB_ADD, "2001:db8::/32", via("fe80::2", 3));
+	set(fib, 3, "10.0.0.2", &mac_a);
+	set(fib, 3, "fe80::2", &mac_a);
+	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 1514);
+	assert_int_equal(entry(fib, "2001:db8::1").frame_max, 1414);
+	settings.mtu6 = 0;
+	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(entry(fib, "2001:db8::1").frame_max, 1514);
+	settings.mtu6 = 1501;
+	assert_int_equal(fib_link_set(fib, 3, &settings), -EINVAL);
+	fib_destroy(fib);
+}
+
 static void rewrites_hops_when_a_port_changes(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -328,6 +348,7 @@ int main(void)
 		cmocka_unit_test(reaches_hosts_of_a_connected_route_one_by_one),
 		cmocka_unit_test(takes_a_neighbour_only_on_the_port_of_its_connected_route),
 		cmocka_unit_test(prefers_an_explicit_host_route_to_the_neighbour),
+		cmocka_unit_test(judges_lengths_by_the_mtu_of_the_neighbours_family),
 		cmocka_unit_test(rewrites_hops_when_a_port_changes),
 		cmocka_unit_test(gives_each_kind_its_verdict),
 		cmocka_unit_test(counts_routes_neighbours_and_hops),

@@ -42,7 +42,7 @@ static bool same_tags(const struct fib_link *a, const struct fib_link *b)
 static bool same_link(const struct fib_link *a, const struct fib_link *b)
 {
 	return same_tags(a, b) && same_macs(a, b) && a->vrf == b->vrf && a->flags == b->flags &&
-	       a->mtu == b->mtu && a->has_peer == b->has_peer;
+	       a->mtu == b->mtu && a->mtu6 == b->mtu6 && a->has_peer == b->has_peer;
 }
 
 static int set(struct links *links, uint16_t id, const struct fib_link *link)
@@ -138,6 +138,7 @@ static void read_sysctls(struct links *links, struct interface *one)
 	one->sysctls_read = true;
 	if (!hands->disables_ipv6 || !hands->disables_ipv6(hands->hands, name))
 		one->sysctls |= SYSCTL_IPV6;
+	one->mtu6 = hands->mtu6 ? hands->mtu6(hands->hands, name) : 0;
 	if (!hands->sends_redirects)
 		return;
 	if (hands->sends_redirects(hands->hands, name, 4))
@@ -156,8 +157,9 @@ void links_tend(struct links *links)
 		if (!one || !one->sysctls_read)
 			continue;
 		uint8_t before = one->sysctls;
+		unsigned mtu6_before = one->mtu6;
 		read_sysctls(links, one);
-		links->is_dirty |= one->sysctls != before;
+		links->is_dirty |= one->sysctls != before || one->mtu6 != mtu6_before;
 		n++;
 	}
 }

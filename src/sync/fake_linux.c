@@ -51,6 +51,13 @@ static bool disables_ipv6(void *hands, const char *interface)
 	return !strcmp(interface, fake->no_ipv6);
 }
 
+static unsigned mtu6(void *hands, const char *interface)
+{
+	struct fake_linux *fake = hands;
+
+	return strcmp(interface, fake->has_mtu6) ? 0 : fake->mtu6;
+}
+
 static void dump_again(void *hands)
 {
 	((struct fake_linux *)hands)->n_dumps_wished++;
@@ -79,6 +86,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.port_set_mac = set_mac,
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
+		.mtu6 = mtu6,
 		.dump_again = dump_again,
 		.hands = fake};
 	assert_int_equal(mirror_open(&fake->mirror, &settings, NULL), 0);

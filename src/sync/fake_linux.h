@@ -22,6 +22,8 @@ struct fake_linux {
 	unsigned n_asked;                   // how often
 	uint16_t mtu_max;                   // what ports refuse
 	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls
+	char has_mtu6[16];                  // the one whose IPv6 MTU is mtu6
+	unsigned mtu6;
 	unsigned n_dumps_wished;
 	bool in_dump;
 	bool is_deaf; // nothing arrives

@@ -37,6 +37,7 @@ struct interface {
 	uint8_t tc;      // enum event_side: tc does something there
 	uint8_t sysctls; // enum interface_sysctl, as they were read last
 	bool sysctls_read;
+	unsigned mtu6;    // likewise; 0: not known
 	uint32_t reasons; // of the judgement that holds
 	uint16_t mtu;     // of its link, and the VRF: routes over it depend on them
 	uint8_t vrf;

@@ -208,6 +208,12 @@ static uint16_t judge_mtu(const struct links *links, const struct interface *one
 	return (uint16_t)MAX_OF(mtu, MTU_MIN);
 }
 
+// What Linux has set to the link's own, or more, is of no consequence.
+static uint16_t judge_mtu6(const struct interface *one, uint16_t mtu)
+{
+	return one->mtu6 >= MTU_MIN && one->mtu6 < mtu ? (uint16_t)one->mtu6 : 0;
+}
+
 bool judge_lets_out(uint32_t reasons)
 {
 	for (unsigned i = 0; i < N_LINK_REASONS; i++)
@@ -230,6 +236,7 @@ void judge(const struct links *links, const struct interface *one, struct judgem
 		judge_own(one) | judge_conf(links, one) | judge_master(links, one, &out->link.vrf);
 	out->link.mac = one->link.mac;
 	out->link.mtu = judge_mtu(links, one, out);
+	out->link.mtu6 = judge_mtu6(one, out->link.mtu);
 	out->link.n_macs = (uint8_t)MIN_OF(one->above.n_macs, FIB_LINK_MACS);
 	memcpy(out->link.macs, one->above.macs, out->link.n_macs * sizeof(struct wire_mac));
 	out->link.flags |= one->link.flags & IFF_UP ? 0 : FIB_LINK_DOWN;

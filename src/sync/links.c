@@ -109,7 +109,8 @@ static void link_event(struct links *links, const struct event *event)
 		return;
 	}
 	const struct interface *vrf_before = vrfs_master(links, one);
-	one->sysctls_read &= one->is_known && !strcmp(one->link.name, event->link.name);
+	one->sysctls_read &= one->is_known && !strcmp(one->link.name, event->link.name) &&
+	                     one->link.mtu == event->link.mtu; // Linux sets IPv6's to it
 	one->link = event->link;
 	one->is_known = true;
 	one->seen = links->dump;

@@ -459,6 +459,25 @@ static void looks_at_sysctls_now_and_then(void **state)
 	assert_int_not_equal(fake_fib_link(&fake, 10)->flags, 0);
 }
 
+static void takes_over_a_lower_mtu_of_ipv6(void **state)
+{
+	struct event_link twin = fake_twin(1);
+
+	snprintf(fake.has_mtu6, sizeof(fake.has_mtu6), "p1");
+	fake.mtu6 = 1400;
+	mirror_tend(fake.mirror); // nobody tells of it
+	mirror_tend(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_link(&fake, 11)->mtu6, 1400);
+	assert_int_equal(fake_fib_link(&fake, 11)->mtu, 1500);
+	assert_int_equal(fake_fib_link(&fake, 10)->mtu6, 0);
+	fake.mtu6 = twin.mtu = 1600; // with the link's MTU Linux sets that of IPv6
+	fake_link(&fake, &twin);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_link(&fake, 11)->mtu6, 0);
+	assert_int_equal(fake_fib_link(&fake, 11)->mtu, 1600);
+}
+
 static void leaves_packets_to_linux_under_foreign_rules(void **state)
 {
 	static const struct {
@@ -627,6 +646,7 @@ int main(void)
 		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),
 		TEST(shows_redirects_to_linux_where_it_sends_them),
 		TEST(looks_at_sysctls_now_and_then),
+		TEST(takes_over_a_lower_mtu_of_ipv6),
 		TEST(leaves_packets_to_linux_under_foreign_rules),
 		TEST(names_what_is_foreign),
 		TEST(forgets_all_policies_at_once),

@@ -17,6 +17,7 @@ struct mirror_hands {
 	int (*port_set_mac)(void *hands, unsigned port, const struct wire_mac *mac);
 	bool (*sends_redirects)(void *hands, const char *interface, uint8_t family);
 	bool (*disables_ipv6)(void *hands, const char *interface); // sysctl; NULL: no
+	unsigned (*mtu6)(void *hands, const char *interface);      // sysctl; 0, NULL: as the link's
 	void (*dump_again)(void *hands); // "what I know cannot be trusted"
 	void *hands;
 };

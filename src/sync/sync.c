@@ -46,6 +46,11 @@ static bool disables_ipv6(void *hands, const char *interface)
 	return sysctl_disables_ipv6(((struct sync *)hands)->house.twins, interface);
 }
 
+static unsigned mtu6(void *hands, const char *interface)
+{
+	return sysctl_mtu6(((struct sync *)hands)->house.twins, interface);
+}
+
 static void dump_again(void *hands)
 {
 	listen_dump_again(((struct sync *)hands)->listen);
@@ -75,8 +80,8 @@ static int open_mirror(struct sync *sync, struct complaint *why)
 {
 	struct mirror_settings settings = {.fib = sync->house.fib,
 		.n_ports = sync->house.n_ports,
-		.hands = {set_admin, set_mtu, set_mac, sends_redirects, disables_ipv6, dump_again,
-			sync}};
+		.hands = {set_admin, set_mtu, set_mac, sends_redirects, disables_ipv6, mtu6,
+			dump_again, sync}};
 
 	for (unsigned i = 0; i < sync->house.n_ports; i++) {
 		struct port_info info;

@@ -133,6 +133,11 @@ bool sysctl_disables_ipv6(struct tap_room *twins, const char *interface)
 	return value_of(twins, of_interface("ipv6", interface, "disable_ipv6"));
 }
 
+unsigned sysctl_mtu6(struct tap_room *twins, const char *interface)
+{
+	return (unsigned)value_of(twins, of_interface("ipv6", interface, "mtu"));
+}
+
 // iptables of old: its rules are no nftables chains and are told by nobody.
 static int read_old_tables(void *arg)
 {

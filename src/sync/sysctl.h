@@ -15,3 +15,4 @@ void sysctl_unsupported(struct tap_room *twins,
 // Whether Linux would send redirects for packets that leave by the interface that they came in by.
 bool sysctl_sends_redirects(struct tap_room *twins, const char *interface, uint8_t family);
 bool sysctl_disables_ipv6(struct tap_room *twins, const char *interface);
+unsigned sysctl_mtu6(struct tap_room *twins, const char *interface); // 0: it has no IPv6

@@ -51,7 +51,8 @@ static void set_rewrite(json_t *json, const struct verbs_house *house,
 	json_object_set_new(json, "source_mac",
 		has_mac && link ? mac_json(&link->mac) : json_null());
 	json_object_set_new(json, "vlans", link ? tags_json(link) : json_array());
-	json_object_set_new(json, "mtu", link ? number_json(link->mtu) : json_null());
+	json_object_set_new(json, "mtu",
+		link ? number_json(fib_link_mtu(link, answer->hop.via.family)) : json_null());
 }
 
 static const char *text_of(const struct fib_answer *answer)
