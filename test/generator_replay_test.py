@@ -121,6 +121,16 @@ def what_comes_later_than_may_be_caught_up_with_is_left_out_and_late(tmp_path: P
     assert truth.offered - truth.refused == told.unstamped
 
 
+def what_a_full_ring_refuses_of_stamped_frames_is_lost_there(tmp_path: Path) -> None:
+    loops = 300
+    with Bench(tmp_path, [f"{THERE} limit_pps=50000 refuses=1"]) as bench:
+        told, truth = bench.run_one(_stream(_capture(tmp_path), stamp=True, rate="500 kpps", loops=loops))
+    assert told.sent + told.unstamped + told.late == loops * len(FRAMES)
+    assert 0 < told.refused <= truth.refused
+    assert told.lost == told.refused
+    assert told.received == told.sent - told.refused
+
+
 def a_stream_and_a_capture_run_side_by_side(tmp_path: Path) -> None:
     plain = {"from": "right", "to": "left", "dst_mac": "02:00:00:00:00:99", "rate": "max", "frames": 500}
     with Bench(tmp_path, [THERE, BACK]) as bench:

@@ -200,11 +200,14 @@ unsigned replay_pick_stamped(const struct replay *replay, unsigned n, uint64_t d
 	return n_stamped;
 }
 
+unsigned replay_count_stamped(const struct replay *replay, unsigned n, unsigned n_built)
+{
+	return __builtin_popcountll(replay->stamped >> (n_built - n));
+}
+
 void replay_take_back(struct replay *replay, unsigned n, unsigned n_built)
 {
-	uint64_t refused = replay->stamped >> (n_built - n);
-
-	replay->sequence -= __builtin_popcountll(refused);
+	replay->sequence -= replay_count_stamped(replay, n, n_built);
 	if (replay->is_recorded)
 		return;
 	replay->next = (replay->next + (uint64_t)replay->capture.n * LOAD_MAX_BURST - n) %

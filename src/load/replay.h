@@ -35,6 +35,8 @@ uint64_t replay_build(struct replay *replay, struct rte_mbuf *const mbuf[], unsi
 	const uint64_t due[]);
 // How many of the first `n` frames of that burst are stamped; due[] then holds their times alone.
 unsigned replay_pick_stamped(const struct replay *replay, unsigned n, uint64_t due[]);
+// How many of the last `n` of the `n_built` of that burst are stamped.
+unsigned replay_count_stamped(const struct replay *replay, unsigned n, unsigned n_built);
 // The last `n` of the `n_built` of that burst were not sent after all. Their numbers come again,
 // and so do they, unless their time has passed.
 void replay_take_back(struct replay *replay, unsigned n, unsigned n_built);

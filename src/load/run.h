@@ -21,8 +21,8 @@ struct sender_counters {
 	uint64_t sent; // frames that have a sequence number: handed over, or refused by a wire with
 	               // back-pressure
 	uint64_t sent_bytes; // with FCS
-	uint64_t unstamped;  // frames of a capture that were handed over without a number
-	uint64_t refused;    // of them: the peer's ring was full (place `dut rx ring full`)
+	uint64_t unstamped;  // frames of a capture that have no number
+	uint64_t refused;    // of sent: the peer's ring was full (place `dut rx ring full`)
 	uint64_t late;       // frames that were due and never built, because the lane was late
 	uint64_t busy;       // of them: a device without back-pressure took no more
 	uint64_t first_tsc, last_tsc; // when the first and the last of them were handed over

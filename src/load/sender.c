@@ -70,7 +70,7 @@ static int make_frames(struct sender *sender, const struct sender_terms *terms,
 	return check_room(sender, terms, why);
 }
 
-// What is refused of a capture is never counted as sent: its frames have no number, or not all.
+// What is refused of a capture without stamps is never counted as sent: nobody would miss it.
 static int make(struct sender *sender, const struct sender_terms *terms, struct complaint *why)
 {
 	bool is_replay = terms->stream->capture.path[0];
@@ -79,7 +79,8 @@ static int make(struct sender *sender, const struct sender_terms *terms, struct 
 	sender->out = terms->out;
 	sender->pool = terms->pool;
 	sender->timeline = terms->timeline;
-	sender->has_backpressure = terms->has_backpressure && !is_replay;
+	sender->has_backpressure =
+		terms->has_backpressure && (!is_replay || terms->stream->capture.stamps);
 	return is_replay ? replay_create(&sender->replay, terms, why)
 	                 : make_frames(sender, terms, why);
 }
@@ -212,6 +213,13 @@ static void account(struct sender *sender, unsigned n, uint64_t bytes)
 		stat_set(&counters->longest_lag, lag);
 }
 
+// The last `n` keep their numbers and are lost; of a capture's those that have one.
+static __attribute__((noinline)) void refuse(struct sender *sender, unsigned n)
+{
+	stat_add(&sender->counters.refused,
+		sender->replay ? replay_count_stamped(sender->replay, n, sender->values.n) : n);
+}
+
 static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n, uint64_t bytes)
 {
 	unsigned accepted = port_tx(sender->out, mbuf, n);
@@ -220,7 +228,7 @@ static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n
 		unsigned n_refused = n - accepted;
 
 		if (sender->has_backpressure) {
-			stat_add(&sender->counters.refused, n_refused);
+			refuse(sender, n_refused);
 		} else {
 			bytes -= take_back(sender, mbuf + accepted, n_refused);
 			n = accepted;

@@ -15,8 +15,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -45,6 +47,7 @@ static struct {
 } device;
 static void *queue_data[RTE_MAX_QUEUES_PER_PORT] = {&device};
 static struct rte_mempool *pool;
+static char capture_path[64];
 static const struct port_out out = {.device = DEVICE};
 static struct load_stream stream;
 static struct sender *sender;
@@ -97,6 +100,7 @@ static int set_up_group(void **state)
 	pool = rte_pktmbuf_pool_create("sender_test", N_MBUFS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	rte_eth_fp_ops[DEVICE].tx_pkt_burst = take;
 	rte_eth_fp_ops[DEVICE].txq.data = queue_data;
+	snprintf(capture_path, sizeof(capture_path), "/tmp/sender_test.%d", getpid());
 	return pool ? 0 : -1;
 }
 
@@ -134,6 +138,7 @@ static int tear_down(void **state)
 	assert_true(!sender || n_due == counters->sent);
 	sender_destroy(sender);
 	sender = NULL;
+	unlink(capture_path);
 	// No buffer is lost, whatever was refused.
 	assert_int_equal(rte_mempool_avail_count(pool), N_MBUFS);
 	return 0;
@@ -345,6 +350,65 @@ static void frames_of_flows_in_no_turn_keep_them_when_a_device_took_no_more(void
 	assert_int_equal(counters->busy, 19);
 }
 
+// Three frames of UDP at 1 Mpps, over and over; the second has no room for a stamp.
+static void read_capture(bool stamps)
+{
+	static const struct load_port port = {"left", {{2, 0, 0, 0, 0, 0x11}}, 0, 0};
+	static struct load_streams streams;
+	const uint32_t head[] = {0xa1b23c4d, 2 | 4 << 16, 0, 0, 65535, 1};
+	const uint32_t frame_head[] = {0, 0, 60, 60};
+	uint8_t frame[60] = {[12] = 8, [14] = 0x45, [17] = 46, [23] = WIRE_PROTO_UDP};
+	struct complaint why = {""};
+	FILE *file = fopen(capture_path, "w");
+
+	assert_non_null(file);
+	fwrite(head, sizeof(head), 1, file);
+	for (unsigned i = 0; i < 3; i++) {
+		frame[39] = i == 1 ? 0 : 26;
+		fwrite(frame_head, sizeof(frame_head), 1, file);
+		fwrite(frame, sizeof(frame), 1, file);
+	}
+	assert_int_equal(fclose(file), 0);
+	json_t *list = json_pack("[{s:s, s:s, s:s, s:s, s:s, s:b}]", "name", "east", "from", "left",
+		"to", "left", "pcap", capture_path, "rate", "1 Mpps", "stamp", stamps);
+	assert_int_equal(load_read_streams(&streams, list, &port, 1, &why), 0);
+	json_decref(list);
+	stream = streams.stream[0];
+}
+
+static void counts_stamped_frames_of_a_capture_that_a_full_ring_refused(void **state)
+{
+	read_capture(true);
+	begin(true, SAID + 60 * 1000);
+	device.room = 10;
+	assert_true(sender_turn(sender, SAID + 29 * 1000));
+	device.room = UINT32_MAX;
+	sender_turn(sender, SAID + 59 * 1000);
+	assert_int_equal(device.n, 40);
+	assert_int_equal(device.taken[10].stamp.sequence, 20); // after two of each three
+	assert_int_equal(device.taken[10].stamp.due, SAID + 30 * 1000);
+	assert_int_equal(counters->sent, 40);
+	assert_int_equal(counters->unstamped, 20);
+	assert_int_equal(counters->sent_bytes, 60 * 64);
+	assert_int_equal(counters->refused, 13);
+	assert_int_equal(counters->late + counters->busy, 0);
+}
+
+static void never_sent_what_a_full_ring_refused_of_a_capture_without_stamps(void **state)
+{
+	read_capture(false);
+	begin(true, SAID + 60 * 1000);
+	device.room = 10;
+	assert_true(sender_turn(sender, SAID + 29 * 1000));
+	device.room = UINT32_MAX;
+	sender_turn(sender, SAID + 59 * 1000);
+	assert_int_equal(device.n, 40);
+	assert_int_equal(counters->unstamped, 40);
+	assert_int_equal(counters->sent_bytes, 40 * 64);
+	assert_int_equal(counters->sent + counters->refused, 0);
+	assert_int_equal(counters->late, 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +421,8 @@ int main(void)
 		TEST(gives_back_the_buffers_of_the_run_before),
 		TEST(refuses_frames_that_are_longer_than_the_buffers),
 		TEST(frames_of_flows_in_no_turn_keep_them_when_a_device_took_no_more),
+		TEST(counts_stamped_frames_of_a_capture_that_a_full_ring_refused),
+		TEST(never_sent_what_a_full_ring_refused_of_a_capture_without_stamps),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
