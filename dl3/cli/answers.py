@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dl3.bench.site import Found
 from dl3.cli.printing import out, table
-from dl3.cli.progress import words_for
+from dl3.cli.progress import limit_words, words_for
 from dl3.model.trial import Throughput
 from dl3.report.by_frame import is_at_least
 
@@ -40,7 +40,7 @@ def row(found: Found) -> tuple[object, ...]:
     answer, best = found.answer, found.best
     share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
     bits = answer.l1_bps / answer.pps if answer.pps else 0.0
-    rates = (f"{answer.goal_loss_ratio:.6g}", rate(answer, 1e-6), rate(answer, bits / 1e9), share, answer.limited_by)
+    rates = (f"{answer.goal_loss_ratio:.6g}", rate(answer, 1e-6), rate(answer, bits / 1e9), share, limit_words(answer))
     times = microseconds(best.latency.p50, best.latency.p99, best.latency.max) if best else (None,) * 3
     invalid = f", {answer.n_invalid} INVALID" if answer.n_invalid else ""
     return (answer.frame, *rates, *times, f"{answer.n_trials}{invalid}")

@@ -39,7 +39,7 @@ def writes_a_range_where_the_machine_was_noisy(values: dict[str, Any], wanted: s
 
 def writes_gigabits_and_goals_beside_the_rate() -> None:
     cells = row(Found(answer(goal_loss_ratio=0.005, n_invalid=2), None))
-    assert cells == ("64", "0.005", "9.800", "6.586", None, "dut", None, None, None, "7, 2 INVALID")
+    assert cells == ("64", "0.005", "9.800", "6.586", None, "the device", None, None, None, "7, 2 INVALID")
 
 
 def says_what_stands_behind_an_answer() -> None:

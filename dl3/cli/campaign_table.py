@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dl3.cli.answers import rate
+from dl3.cli.progress import limit_words
 from dl3.model.answers import Answer, BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.campaign import Job
 from dl3.model.trial import Throughput, Trial
@@ -35,7 +36,7 @@ def throughput_words(answer: Throughput) -> str:
         return "no rate passed"
     goal = f" at a loss of {answer.goal_loss_ratio:.2%}" if answer.goal_loss_ratio else ""
     noise = ", noisy" if answer.noise else ""
-    return f"{rate(answer, 1e-6)} Mpps{goal}, limited by {answer.limited_by}{noise}"
+    return f"{rate(answer, 1e-6)} Mpps{goal}, limited by {limit_words(answer)}{noise}"
 
 
 def latency_words(trial: Trial) -> str:

@@ -8,7 +8,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from dl3.bench.site import Audience, Found
 from dl3.cli.printing import err
 from dl3.model.fault import Fault
-from dl3.model.trial import Trial
+from dl3.model.trial import Throughput, Trial
+from dl3.report.texts import words_in
+from dl3.report.words import Language
 
 MINUTE_S = 60
 
@@ -23,6 +25,11 @@ def span(seconds: float) -> str:
 def words_for(frame: str) -> str:
     """'64-byte frames' or 'imix frames'."""
     return f"{frame}-byte frames" if frame.isdigit() else f"{frame} frames"
+
+
+def limit_words(answer: Throughput) -> str:
+    """What kept a rate from being higher, in the words of the report: 'the device'."""
+    return words_in(Language.EN)(f"limit.{answer.limited_by}")
 
 
 class Bar(Audience):
@@ -66,7 +73,7 @@ class Bar(Audience):
         """One line."""
         answer = found.answer
         goal = f", loss ratio up to {answer.goal_loss_ratio:.6g}" if answer.goal_loss_ratio else ""
-        self._say(f"{words_for(answer.frame)}{goal}: {answer.pps / 1e6:.3f} Mpps, limited by {answer.limited_by}")
+        self._say(f"{words_for(answer.frame)}{goal}: {answer.pps / 1e6:.3f} Mpps, limited by {limit_words(answer)}")
 
     def heard_fault(self, frame: str, fault: Fault) -> None:
         """One line, and the exit code."""

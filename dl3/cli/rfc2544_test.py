@@ -93,8 +93,8 @@ def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
     assert done.exit_code == 0
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[1][:6] == ["frame", "may", "lose", "Mpps", "Gbit/s", "%"]
-    assert lines[2][:9] == ["64", "0", "7.270", "4.885", "48.9%", "dut", "4.0", "4.0", "4.0"]
-    assert lines[3][:6] == ["1518", "0", "0.813", "10.000", "100.0%", "line"]
+    assert lines[2][:10] == ["64", "0", "7.270", "4.885", "48.9%", "the", "device", "4.0", "4.0", "4.0"]
+    assert lines[3][:8] == ["1518", "0", "0.813", "10.000", "100.0%", "the", "line", "rate"]
     record = read(tmp_path / "r.jsonl")
     assert [answer.dut for answer in record.answers] == ["box", "box"]
     assert record.answers[0].facts["generator"] == {"version": "0.1.0", "lanes": 1}
