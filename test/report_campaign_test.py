@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
-from harness.campaigns import every_test, white_paper
+from harness.campaigns import every_test, proof, white_paper
 from harness.pilot import Pilot, piloted
 from harness.records import Maker, campaign
 
@@ -183,6 +183,25 @@ def prints_light_and_without_its_tools(shown: Pilot, tmp_path: Path) -> None:
 
 def _number(text: str) -> float:
     return float(text.removeprefix("≥ ").replace(",", ""))
+
+
+SHORT = {
+    "en": "More came back from a device than the tester had proved of itself",
+    "zh": "从设备收回的速率高于发生器自测所得的上限",
+}
+
+
+@pytest.mark.parametrize("language", Language)
+def says_so_where_the_tester_did_more_than_it_had_proved(language: Language, tmp_path: Path) -> None:
+    maker, sizes = Maker(), ("64", "512")
+    answers = [maker.answer(size, pps) for size, pps in zip(sizes, (45e6, 8e6), strict=True)]
+    made = tmp_path / "report.html"
+    made.write_text(page([proof(maker, sizes), *answers], language, AT), encoding="utf-8")
+    with piloted(made, tmp_path) as shown:
+        assert _texts(shown, "#results td[data-col=of_ceiling]") == ["≤ 100.0", "45.5"]
+        assert _texts(shown, "#proof td[data-col=best_share]") == ["≤ 100.0", "45.5"]
+        assert [text[:1] for text in _texts(shown, "#proof td[data-col=ceiling]")] == ["≥", "1"]
+        assert sum(SHORT[language].lower() in note.lower() for note in _texts(shown, "p.note")) == 2
 
 
 def _column(shown: Pilot, table: str, column: str) -> list[float]:

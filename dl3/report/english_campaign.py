@@ -150,6 +150,8 @@ ENGLISH_CAMPAIGN = {
     "error: at half of the ceiling; "
     "latency: at a tenth of it. What a device added is its least median latency less the tester's "
     "own.",
+    "note.short_proof": "≤ of the tester's ceiling: more came back from a device than the tester had proved of itself, "
+    "so its ceiling is higher than proved. The share is of the most that came back, and at most what stands here.",
     "note.trials": "Each row is one trial and has its line of the record; the figures above lead here.",
     "note.not_printed": "The {n} trials are not printed; they stand on the page and in the record.",
     "trials.group": "{dut}, {test}, {frame} frames",

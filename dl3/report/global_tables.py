@@ -7,7 +7,8 @@ from dl3.report.explain import explain
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
 from dl3.report.markup import tag
-from dl3.report.proofs import is_over, points_of
+from dl3.report.names import job_name
+from dl3.report.proofs import best_share, ceiling_text, is_of, is_short, points_of, share_text
 from dl3.report.results import Results
 from dl3.report.sentences import sentence_text
 from dl3.report.units import MICRO, micros, moment, mpps, percent
@@ -31,15 +32,9 @@ PROOF = (
 SKIPPED = (Column("at"), Column("job"), Column("reason"), Column("line"))
 
 
-def best_share(proof: Proof, point: ProofPoint, results: Results) -> float | None:
-    """How near the highest answer came to the tester's ceiling."""
-    rates = [search.pps for search in results.searches if search.frame == point.frame and is_over(search, proof)]
-    return max(rates) / point.ceiling_pps if rates and point.ceiling_pps > 0 else None
-
-
 def best_delay(proof: Proof, point: ProofPoint, results: Results) -> float | None:
     """What the fastest device added to the tester's own median latency."""
-    same = [trial for trial in results.latencies if trial.frame == point.frame and is_over(trial, proof)]
+    same = [one for one in results.latencies if one.frame == point.frame and is_of(one, proof, results)]
     medians = [trial.latency.p50 for trial in same if trial.latency.n]
     return max(min(medians) - point.latency_p50_ns, 0) if medians else None
 
@@ -52,12 +47,12 @@ def proof_table(results: Results, words: Words) -> list[Element]:
                 moment(proof.at),
                 words.name("wire", proof.wire),
                 words.short_frame(point.frame),
-                mpps(point.ceiling_pps),
+                ceiling_text(proof, point, results, words),
                 percent(point.pacing_error, 4),
                 micros(point.latency_min_ns),
                 micros(point.latency_p50_ns),
                 micros(point.jitter_mean_ns),
-                percent(best_share(proof, point, results), 1),
+                share_text(best_share(proof, point, results), words),
                 micros(best_delay(proof, point, results)),
                 words("list.semicolon").join(sentence_text(reason, words) for reason in point.invalid),
                 results.line(proof),
@@ -68,13 +63,16 @@ def proof_table(results: Results, words: Words) -> list[Element]:
     ]
     if not rows:
         return []
-    return [grid("proof", PROOF, rows, words), tag("p", words("note.proof"), class_="note")]
+    is_any_short = any(is_short(proof, point, results) for proof, point in points_of(results))
+    notes = ["note.proof", *(["note.short_proof"] if is_any_short else [])]
+    return [grid("proof", PROOF, rows, words), *(tag("p", words(key), class_="note") for key in notes)]
 
 
 def skipped_table(results: Results, words: Words) -> list[Element]:
     """Jobs that were planned and gave no answer."""
     rows = [
-        Row((moment(one.at), one.job, sentence_text(one.reason, words), results.line(one))) for one in results.skipped
+        Row((moment(one.at), job_name(one.job, results, words), sentence_text(one.reason, words), results.line(one)))
+        for one in results.skipped
     ]
     return [grid("skipped", SKIPPED, rows, words)] if rows else []
 

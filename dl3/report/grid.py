@@ -56,7 +56,7 @@ def plain(cell: Content) -> str:
     if isinstance(cell, Element):
         return "; ".join(text for text in cell.itertext() if text.strip())
     text = "" if cell is None or cell == NOTHING else str(cell)
-    bare = text.removeprefix("≥ ").replace(",", "")
+    bare = text.removeprefix("≥ ").removeprefix("≤ ").replace(",", "")
     try:
         float(bare)
     except ValueError:

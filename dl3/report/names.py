@@ -24,6 +24,21 @@ def campaign_text(campaign: str, words: Words) -> str:
     return words("campaign.began", at=moment(campaign))
 
 
+def parameter_text(name: str, value: str, words: Words) -> str:
+    """'huge pages 4 GiB'."""
+    return words("parameter", name=words.name("parameter", name), value=words.quoted(value))
+
+
+def job_name(key: str, results: Results, words: Words) -> str:
+    """A job of a plan in words; its key where no plan knows it."""
+    job = results.jobs.get(key)
+    if job is None:
+        return key
+    names = {"dut": job.setup.dut.name, "test": words.name("test", job.test), "frame": words.frame(job.frame)}
+    parameters = (parameter_text(*one, words) for one in job.parameters.items())
+    return words("list.parts").join((job.case, words("trials.group", **names), *parameters))
+
+
 @dataclass(frozen=True)
 class Differences:
     """What differs between the series that stand side by side."""
@@ -52,11 +67,7 @@ class Differences:
 
 def series_name(one: Series, of: Differences, words: Words, is_whole: bool = False) -> str:
     """The name with what tells it from others."""
-    parameters = [
-        words("parameter", name=words.name("parameter", key), value=words.quoted(value))
-        for key, value in one.parameters
-        if key in of.parameters
-    ]
+    parameters = [parameter_text(key, value, words) for key, value in one.parameters if key in of.parameters]
     parts = [one.dut, *parameters] if is_whole or of.has_duts or not parameters else parameters
     if of.has_wires and one.wire:
         parts[-1] += words("series.wire", wire=words.name("wire", one.wire))

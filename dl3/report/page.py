@@ -100,7 +100,8 @@ class Composer:
             if part.case is None:
                 yield from self.loose(part)
         cases = [piece for part in found if part.case for piece in self.case(part.case, part)]
-        yield Section("cases", [*result_notes(self.results, self.words), *cases] if cases else [])
+        notes = result_notes(self.results.searches, self.results, self.words) if cases else []
+        yield Section("cases", [*notes, *cases])
 
     def sections(self, comparison: Comparison | None) -> Iterable[Section]:
         """The parts of the page in their order."""

@@ -238,6 +238,17 @@ def counts_reasons_where_many_trials_are_invalid() -> None:
     assert "All 31 INVALID trials" in text
 
 
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [(Language.EN, "TTL or hop limit ended (ttl_expired)"), (Language.ZH, "TTL 或跳数耗尽（ttl_expired）")],
+)
+def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, told: str) -> None:
+    lossy = Maker().trial("64", 20e6)
+    account = lossy.account.model_copy(update={"lost_by_place": {"ttl_expired": lossy.account.lost}})
+    text = Reader(page([lossy.model_copy(update={"account": account})], language, AT)).text
+    assert text.count(told) >= 3  # table, chart, and why frames were lost
+
+
 UNANSWERED = "no answer: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"
 UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
 

@@ -3,10 +3,9 @@
 from harness.records import Maker
 
 from dl3.model.answers import Proof, ProofPoint
-from dl3.model.trial import Throughput
-from dl3.report.global_tables import best_share
-from dl3.report.proofs import ceiling_share
-from dl3.report.results import gather
+from dl3.model.trial import Throughput, Trial
+from dl3.report.proofs import Share, best_share, ceiling_share, is_short
+from dl3.report.results import Record, gather
 
 POINT = ProofPoint(
     frame="64", ceiling_pps=2e6, pacing_error=0, latency_min_ns=700, latency_p50_ns=900, jitter_mean_ns=10
@@ -22,12 +21,53 @@ def _proof(wire: str, ceiling_pps: float) -> Proof:
     return Proof(at="t", campaign=_answer(wire).campaign, wire=wire, points=(point,), facts={})
 
 
+def _trial(received_pps: float, **changes: object) -> Trial:
+    return Maker().trial("64", received_pps, received_pps=received_pps, facts={"lab": {"wire": "memif"}}, **changes)
+
+
+def _shares(proof: Proof, *records: Record) -> tuple[Share | None, bool]:
+    """Of the answer of 1 Mpps, and whether the proof fell short."""
+    results = gather([proof, *records, _answer("memif")])
+    return ceiling_share(_answer("memif"), results), is_short(proof, proof.points[0], results)
+
+
 def an_answer_is_held_against_the_proof_of_its_own_wire() -> None:
     memif, veth = _proof("memif", 4e6), _proof("veth", 2e6)
     results = gather([memif, veth, _answer("memif")])
-    assert ceiling_share(_answer("memif"), results) == 0.25
-    assert ceiling_share(_answer("veth"), results) == 0.5
+    assert ceiling_share(_answer("memif"), results) == Share(0.25)
+    assert ceiling_share(_answer("veth"), results) == Share(0.5)
     assert ceiling_share(_answer("vhost-user"), results) is None
-    assert ceiling_share(_answer(""), results) == 0.5
-    assert best_share(memif, memif.points[0], results) == 0.25
+    assert ceiling_share(_answer(""), results) == Share(0.5)
+    assert best_share(memif, memif.points[0], results) == Share(0.25)
     assert best_share(veth, veth.points[0], results) is None
+
+
+def an_answer_above_the_proof_is_at_most_all_of_the_ceiling() -> None:
+    proof = _proof("memif", 0.6e6)
+    assert _shares(proof) == (Share(1.0, is_at_most=True), True)
+    results = gather([proof, _answer("memif")])
+    assert best_share(proof, proof.points[0], results) == Share(1.0, is_at_most=True)
+
+
+def what_came_back_above_the_proof_counts_in_place_of_it() -> None:
+    for test in ("throughput", "latency", "frame loss", "forwarding", "ceiling"):
+        assert _shares(_proof("memif", 2e6), _trial(4e6, test=test)) == (Share(0.25, is_at_most=True), True), test
+
+
+def what_shows_no_ceiling_does_not_count() -> None:
+    late, lossy = {"invalid": ("late: the generator left out 7 frames",)}, {"offered_pps": 9e6}
+    burst, recovery, loop = ({"test": test} for test in ("back-to-back", "recovery", "proof"))
+    for changes in (late, burst, recovery, loop, {"facts": {"lab": {"wire": "veth"}}}):
+        assert _shares(_proof("memif", 2e6), _trial(4e6).model_copy(update=changes)) == (Share(0.5), False), changes
+    assert _shares(_proof("memif", 2e6), _trial(1.5e6, **lossy)) == (Share(0.5), False)
+    assert _shares(_proof("memif", 2e6), _trial(4e6, campaign="another"))[0] == Share(0.5)
+
+
+def a_proof_of_one_campaign_is_not_held_against_answers_of_another_that_has_its_own() -> None:
+    slow = _proof("memif", 2e6)
+    fast = slow.model_copy(update={"campaign": "another", "points": (POINT.model_copy(update={"ceiling_pps": 8e6}),)})
+    of_another = _answer("memif").model_copy(update={"campaign": "another", "pps": 7e6})
+    results = gather([slow, fast, _answer("memif"), of_another])
+    assert best_share(slow, slow.points[0], results) == Share(0.5)
+    assert best_share(fast, fast.points[0], results) == Share(0.875)
+    assert not is_short(slow, slow.points[0], results)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
+from typing import NamedTuple
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
@@ -15,6 +16,8 @@ Measured = Trial | Throughput | Other
 Record = Measured | Proof | Plan | Skipped | Finished
 # Trials of the tester against itself: they say nothing of a device under test.
 OF_THE_TESTER = ("ceiling", "proof")
+# Trials at one load: of a burst or an overload more may come back than a device and its tester can go on with.
+STEADY = ("ceiling", "throughput", "latency", "frame loss", "forwarding")
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,19 @@ class Series:
     goal_loss_ratio: float = 0.0
     parameters: tuple[tuple[str, str], ...] = ()  # those that the case of its job varies
     wire: str = ""  # a reset may be measured over another one than all else of its campaign
+
+
+class Tester(NamedTuple):
+    """What has one ceiling: the generator of a campaign, with the same frames over the same wire."""
+
+    campaign: str
+    wire: str  # '' where it is not known
+    frame: str
+
+
+def tester_of(record: Measured) -> Tester:
+    """Who measured it."""
+    return Tester(record.campaign, wire_of(record.facts), record.frame)
 
 
 def frame_order(record: Measured) -> tuple[bool, float, str]:
@@ -91,6 +107,18 @@ class Results:
     def invalid(self) -> tuple[Trial, ...]:
         """INVALID trials: they have reasons, and say nothing about the device under test."""
         return tuple(trial for trial in self.trials if trial.invalid)
+
+    @cached_property
+    def reached(self) -> dict[Tester, float]:
+        """The most that came back to each tester from a device, packets/s: so much at least it can."""
+        trials = (one for one in self.trials if one.test in STEADY and not one.invalid)
+        rates: list[tuple[Measured, float]] = [(one, one.received_pps) for one in trials]
+        rates += [(one, one.pps) for one in self.searches]
+        found: dict[Tester, float] = {}
+        for record, pps in rates:
+            if math.isfinite(pps):
+                found[tester_of(record)] = max(pps, found.get(tester_of(record), 0.0))
+        return found
 
     @property
     def latencies(self) -> tuple[Trial, ...]:

@@ -7,7 +7,7 @@ from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.trial import Throughput
 from dl3.report.groups import Groups
 from dl3.report.measures import figures
-from dl3.report.names import table_names
+from dl3.report.names import job_name, table_names
 from dl3.report.results import gather
 from dl3.report.summary import sentences
 from dl3.report.texts import words_in
@@ -75,6 +75,17 @@ def keeps_the_trials_of_one_wire_from_those_of_another() -> None:
 def names_no_wire_where_all_is_over_the_same() -> None:
     results = gather([over("memif").answer(frame, 1e6) for frame in ("64", "128")])
     assert list(table_names(results.series, words_in(Language.EN)).values()) == ["dl3d"]
+
+
+def names_a_job_without_an_answer_in_words() -> None:
+    results = gather(white_paper())
+    (skipped,) = results.skipped
+    job = results.jobs[skipped.job]
+    english = job_name(skipped.job, results, words_in(Language.EN))
+    assert english.startswith(f"{job.case}, {job.setup.dut.name}, {job.test}, {job.frame}-byte frames")
+    assert "|" not in english
+    assert "吞吐量" in job_name(skipped.job, results, words_in(Language.ZH))
+    assert job_name("of no plan", results, words_in(Language.EN)) == "of no plan"
 
 
 def leaves_out_no_job_that_was_finished_after_all() -> None:

@@ -188,7 +188,7 @@ def value_text(name: str, value: str, words: Words) -> str:
         return sentence_text(value, words)
     if name == "frame":
         return words.frame(value)
-    return words.name("place", words.name("means", value)) if name == "place" else value
+    return words.place(value) if name == "place" else value
 
 
 def sentence_text(sentence: str, words: Words) -> str:

@@ -1,7 +1,7 @@
 """The tables of throughput, latency, loss and trials that stand on each page, with the notes under them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import Throughput, Trial
@@ -12,7 +12,7 @@ from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.names import short_loss, table_names
 from dl3.report.places import losses
-from dl3.report.proofs import ceiling_share
+from dl3.report.proofs import ceiling_share, share_text
 from dl3.report.reasons import noise_text, reason_text
 from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
@@ -108,7 +108,7 @@ def interval_cell(search: Throughput) -> str:
 
 def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> Row:
     """The answer of one search."""
-    share, ceiling = search.line_share, ceiling_share(search, scene.groups.results)
+    share, of_ceiling = search.line_share, ceiling_share(search, scene.groups.results)
     counted = "count.with_invalid" if search.n_invalid else "count.trials"
     cells = (
         series,
@@ -122,7 +122,7 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
         NOTHING if share is None else bound(search, percent(share), words),
         mpps(search.upper_pps) if search.upper_pps > search.pps else NOTHING,
         words(f"limit.{search.limited_by}"),
-        percent(ceiling, 1),
+        share_text(of_ceiling, words),
         words(counted, n=search.n_trials, invalid=search.n_invalid),
         scene.groups.lines(search),
     )
@@ -134,9 +134,9 @@ def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> lis
     return [words("note.search", dut=dut, frame=words.frame(frame)) for dut, frame in unanswered]
 
 
-def result_notes(results: Results, words: Words) -> list[Element]:
-    """What a reader of such tables has to know."""
-    searches = results.searches
+def result_notes(searches: Sequence[Throughput], results: Results, words: Words) -> list[Element]:
+    """What a reader of tables of these searches has to know; `results` are all of the page."""
+    shares = [ceiling_share(one, results) for one in searches]
     found = {
         "note.upper": any(one.upper_pps > one.pps for one in searches),
         "note.at_least": any(is_at_least(one) for one in searches),
@@ -144,6 +144,7 @@ def result_notes(results: Results, words: Words) -> list[Element]:
         "note.interval": any(one.interval_pps is not None for one in searches),
         "note.conditional": any(one.conditional_pps is not None and one.goal_loss_ratio > 0 for one in searches),
         "note.exceed": any(one.exceed_ratio > 0 for one in searches),
+        "note.short_proof": any(share.is_at_most for share in shares if share),
     }
     exceed = percent(max((one.exceed_ratio for one in searches), default=0), 0)
     return [note(words(key, exceed=exceed)) for key, is_wanted in found.items() if is_wanted]
@@ -172,7 +173,8 @@ def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     names = table_names(results.series, words)
     rows = [result_row(search, names[results.series_of(search)], scene, words) for search in results.searches]
     table = grid(f"{prefix}results", RESULTS, rows, words)
-    standing = result_notes(results, words) if scene.part.case is None else []  # of cases they stand above all
+    is_case = scene.part.case is not None  # notes of all cases stand above them
+    standing = [] if is_case else result_notes(results.searches, scene.groups.results, words)
     return [table, *standing, *noise_notes(results, words), *(missing if unanswered else [])]
 
 
@@ -231,7 +233,7 @@ def loss_table(results: Results, words: Words) -> list[Element]:
     rows = [
         Row(
             (
-                words.name("place", place.name),
+                words.place(place.name),
                 f"{place.n_lost:,}",
                 percent(place.n_lost / n_all),
                 f"{place.n_trials:,}",

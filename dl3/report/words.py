@@ -31,6 +31,10 @@ class Words:
         """A value of a campaign or of a published table, where it is a word that is known."""
         return self.name("quoted", text)
 
+    def place(self, place: str) -> str:
+        """A place in which frames were lost; the name of a counter stands behind what it means."""
+        return self.name("place", self.name("means", place))
+
     def frame(self, frame: str) -> str:
         """A frame size or a mix: '64-byte', 'IMIX'."""
         return self("frame.size", size=frame) if is_size(frame) else self.name("frame", frame)

@@ -32,7 +32,7 @@ def draw_place(place: Place, n_all: int, row: int, words: Words) -> list[Element
     """Name, bar and share of one place."""
     y = row * ROW + 6
     share = place.n_lost / n_all
-    name = words.name("place", place.name)
+    name = words.place(place.name)
     width = max((Paper.width - LEFT - 90) * share, 1.0)
     bar = tag("rect", tag("title", f"{name}: {place.n_lost:,}"), class_="bar c0", x=LEFT, y=y, width=width, height=18)
     mark(bar, place=place.name, value=place.n_lost)

@@ -1,9 +1,14 @@
 """The tester's own ceiling beside what was measured with it."""
 
-from dl3.model.answers import ProofPoint
+from dataclasses import replace
+from xml.etree.ElementTree import Element
+
+from dl3.model.answers import Proof, ProofPoint
 from dl3.report.bars import Bar, BarChart, Group, bar_entry, draw_bars
 from dl3.report.by_frame import plausible
 from dl3.report.chart import Chart, Drawing, Scene
+from dl3.report.plot import Entry
+from dl3.report.proofs import best_answer, is_short, points_of
 from dl3.report.results import Results
 from dl3.report.words import Words
 
@@ -25,26 +30,37 @@ WORDS = {
 }
 
 
-def bars_of(point: ProofPoint, results: Results) -> list[Bar]:
-    """The ceiling, and the highest answer with the same frames."""
-    values = [plausible(point.ceiling_pps / 1e6)]
-    rates = [search.pps / 1e6 for search in results.searches if search.frame == point.frame]
-    values.append(plausible(max(rates)) if rates else None)
-    return [Bar(series, point.frame, value) for series, value in enumerate(values) if value is not None]
+def bars_of(proof: Proof, point: ProofPoint, results: Results) -> list[Bar]:
+    """The ceiling, and the highest answer with the same frames over the same wire."""
+    best = best_answer(proof, point, results)
+    values = [plausible(point.ceiling_pps / 1e6), plausible(best.pps / 1e6) if best else None]
+    bars = [Bar(series, point.frame, value) for series, value in enumerate(values) if value is not None]
+    return [replace(bar, is_at_least=bar.series == 0 and is_short(proof, point, results)) for bar in bars]
+
+
+def series_in(words: Words) -> list[Entry]:
+    """The tester, and what was measured with it."""
+    return [bar_entry(n, words(key)) for n, key in enumerate(("proof.ceiling", "proof.best"))]
+
+
+def picture(wire: str, label: str, results: Results, words: Words) -> Element | None:
+    """The last proof of each frame size over one wire."""
+    points = {point.frame: (proof, point) for proof, point in points_of(results) if proof.wire == wire}
+    bars = [bar for proof, point in points.values() for bar in bars_of(proof, point, results)]
+    if not bars:
+        return None
+    groups = [Group(frame, words.short_frame(frame)) for frame in points]
+    return draw_bars(BarChart(label, words("axis.frame"), "Mpps", series_in(words), groups, bars, unit="Mpps"))
 
 
 def draw_proof(scene: Scene, words: Words) -> Drawing | None:
-    """The figure of the last proof of each frame size."""
-    results = scene.part.results
-    points = {point.frame: point for proof in results.proofs for point in proof.points}
-    bars = [bar for point in points.values() for bar in bars_of(point, results)]
-    if not bars:
-        return None
-    series = [bar_entry(n, words(key)) for n, key in enumerate(("proof.ceiling", "proof.best"))]
-    groups = [Group(frame, words.short_frame(frame)) for frame in points]
-    title = words("proof.title")
-    chart = BarChart(title, words("axis.frame"), "Mpps", series, groups, bars, unit="Mpps")
-    return Drawing(title, [draw_bars(chart)], words("proof.note"), series)
+    """A picture for each wire, named by it where there are several."""
+    results, title = scene.part.results, words("proof.title")
+    wires = list(dict.fromkeys(proof.wire for proof in results.proofs))
+    labels = [words.name("wire", wire) for wire in wires] if len(wires) > 1 else [title]
+    drawn = [picture(*one, results, words) for one in zip(wires, labels, strict=False)]
+    found = [one for one in drawn if one is not None]
+    return Drawing(title, found, words("proof.note"), series_in(words)) if found else None
 
 
 CHART = Chart("proof", 120, WORDS, draw_proof, topic="proof", is_for_cases=False)

@@ -28,7 +28,7 @@ def value_text(name: str, value: Value, words: Words) -> Value:
     if not isinstance(value, str):
         return value
     if name == "place":
-        return words.name("place", words.name("means", value))
+        return words.place(value)
     if name == "sentence":
         return sentence_text(value, words)
     return reason_text(value, words) if name == "reason" else value
