@@ -9,7 +9,7 @@ from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.names import job_name
 from dl3.report.proofs import best_share, ceiling_text, is_of, is_short, points_of, share_text
-from dl3.report.results import Results
+from dl3.report.results import Results, tester_of
 from dl3.report.sentences import sentence_text
 from dl3.report.units import MICRO, micros, moment, mpps, percent
 from dl3.report.words import Words
@@ -34,7 +34,7 @@ SKIPPED = (Column("at"), Column("job"), Column("reason"), Column("line"))
 
 def best_delay(proof: Proof, point: ProofPoint, results: Results) -> float | None:
     """What the fastest device added to the tester's own median latency."""
-    same = [one for one in results.latencies if one.frame == point.frame and is_of(one, proof, results)]
+    same = [one for one in results.latencies if one.frame == point.frame and is_of(tester_of(one), proof, results)]
     medians = [trial.latency.p50 for trial in same if trial.latency.n]
     return max(min(medians) - point.latency_p50_ns, 0) if medians else None
 

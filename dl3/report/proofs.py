@@ -28,9 +28,8 @@ def proofs_of(tester: Tester, results: Results) -> list[Proof]:
     return [proof for proof in over if proof.campaign == tester.campaign] or over
 
 
-def is_of(record: Measured | Tester, proof: Proof, results: Results) -> bool:
-    """Whether it is held against this proof."""
-    tester = record if isinstance(record, Tester) else tester_of(record)
+def is_of(tester: Tester, proof: Proof, results: Results) -> bool:
+    """Whether what it measured is held against this proof."""
     return any(one is proof for one in proofs_of(tester, results))
 
 
@@ -65,7 +64,7 @@ def is_short(proof: Proof, point: ProofPoint, results: Results) -> bool:
 
 def best_answer(proof: Proof, point: ProofPoint, results: Results) -> Throughput | None:
     """The highest answer with the same frames over the same wire."""
-    same = [one for one in results.searches if one.frame == point.frame and is_of(one, proof, results)]
+    same = [one for one in results.searches if one.frame == point.frame and is_of(tester_of(one), proof, results)]
     return max(same, key=lambda one: one.pps, default=None)
 
 

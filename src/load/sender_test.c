@@ -376,15 +376,21 @@ static void read_capture(bool stamps)
 	stream = streams.stream[0];
 }
 
-static void counts_stamped_frames_of_a_capture_that_a_full_ring_refused(void **state)
+// Sixty of its frames, of which a full ring refuses the eleventh to the thirtieth.
+static void send_capture(bool stamps)
 {
-	read_capture(true);
+	read_capture(stamps);
 	begin(true, SAID + 60 * 1000);
 	device.room = 10;
 	assert_true(sender_turn(sender, SAID + 29 * 1000));
 	device.room = UINT32_MAX;
 	sender_turn(sender, SAID + 59 * 1000);
 	assert_int_equal(device.n, 40);
+}
+
+static void counts_stamped_frames_of_a_capture_that_a_full_ring_refused(void **state)
+{
+	send_capture(true);
 	assert_int_equal(device.taken[10].stamp.sequence, 20); // after two of each three
 	assert_int_equal(device.taken[10].stamp.due, SAID + 30 * 1000);
 	assert_int_equal(counters->sent, 40);
@@ -396,13 +402,7 @@ static void counts_stamped_frames_of_a_capture_that_a_full_ring_refused(void **s
 
 static void never_sent_what_a_full_ring_refused_of_a_capture_without_stamps(void **state)
 {
-	read_capture(false);
-	begin(true, SAID + 60 * 1000);
-	device.room = 10;
-	assert_true(sender_turn(sender, SAID + 29 * 1000));
-	device.room = UINT32_MAX;
-	sender_turn(sender, SAID + 59 * 1000);
-	assert_int_equal(device.n, 40);
+	send_capture(false);
 	assert_int_equal(counters->unstamped, 40);
 	assert_int_equal(counters->sent_bytes, 40 * 64);
 	assert_int_equal(counters->sent + counters->refused, 0);

@@ -13,6 +13,7 @@
 //                   those of queue q belong to stream id + q
 //   ONECORE_STATS   file that always holds one line: time_ns core_ns tsc_hz received sent;
 //                   core_ns is the processor time that the program was given
+#include "onecore/configured.h"
 #include "onecore/stamped.h"
 #include "onecore/table.h"
 
@@ -112,23 +113,13 @@ static uint16_t fill_stamped(uint16_t port, uint16_t queue, struct rte_mbuf *pac
 	return n;
 }
 
-// Whether the program has configured the port. Before that its driver may still be probing: then
-// ethdev calls the port valid, but asking the driver about it would follow a NULL pointer.
-static bool is_configured(uint16_t port)
-{
-	struct rte_eth_conf config;
-
-	return rte_eth_dev_is_valid_port(port) && !rte_eth_dev_conf_get(port, &config) &&
-	       config.rxmode.mtu;
-}
-
 // Whether the program has set up all receive queues of the port that it asked for; their number.
 static uint16_t queues_ready(uint16_t port)
 {
 	struct rte_eth_dev_info device;
 	struct rte_eth_rxq_info queue;
 
-	if (!is_configured(port) || rte_eth_dev_info_get(port, &device))
+	if (!port_is_configured(port) || rte_eth_dev_info_get(port, &device))
 		return 0;
 	for (uint16_t q = 0; q < device.nb_rx_queues; q++)
 		if (rte_eth_rx_queue_info_get(port, q, &queue) == -EINVAL) // not set up yet

@@ -9,6 +9,7 @@
 //   ANSWERS_DUMP      what comes in on port N is written to this path with N.pcap appended, as
 //                     many frames as `dump` of its channel says
 #include "channel.h"
+#include "onecore/configured.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,16 +110,6 @@ static uint16_t deliver(uint16_t port, uint16_t queue, struct rte_mbuf *packets[
 	return n;
 }
 
-// Whether the program has configured the port. Before that its driver may still be probing: then
-// ethdev calls the port valid, but asking the driver about it would follow a NULL pointer.
-static bool is_configured(uint16_t port)
-{
-	struct rte_eth_conf config;
-
-	return rte_eth_dev_is_valid_port(port) && !rte_eth_dev_conf_get(port, &config) &&
-	       config.rxmode.mtu;
-}
-
 // Whether the program has set up all queues of the port that it asked for.
 static bool is_set_up(uint16_t port)
 {
@@ -126,7 +117,7 @@ static bool is_set_up(uint16_t port)
 	struct rte_eth_rxq_info rx;
 	struct rte_eth_txq_info tx;
 
-	if (!is_configured(port) || rte_eth_dev_info_get(port, &device))
+	if (!port_is_configured(port) || rte_eth_dev_info_get(port, &device))
 		return false;
 	for (uint16_t q = 0; q < device.nb_rx_queues; q++)
 		if (rte_eth_rx_queue_info_get(port, q, &rx) == -EINVAL)
@@ -187,7 +178,7 @@ static bool build(void)
 			return false;
 	}
 	for (uint16_t port = 0; port < MAX_PORTS; port++)
-		if (is_configured(port) && !install(port))
+		if (port_is_configured(port) && !install(port))
 			return false;
 	return true;
 }
