@@ -38,6 +38,10 @@ class Audience:
     def heard_fault(self, frame: str, fault: Fault) -> None:
         """A search has no answer."""
 
+    def is_waiting(self) -> bool:
+        """Whether a coarse answer now is worth more than a fine one later; asked between rates of a binary search."""
+        return False
+
 
 @dataclass(frozen=True)
 class Found:

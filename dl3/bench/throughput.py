@@ -23,6 +23,7 @@ DEAD_SHARE = 1 / 64  # of the ceiling: a device that is only overloaded lets som
 NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
 STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
 FULL_SHARE = 0.95  # of the time that was asked: a trial of full length took so long at least
+CUT = "time: the search was ended before its answer was as fine as its resolution of {resolution:.2%}"
 LIKELY_SHORT_TRIALS = 6  # of MLRsearch, for each goal
 
 Measure = Callable[[float, float], Trial]  # packets/s, seconds
@@ -188,6 +189,7 @@ class Hunt:
     ceiling: Trial
     lines: Lines
     trials: list[Trial] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)  # that its time was up before an answer was as fine as wanted
 
     @property
     def bounds(self) -> Bounds:
@@ -225,8 +227,10 @@ class Hunt:
         known = known_from(course, self.ceiling, self.bounds, terms)
         measure = lambda pps: hunt.measure(pps, course.seconds)  # noqa: E731
         hear = lambda rates: self.hear(after_s + rates * each_s)  # noqa: E731
-        answer = find_throughput(measure, self.bounds, terms, hear, known)
+        answer = find_throughput(measure, self.bounds, terms, hear, known, course.audience.is_waiting)
         self.trials += hunt.trials
+        if answer.upper_pps - answer.pps > terms.resolution * answer.upper_pps and course.audience.is_waiting():
+            self.cut.append(CUT.format(resolution=terms.resolution))
         return self.found(goal, answer, hunt.trials)
 
     def search_all(self) -> Sequence[Answer[Trial]]:
@@ -243,11 +247,11 @@ class Hunt:
 
 
 def find_once(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
-    """One whole search: an answer for each goal, and whether the generator was interrupted."""
+    """One whole search: an answer for each goal, and whether the generator or the search was interrupted."""
     course.audience.heard_left(frame, later_s + wanted.once_s(course))
     lines = Lines.of(course.site.generator, course.streams)
     hunt = Hunt(course, wanted, frame, later_s, ceiling_of(course, frame), lines)
-    return hunt.search(), list(interruption_reasons(hunt.trials))
+    return hunt.search(), [*interruption_reasons(hunt.trials), *hunt.cut]
 
 
 def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:

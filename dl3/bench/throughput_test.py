@@ -42,6 +42,27 @@ def course(generator: FakeGenerator, folder: Path, audience: Audience | None = N
     return Course(runner, streams, folder / "r.jsonl", seconds=1.0, audience=audience or Audience())
 
 
+class Waiting(Audience):
+    """Wants an answer at once."""
+
+    def is_waiting(self) -> bool:
+        return True
+
+
+def a_search_that_is_cut_short_answers_with_a_range_and_says_why(tmp_path: Path) -> None:
+    wanted = Wanted(("64",), Terms(resolution=1e-4), method="binary")
+    (found,) = find_all(course(FakeGenerator(), tmp_path, Waiting()), wanted)
+    answer = found.answer
+    assert answer.noise == ("time: the search was ended before its answer was as fine as its resolution of 0.01%",)
+    assert answer.range_pps
+    low, high = answer.range_pps
+    assert low <= 7.3e6 < high
+    assert read(tmp_path / "r.jsonl").answers == (answer,)
+    (patient,) = find_all(course(FakeGenerator(), tmp_path), wanted)
+    assert (patient.answer.noise, patient.answer.range_pps) == ((), None)
+    assert patient.answer.n_trials > answer.n_trials
+
+
 def answers_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
     ears, generator = Ears(), FakeGenerator()
     found = find_all(course(generator, tmp_path, ears), Wanted(("64", "imix")))

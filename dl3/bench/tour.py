@@ -20,7 +20,8 @@ TERMS = Terms(resolution=0.05, retries=2)
 METHOD: Literal["binary"] = "binary"  # with trials as short as these, shorter ones save nothing
 TRIAL_S = 0.4  # short: virtual cores pause for a millisecond or two several times a second
 WARM_UP_S = 0.1
-SEARCH_S = 12.0  # at most, of each frame size
+SEARCH_S = 14.0  # of each frame size; what one leaves over is for the next. Then a range is enough
+PATIENCE_S = 6.0  # more, at most, until there is one
 LATENCY_S = 15.0  # at most, all together
 
 Clock = Callable[[], float]
@@ -32,22 +33,31 @@ class TimeUp(Fault):
 
 @dataclass
 class Hurried(Audience):
-    """Ends what is going on, after a trial, when its time is up; passes all else on."""
+    """Has a coarse answer taken when time is up, ends what has none soon after; passes all else on."""
 
     audience: Audience
     clock: Clock = time.monotonic
     deadline_s: float = 0.0
+    end_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.end_s = self.clock()
 
     def allow(self, seconds: float) -> None:
-        """From now on."""
-        self.deadline_s = self.clock() + seconds
+        """So much more than until now; what was left is not lost, and what was taken too much is forgiven."""
+        self.end_s = max(self.end_s, self.clock()) + seconds
+        self.deadline_s = self.end_s + PATIENCE_S
 
     def heard_left(self, frame: str, seconds: float) -> None:
         """Never more than there is."""
-        self.audience.heard_left(frame, min(seconds, max(0.0, self.deadline_s - self.clock())))
+        self.audience.heard_left(frame, min(seconds, max(0.0, self.end_s - self.clock())))
+
+    def is_waiting(self) -> bool:
+        """A range is enough from now on."""
+        return self.clock() > self.end_s
 
     def heard_trial(self, trial: Trial) -> None:
-        """The moment to look at the clock."""
+        """The moment to look at the clock: nobody waits for ever."""
         self.audience.heard_trial(trial)
         if self.clock() > self.deadline_s:
             raise TimeUp("no answer in time: other programs use the two cores; try again when they are free")
@@ -60,7 +70,7 @@ def hurried(course: Course) -> tuple[Course, Hurried]:
 
 
 def search_all(course: Course, frames: Sequence[str] = FRAMES) -> list[Found]:
-    """The throughput of each; one without an answer in time is told of and left out."""
+    """The throughput of each, a range where time was short; one without any answer is told of and left out."""
     course, clock = hurried(course)
     found: list[Found] = []
     for frame in frames:

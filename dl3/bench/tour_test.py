@@ -1,13 +1,11 @@
 """A tour ends in time, and what one frame size lacks is no other's loss."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
 
 import pytest
 
 from dl3.bench.site import Audience
-from dl3.bench.tour import Hurried, TimeUp
+from dl3.bench.tour import PATIENCE_S, Hurried, TimeUp
 from dl3.model.trial import Trial
 
 
@@ -22,33 +20,52 @@ class Ears(Audience):
 
 
 @dataclass
-class Ticking:
-    """A clock that goes on by a second whenever somebody looks."""
+class Hand:
+    """A clock that somebody turns."""
 
-    ticks: Iterator[int] = field(default_factory=count)
+    now_s: float = 0.0
 
     def __call__(self) -> float:
-        return float(next(self.ticks))
+        return self.now_s
 
 
 TRIAL = Trial.model_construct()
 
 
-def ends_a_search_after_the_trial_in_which_time_was_up() -> None:
-    clock = Hurried(Audience(), Ticking())
-    clock.allow(2.5)
+def a_range_is_enough_once_time_is_up_and_without_one_the_search_ends() -> None:
+    hand = Hand()
+    clock = Hurried(Audience(), hand)
+    clock.allow(10.0)
+    hand.now_s = 10.0
     clock.heard_trial(TRIAL)
+    assert not clock.is_waiting()
+    hand.now_s = 10.5
     clock.heard_trial(TRIAL)
+    assert clock.is_waiting()
+    hand.now_s = 10.0 + PATIENCE_S + 0.5
     with pytest.raises(TimeUp, match="other programs use the two cores"):
         clock.heard_trial(TRIAL)
-    clock.allow(2.5)
-    clock.heard_trial(TRIAL)
+
+
+def time_that_one_leaves_over_is_for_the_next_and_what_one_overran_is_forgiven() -> None:
+    hand = Hand()
+    clock = Hurried(Audience(), hand)
+    clock.allow(10.0)
+    hand.now_s = 4.0
+    clock.allow(10.0)
+    hand.now_s = 19.0
+    assert not clock.is_waiting()
+    hand.now_s = 25.0
+    clock.allow(10.0)
+    hand.now_s = 34.0
+    assert not clock.is_waiting()
 
 
 def promises_no_more_time_than_there_is() -> None:
-    ears = Ears()
-    clock = Hurried(ears, Ticking())
+    ears, hand = Ears(), Hand()
+    clock = Hurried(ears, hand)
     clock.allow(10)
+    hand.now_s = 1.0
     clock.heard_left("64", 100.0)
     clock.heard_left("64", 1.0)
     assert ears.left == [("64", 9.0), ("64", 1.0)]

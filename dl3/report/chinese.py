@@ -138,6 +138,7 @@ CHINESE = {
     "noise.distance": "缓存行在两核间往返一次，测试前为 {before} ns，测试后为 {after} ns",
     "noise.interrupted": "{all} 次试验中有 {n} 次无效：发生器在其他试验中能达到的速率上发送不及时",
     "noise.spread": "{n} 次搜索的结果相差 {apart}，而分辨率为 {resolution}",
+    "noise.cut": "搜索时间已到，结果尚未达到 {resolution} 的分辨率",
     "noise.starved": "发生器 {n} 次发送不及时，低至 {low} Mpps 亦然，而它曾达到 {reached} Mpps：请给它一个独占的核",
     "note.invalid": "无效试验不说明被测设备的任何情况：既不计入丢包，也不计入吞吐量。",
     "note.no_answer": "以下搜索没有结论：{searches}（搜索中断，或试验一再无效）。",

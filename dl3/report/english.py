@@ -145,6 +145,7 @@ ENGLISH = {
     "noise.interrupted": "{n} of {all} trials were INVALID because the generator fell behind at rates that it reached "
     "in others",
     "noise.spread": "the answers of {n} searches lie {apart} apart at a resolution of {resolution}",
+    "noise.cut": "the search was ended before its answer was as fine as its resolution of {resolution}",
     "noise.starved": "the generator fell behind {n} times, even at {low} Mpps, though it has reached {reached}: give "
     "it a core that nothing else uses",
     "note.invalid": "An INVALID trial says nothing about the device: it counts neither as loss nor as throughput.",

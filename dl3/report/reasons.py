@@ -37,7 +37,7 @@ OF_TRIALS = (
         rf"punted (?P<punted>{NUMBER}) and dropped (?P<dropped>{NUMBER}) by name; (?P<missing>{NUMBER}) are missing",
     ),
 )
-# The same of dl3/host/noise.py and dl3/bench/stability.py.
+# The same of dl3/host/noise.py, dl3/bench/stability.py and dl3/bench/throughput.py.
 OF_NOISE = (
     ("noise.steal", rf"the hypervisor took (?P<share>{SHARE}) of core (?P<core>\d+)"),
     ("noise.share", rf"a probe was given (?P<share>{SHARE}) of core (?P<core>\d+)"),
@@ -58,6 +58,7 @@ OF_NOISE = (
         rf"the answers of (?P<n>{NUMBER}) searches lie (?P<apart>{SHARE}) apart at a resolution of "
         rf"(?P<resolution>{SHARE})",
     ),
+    ("noise.cut", rf"the search was ended before its answer was as fine as its resolution of (?P<resolution>{SHARE})"),
     (
         "noise.starved",
         rf"the generator fell behind (?P<n>{NUMBER}) times, even at (?P<low>[\d.]+) Mpps, though it has reached "

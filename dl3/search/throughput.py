@@ -206,14 +206,18 @@ def find_throughput(
     terms: Terms | None = None,
     hear: Callable[[int], None] | None = None,
     known: Sequence[Rung[M]] = (),
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Answer[M]:
     """Search within bounds; `hear` is told after each rate about how many are left. Raises Undecided.
 
-    Rates that are `known` from before are not tried again; their trials count in the answer like all others.
+    Rates that are `known` from before are not tried again; their trials count in the answer like all others. Once
+    `is_over`, the first rate that has passed is enough: the answer is as coarse as it is then.
     """
     terms = terms or Terms()
     rungs = list(known)
     while (pps := next_rate(rungs, bounds, terms)) is not None:
+        if is_over() and answer(rungs, bounds, terms).best:
+            break
         rungs.append(try_rate(measure, pps, terms))
         if hear:
             hear(likely_left(rungs, bounds, terms))

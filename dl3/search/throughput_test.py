@@ -203,3 +203,13 @@ def tries_no_rate_again_that_is_known() -> None:
     found = find_throughput(recorded(device, seen), Bounds(1e4, 3e7), known=[known])
     assert [round(asked / 7.3e6, 4) for asked, _ in seen] == [0.9975, 1.0025]
     assert found == find_throughput(device, Bounds(1e4, 3e7))
+
+
+def is_content_with_a_range_once_time_is_up_but_not_with_nothing() -> None:
+    seen: list[tuple[float, Seen]] = []
+    device = forwarder(7.3e6)
+    found = find_throughput(recorded(device, seen), Bounds(1e4, 3e7), Terms(resolution=1e-4), is_over=lambda: True)
+    asked = [pps for pps, _ in seen]
+    assert asked[-1] == found.pps <= 7.3e6 < found.upper_pps == min(asked[:-1])
+    assert all(pps > 7.3e6 for pps in asked[:-1]), "it ends with the first rate that passed"
+    assert found.limited_by == "dut"
