@@ -30,8 +30,7 @@ from dl3.search.throughput import Undecided
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
-OVERRUN = 1.03  # of the time that is left: by more than that, later jobs are made shorter
-SPARE = 0.8  # of the time that is left: those that take less get back what was taken from them
+SPARE = 0.7  # of the time that is left: those that take less get back what was taken from them
 
 
 class Listener(Audience):
@@ -271,7 +270,7 @@ class Conductor:
         begun_s = total_s([job for job in self.left() if job.key in self._begun], self._pace)
         left_s = self._deadline_s - self.house.clock() - begun_s + spared_s
         needed_s = total_s([job for job in self.left() if job.key in left], self._pace)
-        if needed_s > left_s + (left_s - spared_s) * (OVERRUN - 1):
+        if needed_s > left_s:
             plans = self._refitted([left], left_s)
             return next(plans, shortest_of(self.plan, self._whole, left, self._pace))
         if self.plan.shortened and needed_s < left_s * SPARE:

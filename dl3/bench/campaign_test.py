@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -403,6 +404,27 @@ def makes_later_jobs_shorter_when_the_machine_is_slower_than_planned(tmp_path: P
     assert len(record.finished) == len(jobs_of(ears.plans[-1])) >= 6
     seconds = [trial.seconds for trial in record.trials if trial.test == "throughput"]
     assert seconds[-1] < seconds[0]
+
+
+@pytest.mark.parametrize("every", [3, 5, 20])
+def keeps_to_the_budget_though_trials_are_made_again(every: int, tmp_path: Path) -> None:
+    turns = count(1)
+
+    def spoil(results: dict[str, Any]) -> None:
+        if next(turns) % every == 0:
+            for stream in results["streams"]:
+                stream["late"] += stream["sent"] // 100
+
+    fake, whole = FakeHouse(spoil=spoil), sized()
+    budget_s = 1.3 * least(sized)
+    path = tmp_path / "r.jsonl"
+    first = sized(budget_s)
+    append(path, first)
+    conductor = Conductor(first, path, fake.house(), Ears(), budget_s=budget_s, whole=whole)
+    conductor.run()
+    assert not conductor.failed
+    assert sum(bool(trial.invalid) for trial in read(path).trials) >= 0.7 * len(read(path).trials) / every
+    assert fake.time_s <= budget_s
 
 
 THREE_SIZES = """name: mine

@@ -11,6 +11,7 @@ from dl3.model.campaign import Effort, Job, Text
 from dl3.model.fault import UsageFault
 
 FLOOR_S = 0.2  # no trial gets shorter: below, a pause of the machine is a large part of it
+RESERVE = 0.15  # of a budget, for trials that turn out INVALID and are made again
 RESOLUTIONS = (0.01, 0.02, 0.05)
 N_FRAMES_KEPT = 2  # the smallest and the largest
 MINUTE_S = 60
@@ -145,10 +146,10 @@ def span(seconds: float) -> str:
 
 
 def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int = 0) -> Fitted:
-    """Jobs that are done within the budget; UsageFault with the least time when there are none."""
+    """Jobs that are done within the budget, with a reserve if it allows one; UsageFault with the least time if none are."""
 
     def fits(some: Jobs) -> bool:
-        return total_s(some, pace, n_proofs) <= budget_s
+        return total_s(some, pace, n_proofs) <= budget_s * (1 - RESERVE)
 
     if fits(jobs):
         return Fitted(tuple(jobs))
@@ -156,7 +157,10 @@ def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int 
         if fits(short):
             made = lengthened(short, jobs, fits)
             return Fitted(made, tuple(what_was_shortened(jobs, made)))
-    least_s = total_s(shortest(jobs), pace, n_proofs)
+    least = shortest(jobs)
+    least_s = total_s(least, pace, n_proofs)
+    if least_s <= budget_s:
+        return Fitted(least, tuple(what_was_shortened(jobs, least)))
     raise UsageFault(
         f"the budget of {span(budget_s)} is too short for {len(jobs)} jobs: the least is {span(least_s)}; give that, "
         "or write a campaign with fewer cases"
