@@ -11,6 +11,7 @@ from dl3.report.groups import Groups
 from dl3.report.markup import tag
 from dl3.report.results import Results
 from dl3.report.sentences import sentence_text
+from dl3.report.units import moment, seconds_between
 from dl3.report.words import Language, Words
 
 CASES = (Column("case"), Column("title"), Column("outcome"), Column("jobs", "", True), Column("answers", "", True))
@@ -87,14 +88,25 @@ def deviations_of(plan: Plan, results: Results) -> list[Text]:
     return [*dict.fromkeys(times), *(text for text in plan.deviations if not is_of_time(text))]
 
 
+def time_text(plan: Plan, results: Results, words: Words) -> str:
+    """What time was planned or given, and what was taken. A plan made anew on the way knows only what was left then."""
+    name, moments = said(plan.title, words), [one.at for one in results.records if one.campaign == plan.campaign]
+    given_s = plan.budget_seconds or plan.seconds
+    given = words("plan.budget" if plan.budget_seconds else "plan.planned", name=name, span=span_text(given_s, words))
+    took_s = seconds_between(plan.campaign, max(moments, default=""))
+    if took_s is None:
+        return given
+    begun, ended = moment(plan.campaign), moment(max(moments))
+    return given + words("plan.took", begun=begun, ended=ended, span=span_text(took_s, words))
+
+
 def plan_section(plan: Plan, groups: Groups, words: Words) -> list[Element]:
     """The plan of one campaign."""
     results = groups.results
-    promised = words("plan.promised", name=said(plan.title, words), span=span_text(plan.seconds, words))
     rows = [case_row(case, results, words) for case in plan.cases]
     source = tag("details", tag("summary", words("plan.source")), tag("pre", plan.source)) if plan.source else None
     pieces = [
-        tag("p", promised, class_="note"),
+        tag("p", time_text(plan, results, words), class_="note"),
         grid("cases", CASES, rows, words),
         *sentences("plan.deviations", deviations_of(plan, results), words),
         *sentences("plan.shortened", plan.shortened, words),

@@ -1,11 +1,12 @@
 """What the plan of a campaign says, once there are answers."""
 
+import pytest
 from harness.campaigns import white_paper
 
 from dl3.model.campaign import Plan
 from dl3.model.trial import Throughput
 from dl3.report.departures import departures
-from dl3.report.plan_tables import deviations_of
+from dl3.report.plan_tables import deviations_of, time_text
 from dl3.report.results import Record, gather
 from dl3.report.texts import words_in
 from dl3.report.words import Language
@@ -46,3 +47,22 @@ def tells_of_searches_without_a_plan_from_the_shortest_to_the_longest() -> None:
     heard = "".join(text for piece in departures(gather(answers), words_in(Language.EN)) for text in piece.itertext())
     assert heard.count("Trials take") == 1
     assert "Trials take 0.5 to 1.5 s instead of 60 s" in heard
+
+
+@pytest.mark.parametrize(
+    ("begun", "ended", "budget_s", "text"),
+    [
+        ("2026-11-22T10:00:00+00:00", "2026-11-22T10:09:03+00:00", 480.0, "planned into a budget of 8 min 0 s. Begun at "
+         "2026-11-22 10:00:00, last result at 2026-11-22 10:09:03 UTC: 9 min 3 s in all."),
+        ("2026-11-22T10:00:00+00:00", "soon", 480.0, "planned into a budget of 8 min 0 s."),
+        ("2026-11-22T10:00:00", "2026-11-22T10:09:03+00:00", 0.0, "planned for 1 min 5 s."),
+        ("2026-11-22T10:00:00+00:00", "2026-11-22T09:00:00+00:00", 0.0, "planned for 1 min 5 s."),
+    ],
+)  # fmt: skip
+def tells_the_time_that_was_given_and_that_was_taken(begun: str, ended: str, budget_s: float, text: str) -> None:
+    plan = PLAN.model_copy(update={"campaign": begun, "budget_seconds": budget_s, "seconds": 65.0})
+    answer = next(one for one in RECORDS if isinstance(one, Throughput) and one.goal_loss_ratio == 0)
+    records = [answer.model_copy(update={"campaign": begun, "at": ended})]
+    words = words_in(Language.EN)
+    assert time_text(plan, gather([plan, *records]), words) == f"{PLAN.title.en}: {text}"
+    assert time_text(plan, gather([plan]), words) == f"{PLAN.title.en}: {text}".partition(" Begun")[0]

@@ -64,6 +64,15 @@ def duration(nanoseconds: float) -> str:
     return f"{nanoseconds:g} ns"
 
 
+def seconds_between(first: str, last: str) -> float | None:
+    """From one time of a record to another; None where one is none, or they are in the wrong order."""
+    try:
+        seconds = (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return seconds if seconds >= 0 else None
+
+
 def moment(at: str) -> str:
     """A time of a record to the second in UTC; as it stands when it is none."""
     try:
