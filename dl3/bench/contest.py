@@ -20,6 +20,7 @@ from dl3.record.journal import append
 
 QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
 RETAKES = 2
+TURNS_ANEW = 3  # pairs of samples of programs that are started anew, each of half the length
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Row:
     peer: Entry
     note: str = ""  # what a reader has to know of this row alone
     # Both programs are started for each pair: where each lays its memory differs from start to start by more than the
-    # difference that is looked for.
+    # difference that is looked for. Several shorter samples of each start keep the machine's moods out of it too.
     is_anew: bool = False
 
 
@@ -161,7 +162,7 @@ def run_row(sides: Sides, place: Workplace, effort: Effort) -> list[Pair]:
 
 
 def run_anew(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[Pair]:
-    """As run_row, with programs that were just started, in the order in which they are measured."""
+    """As run_row, with programs that are started again and again; the one that is started first is measured first."""
     pairs = []
     for i in range(effort.pairs):
         is_ours_first = i % 2 == 0
@@ -171,7 +172,8 @@ def run_anew(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[P
             with second.started(place) as other:
                 other.pause()
                 ours, peer = (one, other) if is_ours_first else (other, one)
-                pairs.append(take_pair(ours, peer, is_ours_first, effort.seconds))
+                turns = [is_ours_first is (n % 2 == 0) for n in range(TURNS_ANEW)]
+                pairs += [take_pair(ours, peer, ours_first, effort.seconds / 2) for ours_first in turns]
     return pairs
 
 

@@ -1,14 +1,56 @@
 """The comparison's rules."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from dl3.bench.contest import ROWS, Row, check_equal, rows_named
+from dl3.bench import contest
+from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_anew
 from dl3.bench.contestants import MAKERS
 from dl3.bench.onecore import Job
-from dl3.bench.sides import Contestant, Entry
+from dl3.bench.sides import Contestant, Entry, Terms
+from dl3.bench.workplace import Workplace
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.sample import Sample
+
+
+@dataclass
+class Fake:
+    """A program that writes down what is done with it."""
+
+    name: str
+    seen: list[str]
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def measure(self, seconds: float) -> Sample:
+        self.seen.append(f"{self.name} {seconds:g}")
+        return Sample(seconds, 1.0, 1.0, 1.0, 1.0)
+
+
+def starts_anew_programs_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def side(name: str) -> Contestant:
+        @contextmanager
+        def start() -> Iterator[Fake]:
+            seen.append(f"start {name}")
+            yield Fake(name, seen)
+
+        return Contestant(Job(name, ("true",), Path("t")), "native", start)
+
+    monkeypatch.setattr(contest, "sides_of", lambda *_: (side("a"), side("b")))
+    row = Row("row", Entry("dl3d with twins"), Entry("dl3d"), is_anew=True)
+    pairs = run_anew(row, Terms(), Workplace(tmp_path, tmp_path), Effort(pairs=2, seconds=2.0))
+    assert len(pairs) == 6
+    first, second = ["a 1", "b 1"], ["b 1", "a 1"]
+    assert seen[:8] == ["start a", "start b", *first, *second, *first]
+    assert seen[8:] == ["start b", "start a", *second, *first, *second]
 
 
 def has_the_rows_that_the_product_promises() -> None:
