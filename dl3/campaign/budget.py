@@ -146,7 +146,7 @@ def span(seconds: float) -> str:
 
 
 def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int = 0) -> Fitted:
-    """Jobs that are done within the budget, with a reserve if it allows one; UsageFault with the least time if none are."""
+    """Jobs that are done within the budget, with a reserve where it allows one; UsageFault with the least time else."""
 
     def fits(some: Jobs) -> bool:
         return total_s(some, pace, n_proofs) <= budget_s * (1 - RESERVE)
