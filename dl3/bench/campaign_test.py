@@ -2,11 +2,8 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,132 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dl3.bench.campaign import Conductor, House, Listener
+from dl3.bench.campaign import Conductor
+from dl3.bench.fake_house import FILE, Ears, FakeBed, FakeHouse, conducted, plan, said
 from dl3.bench.past import look_into, read_past
-from dl3.bench.site import streams_of
-from dl3.campaign.budget import FLOOR_S
-from dl3.campaign.duration import Pace, bed_of
-from dl3.campaign.fake import VOCABULARY
-from dl3.campaign.machine import Machine
-from dl3.campaign.plan import by_key, jobs_of, planned, with_fitted
-from dl3.campaign.reader import parsed
+from dl3.campaign.duration import bed_of
+from dl3.campaign.plan import jobs_of
 from dl3.dut.bed import Bed
-from dl3.host.noise import Look
-from dl3.model.campaign import Job, Plan, Setup, Traffic
+from dl3.model.campaign import Job, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
-from dl3.model.stream import Stream
-from dl3.record.journal import DiskFull, append
+from dl3.record.journal import DiskFull
 from dl3.record.reader import parse, read
 from dl3.record.spare import kept
 from dl3.trial.fake import FakeGenerator
-from dl3.trial.order import Site
-from dl3.trial.run import Runner
-
-FILE = """name: mine
-title: Mine
-duts: dl3d
-defaults: {frames: [64, 512], tests: [throughput, latency], effort: {seconds: 1, method: binary, resolution: 0.02}}
-cases:
-  - {key: a, title: A, parameters: {huge pages: [256 MiB, 512 MiB]}}
-  - {key: b, title: B, parameters: {flows: 7}, tests: throughput}
-"""
-MACHINE = Machine(n_cores=2, available_mib=9999)
-
-
-@dataclass(frozen=True)
-class FakeBed:
-    """A generator and what it sends through."""
-
-    generator: FakeGenerator
-    dut: None = None
-    wire: str = "memif"
-    facts: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def streams(self) -> tuple[Stream, ...]:
-        return streams_of(self.generator, None)
-
-    def nothing(self) -> None:
-        """A campaign of these tests asks for no more."""
-
-    freeze = thaw = reset_process = reset_port = nothing
-
-
-@dataclass
-class FakeHouse:
-    """Counts beds; time goes by while trials run."""
-
-    time_s: float = 0.0
-    beds: list[Setup] = field(default_factory=list)
-    slowness: float = 1.0
-    cannot_start: str = ""  # reason
-    spoil: Any = field(default=lambda _results: None)
-
-    def sleep(self, seconds: float) -> None:
-        self.time_s += seconds * self.slowness
-
-    @contextmanager
-    def bed(self, setup: Setup, _traffic: Traffic) -> Iterator[Bed]:
-        if self.cannot_start:
-            raise Fault(self.cannot_start)
-        self.beds.append(setup)
-        self.time_s += 3
-        yield FakeBed(FakeGenerator(device_pps=1e4 * setup.memory_mib, spoil=self.spoil))
-
-    def house(self) -> House:
-        def runner(site: Site) -> Runner:
-            return Runner(site, self.sleep)
-
-        return House(self.bed, lambda _bed: {"kernel": "6"}, runner, lambda _bed: Look, lambda: self.time_s)
-
-
-class Ears(Listener):
-    """Writes down what it hears."""
-
-    def __init__(self) -> None:
-        self.jobs: list[str] = []
-        self.skipped: dict[str, str] = {}
-        self.left_s: list[float] = []
-        self.plans: list[Plan] = []
-
-    def heard_job(self, job: Job, _n_done: int, left_s: float) -> None:
-        self.jobs.append(job.key)
-        self.left_s.append(left_s)
-
-    def heard_skip(self, job: Job, reason: str) -> None:
-        self.skipped[job.key] = reason
-
-    def heard_plan(self, plan: Plan) -> None:
-        self.plans.append(plan)
-
-
-def plan(budget_s: float = 0.0) -> Plan:
-    return planned(parsed(Path("c.yaml"), FILE.encode(), VOCABULARY), MACHINE, "now", budget_s)
-
-
-def conducted(path: Path, fake: FakeHouse | None = None, budget_s: float = 0.0, ears: Ears | None = None) -> Conductor:
-    """As the command does it: a new record, or on with one."""
-    past = read_past(path, FILE)
-    holds = past.plan if past else plan(budget_s)
-    if not past:
-        append(path, holds)
-    made = Conductor(holds, path, (fake or FakeHouse()).house(), ears or Ears(), past, budget_s, plan())
-    made.run()
-    return made
-
-
-def said(content: bytes) -> list[Any]:
-    """What a record answers, and with which trials; not when."""
-    record = parse(Path("r"), content)
-    answers = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.answers]
-    trials = [(t.job, t.test, t.frame, t.asked_pps, t.account.received) for t in record.trials]
-    return [
-        *answers,
-        *trials,
-        *sorted(finished.job for finished in record.finished),
-        len(record.proofs),
-        record.left_out,
-    ]
 
 
 def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
@@ -390,110 +273,6 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
     assert list(made.failed.values()) == ["dl3gen does not answer"]
     assert len(made.done) == 9
     assert len(fake.beds) == 5
-
-
-def makes_later_jobs_shorter_when_the_machine_is_slower_than_planned(tmp_path: Path) -> None:
-    path, ears, fake = tmp_path / "r.jsonl", Ears(), FakeHouse(slowness=6.0)
-    budget_s = plan().seconds * 1.2
-    conducted(path, fake, budget_s, ears)
-    assert ears.plans
-    assert ears.plans[-1].shortened
-    assert fake.time_s <= budget_s * 1.1
-    record = read(path)
-    assert record.plans[-1] == ears.plans[-1]
-    assert len(record.finished) == len(jobs_of(ears.plans[-1])) >= 6
-    seconds = [trial.seconds for trial in record.trials if trial.test == "throughput"]
-    assert seconds[-1] < seconds[0]
-
-
-@pytest.mark.parametrize("every", [3, 5, 20])
-def keeps_to_the_budget_though_trials_are_made_again(every: int, tmp_path: Path) -> None:
-    turns = count(1)
-
-    def spoil(results: dict[str, Any]) -> None:
-        if next(turns) % every == 0:
-            for stream in results["streams"]:
-                stream["late"] += stream["sent"] // 100
-
-    fake, whole = FakeHouse(spoil=spoil), sized()
-    budget_s = 1.3 * least(sized)
-    path = tmp_path / "r.jsonl"
-    first = sized(budget_s)
-    append(path, first)
-    conductor = Conductor(first, path, fake.house(), Ears(), budget_s=budget_s, whole=whole)
-    conductor.run()
-    assert not conductor.failed
-    assert sum(bool(trial.invalid) for trial in read(path).trials) >= 0.7 * len(read(path).trials) / every
-    assert fake.time_s <= budget_s
-
-
-THREE_SIZES = """name: mine
-title: Mine
-duts: dl3d
-defaults: {frames: [64, 256, 512], tests: [throughput], effort: {seconds: 1, method: binary, resolution: 0.02}}
-cases:
-  - {key: a, title: A, parameters: {huge pages: [256 MiB, 512 MiB]}}
-  - {key: b, title: B, frames: [64, 256], parameters: {flows: 7}}
-"""
-
-
-def sized(budget_s: float = 0.0, machine: Machine = MACHINE) -> Plan:
-    return planned(parsed(Path("c.yaml"), THREE_SIZES.encode(), VOCABULARY), machine, "now", budget_s)
-
-
-def least(plan_of: Callable[[float], Plan]) -> int:
-    """The smallest budget that is not refused."""
-    for seconds in range(1, 1000):
-        try:
-            plan_of(seconds)
-        except UsageFault:
-            continue
-        return seconds
-    raise AssertionError("all budgets are refused")
-
-
-def gives_time_back_when_the_machine_is_faster_than_planned(tmp_path: Path) -> None:
-    path, ears, fake = tmp_path / "r.jsonl", Ears(), FakeHouse(slowness=0.2)
-    whole, budget_s = sized(), least(sized)
-    first = sized(budget_s)
-    gone = by_key(whole).keys() - by_key(first).keys()
-    assert {key.rsplit("|", 1)[1] for key in gone} == {"256"}
-    append(path, first)
-    conductor = Conductor(first, path, fake.house(), ears, budget_s=budget_s, whole=whole)
-    conductor.run()
-    assert fake.time_s <= budget_s
-    assert conductor.done == by_key(whole).keys() > gone
-    last = read(path).plans[-1]
-    assert last == ears.plans[-1] == conductor.plan
-    assert by_key(last).keys() == by_key(whole).keys()
-    assert not any("left out" in text.en for text in last.shortened)
-    assert max(job.effort.seconds for key, job in by_key(last).items() if key in gone) > FLOOR_S
-
-
-def takes_back_no_sizes_that_the_tester_was_not_proved_with(tmp_path: Path) -> None:
-    whole = sized()
-    first = with_fitted(whole, whole, by_key(whole), [job for job in jobs_of(whole) if job.frame != "256"], Pace())
-    path = tmp_path / "r.jsonl"
-    append(path, first)
-    conductor = Conductor(first, path, FakeHouse().house(), Ears(), budget_s=1e5, whole=whole)
-    conductor.run()
-    assert {job.frame for job in jobs_of(conductor.plan)} == {"64", "512"}
-    assert {point.frame for proof in read(path).proofs for point in proof.points} == {"64", "512"}
-
-
-def keeps_what_was_shortened_and_left_out_when_the_machine_has_become_another(tmp_path: Path) -> None:
-    small = Machine(n_cores=2, available_mib=800)
-    first = sized(least(partial(sized, machine=small)), small)
-    assert first.cases[0].left_out
-    assert first.shortened
-    path = tmp_path / "r.jsonl"
-    append(path, first)
-    past = read_past(path, THREE_SIZES)
-    for budget_s in (1e5, 1.0):
-        rest = Conductor(first, path, FakeHouse().house(), Ears(), past, budget_s, sized()).rest()
-        assert rest.shortened[: len(first.shortened)] == first.shortened
-        assert [case.left_out for case in rest.cases] == [case.left_out for case in first.cases]
-        assert by_key(rest).keys() <= by_key(first).keys()
 
 
 def tells_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
