@@ -153,6 +153,17 @@ def a_device_that_goes_away_stops_it_with_a_status() -> None:
         assert "ports[1] (b): its device net_af_packet1 is gone" in house.dl3d.stderr
 
 
+def an_interface_that_merges_frames_is_told_of() -> None:
+    lo = Port("a", device="net_af_packet0,iface=lo")  # Linux makes it with gro on
+    with Forwarder(DL3D, config_text([lo], memory={"hugepages": "never"})) as dl3d:
+        dl3d.wait_ready()
+        (line,) = [line for line in dl3d.stderr.splitlines() if "ethtool" in line]
+    assert "ports[0] (a)" in line
+    assert "ethtool -K lo gro off lro off" in line
+    with House([Port("a")], memory={"hugepages": "never"}) as house:  # off on these
+        assert "ethtool" not in house.dl3d.stderr
+
+
 def many_queues_fit_into_the_memory_that_it_chooses() -> None:
     ports = [Port(f"p{index}", device="net_null{index},no-rx=1", keys={"queues": 2}) for index in range(6)]
     lanes = [{"core": core} for core in sorted(os.sched_getaffinity(0))[:2]]

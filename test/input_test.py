@@ -37,6 +37,7 @@ ROWS = [
     Row("port_twice", "name: b", "name: a", ("dl3d.yaml:3", '"a"', "line 2")),
     Row("device_twice", "net_null1", "net_null0", ("dl3d.yaml:3", "net_null0", "line 2")),
     Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("ports[1] (b)", "nowhere")),
+    Row("small_slots", "net_null1", "'net_af_packet1,iface=lo', mtu: 9000", ("ports[1] (b)", "framesz=12288")),
     Row("missing_pci_device", "net_null1", "'0000:ff:1f.7'", ("0000:ff:1f.7",)),
     Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),

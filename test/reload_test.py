@@ -156,6 +156,13 @@ def an_mtu_changes_while_running(house: House) -> None:
     assert house.account().drops == {"mtu_exceeded": 1}
 
 
+def an_mtu_whose_frames_the_device_would_cut_is_refused(house: House) -> None:
+    _write(house, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 2000}), PORTS[2]])
+    with pytest.raises(Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes; it needs a restart"):
+        house.dl3d.call("reload")
+    assert _goes_to(house, 1)
+
+
 def _change(house: House, *changes: tuple[str, str]) -> None:
     house.dl3d.call("routes.change", changes=[{"op": op, "route": route} for op, route in changes])
 

@@ -99,6 +99,11 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 		return complain(why, -ENOTSUP,
 			"%s: mtu %u does not fit the buffers made at start; it needs a restart",
 			label, mtu);
+	if (device->kind.slot_bytes && mtu + (unsigned)KIND_FRAME_AROUND > device->kind.slot_bytes)
+		return complain(why, -ENOTSUP,
+			"%s: frames of mtu %u do not fit into its device's slots of %u bytes; it "
+			"needs a restart with larger ones",
+			label, mtu, device->kind.slot_bytes);
 	if (rte_eth_dev_get_mtu(device->id, &now) == 0 && now == mtu) {
 		device->mtu = mtu;
 		return 0;

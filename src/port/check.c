@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FRAME_AROUND = 14 + 8 }; // Ethernet header, two VLAN tags
+enum { PAGE_BYTES = 4096 };
 
 // EAL loads nothing that somebody else could have put there.
 static int check_owner_only(const char *plugin, char *path, struct complaint *why)
@@ -72,18 +72,25 @@ static int check_folder(const char *label, const char *device, const char *socke
 		label, device, folder);
 }
 
-static int check_slots(const char *label, const struct port_settings *port, uint32_t slot_bytes,
+static int check_slots(const char *label, const struct port_settings *port, const struct kind *kind,
 	struct complaint *why)
 {
-	unsigned mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU, bytes = mtu + FRAME_AROUND;
+	unsigned mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU, bytes = mtu + KIND_FRAME_AROUND;
 	unsigned wanted = round_up(bytes, CACHE_LINE_BYTES);
+	unsigned pages = round_up(bytes + KIND_PACKET_IN_FRONT, PAGE_BYTES);
 
-	if (!slot_bytes || bytes <= slot_bytes)
+	if (!kind->slot_bytes || bytes <= kind->slot_bytes)
 		return 0;
+	if (kind->iface[0])
+		return complain(why, -EINVAL,
+			"%s: frames of its mtu of %u do not fit into net_af_packet's slots, which "
+			"hold %u bytes; add \"framesz=%u,blocksz=%u\" to the device, or lower the "
+			"mtu",
+			label, mtu, kind->slot_bytes, pages, pages);
 	return complain(why, -EINVAL,
 		"%s: frames of its mtu of %u do not fit into memif's buffers of %u bytes; add "
 		"\"bsize=%u\" to the device here and at its other end, or lower the mtu",
-		label, mtu, slot_bytes, wanted);
+		label, mtu, kind->slot_bytes, wanted);
 }
 
 static int check_device(const struct port_room_settings *settings, unsigned port,
@@ -109,7 +116,7 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 			kind.iface);
 	if (kind.socket[0] && check_folder(label, kind.name, kind.socket, why))
 		return -ENOENT;
-	return check_slots(label, &settings->ports[port], kind.slot_bytes, why);
+	return check_slots(label, &settings->ports[port], &kind, why);
 }
 
 int check_files(const struct port_room_settings *settings, struct complaint *why)

@@ -53,7 +53,7 @@ static void finds_what_a_device_needs_or_says_what_is_missing(void **state)
 	}
 }
 
-static void wants_memif_buffers_that_hold_a_frame_of_the_mtu(void **state)
+static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 {
 	static const struct {
 		const char *device;
@@ -68,6 +68,14 @@ static void wants_memif_buffers_that_hold_a_frame_of_the_mtu(void **state)
 		{"net_memif0,bsize=1024", 0, "buffers of 1024 bytes; add \"bsize=1536\""},
 		{"net_memif0,zero-copy=yes", 9600, NULL},
 		{"net_ring0", 9600, NULL},
+		{"net_af_packet0,iface=lo", 1960, NULL},
+		{"net_af_packet0,iface=lo", 1961,
+			"ports[0] (a): frames of its mtu of 1961 do not fit into net_af_packet's "
+			"slots, which hold 1982 bytes; add \"framesz=4096,blocksz=4096\""},
+		{"net_af_packet0,iface=lo", 9000, "add \"framesz=12288,blocksz=12288\""},
+		{"net_af_packet0,iface=lo,framesz=12288,blocksz=12288", 9600, NULL},
+		{"net_af_packet0,iface=lo,framesz=0", 0, "which hold 1 bytes"},
+		{"net_af_packet0,iface=lo,framesz=-1", 0, "which hold 1 bytes"},
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
@@ -145,7 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_a_device_needs_or_says_what_is_missing),
-		cmocka_unit_test(wants_memif_buffers_that_hold_a_frame_of_the_mtu),
+		cmocka_unit_test(wants_slots_that_hold_a_frame_of_the_mtu),
 		cmocka_unit_test(refuses_a_plugin_that_is_missing),
 		cmocka_unit_test(leaves_a_bare_name_to_the_systems_library_folders),
 		cmocka_unit_test(refuses_a_plugin_that_everybody_may_write),

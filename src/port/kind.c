@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// In a slot of a packet socket's ring 66 bytes lie before a frame that comes in (packet(7),
+// TPACKET2_HDRLEN and 16 bytes for the Ethernet header, aligned); the driver thinks of 32 of them.
+enum { PACKET_HEADER_TAKEN = KIND_PACKET_IN_FRONT - 32, LARGEST_BUFFER = 60000 };
+
 // `queues` is the argument that gives the number of queue pairs; with `counted` its occurrences
 // count instead. `open_ended`: the peer or the settings decide how many queues there are.
 struct row {
@@ -117,6 +121,19 @@ static uint32_t count_memif_slot_bytes(const char *device)
 	return kind_argument(device, "bsize", number, sizeof(number)) ? atoi(number) : 2048;
 }
 
+// What is longer than a slot of the kernel's ring is cut off on the way in, and on the way out the
+// driver frees it and says that it was sent. `framesz` is the slot with its header.
+static void read_packet_slots(const char *device, struct kind *out)
+{
+	uint32_t slot = 2048;
+	char number[8];
+
+	if (kind_argument(device, "framesz", number, sizeof(number)))
+		slot = MAX_OF(0, atoi(number));
+	out->slot_bytes = MAX_OF(slot, KIND_PACKET_IN_FRONT + 1u) - KIND_PACKET_IN_FRONT;
+	out->buffer_bytes = MIN_OF(out->slot_bytes + PACKET_HEADER_TAKEN, LARGEST_BUFFER);
+}
+
 static void read_virtual(const char *device, struct kind *out)
 {
 	const struct row *row = rows;
@@ -144,6 +161,8 @@ static void read_virtual(const char *device, struct kind *out)
 		                    strcmp(answer, "yes") == 0;
 		out->slot_bytes = out->is_zero_copy ? 0 : count_memif_slot_bytes(device);
 	}
+	if (strcmp(row->prefix, "net_af_packet") == 0)
+		read_packet_slots(device, out);
 	// memif's sockets are abstract, beside the file system, unless told otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
 		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&

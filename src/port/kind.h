@@ -7,6 +7,10 @@
 
 enum { KIND_BUS_NAME_MAX = 64, KIND_PATH_MAX = 108 };
 
+// Around an IP packet in a slot: Ethernet header, two VLAN tags. / Of a slot of net_af_packet these
+// bytes are not for the frame.
+enum { KIND_FRAME_AROUND = 14 + 8, KIND_PACKET_IN_FRONT = 66 };
+
 enum kind_bus {
 	KIND_UNKNOWN, // neither an address nor a device string
 	KIND_PCI,
@@ -34,6 +38,7 @@ struct kind {
 	uint32_t ring_slots;   // frames that a ring holds, by the text; 0: as many as descriptors
 	bool is_zero_copy;     // the rings hold our own buffers, not copies of them
 	uint32_t slot_bytes;   // a frame must not be longer, by the text; 0: any length
+	uint32_t buffer_bytes; // the driver wants buffers that hold so many, by the text
 };
 
 // Reads `device` as it stands in the settings.

@@ -2,6 +2,7 @@
 #include "port/pools.h"
 
 #include "base/bits.h"
+#include "port/kind.h"
 
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -37,9 +38,14 @@ unsigned pools_of_port(const struct pools_plan *pools, const struct plan *plan, 
 
 // Buffers at an even number of cache lines crowd into few cache sets (a power of two costs 14
 // cycles a packet, an odd number 3).
-static void size_object(struct pools_node *node, unsigned mtu)
+static void size_object(struct pools_node *node, const struct port_settings *port)
 {
-	unsigned room = MAX_OF(mtu + FRAME_AROUND, (unsigned)POOLS_MIN_DATA_ROOM) + POOLS_HEADROOM;
+	unsigned frame = (port->mtu ? port->mtu : PORT_DEFAULT_MTU) + FRAME_AROUND;
+	struct kind kind;
+
+	kind_read(port->device, &kind);
+	frame = MAX_OF(frame, kind.buffer_bytes);
+	unsigned room = MAX_OF(frame, (unsigned)POOLS_MIN_DATA_ROOM) + POOLS_HEADROOM;
 	unsigned header = round_up(sizeof(struct rte_mempool_objhdr), CACHE_LINE_BYTES) +
 	                  sizeof(struct rte_mbuf);
 
@@ -73,8 +79,7 @@ static void count_mbufs(struct pools_plan *pools, const struct port_room_setting
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		struct pools_node *node = &pools->nodes[find_node(pools, plan->ports[i].numa)];
 
-		size_object(node,
-			settings->ports[i].mtu ? settings->ports[i].mtu : PORT_DEFAULT_MTU);
+		size_object(node, &settings->ports[i]);
 		node->n_mbufs += plan->ports[i].n_rx * rings[i].n_rx_descriptors + rings[i].n_extra;
 	}
 	for (unsigned i = 0; i < pools->n_nodes; i++) {

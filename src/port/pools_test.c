@@ -43,6 +43,21 @@ static void gives_buffers_an_odd_number_of_cache_lines_at_every_mtu(void **state
 	}
 }
 
+// net_af_packet wants room for whatever its ring's slots hold, whatever the MTU.
+static void holds_a_whole_slot_of_a_packet_socket(void **state)
+{
+	make_plan(1, 1);
+	strcpy(settings.ports[0].device, "net_af_packet0,iface=a");
+	pools_plan(&pools, &settings, &plan, rings);
+	assert_int_equal(pools.nodes[0].object_bytes, 2368);
+	strcpy(settings.ports[0].device, "net_af_packet0,iface=a,framesz=12288,blocksz=12288");
+	pools_plan(&pools, &settings, &plan, rings);
+	assert_true(pools.nodes[0].data_room >= POOLS_HEADROOM + 12288 - 32);
+	strcpy(settings.ports[0].device, "net_af_packet0,iface=a,framesz=9999999");
+	pools_plan(&pools, &settings, &plan, rings);
+	assert_true(pools.nodes[0].data_room < UINT16_MAX);
+}
+
 static void is_the_known_2368_bytes_for_an_ordinary_mtu(void **state)
 {
 	make_plan(2, 1);
@@ -130,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_buffers_an_odd_number_of_cache_lines_at_every_mtu),
+		cmocka_unit_test(holds_a_whole_slot_of_a_packet_socket),
 		cmocka_unit_test(is_the_known_2368_bytes_for_an_ordinary_mtu),
 		cmocka_unit_test(holds_enough_for_all_rings_caches_and_bursts),
 		cmocka_unit_test(counts_what_a_device_keeps_for_itself),

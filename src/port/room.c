@@ -186,6 +186,8 @@ int port_start(struct port_room *room, struct complaint *why)
 	}
 	room->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
+	for (unsigned i = 0; i < room->settings->n_ports; i++)
+		merging_warn(room, i);
 	return port_tend(room, why);
 }
 

@@ -64,5 +64,8 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 void faces_set_mac(struct port_face *face, const struct wire_mac *mac);
 void faces_fill(struct port_room *room, unsigned port);
 
+// merging.c: warns where Linux merges frames before the device sees them. Needs link_socket.
+void merging_warn(const struct port_room *room, unsigned port);
+
 // lanes.c: fills lanes[] from the plan.
 void lanes_fill(struct port_room *room);
