@@ -117,6 +117,7 @@ PARSE = [
     Row("drops_source_0", on(0, ip4("10.2.0.1", src=str(IPv4Address(0)))), "martian_source"),
     Row("drops_an_ip6_multicast_source", on(0, ip6("2001:db8:22::1", src="ff02::1")), "martian_source"),
     Row("drops_an_ip6_loopback_source", on(0, ip6("2001:db8:22::1", src="::1")), "martian_source"),
+    Row("drops_a_mapped_ip4_source", on(0, ip6("2001:db8:22::1", src="::ffff:10.0.1.2")), "martian_source"),
     Row("drops_an_unspecified_source", on(0, ip6("2001:db8:22::1", src="::")), "martian_source"),
     Row("drops_a_link_local_ip4_source", on(0, ip4("10.2.0.1", src="169.254.1.1")), "link_local_source"),
     Row("drops_a_link_local_ip6_source", on(0, ip6("2001:db8:22::1", src="fe80::1")), "link_local_source"),

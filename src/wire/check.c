@@ -55,10 +55,12 @@ static enum wire_fault check_ip4(const struct view *view, const struct wire_chec
 
 static enum wire_fault check_ip6_source(const uint8_t *src, const struct wire_check_rules *rules)
 {
-	static const uint8_t zero[15];
+	static const uint8_t zero[15], ip4_mapped[12] = {[10] = 0xff, [11] = 0xff};
 	bool unspecified_or_loopback = !memcmp(src, zero, sizeof(zero)) && src[15] <= 1;
+	bool martian = unspecified_or_loopback || src[0] == 0xff ||
+	               !memcmp(src, ip4_mapped, sizeof(ip4_mapped)); // RFC 6890, 2.2.3
 
-	if ((unspecified_or_loopback || src[0] == 0xff) && !rules->pass_martians)
+	if (martian && !rules->pass_martians)
 		return WIRE_MARTIAN_SOURCE;
 	return src[0] == 0xfe && (src[1] & 0xc0) == 0x80 ? WIRE_LINK_LOCAL_SOURCE : WIRE_OK;
 }

@@ -200,7 +200,7 @@ static void leaves_out_what_the_rules_leave_out(void **state)
 	}
 }
 
-static void refuses_unspecified_and_loopback_ipv6_sources(void **state)
+static void refuses_ipv6_sources_that_nobody_has(void **state)
 {
 	struct wire_recipe recipe = wire_recipe(6);
 	static const struct {
@@ -212,6 +212,11 @@ static void refuses_unspecified_and_loopback_ipv6_sources(void **state)
 		{"::2", WIRE_OK},
 		{"::1:0", WIRE_OK},
 		{"::1:1", WIRE_OK},
+		{"::ffff:10.0.0.1", WIRE_MARTIAN_SOURCE}, // an IPv4 address in a program
+		{"::ffff:127.0.0.1", WIRE_MARTIAN_SOURCE},
+		{"::fffe:10.0.0.1", WIRE_OK},
+		{"::1:ffff:10.0.0.1", WIRE_OK},
+		{"64:ff9b::10.0.0.1", WIRE_OK}, // through a translator
 		{"100::", WIRE_OK},
 		{"fdff::1", WIRE_OK},
 		{"ff02::1", WIRE_MARTIAN_SOURCE},
@@ -233,7 +238,7 @@ int main(void)
 		cmocka_unit_test(tells_a_header_in_pieces_from_a_short_frame),
 		cmocka_unit_test(tells_options_in_pieces_before_it_sums_them),
 		cmocka_unit_test(leaves_out_what_the_rules_leave_out),
-		cmocka_unit_test(refuses_unspecified_and_loopback_ipv6_sources),
+		cmocka_unit_test(refuses_ipv6_sources_that_nobody_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
