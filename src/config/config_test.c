@@ -118,6 +118,12 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: ports[2].addresses[0] is 127.0.0.1/8, an address that no host may have; "
 		"the address "
 		"of the port in it is wanted"},
+	{PORTS "  - {name: a, device: x, addresses: [\"::1/128\"]}",
+		"f.yaml:4: ports[2].addresses[0] is ::1/128, an address that no host may have; the "
+		"address of the port in it is wanted"},
+	{PORTS "  - {name: a, device: x, addresses: [\"::/128\"]}",
+		"f.yaml:4: ports[2].addresses[0] is ::/128, an address that no host may have; the "
+		"address of the port in it is wanted"},
 	{PORTS "  - {name: a, device: x, addresses: [192.0.2.1/24, 192.0.2.1/25]}",
 		"f.yaml:4: ports[2].addresses[1] is 192.0.2.1/25 for the second time; it stands in "
 		"line 4 "

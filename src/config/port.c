@@ -115,11 +115,14 @@ struct wire_addr broadcast_of(const struct wire_prefix *prefix)
 // Why a host cannot have the address, or NULL.
 static const char *not_for_a_host(const struct wire_addr *addr, const struct wire_prefix *prefix)
 {
+	static const uint8_t none[15]; // all but the last byte of :: and ::1
 	const uint8_t *b = addr->bytes;
 	struct wire_addr last = broadcast_of(prefix);
 
 	if (addr->family == 6)
 		return b[0] == 0xff ? "a multicast address"
+		       : !memcmp(b, none, sizeof(none)) && b[15] <= 1
+		               ? "an address that no host may have"
 		       : prefix->len < 127 && wire_addr_equal(addr, &prefix->addr)
 		               ? "the prefix itself"
 		               : NULL;
