@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MOST_ID_BYTES = 1024 };
+
 // What is left of a message after its form was judged. `id` and `params` are owned, the rest points
 // into the message.
 struct request {
@@ -73,6 +75,11 @@ static int read_id(const json_t *message, struct request *request, struct compla
 
 	if (id && !json_is_string(id) && !json_is_number(id) && !json_is_null(id))
 		return complain(why, CTL_INVALID_REQUEST, "'id' has to be a string or a number");
+	if (json_string_length(id) > MOST_ID_BYTES) // it comes back in a line of limited length
+		return complain(why, CTL_INVALID_REQUEST,
+			"'id' has more than %d bytes; choose "
+			"a shorter one",
+			MOST_ID_BYTES);
 	request->id = json_incref(id);
 	return 0;
 }

@@ -227,6 +227,23 @@ static void tells_a_verb_name_that_is_longer_than_a_sentence(void **state)
 	assert_int_equal(code_of(line, n, "1"), CTL_METHOD_NOT_FOUND);
 }
 
+// It comes back in the answer, whose line is to stay within its limit.
+static void gives_back_an_id_of_1024_bytes_and_no_longer_one(void **state)
+{
+	enum { MOST = 1024 };
+	char line[2000], id[MOST + 3] = "\"";
+
+	for (int extra = 0; extra <= 1; extra++) {
+		memset(id + 1, 'x', MOST);
+		memcpy(id + 1 + MOST, "\"", 2);
+		int n = snprintf(line, sizeof(line),
+			"{\"jsonrpc\":\"2.0\",\"id\":\"%s%s,\"method\":\"nope\"}", extra ? "x" : "",
+			id + 1);
+		assert_int_equal(code_of(line, n, extra ? "null" : id),
+			extra ? CTL_INVALID_REQUEST : CTL_METHOD_NOT_FOUND);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +252,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_zero_byte),
 		cmocka_unit_test(refuses_what_is_nested_too_deep),
 		cmocka_unit_test(runs_a_notification_and_says_nothing),
+		cmocka_unit_test(gives_back_an_id_of_1024_bytes_and_no_longer_one),
 		cmocka_unit_test(tells_a_verb_name_that_is_longer_than_a_sentence),
 	};
 
