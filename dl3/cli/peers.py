@@ -23,7 +23,9 @@ PAGE_MIB = 2
 TABLE_PAGES = 256  # for what the programs' tables need besides EAL's memory
 OUTPUT = BUILD / "bench.json"
 
-COLUMNS = ("row", ">ours", ">peer", ">ratio", ">low", ">high", ">cycles", ">peer's", ">share of core", "-march")
+HEADING = "Mpps of one core; ratio of the medians; low, middle, high: ratios of pairs; TSC cycles per packet"
+RATIOS = (">ratio", ">low", ">middle", ">high")
+COLUMNS = ("row", ">ours", ">peer", *RATIOS, ">cycles", ">peer's", ">share of core", "-march")
 
 
 def build_peers(rows: tuple[Row, ...], burst: int) -> None:
@@ -35,8 +37,10 @@ def build_peers(rows: tuple[Row, ...], burst: int) -> None:
 
 def cells(row: Comparison, march: str) -> tuple[str, ...]:
     """A row as text."""
-    rates = (f"{row.ours:.2f}", f"{row.peer:.2f}", f"{row.ratio:.3f}", f"{row.low:.3f}", f"{row.high:.3f}")
-    return (row.name, *rates, f"{row.ours_cycles:.1f}", f"{row.peer_cycles:.1f}", f"{row.core_share:.0%}", march)
+    rates = (f"{row.ours:.2f}", f"{row.peer:.2f}")
+    ratios = tuple(f"{ratio:.3f}" for ratio in (row.ratio, row.low, row.middle, row.high))
+    cycles = (f"{row.ours_cycles:.1f}", f"{row.peer_cycles:.1f}")
+    return (row.name, *rates, *ratios, *cycles, f"{row.core_share:.0%}", march)
 
 
 def show(result: Outcome) -> None:
@@ -49,7 +53,7 @@ def show(result: Outcome) -> None:
         highlight=False,
     )
     rows = (cells(row, result.marches[row.name]) for row in result.rows)
-    out.print(table("Mpps of one core, ratio ours / peer, TSC cycles per packet", COLUMNS, rows))
+    out.print(table(HEADING, COLUMNS, rows))
     notes = [f"{row.name}: {row.note}" for row in result.rows if row.note]
     for line in (*notes, *result.missing.values()):
         out.print(line, highlight=False, soft_wrap=True)
@@ -59,7 +63,7 @@ def in_a_line(found: Found) -> str:
     """A row as soon as it is known."""
     if not (row := found.comparison):
         return found.reason
-    return f"{row.name}: {row.ours:.2f} / {row.peer:.2f} Mpps = {row.ratio:.3f}"
+    return f"{row.name}: {row.ours:.2f} / {row.peer:.2f} Mpps = {row.ratio:.3f} (pairs {row.middle:.3f})"
 
 
 def chosen(names: list[str] | None) -> tuple[Row, ...]:

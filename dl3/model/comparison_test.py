@@ -16,7 +16,7 @@ def divides_medians_and_spreads_over_pairs() -> None:
     pairs = [(sample(90), sample(100)), (sample(130), sample(100)), (sample(100), sample(80))]
     row = Comparison.of("row", pairs)
     assert (row.ours, row.peer, row.ratio) == (100.0, 100.0, 1.0)
-    assert (row.low, row.high, row.n_pairs, row.unit) == (0.9, 1.3, 3, "Mpps")
+    assert (row.low, row.middle, row.high, row.n_pairs, row.unit) == (0.9, 1.25, 1.3, 3, "Mpps")
     assert row.ours_cycles == pytest.approx(26.0)
     assert row.peer_cycles == pytest.approx(26.0)
 
