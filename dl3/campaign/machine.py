@@ -147,6 +147,12 @@ def values_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
             f"'{name}' is not set up by dl3: set it up by hand and measure it as an external device",
             f"dl3 不会自动设置“{name}”：请手工设置，并作为外部设备（external）测试",
         )
+    if lcores := fields.get("apart"):
+        return sentence(
+            f"lcores {lcores} part receiving from forwarding, and dl3 sets up devices that forward a packet on the "
+            "core that received it",
+            f"lcores {lcores} 把接收与转发分在不同的核上，而 dl3 设置的设备都在接收数据包的核上转发它",
+        )
     return cores_lacking(machine, fields) or memory_lacking(machine, fields)
 
 

@@ -97,11 +97,12 @@ def cores(text: str) -> tuple[int, ...]:
 
 
 def read_lcores(text: str) -> Fields:
-    """Who polls port 0, who polls port 1, who forwards."""
+    """Who polls port 0 and who polls port 1, each of which forwards what it receives; or also who forwards instead."""
     found = cores(text)
-    if len(found) != 3:
-        raise Unfit("three lcores were wanted, of port 0, of port 1 and of the forwarder, like '1,1,2'")
-    return {"dut_cores": tuple(dict.fromkeys(found)), "cores": len(set(found))}
+    if len(found) not in (2, 3):
+        raise Unfit("lcores of port 0 and of port 1 were wanted, like '1,2', or also of the forwarder, like '1,1,2'")
+    fields: dict[str, object] = {"dut_cores": tuple(dict.fromkeys(found)), "cores": len(set(found))}
+    return fields | ({"apart": text} if len(found) == 3 and len(set(found)) > 1 else {})
 
 
 def read_generator_cores(text: str) -> Fields:

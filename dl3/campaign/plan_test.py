@@ -105,6 +105,18 @@ def names_what_a_machine_lacks(change: dict[str, object], key: str, wanted: str)
     assert case.reason.zh.startswith("此处不适用：")
 
 
+def measures_only_lcores_on_which_a_device_can_forward() -> None:
+    (case,) = [case for case in _plan_of("thesis", LARGE).cases if case.key == "4.4"]
+    assert {(job.parameters["lcores"], job.setup.dut_cores, job.setup.cores) for job in case.jobs} == {
+        ("1,2", (1, 2), 2)
+    }
+    apart = {left.parameters["lcores"]: left.reason for left in case.left_out}
+    assert list(apart) == ["1,2,1", "1,2,2", "1,2,3", "1,2,4", "1,2,9", "1,2,10", "1,2,11"]
+    assert "lcores 1,2,1 part receiving from forwarding" in apart["1,2,1"].en
+    (alone,) = [case for case in _plan_of("thesis", LARGE).cases if case.key == "4.2"]
+    assert [(job.setup.dut_cores, job.setup.cores) for job in alone.jobs] == [((1,), 1), ((0,), 1)]
+
+
 def shows_all_cases_of_the_white_paper_on_any_machine() -> None:
     for machine in (SMALL, LARGE, Machine(n_cores=1)):
         plan = _plan_of("white-paper", machine)

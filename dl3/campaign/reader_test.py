@@ -118,7 +118,10 @@ ROWS: list[tuple[str, str]] = [
         HEAD + CASE + "    parameters: {descriptors: 32768}\n",
         "'32768' was found, a whole number from 64 to 16,384 was wanted",
     ),
-    (HEAD + CASE + "    parameters: {lcores: '1,2'}\n", "'lcores': '1,2' was found, three lcores were wanted"),
+    (
+        HEAD + CASE + "    parameters: {lcores: '1,1,2,2'}\n",
+        "'lcores': '1,1,2,2' was found, lcores of port 0 and of port 1 were wanted, like '1,2', or also of the ",
+    ),
     (HEAD + CASE + "    parameters: {server: DUT-4}\n", "'server': 'DUT-4' was found, 'this machine' was wanted"),
     (HEAD + CASE + "    parameters: {burst: [8, 8]}\n", "line 10: 'burst': '8' stands there twice"),
     (HEAD + CASE + "    parameters: {burst: []}\n", "line 10: 'burst': an empty list was found, at least 1 was wanted"),
@@ -137,7 +140,7 @@ ROWS: list[tuple[str, str]] = [
     ),
     (
         HEAD + CASE + "    parameters: {lcores: [1, 1, 2]}\n",
-        "line 10: 'lcores': '1' was found, three lcores were wanted",
+        "line 10: 'lcores': '1' was found, lcores of port 0 and of port 1 were wanted",
     ),
     (
         HEAD.replace("mine", "a b") + CASE,
