@@ -103,7 +103,7 @@ class WiredKind:
         """Start both sides, and see frames pass each way."""
         check_honoured(setup, self.honours)
         options = chosen_options(setup, self.choices)
-        subject, tester = self.make(setup, options, build), Tester(setup.generator_cores or (0,), build=build)
+        subject, tester = self.make(setup, options, build), Tester(tester_cores(setup), build=build)
         cores, found_ns = cores_for(setup, tester), list[float]()
         with pages_for(setup, self._own_mib(setup)), self._wire(options["wire"], setup) as wire:
             seat = seat_of(setup, cores, wire)
@@ -153,6 +153,12 @@ def pages_for(setup: Setup, own: int) -> Iterator[None]:
         return
     with reserved(GENERATOR_MIB // 2), reserved(-(-own // 1024), 1 << 20):
         yield
+
+
+def tester_cores(setup: Setup) -> tuple[int, ...]:
+    """dl3gen's: those that are named, else the first one that is not named for the device."""
+    free = (core for core in range(os.cpu_count() or 1) if core not in setup.dut_cores)
+    return setup.generator_cores or (next(free, 0),)
 
 
 def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
