@@ -5,8 +5,13 @@ from dl3.model.campaign import Ability, Setup, Traffic
 
 SENT = frozenset(Traffic.model_fields)
 ALL = SENT.union(Setup.model_fields)
-LITTLE = Ability(honours=SENT.union(("dut", "generator_cores", "cores", "dut_cores")), choices={"wire": ("veth",)})
-WIRED = Ability(honours=ALL, choices={"mode": ("route", "xconnect"), "wire": ("memif", "veth")})
+LAB = {"resets_over": frozenset(("veth",)), "most_bytes": 1518}
+LITTLE = Ability.model_validate(
+    {"honours": SENT.union(("dut", "generator_cores", "cores", "dut_cores")), "choices": {"wire": ("veth",)}, **LAB}
+)
+WIRED = Ability.model_validate(
+    {"honours": ALL, "choices": {"mode": ("route", "xconnect"), "wire": ("memif", "veth")}, **LAB}
+)
 CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # of sources: cases of each chapter
 CASES = [
     f"{source} {n}.{i + 1}" for source, parts in CHAPTERS.items() for n, most in parts.items() for i in range(most)

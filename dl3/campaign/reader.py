@@ -10,8 +10,9 @@ from dl3.campaign.lines import Place, Tree, parse, shown
 from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
 from dl3.campaign.streams import stream_of
-from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published
+from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published, check_tests
 from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, typed
+from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 
@@ -152,7 +153,7 @@ def check_twice(tree: Tree, place: Place, values: Sequence[str]) -> None:
 def check_frames(tree: Tree, place: Place, frames: Sequence[str] | None) -> None:
     """Sizes within what can be sent, each once."""
     for i, frame in enumerate(frames or ()):
-        if frame.isdigit() and not 64 <= int(frame) <= 9622:
+        if frame.isdigit() and not 64 <= int(frame) <= MOST_FRAME_BYTES:
             raise tree.fault((*place, "frames", i), f"'frames': {shown(frame)} was found, {FRAMES}")
     check_twice(tree, (*place, "frames"), frames or ())
 
@@ -191,6 +192,7 @@ def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
     for i, case in enumerate(written.cases):
         check_case(tree, ("cases", i), case, written)
         check_given(tree, i, case, written, vocabulary)
+        check_tests(tree, i, case, written, vocabulary)
         check_published(tree, i, case, vocabulary)
     return Campaign(path=path, source=content.decode("utf-8"), written=written)
 

@@ -64,6 +64,15 @@ def lets_a_device_go_without_what_it_cannot_be_given() -> None:
     assert len(parsed(FILE, text.encode(), VOCABULARY).written.cases) == 2
 
 
+def lets_a_device_be_put_to_what_its_wire_allows() -> None:
+    duts = "[{name: dl3d, options: {wire: veth}}, linux, {name: box, kind: external}]"
+    reset = "  - {key: a, title: A, duts: [dl3d, linux], tests: reset}\n"
+    long = "  - {key: b, title: B, duts: box, frames: [64, 9018]}\n"
+    tagged = "  - {key: c, title: C, duts: dl3d, frames: 1522, streams: [{from: left, to: right, vlan: 7}]}\n"
+    text = HEAD.replace("dl3d", duts) + reset + long + tagged
+    assert len(parsed(FILE, text.encode(), VOCABULARY).written.cases) == 3
+
+
 def keeps_a_key_that_looks_like_a_number() -> None:
     text = HEAD + "  - {key: 1.10, title: A}\n  - {key: 1.1, title: {en: B, zh: C}}\n"
     assert [case.key for case in parsed(FILE, text.encode(), VOCABULARY).written.cases] == ["1.10", "1.1"]
@@ -178,6 +187,21 @@ ROWS: list[tuple[str, str]] = [
     (
         HEAD.replace("dl3d", "linux").replace("cases", "  parameters: {routes: 1m}\ncases") + CASE,
         "line 7: 'routes': '1m' was found, and 'linux', a device of the kind 'linux', cannot be given it",
+    ),
+    (
+        HEAD + CASE + "    tests: [latency,\n      reset]\n",
+        "line 11: 'tests': 'reset' was found, and 'dl3d', a device of the kind 'dl3d' over memif, cannot be reset: "
+        "give it 'options: {wire: veth}', or leave the test out",
+    ),
+    (
+        HEAD.replace("dl3d", "[linux, external]").replace("throughput", "reset") + CASE,
+        "line 6: 'tests': 'reset' was found, and 'external', a device of the kind 'external', cannot be reset from "
+        "here: leave the test out, or use 'dl3 bench reset' with commands of your own",
+    ),
+    (
+        HEAD.replace("dl3d", "[external, linux]") + CASE + "    frames: [64, 1518,\n      1519]\n",
+        "line 11: 'frames': '1519' was found, and the wires to 'linux', a device of the kind 'linux', carry frames of "
+        "up to 1518 bytes: leave it out, or measure the device between real ports as 'external'",
     ),
     (
         HEAD.replace("dl3d", "external") + CASE + "    parameters: {flows: [1, 1000]}\n",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dl3.campaign.lines import Place, Tree, shown
 from dl3.campaign.parameters import PARAMETERS
-from dl3.campaign.sense import parameters_of
+from dl3.campaign.sense import frames_of, parameters_of, tests_of
 from dl3.campaign.written import WrittenCampaign, WrittenCase, WrittenDut
 from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import UsageFault
@@ -68,6 +68,45 @@ def not_given(tree: Tree, place: Place, value: str, dut: WrittenDut) -> UsageFau
         place,
         f"'{name}': {shown(value)} was found, and '{dut.name}', a device of the kind '{dut.kind}', cannot be given it: "
         f"leave it out, or write 'without: [{name}]' at that device",
+    )
+
+
+def wire_of(dut: WrittenDut, ability: Ability) -> str:
+    """What joins the device to dl3gen; '' where that is not for us to choose."""
+    return str(dut.options.get("wire") or (ability.choices.get("wire") or ("",))[0])
+
+
+def not_reset(dut: WrittenDut, ability: Ability) -> str:
+    """Why a device cannot be reset, and what to do about it; '' where it can."""
+    wire = wire_of(dut, ability)
+    if wire in ability.resets_over:
+        return ""
+    where = f"'{dut.name}', a device of the kind '{dut.kind}'{f' over {wire}' if wire else ''}, cannot be reset"
+    for other in ability.choices.get("wire", ()):
+        if other in ability.resets_over:
+            return f"{where}: give it 'options: {{wire: {other}}}', or leave the test out"
+    return f"{where} from here: leave the test out, or use 'dl3 bench reset' with commands of your own"
+
+
+def check_tests(tree: Tree, i: int, case: WrittenCase, campaign: WrittenCampaign, vocabulary: Vocabulary) -> None:
+    """Each device of a case can be put to each test, and its wires carry each frame."""
+    for dut in (dut for dut in campaign.duts if case.duts is None or dut.name in case.duts):
+        ability, tests = vocabulary.kinds[dut.kind], tests_of(case, campaign)
+        if "reset" in tests and (sentence := not_reset(dut, ability)):
+            place: Place = ("cases", i, "tests") if case.tests else ("defaults", "tests")
+            raise tree.fault((*place, tests.index("reset")), f"'tests': 'reset' was found, and {sentence}")
+        given = case.streams or campaign.defaults.streams  # what those may be, with a tag say, dl3gen judges
+        for j, frame in enumerate(() if given else frames_of(case, campaign)):
+            if frame.isdigit() and int(frame) > ability.most_bytes:
+                place = ("cases", i, "frames") if case.frames else ("defaults", "frames")
+                raise tree.fault((*place, j), f"'frames': {shown(frame)} was found, and {not_carried(dut, ability)}")
+
+
+def not_carried(dut: WrittenDut, ability: Ability) -> str:
+    """Up to which size frames can reach a device."""
+    return (
+        f"the wires to '{dut.name}', a device of the kind '{dut.kind}', carry frames of up to {ability.most_bytes} "
+        "bytes: leave it out, or measure the device between real ports as 'external'"
     )
 
 

@@ -96,6 +96,30 @@ def refuses_what_no_device_of_that_kind_could_run(dut: str, case: str, wanted: s
     assert str(caught.value).startswith(f"{path}, line ")
 
 
+@pytest.mark.parametrize(
+    ("dut", "line", "wanted"),
+    [
+        ("kind: testpmd", "tests: reset", "over memif, cannot be reset: give it 'options: {wire: veth}', or leave "),
+        ("kind: external", "tests: reset", "cannot be reset from here: leave the test out, or use 'dl3 bench reset'"),
+        ("kind: ovs", "frames: 1519", "carry frames of up to 1518 bytes: leave it out, or measure the device between"),
+        ("kind: dl3d", "frames: 9018", "carry frames of up to 1518 bytes: leave it out, or measure the device between"),
+        ("kind: ovs", "tests: reset", ""),
+        ("kind: dl3d, options: {wire: veth}", "tests: reset", ""),
+        ("kind: external", "frames: 9618", ""),
+    ],
+)
+def refuses_what_a_device_cannot_be_put_to(dut: str, line: str, wanted: str, tmp_path: Path) -> None:
+    path, key = tmp_path / "c.yaml", line.partition(":")[0]
+    path.write_text(re.sub(f"{key}: .*", line, FILE.replace("DUT", dut).replace("    CASE\n", "")))
+    if not wanted:
+        assert read_campaign(str(path)).written.name == "mine"
+        return
+    with pytest.raises(UsageFault) as caught:
+        read_campaign(str(path))
+    assert wanted in str(caught.value)
+    assert f"{path}, line {8 if key == 'frames' else 9}: " in str(caught.value)
+
+
 @pytest.mark.parametrize("guide", ["campaign.md", "campaign.zh.md"])
 def finds_all_that_can_be_said_in_the_guide(guide: str) -> None:
     text = (GUIDES / guide).read_text(encoding="utf-8")

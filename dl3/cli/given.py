@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
 from dl3.record.journal import is_record
 
-LEAST_BYTES, MOST_BYTES = 64, 9622  # of a frame, with FCS, as src/load/stream.h has them
+LEAST_BYTES = 64  # of a frame, with FCS
 
 
 def frames_of(text: str) -> tuple[str, ...]:
@@ -13,10 +14,10 @@ def frames_of(text: str) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for word in words:
         is_number = word.isascii() and word.isdigit()
-        if not (LEAST_BYTES <= int(word) <= MOST_BYTES if is_number else word[0].isalpha()):
+        if not (LEAST_BYTES <= int(word) <= MOST_FRAME_BYTES if is_number else word[0].isalpha()):
             raise UsageFault(
-                f"--sizes {text}: frames of {LEAST_BYTES} to {MOST_BYTES} bytes (with FCS) and mixes are wanted, with "
-                "commas, like 64,1518,imix"
+                f"--sizes {text}: frames of {LEAST_BYTES} to {MOST_FRAME_BYTES} bytes (with FCS) and mixes are wanted, "
+                "with commas, like 64,1518,imix"
             )
     return words
 

@@ -128,4 +128,5 @@ KIND = WiredKind(
     needs=needs,
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "descriptors")),
     choices={"wire": ("memif",)},
+    resets_over=frozenset(("memif",)),  # of its port alone, by its own command
 )

@@ -172,4 +172,5 @@ KIND = WiredKind(
     needs=needs,
     honours=frozenset(("cores", "dut_cores", "memory_mib", "channels", "descriptors")),
     choices={"wire": ("vhost",)},
+    resets_over=frozenset(("vhost",)),
 )

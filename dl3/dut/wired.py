@@ -23,6 +23,7 @@ from dl3.model.traffic import streams_for
 
 GENERATOR_MIB = 512  # kept free for dl3gen, which takes what it needs
 BIGGEST_RING = 1 << 14  # that memif has
+MOST_BYTES = 1518  # of a frame, with FCS: memif and veth carry an MTU of 1500
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,19 @@ class WiredKind:
     needs: Callable[[], str]  # what is not installed, see Kind.missing
     honours: frozenset[str]  # fields of Setup
     choices: Mapping[str, tuple[str, ...]]
+    resets_over: frozenset[str] = frozenset(("veth",))  # wires that outlive a reset of what is at their end
     is_router: bool = False  # Linux itself forwards
     extra_mib: int = 0  # of huge pages, for what is not packets
 
     @property
     def ability(self) -> Ability:
         """As it is checked when it is opened."""
-        return Ability(honours=self.honours.union(ALWAYS_HONOURED, Traffic.model_fields), choices=self.choices)
+        return Ability(
+            honours=self.honours.union(ALWAYS_HONOURED, Traffic.model_fields),
+            choices=self.choices,
+            resets_over=self.resets_over,
+            most_bytes=MOST_BYTES,
+        )
 
     def missing(self, _options: Mapping[str, object], /) -> str:
         """The same whatever the options."""

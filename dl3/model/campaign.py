@@ -21,6 +21,9 @@ Direction = Literal["unidirectional", "bidirectional", "meshed"]
 Need = Literal["two NUMA nodes", "a NIC", "SR-IOV", "huge pages of 1 GiB", "ports of VMs", "KVM"]
 
 
+MOST_FRAME_BYTES = 9622  # with FCS, as src/load/stream.h has it
+
+
 class Text(Noun):
     """What people read, in both languages."""
 
@@ -56,6 +59,8 @@ class Ability(Noun):
 
     honours: frozenset[str]  # fields of Setup and of Traffic; all others stay at their defaults
     choices: Mapping[str, tuple[str, ...]]  # its options, each with its values, the first being the default; (): any
+    resets_over: frozenset[str] = frozenset()  # wires over which its process or its port can be reset
+    most_bytes: int = MOST_FRAME_BYTES  # of a frame that its wires carry, with FCS
 
 
 class Traffic(Noun):
