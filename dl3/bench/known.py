@@ -6,18 +6,20 @@ from dataclasses import dataclass, field
 from dl3.model.campaign import Job
 from dl3.model.trial import Throughput
 
+Place = tuple[str, str, str, float, float]
 
-def place_of(job: Job, goal: float) -> tuple[str, str, str, float]:
-    """What a throughput depends on: setup, traffic, frame and goal."""
-    return job.setup.model_dump_json(), job.traffic.model_dump_json(), job.frame, goal
+
+def place_of(job: Job, goal: float) -> Place:
+    """What a throughput depends on: setup, traffic, frame, goal and exceed ratio."""
+    return job.setup.model_dump_json(), job.traffic.model_dump_json(), job.frame, goal, job.effort.exceed
 
 
 @dataclass
 class Known:
     """Grows while jobs are made."""
 
-    found: dict[tuple[str, str, str, float], Throughput] = field(default_factory=dict)
-    missed: dict[tuple[str, str, str, float], str] = field(default_factory=dict)  # why a search has no answer
+    found: dict[Place, Throughput] = field(default_factory=dict)
+    missed: dict[Place, str] = field(default_factory=dict)  # why a search has no answer
 
     @classmethod
     def of(cls, jobs: Mapping[str, Job], answers: Iterable[Throughput]) -> "Known":

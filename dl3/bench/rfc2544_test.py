@@ -13,6 +13,7 @@ from dl3.bench.reset import measure_reset
 from dl3.bench.stage import Stage
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.fault import Fault
+from dl3.model.trial import Throughput
 from dl3.record.reader import read
 from dl3.search.throughput import Undecided
 from dl3.trial.fake import FakeGenerator
@@ -143,6 +144,16 @@ def searches_no_second_time_for_a_throughput_that_has_no_answer(tmp_path: Path) 
         with pytest.raises(Undecided, match="begins with the throughput, and its search had no answer: at "):
             conduct(course, job_of(test), None, known)
     assert len(read(course.record).trials) == n_trials
+
+
+def searches_with_the_exceed_ratio_of_the_job_and_apart_from_others(tmp_path: Path) -> None:
+    course, known = course_of(FakeGenerator(), tmp_path), Known()
+    lenient, strict = (job_of("throughput", method="mlrsearch", exceed=exceed) for exceed in (0.5, 0.0))
+    (forgiving,) = conduct(course, lenient, None, known)
+    assert isinstance(forgiving, Throughput)
+    assert (forgiving.exceed_ratio, forgiving.repetitions) == (0.5, 3)
+    assert known.of_job(lenient) == forgiving
+    assert known.of_job(strict) is None
 
 
 class FakeBed:

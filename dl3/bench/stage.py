@@ -64,7 +64,8 @@ def throughputs_of(stage: Stage) -> Sequence[Throughput]:
     """Search for the throughput at all goals; the answers are in the record, and known from then on."""
     effort, frame = stage.job.effort, stage.job.frame
     terms = Terms(resolution=effort.resolution)
-    wanted = Wanted((frame,), terms, method=effort.method, goals=effort.goals, repeats=effort.repetitions)
+    goals, repeats, exceed = effort.goals, effort.repetitions, effort.exceed
+    wanted = Wanted((frame,), terms, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
     try:
         found = [one.answer for one in find(stage.course, wanted, frame, 0.0)]
     except Undecided as fault:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dl3.model.campaign import Job, Setup, Traffic
-from dl3.model.durations import first_s, has_middle
+from dl3.model.durations import first_s, has_middle, n_finals
 
 BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 6.0, "external": 1.0}  # started, checked and ended
 OTHER_BED_S = 3.0
@@ -56,7 +56,7 @@ def mlrsearch_s(job: Job) -> float:
     return (
         (SHORT + 0.6 * halvings(effort.resolution)) * trial_s(job, short_s)
         + n_middle * (1 + 0.5 * n_more) * trial_s(job, math.sqrt(short_s * effort.seconds))
-        + (FULL + FULL_PER_GOAL * n_more) * trial_s(job)
+        + (FULL + FULL_PER_GOAL * n_more) * n_finals(1, effort.exceed) * trial_s(job)
     )
 
 

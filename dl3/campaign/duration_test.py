@@ -46,6 +46,12 @@ def promises_less_for_one_search_of_two_goals_than_for_two_searches() -> None:
         assert both < 0.5 * halved
 
 
+def promises_more_where_trials_may_be_forgiven() -> None:
+    strict, lenient = (mlrsearch_s(_job(seconds=2.0, exceed=exceed)) for exceed in (0.0, 0.5))
+    # One of three trials at each of both bounds may lose more, where one was enough: two more of each.
+    assert lenient - strict == pytest.approx(2 * 2 * trial_s(_job(seconds=2.0)))
+
+
 def adds_to_a_trial_what_stands_around_it() -> None:
     assert trial_s(_job(seconds=0.68)) == pytest.approx(
         0.68 + 0.7, abs=0.01

@@ -159,6 +159,7 @@ ROWS: list[tuple[str, str]] = [
     (HEAD + CASE + "    effort: {seconds: fast}\n", "line 10: 'seconds': 'fast' was found, a number was wanted"),
     (HEAD + CASE + "    effort: {seconds: 0}\n", "line 10: 'seconds': '0' was found, at least 0.1 was wanted"),
     (HEAD + CASE + "    effort: {seconds: .inf}\n", "line 10: 'seconds': '.inf' was found, a number was wanted"),
+    (HEAD + CASE + "    effort: {exceed: 1}\n", "line 10: 'exceed': '1' was found, at most 0.9 was wanted"),
     (HEAD + CASE + "    effort: {goals: 0.9}\n", "line 10: 'goals': '0.9' was found, at most 0.5 was wanted"),
     (HEAD.replace("dl3d", "[dl3d, dl3d]") + CASE, "line 3: the device 'dl3d' stands there twice"),
     (HEAD.replace("dl3d", "{name: box}") + CASE, "line 3: the kind 'box' is unknown: one of dl3d, l3fwd, "),
@@ -256,6 +257,28 @@ def refuses_what_cannot_be_together(parameters: str, wanted: str) -> None:
     sentence = refused(HEAD + CASE + f"    parameters: {parameters}\n")
     assert sentence.startswith("c.yaml, line 10: ")
     assert wanted in sentence
+
+
+@pytest.mark.parametrize(
+    ("common", "own", "line"),
+    [
+        ("{}", "{method: binary, exceed: 0.5}", 11),
+        ("{method: binary}", "{exceed: 0.5}", 11),
+        ("{exceed: 0.5}", "{method: binary}", 11),
+        ("{method: binary, exceed: 0.5}", "{}", 7),
+        ("{method: binary, exceed: 0.5}", "{exceed: 0}", 0),
+        ("{method: binary}", "{method: mlrsearch, exceed: 0.5}", 0),
+        ("{exceed: 0.5}", "{}", 0),
+    ],
+)
+def refuses_an_exceed_ratio_where_a_search_knows_none(common: str, own: str, line: int) -> None:
+    text = HEAD.replace("cases:", f"  effort: {common}\ncases:") + CASE + f"    effort: {own}\n"
+    if not line:
+        assert parsed(FILE, text.encode(), VOCABULARY).written.cases[0].effort.method in (None, "mlrsearch")
+        return
+    assert refused(text) == (
+        f"c.yaml, line {line}: case 'a': 'exceed' is RFC 9971's: leave it out, or search by 'method: mlrsearch'"
+    )
 
 
 def refuses_more_jobs_than_anybody_can_want() -> None:

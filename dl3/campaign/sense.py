@@ -90,6 +90,16 @@ def beside_streams(case: WrittenCase, campaign: WrittenCampaign) -> str:
     return next((name for name in case.parameters if given and PARAMETERS[name].where == "traffic"), "")
 
 
+def check_exceed(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCampaign) -> None:
+    """No exceed ratio is asked of a search that knows none."""
+    own, common = case.effort, campaign.defaults.effort
+    exceed = common.exceed if own.exceed is None else own.exceed
+    if exceed and (own.method or common.method) == "binary":
+        here = (*place, "effort") if own.said() else ("defaults", "effort")
+        sentence = f"case '{case.key}': 'exceed' is RFC 9971's: leave it out, or search by 'method: mlrsearch'"
+        raise tree.fault(here, sentence)
+
+
 def check_case(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCampaign) -> None:
     """Raise the UsageFault for the first thing that cannot be."""
     frames, tests, parameters = frames_of(case, campaign), tests_of(case, campaign), parameters_of(case, campaign)
@@ -101,6 +111,7 @@ def check_case(tree: Tree, place: Place, case: WrittenCase, campaign: WrittenCam
         raise tree.fault(
             (*place, "parameters"), f"{whose} has 'cores' and 'lcores': the second says both, leave one out"
         )
+    check_exceed(tree, place, case, campaign)
     if name := beside_streams(case, campaign):
         sentence = f"{whose}: '{name}' means nothing beside 'streams': leave one of both out"
         raise tree.fault((*place, "parameters", name), sentence)

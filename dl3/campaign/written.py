@@ -41,6 +41,7 @@ Name = Annotated[str, StringConstraints(pattern=A_NAME)]
 Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Ratio = Annotated[float, Field(ge=0, le=0.5)]
+Exceed = Annotated[float, Field(ge=0, le=0.9)]
 
 
 class WrittenText(Written):
@@ -87,6 +88,7 @@ class WrittenEffort(Written):
     resolution: Annotated[float, Field(ge=0.0001, le=0.5)] | None = None
     method: Literal["binary", "mlrsearch"] | None = None
     goals: Annotated[tuple[Ratio, ...], BeforeValidator(as_list), Field(min_length=1)] | None = None
+    exceed: Exceed | None = None
     loads: Annotated[tuple[Share, ...], BeforeValidator(as_list), Field(min_length=1)] | None = None
 
     def said(self) -> Mapping[str, object]:

@@ -81,6 +81,7 @@ class Effort(Noun):
     resolution: float = 0.005  # of a search, relative
     method: Literal["binary", "mlrsearch"] = "mlrsearch"
     goals: tuple[float, ...] = (0.0,)  # loss ratios
+    exceed: float = 0.0  # share of a rate's trial time that may lose more than a goal (RFC 9971); MLRsearch alone
     loads: tuple[float, ...] = (0.1, 0.5, 0.9)  # of the throughput, for latency
     step: float = 0.1  # of the most, between two loads of frame loss and of forwarding rates
 

@@ -68,6 +68,21 @@ def of_goals(effort: Effort) -> list[Text]:
     ]
 
 
+def of_exceed(effort: Effort) -> list[Text]:
+    """That some trials at a rate may lose more than the goal."""
+    if not effort.exceed:
+        return []
+    percent = f"{effort.exceed * 100:g}"
+    return [
+        Text(
+            en=f"Up to {percent} % of the trial time at a rate may lose more than its goal (RFC 9971's exceed ratio); "
+            "RFC 2544 (26.1) allows none.",
+            zh=f"同一速率下允许至多 {percent}% 的试验时间超出目标丢包率（RFC 9971 的 exceed ratio）；RFC 2544"
+            "（第 26.1 节）不允许。",
+        )
+    ]
+
+
 def of_bursts(effort: Effort) -> list[Text]:
     """That there are fewer."""
     n = effort.repetitions
@@ -85,7 +100,7 @@ def of_bursts(effort: Effort) -> list[Text]:
 def beside_time(effort: Effort, test: TestName) -> list[Text]:
     """All that is not about how long trials take."""
     rules: Mapping[TestName, list[Text]] = {
-        "throughput": of_goals(effort),
+        "throughput": [*of_goals(effort), *of_exceed(effort)],
         "latency": [LATENCY_OF_ALL],
         "back-to-back": of_bursts(effort),
         "reset": [RESET_LOAD],

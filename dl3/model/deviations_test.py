@@ -23,6 +23,8 @@ def says_what_is_shorter_and_rarer() -> None:
     once = [text.en for text in deviations(Effort(), "back-to-back")]
     assert once[-1] == "The longest burst is searched once instead of 50 times (RFC 2544, 26.4)."
     assert "2 s instead of 60 s" in deviations(Effort(), "recovery")[0].en
+    lenient = deviations(Effort(seconds=60, exceed=0.5), "throughput")
+    assert [text.en.partition(" of ")[0] for text in lenient] == ["Up to 50 %"]
     assert "0.005 is a goal too" in deviations(Effort(seconds=60, goals=(0, 0.005)), "throughput")[0].en
 
 
@@ -37,6 +39,6 @@ def says_from_which_to_which_length_trials_are_shorter() -> None:
 
 @pytest.mark.parametrize("test", get_args(TestName))
 def says_it_in_both_languages(test: TestName) -> None:
-    for text in deviations(Effort(seconds=0.1, goals=(0.0, 0.01)), test):
+    for text in deviations(Effort(seconds=0.1, goals=(0.0, 0.01), exceed=0.1), test):
         assert text.en.endswith(".")
         assert text.zh.endswith("。")

@@ -19,7 +19,8 @@ def of_searches(results: Results) -> Iterable[Text]:
     """Of throughput."""
     yield from of_times([one.trial_seconds for one in results.searches], "throughput")
     goals = tuple(dict.fromkeys(one.goal_loss_ratio for one in results.searches))
-    yield from beside_time(Effort(goals=goals), "throughput")
+    exceed = max((one.exceed_ratio for one in results.searches), default=0.0)
+    yield from beside_time(Effort(goals=goals, exceed=exceed), "throughput")
 
 
 def of_others(results: Results) -> Iterable[Text]:

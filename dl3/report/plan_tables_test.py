@@ -69,3 +69,9 @@ def tells_the_time_that_was_given_and_that_was_taken(begun: str, ended: str, bud
     words = words_in(Language.EN)
     assert time_text(plan, gather([plan, *records]), words) == f"{PLAN.title.en}: {text}"
     assert time_text(plan, gather([plan]), words) == f"{PLAN.title.en}: {text}".partition(" Begun")[0]
+
+
+def tells_of_searches_that_forgave_trials() -> None:
+    answers = [one.model_copy(update={"exceed_ratio": 0.5}) for one in _took({}, 60.0)]
+    heard = "".join(text for piece in departures(gather(answers), words_in(Language.EN)) for text in piece.itertext())
+    assert "Up to 50 % of the trial time at a rate may lose more than its goal" in heard

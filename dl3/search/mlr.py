@@ -50,7 +50,7 @@ class Goals:
     @property
     def n_trials(self) -> int:
         """Final trials that decide about a rate: so many at least that an exceed ratio can forgive one."""
-        return max(self.trials, math.floor(1 / self.exceed_ratio) + 1 if self.exceed_ratio else 1)
+        return durations.n_finals(self.trials, self.exceed_ratio)
 
     @property
     def first_s(self) -> float:
