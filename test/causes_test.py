@@ -25,6 +25,9 @@ from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.evidence import Gap, Loss
 from dl3.model.stream import Stream
 from dl3.model.trial import Trial
+from dl3.report.explain import explain
+from dl3.report.texts import words_in
+from dl3.report.words import Language
 from dl3.trial.account import RING_FULL, total
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import NO_MBUF, TX_REFUSED
@@ -108,6 +111,11 @@ def _trial(lab: MemifLab, pps: float = CALM_PPS, dst: str = "198.19.0.1", act: A
     return made
 
 
+def _said(made: Trial) -> str:
+    """The explanation that 'dl3 explain' and the report give."""
+    return "\n".join(explain(made, words_in(Language.EN)))
+
+
 def _told(lab: MemifLab) -> Results:
     return lab.generator.ask(Results, "results")
 
@@ -115,6 +123,8 @@ def _told(lab: MemifLab) -> Results:
 def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
     made = _trial(lab, dst="192.0.2.1")
     assert made.account.lost_by_place == {"no_route": made.account.sent}
+    lost = f"{made.account.sent:,} packets, 100.0% of those lost: no route to the destination (no_route)"
+    assert f"{lost}: ask 'dl3 route ADDRESS' for a destination of the streams" in _said(made)
 
 
 def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) -> None:
@@ -123,6 +133,8 @@ def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) ->
     held = account.lost_by_place.pop("wire from the dut", 0)
     assert held <= RING
     assert account.lost_by_place == {"tx_refused": account.sent - held}
+    assert f"{account.sent - held:,} packets, " in _said(made)
+    assert "of those lost: refused by the device's sending port" in _said(made)
     assert account.sent > RING
 
 
@@ -162,6 +174,8 @@ def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) 
     places = dict(made.account.lost_by_place)
     places.pop(TX_REFUSED, 0)  # a full ring is emptied at once afterwards, which dl3gen may be too slow to take
     assert places == {NO_MBUF: refused}
+    assert f"{refused:,} packets, " in _said(made)
+    assert "of those lost: device out of buffers (rx_no_mbuf): give dl3d more buffers" in _said(made)
     assert sum(made.account.lost_by_place.values()) == made.account.lost
     assert refused > RING / 2
     assert made.timeline is not None
@@ -181,12 +195,15 @@ def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: Memi
             thieves.enter_context(busy(CORES[-1]))
         for _ in range(ATTEMPTS):
             made = _trial(lab, pps=EAGER_PPS)
-            if made.account.lost > RING:
-                break
+            if made.account.lost > RING and not made.invalid:
+                break  # else somebody else wanted the generator's core, too
     refused = total(_told(lab).streams, "refused")
     assert made.account.lost_by_place[RING_FULL] == refused > RING
     assert made.timeline is not None
     assert made.evidence is not None
+    assert f"{refused:,} packets, " in _said(made)
+    assert f"dl3d's lane 0 on core {CORES[-1]} did not poll" in _said(made)
+    assert f"a ring of {RING:,} holds" in _said(made)
     pauses = [gap for gap in made.evidence.gaps if gap.program == "dl3d"]
     assert all((gap.lane, gap.core) == (0, CORES[-1]) for gap in pauses)
     assert max(gap.us for gap in pauses) > RING / EAGER_PPS * 1e6
@@ -203,5 +220,8 @@ def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
     assert any(reason.startswith("late: ") for reason in made.invalid), made.invalid
     assert made.is_behind
     assert made.evidence is not None
+    assert "This trial is INVALID and says nothing about the device; generator late: " in _said(made)
+    assert f"dl3gen's lane 0 on core {CORES[0]} stood still" in _said(made)
+    assert "; the generator could not keep to its rate" in _said(made)
     own = [gap.us for gap in made.evidence.gaps if gap.program == "dl3gen"]
     assert max(own) > 64 / EAGER_PPS * 1e6
