@@ -62,6 +62,13 @@ def refuse_empty(records: Sequence[Record]) -> None:
         raise UsageFault(f"no trial and no answer in {names}: name a file that 'dl3 bench' wrote")
 
 
+def wanted_by_programs(as_csv: bool, as_json: bool) -> bool:
+    """Whether figures are to be printed in one of two ways."""
+    if as_csv and as_json:
+        raise UsageFault("--csv and --json exclude each other: ask for one of them at a time")
+    return as_csv or as_json
+
+
 def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool) -> Path | None:
     """Where the page goes; what programs read has none unless it is named."""
     if is_for_programs and named is None:
@@ -186,8 +193,9 @@ def report(
 
     Example: dl3 report build/records/before.jsonl build/records/after.jsonl
     """
+    is_for_programs = wanted_by_programs(as_csv_, as_json_)
     records, left_out = read_all(record)
-    path = page_path(record, output, as_csv_ or as_json_)
+    path = page_path(record, output, is_for_programs)
     comparison = compared(records) if len(records) == 2 and not together else None
     results = results_of(records[1:] if comparison else records)
     if path:
