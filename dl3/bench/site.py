@@ -20,6 +20,7 @@ from dl3.trial.order import Order, Site
 from dl3.trial.run import Act, Runner
 
 FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", "imix", "classic")
+USUAL_MTU, AROUND_BYTES = 1500, 18  # of a frame; what stands around the IP packet, the FCS included
 OVERHEAD_S = 0.4  # of a trial: starting, stragglers, reading
 
 
@@ -139,17 +140,26 @@ def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Strea
     return tuple(given)
 
 
-def frames_for(streams: Sequence[Stream]) -> tuple[str, ...]:
-    """All sizes and mixes; where headers and stamp need more than the smallest of them, what they need instead.
+def frames_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
+    """All sizes and mixes, and jumbo frames as long as the ports' MTU where that is more than usual.
 
-    Captures have sizes of their own.
+    Where headers and stamp need more than the smallest of them, what they need instead. Captures have sizes of their
+    own.
     """
     if all(stream.is_replay for stream in streams):
         return (CAPTURE,)
-    smallest = max(stream.smallest_bytes() for stream in streams)
-    if smallest <= int(FRAMES[0]):
-        return FRAMES
-    return (str(smallest), *(frame for frame in FRAMES if frame.isdigit() and int(frame) > smallest))
+    frames, smallest = (*FRAMES, *jumbo_for(streams, generator)), max(stream.smallest_bytes() for stream in streams)
+    if smallest <= int(frames[0]):
+        return frames
+    return (str(smallest), *(frame for frame in frames if frame.isdigit() and int(frame) > smallest))
+
+
+def jumbo_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
+    """The longest frame that all ports of the streams take, where none of the usual sizes is."""
+    used = {name for stream in streams for name in (stream.sender, stream.to)}
+    mtus = [port.mtu for port in generator.ask(GeneratorPorts, "ports").ports if port.name in used]
+    most = min(mtus, default=0)
+    return (str(most + AROUND_BYTES),) if most > USUAL_MTU else ()
 
 
 def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, object]:

@@ -249,13 +249,24 @@ def needs_streams_that_the_generator_sends() -> None:
     replay = {"from": "left", "to": "right", "pcap": "x.pcap"}
     with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and nobody can tell what was lost"):
         streams_of(FakeGenerator(streams=[replay]), None)
-    assert frames_for(streams_of(FakeGenerator(streams=[{**replay, "stamp": True}]), None)) == ("capture",)
+    replaying = FakeGenerator(streams=[{**replay, "stamp": True}])
+    assert frames_for(streams_of(replaying, None), replaying) == ("capture",)
 
 
 def leaves_out_frames_that_are_too_small_for_headers_and_stamp() -> None:
-    assert frames_for([Stream()]) == FRAMES
+    assert frames_for([Stream()], FakeGenerator()) == FRAMES
     six = [Stream.model_validate({"dst_ip": "2001:db8::1"})]
-    assert frames_for(six) == ("84", "128", "256", "512", "1024", "1280", "1518")
+    assert frames_for(six, FakeGenerator()) == ("84", "128", "256", "512", "1024", "1280", "1518")
+
+
+@pytest.mark.parametrize(
+    ("mtus", "jumbo"), [((0, 0), ()), ((1500, 9000), ()), ((9000, 9600), ("9018",)), ((9600, 9600), ("9618",))]
+)
+def adds_jumbo_frames_where_both_ports_take_them(mtus: tuple[int, int], jumbo: tuple[str, ...]) -> None:
+    generator = FakeGenerator(mtus=mtus)
+    assert frames_for(streams_of(generator, None), generator) == (*FRAMES, *jumbo)
+    six = Stream.model_validate({"from": "left", "to": "right", "dst_ip": "2001:db8::1"})
+    assert frames_for([six], generator)[6:] == ("1518", *jumbo)
 
 
 def gives_up_where_nothing_ever_comes_back(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def proof(
     with looped_site(generator, wire if lab else None) as (site, kind, watch), bar:
         path, streams = record or new_record(site.campaign), streams_of(site.generator, None)
         course = Course(Runner(site), streams, path, seconds, audience=audience, look=watch.look)
-        frames = given.frames_of(sizes) or frames_for(course.streams)
+        frames = given.frames_of(sizes) or frames_for(course.streams, course.site.generator)
         found = prove(course, frames, kind)
     print_json({"record": str(path), **found.model_dump()}) if as_json else show(found)
     err.print(f"recorded in {path}", highlight=False, soft_wrap=True)

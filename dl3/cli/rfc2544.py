@@ -111,7 +111,7 @@ def loads_of(text: str) -> tuple[float, ...]:
 
 def frames_of(text: str, course: Course) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
-    return given.frames_of(text) or frames_for(course.streams)
+    return given.frames_of(text) or frames_for(course.streams, course.site.generator)
 
 
 def search(course: Course, bar: Bar, wanted: Wanted) -> Sequence[Found]:

@@ -126,7 +126,7 @@ def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> li
 
 def frames_of(ask: Ask, course: Course) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
-    return given.frames_of(ask.sizes) or frames_for(course.streams)
+    return given.frames_of(ask.sizes) or frames_for(course.streams, course.site.generator)
 
 
 def learn(ask: Ask, course: Course, job: Job, known: Known) -> None:

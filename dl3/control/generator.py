@@ -12,6 +12,7 @@ class GeneratorPort(Reply):
     link_up: bool
     line_bps: float  # layer 1; 0: unknown
     has_backpressure: bool
+    mtu: int = 0  # IP bytes; 0: unknown
     rx_packets: int
     foreign: int
     stale: int

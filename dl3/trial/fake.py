@@ -64,6 +64,7 @@ class FakeGenerator(Client):
     device_pps: float = 7.3e6
     ceiling_pps: float = 20e6
     line_bps: float = 0.0
+    mtus: tuple[int, int] = (1500, 1500)  # of both ports
     buffer_frames: int = 0  # that the device holds while more comes than it forwards
     streams: list[dict[str, Any]] = field(default_factory=lambda: [{"from": "left", "to": "right", "rate": "1 Mpps"}])
     spoil: Change = field(default=lambda _: None)
@@ -80,7 +81,8 @@ class FakeGenerator(Client):
 
     def answer_ports(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Two ports."""
-        ports = [{**PORT, "name": name, "line_bps": self.line_bps} for name in ("left", "right")]
+        mtus = zip(("left", "right"), self.mtus, strict=True)
+        ports = [{**PORT, "name": name, "line_bps": self.line_bps, "mtu": mtu} for name, mtu in mtus]
         return {"ports": ports}
 
     def answer_streams(self, _params: dict[str, Any]) -> dict[str, Any]:

@@ -197,6 +197,7 @@ json_t *load_port_json(const struct load *load, unsigned i)
 		wire_mac_print(&info.mac, mac), "link_up", info.link_up, "line_bps", info.line_bps,
 		"has_backpressure", info.has_backpressure);
 	json_object_set_new(json, "driver", ctl_text_json(info.driver));
+	json_object_set_new(json, "mtu", json_integer(info.mtu));
 	json_object_set_new(json, "numa", json_integer(info.numa));
 	json_object_set_new(json, "lane", json_integer(load->lane_of[i]));
 	json_object_set_new(json, "rx_ring_slots", json_integer(info.rx_ring_slots));

@@ -159,6 +159,7 @@ static void tells_of_the_file_and_of_no_run_yet(void **state)
 	check("ports", "{}", "ports.1.mac", "\"02:00:00:00:00:01\"");
 	check("ports", "{}", "ports.1.has_backpressure", "true");
 	check("ports", "{}", "ports.1.line_bps", "1000000000.0");
+	check("ports", "{}", "ports.1.mtu", "1500");
 	check("halt", "{}", "run", "0");
 }
 
