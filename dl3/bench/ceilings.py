@@ -12,7 +12,7 @@ from statistics import median
 
 import yaml
 
-from dl3.bench.generators import FLOWS, FLOWS_OF_TESTPMD, FRAME_BYTES, begin, stream
+from dl3.bench.generators import DOING, FLOWS, FLOWS_OF_TESTPMD, FRAME_BYTES, begin, stream
 from dl3.bench.onecore import Job
 from dl3.bench.sides import Contestant, Entry, Terms, march_of_build
 from dl3.bench.twocores import NoRow
@@ -33,10 +33,10 @@ RING_BITS = 11
 TESTPMD_MIB = 512
 START_SECONDS = 30.0
 RATE = re.compile(r"Rx-pps:\s+(\d+)")  # what the sink prints each second
-ROW_OF_CEILING = (
-    f"64-byte frames into testpmd rxonly over memif, a core each; dl3gen: {FLOWS:,} flows, each frame with stamp and "
-    f"UDP checksum; testpmd txonly: {FLOWS_OF_TESTPMD} flows, UDP checksum 0; Mpps that the sink counted"
-)
+ROW_OF_SINK = "64-byte frames into testpmd rxonly over memif, a core each; Mpps that the sink counted; dl3gen: "
+OURS = f"{FLOWS:,} flows, each frame with stamp and UDP checksum; testpmd "
+ROW_OF_CEILING = f"{ROW_OF_SINK}{OURS}txonly: {FLOWS_OF_TESTPMD} flows, UDP checksum 0"
+ROW_OF_FLOWGEN_CEILING = f"{ROW_OF_SINK}{OURS}flowgen: {FLOWS:,} flows, IP checksum, UDP checksum 0"
 
 
 @dataclass
@@ -108,9 +108,9 @@ class Start:
     terms: Terms
 
 
-def start_testpmd(start: Start) -> Process:
-    """Many flows, as its option --txonly-multi-flow makes them."""
-    doing = ("--forward-mode=txonly", "--txonly-multi-flow", f"--txpkts={FRAME_BYTES}", f"--burst={start.terms.burst}")
+def start_testpmd(start: Start, mode: str) -> Process:
+    """Many flows, as one of its modes makes them."""
+    doing = (*DOING[mode], f"--txpkts={FRAME_BYTES}", f"--burst={start.terms.burst}")
     command = testpmd(start.links.device(0, "client"), start.terms.core, "dl3-peer-ceiling", *doing)
     return Process("testpmd", command, start.links.folder / "generator.log")
 
@@ -182,5 +182,6 @@ def make_dl3gen_over_memif(entry: Entry, terms: Terms, _place: Workplace) -> Con
 
 
 def make_testpmd_over_memif(entry: Entry, terms: Terms, _place: Workplace) -> Contestant:
-    """The distribution's."""
-    return contestant_of(entry, terms, last_march(output_of("pkg-config", "--cflags", "libdpdk")), start_testpmd)
+    """The distribution's; mode 'flows' or 'flowgen'."""
+    march = last_march(output_of("pkg-config", "--cflags", "libdpdk"))
+    return contestant_of(entry, terms, march, lambda start: start_testpmd(start, entry.mode))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dl3.bench.ceilings import ROW_OF_CEILING
+from dl3.bench.ceilings import ROW_OF_CEILING, ROW_OF_FLOWGEN_CEILING
 from dl3.bench.contestants import contestant
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
@@ -87,7 +87,13 @@ ROWS = (
         note=ROW_OF_MOST_FLOWS,
     ),
     Row("sink", Entry(PORTABLE_GENERATOR, mode="sink"), Entry("testpmd", mode="sink"), note=ROW_OF_SINK),
-    Row("generator-memif", Entry("dl3gen over memif"), Entry("testpmd over memif"), note=ROW_OF_CEILING),
+    Row("generator-memif", Entry("dl3gen over memif"), Entry("testpmd over memif", mode="flows"), note=ROW_OF_CEILING),
+    Row(
+        "generator-memif-flowgen",
+        Entry("dl3gen over memif"),
+        Entry("testpmd over memif", mode="flowgen"),
+        note=ROW_OF_FLOWGEN_CEILING,
+    ),
     Row("memif-2-core", Entry("dl3d over memif"), Entry("l3fwd over memif"), note=ROW_OF_MEMIF),
 )
 

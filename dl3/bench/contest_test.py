@@ -10,6 +10,7 @@ import pytest
 from dl3.bench import contest
 from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_anew
 from dl3.bench.contestants import MAKERS
+from dl3.bench.generators import DOING, FLOWS
 from dl3.bench.onecore import Job
 from dl3.bench.sides import Contestant, Entry, Terms
 from dl3.bench.workplace import Workplace
@@ -58,10 +59,20 @@ def has_the_rows_that_the_product_promises() -> None:
         *("ipv4-1-route", "ipv4-1m-routes", "ipv6-1-route", "ipv6-200k-routes"),
         *("xconnect", "xconnect-mac", "self-1m-over-1", "ipv4-1m-routes-half-load"),
         *("memif-2-core", "generator-multi-flow", "generator-memif", "sink"),
-        *("generator-flowgen", "generator-16m-flows"),
+        *("generator-flowgen", "generator-16m-flows", "generator-memif-flowgen"),
         *("mirror-ipv4-1-route", "mirror-ipv4-1m-routes"),
     }
     assert {side.program for row in ROWS for side in (row.ours, row.peer)} <= set(MAKERS)
+
+
+@pytest.mark.parametrize("wire", ["", "-memif"])
+def holds_dl3gen_against_both_generators_of_testpmd_over_each_wire(wire: str) -> None:
+    name = "generator-memif" if wire else "generator-multi-flow"
+    txonly, flowgen = rows_named([name, f"generator{wire}-flowgen"])
+    assert txonly.ours == flowgen.ours
+    assert DOING[txonly.peer.mode][0] == "--forward-mode=txonly"
+    assert DOING[flowgen.peer.mode][0] == "--forward-mode=flowgen"
+    assert f"{FLOWS:,} flows" in flowgen.note
 
 
 def picks_rows_by_name() -> None:

@@ -1,5 +1,6 @@
 """dl3gen and testpmd's own generator and sink, each alone on one core over net_null."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,11 @@ FLOWS_OF_SINK = 65_536  # as many as the table has destinations: reordering is j
 FRAME_BYTES = 60  # without FCS, so 64 with it
 LONGEST_S = 86_400
 NO_RX = "net_null0,no-rx=1"
+DOING: Mapping[str, tuple[str, ...]] = {  # of testpmd
+    "sink": ("--forward-mode=rxonly",),
+    "flows": ("--forward-mode=txonly", "--txonly-multi-flow"),
+    "flowgen": ("--forward-mode=flowgen", f"--flowgen-flows={FLOWS}"),
+}
 ROW_OF_FLOWS = (
     f"64-byte frames; dl3gen: {FLOWS:,} flows, each frame with stamp and UDP checksum; testpmd txonly: "
     f"{FLOWS_OF_TESTPMD} flows, UDP checksum 0"
@@ -93,14 +99,10 @@ def make_testpmd_alone(entry: Entry, terms: Terms, place: Workplace) -> Contesta
     """The distribution's testpmd on one port; mode 'flows', 'flowgen' or 'sink'."""
     is_sink = entry.mode == "sink"
     device = "net_null0" if is_sink else NO_RX
-    doing: dict[str, tuple[str, ...]] = {
-        "sink": ("--forward-mode=rxonly",),
-        "flows": ("--forward-mode=txonly", "--txonly-multi-flow", f"--txpkts={FRAME_BYTES}"),
-        "flowgen": ("--forward-mode=flowgen", f"--flowgen-flows={FLOWS}", f"--txpkts={FRAME_BYTES}"),
-    }
+    doing = DOING[entry.mode] if is_sink else (*DOING[entry.mode], f"--txpkts={FRAME_BYTES}")
     command = (
         *("dpdk-testpmd", *eal(terms, place, f"0@{terms.core},1@{terms.core}", (device,))),
-        *("--nb-cores=1", *doing[entry.mode], f"--burst={terms.burst}", "--no-lsc-interrupt", "--auto-start"),
+        *("--nb-cores=1", *doing, f"--burst={terms.burst}", "--no-lsc-interrupt", "--auto-start"),
         *(f"--rxd={terms.descriptors}", f"--txd={terms.descriptors}"),
     )
     job = replace(job_of(entry, terms, command), is_stamped=is_sink, is_sink=is_sink)
