@@ -19,7 +19,9 @@ from dl3.control.replies import Reply
 from dl3.dut.dl3d import Dl3d
 from dl3.host.noise import Watch
 from dl3.host.watching import MachineWatch
+from dl3.lab.links import Flows
 from dl3.lab.memif import MemifTerms, memif_lab
+from dl3.model.campaign import Direction
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.journal import now
 from dl3.trial.order import Site
@@ -27,6 +29,7 @@ from dl3.trial.run import Runner
 
 REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
 NOBODY = "none"
+ONE_WAY: Direction = "unidirectional"
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,14 @@ class Place:
     streams: Path | None
     record: Path | None
     at: str = ""  # the machine of the device under test, where that is another one
+    direction: Direction = ONE_WAY  # of the lab's streams
 
 
 @contextmanager
 def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Course]:
     """Everything that trials need, for as long as they are made."""
     given = read_streams(place.streams) if place.streams else None
+    refuse_direction(place)
     with site_at(place) as (site, watch):
         record, streams = place.record or new_record(site.campaign), streams_of(site.generator, given)
         machine = FarWatch.of(Machine.parse(place.at), site.dut) if site.is_far and site.dut else MachineWatch()
@@ -65,11 +70,22 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
         name = place.dut_name or ("dl3d" if dut else "device")
         yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD)), Watch()
         return
-    with memif_lab(MemifTerms(Dl3d(built(DL3D_PROGRAM, "make")))) as lab:
+    flows = Flows(is_both_ways=place.direction != ONE_WAY)  # meshed, too: there are two ports
+    with memif_lab(MemifTerms(Dl3d(built(DL3D_PROGRAM, "make")), flows)) as lab:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
         site = Site(generator, lab.dut, place.dut_name or lab.device.name, campaign, facts)
         yield site, watch_of(lab, lab.cores, lab.tester.build)
+
+
+def refuse_direction(place: Place) -> None:
+    """Streams that somebody wrote go where they say."""
+    if place.direction != ONE_WAY and (place.streams or not place.is_lab):
+        whose = f"{place.streams}" if place.streams else "dl3gen's file"
+        raise UsageFault(
+            f"--direction {place.direction} is that of the lab's own streams, and those of {whose} are sent: leave it "
+            "out"
+        )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dl3.cli.place import Place, say
+from dl3.cli.place import ONE_WAY, Place, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.rfc2544 import (
     At,
@@ -20,17 +20,17 @@ from dl3.cli.rfc2544 import (
     Sizes,
     Socket,
     Streams,
+    Ways,
 )
 from dl3.cli.rfc_tables import TABLES
 from dl3.cli.tests import Ask, Commands, Made, make_all
 from dl3.control.client import DL3GEN
-from dl3.model.campaign import Direction, Effort, TestName
+from dl3.model.campaign import Effort, TestName
 from dl3.model.fault import Fault
 
 Again = Annotated[int, typer.Option("--repeat", min=1, max=1000, help="Whole searches, bursts, recoveries, resets.")]
 AsRfc = Annotated[bool, typer.Option("--rfc", help="Times and numbers as the RFC wants them; that takes hours.")]
 Step = Annotated[float, typer.Option(min=0.1, max=10, help="Percent of the most, between two loads.")]
-Ways = Annotated[Direction, typer.Option("--direction", help="Of the lab's streams; else the file's are sent.")]
 ProcessCommand = Annotated[str, typer.Option(help="Ends the device's process and starts it again.")]
 PortCommand = Annotated[str, typer.Option(help="Takes a port of the device down and up.")]
 
@@ -77,7 +77,7 @@ def verb(test: TestName, text: str) -> Callable[..., None]:
         at: At = "",
         sizes: Sizes = "",
         streams: Streams = None,
-        direction: Ways = "unidirectional",
+        direction: Ways = ONE_WAY,
         seconds: Seconds = 2.0,
         repeat: Again = 1,
         resolution: Resolution = 0.005,
@@ -87,9 +87,9 @@ def verb(test: TestName, text: str) -> Callable[..., None]:
         record: RecordFile = None,
         as_json: Json = False,
     ) -> None:
-        place = Place(generator, dut, dut_name, lab, streams, record, at)
+        place = Place(generator, dut, dut_name, lab, streams, record, at, direction)
         effort = Effort(seconds=seconds, repetitions=repeat, resolution=resolution, step=step / 100)
-        show(make_all(Ask(place, sizes, effort, rfc, direction, source), (test,)), as_json)
+        show(make_all(Ask(place, sizes, effort, rfc, source), (test,)), as_json)
 
     command.__doc__ = text
     return command
@@ -163,7 +163,7 @@ def rfc2544(
     at: At = "",
     sizes: Sizes = "",
     streams: Streams = None,
-    direction: Ways = "unidirectional",
+    direction: Ways = ONE_WAY,
     seconds: Seconds = 2.0,
     repeat: Again = 1,
     resolution: Resolution = 0.005,
@@ -178,10 +178,10 @@ def rfc2544(
 
     Example: dl3 bench rfc2544 --lab --sizes 64,1518 --seconds 0.5
     """
-    place = Place(generator, dut, dut_name, lab, streams, record, at)
+    place = Place(generator, dut, dut_name, lab, streams, record, at, direction)
     effort = Effort(seconds=seconds, repetitions=repeat, resolution=resolution, step=step / 100)
     commands = Commands(process_command, port_command) if process_command or port_command else None
     tests = ALL if lab or commands else tuple(test for test in ALL if test != "reset")
     if len(tests) < len(ALL):
         say("no reset is made: name a command that does one with --process-command or --port-command")
-    show(make_all(Ask(place, sizes, effort, rfc, direction, commands=commands), tests), as_json)
+    show(make_all(Ask(place, sizes, effort, rfc, commands=commands), tests), as_json)

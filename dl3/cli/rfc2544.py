@@ -13,10 +13,11 @@ from dl3.bench.site import Course, Found, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
 from dl3.cli import given
 from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
-from dl3.cli.place import Place, course_at
+from dl3.cli.place import ONE_WAY, Place, course_at
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
 from dl3.control.client import DL3GEN
+from dl3.model.campaign import Direction
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import amount
 from dl3.model.trial import Throughput, Trial, wire_of
@@ -37,6 +38,7 @@ Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as report
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
 At = Annotated[str, typer.Option(help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7.")]
 Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]
+Ways = Annotated[Direction, typer.Option("--direction", help="Of the lab's streams; a file's go where they say.")]
 Streams = Annotated[Path | None, typer.Option(help="A YAML list of streams instead of those of dl3gen's file.")]
 Method = Annotated[Search, typer.Option(help="mlrsearch: RFC 9971, all goals at once; binary: halving, goal by goal.")]
 Goals = Annotated[str, typer.Option(help="Loss ratios that still pass, with commas: '0,0.005'.")]
@@ -140,6 +142,7 @@ def throughput(
     at: At = "",
     sizes: Sizes = "",
     streams: Streams = None,
+    direction: Ways = ONE_WAY,
     method: Method = Search.MLRSEARCH,
     goals: Goals = "0",
     exceed: Exceed = 0.0,
@@ -152,16 +155,14 @@ def throughput(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Find the highest rate without loss, or with no more than a goal allows, for each frame size.
-
-    By MLRsearch (RFC 9971), or by halving (RFC 2544, 26.1). On a noisy machine the answer is a range.
+    """Find the highest rate without loss, or with no more than a goal allows (RFC 2544, 26.1, RFC 9971).
 
     Example: dl3 bench throughput --lab --sizes 64,imix --goals 0,0.005
     """
     terms = Terms(resolution=resolution, repetitions=trials, retries=retries)
-    allowed = (goals_of(goals), repeat, exceed_of(exceed, method))
-    wanted = Wanted((), terms, pps_of(max_rate), method.value, *allowed)
-    print_throughput(Place(generator, dut, dut_name, lab, streams, record, at), wanted, sizes, seconds, as_json)
+    wanted = Wanted((), terms, pps_of(max_rate), method.value, goals_of(goals), repeat, exceed_of(exceed, method))
+    place = Place(generator, dut, dut_name, lab, streams, record, at, direction)
+    print_throughput(place, wanted, sizes, seconds, as_json)
 
 
 def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, as_json: bool) -> None:
@@ -203,6 +204,7 @@ def latency(
     at: At = "",
     sizes: Sizes = "",
     streams: Streams = None,
+    direction: Ways = ONE_WAY,
     loads: Loads = PERCENTS,
     source: From = None,
     seconds: Seconds = 2.0,
@@ -214,7 +216,8 @@ def latency(
     Example: dl3 bench latency --lab --sizes 64 --loads 10,50,90
     """
     shares, bar = loads_of(loads), Bar()
-    with course_at(Place(generator, dut, dut_name, lab, streams, record, at), seconds, bar) as course:
+    place = Place(generator, dut, dut_name, lab, streams, record, at, direction)
+    with course_at(place, seconds, bar) as course:
         if source:
             answers = known_answers(course, source, sizes)
         else:

@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from dl3.cli.rfc2544 import Search, exceed_of, goals_of, loads_of, pps_of
 from dl3.control.client import DL3GEN, Program
 from dl3.control.generator import Results
 from dl3.host.noise import Look, Watch
+from dl3.lab.links import streams
+from dl3.lab.memif import MemifTerms
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.reader import read
 from dl3.trial.fake import FakeGenerator
@@ -286,6 +288,32 @@ def says_which_dl3d_it_found(
     told = capsys.readouterr().out
     assert "no dl3d answers at" in told
     assert "its account is checked, too" in told
+
+
+@pytest.mark.parametrize("verb", ["throughput", "latency", "frame-loss", "rfc2544"])
+def refuses_a_direction_where_streams_say_it(verb: str, tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), verb, "--sizes", "64", "--direction", "bidirectional")
+    wanted = "--direction bidirectional is that of the lab's own streams, and those of dl3gen's file are sent"
+    assert wanted in str(done.exception)
+    assert not (tmp_path / "r.jsonl").exists()
+
+
+@pytest.mark.parametrize(("direction", "ways"), [("unidirectional", 1), ("bidirectional", 2), ("meshed", 2)])
+def lets_the_streams_of_the_lab_go_where_they_are_told(
+    direction: Any, ways: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[MemifTerms] = []
+
+    def lab(terms: MemifTerms) -> AbstractContextManager[object]:
+        given.append(terms)
+        raise Fault("enough")
+
+    monkeypatch.setattr(place, "memif_lab", lab)
+    monkeypatch.setattr(place, "built", lambda program, _maker: program)
+    here = Place(tmp_path, "", "", True, None, tmp_path / "r", direction=direction)
+    with pytest.raises(Fault, match="enough"), course_at(here, 1.0, Audience()):
+        pass
+    assert len(streams(given[0].flows)) == ways
 
 
 def complains_when_the_dl3d_that_was_named_is_not_there(tmp_path: Path) -> None:

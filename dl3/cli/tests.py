@@ -20,7 +20,7 @@ from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
 from dl3.host.watching import MachineWatch
 from dl3.lab.command import run
-from dl3.model.campaign import Direction, DutSpec, Effort, Job, Setup, TestName, Text, Traffic
+from dl3.model.campaign import DutSpec, Effort, Job, Setup, TestName, Text, Traffic
 from dl3.model.deviations import as_rfc, deviations
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
@@ -63,7 +63,6 @@ class Ask:
     sizes: str
     effort: Effort
     is_rfc: bool = False
-    direction: Direction = "unidirectional"
     source: Path | None = None  # record that has the throughput
     commands: Commands | None = None
     campaign: str = field(default_factory=now)  # the same on all beds
@@ -94,7 +93,7 @@ def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iter
     """A bed for the time."""
     if ask.place.streams or ask.place.at:
         raise UsageFault("--lab starts programs of its own: leave --streams and --at out")
-    traffic = Traffic(direction=ask.direction)
+    traffic = Traffic(direction=ask.place.direction)
     with open_bed(setup, traffic, BUILD) as bed:
         facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
         site = Site(bed.generator, bed.dut, ask.place.dut_name or setup.dut.name, ask.campaign, facts)
@@ -116,7 +115,7 @@ def course_of(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator
 
 def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> list[Job]:
     """One for each frame size; a reset is that of the smallest alone (RFC 2544, 26.6)."""
-    traffic, effort = Traffic(direction=ask.direction), ask.effort_of(test)
+    traffic, effort = Traffic(direction=ask.place.direction), ask.effort_of(test)
     wanted = frames[:1] if test == "reset" else frames
     return [
         Job(key="", case="", parameters={}, setup=setup, traffic=traffic, test=test, frame=frame, effort=effort)
