@@ -14,7 +14,7 @@ Pair = tuple[Sample, Sample]  # ours, the peer's
 class Comparison(BaseModel):
     """One row: medians and their ratio; the lowest, middle and highest ratio within a pair.
 
-    Both samples of a pair are taken one after the other: the middle is truer where the machine's speed changes in minutes.
+    Both samples of a pair are taken one after the other: the middle is truer where the machine changes its speed.
     """
 
     model_config = ConfigDict(frozen=True)
