@@ -259,6 +259,20 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 	config_free(config);
 }
 
+// As some editors write it.
+static void takes_a_file_that_begins_with_the_mark_of_utf8(void **state)
+{
+	struct complaint why;
+	struct config *config = fake_take("\xef\xbb\xbf" PORTS);
+
+	assert_int_equal(config->ports.n_ports, 2);
+	config_free(config);
+	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf" PORTS "burst: x", &why), 0);
+	assert_string_equal(why.text, "f.yaml:4: burst is \"x\"; a number from 1 to 64 is wanted");
+	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf", &why), 0);
+	assert_non_null(strstr(why.text, "is empty"));
+}
+
 static void accepts_its_own_example(void **state)
 {
 	char *text = fake_example(config_print_example);
@@ -302,6 +316,7 @@ int main(void)
 		cmocka_unit_test(takes_two_ports_and_two_routes),
 		cmocka_unit_test(takes_every_key),
 		cmocka_unit_test(resolves_aliases_without_copying_what_they_name),
+		cmocka_unit_test(takes_a_file_that_begins_with_the_mark_of_utf8),
 		cmocka_unit_test(accepts_its_own_example),
 		cmocka_unit_test(the_example_shows_every_key),
 		cmocka_unit_test(names_a_file_that_cannot_be_read),

@@ -262,10 +262,15 @@ static int fail_yaml(struct builder *b, const yaml_parser_t *parser, const char 
 
 static int build(struct builder *b, const char *bytes, size_t n)
 {
+	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // of UTF-8: some editors begin with it
 	yaml_parser_t parser;
 	yaml_event_t event;
 	int err = 0;
 
+	if (n >= sizeof(mark) && !memcmp(bytes, mark, sizeof(mark))) { // libyaml takes it for text
+		bytes += sizeof(mark);
+		n -= sizeof(mark);
+	}
 	if (!yaml_parser_initialize(&parser))
 		return fail_memory(b);
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
