@@ -46,13 +46,20 @@ def not_there(program: Program, path: Path, error: OSError) -> Fault:
 
 
 def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
-    """Send one line, receive one."""
+    """Send one line, receive one; who is turned away at the door may be told why before having asked."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(timeout_s)
         peer.connect(str(path))
-        peer.sendall(line)
+        closed: BrokenPipeError | None = None
+        try:
+            peer.sendall(line)
+        except BrokenPipeError as error:
+            closed = error
         with peer.makefile("rb") as stream:
-            return stream.readline(MAX_LINE_BYTES + 1)
+            answer = stream.readline(MAX_LINE_BYTES + 1)
+    if closed and not answer:
+        raise closed
+    return answer
 
 
 def result_of(verb: str, line: bytes, name: str = "dl3d") -> object:

@@ -46,6 +46,30 @@ def asks_and_understands(tmp_path: Path) -> None:
     assert heard == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32001, "message": "32 are here"}}\n', "^32 are here$"),
+        (b"", "cannot be reached"),
+    ],
+)
+def tells_why_it_was_turned_away_before_it_had_asked(tmp_path: Path, line: bytes, words: str) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+
+        def turn_away() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(line)
+
+        thread = threading.Thread(target=turn_away, daemon=True)
+        thread.start()
+        with pytest.raises(Fault, match=words):
+            Client(tmp_path / "s").ask(Reloaded, "reload", more="x" * 10_000_000)  # does not fit into a socket
+        thread.join(5)
+
+
 def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
     with server(tmp_path / "s", result({"routes": [], "next": None})) as heard:
         Client(tmp_path / "s").ask(Routes, "routes", family=6, after=None, limit=5)
