@@ -148,6 +148,7 @@ CHINESE_CAMPAIGN = {
     "wire.ports of the file": "配置文件中的端口",
     "case.run": "已实测",
     "case.partly": "部分实测",
+    "case.partly_here": "部分实测：{all} 组取值中有 {n} 组在此不适用",
     "case.unanswered": "没有结果",
     "case.nothing": "此处不适用",
     "case.left_out": "{dut}，{values}：{reason}",

@@ -167,6 +167,7 @@ ENGLISH_CAMPAIGN = {
     "wire.ports of the file": "ports of the file",
     "case.run": "measured",
     "case.partly": "measured in part",
+    "case.partly_here": "measured in part: {n} of {all} settings are not applicable here",
     "case.unanswered": "no answer",
     "case.nothing": "not applicable here",
     "case.left_out": "{dut}, {values}: {reason}",

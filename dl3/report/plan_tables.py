@@ -39,14 +39,27 @@ def is_run(case: Case, results: Results) -> bool:
     return answered(case, results) > 0
 
 
+def is_partly(case: Case, results: Results) -> bool:
+    """Whether a job of a case gave no answer, or some of its values cannot be measured here."""
+    return bool(case.left_out) or answered(case, results) < len(case.jobs)
+
+
+def settings_of(case: Case) -> int:
+    """How many combinations of a device with values it asks for."""
+    made = {(job.setup.dut.name, *job.parameters.items()) for job in case.jobs}
+    return len(made) + len(case.left_out)
+
+
 def outcome(case: Case, results: Results, words: Words) -> str:
     """What became of a case."""
     if not case.jobs:
         return said(case.reason, words) if case.reason else words("case.nothing")
-    n = answered(case, results)
+    n, n_absent = answered(case, results), len(case.left_out)
     if n == 0:
         return words("case.unanswered")
-    return words("case.run") if n == len(case.jobs) else words("case.partly")
+    if n_absent and n == len(case.jobs):
+        return words("case.partly_here", n=n_absent, all=settings_of(case))
+    return words("case.partly" if is_partly(case, results) else "case.run")
 
 
 def case_row(case: Case, results: Results, words: Words) -> Row:

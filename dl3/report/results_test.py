@@ -65,6 +65,17 @@ def counts_the_cases_that_were_measured_in_part_and_names_no_absent_ones_where_t
     )
 
 
+def counts_cases_of_which_some_values_are_not_applicable() -> None:
+    record = white_paper()
+    answered = [one for one in record if not isinstance(one, Skipped)]
+    plan = next(one for one in record if isinstance(one, Plan))
+    last, words = [job for case in plan.cases for job in case.jobs][-1], words_in(Language.EN)
+    text = sentences(gather([*answered, Maker().answer("1024", 1e6).model_copy(update={"job": last.key})]), words)[0]
+    partly = [case.key for case in plan.cases if case.jobs and case.left_out]
+    assert partly == ["1.2", "1.7"]
+    assert "10 of 19 cases were measured on this machine (2 of them in part)" in text
+
+
 def keeps_the_trials_of_one_wire_from_those_of_another() -> None:
     trials = [over(wire).trial("64", 1e6) for wire in ("memif", "veth")]
     results = gather([*trials, over("veth").answer("64", 1e6)])

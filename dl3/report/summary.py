@@ -10,7 +10,7 @@ from dl3.report.comparison_table import comparison_text
 from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
 from dl3.report.names import series_names, short_loss
 from dl3.report.other_sentences import other_sentence
-from dl3.report.plan_tables import answered, is_run, said
+from dl3.report.plan_tables import answered, is_partly, is_run, said
 from dl3.report.results import Results, frames_of
 from dl3.report.units import MICRO, micros, moment, percent, significant
 from dl3.report.words import Words
@@ -121,7 +121,7 @@ def smallest(results: Results) -> list[Throughput]:
 def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
     """How much of a campaign was run."""
     run = [case for case in plan.cases if is_run(case, results)]
-    n_partly = sum(answered(case, results) < len(case.jobs) for case in run)
+    n_partly = sum(is_partly(case, results) for case in run)
     n_absent = sum(not case.jobs for case in plan.cases)
     n_jobs = sum(len(case.jobs) for case in plan.cases)
     n_answered = sum(answered(case, results) for case in run)
