@@ -1,7 +1,7 @@
 """The verbs 'dl3 bench run' and 'dl3 bench campaigns'."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from dl3.campaign.shipped import shipped
 from dl3.cli.campaign_bar import CampaignBar
 from dl3.cli.campaign_file import read_campaign
 from dl3.cli.campaign_table import results
-from dl3.cli.left_out import reasons
+from dl3.cli.left_out import HEAD, not_here, reasons
 from dl3.cli.place import say
 from dl3.cli.printing import counted, out, print_json, table
 from dl3.cli.progress import span
@@ -124,8 +124,8 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
         conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s, whole=whole)
         left_s = total_s(conductor.left())
         say(f"{plan.name}: {counted(len(conductor.left()), 'job')}, about {span(left_s)}; record: {record}")
-        for text in plan.shortened:
-            say(f"shortened: {text.en}")
+        for text in limits_of(plan):
+            say(text)
         try:
             with bar:
                 conductor.run()
@@ -133,6 +133,12 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
             say(f"stopped; all that was measured is in {record}; {again(which, record)}")
             raise
     return conductor
+
+
+def limits_of(plan: Plan) -> Iterator[str]:
+    """What will not be measured of a campaign, or less well, a line each."""
+    yield from (f"{keys}: {HEAD}{why}" for keys, why in not_here(plan).items())
+    yield from (f"shortened: {text.en}" for text in plan.shortened)
 
 
 def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
@@ -157,12 +163,16 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
     rows = results(conductor.record)
     if as_json:
         skipped = [{"job": key, "reason": reason} for key, reason in conductor.failed.items()]
-        print_json({"record": str(conductor.record), "results": [vars(row) for row in rows], "skipped": skipped})
+        absent = [{"cases": keys, "reason": why} for keys, why in not_here(conductor.plan).items()]
+        told = {"results": [vars(row) for row in rows], "skipped": skipped, "not_applicable": absent}
+        print_json({"record": str(conductor.record), **told})
     else:
         columns = ("case", "device", "~parameters", "test", "frame", "~result")
         cells: Sequence[Sequence[object]] = [tuple(vars(row).values())[:6] for row in rows]
         out.print(table("", columns, cells))
     say(f"recorded in {conductor.record}; make a page of it with: dl3 report {conductor.record}")
+    if not jobs_of(conductor.plan):
+        raise Fault(f"nothing of {conductor.plan.name} can be measured here, see above")
     if conductor.failed:
         n, jobs = len(conductor.failed), counted(len(conductor.failed) + len(conductor.done), "job")
         raise Fault(f"{n} of {jobs} gave no answer, see above; {again(which, conductor.record)}")
@@ -187,8 +197,8 @@ def run(
     What this machine cannot do is not applicable, with the reason. A campaign that was cut short, in whatever way, goes
     on where it was with --record. With --budget less is measured, and what less is said.
 
-    Exit codes: 0 all was measured; 1 a job gave no answer, or the record cannot be written; 2 the file or an option is
-    wrong; 130 after Ctrl-C.
+    Exit codes: 0 all was measured that can be here; 1 a job gave no answer, nothing can be measured, or the record
+    cannot be written; 2 the file or an option is wrong; 130 after Ctrl-C.
 
     \b
     Example: dl3 bench run smoke

@@ -13,8 +13,9 @@ from dl3.campaign.reader import parsed
 from dl3.cli.campaign import seconds_of
 from dl3.cli.main import app
 from dl3.model.campaign import Finished, Plan
-from dl3.model.fault import UsageFault
+from dl3.model.fault import Fault, UsageFault
 from dl3.record.journal import append
+from dl3.record.reader import read
 
 FILE = """name: mine
 title: Mine
@@ -57,6 +58,23 @@ def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
     _record(record, 3)
     done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--record", str(record)])
     assert f"{record} has 3 of 3 jobs: nothing is left to do" in " ".join(done.stderr.split())
+
+
+def says_what_is_not_applicable_before_it_measures_and_when_that_is_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
+    file.write_text(FILE.replace("duts: dl3d", "duts: {name: peer, kind: grout}"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = CliRunner().invoke(app, ["bench", "run", str(file), "--record", str(record)])
+    assert isinstance(done.exception, Fault)
+    assert str(done.exception) == "nothing of mine can be measured here, see above"
+    told = " ".join(done.stderr.split())
+    assert "a, b: not applicable here: grout is not installed: build it as https://github.com/DPDK/grout says" in told
+    assert read(record).plans[0].cases[0].reason
+    assert "not applicable" not in done.stdout
+    as_json = CliRunner().invoke(app, ["bench", "run", str(file), "--record", str(record), "--json"]).stdout
+    assert [one["cases"] for one in json.loads(as_json)["not_applicable"]] == ["a, b"]
 
 
 def refuses_to_plan_with_the_record_of_another_campaign(tmp_path: Path) -> None:

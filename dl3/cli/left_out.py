@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from dl3.model.campaign import Case, LeftOut
+from dl3.model.campaign import Case, LeftOut, Plan
 
 HEAD = "not applicable here: "
 
@@ -21,6 +21,15 @@ def reasons(case: Case) -> str:
         names = ", ".join(dict.fromkeys(name_of(left, varied) for left in some))
         found.append(f"{names}: {together([left.reason.en.removeprefix(HEAD) for left in some])}")
     return "; ".join(found)
+
+
+def not_here(plan: Plan) -> dict[str, str]:
+    """What this machine cannot measure of a plan: reasons, by the keys of the cases that they are of."""
+    found: dict[str, list[str]] = {}
+    for case in plan.cases:
+        if why := reasons(case):
+            found.setdefault(why, []).append(case.key)
+    return {", ".join(keys): why for why, keys in found.items()}
 
 
 def varied_of(case: Case) -> list[str]:

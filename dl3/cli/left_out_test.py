@@ -1,7 +1,7 @@
 """What a plan says of values that this machine cannot do."""
 
-from dl3.cli.left_out import reasons
-from dl3.model.campaign import Case, LeftOut, Text
+from dl3.cli.left_out import HEAD, not_here, reasons
+from dl3.model.campaign import Case, LeftOut, Plan, Text
 
 
 def left(reason: str, **parameters: str) -> LeftOut:
@@ -20,6 +20,13 @@ def puts_reasons_together_that_differ_in_numbers_alone() -> None:
     assert reasons(case(*some, other)) == (
         "one 4, one 12, both 4, both 12: 4 to 12 ports are wanted, there are 2; one 2: two NUMA nodes are needed"
     )
+
+
+def says_a_reason_once_for_all_cases_that_share_it() -> None:
+    absent = [case().model_copy(update={"key": key, "reason": Text(en=f"{HEAD}no NIC", zh="无")}) for key in "ab"]
+    partly = case(left("too few", cores="2"), left("too few", cores="4")).model_copy(update={"key": "c"})
+    plan = Plan.model_construct(cases=(*absent, partly, case().model_copy(update={"key": "d"})))
+    assert not_here(plan) == {"a, b": "no NIC", "c": "cores 2, cores 4: too few"}
 
 
 def names_the_one_parameter_that_varies_or_the_device() -> None:
