@@ -114,7 +114,7 @@ void dump_ask(struct listen *listen)
 	size_t n = section_request(section, ++listen->sequence, request);
 	int fd = listen->dump[section->voice];
 
-	listen->is_disturbed = listen->is_interrupted = false;
+	listen->is_disturbed = listen->is_interrupted = listen->is_unsound = false;
 	listen->stage = STAGE_ANSWER;
 	if (fd < 0)
 		next_section(listen);
@@ -142,6 +142,10 @@ static void end_section(struct listen *listen, int error)
 	}
 	if (error && !is_lack(section, error)) {
 		give_up_section(listen, strerror(-error));
+		return;
+	}
+	if (listen->is_unsound) {
+		give_up_section(listen, "a message is malformed");
 		return;
 	}
 	listen->failing &= ~(1u << listen->section);
@@ -173,6 +177,7 @@ static void take_answer(struct listen *listen, const struct nlmsghdr *message)
 	}
 	if (result == DECODE_MALFORMED) {
 		listen->info.malformed++;
+		listen->is_unsound = true; // whatever of its kind it was, it was not told
 		return;
 	}
 	if (event.kind == EVENT_DONE || event.kind == EVENT_ERROR) {
@@ -181,6 +186,14 @@ static void take_answer(struct listen *listen, const struct nlmsghdr *message)
 	}
 	event.is_dump = true;
 	listen->ears.event(listen->ears.arg, &event);
+}
+
+// The end of the dump may have been in what is not there: nobody waits for it.
+static void take_torn_piece(struct listen *listen)
+{
+	listen->info.malformed++;
+	dump_stop(listen);
+	repeat_section(listen, "a message is cut");
 }
 
 void dump_take_piece(struct listen *listen)
@@ -203,4 +216,6 @@ void dump_take_piece(struct listen *listen)
 	}
 	while (listen->stage == STAGE_ANSWER && (message = netlink_next(&rest)))
 		take_answer(listen, message);
+	if (listen->stage == STAGE_ANSWER && rest.n)
+		take_torn_piece(listen);
 }

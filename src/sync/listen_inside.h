@@ -23,7 +23,9 @@ struct listen {
 	uint8_t *piece; // of a dump or an answer
 	uint8_t stage;  // enum stage
 	unsigned section, pass;
-	bool is_disturbed, is_interrupted; // the section that is being dumped
+	// The section that is being dumped: something of it went meanwhile; it changed while it was
+	// told; a message of it could not be understood.
+	bool is_disturbed, is_interrupted, is_unsound;
 	bool wants_dump;
 	uint32_t partial;  // kinds that this dump could not tell whole
 	uint32_t failing;  // sections (1 << their number) of which that was said

@@ -28,6 +28,8 @@ enum ending {
 	HALF,        // the same, behind the first route
 	INTERRUPTED, // NLM_F_DUMP_INTR in one message, which is of no concern
 	EMPTY,       // all is well, but there are no routes
+	GARBLED,     // the first route's attributes are malformed
+	TORN,        // the last message is longer than what is there of it
 };
 static struct {
 	enum ending ending;
@@ -91,6 +93,22 @@ static void leave_out_routes(struct netlink_rest rest, bool is_interrupted)
 		}
 }
 
+// An attribute that is shorter than its own head.
+static void garble(struct nlmsghdr *message)
+{
+	((struct rtattr *)RTM_RTA(NLMSG_DATA(message)))->rta_len = 1;
+}
+
+// The last message of the datagram claims to go on.
+static void lengthen_last(struct netlink_rest rest)
+{
+	const struct nlmsghdr *message, *last = NULL;
+
+	while ((message = netlink_next(&rest)))
+		last = message;
+	((struct nlmsghdr *)last)->nlmsg_len += NLMSG_ALIGNTO;
+}
+
 int __wrap_netlink_read(int fd, void *bytes, size_t room)
 {
 	int n = __real_netlink_read(fd, bytes, room);
@@ -99,6 +117,14 @@ int __wrap_netlink_read(int fd, void *bytes, size_t room)
 
 	if (!first || !is_route(first) || dumps.ending == WHOLE)
 		return n;
+	if (dumps.ending == GARBLED) {
+		garble((struct nlmsghdr *)first);
+		return n;
+	}
+	if (dumps.ending == TORN) {
+		lengthen_last(all);
+		return n;
+	}
 	if (dumps.ending == INTERRUPTED || dumps.ending == EMPTY) {
 		leave_out_routes(all, dumps.ending == INTERRUPTED);
 		return n;
@@ -353,6 +379,29 @@ static void what_a_failed_dump_does_not_name_stays(void **state)
 	listen_close(listen);
 }
 
+// What it told may have been of any route: none is gone for it.
+static void what_a_malformed_message_of_a_dump_told_stays(void **state)
+{
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+	struct listen_info info;
+
+	for (enum ending ending = GARBLED; ending <= TORN; ending++) {
+		dumps.ending = ending;
+		dump(listen, &heard);
+		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&heard), 100);
+	}
+	listen_info(listen, &info);
+	assert_int_equal(info.malformed, 1 + 8); // what is torn is asked for again at once
+	assert_int_equal(info.dumps_partial, 2);
+	dumps.ending = WHOLE;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 0);
+	assert_int_equal(count(&heard), 100);
+	listen_close(listen);
+}
+
 // Its IPv6 routes may lack because the kernel has none, or because it could not tell them.
 static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
 {
@@ -494,6 +543,8 @@ int main(void)
 			without_routes),
 		cmocka_unit_test_teardown(what_others_say_is_counted_and_ignored, without_routes),
 		cmocka_unit_test_teardown(what_a_failed_dump_does_not_name_stays, without_routes),
+		cmocka_unit_test_teardown(what_a_malformed_message_of_a_dump_told_stays,
+			without_routes),
 		cmocka_unit_test_teardown(what_a_kernel_lacks_is_told_from_what_it_cannot_tell,
 			without_routes),
 		cmocka_unit_test_teardown(a_failed_dump_is_repeated_ever_later_and_said_once,
