@@ -5,6 +5,7 @@
 #include "base/signals.h"
 #include "base/wake.h"
 #include "config/config.h"
+#include "sync/sync.h"
 #include "verbs/verbs.h"
 
 #include <rte_cycles.h>
@@ -121,7 +122,7 @@ static int act(const struct config_options *options, struct verbs_house *h, stru
 	twins = *config_twins(h->config);
 	settings.n_lent_mbufs = twins.is_on ? tap_n_mbufs(&twins) : 0;
 	if (config_add_options(&settings, options, why) || port_check(&settings, why) ||
-		(twins.is_on && tap_check(&twins, &settings, why)))
+		(twins.is_on && (tap_check(&twins, &settings, why) || sync_check(why))))
 		return EXIT_OF_MISTAKE;
 	return options->action == CONFIG_CHECK ? check(h, why) : run(h, why);
 }

@@ -211,6 +211,42 @@ def missing_rights_are_named(tmp_path: Path, namespace: Namespace) -> None:
         namespace.ip("link", "show", "dev", "a")
 
 
+OLD_KERNEL = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+ssize_t sendto(int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t room)
+{
+	ssize_t (*next)(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
+	const struct nlmsghdr *message = bytes;
+
+	next = dlsym(RTLD_NEXT, "sendto");
+	if (!to || to->sa_family != AF_NETLINK || message->nlmsg_type != RTM_GETNEXTHOP)
+		return next(fd, bytes, n, flags, to, room);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+"""
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["start", "check"])
+def a_kernel_without_next_hop_objects_is_refused_and_nothing_changed(
+    tmp_path: Path, namespace: Namespace, check: bool
+) -> None:
+    source, library = tmp_path / "old_kernel.c", tmp_path / "old_kernel.so"
+    source.write_text(OLD_KERNEL)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    before = namespace.ip("-d", "link", "show")
+    pretend = ("env", f"LD_PRELOAD={library}", "ASAN_OPTIONS=verify_asan_link_order=0")
+    said = _refusal(tmp_path, namespace.name, *pretend, check=check)
+    assert "this kernel has no next-hop objects" in said, said
+    assert namespace.ip("-d", "link", "show") == before
+
+
 def a_missing_device_file_is_named(tmp_path: Path, namespace: Namespace) -> None:
     hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh")
     said = _refusal(tmp_path, namespace.name, *hide)

@@ -35,6 +35,13 @@ const struct listen_voice listen_voices[N_VOICES] = {
 	[VOICE_XFRM] = {NETLINK_XFRM, decode_xfrm, groups_xfrm, 1},
 };
 
+static void shut(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 static int open_voice(struct listen *listen, unsigned voice, uint32_t room)
 {
 	struct epoll_event wake = {.events = EPOLLIN};
@@ -77,7 +84,7 @@ static void take_nothing(void *arg, const struct event *event)
 {
 }
 
-static int check_kernel(struct listen *listen, struct complaint *why)
+static int ask_for_nexthops(int fd)
 {
 	struct {
 		struct nlmsghdr head;
@@ -86,8 +93,20 @@ static int check_kernel(struct listen *listen, struct complaint *why)
 			     .nlmsg_type = RTM_GETNEXTHOP,
 			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
 	struct listen_request request = {&message, sizeof(message), take_nothing, NULL};
-	int err = listen_ask(listen, &request);
 
+	return ask(fd, 1, &request);
+}
+
+int listen_check(struct complaint *why)
+{
+	int namespace = netlink_namespace();
+	int fd = namespace < 0 ? namespace : ask_open(namespace), err = fd;
+
+	shut(&namespace);
+	if (fd < 0)
+		return complain(why, err, "cannot ask Linux over netlink: %s", strerror(-err));
+	err = ask_for_nexthops(fd);
+	close(fd);
 	if (err)
 		return complain(why, err,
 			"this kernel has no next-hop objects (%s): Linux as control plane wants "
@@ -113,11 +132,8 @@ int listen_open(struct listen **out, const struct listen_ears *ears, uint32_t re
 	listen->piece = malloc(LISTEN_PIECE_BYTES);
 	if (listen->held.bytes && listen->piece)
 		err = open_sockets(listen, receive_buffer);
-	if (err)
-		complain(why, err, "cannot listen to Linux over netlink: %s", strerror(-err));
-	else
-		err = check_kernel(listen, why);
 	if (err) {
+		complain(why, err, "cannot listen to Linux over netlink: %s", strerror(-err));
 		listen_close(listen);
 		return err;
 	}
@@ -128,13 +144,6 @@ int listen_open(struct listen **out, const struct listen_ears *ears, uint32_t re
 	listen_dump_again(listen);
 	*out = listen;
 	return 0;
-}
-
-static void shut(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }
 
 void listen_close(struct listen *listen)

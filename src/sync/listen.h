@@ -22,6 +22,9 @@ struct listen_ears {
 
 struct listen;
 
+// Whether the kernel has all that is listened to: it needs next-hop objects. Asks in the network
+// namespace of the calling thread, and changes nothing. -errno with a complaint.
+int listen_check(struct complaint *why);
 // Opens the sockets in the network namespace of the calling thread. `min_receive_buffer` in bytes
 // (64 MiB; SO_RCVBUFFORCE, else what is allowed, with a warning). -errno with a complaint.
 int listen_open(struct listen **out, const struct listen_ears *ears, uint32_t receive_buffer,

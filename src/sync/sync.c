@@ -141,6 +141,11 @@ static int open_all(struct sync *sync, struct complaint *why)
 	return err;
 }
 
+int sync_check(struct complaint *why)
+{
+	return listen_check(why);
+}
+
 int sync_open(struct sync **out, const struct sync_house *house, struct complaint *why)
 {
 	struct sync *sync = calloc(1, sizeof(*sync));

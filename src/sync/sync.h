@@ -21,9 +21,12 @@ struct sync_house {
 
 struct sync;
 
+// Whether this kernel can be mirrored at all (not without next-hop objects); before anything is
+// opened or made. -errno with a complaint.
+int sync_check(struct complaint *why);
 // Opens the sockets in the twins' namespace, subscribes, begins to dump. In our own namespace also
 // sets forwarding, rp_filter 0, the multipath hash policy and ICMP's limits. -errno with a
-// complaint (a kernel without next-hop objects, say).
+// complaint.
 int sync_open(struct sync **out, const struct sync_house *house, struct complaint *why);
 // Neighbours that were made managed are given back. Twins and all else in Linux stay as they are.
 void sync_close(struct sync *sync);
