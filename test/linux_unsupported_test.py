@@ -1,6 +1,12 @@
 """What lanes cannot express is named while it is there, with what becomes of its packets, and not a moment longer."""
 
+import contextlib
+import ctypes
+import os
+import platform
 import shlex
+import socket
+import struct
 import time
 from collections.abc import Iterator
 
@@ -15,6 +21,10 @@ PORTS = [
     Port("right", device="net_ring1", keys={"mac": "02:00:00:00:00:02"}),
 ]
 MOMENT_S = 0.2
+BPF = {"x86_64": 321, "aarch64": 280}
+PROG_LOAD, LINK_CREATE, SCHED_CLS = 5, 28, 3
+TCX = {"ingress": 46, "egress": 47}
+GET_INFO, INFO_BYTES = 64, 84  # IPT_SO_GET_INFO, struct ipt_getinfo; those of IPv6 are the same
 CHAIN = "'add table {0} f; add chain {0} f onward {{ type filter hook {1} priority 0; }}'"
 POLICY = "src 10.0.0.0/8 dst 11.0.0.0/8 dir out"
 TEMPLATE = "tmpl src 192.0.2.1 dst 192.0.2.2 proto esp mode tunnel"
@@ -53,6 +63,18 @@ THINGS = {
         "xfrm policy",
         "policy out",
     ),
+    "default policy": (
+        "ip xfrm policy setdefault fwd block",
+        "ip xfrm policy setdefault fwd accept",
+        "xfrm policy",
+        "default of fwd or out is block",
+    ),
+    "default policy for the host": (
+        "ip xfrm policy setdefault in block",
+        "ip xfrm policy setdefault in accept",
+        None,
+        "",
+    ),
     "clsact": (
         "tc qdisc add dev left clsact",
         "tc qdisc delete dev left clsact",
@@ -71,6 +93,12 @@ THINGS = {
         "sysctl net.ipv4.conf.left.rp_filter=0",
         "rp_filter on an interface",
         "left",
+    ),
+    "use_neigh": (
+        "sysctl net.ipv4.fib_multipath_use_neigh=1",
+        "sysctl net.ipv4.fib_multipath_use_neigh=0",
+        "choice of next hops by their neighbours",
+        "net.ipv4.fib_multipath_use_neigh = 1",
     ),
     "forwarding": (
         "sysctl net.ipv4.conf.left.forwarding=0",
@@ -144,3 +172,52 @@ def names_what_lanes_leave_to_linux(dl3d: Forwarder, thing: str) -> None:
     finally:
         _run(dl3d, undone)
     wait_until(lambda: not _named(dl3d), "nothing is named afterwards")
+
+
+def _bpf(command: int, attributes: bytes) -> int:
+    """The system call: a descriptor of what it made."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    made: int = libc.syscall(BPF[platform.machine()], command, ctypes.create_string_buffer(attributes, 128), 128)
+    assert made >= 0, os.strerror(ctypes.get_errno())
+    return made
+
+
+@contextlib.contextmanager
+def _program_by_tcx(dl3d: Forwarder, twin: str, side: int) -> Iterator[None]:
+    """One that lets all packets pass hangs on a twin."""
+    text = struct.pack("<BBhiBBhi", 0xB7, 0, 0, -1, 0x95, 0, 0, 0)  # r0 = TCX_NEXT; exit
+    program, licence = ctypes.create_string_buffer(text), ctypes.create_string_buffer(b"GPL")
+    loaded = _bpf(PROG_LOAD, struct.pack("=IIQQ", SCHED_CLS, 2, ctypes.addressof(program), ctypes.addressof(licence)))
+    with dl3d.twins.entered():
+        link = _bpf(LINK_CREATE, struct.pack("=IIII", loaded, socket.if_nametoindex(twin), side, 0))
+    try:
+        yield
+    finally:
+        os.close(link)
+        os.close(loaded)
+
+
+@pytest.mark.parametrize("side", list(TCX))
+def names_programs_that_hang_by_tcx(dl3d: Forwarder, side: str) -> None:
+    wait_until(lambda: not _named(dl3d), "nothing is named before")
+    with _program_by_tcx(dl3d, "left", TCX[side]):
+        wait_until(lambda: _named(dl3d) == {f"tc {side} on an interface": "left"}, "it is named")
+    wait_until(lambda: not _named(dl3d), "nothing is named afterwards")
+
+
+def _look_at_filter(family: int) -> None:
+    """As iptables-legacy -L does: Linux makes the table, and it stays."""
+    inet, level = (socket.AF_INET, socket.IPPROTO_IP) if family == 4 else (socket.AF_INET6, socket.IPPROTO_IPV6)
+    info, n = ctypes.create_string_buffer(b"filter", INFO_BYTES), ctypes.c_uint32(INFO_BYTES)
+    with socket.socket(inet, socket.SOCK_RAW, socket.IPPROTO_RAW) as asker:
+        assert ctypes.CDLL(None).getsockopt(asker.fileno(), level, GET_INFO, info, ctypes.byref(n)) == 0
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def names_iptables_of_the_old_kind(family: int) -> None:
+    with Forwarder(DL3D, config_text(PORTS, memory={"hugepages": "never"}), linux={}) as made:
+        made.wait_ready()
+        wait_until(lambda: made.call("mirror")["state"] == "following" and not _named(made), "nothing is named before")
+        with made.twins.entered():
+            _look_at_filter(family)
+        wait_until(lambda: _named(made) == {"iptables of the old kind (legacy)": f"IPv{family}"}, "it is named")

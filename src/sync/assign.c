@@ -139,6 +139,7 @@ static void read_sysctls(struct links *links, struct interface *one)
 	if (!hands->disables_ipv6 || !hands->disables_ipv6(hands->hands, name))
 		one->sysctls |= SYSCTL_IPV6;
 	one->mtu6 = hands->mtu6 ? hands->mtu6(hands->hands, name) : 0;
+	one->tcx = hands->tcx ? hands->tcx(hands->hands, one->ifindex) : 0;
 	if (!hands->sends_redirects)
 		return;
 	if (hands->sends_redirects(hands->hands, name, 4))
@@ -156,12 +157,14 @@ void links_tend(struct links *links)
 
 		if (!one || !one->sysctls_read)
 			continue;
-		uint8_t before = one->sysctls;
+		uint8_t before = one->sysctls, tcx_before = one->tcx;
 		unsigned mtu6_before = one->mtu6;
 		read_sysctls(links, one);
-		links->is_dirty |= one->sysctls != before || one->mtu6 != mtu6_before;
+		links->is_dirty |= one->sysctls != before || one->mtu6 != mtu6_before ||
+		                   one->tcx != tcx_before;
 		n++;
 	}
+	foreign_tend(links);
 }
 
 // Of links that lanes may know. True: some are still to be read.

@@ -75,6 +75,8 @@ static struct meaning xfrm_meaning(uint16_t type)
 	case XFRM_MSG_DELPOLICY:
 	case XFRM_MSG_FLUSHPOLICY:
 		return (struct meaning){&read_policy, true};
+	case XFRM_MSG_GETDEFAULT: // so it is called when it is told, too
+		return (struct meaning){&read_policy_default, false};
 	}
 	return (struct meaning){.reader = NULL};
 }

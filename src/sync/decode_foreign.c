@@ -258,6 +258,19 @@ static enum decode_result policy_read(const struct nlmsghdr *message, struct eve
 }
 const struct reader read_policy = {0, EVENT_POLICY, sizeof(struct event_foreign), policy_read};
 
+// What becomes of packets that no policy is about. Those that come in for the host are no matter.
+static enum decode_result policy_default_read(const struct nlmsghdr *message, struct event *out)
+{
+	const struct xfrm_userpolicy_default *told = NLMSG_DATA(message);
+
+	out->foreign.is_harmless =
+		told->fwd != XFRM_USERPOLICY_BLOCK && told->out != XFRM_USERPOLICY_BLOCK;
+	snprintf(out->foreign.name, sizeof(out->foreign.name), "default of fwd or out is block");
+	return DECODE_EVENT;
+}
+const struct reader read_policy_default = {sizeof(struct xfrm_userpolicy_default),
+	EVENT_POLICY_DEFAULT, sizeof(struct event_foreign), policy_default_read};
+
 struct mroute_draft {
 	struct wire_addr group, source;
 	int ifindex;

@@ -3,6 +3,7 @@
 
 #include <linux/netfilter.h>
 #include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -224,6 +225,27 @@ static void a_policy_and_its_deletion_have_one_name(void **state)
 	assert_string_equal(gone.foreign.name, "");
 }
 
+static void a_default_policy_matters_when_it_blocks_what_is_forwarded(void **state)
+{
+	struct event event = decoded(decode_xfrm, "policy_default");
+	struct xfrm_userpolicy_default *told;
+	struct message message;
+
+	assert_int_equal(event.kind, EVENT_POLICY_DEFAULT);
+	assert_int_equal(event.foreign.family, 0);
+	assert_string_equal(event.foreign.name, "default of fwd or out is block");
+	assert_false(event.foreign.is_harmless);
+	load(&message, "policy_default");
+	told = NLMSG_DATA(message.bytes);
+	*told = (struct xfrm_userpolicy_default){XFRM_USERPOLICY_BLOCK, XFRM_USERPOLICY_ACCEPT,
+		XFRM_USERPOLICY_UNSPEC};
+	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_true(event.foreign.is_harmless);
+	told->out = XFRM_USERPOLICY_BLOCK;
+	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_false(event.foreign.is_harmless);
+}
+
 static const struct {
 	decoder *decode;
 	const char *name;
@@ -315,6 +337,7 @@ int main(void)
 		cmocka_unit_test(reads_rules_and_sees_selectors),
 		cmocka_unit_test(names_what_is_foreign),
 		cmocka_unit_test(a_policy_and_its_deletion_have_one_name),
+		cmocka_unit_test(a_default_policy_matters_when_it_blocks_what_is_forwarded),
 		cmocka_unit_test(a_message_cut_anywhere_is_malformed),
 		cmocka_unit_test(an_oversized_attribute_is_malformed),
 		cmocka_unit_test(a_hop_longer_than_its_route_is_malformed),

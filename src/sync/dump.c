@@ -95,6 +95,7 @@ static void give_up_section(struct listen *listen, const char *reason)
 			section->name, reason);
 	listen->failing |= 1u << listen->section;
 	listen->partial |= 1u << section->kind;
+	listen->ears.dump_lacks(listen->ears.arg, section->kind);
 	next_section(listen);
 }
 

@@ -23,11 +23,12 @@ enum event_kind {
 	EVENT_NEXTHOP,
 	EVENT_NETCONF,
 	EVENT_RULE,
-	EVENT_QDISC,  // tc: a qdisc or filter on an interface
-	EVENT_POLICY, // xfrm
-	EVENT_CHAIN,  // nftables base chain
-	EVENT_MROUTE, // multicast route
-	EVENT_DONE,   // end of a dump; error: of a dump or a request
+	EVENT_QDISC,          // tc: a qdisc or filter on an interface
+	EVENT_POLICY,         // xfrm
+	EVENT_POLICY_DEFAULT, // xfrm: for packets that no policy is about
+	EVENT_CHAIN,          // nftables base chain
+	EVENT_MROUTE,         // multicast route
+	EVENT_DONE,           // end of a dump; error: of a dump or a request
 	EVENT_ERROR,
 	N_EVENT_KINDS
 };

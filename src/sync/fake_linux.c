@@ -58,6 +58,16 @@ static unsigned mtu6(void *hands, const char *interface)
 	return strcmp(interface, fake->has_mtu6) ? 0 : fake->mtu6;
 }
 
+static uint8_t tcx(void *hands, int ifindex)
+{
+	return ifindex < FAKE_TWIN + 2 ? ((struct fake_linux *)hands)->tcx[ifindex] : 0;
+}
+
+static bool has_old_tables(void *hands, uint8_t family)
+{
+	return ((struct fake_linux *)hands)->old_tables == family;
+}
+
 static void dump_again(void *hands)
 {
 	((struct fake_linux *)hands)->n_dumps_wished++;
@@ -87,6 +97,8 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,
+		.tcx = tcx,
+		.has_old_tables = has_old_tables,
 		.dump_again = dump_again,
 		.hands = fake};
 	assert_int_equal(mirror_open(&fake->mirror, &settings, NULL), 0);

@@ -24,6 +24,8 @@ struct fake_linux {
 	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls
 	char has_mtu6[16];                  // the one whose IPv6 MTU is mtu6
 	unsigned mtu6;
+	uint8_t tcx[FAKE_TWIN + 2]; // by interface
+	uint8_t old_tables; // the family that iptables of the old kind has tables for; 0: none
 	unsigned n_dumps_wished;
 	bool in_dump;
 	bool is_deaf; // nothing arrives

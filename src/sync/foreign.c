@@ -130,10 +130,46 @@ void foreign_link_gone(struct links *links, int ifindex)
 			remove_thing(foreign, &foreign->thing[i]);
 }
 
+static uint8_t flags_of_family(uint8_t family)
+{
+	static const uint8_t both = FIB_LINK_LINUX4 | FIB_LINK_LINUX6;
+
+	return family == 4 ? FIB_LINK_LINUX4 : family == 6 ? FIB_LINK_LINUX6 : both;
+}
+
+// Kinds of things that keep lanes from forwarding as soon as there is one.
+static bool keeps_from_forwarding(enum event_kind kind)
+{
+	return kind == EVENT_RULE || kind == EVENT_QDISC || kind == EVENT_CHAIN ||
+	       kind == EVENT_POLICY || kind == EVENT_POLICY_DEFAULT;
+}
+
+void foreign_lacks(struct links *links, enum event_kind kind)
+{
+	if (!keeps_from_forwarding(kind) || event_kinds_have(links->foreign.told, kind))
+		return;
+	links->foreign.lacking |= 1u << kind;
+	links->is_dirty = true;
+}
+
+void foreign_tend(struct links *links)
+{
+	const struct mirror_hands *hands = &links->mirror->settings.hands;
+	uint8_t found = 0;
+
+	for (uint8_t family = 4; hands->has_old_tables && family <= 6; family += 2)
+		if (hands->has_old_tables(hands->hands, family))
+			found |= flags_of_family(family);
+	links->is_dirty |= found != links->foreign.old_tables;
+	links->foreign.old_tables = found;
+}
+
 void foreign_sweep(struct links *links, uint32_t partial)
 {
 	struct foreign *foreign = &links->foreign;
 
+	foreign->told |= ~partial;
+	foreign->lacking &= ~foreign->told;
 	for (uint32_t i = foreign->n; i-- > 0;) {
 		struct foreign_thing *thing = &foreign->thing[i];
 
@@ -159,13 +195,6 @@ static bool sees_forwarded(uint8_t hook)
 	       hook == NF_INET_POST_ROUTING || hook == NF_INET_INGRESS || hook == HOOK_EGRESS;
 }
 
-static uint8_t flags_of_family(uint8_t family)
-{
-	static const uint8_t both = FIB_LINK_LINUX4 | FIB_LINK_LINUX6;
-
-	return family == 4 ? FIB_LINK_LINUX4 : family == 6 ? FIB_LINK_LINUX6 : both;
-}
-
 uint8_t foreign_flags(const struct foreign_thing *thing)
 {
 	bool counts = false;
@@ -178,6 +207,7 @@ uint8_t foreign_flags(const struct foreign_thing *thing)
 		counts = !thing->what.is_harmless && sees_forwarded(thing->what.hook);
 		break;
 	case EVENT_POLICY:
+	case EVENT_POLICY_DEFAULT:
 		counts = !thing->what.is_harmless;
 	}
 	return counts ? flags_of_family(thing->what.family) : 0;
@@ -217,11 +247,14 @@ void foreign_judge(struct links *links)
 {
 	struct foreign *foreign = &links->foreign;
 
-	foreign->link_flags = foreign->vrf_flags = 0;
+	foreign->vrf_flags = 0;
+	foreign->link_flags = foreign->old_tables;
+	if (foreign->lacking)
+		foreign->link_flags |= flags_of_family(0);
 	judge_rules(foreign, 4);
 	judge_rules(foreign, 6);
 	for (struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
-		one->tc = 0;
+		one->tc = one->tcx;
 	for (uint32_t i = 0; i < foreign->n; i++) {
 		const struct foreign_thing *thing = &foreign->thing[i];
 		struct interface *one = thing->kind == EVENT_QDISC

@@ -1,5 +1,6 @@
-// What in Linux acts on packets and is unknown to lanes: rules, nftables, xfrm, tc, multicast
-// routes. Only where it is counts: links under it leave their packets to Linux. Inside links.
+// What in Linux acts on packets and is unknown to lanes: rules, nftables, iptables, xfrm, tc,
+// multicast routes. Only where it is counts: links under it leave their packets to Linux, and all
+// links do where Linux cannot tell whether there is anything. Inside links.
 // Control thread.
 #pragma once
 
@@ -17,14 +18,20 @@ struct foreign_thing {
 struct foreign {
 	struct foreign_thing *thing;
 	uint32_t n, room;
-	uint8_t link_flags; // FIB_LINK_LINUX4, 6: what all links get because of these
-	uint8_t vrf_flags;  // and what links in VRFs get: their rule is missing
+	uint32_t told, lacking; // kinds that a dump has told whole; those that none could tell yet
+	uint8_t old_tables;     // FIB_LINK_LINUX4, 6: where iptables of the old kind has rules
+	uint8_t link_flags;     // FIB_LINK_LINUX4, 6: what all links get because of these
+	uint8_t vrf_flags;      // and what links in VRFs get: their rule is missing
 };
 
 struct links;
 void foreign_close(struct foreign *foreign);
 void foreign_event(struct links *links, const struct event *event);
 void foreign_link_gone(struct links *links, int ifindex);
+// A dump could not tell this kind whole. Where none ever has, it may be anything.
+void foreign_lacks(struct links *links, enum event_kind kind);
+// Looks again at what nobody tells of.
+void foreign_tend(struct links *links);
 // What the newest dump did not name goes, but for the kinds that it told in part.
 void foreign_sweep(struct links *links, uint32_t partial);
 // Sums up: link_flags, vrf_flags, and for each interface what tc has there.

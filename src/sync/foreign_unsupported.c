@@ -74,7 +74,8 @@ static void describe(const struct foreign_thing *thing, struct sync_unsupported 
 {
 	static const char *const what[N_EVENT_KINDS] = {[EVENT_RULE] = "policy rule",
 		[EVENT_CHAIN] = "nftables hook",
-		[EVENT_POLICY] = "xfrm policy"};
+		[EVENT_POLICY] = "xfrm policy",
+		[EVENT_POLICY_DEFAULT] = "xfrm policy"};
 	uint8_t flags = foreign_flags(thing);
 
 	*one = (struct sync_unsupported){.n = thing->n};
@@ -89,6 +90,43 @@ static void describe(const struct foreign_thing *thing, struct sync_unsupported 
 		flags == FIB_LINK_LINUX4   ? "IPv4"
 		: flags == FIB_LINK_LINUX6 ? "IPv6"
 					   : "IP");
+}
+
+// Kinds that no dump could tell yet.
+static bool tell_lacking(const struct foreign *foreign,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	static const struct {
+		enum event_kind kind;
+		const char *name;
+	} rows[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
+		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
+		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
+	struct sync_unsupported one = {.what = "what Linux could not tell",
+		.effect = "all IP packets go to Linux until it has told whether there are any",
+		.n = 1};
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!event_kinds_have(foreign->lacking, rows[i].kind))
+			continue;
+		snprintf(one.where, sizeof(one.where), "%s", rows[i].name);
+		if (!tell(arg, &one))
+			return false;
+	}
+	return true;
+}
+
+static bool tell_old_tables(const struct foreign *foreign, uint8_t family,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	struct sync_unsupported one = {.what = "iptables of the old kind (legacy)", .n = 1};
+
+	if (!(foreign->old_tables & (family == 4 ? FIB_LINK_LINUX4 : FIB_LINK_LINUX6)))
+		return true;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	snprintf(one.effect, sizeof(one.effect),
+		"all IPv%u packets go to Linux, which forwards them under its rules", family);
+	return tell(arg, &one);
 }
 
 static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
@@ -117,8 +155,11 @@ bool foreign_unsupported(const struct links *links,
 		if (!tell(arg, &one))
 			return false;
 	}
+	if (!tell_lacking(foreign, tell, arg))
+		return false;
 	for (uint8_t family = 4; family <= 6; family += 2)
 		if (!tell_missing(foreign, family, tell, arg) ||
+			!tell_old_tables(foreign, family, tell, arg) ||
 			!tell_vrf_rules(links, family, tell, arg) ||
 			!tell_mroutes(foreign, family, tell, arg))
 			return false;

@@ -36,6 +36,7 @@ struct interface {
 	uint16_t id;     // link id; FIB_NO_LINK
 	uint8_t tc;      // enum event_side: tc does something there
 	uint8_t sysctls; // enum interface_sysctl, as they were read last
+	uint8_t tcx;     // enum event_side; read with them
 	bool sysctls_read;
 	unsigned mtu6;    // likewise; 0: not known
 	uint32_t reasons; // of the judgement that holds

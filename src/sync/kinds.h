@@ -17,7 +17,7 @@ struct reader {
 
 extern const struct reader read_link, read_address, read_neighbour, read_netconf;
 extern const struct reader read_route, read_nexthop, read_rule;
-extern const struct reader read_qdisc, read_chain, read_flowtable, read_policy;
+extern const struct reader read_qdisc, read_chain, read_flowtable, read_policy, read_policy_default;
 
 // Reads what stands behind the header by a table.
 enum decode_result read_attrs(const struct nlmsghdr *message, size_t header,

@@ -27,6 +27,7 @@ int links_create(struct links **out, struct mirror *mirror, struct complaint *wh
 	links->is_dirty = true;
 	link_ids_open(&links->ids, mirror->settings.n_ports);
 	twins_open(links);
+	foreign_tend(links);
 	*out = links;
 	return 0;
 }
@@ -203,6 +204,11 @@ void links_twin_changed(struct links *links, unsigned port, int ifindex)
 void links_dump_begins(struct links *links)
 {
 	links->dump++;
+}
+
+void links_dump_lacks(struct links *links, enum event_kind kind)
+{
+	foreign_lacks(links, kind);
 }
 
 // An interface that came into being by its settings alone was never there.

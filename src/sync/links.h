@@ -11,10 +11,11 @@ struct links;
 int links_create(struct links **out, struct mirror *mirror, struct complaint *why);
 void links_destroy(struct links *links);
 
-// EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _POLICY, _CHAIN, _MROUTE
+// EVENT_LINK, _ADDRESS, _NETCONF, _RULE, _QDISC, _POLICY, _POLICY_DEFAULT, _CHAIN, _MROUTE
 void links_event(struct links *links, const struct event *event);
 void links_twin_changed(struct links *links, unsigned port, int ifindex);
 void links_dump_begins(struct links *links);
+void links_dump_lacks(struct links *links, enum event_kind kind);
 void links_dump_ends(struct links *links, uint32_t partial); // as mirror_dump_ends
 // Link ids, VRF ids and settings to the fib, ports' settings to the hands. Before neighbours and
 // routes.

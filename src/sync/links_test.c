@@ -253,6 +253,26 @@ static void hands_all_frames_to_linux_where_tc_or_xdp_is(void **state)
 	assert_int_equal(flags_of(10) | flags_of(20), 0);
 }
 
+// No news tell of these: they are looked for.
+static void leaves_to_linux_where_programs_hang_by_tcx(void **state)
+{
+	fake.tcx[10] = EVENT_INGRESS;
+	fake.tcx[11] = EVENT_EGRESS;
+	mirror_tend(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	assert_int_equal(flags_of(11), 0);
+	assert_int_equal(way_out(10), FIB_NO_LINK);
+	assert_int_equal(way_out(11), FIB_NO_LINK);
+	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 1);
+	assert_int_equal(fake_unsupported(&fake, "tc egress on an interface", NULL), 1);
+	fake.tcx[10] = fake.tcx[11] = 0;
+	mirror_tend(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(way_out(11), 1);
+}
+
 static void sends_nothing_itself_where_tc_shapes(void **state)
 {
 	struct event_foreign htb = {.ifindex = 10, .sides = EVENT_EGRESS, .name = "qdisc htb 1:"};
@@ -497,6 +517,7 @@ static void leaves_packets_to_linux_under_foreign_rules(void **state)
 			{.hook = NF_INET_LOCAL_IN, .is_harmless = true, .name = "chain inet b"}, 0},
 		{EVENT_POLICY, {.family = 4, .name = "policy out"}, FIB_LINK_LINUX4},
 		{EVENT_POLICY, {.family = 6, .is_harmless = true, .name = "policy in"}, 0},
+		{EVENT_POLICY_DEFAULT, {.name = "default"}, FIB_LINK_LINUX4 | FIB_LINK_LINUX6},
 		{EVENT_MROUTE, {.family = 4, .is_harmless = true, .name = "239.1.1.1"}, 0},
 	};
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -538,6 +559,93 @@ static void forgets_all_policies_at_once(void **state)
 	fake_foreign(&fake, EVENT_POLICY, &all, true);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), 0);
+}
+
+static void a_default_policy_stays_without_policies_and_can_be_taken_back(void **state)
+{
+	struct event_foreign all = {.name = ""}, block = {.name = "default"}, accept = block;
+	char where[64];
+
+	accept.is_harmless = true;
+	fake_foreign(&fake, EVENT_POLICY_DEFAULT, &block, false);
+	fake_foreign(&fake, EVENT_POLICY, &all, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4 | FIB_LINK_LINUX6);
+	assert_int_equal(fake_unsupported(&fake, "xfrm policy", where), 1);
+	assert_string_equal(where, "default");
+	fake_foreign(&fake, EVENT_POLICY_DEFAULT, &accept, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake_unsupported(&fake, "xfrm policy", NULL), 0);
+}
+
+static void dump_of(uint32_t lacking)
+{
+	mirror_dump_begins(fake.mirror);
+	fake.in_dump = true;
+	fake_basics(&fake);
+	fake_twins(&fake, 2);
+	for (enum event_kind kind = 0; kind < N_EVENT_KINDS; kind++)
+		if (event_kinds_have(lacking, kind))
+			mirror_dump_lacks(fake.mirror, kind);
+	fake_flush(&fake); // packets come while it goes on
+	uint8_t flags_meanwhile = flags_of(10);
+	mirror_dump_ends(fake.mirror, lacking);
+	fake.in_dump = false;
+	fake_flush(&fake);
+	if (lacking)
+		assert_int_equal(flags_of(10), flags_meanwhile);
+}
+
+// Who does not know whether there is a firewall does not forward past it.
+static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **state)
+{
+	static const struct {
+		enum event_kind kind;
+		const char *where;
+	} row[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
+		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
+		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
+	static const char *const what = "what Linux could not tell";
+	char where[64];
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		fake_teardown(state);
+		fake_setup(state);
+		dump_of(1u << row[i].kind);
+		assert_int_equal(flags_of(10), FIB_LINK_LINUX4 | FIB_LINK_LINUX6);
+		assert_int_equal(fake_unsupported(&fake, what, where), 1);
+		assert_string_equal(where, row[i].where);
+		dump_of(0);
+		assert_int_equal(flags_of(10), 0);
+		assert_int_equal(fake_unsupported(&fake, what, NULL), 0);
+		dump_of(1u << row[i].kind); // what was known before is known still
+		assert_int_equal(flags_of(10), 0);
+	}
+	fake_teardown(state);
+	fake_setup(state);
+	dump_of(1u << EVENT_MROUTE);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void leaves_packets_to_linux_under_old_iptables(void **state)
+{
+	static const char *const what = "iptables of the old kind (legacy)";
+	char where[64];
+
+	for (uint8_t family = 4; family <= 6; family += 2) {
+		fake.old_tables = family;
+		mirror_tend(fake.mirror);
+		fake_flush(&fake);
+		assert_int_equal(flags_of(10), family == 4 ? FIB_LINK_LINUX4 : FIB_LINK_LINUX6);
+		assert_int_equal(fake_unsupported(&fake, what, where), 1);
+		assert_string_equal(where, family == 4 ? "IPv4" : "IPv6");
+	}
+	fake.old_tables = 0;
+	mirror_tend(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake_unsupported(&fake, what, NULL), 0);
 }
 
 static void leaves_packets_to_linux_under_policy_rules(void **state)
@@ -634,6 +742,7 @@ int main(void)
 		TEST(leaves_to_linux_what_lanes_do_not_know),
 		TEST(treats_a_master_not_yet_told_of_as_unknown),
 		TEST(hands_all_frames_to_linux_where_tc_or_xdp_is),
+		TEST(leaves_to_linux_where_programs_hang_by_tcx),
 		TEST(sends_nothing_itself_where_tc_shapes),
 		TEST(sends_nothing_itself_where_linux_sets_priorities),
 		TEST(counts_macvlan_addresses_as_ours),
@@ -650,6 +759,9 @@ int main(void)
 		TEST(leaves_packets_to_linux_under_foreign_rules),
 		TEST(names_what_is_foreign),
 		TEST(forgets_all_policies_at_once),
+		TEST(a_default_policy_stays_without_policies_and_can_be_taken_back),
+		TEST(leaves_packets_to_linux_until_it_has_told_what_acts_on_them),
+		TEST(leaves_packets_to_linux_under_old_iptables),
 		TEST(leaves_packets_to_linux_under_policy_rules),
 		TEST(takes_the_usual_rules_in_another_order),
 		TEST(follows_the_twin_with_the_port),

@@ -13,6 +13,8 @@
 struct listen_ears {
 	void (*event)(void *arg, const struct event *event);
 	void (*dump_begins)(void *arg); // mark: all that is known is now in doubt
+	// In the middle of a dump: Linux cannot tell a kind whole, the dump goes on with others.
+	void (*dump_lacks)(void *arg, enum event_kind kind);
 	// Sweep: what the dump did not name is gone, unless it is of the kinds (event_kinds_have)
 	// that Linux could not tell whole: NLM_F_DUMP_INTR time and again, or an error. All is
 	// dumped again then, after a second, two, four, up to 64.

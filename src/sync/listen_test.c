@@ -138,7 +138,7 @@ int __wrap_netlink_read(int fd, void *bytes, size_t room)
 
 struct heard {
 	unsigned begins, ends;
-	uint32_t partial;                        // of the newest dump
+	uint32_t partial, lacking;               // of the newest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
 };
 
@@ -167,13 +167,20 @@ static void begin(void *arg)
 	struct heard *heard = arg;
 
 	heard->begins++;
+	heard->lacking = 0;
 	memcpy(heard->doubted, heard->known, sizeof(heard->known));
+}
+
+static void lack(void *arg, enum event_kind kind)
+{
+	((struct heard *)arg)->lacking |= 1u << kind;
 }
 
 static void end(void *arg, uint32_t partial)
 {
 	struct heard *heard = arg;
 
+	assert_int_equal(heard->lacking, partial);
 	heard->ends++;
 	heard->partial = partial;
 	for (unsigned i = 0; i < N_ROUTES && !event_kinds_have(partial, EVENT_ROUTE); i++)
@@ -187,7 +194,7 @@ static void run(const char *command)
 
 static struct listen *listen_with(struct heard *heard, uint32_t room)
 {
-	struct listen_ears ears = {take, begin, end, heard};
+	struct listen_ears ears = {take, begin, lack, end, heard};
 	struct complaint why = {""};
 	struct listen *listen;
 

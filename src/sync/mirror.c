@@ -81,6 +81,11 @@ void mirror_dump_begins(struct mirror *mirror)
 	routes_dump_begins(mirror->routes);
 }
 
+void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind)
+{
+	links_dump_lacks(mirror->links, kind);
+}
+
 void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
 {
 	links_dump_ends(mirror->links, partial);

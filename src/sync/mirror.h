@@ -18,6 +18,8 @@ struct mirror_hands {
 	bool (*sends_redirects)(void *hands, const char *interface, uint8_t family);
 	bool (*disables_ipv6)(void *hands, const char *interface); // sysctl; NULL: no
 	unsigned (*mtu6)(void *hands, const char *interface);      // sysctl; 0, NULL: as the link's
+	uint8_t (*tcx)(void *hands, int ifindex);                  // enum event_side; NULL: 0
+	bool (*has_old_tables)(void *hands, uint8_t family);       // of iptables; NULL: no
 	void (*dump_again)(void *hands); // "what I know cannot be trusted"
 	void *hands;
 };
@@ -47,6 +49,7 @@ void mirror_event(struct mirror *mirror, const struct event *event);
 // Mark and sweep around a dump; forwarding goes on meanwhile. Of the kinds that it told in part
 // (event_kinds_have) nothing is swept.
 void mirror_dump_begins(struct mirror *mirror);
+void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind); // in the middle of it
 void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // Brings what was heard since the last call into the fib: one batch. Call after each round of
 // events. True: there is more to do.

@@ -27,6 +27,7 @@ static bool is_sane(const struct event *event)
 		return event->nexthop.id && event->nexthop.n_members <= EVENT_MAX_GROUP;
 	case EVENT_QDISC:
 	case EVENT_POLICY:
+	case EVENT_POLICY_DEFAULT:
 	case EVENT_CHAIN:
 	case EVENT_MROUTE:
 		return ends(event->foreign.name, EVENT_FOREIGN_MAX);

@@ -40,6 +40,9 @@ const struct section sections[] = {
 		sizeof(struct nfgenmsg), EVENT_CHAIN, SECTION_MAY_LACK},
 	{"xfrm policies", VOICE_XFRM, AF_UNSPEC, XFRM_MSG_GETPOLICY,
 		sizeof(struct xfrm_userpolicy_id), EVENT_POLICY, SECTION_MAY_LACK},
+	{"default xfrm policy", VOICE_XFRM, AF_UNSPEC, XFRM_MSG_GETDEFAULT,
+		sizeof(struct xfrm_userpolicy_default), EVENT_POLICY_DEFAULT,
+		SECTION_MAY_LACK | SECTION_ONE},
 	{"neighbours", VOICE_ROUTE, AF_UNSPEC, RTM_GETNEIGH, sizeof(struct ndmsg), EVENT_NEIGHBOUR,
 		SECTION_FRAGILE},
 	{"next hops", VOICE_ROUTE, AF_UNSPEC, RTM_GETNEXTHOP, sizeof(struct nhmsg), EVENT_NEXTHOP,
@@ -70,7 +73,8 @@ size_t section_request(const struct section *section, uint32_t sequence,
 	uint8_t out[SECTION_REQUEST_BYTES])
 {
 	struct nlmsghdr head = {.nlmsg_type = section->type,
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		.nlmsg_flags =
+			NLM_F_REQUEST | (section->flags & SECTION_ONE ? NLM_F_ACK : NLM_F_DUMP),
 		.nlmsg_seq = sequence};
 
 	memset(out, 0, SECTION_REQUEST_BYTES);

@@ -13,6 +13,7 @@ enum section_flag {
 	// through and goes on at the same count.
 	SECTION_FRAGILE = 1,
 	SECTION_MAY_LACK = 2, // not every kernel has it
+	SECTION_ONE = 4,      // no table: one answer, and a word that this was all
 };
 
 struct section {

@@ -4,6 +4,7 @@
 #include "sync/inside.h"
 #include "sync/links.h"
 #include "sync/sysctl.h"
+#include "sync/tcx.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,6 +52,16 @@ static unsigned mtu6(void *hands, const char *interface)
 	return sysctl_mtu6(((struct sync *)hands)->house.twins, interface);
 }
 
+static uint8_t tcx(void *hands, int ifindex)
+{
+	return tcx_sides(((struct sync *)hands)->house.twins, ifindex);
+}
+
+static bool has_old_tables(void *hands, uint8_t family)
+{
+	return sysctl_has_old_tables(((struct sync *)hands)->house.twins, family);
+}
+
 static void dump_again(void *hands)
 {
 	listen_dump_again(((struct sync *)hands)->listen);
@@ -71,6 +82,11 @@ static void hear_begin(void *arg)
 	mirror_dump_begins(((struct sync *)arg)->mirror);
 }
 
+static void hear_lack(void *arg, enum event_kind kind)
+{
+	mirror_dump_lacks(((struct sync *)arg)->mirror, kind);
+}
+
 static void hear_end(void *arg, uint32_t partial)
 {
 	mirror_dump_ends(((struct sync *)arg)->mirror, partial);
@@ -80,8 +96,8 @@ static int open_mirror(struct sync *sync, struct complaint *why)
 {
 	struct mirror_settings settings = {.fib = sync->house.fib,
 		.n_ports = sync->house.n_ports,
-		.hands = {set_admin, set_mtu, set_mac, sends_redirects, disables_ipv6, mtu6,
-			dump_again, sync}};
+		.hands = {set_admin, set_mtu, set_mac, sends_redirects, disables_ipv6, mtu6, tcx,
+			has_old_tables, dump_again, sync}};
 
 	for (unsigned i = 0; i < sync->house.n_ports; i++) {
 		struct port_info info;
@@ -102,7 +118,7 @@ struct opening {
 static int open_listen(void *arg)
 {
 	struct opening *opening = arg;
-	struct listen_ears ears = {hear_event, hear_begin, hear_end, opening->sync};
+	struct listen_ears ears = {hear_event, hear_begin, hear_lack, hear_end, opening->sync};
 
 	return listen_open(&opening->sync->listen, &ears, RECEIVE_BUFFER, opening->why);
 }

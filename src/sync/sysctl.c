@@ -1,6 +1,8 @@
 // The settings of Linux's network in the twins' namespace. Control thread.
 #include "sync/sysctl.h"
 
+#include "base/bits.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -138,49 +140,58 @@ unsigned sysctl_mtu6(struct tap_room *twins, const char *interface)
 	return (unsigned)value_of(twins, of_interface("ipv6", interface, "mtu"));
 }
 
-// iptables of old: its rules are no nftables chains and are told by nobody.
+// One of the names is enough.
 static int read_old_tables(void *arg)
 {
-	int fd = open("/proc/thread-self/net/ip_tables_names", O_RDONLY | O_CLOEXEC);
-	char *text = arg;
-	ssize_t n;
+	uint8_t family = *(const uint8_t *)arg;
+	int fd = open(family == 4 ? "/proc/thread-self/net/ip_tables_names"
+				  : "/proc/thread-self/net/ip6_tables_names",
+		O_RDONLY | O_CLOEXEC);
+	char letter;
 
 	if (fd < 0)
 		return -errno;
-	n = read(fd, text, 63);
+	ssize_t n = read(fd, &letter, 1);
 	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	for (char *c = text; *c; c++)
-		if (*c == '\n')
-			*c = ' ';
-	return n > 0 ? 0 : -ENOENT;
+	return n > 0;
 }
+
+bool sysctl_has_old_tables(struct tap_room *twins, uint8_t family)
+{
+	return tap_inside(twins, read_old_tables, &family) > 0;
+}
+
+// Settings by which Linux does otherwise than lanes, whatever they are set to.
+struct habit {
+	struct sysctl as_lanes_do;
+	const char *what, *effect;
+};
+
+static const char hash_policy[] = "multipath hash policy",
+		  hash_effect[] = "lanes spread flows by addresses and ports, as policy 1 does; "
+				  "Linux by what it is set to";
+static const struct habit habits[] = {
+	{{"ipv4/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
+	{{"ipv6/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
+	{{"ipv4/fib_multipath_use_neigh", 0}, "choice of next hops by their neighbours",
+		"flows whose next hop does not answer go to Linux, which chooses another one"},
+};
 
 void sysctl_unsupported(struct tap_room *twins,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
 {
-	static const char *const policies[] = {"ipv4/fib_multipath_hash_policy",
-		"ipv6/fib_multipath_hash_policy"};
-	struct sync_unsupported one = {.n = 1, .what = "multipath hash policy"};
+	for (size_t i = 0; i < ARRAY_LEN(habits); i++) {
+		struct sysctl sysctl = habits[i].as_lanes_do;
+		struct sync_unsupported one = {.n = 1};
 
-	snprintf(one.effect, sizeof(one.effect),
-		"lanes spread flows by addresses and ports, as policy 1 does; Linux by what it is "
-		"set to");
-	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
-		struct sysctl sysctl = {.value = 1};
-
-		snprintf(sysctl.path, sizeof(sysctl.path), "%s", policies[i]);
-		if (tap_inside(twins, read_here, &sysctl) || sysctl.value == 1)
+		if (tap_inside(twins, read_here, &sysctl) ||
+			sysctl.value == habits[i].as_lanes_do.value)
 			continue;
-		snprintf(one.where, sizeof(one.where), "sysctl net.%.4s.%s = %ld", policies[i],
-			policies[i] + 5, sysctl.value);
+		snprintf(one.what, sizeof(one.what), "%s", habits[i].what);
+		snprintf(one.effect, sizeof(one.effect), "%s", habits[i].effect);
+		snprintf(one.where, sizeof(one.where), "sysctl net.%.4s.%.40s = %d", sysctl.path,
+			sysctl.path + 5, (int)sysctl.value);
 		if (!tell(arg, &one))
 			return;
 	}
-	snprintf(one.what, sizeof(one.what), "iptables of the old kind (legacy)");
-	snprintf(one.effect, sizeof(one.effect),
-		"lanes do not know its rules and forward past them; with nftables, or iptables "
-		"upon it, Linux gets the packets");
-	if (!tap_inside(twins, read_old_tables, one.where))
-		tell(arg, &one);
 }

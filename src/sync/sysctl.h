@@ -8,6 +8,9 @@
 void sysctl_prepare(struct tap_room *twins);
 // Those of one twin.
 void sysctl_prepare_twin(struct tap_room *twins, const char *interface);
+// Whether iptables of the old kind has tables: its rules are no nftables chains, and nobody tells
+// of them.
+bool sysctl_has_old_tables(struct tap_room *twins, uint8_t family);
 // Each that lanes do otherwise; stops when `tell` returns false.
 void sysctl_unsupported(struct tap_room *twins,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg);
