@@ -5,7 +5,10 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from harness.ears import deaf
 from harness.house import DL3D, TOP, Port, config_text
+from harness.shell import batch
+from harness.stall import stalled
 from harness.wire import wait_until
 
 from dl3.lab.forwarder import Forwarder
@@ -94,3 +97,24 @@ def route_and_verify_ask_linux(dl3d: Forwarder) -> None:
         verified = _dl3(dl3d, *words)
         assert (verified.returncode, verified.stderr) == (0, "")
         assert "routes: no difference" in verified.stdout
+
+
+def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
+    twins, pid = dl3d.twins, dl3d.process.pid
+    neighbour = "neighbour replace 10.0.3.2 dev left nud permanent lladdr"
+    batch(twins, ["address add 10.0.3.1/24 dev left", f"{neighbour} 02:00:00:00:03:02"])
+    batch(twins, [f"route add 10.{number}.0.0/16 via 10.0.3.2" for number in (30, 31)])
+    wait_until(lambda: dl3d.call("route", address="10.31.0.1")["found"], "lanes have the routes")
+    assert dl3d.call("verify")["listed"] == []
+    before = dl3d.call("mirror")["drifted"]
+    with stalled(pid), deaf(pid):
+        changes = ("route del 10.30.0.0/16", "route add 10.32.0.0/16 via 10.0.3.2")
+        batch(twins, [f"{neighbour} 02:00:00:00:03:03", *changes])
+    assert dl3d.call("verify")["listed"] == [
+        "10.30.0.0/16: lanes have a route that Linux has not",
+        "10.32.0.0/16: Linux has a route that lanes have not",
+        "neighbour 10.0.3.2 dev left: lanes send to another MAC address than Linux",
+    ]
+    assert _dl3(dl3d, "verify").returncode == 1
+    wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it")
+    wait_until(lambda: dl3d.call("verify")["listed"] == [], "all was read again")

@@ -89,12 +89,13 @@ int sync_explain(struct sync *sync, uint8_t vrf, const struct wire_addr *addr,
 // RTN_UNICAST... as the tool ip names it; NULL: no word for it. Any thread.
 const char *sync_type_name(unsigned type);
 
-// Compares Linux's tables with what lanes read: all of it (sample 0) or so many routes at random.
+// Compares Linux's tables with what lanes read: all routes (sample 0) or so many at random, and the
+// MAC addresses of all neighbours that lanes send to.
 // Differences are told one sentence each. Returns how many there are in all, or -errno with a
 // complaint (still dumping, too busy: the tables changed three times while it looked).
 struct sync_verification {
 	uint32_t sample;
-	uint64_t compared; // out
+	uint64_t compared; // out: routes
 	bool (*tell)(void *arg, const char *difference);
 	void *arg;
 };

@@ -50,6 +50,21 @@ def _make_room(pid: int, option: int, size: int) -> None:
     assert ears, "it hears of routes by some socket"
 
 
+def _throw_away(heard: socket.socket) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            heard.recv(1 << 16, socket.MSG_DONTWAIT)
+
+
+@contextlib.contextmanager
+def deaf(pid: int) -> Iterator[None]:
+    """What Linux tells it of routes and neighbours meanwhile it never hears; it has to stand still."""
+    yield
+    for one in _sockets(pid):
+        if _hears_routes(one):
+            _throw_away(one)
+
+
 @contextlib.contextmanager
 def small_ears(pid: int) -> Iterator[None]:
     """What Linux tells it of routes overruns it soon."""
