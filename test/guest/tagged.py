@@ -1,4 +1,4 @@
-"""VLANs, VLANs in VLANs and VRFs with overlapping prefixes: with the kernel as router, then with dl3d. Runs in a guest.
+"""VLANs (in VLANs, too), VRFs with overlapping prefixes, MPLS: the router is the kernel, then dl3d. In a guest.
 
 h0 -- p0 [ router ] p1 -- h1      both hosts speak untagged (10.N.0.0/24), and with each tag named below
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 from harness.router import Dl3dRouter, KernelRouter, Router, port_name
-from harness.shell import ping
+from harness.shell import batch, ping
 from harness.wire import Wire
 
 from dl3.lab.namespace import End, Lab, Namespace
@@ -201,3 +201,24 @@ def a_vlan_that_nobody_has_is_no_way_in(tagged: Tagged) -> None:
     host.ip("route", "add", "10.6.1.2/32", "via", "10.99.0.1", "dev", device, "onlink")
     assert ping(host, "10.6.1.2").received == 0
     host.ip("link", "delete", device)
+
+
+def _names(tagged: Tagged, words: str) -> bool:
+    """Whether dl3d says that lanes leave it to Linux; the kernel does all by itself."""
+    return not isinstance(tagged.router, Dl3dRouter) or words in str(tagged.router.call("unsupported"))
+
+
+def labels_of_mpls_are_put_on_and_taken_off_by_linux(tagged: Tagged) -> None:
+    router, (near, far) = tagged.router.namespace, tagged.hosts
+    router.run("modprobe", "-a", "mpls_router", "mpls_iptunnel")
+    for namespace, device in ((router, port_name(0)), (near, "eth0")):
+        namespace.run("sysctl", "-qw", "net.mpls.platform_labels=100", f"net.mpls.conf.{device}.input=1")
+    batch(near, ["address add 10.77.0.1/32 dev lo", "route add 10.77.0.2/32 encap mpls 16 via 10.1.0.1 src 10.77.0.1"])
+    batch(near, ["route add 17 dev lo"], "-M")
+    batch(far, ["address add 10.77.0.2/32 dev lo", "route add 10.77.0.1/32 via 10.1.1.1"])
+    batch(router, ["route add 16 via inet 10.1.1.2"], "-M")
+    batch(router, ["route add 10.77.0.1/32 encap mpls 17 via 10.1.0.2"])
+    tagged.router.settle()
+    pings = ping(near, "10.77.0.2", "-W", "3")
+    assert pings.received == pings.sent, pings.text
+    assert _names(tagged, "encapsulation")
