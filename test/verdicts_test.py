@@ -30,11 +30,13 @@ ROUTES = [
     "unreachable 10.7.0.0/16",
     "prohibit 10.8.0.0/16",
     "2001:db8:22::/48 via 2001:db8:2::2 dev b",
+    "2001:db8:33::/48 via fe80::3 dev c",
     "10.23.0.0/16 via 2001:db8:2::2 dev b",
 ]
 NEIGHBOURS = [
     *(f"10.0.{i + 1}.2 lladdr {host_mac(i)} dev {port.name}" for i, port in enumerate(PORTS)),
     *(f"{address} lladdr {host_mac(1)} dev b" for address in ("2001:db8:2::2", "fe80::1")),
+    f"fe80::3 lladdr {host_mac(2)} dev c",
 ]
 
 
@@ -82,6 +84,7 @@ GOOD = [
     Row("forwards_a_padded_frame", on(0, IP(src="10.0.1.2", dst="10.2.0.1")) + bytes(26), "forward", 1),
     Row("forwards_a_full_frame", on(0, ip4("10.2.0.1", payload=1472)), "forward", 1),
     Row("forwards_as_long_as_the_mtu", on(0, ip4("10.3.0.1", payload=1252)), "forward", 2),
+    Row("forwards_ip6_as_long_as_the_mtu", on(0, ip6("2001:db8:33::1", payload=1232)), "forward", 2),
     Row("forwards_no_trailer_beyond_the_mtu", on(0, ip4("10.3.0.1", payload=1252)) + bytes(6), "forward", 2, 6),
     Row("forwards_ip6", on(0, ip6("2001:db8:22::1")), "forward", 1),
     Row("forwards_ip6_with_hop_limit_2", on(0, ip6("2001:db8:22::1", hlim=2)), "forward", 1),
@@ -127,6 +130,7 @@ LOOKUP = [
     Row("drops_ip6_without_a_route", on(0, ip6("2001:db8:ffff::1")), "no_route"),
     Row("drops_for_our_own_address", on(0, ip4("10.0.1.1")), "local"),
     Row("drops_for_our_address_on_another_port", on(0, ip6("2001:db8:2::1")), "local"),
+    Row("drops_for_all_routers_of_a_link", on(0, ip6("2001:db8:2::")), "local"),
     Row("drops_for_a_broadcast_address", on(0, ip4("10.0.2.255")), "local"),
     Row("drops_into_a_blackhole", on(0, ip4("10.6.1.1")), "blackhole"),
     Row("drops_unreachable", on(0, ip4("10.7.1.1")), "unreachable"),
@@ -145,6 +149,7 @@ CHECK = [
     Row("drops_a_packet_whose_ttl_expires", on(0, ip4("10.2.0.1", ttl=1)), "ttl_expired"),
     Row("drops_a_packet_whose_ttl_is_0", on(0, ip4("10.2.0.1", ttl=0)), "ttl_expired"),
     Row("drops_a_packet_whose_hop_limit_expires", on(0, ip6("2001:db8:22::1", hlim=1)), "ttl_expired"),
+    Row("drops_ip6_that_is_longer_than_the_mtu", on(0, ip6("2001:db8:33::1", payload=1233)), "mtu_exceeded"),
     Row("drops_what_is_longer_than_the_mtu", on(0, ip4("10.3.0.1", payload=1253)), "mtu_exceeded"),
 ]
 SEND = [

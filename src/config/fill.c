@@ -17,9 +17,9 @@ static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, 
 	return fib_change(fib, &change, 1, NULL, why);
 }
 
-// The connected prefix, its network and broadcast address, then our own address, which wins over
-// them. Nothing is forwarded to a link-local one (RFC 3927, 7; RFC 4291, 2.5.6), as the table says
-// by itself.
+// The connected prefix, its network address (in IPv6 that of all its routers: RFC 4291, 2.6.1) and
+// broadcast address, then our own address, which wins over them. Nothing is forwarded to a
+// link-local one (RFC 3927, 7; RFC 4291, 2.5.6), as the table says by itself.
 static int fill_own(const struct own_address *own, struct fib *fib, struct complaint *why)
 {
 	const uint8_t host_len = own->addr.family == 4 ? 32 : 128;
@@ -30,12 +30,12 @@ static int fill_own(const struct own_address *own, struct fib *fib, struct compl
 		return add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);
 	if (own->prefix.len < host_len)
 		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, why);
-	if (!err && own->addr.family == 4 && own->prefix.len <= 30) {
-		struct wire_prefix first = {own->prefix.addr, 32},
-				   last = {broadcast_of(&own->prefix), 32};
+	if (!err && own->prefix.len <= host_len - 2) {
+		struct wire_prefix first = {own->prefix.addr, host_len},
+				   last = {broadcast_of(&own->prefix), host_len};
 
 		err = add(fib, &first, FIB_LOCAL, FIB_NO_LINK, why);
-		if (!err)
+		if (!err && own->addr.family == 4)
 			err = add(fib, &last, FIB_LOCAL, FIB_NO_LINK, why);
 	}
 	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);

@@ -78,6 +78,7 @@ static void gives_each_address_its_route(void **state)
 		{"198.51.100.0", "198.51.100.0/32", FIB_LOCAL, "local", 0},
 		{"198.51.100.1", "198.51.100.0/31", FIB_CONNECTED, "neighbour_unresolved", 0},
 		{"2001:db8::1", "2001:db8::1/128", FIB_LOCAL, "local", 0},
+		{"2001:db8::", "2001:db8::/128", FIB_LOCAL, "local", 0},
 		{"2001:db8::2", "2001:db8::/64", FIB_CONNECTED, "neighbour_unresolved", 0},
 		{"10.1.2.3", "10.0.0.0/8", FIB_VIA, "forward", 2},
 		{"11.1.2.3", "11.1.0.0/16", FIB_PEER, "forward", 0x99},
