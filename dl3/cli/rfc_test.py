@@ -55,6 +55,17 @@ def makes_all_tests_that_it_can_and_says_which_it_cannot(tmp_path: Path) -> None
     assert "1 of the tests ended without an answer" in str(done.exception)
 
 
+def records_which_test_has_no_answer_and_why(tmp_path: Path) -> None:
+    dl3(tmp_path, Speaking(device_pps=50e6), "rfc2544", "--sizes", "64", "--dut-name", "box")
+    (skipped,) = read(tmp_path / "r.jsonl").skipped
+    assert skipped.job == "|box||recovery|64"
+    assert skipped.reason.startswith("not applicable: frames of 64: the tester cannot overload box")
+    page = tmp_path / "r.html"
+    for lang, name in (("en", "box, recovery, 64-byte frames"), ("zh", "box，系统恢复，64 字节帧")):
+        assert CliRunner().invoke(app, ["report", str(tmp_path / "r.jsonl"), "--lang", lang]).exit_code == 0
+        assert name in page.read_text(encoding="utf-8")
+
+
 def takes_the_throughput_of_a_record(tmp_path: Path) -> None:
     dl3(tmp_path, Speaking(), "throughput", "--sizes", "64")
     (tmp_path / "s").unlink()

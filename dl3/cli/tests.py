@@ -20,12 +20,12 @@ from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
 from dl3.host.watching import MachineWatch
 from dl3.lab.command import run
-from dl3.model.campaign import DutSpec, Effort, Job, Setup, TestName, Text, Traffic
+from dl3.model.campaign import DutSpec, Effort, Job, Setup, Skipped, TestName, Text, Traffic, key_by_hand
 from dl3.model.deviations import as_rfc, deviations
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
 from dl3.model.trial import wire_of
-from dl3.record.journal import now
+from dl3.record.journal import Unwritable, append, now
 from dl3.record.reader import read
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
@@ -158,13 +158,15 @@ def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, b
 
 
 def answers_of(course: Course, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
-    """Those of one job; none where there was a fault, which is told of."""
+    """Those of one job; none where there was a fault, which is told of and recorded."""
     try:
         return conduct(course, job, bed, known)
-    except UsageFault:
+    except (UsageFault, Unwritable):
         raise
     except Fault as fault:
         bar.heard_fault(job.frame, fault)
+        site, key = course.site, key_by_hand(course.site.dut_name, job.test, job.frame)
+        append(course.record, Skipped(at=now(), campaign=site.campaign, job=key, reason=str(fault)))
         return ()
 
 

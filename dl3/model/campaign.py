@@ -158,3 +158,8 @@ class Skipped(Noun):
     campaign: str
     job: str
     reason: str
+
+
+def key_by_hand(dut: str, test: TestName, frame: str) -> str:
+    """As a job's key is made, of a test that no campaign but a person asked for."""
+    return f"|{dut}||{test}|{frame}"

@@ -30,8 +30,10 @@ def parameter_text(name: str, value: str, words: Words) -> str:
 
 
 def job_name(key: str, results: Results, words: Words) -> str:
-    """A job of a plan in words; its key where no plan knows it."""
-    job = results.jobs.get(key)
+    """A job of a plan, or a test made by hand, in words; its key where nobody knows it."""
+    job, parts = results.jobs.get(key), key.split("|")
+    if job is None and len(parts) == len(("case", "dut", "parameters", "test", "frame")) and not parts[0]:
+        return words("trials.group", dut=parts[1], test=words.name("test", parts[3]), frame=words.frame(parts[4]))
     if job is None:
         return key
     names = {"dut": job.setup.dut.name, "test": words.name("test", job.test), "frame": words.frame(job.frame)}
