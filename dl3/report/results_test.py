@@ -32,6 +32,8 @@ def keeps_an_answer_beside_one_over_another_wire() -> None:
     assert next(iter(table_names(results.series, words_in(Language.ZH)).values())) == "dl3d（memif）"
     (text,) = sentences(results, words)
     assert "dl3d (memif) at least 16.0 Mpps, dl3d (veth) at least 0.600 Mpps" in text
+    (chinese,) = sentences(results, words_in(Language.ZH))
+    assert "dl3d（memif）至少为 16.0 Mpps、dl3d（veth）至少为 0.600 Mpps" in chinese
     assert [(one.value, one.wire) for one in figures(results)] == [(16e6, "memif"), (6e5, "veth")]
     assert len({one.question for one in figures(results)}) == 2
 

@@ -86,7 +86,7 @@ def compared(searches: Sequence[Throughput], results: Results, words: Words) -> 
     names = series_names(results, words)
     items = [words("result.item", series=names[results.series_of(one)], rate=rate(one, words)) for one in searches]
     goals = dict.fromkeys(goal(one, words) for one in searches)
-    listed = words("list.comma").join(items)
+    listed = words("list.comma").join(items).replace("） ", "）")  # which has its own room behind it
     return words("result.compared", frame=words.frame(searches[0].frame), goal=joined(list(goals), words), list=listed)
 
 
