@@ -45,6 +45,7 @@ ROWS = [
     Row("core_not_there", "ports:\n", "lanes: [{core: 4000}]\nports:\n", ("core 4000",)),
     Row("no_hugepages", "hugepages: never", "hugepages: require, mib: 1000000", ("huge pages", "free")),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
+    Row("no_plugin", "memory:", "eal: {plugins: [/etc/passwd]}\nmemory:", ("/etc/passwd", "no shared library")),
     Row("missing_route_file", "routes:", "route_files: [/nowhere/routes]\nroutes:", ("/nowhere/routes",)),
     Row("not_yaml", "ports:", "ports: [", ("dl3d.yaml:",)),
     Row("socket_in_no_folder", "SOCKET}", "/proc/nowhere/dl3d.sock}", ("/proc/nowhere",)),

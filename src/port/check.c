@@ -6,6 +6,7 @@
 #include "port/plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -36,6 +37,23 @@ static int check_owner_only(const char *plugin, char *path, struct complaint *wh
 	}
 }
 
+// A folder is fine: EAL loads all libraries in it.
+static int check_library(const char *plugin, struct complaint *why)
+{
+	static const char magic[] = {0x7f, 'E', 'L', 'F'};
+	char begin[sizeof(magic)] = "";
+	int fd = open(plugin, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, begin, sizeof(begin));
+	bool is_folder = n < 0 && errno == EISDIR;
+
+	if (fd >= 0)
+		close(fd);
+	if (is_folder || (n == sizeof(magic) && !memcmp(begin, magic, sizeof(magic))))
+		return 0;
+	return complain(why, -ENOEXEC,
+		"plugin %s: it is no shared library; name one, or a folder of them", plugin);
+}
+
 static int check_plugin(const char *plugin, struct complaint *why)
 {
 	char path[PATH_MAX];
@@ -50,7 +68,8 @@ static int check_plugin(const char *plugin, struct complaint *why)
 	if (access(path, R_OK) != 0)
 		return complain(why, -errno, "plugin %s: %s; check its permissions", plugin,
 			strerror(errno));
-	return check_owner_only(plugin, path, why);
+	int err = check_owner_only(plugin, path, why);
+	return err ? err : check_library(plugin, why);
 }
 
 static int check_folder(const char *label, const char *device, const char *socket,

@@ -135,6 +135,17 @@ static void refuses_a_plugin_in_a_folder_that_everybody_may_write(void **state)
 	assert_non_null(strstr(why.text, "everybody may write to /tmp,"));
 }
 
+static void wants_a_library_or_a_folder_of_them(void **state)
+{
+	struct complaint why;
+
+	assert_true(check_plugin("/etc/passwd", &why) < 0);
+	assert_string_equal(why.text,
+		"plugin /etc/passwd: it is no shared library; name one, or a folder of them");
+	assert_int_equal(check_plugin("/bin/sh", &why), 0);
+	assert_int_equal(check_plugin("/usr/lib", &why), 0);
+}
+
 static int make_plugin(void **state)
 {
 	assert_non_null(mkdtemp(folder));
@@ -158,6 +169,7 @@ int main(void)
 		cmocka_unit_test(leaves_a_bare_name_to_the_systems_library_folders),
 		cmocka_unit_test(refuses_a_plugin_that_everybody_may_write),
 		cmocka_unit_test(refuses_a_plugin_in_a_folder_that_everybody_may_write),
+		cmocka_unit_test(wants_a_library_or_a_folder_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, make_plugin, remove_plugin);
