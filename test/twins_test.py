@@ -1,5 +1,6 @@
 """The ports' twins in Linux: over a crash and a new start, taken away by somebody, and what stands in their way."""
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -59,6 +60,7 @@ def _punts(house: House) -> bool:
 
 def a_twin_has_its_port_s_name_address_mtu_and_carrier(house: House) -> None:
     _wait_for_carrier(house)
+    assert "only dl3d sees" not in house.dl3d.stderr
     for index, twin in enumerate("ab"):
         text = _show(house, twin)
         for words in ("tun type tap", "multi_queue", "mtu 1500", port_mac(index)):
@@ -197,6 +199,20 @@ def a_taken_name_is_refused_and_nothing_changed(
     assert words in said, said
     assert "port 'b'" in said, said
     assert namespace.ip("-d", "link", "show") == before
+
+
+def a_namespace_that_nobody_else_sees_is_named(tmp_path: Path) -> None:
+    name = f"unseen{os.getpid()}"
+    file, log = tmp_path / "dl3d.yaml", tmp_path / "log"
+    text = GOOD.replace("{namespace: NAMESPACE}", "{keep: false}").replace("SOCKET", str(tmp_path / f"{name}.sock"))
+    file.write_text(text)
+    # As ip netns exec does it.
+    words = ["unshare", "--mount", "--propagation", "slave", str(DL3D), str(file)]
+    with log.open("w") as said, subprocess.Popen(words, stderr=said) as process:
+        wait_until(lambda: "forwarding: ports 2" in log.read_text(), "it ran", 20.0)
+        process.terminate()
+    assert f"only dl3d sees the network namespace '{name}' that it made" in log.read_text()
+    assert not Path(f"/run/netns/{name}").exists()
 
 
 def a_missing_namespace_is_refused(tmp_path: Path) -> None:

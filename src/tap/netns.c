@@ -88,6 +88,23 @@ bool netns_is_named(int netns, const char *name)
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
+// proc(5): a mount with a master takes what is mounted there, and gives it nothing.
+bool netns_is_seen_by_others(void)
+{
+	FILE *mounts = fopen("/proc/thread-self/mountinfo", "re");
+	char *line = NULL;
+	size_t room = 0;
+	bool is_seen = true;
+
+	while (mounts && getline(&line, &room, mounts) > 0)
+		if (strstr(line, " " FOLDER " "))
+			is_seen = !strstr(line, " master:"); // the last one is on top
+	free(line);
+	if (mounts)
+		fclose(mounts);
+	return is_seen;
+}
+
 // The folder must be a mount of its own that is shared, so that names come and go in all mount
 // namespaces.
 static int share_folder(void)

@@ -9,6 +9,8 @@
 int netns_open(const char *name, struct complaint *why);
 // Makes it as `ip netns add` does, with `lo` up and router advertisements not heeded; opened.
 int netns_make(const char *name, struct complaint *why);
+// Whether other programs see those that are made: not where dl3d runs among mounts of its own.
+bool netns_is_seen_by_others(void);
 // Whether `netns` is still what the name stands for.
 bool netns_is_named(int netns, const char *name);
 // Takes the name away, and with it the namespace, where no process and no interface of others is in

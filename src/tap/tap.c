@@ -2,6 +2,7 @@
 #include "tap/tap.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "tap/netns.h"
 #include "tap/room.h"
 
@@ -70,6 +71,12 @@ static int find_namespace(struct tap_room *room, struct complaint *why)
 		return room->netns < 0 ? room->netns : 0;
 	room->netns = netns_make(room->namespace_name, why);
 	room->namespace_is_new = room->netns >= 0;
+	if (room->namespace_is_new && !netns_is_seen_by_others())
+		log_warn("linux: only dl3d sees the network namespace '%s' that it made, because "
+			 "it runs among mounts of its own (as by ip netns exec, or systemd's "
+			 "PrivateMounts and ProtectSystem): make it outside before the start (ip "
+			 "netns add %s)",
+			room->namespace_name, room->namespace_name);
 	return room->netns < 0 ? room->netns : 0;
 }
 
