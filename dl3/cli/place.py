@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dl3.bench.site import Audience, Course, facts_of, streams_of
@@ -105,7 +105,7 @@ def tested(option: str) -> Client | None:
     """The dl3d whose account is checked: the one that was named, else the one that runs here, else none."""
     if option == NOBODY:
         return None
-    client = Client(Path(option) if option else DL3D.socket, program=DL3D)
+    client = Client(Path(option) if option else DL3D.socket, program=replace(DL3D, option="--dut"))
     try:
         client.ask(Reply, "status")
     except Fault:

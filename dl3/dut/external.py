@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dl3.campaign.streams import parsed_streams, read_streams
-from dl3.control.client import DL3D, DL3GEN, Client
+from dl3.control.client import DL3D, DL3GEN, Client, Program
 from dl3.control.generator import StreamTexts
 from dl3.control.replies import Reply
 from dl3.dut.check import lost_streams, ways_of
@@ -90,6 +90,11 @@ def about(setup: Setup, dut: Client | None) -> dict[str, object]:
     return {"name": setup.dut.name, "kind": "external", **said}
 
 
+def client_of(program: Program, option: str, socket: str) -> Client:
+    """Of one that runs already; who finds nobody there is told of the device's option."""
+    return Client(Path(socket), REPLY_TIMEOUT_S, replace(program, option=f"the option '{option}' of the device"))
+
+
 @dataclass(frozen=True)
 class External:
     """See dl3.dut.kind."""
@@ -111,9 +116,9 @@ class External:
         check_honoured(setup, frozenset(("streams",)), traffic)
         check_options(setup)
         options = setup.dut.options
-        generator = Client(Path(str(options.get("generator", DL3GEN.socket))), REPLY_TIMEOUT_S, DL3GEN)
+        generator = client_of(DL3GEN, "generator", str(options.get("generator", DL3GEN.socket)))
         socket = str(options.get("dut", NOBODY))
-        dut = None if socket == NOBODY else Client(Path(socket), program=DL3D)
+        dut = None if socket == NOBODY else client_of(DL3D, "dut", socket)
         given = streams_of(generator, setup, traffic)
         facts = {"dut": about(setup, dut), "lab": {"wire": "ports of the file"}}
         if lost := lost_streams(generator, [stream.written() for stream in given]):

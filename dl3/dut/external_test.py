@@ -1,0 +1,23 @@
+"""A box between ports of a dl3gen that runs already."""
+
+from pathlib import Path
+
+import pytest
+
+from dl3.dut.external import KIND
+from dl3.model.campaign import DutSpec, Setup, Traffic
+from dl3.model.fault import Fault
+
+
+@pytest.mark.parametrize(
+    ("option", "start"), [("generator", "no dl3gen has a socket at .*'dl3gen FILE'"), ("dut", "no dl3d has a socket")]
+)
+def says_in_a_campaign_s_words_that_nobody_is_there(option: str, start: str, tmp_path: Path) -> None:
+    options: dict[str, object] = {"generator": str(tmp_path / "generator"), option: str(tmp_path / "none")}
+    setup = Setup(dut=DutSpec(name="box", kind="external", options=options))
+    traffic = Traffic(streams=({"from": "left", "to": "right"},))
+    with (
+        pytest.raises(Fault, match=f"^{start}.* or name its socket with the option '{option}' of the device$"),
+        KIND.opened(setup, traffic, tmp_path),
+    ):
+        pass
