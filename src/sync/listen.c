@@ -47,8 +47,9 @@ static int open_voice(struct listen *listen, unsigned voice, uint32_t room)
 	struct epoll_event wake = {.events = EPOLLIN};
 	int fd = netlink_open(listen_voices[voice].protocol, listen->namespace), err;
 
+	// What the kernel has not does nothing to packets; what it refuses to tell may.
 	if (fd < 0)
-		return voice == VOICE_ROUTE ? fd : 0;
+		return voice != VOICE_ROUTE && fd == -EPROTONOSUPPORT ? 0 : fd;
 	listen->news[voice] = fd;
 	room = netlink_make_room(fd, room);
 	if (voice == VOICE_ROUTE)

@@ -136,6 +136,18 @@ int __wrap_netlink_read(int fd, void *bytes, size_t room)
 		bytes);
 }
 
+// How the kernel answers who wants to know of xfrm; 0: as it does.
+static int refusal;
+
+int __real_netlink_open(int protocol, int namespace);
+int __wrap_netlink_open(int protocol, int namespace);
+
+int __wrap_netlink_open(int protocol, int namespace)
+{
+	return refusal && protocol == NETLINK_XFRM ? refusal
+	                                           : __real_netlink_open(protocol, namespace);
+}
+
 struct heard {
 	unsigned begins, ends;
 	uint32_t partial, lacking;               // of the newest dump
@@ -258,6 +270,24 @@ static void hears_what_is_there_and_what_comes(void **state)
 	assert_int_equal(count(&heard), 140);
 	assert_int_equal(heard.ends, 1);
 	listen_close(listen);
+}
+
+static void only_what_a_kernel_has_not_may_be_silent(void **state)
+{
+	struct heard heard;
+	struct listen_ears ears = {take, begin, lack, end, &heard};
+	struct complaint why = {""};
+	struct listen *listen;
+
+	refusal = -EPROTONOSUPPORT;
+	listen = listen_with(&heard, 1 << 20);
+	settle(listen);
+	assert_int_equal(heard.ends, 1);
+	listen_close(listen);
+	refusal = -EACCES;
+	assert_int_equal(listen_open(&listen, &ears, 1 << 20, &why), -EACCES);
+	refusal = 0;
+	assert_string_equal(why.text, "cannot listen to Linux over netlink: Permission denied");
 }
 
 static void a_loss_leads_to_a_dump_that_finds_all(void **state)
@@ -545,6 +575,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(hears_what_is_there_and_what_comes, without_routes),
+		cmocka_unit_test_teardown(only_what_a_kernel_has_not_may_be_silent, without_routes),
 		cmocka_unit_test_teardown(a_loss_leads_to_a_dump_that_finds_all, without_routes),
 		cmocka_unit_test_teardown(what_is_deleted_during_a_dump_stays_deleted,
 			without_routes),
