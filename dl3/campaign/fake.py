@@ -19,7 +19,8 @@ CASES = [
 
 VOCABULARY = Vocabulary(
     kinds={
-        **dict.fromkeys(("dl3d", "l3fwd", "testpmd"), WIRED),
+        **dict.fromkeys(("dl3d", "l3fwd"), WIRED),
+        "testpmd": WIRED.model_copy(update={"choices": {"mode": ("io", "mac"), "wire": ("memif", "veth")}}),
         "ovs": Ability(honours=ALL, choices={}),
         "linux": LITTLE,
         "external": Ability(honours=frozenset(), choices={"generator": (), "streams": ()}),

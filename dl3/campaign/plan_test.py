@@ -117,6 +117,11 @@ def measures_only_lcores_on_which_a_device_can_forward() -> None:
     assert [(job.setup.dut_cores, job.setup.cores) for job in alone.jobs] == [((1,), 1), ((0,), 1)]
 
 
+def lets_a_program_that_rewrites_addresses_stand_for_l2fwd() -> None:
+    (case,) = [case for case in _plan_of("thesis").cases if case.key == "l2"]
+    assert {(job.setup.dut.kind, *job.setup.dut.options.items()) for job in case.jobs} == {("testpmd", ("mode", "mac"))}
+
+
 def shows_all_cases_of_the_white_paper_on_any_machine() -> None:
     for machine in (SMALL, LARGE, Machine(n_cores=1)):
         plan = _plan_of("white-paper", machine)
