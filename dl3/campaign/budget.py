@@ -167,13 +167,14 @@ def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int 
     )
 
 
-def said(values: Sequence[object]) -> str:
+def said(values: Sequence[object]) -> Text:
     """'5' or '1 to 3'."""
     low, high = min(values), max(values)  # type: ignore[type-var]
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    both = f"{low:g}", f"{high:g}"
+    return Text(en=" to ".join(dict.fromkeys(both)), zh=" 至 ".join(dict.fromkeys(both)))
 
 
-def differing(before: Jobs, after: Jobs, name: str) -> tuple[int, str, str] | None:
+def differing(before: Jobs, after: Jobs, name: str) -> tuple[int, Text, Text] | None:
     """How many jobs have another effort in one word, what it was and what it is."""
     old = {job.key: getattr(job.effort, name) for job in before}
     pairs = [(old[job.key], new) for job in after if old[job.key] != (new := getattr(job.effort, name))]
@@ -201,16 +202,21 @@ def what_was_shortened(before: Jobs, after: Jobs) -> Iterator[Text]:
     if found := differing(before, after, "repetitions"):
         n, old, new = found
         yield Text(
-            en=f"repetitions: {new} instead of {old}, in {n} jobs", zh=f"{n} 项测试的重复次数由 {old} 减为 {new}"
+            en=f"repetitions: {new.en} instead of {old.en}, in {n} jobs",
+            zh=f"{n} 项测试的重复次数由 {old.zh} 减为 {new.zh}",
         )
     if found := differing(before, after, "seconds"):
         n, old, new = found
         yield Text(
-            en=f"trials of {new} s instead of {old} s, in {n} jobs", zh=f"{n} 项测试的单次时长由 {old} 秒减为 {new} 秒"
+            en=f"trials of {new.en} s instead of {old.en} s, in {n} jobs",
+            zh=f"{n} 项测试的单次时长由 {old.zh} 秒减为 {new.zh} 秒",
         )
     if found := differing(before, after, "resolution"):
         n, old, new = found
-        yield Text(en=f"resolution {new} instead of {old}, in {n} jobs", zh=f"{n} 项测试的分辨率由 {old} 放宽为 {new}")
+        yield Text(
+            en=f"resolution {new.en} instead of {old.en}, in {n} jobs",
+            zh=f"{n} 项测试的分辨率由 {old.zh} 放宽为 {new.zh}",
+        )
     if gone := frames_gone(before, after):
         yield gone
     old_loads = {job.key: job.effort.loads for job in before}

@@ -217,6 +217,7 @@ def makes_later_jobs_shorter_and_says_so() -> None:
     assert sum(map(job_s, left)) < sum(map(job_s, jobs[50:]))
     low, high = sorted((left[0].effort.seconds, jobs[0].effort.seconds))
     assert later.shortened[0].en == f"trials of {low:g} to {high:g} s instead of 2 s, in {len(jobs_of(later))} jobs"
+    assert later.shortened[0].zh == f"{len(jobs_of(later))} 项测试的单次时长由 2 秒减为 {low:g} 至 {high:g} 秒"
 
 
 def gives_back_what_was_taken_away_where_there_is_time_again() -> None:

@@ -10,7 +10,8 @@ ENGLISH_CAMPAIGN = {
     "result.plan": "{run} of {cases} cases were measured on this machine{partly}, {answered} "
     "of {jobs} jobs gave an answer; "
     "{absent} cases are not applicable here, each for the reason given below.",
-    "result.plan_all": "All {cases} cases were measured on this machine; {answered} of {jobs} jobs gave an answer.",
+    "result.plan_all": "Cases measured on this machine: all that were planned, {cases}; {answered} of {jobs} jobs gave "
+    "an answer.",
     "result.best": "The highest rate of {frame} frames {goal} is {rate}, by {dut}{case}.",
     "result.in_case": " in case {case}",
     "rate.range": "between {low} and {high} Mpps on a noisy machine",
