@@ -126,7 +126,7 @@ static int compare(struct sync *sync, const struct crowd *crowd,
 
 int verify_neighbours(struct sync *sync, const struct sync_verification *how)
 {
-	struct crowd crowd = {NULL};
+	struct crowd crowd = {.met = NULL};
 	int err = dump(sync, &crowd);
 
 	if (crowd.n)
