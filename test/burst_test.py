@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 from harness.frames import Ether
-from harness.house import DL3D, Account, Port, config_text, port_mac
-from harness.wire import wait_until
+from harness.house import Port, config_text, port_mac, walked
 from scapy.utils import PcapReader, PcapWriter
 from verdicts_test import NEIGHBOURS, PORTS, ROUTES, ROWS, Row
-
-from dl3.lab.forwarder import Forwarder
 
 N_TIMES = 40
 PCAP_MACS = [f"02:70:63:61:70:{i:02x}" for i in range(3)]
@@ -61,12 +58,7 @@ def all_rows_hold_in_full_bursts(tmp_path: Path, variant: str) -> None:
         "memory": {"hugepages": "never"},
     }
     ports = _ports(tmp_path, [_for_pcap(row.frame) for row in rows])
-    with Forwarder(DL3D, config_text(ports, **keys)) as dl3d:
-        dl3d.wait_ready()
-        wait_until(lambda: Account.of(dl3d.call("drops")).received >= len(rows), "all frames were received")
-        wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account was closed")
-        account = Account.of(dl3d.call("drops"))
-        assert dl3d.stop() == 0, dl3d.stderr
+    account = walked(config_text(ports, **keys), len(rows))
     verdicts = Counter(row.verdict for row in rows)
     assert account.sent == verdicts.pop("forward")
     assert account.drops == verdicts

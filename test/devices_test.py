@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness.frames import Ether, forwarded, ip4, ip6, on
-from harness.house import DL3D, Account, House, Port, config_text, host_mac, port_mac
+from harness.house import DL3D, House, Port, config_text, host_mac, port_mac, walked
 from harness.wire import wait_until
 from scapy.utils import rdpcap, wrpcap
 
@@ -35,24 +34,13 @@ def _files(folder: Path, frames: list[bytes]) -> list[Port]:
     ]
 
 
-def _walk(ports: list[Port], n: int, keys: dict[str, Any]) -> Account:
-    """Run until `n` frames are accounted for."""
-    with Forwarder(DL3D, config_text(ports, **keys)) as dl3d:
-        dl3d.wait_ready()
-        wait_until(lambda: Account.of(dl3d.call("drops")).received >= n, f"{n} frames were received")
-        wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account was closed")
-        account = Account.of(dl3d.call("drops"))
-        assert dl3d.stop() == 0, dl3d.stderr
-    return account
-
-
 def capture_files_are_walked_from_end_to_end(tmp_path: Path) -> None:
     packets = [ip4(f"10.2.{i}.1", payload=i, ttl=1 + i % 3) for i in range(100)]
     packets += [ip6(f"2001:db8:22::{i:x}", payload=i, hlim=1 + i % 3) for i in range(100)]
     # The kernel puts fragments together again before net_af_packet sees them, so they are tried here.
     packets += [ip4("10.2.0.1", id=7, flags="MF", ttl=9), ip4("10.2.0.1", id=7, frag=5, ttl=9)]
     frames = [on(0, packet, dst=PCAP_MAC) for packet in packets]
-    account = _walk(_files(tmp_path, frames), len(frames), VIA_B)
+    account = walked(config_text(_files(tmp_path, frames), **VIA_B), len(frames))
     n_expired = sum(1 for i in range(100) if i % 3 == 0) * 2
     assert account.drops == {"ttl_expired": n_expired}
     assert account.sent == len(frames) - n_expired
@@ -66,14 +54,14 @@ def frames_in_several_buffers_are_refused_by_a_device_that_cannot_take_them(tmp_
     ports = _files(tmp_path, frames)
     tied = {"mode": "xconnect"}
     ports = [replace(port, keys=tied | {"to": other}) for port, other in zip(ports, "ba", strict=True)]
-    account = _walk(ports, len(frames), {})
+    account = walked(config_text(ports), len(frames))
     assert account.drops == {"multi_segment": 2}
     assert _written(tmp_path) == [frames[0], frames[2]]
 
 
 def frames_in_several_buffers_are_routed_or_too_long(tmp_path: Path) -> None:
     frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 1400, 8000)]
-    assert _walk(_files(tmp_path, frames), len(frames), VIA_B).drops == {"mtu_exceeded": 2}
+    assert walked(config_text(_files(tmp_path, frames), **VIA_B), len(frames)).drops == {"mtu_exceeded": 2}
     assert [len(frame) for frame in _written(tmp_path)] == [len(frames[0]), len(frames[2])]
 
 

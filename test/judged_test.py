@@ -7,11 +7,8 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from harness.house import DL3D, Account, Port, config_text
-from harness.wire import wait_until
+from harness.house import Port, config_text, walked
 from scapy.utils import PcapWriter, RawPcapReader
-
-from dl3.lab.forwarder import Forwarder
 
 N_FRAMES, N_FATES = 6_000, 21
 OURS, OUT, NEXT = (bytes.fromhex(mac) for mac in ("02700000000a", "02700000000b", "02000000010b"))
@@ -193,22 +190,12 @@ def _config(folder: Path, frames: list[bytes], args: list[str]) -> str:
     return config_text(ports, routes=routes, eal={"args": args}, memory={"hugepages": "never"})
 
 
-def _walk(text: str, n: int) -> Account:
-    with Forwarder(DL3D, text) as dl3d:
-        dl3d.wait_ready()
-        wait_until(lambda: Account.of(dl3d.call("drops")).received >= n, f"{n} frames were received")
-        wait_until(lambda: Account.of(dl3d.call("drops")).is_closed, "the account was closed")
-        account = Account.of(dl3d.call("drops"))
-        assert dl3d.stop() == 0, dl3d.stderr
-    return account
-
-
 @pytest.mark.parametrize("args", [[], ["--force-max-simd-bitwidth=64"]], ids=["vector", "scalar"])
 def each_frame_meets_the_fate_that_the_rfcs_want(tmp_path: Path, args: list[str]) -> None:
     rng = random.Random(1812)
     frames = [_frame(rng) for _ in range(N_FRAMES)]
     fates = [_judge(frame) for frame in frames]
-    account = _walk(_config(tmp_path, frames, args), N_FRAMES)
+    account = walked(_config(tmp_path, frames, args), N_FRAMES)
     assert account.drops == Counter(fate for fate in fates if isinstance(fate, str))
     left = [bytes(packet) for packet, _ in RawPcapReader(str(tmp_path / "out.pcap"))]
     for kind in (0x08, 0x86):  # the order of each family is kept

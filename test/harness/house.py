@@ -101,9 +101,7 @@ class House:
 
     def settle(self, received: int) -> "Account":
         """Wait until `received` packets have come in and the account is closed; return it."""
-        wait_until(lambda: self.account().received >= received, f"dl3d had received {received} packets")
-        wait_until(lambda: self.account().is_closed, "the account was closed")
-        return self.account()
+        return settled(self.dl3d, received)
 
 
 @dataclass(frozen=True)
@@ -142,3 +140,23 @@ class Account:
             self.dropped - before.dropped,
             {name: n for name, n in drops.items() if n},
         )
+
+
+def settled(dl3d: Forwarder, received: int) -> Account:
+    """Wait until `received` packets have come in and the account is closed; return it."""
+
+    def account() -> Account:
+        return Account.of(dl3d.call("drops"))
+
+    wait_until(lambda: account().received >= received, f"dl3d had received {received} packets")
+    wait_until(lambda: account().is_closed, "the account was closed")
+    return account()
+
+
+def walked(text: str, n: int) -> Account:
+    """Run dl3d by this configuration until `n` packets are accounted for."""
+    with Forwarder(DL3D, text) as dl3d:
+        dl3d.wait_ready()
+        account = settled(dl3d, n)
+        assert dl3d.stop() == 0, dl3d.stderr
+    return account
