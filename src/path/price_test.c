@@ -21,6 +21,12 @@ static void the_first_burst_is_believed(void **state)
 	assert_int_equal(price_learn(0, (uint64_t)BIG * FRAMES, FRAMES), BIG);
 }
 
+static void a_core_that_is_taken_away_during_the_first_burst_is_no_price(void **state)
+{
+	assert_int_equal(price_learn(0, TAKEN_AWAY, FRAMES), PRICE_FIRST_MOST);
+	assert_true(PRICE_FIRST_MOST * FRAMES < TAKEN_AWAY);
+}
+
 static void frames_of_another_size_are_known_after_ten_bursts(void **state)
 {
 	assert_int_equal(learn_often(SMALL, BIG, 10), BIG);
@@ -59,6 +65,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_burst_is_believed),
+		cmocka_unit_test(a_core_that_is_taken_away_during_the_first_burst_is_no_price),
 		cmocka_unit_test(frames_of_another_size_are_known_after_ten_bursts),
 		cmocka_unit_test(a_core_that_is_taken_away_hardly_counts),
 		cmocka_unit_test(a_first_burst_that_was_dear_is_soon_forgotten),
