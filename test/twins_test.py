@@ -77,6 +77,18 @@ def a_twin_loses_and_gets_carrier_with_its_port(house: House) -> None:
     _wait_for_carrier(house)
 
 
+def a_port_takes_all_frames_while_its_twin_has_a_mac_address_more(house: House) -> None:
+    def is_promiscuous() -> bool:
+        return "PROMISC" in house.namespace.ip("link", "show", "dev", "a")
+
+    _wait_for_carrier(house)
+    assert not is_promiscuous()
+    house.dl3d.twins.ip("link", "add", "vrrp", "link", "a", "up", "type", "macvlan", "mode", "private")
+    wait_until(is_promiscuous, "the port's device was promiscuous")
+    house.dl3d.twins.ip("link", "delete", "vrrp")
+    wait_until(lambda: not is_promiscuous(), "the port's device was selective again")
+
+
 def a_crash_takes_neither_carrier_nor_routes(keeping_house: House) -> None:
     house = keeping_house
     twins = house.dl3d.twins

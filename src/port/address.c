@@ -14,7 +14,7 @@ static bool is_tolerant(const struct port_device *device)
 }
 
 // Tells the device; one that is virtual takes every frame instead.
-static int tell_mac(const struct port_device *device, const struct wire_mac *mac)
+static int tell_mac(struct port_device *device, const struct wire_mac *mac)
 {
 	struct rte_ether_addr address;
 
@@ -23,6 +23,7 @@ static int tell_mac(const struct port_device *device, const struct wire_mac *mac
 	if (err == 0 || !is_tolerant(device))
 		return err;
 	// Frames for the wanted address may be for another host in the eyes of the interface below.
+	device->takes_all = true;
 	rte_eth_promiscuous_enable(device->id);
 	return 0;
 }
@@ -67,6 +68,24 @@ int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *m
 	device->mac = *mac;
 	faces_set_mac(&room->faces[port], mac);
 	return 0;
+}
+
+int port_set_promiscuous(struct port_room *room, unsigned port, bool promiscuous,
+	struct complaint *why)
+{
+	const struct port_device *device = &room->devices[port];
+	char label[48];
+	int err = 0;
+
+	if (promiscuous)
+		err = rte_eth_promiscuous_enable(device->id);
+	else if (!device->takes_all)
+		err = rte_eth_promiscuous_disable(device->id);
+	if (!err || is_tolerant(device))
+		return 0;
+	return complain(why, err, "%s: its device cannot be set %s: %s",
+		plan_port_label(room->settings, port, label),
+		promiscuous ? "promiscuous" : "selective", strerror(-err));
 }
 
 int port_set_admin(struct port_room *room, unsigned port, bool up, struct complaint *why)

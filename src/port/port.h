@@ -119,6 +119,9 @@ int port_set_admin(struct port_room *room, unsigned port, bool up, struct compla
 int port_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why);
 int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *mac,
 	struct complaint *why);
+// Whether frames to all MAC addresses come in, or those to the port's own and to groups.
+int port_set_promiscuous(struct port_room *room, unsigned port, bool promiscuous,
+	struct complaint *why);
 // The link as the wire has it, whatever the twin's state: port_tend's last finding. Control thread.
 bool port_has_carrier(const struct port_room *room, unsigned port);
 

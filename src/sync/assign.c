@@ -199,6 +199,7 @@ void links_flush(struct links *links)
 	give_ports(links); // the fib wants to know a port before VLANs on it
 	for (struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
 		give_link(links, one);
+	twins_follow_filters(links);
 }
 
 bool links_settled(struct links *links)

@@ -37,6 +37,15 @@ static int set_mac(void *hands, unsigned port, const struct wire_mac *mac)
 	return 0;
 }
 
+static int set_promiscuous(void *hands, unsigned port, bool promiscuous)
+{
+	struct fake_linux *fake = hands;
+
+	fake->n_asked++;
+	fake->port[port].promiscuous = promiscuous;
+	return 0;
+}
+
 static bool sends_redirects(void *hands, const char *interface, uint8_t family)
 {
 	struct fake_linux *fake = hands;
@@ -86,7 +95,9 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	fake->fib = fib_create(NULL);
 	assert_non_null(fake->fib);
 	for (unsigned port = 0; port < n_ports; port++) {
-		fake->port[port] = (struct mirror_port){fake_mac((uint8_t)port), 1500, true};
+		fake->port[port] = (struct mirror_port){.mac = fake_mac((uint8_t)port),
+			.mtu = 1500,
+			.up = true};
 		settings.twin[port] = FAKE_TWIN + (int)port;
 		settings.port[port] = fake->port[port];
 	}
@@ -94,6 +105,7 @@ void fake_open(struct fake_linux *fake, unsigned n_ports)
 	settings.hands = (struct mirror_hands){.port_set_admin = set_admin,
 		.port_set_mtu = set_mtu,
 		.port_set_mac = set_mac,
+		.port_set_promiscuous = set_promiscuous,
 		.sends_redirects = sends_redirects,
 		.disables_ipv6 = disables_ipv6,
 		.mtu6 = mtu6,

@@ -330,6 +330,35 @@ static void counts_macvlan_addresses_as_ours(void **state)
 	assert_int_equal(fake_fib_link(&fake, 10)->n_macs, 0);
 }
 
+// A real device sorts out what is not for its port's address.
+static void takes_all_frames_in_where_linux_wants_those_for_others(void **state)
+{
+	struct event_link twin = fake_twin(0), vlan = fake_vlan(20, 10, 100);
+
+	assert_false(fake.port[0].promiscuous);
+	vlan.mac = twin.mac;
+	add(vlan);
+	assert_false(fake.port[0].promiscuous);
+	add(macvlan(30, 10)); // VRRP
+	assert_true(fake.port[0].promiscuous);
+	assert_false(fake.port[1].promiscuous);
+	remove_link(30);
+	assert_false(fake.port[0].promiscuous);
+	twin.master = 40;
+	add(fake_device(40, "br0", "bridge"));
+	add(twin);
+	assert_true(fake.port[0].promiscuous);
+	add(fake_twin(0));
+	assert_false(fake.port[0].promiscuous);
+	vlan.mac = fake_mac(20);
+	add(vlan);
+	assert_true(fake.port[0].promiscuous);
+	twin = fake_twin(0);
+	twin.mac = vlan.mac; // the port takes it over
+	add(twin);
+	assert_false(fake.port[0].promiscuous);
+}
+
 static void leaves_a_twin_with_many_macvlans_to_linux(void **state)
 {
 	for (int i = 0; i < FIB_LINK_MACS; i++)
@@ -711,6 +740,7 @@ static void goes_by_the_ports_mtu_when_it_refuses_the_twins(void **state)
 
 	fake.mtu_max = 2000;
 	twin.mtu = vlan.mtu = 9000;
+	vlan.mac = twin.mac;
 	add(twin);
 	add(vlan);
 	assert_int_equal(fake.n_asked, 1);
@@ -746,6 +776,7 @@ int main(void)
 		TEST(sends_nothing_itself_where_tc_shapes),
 		TEST(sends_nothing_itself_where_linux_sets_priorities),
 		TEST(counts_macvlan_addresses_as_ours),
+		TEST(takes_all_frames_in_where_linux_wants_those_for_others),
 		TEST(leaves_a_twin_with_many_macvlans_to_linux),
 		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
 		TEST(leaves_packets_to_linux_where_forwarding_is_off),

@@ -15,6 +15,7 @@ struct mirror_hands {
 	int (*port_set_admin)(void *hands, unsigned port, bool up);
 	int (*port_set_mtu)(void *hands, unsigned port, uint16_t mtu);
 	int (*port_set_mac)(void *hands, unsigned port, const struct wire_mac *mac);
+	int (*port_set_promiscuous)(void *hands, unsigned port, bool promiscuous);
 	bool (*sends_redirects)(void *hands, const char *interface, uint8_t family);
 	bool (*disables_ipv6)(void *hands, const char *interface); // sysctl; NULL: no
 	unsigned (*mtu6)(void *hands, const char *interface);      // sysctl; 0, NULL: as the link's
@@ -28,7 +29,7 @@ struct mirror_hands {
 struct mirror_port {
 	struct wire_mac mac;
 	uint16_t mtu; // 0: not known
-	bool up;
+	bool up, promiscuous;
 };
 
 struct mirror;

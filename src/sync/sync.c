@@ -37,6 +37,13 @@ static int set_mac(void *hands, unsigned port, const struct wire_mac *mac)
 	return port_set_mac(sync->house.ports, port, mac, NULL);
 }
 
+static int set_promiscuous(void *hands, unsigned port, bool promiscuous)
+{
+	struct sync *sync = hands;
+
+	return port_set_promiscuous(sync->house.ports, port, promiscuous, NULL);
+}
+
 static bool sends_redirects(void *hands, const char *interface, uint8_t family)
 {
 	return sysctl_sends_redirects(((struct sync *)hands)->house.twins, interface, family);
@@ -96,15 +103,16 @@ static int open_mirror(struct sync *sync, struct complaint *why)
 {
 	struct mirror_settings settings = {.fib = sync->house.fib,
 		.n_ports = sync->house.n_ports,
-		.hands = {set_admin, set_mtu, set_mac, sends_redirects, disables_ipv6, mtu6, tcx,
-			has_old_tables, dump_again, sync}};
+		.hands = {set_admin, set_mtu, set_mac, set_promiscuous, sends_redirects,
+			disables_ipv6, mtu6, tcx, has_old_tables, dump_again, sync}};
 
 	for (unsigned i = 0; i < sync->house.n_ports; i++) {
 		struct port_info info;
 
 		port_info(sync->house.ports, i, &info);
 		settings.twin[i] = tap_twin(sync->house.twins, i);
-		settings.port[i] = (struct mirror_port){info.mac, info.mtu, true};
+		settings.port[i] =
+			(struct mirror_port){.mac = info.mac, .mtu = info.mtu, .up = true};
 		sysctl_prepare_twin(sync->house.twins, info.name);
 	}
 	return mirror_open(&sync->mirror, &settings, why);

@@ -3,6 +3,7 @@
 #include "sync/twins.h"
 
 #include "base/log.h"
+#include "sync/judge.h"
 #include "sync/links_inside.h"
 
 #include <net/if.h>
@@ -96,4 +97,49 @@ void twins_follow(struct links *links)
 		follow_mtu(links, port, twin);
 		follow_mac(links, port, twin);
 	}
+}
+
+// Macvlans and VLANs with MAC addresses of their own; all that a bridge and its like are to see.
+static bool wants_all_frames(const struct links *links, const struct interface *one,
+	const struct fib_link *link)
+{
+	static const uint32_t shown =
+		1u << REASON_MASTER | 1u << REASON_UPPER | 1u << REASON_MANY_MACS;
+
+	return link->n_macs || one->reasons & shown ||
+	       !wire_mac_equal(&link->mac, &links->twins.has[link->port].mac);
+}
+
+static void follow_filter(struct links *links, unsigned port, bool promiscuous)
+{
+	const struct mirror_hands *hands = &links->mirror->settings.hands;
+	const struct interface *twin = twins_find(links, port);
+
+	if (links->twins.asked[port].promiscuous == promiscuous)
+		return;
+	links->twins.asked[port].promiscuous = promiscuous;
+	if (hands->port_set_promiscuous &&
+		hands->port_set_promiscuous(hands->hands, port, promiscuous))
+		log_warn("port %s does not become %s; frames to MAC addresses other than its own, "
+			 "as of macvlans and bridges on its twin, %s",
+			twin ? twin->link.name : "?", promiscuous ? "promiscuous" : "selective",
+			promiscuous ? "may not arrive" : "still arrive");
+	else
+		links->twins.has[port].promiscuous = promiscuous;
+}
+
+void twins_follow_filters(struct links *links)
+{
+	const struct fib *fib = links->mirror->settings.fib;
+	bool wanted[PORT_MAX] = {false};
+
+	for (struct interface *one = NULL; (one = interfaces_next(&links->all, one));) {
+		const struct fib_link *link =
+			one->id == FIB_NO_LINK ? NULL : fib_link(fib, one->id);
+
+		if (link && wants_all_frames(links, one, link))
+			wanted[link->port] = true;
+	}
+	for (unsigned port = 0; port < links->mirror->settings.n_ports; port++)
+		follow_filter(links, port, wanted[port]);
 }
