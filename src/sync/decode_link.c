@@ -65,7 +65,14 @@ static const struct want want_vlan[] = {
 	[IFLA_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, vlan_protocol)},
 };
 static const struct want want_vrf[] = {[IFLA_VRF_TABLE] = {WANT_U32, .at = AT(link, vrf_table)}};
-static const struct wants wants_vlan = WANTS(want_vlan), wants_vrf = WANTS(want_vrf);
+enum { HSR_INTERLINK = 8 }; // IFLA_HSR_INTERLINK, which headers before Linux 6.10 lack
+static const struct want want_hsr[] = {
+	[IFLA_HSR_SLAVE1] = {WANT_U32, .at = AT(link, ring[0])},
+	[IFLA_HSR_SLAVE2] = {WANT_U32, .at = AT(link, ring[1])},
+	[HSR_INTERLINK] = {WANT_U32, .at = AT(link, ring[2])},
+};
+static const struct wants wants_vlan = WANTS(want_vlan), wants_vrf = WANTS(want_vrf),
+			  wants_hsr = WANTS(want_hsr);
 
 static bool take_link_data(struct link_draft *draft)
 {
@@ -73,6 +80,8 @@ static bool take_link_data(struct link_draft *draft)
 		return attrs_take(&wants_vlan, &draft->data, draft);
 	if (!strcmp(draft->link.kind, "vrf"))
 		return attrs_take(&wants_vrf, &draft->data, draft);
+	if (!strcmp(draft->link.kind, "hsr"))
+		return attrs_take(&wants_hsr, &draft->data, draft);
 	return true;
 }
 

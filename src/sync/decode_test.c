@@ -80,6 +80,11 @@ static void reads_links(void **state)
 	event = decoded(decode_route, "link_macvlan");
 	assert_string_equal(event.link.kind, "macvlan");
 	assert_int_equal(event.link.lower, 3);
+	event = decoded(decode_route, "link_hsr"); // put together as net/hsr/hsr_netlink.c does
+	assert_string_equal(event.link.kind, "hsr");
+	assert_int_equal(event.link.ring[0], 3);
+	assert_int_equal(event.link.ring[1], 5);
+	assert_int_equal(event.link.ring[2], 7);
 	assert_ignored(decode_route, "link_of_bridge_family");
 }
 

@@ -50,6 +50,7 @@ struct event_link {
 	uint16_t vlan_id, vlan_protocol; // host order; kind "vlan"
 	bool sets_priorities;            // the same: by a map from Linux's own (egress-qos-map)
 	uint32_t vrf_table;              // kind "vrf"
+	int ring[3];                     // kind "hsr": what is in it, none of which has a master
 	uint8_t operstate;
 	bool carrier;
 	bool has_xdp;

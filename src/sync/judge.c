@@ -125,6 +125,18 @@ static void add_macvlan(const struct links *links, struct interface *lower,
 	above->n_macs++;
 }
 
+// A device for two cables to the same place (HSR, PRP) takes all frames of both.
+static void add_ring(const struct links *links, const struct interface *ring)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(ring->link.ring); i++) {
+		int ifindex = ring->link.ring[i];
+		struct interface *one = ifindex ? interfaces_find(&links->all, ifindex) : NULL;
+
+		if (one)
+			one->above.reasons |= BIT(REASON_UPPER);
+	}
+}
+
 void judge_above(struct links *links)
 {
 	for (struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
@@ -134,6 +146,8 @@ void judge_above(struct links *links)
 		                                  ? interfaces_find(&links->all, one->link.lower)
 		                                  : NULL;
 
+		if (one->is_known)
+			add_ring(links, one);
 		if (!lower || is_kind(one, "vlan") || is_tunnel(one))
 			continue;
 		if (is_kind(one, "macvlan"))

@@ -209,6 +209,26 @@ static void leaves_to_linux_what_lanes_do_not_know(void **state)
 	}
 }
 
+// They have no master, and the ring has none of them under it as a VLAN has.
+static void leaves_what_is_in_a_ring_to_linux(void **state)
+{
+	struct event_link ring = fake_device(40, "hsr0", "hsr");
+	char where[64];
+
+	ring.ring[0] = 11;
+	ring.ring[1] = 12; // not there
+	add(ring);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(flags_of(11), FIB_LINK_LINUX);
+	assert_int_equal(way_out(11), FIB_NO_LINK);
+	assert_int_equal(fake_unsupported(&fake,
+				 "interface under one of a kind that lanes do not know", where),
+		1);
+	assert_string_equal(where, "p1");
+	remove_link(40);
+	assert_int_equal(flags_of(11), 0);
+}
+
 static void treats_a_master_not_yet_told_of_as_unknown(void **state)
 {
 	struct event_link twin = fake_twin(0);
@@ -770,6 +790,7 @@ int main(void)
 		TEST(knows_no_link_that_stands_on_no_twin),
 		TEST(takes_a_link_down_with_what_is_under_it),
 		TEST(leaves_to_linux_what_lanes_do_not_know),
+		TEST(leaves_what_is_in_a_ring_to_linux),
 		TEST(treats_a_master_not_yet_told_of_as_unknown),
 		TEST(hands_all_frames_to_linux_where_tc_or_xdp_is),
 		TEST(leaves_to_linux_where_programs_hang_by_tcx),
