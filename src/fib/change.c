@@ -170,6 +170,23 @@ static bool has_room(const struct batch *batch)
 	return 2 * batch->n_edits <= nodes->limit - nodes->top + nodes->n_free;
 }
 
+static bool is_local(const struct fib *fib, uint16_t hop)
+{
+	return fib->hops.hop[hop].key.kind == FIB_LOCAL;
+}
+
+// Before lanes see the route: while they do not, the filter errs on the right side.
+static void note_source(struct fib *fib, const struct rib_prefix *prefix, uint16_t hop,
+	uint16_t old)
+{
+	if (is_local(fib, hop) == is_local(fib, old))
+		return;
+	if (is_local(fib, hop))
+		sources_add(&fib->sources, prefix);
+	else
+		sources_remove(&fib->sources, prefix);
+}
+
 static void apply(struct fib *fib, const struct edit *edit)
 {
 	const struct rib_prefix prefix = prefix_of(edit);
@@ -180,6 +197,7 @@ static void apply(struct fib *fib, const struct edit *edit)
 		return; // added and deleted within one batch
 	uint16_t old = node->route;
 	node->route = edit->hop;
+	note_source(fib, &prefix, edit->hop, old);
 	fib->n_routes[edit->tree] += !!edit->hop - !!old;
 	fib->n_all_routes += !!edit->hop - !!old;
 	if (edit->hop)

@@ -33,6 +33,7 @@ static void show_to_lanes(struct fib *fib)
 		.tags = fib->hops.tags,
 		.link_in = fib->links.in,
 		.links = &fib->links,
+		.sources = &fib->sources.shown,
 		.vrfs = fib->vrf_view,
 	};
 }

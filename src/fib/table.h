@@ -8,10 +8,12 @@
 #include "fib/publish.h"
 #include "fib/retire.h"
 #include "fib/rib.h"
+#include "fib/sources.h"
 
 struct fib {
 	struct fib_view view;
 	uint64_t open_vrfs; // a bit for each
+	struct sources sources;
 	struct rib rib;
 	struct fib_links links;
 	struct hops hops;
