@@ -81,6 +81,19 @@ def a_reload_loses_no_packet(house: House, way: str) -> None:
     assert house.settle(traffic.n_sent).drops == {}
 
 
+def an_address_of_ours_is_no_source_until_a_reload_takes_it_away(house: House) -> None:
+    packet = ip4("10.2.0.1", src="10.77.0.1")
+    leaves = ("b", forwarded(on(0, packet), 1))
+    assert _out(house, packet) == leaves
+    _write(house, ports=[*PORTS[:2], Port("c", keys={"addresses": ["10.0.3.1/24", "10.77.0.1/32"]})])
+    house.dl3d.call("reload")
+    assert _out(house, packet) is None
+    assert house.account().drops == {"martian_source": 1}
+    _write(house)
+    house.dl3d.call("reload")
+    assert _out(house, packet) == leaves
+
+
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("host_bits", {"routes": ["10.2.0.1/16 via 10.0.3.2 dev c"]}, "host bits"),
     ("unknown_port", {"routes": ["10.2.0.0/16 via 10.0.3.2 dev x"]}, '"x"'),

@@ -91,6 +91,7 @@ GOOD = [
     Row("forwards_ip6_with_traffic_class", on(0, ip6("2001:db8:22::1", tc=0xB8, fl=0xFFFFF)), "forward", 1),
     Row("forwards_ip6_to_a_neighbour_on_link", on(0, ip6("2001:db8:2::2")), "forward", 1),
     Row("forwards_ip4_via_an_ip6_neighbour", on(0, ip4("10.23.0.1")), "forward", 1),
+    Row("forwards_ip6_from_our_own_address", on(0, ip6("2001:db8:22::1", src="2001:db8:2::1")), "forward", 1),
     Row("forwards_ip4_to_a_neighbour_on_link", on(0, ip4("10.0.2.2")), "forward", 1),
 ]
 # Checksums that are 0 or become so, for RFC 1624's corner.
@@ -128,6 +129,8 @@ PARSE = [
 LOOKUP = [
     Row("drops_without_a_route", on(0, ip4("192.0.2.1")), "no_route"),
     Row("drops_ip6_without_a_route", on(0, ip6("2001:db8:ffff::1")), "no_route"),
+    Row("drops_what_says_it_comes_from_us", on(0, ip4("10.2.0.1", src="10.0.2.1")), "martian_source"),
+    Row("drops_what_says_it_comes_from_us_for_us", on(0, ip4("10.0.1.1", src="10.0.2.1")), "local"),
     Row("drops_for_our_own_address", on(0, ip4("10.0.1.1")), "local"),
     Row("drops_for_our_address_on_another_port", on(0, ip6("2001:db8:2::1")), "local"),
     Row("drops_for_all_routers_of_a_link", on(0, ip6("2001:db8:2::")), "local"),
@@ -162,6 +165,7 @@ ELSEWHERE = {
     "multi_segment": "test/devices_test.py",
     "port_disabled": "src/path/punt_test.c",
     "linux": "src/path/punt_test.c",
+    "own_source": "src/path/source_test.c",
     "redirect": "src/path/punt_test.c",
     "no_headroom": "src/path/tag_test.c",
     "punt_ring_full": "src/path/punt_test.c",

@@ -13,8 +13,8 @@
 enum { BURST_MAX = 64 };
 
 // Arrays of fields, dense: place i of each belongs to packet i. A step that drops packets closes
-// the gaps. Written by parse: mbuf, frame, dst, length, ttl and the flags up to has_tags; by
-// lookup: hop; by check: port, has_one_hop, has_one_port.
+// the gaps. Written by parse: mbuf, frame, dst, length, ttl, suspects and the flags up to has_tags;
+// by lookup: hop; by check: port, has_one_hop, has_one_port.
 struct burst {
 	uint16_t n;
 	bool has_segments;   // some mbuf has more than one segment
@@ -23,6 +23,8 @@ struct burst {
 	bool has_tags;       // some packet came with VLAN tags or leaves with some
 	bool has_one_hop;    // all packets have hop[0]
 	bool has_one_port;   // all packets have port[0]
+	uint64_t suspects;   // IPv4: a bit for each packet whose source may be one of our addresses
+	const struct fib_sources *sources; // by this filter
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
 	// First byte of the Ethernet header; of a packet with tags: of the header as it would be
 	// without them, so that the EtherType is at 12 and the packet at 14 (the MAC addresses are

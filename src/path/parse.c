@@ -29,7 +29,7 @@ static inline bool is_plain4(const struct parse *p, const struct rte_mbuf *m, co
 
 	return load64(frame) << 16 == p->mac && (load32(frame + 12) & 0xffffff) == 0x450008 &&
 	       length >= 20 && length + 14 <= m->data_len && m->data_len == m->pkt_len &&
-	       is_sum4_good(m, frame) && is_source4_sound(rte_be_to_cpu_32(load32(frame + 26)));
+	       is_sum4_good(m, frame) && is_source4_sound(source4(frame));
 }
 
 static inline bool is_plain6(const struct parse *p, const struct rte_mbuf *m, const uint8_t *frame)
@@ -80,11 +80,13 @@ static void drop_all(struct parse *p)
 }
 
 // Empty bursts, and what the link of their packets says of them.
-static inline void begin(struct worker *w, struct fib_link_in link)
+static inline void begin(struct worker *w, const struct fib_view *view, struct fib_link_in link)
 {
 	uint8_t all = link.flags & FIB_LINK_LINUX;
 
 	w->ip4.n = w->ip6.n = 0;
+	w->ip4.suspects = 0;
+	w->ip4.sources = view->sources;
 	w->ip4.has_segments = w->ip6.has_segments = false;
 	w->ip4.has_tags = w->ip6.has_tags = false;
 	w->ip4.for_linux = all | (link.flags & FIB_LINK_LINUX4);
@@ -114,7 +116,7 @@ const struct fib_view *path_parse(struct worker *w, const struct fib_view *view,
 	w->from = r->from->port;
 	if (w->tap)
 		p.link = fib_link_in_load(view, w->from);
-	begin(w, p.link);
+	begin(w, view, p.link);
 	if (rarely(p.link.flags & FIB_LINK_DOWN))
 		drop_all(&p);
 	else
@@ -128,7 +130,7 @@ const struct fib_view *path_parse_aside(struct worker *w, const struct fib_view 
 	struct fib_link_in link = a->link[0];
 	uint16_t n = a->n;
 
-	begin(w, link);
+	begin(w, view, link);
 	a->n = 0;
 	for (uint16_t i = 0; i < n; i++) {
 		if (parse_same_rules(a->link[i], link))

@@ -45,6 +45,11 @@ static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame,
 	return i;
 }
 
+static inline uint32_t source4(const uint8_t *frame)
+{
+	return rte_be_to_cpu_32(load32(frame + 26));
+}
+
 // Append a sound packet to the burst of its family.
 static inline void take4(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
 {
@@ -52,6 +57,7 @@ static inline void take4(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 
 	b->ttl[i] = frame[22];
 	b->dst4[i] = rte_be_to_cpu_32(load32(frame + 30));
+	b->suspects |= (uint64_t)fib_source_may_be_ours(b->sources, source4(frame)) << i;
 }
 
 static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)

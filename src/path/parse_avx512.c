@@ -124,10 +124,26 @@ static inline struct fields squeeze(const struct fields *f, __mmask16 plain)
 {
 	return (struct fields){
 		.first = _mm512_maskz_compress_epi32(plain, f->first),
+		.second = _mm512_maskz_compress_epi32(plain, f->second),
 		.pkt_len = _mm512_maskz_compress_epi32(plain, f->pkt_len),
 		.ttl_length = _mm512_maskz_compress_epi32(plain, f->ttl_length),
 	};
 }
+
+// Which of the first n sources may be our own, as fib_source_may_be_ours says it: words by the
+// hash's highest five bits, then both bits turned to the lowest place.
+static inline __mmask16 find_suspects(const struct fib_sources *sources, __m512i source, unsigned n)
+{
+	__m512i low = _mm512_load_si512(&sources->word[0]);
+	__m512i high = _mm512_load_si512(&sources->word[STEP]);
+	__m512i hash = _mm512_mullo_epi32(source, all(FIB_SOURCE_FACTOR));
+	__m512i word = _mm512_permutex2var_epi32(low, _mm512_srli_epi32(hash, 27), high);
+	__m512i first = _mm512_rorv_epi32(word, _mm512_srli_epi32(hash, 22));
+	__m512i second = _mm512_rorv_epi32(word, _mm512_srli_epi32(hash, 17));
+
+	return _mm512_test_epi32_mask(_mm512_and_si512(first, second), all(1)) & ((1u << n) - 1);
+}
+_Static_assert(FIB_SOURCE_WORDS == 2 * STEP, "the filter is two vectors");
 
 static inline void store_dst6(struct burst *b, unsigned at, unsigned n)
 {
@@ -157,10 +173,12 @@ static inline void take_plain(struct burst *b, struct fields *f, const struct si
 		f = &dense;
 	}
 	store_lengths(b, at, f);
-	if (from->is_ip6)
+	if (from->is_ip6) {
 		store_dst6(b, at, n);
-	else
+	} else {
 		_mm512_storeu_si512(&b->dst4[at], f->first);
+		b->suspects |= (uint64_t)find_suspects(b->sources, f->second, n) << at;
+	}
 	b->n = at + n;
 }
 

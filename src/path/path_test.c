@@ -31,13 +31,16 @@ static struct port_face faces[4];
 static const struct port_queue queue = {0, 0, 0};
 static struct fib_hop_entry hops[8];
 static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
-static const struct fib_view view = {.hops = hops, .bucket = buckets};
+static struct fib_sources own;
+static const struct fib_view view = {.hops = hops, .bucket = buckets, .sources = &own};
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 
 static int set_up(void **state)
 {
 	memcpy(faces[0].mac, our_mac, sizeof(our_mac));
 	worker = (struct worker){.faces = faces, .stat = &stat};
+	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
+		own.word[i] = dice(UINT32_MAX) & dice(UINT32_MAX);
 	return 0;
 }
 
@@ -69,6 +72,7 @@ static void place_random(unsigned i, unsigned n_of_4)
 		0, RTE_MBUF_F_RX_IP_CKSUM_BAD, RTE_MBUF_F_RX_IP_CKSUM_NONE};
 	struct wire_recipe recipe = to_us(dice(16) < n_of_4 ? 4 : 6);
 
+	recipe.src.bytes[recipe.src.family == 4 ? 3 : 15] = 1 + dice(255);
 	recipe.frame_bytes += dice(40);
 	recipe.padding_bytes =
 		dice(4) ? 0
@@ -129,6 +133,14 @@ static enum verdict expected_verdict(const struct rte_mbuf *m)
 	return memcmp(frame, our_mac, 6) ? VERDICT_MAC_NOT_OURS : verdict_of[fault];
 }
 
+static void expect_addresses4(const struct burst *b, unsigned at, const uint8_t *frame)
+{
+	bool may_be_ours = fib_source_may_be_ours(&own, rte_be_to_cpu_32(load32(frame + 26)));
+
+	assert_int_equal(b->dst4[at], rte_be_to_cpu_32(load32(frame + 30)));
+	assert_int_equal(b->suspects >> at & 1, may_be_ours);
+}
+
 static void expect_taken(const struct burst *b, unsigned at, const struct rte_mbuf *m, bool is_ip4)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -139,7 +151,7 @@ static void expect_taken(const struct burst *b, unsigned at, const struct rte_mb
 	assert_int_equal(b->length[at], MIN_OF(m->pkt_len, UINT16_MAX));
 	assert_int_equal(b->ttl[at], frame[is_ip4 ? 22 : 21]);
 	if (is_ip4)
-		assert_int_equal(b->dst4[at], rte_be_to_cpu_32(load32(frame + 30)));
+		expect_addresses4(b, at, frame);
 	else
 		assert_int_equal(b->dst6[at].low, rte_be_to_cpu_64(load64(frame + 46)));
 }
@@ -163,6 +175,7 @@ static void expect_sorted(unsigned n, const uint64_t before[N_VERDICTS])
 			expect_taken(&worker.ip6, n6++, mbufs[i], false);
 	}
 	assert_int_equal(worker.ip4.n, n4);
+	assert_false(n4 < BURST_MAX && worker.ip4.suspects >> n4);
 	assert_int_equal(worker.ip6.n, n6);
 	assert_int_equal(worker.n_dropped, n - n4 - n6);
 	assert_memory_equal(stat.verdict, want, sizeof(want));

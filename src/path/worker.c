@@ -27,6 +27,8 @@ static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, b
 	struct stat_step *step = &w->step;
 
 	path_lookup4(view, &w->ip4);
+	if (rarely(w->ip4.suspects))
+		path_source(w, view, &w->ip4);
 	t = lap(is_timed, &step->lookup, t);
 	path_check(w, view, &w->ip4);
 	t = lap(is_timed, &step->check, t);

@@ -33,6 +33,7 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "martian_destination": ("destination that is never forwarded", "从不转发的目的地址", "streams"),
     "link_local_destination": ("link-local destination", "链路本地目的地址", "streams"),
     "multicast": ("IP multicast destination", "IP 组播目的地址", "streams"),
+    "own_source": ("IPv4 from an address of the device", "源地址是被测设备自身的 IPv4 地址", "streams"),
     "linux": ("left to Linux, which lanes cannot replace", "交给 Linux 处理，lane 无法替代", "unsupported"),
     "neighbour_unresolved": ("MAC of the next hop is not known", "下一跳的 MAC 未知", "neighbour"),
     "ttl_expired": ("TTL or hop limit ended", "TTL 或跳数耗尽", "ttl"),

@@ -1,0 +1,87 @@
+"""Packets that say they come from the router itself; the router is the kernel, then dl3d.
+
+Linux forwards none of IPv4 unless accept_local is set where they come in, and looks at no source of IPv6.
+"""
+
+import pytest
+from harness.network import Network
+from harness.probes import arrives, packet_from, vanishes, wait_reached
+
+TARGET = "10.0.9.2"
+OWN = ("10.0.0.1", "10.0.1.1", "10.0.3.1")  # of the port that they come in on, leave by, and of neither
+N_SENT = 3
+
+
+def _passes(network: Network, source: str, target: str = TARGET) -> bool:
+    return arrives(network["h0"], packet_from(network["h0"], target, src=source), network["h1"], target)
+
+
+def _is_stopped(network: Network, source: str, target: str = TARGET) -> bool:
+    return vanishes(network["h0"], packet_from(network["h0"], target, src=source), network["h1"], target)
+
+
+def _n_left_to_linux(network: Network) -> int:
+    """Packets from own addresses that lanes handed over."""
+    assert network.dl3d
+    return sum(row["handed"] for row in network.dl3d.call("drops")["verdicts"] if row["name"] == "own_source")
+
+
+@pytest.fixture(autouse=True)
+def _reached(network: Network) -> None:
+    """Neighbours are known, so that a packet that may pass does so at once."""
+    wait_reached(network, TARGET)
+
+
+@pytest.mark.parametrize("source", OWN)
+def a_packet_from_an_address_of_the_router_ends_there(network: Network, source: str) -> None:
+    before = _n_left_to_linux(network) if network.dl3d else 0
+    for _ in range(N_SENT):
+        assert _is_stopped(network, source)
+    if network.dl3d:
+        network.dl3d.check()
+        assert _n_left_to_linux(network) - before == N_SENT
+    with network.through_lanes(1):
+        assert _passes(network, "10.0.0.99")
+
+
+def an_address_counts_while_the_router_has_it(network: Network) -> None:
+    with network.through_lanes(2):
+        assert _passes(network, "203.0.113.7")
+        network.ip("address add 203.0.113.7/32 dev p2")
+        assert _is_stopped(network, "203.0.113.7")
+        network.ip("address del 203.0.113.7/32 dev p2")
+        assert _passes(network, "203.0.113.7")
+
+
+def a_local_route_counts_as_a_whole(network: Network) -> None:
+    network.ip("route add local 203.0.113.0/24 dev lo")
+    assert _is_stopped(network, "203.0.113.200")
+    with network.through_lanes(1):
+        assert _passes(network, "203.0.114.1")
+    network.ip("route del local 203.0.113.0/24 dev lo")
+    with network.through_lanes(1):
+        assert _passes(network, "203.0.113.200")
+
+
+def more_addresses_than_the_filter_tells_apart_are_all_ours(network: Network) -> None:
+    own = [f"10.200.{i // 250}.{1 + i % 250}" for i in range(1000)]
+    network.ip(*(f"address add {address}/32 dev p3" for address in own))
+    assert _is_stopped(network, own[0])
+    assert _is_stopped(network, own[-1])
+    with network.through_lanes(2):
+        assert _passes(network, "10.200.0.251")
+        assert _passes(network, "10.0.0.99")
+
+
+def accept_local_lets_them_pass(network: Network) -> None:
+    with network.while_set(ipv4__conf__p0__accept_local="1"):
+        for source in OWN:
+            assert _passes(network, source)
+    assert _is_stopped(network, OWN[0])
+
+
+def ip6_packets_from_the_router_pass(network: Network) -> None:
+    target = network["h1"].address(6)
+    wait_reached(network, target)
+    with network.through_lanes(1):
+        assert _passes(network, "2001:db8:a3::1", target)
