@@ -85,3 +85,19 @@ def ip6_packets_from_the_router_pass(network: Network) -> None:
     wait_reached(network, target)
     with network.through_lanes(1):
         assert _passes(network, "2001:db8:a3::1", target)
+
+
+def an_address_of_an_interface_that_is_down_is_named(network: Network) -> None:
+    """The kernel takes it for its own all the same; lanes do not, and say so."""
+    words = "IPv4 address on an interface that is set down"
+    assert network.names_supported(words)
+    network.ip("link add hidden0 type veth peer name hidden1", "address add 203.0.113.9/32 dev hidden0")
+    assert network.names_unsupported(words)
+    if not network.dl3d:
+        assert _is_stopped(network, "203.0.113.9")
+    network.ip("link set hidden0 up")
+    assert network.names_supported(words)
+    assert _is_stopped(network, "203.0.113.9")
+    network.ip("link del hidden0")
+    assert network.names_supported(words)
+    assert _passes(network, "203.0.113.9")

@@ -1,6 +1,7 @@
 // The list for people: what in Linux lanes leave to it, interface by interface. Control thread.
 #include "sync/judge.h"
 
+#include <net/if.h>
 #include <stdio.h>
 
 static bool tell_reasons(const struct interface *one,
@@ -20,12 +21,26 @@ static bool tell_reasons(const struct interface *one,
 	return true;
 }
 
+// Linux takes them for its own all the same, and names no local route by which lanes would.
+static bool tell_hidden_addresses(const struct interface *one,
+	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
+{
+	struct sync_unsupported told = {.n = one->n_addresses4,
+		.what = "IPv4 address on an interface that is set down",
+		.effect = "lanes forward packets that say they come from it; Linux drops them"};
+
+	if (!one->is_known || !one->n_addresses4 || one->link.flags & IFF_UP)
+		return true;
+	snprintf(told.where, sizeof(told.where), "%s", one->link.name);
+	return tell(arg, &told);
+}
+
 void links_unsupported(const struct links *links,
 	bool (*tell)(void *arg, const struct sync_unsupported *one), void *arg)
 {
 	if (!foreign_unsupported(links, tell, arg))
 		return;
 	for (const struct interface *one = NULL; (one = interfaces_next(&links->all, one));)
-		if (!tell_reasons(one, tell, arg))
+		if (!tell_reasons(one, tell, arg) || !tell_hidden_addresses(one, tell, arg))
 			return;
 }
