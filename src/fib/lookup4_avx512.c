@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-enum { BURST = TAILS_BURST };
+enum { BURST = TAILS_BURST, FETCHED_LEAVES = 6, FETCHED_TAILS = 2 };
 
 // The pieces of sixteen nodes, one vector for each of their four words.
 struct nodes16 {
@@ -33,6 +33,24 @@ static inline struct nodes16 take16(const struct fib_node4 *nodes, const uint32_
 		_mm512_unpacklo_epi64(ab_high, cd_high), _mm512_unpackhi_epi64(ab_high, cd_high)}};
 }
 
+// Fetches what the next steps will read because nodes do not hold their leaves: these, and the first
+// line of tails where there is one. With a full table three of sixteen are such; what is beyond the
+// limits is fetched when it is read.
+static inline void fetch_outside(const struct fib_view *view, __m512i leaf, __m512i tail,
+	__mmask16 is_outside)
+{
+	const union tail_line *lines = view->tail4;
+	uint32_t number[16], line[16];
+
+	_mm512_storeu_si512(number, _mm512_maskz_compress_epi32(is_outside, leaf));
+	for (unsigned i = 0; i < FETCHED_LEAVES; i++)
+		rte_prefetch0(&view->leaf4[number[i]]);
+	_mm512_storeu_si512(line,
+		_mm512_maskz_compress_epi32(_mm512_mask_test_epi32_mask(is_outside, tail, tail), tail));
+	for (unsigned i = 0; i < FETCHED_TAILS; i++)
+		rte_prefetch0(&lines[line[i]]);
+}
+
 // Destinations i to i + 15.
 static inline void pass16(const struct fib_view *view, const uint32_t dst[], struct leaves4 *found,
 	unsigned i)
@@ -58,13 +76,15 @@ static inline void pass16(const struct fib_view *view, const uint32_t dst[], str
 	_mm512_storeu_si512(found->number + i, _mm512_add_epi32(nodes.word[1], run));
 	_mm512_storeu_si512(found->tail + i, nodes.word[3]);
 	found->outside |= (uint64_t)is_outside << i;
+	if (is_outside)
+		fetch_outside(view, _mm512_add_epi32(nodes.word[1], run), nodes.word[3], is_outside);
 }
 
 static inline __attribute__((always_inline)) void pass_all(const struct fib_view *view,
 	const uint32_t dst[], struct leaves4 *found, unsigned n)
 {
-	// Sixty-four loads in one go keep the memory busy: prefetching nodes or leaves before gains
-	// nothing here.
+	// Sixty-four loads in one go keep the memory busy: prefetching nodes before gains nothing
+	// here.
 	found->outside = 0;
 	for (unsigned i = 0; i < n; i += 16)
 		pass16(view, dst, found, i);
