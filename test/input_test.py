@@ -19,6 +19,8 @@ neighbours:
 control: {socket: SOCKET}
 memory: {hugepages: never}
 """
+PAGE_MIB = 2
+MORE_THAN_ITS_HUGE_PAGES_MIB = PAGE_MIB * (int(Path("/proc/sys/vm/nr_hugepages").read_text()) + 1)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,14 @@ ROWS = [
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),
     Row("route_twice", "routes:\n", "routes:\n  - 10.2.0.0/16 dev a\n", ("dl3d.yaml:6", "10.2.0.0/16")),
     Row("core_not_there", "ports:\n", "lanes: [{core: 4000}]\nports:\n", ("core 4000",)),
-    Row("no_hugepages", "hugepages: never", "hugepages: require, mib: 1000000", ("huge pages", "free")),
+    Row(
+        "no_hugepages",
+        "hugepages: never",
+        f"hugepages: require, mib: {MORE_THAN_ITS_HUGE_PAGES_MIB}",
+        ("huge pages", "free"),
+    ),
+    Row("no_such_memory", "never}", "never, mib: 1000000}", ("memory: mib", "1000000 MiB", "machine has", "less")),
+    Row("no_such_huge_memory", "hugepages: never", "mib: 1000000", ("memory: mib", "1000000 MiB", "machine has", "less")),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
     Row("no_plugin", "memory:", "eal: {plugins: [/etc/passwd]}\nmemory:", ("/etc/passwd", "no shared library")),
     Row("missing_route_file", "routes:", "route_files: [/nowhere/routes]\nroutes:", ("/nowhere/routes",)),
@@ -133,3 +142,9 @@ def check_accepts_the_example(tmp_path: Path) -> None:
 
 def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
     _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
+
+
+def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:
+    run = _run_on(tmp_path, GOOD.replace("never}", "never, mib: 1000000}"), "--check")
+    _is_one_sentence(run)
+    assert "memory: mib asks for 1000000 MiB" in run.stderr

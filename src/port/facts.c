@@ -115,6 +115,23 @@ void facts_read_pages(struct facts_pages *pages)
 	}
 }
 
+void facts_read_ram(struct facts_ram *ram)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	unsigned long kib;
+
+	*ram = (struct facts_ram){0};
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "MemTotal: %lu", &kib) == 1)
+			ram->mib = kib / 1024;
+		else if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
+			ram->available_mib = kib / 1024;
+	}
+	if (file)
+		fclose(file);
+}
+
 uint32_t facts_count_looped_frames(const char *device)
 {
 	char path[PORT_DEVICE_MAX], loops[8];

@@ -10,9 +10,15 @@ struct facts_pages {
 	unsigned total_mib;
 };
 
+struct facts_ram {
+	unsigned mib;           // 0: unknown
+	unsigned available_mib; // without ending or pushing out anybody
+};
+
 // Fills cores and, from the text of each device, what is known of the devices.
 void facts_read(struct plan_facts *facts, const struct port_room_settings *settings);
 void facts_read_pages(struct facts_pages *pages);
+void facts_read_ram(struct facts_ram *ram);
 
 // Frames at most that a net_pcap with infinite_rx=1 keeps in mbufs of its own; 0 for other devices.
 uint32_t facts_count_looped_frames(const char *device);

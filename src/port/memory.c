@@ -17,6 +17,16 @@ static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, st
 		mib, pages->free_mib, n_now + n_missing);
 }
 
+int memory_check(unsigned mib, const struct facts_ram *ram, struct complaint *why)
+{
+	if (!ram->mib || mib <= ram->mib)
+		return 0;
+	return complain(why, -ENOMEM,
+		"memory: mib asks for %u MiB, and this machine has %u MiB; ask for less, or leave "
+		"mib out: then it is what queues and descriptors need",
+		mib, ram->mib);
+}
+
 int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
 	const struct facts_pages *pages, struct complaint *why)
 {
@@ -36,4 +46,14 @@ int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
 		return complain_of_too_few(mib, pages, why);
 	choice->huge = true;
 	return 0;
+}
+
+int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct complaint *why)
+{
+	if (!ram->mib || mib <= ram->available_mib)
+		return 0;
+	return complain(why, -ENOMEM,
+		"memory: %u MiB of ordinary pages are wanted and %u MiB are available; end other "
+		"programs, or ask for less (memory: {mib: ...}, fewer queues or descriptors)",
+		mib, ram->available_mib);
 }

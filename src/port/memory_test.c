@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,12 +55,49 @@ static void check_row(void **state)
 		fail_msg("found: %s", choice.warning.text);
 }
 
+static void refuses_more_than_the_machine_has(void **state)
+{
+	const struct facts_ram ram = {2000, 500}, unknown = {0};
+	struct complaint why = {0};
+
+	assert_int_equal(memory_check(2000, &ram, &why), 0);
+	assert_int_equal(memory_check(2001, &unknown, &why), 0);
+	assert_int_equal(memory_check(2001, &ram, &why), -ENOMEM);
+	assert_string_equal(why.text,
+		"memory: mib asks for 2001 MiB, and this machine has 2000 MiB; ask for less, or "
+		"leave mib out: then it is what queues and descriptors need");
+}
+
+static void takes_no_more_ordinary_pages_than_are_available(void **state)
+{
+	const struct facts_ram ram = {2000, 500}, unknown = {0};
+	struct complaint why = {0};
+
+	assert_int_equal(memory_check_ordinary(500, &ram, &why), 0);
+	assert_int_equal(memory_check_ordinary(501, &unknown, &why), 0);
+	assert_int_equal(memory_check_ordinary(501, &ram, &why), -ENOMEM);
+	assert_non_null(strstr(why.text,
+		"501 MiB of ordinary pages are wanted and 500 MiB are available; end other"));
+}
+
+static void reads_what_this_machine_has(void **state)
+{
+	struct facts_ram ram;
+
+	facts_read_ram(&ram);
+	assert_true(ram.available_mib > 0 && ram.mib > ram.available_mib);
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[ARRAY_LEN(rows)];
+	struct CMUnitTest tests[ARRAY_LEN(rows) + 3] = {
+		cmocka_unit_test(refuses_more_than_the_machine_has),
+		cmocka_unit_test(takes_no_more_ordinary_pages_than_are_available),
+		cmocka_unit_test(reads_what_this_machine_has),
+	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
-		tests[i] = (struct CMUnitTest){.name = rows[i].name,
+		tests[3 + i] = (struct CMUnitTest){.name = rows[i].name,
 			.test_func = check_row,
 			.initial_state = (void *)&rows[i]};
 	return cmocka_run_group_tests(tests, NULL, NULL);

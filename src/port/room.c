@@ -34,6 +34,14 @@ static void say_warnings(const struct plan *plan)
 	}
 }
 
+static int check_memory(const struct port_room_settings *settings, struct complaint *why)
+{
+	struct facts_ram ram;
+
+	facts_read_ram(&ram);
+	return memory_check(settings->memory_mib, &ram, why);
+}
+
 // Everything before EAL: the cores are final after this, the queues a good guess.
 static int make_first_plan(struct port_room *room, struct complaint *why)
 {
@@ -41,6 +49,8 @@ static int make_first_plan(struct port_room *room, struct complaint *why)
 
 	if (!err)
 		err = check_files(room->settings, why);
+	if (!err)
+		err = check_memory(room->settings, why);
 	if (err)
 		return err;
 	facts_read(&room->facts, room->settings);
@@ -60,12 +70,14 @@ static void size_pools(struct port_room *room)
 static int choose_memory(struct port_room *room, struct complaint *why)
 {
 	struct facts_pages pages;
+	struct facts_ram ram;
 	struct memory_choice choice;
 
 	size_pools(room);
 	unsigned wanted = room->settings->memory_mib;
 	memcpy(room->memory.node_mib, room->pools.node_mib, sizeof(room->memory.node_mib));
 	facts_read_pages(&pages);
+	facts_read_ram(&ram);
 	int err = memory_choose(&choice, room->settings->huge, wanted ? wanted : room->pools.mib,
 		&pages, why);
 	if (err)
@@ -76,7 +88,7 @@ static int choose_memory(struct port_room *room, struct complaint *why)
 	room->memory.mib = wanted        ? wanted
 	                   : choice.huge ? room->pools.mib
 	                                 : room->pools.small_pages_mib;
-	return 0;
+	return choice.huge ? 0 : memory_check_ordinary(room->memory.mib, &ram, why);
 }
 
 static int make_pools(struct port_room *room, struct complaint *why)
