@@ -2,6 +2,8 @@
 // never more. Control thread.
 #include "ctl/client.h"
 
+#include "base/bits.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -56,9 +58,9 @@ static void consume(struct ctl_bytes *b, size_t n)
 		clear(b);
 }
 
-void ctl_client_start(struct ctl_client *client, int fd)
+void ctl_client_start(struct ctl_client *client, int fd, uint64_t now_ns)
 {
-	*client = (struct ctl_client){.fd = fd};
+	*client = (struct ctl_client){.fd = fd, .asked_ns = now_ns};
 }
 
 void ctl_client_close(struct ctl_client *client)
@@ -86,6 +88,37 @@ bool ctl_client_is_done(const struct ctl_client *client, uint64_t now_ns)
 	if (!length(&client->out))
 		return client->is_at_end && !client->has_more;
 	return now_ns > client->progress_ns + CTL_PATIENCE_SECONDS * 1000000000ull;
+}
+
+static uint64_t idle_ns(const struct ctl_client *client, uint64_t now_ns)
+{
+	uint64_t since_ns = MAX_OF(client->asked_ns, client->progress_ns);
+
+	if (length(&client->out) || client->has_more || since_ns > now_ns)
+		return 0;
+	return now_ns - since_ns;
+}
+
+// Something came that nobody has looked at yet.
+static bool has_sent(const struct ctl_client *client)
+{
+	char byte;
+
+	return recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+struct ctl_client *ctl_client_find_idle(struct ctl_client clients[], unsigned n, uint64_t now_ns)
+{
+	uint64_t longest_ns = CTL_IDLE_SECONDS * 1000000000ull;
+	struct ctl_client *found = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (idle_ns(&clients[i], now_ns) <= longest_ns || has_sent(&clients[i]))
+			continue;
+		longest_ns = idle_ns(&clients[i], now_ns);
+		found = &clients[i];
+	}
+	return found;
 }
 
 // The peer is gone or cannot be served: nothing is read or written any more.

@@ -59,6 +59,24 @@ static void turn_away(int fd)
 	close(fd);
 }
 
+// A full house makes room by closing the client that has been idle for longest, if that is long.
+static void take_in(struct ctl *ctl, int fd, uint64_t now_ns)
+{
+	struct ctl_client *place = &ctl->clients[ctl->n_clients];
+
+	if (ctl->n_clients < MAX_CLIENTS) {
+		ctl->n_clients++;
+	} else {
+		place = ctl_client_find_idle(ctl->clients, MAX_CLIENTS, now_ns);
+		if (!place) {
+			turn_away(fd);
+			return;
+		}
+		ctl_client_close(place);
+	}
+	ctl_client_start(place, fd, now_ns);
+}
+
 static void accept_clients(struct ctl *ctl, uint64_t now_ns)
 {
 	for (int i = 0; i < MAX_CLIENTS; i++) {
@@ -71,10 +89,7 @@ static void accept_clients(struct ctl *ctl, uint64_t now_ns)
 				ctl->resting_until_ns = now_ns + rest_ns;
 			return;
 		}
-		if (ctl->n_clients == MAX_CLIENTS)
-			turn_away(fd);
-		else
-			ctl_client_start(&ctl->clients[ctl->n_clients++], fd);
+		take_in(ctl, fd, now_ns);
 	}
 }
 
@@ -88,11 +103,13 @@ static void run_requests(struct ctl *ctl, struct ctl_client *client, uint64_t no
 		enum ctl_line kind = ctl_client_next_line(client, &line, &bytes);
 		char *answer = NULL;
 
-		if (kind == CTL_LINE_WHOLE)
+		if (kind == CTL_LINE_WHOLE) {
 			answer = ctl_answer(&ctl->verbs, line, bytes);
-		else if (kind == CTL_LINE_TOO_LONG)
+			client->asked_ns = clock_now_ns(); // a verb may have taken long
+		} else if (kind == CTL_LINE_TOO_LONG) {
 			answer = ctl_error_line(CTL_INVALID_REQUEST,
 				"this line is longer than 1 MiB; send less at a time");
+		}
 		if (answer)
 			ctl_client_add(client, answer, now_ns);
 		free(answer);

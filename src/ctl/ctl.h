@@ -37,7 +37,9 @@ int ctl_open(struct ctl **out, const char *path, const char *group, const struct
 // included; also returns when `wake_fd` (-1: none) becomes readable, which the caller then reads.
 // Bounded per call, so that one client cannot starve the others. At most 32 clients, requests of at
 // most 1 MiB; requests of a client that does not read its answers wait, and after 10 s it is cut
-// off.
+// off. A 33rd client is let in by closing the one that has been idle for longest, when that is more
+// than 60 s (no whole request came, nothing was sent to it), else it is turned away with a
+// sentence.
 void ctl_serve(struct ctl *ctl, int wake_fd, int timeout_ms);
 
 // Writes what was already answered (at most 0.1 s), closes clients, removes the socket file. NULL

@@ -28,6 +28,19 @@ static unsigned n_runs;
 static char *line; // of the last read_line
 static size_t line_room;
 
+static unsigned later_s; // than the machine's clock, which the window reads
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int err = __real_clock_gettime(clock, now);
+
+	now->tv_sec += later_s;
+	return err;
+}
+
 static json_t *count(void *house, const json_t *params, struct complaint *why)
 {
 	return json_integer(++n_runs);
@@ -305,7 +318,7 @@ static void cuts_off_a_client_that_takes_nothing_for_too_long(void **state)
 
 	memset(answer, 'x', sizeof(answer) - 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-	ctl_client_start(&client, pair[0]);
+	ctl_client_start(&client, pair[0], 0);
 	assert_false(ctl_client_is_done(&client, 100 * patience_ns));
 	ctl_client_add(&client, answer, patience_ns);
 	ctl_client_write(&client, patience_ns);
@@ -343,6 +356,94 @@ static void turns_the_33rd_client_away_with_a_sentence(void **state)
 	for (int i = 0; i < MAX_CLIENTS; i++)
 		if (i != 5)
 			close(fds[i]);
+}
+
+// Some seconds go by for the window.
+static void let_pass(unsigned seconds)
+{
+	later_s += seconds;
+}
+
+static void ask(int fd)
+{
+	send_text(fd, REQUEST("count"));
+	assert_non_null(strstr(read_line(fd), "\"result\""));
+}
+
+static void fill(int fds[])
+{
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		fds[i] = connect_client();
+		serve(1);
+	}
+}
+
+static void close_all(int fds[])
+{
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		close(fds[i]);
+}
+
+static void lets_a_client_in_by_closing_the_one_that_was_idle_for_longest(void **state)
+{
+	int fds[MAX_CLIENTS], late;
+
+	fill(fds);
+	let_pass(CTL_IDLE_SECONDS + 1);
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		if (i != 7 && i != 9)
+			ask(fds[i]);
+	send_text(fds[7], "{\"half");
+	late = connect_client();
+	ask(late);
+	assert_string_equal(read_line(fds[7]), "");
+	ask(fds[9]);
+	close(fds[7]);
+	fds[7] = late;
+	late = connect_client();
+	assert_int_equal(code_in(read_line(late)), -32001);
+	close(late);
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		ask(fds[i]);
+	close_all(fds);
+}
+
+static void closes_nobody_who_asks_now_and_then(void **state)
+{
+	int fds[MAX_CLIENTS], late;
+
+	fill(fds);
+	for (int round = 0; round < 3; round++) {
+		let_pass(CTL_IDLE_SECONDS - 2);
+		for (int i = 0; i < MAX_CLIENTS; i++)
+			ask(fds[i]);
+		late = connect_client();
+		assert_int_equal(code_in(read_line(late)), -32001);
+		close(late);
+	}
+	close_all(fds);
+}
+
+static void closes_nobody_whose_answer_is_on_its_way(void **state)
+{
+	int fds[MAX_CLIENTS], late;
+
+	fill(fds);
+	for (int i = 0; i < 12; i++)
+		send(fds[3], REQUEST("much"), sizeof(REQUEST("much")) - 1, MSG_NOSIGNAL);
+	serve(20);
+	for (unsigned i = 0; i <= CTL_IDLE_SECONDS; i += CTL_PATIENCE_SECONDS - 1) {
+		let_pass(CTL_PATIENCE_SECONDS - 1);
+		assert_true(strlen(read_line(fds[3])) > BIG_BYTES);
+	}
+	assert_int_equal(n_runs, 12);
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		if (i != 3)
+			ask(fds[i]);
+	late = connect_client();
+	assert_int_equal(code_in(read_line(late)), -32001);
+	close(late);
+	close_all(fds);
 }
 
 static void wakes_for_the_callers_descriptor(void **state)
@@ -403,6 +504,9 @@ int main(void)
 		WITH_WINDOW(lets_the_requests_of_a_client_that_never_reads_wait),
 		WITH_WINDOW(cuts_off_a_client_that_takes_nothing_for_too_long),
 		WITH_WINDOW(turns_the_33rd_client_away_with_a_sentence),
+		WITH_WINDOW(lets_a_client_in_by_closing_the_one_that_was_idle_for_longest),
+		WITH_WINDOW(closes_nobody_who_asks_now_and_then),
+		WITH_WINDOW(closes_nobody_whose_answer_is_on_its_way),
 		WITH_WINDOW(wakes_for_the_callers_descriptor),
 		WITH_WINDOW(sleeps_while_nothing_happens),
 		WITH_WINDOW(writes_the_last_answers_when_it_closes),
