@@ -138,6 +138,25 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 	return check_slots(label, &settings->ports[port], &kind, why);
 }
 
+// EAL takes an unmistakable beginning for the whole.
+static bool wants_help(const char *arg)
+{
+	size_t n = strlen(arg);
+
+	return strcmp(arg, "-h") == 0 || (n >= strlen("--he") && strncmp(arg, "--help", n) == 0);
+}
+
+int check_eal_args(const struct port_room_settings *settings, struct complaint *why)
+{
+	for (unsigned i = 0; i < settings->n_eal_args; i++)
+		if (wants_help(settings->eal_args[i]))
+			return complain(why, -EINVAL,
+				"eal: args: with \"%s\" DPDK ends instead of starting; leave it "
+				"out",
+				settings->eal_args[i]);
+	return 0;
+}
+
 int check_files(const struct port_room_settings *settings, struct complaint *why)
 {
 	int err = 0;

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,6 +147,25 @@ static void wants_a_library_or_a_folder_of_them(void **state)
 	assert_int_equal(check_plugin("/usr/lib", &why), 0);
 }
 
+static void refuses_an_argument_of_eal_that_ends_the_process(void **state)
+{
+	static const struct {
+		const char *arg;
+		bool ends;
+	} args[] = {{"-h", true}, {"--help", true}, {"--he", true}, {"--huge-unlink", false},
+		{"--h", false}, {"-n4", false}};
+	struct complaint why;
+
+	memset(&settings, 0, sizeof(settings));
+	settings.n_eal_args = 1;
+	for (unsigned i = 0; i < ARRAY_LEN(args); i++) {
+		snprintf(settings.eal_args[0], PORT_DEVICE_MAX, "%s", args[i].arg);
+		assert_int_equal(check_eal_args(&settings, &why), args[i].ends ? -EINVAL : 0);
+		if (args[i].ends)
+			assert_non_null(strstr(why.text, args[i].arg));
+	}
+}
+
 static int make_plugin(void **state)
 {
 	assert_non_null(mkdtemp(folder));
@@ -170,6 +190,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_plugin_that_everybody_may_write),
 		cmocka_unit_test(refuses_a_plugin_in_a_folder_that_everybody_may_write),
 		cmocka_unit_test(wants_a_library_or_a_folder_of_them),
+		cmocka_unit_test(refuses_an_argument_of_eal_that_ends_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_plugin, remove_plugin);

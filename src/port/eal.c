@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -25,6 +27,15 @@ static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
 static char words[WORDS_MAX];
 static bool words_are_error;
 static bool speaks;
+
+// What rte_eal_init permutes, what it refused of that (NULL: no single one), and its first line on
+// stderr that is not its farewell.
+static char *argv[EAL_ARGS_MAX + 1];
+static struct {
+	const char *option, *value; // the value when it is an argument of its own
+	bool has_reason;            // in `words`
+} refused;
+static char aside[WORDS_MAX];
 
 // A driver may complain once a packet; a few sentences a second are enough. With words_lock.
 static bool may_speak(void)
@@ -113,6 +124,92 @@ static void show_stdout(int kept)
 	close(kept);
 }
 
+static ssize_t hear_aside(void *cookie, const char *text, size_t n)
+{
+	if (!aside[0] && strncmp(text, "EAL: FATAL: ", 12) != 0)
+		snprintf(aside, sizeof(aside), "%.*s", (int)strcspn(text, "\n"), text);
+	return n;
+}
+
+// EAL and the libraries that drivers bring along write to this stream instead of stderr; what we
+// say ourselves goes past it.
+static FILE *hide_stderr(void)
+{
+	static FILE *stream;
+	cookie_io_functions_t functions = {.write = hear_aside};
+	FILE *kept = stderr;
+
+	aside[0] = 0;
+	if (!stream)
+		stream = fopencookie(NULL, "w", functions);
+	if (!stream)
+		return kept;
+	setvbuf(stream, NULL, _IOLBF, 0);
+	stderr = stream;
+	return kept;
+}
+
+static void show_stderr(FILE *kept)
+{
+	fflush(stderr);
+	stderr = kept;
+}
+
+// The argument of letters that share one '-' and of which `letter` is one; `otherwise` when there
+// is none. EAL reads such an argument twice, the second time from its middle: getopt's place is
+// wrong.
+static const char *find_letter(char letter, const char *otherwise)
+{
+	for (int i = 1; argv[i]; i++)
+		if (argv[i][0] == '-' && argv[i][1] != '-' && strchr(argv[i], letter))
+			return argv[i];
+	return otherwise;
+}
+
+// EAL shows its help over an argument that getopt has just read. Where it has said why and there is
+// no value, it is not this argument but how all of them go together.
+static void note_refused(const char *program)
+{
+	const char *last = argv[optind - 1];
+	bool is_letter = optopt > 0 && optopt <= CHAR_MAX;
+
+	refused.has_reason = words_are_error;
+	if (optarg) {
+		refused.value = optarg == last ? optarg : NULL;
+		refused.option = refused.value ? argv[optind - 2] : last;
+	} else if (!words_are_error) {
+		refused.option = is_letter ? find_letter(optopt, last) : last;
+	}
+}
+
+#define ADVICE                                                                                     \
+	"correct it or leave it out (what there is, DPDK's guide lists under \"EAL parameters\")"
+
+static int complain_of_argument(struct complaint *why)
+{
+	return complain(why, -EINVAL, "eal: args: DPDK does not take \"%s%s%s\"%s%s; " ADVICE,
+		refused.option, refused.value ? " " : "", refused.value ? refused.value : "",
+		refused.has_reason ? ": " : "", refused.has_reason ? words : "");
+}
+
+static int complain_of_start(const struct eal_args *args, struct complaint *why)
+{
+	bool has_theirs = args->n_ours < args->n;
+	// All texts lie one behind the other, the file's own arguments last.
+	bool is_theirs = has_theirs && refused.option >= args->argv[args->n_ours];
+
+	if (refused.option && is_theirs)
+		return complain_of_argument(why);
+	if (!refused.option && refused.has_reason && has_theirs)
+		return complain(why, -EINVAL,
+			"eal: args: one does not go with DPDK's other arguments: %s; " ADVICE,
+			words);
+	return complain(why, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
+		words[0]   ? words
+		: aside[0] ? aside
+			   : rte_strerror(rte_errno));
+}
+
 // EAL leaves sockets and maps behind in its runtime folder.
 static void remove_runtime_folder(const char *path)
 {
@@ -168,23 +265,30 @@ static void remove_stale_folders(const char *own)
 
 int eal_start(struct eal_args *args, struct complaint *why)
 {
-	// rte_eal_init permutes the pointers.
-	static char *argv[EAL_ARGS_MAX + 1];
-
 	memcpy(argv, args->argv, sizeof(argv));
 	listen_to_dpdk();
 	eal_words_forget();
-	int kept = hide_stdout();
+	memset(&refused, 0, sizeof(refused));
+	rte_set_application_usage_hook(note_refused);
+	int kept_stdout = hide_stdout();
+	FILE *kept_stderr = hide_stderr();
 	int used = rte_eal_init(args->n, argv);
-	show_stdout(kept);
+	show_stderr(kept_stderr);
+	show_stdout(kept_stdout);
 	if (used < 0) {
 		const char *folder = rte_eal_get_runtime_dir();
 
 		if (folder && strstr(folder, "dl3d-"))
 			remove_runtime_folder(folder);
-		return complain(why, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
-			words[0] ? words : rte_strerror(rte_errno));
+		return complain_of_start(args, why);
 	}
+	if (used + 1 < args->n) {
+		refused.option = argv[used + 1];
+		eal_stop();
+		return complain_of_argument(why);
+	}
+	if (aside[0])
+		log_warn("DPDK: %s", aside);
 	hush_library("libbpf.so.1", "libbpf_set_print");
 	hush_library("libxdp.so.1", "libxdp_set_print");
 	return 0;

@@ -136,6 +136,7 @@ void eal_args_build(struct eal_args *args, const struct eal_wish *wish)
 		add(args, "-d");
 		add(args, "%s", settings->plugins[i]);
 	}
+	args->n_ours = args->n;
 	for (unsigned i = 0; i < settings->n_eal_args; i++)
 		add(args, "%s", settings->eal_args[i]);
 	args->argv[args->n] = NULL;

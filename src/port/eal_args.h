@@ -11,7 +11,7 @@ enum {
 };
 
 struct eal_args {
-	int n;
+	int n, n_ours; // those of the file come after ours
 	size_t used;
 	char *argv[EAL_ARGS_MAX + 1];
 	char text[EAL_ARGS_BYTES];

@@ -128,6 +128,7 @@ static void lets_the_files_own_arguments_win(void **state)
 	assert_string_equal(args.argv[args.n - 3], "-d");
 	assert_string_equal(args.argv[args.n - 2], "/usr/lib/p.so");
 	assert_string_equal(args.argv[args.n - 1], "--log-level=debug");
+	assert_int_equal(args.n_ours, args.n - 1);
 }
 
 static void has_room_for_the_largest_settings(void **state)

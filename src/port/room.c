@@ -50,6 +50,8 @@ static int make_first_plan(struct port_room *room, struct complaint *why)
 	if (!err)
 		err = check_files(room->settings, why);
 	if (!err)
+		err = check_eal_args(room->settings, why);
+	if (!err)
 		err = check_memory(room->settings, why);
 	if (err)
 		return err;
