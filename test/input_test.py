@@ -52,7 +52,9 @@ ROWS = [
         ("huge pages", "free"),
     ),
     Row("no_such_memory", "never}", "never, mib: 1000000}", ("memory: mib", "1000000 MiB", "machine has", "less")),
-    Row("no_such_huge_memory", "hugepages: never", "mib: 1000000", ("memory: mib", "1000000 MiB", "machine has", "less")),
+    Row(
+        "no_such_huge_memory", "hugepages: never", "mib: 1000000", ("memory: mib", "1000000 MiB", "machine has", "less")
+    ),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
     Row("no_plugin", "memory:", "eal: {plugins: [/etc/passwd]}\nmemory:", ("/etc/passwd", "no shared library")),
     Row("unknown_eal_argument", "memory:", "eal: {args: [--foo]}\nmemory:", ("eal: args", '"--foo"', "leave it out")),

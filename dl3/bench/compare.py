@@ -77,10 +77,11 @@ def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
 @contextmanager
 def both_open(setups: tuple[Setup, Setup], terms: Contest) -> Iterator[tuple[Side, Side]]:
     """Both beds, each standing still unless it is its turn."""
-    with open_bed(setups[0], terms.traffic, BUILD) as ours:
+    opening, opening_peer = (open_bed(setup, terms.traffic, BUILD) for setup in setups)  # judges both, starts none
+    with opening as ours:
         side = side_of(ours, setups[0], terms)
         ours.freeze()
-        with open_bed(setups[1], terms.traffic, BUILD) as peer:
+        with opening_peer as peer:
             other = side_of(peer, setups[1], terms)
             peer.freeze()
             yield side, other

@@ -12,14 +12,14 @@ from dl3.control.replies import Reply
 from dl3.host.noise import Look
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
-from dl3.model.stream import CAPTURE, Stream, shares
+from dl3.model.stream import CAPTURE, MIXES, Stream, shares
 from dl3.model.trial import LAYER1_BYTES, Throughput, Trial
 from dl3.record.facts import collect
 from dl3.record.journal import append
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Act, Runner
 
-FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", "imix", "classic")
+FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", *MIXES)
 USUAL_MTU, AROUND_BYTES = 1500, 18  # of a frame; what stands around the IP packet, the FCS included
 OVERHEAD_S = 0.4  # of a trial: starting, stragglers, reading
 

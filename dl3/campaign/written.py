@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from dl3.model.campaign import DutSpec, Need, TestName, Text
+from dl3.model.stream import CAPTURE, MIXES
 
 
 class Written(BaseModel):
@@ -35,7 +36,7 @@ def as_dut(value: object) -> object:
 
 A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' stands between a key's parts
 A_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
-A_FRAME = r"^([0-9]{2,5}|imix|classic|capture)$"
+A_FRAME = rf"^([0-9]{{2,5}}|{'|'.join((*MIXES, CAPTURE))})$"
 Word = Annotated[str, StringConstraints(pattern=A_WORD)]
 Name = Annotated[str, StringConstraints(pattern=A_NAME)]
 Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]

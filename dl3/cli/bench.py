@@ -46,7 +46,7 @@ app.command("rfc2544")(rfc.rfc2544)
 RECORD = BUILD / "records" / "onecore.jsonl"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Core = Annotated[int, typer.Option(min=0, help="The processor to measure on.")]
+Core = Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")]
 Routes = Annotated[str, typer.Option(help="A table of ours: one, 10k, 1m, v6-1 or v6-200k.")]
 Record = Annotated[Path, typer.Option(callback=given.record, help="File that gets a JSON line per sample.")]
 Hops = Annotated[int, typer.Option(min=1, max=16384, help="Next hops in dl3d's routes.")]

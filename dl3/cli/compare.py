@@ -13,6 +13,8 @@ from dl3.cli.place import new_record, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.progress import Bar
 from dl3.cli.rfc2544 import Json, RecordFile, Sizes
+from dl3.dut import external
+from dl3.dut.beds import kind_of
 from dl3.model.answers import Versus
 from dl3.model.campaign import Direction, DutSpec, Setup, Traffic
 from dl3.model.fault import UsageFault
@@ -104,6 +106,8 @@ def compare_two(
     Example: dl3 bench compare dl3d l3fwd --sizes 64,512
     """
     setups = [Setup(dut=spec_of(text), memory_mib=memory, descriptors=slots, routes=routes) for text in (ours, peer)]
+    if any(kind_of(setup.dut).name != external.KIND.name for setup in setups):
+        given.refuse_beyond_lab(sizes)
     traffic = Traffic(direction=direction, flows=flows)
     frames, path = given.frames_of(sizes) or (SMALLEST,), record or new_record(now())
     contest = Contest(frames, path, test_of(test), pairs, seconds, traffic=traffic)

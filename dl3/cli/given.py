@@ -1,25 +1,42 @@
 """Options that are judged as they are read, before anybody is sought and anything is started."""
 
+import os
+import shlex
+import shutil
 from pathlib import Path
 
+from dl3.cli.printing import err
+from dl3.dut.wired import MOST_BYTES
 from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
+from dl3.model.stream import CAPTURE, MIXES
 from dl3.record.journal import is_record
+from dl3.record.reader import read
 
 LEAST_BYTES = 64  # of a frame, with FCS
 
 
 def frames_of(text: str) -> tuple[str, ...]:
-    """Sizes and mixes, each once; what a word that is no number means, dl3gen judges."""
+    """Sizes and mixes, each once."""
     words = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for word in words:
         is_number = word.isascii() and word.isdigit()
-        if not (LEAST_BYTES <= int(word) <= MOST_FRAME_BYTES if is_number else word[0].isalpha()):
+        if not (LEAST_BYTES <= int(word) <= MOST_FRAME_BYTES if is_number else word in (*MIXES, CAPTURE)):
             raise UsageFault(
-                f"--sizes {text}: frames of {LEAST_BYTES} to {MOST_FRAME_BYTES} bytes (with FCS) and mixes are wanted, "
-                "with commas, like 64,1518,imix"
+                f"--sizes {text}: frames of {LEAST_BYTES} to {MOST_FRAME_BYTES} bytes (with FCS) and the mixes "
+                f"{', '.join(MIXES)} are wanted, with commas, like 64,1518,imix; '{word}' is none"
             )
     return words
+
+
+def refuse_beyond_lab(text: str) -> None:
+    """Refuse what the lab's own streams and links do not carry."""
+    for word in frames_of(text):
+        if word == CAPTURE or (word.isdigit() and int(word) > MOST_BYTES):
+            raise UsageFault(
+                f"--sizes {text}: the lab sends frames of {LEAST_BYTES} to {MOST_BYTES} bytes and mixes, '{word}' is "
+                "none: leave it out, or measure with a dl3gen of your own"
+            )
 
 
 def sizes(text: str) -> str:
@@ -28,18 +45,57 @@ def sizes(text: str) -> str:
     return text
 
 
+def writable(option: str, path: Path) -> Path:
+    """A file that is there and may be written, or that can be made; folders on the way to it are made later."""
+    there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+    is_kind = there.is_dir() if there != path.absolute() else there.is_file()
+    if not is_kind or not os.access(there, os.W_OK):
+        why = "may not be written" if is_kind else "is no folder" if there != path.absolute() else "is no file"
+        raise UsageFault(f"{option} {path} cannot be written: {there} {why}; name another file")
+    return path
+
+
 def record(path: Path | None) -> Path | None:
     """--record as it was given: a file to begin, or a record; no line is added to a file of anything else."""
     try:
         if path is None or not path.exists() or is_record(path):
-            return path
+            return path and writable("--record", path)
     except OSError as error:
         raise UsageFault(f"--record {path} cannot be read: {error.strerror}; name another file") from error
     raise UsageFault(f"--record {path} is no record: name another file, or none for a new one")
 
 
+def output(path: Path) -> Path:
+    """--output as it was given."""
+    return writable("--output", path)
+
+
+def core(number: int) -> int:
+    """--core as it was given: one of this machine's."""
+    n_cores = os.cpu_count() or 1
+    if number >= n_cores:
+        raise UsageFault(f"--core {number}: this machine has the processors 0 to {n_cores - 1}; name one of them")
+    return number
+
+
+def command(text: str) -> str:
+    """A command of the person's, whose program is there."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageFault(f"the command {text}: {error}; close its quotes") from error
+    if words and not shutil.which(words[0]):
+        raise UsageFault(
+            f"the command {text}: there is no program '{words[0]}'; name one that can be run without a shell"
+        )
+    return text
+
+
 def source(path: Path | None) -> Path | None:
-    """--from as it was given: a file that is there; what is in it, its reader says."""
-    if path is not None and not path.exists():
-        raise UsageFault(f"there is no record {path}: name a file that 'dl3 bench' wrote")
+    """--from as it was given: a record with a throughput; whose, is seen when it is known what is measured."""
+    found = read(path) if path is not None else None
+    if found and not found.answers:
+        for sentence in found.left_out:
+            err.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        raise UsageFault(f"{path} has no throughput in it: name a record that 'dl3 bench throughput' has finished")
     return path

@@ -1,15 +1,19 @@
 """Options that are refused before anybody is sought."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from dl3.cli import given
+from dl3.cli import bench, given, peers, place
 from dl3.cli.main import app
+from dl3.dut import wired
 from dl3.model.answers import FrameLoss
 from dl3.model.campaign import Skipped
 from dl3.model.fault import UsageFault
+from dl3.model.stream import MIXES
 from dl3.record.journal import append
 
 
@@ -22,6 +26,75 @@ def reads_sizes_and_mixes_each_once() -> None:
 def refuses_sizes_that_no_frame_has(text: str) -> None:
     with pytest.raises(UsageFault, match=f"^--sizes {text}: frames of 64 to 9622 bytes"):
         given.frames_of(text)
+
+
+@pytest.mark.parametrize("word", ["imx", "IMIX", "imix2", "jumbo"])
+def refuses_a_mix_that_nobody_knows(word: str) -> None:
+    with pytest.raises(UsageFault, match=f"^--sizes 64,{word}: .* mixes imix, classic are wanted.*; '{word}' is none$"):
+        given.frames_of(f"64,{word}")
+
+
+def knows_the_mixes_that_dl3gen_knows() -> None:
+    rows = (Path(given.__file__).parents[2] / "src" / "load" / "mix.c").read_text()
+    assert tuple(re.findall(r'^\t\{"(\w+)"', rows, re.MULTILINE)) == MIXES
+
+
+@pytest.fixture
+def _nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    for module, name in ((place, "memif_lab"), (wired, "reserved"), (peers, "build_peers"), (bench, "workplace")):
+        monkeypatch.setattr(module, name, start)
+
+
+REFUSED = {
+    "throughput --lab --sizes 64,imx": "--sizes 64,imx: ",
+    "throughput --lab --sizes 9000": "the lab sends frames of 64 to 1518 bytes and mixes, '9000' is none",
+    "throughput --lab --sizes capture": "'capture' is none",
+    "throughput --lab --goals 0,x": "--goals 0,x: ",
+    "throughput --lab --goals 0.6": "--goals 0.6: ",
+    "throughput --lab --max-rate fast": "--max-rate fast: ",
+    "throughput --lab --method binary --exceed 0.5": "--exceed 0.5 ",
+    "throughput --lab --direction both": "'both' is not one of",
+    "throughput --lab --seconds 0": "greater than or equal to 0.1",
+    "throughput --lab --resolution 2": "less than or equal to 0.5",
+    "throughput --lab --streams /nowhere": "/nowhere cannot be read",
+    "throughput --lab --record /dev/null/r.jsonl": "cannot be written: /dev/null is no folder",
+    "latency --lab --loads 10,200": "--loads 10,200: ",
+    "latency --lab --sizes 1519": "'1519' is none",
+    "frame-loss --lab --sizes imx": "--sizes imx: ",
+    "frame-loss --lab --sizes 1519": "'1519' is none",
+    "frame-loss --lab --step 0": "greater than or equal to 0.1",
+    "back-to-back --lab --repeat 0": "greater than or equal to 1",
+    "reset --process-command no-such-program": "there is no program 'no-such-program'",
+    'reset --port-command "\'"': "No closing quotation; close its quotes",
+    "proof --lab --sizes imx": "--sizes imx: ",
+    "proof --lab --sizes 1519": "'1519' is none",
+    "compare dl3d linux --sizes imx": "--sizes imx: ",
+    "compare dl3d linux --sizes 1519": "'1519' is none",
+    "compare dl3d linx": "of the kind 'linx'",
+    "compare dl3d linux:mode=fast --descriptors 2048": "has no option 'mode'",
+    "compare dl3d dl3d:mode=fast": "option mode is 'fast'",
+    "compare dl3d dl3d --routes 2k": "there is no route table '2k'",
+    "compare dl3d dl3d --descriptors 1000": "a ring has a power of two",
+    "compare dl3d dl3d --test speed": "--test speed: ",
+    "compare dl3d dl3d --flows 0": "greater than or equal to 1",
+    "compare dl3d external:port=1 --descriptors 2048": "has no option 'port'",
+    "peers --rows ipv5": "there is no row 'ipv5'",
+    "peers --core 4095": "--core 4095: this machine has the processors 0 to",
+    "peers --output /dev/null/bench.json": "--output /dev/null/bench.json cannot be written",
+    "onecore --routes 2k true": "there is no route table '2k'",
+    "onecore --core 4095 true": "--core 4095: ",
+    "run smoke --budget soon": "--budget 'soon': ",
+}
+
+
+@pytest.mark.usefixtures("_nothing_is_started")
+@pytest.mark.parametrize("words", REFUSED)
+def refuses_it_before_anything_is_started(words: str) -> None:
+    done = CliRunner().invoke(app, ["bench", *shlex.split(words)])
+    assert REFUSED[words] in f"{done.exception} {done.stderr}"
 
 
 def goes_on_with_records_of_any_kind(tmp_path: Path) -> None:
@@ -59,6 +132,14 @@ def adds_no_line_to_a_file_of_anything_else(verb: str, tmp_path: Path) -> None:
 def judges_sizes_before_it_looks_for_a_generator(verb: str) -> None:
     done = CliRunner().invoke(app, ["bench", *verb.split(), "--sizes", "63"])
     assert "--sizes 63: frames of 64 to 9622 bytes" in str(done.exception)
+
+
+@pytest.mark.usefixtures("_nothing_is_started")
+def seeks_no_throughput_in_a_record_that_has_none(tmp_path: Path) -> None:
+    append(tmp_path / "r.jsonl", Skipped(at="now", campaign="c", job="j", reason="r"))
+    for verb in ("latency", "frame-loss"):
+        done = CliRunner().invoke(app, ["bench", verb, "--lab", "--from", str(tmp_path / "r.jsonl")])
+        assert str(done.exception).startswith(f"{tmp_path / 'r.jsonl'} has no throughput in it")
 
 
 def seeks_no_throughput_in_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
 from dl3.bench.sides import Terms
 from dl3.bench.workplace import BUILD, TOP, workplace
+from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
 from dl3.host.hugepages import reserved
 from dl3.model.comparison import Comparison
@@ -92,9 +93,9 @@ def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
 def peers(
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of samples per row.")] = 5,
     rows: Annotated[list[str] | None, typer.Option(help="Only these rows; several with commas.")] = None,
-    output: Annotated[Path, typer.Option(help="The JSON file to write.")] = OUTPUT,
+    output: Annotated[Path, typer.Option(callback=given.output, help="The JSON file to write.")] = OUTPUT,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of one sample.")] = 2.0,
-    core: Annotated[int, typer.Option(min=0, help="The processor to measure on.")] = 0,
+    core: Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")] = 0,
     burst: Annotated[int, typer.Option(min=4, max=64, help="Frames that both programs take at a time.")] = 64,
     memory: Annotated[int, typer.Option(min=64, help="EAL's memory of each program, MiB.")] = 1024,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

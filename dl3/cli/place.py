@@ -12,6 +12,7 @@ from dl3.bench.workplace import DL3D as DL3D_PROGRAM
 from dl3.campaign.streams import read_streams
 from dl3.cli.at import dl3d_there, facts_there
 from dl3.cli.far import Clock, FarWatch
+from dl3.cli.given import refuse_beyond_lab
 from dl3.cli.printing import err
 from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.remote import Machine
@@ -76,6 +77,13 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
         site = Site(generator, lab.dut, place.dut_name or lab.device.name, campaign, facts)
         yield site, watch_of(lab, lab.cores, lab.tester.build)
+
+
+def fit_for(sizes: str, place: Place) -> Place:
+    """The place, where it carries such frames: the lab's own streams have those that its links carry."""
+    if place.is_lab and not place.streams:
+        refuse_beyond_lab(sizes)
+    return place
 
 
 def refuse_direction(place: Place) -> None:

@@ -104,6 +104,8 @@ def proof(
     Example: dl3 bench proof --lab --sizes 64,1518
     """
     bar = Bar()
+    if lab:
+        given.refuse_beyond_lab(sizes)
     audience: Audience = bar
     with looped_site(generator, wire if lab else None) as (site, kind, watch), bar:
         path, streams = record or new_record(site.campaign), streams_of(site.generator, None)

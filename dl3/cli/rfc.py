@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dl3.cli import given
 from dl3.cli.place import ONE_WAY, Place, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.rfc2544 import (
@@ -31,8 +32,10 @@ from dl3.model.fault import Fault
 Again = Annotated[int, typer.Option("--repeat", min=1, max=1000, help="Whole searches, bursts, recoveries, resets.")]
 AsRfc = Annotated[bool, typer.Option("--rfc", help="Times and numbers as the RFC wants them; that takes hours.")]
 Step = Annotated[float, typer.Option(min=0.1, max=10, help="Percent of the most, between two loads.")]
-ProcessCommand = Annotated[str, typer.Option(help="Ends the device's process and starts it again.")]
-PortCommand = Annotated[str, typer.Option(help="Takes a port of the device down and up.")]
+ProcessCommand = Annotated[
+    str, typer.Option(callback=given.command, help="Ends the device's process and starts it again.")
+]
+PortCommand = Annotated[str, typer.Option(callback=given.command, help="Takes a port of the device down and up.")]
 
 ALL: tuple[TestName, ...] = ("throughput", "latency", "frame loss", "back-to-back", "recovery", "reset")
 

@@ -13,7 +13,7 @@ from dl3.bench.site import Course, Found, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
 from dl3.cli import given
 from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
-from dl3.cli.place import ONE_WAY, Place, course_at
+from dl3.cli.place import ONE_WAY, Place, course_at, fit_for
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
 from dl3.control.client import DL3GEN
@@ -168,7 +168,7 @@ def throughput(
 def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, as_json: bool) -> None:
     """Search, then the table or JSON."""
     bar = Bar()
-    with course_at(place, seconds, bar) as course:
+    with course_at(fit_for(sizes, place), seconds, bar) as course:
         found = search(course, bar, replace(wanted, frames=frames_of(sizes, course)))
     if as_json:
         print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
@@ -186,8 +186,6 @@ def known_answers(course: Course, source: Path, sizes: str) -> list[Throughput]:
     frames = frames_of(sizes, course) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
     wire = wire_of(course.site.facts)
     found = newest(record.answers, course.site.dut_name, frames, wire)
-    if not record.answers:
-        raise UsageFault(f"{source} has no throughput in it: name a record that 'dl3 bench throughput' has finished")
     of = f"{course.site.dut_name} over {wire}" if wire else course.site.dut_name
     if not found:
         raise UsageFault(f"{source} has no throughput of {of}: name the device with --dut-name")
@@ -216,7 +214,7 @@ def latency(
     Example: dl3 bench latency --lab --sizes 64 --loads 10,50,90
     """
     shares, bar = loads_of(loads), Bar()
-    place = Place(generator, dut, dut_name, lab, streams, record, at, direction)
+    place = fit_for(sizes, Place(generator, dut, dut_name, lab, streams, record, at, direction))
     with course_at(place, seconds, bar) as course:
         if source:
             answers = known_answers(course, source, sizes)

@@ -28,7 +28,7 @@ from dl3.lab.links import streams
 from dl3.lab.memif import MemifTerms
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.reader import read
-from dl3.trial.fake import FakeGenerator
+from dl3.trial.fake import MIX_BYTES, FakeGenerator
 from dl3.trial.run import Runner
 
 Anything = RootModel[dict[str, Any]]
@@ -159,8 +159,9 @@ def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
     assert "the TSCs of two lanes are 900 ns apart" in done.stderr
 
 
-def hands_on_what_dl3gen_says_of_a_size(tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "jumbo")
+def hands_on_what_an_older_dl3gen_says_of_a_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(MIX_BYTES, "classic")
+    done = dl3(tmp_path, Speaking(), "throughput", "--sizes", "classic")
     assert isinstance(done.exception, UsageFault)
     assert "'size' is neither a number nor a mix" in str(done.exception)
 

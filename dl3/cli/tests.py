@@ -15,7 +15,7 @@ from dl3.bench.site import Course, facts_of, frames_for
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli import given
-from dl3.cli.place import Place, course_at, new_record, say
+from dl3.cli.place import Place, course_at, fit_for, new_record, say
 from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
 from dl3.host.watching import MachineWatch
@@ -173,6 +173,7 @@ def answers_of(course: Course, job: Job, bed: Any, known: Known, bar: Bar) -> Se
 def make_all(ask: Ask, tests: Sequence[TestName]) -> Made:
     """All tests, in the lab those that reset the device on wires that outlive it."""
     bar = Bar()
+    fit_for(ask.sizes, ask.place)
     is_apart = ask.place.is_lab and "reset" in tests
     here: list[TestName] = [test for test in tests if not (is_apart and test == "reset")]
     made = None

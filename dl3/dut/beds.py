@@ -35,7 +35,8 @@ def missing(spec: DutSpec) -> str:
 def open_bed(setup: Setup, traffic: Traffic, build: Path) -> AbstractContextManager[Bed]:
     """A device that runs and forwards, with dl3gen of `build` on its wires, until the context ends.
 
-    Fault, in one sentence, when it is not installed, cannot be set up so, does not start or does not forward.
+    Fault, in one sentence, when it does not start or does not forward; the call itself refuses what is not installed or
+    cannot be set up so.
     """
     kind = kind_of(setup.dut)
     if reason := kind.missing(setup.dut.options):

@@ -1,7 +1,7 @@
 """Any box on two ports: a dl3gen that runs already, and the streams that cross the box. Nothing is started."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -110,11 +110,14 @@ class External:
         """Nothing is installed here."""
         return ""
 
-    @contextmanager
-    def opened(self, setup: Setup, traffic: Traffic, _build: Path, /) -> Iterator[ExternalBed]:
-        """See that frames pass."""
+    def opened(self, setup: Setup, traffic: Traffic, _build: Path, /) -> AbstractContextManager[ExternalBed]:
+        """Judge at once what is asked for; then see that frames pass."""
         check_honoured(setup, frozenset(("streams",)), traffic)
         check_options(setup)
+        return self._crossed(setup, traffic)
+
+    @contextmanager
+    def _crossed(self, setup: Setup, traffic: Traffic) -> Iterator[ExternalBed]:
         options = setup.dut.options
         generator = client_of(DL3GEN, "generator", str(options.get("generator", DL3GEN.socket)))
         socket = str(options.get("dut", NOBODY))

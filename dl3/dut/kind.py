@@ -29,7 +29,10 @@ class Kind(Protocol):
         """'', or one sentence: what is not installed, and how to install it."""
 
     def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> AbstractContextManager[Bed]:
-        """Start it with dl3gen on its wires; all is gone afterwards. Fault when it does not start or forward."""
+        """Start it with dl3gen on its wires; all is gone afterwards. Fault when it does not start or forward.
+
+        What cannot be given to it is refused by the call itself, before anything is started.
+        """
 
 
 class Subject(Protocol):

@@ -105,12 +105,20 @@ class WiredKind:
         """The same whatever the options."""
         return self.needs()
 
-    @contextmanager
-    def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> Iterator[WiredBed]:
-        """Start both sides, and see frames pass each way."""
+    def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> AbstractContextManager[WiredBed]:
+        """Judge at once what is asked for; then start both sides, and see frames pass each way."""
         check_honoured(setup, self.honours)
         options = chosen_options(setup, self.choices)
-        subject, tester = self.make(setup, options, build), Tester(tester_cores(setup), build=build)
+        if options["wire"] != "veth":
+            ring_slots(setup)
+        cores_for(setup, Tester(tester_cores(setup), build=build))
+        return self._started(setup, traffic, build, options, self.make(setup, options, build))
+
+    @contextmanager
+    def _started(
+        self, setup: Setup, traffic: Traffic, build: Path, options: Mapping[str, str], subject: Subject
+    ) -> Iterator[WiredBed]:
+        tester = Tester(tester_cores(setup), build=build)
         cores, found_ns = cores_for(setup, tester), list[float]()
         with pages_for(setup, self._own_mib(setup)), self._wire(options["wire"], setup) as wire:
             seat = seat_of(setup, cores, wire)
