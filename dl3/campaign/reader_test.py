@@ -99,6 +99,10 @@ ROWS: list[tuple[str, str]] = [
         "line 10: the key 'frame' is unknown: one of frames, tests, parameters, effort, ",
     ),
     (HEAD.replace("title", "titel") + CASE, "line 2: the key 'titel' is unknown: one of name, title, duts, defaults, "),
+    (
+        HEAD.replace("title", "budget: soon\ntitle") + CASE,
+        "line 2: 'budget': 'soon' was found, a time like '90s', '20m'",
+    ),
     (HEAD + "  - {key: a}\n", "line 8: the key 'title' of 'cases' is missing"),
     (HEAD + CASE + CASE, "line 10: the case 'a' stands there twice"),
     (HEAD + CASE + "    key: b\n", "line 10: the key 'key' stands there twice"),

@@ -37,6 +37,7 @@ def as_dut(value: object) -> object:
 A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' stands between a key's parts
 A_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
 A_FRAME = rf"^([0-9]{{2,5}}|{'|'.join((*MIXES, CAPTURE))})$"
+A_TIME = r"^[1-9][0-9]{0,3}(s|m|h)$"
 Word = Annotated[str, StringConstraints(pattern=A_WORD)]
 Name = Annotated[str, StringConstraints(pattern=A_NAME)]
 Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]
@@ -125,6 +126,7 @@ class WrittenCampaign(Written):
     duts: Annotated[tuple[SomeDut, ...], BeforeValidator(as_list), Field(min_length=1)]
     defaults: Shared = Shared()
     deviations: Texts = ()
+    budget: Annotated[str, StringConstraints(pattern=A_TIME)] | None = None  # where the command names none
     cases: Annotated[tuple[WrittenCase, ...], Field(min_length=1)]
 
 

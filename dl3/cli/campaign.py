@@ -31,7 +31,7 @@ from dl3.record.spare import kept
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Which = Annotated[str, typer.Argument(metavar="FILE|NAME", help="A YAML file, or one of 'dl3 bench campaigns'.")]
 RecordFile = Annotated[Path | None, typer.Option("--record", help="Goes on with this record, or begins it.")]
-Budget = Annotated[str | None, typer.Option(help="Fit into this time: 90s, 20m, 1h30m.")]
+Budget = Annotated[str | None, typer.Option(help="Fit into this time, not that of the file: 90s, 20m, 1h30m.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what --record lacks of it; start nothing.")]
 Check = Annotated[bool, typer.Option("--check", help="Only read the file and say what is wrong with it.")]
 
@@ -205,7 +205,8 @@ def run(
     Example: dl3 bench run white-paper --budget 20m --dry-run
     Example: dl3 bench run mine.yaml --record mine.jsonl
     """
-    campaign, budget_s = read_campaign(which), seconds_of(budget)
+    campaign = read_campaign(which)
+    budget_s = seconds_of(campaign.written.budget if budget is None else budget)
     if check:
         show_check(campaign, as_json)
         return

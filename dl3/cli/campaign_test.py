@@ -52,6 +52,14 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
     assert record.read_bytes() == content
 
 
+@pytest.mark.parametrize(("words", "budget_s"), [((), 120), (("--budget", "5m"), 300)])
+def fits_a_campaign_into_the_time_of_its_file_or_of_the_command(words: tuple[str, ...], budget_s: int) -> None:
+    done = CliRunner().invoke(app, ["bench", "run", "smoke", "--dry-run", "--json", *words])
+    assert done.exit_code == 0, done.output
+    plan = json.loads(done.stdout)
+    assert (plan["budget_seconds"], plan["shortened"]) == (budget_s, [])
+
+
 def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
     file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
     file.write_text(FILE)
