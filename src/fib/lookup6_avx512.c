@@ -94,13 +94,12 @@ static inline __m512i keys_at_level1(unsigned first)
 	return _mm512_add_epi32(at, _mm512_set1_epi32(16 * first));
 }
 
-// Through wide blocks as far as their leaves.
+// Sixteen packets through wide blocks as far as their leaves.
 static inline void pass_wide(const struct fib_view *view, const struct fib_key6 dst[],
-	struct standing *at)
+	struct standing *at, unsigned i)
 {
-	for (unsigned i = 0; i < BURST; i += LANES)
-		leaves_of_wide(view, _mm512_loadu_si512(at->entry + i),
-			slots_at(dst, keys_at_level1(i)), at->leaf + i);
+	leaves_of_wide(view, _mm512_loadu_si512(at->entry + i), slots_at(dst, keys_at_level1(i)),
+		at->leaf + i);
 }
 
 // The entries that sixteen packets find in their leaves; those that did not stand at a wide block
@@ -138,13 +137,18 @@ static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view
 	return entry;
 }
 
-// From leaves on; those that come to a line make the list. Writes the hops of the others.
+// From wide blocks on, sixteen packets ahead of their leaves, so that the first lines are on their
+// way while the next wide blocks are read; those that come to a line make the list. Writes the hops
+// of the others.
 static inline unsigned pass_leaves(const struct fib_view *view, const struct burst6 *burst,
-	const struct standing *stand, struct steps *steps)
+	struct standing *stand, struct steps *steps)
 {
 	unsigned n = 0;
 
+	pass_wide(view, burst->dst, stand, 0);
 	for (unsigned i = 0; i < BURST; i += LANES) {
+		if (i + LANES < BURST)
+			pass_wide(view, burst->dst, stand, i + LANES);
 		__m512i entry = entries_in(view, stand->leaf + i, stand->entry + i);
 		__mmask16 was_wide = _mm512_movepi32_mask(_mm512_loadu_si512(stand->entry + i));
 		__m512i at = keys_at_level1(i);
@@ -226,7 +230,6 @@ static inline void lookup_burst(const struct fib_view *view, const struct burst6
 	if (pass_root(view, burst->dst, stand.entry) &&
 		descend_together(view, stand.entry[0], burst->dst, burst->hop))
 		return;
-	pass_wide(view, burst->dst, &stand);
 	unsigned n = pass_leaves(view, burst, &stand, &steps);
 	while (n)
 		n = pass_lines(view, burst, &steps, n);
