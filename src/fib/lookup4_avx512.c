@@ -33,9 +33,9 @@ static inline struct nodes16 take16(const struct fib_node4 *nodes, const uint32_
 		_mm512_unpacklo_epi64(ab_high, cd_high), _mm512_unpackhi_epi64(ab_high, cd_high)}};
 }
 
-// Fetches what the next steps will read because nodes do not hold their leaves: these, and the first
-// line of tails where there is one. With a full table three of sixteen are such; what is beyond the
-// limits is fetched when it is read.
+// Fetches what the next steps will read because nodes do not hold their leaves: these, and the
+// first line of tails where there is one. With a full table three of sixteen are such; what is
+// beyond the limits is fetched when it is read.
 static inline void fetch_outside(const struct fib_view *view, __m512i leaf, __m512i tail,
 	__mmask16 is_outside)
 {
@@ -46,7 +46,8 @@ static inline void fetch_outside(const struct fib_view *view, __m512i leaf, __m5
 	for (unsigned i = 0; i < FETCHED_LEAVES; i++)
 		rte_prefetch0(&view->leaf4[number[i]]);
 	_mm512_storeu_si512(line,
-		_mm512_maskz_compress_epi32(_mm512_mask_test_epi32_mask(is_outside, tail, tail), tail));
+		_mm512_maskz_compress_epi32(_mm512_mask_test_epi32_mask(is_outside, tail, tail),
+			tail));
 	for (unsigned i = 0; i < FETCHED_TAILS; i++)
 		rte_prefetch0(&lines[line[i]]);
 }
@@ -77,7 +78,8 @@ static inline void pass16(const struct fib_view *view, const uint32_t dst[], str
 	_mm512_storeu_si512(found->tail + i, nodes.word[3]);
 	found->outside |= (uint64_t)is_outside << i;
 	if (is_outside)
-		fetch_outside(view, _mm512_add_epi32(nodes.word[1], run), nodes.word[3], is_outside);
+		fetch_outside(view, _mm512_add_epi32(nodes.word[1], run), nodes.word[3],
+			is_outside);
 }
 
 static inline __attribute__((always_inline)) void pass_all(const struct fib_view *view,
