@@ -185,8 +185,9 @@ class Conductor:
     @contextmanager
     def _bed(self, job: Job) -> Iterator[Bed]:
         """NoBed when it does not open; that it does not close as it should is only told."""
-        context, began_s = self.house.open_bed(job.setup, job.traffic), self.house.clock()
+        began_s = self.house.clock()
         try:
+            context = self.house.open_bed(job.setup, job.traffic)
             bed = context.__enter__()
         except Unwritable:
             raise

@@ -3,7 +3,8 @@
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dl3.bench.campaign import Conductor
+from dl3.bench.campaign import Conductor, House
 from dl3.bench.fake_house import FILE, Ears, FakeBed, FakeHouse, conducted, plan, said
 from dl3.bench.past import look_into, read_past
 from dl3.campaign.duration import bed_of
@@ -235,6 +236,46 @@ def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path
     assert read(path).finished == ()
     assert conducted(path).failed == {}
     assert len(read(path).finished) == 10
+
+
+def skips_jobs_whose_bed_is_refused_at_the_call_and_makes_the_others(tmp_path: Path) -> None:
+    class Strict(FakeHouse):
+        def opened(self, setup: Setup, traffic: Traffic) -> AbstractContextManager[Bed]:
+            if setup.memory_mib == 512 and setup.dut.name == "dl3d":
+                raise UsageFault("box: burst = 32, but it was built for 64")
+            return self.bed(setup, traffic)
+
+        def house(self) -> House:
+            return replace(super().house(), open_bed=self.opened)
+
+    path = tmp_path / "r.jsonl"
+    for _ in range(2):
+        made = conducted(path, Strict())
+        assert set(made.failed.values()) == {"box: burst = 32, but it was built for 64"}
+        assert made.left() == []
+        assert 0 < len(read(path).finished) == 10 - len(made.failed)
+
+
+def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
+    class Laying(FakeHouse):
+        """Makes route tables before it hands out the context."""
+
+        laying_s = 0.0
+
+        def opened(self, setup: Setup, traffic: Traffic) -> AbstractContextManager[Bed]:
+            self.time_s += self.laying_s
+            return self.bed(setup, traffic)
+
+        def house(self) -> House:
+            return replace(super().house(), open_bed=self.opened)
+
+    class Slow(Laying):
+        laying_s = 60.0
+
+    quick, slow = Ears(), Ears()
+    conducted(tmp_path / "quick.jsonl", Laying(), ears=quick)
+    conducted(tmp_path / "slow.jsonl", Slow(), ears=slow)
+    assert slow.left_s[0] > quick.left_s[0] + 5
 
 
 def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
