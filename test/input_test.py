@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness.house import DL3D
+from harness.house import BUILD, DL3D
 
 GOOD = """\
 ports:
@@ -19,8 +19,8 @@ neighbours:
 control: {socket: SOCKET}
 memory: {hugepages: never}
 """
-PAGE_MIB = 2
-MORE_THAN_ITS_HUGE_PAGES_MIB = PAGE_MIB * (int(Path("/proc/sys/vm/nr_hugepages").read_text()) + 1)
+LEAVE = BUILD / "test" / "device" / "leave.so"
+MEMORY_MIB = int(Path("/proc/meminfo").read_text().split(maxsplit=2)[1]) // 1024  # never all of it in huge pages
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ ROWS = [
     Row(
         "no_hugepages",
         "hugepages: never",
-        f"hugepages: require, mib: {MORE_THAN_ITS_HUGE_PAGES_MIB}",
+        f"hugepages: require, mib: {MEMORY_MIB}",
         ("huge pages", "free"),
     ),
     Row("no_such_memory", "never}", "never, mib: 1000000}", ("memory: mib", "1000000 MiB", "machine has", "less")),
@@ -152,6 +152,13 @@ def check_accepts_the_example(tmp_path: Path) -> None:
 
 def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
     _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
+
+
+def an_end_inside_dpdk_is_told(tmp_path: Path) -> None:
+    run = _run_on(tmp_path, GOOD.replace("memory:", f"eal: {{plugins: [{LEAVE}]}}\nmemory:"))
+    _is_one_sentence(run)
+    assert "DPDK ended the process at its start" in run.stderr
+    assert not Path(f"/run/dpdk/dl3d-{run.pid}").exists()
 
 
 def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:

@@ -138,12 +138,14 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 	return check_slots(label, &settings->ports[port], &kind, why);
 }
 
-// EAL takes an unmistakable beginning for the whole.
+// EAL takes an unmistakable beginning for the whole, and letters without a value in one piece.
 static bool wants_help(const char *arg)
 {
 	size_t n = strlen(arg);
 
-	return strcmp(arg, "-h") == 0 || (n >= strlen("--he") && strncmp(arg, "--help", n) == 0);
+	if (arg[0] == '-' && arg[1 + strspn(arg + 1, "v")] == 'h')
+		return true;
+	return n >= strlen("--he") && strncmp(arg, "--help", n) == 0;
 }
 
 int check_eal_args(const struct port_room_settings *settings, struct complaint *why)

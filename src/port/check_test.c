@@ -152,8 +152,17 @@ static void refuses_an_argument_of_eal_that_ends_the_process(void **state)
 	static const struct {
 		const char *arg;
 		bool ends;
-	} args[] = {{"-h", true}, {"--help", true}, {"--he", true}, {"--huge-unlink", false},
-		{"--h", false}, {"-n4", false}};
+	} args[] = {
+		{"-h", true},
+		{"-vh", true},
+		{"-hn4", true},
+		{"--help", true},
+		{"--he", true},
+		{"--huge-unlink", false},
+		{"--h", false},
+		{"-n4", false},
+		{"-vv", false},
+	};
 	struct complaint why;
 
 	memset(&settings, 0, sizeof(settings));

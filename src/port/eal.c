@@ -126,8 +126,12 @@ static void show_stdout(int kept)
 
 static ssize_t hear_aside(void *cookie, const char *text, size_t n)
 {
-	if (!aside[0] && strncmp(text, "EAL: FATAL: ", 12) != 0)
-		snprintf(aside, sizeof(aside), "%.*s", (int)strcspn(text, "\n"), text);
+	static const char farewell[] = "EAL: FATAL: ";
+	const char *end = memchr(text, '\n', n);
+	bool is_farewell = n >= strlen(farewell) && !memcmp(text, farewell, strlen(farewell));
+
+	if (!aside[0] && !is_farewell)
+		snprintf(aside, sizeof(aside), "%.*s", (int)(end ? end - text : (ssize_t)n), text);
 	return n;
 }
 
@@ -225,6 +229,30 @@ static void remove_runtime_folder(const char *path)
 	rmdir(path);
 }
 
+// Of a start that failed, perhaps before the folder had its name.
+static void remove_own_folder(void)
+{
+	const char *folder = rte_eal_get_runtime_dir();
+
+	if (folder && strstr(folder, "dl3d-"))
+		remove_runtime_folder(folder);
+}
+
+// Some EALs end the process over an argument, instead of returning: not without a word.
+static bool is_starting;
+
+static void tell_the_end(void)
+{
+	if (!is_starting)
+		return;
+	remove_own_folder();
+	dprintf(STDERR_FILENO, "dl3d: DPDK ended the process at its start: %s\n",
+		words[0]   ? words
+		: aside[0] ? aside
+			   : "it did not say why");
+	_exit(1);
+}
+
 // libbpf and libxdp, which some drivers bring along, tell stderr what no operator can use.
 static void hush_library(const char *file, const char *set_print)
 {
@@ -270,16 +298,16 @@ int eal_start(struct eal_args *args, struct complaint *why)
 	eal_words_forget();
 	memset(&refused, 0, sizeof(refused));
 	rte_set_application_usage_hook(note_refused);
+	atexit(tell_the_end);
 	int kept_stdout = hide_stdout();
 	FILE *kept_stderr = hide_stderr();
+	is_starting = true;
 	int used = rte_eal_init(args->n, argv);
+	is_starting = false;
 	show_stderr(kept_stderr);
 	show_stdout(kept_stdout);
 	if (used < 0) {
-		const char *folder = rte_eal_get_runtime_dir();
-
-		if (folder && strstr(folder, "dl3d-"))
-			remove_runtime_folder(folder);
+		remove_own_folder();
 		return complain_of_start(args, why);
 	}
 	if (used + 1 < args->n) {

@@ -125,8 +125,9 @@ void facts_read_ram(struct facts_ram *ram)
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "MemTotal: %lu", &kib) == 1)
 			ram->mib = kib / 1024;
-		else if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
-			ram->available_mib = kib / 1024;
+		else if (sscanf(line, "MemAvailable: %lu", &kib) == 1 ||
+			 sscanf(line, "SwapFree: %lu", &kib) == 1)
+			ram->available_mib += kib / 1024;
 	}
 	if (file)
 		fclose(file);

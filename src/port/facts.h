@@ -12,7 +12,7 @@ struct facts_pages {
 
 struct facts_ram {
 	unsigned mib;           // 0: unknown
-	unsigned available_mib; // without ending or pushing out anybody
+	unsigned available_mib; // without ending anybody; free swap counts
 };
 
 // Fills cores and, from the text of each device, what is known of the devices.

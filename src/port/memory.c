@@ -17,9 +17,10 @@ static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, st
 		mib, pages->free_mib, n_now + n_missing);
 }
 
-int memory_check(unsigned mib, const struct facts_ram *ram, struct complaint *why)
+int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_pages *pages,
+	struct complaint *why)
 {
-	if (!ram->mib || mib <= ram->mib)
+	if (!ram->mib || mib <= ram->mib || mib <= pages->total_mib)
 		return 0;
 	return complain(why, -ENOMEM,
 		"memory: mib asks for %u MiB, and this machine has %u MiB; ask for less, or leave "

@@ -12,7 +12,10 @@ struct memory_choice {
 };
 
 // What a person asks for, against the machine: -ENOMEM with a complaint when it has not so much.
-int memory_check(unsigned mib, const struct facts_ram *ram, struct complaint *why);
+// Huge pages count beside the rest: in a container they may be more than what is told as its
+// memory.
+int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_pages *pages,
+	struct complaint *why);
 
 // `wanted` is enum port_huge. -ENOMEM with a complaint when huge pages are there or required but
 // too few are free for `mib`.

@@ -36,10 +36,12 @@ static void say_warnings(const struct plan *plan)
 
 static int check_memory(const struct port_room_settings *settings, struct complaint *why)
 {
+	struct facts_pages pages;
 	struct facts_ram ram;
 
+	facts_read_pages(&pages);
 	facts_read_ram(&ram);
-	return memory_check(settings->memory_mib, &ram, why);
+	return memory_check(settings->memory_mib, &ram, &pages, why);
 }
 
 // Everything before EAL: the cores are final after this, the queues a good guess.
