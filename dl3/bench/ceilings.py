@@ -1,6 +1,5 @@
 """dl3gen and testpmd's own generator, each over a memif link into the same sink on another core."""
 
-import os
 import re
 import tempfile
 import time
@@ -18,6 +17,7 @@ from dl3.bench.sides import Contestant, Entry, Terms, march_of_build
 from dl3.bench.twocores import NoRow
 from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
+from dl3.host.cores import usable
 from dl3.host.hugepages import reserved
 from dl3.lab.links import GENERATOR_MACS, NAMES, Links
 from dl3.lab.pair import links_are_up
@@ -141,7 +141,7 @@ def start_dl3gen(start: Start) -> Process:
 @contextmanager
 def sending(generate: Callable[[Start], Process], terms: Terms) -> Iterator[Sending]:
     """The sink on another core, then the generator; they end in the order that memif survives."""
-    others = sorted(set(range(os.cpu_count() or 1)) - {terms.core})
+    others = sorted(set(usable()) - {terms.core})
     if not others:
         raise NoRow("no row generator-memif: it needs a second core for the sink")
     with reserved(PAGES), tempfile.TemporaryDirectory(prefix="dl3-ceiling-") as name:

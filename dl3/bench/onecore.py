@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.bench.workplace import Workplace
+from dl3.host.cores import may_use
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Reading, Sample
 
@@ -150,11 +151,10 @@ class Runner:
 
 def check_possible(job: Job) -> None:
     """Complain of a program or a core that is not there."""
-    n_cores = os.cpu_count() or 1
     if not shutil.which(job.command[0]):
         raise UsageFault(f"there is no program {job.command[0]}: give its path, or a name on the PATH")
-    if job.core >= n_cores:
-        raise UsageFault(f"this machine has no core {job.core}; its cores are 0 to {n_cores - 1}")
+    if not may_use(job.core):
+        raise UsageFault(f"there is no core {job.core} here; name another")
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def fills_in_places() -> None:
     ("wrong", "words"),
     [
         (Job("none", ("/none",), Path("t")), "there is no program /none"),
-        (Job("core", ("true",), Path("t"), core=9999), "this machine has no core 9999; its cores are 0 to "),
+        (Job("core", ("true",), Path("t"), core=9999), "there is no core 9999 here"),
     ],
 )
 def says_which_program_or_core_is_not_there(wrong: Job, words: str, place: Workplace) -> None:

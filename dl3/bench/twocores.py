@@ -1,6 +1,5 @@
 """A forwarder on a core of its own, dl3gen on another: what it forwards when more is offered than it takes."""
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from dl3.bench.workplace import BUILD, PEERS, built
 from dl3.control.generator import Results, Started
 from dl3.dut.dl3d import Dl3d
 from dl3.dut.l3fwd import L3fwd
+from dl3.host.cores import usable
 from dl3.lab.links import Flows, streams
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
 from dl3.lab.single import Dut
@@ -147,7 +147,7 @@ class MemifRunner:
 @contextmanager
 def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
     """A lab with this forwarder on the measured core and dl3gen on another."""
-    others = sorted(set(range(os.cpu_count() or 1)) - {terms.core})
+    others = sorted(set(usable()) - {terms.core})
     if not others:
         raise NoRow("no row memif-2-core: it needs a second core for dl3gen")
     lab_terms = MemifTerms(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dl3.cli.printing import err
 from dl3.dut.wired import MOST_BYTES
+from dl3.host.cores import listed, usable
 from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
 from dl3.model.stream import CAPTURE, MIXES
@@ -45,13 +46,28 @@ def sizes(text: str) -> str:
     return text
 
 
-def writable(option: str, path: Path) -> Path:
-    """A file that is there and may be written, or that can be made; folders on the way to it are made later."""
-    there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
-    is_kind = there.is_dir() if there != path.absolute() else there.is_file()
-    if not is_kind or not os.access(there, os.W_OK):
-        why = "may not be written" if is_kind else "is no folder" if there != path.absolute() else "is no file"
+def nearest(path: Path) -> Path:
+    """Itself, or the first folder above it that is there; OSError where a folder may not be searched."""
+    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+
+
+def writable(option: str, path: Path, is_replaced: bool = False) -> Path:
+    """A file that may be written, or made; folders on the way to it are made later.
+
+    One that is replaced is put together beside itself: its folder has to be writable, and not the file.
+    """
+    try:
+        there = nearest(path)
+        is_kind = there.is_dir() if there != path.absolute() else there.is_file()
+        touched = nearest(path.absolute().parent) if is_replaced else there
+        is_allowed = os.access(touched, os.W_OK | os.X_OK if touched.is_dir() else os.W_OK)
+    except OSError as error:
+        raise UsageFault(f"{option} {path} cannot be written: {error.strerror}; name another file") from error
+    if not is_kind:
+        why = "is no folder" if there != path.absolute() else "is no file"
         raise UsageFault(f"{option} {path} cannot be written: {there} {why}; name another file")
+    if not is_allowed:
+        raise UsageFault(f"{option} {path} cannot be written: {touched} may not be written; name another file")
     return path
 
 
@@ -67,14 +83,13 @@ def record(path: Path | None) -> Path | None:
 
 def output(path: Path) -> Path:
     """--output as it was given."""
-    return writable("--output", path)
+    return writable("--output", path, is_replaced=True)
 
 
 def core(number: int) -> int:
-    """--core as it was given: one of this machine's."""
-    n_cores = os.cpu_count() or 1
-    if number >= n_cores:
-        raise UsageFault(f"--core {number}: this machine has the processors 0 to {n_cores - 1}; name one of them")
+    """--core as it was given: one that we may use."""
+    if number not in usable():
+        raise UsageFault(f"--core {number}: the processors here are {listed(usable())}; name one of them")
     return number
 
 

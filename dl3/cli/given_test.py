@@ -1,5 +1,6 @@
 """Options that are refused before anybody is sought."""
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -82,7 +83,7 @@ REFUSED = {
     "compare dl3d dl3d --flows 0": "greater than or equal to 1",
     "compare dl3d external:port=1 --descriptors 2048": "has no option 'port'",
     "peers --rows ipv5": "there is no row 'ipv5'",
-    "peers --core 4095": "--core 4095: this machine has the processors 0 to",
+    "peers --core 4095": "--core 4095: the processors here are 0",
     "peers --output /dev/null/bench.json": "--output /dev/null/bench.json cannot be written",
     "onecore --routes 2k true": "there is no route table '2k'",
     "onecore --core 4095 true": "--core 4095: ",
@@ -145,3 +146,39 @@ def seeks_no_throughput_in_a_record_that_has_none(tmp_path: Path) -> None:
 def seeks_no_throughput_in_a_file_that_is_not_there(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "latency", "--lab", "--from", str(tmp_path / "none")])
     assert str(done.exception) == f"there is no record {tmp_path / 'none'}: name a file that 'dl3 bench' wrote"
+
+
+def takes_the_processors_that_are_there_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with SMT siblings off."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 4, 6})
+    assert given.core(4) == 4
+    with pytest.raises(UsageFault, match=r"^--core 1: the processors here are 0,2,4,6; name one of them$"):
+        given.core(1)
+
+
+def refuses_a_folder_that_may_not_be_searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def exists(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", exists)
+    with pytest.raises(UsageFault, match=r"^--output .*/b\.json cannot be written: Permission denied; name another"):
+        given.output(tmp_path / "b.json")
+
+
+def asks_for_the_folder_of_what_is_replaced_and_for_the_file_of_what_is_continued(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Root may write anything, so what may be written is made up."""
+    path, closed = tmp_path / "b.json", set[Path]()
+    path.touch()
+    monkeypatch.setattr(os, "access", lambda there, _mode: there not in closed)
+    closed.add(path)
+    assert given.output(path) == path
+    with pytest.raises(UsageFault, match=f"{path} may not be written"):
+        given.record(path)
+    closed.clear()
+    closed.add(tmp_path)
+    assert given.record(path) == path
+    with pytest.raises(UsageFault, match=f"^--output {path} cannot be written: {tmp_path} may not be written; "):
+        given.output(path)

@@ -1,6 +1,5 @@
 """Beds of the lab: dl3gen on links to a device that is started for it."""
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from dl3.control.client import Client
 from dl3.dut.check import check_forwards
 from dl3.dut.kind import ALWAYS_HONOURED, Subject, check_honoured, chosen_options
+from dl3.host.cores import listed, usable
 from dl3.host.hugepages import reserved
 from dl3.lab.cables import cables
 from dl3.lab.links import ENDS, Links
@@ -172,14 +172,14 @@ def pages_for(setup: Setup, own: int) -> Iterator[None]:
 
 def tester_cores(setup: Setup) -> tuple[int, ...]:
     """dl3gen's: those that are named, else the first one that is not named for the device."""
-    free = (core for core in range(os.cpu_count() or 1) if core not in setup.dut_cores)
-    return setup.generator_cores or (next(free, 0),)
+    free = (core for core in usable() if core not in setup.dut_cores)
+    return setup.generator_cores or (next(free, usable()[0]),)
 
 
 def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
     """The device's: those that are named, else the first ones that dl3gen leaves."""
-    n_cpus = os.cpu_count() or 1
-    free = [core for core in range(n_cpus) if core not in tester.cores]
+    there = usable()
+    free = [core for core in there if core not in tester.cores]
     cores = setup.dut_cores or tuple(free[: setup.cores])
     if len(cores) < setup.cores:
         raise UsageFault(
@@ -187,8 +187,8 @@ def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
             "fewer, or name them in dut_cores"
         )
     for core in (*cores, *tester.cores):
-        if core >= n_cpus:
-            raise UsageFault(f"{setup.dut.name}: there is no core {core}; this machine has 0 to {n_cpus - 1}")
+        if core not in there:
+            raise UsageFault(f"{setup.dut.name}: there is no core {core}; the cores here are {listed(there)}")
     return cores
 
 

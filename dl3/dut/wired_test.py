@@ -7,6 +7,7 @@ import pytest
 from dl3.dut.wired import cores_for, tester_cores
 from dl3.lab import pair
 from dl3.model.campaign import DutSpec, Setup
+from dl3.model.fault import UsageFault
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,33 @@ from dl3.model.campaign import DutSpec, Setup
 def gives_each_side_cores_of_its_own(
     given: dict[str, object], generator: tuple[int, ...], device: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3})
     setup = Setup.model_validate({"dut": DutSpec(name="dl3d", kind="dl3d"), **given})
     assert tester_cores(setup) == generator
     assert cores_for(setup, pair.Tester(generator)) == device
+
+
+@pytest.fixture
+def _siblings_are_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 4, 6})
+
+
+@pytest.mark.usefixtures("_siblings_are_off")
+@pytest.mark.parametrize(
+    ("given", "generator", "device"),
+    [({"cores": 3}, (0,), (2, 4, 6)), ({"dut_cores": (0, 6), "cores": 2}, (2,), (0, 6))],
+)
+def gives_only_cores_that_are_there(
+    given: dict[str, object], generator: tuple[int, ...], device: tuple[int, ...]
+) -> None:
+    setup = Setup.model_validate({"dut": DutSpec(name="dl3d", kind="dl3d"), **given})
+    assert tester_cores(setup) == generator
+    assert cores_for(setup, pair.Tester(generator)) == device
+
+
+@pytest.mark.usefixtures("_siblings_are_off")
+def names_the_cores_that_are_there() -> None:
+    setup = Setup.model_validate({"dut": DutSpec(name="box", kind="dl3d"), "dut_cores": (1,)})
+    with pytest.raises(UsageFault, match=r"^box: there is no core 1; the cores here are 0,2,4,6$"):
+        cores_for(setup, pair.Tester((0,)))
