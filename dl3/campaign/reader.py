@@ -11,7 +11,7 @@ from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
 from dl3.campaign.streams import stream_of
 from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_published, check_tests
-from dl3.campaign.written import A_FRAME, A_NAME, A_TIME, A_WORD, WrittenCampaign, typed
+from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, typed
 from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
@@ -37,7 +37,6 @@ WANTED = {
 FRAMES = "a frame of 64 to 9622 bytes (with FCS), 'imix', 'classic' or 'capture' was wanted"
 PATTERNS = {
     A_FRAME: FRAMES,
-    A_TIME: "a time like '90s', '20m' or '2h' was wanted",
     A_NAME: "1 to 41 letters, digits, '-', '_' or '.' were wanted, a letter or a digit first",
     A_WORD: "1 to 80 characters without '|' were wanted",
 }

@@ -90,6 +90,12 @@ def has_all_cases_of_the_white_paper() -> None:
     assert [case.key for case in read_named("white-paper", VOCABULARY).written.cases] == keys
 
 
+@pytest.mark.parametrize("text", ["90s", "1h30m", "20 min", "0h5m"])
+def reads_a_budget_as_the_command_does(text: str) -> None:
+    content = HEAD.replace("title", f"budget: {text}\ntitle") + CASE
+    assert parsed(Path("c.yaml"), content.encode(), VOCABULARY).written.budget == text
+
+
 ROWS: list[tuple[str, str]] = [
     ("", "c.yaml, line 1: nothing was found, a map with 'name', 'title', 'duts' and 'cases' was wanted"),
     ("- a\n", "c.yaml, line 1: a list was found, a map with 'name'"),
@@ -101,7 +107,7 @@ ROWS: list[tuple[str, str]] = [
     (HEAD.replace("title", "titel") + CASE, "line 2: the key 'titel' is unknown: one of name, title, duts, defaults, "),
     (
         HEAD.replace("title", "budget: soon\ntitle") + CASE,
-        "line 2: 'budget': 'soon' was found, a time like '90s', '20m'",
+        "line 2: 'budget': 'soon' was found, a time like '90s', '20m' or '1h30m' was wanted",
     ),
     (HEAD + "  - {key: a}\n", "line 8: the key 'title' of 'cases' is missing"),
     (HEAD + CASE + CASE, "line 10: the case 'a' stands there twice"),

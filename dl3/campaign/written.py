@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
+from dl3.campaign.budget_text import seconds_of
 from dl3.model.campaign import DutSpec, Need, TestName, Text
 from dl3.model.stream import CAPTURE, MIXES
 
@@ -37,7 +39,6 @@ def as_dut(value: object) -> object:
 A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' stands between a key's parts
 A_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
 A_FRAME = rf"^([0-9]{{2,5}}|{'|'.join((*MIXES, CAPTURE))})$"
-A_TIME = r"^[1-9][0-9]{0,3}(s|m|h)$"
 Word = Annotated[str, StringConstraints(pattern=A_WORD)]
 Name = Annotated[str, StringConstraints(pattern=A_NAME)]
 Frame = Annotated[str, StringConstraints(pattern=A_FRAME)]
@@ -57,6 +58,16 @@ class WrittenText(Written):
         return Text(en=self.en, zh=self.zh)
 
 
+def as_budget(text: str) -> str:
+    """As it was written, when it is one."""
+    try:
+        seconds_of(text)
+    except ValueError as error:
+        raise PydanticCustomError("budget", "{wanted}", {"wanted": str(error)}) from error
+    return text
+
+
+Budget = Annotated[str, AfterValidator(as_budget)]
 SomeText = Annotated[WrittenText, BeforeValidator(as_text)]
 Texts = Annotated[tuple[SomeText, ...], BeforeValidator(as_list)]
 Frames = Annotated[tuple[Frame, ...], BeforeValidator(as_list), Field(min_length=1)]
@@ -126,7 +137,7 @@ class WrittenCampaign(Written):
     duts: Annotated[tuple[SomeDut, ...], BeforeValidator(as_list), Field(min_length=1)]
     defaults: Shared = Shared()
     deviations: Texts = ()
-    budget: Annotated[str, StringConstraints(pattern=A_TIME)] | None = None  # where the command names none
+    budget: Budget | None = None  # where the command names none
     cases: Annotated[tuple[WrittenCase, ...], Field(min_length=1)]
 
 

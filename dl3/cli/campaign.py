@@ -1,6 +1,5 @@
 """The verbs 'dl3 bench run' and 'dl3 bench campaigns'."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from dl3.bench.campaign import Conductor
 from dl3.bench.machine import read_machine
 from dl3.bench.past import Past, look_into, read_past
 from dl3.bench.workplace import BUILD
+from dl3.campaign.budget_text import BUDGET_WANTED, seconds_of
 from dl3.campaign.duration import job_s, total_s
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import Campaign
@@ -35,21 +35,17 @@ Budget = Annotated[str | None, typer.Option(help="Fit into this time, not that o
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what --record lacks of it; start nothing.")]
 Check = Annotated[bool, typer.Option("--check", help="Only read the file and say what is wrong with it.")]
 
-UNITS_S = {"h": 3600, "m": 60, "s": 1}
 PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trials of", "about", "~not applicable here")
 
 
-def seconds_of(text: str | None) -> float:
-    """A time as a person writes it; 0 without any."""
+def budget_of(text: str | None) -> float:
+    """In seconds; 0 without any."""
     if text is None:
         return 0.0
-    found = re.fullmatch(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?:in)?)?(?:(\d{1,6})s)?", text.replace(" ", ""))
-    seconds = (
-        sum(int(part or 0) * unit for part, unit in zip(found.groups(), UNITS_S.values(), strict=True)) if found else 0
-    )
-    if not seconds:
-        raise UsageFault(f"--budget '{text}': a time like '90s', '20m' or '1h30m' is wanted")
-    return seconds
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise UsageFault(f"--budget '{text}': {BUDGET_WANTED} is wanted") from error
 
 
 def campaigns(as_json: Json = False) -> None:
@@ -206,7 +202,7 @@ def run(
     Example: dl3 bench run mine.yaml --record mine.jsonl
     """
     campaign = read_campaign(which)
-    budget_s = seconds_of(campaign.written.budget if budget is None else budget)
+    budget_s = budget_of(campaign.written.budget if budget is None else budget)
     if check:
         show_check(campaign, as_json)
         return

@@ -10,7 +10,7 @@ from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import parsed
-from dl3.cli.campaign import seconds_of
+from dl3.cli.campaign import budget_of
 from dl3.cli.main import app
 from dl3.model.campaign import Finished, Plan
 from dl3.model.fault import Fault, UsageFault
@@ -103,7 +103,7 @@ def counts_the_cases_of_a_file_that_is_well(n: int, wanted: str, tmp_path: Path)
 
 
 def reads_a_budget_or_refuses_it() -> None:
-    assert [seconds_of(text) for text in (None, "90s", "1h30m", "20 min")] == [0, 90, 5400, 1200]
+    assert [budget_of(text) for text in (None, "90s", "1h30m", "20 min")] == [0, 90, 5400, 1200]
     for text in ("", "0s", "soon"):
         with pytest.raises(UsageFault, match=f"--budget '{text}': a time like '90s', '20m' or '1h30m' is wanted"):
-            seconds_of(text)
+            budget_of(text)

@@ -1,0 +1,16 @@
+"""A budget as a person writes it, in a file and on the command's line."""
+
+import re
+
+BUDGET_WANTED = "a time like '90s', '20m' or '1h30m'"
+UNITS_S = (3600, 60, 1)
+
+
+def seconds_of(text: str) -> float:
+    """How long that is; ValueError when it is no time, or none at all."""
+    found = re.fullmatch(r"(?:([0-9]{1,4})h)?(?:([0-9]{1,5})m(?:in)?)?(?:([0-9]{1,6})s)?", text.replace(" ", ""))
+    parts = found.groups() if found else ()
+    seconds = sum(int(part or 0) * unit for part, unit in zip(parts, UNITS_S, strict=False))
+    if not seconds:
+        raise ValueError(f"{BUDGET_WANTED} was wanted")
+    return seconds
