@@ -1,7 +1,5 @@
 """Which cores the two sides of a lab are given."""
 
-import os
-
 import pytest
 
 from dl3.dut.wired import cores_for, tester_cores
@@ -25,7 +23,7 @@ from dl3.model.fault import UsageFault
 def gives_each_side_cores_of_its_own(
     given: dict[str, object], generator: tuple[int, ...], device: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3})
+    monkeypatch.setattr("dl3.dut.wired.usable", lambda: (0, 1, 2, 3))
     setup = Setup.model_validate({"dut": DutSpec(name="dl3d", kind="dl3d"), **given})
     assert tester_cores(setup) == generator
     assert cores_for(setup, pair.Tester(generator)) == device
@@ -33,8 +31,7 @@ def gives_each_side_cores_of_its_own(
 
 @pytest.fixture
 def _siblings_are_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 4, 6})
+    monkeypatch.setattr("dl3.dut.wired.usable", lambda: (0, 2, 4, 6))
 
 
 @pytest.mark.usefixtures("_siblings_are_off")
