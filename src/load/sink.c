@@ -11,9 +11,9 @@
 // Of all sinks; set to the same again with each stream.
 static recognise_fn *recognise = recognise_scalar;
 
-static size_t own_bytes(const struct load_stream *stream)
+static size_t own_bytes(uint32_t n_flows)
 {
-	return sizeof(struct sink_window) - sizeof(struct window) + window_bytes(stream->n_flows);
+	return sizeof(struct sink_window) - sizeof(struct window) + window_bytes(n_flows);
 }
 
 // What the window has to know where flows do not come in turn.
@@ -33,19 +33,19 @@ int sink_stream_create(struct sink_stream **out, const struct load_stream *strea
 	struct complaint *why)
 {
 	struct sink_stream *s = pages_alloc(sizeof(*s));
-	struct sink_window *own = pages_alloc(own_bytes(stream));
+	struct sink_window *own = pages_alloc(own_bytes(stream->n_flows));
 
 	if (!s || !own) {
 		if (s)
 			pages_free(s, sizeof(*s));
 		if (own)
-			pages_free(own, own_bytes(stream));
+			pages_free(own, own_bytes(stream->n_flows));
 		return complain(why, -ENOMEM,
 			"stream %s: no memory for its counters; use fewer streams", stream->name);
 	}
 	// Written here, so that no lane is the first to touch a page.
 	memset(s, 0, sizeof(*s));
-	memset(own, 0, own_bytes(stream));
+	memset(own, 0, own_bytes(stream->n_flows));
 	__atomic_store_n(&recognise, recognise_choose(), __ATOMIC_RELAXED);
 	window_begin(&own->window, stream->n_flows);
 	histogram_clear(&s->due);
@@ -65,7 +65,7 @@ void sink_stream_destroy(struct sink_stream *stream)
 	if (!stream)
 		return;
 	flows_free(&stream->window->flows);
-	pages_free(stream->window, own_bytes(stream->stream));
+	pages_free(stream->window, own_bytes(stream->window->window.n_flows));
 	pages_free(stream, sizeof(*stream));
 }
 
