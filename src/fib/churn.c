@@ -47,6 +47,20 @@ void churn_reset(struct model *model, uint8_t vrf)
 	}
 }
 
+const uint8_t churn_vrf[CHURN_VRFS] = {0, 1, 63};
+
+struct fib *churn_fib(struct model model[CHURN_VRFS])
+{
+	struct fib *fib = fib_create(NULL);
+
+	for (unsigned i = 0; i < CHURN_VRFS; i++) {
+		if (churn_vrf[i])
+			assert_int_equal(fib_vrf_open(fib, churn_vrf[i], NULL), 0);
+		churn_reset(&model[i], churn_vrf[i]);
+	}
+	return fib;
+}
+
 struct fib_hop churn_hop(void)
 {
 	struct fib_hop hop = {.link = model_random(3), .kind = FIB_PEER};

@@ -6,6 +6,10 @@
 
 // A model with the built-in routes alone.
 void churn_reset(struct model *model, uint8_t vrf);
+// A table with the VRFs churn_vrf[], each with a model that is as empty as it.
+enum { CHURN_VRFS = 3 };
+extern const uint8_t churn_vrf[CHURN_VRFS];
+struct fib *churn_fib(struct model model[CHURN_VRFS]);
 // Which of the built-in ones, -1: none.
 int churn_builtin(const struct wire_prefix *prefix);
 

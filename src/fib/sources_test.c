@@ -12,21 +12,8 @@
 
 #include <cmocka.h>
 
-enum { N_VRFS = 3, FEW = 20, ADDRESSES = 200000 };
-static const uint8_t number_of[N_VRFS] = {0, 1, 63};
-static struct model model[N_VRFS];
-
-static struct fib *fib_with_vrfs(void)
-{
-	struct fib *fib = fib_create(NULL);
-
-	for (unsigned i = 0; i < N_VRFS; i++) {
-		if (number_of[i])
-			assert_int_equal(fib_vrf_open(fib, number_of[i], NULL), 0);
-		churn_reset(&model[i], number_of[i]);
-	}
-	return fib;
-}
+enum { FEW = 20, ADDRESSES = 200000 };
+static struct model model[CHURN_VRFS];
 
 static void change(struct fib *fib, enum fib_op op, const char *prefix, uint8_t vrf)
 {
@@ -70,7 +57,7 @@ static bool is_empty(const struct fib *fib)
 
 static void an_address_is_in_it_while_it_is_ours(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	assert_true(is_empty(fib));
 	change(fib, FIB_ADD, "192.0.2.1/32", 0);
@@ -87,7 +74,7 @@ static void an_address_is_in_it_while_it_is_ours(void **state)
 
 static void neither_ip6_nor_loopback_counts(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	change(fib, FIB_ADD, "2001:db8::1/128", 0);
 	change(fib, FIB_REPLACE, "127.0.0.0/8", 0);
@@ -98,7 +85,7 @@ static void neither_ip6_nor_loopback_counts(void **state)
 
 static void a_broad_local_route_makes_all_addresses_suspect(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	change(fib, FIB_ADD, "192.0.2.1/32", 0);
 	change(fib, FIB_ADD, "198.18.0.0/15", 1);
@@ -112,7 +99,7 @@ static void a_broad_local_route_makes_all_addresses_suspect(void **state)
 
 static void few_addresses_leave_few_others_suspect(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 	char text[WIRE_PREFIX_TEXT];
 
 	for (unsigned i = 0; i < FEW; i++) {
@@ -147,10 +134,10 @@ static void delete_all(struct fib *fib, const struct model *own)
 // Whatever kinds follow each other at a prefix, in batches too, it ends as it began.
 static void nothing_is_left_of_many_changes(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	for (unsigned i = 0; i < 20000; i++) {
-		struct model *own = &model[model_random(N_VRFS)];
+		struct model *own = &model[model_random(CHURN_VRFS)];
 		struct fib_change some = churn_change(own, 4, 100);
 
 		some.route.prefix.len = 32 - 8 * !model_random(50);
@@ -168,7 +155,7 @@ static void nothing_is_left_of_many_changes(void **state)
 		if (i % 100 == 0)
 			expect_all_in(fib, own);
 	}
-	for (unsigned i = 0; i < N_VRFS; i++) {
+	for (unsigned i = 0; i < CHURN_VRFS; i++) {
 		expect_all_in(fib, &model[i]);
 		delete_all(fib, &model[i]);
 	}

@@ -15,25 +15,11 @@
 
 #include <cmocka.h>
 
-enum { N_VRFS = 3 };
-static const uint8_t number_of[N_VRFS] = {0, 1, 63};
-static struct model model[N_VRFS];
-
-static struct fib *fib_with_vrfs(void)
-{
-	struct fib *fib = fib_create(NULL);
-
-	for (unsigned i = 0; i < N_VRFS; i++) {
-		if (number_of[i])
-			assert_int_equal(fib_vrf_open(fib, number_of[i], NULL), 0);
-		churn_reset(&model[i], number_of[i]);
-	}
-	return fib;
-}
+static struct model model[CHURN_VRFS];
 
 static void churn_one_by_one(uint8_t family, unsigned n, size_t wanted)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	for (unsigned i = 0; i < n; i++) {
 		struct fib_change change = churn_change(&model[1], family, wanted);
@@ -42,7 +28,7 @@ static void churn_one_by_one(uint8_t family, unsigned n, size_t wanted)
 		churn_check_edges(fib, &model[1], &change.route.prefix);
 		churn_check_some(fib, &model[1], family, 2);
 	}
-	for (unsigned i = 0; i < N_VRFS; i++)
+	for (unsigned i = 0; i < CHURN_VRFS; i++)
 		churn_check_all(fib, &model[i]);
 	fib_destroy(fib);
 }
@@ -57,9 +43,9 @@ static void agrees_with_a_list_after_each_change(void **state)
 // The same few bases in all VRFs, so that prefixes overlap; batches mix VRFs and families.
 static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 {
-	static struct model before[N_VRFS];
+	static struct model before[CHURN_VRFS];
 	static struct fib_change batch[600];
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	for (unsigned round = 0; round < 200; round++) {
 		size_t n = 1 + model_random(round % 3 ? 15 : 600), first_bad = SIZE_MAX,
@@ -67,7 +53,7 @@ static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 		int expected = 0;
 		memcpy(before, model, sizeof(before));
 		for (size_t i = 0; i < n; i++) {
-			struct model *own = &model[model_random(N_VRFS)];
+			struct model *own = &model[model_random(CHURN_VRFS)];
 			batch[i] = churn_change(own, model_random(2) ? 4 : 6, 500);
 			const struct wire_prefix *prefix = &batch[i].route.prefix;
 			bool is_there = model_find(own, prefix) >= 0 && churn_builtin(prefix) < 0;
@@ -83,22 +69,22 @@ static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 		assert_int_equal(bad, first_bad);
 		if (expected)
 			memcpy(model, before, sizeof(before));
-		for (unsigned i = 0; i < N_VRFS; i++) {
+		for (unsigned i = 0; i < CHURN_VRFS; i++) {
 			churn_check_some(fib, &model[i], 4, 10);
 			churn_check_some(fib, &model[i], 6, 10);
 		}
 	}
-	for (unsigned i = 0; i < N_VRFS; i++)
+	for (unsigned i = 0; i < CHURN_VRFS; i++)
 		churn_check_all(fib, &model[i]);
 	fib_destroy(fib);
 }
 
 static void lists_each_vrf_by_itself(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
 	for (unsigned i = 0; i < 600; i++) {
-		struct model *own = &model[i % N_VRFS];
+		struct model *own = &model[i % CHURN_VRFS];
 		struct fib_change change = {.op = FIB_REPLACE,
 			.route = {.prefix = model_random_prefix(i & 1 ? 4 : 6),
 				.vrf = own->vrf,
@@ -108,9 +94,9 @@ static void lists_each_vrf_by_itself(void **state)
 	}
 	struct fib_usage usage;
 	size_t n_all = 0;
-	for (unsigned i = 0; i < N_VRFS; i++)
+	for (unsigned i = 0; i < CHURN_VRFS; i++)
 		for (uint8_t family = 4; family <= 6; family += 2) {
-			struct fib_walk walk = {.family = family, .vrf = number_of[i]};
+			struct fib_walk walk = {.family = family, .vrf = churn_vrf[i]};
 			struct fib_route route;
 			size_t n = 0, wanted = 0;
 			for (; fib_next(fib, &walk, &route); n++) {
@@ -255,28 +241,28 @@ static void refuses_vrfs_that_are_not_open(void **state)
 
 static void shares_next_hops_between_vrfs(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
-	struct fib_change change[N_VRFS];
+	struct fib *fib = churn_fib(model);
+	struct fib_change change[CHURN_VRFS];
 	struct fib_hop_info info;
 	struct wire_addr addr;
 	uint16_t id = 0;
 
 	wire_addr_parse("10.1.2.3", &addr);
-	for (unsigned i = 0; i < N_VRFS; i++) {
-		change[i] = (struct fib_change){.op = FIB_ADD, .route.vrf = number_of[i]};
+	for (unsigned i = 0; i < CHURN_VRFS; i++) {
+		change[i] = (struct fib_change){.op = FIB_ADD, .route.vrf = churn_vrf[i]};
 		change[i].route.hop = (struct fib_hop){.kind = FIB_PEER, .link = 1};
 		wire_prefix_parse("10.0.0.0/8", &change[i].route.prefix);
 	}
-	assert_int_equal(fib_change(fib, change, N_VRFS, NULL, NULL), 0);
-	for (unsigned i = 0; i < N_VRFS; i++) {
-		assert_true(!i || id == fib_look(fib, number_of[i], &addr));
-		id = fib_look(fib, number_of[i], &addr);
+	assert_int_equal(fib_change(fib, change, CHURN_VRFS, NULL, NULL), 0);
+	for (unsigned i = 0; i < CHURN_VRFS; i++) {
+		assert_true(!i || id == fib_look(fib, churn_vrf[i], &addr));
+		id = fib_look(fib, churn_vrf[i], &addr);
 	}
 	assert_true(fib_hop_info(fib, id, &info));
-	assert_int_equal(info.n_routes, N_VRFS);
+	assert_int_equal(info.n_routes, CHURN_VRFS);
 	fib_vrf_close(fib, 1);
 	assert_true(fib_hop_info(fib, id, &info));
-	assert_int_equal(info.n_routes, N_VRFS - 1);
+	assert_int_equal(info.n_routes, CHURN_VRFS - 1);
 	fib_destroy(fib);
 }
 
@@ -332,11 +318,11 @@ static void unset_neighbour(struct fib *fib, uint16_t link, const char *text)
 // The same subnet on three links in three VRFs.
 static void knows_neighbours_in_the_vrf_of_their_link_alone(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 
-	for (uint8_t port = 0; port < N_VRFS; port++) {
-		tell_link(fib, port, number_of[port]);
-		connect_link(fib, port, number_of[port]);
+	for (uint8_t port = 0; port < CHURN_VRFS; port++) {
+		tell_link(fib, port, churn_vrf[port]);
+		connect_link(fib, port, churn_vrf[port]);
 		set_neighbour(fib, port, "10.0.0.7", 7 + port);
 	}
 	set_neighbour(fib, 1, "10.0.0.8", 20);
@@ -355,7 +341,7 @@ static void knows_neighbours_in_the_vrf_of_their_link_alone(void **state)
 
 static void takes_neighbours_along_when_a_link_changes_vrf(void **state)
 {
-	struct fib *fib = fib_with_vrfs();
+	struct fib *fib = churn_fib(model);
 	const uint32_t n_nodes = held(&fib->rib.nodes);
 
 	tell_link(fib, 2, 0);
