@@ -384,6 +384,15 @@ static void close_all(int fds[])
 		close(fds[i]);
 }
 
+// One client more than there are places gets a sentence.
+static void expect_turned_away(void)
+{
+	int late = connect_client();
+
+	assert_int_equal(code_in(read_line(late)), -32001);
+	close(late);
+}
+
 static void lets_a_client_in_by_closing_the_one_that_was_idle_for_longest(void **state)
 {
 	int fds[MAX_CLIENTS], late;
@@ -400,9 +409,7 @@ static void lets_a_client_in_by_closing_the_one_that_was_idle_for_longest(void *
 	ask(fds[9]);
 	close(fds[7]);
 	fds[7] = late;
-	late = connect_client();
-	assert_int_equal(code_in(read_line(late)), -32001);
-	close(late);
+	expect_turned_away();
 	for (int i = 0; i < MAX_CLIENTS; i++)
 		ask(fds[i]);
 	close_all(fds);
@@ -410,16 +417,14 @@ static void lets_a_client_in_by_closing_the_one_that_was_idle_for_longest(void *
 
 static void closes_nobody_who_asks_now_and_then(void **state)
 {
-	int fds[MAX_CLIENTS], late;
+	int fds[MAX_CLIENTS];
 
 	fill(fds);
 	for (int round = 0; round < 3; round++) {
 		let_pass(CTL_IDLE_SECONDS - 2);
 		for (int i = 0; i < MAX_CLIENTS; i++)
 			ask(fds[i]);
-		late = connect_client();
-		assert_int_equal(code_in(read_line(late)), -32001);
-		close(late);
+		expect_turned_away();
 	}
 	close_all(fds);
 }
@@ -427,7 +432,7 @@ static void closes_nobody_who_asks_now_and_then(void **state)
 static void closes_nobody_whose_answer_is_on_its_way(void **state)
 {
 	enum { STEP_SECONDS = 6 }; // well below CTL_PATIENCE_SECONDS, for real time passes, too
-	int fds[MAX_CLIENTS], late;
+	int fds[MAX_CLIENTS];
 
 	fill(fds);
 	for (int i = 0; i < 12; i++)
@@ -441,9 +446,7 @@ static void closes_nobody_whose_answer_is_on_its_way(void **state)
 	for (int i = 0; i < MAX_CLIENTS; i++)
 		if (i != 3)
 			ask(fds[i]);
-	late = connect_client();
-	assert_int_equal(code_in(read_line(late)), -32001);
-	close(late);
+	expect_turned_away();
 	close_all(fds);
 }
 
