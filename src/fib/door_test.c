@@ -111,7 +111,7 @@ static void names_a_lane_that_is_silent_for_a_second(void **state)
 	fib_lane_online(lanes, 2);
 	while (fib_door_tend(door) < 0) {
 		fib_lane_report(lanes, 1);
-		assert_true(clock_now_ns() - start_ns < 5000000000);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
 	}
 	assert_true(clock_now_ns() - start_ns >= 1000000000);
 	assert_int_equal(fib_door_tend(door), 2);

@@ -78,7 +78,7 @@ static void await_done(void)
 	uint64_t start_ns = clock_now_ns();
 
 	while (load_state(load) != LOAD_DONE) {
-		assert_true(clock_now_ns() - start_ns < 20000000000);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
 		pause_ms(1);
 	}
 }
@@ -140,11 +140,12 @@ static void names_a_lane_that_does_not_come_and_sends_nothing(void **state)
 	struct complaint why = {""};
 
 	open_with(STRAIGHT);
+	load->patience_s = 1;
 	take_up(0);
 	take_up(1);
 	assert_int_equal(load_send(load, &order, &why), -EBUSY);
 	assert_string_equal(why.text,
-		"lane 0 (core 4) has not come round for 3 s, so nothing is sent; is its core "
+		"lane 0 (core 4) has not come round for 1 s, so nothing is sent; is its core "
 		"taken? Give it a core of its own");
 	assert_int_equal(load_state(load), LOAD_DONE);
 	assert_int_equal(load_send(load, &order, &why), -EBUSY);
@@ -246,7 +247,7 @@ static void gives_up_on_a_lane_that_does_not_answer(void **state)
 	offset_ask(&pair, 1, FAKE_HZ);
 	offset_answer(&pair, 2, FAKE_HZ);
 	assert_int_equal(pair.n_measured, 0);
-	assert_true(clock_now_ns() - start_ns < 5000000000);
+	assert_true(clock_now_ns() - start_ns < 60000000000);
 }
 
 struct shifted {

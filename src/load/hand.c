@@ -35,15 +35,15 @@ int hand_tend(struct load *load)
 
 int hand_await(struct load *load, struct complaint *why)
 {
-	uint64_t deadline_ns = clock_now_ns() + HAND_PATIENCE_MS * 1000000ull;
+	uint64_t deadline_ns = clock_now_ns() + load->patience_s * 1000000000ull;
 	int lane;
 
 	while ((lane = hand_tend(load)) >= 0) {
 		if (clock_now_ns() > deadline_ns)
 			return complain(why, -EBUSY,
-				"lane %d (core %d) has not come round for 3 s, so nothing is "
+				"lane %d (core %d) has not come round for %u s, so nothing is "
 				"sent; is its core taken? Give it a core of its own",
-				lane, load->lane[lane].io->core);
+				lane, load->lane[lane].io->core, load->patience_s);
 		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 	}
 	return 0;

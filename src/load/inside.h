@@ -16,6 +16,7 @@ struct load {
 	const json_t *streams; // of the file; NULL: none
 	uint64_t hz;           // of the TSC
 	unsigned n_lanes;
+	unsigned patience_s;       // with a lane that does not come
 	uint8_t lane_of[PORT_MAX]; // by port index: the lane that polls its queue
 	struct load_lane lane[STAT_MAX_LANES];
 	struct neighbours neighbours;
@@ -23,7 +24,7 @@ struct load {
 
 // --- hand.c
 
-enum { HAND_PATIENCE_MS = 3000 };
+enum { HAND_PATIENCE_S = 3 };
 
 // Makes `run` what lanes work at; the one before stays its `older`. / Waits until every lane holds
 // the newest run and frees those before it. -EBUSY with a complaint that names the lane that does

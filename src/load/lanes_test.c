@@ -106,7 +106,7 @@ static void await(bool (*is_so)(void))
 	uint64_t start_ns = clock_now_ns();
 
 	while (!is_so()) {
-		assert_true(clock_now_ns() - start_ns < 20000000000);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 }
@@ -133,9 +133,9 @@ static void pause_lane(void)
 
 	__atomic_store_n(&device.is_pause, true, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED))
-		assert_true(clock_now_ns() - start_ns < 20000000000);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
 	for (uint64_t before = polls(); polls() < before + 10;)
-		assert_true(clock_now_ns() - start_ns < 20000000000);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
 }
 
 static const struct sink_port *counters(void)

@@ -53,6 +53,7 @@ int load_check(const struct port_room_settings *settings, const json_t *streams,
 static void take_lanes(struct load *load)
 {
 	load->n_lanes = port_n_lanes(load->ports);
+	load->patience_s = HAND_PATIENCE_S;
 	for (unsigned i = 0; i < load->n_lanes; i++) {
 		struct load_lane *lane = &load->lane[i];
 
@@ -248,7 +249,7 @@ static int read_order(struct load *load, const struct load_order *order,
 // no reason not to send: the results say so.
 static void measure_before(struct run *run)
 {
-	uint64_t deadline_ns = clock_now_ns() + HAND_PATIENCE_MS * 1000000ull;
+	uint64_t deadline_ns = clock_now_ns() + HAND_PATIENCE_S * 1000000000ull;
 
 	while (run->n_pairs && clock_now_ns() < deadline_ns) {
 		bool is_known = run_offset_is_known(run);

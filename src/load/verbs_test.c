@@ -101,7 +101,7 @@ static void await_done(void)
 	uint64_t start_ns = clock_now_ns();
 
 	while (load_state(house.load) != LOAD_DONE) {
-		assert_true(clock_now_ns() - start_ns < 20000000000);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 }
@@ -251,7 +251,7 @@ static void tells_when_those_frames_were_due_that_are_lost(void **state)
 	expect(results, "timeline.sent", "[0, 100, 0, 50]");
 	expect(results, "timeline.received", "[0, 93, 1, 0]");
 	uint64_t start_ns = json_integer_value(at(results, "timeline.start_ns"));
-	assert_true(clock_now_ns() - start_ns < 20000000000);
+	assert_true(clock_now_ns() - start_ns < 60000000000);
 	assert_true(json_integer_value(at(results, "timeline.bucket_ns")) > 0);
 	json_decref(results);
 	check("results", "{}", "run", "1");

@@ -59,9 +59,9 @@ class Traffic:
             time.sleep(0.001)
 
     def _deadline(self) -> float:
-        """Stragglers may take two seconds after the last packet was sent."""
+        """Stragglers may take ten seconds after the last packet was sent."""
         if not hasattr(self, "_end"):
-            self._end = time.monotonic() + 2.0
+            self._end = time.monotonic() + 10.0
         return self._end
 
     @property
