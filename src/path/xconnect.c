@@ -55,20 +55,42 @@ static __attribute__((noinline)) void keep_sendable(struct worker *w, const stru
 	frames->n = alive;
 }
 
+// Lengths of a burst, added up: of packets, and of their first segments. The word of an mbuf that
+// holds both is read once.
+struct lengths {
+	uint64_t sum;  // pkt_len in the lower half, data_len in the upper one
+	uint64_t runt; // its top bit: a first segment is shorter than an Ethernet header
+};
+
+static inline struct lengths add_lengths(struct rte_mbuf *const mbuf[], unsigned n)
+{
+	const uint64_t both = (1ull << 48) - 1, header = (uint64_t)WIRE_ETHER_BYTES << 32;
+	struct lengths lengths = {0, 0};
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t word;
+
+		memcpy(&word, &mbuf[i]->pkt_len, sizeof(word));
+		word &= both;
+		lengths.sum += word;
+		lengths.runt |= word - header;
+	}
+	return lengths;
+}
+_Static_assert(offsetof(struct rte_mbuf, data_len) == offsetof(struct rte_mbuf, pkt_len) + 4 &&
+		       BURST_MAX * UINT16_MAX < 1ull << 31,
+	"the word of lengths");
+
 void path_xconnect(struct worker *w, const struct received *r)
 {
 	const struct port_face *face = &w->faces[r->from->port], *out = &w->faces[face->xconnect];
-	struct outgoing frames = {.mbuf = r->mbuf, .n = r->n};
-	bool is_odd = false;
+	const struct lengths lengths = add_lengths(r->mbuf, r->n);
+	const uint32_t bytes = lengths.sum;
+	struct outgoing frames = {.mbuf = r->mbuf, .n = r->n, .bytes = bytes};
 
-	for (uint16_t i = 0; i < r->n; i++) {
-		const struct rte_mbuf *m = r->mbuf[i];
-
-		frames.bytes += m->pkt_len;
-		is_odd |= (m->data_len != m->pkt_len) | (m->data_len < WIRE_ETHER_BYTES);
-	}
-	stat_add(&w->stat->port[r->from->port].rx_bytes, frames.bytes);
-	if (rarely(is_odd))
+	stat_add(&w->stat->port[r->from->port].rx_bytes, bytes);
+	// No first segment is longer than its packet.
+	if (rarely(lengths.sum >> 32 != bytes || lengths.runt >> 63))
 		keep_sendable(w, out, &frames);
 	if (face->mac_update)
 		update_macs(out, face->xconnect, &frames);
