@@ -442,6 +442,34 @@ static void frames_of_a_cross_connect_are_never_punted(void **state)
 	expect_dropped(VERDICT_RUNT);
 }
 
+// One at each place of a burst, among frames that are to go on.
+static void a_cross_connect_keeps_back_what_it_cannot_send(void **state)
+{
+	struct bytes frame = frame_to(FROM, "10.0.0.1"), runt = {.n = WIRE_ETHER_BYTES - 1};
+	struct bytes shortest = {.n = WIRE_ETHER_BYTES};
+
+	for (unsigned odd = 0; odd < 64; odd++) {
+		start(fake_variants[1], FIB_LINK_LINUX);
+		fake.faces[FROM].is_xconnect = true;
+		fake.faces[FROM].xconnect = OUT;
+		for (unsigned i = 0; i < 63; i++) {
+			struct rte_mbuf *m = fake_receive(FROM, i == odd ? &runt
+								: i % 2  ? &frame
+									 : &shortest);
+
+			m->vlan_tci = UINT16_MAX; // lies beside the lengths
+		}
+		struct rte_mbuf *m = fake_receive(FROM, &frame);
+
+		m->pkt_len += 1;
+		m->nb_segs = 2;
+		fake_run();
+		assert_int_equal(fake.stat.verdict[VERDICT_RUNT], odd < 63);
+		assert_int_equal(fake.stat.verdict[VERDICT_MULTI_SEGMENT], 1);
+		assert_int_equal(fake.device[OUT].n_sent, odd < 63 ? 62 : 63);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +486,7 @@ int main(void)
 		cmocka_unit_test(redirects_are_forwarded_when_nobody_asks_for_them),
 		cmocka_unit_test(a_full_ring_of_redirects_forwards_too),
 		cmocka_unit_test(frames_of_a_cross_connect_are_never_punted),
+		cmocka_unit_test(a_cross_connect_keeps_back_what_it_cannot_send),
 	};
 	return cmocka_run_group_tests(tests, open_table, fake_close);
 }
