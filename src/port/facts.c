@@ -3,6 +3,7 @@
 #include "port/facts.h"
 
 #include "base/bits.h"
+#include "port/cgroup.h"
 #include "port/kind.h"
 
 #include <sched.h>
@@ -115,22 +116,38 @@ void facts_read_pages(struct facts_pages *pages)
 	}
 }
 
+// A cgroup may be allowed to swap: free swap counts there as it does for the machine.
+static void apply_cgroup(struct facts_ram *ram, unsigned long swap_mib)
+{
+	struct cgroup_room room;
+
+	cgroup_read(&room, "/proc/self/cgroup", "/sys/fs/cgroup");
+	uint64_t mib = room.limit_bytes >> 20,
+		 available_mib = (room.available_bytes >> 20) + swap_mib;
+	ram->is_limited = mib < ram->mib;
+	ram->mib = MIN_OF(ram->mib, mib);
+	ram->available_mib = MIN_OF(ram->available_mib, available_mib);
+}
+
 void facts_read_ram(struct facts_ram *ram)
 {
 	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long kib, swap_mib = 0;
 	char line[128];
-	unsigned long kib;
 
 	*ram = (struct facts_ram){0};
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "MemTotal: %lu", &kib) == 1)
 			ram->mib = kib / 1024;
-		else if (sscanf(line, "MemAvailable: %lu", &kib) == 1 ||
-			 sscanf(line, "SwapFree: %lu", &kib) == 1)
+		else if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
 			ram->available_mib += kib / 1024;
+		else if (sscanf(line, "SwapFree: %lu", &kib) == 1)
+			swap_mib = kib / 1024;
 	}
+	ram->available_mib += swap_mib;
 	if (file)
 		fclose(file);
+	apply_cgroup(ram, swap_mib);
 }
 
 uint32_t facts_count_looped_frames(const char *device)

@@ -13,6 +13,7 @@ struct facts_pages {
 struct facts_ram {
 	unsigned mib;           // 0: unknown
 	unsigned available_mib; // without ending anybody; free swap counts
+	bool is_limited;        // by a memory cgroup, to these figures
 };
 
 // Fills cores and, from the text of each device, what is known of the devices.

@@ -23,9 +23,12 @@ int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_p
 	if (!ram->mib || mib <= ram->mib || mib <= pages->total_mib)
 		return 0;
 	return complain(why, -ENOMEM,
-		"memory: mib asks for %u MiB, and this machine has %u MiB; ask for less, or leave "
-		"mib out: then it is what queues and descriptors need",
-		mib, ram->mib);
+		"memory: mib asks for %u MiB, and %s %u MiB; ask for less, or leave mib out: then "
+		"it is what queues and descriptors need",
+		mib,
+		ram->is_limited ? "the memory limit of this container (cgroup) is"
+				: "this machine has",
+		ram->mib);
 }
 
 int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
@@ -54,7 +57,8 @@ int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct comp
 	if (!ram->mib || mib <= ram->available_mib)
 		return 0;
 	return complain(why, -ENOMEM,
-		"memory: %u MiB of ordinary pages are wanted and %u MiB are available; end other "
+		"memory: %u MiB of ordinary pages are wanted and %u MiB are available%s; end other "
 		"programs, or ask for less (memory: {mib: ...}, fewer queues or descriptors)",
-		mib, ram->available_mib);
+		mib, ram->available_mib,
+		ram->is_limited ? " within the memory limit of this container (cgroup)" : "");
 }

@@ -57,7 +57,7 @@ static void check_row(void **state)
 
 static void refuses_more_than_the_machine_has(void **state)
 {
-	const struct facts_ram ram = {2000, 500}, unknown = {0};
+	const struct facts_ram ram = {2000, 500, false}, limited = {2000, 500, true}, unknown = {0};
 	const struct facts_pages none = {0}, many = {.total_mib = 2002};
 	struct complaint why = {0};
 
@@ -68,11 +68,14 @@ static void refuses_more_than_the_machine_has(void **state)
 	assert_string_equal(why.text,
 		"memory: mib asks for 2001 MiB, and this machine has 2000 MiB; ask for less, or "
 		"leave mib out: then it is what queues and descriptors need");
+	assert_int_equal(memory_check(2001, &limited, &none, &why), -ENOMEM);
+	assert_non_null(strstr(why.text,
+		"and the memory limit of this container (cgroup) is 2000 MiB; ask for less"));
 }
 
 static void takes_no_more_ordinary_pages_than_are_available(void **state)
 {
-	const struct facts_ram ram = {2000, 500}, unknown = {0};
+	const struct facts_ram ram = {2000, 500, false}, limited = {2000, 500, true}, unknown = {0};
 	struct complaint why = {0};
 
 	assert_int_equal(memory_check_ordinary(500, &ram, &why), 0);
@@ -80,6 +83,9 @@ static void takes_no_more_ordinary_pages_than_are_available(void **state)
 	assert_int_equal(memory_check_ordinary(501, &ram, &why), -ENOMEM);
 	assert_non_null(strstr(why.text,
 		"501 MiB of ordinary pages are wanted and 500 MiB are available; end other"));
+	assert_int_equal(memory_check_ordinary(501, &limited, &why), -ENOMEM);
+	assert_non_null(strstr(why.text,
+		"500 MiB are available within the memory limit of this container (cgroup); end"));
 }
 
 static void reads_what_this_machine_has(void **state)
