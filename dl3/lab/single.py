@@ -1,6 +1,5 @@
 """Devices under test that are one program, which a command starts."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Protocol
 
 from dl3.control.client import Client
 from dl3.control.replies import Reply
+from dl3.host.cores import listed, usable
 from dl3.lab.process import Process, end_all
 from dl3.lab.seat import Device, Seat
 from dl3.model.fault import Fault
@@ -52,8 +52,7 @@ def answers(client: Client) -> bool:
 
 def start_process(name: str, command: Sequence[str], folder: Path) -> Process:
     """With its log and EAL's own files in the private folder; on any core, whatever we ourselves keep to."""
-    cores = f"0-{(os.cpu_count() or 1) - 1}"
-    pinned = ["taskset", "--cpu-list", cores, *command]
+    pinned = ["taskset", "--cpu-list", listed(usable()), *command]
     return Process(name, pinned, folder / f"{name}.log", {"RUNTIME_DIRECTORY": str(folder)})
 
 
