@@ -65,11 +65,10 @@ static void climb(struct cgroup_room *room, const struct version *version, const
 {
 	char folder[PATH_MAX];
 	struct stat st;
-	int root = snprintf(folder, sizeof(folder), "%s%s", mount, version->folder);
+	size_t root = strlen(mount) + strlen(version->folder);
 
-	if (root >= (int)sizeof(folder) ||
-		snprintf(folder + root, sizeof(folder) - root, "%s", path) >=
-			(int)sizeof(folder) - root)
+	if (snprintf(folder, sizeof(folder), "%s%s%s", mount, version->folder, path) >=
+		(int)sizeof(folder))
 		return;
 	if (stat(folder, &st) != 0)
 		folder[root] = 0;
