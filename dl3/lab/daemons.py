@@ -18,7 +18,7 @@ from dl3.lab.namespace import Namespace
 from dl3.model.fault import Fault
 
 FRR = Path("/usr/lib/frr")
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 NETLINK_BUFFER = 90_000_000
 

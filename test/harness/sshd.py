@@ -13,7 +13,7 @@ from dl3.control.remote import Machine
 
 PROGRAM = "/usr/sbin/sshd"
 SEPARATION = Path("/run/sshd")  # sshd does not start without it
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 
 
 def _free_port() -> int:
