@@ -77,7 +77,7 @@ def result_of(verb: str, line: bytes, name: str = "dl3d") -> object:
 class Client:
     """Asks the program at a socket; each question is a connection of its own."""
 
-    def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 5.0, program: Program = DL3D) -> None:
+    def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 15.0, program: Program = DL3D) -> None:
         self.path, self.timeout_s, self.program = path, timeout_s, program
 
     def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
