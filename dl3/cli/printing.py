@@ -10,8 +10,9 @@ from rich.table import Table
 
 PIPE_COLUMNS = 200  # where no terminal says how wide it is
 
-out = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
-err = Console(stderr=True)
+# What is printed is never a language of its own: ':a:' is a piece of an IPv6 address, '[b]' one of a name.
+out = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS, markup=False, emoji=False)
+err = Console(stderr=True, markup=False, emoji=False)
 
 
 def print_json(value: object) -> None:

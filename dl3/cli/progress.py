@@ -36,7 +36,8 @@ class Bar(Audience):
     """Draws the bar, and says what cannot wait for the table at the end."""
 
     def __init__(self, console: Console = err) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+        doing, left = (TextColumn(words, markup=False) for words in ("{task.description}", "{task.fields[left]}"))
+        columns = (doing, BarColumn(), left)
         self._progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
         self._task = TaskID(0)
         self._began_s = time.monotonic()

@@ -1,0 +1,37 @@
+"""What is printed is what was said: addresses and names hold no markup and no emoji."""
+
+import io
+
+import pytest
+from rich.console import Console, Group
+
+from dl3.cli.printing import err, out, table
+from dl3.cli.progress import Bar
+
+ADDRESSES = "2001:db8:a:b::1 fd00:a:abc:cd::/64"
+NAMES = "eth[0] [red]left[/red] [/b] :x:"
+
+
+def prints_addresses_and_names_letter_by_letter(capsys: pytest.CaptureFixture[str]) -> None:
+    out.print(table(NAMES, ("name", "~where"), [(ADDRESSES, NAMES)]))
+    out.print(Group(f"More: --after {ADDRESSES}"))
+    out.print(NAMES)
+    lines = capsys.readouterr().out.splitlines()
+    assert [lines[0].strip(), lines[-1]] == [NAMES, NAMES]
+    assert ADDRESSES in lines[2] and NAMES in lines[2] and ADDRESSES in lines[3]
+
+
+def complains_letter_by_letter(capsys: pytest.CaptureFixture[str]) -> None:
+    err.print(f"dl3: {ADDRESSES} {NAMES}", highlight=False, soft_wrap=True)
+    assert capsys.readouterr().err == f"dl3: {ADDRESSES} {NAMES}\n"
+
+
+def draws_a_device_with_brackets_in_its_name() -> None:
+    class Named(Bar):
+        def words(self, frame: str) -> str:
+            return NAMES
+
+    terminal = io.StringIO()
+    with Named(Console(file=terminal, force_terminal=True, no_color=True, width=200)) as bar:
+        bar.heard_left("64", 1.0)
+    assert NAMES in terminal.getvalue()
