@@ -157,7 +157,7 @@ def onecore(
     routes: Routes = "one",
     hops: Hops = 256,
     core: Core = 0,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of one sample.")] = 3.0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds of one sample.")] = 3.0,
     samples: Annotated[int, typer.Option(min=1, help="How many samples.")] = 3,
     burst: Annotated[int | None, typer.Option(min=1, help="Frames that a poll gets at most.")] = None,
     pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 512,

@@ -28,15 +28,16 @@ def program() -> str:
 
 
 def run(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The YAML file; dl3d --example prints one.")],
+    words: Annotated[list[str], typer.Argument(metavar="FILE", help="The YAML file; dl3d --example prints one.")],
 ) -> None:
-    """Become dl3d on a file; all further arguments are dl3d's. Leaves with its exit code.
+    """Become dl3d on a file; all further arguments are dl3d's, before and after it. Leaves with its exit code.
 
     Example: dl3 run router.yaml
+
+    Example: dl3 run router.yaml -- --log-level=8
     """
     path = program()
-    os.execv(path, [path, *context.args, str(file)])  # noqa: S606 - no shell is wanted
+    os.execv(path, [path, *words])  # noqa: S606 - no shell is wanted
 
 
 def by_linux(said: Opinion) -> str:

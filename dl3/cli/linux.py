@@ -1,14 +1,16 @@
 """The verbs about Linux as control plane: twins and classes, the mirror, and whether lanes do as Linux would."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
 
-from dl3.cli.printing import err, out, print_json, table
+from dl3.cli.printing import counted, err, out, print_json, table
 from dl3.cli.show import Json, Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.linux import Link, Mirror, PuntClass, Twin, Twins, Unsupported, Verification
+from dl3.model.fault import Fault, UsageFault
 
 VERIFY_SECONDS = 600.0  # millions of routes may have to be compared
 DIFFERENT = 1
@@ -114,7 +116,7 @@ def verify(
     """
     client = Client(socket, VERIFY_SECONDS)
     with err.status("comparing Linux's tables with what lanes read"):
-        reply = client.ask(Verification, "verify", sample=sample, limit=limit)
+        reply = compared(lambda: client.ask(Verification, "verify", sample=sample, limit=limit))
     if as_json:
         print_json(reply.model_dump())
     else:
@@ -123,11 +125,19 @@ def verify(
         raise typer.Exit(DIFFERENT)
 
 
+def compared(ask: Callable[[], Verification]) -> Verification:
+    """The answer; whatever stands in its way is not a difference, and does not leave like one."""
+    try:
+        return ask()
+    except Fault as fault:
+        raise UsageFault(str(fault)) from fault
+
+
 def say(reply: Verification) -> None:
     """The differences, then the sum."""
     for difference in reply.listed:
         out.print(difference, markup=False, highlight=False, soft_wrap=True)
     if reply.differences > len(reply.listed):
         out.print(f"and {reply.differences - len(reply.listed):,} more", highlight=False)
-    found = f"{reply.differences:,} differences" if reply.differences else "no difference"
-    out.print(f"compared {reply.compared:,} routes: {found}", highlight=False)
+    found = counted(reply.differences, "difference") if reply.differences else "no difference"
+    out.print(f"compared {counted(reply.compared, 'route')}: {found}", highlight=False)

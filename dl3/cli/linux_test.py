@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dl3.cli.main import app
+from dl3.model.fault import UsageFault
 
 TTL = {"name": "ttl", "rate_pps": 1000, "burst": 200, "overflow": "drop", "text": "TTL expired"}
 TWINS = {
@@ -146,6 +147,19 @@ def verify_lists_differences_and_leaves_with_1(tmp_path: Path) -> None:
         assert line in done.stdout
     done, _ = ask(tmp_path, result, "verify", "--json")
     assert (done.exit_code, json.loads(done.stdout)) == (1, result)
+
+
+def verify_tells_a_single_difference_as_one(tmp_path: Path) -> None:
+    done, _ = ask(tmp_path, {"compared": 1, "differences": 1, "listed": ["10.0.0.0/8: lanes have no route"]}, "verify")
+    assert "compared 1 route: 1 difference\n" in done.stdout
+
+
+@pytest.mark.parametrize("path", ["none", "", "file"])
+def verify_does_not_leave_with_1_when_it_could_not_compare(path: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = CliRunner().invoke(app, ["verify", "--socket", str(tmp_path / path)])
+    assert isinstance(done.exception, UsageFault), "which is exit code 2"
+    assert str(tmp_path / path) in str(done.exception)
 
 
 def route_says_what_linux_would_do_otherwise(tmp_path: Path) -> None:

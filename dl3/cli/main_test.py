@@ -89,6 +89,27 @@ def leaves_with_2_when_asked_for_what_cannot_be(words: list[str]) -> None:
     assert dl3(*words).returncode == 2
 
 
+@pytest.mark.parametrize("interval", ["inf", "nan", "1e300", "0"])
+def refuses_to_look_again_at_the_end_of_time(interval: str) -> None:
+    done = dl3("show", "ports", "--watch", "--interval", interval)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "'--interval'" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("version",), ("show", "nexthops"), ("show", "nexthops", "--json")], ids=" ".join)
+def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_path: Path) -> None:
+    if words[0] == "show":
+        _answer_once(tmp_path / "s", {"nexthops": [NEXT_HOP], "next": None})
+        words = (*words, "--socket", str(tmp_path / "s"))
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "dl3", *words]
+        done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "dl3: not all could be written: No space left on device; make room, or send standard output elsewhere\n"
+    )
+
+
 def prints_json_for_programs(tmp_path: Path) -> None:
     reply = {"nexthops": [NEXT_HOP], "next": None}
     thread = _answer_once(tmp_path / "s", reply)

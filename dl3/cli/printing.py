@@ -36,7 +36,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def counted(n: int, word: str) -> str:
     """'1 job', '2 jobs'."""
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
 
 
 def text(value: object) -> str:

@@ -23,7 +23,7 @@ app = typer.Typer(
 Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch one line each time.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Show it again and again, until Ctrl-C.")]
-Interval = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks of --watch.")]
+Interval = Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds between two looks of --watch.")]
 Vrf = Annotated[str | None, typer.Option(help="Name of a VRF device; default: the main table.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")]
 
