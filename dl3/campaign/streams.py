@@ -6,8 +6,11 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from dl3.campaign.written import typed
 from dl3.model.fault import UsageFault
 from dl3.model.stream import Stream
+
+STREAMS_WANTED = "a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names"
 
 
 def stream_of(written: Mapping[str, object], where: object) -> Stream:
@@ -33,13 +36,18 @@ def parsed_streams(written: Iterable[Mapping[str, object]], where: object) -> tu
 def read_streams(path: Path) -> tuple[Stream, ...]:
     """The streams in a YAML file: a list, or a map with the key 'streams'."""
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageFault(f"{path} cannot be read: {error}") from error
+        words = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - it makes words only
+        value = typed(words)  # to YAML 1.1 itself 12:34:56:00:00:01 is a number and 2026-13-01 a mistake
+    except OSError as error:
+        raise UsageFault(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageFault(f"{path} is no text: byte {error.start} is not UTF-8") from error
     except yaml.YAMLError as error:
         raise UsageFault(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise UsageFault(f"{path} goes too deep: {STREAMS_WANTED}") from error
     if isinstance(value, dict):
         value = value.get("streams")
     if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
-        raise UsageFault(f"{path}: a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names")
+        raise UsageFault(f"{path}: {STREAMS_WANTED}")
     return parsed_streams(value, path)

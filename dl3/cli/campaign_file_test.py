@@ -63,7 +63,7 @@ def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
         (
             "kind: external, options: {streams: /nowhere/x.yaml}",
             "",
-            "4: 'streams' of the kind 'external': /nowhere/x.yaml cannot be read: [Errno 2] No such file",
+            "4: 'streams' of the kind 'external': /nowhere/x.yaml cannot be read: No such file",
         ),
         ("kind: external", "parameters: {direction: unidirectional}", f"{GIVEN}[direction]' at that device"),
         ("kind: dl3d", "streams: [{from: [a]}]", "10: 'from' of a stream: Input should be a valid string"),

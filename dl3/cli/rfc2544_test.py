@@ -256,7 +256,8 @@ def refuses_what_is_no_share(text: str) -> None:
         ("[5]", "a list of streams is wanted"),
         ("- {from: [a]}", "'from' of a stream: Input should be a valid string"),
         ("a: [", "is no YAML"),
-        ("\xff", "cannot be read"),
+        ("\xff", "is no text: byte 0 is not UTF-8"),
+        ("[" * 5000, "goes too deep: a list of streams is wanted"),
     ],
 )
 def complains_of_a_file_of_streams_in_a_sentence(text: str, complaint: str, tmp_path: Path) -> None:
@@ -271,6 +272,14 @@ def reads_a_list_of_streams_or_a_whole_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("ports: []\nstreams: [{from: a, to: b, vlan: 5}]\n")
     assert read_streams(tmp_path / "list") == read_streams(tmp_path / "file")
     assert read_streams(tmp_path / "list")[0].written() == {"from": "a", "to": "b", "vlan": 5}
+
+
+def takes_addresses_and_names_of_streams_as_they_are_written(tmp_path: Path) -> None:
+    written = "- {from: yes, to: 2026-13-01, dst_mac: 12:34:56:00:00:01, vlan: 010, rate: 1e3, stamp: true, ttl: 64}"
+    (tmp_path / "f").write_text(written)
+    macs = {"dst_mac": "12:34:56:00:00:01", "vlan": 10}
+    names = {"from": "yes", "to": "2026-13-01"}
+    assert read_streams(tmp_path / "f")[0].written() == {**names, **macs, "rate": 1000.0, "stamp": True, "ttl": 64}
 
 
 def says_which_dl3d_it_found(
