@@ -72,6 +72,8 @@ REFUSED = {
     'reset --port-command "\'"': "No closing quotation; close its quotes",
     "proof --lab --sizes imx": "--sizes imx: ",
     "proof --lab --sizes 1519": "'1519' is none",
+    "peers --rows ''": "--rows names no row",
+    "peers --rows ,": "--rows names no row",
     "compare dl3d linux --sizes imx": "--sizes imx: ",
     "compare dl3d linux --sizes 1519": "'1519' is none",
     "compare dl3d linx": "of the kind 'linx'",

@@ -17,10 +17,11 @@ from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
 from dl3.host.hugepages import reserved
 from dl3.model.comparison import Comparison
-from dl3.model.fault import Fault
+from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
 
 PAGE_MIB = 2
+STDERR = 2  # standard output belongs to the result
 TABLE_PAGES = 256  # for what the programs' tables need besides EAL's memory
 OUTPUT = BUILD / "bench.json"
 
@@ -32,7 +33,8 @@ COLUMNS = ("row", ">ours", ">peer", *RATIOS, ">cycles", ">peer's", ">share of co
 def build_peers(rows: tuple[Row, ...], burst: int) -> None:
     """Build what is missing."""
     graph = ["--graph"] if any(row.peer.program == "l3fwd-graph" for row in rows) else []
-    if subprocess.run([TOP / "tools" / "build-peers", "--burst", str(burst), *graph], check=False).returncode:
+    command = [str(TOP / "tools" / "build-peers"), "--burst", str(burst), *graph]
+    if subprocess.run(command, check=False, stdout=STDERR).returncode:
         raise Fault("the peers could not be built")
 
 
@@ -69,7 +71,10 @@ def in_a_line(found: Found) -> str:
 
 def chosen(names: list[str] | None) -> tuple[Row, ...]:
     """Rows by name; names may be joined by commas."""
-    return rows_named([name for joined in names or [] for name in joined.split(",") if name])
+    found = [name for joined in names or [] for name in joined.split(",") if name]
+    if names and not found:
+        raise UsageFault("--rows names no row: name some, or leave it out for the usual ones")
+    return rows_named(found)
 
 
 def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
