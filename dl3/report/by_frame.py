@@ -41,6 +41,16 @@ def is_at_least(search: Throughput) -> bool:
     return search.limited_by in ("generator", "asked")
 
 
+def ends_of(search: Throughput, shown: Callable[[float], str]) -> list[str]:
+    """What is shown of the rate, packets/s; both ends where the machine was too noisy for a number."""
+    return list(dict.fromkeys(shown(pps) for pps in search.range_pps or (search.pps,)))
+
+
+def layer1_bps(search: Throughput, pps: float) -> float:
+    """Bits on the wire a second at another rate than that of the answer."""
+    return pps * (search.mean_bytes + LAYER1_BYTES) * 8
+
+
 def plausible(value: float | None) -> float | None:
     """The value if it can be drawn."""
     return value if value is not None and math.isfinite(value) and 0 <= value < HIGHEST else None

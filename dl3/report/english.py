@@ -16,7 +16,7 @@ ENGLISH = {
     "left_out": "Not all of the record could be read: {text}.",
     # The result in one sentence.
     "result.empty": "The record holds no results.",
-    "result.trials": "The record holds {n} trials, {invalid} of them INVALID, and no answer of a search.",
+    "result.trials": "Trials in the record: {n}, of them INVALID: {invalid}. No search has an answer.",
     "result.one": "{dut} forwards {rate} of {frame} frames {goal}: {l1} on layer 1{share}{limit}.",
     "result.none": "No rate was found at which {dut} forwards {frame} frames {goal}.",
     "result.compared": "Of {frame} frames {goal}: {list}.",

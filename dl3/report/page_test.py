@@ -103,14 +103,19 @@ def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
     of_range = {"noise": ("time was stolen",), "interval_pps": (4e6, 5e6)}
     answer = Maker().answer("64", 5e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=4.9e6, **of_range)
     text = Reader(page([answer], Language.EN, AT)).text
-    assert "between 4.00 and 5.00 Mpps or more on a noisy machine" in text
+    assert "between 4.00 and 5.00 Mpps or more (on a noisy machine)" in text
     assert "≥ 4.900" in text
 
 
 def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
     text = Reader(page([Maker().answer("64", 5e6, noise=("time was stolen",), passed_pps=5.5e6)], Language.EN, AT)).text
-    assert "between 5.00 and 5.50 Mpps on a noisy machine" in text
-    assert "5.000–5.500" in text
+    assert (
+        "dl3d forwards between 5.00 and 5.50 Mpps (on a noisy machine) of 64-byte frames without loss: "
+        "3.36 to 3.70 Gbit/s on layer 1, 3.4 to 3.7 % of line rate."
+    ) in text
+    for value in ("5.000–5.500 Mpps64-byte frames", "3.360–3.696 Gbit/s64-byte frames"):
+        assert value in text, "a number that stands out is none either"
+    assert "dl3d645.000–5.5003.360–3.6963.36–3.70" in text, "the row of the table"
 
 
 def says_so_where_the_wire_has_no_line_rate() -> None:
@@ -125,6 +130,15 @@ def names_invalid_trials_with_their_reasons_and_counts_them_as_no_loss() -> None
     text = Reader(page([bad, maker.trial("64", 1e6)], Language.EN, AT)).text
     assert "generator late: the generator left out 7 frames" in text
     assert "No frame was lost in 1 valid trials." in text
+
+
+def counts_no_trial_of_the_tester_as_one_of_the_device() -> None:
+    maker = Maker()
+    text = Reader(page([maker.trial("64", 20e6, test="ceiling"), maker.trial("64", 1e6)], Language.EN, AT)).text
+    assert "1valid trials, 0 INVALID" in text
+    assert "No frame was lost in 1 valid trials." in text
+    proof = Reader(page([maker.trial("64", 20e6, test="proof")], Language.EN, AT)).text
+    assert "1valid trials, 0 INVALID" in proof
 
 
 def takes_the_later_of_two_answers_to_one_question() -> None:

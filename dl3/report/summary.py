@@ -1,10 +1,11 @@
 """What a reader in a hurry sees: the title, and what was found in a sentence or two."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from dl3.model.campaign import Plan
 from dl3.model.trial import Throughput
-from dl3.report.by_frame import is_at_least
+from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.compare import Comparison
 from dl3.report.comparison_table import comparison_text
 from dl3.report.latencies import LatencyCase, LoadPoint, latency_cases
@@ -59,6 +60,12 @@ def rate(search: Throughput, words: Words) -> str:
     return words("at_least.words" if is_at_least(search) else "exactly.words", value=value)
 
 
+def spanned(search: Throughput, shown: Callable[[float], str], words: Words) -> str:
+    """What is shown of the rate, packets/s, or of both ends of its range."""
+    low, *high = ends_of(search, shown)
+    return words("fact.range", low=low, high=high[0]) if high else low
+
+
 def goal(search: Throughput, words: Words) -> str:
     """'without loss'."""
     ratio = search.goal_loss_ratio
@@ -71,12 +78,14 @@ def throughput_sentence(search: Throughput, words: Words) -> str:
     if search.pps <= 0:
         return words("result.none", **names)
     share, limit = search.line_share, f"result.limit.{search.limited_by}"
+    line, bps = search.line_bps, partial(layer1_bps, search)
+    shares = "" if share is None else spanned(search, lambda pps: percent(bps(pps) / line, 1), words)
     return words(
         "result.one",
         **names,
         rate=rate(search, words),
-        l1=f"{significant(search.l1_bps / 1e9)} Gbit/s",
-        share="" if share is None else words("result.share", percent=percent(share, 1)),
+        l1=f"{spanned(search, lambda pps: significant(bps(pps) / 1e9), words)} Gbit/s",
+        share=shares and words("result.share", percent=shares),
         limit=words(limit) if is_at_least(search) else "",
     )
 

@@ -1,11 +1,11 @@
 """The tables of throughput, latency, loss and trials that stand on each page, with the notes under them."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import Throughput, Trial
-from dl3.report.by_frame import is_at_least
+from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.groups import Groups
@@ -90,12 +90,9 @@ def goal_cell(search: Throughput, results: Results, words: Words) -> str:
     return words("goal.none") if ratio == 0 else words("goal.cell", loss=short_loss(ratio))
 
 
-def rate_cell(search: Throughput, words: Words) -> str:
-    """The rate; a range where the machine was too noisy for a number."""
-    if found := search.range_pps:
-        low, high = found
-        return bound(search, f"{mpps(low)}–{mpps(high)}", words)
-    return bound(search, mpps(search.pps), words)
+def rate_cell(search: Throughput, shown: Callable[[float], str], words: Words) -> str:
+    """What is shown of the rate, packets/s; a range where the machine was too noisy for a number."""
+    return bound(search, "–".join(ends_of(search, shown)), words)
 
 
 def interval_cell(search: Throughput) -> str:
@@ -108,18 +105,18 @@ def interval_cell(search: Throughput) -> str:
 
 def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> Row:
     """The answer of one search."""
-    share, of_ceiling = search.line_share, ceiling_share(search, scene.groups.results)
+    share, line, of_ceiling = search.line_share, search.line_bps, ceiling_share(search, scene.groups.results)
     counted = "count.with_invalid" if search.n_invalid else "count.trials"
     cells = (
         series,
         words.short_frame(search.frame),
         NOTHING if is_size(search.frame) else number(search.mean_bytes, 1),
         goal_cell(search, scene.part.results, words),
-        rate_cell(search, words),
+        rate_cell(search, mpps, words),
         interval_cell(search),
         bound(search, mpps(search.conditional_pps), words) if search.goal_loss_ratio > 0 else NOTHING,
-        bound(search, gbps(search.l1_bps), words),
-        NOTHING if share is None else bound(search, percent(share), words),
+        rate_cell(search, lambda pps: gbps(layer1_bps(search, pps)), words),
+        NOTHING if share is None else rate_cell(search, lambda pps: percent(layer1_bps(search, pps) / line), words),
         mpps(search.upper_pps) if search.upper_pps > search.pps else NOTHING,
         words(f"limit.{search.limited_by}"),
         share_text(of_ceiling, words),

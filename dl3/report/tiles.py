@@ -3,7 +3,7 @@
 from xml.etree.ElementTree import Element
 
 from dl3.model.trial import Throughput
-from dl3.report.by_frame import is_at_least
+from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.latencies import latency_cases
 from dl3.report.markup import tag
 from dl3.report.names import goal_text, series_names
@@ -23,7 +23,9 @@ def tile(value: str, unit: str, text: str) -> Element:
 
 def throughput_tile(search: Throughput, text: str, words: Words, in_gbps: bool = False) -> Element:
     """The tile of an answer, in Mpps or in Gbit/s on layer 1."""
-    value, unit = (gbps(search.l1_bps), "Gbit/s") if in_gbps else (mpps(search.pps), "Mpps")
+    unit = "Gbit/s" if in_gbps else "Mpps"
+    ends = ends_of(search, lambda pps: gbps(layer1_bps(search, pps)) if in_gbps else mpps(pps))
+    value = "–".join(ends)
     return tile(words("at_least", value=value) if is_at_least(search) else value, unit, text)
 
 
@@ -76,5 +78,6 @@ def tiles(results: Results, words: Words) -> Element | None:
             found.append(tile(micros(dict(point.values)["p50"]), MICRO, text))
     if results.trials:
         n_invalid = len(results.invalid)
-        found.append(tile(f"{len(results.trials) - n_invalid:,}", "", words("tile.trials", n=n_invalid)))
+        n_valid = len(results.valid) if results.measured else len(results.trials) - n_invalid
+        found.append(tile(f"{n_valid:,}", "", words("tile.trials", n=n_invalid)))
     return tag("ul", *found, class_="tiles") if found else None

@@ -280,6 +280,7 @@ def headroom_is_that_of_the_fullest_lane() -> None:
 def knows_no_headroom_of_a_device_that_says_nothing() -> None:
     assert keys(trial({})) == ["headroom.unknown"]
     assert keys(trial({}, (), Evidence())) == ["headroom.unknown"]
+    assert keys(trial({}, (), seen(gaps=[gap(200, 0)]))) == ["headroom.none_lost", "headroom.lane"]
     assert keys(trial({}, invalid=("late: the generator sent nothing",))) == ["invalid"]
 
 

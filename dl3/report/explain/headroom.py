@@ -32,7 +32,7 @@ def lane_limit(trial: Trial) -> tuple[float, Finding] | None:
 
 def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
     """The rate from which on a pause like the longest one overflows a ring, all streams together."""
-    gaps: list[Gap] = [gap for gap in trial.evidence.gaps if gap.program == "dl3d"] if trial.evidence else []
+    gaps: list[Gap] = [gap for gap in trial.evidence.gaps if gap.program == "dl3d" and gap.us] if trial.evidence else []
     if not gaps:
         return None
     longest = max(gaps, key=lambda gap: gap.us)
