@@ -207,8 +207,7 @@ static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *
 	memcpy(entry->macs + 6, link->told.mac.bytes, sizeof(link->told.mac.bytes));
 	entry->frame_max = fib_link_mtu(&link->told, hop->key.via.family) + ETHERNET_BYTES;
 	entry->port = link->told.port;
-	if (link->told.n_tags)
-		write_tags(hops, id, &link->told);
+	write_tags(hops, id, &link->told); // none, too: the id may have had some before
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)

@@ -217,6 +217,51 @@ static void the_others_of_the_burst_leave_where_they_should(void **state)
 	expect_sent(1, &left);
 }
 
+// Leads 10.77.0.0/16 there; the id of the next hop that lanes read.
+static uint16_t lead_over(uint16_t link, const char *via)
+{
+	struct fib_hop hop = {.kind = FIB_VIA, .link = link};
+	struct wire_mac mac = {{2, 0, 0, link, 0, 2}};
+	struct wire_addr to;
+
+	assert_int_equal(wire_addr_parse(via, &hop.via), 0);
+	assert_int_equal(wire_addr_parse("10.77.2.3", &to), 0);
+	assert_int_equal(fib_neighbour_set(fake.fib, link, &hop.via, &mac, NULL), 0);
+	fake_route(0, "10.77.0.0/16", &hop);
+	return fib_look(fake.fib, 0, &to);
+}
+
+// Its id is free for another one, once no lane knows it.
+static void let_go(uint16_t link, const char *via)
+{
+	const struct fib_hop none = {.kind = FIB_BLACKHOLE, .link = FIB_NO_LINK};
+	struct wire_addr addr;
+
+	assert_int_equal(wire_addr_parse(via, &addr), 0);
+	fake_route(0, "10.77.0.0/16", &none);
+	assert_int_equal(fib_neighbour_delete(fake.fib, link, &addr), 0);
+	fib_door_tend(fake.door);
+}
+
+static void a_next_hop_does_not_inherit_the_tags_of_another(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(ways_in); i++) {
+		struct bytes frame = frame_on(ways_in[i], "10.77.2.3");
+		struct bytes other = frame_on(ways_in[i], "10.20.2.3"); // leaves with tags
+		struct bytes left = frame_forwarded(&frame, PLAIN_OUT);
+
+		fake_reset(fake_variants[1]);
+		uint16_t id = lead_over(QINQ_OUT, "10.21.0.9");
+		let_go(QINQ_OUT, "10.21.0.9");
+		assert_int_equal(lead_over(PLAIN_OUT, "10.1.0.9"), id);
+		fake_receive(0, &frame);
+		fake_receive(0, &other);
+		fake_run();
+		expect_bytes(fake.device[1].sent[0], &left);
+		let_go(PLAIN_OUT, "10.1.0.9");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +275,7 @@ int main(void)
 		cmocka_unit_test(an_mtu_counts_without_tags),
 		cmocka_unit_test(a_frame_without_room_for_tags_is_dropped_by_name),
 		cmocka_unit_test(the_others_of_the_burst_leave_where_they_should),
+		cmocka_unit_test(a_next_hop_does_not_inherit_the_tags_of_another),
 	};
 	return cmocka_run_group_tests(tests, vlans_open, fake_close);
 }
