@@ -102,8 +102,8 @@ struct fib;
 struct fib_door;
 
 // An empty table with the built-in routes that RFC 1812 5.3.7, RFC 3927 and RFC 4291 ask for
-// (127/8, 0/8, 240/4 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local; 224/4 and ff00::/8
-// multicast). NULL with a complaint. Control thread; owner: caller.
+// (127/8, 0/8, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local;
+// 224/4 and ff00::/8 multicast). NULL with a complaint. Control thread; owner: caller.
 struct fib *fib_create(struct complaint *why);
 void fib_destroy(struct fib *fib);
 

@@ -8,20 +8,21 @@
 
 struct builtin {
 	uint8_t family, len, kind;
-	uint8_t bytes[2]; // the prefix's first ones
+	uint8_t bytes[4]; // the prefix's first ones
 	uint8_t last;     // and its last one, for ::1
 };
 
 static const struct builtin builtins[] = {
-	{4, 8, FIB_MARTIAN, {0}, 0},              // RFC 1812 5.3.7: this network
-	{4, 8, FIB_MARTIAN, {127}, 0},            // loopback
-	{4, 4, FIB_MARTIAN, {240}, 0},            // class E, limited broadcast
-	{4, 16, FIB_LINK_LOCAL, {169, 254}, 0},   // RFC 3927 7
-	{4, 4, FIB_MULTICAST, {224}, 0},          // RFC 1812 5.3.7
-	{6, 128, FIB_MARTIAN, {0}, 0},            // RFC 4291 2.5.2: unspecified
-	{6, 128, FIB_MARTIAN, {0}, 1},            // RFC 4291 2.5.3: loopback
-	{6, 10, FIB_LINK_LOCAL, {0xfe, 0x80}, 0}, // RFC 4291 2.5.6
-	{6, 8, FIB_MULTICAST, {0xff}, 0},         // RFC 4291 2.7
+	{4, 8, FIB_MARTIAN, {0}, 0},                   // RFC 1812 5.3.7: this network
+	{4, 8, FIB_MARTIAN, {127}, 0},                 // loopback
+	{4, 4, FIB_MARTIAN, {240}, 0},                 // class E
+	{4, 32, FIB_MARTIAN, {255, 255, 255, 255}, 0}, // RFC 1812 5.3.5.1: limited broadcast
+	{4, 16, FIB_LINK_LOCAL, {169, 254}, 0},        // RFC 3927 7
+	{4, 4, FIB_MULTICAST, {224}, 0},               // RFC 1812 5.3.7
+	{6, 128, FIB_MARTIAN, {0}, 0},                 // RFC 4291 2.5.2: unspecified
+	{6, 128, FIB_MARTIAN, {0}, 1},                 // RFC 4291 2.5.3: loopback
+	{6, 10, FIB_LINK_LOCAL, {0xfe, 0x80}, 0},      // RFC 4291 2.5.6
+	{6, 8, FIB_MULTICAST, {0xff}, 0},              // RFC 4291 2.7
 };
 
 static struct rib_prefix prefix_of(const struct builtin *builtin, uint8_t vrf)

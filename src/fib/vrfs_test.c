@@ -79,6 +79,30 @@ static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 	fib_destroy(fib);
 }
 
+// RFC 1812, 5.3.5.1, wherever the rest of class E leads.
+static void the_limited_broadcast_is_never_forwarded(void **state)
+{
+	struct fib *fib = churn_fib(model);
+	struct fib_answer answer;
+	struct wire_addr all, other;
+
+	assert_int_equal(wire_addr_parse("255.255.255.255", &all), 0);
+	assert_int_equal(wire_addr_parse("255.255.255.254", &other), 0);
+	for (unsigned i = 0; i < CHURN_VRFS; i++) {
+		struct fib_change change = {.op = FIB_ADD,
+			.route = {.vrf = churn_vrf[i], .hop = {.kind = FIB_PEER, .link = 1}}};
+		assert_int_equal(wire_prefix_parse("255.0.0.0/8", &change.route.prefix), 0);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		fib_find(fib, churn_vrf[i], &other, &answer);
+		assert_int_equal(answer.hop.kind, FIB_PEER);
+		assert_int_equal(fib_look(fib, churn_vrf[i], &other), answer.hop_id);
+		fib_find(fib, churn_vrf[i], &all, &answer);
+		assert_int_equal(answer.verdict, VERDICT_MARTIAN_DESTINATION);
+		assert_int_equal(fib_look(fib, churn_vrf[i], &all), answer.hop_id);
+	}
+	fib_destroy(fib);
+}
+
 static void lists_each_vrf_by_itself(void **state)
 {
 	struct fib *fib = churn_fib(model);
@@ -381,6 +405,7 @@ int main(void)
 		cmocka_unit_test(ten_routes_take_less_than_a_mebibyte_and_a_closed_vrf_little),
 		cmocka_unit_test(agrees_with_a_list_after_each_change),
 		cmocka_unit_test(batches_that_mix_vrfs_agree_with_a_list_of_each),
+		cmocka_unit_test(the_limited_broadcast_is_never_forwarded),
 		cmocka_unit_test(lists_each_vrf_by_itself),
 		cmocka_unit_test(a_closed_vrf_leaves_nothing_behind),
 		cmocka_unit_test(refuses_vrfs_that_are_not_open),
