@@ -89,6 +89,21 @@ static bool is_our_mac(const struct parse *p, const struct arrival *a)
 	return (is_vlan || a->link.n_macs) && fib_link_has_mac(p->view, a->id, a->start);
 }
 
+// Linux hears what is for all or for a group, also in a frame to us alone (RFC 6085), and also
+// without a source address: who has none yet asks like this for one (RFC 2131, 4.1), or whether it
+// is free (RFC 4862, 5.4.2).
+static enum verdict judge_martian(const struct parse *p, const struct arrival *a)
+{
+	bool is_ip4 = a->frame[12] == 0x08;
+	const uint8_t *dst = a->frame + (is_ip4 ? 30 : 38);
+
+	if (p->w->tap && is_ip4 && load32(dst) == UINT32_MAX)
+		return VERDICT_LOCAL;
+	if (p->w->tap && (is_ip4 ? dst[0] >> 4 == 0xe : dst[0] == 0xff))
+		return VERDICT_MULTICAST;
+	return VERDICT_MARTIAN_SOURCE;
+}
+
 static enum verdict judge_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
 {
 	bool vlan_is_linuxs = fault == WIRE_VLAN && p->w->tap;
@@ -99,6 +114,8 @@ static enum verdict judge_mac(const struct parse *p, const struct arrival *a, en
 		return vlan_is_linuxs ? VERDICT_VLAN_UNKNOWN : VERDICT_MAC_GROUP;
 	if (!is_our_mac(p, a))
 		return VERDICT_MAC_NOT_OURS;
+	if (fault == WIRE_MARTIAN_SOURCE)
+		return judge_martian(p, a);
 	return verdict_of_fault[fault];
 }
 

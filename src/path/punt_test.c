@@ -112,6 +112,16 @@ static void martian(struct bytes *f)
 	frame_mend(f);
 }
 
+static void no_source(struct bytes *f)
+{
+	if (f->at[12] == 0x86) {
+		memset(f->at + 22, 0, 16);
+		return;
+	}
+	memset(f->at + 26, 0, 4);
+	frame_mend(f);
+}
+
 static void own_source(struct bytes *f)
 {
 	memcpy(f->at + 26, (uint8_t[]){10, 0, 0, 1}, 4);
@@ -149,7 +159,16 @@ static const struct row {
 	{"10.1.2.3", wrong_checksum, VERDICT_IP4_CHECKSUM, CLASS_NONE},
 	{"10.1.2.3", another_mac, VERDICT_MAC_NOT_OURS, CLASS_NONE},
 	{"10.1.2.3", martian, VERDICT_MARTIAN_SOURCE, CLASS_NONE},
+	{"10.1.2.3", no_source, VERDICT_MARTIAN_SOURCE, CLASS_NONE},
+	{"2001:db8:1::3", no_source, VERDICT_MARTIAN_SOURCE, CLASS_NONE},
 	{"10.102.2.3", as_it_is, VERDICT_BLACKHOLE, CLASS_NONE},
+};
+
+// Frames to us alone with packets for more than us; without twins they are martians.
+static const struct row group_rows[] = {
+	{"255.255.255.255", no_source, VERDICT_LOCAL, CLASS_MULTICAST},
+	{"224.0.0.22", no_source, VERDICT_MULTICAST, CLASS_MULTICAST},
+	{"ff02::1:ff00:1", no_source, VERDICT_MULTICAST, CLASS_MULTICAST},
 };
 
 // Sets flags of the port that frames come in on.
@@ -206,6 +225,22 @@ static void each_verdict_goes_to_its_class_byte_for_byte(void **state)
 			fake.worker.variant = fake_variants[v];
 			walk_row(&rows[i]);
 		}
+}
+
+static void who_has_no_address_yet_is_heard_by_linux(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(group_rows); i++) {
+		struct bytes frame = frame_to(FROM, group_rows[i].dst);
+
+		fake.worker.variant = fake_variants[1];
+		walk_row(&group_rows[i]);
+		fake_reset(fake_variants[1]);
+		fake.worker.tap = NULL;
+		group_rows[i].make(&frame);
+		fake_receive(FROM, &frame);
+		fake_run();
+		expect_dropped(VERDICT_MARTIAN_SOURCE);
+	}
 }
 
 static void each_verdict_with_a_class_has_a_row(void **state)
@@ -474,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_verdict_goes_to_its_class_byte_for_byte),
+		cmocka_unit_test(who_has_no_address_yet_is_heard_by_linux),
 		cmocka_unit_test(each_verdict_with_a_class_has_a_row),
 		cmocka_unit_test(without_twins_all_that_is_for_linux_is_dropped),
 		cmocka_unit_test(a_full_ring_is_a_drop_of_its_own),
