@@ -43,6 +43,7 @@ struct route_draft {
 	struct event_route *route;
 	struct event_hop single;
 	uint32_t table, metric, nh_id, mtu, metrics;
+	int32_t expires;
 	struct wire_addr dst, src, prefsrc;
 };
 #define DRAFT(field) offsetof(struct route_draft, field)
@@ -90,6 +91,17 @@ static bool take_metrics(void *out, const struct piece *value)
 	return attrs_take(&wants_metrics, value, draft);
 }
 
+static bool take_cacheinfo(void *out, const struct piece *value)
+{
+	struct rta_cacheinfo info;
+
+	if (value->n < sizeof(info))
+		return false;
+	memcpy(&info, value->bytes, sizeof(info));
+	((struct route_draft *)out)->expires = info.rta_expires;
+	return true;
+}
+
 static const struct want want_route[] = {
 	[RTA_DST] = {WANT_ADDR, .at = DRAFT(dst)},
 	[RTA_SRC] = {WANT_ADDR, .at = DRAFT(src)},
@@ -100,6 +112,7 @@ static const struct want want_route[] = {
 	[RTA_PREFSRC] = {WANT_ADDR, .at = DRAFT(prefsrc)},
 	[RTA_METRICS] = {WANT_TAKE, .take = take_metrics},
 	[RTA_MULTIPATH] = {WANT_TAKE, .take = take_multipath},
+	[RTA_CACHEINFO] = {WANT_TAKE, .take = take_cacheinfo},
 	[RTA_TABLE] = {WANT_U32, .at = DRAFT(table)},
 	[RTA_ENCAP_TYPE] = {WANT_THERE, .at = DRAFT(single.has_encap)},
 	[RTA_NH_ID] = {WANT_U32, .at = DRAFT(nh_id)},
@@ -123,6 +136,7 @@ static void take_draft(struct event_route *route, const struct route_draft *draf
 	route->nh_id = draft->nh_id;
 	route->mtu = draft->mtu;
 	route->metrics = draft->metrics;
+	route->expires = draft->expires;
 	route->prefsrc = draft->prefsrc;
 	route->src = draft->src;
 	if (!route->n_hops && (draft->single.ifindex || draft->single.via.family)) {

@@ -147,6 +147,9 @@ static void reads_routes_of_several_hops(void **state)
 	assert_addr(&event.route.hop[0].via, "2001:db8::b");
 	event = decoded(decode_route, "route6_encap");
 	assert_true(event.route.hop[0].has_encap);
+	assert_int_equal(event.route.expires, 0);
+	event = decoded(decode_route, "route6_lifetime"); // 500 s
+	assert_int_equal(event.route.expires, 50000);
 }
 
 static void ignores_cached_routes(void **state)

@@ -103,6 +103,9 @@ struct event_hop {
 // - Next-hop objects: those on a link that is set down or loses its carrier go without a word, and
 //   IPv4 routes by them with them; deleting one tells the groups that it was in (as deleted when
 //   they are empty now), no route.
+// - An IPv6 route with a lifetime (router advertisements; `expires`) counts no more once that is
+//   over. The kernel tells of it up to a minute later, when it has collected it, and tells nothing
+//   when an advertisement makes the lifetime longer.
 // - While a dump runs, what is told (dumped or not) is never older than what was told before.
 struct event_route {
 	struct wire_prefix prefix;
@@ -111,6 +114,7 @@ struct event_route {
 	uint32_t table, metric, flags, nh_id; // flags: RTM_F_*; nh_id 0: none
 	uint32_t mtu;                         // RTAX_MTU, 0: none
 	uint32_t metrics;                     // a hash of all RTAX_*, 0: none
+	int32_t expires;                      // in so many 1/100 s; negative: so long ago; 0: never
 	uint8_t type, protocol, scope, tos;
 	uint16_t n_hops;
 	bool too_many_hops; // more than EVENT_MAX_HOPS: the rest is not here

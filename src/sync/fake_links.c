@@ -149,6 +149,8 @@ static void take_pair(struct event *event, const char *word, char *value)
 		route->mtu = atoi(value);
 	} else if (!strcmp(word, "advmss")) {
 		route->metrics = atoi(value);
+	} else if (!strcmp(word, "expires")) {
+		route->expires = atoi(value);
 	} else if (!strcmp(word, "nhid")) {
 		route->nh_id = atoi(value);
 	} else if (!strcmp(word, "src")) {

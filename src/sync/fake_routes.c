@@ -59,6 +59,10 @@ bool routes_flush(struct routes *routes)
 	return false;
 }
 
+void routes_tend(struct routes *routes)
+{
+}
+
 void routes_link_changed(struct routes *routes, int ifindex)
 {
 	write_down((struct fake_call){.kind = CALL_CHANGED, .ifindex = ifindex});

@@ -2,8 +2,16 @@
 // hear6.c know what the families do differently. Control thread.
 #include "sync/hear.h"
 
+#include "base/bits.h"
+#include "base/clock.h"
+
 #include <linux/rtnetlink.h>
 #include <string.h>
+
+// The kernel calls a lifetime that is over to the tick none at all, hence the margin. Dumps for
+// lifetimes' sake keep a distance; what is over is looked at again until the kernel collects it.
+static const uint64_t TICK_NS = 10000000, MARGIN_NS = 200000000;
+static const uint64_t SOON_NS = 1000000000, LATER_NS = 5000000000;
 
 static uint8_t rank_of(uint32_t table)
 {
@@ -132,6 +140,33 @@ static int domain_of(struct routes *routes, uint32_t table)
 	return domain;
 }
 
+// A route whose lifetime is over is as good as gone, however long the kernel keeps it. When the
+// next one's is, the kernel is asked again: it may have become longer without a word. True: it is
+// over.
+static bool has_expired(struct routes *routes, const struct event_route *told)
+{
+	uint64_t left_ns = LATER_NS;
+
+	if (!told->expires)
+		return false;
+	if (told->expires > 0)
+		left_ns = MAX_OF(told->expires * TICK_NS + MARGIN_NS, SOON_NS);
+	const uint64_t at_ns = clock_now_ns() + left_ns;
+	if (!routes->look_again_ns || at_ns < routes->look_again_ns)
+		routes->look_again_ns = at_ns;
+	return told->expires < 0;
+}
+
+void routes_tend(struct routes *routes)
+{
+	const struct mirror_hands *hands = &routes->mirror->settings.hands;
+
+	if (!routes->look_again_ns || routes->is_dumping || clock_now_ns() < routes->look_again_ns)
+		return;
+	routes->look_again_ns = 0; // the dump tells when next
+	hands->dump_again(hands->hands);
+}
+
 void routes_event(struct routes *routes, const struct event *event)
 {
 	const struct event_route *told = &event->route;
@@ -139,6 +174,8 @@ void routes_event(struct routes *routes, const struct event *event)
 	int domain = domain_of(routes, told->table);
 
 	if (told->flags & RTM_F_CLONED || domain < 0)
+		return;
+	if (!event->is_delete && has_expired(routes, told))
 		return;
 	struct peers peers = {.rank = rank_of(told->table),
 		.narrow = is_ipv4 ? told->tos : told->src_len,

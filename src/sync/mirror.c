@@ -104,6 +104,7 @@ bool mirror_flush(struct mirror *mirror)
 void mirror_tend(struct mirror *mirror)
 {
 	links_tend(mirror->links);
+	routes_tend(mirror->routes);
 }
 
 struct teller {

@@ -56,8 +56,8 @@ void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
 // events. True: there is more to do.
 bool mirror_flush(struct mirror *mirror);
 
-// Looks again at what nobody tells of (some sysctls), a few interfaces at a time. Call it about ten
-// times a second.
+// Looks again at what nobody tells of: some sysctls, a few interfaces at a time; routes whose
+// lifetime is over. Call it about ten times a second.
 void mirror_tend(struct mirror *mirror);
 // What lanes cannot express, one by one; stops when `tell` returns false.
 void mirror_unsupported(const struct mirror *mirror,

@@ -14,6 +14,7 @@ void routes_nexthop_event(struct routes *routes, const struct event *event); // 
 void routes_dump_begins(struct routes *routes);
 void routes_dump_ends(struct routes *routes, uint32_t partial); // as mirror_dump_ends
 bool routes_flush(struct routes *routes);                       // as mirror_flush
+void routes_tend(struct routes *routes);                        // as mirror_tend
 
 // Told by links, after links_state() says so.
 void routes_link_changed(struct routes *routes,

@@ -33,6 +33,7 @@ struct routes {
 	uint32_t n_broad, room_broad;
 	struct routes_seen *seen;
 	uint32_t n_seen, room_seen;
+	uint64_t look_again_ns;          // some route's lifetime is over then; 0: none has one
 	struct fib_change *changes;      // ROUTES_BATCH
 	uint32_t *changed, *changed_way; // their places and ways
 	struct way_wish wish, rest;      // being filled

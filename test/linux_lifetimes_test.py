@@ -1,0 +1,26 @@
+"""Routes of IPv6 with a lifetime, which the kernel keeps for a while when it is over; the kernel, then dl3d."""
+
+from harness.network import Network
+from harness.probes import arrives, packet_from, wait_reached
+from harness.wire import wait_until
+
+TARGET = "2001:db8:f8::1"
+PREFIX = "2001:db8:f8::/48"
+PATIENCE_S = 20.0
+
+
+def _goes_to(network: Network, name: str) -> bool:
+    return arrives(network["h0"], packet_from(network["h0"], TARGET), network[name], TARGET)
+
+
+def a_route_counts_until_its_lifetime_is_over(network: Network) -> None:
+    for name in ("h1", "h2"):
+        wait_reached(network, network[name].address(6))
+    network.ip(f"route add {PREFIX} via {network['h2'].address(6)} dev p2 metric 2048")
+    network.ip(f"route add {PREFIX} via {network['h1'].address(6)} dev p1 expires 600")
+    with network.through_lanes(1):
+        assert _goes_to(network, "h1")
+    network.ip(f"route replace {PREFIX} via {network['h1'].address(6)} dev p1 expires 1")
+    wait_until(lambda: _goes_to(network, "h2"), "the lifetime was over", PATIENCE_S)
+    with network.through_lanes(1):
+        assert _goes_to(network, "h2")
