@@ -5,10 +5,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
 PIPE_COLUMNS = 200  # where no terminal says how wide it is
+FOLDED = 20  # columns that are left of what may be folded
+GAP = 2  # between two columns
+LEFT: Literal["left"] = "left"
+RIGHT: Literal["right"] = "right"
 
 # What is printed is never a language of its own: ':a:' is a piece of an IPv6 address, '[b]' one of a name.
 out = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS, markup=False, emoji=False)
@@ -22,16 +27,41 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+class Fitted:
+    """A table where there is room for it; else each row as a list of its own, so that no letter is cut off."""
+
+    def __init__(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        self.title, self.names = title, [column.lstrip(">~") for column in columns]
+        self.rows = [[text(cell) for cell in row] for row in rows]
+        self.made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+        self.columns = 0  # that it needs
+        for n, (column, name) in enumerate(zip(columns, self.names, strict=True)):
+            may_fold, justify = column.startswith("~"), RIGHT if column.startswith(">") else LEFT
+            width = max((cell_len(row[n]) for row in self.rows), default=0)
+            width = max(min(width, FOLDED) if may_fold else width, cell_len(name))
+            self.made.add_column(name, justify=justify, overflow="fold", no_wrap=not may_fold, min_width=width)
+            self.columns += width + (GAP if n else 0)
+        for row in self.rows:
+            self.made.add_row(*row)
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.columns <= options.max_width:
+            yield self.made
+            return
+        yield from [self.title] if self.title else []
+        for n, row in enumerate(self.rows):
+            yield from [""] if n else []
+            listed = Table(show_header=False, box=None, pad_edge=False)
+            listed.add_column(style="bold", no_wrap=True)
+            listed.add_column(overflow="fold")
+            for name, cell in zip(self.names, row, strict=True):
+                listed.add_row(name, cell)
+            yield listed
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Fitted:
     """A table; a column whose name begins with '>' stands right, one with '~' may be folded."""
-    made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        is_number, may_fold = column.startswith(">"), column.startswith("~")
-        justify: Literal["left", "right"] = "right" if is_number else "left"
-        made.add_column(column.lstrip(">~"), justify=justify, overflow="fold", no_wrap=not may_fold)
-    for row in rows:
-        made.add_row(*(text(cell) for cell in row))
-    return made
+    return Fitted(title, columns, rows)
 
 
 def counted(n: int, word: str) -> str:

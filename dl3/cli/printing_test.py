@@ -37,3 +37,24 @@ def draws_a_device_with_brackets_in_its_name() -> None:
     with Named(Console(file=terminal, force_terminal=True, no_color=True, width=200)) as bar:
         bar.heard_left("64", 1.0)
     assert NAMES in terminal.getvalue()
+
+
+@pytest.mark.parametrize("width", [200, 80, 40])
+def cuts_nothing_off_where_the_terminal_is_narrow(width: int) -> None:
+    columns = ("port", "~device", "MAC", "link", ">received", ">packets/s in", ">sent", ">packets/s out", ">wire loss")
+    device = "net_af_packet0,iface=enp129s0f1np1"
+    row = ("left", device, "02:00:00:00:00:01", "up", 1599019584, "12,345,678", 1599019583, "12,345,677", 1)
+    terminal = io.StringIO()
+    Console(file=terminal, width=width).print(table("Ports", columns, [row, row]))
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    printed = "".join("".join(lines).split())
+    assert printed.count("1,599,019,584") == printed.count("02:00:00:00:00:01") == printed.count("12,345,677") == 2
+    assert printed.count(device) == 2
+    assert ("receivedpackets/sin" in printed) == (width == 200), "a table where there is room"
+
+
+def folds_a_sentence_to_keep_the_table() -> None:
+    terminal = io.StringIO()
+    Console(file=terminal, width=60).print(table("", ("name", ">n", "~meaning"), [("a" * 20, 10**9, "word " * 30)]))
+    assert f"{'a' * 20}  1,000,000,000  word word word" in terminal.getvalue()

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from dl3.cli.printing import err, out, print_json, table
+from dl3.cli.printing import Fitted, err, out, print_json, table
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Throughput, wire_of
 from dl3.record.journal import now
@@ -141,7 +140,7 @@ def change_row(change: Change, words: Words) -> tuple[object, ...]:
     return *head, at_text(of, words), *values, verdict_text(change, words)
 
 
-def changes_table(changes: Sequence[Change], words: Words) -> Table:
+def changes_table(changes: Sequence[Change], words: Words) -> Fitted:
     """Figures in the terminal."""
     columns = [f"{key[: -len(name)]}{words(f'table.{name}').lower()}" for key in COLUMNS if (name := key.lstrip("~>"))]
     return table("", columns, [change_row(change, words) for change in changes])
