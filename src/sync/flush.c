@@ -38,8 +38,15 @@ static bool is_within(const struct store_place *place, const struct builtin *bui
 	return builtin->len <= 16 || (!memcmp(place->addr, zero, 15) && place->addr[15] < 2);
 }
 
+static bool is_limited_broadcast(const struct store_place *place)
+{
+	return !place->is_ipv6 && place->len == 32 && load32(place->addr) == UINT32_MAX;
+}
+
 bool routes_is_builtin(const struct store_place *place)
 {
+	if (is_limited_broadcast(place))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
 		if (is_within(place, &builtins[i]))
 			return true;

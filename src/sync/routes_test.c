@@ -86,6 +86,8 @@ static void the_built_in_ranges_stay_as_they_are(void **state)
 	ASK("127.0.0.1", "martian");
 	fake_say("local ::1/128 dev 1 table 255");
 	ASK("::1", "martian");
+	fake_say("255.255.255.255/32 via 10.1.0.2 dev 1");
+	ASK("255.255.255.255", "martian");
 	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
 	ASK("0.1.2.3", "martian");
 	ASK("1.2.3.4", "via 10.1.0.2 dev 1");
