@@ -11,6 +11,7 @@ from rich.table import Table
 
 PIPE_COLUMNS = 200  # where no terminal says how wide it is
 FOLDED = 20  # columns that are left of what may be folded
+NARROW = 12  # the same where headings are folded, too
 GAP = 2  # between two columns
 LEFT: Literal["left"] = "left"
 RIGHT: Literal["right"] = "right"
@@ -31,32 +32,49 @@ class Fitted:
     """A table where there is room for it; else each row as a list of its own, so that no letter is cut off."""
 
     def __init__(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        self.title, self.names = title, [column.lstrip(">~") for column in columns]
+        self.title, self.marked = title, columns
         self.rows = [[text(cell) for cell in row] for row in rows]
-        self.made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
-        self.columns = 0  # that it needs
-        for n, (column, name) in enumerate(zip(columns, self.names, strict=True)):
-            may_fold, justify = column.startswith("~"), RIGHT if column.startswith(">") else LEFT
-            width = max((cell_len(row[n]) for row in self.rows), default=0)
-            width = max(min(width, FOLDED) if may_fold else width, cell_len(name))
-            self.made.add_column(name, justify=justify, overflow="fold", no_wrap=not may_fold, min_width=width)
-            self.columns += width + (GAP if n else 0)
+
+    def widths(self, names: Sequence[str], folded: int) -> list[int]:
+        """What each column needs, where `folded` are left of one that may be folded."""
+        found = []
+        for n, (column, name) in enumerate(zip(self.marked, names, strict=True)):
+            cells = max((cell_len(row[n]) for row in self.rows), default=0)
+            cells = min(cells, folded) if column.startswith("~") else cells
+            found.append(max(cells, *(cell_len(line) for line in name.split("\n"))))
+        return found
+
+    def made(self, names: Sequence[str], widths: Sequence[int]) -> Table:
+        """As a table."""
+        made = Table(title=self.title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+        for column, name, width in zip(self.marked, names, widths, strict=True):
+            justify = RIGHT if column.startswith(">") else LEFT
+            may_fold = column.startswith("~")
+            made.add_column(name, justify=justify, overflow="fold", no_wrap=not may_fold, min_width=width)
         for row in self.rows:
-            self.made.add_row(*row)
+            made.add_row(*row)
+        return made
+
+    def listed(self, names: Sequence[str], row: Sequence[str]) -> Table:
+        """One row as a list."""
+        listed = Table(show_header=False, box=None, pad_edge=False)
+        listed.add_column(style="bold", no_wrap=True)
+        listed.add_column(overflow="fold")
+        for name, cell in zip(names, row, strict=True):
+            listed.add_row(name, cell)
+        return listed
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        if self.columns <= options.max_width:
-            yield self.made
-            return
+        names = [column.lstrip(">~") for column in self.marked]
+        for headings, folded in ((names, FOLDED), ([name.replace(" ", "\n") for name in names], NARROW)):
+            widths = self.widths(headings, folded)
+            if sum(widths) + GAP * (len(widths) - 1) <= options.max_width:
+                yield self.made(headings, widths)
+                return
         yield from [self.title] if self.title else []
         for n, row in enumerate(self.rows):
             yield from [""] if n else []
-            listed = Table(show_header=False, box=None, pad_edge=False)
-            listed.add_column(style="bold", no_wrap=True)
-            listed.add_column(overflow="fold")
-            for name, cell in zip(self.names, row, strict=True):
-                listed.add_row(name, cell)
-            yield listed
+            yield self.listed(names, row)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Fitted:

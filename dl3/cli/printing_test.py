@@ -58,3 +58,12 @@ def folds_a_sentence_to_keep_the_table() -> None:
     terminal = io.StringIO()
     Console(file=terminal, width=60).print(table("", ("name", ">n", "~meaning"), [("a" * 20, 10**9, "word " * 30)]))
     assert f"{'a' * 20}  1,000,000,000  word word word" in terminal.getvalue()
+
+
+def folds_headings_before_it_gives_up_the_table() -> None:
+    terminal = io.StringIO()
+    columns = ("class", ">over limit", ">ring full", "~what it is")
+    Console(file=terminal, width=45).print(table("", columns, [("neighbour", 12345678, 7, "ARP and all else")]))
+    lines = [" ".join(line.split()) for line in terminal.getvalue().splitlines()]
+    assert lines[:3] == ["what", "over ring it", "class limit full is"]
+    assert "neighbour 12,345,678 7 ARP" in " ".join(lines)
