@@ -25,43 +25,76 @@ static inline void move(struct whole *into, uint16_t to, const struct whole *out
 	into->bytes[to] = out->bytes[from];
 }
 
-static enum window_verdict take_one(struct sink_stream *s, uint64_t number, uint64_t before,
+// Moves `n` frames of the list from place `from` down to place `to`.
+static inline void keep(struct whole *f, uint16_t to, uint16_t from, uint16_t n)
+{
+	if (to == from)
+		return;
+	for (uint16_t i = 0; i < n; i++)
+		move(f, to + i, f, from + i);
+}
+
+// How many frames from place `from` on have numbers that follow one another.
+static inline uint16_t stretch_at(const struct whole *f, uint16_t from)
+{
+	uint16_t i = from + 1;
+
+	while (i < f->n && !((f->sequence[i] - f->sequence[i - 1] - 1) & STAMP_40_BITS))
+		i++;
+	return i - from;
+}
+
+// Goes on to number `number`, which is the next one or one behind a gap.
+static inline void go_on(struct sink_stream *s, uint64_t number, uint64_t before, uint64_t now)
+{
+	if (number == s->window->window.next)
+		return;
+	gap_open(&s->counters, number, before, now);
+	window_skip(&s->window->window, number);
+}
+
+// Whether it is new. One that is not counts as what it is.
+static bool take_late(struct sink_stream *s, uint64_t number)
+{
+	struct window *w = &s->window->window;
+	enum window_verdict verdict = window_take(w, number);
+	bool is_new = verdict == WINDOW_NEW || verdict == WINDOW_NEW_REORDERED;
+
+	if (is_new)
+		gap_fill(&s->counters, w, number);
+	stat_add(&s->counters.reordered, verdict == WINDOW_NEW_REORDERED);
+	stat_add(&s->counters.duplicated, verdict == WINDOW_DUPLICATE);
+	stat_add(&s->counters.too_old, verdict == WINDOW_TOO_OLD);
+	return is_new;
+}
+
+// Judges the frames, those that follow one another together, and leaves in the list those that are
+// new. True when these are in order.
+static __attribute__((noinline)) bool take_with_gaps(struct sink_stream *s, struct whole *f,
 	uint64_t now)
 {
 	struct window *w = &s->window->window;
+	bool is_in_order = true;
+	uint16_t kept = 0;
 
-	if (number > w->next)
-		gap_open(&s->counters, number, before, now);
-	bool is_late = number < w->next;
-	enum window_verdict verdict = window_take(w, number);
-	if (is_late && (verdict == WINDOW_NEW || verdict == WINDOW_NEW_REORDERED))
-		gap_fill(&s->counters, w, number);
-	return verdict;
-}
+	for (uint16_t i = 0, n; i < f->n; i += n) {
+		uint64_t number = window_whole(w, f->sequence[i]);
 
-// Judges the frames one by one and leaves in the list those that are new.
-static __attribute__((noinline)) void take_out_of_order(struct sink_stream *s, struct whole *f,
-	uint64_t now)
-{
-	uint64_t n_of[] = {[WINDOW_NEW] = 0,
-		[WINDOW_NEW_REORDERED] = 0,
-		[WINDOW_DUPLICATE] = 0,
-		[WINDOW_TOO_OLD] = 0};
-	uint16_t n = 0;
-
-	for (uint16_t i = 0; i < f->n; i++) {
-		uint64_t number = window_whole(&s->window->window, f->sequence[i]);
-		uint64_t before = n ? now : s->counters.last_tsc;
-		enum window_verdict verdict = take_one(s, number, before, now);
-
-		n_of[verdict]++;
-		move(f, n, f, i);
-		n += verdict == WINDOW_NEW || verdict == WINDOW_NEW_REORDERED;
+		n = 1;
+		if (number >= w->next) {
+			n = stretch_at(f, i);
+			go_on(s, number, kept ? now : s->counters.last_tsc, now);
+			window_take_next(w, n);
+		} else if (take_late(s, number)) {
+			is_in_order = false;
+		} else {
+			continue;
+		}
+		keep(f, kept, i, n);
+		kept += n;
 	}
-	f->n = n;
-	stat_add(&s->counters.reordered, n_of[WINDOW_NEW_REORDERED]);
-	stat_add(&s->counters.duplicated, n_of[WINDOW_DUPLICATE]);
-	stat_add(&s->counters.too_old, n_of[WINDOW_TOO_OLD]);
+	f->n = kept;
+	return is_in_order;
 }
 
 // Differences between the delays of neighbours, of which there is at least one; delay[0] is that of
@@ -116,16 +149,16 @@ static inline void count_new(struct sink_stream *s, const struct whole *f, uint6
 
 static void account_stream(struct sink_stream *s, struct whole *f, uint64_t now)
 {
-	bool is_next = window_is_next(&s->window->window, f->sequence, f->n);
+	bool is_in_order = window_is_next(&s->window->window, f->sequence, f->n);
 
-	if (likely_to(is_next))
+	if (likely_to(is_in_order))
 		window_take_next(&s->window->window, f->n);
 	else
-		take_out_of_order(s, f, now);
+		is_in_order = take_with_gaps(s, f, now);
 	if (rarely(!f->n))
 		return;
 	count_new(s, f, now);
-	if (likely_to(is_next && s->timeline))
+	if (likely_to(is_in_order && s->timeline))
 		timeline_add(s->timeline, f->due, f->n, now);
 	else if (s->timeline)
 		timeline_add_each(s->timeline, f->due, f->n, now);

@@ -1,5 +1,6 @@
 // Which frame was lost last, and the longest outage.
 #include "load/account.h"
+#include "load/timeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,6 +123,71 @@ static void a_duplicate_fills_nothing(void **state)
 	assert_int_equal(s->counters.gap_end, 11);
 }
 
+// A frame and, by its `due`, which one of the list it is.
+static void put(struct whole *frames, uint64_t number, uint64_t due)
+{
+	frames->id[frames->n] = ID;
+	frames->sequence[frames->n] = number;
+	frames->due[frames->n] = due;
+	frames->bytes[frames->n] = 64;
+	frames->n++;
+}
+
+static void a_burst_of_many_gaps_is_taken_like_its_frames_one_by_one(void **state)
+{
+	struct whole frames = {.n = 0};
+	const uint64_t now = 100000;
+
+	take(0, 9, 1000);
+	put(&frames, 10, now - 1);
+	put(&frames, 11, now - 2);
+	put(&frames, 14, now - 4);
+	put(&frames, 15, now - 8);
+	put(&frames, 15, now - 1000); // again
+	put(&frames, 12, now - 16);   // late
+	put(&frames, 13, now - 32);   // late; it follows the one before, but is not the next
+	put(&frames, 14, now - 2000); // again
+	put(&frames, 20, now - 64);
+	put(&frames, 21, now - 128);
+	account(&sink, &frames, now);
+	assert_int_equal(s->counters.received, 18);
+	assert_int_equal(s->counters.duplicated, 2);
+	assert_int_equal(s->counters.reordered, 2);
+	assert_int_equal(s->counters.missing, 4);
+	assert_int_equal(s->counters.highest, 22);
+	assert_int_equal(s->counters.gap_end, 20);
+	assert_int_equal(s->due.sum, 255);
+}
+
+// It spans two words of the window.
+static void a_burst_behind_a_gap_leaves_no_number_unseen(void **state)
+{
+	take(0, 0, 1000);
+	take(33, 96, 2000);
+	assert_int_equal(s->counters.missing, 32);
+	take(33, 96, 3000);
+	assert_int_equal(s->counters.duplicated, 64);
+	take(1, 32, 4000);
+	assert_int_equal(s->counters.missing, 0);
+	assert_int_equal(s->counters.received, 97);
+}
+
+// The first frame and the last of the burst were due together, the late one between them was not.
+static void late_frames_in_a_burst_keep_their_time(void **state)
+{
+	static struct timeline line;
+	struct whole frames = {.n = 0};
+
+	timeline_begin(&line, 0, 0);
+	s->timeline = &line;
+	put(&frames, 5, 10 << line.shift);
+	put(&frames, 2, 3 << line.shift);
+	put(&frames, 6, 10 << line.shift);
+	account(&sink, &frames, 11 << line.shift);
+	assert_int_equal(line.count[10], 2);
+	assert_int_equal(line.count[3], 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -135,6 +201,9 @@ int main(void)
 		CASE(an_older_gap_stays_when_a_newer_one_is_filled_from_its_beginning),
 		CASE(a_gap_older_than_the_window_is_known_at_most),
 		CASE(a_duplicate_fills_nothing),
+		CASE(a_burst_of_many_gaps_is_taken_like_its_frames_one_by_one),
+		CASE(a_burst_behind_a_gap_leaves_no_number_unseen),
+		CASE(late_frames_in_a_burst_keep_their_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,7 +233,8 @@ static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n
 			bytes -= take_back(sender, mbuf + accepted, n_refused);
 			n = accepted;
 		}
-		rte_pktmbuf_free_bulk(mbuf + accepted, n_refused);
+		// They are as the pool gave them: one reference, one segment.
+		rte_mempool_put_bulk(sender->pool, (void **)mbuf + accepted, n_refused);
 	}
 	account(sender, n, bytes);
 }

@@ -71,15 +71,21 @@ static inline enum window_verdict window_take_late(struct window *w, uint64_t nu
 	return WINDOW_NEW;
 }
 
+// Goes on to `number`, which is higher than the next: those before it are missing.
+static inline void window_skip(struct window *w, uint64_t number)
+{
+	window_forget(w, w->next, number);
+	w->missing += number - w->next;
+	w->next = number;
+}
+
 // Judges a number below 2^47 and remembers it.
 static inline enum window_verdict window_take(struct window *w, uint64_t number)
 {
 	if (rarely(number < w->next))
 		return window_take_late(w, number);
-	if (rarely(number > w->next)) {
-		window_forget(w, w->next, number);
-		w->missing += number - w->next;
-	}
+	if (rarely(number > w->next))
+		window_skip(w, number);
 	w->seen[number / 64 % WINDOW_WORDS] |= 1ull << number % 64;
 	w->next = number + 1;
 	if (w->n_flows > 1)
