@@ -6,11 +6,13 @@ import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 from dl3.lab.command import run
 
 CLONE_NEWNET = 0x40000000
+NAMESPACES = Path("/run/netns")
 _numbers = itertools.count()
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -33,7 +35,7 @@ class Namespace:
 
     def enter(self, *command: str) -> list[str]:
         """The same without a view of its own on mounts: namespaces that `command` makes are seen outside."""
-        return ["nsenter", f"--net=/run/netns/{self.name}", "--", *command]
+        return ["nsenter", f"--net={NAMESPACES / self.name}", "--", *command]
 
     def run(self, *command: str, timeout_s: float = 60.0) -> str:
         """Run a command inside, to its end."""
@@ -51,7 +53,7 @@ class Namespace:
     def entered(self) -> Iterator[None]:
         """Inside for the calling thread; sockets that are opened meanwhile stay inside."""
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        there = os.open(f"/run/netns/{self.name}", os.O_RDONLY)
+        there = os.open(NAMESPACES / self.name, os.O_RDONLY)
         try:
             _set_namespace(there)
             yield
@@ -88,8 +90,8 @@ class Lab:
     def namespace(self, label: str, silent: bool = False) -> Namespace:
         """A new namespace; a silent one sends nothing by itself and forwards nothing."""
         made = Namespace(f"{self.tag}-{label}", silent)
+        self._namespaces.append(made)  # before it is there: an interrupt may come between
         run(["ip", "netns", "add", made.name])
-        self._namespaces.append(made)
         made.set_sysctl("net.ipv4.ip_forward", "0")
         for scope in ("all", "default"):
             made.set_sysctl(f"net.ipv6.conf.{scope}.disable_ipv6", "1" if silent else "0")
@@ -109,4 +111,6 @@ class Lab:
     def close(self) -> None:
         """Remove everything; cables go with their namespaces."""
         while self._namespaces:
-            run(["ip", "netns", "delete", self._namespaces.pop().name])
+            name = self._namespaces.pop().name
+            if (NAMESPACES / name).exists():
+                run(["ip", "netns", "delete", name])
