@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static char root[] = "/tmp/cgroup_test.XXXXXX";
+static char root[32]; // made anew for each test
 
 // Writes a file, and makes the folders above it.
 static void put(const char *name, const char *text)

@@ -66,6 +66,18 @@ void fake_close(void)
 	fib_destroy(fake.fib);
 }
 
+int fake_setup(void **state)
+{
+	fake_open();
+	return 0;
+}
+
+int fake_teardown(void **state)
+{
+	fake_close();
+	return 0;
+}
+
 static bool take_type(struct event *event, const char *word)
 {
 	for (uint8_t i = RTN_UNICAST; i <= RTN_THROW; i++)

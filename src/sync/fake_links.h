@@ -20,6 +20,9 @@ extern struct fake fake;
 
 void fake_open(void);
 void fake_close(void);
+// The same, before and after each test.
+int fake_setup(void **state);
+int fake_teardown(void **state);
 
 // One event in words, as `ip monitor` has it: "20.0.0.0/8 via 10.1.0.2 dev 1 metric 5 replace",
 // "local 10.0.0.1/32 dev 1 table 255", "20.0.0.0/8 nexthop via 10.1.0.2 dev 1 weight 2 nexthop
@@ -32,6 +35,7 @@ void fake_flush(void);
 // What the fib answers for an address of VRF 0, or another: "via 10.1.0.2 dev 1", "dev 1", "local",
 // "linux", "nothing", "10.1.0.2 dev 1 weight 2, 10.2.0.2 dev 2 weight 1".
 const char *fake_ask(const char *addr);
+#define ASK(addr, answer) assert_string_equal(fake_ask(addr), answer)
 const char *fake_ask_vrf(uint8_t vrf, const char *addr);
 
 // The interface goes down or up, or loses and finds its carrier; routes are told.

@@ -13,20 +13,6 @@
 
 enum { PATIENCE_S = 20, PAUSE_US = 10000 };
 
-#define ASK(addr, answer) assert_string_equal(fake_ask(addr), answer)
-
-static int open_fake(void **state)
-{
-	fake_open();
-	return 0;
-}
-
-static int close_fake(void **state)
-{
-	fake_close();
-	return 0;
-}
-
 static void wait_for_dumps(unsigned n)
 {
 	const uint64_t end_ns = clock_now_ns() + PATIENCE_S * 1000000000ull;
@@ -98,7 +84,7 @@ static void no_dump_is_wished_during_a_dump(void **state)
 	assert_int_equal(fake.n_dumps, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fake, close_fake)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 
 int main(void)
 {

@@ -9,20 +9,6 @@
 
 #include <cmocka.h>
 
-#define ASK(addr, answer) assert_string_equal(fake_ask(addr), answer)
-
-static int open_fake(void **state)
-{
-	fake_open();
-	return 0;
-}
-
-static int close_fake(void **state)
-{
-	fake_close();
-	return 0;
-}
-
 static void a_route_comes_and_goes(void **state)
 {
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
@@ -559,7 +545,7 @@ static void names_what_is_left_to_linux(void **state)
 	assert_string_equal(told, "route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fake, close_fake)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 
 int main(void)
 {
