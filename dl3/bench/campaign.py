@@ -30,7 +30,8 @@ from dl3.search.throughput import Undecided
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
-SPARE = 0.7  # of the time that is left: those that take less get back what was taken from them
+SPARE = 0.5  # of the time that is left: those that take less get back what was taken from them; below 1 - RESERVE
+BESIDE_S = 5.0  # of a budget: the program's own start and end
 
 
 class Listener(Audience):
@@ -124,7 +125,7 @@ class Conductor:
         self._pace = self.past.pace() if self.past else Pace()
         self._begun: set[str] = self.past.begun if self.past else set()
         self._whole = comparable(self.plan, self.whole)
-        self._deadline_s = self.house.clock() + self.budget_s if self.budget_s else None
+        self._deadline_s = self.house.clock() + self.budget_s - BESIDE_S if self.budget_s else None
 
     def left(self) -> list[Job]:
         """Jobs that are still to be made, in their order."""

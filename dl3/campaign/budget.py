@@ -11,7 +11,8 @@ from dl3.model.campaign import Effort, Job, Text
 from dl3.model.fault import UsageFault
 
 FLOOR_S = 0.2  # no trial gets shorter: below, a pause of the machine is a large part of it
-RESERVE = 0.15  # of a budget, for trials that turn out INVALID and are made again
+RESERVE = 0.3  # of a budget, for trials that turn out INVALID and are made again: on virtual cores every second one may
+LEAST_RESERVE = 0.15  # a budget that leaves no more than that is refused
 RESOLUTIONS = (0.01, 0.02, 0.05)
 N_FRAMES_KEPT = 2  # the smallest and the largest
 MINUTE_S = 60
@@ -146,7 +147,7 @@ def span(seconds: float) -> str:
 
 
 def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int = 0) -> Fitted:
-    """Jobs that are done within the budget, with a reserve where it allows one; UsageFault with the least time else."""
+    """Jobs that are done within the budget, with what reserve it allows; UsageFault with the least time else."""
 
     def fits(some: Jobs) -> bool:
         return total_s(some, pace, n_proofs) <= budget_s * (1 - RESERVE)
@@ -158,7 +159,7 @@ def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int 
             made = lengthened(short, jobs, fits)
             return Fitted(made, tuple(what_was_shortened(jobs, made)))
     least = shortest(jobs)
-    least_s = total_s(least, pace, n_proofs)
+    least_s = total_s(least, pace, n_proofs) / (1 - LEAST_RESERVE)
     if least_s <= budget_s:
         return Fitted(least, tuple(what_was_shortened(jobs, least)))
     raise UsageFault(

@@ -114,8 +114,8 @@ class Pace:
         self.took_s[what] += took_s
 
     def factor(self, what: str) -> float:
-        """How much longer than planned; what was planned weighs as much as a minute of measuring."""
-        prior_s = 60.0 if what == "job" else 10.0
+        """How much longer than planned; what was planned weighs as much as half a minute of measuring."""
+        prior_s = 30.0 if what == "job" else 10.0
         return (self.took_s[what] + prior_s) / (self.planned_s[what] + prior_s)
 
 

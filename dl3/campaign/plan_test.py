@@ -147,7 +147,7 @@ def leaves_a_plan_alone_that_fits() -> None:
 def shortens_repetitions_first_then_trials() -> None:
     jobs = jobs_of(planned(campaign(), SMALL, "now"))
     whole_s = total_s(jobs)
-    less = fitted(jobs, whole_s * 0.95)
+    less = fitted(jobs, whole_s * 1.2)
     assert {job.effort.repetitions for job in less.jobs if job.case == "a"} == {2}
     assert {job.effort.seconds for job in less.jobs if job.case == "a"} == {10}
     assert [text.en for text in less.shortened] == ["repetitions: 2 instead of 3, in 40 jobs"]
@@ -221,7 +221,7 @@ def makes_later_jobs_shorter_and_says_so() -> None:
 
 
 def gives_back_what_was_taken_away_where_there_is_time_again() -> None:
-    whole, plan = _plan_of("white-paper"), _plan_of("white-paper", budget_s=420)
+    whole, plan = _plan_of("white-paper"), _plan_of("white-paper", budget_s=480)
     left = {job.key for job in jobs_of(whole)} - {job.key for job in jobs_of(plan)[:20]}
     later = refitted(plan, whole, left, 1e6, Pace())
     assert jobs_of(plan)[:20] == tuple(job for job in jobs_of(later) if job.key not in left)

@@ -16,7 +16,7 @@ from MLRsearch.search_goal_tuple import SearchGoalTuple
 
 from dl3.model import durations
 from dl3.model.trial import Limit
-from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up
+from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up, is_enough
 
 NEVER = 1e9  # for the package's own clock; `Goals.longest_s` counts trials instead
 MS = 0.001
@@ -35,7 +35,7 @@ class Goals:
     resolution: float = 0.005  # goal width, relative
     seconds: float = 2.0  # goal final trial duration
     trials: int = 1  # of that length, which decide about a rate: goal duration sum / goal final trial duration
-    retries: int = 3  # of INVALID trials, each time
+    retries: int = 3  # of INVALID trials, each time; see is_enough() for what ends them earlier
 
     def __post_init__(self) -> None:
         assert self.loss_ratios, "there is a goal"  # noqa: S101
@@ -142,16 +142,16 @@ class Measurer(AbstractMeasurer, Generic[M]):
     def _try(self, pps: float, seconds: float) -> tuple[M, ...]:
         """Trials at a rate until one is valid, or retries are used up."""
         if self.known and pps == self.bounds.high_pps:
-            tries, self.known = [self.known], None
-            self.made.append(Made(pps, seconds, tries[0]))
-            return tuple(tries)
-        tries = []
-        while len(tries) <= self.goals.retries:
+            known, self.known = self.known, None
+            self.made.append(Made(pps, seconds, known))
+            return (known,)
+        tries: list[M] = []
+        while True:
             tries.append(self.trial(pps, seconds))
             self.made.append(Made(pps, seconds, tries[-1]))
-            if not tries[-1].invalid:
-                break
-        return tuple(tries)
+            n_invalid = sum(1 for made in self.made if made.trial.invalid)
+            if not tries[-1].invalid or is_enough(tries[-1], len(tries), n_invalid, self.goals.retries):
+                return tuple(tries)
 
     def _check_time(self) -> None:
         if self.spent_s > self.goals.longest_s:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dl3.model.trial import Limit
 from dl3.search import mlr
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import Answer, Bounds, Terms, Undecided, find_throughput
+from dl3.search.throughput import FILL, Answer, Bounds, Terms, Undecided, find_throughput
 from dl3.search.throughput_test import LATE, Device, Seen, forwarder, generator
 
 OVERHEAD_S = 0.6  # of a trial: warm-up, stragglers, reading
@@ -203,6 +203,17 @@ def makes_invalid_trials_again_and_never_shows_them() -> None:
     (calm,) = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 2e7), Goals(retries=2))
     (found,) = find_throughputs(Desk(sometimes).measure, Bounds(1e4, 2e7), Goals(retries=2))
     assert (found.pps, found.upper_pps, found.n_invalid) == (calm.pps, calm.upper_pps, 2 * calm.n_trials)
+
+
+def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() -> None:
+    def halting(pps: float) -> Seen:
+        return Seen(pps * 0.9, pps * 0.9, (LATE,), is_behind=True) if pps > 1e6 else Seen(pps, pps)
+
+    wanted = Goals(retries=10)
+    (found,) = find_throughputs(Desk(halting).measure, Bounds(1e4, 2e7), wanted)
+    assert found.limited_by == "generator"
+    assert 1e6 * (1 - wanted.resolution) <= found.pps <= 1e6
+    assert FILL * wanted.retries < found.n_invalid <= FILL * wanted.retries + 20
 
 
 def gives_up_in_a_sentence_when_no_trial_is_valid() -> None:

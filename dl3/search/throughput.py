@@ -9,6 +9,7 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Limit
 
 N_HINTED = 2  # failed rates whose own outcome says where to look next
+FILL = 3  # of rates at which all retries are used up: a search that has made so many trials again is given fewer
 
 
 class Measured(Protocol):
@@ -155,17 +156,27 @@ def likely_left(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> int:
     return 1 + halvings(min(high / low, 2.0), terms.resolution)
 
 
-def try_rate(measure: Measure[M], pps: float, terms: Terms) -> Rung[M]:
-    """Repeat at one rate until it has passed often enough, lost, or been INVALID too often."""
+def is_enough(newest: Measured, n_here: int, n_all: int, retries: int) -> bool:
+    """Whether a rate is given up after so many INVALID trials there, and in the whole search with these.
+
+    A search that has had its fill gives a generator that is behind two chances at each rate: on a machine that pauses
+    all the time it would hardly end else.
+    """
+    return n_here > retries or (newest.is_behind and n_here > 1 and n_all > FILL * retries)
+
+
+def try_rate(measure: Measure[M], pps: float, terms: Terms, n_invalid: int = 0) -> Rung[M]:
+    """Repeat at one rate until it has passed often enough, lost, or been INVALID too often; `n_invalid` at others."""
     trials: list[M] = []
     n_valid = 0
     while n_valid < terms.repetitions:
         trials.append(measure(pps))
+        n_here = len(trials) - n_valid
         if not trials[-1].invalid:
             if trials[-1].loss_ratio > terms.goal_loss_ratio:
                 return Rung(pps, tuple(trials), "lost")
             n_valid += 1
-        elif len(trials) - n_valid > terms.retries:
+        elif is_enough(trials[-1], n_here, n_invalid + n_here, terms.retries):
             return given_up(pps, tuple(trials))
     return Rung(pps, tuple(trials), "passed")
 
@@ -218,7 +229,8 @@ def find_throughput(
     while (pps := next_rate(rungs, bounds, terms)) is not None:
         if is_over() and answer(rungs, bounds, terms).best:
             break
-        rungs.append(try_rate(measure, pps, terms))
+        n_invalid = sum(len(rung.trials) - len(rung.valid) for rung in rungs)
+        rungs.append(try_rate(measure, pps, terms, n_invalid))
         if hear:
             hear(likely_left(rungs, bounds, terms))
     return answer(rungs, bounds, terms)

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dl3.model.trial import Limit
-from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, most_rates, most_trials
+from dl3.search.throughput import (
+    FILL,
+    Answer,
+    Bounds,
+    Rung,
+    Terms,
+    Undecided,
+    find_throughput,
+    most_rates,
+    most_trials,
+)
 
 LATE = "late: the generator could not keep up"
 
@@ -115,6 +125,17 @@ def calls_the_ceiling_of_the_generator_by_its_name(
         assert ceiling * (1 - wanted.resolution) * (1 - 1e-9) <= found.pps <= ceiling
     if found.limited_by == "generator" and found.best and within.high_is != "generator":
         assert found.upper_pps > ceiling
+
+
+def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() -> None:
+    def halting(pps: float) -> Seen:
+        return Seen(pps * 0.9, pps * 0.9, (LATE,), is_behind=True) if pps > 1e6 else Seen(pps, pps)
+
+    wanted = Terms(retries=10)
+    found = check(halting, Bounds(1e4, 2e7), wanted)
+    assert found.limited_by == "generator"
+    assert 1e6 * (1 - wanted.resolution) <= found.pps <= 1e6
+    assert FILL * wanted.retries < found.n_invalid <= FILL * wanted.retries + 20
 
 
 @given(st.randoms(use_true_random=False), st.floats(0, 1), bounds(), terms)
