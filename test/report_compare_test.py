@@ -56,7 +56,20 @@ def counts_an_answer_that_is_missing_as_worse(tmp_path: Path) -> None:
     both = [Maker().answer("64", 10e6), Maker().answer("512", 9e6)]
     done = _report(_record(tmp_path, "before", both), _record(tmp_path, "after", both[:1]))
     assert done.returncode == 1
-    assert "1 are missing" in done.stdout
+    assert "worse: 0, missing: 1, better: 0, the same: 1." in done.stdout
+
+
+def does_not_leave_as_if_something_became_worse_when_it_could_not_compare(tmp_path: Path) -> None:
+    records = [_one(tmp_path, name, 10e6) for name in ("before", "after")]
+    (nowhere := tmp_path / "folder").mkdir()
+    done = _report(*records, "--output", nowhere)
+    assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
+    for option in ("--csv", "--json"):
+        command = [sys.executable, "-m", "dl3", "report", *map(str, records), option]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 2
+        assert done.stderr.startswith("dl3: not all could be written: No space left on device")
 
 
 def refuses_to_compare_what_has_nothing_in_common(tmp_path: Path) -> None:
@@ -87,7 +100,7 @@ def names_the_wire_of_figures_that_only_differ_by_it(tmp_path: Path) -> None:
     answers = json.loads(_report(record, "--json").stdout)["throughput"]
     assert [(one["wire"], one["pps"]) for one in answers] == [("memif", 16e6), ("veth", 6e5)]
     done = _report(record, record)
-    assert "2 figures are the same" in done.stdout
+    assert "figures that are the same: 2, unclear: 0, new: 0." in done.stdout
     assert "dl3d wire veth" in done.stdout
 
 

@@ -112,15 +112,11 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
         past = read_past(record, campaign.source)
         whole = plan_of(campaign, 0)
         plan = past.plan if past else plan_of(campaign, budget_s)
-        if past:
-            say(going_on(record, past))
-        else:
+        if not past:
             append(record, plan)
         bar = CampaignBar(len(jobs_of(plan)))
         conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s, whole=whole)
-        left_s = total_s(conductor.left())
-        say(f"{plan.name}: {counted(len(conductor.left()), 'job')}, about {span(left_s)}; record: {record}")
-        for text in limits_of(plan):
+        for text in before(conductor):
             say(text)
         try:
             with bar:
@@ -129,6 +125,17 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
             say(f"stopped; all that was measured is in {record}; {again(which, record)}")
             raise
     return conductor
+
+
+def before(conductor: Conductor) -> Iterator[str]:
+    """What is said before anything is measured, a line each."""
+    plan, seconds = conductor.plan, total_s(conductor.left())
+    if conductor.past:
+        plan = conductor.rest()
+        seconds = plan.seconds
+        yield going_on(conductor.record, conductor.past, plan)
+    yield f"{plan.name}: {counted(len(jobs_of(plan)), 'job')}, about {span(seconds)}; record: {conductor.record}"
+    yield from limits_of(plan)
 
 
 def limits_of(plan: Plan) -> Iterator[str]:
@@ -142,16 +149,20 @@ def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
     past = look_into(record, campaign.source) if record else None
     if not record or not past:
         return plan_of(campaign, budget_s)
-    say(going_on(record, past))
-    return Conductor(past.plan, record, past=past, budget_s=budget_s, whole=plan_of(campaign, 0)).rest()
+    rest = Conductor(past.plan, record, past=past, budget_s=budget_s, whole=plan_of(campaign, 0)).rest()
+    say(going_on(record, past, rest))
+    return rest
 
 
-def going_on(record: Path, past: Past) -> str:
-    """How much is there."""
-    jobs = jobs_of(past.plan)
-    n_done = sum(1 for job in jobs if job.key in past.done)
-    rest = "going on with the others" if n_done < len(jobs) else "nothing is left to do"
-    return f"{record} has {n_done} of {counted(len(jobs), 'job')}: {rest}"
+def going_on(record: Path, past: Past, rest: Plan) -> str:
+    """How much is there, and what is made now."""
+    planned_then = {job.key for job in jobs_of(past.plan)}
+    n_done, n_back = len(planned_then & past.done), sum(1 for job in jobs_of(rest) if job.key not in planned_then)
+    parts = ["going on with the others"] if n_done < len(planned_then) else []
+    if n_back:
+        parts.append(f"there is time for {counted(n_back, 'job')} that an earlier budget left out")
+    what = "; ".join(parts) or "nothing is left to do"
+    return f"{record} has {n_done} of {counted(len(planned_then), 'job')}: {what}"
 
 
 def finish(conductor: Conductor, which: str, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import parsed
 from dl3.cli.campaign import budget_of
 from dl3.cli.main import app
-from dl3.model.campaign import Finished, Plan
+from dl3.model.campaign import Finished, Plan, Text
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.journal import append
 from dl3.record.reader import read
@@ -30,10 +30,11 @@ def _plan() -> Plan:
     return planned(parsed(Path("c.yaml"), FILE.encode(), VOCABULARY), Machine(n_cores=2, available_mib=9999), "now")
 
 
-def _record(path: Path, n_done: int) -> bytes:
+def _record(path: Path, n_done: int, plan: Plan | None = None) -> bytes:
     """Of so many jobs, and half a line."""
-    append(path, _plan())
-    for job in jobs_of(_plan())[:n_done]:
+    plan = plan or _plan()
+    append(path, plan)
+    for job in jobs_of(plan)[:n_done]:
         append(path, Finished(at="now", campaign="now", job=job.key, seconds=1, planned_seconds=1))
     path.write_bytes(content := path.read_bytes() + b'{"kind":"tr')
     return content
@@ -66,6 +67,22 @@ def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
     _record(record, 3)
     done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--record", str(record)])
     assert f"{record} has 3 of 3 jobs: nothing is left to do" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("n_done", [2, 1])
+def says_that_there_is_time_for_what_an_earlier_budget_left_out(n_done: int, tmp_path: Path) -> None:
+    file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
+    file.write_text(FILE)
+    first, second = _plan().cases
+    without = (first, second.model_copy(update={"jobs": ()}))
+    _record(record, n_done, _plan().model_copy(update={"cases": without, "shortened": (Text(en="b", zh="b"),)}))
+    words = ["bench", "run", str(file), "--dry-run", "--json", "--budget", "10h", "--record", str(record)]
+    done = CliRunner().invoke(app, words)
+    others = "" if n_done == 2 else "going on with the others; "
+    told = f"{record} has {n_done} of 2 jobs: {others}there is time for 1 job that an earlier budget left out"
+    assert told in " ".join(done.stderr.split())
+    made = [job["key"] for case in json.loads(done.stdout)["cases"] for job in case["jobs"]]
+    assert (len(made), made[-1]) == (3 - n_done, "b|dl3d||latency|64")
 
 
 def says_what_is_not_applicable_before_it_measures_and_when_that_is_all(

@@ -8,6 +8,7 @@ from typing import Annotated, get_args
 import typer
 
 from dl3.bench.compare import Contest, Test, compare
+from dl3.campaign.parameters import MOST_DESCRIPTORS
 from dl3.cli import given
 from dl3.cli.place import new_record, say
 from dl3.cli.printing import out, print_json, table
@@ -29,9 +30,8 @@ Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial."
 Ways = Annotated[Direction, typer.Option("--direction", help="Of the streams.")]
 Flows = Annotated[int, typer.Option(min=1, max=1 << 24, help="Of each direction.")]
 Memory = Annotated[int, typer.Option(min=64, help="Of huge pages for each device, MiB.")]
-Slots = Annotated[
-    int, typer.Option("--descriptors", min=64, max=16384, help="Descriptors of a queue, or slots of a ring.")
-]
+SLOTS_HELP = "Descriptors of a queue, or slots of a ring; default: 16384, or 2048 where one of the two cannot be told."
+Slots = Annotated[int | None, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, help=SLOTS_HELP)]
 Routes = Annotated[str, typer.Option(help="A table of ours beside the links' routes: one, 10k, 1m, v6-1, v6-200k.")]
 
 
@@ -45,6 +45,13 @@ def spec_of(text: str) -> DutSpec:
             raise UsageFault(f"'{text}': after ':' options are wanted as OPTION=VALUE, '{word}' is none")
         options[name] = value
     return DutSpec(name=text, kind=kind, options=options)
+
+
+def alike(setups: Sequence[Setup], slots: int | None) -> list[Setup]:
+    """Both with the same descriptors: as many as were asked for, else the most, where both can be given these."""
+    if slots is None and all("descriptors" in kind_of(setup.dut).ability.honours for setup in setups):
+        slots = MOST_DESCRIPTORS
+    return [setup.model_copy(update={"descriptors": slots}) if slots else setup for setup in setups]
 
 
 def test_of(text: str) -> Test:
@@ -93,7 +100,7 @@ def compare_two(
     direction: Ways = "bidirectional",
     flows: Flows = 1,
     memory: Memory = 256,
-    slots: Slots = 16384,
+    slots: Slots = None,
     routes: Routes = "one",
     record: RecordFile = None,
     as_json: Json = False,
@@ -105,7 +112,7 @@ def compare_two(
 
     Example: dl3 bench compare dl3d l3fwd --sizes 64,512
     """
-    setups = [Setup(dut=spec_of(text), memory_mib=memory, descriptors=slots, routes=routes) for text in (ours, peer)]
+    setups = alike([Setup(dut=spec_of(text), memory_mib=memory, routes=routes) for text in (ours, peer)], slots)
     if any(kind_of(setup.dut).name != external.KIND.name for setup in setups):
         given.refuse_beyond_lab(sizes)
     traffic = Traffic(direction=direction, flows=flows)

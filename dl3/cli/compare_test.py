@@ -2,7 +2,10 @@
 
 import pytest
 
-from dl3.cli.compare import spec_of
+from dl3.cli.compare import alike, spec_of
+from dl3.dut.beds import kind_of
+from dl3.dut.kind import check_honoured
+from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
 
 
@@ -15,3 +18,15 @@ def reads_a_device_with_its_options() -> None:
     )
     with pytest.raises(UsageFault, match="'mac' is none"):
         spec_of("testpmd:mac")
+
+
+@pytest.mark.parametrize(
+    ("peer", "slots", "wanted"),
+    [("l3fwd", None, 16384), ("linux", None, 2048), ("external", None, 2048), ("l3fwd", 512, 512), ("linux", 512, 512)],
+)
+def gives_both_devices_as_many_descriptors_as_both_can_be_given(peer: str, slots: int | None, wanted: int) -> None:
+    setups = alike([Setup(dut=spec_of(text)) for text in ("dl3d", peer)], slots)
+    assert [setup.descriptors for setup in setups] == [wanted, wanted]
+    if slots is None:
+        for setup in setups:
+            check_honoured(setup, kind_of(setup.dut).ability.honours)

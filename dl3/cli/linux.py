@@ -1,16 +1,15 @@
 """The verbs about Linux as control plane: twins and classes, the mirror, and whether lanes do as Linux would."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
 
+from dl3.cli.outlet import judging
 from dl3.cli.printing import counted, err, out, print_json, table
 from dl3.cli.show import Json, Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.linux import Link, Mirror, PuntClass, Twin, Twins, Unsupported, Verification
-from dl3.model.fault import Fault, UsageFault
 
 VERIFY_SECONDS = 600.0  # millions of routes may have to be compared
 DIFFERENT = 1
@@ -115,22 +114,15 @@ def verify(
     Example: dl3 verify --sample 1000
     """
     client = Client(socket, VERIFY_SECONDS)
-    with err.status("comparing Linux's tables with what lanes read"):
-        reply = compared(lambda: client.ask(Verification, "verify", sample=sample, limit=limit))
-    if as_json:
-        print_json(reply.model_dump())
-    else:
-        say(reply)
+    with judging():
+        with err.status("comparing Linux's tables with what lanes read"):
+            reply = client.ask(Verification, "verify", sample=sample, limit=limit)
+        if as_json:
+            print_json(reply.model_dump())
+        else:
+            say(reply)
     if reply.differences:
         raise typer.Exit(DIFFERENT)
-
-
-def compared(ask: Callable[[], Verification]) -> Verification:
-    """The answer; whatever stands in its way is not a difference, and does not leave like one."""
-    try:
-        return ask()
-    except Fault as fault:
-        raise UsageFault(str(fault)) from fault
 
 
 def say(reply: Verification) -> None:

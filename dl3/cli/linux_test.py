@@ -58,6 +58,7 @@ COUNTS = (
     *("routes6", "neighbours", "nexthops", "control_bytes", "audited", "drifted", "managed", "receive_buffer_bytes"),
 )
 MIRROR = dict.fromkeys(COUNTS, 3) | {"state": "following", "last_dump_s": 0.25, "links": [LINK], "vrfs": ["main"]}
+MIRROR["bursts"] = [{"at_ns": 9_500_000, "us": 500.0, "messages": 1200}]
 THING = {"what": "nftables forward hook", "where": "table ip f chain c", "effect": "Linux forwards", "alike": 1}
 DECISION = {
     "address": "10.1.2.3",

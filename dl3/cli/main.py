@@ -1,7 +1,5 @@
 """The command: its verbs, and the one place where a fault becomes a sentence and an exit code."""
 
-import errno
-import os
 import signal
 import sys
 from types import FrameType
@@ -10,10 +8,9 @@ import typer
 
 from dl3 import VERSION
 from dl3.cli import bench, explain, forwarder, linux, report, show, streams
+from dl3.cli.outlet import written
 from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
-
-UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
 
 app = typer.Typer(
     help="Run, show and measure dl3d, the layer-3 forwarder.\n\nExample: dl3 show ports --watch",
@@ -50,29 +47,13 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def obey() -> None:
-    """Do what was asked for; what was printed is out, or complained about, before the command leaves."""
-    try:
-        try:
-            app(prog_name="dl3")
-        finally:
-            sys.stdout.flush()
-    except OSError as error:
-        if error.errno not in UNWRITTEN:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the exit
-        if error.errno == errno.EPIPE:
-            sys.exit(1)  # a reader that left hears nothing
-        what = f"not all could be written: {error.strerror}"
-        raise Fault(f"{what}; make room, or send standard output elsewhere") from error
-
-
 def main() -> None:
     """Exit codes: 0 done, 1 failed, 2 asked for something that cannot be, 130 after Ctrl-C."""
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        obey()
+        with written():
+            app(prog_name="dl3")
     except Fault as fault:
         err.print(f"dl3: {fault}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(fault, UsageFault) else 1)

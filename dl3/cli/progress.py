@@ -45,12 +45,14 @@ class Bar(Audience):
 
     def __enter__(self) -> "Bar":
         self._began_s = time.monotonic()
-        self._progress.start()
+        if self._progress.console.is_interactive:  # elsewhere it would leave an empty line behind
+            self._progress.start()
         self._task = self._progress.add_task("begins", total=1, left="")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self._progress.console.is_interactive:
+            self._progress.stop()
 
     def heard_left(self, frame: str, seconds: float) -> None:
         """Draw it once."""

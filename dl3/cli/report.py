@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dl3.cli.outlet import judging
 from dl3.cli.printing import Fitted, err, out, print_json, table
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Throughput, wire_of
@@ -61,11 +62,10 @@ def refuse_empty(records: Sequence[Record]) -> None:
         raise UsageFault(f"no trial and no answer in {names}: name a file that 'dl3 bench' wrote")
 
 
-def wanted_by_programs(as_csv: bool, as_json: bool) -> bool:
-    """Whether figures are to be printed in one of two ways."""
+def refuse_both(as_csv: bool, as_json: bool) -> None:
+    """Programs read one thing at a time."""
     if as_csv and as_json:
         raise UsageFault("--csv and --json exclude each other: ask for one of them at a time")
-    return as_csv or as_json
 
 
 def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool) -> Path | None:
@@ -177,6 +177,26 @@ def summary(
     return {**found, "comparison": comparison_as_json(comparison)} if comparison else found
 
 
+def made(
+    paths: Sequence[Path], output: Path | None, lang: Language, is_compared: bool, for_programs: tuple[bool, bool]
+) -> Comparison | None:
+    """Write the page and print; what a comparison found. `for_programs`: as CSV, as JSON."""
+    records, left_out = read_all(paths)
+    path = page_path(paths, output, any(for_programs))
+    comparison = compared(records) if is_compared else None
+    results = results_of(records[1:] if comparison else records)
+    if path:
+        write(path, page_of(results, lang, now(), left_out, comparison))
+    with_csv, with_json = for_programs
+    if with_csv:
+        sys.stdout.write(as_csv(results))
+    elif with_json:
+        print_json(summary(path, results, left_out, comparison))
+    elif path:
+        say(results, comparison, path, lang)
+    return comparison
+
+
 def report(
     record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench' wrote; two are compared.")],
     output: Annotated[Path | None, typer.Option(help=OUTPUT_HELP)] = None,
@@ -188,22 +208,14 @@ def report(
     """Make one HTML page of records: results, charts, the machine. It loads nothing, works offline and prints well.
 
     Of two records it says what changed from the first to the second beyond noise, and leaves with 1 when a figure
-    became worse or is missing, with 0 otherwise. Of three and more, or with --together, it makes one page.
+    became worse or is missing, with 0 when none did, with 2 when it could not compare. Of three and more, or with
+    --together, it makes one page.
 
     Example: dl3 report build/records/before.jsonl build/records/after.jsonl
     """
-    is_for_programs = wanted_by_programs(as_csv_, as_json_)
-    records, left_out = read_all(record)
-    path = page_path(record, output, is_for_programs)
-    comparison = compared(records) if len(records) == 2 and not together else None
-    results = results_of(records[1:] if comparison else records)
-    if path:
-        write(path, page_of(results, lang, now(), left_out, comparison))
-    if as_csv_:
-        sys.stdout.write(as_csv(results))
-    elif as_json_:
-        print_json(summary(path, results, left_out, comparison))
-    elif path:
-        say(results, comparison, path, lang)
+    refuse_both(as_csv_, as_json_)
+    is_compared = len(record) == 2 and not together
+    with judging() if is_compared else nullcontext():
+        comparison = made(record, output, lang, is_compared, (as_csv_, as_json_))
     if comparison and comparison.is_worse:
         raise typer.Exit(WORSE)

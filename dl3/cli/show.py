@@ -8,9 +8,9 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Group, RenderableType
-from rich.live import Live
 
 from dl3.cli.printing import out, print_json, table
+from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.replies import Drops, Lane, Lanes, NextHops, Port, Ports, Reply, Routes
 
@@ -112,25 +112,22 @@ def show(ask: Callable[[], Kind], draw: Callable[[Kind], RenderableType], as_jso
         out.print(draw(reply))
 
 
-def watch(ask: Callable[[], Kind], draw: Callable[[Kind], RenderableType], interval_s: float, as_json: bool) -> None:
-    """Again and again: a table that renews itself, or a line of JSON each time."""
-    if as_json:
-        while True:
-            typer.echo(ask().model_dump_json())
-            sys.stdout.flush()
-            time.sleep(interval_s)
-    with Live(draw(ask()), console=out, auto_refresh=False) as live:
-        while True:
-            time.sleep(interval_s)
-            live.update(draw(ask()), refresh=True)
+def print_lines(ask: Callable[[], Kind], interval_s: float) -> None:
+    """A line of JSON each time, until Ctrl-C."""
+    while True:
+        typer.echo(ask().model_dump_json())
+        sys.stdout.flush()
+        time.sleep(interval_s)
 
 
 def look(
     ask: Callable[[], Kind], draw: Callable[[Kind], RenderableType], again: bool, interval_s: float, as_json: bool
 ) -> None:
     """Once, or until Ctrl-C."""
-    if again:
-        watch(ask, draw, interval_s, as_json)
+    if again and as_json:
+        print_lines(ask, interval_s)
+    elif again:
+        watch(lambda: draw(ask()), interval_s)
     else:
         show(ask, draw, as_json)
 

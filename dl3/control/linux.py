@@ -56,6 +56,14 @@ class Link(Reply):
     ip6_to_linux: bool
 
 
+class Burst(Reply):
+    """Messages of Linux that came one upon the other."""
+
+    at_ns: int  # CLOCK_MONOTONIC, of its end
+    us: float
+    messages: int
+
+
 class Mirror(Reply):
     """Verb 'mirror'; numbers of routes, neighbours and next hops are those of Linux."""
 
@@ -79,6 +87,7 @@ class Mirror(Reply):
     receive_buffer_bytes: int
     links: tuple[Link, ...]
     vrfs: tuple[str, ...]
+    bursts: tuple[Burst, ...] = ()  # the newest ones, oldest first
 
 
 class UnsupportedThing(Reply):

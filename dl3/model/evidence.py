@@ -46,7 +46,7 @@ class Event(Noun):
     at_ns: int  # CLOCK_MONOTONIC, of its end where it has a length
     us: float  # 0: it has no length
     core: int  # -1: none or all
-    who: str  # 'kworker/3:1', 'timer', '1,200 messages'
+    who: str  # 'kworker/3:1', 'timer'; of netlink how many messages: '1,200'
     is_elsewhere: bool = False
 
 

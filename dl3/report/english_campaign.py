@@ -192,15 +192,12 @@ ENGLISH_CAMPAIGN = {
     "beside.conditions": "Conditions",
     "beside.unit": "Unit",
     "beside.figures": "All {n} published figures",
-    "comparison.same": "Nothing changed beyond noise from {old} to {new}: {same} figures "
-    "are the same, {unclear} unclear, "
-    "{new_ones} new.",
-    "comparison.better": "From {old} to {new}, {better} figures became better and none "
-    "worse beyond noise; {same} are "
-    "the same.",
-    "comparison.worse": "From {old} to {new}, {worse} figures became worse beyond noise "
-    "and {missing} are missing; {better} "
-    "became better, {same} are the same.",
+    "comparison.same": "Nothing changed beyond noise from {old} to {new}; figures that are the same: {same}, "
+    "unclear: {unclear}, new: {new_ones}.",
+    "comparison.better": "From {old} to {new} figures became better beyond noise and none worse; better: {better}, "
+    "the same: {same}.",
+    "comparison.worse": "From {old} to {new} figures became worse beyond noise or are missing; worse: {worse}, "
+    "missing: {missing}, better: {better}, the same: {same}.",
     "comparison.left": "and {n} figures that are the same",
     "written": "written to {path}",
     "comparison.title": "After by before",

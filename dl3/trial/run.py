@@ -42,7 +42,7 @@ class Runner:
         if order.warm_up_s:
             self._send(replace(order, frames=0), order.warm_up_s)
             self.drain()
-        with working(self.site.dut) as worked, watching(self.watch, self.site) as seen:
+        with working(self.site) as worked, watching(self.watch, self.site) as seen:
             before = self._dut_account()
             run = self._send(order, order.seconds, act)
             self.drain()

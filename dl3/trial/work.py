@@ -6,13 +6,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from dl3.control.client import Client
-from dl3.control.linux import Mirror
+from dl3.control.linux import Burst, Mirror
 from dl3.control.replies import Lane, Lanes, Ports
-from dl3.model.evidence import Evidence, Work
+from dl3.model.evidence import Event, Evidence, Work
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
+from dl3.trial.order import Site
 
 COUNTED = ("bursts", "loops", "empty_loops")
+MOST_BURSTS = 256  # of Linux's messages: SYNC_BURSTS in src/sync/sync.h
 
 
 def rise(before: Lane, after: Lane, name: str) -> int:
@@ -59,6 +61,33 @@ def work_between(before: Lanes, after: Lanes) -> tuple[Work, ...]:
     return tuple(work_of(first, last, after.tsc_hz) for first, last in pairs)
 
 
+def heard_in(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[Event, ...]:
+    """Bursts of Linux's messages while frames were due; `ahead_ns`: of the clock of another machine."""
+    if not trial.timeline:
+        return ()
+    begin_ns, line = trial.timeline.start_ns, trial.timeline
+    end_ns = begin_ns + line.bucket_ns * len(line.sent)
+    by_ours = ((one.at_ns - (ahead_ns or 0), one) for one in bursts)
+    found = [
+        Event(
+            what="netlink", at_ns=at_ns, us=one.us, core=-1, who=f"{one.messages:,}", is_elsewhere=ahead_ns is not None
+        )
+        for at_ns, one in by_ours
+        if at_ns > begin_ns and at_ns - one.us * 1e3 < end_ns
+    ]
+    return tuple(found)
+
+
+def unheard(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[str, ...]:
+    """That dl3d has forgotten bursts of the trial's beginning."""
+    oldest_ns = min((one.at_ns - (ahead_ns or 0) for one in bursts), default=0)
+    if len(bursts) < MOST_BURSTS or not trial.timeline or oldest_ns <= trial.timeline.start_ns:
+        return ()
+    return (
+        f"dl3d remembers the {MOST_BURSTS} newest bursts of netlink messages: those before {oldest_ns} ns are missing",
+    )
+
+
 @dataclass
 class Worked:
     """What dl3d did, once it is over."""
@@ -67,6 +96,8 @@ class Worked:
     ring_frames: int = 0
     round_s: float = 0.0  # that one round of a lane took in the mean, pauses included; 0: unknown
     messages: int | None = None  # of Linux, that dl3d's mirror heard; None: it has no mirror
+    bursts: tuple[Burst, ...] = ()  # of these messages, and of others before
+    ahead_ns: int | None = None  # dl3d's clock is so far ahead of ours; None: it is ours
 
     def beside(self, trial: Trial) -> Trial:
         """The trial with it; as it is, when the device does not tell."""
@@ -74,8 +105,11 @@ class Worked:
             return trial
         evidence = trial.evidence or Evidence()
         heard = {} if self.messages is None else {"netlink messages": float(self.messages)}
+        events = (*evidence.events, *heard_in(self.bursts, trial, self.ahead_ns))
         more = {"work": self.work, "ring_frames": self.ring_frames, "totals": {**evidence.totals, **heard}}
-        return trial.model_copy(update={"evidence": evidence.model_copy(update=more)})
+        more["missing"] = (*evidence.missing, *unheard(self.bursts, trial, self.ahead_ns))
+        in_order = tuple(sorted(events, key=lambda event: event.at_ns))
+        return trial.model_copy(update={"evidence": evidence.model_copy(update={**more, "events": in_order})})
 
 
 def round_s_of(work: Sequence[Work], seconds: float) -> float:
@@ -84,10 +118,10 @@ def round_s_of(work: Sequence[Work], seconds: float) -> float:
     return seconds * len(work) / loops if loops else 0.0
 
 
-def messages_of(dut: Client) -> int | None:
-    """How many dl3d's mirror has heard so far."""
+def mirror_of(dut: Client) -> Mirror | None:
+    """What dl3d's mirror has heard so far; None: it has none."""
     with suppress(Fault):
-        return dut.ask(Mirror, "mirror").messages
+        return dut.ask(Mirror, "mirror")
     return None
 
 
@@ -97,16 +131,17 @@ def ring_of(dut: Client) -> int:
 
 
 @contextmanager
-def working(dut: Client | None) -> Iterator[Worked]:
-    """Ask the lanes before and after."""
-    worked = Worked()
+def working(site: Site) -> Iterator[Worked]:
+    """Ask the lanes of dl3d before and after."""
+    worked, dut = Worked(ahead_ns=site.far_ahead_ns), site.dut
     if not dut:
         yield worked
         return
-    before, heard, began_s = dut.ask(Lanes, "lanes"), messages_of(dut), time.monotonic()
+    before, heard, began_s = dut.ask(Lanes, "lanes"), mirror_of(dut), time.monotonic()
     yield worked
     with suppress(Fault):  # a trial may have ended it
         worked.work = work_between(before, dut.ask(Lanes, "lanes"))
         worked.round_s = round_s_of(worked.work, time.monotonic() - began_s)
-        worked.ring_frames, now_heard = ring_of(dut), messages_of(dut)
-        worked.messages = None if heard is None or now_heard is None else now_heard - heard
+        worked.ring_frames, now_heard = ring_of(dut), mirror_of(dut)
+        if heard and now_heard:
+            worked.messages, worked.bursts = now_heard.messages - heard.messages, now_heard.bursts

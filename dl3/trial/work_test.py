@@ -1,16 +1,17 @@
 """What lanes did between two answers of dl3d."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from dl3.control.linux import Mirror
 from dl3.control.replies import Lanes
-from dl3.trial.fake import FakeForwarder, FakeGenerator
+from dl3.trial.fake import START_NS, FakeForwarder, FakeGenerator
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 from dl3.trial.run_test import ONE
-from dl3.trial.work import round_s_of, work_between
+from dl3.trial.work import MOST_BURSTS, round_s_of, work_between
 
 
 def lanes(packets: int, timed: int, lookup: float, loops: int = 0, lane: int = 0) -> Lanes:
@@ -47,16 +48,18 @@ def takes_no_difference_to_a_program_that_was_started_again() -> None:
     assert work_between(lanes(0, 0, 0, lane=1), Lanes.model_validate({"lanes": []})) == ()
 
 
+@dataclass
 class Mirroring(FakeForwarder):
     """Hears 40 messages of Linux each time it is asked."""
 
     heard: int = 0
+    bursts: tuple[dict[str, Any], ...] = ()
 
     def answer_mirror(self) -> dict[str, Any]:
         self.heard += 40
-        more = set(Mirror.model_fields) - {"state", "messages", "links", "vrfs"}
+        more = set(Mirror.model_fields) - {"state", "messages", "links", "vrfs", "bursts"}
         counts = dict.fromkeys(more, 0)
-        return {**counts, "state": "following", "messages": self.heard, "links": (), "vrfs": ()}
+        return {**counts, "state": "following", "messages": self.heard, "links": (), "vrfs": (), "bursts": self.bursts}
 
 
 def stands_beside_each_trial_of_dl3d() -> None:
@@ -66,6 +69,35 @@ def stands_beside_each_trial_of_dl3d() -> None:
     assert evidence is not None
     assert [work.core for work in evidence.work] == [3]
     assert evidence.totals == {"netlink messages": 40.0}
+
+
+@pytest.mark.parametrize("ahead_ns", [None, 7_000_000_000])
+def lays_bursts_of_messages_on_the_axis_of_the_trial(ahead_ns: int | None) -> None:
+    generator = FakeGenerator(device_pps=9e5)
+    ends_ms = (-5, 20, 999, 5000)  # before, within, within, after
+    bursts = tuple(
+        {"at_ns": START_NS + (ahead_ns or 0) + ms * 1_000_000, "us": 500.0, "messages": 1200 + ms} for ms in ends_ms
+    )
+    dut = Mirroring(generator=generator, bursts=bursts)
+    made = Runner(Site(generator, dut, far_ahead_ns=ahead_ns), lambda _: None).run(
+        Order(ONE, "64", 1e6, 1.0, warm_up_s=0)
+    )
+    assert made.evidence is not None
+    events = [(event.at_ns, event.us, event.who, event.is_elsewhere) for event in made.evidence.events]
+    is_far = ahead_ns is not None
+    assert events == [
+        (START_NS + 20_000_000, 500.0, "1,220", is_far),
+        (START_NS + 999_000_000, 500.0, "2,199", is_far),
+    ]
+
+
+@pytest.mark.parametrize(("n_bursts", "is_told"), [(MOST_BURSTS, True), (MOST_BURSTS - 1, False)])
+def tells_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_told: bool) -> None:
+    bursts = tuple({"at_ns": START_NS + 1_000_000 * (i + 500), "us": 1.0, "messages": 1} for i in range(n_bursts))
+    dut = Mirroring(generator=FakeGenerator(device_pps=9e5), bursts=bursts)
+    made = Runner(Site(dut.generator, dut), lambda _: None).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
+    assert made.evidence is not None
+    assert any("newest bursts" in sentence for sentence in made.evidence.missing) == is_told
 
 
 def other_devices_tell_nothing() -> None:

@@ -121,7 +121,7 @@ def evidence() -> Evidence:
         events=(
             Event(what="switch", at_ns=10**12 + 611_900_000, us=4301, core=1, who="kworker/1:3"),
             Event(what="steal", at_ns=10**12 + 1_390_000_000, us=8000, core=0, who="hypervisor"),
-            Event(what="netlink", at_ns=10**12 + 900_000_000, us=0, core=-1, who="1,200 messages"),
+            Event(what="netlink", at_ns=10**12 + 900_000_000, us=0, core=-1, who="1,200"),
         ),
         totals={"switches core 1": 14, "steal ms core 0": 8},
         missing=("no sched events: tracefs is not mounted",),

@@ -27,6 +27,7 @@ WORDS = {
         "timelines.gap_tip": "{at} ms: {us} µs without a poll",
         "timelines.event_tip": "{at} ms: {us} µs, {who}",
         "timelines.moment_tip": "{at} ms: {who}",
+        "timelines.messages": "{n} messages of Linux",
         "timelines.loss_tip": "{at} ms: {lost} of {sent} frames lost",
         "timelines.note": "Lost frames stand at the time at which they were due. Times "
         "of all programs are those of "
@@ -45,6 +46,7 @@ WORDS = {
         "timelines.gap_tip": "{at} ms：{us} µs 没有轮询",
         "timelines.event_tip": "{at} ms：{us} µs，{who}",
         "timelines.moment_tip": "{at} ms：{who}",
+        "timelines.messages": "Linux 的 {n} 条消息",
         "timelines.loss_tip": "{at} ms：{sent} 帧中丢失 {lost} 帧",
         "timelines.note": "丢失的帧按其应当发出的时刻标出；各程序的时间均来自同一时钟。",
     },
@@ -82,7 +84,8 @@ def event_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mar
         what = words.name("event", event.what)
         row = words("timelines.event" if event.core >= 0 else "timelines.nowhere", what=what, core=event.core)
         begin, key = event.at_ns - event.us * 1e3 - start_ns, "event_tip" if event.us else "moment_tip"
-        text = words(f"timelines.{key}", at=f"{begin / 1e6:,.3f}", us=f"{event.us:,.1f}", who=event.who)
+        who = words("timelines.messages", n=event.who) if event.what == "netlink" else event.who
+        text = words(f"timelines.{key}", at=f"{begin / 1e6:,.3f}", us=f"{event.us:,.1f}", who=who)
         yield Mark(row, begin, event.us * 1e3, text, "event", 2)
 
 

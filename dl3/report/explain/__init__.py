@@ -1,6 +1,7 @@
 """Why frames of a trial were lost, in sentences with evidence; without loss, what limits next. Pure."""
 
 from dl3.model.trial import Trial
+from dl3.report.explain.counters import counter_findings
 from dl3.report.explain.finding import Finding, plain, sentence
 from dl3.report.explain.headroom import headroom_findings
 from dl3.report.explain.missing import missing_findings
@@ -16,7 +17,7 @@ def findings(trial: Trial) -> tuple[Finding, ...]:
     found = [Finding("invalid", "invalid", {"reason": reason}) for reason in trial.invalid]
     found += starved(trial)
     if trial.account.lost > 0:
-        found += [*place_findings(trial), *time_findings(trial)]
+        found += [*place_findings(trial), *time_findings(trial), *counter_findings(trial)]
     elif not trial.invalid:
         found += headroom_findings(trial)
     return (*found, *missing_findings(trial))

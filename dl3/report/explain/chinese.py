@@ -14,6 +14,10 @@ RING = (
 DEVICE = "；其间丢失 {frames:,} 个包"
 GENERATOR = "；丢失 {frames:,} 个包，因为发生器此时未能及时发送和接收"
 BEHIND = "；发生器未能保持其速率"
+COUNTERS = (
+    "整个试验期间，{program} 所在的核 {core}：其他线程运行 {switches:,.0f} 次，中断 {interrupts:,.0f} 次，软中断 "
+    "{softirqs:,.0f} 次，虚拟机监控器占用 {steal_ms:,.0f} ms；{program} 缺页 {faults:,.0f} 次"
+)
 STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
 DID = {"ring": "停止轮询", "device": "停止轮询", "generator": "停顿"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
@@ -51,6 +55,9 @@ EXPLAIN_CHINESE = {
     "的时间，不在任何已知的停顿之内，也没有 lane 满负荷：证据不足，无法指出原因",
     "explain.unexplained.full": "{frames:,} 个包的丢失不在任何已知的停顿之内，也超出 lane "
     "满负荷所能解释的数量：证据不足，无法指出原因",
+    "explain.counters": COUNTERS,
+    "explain.counters.mhz": COUNTERS + "，之前 {before:,.0f} MHz，之后 {mhz:,.0f} MHz",
+    "explain.counters.linux": "其间 Linux 向 dl3d 发送了 {messages:,.0f} 条消息（路由、邻居、链路）",
     "explain.missing": "此处未知：{sentence}",
     "explain.headroom.none_lost": "在 {mpps:.4g} Mpps 下，{sent:,} 个包无一丢失",
     "explain.headroom.unknown": "在 {mpps:.4g} Mpps 下，{sent:,} 个包无一丢失；被测设备未说明距其极限还有多远",

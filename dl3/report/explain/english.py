@@ -16,6 +16,10 @@ RING = (
 DEVICE = "; {frames:,} packets lost meanwhile"
 GENERATOR = "; {frames:,} packets lost, because the generator then neither sent nor received in time"
 BEHIND = "; the generator could not keep to its rate"
+COUNTERS = (
+    "In all of the trial, core {core} of {program}: other threads {switches:,.0f}, interrupts {interrupts:,.0f}, "
+    "softirqs {softirqs:,.0f}, page faults {faults:,.0f}, taken by the hypervisor {steal_ms:,.0f} ms"
+)
 STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
 DID = {"ring": "did not poll", "device": "did not poll", "generator": "stood still"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
@@ -40,7 +44,7 @@ EXPLAIN_ENGLISH = {
     "explain.place": "{frames:,} packets, {share:.1%} of those lost: {place}",
     "explain.reset": "{frames:,} packets, {share:.1%} of those lost, while the device was away because it was reset on "
     "purpose: how long that lasts is what this test measures",
-    "explain.more": "{frames:,} packets were lost in {n:,} other pauses",
+    "explain.more": "{frames:,} packets were lost in other pauses, of which there were {n:,}",
     "explain.full": "dl3d's lane {lane} on core {core} was full: a packet costs it {cycles:,.0f} cycles ({steps}"
     "), so at {ghz:.2f} GHz it forwards {most:.4g} Mpps; {mpps:.4g} Mpps were offered to it, and its packets took "
     "{busy:.0%} of its time",
@@ -56,6 +60,9 @@ EXPLAIN_ENGLISH = {
     "that is known, and no lane was full: the evidence does not suffice to name a cause",
     "explain.unexplained.full": "{frames:,} packets were lost in no pause that is known, and are more than a full lane "
     "explains: the evidence does not suffice to name a cause",
+    "explain.counters": COUNTERS,
+    "explain.counters.mhz": COUNTERS + ", {before:,.0f} MHz before and {mhz:,.0f} MHz after",
+    "explain.counters.linux": "Messages of Linux to dl3d meanwhile, on routes, neighbours and links: {messages:,.0f}",
     "explain.missing": "Not known here: {sentence}",
     "explain.headroom.none_lost": "No packet of {sent:,} was lost at {mpps:.4g} Mpps",
     "explain.headroom.unknown": "No packet of {sent:,} was lost at {mpps:.4g} Mpps; the device does not tell how "

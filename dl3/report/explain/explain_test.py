@@ -75,7 +75,7 @@ def sums_up_what_is_more_than_one_reads() -> None:
     events = [event(100 * i, 300, f"thief{i}") for i in range(1, 9)]
     made = trial({FULL: 8 * 952}, [loss(100 * i, 952) for i in range(1, 9)], seen(gaps, events))
     assert keys(made)[1:] == ["taken.ring"] * 5 + ["more"]
-    assert "2,856 packets were lost in 3 other pauses." in told(made)
+    assert "2,856 packets were lost in other pauses, of which there were 3." in told(made)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""What the machine counted on the lanes' cores while frames of a trial were lost. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from dl3.model.evidence import OF_THE_OTHER
+from dl3.model.trial import Trial
+from dl3.report.explain.finding import Finding, Value
+from dl3.report.places import RESET, places_of
+
+# As dl3/host/seen.py has it: only the cores of lanes have one.
+OF_A_LANE = re.compile(rf"involuntary switches (\w+) core (\d+)( {OF_THE_OTHER})?")
+
+
+def core_finding(totals: Mapping[str, float], lane: re.Match[str]) -> Finding:
+    """One core's; how often another thread had it is the scheduler's own count where it was not traced."""
+    program, core, where = lane[1], lane[2], lane[3] or ""
+
+    def total(what: str) -> float:
+        return totals.get(f"{what} core {core}{where}", 0.0)
+
+    values: dict[str, Value] = {
+        "program": program,
+        "core": int(core),
+        "switches": totals.get(f"switches core {core}{where}", totals[lane[0]]),
+        "interrupts": total("interrupts"),
+        "softirqs": total("softirqs"),
+        "steal_ms": total("steal ms"),
+        "faults": totals.get(f"page faults {program}{where}", 0.0),
+    }
+    if f"MHz core {core}{where}" not in totals:
+        return Finding("counters", "counters", values)
+    return Finding("counters", "counters.mhz", {**values, "before": total("MHz before"), "mhz": total("MHz")})
+
+
+def counter_findings(trial: Trial) -> Iterator[Finding]:
+    """A finding for each lane's core, and one for Linux; none where a reset on purpose explains all that was lost."""
+    if not trial.evidence or not places_of(trial).keys() - {RESET}:
+        return
+    totals = trial.evidence.totals
+    yield from (core_finding(totals, lane) for name in totals if (lane := OF_A_LANE.fullmatch(name)))
+    if messages := totals.get("netlink messages"):
+        yield Finding("counters", "counters.linux", {"messages": messages})

@@ -1,0 +1,63 @@
+"""What the machine counted beside a loss."""
+
+from dl3.model.evidence import OF_THE_OTHER
+from dl3.report.explain import explain, findings
+from dl3.report.explain.fake import loss, seen, trial
+from dl3.report.places import RESET
+from dl3.report.texts import words_in
+from dl3.report.words import Language
+
+TOTALS = {
+    "switches core 3": 98.0,
+    "interrupts core 3": 464.0,
+    "interrupts core 3: Local timer interrupts": 400.0,
+    "softirqs core 3": 84.0,
+    "steal ms core 3": 40.0,
+    "page faults dl3d": 7.0,
+    "involuntary switches dl3d core 3": 71.0,
+}
+HERE = (
+    "In all of the trial, core 3 of dl3d: other threads 98, interrupts 464, softirqs 84, page faults 7, taken by the "
+    "hypervisor 40 ms."
+)
+LOST = {"dut rx ring full": 500}
+
+
+def told(totals: dict[str, float], language: Language = Language.EN) -> list[str]:
+    made = trial(LOST, [loss(200, 500)], seen(totals=totals))
+    texts = zip(findings(made), explain(made, words_in(language)), strict=True)
+    return [text for finding, text in texts if finding.topic == "counters"]
+
+
+def tells_what_came_over_each_lanes_core() -> None:
+    assert told(TOTALS) == [HERE]
+    assert told(TOTALS, Language.ZH) == [
+        "整个试验期间，dl3d 所在的核 3：其他线程运行 98 次，中断 464 次，软中断 84 次，"
+        "虚拟机监控器占用 40 ms；dl3d 缺页 7 次。"
+    ]
+
+
+def tells_of_the_messages_of_linux_and_of_frequency_where_they_are_known() -> None:
+    more = {"netlink messages": 1200.0, "MHz before core 3": 2100.0, "MHz core 3": 3400.0}
+    assert told({**TOTALS, **more}) == [
+        f"{HERE[:-1]}, 2,100 MHz before and 3,400 MHz after.",
+        "Messages of Linux to dl3d meanwhile, on routes, neighbours and links: 1,200.",
+    ]
+
+
+def takes_the_schedulers_count_where_threads_were_not_traced() -> None:
+    del (untraced := dict(TOTALS))["switches core 3"]
+    assert "other threads 71," in told(untraced)[0]
+
+
+def keeps_cores_of_two_machines_apart() -> None:
+    other = {f"{name} {OF_THE_OTHER}": 2 * n for name, n in TOTALS.items()}
+    here, there = told({**TOTALS, **other})
+    assert here == HERE
+    assert "other threads 196, interrupts 928, softirqs 168, page faults 14" in there
+
+
+def says_nothing_of_a_reset_on_purpose_and_without_loss() -> None:
+    for places, losses in (({RESET: 500}, [loss(200, 500)]), ({}, [])):
+        made = trial(places, losses, seen(totals=TOTALS))
+        assert "counters" not in [finding.topic for finding in findings(made)]
