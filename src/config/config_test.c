@@ -54,6 +54,12 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: memory.hugepages is \"maybe\"; one of auto/require/never is wanted"},
 	{PORTS "memory: {hugepages: }",
 		"f.yaml:4: memory.hugepages is empty; one of auto/require/never is wanted"},
+	{PORTS "control: {socket: null}", "f.yaml:4: control.socket is empty; text of 1 to 107 "
+					  "characters is wanted"},
+	{PORTS "control: {group: ~}", "f.yaml:4: control.group is empty; text of 1 to 32 "
+				      "characters is wanted"},
+	{PORTS "control: {socket: \"/run/a\\nb\"}",
+		"f.yaml:4: control.socket has a control character; remove it"},
 	{PORTS "memory: [1]", "f.yaml:4: memory is a list; a map (key: value) is wanted"},
 	{PORTS "eal: {args: [[a]]}",
 		"f.yaml:4: eal.args[0] is a list; text of 1 to 255 characters is wanted"},
@@ -194,6 +200,27 @@ static void takes_two_ports_and_two_routes(void **state)
 	config_free(config);
 }
 
+static void a_key_without_a_value_is_a_key_left_out(void **state)
+{
+	static const char *const values[] = {"", " # mib: 1", " ~", " null", " {}"};
+	char text[200];
+
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		snprintf(text, sizeof(text),
+			PORTS "memory:%s\neal:%s\ncontrol:%s\nlanes: ~\nroutes: null\n", values[i],
+			values[i], values[i]);
+		struct config *config = fake_take(text);
+
+		assert_string_equal(config_socket(config), "/run/dl3d.sock");
+		assert_int_equal(config_ports(config)->memory_mib, 0);
+		assert_int_equal(config->routes.n, 0);
+		config_free(config);
+	}
+	struct config *config = fake_take("ports: [{name: \"null\", device: x}]");
+	assert_string_equal(config_ports(config)->ports[0].name, "null");
+	config_free(config);
+}
+
 static void takes_every_key(void **state)
 {
 	struct config *config =
@@ -314,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_each_mistake_with_one_sentence),
 		cmocka_unit_test(takes_two_ports_and_two_routes),
+		cmocka_unit_test(a_key_without_a_value_is_a_key_left_out),
 		cmocka_unit_test(takes_every_key),
 		cmocka_unit_test(resolves_aliases_without_copying_what_they_name),
 		cmocka_unit_test(takes_a_file_that_begins_with_the_mark_of_utf8),

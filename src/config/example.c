@@ -78,7 +78,7 @@ static const char EXAMPLE[] =
 	"burst: 64                     # frames taken from a queue at a time, 1 to 64\n"
 	"\n"
 	"memory:\n"
-	"  hugepages: auto             # when there are some; or require, never\n"
+	"  hugepages: auto             # when some are reserved (then enough); or require, never\n"
 	"  mib: 0                      # for packets; 0: what queues and descriptors need\n"
 	"\n"
 	"# eal:                        # what DPDK itself is given\n"

@@ -92,7 +92,7 @@ static void is_off_without_the_key(void **state)
 static void an_empty_key_means_the_defaults(void **state)
 {
 	static const char *const empty[] = {PORTS "linux:", PORTS "linux: {}",
-		PORTS "linux: {classes: }"};
+		PORTS "linux: {classes: }", PORTS "linux: null", PORTS "linux: {classes: ~}"};
 	struct tap_settings wanted;
 
 	tap_settings_default(&wanted);

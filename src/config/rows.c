@@ -63,11 +63,22 @@ static int wanted(struct reader *reader, const struct node *node, const char *wh
 		rows_found(node, found), what);
 }
 
+static bool has_control_character(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static int read_text(struct reader *reader, const struct node *node, const struct row *row,
 	char *out)
 {
 	char what[64];
 
+	if (node->kind == NODE_TEXT && has_control_character(node->text))
+		return rows_mistake(reader, node->line, "%s%s has a control character; remove it",
+			reader->where, node->key);
 	if (node->kind == NODE_TEXT && node->text[0] && strlen(node->text) <= (size_t)row->max) {
 		strcpy(out, node->text);
 		return 0;

@@ -174,6 +174,13 @@ static int check_xconnects(struct reader *reader, struct port_room_settings *por
 	return 0;
 }
 
+// A map that may be left out, or stand there with all its keys commented out.
+static int read_part(struct reader *reader, const struct node *node, const struct key_table *table,
+	void *base)
+{
+	return !node || rows_is_empty(node) ? 0 : rows_read(reader, node, table, base);
+}
+
 static int read_all(struct reader *reader, const struct top *top, struct config *config)
 {
 	int err = rows_each(reader, top->ports, PORT_MAX, port_read);
@@ -185,12 +192,12 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 		err = check_xconnects(reader, &config->ports);
 	if (!err && top->lanes)
 		err = rows_each(reader, top->lanes, STAT_MAX_LANES, read_lane);
-	if (!err && top->memory)
-		err = rows_read(reader, top->memory, &memory_table, &config->ports);
-	if (!err && top->eal)
-		err = rows_read(reader, top->eal, &eal_table, config);
-	if (!err && top->control)
-		err = rows_read(reader, top->control, &control_table, config);
+	if (!err)
+		err = read_part(reader, top->memory, &memory_table, &config->ports);
+	if (!err)
+		err = read_part(reader, top->eal, &eal_table, config);
+	if (!err)
+		err = read_part(reader, top->control, &control_table, config);
 	if (!err && top->twins)
 		err = linux_read(reader, top->twins, config);
 	if (!err && top->twins)

@@ -138,6 +138,18 @@ static int add_anchor(struct builder *b, const yaml_event_t *event, const void *
 	return 0;
 }
 
+// YAML's words for nothing: programs that write files write them where people leave a place empty.
+static bool is_null(const yaml_event_t *event, const char *text)
+{
+	static const char *const nulls[] = {"~", "null", "Null", "NULL"};
+	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+
+	for (size_t i = 0; is_plain && i < ARRAY_LEN(nulls); i++)
+		if (!strcmp(text, nulls[i]))
+			return true;
+	return false;
+}
+
 static int on_text(struct builder *b, const yaml_event_t *event)
 {
 	size_t n = event->data.scalar.length;
@@ -156,7 +168,7 @@ static int on_text(struct builder *b, const yaml_event_t *event)
 	struct node *node =
 		hang(b, &(struct node){
 				.kind = NODE_TEXT,
-				.text = text,
+				.text = is_null(event, text) ? "" : text,
 				.line = line,
 				.is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE,
 			});

@@ -48,15 +48,14 @@ int ctl_open(struct ctl **out, const char *path, const char *group, const struct
 	return 0;
 }
 
-static void turn_away(int fd)
+// Nobody waits for a client that does not read: what does not fit is lost.
+static void tell(int fd, const char *sentence)
 {
-	char *line = ctl_error_line(CTL_TURNED_AWAY,
-		"32 clients are connected already; close one and try again");
+	char *line = ctl_error_line(CTL_TURNED_AWAY, sentence);
 
 	if (line && send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_MORE) > 0)
 		send(fd, "\n", 1, MSG_NOSIGNAL);
 	free(line);
-	close(fd);
 }
 
 // A full house makes room by closing the client that has been idle for longest, if that is long.
@@ -69,9 +68,13 @@ static void take_in(struct ctl *ctl, int fd, uint64_t now_ns)
 	} else {
 		place = ctl_client_find_idle(ctl->clients, MAX_CLIENTS, now_ns);
 		if (!place) {
-			turn_away(fd);
+			tell(fd, "32 clients are connected already; close one and try again");
+			close(fd);
 			return;
 		}
+		tell(place->fd,
+			"32 clients are connected and this one was idle for longest, so a new one "
+			"got its place; connect again");
 		ctl_client_close(place);
 	}
 	ctl_client_start(place, fd, now_ns);

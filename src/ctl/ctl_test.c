@@ -405,6 +405,7 @@ static void lets_a_client_in_by_closing_the_one_that_was_idle_for_longest(void *
 	send_text(fds[7], "{\"half");
 	late = connect_client();
 	ask(late);
+	assert_int_equal(code_in(read_line(fds[7])), -32001);
 	assert_string_equal(read_line(fds[7]), "");
 	ask(fds[9]);
 	close(fds[7]);

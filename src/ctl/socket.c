@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum { BACKLOG = 32, FILE_MODE = 0660, FOLDER_MODE = 0755 };
-enum { LOCK_TRIES = 50, LOCK_PAUSE_US = 20000 };
+enum { LOCK_TRIES = 50, LOCK_PAUSE_US = 20000, FOLDER_TRIES = 5 };
 
 static int set_path(struct ctl_socket *s, const char *path, struct complaint *why)
 {
@@ -43,27 +43,44 @@ static void folder_of(const struct ctl_socket *s, char *folder)
 		slash[slash == folder] = 0;
 }
 
-// Opens the folder, which it makes when only the last part of its path is missing, and locks it:
-// two programs that start at the same time must not both take a dead socket's place. The lock goes
-// with the descriptor that it returns.
-static int lock_folder(const struct ctl_socket *s, struct complaint *why)
+// The lock goes with the descriptor. -errno; -ENOENT also when the folder has been removed.
+static int open_and_lock(const char *folder)
 {
-	char folder[sizeof(s->addr.sun_path)];
-	int fd;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat file;
 
-	folder_of(s, folder);
-	if (mkdir(folder, FOLDER_MODE) == 0)
-		chmod(folder, FOLDER_MODE); // whatever the umask: the group has to get in
-	else if (errno != EEXIST)
-		return complain(why, -errno,
-			"control socket %s: cannot make folder %s: %s; make it first",
-			s->addr.sun_path, folder, strerror(errno));
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return complain(why, -errno, "control socket %s: cannot open folder %s: %s",
-			s->addr.sun_path, folder, strerror(errno));
+		return -errno;
 	for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
 		usleep(LOCK_PAUSE_US); // anybody who can read the folder can hold it: not for ever
+	if (fstat(fd, &file) == 0 && file.st_nlink > 0)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+// Opens the folder, which it makes when only the last part of its path is missing, and locks it:
+// two programs that start at the same time must not both take a dead socket's place. One that ends
+// may take the folder away before it is locked.
+static int lock_folder(struct ctl_socket *s, struct complaint *why)
+{
+	char folder[sizeof(s->addr.sun_path)];
+	int fd = -ENOENT;
+
+	folder_of(s, folder);
+	for (int i = 0; i < FOLDER_TRIES && fd == -ENOENT; i++) {
+		s->made_folder = mkdir(folder, FOLDER_MODE) == 0;
+		if (s->made_folder)
+			chmod(folder, FOLDER_MODE); // whatever the umask: the group has to get in
+		else if (errno != EEXIST)
+			return complain(why, -errno,
+				"control socket %s: cannot make folder %s: %s; make it first",
+				s->addr.sun_path, folder, strerror(errno));
+		fd = open_and_lock(folder);
+	}
+	if (fd < 0)
+		complain(why, fd, "control socket %s: cannot open folder %s: %s", s->addr.sun_path,
+			folder, strerror(-fd));
 	return fd;
 }
 
@@ -157,27 +174,35 @@ int ctl_socket_open(struct ctl_socket *s, const char *path, const char *group,
 	if (folder < 0)
 		return folder;
 	err = remove_dead(s, why);
-	if (err)
-		goto unlock;
-	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->fd < 0)
+	if (!err)
+		s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (!err && s->fd < 0)
 		err = complain(why, -errno, "control socket %s: %s", path, strerror(errno));
-	else
+	if (!err)
 		err = bind_and_listen(s, gid, why);
+	close(folder);
 	if (err)
 		ctl_socket_close(s);
-unlock:
-	close(folder);
 	return err;
 }
 
 void ctl_socket_close(struct ctl_socket *s)
 {
+	char folder[sizeof(s->addr.sun_path)];
 	struct stat file;
 
 	if (s->inode && lstat(s->addr.sun_path, &file) == 0 && file.st_dev == s->device &&
 		file.st_ino == s->inode)
 		unlink(s->addr.sun_path);
+	folder_of(s, folder);
+	if (s->made_folder) {
+		int fd = open_and_lock(folder);
+
+		rmdir(folder); // fails, as it shall, where somebody has put something there
+		if (fd >= 0)
+			close(fd);
+	}
+	s->made_folder = false;
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;

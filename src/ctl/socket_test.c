@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static int remove_folder(void **state)
 	unlink(deep);
 	*strrchr(deep, '/') = 0;
 	rmdir(deep);
-	return rmdir(folder);
+	return rmdir(folder); // fails where something was left behind
 }
 
 static mode_t mode_of(const char *file)
@@ -155,13 +156,51 @@ static void makes_one_missing_folder_but_not_two(void **state)
 
 	umask(077);
 	assert_int_equal(ctl_socket_open(&s, deep, NULL, &why), 0);
-	ctl_socket_close(&s);
 	*strrchr(deep, '/') = 0;
 	assert_int_equal(mode_of(deep), 0755);
 	strcat(deep, "/sock");
+	ctl_socket_close(&s);
 	snprintf(deeper, sizeof(deeper), "%s/a/b/sock", folder);
 	assert_int_equal(ctl_socket_open(&s, deeper, NULL, &why), -ENOENT);
 	assert_non_null(strstr(why.text, "make it first"));
+}
+
+static bool is_folder_there(void)
+{
+	char made[sizeof(deep)];
+
+	strcpy(made, deep);
+	*strrchr(made, '/') = 0;
+	return access(made, F_OK) == 0;
+}
+
+static void takes_a_folder_that_it_made_along(void **state)
+{
+	struct ctl_socket s, second;
+
+	assert_int_equal(ctl_socket_open(&s, deep, NULL, &why), 0);
+	assert_int_equal(ctl_socket_open(&second, deep, NULL, &why), -EADDRINUSE);
+	assert_true(is_folder_there());
+	ctl_socket_close(&s);
+	assert_false(is_folder_there());
+	assert_int_equal(ctl_socket_open(&s, deep, "no-such-group", &why), -ENOENT);
+	assert_false(is_folder_there());
+}
+
+static void leaves_a_folder_that_was_there_or_is_used(void **state)
+{
+	struct ctl_socket s;
+	char other[120];
+
+	assert_int_equal(ctl_socket_open(&s, deep, NULL, &why), 0);
+	snprintf(other, sizeof(other), "%s.other", deep);
+	close(open(other, O_CREAT | O_WRONLY, 0600));
+	ctl_socket_close(&s);
+	assert_true(is_folder_there());
+	unlink(other);
+	assert_int_equal(ctl_socket_open(&s, deep, NULL, &why), 0);
+	ctl_socket_close(&s);
+	assert_true(is_folder_there());
 }
 
 static void says_what_is_wrong_with_the_path_or_group(void **state)
@@ -192,6 +231,8 @@ int main(void)
 		IN_FOLDER(leaves_a_file_that_is_no_socket_alone),
 		IN_FOLDER(does_not_remove_the_file_of_its_successor),
 		IN_FOLDER(makes_one_missing_folder_but_not_two),
+		IN_FOLDER(takes_a_folder_that_it_made_along),
+		IN_FOLDER(leaves_a_folder_that_was_there_or_is_used),
 		IN_FOLDER(says_what_is_wrong_with_the_path_or_group),
 	};
 

@@ -152,6 +152,59 @@ static void names_a_lane_that_does_not_come_and_sends_nothing(void **state)
 	assert_int_equal(load->current->number, 1);
 }
 
+// What __wrap_clock_gettime is ahead, and how often __wrap_nanosleep was called since.
+static uint64_t ahead_s;
+static unsigned n_naps;
+
+static void lanes_come_late(void)
+{
+	if (n_naps++ == 0)
+		ahead_s = 3600; // a VM that was saved and is back
+	if (n_naps < 3)
+		return;
+	take_up(0);
+	take_up(1);
+}
+
+static void (*on_nap)(void);
+
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int result = __real_clock_gettime(clock, t);
+
+	t->tv_sec += ahead_s;
+	return result;
+}
+
+int __real_nanosleep(const struct timespec *t, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
+{
+	if (on_nap)
+		on_nap();
+	return __real_nanosleep(t, left);
+}
+
+static void a_machine_that_stood_still_is_no_lane_that_does_not_come(void **state)
+{
+	struct complaint why = {""};
+
+	open_with(STRAIGHT);
+	take_up(0);
+	take_up(1);
+	hand_over(load, make_run(1));
+	n_naps = 0;
+	on_nap = lanes_come_late;
+	int err = hand_await(load, &why);
+	on_nap = NULL;
+	ahead_s = 0;
+	assert_string_equal(why.text, "");
+	assert_int_equal(err, 0);
+	assert_int_equal(n_naps, 3);
+}
+
 static void lanes_take_up_each_run_and_send_all_of_it(void **state)
 {
 	open_with("[" FEW("a", "left") ", " FEW("b", "right") "]");
@@ -293,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_run_lives_until_the_last_lane_has_let_go),
 		TEST(names_a_lane_that_does_not_come_and_sends_nothing),
+		TEST(a_machine_that_stood_still_is_no_lane_that_does_not_come),
 		TEST(lanes_take_up_each_run_and_send_all_of_it),
 		TEST(all_senders_begin_together_and_end_together),
 		TEST(halt_ends_sending_at_once),
