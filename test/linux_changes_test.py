@@ -156,6 +156,22 @@ def routes_made_without_carrier_count_when_it_comes(network: Network, family: in
         wait_until(lambda: arrives(network["h0"], frame, h1, TARGET[family], 2 * MOMENT_S), "h1 got its packets")
 
 
+def a_port_set_up_without_carrier_waits_for_it(network: Network, family: int) -> None:
+    """Then Linux forwards by it in IPv4 at once, in IPv6 when the carrier comes; ip() compares."""
+    h1, h2, port = network["h1"], network["h2"], "p2"
+    ways = (f"nexthop via {host.address(family)} dev p{host.link}" for host in (h1, h2))
+    network.ip(f"route add {BEHIND[family]} {' '.join(ways)}")
+    h2.ip("link", "set", "eth0", "down")
+    wait_until(lambda: "NO-CARRIER" in network.the_router.namespace.ip("link", "show", port), "p2 lost its carrier")
+    network.ip(f"link set {port} down", f"link set {port} up")
+    words = network.the_router.namespace.ip(f"-{family}", "route", "show", BEHIND[family])
+    assert (" dead" in words) == (family == 6)
+    network.settle_in(h2)
+    wait_until(lambda: "NO-CARRIER" not in network.the_router.namespace.ip("link", "show", port), "p2 has a carrier")
+    network.the_router.settle()
+    assert " dead" not in network.the_router.namespace.ip(f"-{family}", "route", "show", BEHIND[family])
+
+
 def a_changed_mac_address_of_a_port_counts(network: Network, family: int) -> None:
     wait_reached(network, network["h1"].address(family))
     network.ip("link set p0 address 02:00:00:00:aa:01")
@@ -195,6 +211,9 @@ def a_lower_mtu_for_ipv6_alone_counts_soon(network: Network) -> None:
     with network.while_set(ipv6__conf__p1__mtu="1300"):
         wait_until(lambda: vanishes(h0, frames[6], h1, h1.address(6)), "IPv6 packets are too long")
         assert arrives(h0, frames[4], h1, h1.address(4))
+        network.ip(f"route add {h1.address(4)} via inet6 {h1.address(6)} dev p1")
+        with network.through_lanes(1):
+            assert arrives(h0, frames[4], h1, h1.address(4))
     wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6)), "they are not any more")
     network.forget()
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from harness.ears import deaf
@@ -31,9 +32,12 @@ def dl3d() -> Iterator[Forwarder]:
         yield made
 
 
+def _command(dl3d: Forwarder, *words: str) -> list[str]:
+    return [str(TOP / "bin" / "dl3"), *words, "--socket", str(dl3d.socket)]
+
+
 def _dl3(dl3d: Forwarder, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(TOP / "bin" / "dl3"), *words, "--socket", str(dl3d.socket)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(_command(dl3d, *words), capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,11 @@ def route_and_verify_ask_linux(dl3d: Forwarder) -> None:
         assert "routes: no difference" in verified.stdout
 
 
+def _n_asking(dl3d: Forwarder) -> int:
+    """Clients of its socket, with those that it has not taken in yet."""
+    return Path("/proc/net/unix").read_text().count(f" {dl3d.socket}\n") - 1
+
+
 def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
     twins, pid = dl3d.twins, dl3d.process.pid
     neighbour = "neighbour replace 10.0.3.2 dev left nud permanent lladdr"
@@ -110,11 +119,32 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
     with stalled(pid), deaf(pid):
         changes = ("route del 10.30.0.0/16", "route add 10.32.0.0/16 via 10.0.3.2")
         batch(twins, [f"{neighbour} 02:00:00:00:03:03", *changes])
-    assert dl3d.call("verify")["listed"] == [
+        n_before = _n_asking(dl3d)  # it stands still, and may not have closed the last one
+        asked = subprocess.Popen(_command(dl3d, "verify", "--json"), stdout=subprocess.PIPE, text=True)
+        # The audit mends it all within a second or so: the command has to be there before.
+        wait_until(lambda: _n_asking(dl3d) > n_before, "dl3 verify waits for its answer", timeout_s=20.0)
+    told, _ = asked.communicate(timeout=60)
+    assert json.loads(told)["listed"] == [
         "10.30.0.0/16: lanes have a route that Linux has not",
         "10.32.0.0/16: Linux has a route that lanes have not",
         "neighbour 10.0.3.2 dev left: lanes send to another MAC address than Linux",
     ]
-    assert _dl3(dl3d, "verify").returncode == 1
+    assert asked.returncode == 1
     wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it")
     wait_until(lambda: dl3d.call("verify")["listed"] == [], "all was read again")
+
+
+@pytest.mark.parametrize("prefix", ["default", "10.40.0.0/16"])
+def the_audit_looks_inside_prefixes(dl3d: Forwarder, prefix: str) -> None:
+    """Their first addresses are answered by other routes, or by none."""
+    twins, pid = dl3d.twins, dl3d.process.pid
+    neighbours = [f"neighbour replace 10.0.4.{i} dev left nud permanent lladdr 02:00:00:00:04:0{i}" for i in (2, 3)]
+    routes = [f"route replace {each} via 10.0.4.2" for each in (prefix, "10.40.0.0/24")]
+    batch(twins, ["address replace 10.0.4.1/24 dev left", *neighbours, *routes])
+    wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.2", "lanes have the routes")
+    before = dl3d.call("mirror")["drifted"]
+    with stalled(pid), deaf(pid):
+        batch(twins, [f"route replace {prefix} via 10.0.4.3"])
+    wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it", timeout_s=20.0)
+    wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.3", "all was read again")
+    batch(twins, [f"route del {each}" for each in (prefix, "10.40.0.0/24")])

@@ -19,6 +19,9 @@ MRT_INIT, MRT_ADD_VIF, MRT_ADD_MFC = 200, 202, 204
 VIF = struct.Struct("=HBBI4s4s")
 MFC = struct.Struct("=4s4sH32s2xIIIi")
 TARGET = {4: "198.18.0.1", 6: "2001:db8:f8::1"}
+# What a route is narrowed down to, and packets of the other kind.
+NARROW = {4: "tos 0x10", 6: "from 2001:db8:a0::/64"}
+WITHIN, BEYOND = {4: {"tos": 0x10}, 6: {}}, {4: {}, 6: {"src": "2001:db8:a3::77"}}
 
 
 @pytest.fixture(params=FAMILIES, ids=["v4", "v6"])
@@ -282,6 +285,14 @@ def hop_by_hop_options_are_left_to_linux(network: Network) -> None:
 
 
 # --- What Linux would do and lanes do not.
+
+
+def a_route_for_one_tos_or_source_is_left_to_linux(network: Network, family: int) -> None:
+    host, target = network["h0"], TARGET[family]
+    meant, other = (packet_from(host, target, **fields[family]) for fields in (WITHIN, BEYOND))
+    network.ip(f"route add {BENCHMARK[family]} {NARROW[family]} {_way(network, family, 'h2')}")
+    assert arrives(host, meant, network["h2"], target)
+    assert vanishes(host, other, network["h2"], target)
 
 
 def a_bridge_on_a_port_gets_its_frames(network: Network, family: int) -> None:

@@ -3,6 +3,8 @@
 Linux forwards none of IPv4 unless accept_local is set where they come in, and looks at no source of IPv6.
 """
 
+from ipaddress import IPv4Address
+
 import pytest
 from harness.network import Network
 from harness.probes import arrives, packet_from, vanishes, wait_reached
@@ -78,6 +80,36 @@ def accept_local_lets_them_pass(network: Network) -> None:
         for source in OWN:
             assert _passes(network, source)
     assert _is_stopped(network, OWN[0])
+
+
+@pytest.mark.parametrize("source", [0x00000001, 0x00FFFFFF, 0xF0000000, 0xFFFFFFFE])
+def sources_that_linux_takes_pass(network: Network, source: int) -> None:
+    """Without Linux as control plane they are martians, as RFC 1812 has it."""
+    with network.through_lanes(1):
+        assert _passes(network, str(IPv4Address(source)))
+
+
+@pytest.mark.parametrize("first", [0, 240])
+def networks_that_rfcs_keep_off_the_wire_are_linuxs_to_give(network: Network, first: int) -> None:
+    router, host = f"{first}.1.1.1", f"{first}.1.1.2"
+    h0, h1 = network["h0"], network["h1"]
+    network.ip(f"address add {router}/24 dev p1", f"neighbour replace {host} lladdr {h1.mac} dev p1")
+    assert _is_stopped(network, router)
+    with network.through_lanes(2):
+        assert _passes(network, host)
+        assert arrives(h0, packet_from(h0, host), h1, host)
+
+
+@pytest.mark.parametrize("source", [0x00000000, 0x7F000001, 0xE0000001, 0xFFFFFFFF])
+def sources_that_linux_refuses_do_not(network: Network, source: int) -> None:
+    assert _is_stopped(network, str(IPv4Address(source)))
+
+
+def ip6_packets_from_mapped_addresses_pass(network: Network) -> None:
+    target = network["h1"].address(6)
+    wait_reached(network, target)
+    with network.through_lanes(1):
+        assert _passes(network, "::ffff:10.0.0.2", target)
 
 
 def ip6_packets_from_the_router_pass(network: Network) -> None:

@@ -13,11 +13,12 @@
 #include <cmocka.h>
 
 // Built-in routes are routes of the model until an explicit one stands over them.
-static const char *const builtin_text[] = {"0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4",
+static const char *const builtin_text[] = {"0.0.0.0/8", "0.0.0.0/32", "127.0.0.0/8", "240.0.0.0/4",
 	"255.255.255.255/32", "169.254.0.0/16", "224.0.0.0/4", "::/128", "::1/128", "fe80::/10",
 	"ff00::/8"};
 static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN,
-	FIB_LINK_LOCAL, FIB_MULTICAST, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST};
+	FIB_MARTIAN, FIB_LINK_LOCAL, FIB_MULTICAST, FIB_MARTIAN, FIB_MARTIAN, FIB_LINK_LOCAL,
+	FIB_MULTICAST};
 
 static struct fib_route builtin_route(size_t i, uint8_t vrf)
 {

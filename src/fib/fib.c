@@ -31,6 +31,7 @@ static void show_to_lanes(struct fib *fib)
 		.leaf6 = blocks_at(&fib->publish6.leaf, 0),
 		.line6 = blocks_at(&fib->publish6.line, 0),
 		.tags = fib->hops.tags,
+		.frame_max4 = fib->hops.frame_max4,
 		.link_in = fib->links.in,
 		.links = &fib->links,
 		.sources = &fib->sources.shown,

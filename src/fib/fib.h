@@ -68,6 +68,7 @@ enum fib_link_flag {
 	FIB_LINK_LINUX6 = 8,      // and for IPv6
 	FIB_LINK_REDIRECTS4 = 16, // Linux would send redirects: see packets that leave as they came
 	FIB_LINK_REDIRECTS6 = 32,
+	FIB_LINK_DISCOVERY6 = 64, // Linux may answer for others: all neighbour discovery goes there
 };
 
 // A VLAN tag on the wire, host order.
@@ -87,12 +88,12 @@ struct fib_link {
 	uint8_t n_tags;                   // 0: the port itself
 	uint8_t n_macs;                   // further addresses that are ours (macvlan, VRRP)
 	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600
-	uint16_t mtu6;                    // the same via IPv6 neighbours, if less; 0: not so
+	uint16_t mtu6;                    // the same of IPv6 packets, if less; 0: not so
 	struct fib_tag tag[FIB_MAX_TAGS]; // outer one first
 	struct wire_mac macs[FIB_LINK_MACS];
 };
 
-// Of packets that leave via a neighbour of this family.
+// Of packets of this family.
 static inline uint16_t fib_link_mtu(const struct fib_link *link, uint8_t family)
 {
 	return family == 6 && link->mtu6 ? link->mtu6 : link->mtu;
@@ -102,8 +103,8 @@ struct fib;
 struct fib_door;
 
 // An empty table with the built-in routes that RFC 1812 5.3.7, RFC 3927 and RFC 4291 ask for
-// (127/8, 0/8, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16 and fe80::/10 link-local;
-// 224/4 and ff00::/8 multicast). NULL with a complaint. Control thread; owner: caller.
+// (127/8, 0/8, 0.0.0.0, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16 and fe80::/10
+// link-local; 224/4 and ff00::/8 multicast). NULL with a complaint. Control thread; owner: caller.
 struct fib *fib_create(struct complaint *why);
 void fib_destroy(struct fib *fib);
 

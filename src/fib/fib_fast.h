@@ -41,7 +41,8 @@ struct fib_node6 {
 // and tags never change between two reports of a lane that saw it forward.
 struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
-	uint16_t frame_max; // longest frame without FCS and tags that may leave: MTU + 14
+	uint16_t frame_max; // longest frame without FCS and tags that may leave: MTU + 14; of
+	                    // packets of IPv4 via a neighbour of IPv6: fib_frame_max4_load
 	uint8_t port;
 	uint8_t verdict; // VERDICT_FORWARD, why its packets do not leave so, or an enum below
 } __attribute__((aligned(16)));
@@ -154,6 +155,7 @@ struct fib_view {
 	const void *leaf6;
 	const void *line6;
 	const struct fib_tags *tags;       // by hop
+	const uint16_t *frame_max4;        // by hop
 	const struct fib_link_in *link_in; // by link; the first ones are the ports
 	const struct fib_view *vrfs;       // by VRF, the main one included; hop 0 for all addresses
 	                                   // in those that are not open
@@ -170,6 +172,12 @@ static inline struct fib_link_in fib_link_in_load(const struct fib_view *view, u
 
 	memcpy(&in, &word, sizeof(in));
 	return in;
+}
+
+// The longest frame of IPv4 that may leave by a hop: at least frame_max. Lane.
+static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint16_t hop)
+{
+	return __atomic_load_n(&view->frame_max4[hop], __ATOMIC_RELAXED);
 }
 
 static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_t hop)

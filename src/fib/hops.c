@@ -40,12 +40,13 @@ int hops_open(struct hops *hops)
 	// Straight from mmap: what is not used stays a page of zeros.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
 	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
+	hops->frame_max4 = pages_alloc(HOP_SLOTS * sizeof(*hops->frame_max4));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
 	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (!hops->entry || !hops->tags || !hops->hop || !hops->bucket || !hops->idle ||
-		!hops->unused) {
+	if (!hops->entry || !hops->tags || !hops->frame_max4 || !hops->hop || !hops->bucket ||
+		!hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
@@ -58,6 +59,7 @@ void hops_close(struct hops *hops)
 {
 	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
 	pages_free(hops->tags, HOP_SLOTS * sizeof(*hops->tags));
+	pages_free(hops->frame_max4, HOP_SLOTS * sizeof(*hops->frame_max4));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
 	pages_free(hops->bucket, HOPS_BUCKETS * sizeof(*hops->bucket));
 	pages_free(hops->idle, HOP_SLOTS * sizeof(*hops->idle));
@@ -184,6 +186,17 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 	memcpy(entry->macs, &first, sizeof(first));
 }
 
+// Both families may leave by the same hop (RFC 8950).
+static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
+{
+	const struct fib_hop *key = &hops->hop[id].key;
+	const struct fib_link *told = &hops->links->link[key->link].told;
+
+	entry->frame_max = fib_link_mtu(told, key->via.family) + ETHERNET_BYTES;
+	__atomic_store_n(&hops->frame_max4[id], fib_link_mtu(told, 4) + ETHERNET_BYTES,
+		__ATOMIC_RELAXED);
+}
+
 static void write_tags(struct hops *hops, uint16_t id, const struct fib_link *link)
 {
 	struct fib_tags tags = link_tags(link);
@@ -205,7 +218,7 @@ static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *
 		entry->verdict = link->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
 	memcpy(entry->macs + 6, link->told.mac.bytes, sizeof(link->told.mac.bytes));
-	entry->frame_max = fib_link_mtu(&link->told, hop->key.via.family) + ETHERNET_BYTES;
+	write_lengths(hops, id, entry);
 	entry->port = link->told.port;
 	write_tags(hops, id, &link->told); // none, too: the id may have had some before
 }

@@ -14,6 +14,7 @@ struct builtin {
 
 static const struct builtin builtins[] = {
 	{4, 8, FIB_MARTIAN, {0}, 0},                   // RFC 1812 5.3.7: this network
+	{4, 32, FIB_MARTIAN, {0}, 0},                  // RFC 1122 3.2.1.3: this host
 	{4, 8, FIB_MARTIAN, {127}, 0},                 // loopback
 	{4, 4, FIB_MARTIAN, {240}, 0},                 // class E
 	{4, 32, FIB_MARTIAN, {255, 255, 255, 255}, 0}, // RFC 1812 5.3.5.1: limited broadcast

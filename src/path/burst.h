@@ -20,6 +20,7 @@ struct burst {
 	bool has_segments;   // some mbuf has more than one segment
 	bool for_linux;      // Linux forwards them; ours are local all the same
 	bool sees_redirects; // Linux wants to see packets that leave as they came
+	bool sees_discovery; // Linux wants all neighbour discovery
 	bool has_tags;       // some packet came with VLAN tags or leaves with some
 	bool has_one_hop;    // all packets have hop[0]
 	bool has_one_port;   // all packets have port[0]

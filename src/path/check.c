@@ -39,13 +39,13 @@ static inline bool is_tagged(uint32_t limits)
 
 // Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
 // be seen by both of them.
-static inline enum verdict judge(uint32_t limits, uint16_t length, uint8_t ttl)
+static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
 {
 	if (verdict_of(limits) != VERDICT_FORWARD && !is_tagged(limits))
 		return verdict_of(limits);
 	if (ttl <= 1)
 		return VERDICT_TTL_EXPIRED;
-	return length > frame_max(limits) ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
+	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
 }
 
 // Where Linux forwards, it also judges TTL, MTU and routes; what lanes can say better is only which
@@ -79,19 +79,28 @@ static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
 	return true;
 }
 
+// A next hop of IPv6 may have a smaller MTU than IPv4 has on its link.
+static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
+	uint32_t limits)
+{
+	bool is_ip4 = b->frame[i][12] == 0x08;
+
+	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : frame_max(limits);
+}
+
 // Names the odd ones and closes the gaps that they leave; order is kept.
-static __attribute__((noinline)) void drop_odd(struct worker *w, const uint32_t limits[],
-	struct burst *b)
+static __attribute__((noinline)) void drop_odd(struct worker *w, const struct fib_view *view,
+	const uint32_t limits[], struct burst *b)
 {
 	uint16_t alive = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		enum verdict verdict = judge(limits[i], b->length[i], b->ttl[i]);
+		uint16_t most = longest(view, b, i, limits[i]);
+		enum verdict verdict = judge(limits[i], most, b->length[i], b->ttl[i]);
 
 		if (b->for_linux)
 			verdict = judge_for_linux(w->tap, verdict);
-		else if (verdict == VERDICT_MTU_EXCEEDED &&
-			 has_lost_its_trailer(b, i, frame_max(limits[i])))
+		else if (verdict == VERDICT_MTU_EXCEEDED && has_lost_its_trailer(b, i, most))
 			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
 			burst_drop(w, b->mbuf[i], verdict);
@@ -179,12 +188,16 @@ static bool some_return(const struct burst *b, uint8_t from)
 void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
 {
 	uint32_t limits[BURST_MAX] LINE_ALIGNED;
-	bool all_pass = check_all(view, b, limits);
+	bool all_pass;
+
+	if (rarely(b->sees_discovery))
+		path_discovery(w, b);
+	all_pass = check_all(view, b, limits);
 
 	if (rarely(!all_pass) && path_spread(view, b))
 		all_pass = check_all(view, b, limits);
 	if (rarely(!all_pass))
-		drop_odd(w, limits, b);
+		drop_odd(w, view, limits, b);
 	if (b->sees_redirects && rarely(some_return(b, w->from)))
 		path_redirect(w, view, b);
 }

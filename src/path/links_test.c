@@ -80,12 +80,30 @@ static void a_port_of_linuxs_gives_it_its_vlans_too(void **state)
 	}
 }
 
+// A frame with a tag that tells a priority and no VLAN, before its others or after the outer one.
+static struct bytes with_priority(struct bytes frame, bool is_inner)
+{
+	uint32_t outer = be32toh(load32(frame.at + 12));
+
+	if (is_inner)
+		memmove(frame.at + 12, frame.at + 16, (frame.n -= 4) - 12);
+	frame_tag(&frame, CUSTOMER | PRIORITY);
+	if (is_inner)
+		frame_tag(&frame, outer);
+	return frame;
+}
+
 static void redirects_are_for_the_same_vlan_only(void **state)
 {
-	struct bytes frames[] = {frame_on(TAGGED_IN, "10.10.2.3"), frame_on(TAGGED_IN, "10.0.2.3"),
+	struct bytes frames[] = {with_priority(frame_on(PLAIN_IN, "10.0.2.3"), false),
+		with_priority(frame_on(TAGGED_IN, "10.10.2.3"), false),
+		with_priority(frame_on(TAGGED_IN, "10.10.2.3"), true),
+		with_priority(frame_on(TAGGED_IN, "10.0.2.3"), true),
+		frame_on(TAGGED_IN, "10.10.2.3"), frame_on(TAGGED_IN, "10.0.2.3"),
 		frame_on(TAGGED_IN, "10.12.2.3"), frame_on(PLAIN_IN, "10.10.2.3"),
 		frame_on(QINQ_IN, "10.12.2.3"), frame_on(PLAIN_IN, "10.0.2.3")};
-	static const bool is_redirect[] = {true, false, false, false, true, true};
+	static const bool is_redirect[] = {true, true, true, false, true, false, false, false, true,
+		true};
 
 	for (unsigned i = 0; i < ARRAY_LEN(frames); i++) {
 		fake_reset(fake_variants[1]);
@@ -100,6 +118,35 @@ static void redirects_are_for_the_same_vlan_only(void **state)
 			expect_bytes(m, &frames[i]);
 		else
 			assert_int_equal(fake.device[0].n_sent, 1);
+	}
+}
+
+static void ip4_through_an_ip6_neighbour_has_the_mtu_of_ip4(void **state)
+{
+	struct fib_link out = *fib_link(fake.fib, PLAIN_OUT);
+	struct fib_hop hop = {.kind = FIB_VIA, .link = PLAIN_OUT};
+	struct bytes frame = frame_to(0, "10.77.0.1");
+
+	wire_addr_parse("2001:db8:1::2", &hop.via);
+	fake_route(0, "10.77.0.0/16", &hop);
+	frame.n = 14 + out.mtu;
+	frame.at[16] = out.mtu >> 8;
+	frame.at[17] = out.mtu & 0xff;
+	frame_mend(&frame);
+	struct bytes left = frame_forwarded(&frame, PLAIN_OUT), longer = frame;
+
+	longer.n++;
+	longer.at[17]++;
+	frame_mend(&longer);
+	out.mtu6 = out.mtu - 100;
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		fake_reset(fake_variants[v]);
+		fake_set(PLAIN_OUT, &out);
+		fake_receive(0, &frame);
+		fake_receive(0, &longer);
+		fake_run();
+		expect_sent(1, &left);
+		assert_int_equal(fake.stat.handed[VERDICT_MTU_EXCEEDED], 1);
 	}
 }
 
@@ -200,8 +247,8 @@ static void walk_any(const struct bytes frames[], unsigned n, uint32_t flags)
 {
 	struct rte_mbuf *mbufs[4 * BURST_MAX];
 
-	set_flags(PLAIN_IN, flags & 0x3f);
-	set_flags(TAGGED_IN, flags >> 8 & 0x3f);
+	set_flags(PLAIN_IN, flags & 0x7f);
+	set_flags(TAGGED_IN, flags >> 8 & 0x7f);
 	fake.tap.redirect_cycles = flags & 0x10000 ? 0 : UINT64_MAX;
 	for (unsigned i = 0; i < n; i++)
 		mbufs[i] = fake_receive(0, &frames[i]);
@@ -242,6 +289,7 @@ int main(void)
 		cmocka_unit_test(the_flags_of_a_vlan_are_its_own),
 		cmocka_unit_test(a_port_of_linuxs_gives_it_its_vlans_too),
 		cmocka_unit_test(redirects_are_for_the_same_vlan_only),
+		cmocka_unit_test(ip4_through_an_ip6_neighbour_has_the_mtu_of_ip4),
 		cmocka_unit_test(vrfs_with_the_same_prefixes_stay_apart),
 		cmocka_unit_test(an_address_is_local_in_its_own_vrf_only),
 		cmocka_unit_test(a_port_may_be_in_a_vrf_without_its_vlans),

@@ -93,6 +93,7 @@ static inline void begin(struct worker *w, const struct fib_view *view, struct f
 	w->ip6.for_linux = all | (link.flags & FIB_LINK_LINUX6);
 	w->ip4.sees_redirects = link.flags & FIB_LINK_REDIRECTS4;
 	w->ip6.sees_redirects = link.flags & FIB_LINK_REDIRECTS6;
+	w->ip6.sees_discovery = link.flags & FIB_LINK_DISCOVERY6;
 }
 
 static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)

@@ -89,6 +89,18 @@ static bool is_our_mac(const struct parse *p, const struct arrival *a)
 	return (is_vlan || a->link.n_macs) && fib_link_has_mac(p->view, a->id, a->start);
 }
 
+// Sources that the RFCs keep off the wire, and Linux does not: 0/8 and 240/4 but for 0.0.0.0 and
+// the limited broadcast (ip_route_input_slow() in net/ipv4/route.c), and IPv4-mapped ones of IPv6.
+static bool linux_takes(const uint8_t *frame)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	uint32_t src = source4(frame);
+
+	if (frame[12] == 0x08)
+		return src + 1 > 1 && (src >> 24 == 0 || src >> 28 == 0xf);
+	return !memcmp(frame + 22, mapped, sizeof(mapped));
+}
+
 // Linux hears what is for all or for a group, also in a frame to us alone (RFC 6085), and also
 // without a source address: who has none yet asks like this for one (RFC 2131, 4.1), or whether it
 // is free (RFC 4862, 5.4.2).
@@ -101,7 +113,7 @@ static enum verdict judge_martian(const struct parse *p, const struct arrival *a
 		return VERDICT_LOCAL;
 	if (p->w->tap && (is_ip4 ? dst[0] >> 4 == 0xe : dst[0] == 0xff))
 		return VERDICT_MULTICAST;
-	return VERDICT_MARTIAN_SOURCE;
+	return p->w->tap && linux_takes(a->frame) ? VERDICT_FORWARD : VERDICT_MARTIAN_SOURCE;
 }
 
 static enum verdict judge_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)

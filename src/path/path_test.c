@@ -30,9 +30,13 @@ static struct stat_lane stat;
 static struct port_face faces[4];
 static const struct port_queue queue = {0, 0, 0};
 static struct fib_hop_entry hops[8];
+static uint16_t frame_max4[8] = {0, 1514, 1514, 1514, 1514};
 static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
 static struct fib_sources own;
-static const struct fib_view view = {.hops = hops, .bucket = buckets, .sources = &own};
+static const struct fib_view view = {.hops = hops,
+	.frame_max4 = frame_max4,
+	.bucket = buckets,
+	.sources = &own};
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 
 static int set_up(void **state)

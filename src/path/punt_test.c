@@ -128,6 +128,23 @@ static void own_source(struct bytes *f)
 	frame_mend(f);
 }
 
+static void solicitation(struct bytes *f)
+{
+	f->at[20] = WIRE_PROTO_ICMP6;
+	f->at[54] = 135;
+}
+
+static void hidden_solicitation(struct bytes *f)
+{
+	f->at[20] = 60; // destination options, 8 bytes of them
+	f->at[54] = WIRE_PROTO_ICMP6;
+	f->at[55] = 0;
+	memset(f->at + 62, 0, 24);
+	f->at[62] = 135;
+	f->at[19] = 8 + 24;
+	f->n = 62 + 24;
+}
+
 static const struct row {
 	const char *dst;
 	void (*make)(struct bytes *frame);
@@ -155,7 +172,7 @@ static const struct row {
 	{"10.1.2.3", ttl_1, VERDICT_TTL_EXPIRED, CLASS_TTL},
 	{"10.1.2.3", too_long, VERDICT_MTU_EXCEEDED, CLASS_MTU},
 	{"10.3.2.3", as_it_is, VERDICT_REDIRECT, CLASS_REDIRECT},
-	{"10.1.2.3", own_source, VERDICT_OWN_SOURCE, CLASS_LINUX},
+	{"10.1.2.3", own_source, VERDICT_OWN_SOURCE, CLASS_OTHER},
 	{"10.1.2.3", wrong_checksum, VERDICT_IP4_CHECKSUM, CLASS_NONE},
 	{"10.1.2.3", another_mac, VERDICT_MAC_NOT_OURS, CLASS_NONE},
 	{"10.1.2.3", martian, VERDICT_MARTIAN_SOURCE, CLASS_NONE},
@@ -169,6 +186,27 @@ static const struct row group_rows[] = {
 	{"255.255.255.255", no_source, VERDICT_LOCAL, CLASS_MULTICAST},
 	{"224.0.0.22", no_source, VERDICT_MULTICAST, CLASS_MULTICAST},
 	{"ff02::1:ff00:1", no_source, VERDICT_MULTICAST, CLASS_MULTICAST},
+};
+
+// Sources that no packet may have, to the RFCs; Linux thinks otherwise of the last ones.
+static const struct {
+	const char *dst;
+	uint8_t src[16];
+	bool passes;
+} source_rows[] = {
+	{"10.1.2.3", {127, 0, 0, 1}, false},
+	{"10.1.2.3", {224, 0, 0, 1}, false},
+	{"10.1.2.3", {239, 255, 255, 255}, false},
+	{"10.1.2.3", {0, 0, 0, 0}, false},
+	{"10.1.2.3", {255, 255, 255, 255}, false},
+	{"2001:db8:1::3", {0}, false},
+	{"2001:db8:1::3", {[15] = 1}, false},
+	{"2001:db8:1::3", {0xff, 0x0e, [15] = 1}, false},
+	{"10.1.2.3", {0, 0, 0, 1}, true},
+	{"10.1.2.3", {0, 255, 255, 255}, true},
+	{"10.1.2.3", {240, 0, 0, 0}, true},
+	{"10.1.2.3", {255, 255, 255, 254}, true},
+	{"2001:db8:1::3", {[10] = 0xff, [11] = 0xff, 10, 0, 1, 2}, true},
 };
 
 // Sets flags of the port that frames come in on.
@@ -291,6 +329,36 @@ static void a_full_ring_is_a_drop_of_its_own(void **state)
 	assert_int_equal(fake.stat.ring_full[CLASS_TTL], 5);
 }
 
+static void walk_source_row(unsigned i, bool has_twins)
+{
+	struct bytes frame = frame_to(FROM, source_rows[i].dst);
+	bool is_ip4 = frame.at[12] == 0x08, passes = has_twins && source_rows[i].passes;
+
+	memcpy(frame.at + (is_ip4 ? 26 : 22), source_rows[i].src, is_ip4 ? 4 : 16);
+	if (is_ip4)
+		frame_mend(&frame);
+	struct bytes left = frame_forwarded(&frame, OUT);
+	if (!has_twins)
+		fake.worker.tap = NULL;
+	fake_receive(FROM, &frame);
+	fake_run();
+	if (passes)
+		expect_sent(OUT, &left);
+	else
+		expect_dropped(VERDICT_MARTIAN_SOURCE);
+}
+
+static void sources_are_judged_as_linux_does_where_it_routes(void **state)
+{
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (unsigned i = 0; i < ARRAY_LEN(source_rows); i++) {
+			start(fake_variants[v], 0);
+			walk_source_row(i, true);
+			start(fake_variants[v], 0);
+			walk_source_row(i, false);
+		}
+}
+
 // What a link's flags make of a frame.
 static const struct {
 	uint8_t flags;
@@ -318,6 +386,12 @@ static const struct {
 	{FIB_LINK_LINUX6, {"2001:db8::ff", as_it_is, VERDICT_LOCAL, CLASS_HOST}},
 	{FIB_LINK_LINUX6, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
 	{FIB_LINK_REDIRECTS4, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{FIB_LINK_DISCOVERY6, {"2001:db8:1::3", solicitation, VERDICT_LOCAL, CLASS_NEIGHBOUR}},
+	{FIB_LINK_DISCOVERY6,
+		{"2001:db8:1::3", hidden_solicitation, VERDICT_LOCAL, CLASS_NEIGHBOUR}},
+	{FIB_LINK_DISCOVERY6, {"2001:db8:1::3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{FIB_LINK_DISCOVERY6, {"10.1.2.3", as_it_is, VERDICT_FORWARD, CLASS_NONE}},
+	{0, {"2001:db8:1::3", solicitation, VERDICT_FORWARD, CLASS_NONE}},
 };
 
 static void walk_flag_row(uint8_t flags, const struct row *row)
@@ -513,6 +587,7 @@ int main(void)
 		cmocka_unit_test(each_verdict_with_a_class_has_a_row),
 		cmocka_unit_test(without_twins_all_that_is_for_linux_is_dropped),
 		cmocka_unit_test(a_full_ring_is_a_drop_of_its_own),
+		cmocka_unit_test(sources_are_judged_as_linux_does_where_it_routes),
 		cmocka_unit_test(the_flags_of_a_link_decide_who_forwards),
 		cmocka_unit_test(bursts_of_one_next_hop_are_judged_for_linux_too),
 		cmocka_unit_test(frames_to_a_further_mac_of_a_link_are_ours),

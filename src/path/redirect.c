@@ -5,6 +5,8 @@
 
 #include <rte_cycles.h>
 
+enum { TAG = 4 };
+
 // A token bucket by the time at which all that was taken is paid for (GCRA, ITU-T I.371).
 static bool may_punt(struct worker *w, uint64_t now)
 {
@@ -23,16 +25,30 @@ static bool may_punt(struct worker *w, uint64_t now)
 	return true;
 }
 
-// The port is the same; it came with the tags that it leaves with, priority aside.
+// The tags that a packet came with, priority aside: VID 0 is no VLAN.
+static struct fib_tags tags_in(const struct burst *b, uint16_t i)
+{
+	const uint8_t *tag = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
+	struct fib_tags tags = {{0}};
+	uint8_t *to = tags.bytes;
+
+	for (uint16_t left = burst_tag_bytes(b, i); left; left -= TAG, tag += TAG) {
+		uint8_t vid_high = tag[2] & 0x0f;
+
+		if (!(vid_high | tag[3]))
+			continue;
+		memcpy(to, (uint8_t[TAG]){tag[0], tag[1], vid_high, tag[3]}, TAG);
+		to += TAG;
+	}
+	return tags;
+}
+
+// The port is the same; it came with the tags that it leaves with.
 static bool has_same_tags(const struct fib_view *view, const struct burst *b, uint16_t i)
 {
-	const uint8_t *came = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
-	const uint8_t vid_bits[8] = {0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0x0f, 0xff};
-	uint8_t tags[8] = {0};
-	struct fib_tags leaves = fib_tags_load(view, b->hop[i]);
+	struct fib_tags came = tags_in(b, i), leaves = fib_tags_load(view, b->hop[i]);
 
-	memcpy(tags, came, burst_tag_bytes(b, i));
-	return (load64(tags) & load64(vid_bits)) == load64(leaves.bytes);
+	return load64(came.bytes) == load64(leaves.bytes);
 }
 
 void path_redirect(struct worker *w, const struct fib_view *view, struct burst *b)

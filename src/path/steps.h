@@ -20,6 +20,9 @@ void path_lookup6(const struct fib_view *view, struct burst *b);
 // Ends the walk of packets of IPv4 from our own addresses that would be forwarded. Called only for
 // bursts with suspects.
 void path_source(struct worker *w, const struct fib_view *view, struct burst *b);
+// Ends the walk of neighbour discovery of IPv6, which Linux hears. Part of check; called only for
+// bursts that see discovery.
+void path_discovery(struct worker *w, struct burst *b);
 // Drops what may not leave as it is: routes that lead nowhere, TTL, MTU. Not a byte of a packet is
 // written before this.
 void path_check(struct worker *w, const struct fib_view *view, struct burst *b);

@@ -1,5 +1,6 @@
 // The slow audit: walks through the fib, a few routes at a time, and asks Linux about each. Drift
 // is told only when it is still there a second later, with all messages taken in. Control thread.
+#include "base/clock.h"
 #include "base/log.h"
 #include "sync/compare.h"
 
@@ -8,6 +9,7 @@
 
 // Ten ticks a second.
 enum { ROUTES_PER_TICK = 10, SUSPECTS = 16, TICKS_OF_DOUBT = 10, TICKS_BETWEEN_WORDS = 600 };
+enum { DRAWS = 8 }; // for an address of a prefix that no longer one covers
 
 struct suspect {
 	struct wire_addr addr;
@@ -22,6 +24,7 @@ struct audit {
 	unsigned n_suspects, ticks, silent_ticks;
 	uint64_t audited, drifted;
 	uint64_t changes; // when the suspects were found
+	uint64_t random;
 };
 
 int audit_open(struct audit **out, struct sync *sync, struct complaint *why)
@@ -32,6 +35,7 @@ int audit_open(struct audit **out, struct sync *sync, struct complaint *why)
 		return complain(why, -ENOMEM, "no memory for the audit");
 	audit->sync = sync;
 	audit->walk.family = 4;
+	audit->random = clock_now_ns() | 1;
 	*out = audit;
 	return 0;
 }
@@ -108,6 +112,36 @@ static void judge_suspects(struct audit *audit)
 	}
 }
 
+// Any address of a prefix.
+static struct wire_addr draw(struct audit *audit, const struct wire_prefix *prefix)
+{
+	struct wire_addr addr = prefix->addr;
+	unsigned n = addr.family == 4 ? 4 : 16;
+
+	for (unsigned i = prefix->len / 8; i < n; i++) {
+		unsigned own = i == prefix->len / 8u ? prefix->len % 8u : 0;
+
+		audit->random = audit->random * 6364136223846793005u + 1442695040888963407u;
+		addr.bytes[i] |= audit->random >> 56 & 0xff >> own;
+	}
+	return addr;
+}
+
+// An address that is answered by this very route. The first one of a prefix seldom is: longer
+// prefixes begin there, and 0.0.0.0 and :: are nobody's.
+static struct suspect pick(struct audit *audit, const struct fib_route *route)
+{
+	struct suspect at = {.vrf = route->vrf};
+	struct fib_answer answer;
+	unsigned n = 0;
+
+	do {
+		at.addr = draw(audit, &route->prefix);
+		fib_find(audit->sync->house.fib, at.vrf, &at.addr, &answer);
+	} while (++n < DRAWS && !(answer.found && answer.route.prefix.len == route->prefix.len));
+	return at;
+}
+
 static void look_at_some(struct audit *audit)
 {
 	struct fib_route route;
@@ -117,7 +151,7 @@ static void look_at_some(struct audit *audit)
 
 		if (!next_route(audit, &route))
 			continue;
-		at = (struct suspect){route.prefix.addr, route.vrf};
+		at = pick(audit, &route);
 		audit->audited++;
 		if (agrees(audit, &at))
 			continue;

@@ -223,7 +223,8 @@ void fake_conf(struct fake_linux *fake, int ifindex, uint8_t family, int forward
 			.family = family,
 			.forwarding = forwarding,
 			.rp_filter = -1,
-			.ignore_linkdown = -1}};
+			.ignore_linkdown = -1,
+			.proxy_neigh = -1}};
 
 	tell(fake, &event);
 }
@@ -235,7 +236,8 @@ void fake_rp_filter(struct fake_linux *fake, int ifindex, int value)
 			.family = 4,
 			.forwarding = -1,
 			.rp_filter = value,
-			.ignore_linkdown = -1}};
+			.ignore_linkdown = -1,
+			.proxy_neigh = -1}};
 
 	tell(fake, &event);
 }

@@ -14,9 +14,9 @@ struct builtin {
 	uint8_t addr[2];
 };
 
-// All of 0/8 but the default route; loopback, link-local, multicast; :: and ::1.
+// Linux routes the rest of 0/8, and 240/4. 0.0.0.0; loopback, link-local, multicast; :: and ::1.
 static const struct builtin builtins[] = {
-	{4, 8, {0}},
+	{4, 32, {0}},
 	{4, 8, {127}},
 	{4, 16, {169, 254}},
 	{4, 4, {224}},

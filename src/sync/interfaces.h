@@ -8,7 +8,7 @@
 struct interface_conf {
 	bool is_known;
 	uint32_t seen; // the dump that named it last
-	int forwarding, rp_filter, ignore_linkdown;
+	int forwarding, rp_filter, ignore_linkdown, proxy_neigh;
 };
 
 // Netlink does not tell of these.

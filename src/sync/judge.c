@@ -40,6 +40,8 @@ const struct link_reason_row link_reason[N_LINK_REASONS] = {
 		"IPv4 packets that come in go to Linux, which checks their source"},
 	[REASON_NO_IPV6] = {FIB_LINK_LINUX6, "IPv6 is disabled on an interface",
 		"IPv6 packets that come in go to Linux, which drops them"},
+	[REASON_PROXY_NDP] = {FIB_LINK_DISCOVERY6, "proxy_ndp on an interface",
+		"neighbour discovery that comes in goes to Linux, which answers or forwards it"},
 	[REASON_MTU] = {0, "MTU that the port refuses",
 		"longer packets than the port takes go to Linux, whose frames the port drops"},
 	[REASON_NO_ID] = {0, "VLAN interface beyond the links that lanes hold",
@@ -84,6 +86,8 @@ static uint32_t judge_conf(const struct links *links, const struct interface *on
 		reasons |= BIT(REASON_FORWARDING6);
 	else if (!own[1].is_known || !(one->sysctls & SYSCTL_IPV6))
 		reasons |= BIT(REASON_NO_IPV6);
+	if (MAX_OF(own[1].proxy_neigh, all[1].proxy_neigh) > 0)
+		reasons |= BIT(REASON_PROXY_NDP);
 	return reasons;
 }
 

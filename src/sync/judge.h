@@ -19,6 +19,7 @@ enum link_reason {
 	REASON_FORWARDING6,
 	REASON_RP_FILTER,
 	REASON_NO_IPV6,
+	REASON_PROXY_NDP,
 	REASON_MTU,
 	REASON_NO_ID,
 	REASON_TAGS, // more VLAN tags than lanes know

@@ -132,7 +132,8 @@ static void take_conf(struct interface_conf *conf, const struct event *event, ui
 	if (event->is_delete || !conf->is_known)
 		*conf = (struct interface_conf){.forwarding = -1,
 			.rp_filter = -1,
-			.ignore_linkdown = -1};
+			.ignore_linkdown = -1,
+			.proxy_neigh = -1};
 	if (event->is_delete)
 		return;
 	conf->is_known = true;
@@ -143,6 +144,8 @@ static void take_conf(struct interface_conf *conf, const struct event *event, ui
 		conf->rp_filter = told->rp_filter;
 	if (told->ignore_linkdown >= 0)
 		conf->ignore_linkdown = told->ignore_linkdown;
+	if (told->proxy_neigh >= 0)
+		conf->proxy_neigh = told->proxy_neigh;
 }
 
 static void conf_event(struct links *links, const struct event *event)

@@ -182,6 +182,11 @@ void listen_info(const struct listen *listen, struct listen_info *out)
 	*out = listen->info;
 }
 
+unsigned listen_bursts(const struct listen *listen, struct sync_burst *out)
+{
+	return bursts_read(&listen->bursts, out);
+}
+
 // Messages were lost. While any are left in the socket's buffer the kernel puts no new ones in, so
 // they have to go first.
 static void begin_gap(struct listen *listen)
@@ -308,12 +313,13 @@ static bool step(struct listen *listen)
 
 bool listen_tend(struct listen *listen, uint64_t budget_ns)
 {
-	uint64_t until = clock_now_ns() + budget_ns;
+	uint64_t begin = clock_now_ns(), until = begin + budget_ns, before = listen->info.messages;
 	bool more;
 
 	do
 		more = step(listen);
 	while (more && clock_now_ns() < until);
+	bursts_note(&listen->bursts, begin, clock_now_ns(), listen->info.messages - before);
 	return more;
 }
 

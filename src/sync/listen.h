@@ -5,6 +5,7 @@
 
 #include "base/complaint.h"
 #include "sync/event.h"
+#include "sync/sync.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,6 +49,8 @@ struct listen_info {
 	uint32_t receive_buffer;
 };
 void listen_info(const struct listen *listen, struct listen_info *out);
+// See sync_bursts.
+unsigned listen_bursts(const struct listen *listen, struct sync_burst *out);
 
 // A request on a socket of its own, answered at once (waits for at most a second). The answer's
 // events go to `take`. 0, or what the kernel said: -errno.

@@ -1,6 +1,7 @@
 // What the files of the listener share. Control thread.
 #pragma once
 
+#include "sync/bursts.h"
 #include "sync/decode.h"
 #include "sync/listen.h"
 #include "sync/netlink.h"
@@ -33,6 +34,7 @@ struct listen {
 	uint32_t sequence, asked; // of dumps; of questions, which may come in the middle of one
 	uint64_t dump_since_ns, dump_end_ns, warned_ns;
 	struct listen_info info;
+	struct bursts bursts;
 };
 
 struct listen_voice {

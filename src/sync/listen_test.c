@@ -272,6 +272,33 @@ static void hears_what_is_there_and_what_comes(void **state)
 	listen_close(listen);
 }
 
+static void remembers_when_much_was_said_at_once(void **state)
+{
+	struct sync_burst bursts[SYNC_BURSTS];
+	struct heard heard;
+	struct listen *listen = listen_with(&heard, 1 << 20);
+	uint64_t before, messages = 0;
+	unsigned n, n_before;
+
+	settle(listen);
+	n_before = listen_bursts(listen, bursts);
+	assert_true(n_before > 0); // the dump
+	usleep(10000);
+	before = clock_now_ns();
+	change_routes("add", 0, 300);
+	settle(listen);
+	n = listen_bursts(listen, bursts);
+	assert_true(n > n_before);
+	for (unsigned i = n_before; i < n; i++) {
+		assert_true(bursts[i].end_ns > bursts[i].begin_ns);
+		assert_true(bursts[i].begin_ns > before);
+		assert_true(bursts[i].end_ns <= clock_now_ns());
+		messages += bursts[i].messages;
+	}
+	assert_true(messages >= 300);
+	listen_close(listen);
+}
+
 static void only_what_a_kernel_has_not_may_be_silent(void **state)
 {
 	struct heard heard;
@@ -575,6 +602,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(hears_what_is_there_and_what_comes, without_routes),
+		cmocka_unit_test_teardown(remembers_when_much_was_said_at_once, without_routes),
 		cmocka_unit_test_teardown(only_what_a_kernel_has_not_may_be_silent, without_routes),
 		cmocka_unit_test_teardown(a_loss_leads_to_a_dump_that_finds_all, without_routes),
 		cmocka_unit_test_teardown(what_is_deleted_during_a_dump_stays_deleted,

@@ -145,7 +145,10 @@ void routes_link_changed(struct routes *routes, int ifindex)
 	else if (!seen->has_carrier && now.has_carrier)
 		doubt(routes, seen);
 	if (!seen->is_up && now.is_up)
-		revive(routes, ifindex, KIND_4 | KIND_6);
+		revive(routes, ifindex, KIND_4);
+	// Of IPv6 what died when the link was set down stays dead until it is up with a carrier.
+	if (now.is_up && now.has_carrier && !(seen->is_up && seen->has_carrier))
+		revive(routes, ifindex, KIND_6);
 	seen->is_up = now.is_up;
 	seen->has_carrier = now.has_carrier;
 	refresh(routes, ifindex);

@@ -77,6 +77,13 @@ static void the_built_in_ranges_stay_as_they_are(void **state)
 	fake_say("0.0.0.0/0 via 10.1.0.2 dev 1");
 	ASK("0.1.2.3", "martian");
 	ASK("1.2.3.4", "via 10.1.0.2 dev 1");
+	fake_say("0.0.0.0/8 via 10.1.0.2 dev 1");
+	ASK("0.1.2.3", "via 10.1.0.2 dev 1");
+	ASK("0.0.0.0", "martian");
+	fake_say("0.0.0.0/32 via 10.1.0.2 dev 1");
+	ASK("0.0.0.0", "martian");
+	fake_say("deleted 0.0.0.0/8 via 10.1.0.2 dev 1");
+	ASK("0.1.2.3", "martian");
 	fake_say("::/0 via fe80::2 dev 1");
 	ASK("4000::1", "via fe80::2 dev 1");
 }
@@ -187,6 +194,20 @@ static void without_carrier_routes_stay_unless_told_otherwise(void **state)
 	fake_set_carrier(1, true);
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
 	assert_int_equal(fake.n_dumps, 0);
+}
+
+static void ipv6_next_hops_of_a_link_set_up_without_carrier_wait_for_it(void **state)
+{
+	fake_say("20.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
+	fake_say("2001:db8::/48 nexthop via fe80::2 dev 1 nexthop via fe80::2 dev 2");
+	fake_set_carrier(1, false);
+	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1");
+	fake_set_up(1, false);
+	fake_set_up(1, true);
+	ASK("20.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
+	ASK("2001:db8::1", "via fe80::2 dev 2");
+	fake_set_carrier(1, true);
+	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1");
 }
 
 static void ipv4_routes_that_differ_in_a_metric_of_tcp_are_two(void **state)
@@ -559,6 +580,7 @@ int main(void)
 		TEST(weights_are_scaled_into_what_groups_know),
 		TEST(routes_over_a_link_that_goes_down_are_gone),
 		TEST(without_carrier_routes_stay_unless_told_otherwise),
+		TEST(ipv6_next_hops_of_a_link_set_up_without_carrier_wait_for_it),
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),
 		TEST(a_link_that_goes_down_leaves_no_doubt),
 		TEST(routes_told_without_carrier_come_back_with_it),

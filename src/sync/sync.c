@@ -223,6 +223,15 @@ static void look_at_twins(struct sync *sync)
 	}
 }
 
+// What nobody tells of is read from the namespace: entered once for all of it.
+static int tend_mirror(void *arg)
+{
+	struct sync *sync = arg;
+
+	mirror_tend(sync->mirror);
+	return 0;
+}
+
 bool sync_tend(struct sync *sync)
 {
 	uint64_t ticks;
@@ -231,7 +240,8 @@ bool sync_tend(struct sync *sync)
 	more |= mirror_flush(sync->mirror);
 	if (read(sync->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_twins(sync);
-		mirror_tend(sync->mirror);
+		if (tap_inside(sync->house.twins, tend_mirror, sync) != 0)
+			tend_mirror(sync); // it enters by itself where it can
 		keep_tend(sync->keep);
 		audit_tend(sync->audit);
 	}
@@ -257,6 +267,11 @@ void sync_info(const struct sync *sync, struct sync_info *out)
 	out->last_dump_ns = heard.last_dump_ns;
 	out->receive_buffer = heard.receive_buffer;
 	out->managed = keep_n_managed(sync->keep);
+}
+
+unsigned sync_bursts(const struct sync *sync, struct sync_burst out[SYNC_BURSTS])
+{
+	return listen_bursts(sync->listen, out);
 }
 
 const char *sync_link_name(const struct sync *sync, uint16_t link)

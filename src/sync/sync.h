@@ -55,6 +55,14 @@ struct sync_info {
 };
 void sync_info(const struct sync *sync, struct sync_info *out);
 
+// Messages that Linux sent one upon the other, by CLOCK_MONOTONIC.
+struct sync_burst {
+	uint64_t begin_ns, end_ns, messages;
+};
+enum { SYNC_BURSTS = 256 };
+// The newest ones, oldest first; returns how many.
+unsigned sync_bursts(const struct sync *sync, struct sync_burst out[SYNC_BURSTS]);
+
 // The mirror's links and VRFs, for people: what a link id is called in Linux. NULL: unknown.
 const char *sync_link_name(const struct sync *sync, uint16_t link);
 const char *sync_vrf_name(const struct sync *sync, uint8_t vrf);

@@ -2,11 +2,13 @@
 // Control thread; blocks while it looks.
 //
 // What is expected is worked out from the dump alone, not from what the mirror holds: of each
-// prefix the routes of the lowest metric, the first of them that is not dead.
+// prefix the routes of the lowest metric, the first of them that is not dead. One for a TOS or a
+// source prefix counts where there is no other: lanes leave all packets there to Linux.
 #include "sync/compare.h"
 #include "sync/links.h"
 #include "sync/verify_inside.h"
 
+#include "base/bits.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -24,6 +26,7 @@ static const char MISSING[] = "Linux has a route that lanes have not";
 struct wanted {
 	struct wire_prefix prefix;
 	uint8_t vrf, rank; // rank: of its table: `local` is asked first
+	bool is_narrow;    // for one TOS or source prefix only
 	uint32_t metric;
 	uint32_t order; // in the dump
 	uint32_t said;  // where its event begins in `words`
@@ -64,8 +67,8 @@ static bool is_built_in(const struct wire_prefix *prefix)
 
 	if (prefix->addr.family == 4)
 		return prefix->len >= 4 &&
-		       (b[0] == 127 || b[0] == 0 || b[0] >= 224 || (b[0] == 169 && b[1] == 254)) &&
-		       !(prefix->len == 0);
+		       (b[0] == 127 || b[0] >> 4 == 0xe || (b[0] == 169 && b[1] == 254) ||
+			       (prefix->len == 32 && load32(b) + 1 <= 1)); // 0.0.0.0, broadcast
 	return prefix->len >= 8 &&
 	       (b[0] == 0xff || (b[0] == 0xfe && (b[1] & 0xc0) == 0x80) ||
 		       (prefix->len == 128 && !memcmp(b, (uint8_t[15]){0}, 15) && b[15] <= 1));
@@ -88,8 +91,8 @@ static void take_wanted(void *arg, const struct event *event)
 	size_t bytes = offsetof(struct event_route, hop[route->n_hops]);
 	uint8_t vrf;
 
-	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix) || route->tos ||
-		route->src_len || !leads_somewhere(look, route))
+	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix) ||
+		!leads_somewhere(look, route))
 		return;
 	vrf = links_vrf_of_table(look->sync->mirror, route->table);
 	if (vrf == LINKS_NO_VRF)
@@ -103,7 +106,7 @@ static void take_wanted(void *arg, const struct event *event)
 	memcpy(look->words + look->n_words, route,
 		offsetof(struct event_route, hop[route->n_hops]));
 	look->wanted[look->n] = (struct wanted){route->prefix, vrf, route->table != TABLE_LOCAL,
-		route->metric, look->n, look->n_words / 8};
+		route->tos || route->src_len, route->metric, look->n, look->n_words / 8};
 	look->n++;
 	look->n_words += bytes;
 }
@@ -125,13 +128,16 @@ static int order_of_wanted(const void *one, const void *other)
 	int order = order_of_prefixes(a, b);
 
 	if (!order)
+		order = a->is_narrow - b->is_narrow;
+	if (!order)
 		order = a->rank - b->rank;
 	if (!order)
 		order = (a->metric > b->metric) - (a->metric < b->metric);
 	return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 
-// The best of each prefix stays.
+// The best of each prefix stays, and knows whether there are others for one TOS or source only in
+// a table that is asked no later: then lanes have to leave all to Linux.
 static void choose(struct look *look)
 {
 	size_t n = 0;
@@ -141,6 +147,10 @@ static void choose(struct look *look)
 	for (size_t i = 0; i < look->n; i++)
 		if (!i || order_of_prefixes(&look->wanted[i], &look->wanted[n - 1]))
 			look->wanted[n++] = look->wanted[i];
+		else
+			look->wanted[n - 1].is_narrow |=
+				look->wanted[i].is_narrow &&
+				look->wanted[i].rank <= look->wanted[n - 1].rank;
 	look->n = n;
 }
 
@@ -189,7 +199,9 @@ static void compare_one(struct look *look, const struct wanted *wanted, const st
 	struct comparison comparison = {route, hop, NULL, ""};
 
 	look->how->compared++;
-	if (!compare_hop(look->sync, &comparison))
+	if (wanted->is_narrow && hop->kind != FIB_LINUX)
+		tell(look, wanted, "Linux has it for one TOS or source only, lanes for all");
+	else if (!compare_hop(look->sync, &comparison))
 		tell(look, wanted, comparison.differs);
 	else if (!lanes_read_it(look, wanted))
 		tell(look, wanted, "lanes read another next hop than the table has");

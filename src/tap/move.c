@@ -92,6 +92,15 @@ static struct tap_lane *take_bulk(struct tap_room *room, enum punt_class *class,
 	return NULL;
 }
 
+bool move_has_punted(const struct tap_room *room)
+{
+	for (unsigned l = 0; l < room->n_lanes; l++)
+		for (unsigned c = 0; c < N_CLASSES; c++)
+			if (!rte_ring_empty(room->lanes[l].punt[c]))
+				return true;
+	return false;
+}
+
 bool move_punted(struct tap_room *room)
 {
 	struct rte_mbuf *mbufs[RINGS_BULK];

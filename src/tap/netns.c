@@ -64,13 +64,18 @@ int netns_open(const char *name, struct complaint *why)
 
 int netns_inside(int netns, int (*call)(void *arg), void *arg)
 {
-	int back = open(OF_THREAD, O_RDONLY | O_CLOEXEC);
+	static __thread int inside = -1;
 
+	if (netns >= 0 && inside == netns)
+		return call(arg);
+	int back = open(OF_THREAD, O_RDONLY | O_CLOEXEC), outer = inside;
 	if (back < 0)
 		return -errno;
 	int result = setns(netns, CLONE_NEWNET) == 0 ? 0 : -errno;
 	if (!result) {
+		inside = netns;
 		result = call(arg);
+		inside = outer;
 		// A control thread that cannot come home would do all else in the wrong place.
 		if (setns(back, CLONE_NEWNET) != 0)
 			abort();

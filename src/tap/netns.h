@@ -17,5 +17,5 @@ bool netns_is_named(int netns, const char *name);
 // it.
 void netns_remove(int netns, const char *name);
 // Runs `call(arg)` with the calling thread, and no other, in the namespace; its result. -errno when
-// it cannot be entered.
+// it cannot be entered. A call within a call costs nothing in the same namespace.
 int netns_inside(int netns, int (*call)(void *arg), void *arg);

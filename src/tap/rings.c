@@ -2,8 +2,10 @@
 #include "tap/rings.h"
 
 #include <errno.h>
+#include <rte_atomic.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { RING_LEAST = 64, RING_MOST = 8192, USED_BULKS = 4 };
 
@@ -140,6 +142,21 @@ unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned 
 	return taken;
 }
 
+// Either this sees that the thread sleeps, or the thread sees what was put into the ring before.
+static void ring(struct tap_bell *bell)
+{
+	uint64_t one = 1;
+
+	rte_smp_mb();
+	if (likely_to(!__atomic_load_n(&bell->is_asleep, __ATOMIC_RELAXED)))
+		return;
+	if (!__atomic_exchange_n(&bell->is_asleep, false, __ATOMIC_RELAXED))
+		return;
+	ssize_t n = write(bell->fd, &one, sizeof(one));
+
+	(void)n; // where it fails, the thread looks by itself in a while
+}
+
 bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mbuf,
 	unsigned verdict_and_port)
 {
@@ -157,5 +174,7 @@ bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mb
 		return false;
 	}
 	stat_add(&stat->handed[verdict], 1);
+	if (lane->bell)
+		ring(lane->bell);
 	return true;
 }

@@ -36,6 +36,7 @@ struct tap_room {
 	struct tap_class_settings class[N_CLASSES]; // rate and burst: atomic, relaxed
 	uint64_t started_ns, looked_ns;             // looked: at the namespace's name
 
+	struct tap_bell bell;
 	pthread_t thread;
 	bool thread_runs, stop; // stop: atomic, relaxed
 	bool is_beside_lanes;   // the thread may run on a lane's core
@@ -59,6 +60,8 @@ void twins_blank(struct tap_room *room, unsigned port);
 // move.c: frames between rings and twins. The twins' thread; after it has ended, control.
 // Moves up to some bulks of punted frames; whether there were any.
 bool move_punted(struct tap_room *room);
+// Whether any are left; they wait while their lane has not taken its used mbufs back.
+bool move_has_punted(const struct tap_room *room);
 // Empties the rings; lanes have ended, so used mbufs are freed here.
 void move_rest(struct tap_room *room);
 // Reads frames of this twin into its lane's ring, a fair share. 0, -ENOBUFS: no buffer was to be

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 // The lane that takes what Linux sends on the port: that of its first queue.
@@ -51,6 +52,7 @@ static int make_lanes(struct tap_room *room)
 		if (tap_lane_make(lane, room->class) != 0)
 			return -ENOMEM;
 		room->n_lanes++;
+		lane->bell = &room->bell;
 		rings_limit_redirects(lane, &room->class[CLASS_REDIRECT], n);
 		struct rte_mempool *pool = choose_pool(room, l);
 		if (pool)
@@ -116,6 +118,10 @@ static int open_all(struct tap_room *room, struct complaint *why)
 	err = make_lanes(room);
 	if (err)
 		return complain(why, err, "linux: no memory for the rings of the twins");
+	room->bell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (room->bell.fd < 0)
+		return complain(why, -errno, "linux: no event file for the twins: %s",
+			strerror(errno));
 	err = netns_inside(room->netns, make_inside, &call);
 	if (err)
 		return err;
@@ -127,7 +133,7 @@ static int open_all(struct tap_room *room, struct complaint *why)
 
 static void free_room(struct tap_room *room)
 {
-	int files[] = {room->blank, room->holder, room->netns};
+	int files[] = {room->blank, room->holder, room->netns, room->bell.fd};
 
 	for (unsigned i = 0; i < ARRAY_LEN(files); i++)
 		if (files[i] >= 0)
@@ -151,7 +157,7 @@ int tap_open(struct tap_room **out, const struct tap_settings *settings, struct 
 	memset(room, 0, sizeof(*room));
 	room->settings = settings;
 	room->ports = ports;
-	room->netns = room->blank = room->holder = -1;
+	room->netns = room->blank = room->holder = room->bell.fd = -1;
 	room->sockets = (struct iface_sockets){-1, -1};
 	room->started_ns = clock_now_ns();
 	memcpy(room->class, settings->class, sizeof(room->class));

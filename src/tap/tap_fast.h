@@ -9,6 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Wakes the twins' thread where it sleeps: once, then it looks at the rings by itself for a while.
+struct tap_bell {
+	int fd;         // an eventfd
+	bool is_asleep; // set by that thread, cleared by it and by who rings; atomic
+} LINE_ALIGNED;
+
 // A lane's side of the twins. Rings are single producer, single consumer: this lane and the twins'
 // thread. That thread may be taken off its core at any moment, so it never touches a mempool (a
 // lane would wait for it there): the lane frees what was punted and lends what frames are read
@@ -19,6 +25,7 @@ struct tap_lane {
 	struct rte_ring *used;            // mbufs of punted packets, back to be freed
 	struct rte_ring *empty;           // mbufs for frames from Linux
 	struct rte_mempool *pool;         // where they come from; NULL: none
+	struct tap_bell *bell;            // NULL: nobody sleeps
 	unsigned n_owed;                  // so many of them the pool could not give yet
 	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE
 	uint64_t redirect_cycles; // a packet of class redirect is punted at most once in so many
@@ -32,6 +39,7 @@ struct tap_lane {
 enum punt_class tap_classify(const uint8_t *frame, unsigned n);
 
 // Hands a packet of this verdict over for Linux, byte for byte as it was received; counts it.
+// Where the twins' thread sleeps, this is the one system call of a lane: at most one in some ms.
 // False: its class has no room (counted as punt_ring_full) or the verdict has no class: the packet
 // still belongs to the caller, who frees it. `port`: the index it came in on.
 bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mbuf,

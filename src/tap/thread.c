@@ -1,6 +1,6 @@
 // The twins' thread: an ordinary one, on a core that it shares with whatever else runs there. It
-// sleeps in poll on the twins, so that frames from Linux wake it; rings of lanes, which make no
-// system calls, are looked at each time it wakes.
+// sleeps in poll on the twins and the bell, so that frames from Linux wake it, and the first one
+// that a lane punts; after a frame it looks at the lanes' rings by itself for a while.
 #include "tap/room.h"
 
 #include "base/clock.h"
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <rte_atomic.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,21 +16,20 @@
 #include <unistd.h>
 
 enum {
-	NAP_NS = 50000,        // while frames come
-	LONG_NAP_NS = 250000,  // and lanes have no core to themselves
-	DOZE_NS = 1000000,     // while none have come for
-	AWAKE_NS = 2000000,    // so long
-	SLEEP_NS = 5000000,    // and, where lanes have no core to themselves, for
-	DROWSY_NS = 100000000, // so long: each wake-up takes some 20 us from the lane
-	SHUN_NS = 100000000,   // before a twin that failed is tried again
+	NAP_NS = 50000,       // while frames come
+	LONG_NAP_NS = 250000, // and lanes have no core to themselves: each wake-up takes some 20 us
+	AWAKE_NS = 2000000,   // frames come while the last one is no older
+	DOZE_NS = 5000000,    // while none come, but a twin or a ring has to be looked at again
+	SLEEP_NS = 50000000,  // while none come
+	SHUN_NS = 100000000,  // before a twin that failed is tried again
 	TIMER_SLACK_NS = 1000,
 	NICE = -10,
 };
 
 // Of one round of the loop.
 struct rounds {
-	uint64_t now_ns, moved_ns; // moved: when a frame last was
-	struct pollfd polled[PORT_MAX];
+	uint64_t now_ns, moved_ns;          // moved: when a frame last was
+	struct pollfd polled[PORT_MAX + 1]; // twins, then the bell
 	uint64_t shunned_until_ns[PORT_MAX];
 	uint32_t n_files[PORT_MAX]; // as they were when it was shunned
 };
@@ -46,21 +46,41 @@ static bool is_asked(struct tap_room *room, unsigned port, struct rounds *r)
 	return r->now_ns >= r->shunned_until_ns[port] && move_can_inject(room, port);
 }
 
-static int sleep_on_twins(struct tap_room *room, struct rounds *r, bool is_busy)
+static int sleep_on_twins(struct tap_room *room, struct rounds *r, bool is_busy, bool is_quiet)
 {
 	struct timespec nap = {.tv_nsec = room->is_beside_lanes ? LONG_NAP_NS : NAP_NS};
+	bool are_all_asked = true;
 
 	for (unsigned p = 0; p < room->n_twins; p++) {
-		r->polled[p].fd = is_asked(room, p, r) ? room->twins[p].twin.fd : -1;
-		r->polled[p].events = POLLIN;
+		bool is_one = is_asked(room, p, r);
+
+		r->polled[p] = (struct pollfd){is_one ? room->twins[p].twin.fd : -1, POLLIN, 0};
+		are_all_asked &= is_one;
 	}
+	// One that was rung when we were up already must not keep us awake.
+	r->polled[room->n_twins] = (struct pollfd){is_quiet ? room->bell.fd : -1, POLLIN, 0};
 	if (is_busy)
 		nap.tv_nsec = 0;
-	else if (room->is_beside_lanes && r->now_ns - r->moved_ns > DROWSY_NS)
-		nap.tv_nsec = SLEEP_NS;
-	else if (r->now_ns - r->moved_ns > AWAKE_NS)
-		nap.tv_nsec = DOZE_NS;
-	return ppoll(r->polled, room->n_twins, &nap, NULL);
+	else if (is_quiet)
+		nap.tv_nsec = are_all_asked && !move_has_punted(room) ? SLEEP_NS : DOZE_NS;
+	return ppoll(r->polled, room->n_twins + 1, &nap, NULL);
+}
+
+// Who rings from now on wakes us; what was punted before is seen when the rings are looked at next.
+static void lie_down(struct tap_bell *bell)
+{
+	__atomic_store_n(&bell->is_asleep, true, __ATOMIC_RELAXED);
+	rte_smp_mb();
+}
+
+static void get_up(struct tap_bell *bell)
+{
+	uint64_t n_rung;
+
+	__atomic_store_n(&bell->is_asleep, false, __ATOMIC_RELAXED);
+	ssize_t n = read(bell->fd, &n_rung, sizeof(n_rung));
+
+	(void)n; // nobody has rung
 }
 
 static unsigned inject(struct tap_room *room, struct rounds *r)
@@ -86,13 +106,18 @@ static void *run(void *arg)
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	setpriority(PRIO_PROCESS, gettid(), NICE); // as far as we may
 	while (!__atomic_load_n(&room->stop, __ATOMIC_RELAXED)) {
-		bool is_busy = move_punted(room);
+		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
+		if (is_quiet)
+			lie_down(&room->bell);
+		bool is_busy = move_punted(room);
 		r.now_ns = clock_now_ns();
-		if (sleep_on_twins(room, &r, is_busy) > 0)
+		if (sleep_on_twins(room, &r, is_busy, is_quiet) > 0)
 			is_busy |= inject(room, &r) > 0;
+		if (is_quiet)
+			get_up(&room->bell);
 		if (is_busy)
-			r.moved_ns = r.now_ns;
+			r.moved_ns = clock_now_ns();
 	}
 	return NULL;
 }
@@ -130,7 +155,11 @@ void thread_stop(struct tap_room *room)
 {
 	if (!room->thread_runs)
 		return;
+	uint64_t one = 1;
+
 	__atomic_store_n(&room->stop, true, __ATOMIC_RELAXED);
+	if (write(room->bell.fd, &one, sizeof(one)) < 0)
+		log_warn("linux: the thread of the twins is not woken: %s", strerror(errno));
 	pthread_join(room->thread, NULL);
 	room->thread_runs = false;
 }

@@ -124,6 +124,20 @@ static void set_mirror_numbers(json_t *json, const struct sync *sync)
 	json_object_set_new(json, "receive_buffer_bytes", number_json(info.receive_buffer));
 }
 
+static json_t *bursts_json(const struct sync *sync)
+{
+	struct sync_burst bursts[SYNC_BURSTS];
+	unsigned n = sync_bursts(sync, bursts);
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list,
+			json_pack("{s:o, s:f, s:o}", "at_ns", number_json(bursts[i].end_ns), "us",
+				(bursts[i].end_ns - bursts[i].begin_ns) / 1e3, "messages",
+				number_json(bursts[i].messages)));
+	return list;
+}
+
 json_t *verb_mirror(void *house_, const json_t *params, struct complaint *why)
 {
 	const struct verbs_house *house = house_;
@@ -144,6 +158,7 @@ json_t *verb_mirror(void *house_, const json_t *params, struct complaint *why)
 			json_array_append_new(vrfs, ctl_text_json(vrf_word(house, vrf)));
 	json_object_set_new(json, "links", links);
 	json_object_set_new(json, "vrfs", vrfs);
+	json_object_set_new(json, "bursts", bursts_json(house->sync));
 	return json;
 }
 

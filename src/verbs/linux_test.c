@@ -147,6 +147,10 @@ static void mirror_tells_its_state_and_links(void **state)
 			{"links.1.up", "true"},
 			{"links.2", "null"},
 			{"vrfs", "[\"main\", \"blue\"]"},
+			{"bursts.0.us", "2.5"},
+			{"bursts.1.at_ns", "9500000"},
+			{"bursts.1.messages", "1200"},
+			{"bursts.2", "null"},
 			{NULL, NULL},
 		});
 	check("status", "{}", "control", "\"linux\"");

@@ -43,6 +43,7 @@ static json_t *linux_json(const struct verbs_house *house, uint8_t vrf,
 static void set_rewrite(json_t *json, const struct verbs_house *house,
 	const struct fib_answer *answer)
 {
+	const uint8_t family = answer->route.prefix.addr.family;
 	bool has_mac = answer->verdict == VERDICT_FORWARD && answer->hop.kind != FIB_GROUP;
 	const struct fib_link *link =
 		answer->hop.link < FIB_MAX_LINKS ? fib_link(house->fib, answer->hop.link) : NULL;
@@ -52,7 +53,7 @@ static void set_rewrite(json_t *json, const struct verbs_house *house,
 		has_mac && link ? mac_json(&link->mac) : json_null());
 	json_object_set_new(json, "vlans", link ? tags_json(link) : json_array());
 	json_object_set_new(json, "mtu",
-		link ? number_json(fib_link_mtu(link, answer->hop.via.family)) : json_null());
+		link ? number_json(fib_link_mtu(link, family)) : json_null());
 }
 
 static const char *text_of(const struct fib_answer *answer)
