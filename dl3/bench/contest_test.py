@@ -48,10 +48,10 @@ def starts_anew_programs_whose_memory_lies_elsewhere_each_time(monkeypatch: pyte
     monkeypatch.setattr(contest, "sides_of", lambda *_: (side("a"), side("b")))
     row = Row("row", Entry("dl3d with twins"), Entry("dl3d"), is_anew=True)
     pairs = run_anew(row, Terms(), Workplace(tmp_path, tmp_path), Effort(pairs=2, seconds=2.0))
-    assert len(pairs) == 6
-    first, second = ["a 1", "b 1"], ["b 1", "a 1"]
-    assert seen[:8] == ["start a", "start b", *first, *second, *first]
-    assert seen[8:] == ["start b", "start a", *second, *first, *second]
+    assert len(pairs) == 10
+    first, second = ["a 0.5", "b 0.5"], ["b 0.5", "a 0.5"]
+    assert seen[:12] == ["start a", "start b", *first, *second, *first, *second, *first]
+    assert seen[12:] == ["start b", "start a", *second, *first, *second, *first, *second]
 
 
 def has_the_rows_that_the_product_promises() -> None:
