@@ -221,7 +221,7 @@ def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
     assert made.is_behind
     assert made.evidence is not None
     assert "This trial is INVALID and says nothing about the device; generator late: " in _said(made)
-    assert f"dl3gen's lane 0 on core {CORES[0]} stood still" in _said(made)
+    assert f"dl3gen's lane 0 on core {CORES[0]} stood still" in _said(made), made.evidence.missing
     assert "; the generator could not keep to its rate" in _said(made)
     own = [gap.us for gap in made.evidence.gaps if gap.program == "dl3gen"]
     assert max(own) > 64 / EAGER_PPS * 1e6

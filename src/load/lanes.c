@@ -67,6 +67,14 @@ static uint64_t since_start(const struct run *run, uint64_t now)
 	return start && now > start ? now - start : 0;
 }
 
+// Whether nothing of the run was under way any more when a pause began: journals are kept for what
+// was.
+static bool is_over(const struct run *run, const struct run_part *part, uint64_t began)
+{
+	return part->phase == PART_RESTS && began > part->rested_tsc &&
+	       began - part->rested_tsc > run->hz / 10;
+}
+
 // A time that is long, or the longest of the run. The lane did no more in it than to send one
 // burst, or to account for one and to receive the next.
 static __attribute__((noinline)) void note_pause(const struct run *run, struct run_part *part,
@@ -74,7 +82,7 @@ static __attribute__((noinline)) void note_pause(const struct run *run, struct r
 {
 	struct load_lane *lane = part->lane;
 
-	if (gap > lane->long_gap)
+	if (gap > lane->long_gap && !is_over(run, part, now - gap))
 		pauses_note(&lane->pauses, now, gap);
 	if (!since_start(run, now))
 		return;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <rte_cycles.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,6 +196,24 @@ static void logs_each_long_pause(void **state)
 	assert_true(longest >= PAUSE_MS * (FAKE_HZ / 1000));
 }
 
+// There is room for so many: those of a run stay until they are asked for.
+static void logs_no_pause_long_after_a_run(void **state)
+{
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten;
+
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(0);
+	await(is_done);
+	uint64_t over = stat_read(&load->current->part[0].rested_tsc) + load->hz / 10;
+	while (rte_rdtsc() < over)
+		sched_yield();
+	pause_lane();
+	unsigned n = pauses_read(&load->lane[0].pauses, known, &n_forgotten);
+	for (unsigned i = 0; i < n; i++)
+		assert_true(known[i].end - known[i].cycles <= over);
+}
+
 // A burst takes less than a pause, all bursts of a round take more.
 static void a_round_of_several_bursts_is_no_pause(void **state)
 {
@@ -286,6 +305,7 @@ int main(void)
 		TEST(notes_no_pause_that_the_ring_outlasts),
 		TEST(notes_no_pause_before_the_first_frame_is_due),
 		TEST(logs_each_long_pause),
+		TEST(logs_no_pause_long_after_a_run),
 		TEST(a_round_of_several_bursts_is_no_pause),
 		TEST(a_round_that_sends_and_receives_is_no_pause),
 		TEST(judges_a_pause_by_what_came_so_far),
