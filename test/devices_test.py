@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness.frames import Ether, forwarded, ip4, ip6, on
+from harness.frames import Ether, Packet, forwarded, ip4, ip6, on
 from harness.house import DL3D, House, Port, config_text, host_mac, port_mac, walked
 from harness.wire import wait_until
 from scapy.utils import rdpcap, wrpcap
@@ -63,6 +63,23 @@ def frames_in_several_buffers_are_routed_or_too_long(tmp_path: Path) -> None:
     frames = [on(0, ip4("10.2.0.1", payload=size), dst=PCAP_MAC) for size in (18, 4000, 1400, 8000)]
     assert walked(config_text(_files(tmp_path, frames), **VIA_B), len(frames)).drops == {"mtu_exceeded": 2}
     assert [len(frame) for frame in _written(tmp_path)] == [len(frames[0]), len(frames[2])]
+
+
+def trailers_in_several_buffers_stay_behind(tmp_path: Path) -> None:
+    packets = [make(size) for size in (18, 1400) for make in (_to_b4, _to_b6)]
+    frames = [on(0, packet, dst=PCAP_MAC) for packet in packets for _ in range(4)]
+    walked_in = [frame + bytes(n) for frame, n in zip(frames, (1500, 2100, 4000, 7000) * len(packets), strict=True)]
+    assert walked(config_text(_files(tmp_path, walked_in), **VIA_B), len(frames)).drops == {}
+    out = [frame[12:] for frame in _written(tmp_path)]  # one family behind the other
+    assert sorted(out) == sorted(forwarded(frame, 1)[12:] for frame in frames)
+
+
+def _to_b4(size: int) -> Packet:
+    return ip4("10.2.0.1", payload=size)
+
+
+def _to_b6(size: int) -> Packet:
+    return ip6("2001:db8:22::1", payload=size)
 
 
 def _written(folder: Path) -> list[bytes]:

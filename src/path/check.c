@@ -66,15 +66,31 @@ static uint32_t told_length(const uint8_t *frame)
 	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
 }
 
+// Leaves the first `length` bytes of a frame; buffers with nothing of them go as a whole.
+static void cut(struct rte_mbuf *m, uint32_t length)
+{
+	struct rte_mbuf *last = m;
+	uint32_t left = length;
+
+	for (m->nb_segs = 1; left > last->data_len; m->nb_segs++) {
+		left -= last->data_len;
+		last = last->next;
+	}
+	rte_pktmbuf_free(last->next);
+	last->next = NULL;
+	last->data_len = left;
+	m->pkt_len = length;
+}
+
 // What stands behind a packet (padding, a trailer of the link that it came by) is no part of it:
 // where that makes the frame too long, it stays behind.
 static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
 {
-	uint32_t told = told_length(b->frame[i]);
-	uint32_t trailer = b->mbuf[i]->pkt_len - burst_tag_bytes(b, i) - told;
+	uint32_t told = told_length(b->frame[i]), length = told + burst_tag_bytes(b, i);
 
-	if (told > most || trailer > UINT16_MAX || rte_pktmbuf_trim(b->mbuf[i], trailer) != 0)
+	if (told > most || length > b->mbuf[i]->pkt_len)
 		return false;
+	cut(b->mbuf[i], length);
 	b->length[i] = told;
 	return true;
 }
