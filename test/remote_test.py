@@ -2,24 +2,32 @@
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from harness.answers import CORES
 from harness.house import BUILD, DL3D, TOP
 from harness.sshd import Sshd
+from harness.wire import wait_until
 
-from dl3.cli.at import dl3d_there
-from dl3.cli.far import FarWatch
+from dl3.bench.compare import Contest, both_open
+from dl3.bench.far import FarWatch
+from dl3.cli.at import there
+from dl3.cli.compare import spec_of
 from dl3.control import remote
 from dl3.control.remote import Machine
 from dl3.dut.dl3d import Dl3d
+from dl3.dut.there import dl3d_there
 from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
 from dl3.model.stream import Stream
+from dl3.model.trial import Trial
 from dl3.record.reader import read
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
@@ -40,9 +48,17 @@ def _dl3(sshd: Sshd, *words: str, key: str = "ours") -> subprocess.CompletedProc
     )
 
 
+def _lab() -> AbstractContextManager[MemifLab]:
+    return memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],)))
+
+
+def _astray() -> tuple[Stream, ...]:
+    return tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in streams(Flows()))
+
+
 def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
-    with memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as lab:
+    with _lab() as lab:
         assert lab.dut is not None
         at = f"ssh://root@127.0.0.1:{sshd.machine.port}"
         places = ("--generator", str(lab.generator.path), "--at", at, "--dut", str(lab.dut.path))
@@ -56,6 +72,75 @@ def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, 
     assert there["address"] == "root@127.0.0.1"
     assert there["kernel"] == os.uname().release
     assert there["n_cpus"] == os.cpu_count()
+
+
+CAMPAIGN = """name: far
+title: Far
+duts: {name: box, kind: external, options: {generator: GENERATOR, dut: DUT}}
+defaults:
+  frames: 512
+  tests: throughput
+  effort: {seconds: 0.2, method: binary, resolution: 0.5, goals: 0.5}
+  streams:
+    - STREAM
+cases: [{key: a, title: A}]
+"""
+
+
+def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happened_there(
+    sshd: Sshd, tmp_path: Path
+) -> None:
+    """Each trial loses frames, so each has evidence; after the first one somebody types Ctrl-C."""
+    file, record, at = tmp_path / "far.yaml", tmp_path / "record.jsonl", f"ssh://root@127.0.0.1:{sshd.machine.port}"
+    with _lab() as lab:
+        assert lab.dut is not None
+        (stream,) = streams(Flows())
+        partly_astray = stream | {"dst_ip": {"first": "198.19.255.252", "count": 5}, "flows": 5}  # the last: no route
+        text = CAMPAIGN.replace("GENERATOR", str(lab.generator.path)).replace("DUT", str(lab.dut.path))
+        file.write_text(text.replace("STREAM", json.dumps(partly_astray)), encoding="utf-8")
+        stderr = _stopped_after_a_trial(sshd, record, "bench", "run", str(file), "--at", at, "--record", str(record))
+    assert f"go on with: dl3 bench run {file} --at {at} --record {record}" in stderr
+    for trial in read(record).trials:
+        _is_seen_from_both(trial)
+
+
+def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
+    """What it says meanwhile."""
+    environment = {**os.environ, remote.COMMAND: sshd.command()}
+    with subprocess.Popen([TOP / "bin" / "dl3", *words], stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            wait_until(lambda: record.exists() and b'{"kind":"trial"' in record.read_bytes(), "a trial is over", 60)
+            process.send_signal(signal.SIGINT)
+            stderr = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130, stderr
+    return stderr
+
+
+def both_devices_of_a_comparison_may_be_on_the_other_machine(
+    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(remote.COMMAND, sshd.command())
+    at = f"ssh://root@127.0.0.1:{sshd.machine.port}"
+    with _lab() as lab:
+        assert lab.dut is not None
+        box = f"external:generator={lab.generator.path},dut={lab.dut.path}"
+        done = _dl3(sshd, "bench", "compare", box, box, "--at", "ssh://127.0.0.1:1")
+        setup = Setup(dut=there(spec_of(box), at))
+        with both_open((setup, setup), Contest(("64",), tmp_path / "record.jsonl")) as sides:
+            for side in sides:
+                _is_seen_from_both(side.course.run(Order(_astray(), "64", 10_000, 0.2, warm_up_s=0.0)))
+    assert done.returncode == 1
+    assert "127.0.0.1 cannot be reached" in done.stderr
+
+
+def _is_seen_from_both(trial: Trial) -> None:
+    assert trial.facts["forwarder"]["version"]  # type: ignore[index]
+    assert trial.facts["other machine"]["kernel"] == os.uname().release  # type: ignore[index]
+    assert trial.evidence is not None
+    assert trial.evidence.total("steal ms", CORES[-1], True) is not None
+    assert all(gap.is_elsewhere == (gap.program == "dl3d") for gap in trial.evidence.gaps)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +163,12 @@ def a_machine_that_cannot_be_reached_is_one_sentence(sshd: Sshd, at: str, key: s
 def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other machine is this one, so its clock is known to be ours."""
     monkeypatch.setenv(remote.COMMAND, sshd.command())
-    astray = tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in streams(Flows()))
-    with memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as lab:
+    with _lab() as lab:
         assert lab.dut is not None
         with dl3d_there(sshd.machine, lab.dut.path) as client:
             watch = FarWatch.of(sshd.machine, client)
             site = Site(lab.generator, client, far_ahead_ns=watch.clock.ahead_ns)
-            trial = Runner(site, watch=watch).run(Order(astray, "64", 10_000, 0.2, warm_up_s=0.0))
+            trial = Runner(site, watch=watch).run(Order(_astray(), "64", 10_000, 0.2, warm_up_s=0.0))
     assert abs(watch.clock.ahead_ns) <= watch.clock.error_ns
     assert trial.account.lost > 0
     assert trial.evidence is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.bench.conduct import conduct
+from dl3.bench.far import runner_of
 from dl3.bench.known import Known
 from dl3.bench.past import Past
 from dl3.bench.proof import loop_of, prove
@@ -17,10 +18,10 @@ from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import PROOF_S, Pace, bed_of, bed_s, grouped, job_s, total_s
 from dl3.campaign.plan import by_key, comparable, jobs_of, refitted, shortest_of, with_jobs
 from dl3.campaign.proofs import Wanted, proofs_of
+from dl3.control.remote import Machine
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import Look
-from dl3.host.watching import MachineWatch
 from dl3.model.campaign import Finished, Job, Plan, Setup, Skipped, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
@@ -85,11 +86,6 @@ def facts_at(bed: Bed) -> Mapping[str, object]:
     return {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
 
 
-def runner_at(site: Site) -> Runner:
-    """Who sees what the machine does meanwhile."""
-    return Runner(site, watch=MachineWatch())
-
-
 def look_at(bed: Bed) -> Callable[[], Look]:
     """Who looks at the cores before and after searches."""
     return watch_of_bed(bed, BUILD).look
@@ -101,7 +97,7 @@ class House:
 
     open_bed: Callable[[Setup, Traffic], AbstractContextManager[Bed]] = started
     facts: Callable[[Bed], Mapping[str, object]] = facts_at
-    runner: Callable[[Site], Runner] = runner_at
+    runner: Callable[[Site, Machine | None], Runner] = runner_of
     look: Callable[[Bed], Callable[[], Look]] = look_at
     clock: Callable[[], float] = time.monotonic
 
@@ -238,7 +234,7 @@ class Conductor:
     def _course(self, job: Job, bed: Bed, later_s: float) -> Course:
         site = Site(bed.generator, bed.dut, job.setup.dut.name, self.plan.campaign, self.house.facts(bed))
         return Course(
-            self.house.runner(site),
+            self.house.runner(site, bed.at),
             bed.streams,
             self.record,
             job.effort.seconds,

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from dl3.bench.far import runner_of
 from dl3.bench.site import Audience, Course, facts_of
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.throughput import Wanted, ceiling_of, find
@@ -14,7 +15,6 @@ from dl3.bench.workplace import BUILD
 from dl3.dut.bed import Bed
 from dl3.dut.beds import open_bed
 from dl3.host.noise import reasons
-from dl3.host.watching import MachineWatch
 from dl3.model.answers import Versus
 from dl3.model.campaign import Setup, Traffic
 from dl3.model.fault import Fault
@@ -23,7 +23,6 @@ from dl3.record.journal import now
 from dl3.search.spread import interval
 from dl3.search.throughput import Terms
 from dl3.trial.order import Site
-from dl3.trial.run import Runner
 
 Test = Literal["throughput", "forwarding"]
 TRIES = 8  # of a trial that is INVALID
@@ -69,7 +68,7 @@ def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
     """All that trials need."""
     facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
     site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
-    watch, runner = watch_of_bed(bed, BUILD), Runner(site, watch=MachineWatch())
+    watch, runner = watch_of_bed(bed, BUILD), runner_of(site, bed.at)
     course = Course(runner, bed.streams, terms.record, terms.seconds, audience=terms.audience, look=watch.look)
     return Side(bed, course)
 

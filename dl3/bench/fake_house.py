@@ -13,6 +13,7 @@ from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import planned
 from dl3.campaign.reader import parsed
+from dl3.control.remote import Machine as Address
 from dl3.dut.bed import Bed
 from dl3.host.noise import Look
 from dl3.model.campaign import Job, Plan, Setup, Traffic
@@ -41,6 +42,7 @@ class FakeBed:
 
     generator: FakeGenerator
     dut: None = None
+    at: None = None
     wire: str = "memif"
     facts: dict[str, object] = field(default_factory=dict)
 
@@ -76,7 +78,7 @@ class FakeHouse:
         yield FakeBed(FakeGenerator(device_pps=1e4 * setup.memory_mib, spoil=self.spoil))
 
     def house(self) -> House:
-        def runner(site: Site) -> Runner:
+        def runner(site: Site, _at: Address | None) -> Runner:
             return Runner(site, self.sleep)
 
         return House(self.bed, lambda _bed: {"kernel": "6"}, runner, lambda _bed: Look, lambda: self.time_s)

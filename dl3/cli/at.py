@@ -1,39 +1,65 @@
-"""The other machine of a laboratory, as the option --at names it."""
+"""The option --at of campaigns and comparisons: the other machine, on which the devices are that dl3 does not start."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated, TypeVar
 
-from dl3.control import remote
-from dl3.control.client import DL3D, Client
-from dl3.control.remote import Machine
-from dl3.control.replies import Reply
-from dl3.model.fault import Fault
-from dl3.record import machine
+import typer
 
-REPLY_TIMEOUT_S = 30.0
+from dl3.bench.past import Past
+from dl3.campaign.plan import jobs_of
+from dl3.campaign.reader import Campaign
+from dl3.campaign.written import WrittenDut
+from dl3.cli import given
+from dl3.dut import external
+from dl3.dut.beds import KINDS
+from dl3.model.campaign import DutSpec, Plan
+from dl3.model.fault import UsageFault
 
-
-@contextmanager
-def dl3d_there(at: Machine, socket: Path) -> Iterator[Client]:
-    """The dl3d of the other machine, as a client on this one."""
-    with remote.near(at, socket) as path:
-        client = Client(path, REPLY_TIMEOUT_S, DL3D)
-        try:
-            client.ask(Reply, "status")
-        except Fault as fault:
-            raise Fault(
-                f"no dl3d answers at {socket} on {at}: start it there, or name its socket with --dut"
-            ) from fault
-        yield client
+At = Annotated[
+    str,
+    typer.Option(
+        callback=given.machine, help="The other machine, on which the 'external' devices are: ssh://admin@192.0.2.7."
+    ),
+]
 
 
-def facts_there(at: Machine) -> dict[str, object]:
-    """What that machine is."""
-    text = remote.run_python(at, Path(machine.__file__).read_text(encoding="utf-8"))
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise Fault(f"what {at} says of itself is no JSON: does its shell print something at login?") from error
-    return {"address": str(at), **found}
+Device = TypeVar("Device", DutSpec, WrittenDut)
+
+
+def there(device: Device, at: str) -> Device:
+    """The device on the machine that --at names; UsageFault where it cannot be there, or is said to be elsewhere."""
+    if not at:
+        return device
+    if device.kind in KINDS and device.kind != external.KIND.name:
+        raise UsageFault(
+            f"--at {at}: dl3 starts '{device.name}' itself, which it does on this machine alone: start it there by "
+            "hand and measure it as a device of the kind 'external', or give only those that are there the option 'at'"
+        )
+    if "at" in device.options:
+        raise UsageFault(
+            f"--at {at}: the option 'at' of '{device.name}' names its machine already: leave one of them out"
+        )
+    return device.model_copy(update={"options": {**device.options, "at": at}})
+
+
+def campaign_there(campaign: Campaign, at: str) -> Campaign:
+    """With all of its devices on that machine."""
+    duts = tuple(there(dut, at) for dut in campaign.written.duts)
+    return campaign.model_copy(update={"written": campaign.written.model_copy(update={"duts": duts})})
+
+
+def devices_of(plan: Plan) -> dict[str, DutSpec]:
+    """By name."""
+    return {job.setup.dut.name: job.setup.dut for job in jobs_of(plan)}
+
+
+def refuse_moved(record: Path, past: Past, now: Plan) -> None:
+    """What a record has of a device on one machine does not go on with it on another."""
+    devices = devices_of(now)
+    for name, device in devices_of(past.plan).items():
+        was, is_now = (spec.options.get("at", "this machine") for spec in (device, devices.get(name, device)))
+        if was != is_now:
+            raise UsageFault(
+                f"{record} was begun with '{name}' on {was}, and now it is said to be on {is_now}: give the same --at, "
+                "or name another file"
+            )

@@ -15,6 +15,7 @@ from dl3.campaign.duration import job_s, total_s
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import Campaign
 from dl3.campaign.shipped import shipped
+from dl3.cli.at import At, campaign_there, refuse_moved
 from dl3.cli.campaign_bar import CampaignBar
 from dl3.cli.campaign_file import read_campaign
 from dl3.cli.campaign_table import results
@@ -112,7 +113,9 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
         past = read_past(record, campaign.source)
         whole = plan_of(campaign, 0)
         plan = past.plan if past else plan_of(campaign, budget_s)
-        if not past:
+        if past:
+            refuse_moved(record, past, whole)
+        else:
             append(record, plan)
         bar = CampaignBar(len(jobs_of(plan)))
         conductor = Conductor(plan, record, listener=bar, past=past, budget_s=budget_s, whole=whole)
@@ -149,7 +152,9 @@ def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
     past = look_into(record, campaign.source) if record else None
     if not record or not past:
         return plan_of(campaign, budget_s)
-    rest = Conductor(past.plan, record, past=past, budget_s=budget_s, whole=plan_of(campaign, 0)).rest()
+    whole = plan_of(campaign, 0)
+    refuse_moved(record, past, whole)
+    rest = Conductor(past.plan, record, past=past, budget_s=budget_s, whole=whole).rest()
     say(going_on(record, past, rest))
     return rest
 
@@ -185,6 +190,12 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
         raise Fault(f"{n} of {jobs} gave no answer, see above; {again(which, conductor.record)}")
 
 
+def make(campaign: Campaign, words: str, record: Path | None, budget_s: float, as_json: bool) -> None:
+    """Measure, and show what was found; `words` name the campaign when it is gone on with."""
+    path = record or new_record(campaign.written.name, now())
+    finish(conducted(campaign, words, path, budget_s), words, as_json)
+
+
 def show_check(campaign: Campaign, as_json: bool) -> None:
     """That the file is well."""
     path, n = str(campaign.path), len(campaign.written.cases)
@@ -195,6 +206,7 @@ def run(
     which: Which,
     record: RecordFile = None,
     budget: Budget = None,
+    at: At = "",
     dry_run: DryRun = False,
     check: Check = False,
     as_json: Json = False,
@@ -210,14 +222,13 @@ def run(
     \b
     Example: dl3 bench run smoke
     Example: dl3 bench run white-paper --budget 20m --dry-run
-    Example: dl3 bench run mine.yaml --record mine.jsonl
+    Example: dl3 bench run mine.yaml --at ssh://admin@192.0.2.7 --record mine.jsonl
     """
-    campaign = read_campaign(which)
+    campaign = campaign_there(read_campaign(which), at)
     budget_s = budget_of(campaign.written.budget if budget is None else budget)
     if check:
         show_check(campaign, as_json)
-        return
-    if dry_run:
+    elif dry_run:
         show_plan(rest_of(campaign, record, budget_s), as_json)
-        return
-    finish(conducted(campaign, which, record or new_record(campaign.written.name, now()), budget_s), which, as_json)
+    else:
+        make(campaign, f"{which} --at {at}" if at else which, record, budget_s, as_json)

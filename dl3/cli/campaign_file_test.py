@@ -65,6 +65,11 @@ def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
             "",
             "4: 'streams' of the kind 'external': /nowhere/x.yaml cannot be read: No such file",
         ),
+        (
+            "kind: external, options: {at: box.example}",
+            "",
+            "4: 'at' of the kind 'external': box.example: the other machine is written like ssh://admin@192.0.2.7 or ",
+        ),
         ("kind: external", "parameters: {direction: unidirectional}", f"{GIVEN}[direction]' at that device"),
         ("kind: dl3d", "streams: [{from: [a]}]", "10: 'from' of a stream: Input should be a valid string"),
         (

@@ -10,7 +10,9 @@ from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
 from dl3.campaign.plan import jobs_of, planned
 from dl3.campaign.reader import parsed
+from dl3.cli.at import campaign_there
 from dl3.cli.campaign import budget_of
+from dl3.cli.campaign_file import read_campaign
 from dl3.cli.main import app
 from dl3.model.campaign import Finished, Plan, Text
 from dl3.model.fault import Fault, UsageFault
@@ -51,6 +53,30 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
     assert [job["key"] for case in plan["cases"] for job in case["jobs"]] == ["b|dl3d||latency|64"]
     assert plan["seconds"] < _plan().seconds
     assert record.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("begun", "now", "sentence"),
+    [
+        ("ssh://a", "ssh://b", "'box' on ssh://a, and now it is said to be on ssh://b: give the same --at, or name"),
+        ("ssh://a", "", "'box' on ssh://a, and now it is said to be on this machine: "),
+        ("", "ssh://b", "'box' on this machine, and now it is said to be on ssh://b: "),
+        ("ssh://a", "ssh://a", ""),
+    ],
+)
+@pytest.mark.parametrize("dry", [("--dry-run",), ()])
+def goes_on_with_a_device_on_the_same_machine_alone(
+    begun: str, now: str, sentence: str, dry: tuple[str, ...], tmp_path: Path
+) -> None:
+    file, record = tmp_path / "c.yaml", tmp_path / "r.jsonl"
+    file.write_text(FILE.replace("dl3d", "{name: box, kind: external}"))
+    made = planned(campaign_there(read_campaign(str(file)), begun), Machine(n_cores=2, available_mib=9999), "now")
+    content = _record(record, 3, made)
+    words = ["bench", "run", str(file), *dry, "--record", str(record), *(["--at", now] if now else [])]
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code == 0) == (not sentence), done.output
+    assert sentence in str(done.exception)
+    assert record.read_bytes() == content or not dry
 
 
 @pytest.mark.parametrize(("words", "budget_s"), [((), 120), (("--budget", "5m"), 300)])

@@ -10,6 +10,7 @@ import typer
 from dl3.bench.compare import Contest, Test, compare
 from dl3.campaign.parameters import MOST_DESCRIPTORS
 from dl3.cli import given
+from dl3.cli.at import At, there
 from dl3.cli.place import new_record, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.progress import Bar
@@ -52,6 +53,13 @@ def alike(setups: Sequence[Setup], slots: int | None) -> list[Setup]:
     if slots is None and all("descriptors" in kind_of(setup.dut).ability.honours for setup in setups):
         slots = MOST_DESCRIPTORS
     return [setup.model_copy(update={"descriptors": slots}) if slots else setup for setup in setups]
+
+
+def frames_for(setups: Sequence[Setup], sizes: str) -> tuple[str, ...]:
+    """Those that were asked for; refused where the links of a lab do not carry them."""
+    if any(kind_of(setup.dut).name != external.KIND.name for setup in setups):
+        given.refuse_beyond_lab(sizes)
+    return given.frames_of(sizes) or (SMALLEST,)
 
 
 def test_of(text: str) -> Test:
@@ -102,20 +110,21 @@ def compare_two(
     memory: Memory = 256,
     slots: Slots = None,
     routes: Routes = "one",
+    at: At = "",
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
     """Compare two devices, in turns on the same cores, and print the ratio of their rates.
 
     Both are started with dl3gen beside them; one stands still while the other is measured. Kinds: dl3d, l3fwd, testpmd,
-    ovs, linux, grout, external.
+    ovs, linux, grout, external. The last is started by nobody here, so it may be on another machine: --at.
 
+    \b
     Example: dl3 bench compare dl3d l3fwd --sizes 64,512
+    Example: dl3 bench compare external:streams=a.yaml external:streams=b.yaml --at ssh://admin@192.0.2.7
     """
-    setups = alike([Setup(dut=spec_of(text), memory_mib=memory, routes=routes) for text in (ours, peer)], slots)
-    if any(kind_of(setup.dut).name != external.KIND.name for setup in setups):
-        given.refuse_beyond_lab(sizes)
-    traffic = Traffic(direction=direction, flows=flows)
-    frames, path = given.frames_of(sizes) or (SMALLEST,), record or new_record(now())
-    contest = Contest(frames, path, test_of(test), pairs, seconds, traffic=traffic)
+    duts = [there(spec_of(text), at) for text in (ours, peer)]
+    setups = alike([Setup(dut=dut, memory_mib=memory, routes=routes) for dut in duts], slots)
+    traffic, path = Traffic(direction=direction, flows=flows), record or new_record(now())
+    contest = Contest(frames_for(setups, sizes), path, test_of(test), pairs, seconds, traffic=traffic)
     show(measure(setups, contest), contest, as_json)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from dl3.cli.printing import err
+from dl3.control.remote import Machine
 from dl3.dut.wired import MOST_BYTES
 from dl3.host.cores import listed, usable
 from dl3.model.campaign import MOST_FRAME_BYTES
@@ -91,6 +92,16 @@ def core(number: int) -> int:
     if number not in usable():
         raise UsageFault(f"--core {number}: the processors here are {listed(usable())}; name one of them")
     return number
+
+
+def machine(text: str) -> str:
+    """--at as it was given: '' or an address."""
+    try:
+        if text:
+            Machine.parse(text)
+    except UsageFault as fault:
+        raise UsageFault(f"--at {fault}") from fault
+    return text
 
 
 def command(text: str) -> str:

@@ -90,6 +90,13 @@ REFUSED = {
     "onecore --routes 2k true": "there is no route table '2k'",
     "onecore --core 4095 true": "--core 4095: ",
     "run smoke --budget soon": "--budget 'soon': ",
+    "run smoke --at ssh://box": "--at ssh://box: dl3 starts 'dl3d' itself, which it does on this machine alone",
+    "compare external linux --at ssh://box": "--at ssh://box: dl3 starts 'linux' itself",
+    "compare external linx --at ssh://box": "of the kind 'linx'",
+    "compare external external:at=ssh://box --at ssh://dut": "names its machine already",
+    "compare external external --at dut": "--at dut: the other machine is written like",
+    "compare external external:at=dut": "dut: the other machine is written like",
+    "throughput --at dut": "--at dut: the other machine is written like",
 }
 
 

@@ -5,28 +5,26 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dl3.bench.far import runner_of
 from dl3.bench.site import Audience, Course, facts_of, streams_of
 from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
 from dl3.campaign.streams import read_streams
-from dl3.cli.at import dl3d_there, facts_there
-from dl3.cli.far import Clock, FarWatch
 from dl3.cli.given import refuse_beyond_lab
 from dl3.cli.printing import err
 from dl3.control.client import DL3D, DL3GEN, Client
 from dl3.control.remote import Machine
 from dl3.control.replies import Reply
 from dl3.dut.dl3d import Dl3d
+from dl3.dut.there import dl3d_there, facts_there
 from dl3.host.noise import Watch
-from dl3.host.watching import MachineWatch
 from dl3.lab.links import Flows
 from dl3.lab.memif import MemifTerms, memif_lab
 from dl3.model.campaign import Direction
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.journal import now
 from dl3.trial.order import Site
-from dl3.trial.run import Runner
 
 REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
 NOBODY = "none"
@@ -54,8 +52,8 @@ def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Cour
     refuse_direction(place)
     with site_at(place) as (site, watch):
         record, streams = place.record or new_record(site.campaign), streams_of(site.generator, given)
-        machine = FarWatch.of(Machine.parse(place.at), site.dut) if site.is_far and site.dut else MachineWatch()
-        yield Course(Runner(site, watch=machine), streams, record, seconds, audience=audience, look=watch.look)
+        runner = runner_of(site, Machine.parse(place.at) if place.at else None)
+        yield Course(runner, streams, record, seconds, audience=audience, look=watch.look)
 
 
 @contextmanager
@@ -106,7 +104,7 @@ def site_with(place: Place, at: Machine, campaign: str) -> Iterator[Site]:
         generator = Client(place.generator, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, dut, BUILD), "other machine": facts_there(at)}
         name = place.dut_name or ("dl3d" if dut else "device")
-        yield Site(generator, dut, name, campaign, facts, Clock.of(dut).ahead_ns if dut else None)
+        yield Site(generator, dut, name, campaign, facts)
 
 
 def tested(option: str) -> Client | None:

@@ -36,7 +36,12 @@ Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control sock
 Dut = Annotated[str, typer.Option(help="Socket of the dl3d that is tested, to check its account; 'none' for others.")]
 Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as reports call it.")]
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
-At = Annotated[str, typer.Option(help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7.")]
+At = Annotated[
+    str,
+    typer.Option(
+        callback=given.machine, help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7."
+    ),
+]
 Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]
 Ways = Annotated[Direction, typer.Option("--direction", help="Of the lab's streams; a file's go where they say.")]
 Streams = Annotated[Path | None, typer.Option(help="A YAML list of streams instead of those of dl3gen's file.")]

@@ -14,6 +14,7 @@ from pydantic import RootModel
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from dl3.bench import far
 from dl3.bench.site import Audience
 from dl3.campaign.streams import read_streams
 from dl3.cli import place, rfc2544
@@ -36,7 +37,7 @@ Anything = RootModel[dict[str, Any]]
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "Runner", partial(Runner, sleep=lambda _: None))
+    monkeypatch.setattr(far, "Runner", partial(Runner, sleep=lambda _: None))
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dl3.cli import place
+from dl3.bench import far
 from dl3.cli.main import app
 from dl3.cli.rfc2544_test import Speaking, dl3
 from dl3.model.fault import Fault, UsageFault
@@ -17,7 +17,7 @@ from dl3.trial.run import Runner
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "Runner", partial(Runner, sleep=lambda _: None))
+    monkeypatch.setattr(far, "Runner", partial(Runner, sleep=lambda _: None))
 
 
 def rows(text: str) -> list[list[str]]:

@@ -37,7 +37,7 @@ class Machine:
         found = ADDRESS.fullmatch(text)
         port = int(found["port"] or 0) if found else 0
         if not found or port > 65535:
-            raise UsageFault(f"--at {text}: the other machine is written like ssh://admin@192.0.2.7 or ssh://dut:2222")
+            raise UsageFault(f"{text}: the other machine is written like ssh://admin@192.0.2.7 or ssh://dut:2222")
         return cls(found["host"].strip("[]"), found["user"] or "", port)
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from dl3.control.client import Client
+from dl3.control.remote import Machine
 from dl3.model.stream import Stream
 
 
@@ -17,6 +18,10 @@ class Bed(Protocol):
     @property
     def dut(self) -> Client | None:
         """The dl3d whose account is checked; None for all other devices."""
+
+    @property
+    def at(self) -> Machine | None:
+        """The machine of the device; None: this one."""
 
     @property
     def wire(self) -> str:

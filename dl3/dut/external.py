@@ -8,15 +8,17 @@ from pathlib import Path
 from dl3.campaign.streams import parsed_streams, read_streams
 from dl3.control.client import DL3D, DL3GEN, Client, Program
 from dl3.control.generator import StreamTexts
+from dl3.control.remote import Machine
 from dl3.control.replies import Reply
 from dl3.dut.check import lost_streams, ways_of
 from dl3.dut.kind import ALWAYS_HONOURED, check_honoured
+from dl3.dut.there import dl3d_there, facts_there
 from dl3.lab.pair import REPLY_TIMEOUT_S
 from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 
-OPTIONS = ("generator", "dut", "streams", "version", "configuration")
+OPTIONS = ("generator", "dut", "streams", "at", "version", "configuration")
 NOBODY = "none"
 
 
@@ -37,10 +39,13 @@ def streams_of(generator: Client, setup: Setup, traffic: Traffic) -> tuple[Strea
 
 def wrong(kind: str, option: str, value: object) -> str:
     """What is wrong with an option of a device, as far as that can be told before it is opened; '' when nothing is."""
-    if (kind, option) != (KIND.name, "streams"):
+    if kind != KIND.name:
         return ""
     try:
-        read_streams(Path(str(value)))
+        if option == "streams":
+            read_streams(Path(str(value)))
+        if option == "at":
+            Machine.parse(str(value))
     except UsageFault as fault:
         return str(fault)
     return ""
@@ -63,6 +68,7 @@ class ExternalBed:
     dut: Client | None
     streams: tuple[Stream, ...]
     facts: Mapping[str, object]
+    at: Machine | None = None
     wire: str = "ports of the file"
 
     def freeze(self) -> None:
@@ -90,9 +96,37 @@ def about(setup: Setup, dut: Client | None) -> dict[str, object]:
     return {"name": setup.dut.name, "kind": "external", **said}
 
 
+def machine_of(setup: Setup) -> Machine | None:
+    """The other machine that the option names."""
+    options = setup.dut.options
+    return Machine.parse(str(options["at"])) if "at" in options else None
+
+
 def client_of(program: Program, option: str, socket: str) -> Client:
     """Of one that runs already; who finds nobody there is told of the device's option."""
     return Client(Path(socket), REPLY_TIMEOUT_S, replace(program, option=f"the option '{option}' of the device"))
+
+
+def check_crossed(generator: Client, setup: Setup, given: tuple[Stream, ...]) -> None:
+    """Fault when nothing of a stream comes back."""
+    if lost := lost_streams(generator, [stream.written() for stream in given]):
+        raise Fault(
+            f"{setup.dut.name} forwards nothing {ways_of(lost)}: look at its cables, routes and neighbours, and "
+            "at the streams' dst_mac"
+        )
+
+
+@contextmanager
+def tested(setup: Setup, at: Machine | None) -> Iterator[Client | None]:
+    """The dl3d whose account is checked, of this machine or the other one, where the option names its socket."""
+    socket = str(setup.dut.options.get("dut", NOBODY))
+    if socket == NOBODY:
+        yield None
+    elif not at:
+        yield client_of(DL3D, "dut", socket)
+    else:
+        with dl3d_there(at, Path(socket), "the option 'dut' of the device") as client:
+            yield client
 
 
 @dataclass(frozen=True)
@@ -114,22 +148,18 @@ class External:
         """Judge at once what is asked for; then see that frames pass."""
         check_honoured(setup, frozenset(("streams",)), traffic)
         check_options(setup)
-        return self._crossed(setup, traffic)
+        return self._crossed(setup, traffic, machine_of(setup))
 
     @contextmanager
-    def _crossed(self, setup: Setup, traffic: Traffic) -> Iterator[ExternalBed]:
-        options = setup.dut.options
-        generator = client_of(DL3GEN, "generator", str(options.get("generator", DL3GEN.socket)))
-        socket = str(options.get("dut", NOBODY))
-        dut = None if socket == NOBODY else client_of(DL3D, "dut", socket)
+    def _crossed(self, setup: Setup, traffic: Traffic, at: Machine | None) -> Iterator[ExternalBed]:
+        generator = client_of(DL3GEN, "generator", str(setup.dut.options.get("generator", DL3GEN.socket)))
         given = streams_of(generator, setup, traffic)
-        facts = {"dut": about(setup, dut), "lab": {"wire": "ports of the file"}}
-        if lost := lost_streams(generator, [stream.written() for stream in given]):
-            raise Fault(
-                f"{setup.dut.name} forwards nothing {ways_of(lost)}: look at its cables, routes and neighbours, and "
-                "at the streams' dst_mac"
-            )
-        yield ExternalBed(generator, dut, given, facts)
+        with tested(setup, at) as dut:
+            facts = {"dut": about(setup, dut), "lab": {"wire": "ports of the file"}}
+            if at:
+                facts["other machine"] = facts_there(at)
+            check_crossed(generator, setup, given)
+            yield ExternalBed(generator, dut, given, facts, at)
 
 
 KIND = External()

@@ -34,6 +34,7 @@ class WiredBed:
     streams: tuple[Stream, ...]
     about: Mapping[str, object]
     not_told: frozenset[str]  # facts of the lab that this kind of device was not told
+    at: None = None
 
     @property
     def generator(self) -> Client:

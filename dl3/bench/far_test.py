@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dl3.cli.far import Clock, FarWatch
+from dl3.bench.far import Clock, FarWatch
 from dl3.control.remote import Machine
 from dl3.host.watching import MachineWatch
 from dl3.model.fault import Fault

@@ -1,8 +1,8 @@
-"""What both machines of a laboratory did during a trial: dl3gen's here, dl3d's on the other one, on one clock."""
+"""Trials with a dl3d on another machine: what both machines did meanwhile, dl3gen's and dl3d's, on one clock."""
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dl3.control.client import Client
@@ -11,6 +11,8 @@ from dl3.control.remote import Machine, run_python
 from dl3.control.replies import Lanes
 from dl3.host.watching import MachineWatch
 from dl3.model.evidence import OF_THE_OTHER, Evidence
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
 from dl3.trial.seen import Status
 
 TRIES = 9  # at reading the other clock; the answer that came back soonest counts
@@ -84,3 +86,14 @@ class FarWatch:
                 f"the clocks of both machines are laid over each other to within {us:,.0f} us",
             ),
         )
+
+
+def runner_of(site: Site, at: Machine | None) -> Runner:
+    """Who makes trials at a site and sees what its machines do meanwhile; `at`: the device's, where that is another.
+
+    The clock of the other machine is read now: clocks drift apart, so the next job wants another runner.
+    """
+    if not at or not site.dut:
+        return Runner(site, watch=MachineWatch())
+    watch = FarWatch.of(at, site.dut)
+    return Runner(replace(site, far_ahead_ns=watch.clock.ahead_ns), watch=watch)
