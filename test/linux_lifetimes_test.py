@@ -24,3 +24,12 @@ def a_route_counts_until_its_lifetime_is_over(network: Network) -> None:
     wait_until(lambda: _goes_to(network, "h2"), "the lifetime was over", PATIENCE_S)
     with network.through_lanes(1):
         assert _goes_to(network, "h2")
+
+
+def a_route_whose_lifetime_is_over_is_no_difference(network: Network) -> None:
+    route = f"{PREFIX} via {network['h1'].address(6)} dev p1"
+    network.ip(f"route add {route} expires 1")
+    namespace = network.the_router.namespace
+    wait_until(lambda: "expires -" in namespace.ip("-6", "route", "show", PREFIX), "the lifetime was over")
+    network.the_router.settle()
+    assert "expires -" in namespace.ip("-6", "route", "show", PREFIX), "the kernel keeps it for half a minute"

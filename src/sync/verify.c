@@ -2,8 +2,9 @@
 // Control thread; blocks while it looks.
 //
 // What is expected is worked out from the dump alone, not from what the mirror holds: of each
-// prefix the routes of the lowest metric, the first of them that is not dead. One for a TOS or a
-// source prefix counts where there is no other: lanes leave all packets there to Linux.
+// prefix the routes of the lowest metric, the first of them that is not dead and whose lifetime is
+// not over. One for a TOS or a source prefix counts where there is no other: lanes leave all
+// packets there to Linux.
 #include "sync/compare.h"
 #include "sync/links.h"
 #include "sync/verify_inside.h"
@@ -91,7 +92,7 @@ static void take_wanted(void *arg, const struct event *event)
 	size_t bytes = offsetof(struct event_route, hop[route->n_hops]);
 	uint8_t vrf;
 
-	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix) ||
+	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix) || route->expires < 0 ||
 		!leads_somewhere(look, route))
 		return;
 	vrf = links_vrf_of_table(look->sync->mirror, route->table);
