@@ -44,6 +44,11 @@ def overload_of(throughput: Throughput, most: Most) -> float:
         throughput.limited_by, "its ceiling of"
     )
     top_pps = throughput.upper_pps if throughput.limited_by == "asked" else most.pps
+    if wanted_pps <= top_pps:  # the tester reaches more now than when the throughput was searched
+        raise Undecided(
+            f"not applicable: frames of {throughput.frame}: the tester cannot overload {throughput.dut} "
+            f"(its limit is not known: at least {throughput.pps / 1e6:.3f} Mpps)"
+        )
     raise Undecided(
         f"not applicable: frames of {throughput.frame}: the tester cannot overload {throughput.dut} "
         f"({OVERLOAD:.0%} of {throughput.pps / 1e6:.3f} Mpps is above {top} {top_pps / 1e6:.3f} Mpps)"

@@ -124,6 +124,14 @@ def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -
         conduct(course, job_of("recovery"), None, Known())
 
 
+def says_that_a_limit_is_not_known_when_the_tester_has_become_faster_since(tmp_path: Path) -> None:
+    known, slow = Known(), course_of(FakeGenerator(ceiling_pps=10e6, device_pps=50e6), tmp_path)
+    conduct(slow, job_of("throughput"), None, known)
+    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    with pytest.raises(Undecided, match=r"cannot overload .* \(its limit is not known: at least 10\.000 Mpps\)"):
+        conduct(course, job_of("recovery"), None, known)
+
+
 def gives_up_an_overload_above_the_ceiling_before_its_trials(tmp_path: Path) -> None:
     course = course_of(FakeGenerator(device_pps=19e6), tmp_path)
     with pytest.raises(Undecided, match=r"110% of 18\.\d* Mpps is above its ceiling of 20.000 Mpps"):

@@ -96,6 +96,11 @@ NO_ANSWER = (
         )
     ),
     (
+        rf"not applicable: frames of (?P<frame>\w+): the tester cannot overload (?P<dut>.*) \(its limit is not known: "
+        rf"at least (?P<of>{N}) Mpps\)",
+        "不适用：{frame}帧：测试仪无法使 {dut} 过载（其上限未知：至少为 {of} Mpps）",
+    ),
+    (
         r"frames of (?P<frame>\w+): (?P<dut>.*) has no throughput, so no share of it can be offered: look at the "
         r"trials of its search",
         "{frame}帧：{dut} 没有吞吐量，因此无法按其比例发送：请查看其搜索中的各次试验",
