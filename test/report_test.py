@@ -158,6 +158,13 @@ def fits_its_window(page: Path, width: int) -> None:
     assert found.page <= found.window
 
 
+def keeps_the_figures_at_the_top_in_their_tiles(tmp_path: Path, language: str) -> None:
+    of_range = {"noise": ("time was stolen",), "interval_pps": (100.283e6, 120.284e6)}
+    record = _record(tmp_path, [MAKER.answer("64", 110e6, **of_range)])
+    for width in (1200, 600):
+        assert ruled(_report(record, "--lang", language), width).stuck_out == ()
+
+
 def _assert_words_apart(found: Ruled) -> None:
     for chart in found.charts:
         for i, word in enumerate(chart.texts):

@@ -45,7 +45,7 @@ def of_times(seconds: Sequence[float], test: TestName) -> list[Text]:
     wanted, place = TIMES.get(test, (0.0, ""))
     if min(seconds, default=wanted) >= wanted:
         return []
-    low, high = f"{min(seconds):g}", f"{max(seconds):g}"
+    low, high = f"{min(seconds):.3g}", f"{max(seconds):.3g}"
     spans = {joint: low if low == high else f"{low} {joint} {high}" for joint in ("to", "至")}
     return [
         Text(

@@ -33,6 +33,7 @@ def says_from_which_to_which_length_trials_are_shorter() -> None:
     assert text.en == "Trials take 0.26 to 1.18 s instead of 60 s (RFC 2544, 24)."
     assert "每次试验为 0.26 至 1.18 秒" in text.zh
     assert is_of_time(text)
+    assert "Trials take 0.00358 s instead of 2 s" in of_times((0.00358382,), "back-to-back")[0].en
     assert not is_of_time(LATENCY_OF_ALL)
     assert of_times((60.0, 61.0), "throughput") == of_times((), "throughput") == []
 

@@ -181,6 +181,7 @@ CHINESE = {
     "fact.cpu_model": "处理器",
     "fact.n_cpus": "逻辑处理器数",
     "fact.caches": "缓存",
+    "fact.cache": "{kib} KiB（CPU {cpus}）",
     "fact.other machine": "另一台机器",
     "fact.address": "地址",
     "fact.L1 data": "一级数据",

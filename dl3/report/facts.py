@@ -1,5 +1,6 @@
 """The facts of machine and build that all figures depend on, as one table over all records."""
 
+import re
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element
 
@@ -10,6 +11,7 @@ from dl3.report.words import Words
 N_SHOWN = 6  # different values of one fact
 DEEPEST = 6
 MOST_DIGITS = 10**15
+CACHE = re.compile(r"(?P<kib>\d+)K for cpus (?P<cpus>\S+)")  # as records have them
 
 
 def fact_text(value: object, words: Words, depth: int = 0) -> str:
@@ -25,6 +27,8 @@ def fact_text(value: object, words: Words, depth: int = 0) -> str:
         return f"{value:,.1f}" if abs(value) < MOST_DIGITS else f"{value:.3g}"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) < MOST_DIGITS else hex(value)
+    if isinstance(value, str) and (cache := CACHE.fullmatch(value)):
+        return words("fact.cache", kib=f"{int(cache['kib']):,}", cpus=cache["cpus"])
     return words("fact.unknown") if value is None or value == "" else str(value)
 
 

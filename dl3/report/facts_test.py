@@ -35,6 +35,12 @@ def names_dpdk_once() -> None:
     assert together([{"dpdk": "DPDK 22.11.11"}], EN) == "DPDK: 22.11.11"
 
 
+def says_in_words_which_processors_have_a_cache() -> None:
+    caches = {"L3 unified": "32768K for cpus 0-1"}
+    assert together([caches], EN) == "L3: 32,768 KiB (CPU 0-1)"
+    assert together([caches], ZH) == "三级：32,768 KiB（CPU 0-1）"
+
+
 def names_what_is_empty() -> None:
     assert together([[]], EN) == "none"
     assert together([""], EN) == "not known"

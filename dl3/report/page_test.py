@@ -118,6 +118,17 @@ def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
     assert "dl3d645.000–5.5003.360–3.6963.36–3.70" in text, "the row of the table"
 
 
+def names_the_wire_on_which_the_machine_was_noisy_where_there_are_two() -> None:
+    answers = [
+        Maker(facts=(("lab", {"wire": wire}),)).answer("64", 5e6, noise=("time was stolen",))
+        for wire in ("memif", "veth", "veth")
+    ]
+    text = Reader(page(answers, Language.EN, AT)).text
+    for wire in ("memif", "veth"):
+        assert text.count(f"noisy while dl3d ({wire}) was measured with 64-byte frames") == 1
+    assert "noisy while dl3d was measured" in Reader(page(answers[1:], Language.EN, AT)).text
+
+
 def says_so_where_the_wire_has_no_line_rate() -> None:
     text = Reader(page([Maker(line_bps=0).answer("64", 5e6)], Language.EN, AT)).text
     assert "No line rate on this wire" in text

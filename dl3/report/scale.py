@@ -59,8 +59,9 @@ def round_step(rough: float) -> float:
 
 
 def linear_ticks(top: float) -> tuple[float, ...]:
-    """Round values from 0 to the first that is not below `top`."""
-    step = round_step(max(top, 1e-9) / N_TICKS)
+    """Round values from 0 to the first that is not below `top`, to 1 where all is 0."""
+    top = max(top, 1e-9) if top > 0 else 1.0
+    step = round_step(top / N_TICKS)
     return tuple(step * i for i in range(max(math.ceil(top / step - 1e-9), 1) + 1))
 
 
@@ -74,7 +75,7 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
 
 def linear_axis(name: str, top: float) -> Axis:
     """From 0 to a round value that is not below `top`."""
-    return Axis(name, [(tick, f"{tick:g}") for tick in linear_ticks(top)])
+    return Axis(name, [(tick, f"{tick:,.10g}") for tick in linear_ticks(top)])
 
 
 def log_axis(name: str, low: float, high: float, written: Callable[[float], str]) -> Axis:

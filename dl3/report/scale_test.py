@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dl3.report.scale import Linear, Log, linear_ticks, log_ticks
+from dl3.report.scale import Linear, Log, linear_axis, linear_ticks, log_ticks
 
 VALUES = st.floats(1e-3, 1e18)
 
@@ -30,6 +30,15 @@ def keeps_the_order_of_values(one: float, other: float) -> None:
     low, high = sorted((one, other))
     for scale in (Linear(1e18, 0, 100), Log(1e-3, 1e18, 0, 100)):
         assert 0 <= scale.at(low) <= scale.at(high) <= 100
+
+
+def writes_an_axis_as_people_do() -> None:
+    assert [text for _, text in linear_axis("frames", 4.1e6).ticks] == ["0", "1,000,000", "2,000,000", *MILLIONS]
+    assert [text for _, text in linear_axis("ms", 0.7).ticks] == ["0", "0.2", "0.4", "0.6", "0.8"]
+    assert [text for _, text in linear_axis("ms", 0.0).ticks] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+
+
+MILLIONS = ("3,000,000", "4,000,000", "5,000,000")
 
 
 def starts_and_ends_where_it_was_told() -> None:

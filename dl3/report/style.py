@@ -26,7 +26,7 @@ h3 small { color: var(--soft); font-weight: 500; font-size: 13px; margin-left: 8
 ul.plain { margin: 8px 0 0; padding-left: 20px; font-size: 13.5px; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(200px, 1fr)); gap: 14px; padding: 0; }
 .tiles li { list-style: none; background: var(--pale); border-left: 3px solid var(--accent); padding: 12px 16px; }
-.tiles strong { display: block; font-size: 25px; line-height: 1.25; font-weight: 650; white-space: nowrap; }
+.tiles strong { display: block; font-size: 25px; line-height: 1.25; font-weight: 650; }
 .tiles strong small { font-size: 14px; font-weight: 500; color: var(--soft); }
 .tiles span { font-size: 13px; line-height: 1.4; display: block; color: var(--soft); overflow-wrap: anywhere; }
 .theme { position: absolute; right: 0; top: 0; font-size: 12.5px; color: var(--soft); display: flex; gap: 10px; }

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from xml.etree.ElementTree import Element
 
-from dl3.model.trial import Throughput, Trial
+from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.report.by_frame import ends_of, is_at_least, layer1_bps
 from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
@@ -150,9 +150,12 @@ def result_notes(searches: Sequence[Throughput], results: Results, words: Words)
 def noise_notes(results: Results, words: Words) -> list[Element]:
     """Which answers a noisy machine gave, and why it was noisy: one sentence for each device and reason."""
     frames: dict[tuple[str, str], list[str]] = {}
+    wires = {(one.dut, wire_of(one.facts)) for one in results.searches}
     for one in results.searches:
         if one.noise:
-            frames.setdefault((one.dut, noise_text(one.noise, words)), []).append(words.frame(one.frame))
+            is_of_many = sum(dut == one.dut for dut, _ in wires) > 1
+            wire = words("series.wire", wire=words.name("wire", wire_of(one.facts))) if is_of_many else ""
+            frames.setdefault((one.dut + wire, noise_text(one.noise, words)), []).append(words.frame(one.frame))
     comma = words("list.comma")
     return [
         note(words("note.noisy", dut=dut, frame=comma.join(dict.fromkeys(found)), why=why))

@@ -17,6 +17,8 @@ RULER = """<script>
 const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
 document.body.dataset.ruler = JSON.stringify({
   page: document.documentElement.scrollWidth, window: innerWidth,
+  stuck_out: [...document.querySelectorAll('.tiles li')].filter(e => e.scrollWidth > e.clientWidth).map(
+    e => e.textContent),
   figures: [...document.querySelectorAll('figure')].map(box),
   charts: [...document.querySelectorAll('.picture > svg')].map(
     s => ({box: box(s), texts: [...s.querySelectorAll('text')].filter(t => t.getClientRects().length).map(
@@ -71,6 +73,7 @@ class Ruled(BaseModel):
 
     page: float  # width of all there is
     window: float
+    stuck_out: tuple[str, ...]  # figures at the top that are wider than their tiles
     figures: tuple[Box, ...]
     charts: tuple[Chart, ...]
     loaded: tuple[str, ...]
