@@ -101,6 +101,8 @@ def route_and_verify_ask_linux(dl3d: Forwarder) -> None:
         verified = _dl3(dl3d, *words)
         assert (verified.returncode, verified.stderr) == (0, "")
         assert "routes: no difference" in verified.stdout
+    whole, sample = (json.loads(_dl3(dl3d, "verify", "--json", *more).stdout) for more in ((), ("--sample", "999")))
+    assert sample["compared"] == whole["compared"] < 999, "no more than there are"
 
 
 def _n_asking(dl3d: Forwarder) -> int:

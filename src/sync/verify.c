@@ -324,7 +324,7 @@ static int look_once(struct look *look)
 	if (err || changes != sync->n_changes)
 		return 1;
 	choose(look);
-	if (look->how->sample)
+	if (look->how->sample && look->how->sample < look->n)
 		compare_sample(look);
 	else
 		compare_all(look);

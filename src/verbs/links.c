@@ -41,7 +41,8 @@ int link_find(const struct verbs_house *house, const char *name, int *out, struc
 			return 0;
 		}
 	}
-	return complain(why, -EINVAL, "parameter \"port\" is no port's name%s; ports tells them",
+	return complain(why, -EINVAL,
+		"parameter \"port\" is no port's name%s; 'dl3 show ports' lists them",
 		house->sync ? " and no VLAN interface's" : "");
 }
 
@@ -52,7 +53,8 @@ int vrf_find(const struct verbs_house *house, const char *name, uint8_t *out, st
 	int vrf = house->sync ? sync_vrf_find(house->sync, name) : -ENOENT;
 	if (vrf < 0)
 		return complain(why, -EINVAL,
-			"\"%.60s\" is no VRF device in the twins' namespace; mirror tells them",
+			"\"%.60s\" is no VRF device in the twins' namespace; 'dl3 show mirror' "
+			"lists them",
 			name);
 	*out = vrf;
 	return 0;

@@ -247,15 +247,15 @@ static void a_vrf_is_one_that_linux_has(void **state)
 		check(verbs[i],
 			i ? "{\"vrf\": \"red\"}" : "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
 			"error",
-			"\"\\\"red\\\" is no VRF device in the twins' namespace; mirror tells "
-			"them\"");
+			"\"\\\"red\\\" is no VRF device in the twins' namespace; 'dl3 show "
+			"mirror' lists them\"");
 	check("routes", "{\"vrf\": \"main\"}", "routes.0.prefix", "\"10.0.0.0/8\"");
 	check("routes", "{\"vrf\": \"blue\"}", "routes", "[]");
 	check("nexthops", "{\"vrf\": \"main\"}", "nexthops.0.link", "\"left\"");
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"13.0.0.0/8\"");
 	check("routes", "{\"port\": \"left.9\"}", "error",
-		"\"parameter \\\"port\\\" is no port's name and no VLAN interface's; ports tells "
-		"them\"");
+		"\"parameter \\\"port\\\" is no port's name and no VLAN interface's; 'dl3 show "
+		"ports' lists them\"");
 }
 
 static void routes_are_changed_in_linux(void **state)

@@ -76,7 +76,8 @@ static void takes_exactly_its_parameters(void **state)
 		{"nexthops", "{\"after\": -1}",
 			"parameter \"after\" is no number from 0 to 32767; give one"},
 		{"route", "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
-			"\"red\" is no VRF device in the twins' namespace; mirror tells them"},
+			"\"red\" is no VRF device in the twins' namespace; 'dl3 show mirror' lists "
+			"them"},
 		{"twins", "{}",
 			"Linux is not the control plane here: the file has no key \"linux\""},
 		{"verify", "{\"limit\": 0}",
@@ -250,7 +251,7 @@ static void turns_pages_of_routes(void **state)
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"11.0.0.0/8\"");
 	check("routes", "{\"port\": \"right\"}", "routes.1", "null");
 	check("routes", "{\"port\": \"middle\"}", "error",
-		"\"parameter \\\"port\\\" is no port's name; ports tells them\"");
+		"\"parameter \\\"port\\\" is no port's name; 'dl3 show ports' lists them\"");
 	check("routes", "{\"limit\": 6}", "next", "null");
 	check("routes", "{\"after\": \"192.0.2.255/32\"}", "routes", "[]");
 }
