@@ -193,9 +193,14 @@ def frames_gone(before: Jobs, after: Jobs) -> Text | None:
     names = ", ".join(by_size(list(dict.fromkeys(job.frame for job in gone))))
     cases = ", ".join(dict.fromkeys(job.case for job in gone))
     return Text(
-        en=f"frames of {names} left out in {len(gone)} jobs of the cases {cases}",
+        en=f"frames of {names} left out in {n_jobs(len(gone))} of the cases {cases}",
         zh=f"用例 {cases} 的 {len(gone)} 项测试不再测帧长 {names}",
     )
+
+
+def n_jobs(n: int) -> str:
+    """So many of them, in English."""
+    return "1 job" if n == 1 else f"{n} jobs"
 
 
 def what_was_shortened(before: Jobs, after: Jobs) -> Iterator[Text]:
@@ -203,19 +208,19 @@ def what_was_shortened(before: Jobs, after: Jobs) -> Iterator[Text]:
     if found := differing(before, after, "repetitions"):
         n, old, new = found
         yield Text(
-            en=f"repetitions: {new.en} instead of {old.en}, in {n} jobs",
+            en=f"repetitions: {new.en} instead of {old.en}, in {n_jobs(n)}",
             zh=f"{n} 项测试的重复次数由 {old.zh} 减为 {new.zh}",
         )
     if found := differing(before, after, "seconds"):
         n, old, new = found
         yield Text(
-            en=f"trials of {new.en} s instead of {old.en} s, in {n} jobs",
+            en=f"trials of {new.en} s instead of {old.en} s, in {n_jobs(n)}",
             zh=f"{n} 项测试的单次时长由 {old.zh} 秒减为 {new.zh} 秒",
         )
     if found := differing(before, after, "resolution"):
         n, old, new = found
         yield Text(
-            en=f"resolution {new.en} instead of {old.en}, in {n} jobs",
+            en=f"resolution {new.en} instead of {old.en}, in {n_jobs(n)}",
             zh=f"{n} 项测试的分辨率由 {old.zh} 放宽为 {new.zh}",
         )
     if gone := frames_gone(before, after):
@@ -223,4 +228,4 @@ def what_was_shortened(before: Jobs, after: Jobs) -> Iterator[Text]:
     old_loads = {job.key: job.effort.loads for job in before}
     n = sum(1 for job in after if old_loads[job.key] != job.effort.loads and job.test == "latency")
     if n:
-        yield Text(en=f"fewer loads of latency, in {n} jobs", zh=f"{n} 项时延测试减少了负载点")
+        yield Text(en=f"fewer loads of latency, in {n_jobs(n)}", zh=f"{n} 项时延测试减少了负载点")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dl3.campaign.budget import FLOOR_S, fitted, shortest, thinned
+from dl3.campaign.budget import FLOOR_S, fitted, shortest, thinned, what_was_shortened
 from dl3.campaign.duration import Pace, grouped, job_s, total_s
 from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
@@ -204,6 +204,13 @@ def corrects_what_is_left_by_what_was_measured() -> None:
     pace.learn("job", 1800, 3600)
     assert pace.factor("job") == pytest.approx(2, rel=0.1)
     assert total_s(jobs, pace) > 1.7 * total_s(jobs)
+
+
+def counts_one_job_as_one() -> None:
+    jobs = jobs_of(planned(campaign(), SMALL, "now"))
+    effort = jobs[0].effort.model_copy(update={"repetitions": 1})
+    shorter = (jobs[0].model_copy(update={"effort": effort}), *jobs[1:])
+    assert [text.en for text in what_was_shortened(jobs, shorter)] == ["repetitions: 1 instead of 3, in 1 job"]
 
 
 def makes_later_jobs_shorter_and_says_so() -> None:

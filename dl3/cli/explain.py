@@ -20,7 +20,7 @@ from dl3.report.words import Language, Words
 from dl3.report.worst import worst
 
 RECORDS = BUILD / "records"
-WORST = "The trial that lost most at a load that the device carries by its throughput, else at any; so without --trial."
+WORST = "The trial that lost most at a load that the device carries by its throughput, else at any; the default."
 
 
 def newest() -> Path:

@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
+from dl3.cli.forwarder import Json
 from dl3.cli.outlet import judging
 from dl3.cli.printing import counted, err, out, print_json, table
-from dl3.cli.show import Json, Socket, look_command
+from dl3.cli.show import Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.linux import Link, Mirror, PuntClass, Twin, Twins, Unsupported, Verification
 

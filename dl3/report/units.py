@@ -13,7 +13,7 @@ def number(value: float | None, decimals: int) -> str:
     """Fixed decimals with groups of thousands; a dash for what is not known."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    return f"{value:,.{decimals}f}" if abs(value) < HUGE else f"{value:.{decimals}e}"
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}" if abs(value) < HUGE else f"{value:.{decimals}e}"
 
 
 def significant(value: float | None) -> str:

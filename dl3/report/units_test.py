@@ -30,6 +30,11 @@ def groups_thousands() -> None:
     assert number(1234567.891, 1) == "1,234,567.9"
 
 
+def writes_no_sign_before_a_zero() -> None:
+    assert number(-0.00001, 4) == "0.0000"
+    assert number(-0.5, 1) == "-0.5"
+
+
 def tells_times_in_utc() -> None:
     assert moment("2026-11-22T01:30:00+02:00") == "2026-11-21 23:30:00"
     assert moment("yesterday") == "yesterday"

@@ -31,7 +31,7 @@ def begun(start: str, end: str) -> str:
 EXPLAIN_CHINESE = {
     **{f"explain.{start}.{end}": begun(start, end) + ENDS[end] for start in STARTS for end in ENDS},
     **{f"explain.{start}.generator.behind": begun(start, "generator") + BEHIND for start in STARTS},
-    "explain.heading": "{record} 第 {line} 行：{dut}，{frame}帧，{mpps:.4g} Mpps，{seconds:g} s：{lost}",
+    "explain.heading": "{record} 第 {line} 行：{dut}，{frame}帧，{mpps:.4g} Mpps，{seconds:.4g} s：{lost}",
     "explain.heading.lost": "{sent:,} 个包中丢失 {lost:,} 个（{ratio:.4%}）",
     "explain.heading.none": "没有丢包",
     "explain.times": " {n:,} 次，最严重的一次",

@@ -33,7 +33,7 @@ def begun(start: str, end: str) -> str:
 EXPLAIN_ENGLISH = {
     **{f"explain.{start}.{end}": begun(start, end) + ENDS[end] for start in STARTS for end in ENDS},
     **{f"explain.{start}.generator.behind": begun(start, "generator") + BEHIND for start in STARTS},
-    "explain.heading": "{record}, line {line}: {dut}, {frame} frames at {mpps:.4g} Mpps for {seconds:g} s: {lost}",
+    "explain.heading": "{record}, line {line}: {dut}, {frame} frames at {mpps:.4g} Mpps for {seconds:.4g} s: {lost}",
     "explain.heading.lost": "{lost:,} of {sent:,} packets lost ({ratio:.4%})",
     "explain.heading.none": "no loss",
     "explain.times": " {n:,} times, at the worst",
