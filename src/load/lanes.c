@@ -69,10 +69,11 @@ static uint64_t since_start(const struct run *run, uint64_t now)
 
 // Whether nothing of the run was under way any more when a pause began: journals are kept for what
 // was.
-static bool is_over(const struct run *run, const struct run_part *part, uint64_t began)
+static bool is_over(const struct run *run, uint64_t began)
 {
-	return part->phase == PART_RESTS && began > part->rested_tsc &&
-	       began - part->rested_tsc > run->hz / 10;
+	uint64_t sent = run_sent_tsc(run);
+
+	return sent && began > sent && began - sent > run->hz / 10;
 }
 
 // A time that is long, or the longest of the run. The lane did no more in it than to send one
@@ -82,7 +83,7 @@ static __attribute__((noinline)) void note_pause(const struct run *run, struct r
 {
 	struct load_lane *lane = part->lane;
 
-	if (gap > lane->long_gap && !is_over(run, part, now - gap))
+	if (gap > lane->long_gap && !is_over(run, now - gap))
 		pauses_note(&lane->pauses, now, gap);
 	if (!since_start(run, now))
 		return;

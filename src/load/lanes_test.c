@@ -16,9 +16,10 @@
 
 enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000 };
 
-#define TO_LEFT(rate)                                                                              \
-	"[{\"from\": \"left\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "             \
+#define FROM_TO_LEFT(from, rate)                                                                   \
+	"[{\"from\": \"" from "\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "         \
 	"\"rate\": \"" rate "\", \"frames\": 1000}]"
+#define TO_LEFT(rate) FROM_TO_LEFT("left", rate)
 
 // The device behind port left; atomic, relaxed.
 static struct {
@@ -214,6 +215,31 @@ static void logs_no_pause_long_after_a_run(void **state)
 		assert_true(known[i].end - known[i].cycles <= over);
 }
 
+static bool is_at_rest(void)
+{
+	return stat_read(&load->current->part[0].rested_tsc);
+}
+
+// Another lane still sends to it, 1000 frames of 10 ms.
+static void logs_pauses_of_a_lane_that_only_receives(void **state)
+{
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten, last = 0;
+
+	open_with(FROM_TO_LEFT("right", "1 Mpps"));
+	fake.turn_cycles = FAKE_HZ / 100;
+	begin_run(0);
+	await(is_at_rest);
+	uint64_t long_after = stat_read(&load->current->part[0].rested_tsc) + load->hz / 10;
+	while (rte_rdtsc() < long_after)
+		sched_yield();
+	pause_lane();
+	unsigned n = pauses_read(&load->lane[0].pauses, known, &n_forgotten);
+	for (unsigned i = 0; i < n; i++)
+		last = MAX_OF(last, known[i].end - known[i].cycles);
+	assert_true(last > long_after);
+}
+
 // A burst takes less than a pause, all bursts of a round take more.
 static void a_round_of_several_bursts_is_no_pause(void **state)
 {
@@ -306,6 +332,7 @@ int main(void)
 		TEST(notes_no_pause_before_the_first_frame_is_due),
 		TEST(logs_each_long_pause),
 		TEST(logs_no_pause_long_after_a_run),
+		TEST(logs_pauses_of_a_lane_that_only_receives),
 		TEST(a_round_of_several_bursts_is_no_pause),
 		TEST(a_round_that_sends_and_receives_is_no_pause),
 		TEST(judges_a_pause_by_what_came_so_far),
