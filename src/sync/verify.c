@@ -41,6 +41,8 @@ struct look {
 	uint8_t *words; // events, as much of each as it holds
 	size_t n_words, words_room;
 	bool is_out_of_memory;
+	bool has_expired; // the kernel still holds a route whose lifetime is over
+	bool has_asked;   // the mirror was told to look for such ones
 	uint64_t differences;
 };
 
@@ -92,8 +94,10 @@ static void take_wanted(void *arg, const struct event *event)
 	size_t bytes = offsetof(struct event_route, hop[route->n_hops]);
 	uint8_t vrf;
 
-	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix) || route->expires < 0 ||
-		!leads_somewhere(look, route))
+	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix))
+		return;
+	look->has_expired |= route->expires < 0;
+	if (route->expires < 0 || !leads_somewhere(look, route))
 		return;
 	vrf = links_vrf_of_table(look->sync->mirror, route->table);
 	if (vrf == LINKS_NO_VRF)
@@ -323,6 +327,12 @@ static int look_once(struct look *look)
 	listen_tend(sync->listen, SETTLE_NS / 100);
 	if (err || changes != sync->n_changes)
 		return 1;
+	if (look->has_expired && !look->has_asked) {
+		// Lanes may have it for a second more: nobody tells when a lifetime is over.
+		look->has_asked = true;
+		listen_dump_again(sync->listen);
+		return 1;
+	}
 	choose(look);
 	if (look->how->sample && look->how->sample < look->n)
 		compare_sample(look);
