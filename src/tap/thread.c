@@ -113,7 +113,7 @@ static void *run(void *arg)
 		bool is_busy = move_punted(room);
 		r.now_ns = clock_now_ns();
 		if (sleep_on_twins(room, &r, is_busy, is_quiet) > 0)
-			is_busy |= inject(room, &r) > 0;
+			is_busy |= inject(room, &r) > 0 || r.polled[room->n_twins].revents;
 		if (is_quiet)
 			get_up(&room->bell);
 		if (is_busy)
