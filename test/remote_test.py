@@ -107,15 +107,23 @@ def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happene
 def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
     """What it says meanwhile."""
     environment = {**os.environ, remote.COMMAND: sshd.command()}
-    with subprocess.Popen([TOP / "bin" / "dl3", *words], stderr=subprocess.PIPE, text=True, env=environment) as process:
+    said = record.with_suffix(".stderr")
+    with (
+        said.open("w", encoding="utf-8") as stderr,
+        subprocess.Popen([TOP / "bin" / "dl3", *words], stderr=stderr, env=environment) as process,
+    ):
         try:
-            wait_until(lambda: record.exists() and b'{"kind":"trial"' in record.read_bytes(), "a trial is over", 60)
+            wait_until(
+                lambda: (record.exists() and b'{"kind":"trial"' in record.read_bytes()) or process.poll() is not None,
+                "a trial is over",
+                120,
+            )
             process.send_signal(signal.SIGINT)
-            stderr = process.communicate(timeout=60)[1]
+            process.wait(60)
         finally:
             process.kill()
-    assert process.returncode == 130, stderr
-    return stderr
+    assert process.returncode == 130, said.read_text(encoding="utf-8")
+    return said.read_text(encoding="utf-8")
 
 
 def both_devices_of_a_comparison_may_be_on_the_other_machine(
@@ -175,7 +183,7 @@ def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.Monke
     assert trial.evidence.total("steal ms", CORES[-1], True) is not None
     assert trial.evidence.total("steal ms", CORES[0], False) is not None
     assert all(gap.is_elsewhere == (gap.program == "dl3d") for gap in trial.evidence.gaps)
-    assert any("the clocks of both machines are laid over each other" in words for words in trial.evidence.missing)
+    assert any("how the clocks of both machines stand to each other" in words for words in trial.evidence.missing)
 
 
 def a_script_that_fails_there_says_so(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ class FarWatch:
             missing=(
                 *here.missing,
                 *(f"{self.at}: {sentence}" for sentence in there.missing),
-                f"the clocks of both machines are laid over each other to within {us:,.0f} us",
+                f"how the clocks of both machines stand to each other, more exactly than to {us:,.0f} us",
             ),
         )
 
@@ -91,7 +91,8 @@ class FarWatch:
 def runner_of(site: Site, at: Machine | None) -> Runner:
     """Who makes trials at a site and sees what its machines do meanwhile; `at`: the device's, where that is another.
 
-    The clock of the other machine is read now: clocks drift apart, so the next job wants another runner.
+    The clock of the other machine is read now. Clocks drift apart, by tens of milliseconds an hour: a campaign makes a
+    runner for each job.
     """
     if not at or not site.dut:
         return Runner(site, watch=MachineWatch())

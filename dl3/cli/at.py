@@ -53,13 +53,19 @@ def devices_of(plan: Plan) -> dict[str, DutSpec]:
     return {job.setup.dut.name: job.setup.dut for job in jobs_of(plan)}
 
 
+def where(device: DutSpec) -> str:
+    """As people said it."""
+    at = device.options.get("at")
+    return f"on {at}" if at else "without 'at'"
+
+
 def refuse_moved(record: Path, past: Past, now: Plan) -> None:
     """What a record has of a device on one machine does not go on with it on another."""
     devices = devices_of(now)
     for name, device in devices_of(past.plan).items():
-        was, is_now = (spec.options.get("at", "this machine") for spec in (device, devices.get(name, device)))
+        was, is_now = (where(spec) for spec in (device, devices.get(name, device)))
         if was != is_now:
             raise UsageFault(
-                f"{record} was begun with '{name}' on {was}, and now it is said to be on {is_now}: give the same --at, "
-                "or name another file"
+                f"{record} was begun with '{name}' {was}, and now it is {is_now}: give --at as then, or name another "
+                "file"
             )

@@ -58,9 +58,9 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
 @pytest.mark.parametrize(
     ("begun", "now", "sentence"),
     [
-        ("ssh://a", "ssh://b", "'box' on ssh://a, and now it is said to be on ssh://b: give the same --at, or name"),
-        ("ssh://a", "", "'box' on ssh://a, and now it is said to be on this machine: "),
-        ("", "ssh://b", "'box' on this machine, and now it is said to be on ssh://b: "),
+        ("ssh://a", "ssh://b", "'box' on ssh://a, and now it is on ssh://b: give --at as then, or name"),
+        ("ssh://a", "", "'box' on ssh://a, and now it is without 'at': "),
+        ("", "ssh://b", "'box' without 'at', and now it is on ssh://b: "),
         ("ssh://a", "ssh://a", ""),
     ],
 )

@@ -77,6 +77,7 @@ def mirror(reply: Mirror) -> RenderableType:
         ("neighbours", reply.neighbours),
         ("of them kept alive for dl3d", reply.managed),
         ("next-hop objects", reply.nexthops),
+        ("VRFs", ", ".join(reply.vrfs) or "none"),
         ("memory", f"{reply.control_bytes / 2**20:,.1f} MiB"),
         ("messages taken in", reply.messages),
         ("of no concern", reply.ignored),

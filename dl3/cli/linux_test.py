@@ -57,7 +57,12 @@ COUNTS = (
     *("messages", "ignored", "malformed", "overruns", "dumps", "dumps_restarted", "dumps_partial", "routes4"),
     *("routes6", "neighbours", "nexthops", "control_bytes", "audited", "drifted", "managed", "receive_buffer_bytes"),
 )
-MIRROR = dict.fromkeys(COUNTS, 3) | {"state": "following", "last_dump_s": 0.25, "links": [LINK], "vrfs": ["main"]}
+MIRROR = dict.fromkeys(COUNTS, 3) | {
+    "state": "following",
+    "last_dump_s": 0.25,
+    "links": [LINK],
+    "vrfs": ["main", "green"],
+}
 MIRROR["bursts"] = [{"at_ns": 9_500_000, "us": 500.0, "messages": 1200}]
 THING = {"what": "nftables forward hook", "where": "table ip f chain c", "effect": "Linux forwards", "alike": 1}
 DECISION = {
@@ -119,7 +124,7 @@ def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, ob
     [
         ("twins", TWINS, ("core", "dl3d's own", "left", "12", "34", "Gone from Linux: right")),
         ("classes", TWINS, ("ttl", "1,000", "200", "drop", "TTL expired")),
-        ("mirror", MIRROR, ("following", "left.5", "802.1Q 5", "blue", "IPv4", "0.250 s")),
+        ("mirror", MIRROR, ("following", "left.5", "802.1Q 5", "blue", "main, green", "IPv4", "0.250 s")),
         ("unsupported", {"found": 3, "unsupported": [THING]}, ("nftables forward hook", "and 2 more")),
         ("unsupported", {"found": 0, "unsupported": []}, ("Nothing in Linux is beyond",)),
     ],

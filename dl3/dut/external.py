@@ -99,7 +99,10 @@ def about(setup: Setup, dut: Client | None) -> dict[str, object]:
 def machine_of(setup: Setup) -> Machine | None:
     """The other machine that the option names."""
     options = setup.dut.options
-    return Machine.parse(str(options["at"])) if "at" in options else None
+    try:
+        return Machine.parse(str(options["at"])) if "at" in options else None
+    except UsageFault as fault:
+        raise UsageFault(f"the option 'at' of '{setup.dut.name}': {fault}") from fault
 
 
 def client_of(program: Program, option: str, socket: str) -> Client:

@@ -9,6 +9,7 @@ RFC_SECONDS = 60.0  # RFC 2544, 24
 LATENCY_SECONDS = 120.0  # 26.2
 BURST_SECONDS = 2.0  # 26.4: at least
 BURSTS = 50
+ENOUGH = 0.999  # of a time: the last frame is due before its end
 FORWARDING_SECONDS = 30.0  # RFC 2889, 5.1: recommended
 RESET_LOAD = Text(
     en="Resets are made at half of the throughput instead of all of it (RFC 2544, 26.6), so that no other loss is "
@@ -43,9 +44,9 @@ def is_of_time(text: Text) -> bool:
 def of_times(seconds: Sequence[float], test: TestName) -> list[Text]:
     """That trials of these lengths are shorter; nothing where none is."""
     wanted, place = TIMES.get(test, (0.0, ""))
-    if min(seconds, default=wanted) >= wanted:
+    if min(seconds, default=wanted) >= ENOUGH * wanted:
         return []
-    low, high = f"{min(seconds):.3g}", f"{max(seconds):.3g}"
+    low, high = (f"{some:.3g}" if some < 100 else f"{some:,.0f}" for some in (min(seconds), max(seconds)))
     spans = {joint: low if low == high else f"{low} {joint} {high}" for joint in ("to", "至")}
     return [
         Text(

@@ -35,7 +35,9 @@ def says_from_which_to_which_length_trials_are_shorter() -> None:
     assert is_of_time(text)
     assert "Trials take 0.00358 s instead of 2 s" in of_times((0.00358382,), "back-to-back")[0].en
     assert not is_of_time(LATENCY_OF_ALL)
+    assert "Trials take 2 to 3,600 s" in of_times((2.0, 3600.0), "throughput")[0].en
     assert of_times((60.0, 61.0), "throughput") == of_times((), "throughput") == []
+    assert of_times((59.999,), "throughput") == [], "its last frame was due before the end"
 
 
 @pytest.mark.parametrize("test", get_args(TestName))

@@ -164,8 +164,8 @@ NO_EVIDENCE = (
         "dl3d 在另一台机器上按另一时钟运行：其停顿无法与丢包时刻对照",
     ),
     (
-        rf"the clocks of both machines are laid over each other to within (?P<us>{N}) us",
-        "两台机器的时钟已对齐，误差不超过 {us} µs",
+        rf"how the clocks of both machines stand to each other, more exactly than to (?P<us>{N}) us",
+        "两台机器时钟之差在 {us} µs 以下的部分",
     ),
     (
         r"the machine cannot be watched: (?P<error>.*); look at (?P<file>\S+)",

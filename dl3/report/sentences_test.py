@@ -89,7 +89,7 @@ def told() -> list[str]:
     found += strings("host/watch.py", "this kernel has|no mount of|tracefs cannot|its ring cannot")
     found += strings("host/watching.py", "the machine cannot be|what was seen")
     found += strings("trial/seen.py", ".* paused more|dl3d runs on")
-    found += strings("bench/far.py", "the clocks of both")
+    found += strings("bench/far.py", "how the clocks of both")
     return found
 
 

@@ -42,15 +42,19 @@ int link_find(const struct verbs_house *house, const char *name, int *out, struc
 		}
 	}
 	return complain(why, -EINVAL,
-		"parameter \"port\" is no port's name%s; 'dl3 show ports' lists them",
-		house->sync ? " and no VLAN interface's" : "");
+		house->sync ? "parameter \"port\" is no port's name and no VLAN interface's; 'dl3 "
+			      "show mirror' lists them"
+			    : "parameter \"port\" is no port's name; 'dl3 show ports' lists them");
 }
 
 int vrf_find(const struct verbs_house *house, const char *name, uint8_t *out, struct complaint *why)
 {
 	if (!name || !strcmp(name, MAIN))
 		return 0;
-	int vrf = house->sync ? sync_vrf_find(house->sync, name) : -ENOENT;
+	if (!house->sync)
+		return complain(why, -EINVAL,
+			"there is no VRF \"%.60s\": the file has no key \"linux\"", name);
+	int vrf = sync_vrf_find(house->sync, name);
 	if (vrf < 0)
 		return complain(why, -EINVAL,
 			"\"%.60s\" is no VRF device in the twins' namespace; 'dl3 show mirror' "

@@ -255,7 +255,7 @@ static void a_vrf_is_one_that_linux_has(void **state)
 	check("routes", "{\"port\": \"right\"}", "routes.0.prefix", "\"13.0.0.0/8\"");
 	check("routes", "{\"port\": \"left.9\"}", "error",
 		"\"parameter \\\"port\\\" is no port's name and no VLAN interface's; 'dl3 show "
-		"ports' lists them\"");
+		"mirror' lists them\"");
 }
 
 static void routes_are_changed_in_linux(void **state)

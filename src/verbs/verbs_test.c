@@ -76,8 +76,7 @@ static void takes_exactly_its_parameters(void **state)
 		{"nexthops", "{\"after\": -1}",
 			"parameter \"after\" is no number from 0 to 32767; give one"},
 		{"route", "{\"address\": \"10.0.0.1\", \"vrf\": \"red\"}",
-			"\"red\" is no VRF device in the twins' namespace; 'dl3 show mirror' lists "
-			"them"},
+			"there is no VRF \"red\": the file has no key \"linux\""},
 		{"twins", "{}",
 			"Linux is not the control plane here: the file has no key \"linux\""},
 		{"verify", "{\"limit\": 0}",
