@@ -9,10 +9,9 @@ from dl3.control import remote
 from dl3.control.client import DL3D, Client
 from dl3.control.remote import Machine
 from dl3.control.replies import Reply
+from dl3.lab.pair import REPLY_TIMEOUT_S
 from dl3.model.fault import Fault
 from dl3.record import machine
-
-REPLY_TIMEOUT_S = 30.0
 
 
 @contextmanager
