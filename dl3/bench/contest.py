@@ -9,7 +9,7 @@ from dl3.bench.contestants import contestant
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.sides import Contestant, Entry, Running, Terms
-from dl3.bench.twins import ROW_OF_MIRROR
+from dl3.bench.twins import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -66,6 +66,13 @@ ROWS = (
         Entry("dl3d with twins", "1m", 256),
         Entry("dl3d", "1m", 256),
         note=ROW_OF_MIRROR,
+        is_anew=True,
+    ),
+    Row(
+        "mirror-zero-loss",
+        Entry("dl3d with twins", "one", 1, is_zero_loss=True),
+        Entry("dl3d", "one", 1, is_zero_loss=True),
+        note=ROW_OF_ZERO_LOSS,
         is_anew=True,
     ),
     Row(

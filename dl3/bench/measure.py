@@ -18,7 +18,11 @@ def trial_of(job: Job, sample: Sample, facts: Facts) -> Trial:
         at=now(),
         name=job.name,
         command=list(job.command),
-        environment={"ONECORE_TABLE": job.table.name, "ONECORE_BURST": str(job.max_burst or "")},
+        environment={
+            "ONECORE_TABLE": job.table.name,
+            "ONECORE_BURST": str(job.max_burst or ""),
+            "ONECORE_RING": str(job.ring or ""),
+        },
         core=job.core,
         seconds=sample.seconds,
         core_share=sample.core_share,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dl3.bench.workplace import Workplace
-from dl3.host.cores import may_use
+from dl3.host.cores import listed, may_use, usable
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Reading, Sample
 
@@ -31,7 +31,9 @@ class Job:
     command: tuple[str, ...]
     table: Path
     core: int = 0
+    has_more_cores: bool = False  # for threads that carry no packets: else they take turns with the one that does
     max_burst: int | None = None  # frames per poll; None: all that the program asks for
+    ring: int | None = None  # descriptors: frames arrive at the rate that loses none there; None: always there
     source_port: int = 0
     mac: str = FIRST_MAC
     is_stamped: bool = False  # frames that dl3gen's sink takes for its own
@@ -50,6 +52,8 @@ def environment(job: Job, stats: Path) -> dict[str, str]:
     }
     if job.max_burst is not None:
         added["ONECORE_BURST"] = str(job.max_burst)
+    if job.ring is not None:
+        added["ONECORE_RING"] = str(job.ring)
     if job.is_stamped:
         added["ONECORE_STAMP"] = "0"
     return added
@@ -163,7 +167,8 @@ def started(job: Job, place: Workplace) -> Iterator[Runner]:
     check_possible(job)
     number = place.next_number()
     stats, log = place.folder / f"{number}.stats", place.folder / f"{number}.log"
-    pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", str(job.core), *job.command]
+    cores = listed(usable() if job.has_more_cores else [job.core])
+    pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", cores, *job.command]
     with log.open("wb") as output:
         process = subprocess.Popen(
             pinned,

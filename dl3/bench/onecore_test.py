@@ -44,6 +44,8 @@ def adds_nothing_but_the_environment() -> None:
     }
     half = Job("half", ("true",), Path("t"), max_burst=32)
     assert environment(half, Path("s"))["ONECORE_BURST"] == "32"
+    paced = Job("paced", ("true",), Path("t"), ring=4096)
+    assert environment(paced, Path("s"))["ONECORE_RING"] == "4096"
 
 
 def fills_in_places() -> None:

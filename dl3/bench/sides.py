@@ -16,6 +16,7 @@ from dl3.record.facts import last_march
 from dl3.record.machine import text_of
 
 MAKER = "tools/build-peers"
+ZERO_LOSS_RING = 16384  # as the links of the lab have: on a core that its host shares a pause must fit into it
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Entry:
     n_hops: int = 256
     mode: str = "route"
     is_half_load: bool = False
+    is_zero_loss: bool = False  # frames arrive at a rate, the one at which none is lost
 
 
 class Running(Protocol):
@@ -91,6 +93,8 @@ def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
         table=TableFiles(entry.routes, TABLES).destinations(),
         core=terms.core,
         max_burst=terms.burst // 2 if entry.is_half_load else None,
+        has_more_cores=entry.is_zero_loss,  # a ring holds no time slice of another thread
+        ring=ZERO_LOSS_RING if entry.is_zero_loss else None,
     )
 
 

@@ -44,6 +44,8 @@ app.command("forwarding")(rfc.forwarding)
 app.command("rfc2544")(rfc.rfc2544)
 
 RECORD = BUILD / "records" / "onecore.jsonl"
+MOST_DESCRIPTORS = 1 << 20
+RING_HELP = "Descriptors of a ring in which frames arrive at a rate: the zero-loss rate is sought."
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Core = Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")]
@@ -118,6 +120,7 @@ class Case:
     table: Path | None
     settings: Settings
     max_burst: int | None
+    ring: int | None
     pages: int
 
 
@@ -139,7 +142,15 @@ def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
         command = fill_in(case.command, places(case, place))
         stack.enter_context(reserved(case.pages))
         step_aside(case.settings.core)
-        job = Job(Path(command[0]).name, command, table, core=case.settings.core, max_burst=case.max_burst)
+        job = Job(
+            Path(command[0]).name,
+            command,
+            table,
+            core=case.settings.core,
+            has_more_cores=case.ring is not None,
+            max_burst=case.max_burst,
+            ring=case.ring,
+        )
         left = iter(range(plan.samples - 1, -1, -1))
 
         def hear(sample: Sample) -> None:
@@ -160,14 +171,14 @@ def onecore(
     seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds of one sample.")] = 3.0,
     samples: Annotated[int, typer.Option(min=1, help="How many samples.")] = 3,
     burst: Annotated[int | None, typer.Option(min=1, help="Frames that a poll gets at most.")] = None,
+    ring: Annotated[int | None, typer.Option(min=1, max=MOST_DESCRIPTORS, help=RING_HELP)] = None,
     pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 512,
     record: Record = RECORD,
     as_json: Json = False,
 ) -> None:
     """Measure any DPDK program on one core: its port 0 receives real frames, made by a plugin, port 1 swallows them.
 
-    Nothing is added to the command but the plugin's environment; {plugin} stands for the plugin's path, {config} for a
-    file for dl3d with the routes.
+    {plugin} in the command stands for the plugin's path, {config} for a file for dl3d with the routes.
 
     Example: dl3 bench onecore --routes 1m -- build/src/dl3d {config}
 
@@ -177,5 +188,5 @@ def onecore(
       -- --nb-cores=1 --forward-mode=macswap --auto-start
     """
     settings = Settings(core=core, n_hops=hops)
-    case = Case(command, TableFiles(routes, TABLES), table, settings, burst, pages)
+    case = Case(command, TableFiles(routes, TABLES), table, settings, burst, ring, pages)
     show(take(case, Plan(samples, seconds), record), as_json)

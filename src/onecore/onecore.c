@@ -8,11 +8,13 @@
 //   ONECORE_SOURCE  number of the port that receives (0)
 //   ONECORE_MAC     destination MAC address of the frames (what the table says)
 //   ONECORE_BURST   hand at most this many frames to a poll (all that the program asks for)
-//   ONECORE_STAMP   id: stamp the frames of an IPv4 table for dl3gen's sink, 64 bytes with FCS
-//   each;
+//   ONECORE_RING    descriptors: frames arrive at a rate, what finds the ring full is lost,
+//                   and the rate seeks the one without loss (see arrivals.h)
+//   ONECORE_STAMP   id: stamp the frames of an IPv4 table for dl3gen's sink, 64 bytes with FCS;
 //                   those of queue q belong to stream id + q
 //   ONECORE_STATS   file that always holds one line: time_ns core_ns tsc_hz received sent;
 //                   core_ns is the processor time that the program was given
+#include "onecore/arrivals.h"
 #include "onecore/configured.h"
 #include "onecore/stamped.h"
 #include "onecore/table.h"
@@ -43,12 +45,14 @@ struct feed {
 	uint16_t max_burst; // frames per poll
 	uint64_t received;  // frames handed out; read by the counters' thread
 	uint8_t stream;     // of stamped frames
+	struct arrivals arrivals;
 } __rte_cache_aligned;
 
 static struct table table;
 static struct feed feeds[MAX_QUEUES];
 static struct stamped stamped;
 static bool is_stamped;
+static uint32_t ring; // 0: frames are always there
 static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
 static const char *stats_path;
@@ -77,15 +81,18 @@ static void give_back(struct rte_mbuf *packets[], uint16_t n)
 }
 
 // The Rx callback, of ethdev's type: makes frames of the n buffers that net_null gave. What is
-// above the feed's limit goes back to its pool.
+// above the feed's limit, or has not arrived, goes back to its pool.
 static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
 	uint16_t max, void *arg)
 {
 	struct feed *feed = arg;
+	uint16_t most = RTE_MIN(n, feed->max_burst);
 
-	if (n > feed->max_burst) {
-		give_back(packets + feed->max_burst, n - feed->max_burst);
-		n = feed->max_burst;
+	if (ring)
+		most = arrivals_take(&feed->arrivals, rte_rdtsc(), most);
+	if (n > most) {
+		give_back(packets + most, n - most);
+		n = most;
 	}
 	table_prefetch(&table, feed->next + n, n); // of the next poll
 	for (uint16_t i = 0; i < n; i++) {
@@ -132,6 +139,7 @@ static void install(uint16_t port, uint16_t n_queues, uint16_t max_burst)
 	rte_rx_callback_fn make = is_stamped ? fill_stamped : fill;
 
 	for (uint16_t q = 0; q < n_queues; q++) {
+		arrivals_begin(&feeds[q].arrivals, ring, rte_get_tsc_hz(), rte_rdtsc());
 		feeds[q].max_burst = max_burst;
 		feeds[q].stream = number_from("ONECORE_STAMP", 0) + q;
 		feeds[q].next = q * (table.mask / n_queues);
@@ -245,6 +253,7 @@ __attribute__((constructor)) static void start(void)
 	if (load(path) || prepare_stamps(path))
 		return;
 	source_port = number_from("ONECORE_SOURCE", 0);
+	ring = number_from("ONECORE_RING", 0);
 	stats_path = getenv("ONECORE_STATS");
 	if (pthread_create(&thread, NULL, watch, NULL))
 		fprintf(stderr,
