@@ -12,11 +12,10 @@ from harness.house import DL3D, TOP
 @pytest.mark.parametrize("ring", ["", "16384"])
 def measures_dl3d_with_frames_that_are_there_or_arrive(ring: str, tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
-    words = ["--ring", ring] if ring else []
-    command = [TOP / "bin" / "dl3", "bench", "onecore", "--samples", "2", "--seconds", "0.3", "--json", *words]
-    done = subprocess.run(
-        [*command, "--record", record, "--", DL3D, "{config}"], capture_output=True, text=True, timeout=120, check=False
-    )
+    options = ["--samples", "2", "--seconds", "0.3", "--json", "--record", str(record)]
+    options += ["--ring", ring] if ring else []
+    command = [str(TOP / "bin" / "dl3"), "bench", "onecore", *options, "--", str(DL3D), "{config}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     told: list[dict[str, Any]] = json.loads(done.stdout)["samples"]
     kept = [json.loads(line) for line in record.read_text().splitlines()]
