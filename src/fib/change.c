@@ -15,7 +15,8 @@ enum {
 	SMALL_BATCH = 16,
 	CLEAR_BATCH = 256,
 	HUGE_PAGES_FROM_ROUTES = 16384,
-	FAR_FROM_ROUTES = 8192
+	FAR_FROM_ROUTES = 8192,
+	WAITS_FROM_ROUTES = 65536,
 };
 
 // What went wrong first, in the order of the batch.
@@ -223,13 +224,15 @@ static void use_huge_pages(struct fib *fib)
 static void choose_lookup(struct fib *fib)
 {
 	bool is_far = fib->n_routes[RIB4] >= FAR_FROM_ROUTES;
-
+	bool waits = fib->n_routes[RIB4] >= WAITS_FROM_ROUTES;
 	lookup4_fn *best = is_far ? fib->lookups->far4 : fib->lookups->near4;
 
 	__atomic_store_n(&fib->view.lookup4, best, __ATOMIC_RELAXED);
 	__atomic_store_n(&fib->vrf_view[0].lookup4, best, __ATOMIC_RELAXED);
 	__atomic_store_n(&fib->view.is_far4, is_far, __ATOMIC_RELAXED);
 	__atomic_store_n(&fib->vrf_view[0].is_far4, is_far, __ATOMIC_RELAXED);
+	__atomic_store_n(&fib->view.waits4, waits, __ATOMIC_RELAXED);
+	__atomic_store_n(&fib->vrf_view[0].waits4, waits, __ATOMIC_RELAXED);
 }
 
 void change_publish(struct fib *fib, const struct edit *edits, size_t n)

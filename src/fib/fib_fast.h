@@ -147,6 +147,7 @@ struct fib_view {
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
 	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
+	bool waits4;  // it is much larger than they are; atomic, relaxed
 	const uint16_t *leaf4;
 	const void *tail4;
 	const void *root4; // of further VRFs
@@ -196,6 +197,13 @@ enum { FIB_NO_LINK_IN = 0xffff };
 uint16_t fib_link_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
 // Whether a MAC address is the link's own or one of its further ones. Lane.
 bool fib_link_has_mac(const struct fib_view *view, uint16_t link, const uint8_t mac[6]);
+
+// Whether lookups wait so long for memory that other work should lie between a prefetch and them.
+// Lane.
+static inline bool fib_waits4(const struct fib_view *view)
+{
+	return __atomic_load_n(&view->waits4, __ATOMIC_RELAXED);
+}
 
 // Fetches what the lookup of n destinations will read first, in tables that are large enough for it
 // to pay. For destinations that are looked up after other work. Lane.

@@ -51,12 +51,20 @@ struct received {
 	uint16_t n;
 };
 
+// The packets of one poll that walk together, by family.
+struct sorted {
+	struct burst ip4, ip6;
+};
+
+// Polls that walk together at the most, see worker.c.
+enum { POLLS_MAX = 2 };
+
 // Packets of VLANs for which other tables or rules stand than for the burst: they walk after it.
 struct aside {
 	uint16_t n;
-	struct rte_mbuf *mbuf[BURST_MAX];
-	uint8_t *frame[BURST_MAX];
-	struct fib_link_in link[BURST_MAX];
+	struct rte_mbuf *mbuf[POLLS_MAX * BURST_MAX];
+	uint8_t *frame[POLLS_MAX * BURST_MAX];
+	struct fib_link_in link[POLLS_MAX * BURST_MAX];
 };
 
 // Frames that Linux sent and the device has not taken yet, oldest first.
@@ -76,11 +84,12 @@ struct worker {
 	const struct path_variant *variant; // of the steps, by CPU
 	struct tap_lane *tap;               // NULL: ports have no twins
 	uint16_t from;                      // index of the port that the burst came in on
-	struct burst ip4, ip6;
+	struct sorted *now;                 // the one that parse fills
 	uint16_t n_dropped;
-	struct rte_mbuf *dropped[2 * BURST_MAX] LINE_ALIGNED;
+	struct rte_mbuf *dropped[(POLLS_MAX + 1) * BURST_MAX] LINE_ALIGNED; // injected ones too
 	struct aside aside;
 	struct injection injection;
+	uint64_t timed_from;    // bursts by then: the next one is timed
 	uint64_t redirects_due; // TSC: when the redirects seen until now are paid for
 	struct rte_mempool
 		*pool[PORT_LANE_QUEUES]; // by queue: of what it receives into; NULL: not looked at
@@ -88,6 +97,7 @@ struct worker {
 	uint64_t price;    // cycles that a packet costs by now (path/price.h); 0: not known yet
 	uint64_t long_gap; // a round of so many cycles more than its frames explain is noted
 	uint64_t noteworthy_gap; // a shorter round is neither long nor the longest
+	struct sorted sorted[POLLS_MAX];
 } LINE_ALIGNED;
 
 // Ends a packet's walk. Linux gets it as it came where ports have twins and the verdict has a class

@@ -20,6 +20,7 @@ struct packet {
 
 struct fake fake;
 const struct path_variant *fake_variants[FAKE_VARIANTS];
+static struct path_variant waiting;
 static struct packet packets[FAKE_FRAMES];
 static struct fib_link links[FIB_MAX_LINKS];
 
@@ -76,6 +77,8 @@ int fake_open(void **state)
 
 	fake_variants[0] = &path_scalar;
 	fake_variants[1] = path_choose_variant();
+	waiting = *path_choose_variant();
+	fake_variants[2] = &waiting;
 	tap_settings_default(&twins);
 	assert_int_equal(tap_lane_make(&fake.tap, twins.class), 0);
 	fake.fib = fib_create(NULL);
@@ -86,7 +89,6 @@ int fake_open(void **state)
 		open_device(port);
 		fake_link(port, port, 0, (uint32_t[FIB_MAX_TAGS]){0});
 	}
-	fake.io.burst = BURST_MAX;
 	fake.io.n_queues = FAKE_PORTS;
 	fib_door_swap(fake.door, fake.fib);
 	return 0;
@@ -126,7 +128,9 @@ void fake_reset(const struct path_variant *variant)
 		.stat = &fake.stat,
 		.stop = &fake.stop,
 		.variant = variant,
+		.now = fake.worker.sorted,
 		.tap = &fake.tap};
+	fake.io.burst = variant == &waiting ? FAKE_SMALL_BURST : BURST_MAX;
 	fake.n_made = 0;
 	fake.loops_least = 0;
 }
@@ -297,6 +301,10 @@ static void expect_law(void)
 
 void fake_run(void)
 {
+	// The table itself is small.
+	struct fib_view *view = (struct fib_view *)(uintptr_t)fib_lane_view(fake.worker.door);
+
+	view->waits4 = fake.worker.variant == &waiting;
 	fake.stop = false;
 	fake.n_idle = 0;
 	assert_int_equal(worker_run(&fake.worker), 0);

@@ -17,7 +17,8 @@ enum {
 	FAKE_FRAMES = 2048, // received or injected between two fake_reset
 	FAKE_ROOM = 2048,
 	FAKE_HEADROOM = 128,
-	FAKE_VARIANTS = 2,
+	FAKE_VARIANTS = 3,
+	FAKE_SMALL_BURST = 3,
 	FAKE_PATIENCE = 8, // loops without a frame before the lane is stopped
 };
 
@@ -50,7 +51,8 @@ struct fake {
 	uint64_t loops_least; // the lane is not stopped before
 };
 extern struct fake fake;
-// The scalar one, and the one that this CPU gets; fake_open fills them in.
+// The scalar one, the one that this CPU gets, and that one with a table whose lookups wait, so that
+// two bursts walk together, of FAKE_SMALL_BURST frames; fake_open fills them in.
 extern const struct path_variant *fake_variants[FAKE_VARIANTS];
 
 // The table of fake_open: on each of these links a neighbour 10.LINK.0.2 and 2001:db8:LINK::2 with

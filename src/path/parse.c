@@ -46,9 +46,9 @@ void parse_one(struct parse *p, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 
 	if (likely_to(is_plain4(p, m, frame)))
-		take4(&p->w->ip4, m, frame, m->pkt_len);
+		take4(&p->w->now->ip4, m, frame, m->pkt_len);
 	else if (is_plain6(p, m, frame))
-		take6(&p->w->ip6, m, frame, m->pkt_len);
+		take6(&p->w->now->ip6, m, frame, m->pkt_len);
 	else
 		parse_odd(p, m);
 }
@@ -84,16 +84,16 @@ static inline void begin(struct worker *w, const struct fib_view *view, struct f
 {
 	uint8_t all = link.flags & FIB_LINK_LINUX;
 
-	w->ip4.n = w->ip6.n = 0;
-	w->ip4.suspects = 0;
-	w->ip4.sources = view->sources;
-	w->ip4.has_segments = w->ip6.has_segments = false;
-	w->ip4.has_tags = w->ip6.has_tags = false;
-	w->ip4.for_linux = all | (link.flags & FIB_LINK_LINUX4);
-	w->ip6.for_linux = all | (link.flags & FIB_LINK_LINUX6);
-	w->ip4.sees_redirects = link.flags & FIB_LINK_REDIRECTS4;
-	w->ip6.sees_redirects = link.flags & FIB_LINK_REDIRECTS6;
-	w->ip6.sees_discovery = link.flags & FIB_LINK_DISCOVERY6;
+	w->now->ip4.n = w->now->ip6.n = 0;
+	w->now->ip4.suspects = 0;
+	w->now->ip4.sources = view->sources;
+	w->now->ip4.has_segments = w->now->ip6.has_segments = false;
+	w->now->ip4.has_tags = w->now->ip6.has_tags = false;
+	w->now->ip4.for_linux = all | (link.flags & FIB_LINK_LINUX4);
+	w->now->ip6.for_linux = all | (link.flags & FIB_LINK_LINUX6);
+	w->now->ip4.sees_redirects = link.flags & FIB_LINK_REDIRECTS4;
+	w->now->ip6.sees_redirects = link.flags & FIB_LINK_REDIRECTS6;
+	w->now->ip6.sees_discovery = link.flags & FIB_LINK_DISCOVERY6;
 }
 
 static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)
@@ -133,9 +133,9 @@ const struct fib_view *path_parse_aside(struct worker *w, const struct fib_view 
 
 	begin(w, view, link);
 	a->n = 0;
-	for (uint16_t i = 0; i < n; i++) {
-		if (parse_same_rules(a->link[i], link))
-			parse_take(w, a->mbuf[i], a->frame[i]);
+	for (uint16_t i = 0, taken = 0; i < n; i++) {
+		if (taken < BURST_MAX && parse_same_rules(a->link[i], link))
+			taken++, parse_take(w, a->mbuf[i], a->frame[i]);
 		else
 			parse_put_aside(a, a->mbuf[i], a->frame[i], a->link[i]);
 	}

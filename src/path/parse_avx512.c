@@ -203,7 +203,7 @@ static inline struct fields read_fields(struct sixteen *from, unsigned n)
 static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p,
 	struct rte_mbuf *const mbuf[], unsigned n, bool is_ip6)
 {
-	struct burst *b = is_ip6 ? &p->w->ip6 : &p->w->ip4;
+	struct burst *b = is_ip6 ? &p->w->now->ip6 : &p->w->now->ip4;
 	__mmask16 valid = (__mmask16)((1u << n) - 1);
 	struct sixteen from;
 

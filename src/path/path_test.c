@@ -42,7 +42,7 @@ static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static int set_up(void **state)
 {
 	memcpy(faces[0].mac, our_mac, sizeof(our_mac));
-	worker = (struct worker){.faces = faces, .stat = &stat};
+	worker = (struct worker){.faces = faces, .stat = &stat, .now = worker.sorted};
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
 		own.word[i] = dice(UINT32_MAX) & dice(UINT32_MAX);
 	return 0;
@@ -174,13 +174,13 @@ static void expect_sorted(unsigned n, const uint64_t before[N_VERDICTS])
 		if (verdict != VERDICT_FORWARD)
 			want[verdict]++;
 		else if (is_ip4)
-			expect_taken(&worker.ip4, n4++, mbufs[i], true);
+			expect_taken(&worker.now->ip4, n4++, mbufs[i], true);
 		else
-			expect_taken(&worker.ip6, n6++, mbufs[i], false);
+			expect_taken(&worker.now->ip6, n6++, mbufs[i], false);
 	}
-	assert_int_equal(worker.ip4.n, n4);
-	assert_false(n4 < BURST_MAX && worker.ip4.suspects >> n4);
-	assert_int_equal(worker.ip6.n, n6);
+	assert_int_equal(worker.now->ip4.n, n4);
+	assert_false(n4 < BURST_MAX && worker.now->ip4.suspects >> n4);
+	assert_int_equal(worker.now->ip6.n, n6);
 	assert_int_equal(worker.n_dropped, n - n4 - n6);
 	assert_memory_equal(stat.verdict, want, sizeof(want));
 }
@@ -225,12 +225,12 @@ static void pass_martians_lets_martian_sources_through(void **state)
 	worker.variant = path_choose_variant();
 	path_parse(&worker, &view, &r);
 	faces[0].pass_martians = false;
-	assert_int_equal(worker.ip4.n, 1);
+	assert_int_equal(worker.now->ip4.n, 1);
 }
 
 static struct burst *one_packet(uint16_t hop, uint8_t ttl, uint16_t length)
 {
-	struct burst *b = &worker.ip4;
+	struct burst *b = &worker.now->ip4;
 	struct wire_recipe recipe = to_us(4);
 
 	recipe.ttl = ttl;
@@ -284,7 +284,7 @@ static void check_names_what_stops_a_packet(void **state)
 
 static void check_closes_gaps_and_keeps_order(void **state)
 {
-	struct burst *b = &worker.ip4;
+	struct burst *b = &worker.now->ip4;
 
 	one_packet(1, 64, 60);
 	hops[4] = (struct fib_hop_entry){.frame_max = 1514, .port = 3};

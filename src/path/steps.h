@@ -8,7 +8,7 @@
 // end: nothing stays behind.
 unsigned path_inject(struct worker *w);
 void path_inject_rest(struct worker *w);
-// Sorts received frames into w->ip4 and w->ip6; all others get their verdict. Returns the table
+// Sorts received frames into w->now; all others get their verdict. Returns the table
 // (the VRF's) that answers for them. What other tables or rules stand for is put aside.
 const struct fib_view *path_parse(struct worker *w, const struct fib_view *view,
 	const struct received *r);

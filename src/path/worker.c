@@ -1,4 +1,4 @@
-// The packet's walk, once around for each burst. Lane.
+// The packet's walk, once around for each burst, or for two. Lane.
 #include "path/worker.h"
 
 #include "path/price.h"
@@ -21,100 +21,160 @@ static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
 	return now;
 }
 
-static inline uint64_t walk_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
+static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
 	struct stat_step *step = &w->step;
+	struct burst *b = &w->now->ip4;
 
-	path_lookup4(view, &w->ip4);
-	if (rarely(w->ip4.suspects))
-		path_source(w, view, &w->ip4);
-	t = lap(is_timed, &step->lookup, t);
-	path_check(w, view, &w->ip4);
+	if (rarely(b->suspects))
+		path_source(w, view, b);
+	path_check(w, view, b);
 	t = lap(is_timed, &step->check, t);
-	w->variant->rewrite4(w->stat, view, &w->ip4);
-	if (rarely(w->ip4.has_tags))
-		path_tag(w, view, &w->ip4);
+	w->variant->rewrite4(w->stat, view, b);
+	if (rarely(b->has_tags))
+		path_tag(w, view, b);
 	t = lap(is_timed, &step->rewrite, t);
-	path_send(w, &w->ip4);
+	path_send(w, b);
 	return lap(is_timed, &step->send, t);
 }
 
-static inline uint64_t walk_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
+static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
 	struct stat_step *step = &w->step;
+	struct burst *b = &w->now->ip6;
 
-	path_lookup6(view, &w->ip6);
-	t = lap(is_timed, &step->lookup, t);
-	path_check(w, view, &w->ip6);
+	path_check(w, view, b);
 	t = lap(is_timed, &step->check, t);
-	w->variant->rewrite6(w->stat, view, &w->ip6);
-	if (rarely(w->ip6.has_tags))
-		path_tag(w, view, &w->ip6);
+	w->variant->rewrite6(w->stat, view, b);
+	if (rarely(b->has_tags))
+		path_tag(w, view, b);
 	t = lap(is_timed, &step->rewrite, t);
-	path_send(w, &w->ip6);
+	path_send(w, b);
 	return lap(is_timed, &step->send, t);
 }
 
-static inline uint64_t walk_both(struct worker *w, const struct fib_view *view, bool is_timed,
+static inline uint64_t look_up(struct worker *w, const struct fib_view *view, bool is_timed,
 	uint64_t t)
 {
-	t = lap(is_timed, &w->step.parse, t);
-	if (w->ip4.n)
-		t = walk_ip4(w, view, is_timed, t);
-	if (w->ip6.n)
-		t = walk_ip6(w, view, is_timed, t);
+	if (w->now->ip4.n)
+		path_lookup4(view, &w->now->ip4);
+	if (w->now->ip6.n)
+		path_lookup6(view, &w->now->ip6);
+	return lap(is_timed, &w->step.lookup, t);
+}
+
+static inline uint64_t finish(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
+{
+	if (w->now->ip4.n)
+		t = finish_ip4(w, view, is_timed, t);
+	if (w->now->ip6.n)
+		t = finish_ip6(w, view, is_timed, t);
 	return t;
 }
 
-// Packets of VLANs with a table or rules of their own, after the burst that they came in.
-static __attribute__((noinline)) uint64_t route_aside(struct worker *w, const struct fib_view *main,
+// Packets of VLANs with a table or rules of their own, after the bursts that they came in.
+static __attribute__((noinline)) void route_aside(struct worker *w, const struct fib_view *main,
 	bool is_timed, uint64_t t)
 {
-	while (w->aside.n)
-		t = walk_both(w, path_parse_aside(w, main), is_timed, t);
-	return t;
+	while (w->aside.n) {
+		const struct fib_view *view = path_parse_aside(w, main);
+
+		t = lap(is_timed, &w->step.parse, t);
+		t = look_up(w, view, is_timed, t);
+		t = finish(w, view, is_timed, t);
+	}
+}
+
+static inline uint16_t receive(struct worker *w, const struct port_queue *from,
+	struct rte_mbuf *mbuf[])
+{
+	uint16_t n = port_rx(from, mbuf, w->io->burst);
+
+	if (!n)
+		return 0;
+	stat_add(&w->stat->port[from->port].rx_packets, n);
+	stat_add(&w->stat->queue[from - w->io->queues].rx_packets, n);
+	stat_add(&w->stat->bursts, 1);
+	return n;
+}
+
+// A queue that filled a burst usually fills another one. Where lookups wait for memory both walk
+// together: what one's lookup reads comes while the other is received and
+// looked up. Adds the other one's frames to r->n.
+static __attribute__((noinline)) void route_two(struct worker *w, struct received *r, bool is_timed,
+	uint64_t t)
+{
+	const struct fib_view *main = fib_lane_view(w->door), *first = path_parse(w, main, r);
+	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
+	struct received other = {.from = r->from, .mbuf = mbuf};
+
+	t = lap(is_timed, &w->step.parse, t);
+	other.n = receive(w, r->from, mbuf);
+	t = lap(is_timed, &w->step.rx, t);
+	w->now = &w->sorted[1];
+	const struct fib_view *second = path_parse(w, main, &other);
+
+	t = lap(is_timed, &w->step.parse, t);
+	w->now = &w->sorted[0];
+	t = look_up(w, first, is_timed, t);
+	w->now = &w->sorted[1];
+	t = look_up(w, second, is_timed, t);
+	w->now = &w->sorted[0];
+	t = finish(w, first, is_timed, t);
+	w->now = &w->sorted[1];
+	t = finish(w, second, is_timed, t);
+	w->now = &w->sorted[0];
+	if (rarely(w->aside.n))
+		route_aside(w, main, is_timed, t);
+	r->n += other.n;
 }
 
 // A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
-static inline __attribute__((always_inline)) uint64_t route(struct worker *w,
-	const struct received *r, bool is_timed, uint64_t t)
+static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
+	bool is_timed, uint64_t t)
 {
-	const struct fib_view *main = fib_lane_view(w->door);
+	const struct fib_view *main = fib_lane_view(w->door), *view = path_parse(w, main, r);
 
-	t = walk_both(w, path_parse(w, main, r), is_timed, t);
+	t = lap(is_timed, &w->step.parse, t);
+	t = look_up(w, view, is_timed, t);
+	t = finish(w, view, is_timed, t);
 	if (rarely(w->aside.n))
-		t = route_aside(w, main, is_timed, t);
-	return t;
+		route_aside(w, main, is_timed, t);
 }
 
-static inline uint64_t cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+static inline void cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
 {
 	path_xconnect(w, r);
-	return lap(is_timed, &w->step.send, t);
+	lap(is_timed, &w->step.send, t);
 }
 
-static inline __attribute__((always_inline)) void walk(struct worker *w, const struct received *r,
+static inline __attribute__((always_inline)) void walk(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
 {
 	if (w->faces[r->from->port].is_xconnect)
-		t = cross(w, r, is_timed, t);
+		cross(w, r, is_timed, t);
+	else if (r->n == w->io->burst && fib_waits4(fib_lane_view(w->door)))
+		route_two(w, r, is_timed, t);
 	else
-		t = route(w, r, is_timed, t);
+		route(w, r, is_timed, t);
 	if (w->n_dropped) {
+		t = is_timed ? rte_rdtsc() : 0;
 		burst_free_dropped(w);
 		lap(is_timed, &w->step.send, t);
 	}
 }
 
-static __attribute__((noinline)) void walk_timed(struct worker *w, const struct received *r,
+static __attribute__((noinline)) void walk_timed(struct worker *w, struct received *r,
 	uint64_t before_rx)
 {
 	w->step = (struct stat_step){.rx = 0};
 	uint64_t now = lap(true, &w->step.rx, before_rx);
 
 	walk(w, r, true, now);
+	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING;
 	uint64_t spent = rte_rdtsc() - before_rx, usual = r->n * w->price;
 
 	w->price = price_learn(w->price, spent, r->n);
@@ -126,17 +186,14 @@ static __attribute__((noinline)) void walk_timed(struct worker *w, const struct 
 
 static uint16_t poll_queue(struct worker *w, unsigned queue)
 {
-	const struct port_queue *from = &w->io->queues[queue];
-	bool is_timed = w->stat->bursts % BURSTS_PER_TIMING == 0;
+	bool is_timed = w->stat->bursts >= w->timed_from;
 	uint64_t before_rx = is_timed ? rte_rdtsc() : 0;
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
-	struct received r = {.from = from, .mbuf = mbuf, .n = port_rx(from, mbuf, w->io->burst)};
+	struct received r = {.from = &w->io->queues[queue], .mbuf = mbuf};
 
+	r.n = receive(w, r.from, mbuf);
 	if (!r.n)
 		return 0;
-	stat_add(&w->stat->port[from->port].rx_packets, r.n);
-	stat_add(&w->stat->queue[queue].rx_packets, r.n);
-	stat_add(&w->stat->bursts, 1);
 	if (rarely(is_timed))
 		walk_timed(w, &r, before_rx);
 	else

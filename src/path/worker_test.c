@@ -119,6 +119,55 @@ static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
 	assert_int_equal(fake.stat.bursts, BURSTS);
 }
 
+// Frames to us and through us, numbered in the last bytes.
+static void receive_numbered(unsigned n)
+{
+	struct bytes frame = frame_to(0, "10.1.0.2");
+
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(frame.at + frame.n - sizeof(i), &i, sizeof(i));
+		fake_receive(0, &frame);
+	}
+}
+
+static void frames_leave_in_the_order_in_which_they_came(void **state)
+{
+	const unsigned numbers[] = {1, BURST_MAX, BURST_MAX + 1, 2 * BURST_MAX, 2 * BURST_MAX + 1,
+		9 * BURST_MAX + 9};
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (unsigned k = 0; k < ARRAY_LEN(numbers); k++) {
+			fake_reset(fake_variants[v]);
+			fake.io.burst = BURST_MAX;
+			receive_numbered(numbers[k]);
+			fake_run();
+			assert_int_equal(fake.device[1].n_sent, numbers[k]);
+			for (unsigned i = 0; i < numbers[k]; i++) {
+				const struct rte_mbuf *m = fake.device[1].sent[i];
+
+				assert_int_equal(load32(rte_pktmbuf_mtod(m, uint8_t *) +
+							 m->data_len - sizeof(i)),
+					i);
+			}
+			assert_int_equal(fake.stat.bursts,
+				(numbers[k] + BURST_MAX - 1) / BURST_MAX);
+		}
+}
+
+static void two_bursts_are_timed_together_once_in_64(void **state)
+{
+	const unsigned n_bursts = FAKE_FRAMES / 2;
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = 2;
+	fake.worker.long_gap = 1ull << 56; // nothing is thought to be disturbed
+	receive_numbered(2 * n_bursts);
+	fake_run();
+	assert_int_equal(fake.stat.bursts, n_bursts);
+	// The pair that is timed, then 64 bursts.
+	assert_int_equal(fake.stat.timed_packets, (n_bursts + 65) / 66 * 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +177,8 @@ int main(void)
 		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_pause),
 		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
+		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
+		cmocka_unit_test(two_bursts_are_timed_together_once_in_64),
 	};
 
 	return cmocka_run_group_tests(tests, fake_open, fake_close);
