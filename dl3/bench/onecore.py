@@ -128,7 +128,7 @@ class Runner:
         time.sleep(SETTLE_SECONDS)
         first = self.wait_for(0, QUIT_SECONDS)
         time.sleep(seconds)
-        return Sample.between(first, self.wait_for(0, QUIT_SECONDS))
+        return Sample.between(first, self.wait_for(0, QUIT_SECONDS), is_paced=self.job.ring is not None)
 
     def pause(self) -> None:
         """Stop the program where it stands; another may then have the core."""

@@ -25,7 +25,7 @@ ROW_OF_MIRROR = (
 )
 ROW_OF_ZERO_LOSS = (
     "the same with one route, where frames arrive at a rate in a ring of "
-    f"{ZERO_LOSS_RING:,} descriptors; Mpps at which half of the trials, of 10 ms each, lose nothing"
+    f"{ZERO_LOSS_RING:,} descriptors; Mpps at which half of the trials, of 20 ms each, lose nothing"
 )
 
 

@@ -46,19 +46,20 @@ class Sample:
         return self.sent_pps / 1e6
 
     @classmethod
-    def between(cls, first: Reading, last: Reading) -> Self:
-        """The rates between two readings of the same program."""
+    def between(cls, first: Reading, last: Reading, is_paced: bool = False) -> Self:
+        """The rates between two readings of the same program; of frames that arrive by the clock on the wall."""
         seconds = (last.time_ns - first.time_ns) / 1e9
         core_seconds = (last.core_ns - first.core_ns) / 1e9
         received, sent = last.received - first.received, last.sent - first.sent
         if seconds <= 0 or core_seconds <= 0 or sent <= 0:
             raise Fault(f"the program sent nothing in {seconds:.1f} s: look at its output for the reason")
+        counted = seconds if is_paced else core_seconds
         return cls(
             seconds=seconds,
             core_share=core_seconds / seconds,
-            received_pps=received / core_seconds,
-            sent_pps=sent / core_seconds,
-            cycles_per_packet=core_seconds * last.tsc_hz / sent,
+            received_pps=received / counted,
+            sent_pps=sent / counted,
+            cycles_per_packet=counted * last.tsc_hz / sent,
         )
 
 

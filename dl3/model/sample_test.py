@@ -24,6 +24,15 @@ def counts_per_second_of_the_core_that_the_program_had() -> None:
     )
 
 
+def counts_frames_that_arrive_by_the_clock_on_the_wall() -> None:
+    first = Reading(time_ns=0, core_ns=0, tsc_hz=2_000_000_000, received=0, sent=100)
+    last = Reading(time_ns=2_000_000_000, core_ns=1_000_000_000, tsc_hz=2_000_000_000, received=60, sent=150)
+    sample = Sample.between(first, last, is_paced=True)
+    assert sample == Sample(
+        seconds=2.0, core_share=0.5, received_pps=30.0, sent_pps=25.0, cycles_per_packet=80_000_000.0
+    )
+
+
 def complains_of_a_program_that_sends_nothing() -> None:
     with pytest.raises(Fault, match=r"sent nothing in 1\.0 s"):
         Sample.between(Reading(0, 0, 1, 0, 7), Reading(1_000_000_000, 1, 1, 5, 7))

@@ -271,6 +271,41 @@ static void lists_routes_in_order_without_built_in_ones(void **state)
 	fib_destroy(fib);
 }
 
+// Neighbouring /24 from 1.0.0.0 on, the last `n` of `all`.
+static void change_many(struct fib *fib, enum fib_op op, unsigned all, unsigned n)
+{
+	struct fib_change change = {.op = op, .route.hop = churn_hop()};
+
+	change.route.prefix = (struct wire_prefix){{.family = 4}, 24};
+	for (unsigned i = all - n; i < all; i++) {
+		change.route.prefix.addr.bytes[0] = 1 + (i >> 16);
+		change.route.prefix.addr.bytes[1] = i >> 8;
+		change.route.prefix.addr.bytes[2] = i;
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+}
+
+static void expect_waits(const struct fib *fib, bool expected)
+{
+	assert_int_equal(fib_waits4(&fib->view), expected);
+	assert_int_equal(fib_waits4(&fib->view.vrfs[0]), expected);
+}
+
+static void lookups_wait_while_there_are_so_many_ip4_routes(void **state)
+{
+	enum { MANY = 65536 };
+	struct fib *fib = fib_create(NULL);
+	unsigned before = fib->n_routes[RIB4]; // built-in ones
+
+	change_many(fib, FIB_ADD, MANY - before - 1, MANY - before - 1);
+	expect_waits(fib, false);
+	change_many(fib, FIB_ADD, MANY - before, 1);
+	expect_waits(fib, true);
+	change_many(fib, FIB_DELETE, MANY - before, 1);
+	expect_waits(fib, false);
+	fib_destroy(fib);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +318,7 @@ int main(void)
 		cmocka_unit_test(leaks_no_blocks),
 		cmocka_unit_test(names_a_change_of_a_batch_that_finds_no_memory),
 		cmocka_unit_test(lists_routes_in_order_without_built_in_ones),
+		cmocka_unit_test(lookups_wait_while_there_are_so_many_ip4_routes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

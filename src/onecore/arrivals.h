@@ -1,21 +1,24 @@
 // Frames that arrive at a rate, in a receive ring of so many descriptors: what finds the ring full
-// is lost. The rate seeks the zero-loss rate. A trial lasts 10 ms and begins with an empty ring;
-// after one without loss the rate rises by a step, after one with loss it falls by one. So it
-// settles where half of the trials lose nothing, which is MLRsearch's exceed ratio of 0.5
-// (RFC 9971), and the mean rate over many trials is the figure. Of one queue and its lane; times
-// are those of the TSC.
+// is lost. The rate seeks the zero-loss rate. A trial lasts 20 ms and begins with an empty ring; it
+// is lossy when a frame was lost, or when after its end as much time again goes by in which never
+// less than a quarter of the ring waits: then the forwarder falls behind. After a trial without
+// loss the rate rises by a step, after a lossy one it falls by one. So it settles where half of the
+// trials lose nothing, which is MLRsearch's exceed ratio of 0.5 (RFC 9971), and the mean rate over
+// many trials is the figure; by what may wait at the end it can lie above what is forwarded: by 50
+// * ring / 4 frames a second. Of one queue and its lane; times are those of the TSC.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-	ARRIVALS_TRIALS_PER_SECOND = 100,
+	ARRIVALS_TRIALS_PER_SECOND = 50,
 	// A step is this part of the rate, 1/4 first: half of the last one where the rate turns,
 	// down to 1/256, and twice the last one after every four in one direction.
 	ARRIVALS_FIRST_SHIFT = 2,
 	ARRIVALS_LAST_SHIFT = 8,
 	ARRIVALS_ALIKE = 4,
+	ARRIVALS_BEHIND = 4, // this part of the ring
 	ARRIVALS_FIRST_PPS = 1000 * 1000,
 	ARRIVALS_RATE_BITS = 32, // below the point
 	// A trial that took so many times its length was one of a stopped program: it says nothing.
@@ -48,9 +51,15 @@ static inline void arrivals_begin(struct arrivals *arrivals, uint32_t ring, uint
 	};
 }
 
+static inline bool arrivals_is_behind(const struct arrivals *arrivals)
+{
+	return arrivals->waiting > arrivals->ring / ARRIVALS_BEHIND;
+}
+
 static inline void arrivals_decide(struct arrivals *arrivals)
 {
-	bool has_lost = arrivals->lost > 0, turns = has_lost != arrivals->has_lost;
+	bool has_lost = arrivals->lost || arrivals_is_behind(arrivals);
+	bool turns = has_lost != arrivals->has_lost;
 
 	arrivals->alike = turns ? 1 : arrivals->alike + 1;
 	arrivals->has_lost = has_lost;
@@ -90,7 +99,8 @@ static inline uint16_t arrivals_take(struct arrivals *arrivals, uint64_t now, ui
 	uint16_t n = arrivals->waiting < most ? arrivals->waiting : most;
 
 	arrivals->waiting -= n;
-	if (passed >= arrivals->trial)
+	if (passed >= arrivals->trial &&
+		(!arrivals_is_behind(arrivals) || passed >= 2 * arrivals->trial))
 		arrivals_next(arrivals, now);
 	return n;
 }

@@ -13,7 +13,8 @@
 //   ONECORE_STAMP   id: stamp the frames of an IPv4 table for dl3gen's sink, 64 bytes with FCS;
 //                   those of queue q belong to stream id + q
 //   ONECORE_STATS   file that always holds one line: time_ns core_ns tsc_hz received sent;
-//                   core_ns is the processor time that the program was given
+//                   core_ns is the processor time that the program was given, with a ring
+//                   the thread that polls queue 0
 #include "onecore/arrivals.h"
 #include "onecore/configured.h"
 #include "onecore/stamped.h"
@@ -37,6 +38,7 @@ enum {
 	PREFETCH_AHEAD = 4, // frames; the buffer's line is then near when it is written
 	WAIT_FOR_PORT_US = 1000,
 	WRITE_STATS_US = 100 * 1000,
+	MOST_DESCRIPTORS = 1 << 20,
 };
 
 // Of one receive queue; written by the lane that polls it.
@@ -52,7 +54,9 @@ static struct table table;
 static struct feed feeds[MAX_QUEUES];
 static struct stamped stamped;
 static bool is_stamped;
-static uint32_t ring; // 0: frames are always there
+static uint32_t ring;                                   // 0: frames are always there
+static clockid_t lane_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: of who polls queue 0
+static bool has_lane_clock;
 static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
 static const char *stats_path;
@@ -80,6 +84,17 @@ static void give_back(struct rte_mbuf *packets[], uint16_t n)
 	rte_mempool_put_bulk(packets[0]->pool, (void **)packets, n);
 }
 
+// A program whose frames arrive may use other cores for other threads, so their time is not the
+// lane's. Only that of queue 0 is known.
+static void know_lane_clock(void)
+{
+	clockid_t clock;
+
+	if (!pthread_getcpuclockid(pthread_self(), &clock))
+		__atomic_store_n(&lane_clock, clock, __ATOMIC_RELAXED);
+	has_lane_clock = true;
+}
+
 // The Rx callback, of ethdev's type: makes frames of the n buffers that net_null gave. What is
 // above the feed's limit, or has not arrived, goes back to its pool.
 static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
@@ -88,6 +103,8 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 	struct feed *feed = arg;
 	uint16_t most = RTE_MIN(n, feed->max_burst);
 
+	if (ring && !has_lane_clock && queue == 0)
+		know_lane_clock();
 	if (ring)
 		most = arrivals_take(&feed->arrivals, rte_rdtsc(), most);
 	if (n > most) {
@@ -180,7 +197,7 @@ static unsigned long long read_clock(clockid_t clock)
 static void write_stats(int file)
 {
 	unsigned long long time_ns = read_clock(CLOCK_MONOTONIC);
-	unsigned long long core_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	unsigned long long core_ns = read_clock(__atomic_load_n(&lane_clock, __ATOMIC_RELAXED));
 	unsigned long long sent = count_sent(), received = count_received(),
 			   tsc_hz = rte_get_tsc_hz();
 	char line[128];
@@ -253,7 +270,7 @@ __attribute__((constructor)) static void start(void)
 	if (load(path) || prepare_stamps(path))
 		return;
 	source_port = number_from("ONECORE_SOURCE", 0);
-	ring = number_from("ONECORE_RING", 0);
+	ring = RTE_MAX(0, RTE_MIN(number_from("ONECORE_RING", 0), MOST_DESCRIPTORS));
 	stats_path = getenv("ONECORE_STATS");
 	if (pthread_create(&thread, NULL, watch, NULL))
 		fprintf(stderr,

@@ -59,7 +59,7 @@ struct sorted {
 // Polls that walk together at the most, see worker.c.
 enum { POLLS_MAX = 2 };
 
-// Packets of VLANs for which other tables or rules stand than for the burst: they walk after it.
+// Packets of VLANs for which other tables or rules stand than for their burst: they walk after it.
 struct aside {
 	uint16_t n;
 	struct rte_mbuf *mbuf[POLLS_MAX * BURST_MAX];

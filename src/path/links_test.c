@@ -174,6 +174,29 @@ static void walk_vrfs(const char *dst)
 		expect_bytes(fake.device[3].sent[i], &left[3]);
 }
 
+// More packets for one table than a burst holds are put aside at once.
+static void two_bursts_of_a_vlan_walk_aside_in_order(void **state)
+{
+	struct bytes frame = frame_on(RED_IN, "10.1.2.3");
+	const unsigned n = 2 * BURST_MAX;
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
+		fake_reset(fake_variants[v]);
+		fake.io.burst = BURST_MAX;
+		for (unsigned i = 0; i < n; i++) {
+			frame.at[frame.n - 1] = i;
+			fake_receive(0, &frame);
+		}
+		fake_run();
+		assert_int_equal(fake.device[2].n_sent, n);
+		for (unsigned i = 0; i < n; i++) {
+			const struct rte_mbuf *m = fake.device[2].sent[i];
+
+			assert_int_equal(rte_pktmbuf_mtod(m, uint8_t *)[m->data_len - 1], i);
+		}
+	}
+}
+
 static void vrfs_with_the_same_prefixes_stay_apart(void **state)
 {
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++) {
@@ -294,6 +317,7 @@ int main(void)
 		cmocka_unit_test(a_port_of_linuxs_gives_it_its_vlans_too),
 		cmocka_unit_test(redirects_are_for_the_same_vlan_only),
 		cmocka_unit_test(ip4_through_an_ip6_neighbour_has_the_mtu_of_ip4),
+		cmocka_unit_test(two_bursts_of_a_vlan_walk_aside_in_order),
 		cmocka_unit_test(vrfs_with_the_same_prefixes_stay_apart),
 		cmocka_unit_test(an_address_is_local_in_its_own_vrf_only),
 		cmocka_unit_test(a_port_may_be_in_a_vrf_without_its_vlans),

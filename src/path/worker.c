@@ -102,8 +102,8 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 }
 
 // A queue that filled a burst usually fills another one. Where lookups wait for memory both walk
-// together: what one's lookup reads comes while the other is received and
-// looked up. Adds the other one's frames to r->n.
+// together: what one's lookup reads comes while the other is received and looked up. Adds the
+// other one's frames to r->n.
 static __attribute__((noinline)) void route_two(struct worker *w, struct received *r, bool is_timed,
 	uint64_t t)
 {
@@ -156,7 +156,7 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, struct 
 {
 	if (w->faces[r->from->port].is_xconnect)
 		cross(w, r, is_timed, t);
-	else if (r->n == w->io->burst && fib_waits4(fib_lane_view(w->door)))
+	else if (r->n == w->io->burst && w->variant->fetches && fib_waits4(fib_lane_view(w->door)))
 		route_two(w, r, is_timed, t);
 	else
 		route(w, r, is_timed, t);

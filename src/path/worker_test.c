@@ -154,7 +154,7 @@ static void frames_leave_in_the_order_in_which_they_came(void **state)
 		}
 }
 
-static void two_bursts_are_timed_together_once_in_64(void **state)
+static void two_bursts_are_timed_together_after_every_64(void **state)
 {
 	const unsigned n_bursts = FAKE_FRAMES / 2;
 
@@ -178,7 +178,7 @@ int main(void)
 		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
 		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
-		cmocka_unit_test(two_bursts_are_timed_together_once_in_64),
+		cmocka_unit_test(two_bursts_are_timed_together_after_every_64),
 	};
 
 	return cmocka_run_group_tests(tests, fake_open, fake_close);

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dl3.model.evidence import Evidence, Work
 from dl3.model.trial import Trial
 
-FULL = 0.95  # of what a lane can do: its price is that of one burst in 64
+FULL = 0.95  # of what a lane can do: its price is that of the bursts that were timed
 NEVER_EMPTY = 0.02  # share of rounds that found nothing, at most, of a lane that is always busy
 
 
