@@ -87,6 +87,12 @@ THINGS = {
         "tc egress on an interface",
         "left",
     ),
+    "queues below queues": (
+        "tc qdisc add dev left root handle 1: prio\ntc qdisc add dev left parent 1:1 handle 10: prio",
+        "tc qdisc delete dev left root",
+        "tc egress on an interface",
+        "left",
+    ),
     "plain queue": ("tc qdisc add dev left root pfifo", "tc qdisc delete dev left root", None, ""),
     "rp_filter": (
         "sysctl net.ipv4.conf.left.rp_filter=1",

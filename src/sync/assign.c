@@ -133,11 +133,15 @@ static void read_sysctls(struct links *links, struct interface *one)
 {
 	const struct mirror_hands *hands = &links->mirror->settings.hands;
 	const char *name = one->link.name;
+	const uint8_t before = one->sysctls;
 
 	one->sysctls = 0;
 	one->sysctls_read = true;
 	if (!hands->disables_ipv6 || !hands->disables_ipv6(hands->hands, name))
 		one->sysctls |= SYSCTL_IPV6;
+	if (one->sysctls_known && (one->sysctls ^ before) & SYSCTL_IPV6)
+		hands->dump_again(hands->hands); // next hops of IPv6 die and come back without news
+	one->sysctls_known = true;
 	one->mtu6 = hands->mtu6 ? hands->mtu6(hands->hands, name) : 0;
 	one->tcx = hands->tcx ? hands->tcx(hands->hands, one->ifindex) : 0;
 	if (!hands->sends_redirects)

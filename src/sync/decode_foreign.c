@@ -176,9 +176,11 @@ static enum decode_result chain_read(const struct nlmsghdr *message, struct even
 	if (read_attrs(message, sizeof(*head), &wants_chain, &draft) != DECODE_EVENT ||
 		!name_nft(&out->foreign, head, &draft, "chain"))
 		return DECODE_MALFORMED;
-	// Only base chains have a hook; a delete names no hook.
+	// Only base chains have a hook. A delete names one where devices are taken off a chain that
+	// stays, and before Linux 6.4 always.
 	if (!out->is_delete && !draft.has_hook)
 		return DECODE_IGNORED;
+	out->foreign.is_part = out->is_delete && draft.has_hook;
 	out->foreign.family = nft_wire_family(head->nfgen_family);
 	out->foreign.hook = inet_hook(head->nfgen_family, ntohl(draft.hook_be));
 	out->foreign.is_harmless =

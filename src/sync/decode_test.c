@@ -2,6 +2,8 @@
 #include "sync/decode.h"
 
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/xfrm.h>
 #include <setjmp.h>
@@ -217,6 +219,23 @@ static void names_what_is_foreign(void **state)
 	event = decoded(decode_netfilter, "chain_delete");
 	assert_true(event.is_delete);
 	assert_string_equal(event.foreign.name, "table inet filter chain forward");
+	assert_false(event.foreign.is_part);
+}
+
+// As it is told of devices that are taken off: with the hook, as a new one.
+static void a_chain_that_loses_devices_is_told_apart(void **state)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, "chain_netdev");
+	((struct nlmsghdr *)message.bytes)->nlmsg_type =
+		NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELCHAIN;
+	assert_int_equal(decode_netfilter(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_true(event.is_delete && event.foreign.is_part);
+	assert_int_equal(event.foreign.hook, NF_INET_INGRESS);
+	assert_string_equal(event.foreign.name,
+		decoded(decode_netfilter, "chain_netdev").foreign.name);
 }
 
 static void a_policy_and_its_deletion_have_one_name(void **state)
@@ -344,6 +363,7 @@ int main(void)
 		cmocka_unit_test(reads_settings_and_tells_what_was_not_told),
 		cmocka_unit_test(reads_rules_and_sees_selectors),
 		cmocka_unit_test(names_what_is_foreign),
+		cmocka_unit_test(a_chain_that_loses_devices_is_told_apart),
 		cmocka_unit_test(a_policy_and_its_deletion_have_one_name),
 		cmocka_unit_test(a_default_policy_matters_when_it_blocks_what_is_forwarded),
 		cmocka_unit_test(a_message_cut_anywhere_is_malformed),

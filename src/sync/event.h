@@ -160,6 +160,7 @@ struct event_foreign {
 	                // not told by a deletion
 	uint8_t sides;  // qdisc: enum event_side; "clsact" is both
 	char name[EVENT_FOREIGN_MAX]; // "table inet filter chain forward"
+	bool is_part;                 // a deletion: of some of its devices only, perhaps
 	bool is_harmless; // e.g. the qdisc that every interface has; a hook for local packets only
 };
 

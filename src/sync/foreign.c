@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { TABLE_DEFAULT = 253, TABLE_MAIN = 254, TABLE_LOCAL = 255 };
-enum { PRIORITY_MAIN = 32766, PRIORITY_DEFAULT = 32767, HOOK_EGRESS = 6 };
+enum { PRIORITY_L3MDEV = 1000, PRIORITY_MAIN = 32766, PRIORITY_DEFAULT = 32767, HOOK_EGRESS = 6 };
 
 void foreign_close(struct foreign *foreign)
 {
@@ -88,10 +88,30 @@ static void remove_kind(struct foreign *foreign, uint8_t kind)
 			remove_thing(foreign, &foreign->thing[i]);
 }
 
+static bool has_qdisc(const struct foreign *foreign, int ifindex)
+{
+	for (uint32_t i = 0; i < foreign->n; i++)
+		if (foreign->thing[i].kind == EVENT_QDISC &&
+			foreign->thing[i].what.ifindex == ifindex)
+			return true;
+	return false;
+}
+
+// Whether the kernel leaves it open what else is there now: a chain that loses a device may have
+// others, and with a qdisc all below it go without a word.
+static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *told)
+{
+	if (told->kind == EVENT_CHAIN)
+		return told->what.is_part && told->what.hook >= NF_INET_INGRESS;
+	return told->kind == EVENT_QDISC && has_qdisc(foreign, told->what.ifindex);
+}
+
 static void delete_event(struct foreign *foreign, const struct foreign_thing *told)
 {
 	struct foreign_thing *known = find(foreign, told);
 
+	if (told->kind == EVENT_CHAIN && is_unclear(foreign, told))
+		return; // it stays until a dump does not name it
 	if (told->kind != EVENT_RULE && !told->what.name[0])
 		remove_kind(foreign, told->kind);
 	else if (known && --known->n == 0)
@@ -102,12 +122,15 @@ static void delete_event(struct foreign *foreign, const struct foreign_thing *to
 // counts anew. All else has a name of its own, and may be told again when it changes.
 void foreign_event(struct links *links, const struct event *event)
 {
+	const struct mirror_hands *hands = &links->mirror->settings.hands;
 	struct foreign *foreign = &links->foreign;
 	struct foreign_thing told = thing_of(event), *known;
 
 	links->is_dirty = true;
 	if (event->is_delete) {
 		delete_event(foreign, &told);
+		if (is_unclear(foreign, &told))
+			hands->dump_again(hands->hands);
 		return;
 	}
 	told.seen = links->dump;
@@ -182,8 +205,11 @@ void foreign_sweep(struct links *links, uint32_t partial)
 // The rules that every namespace has, and that of VRFs.
 static bool is_usual_rule(const struct event_rule *rule)
 {
-	if (rule->has_selector || rule->action != FR_ACT_TO_TBL)
-		return rule->is_l3mdev && !rule->has_selector;
+	if (rule->has_selector)
+		return false;
+	// For packets to which no table of a VRF had an answer.
+	if (rule->action != FR_ACT_TO_TBL)
+		return rule->is_l3mdev && rule->priority > PRIORITY_L3MDEV;
 	return rule->is_l3mdev || (rule->table == TABLE_LOCAL && rule->priority < PRIORITY_MAIN) ||
 	       (rule->table == TABLE_MAIN && rule->priority == PRIORITY_MAIN) ||
 	       (rule->table == TABLE_DEFAULT && rule->priority == PRIORITY_DEFAULT);
@@ -224,7 +250,7 @@ unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)
 			!is_usual_rule(&thing->rule))
 			continue;
 		if (thing->rule.is_l3mdev)
-			found |= RULE_L3MDEV;
+			found |= thing->rule.action == FR_ACT_TO_TBL ? RULE_L3MDEV : 0;
 		else if (thing->rule.table == TABLE_LOCAL)
 			found |= RULE_LOCAL;
 		else if (thing->rule.table == TABLE_MAIN)

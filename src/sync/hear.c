@@ -57,7 +57,8 @@ static void fill_key(struct way_key *key, const struct event_route *told)
 }
 
 // Linux calls dead what it only ignores for want of a carrier, too. That is judged by the link's
-// state: nothing is told of routes when the carrier comes back.
+// state: nothing is told of routes when the carrier comes back. A link without addresses makes its
+// hops look so as well, though it has a carrier.
 static bool is_dead(const struct routes *routes, const struct event_hop *hop, uint8_t family)
 {
 	if (!(hop->flags & RTNH_F_DEAD))
@@ -65,7 +66,7 @@ static bool is_dead(const struct routes *routes, const struct event_hop *hop, ui
 	const struct links_state state = links_state(routes->mirror, hop->ifindex);
 	bool is_ignored = family == 4 ? state.ignores_linkdown4 : state.ignores_linkdown6;
 
-	return !(hop->flags & RTNH_F_LINKDOWN && state.is_up && is_ignored);
+	return !(hop->flags & RTNH_F_LINKDOWN && state.is_up && !state.has_carrier && is_ignored);
 }
 
 static void fill_wish(struct routes *routes, const struct event_route *told)

@@ -33,14 +33,15 @@ struct interface {
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
 	uint32_t n_addresses4;
-	uint16_t id;     // link id; FIB_NO_LINK
-	uint8_t tc;      // enum event_side: tc does something there
-	uint8_t sysctls; // enum interface_sysctl, as they were read last
-	uint8_t tcx;     // enum event_side; read with them
-	bool sysctls_read;
-	unsigned mtu6;    // likewise; 0: not known
-	uint32_t reasons; // of the judgement that holds
-	uint16_t mtu;     // of its link, and the VRF: routes over it depend on them
+	uint16_t id;        // link id; FIB_NO_LINK
+	uint8_t tc;         // enum event_side: tc does something there
+	uint8_t sysctls;    // enum interface_sysctl, as they were read last
+	uint8_t tcx;        // enum event_side; read with them
+	bool sysctls_read;  // and need not be read before the next flush
+	bool sysctls_known; // they were read once
+	unsigned mtu6;      // likewise; 0: not known
+	uint32_t reasons;   // of the judgement that holds
+	uint16_t mtu;       // of its link, and the VRF: routes over it depend on them
 	uint8_t vrf;
 	struct links_state told; // what routes were told last
 };

@@ -152,7 +152,10 @@ void judge_above(struct links *links)
 
 		if (one->is_known)
 			add_ring(links, one);
-		if (!lower || is_kind(one, "vlan") || is_tunnel(one))
+		// Linux gives it what has a priority and no VLAN, which lanes take for the lower's.
+		bool takes_untagged = is_kind(one, "vlan") && one->link.vlan_id == 0;
+
+		if (!lower || (is_kind(one, "vlan") && !takes_untagged) || is_tunnel(one))
 			continue;
 		if (is_kind(one, "macvlan"))
 			add_macvlan(links, lower, one);

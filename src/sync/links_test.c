@@ -101,6 +101,16 @@ static void gives_vlans_links_of_their_own(void **state)
 	assert_null(fib_link(fake.fib, 2));
 }
 
+// Linux gives it what has a priority and no VLAN, which lanes know as the port's own.
+static void a_vlan_without_a_number_takes_what_is_untagged(void **state)
+{
+	add(fake_vlan(20, 10, 0));
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX);
+	assert_int_equal(flags_of(11), 0);
+	remove_link(20);
+	assert_int_equal(flags_of(10), 0);
+}
+
 static void gives_vlans_up_with_their_twin(void **state)
 {
 	add(fake_vlan(20, 10, 100));
@@ -465,10 +475,12 @@ static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), FIB_LINK_LINUX6);
 	assert_int_equal(flags_of(11), 0);
+	assert_int_equal(fake.n_dumps_wished, 1); // for its next hops
 	fake.no_ipv6[0] = 0;
 	fake_address(&fake, 10, "fe80::1/64", false);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake.n_dumps_wished, 2);
 }
 
 static void dump_without_ipv6_settings(uint32_t partial)
@@ -579,6 +591,40 @@ static void leaves_packets_to_linux_under_foreign_rules(void **state)
 		fake_flush(&fake);
 		assert_int_equal(flags_of(10), 0);
 	}
+}
+
+// Only a new dump says whether it has others.
+static void a_chain_that_loses_a_device_stays_until_a_dump(void **state)
+{
+	struct event_foreign chain = {.hook = NF_INET_INGRESS, .name = "table netdev f chain c"};
+	struct event_foreign part = chain;
+
+	part.is_part = true;
+	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
+	fake_foreign(&fake, EVENT_CHAIN, &part, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_LINK_LINUX4 | FIB_LINK_LINUX6);
+	assert_int_equal(fake.n_dumps_wished, 1);
+	fake_foreign(&fake, EVENT_CHAIN, &chain, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake.n_dumps_wished, 1);
+}
+
+static void qdiscs_below_one_that_is_deleted_are_looked_for(void **state)
+{
+	struct event_foreign prio = {.ifindex = 10, .sides = EVENT_EGRESS, .name = "qdisc prio 1:"};
+	struct event_foreign netem = prio, other = prio;
+
+	snprintf(netem.name, sizeof(netem.name), "qdisc netem 10: parent 1:1");
+	other.ifindex = 11;
+	fake_foreign(&fake, EVENT_QDISC, &prio, false);
+	fake_foreign(&fake, EVENT_QDISC, &other, false);
+	fake_foreign(&fake, EVENT_QDISC, &other, true);
+	assert_int_equal(fake.n_dumps_wished, 0);
+	fake_foreign(&fake, EVENT_QDISC, &netem, false);
+	fake_foreign(&fake, EVENT_QDISC, &prio, true);
+	assert_int_equal(fake.n_dumps_wished, 1);
 }
 
 static void names_what_is_foreign(void **state)
@@ -784,6 +830,7 @@ int main(void)
 		TEST(takes_nothing_in_on_a_port_without_its_twin),
 		TEST(forwards_nothing_before_linux_has_told_of_forwarding),
 		TEST(gives_vlans_links_of_their_own),
+		TEST(a_vlan_without_a_number_takes_what_is_untagged),
 		TEST(gives_vlans_up_with_their_twin),
 		TEST(stacks_tags_with_the_outer_one_first),
 		TEST(survives_vlans_in_a_circle),
@@ -809,6 +856,8 @@ int main(void)
 		TEST(looks_at_sysctls_now_and_then),
 		TEST(takes_over_a_lower_mtu_of_ipv6),
 		TEST(leaves_packets_to_linux_under_foreign_rules),
+		TEST(a_chain_that_loses_a_device_stays_until_a_dump),
+		TEST(qdiscs_below_one_that_is_deleted_are_looked_for),
 		TEST(names_what_is_foreign),
 		TEST(forgets_all_policies_at_once),
 		TEST(a_default_policy_stays_without_policies_and_can_be_taken_back),

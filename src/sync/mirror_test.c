@@ -131,6 +131,25 @@ static void names_rules_that_stand_in_the_way_of_vrfs(void **state)
 	assert_false(fake_fib_link(&fake, 11)->flags & FIB_LINK_LINUX4);
 }
 
+// One behind the rule for VRFs is for what no VRF has a route for; one before it is for all.
+static void a_rule_that_refuses_vrfs_before_their_tables_counts(void **state)
+{
+	struct event_rule refuses = {.family = 4, .priority = 2000, .is_l3mdev = true, .action = 7};
+	static const char *const rule = "policy rule";
+
+	fake_rule(&fake, &refuses, false);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, rule, NULL), 0);
+	refuses.priority = 500;
+	fake_rule(&fake, &refuses, false);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, rule, NULL), 1);
+	assert_true(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX4);
+	fake_rule(&fake, &refuses, true);
+	fake_flush(&fake);
+	assert_false(fake_fib_link(&fake, 10)->flags & FIB_LINK_LINUX4);
+}
+
 static void lets_vrf_devices_share_a_table(void **state)
 {
 	add(fake_vrf(50, "red", 10));
@@ -423,6 +442,7 @@ int main(void)
 		TEST(leaves_links_of_a_vrf_that_is_down_to_linux),
 		TEST(names_vrfs_beyond_what_lanes_hold),
 		TEST(names_rules_that_stand_in_the_way_of_vrfs),
+		TEST(a_rule_that_refuses_vrfs_before_their_tables_counts),
 		TEST(lets_vrf_devices_share_a_table),
 		TEST(holds_thousands_of_vlans),
 		TEST(reuses_no_id_before_routes_have_left_it),

@@ -254,6 +254,15 @@ static void routes_told_without_carrier_come_back_with_it(void **state)
 	ASK("2001:db8::1", "via fe80::2 dev 1");
 }
 
+// So the kernel marks the next hops of a link that has lost its last address.
+static void a_hop_that_is_dead_though_the_carrier_is_there_stays_dead(void **state)
+{
+	fake.link[1].ignores_linkdown4 = true;
+	fake_say("dump 21.0.0.0/8 nexthop via 10.1.0.2 dev 1 dead linkdown "
+		 "nexthop via 10.2.0.2 dev 2");
+	ASK("21.0.0.1", "via 10.2.0.2 dev 2");
+}
+
 static void a_link_that_is_deleted_takes_its_routes_along(void **state)
 {
 	fake_say("21.0.0.0/8 nexthop via 10.1.0.2 dev 1 nexthop via 10.2.0.2 dev 2");
@@ -584,6 +593,7 @@ int main(void)
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),
 		TEST(a_link_that_goes_down_leaves_no_doubt),
 		TEST(routes_told_without_carrier_come_back_with_it),
+		TEST(a_hop_that_is_dead_though_the_carrier_is_there_stays_dead),
 		TEST(a_link_that_is_deleted_takes_its_routes_along),
 		TEST(the_last_address_takes_ipv4_routes_along),
 		TEST(an_address_takes_routes_that_prefer_it_along),
