@@ -27,6 +27,7 @@ TCX = {"ingress": 46, "egress": 47}
 GET_INFO, INFO_BYTES = 64, 84  # IPT_SO_GET_INFO, struct ipt_getinfo; those of IPv6 are the same
 CHAIN = "'add table {0} f; add chain {0} f onward {{ type filter hook {1} priority 0; }}'"
 POLICY = "src 10.0.0.0/8 dst 11.0.0.0/8 dir out"
+SHAPER = "tbf rate 1mbit burst 10k latency 10ms"
 TEMPLATE = "tmpl src 192.0.2.1 dst 192.0.2.2 proto esp mode tunnel"
 
 # Name of the row: what is done, what undoes it, what it is called, where it is.
@@ -82,13 +83,15 @@ THINGS = {
         "left",
     ),
     "shaper": (
-        "tc qdisc add dev left root tbf rate 1mbit burst 10k latency 10ms",
+        f"tc qdisc add dev left root {SHAPER}",
         "tc qdisc delete dev left root",
         "tc egress on an interface",
         "left",
     ),
     "queues below queues": (
-        "tc qdisc add dev left root handle 1: prio\ntc qdisc add dev left parent 1:1 handle 10: prio",
+        "tc qdisc add dev left root handle 1: htb\n"
+        "tc class add dev left parent 1: classid 1:1 htb rate 1mbit\n"
+        f"tc qdisc add dev left parent 1:1 handle 10: {SHAPER}",
         "tc qdisc delete dev left root",
         "tc egress on an interface",
         "left",
