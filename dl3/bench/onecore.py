@@ -31,7 +31,6 @@ class Job:
     command: tuple[str, ...]
     table: Path
     core: int = 0
-    has_more_cores: bool = False  # for threads that carry no packets: else they take turns with the one that does
     max_burst: int | None = None  # frames per poll; None: all that the program asks for
     ring: int | None = None  # descriptors: frames arrive at the rate that loses none there; None: always there
     source_port: int = 0
@@ -167,7 +166,8 @@ def started(job: Job, place: Workplace) -> Iterator[Runner]:
     check_possible(job)
     number = place.next_number()
     stats, log = place.folder / f"{number}.stats", place.folder / f"{number}.log"
-    cores = listed(usable() if job.has_more_cores else [job.core])
+    # A ring holds no time slice of a thread that carries no packets: such threads get the other cores then.
+    cores = listed([job.core] if job.ring is None else usable())
     pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", cores, *job.command]
     with log.open("wb") as output:
         process = subprocess.Popen(

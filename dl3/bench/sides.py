@@ -93,7 +93,6 @@ def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
         table=TableFiles(entry.routes, TABLES).destinations(),
         core=terms.core,
         max_burst=terms.burst // 2 if entry.is_half_load else None,
-        has_more_cores=entry.is_zero_loss,  # a ring holds no time slice of another thread
         ring=ZERO_LOSS_RING if entry.is_zero_loss else None,
     )
 

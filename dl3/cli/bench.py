@@ -147,7 +147,6 @@ def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
             command,
             table,
             core=case.settings.core,
-            has_more_cores=case.ring is not None,
             max_burst=case.max_burst,
             ring=case.ring,
         )
