@@ -8,6 +8,8 @@ from harness.answers import DL3GEN, PLUGIN
 from harness.house import DL3D
 from harness.network import Network, Shelf
 
+from dl3.host.sessions import weighed_alone
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say at once what is missing instead of failing in every test."""
@@ -18,6 +20,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for built in (DL3D, DL3GEN, PLUGIN) if needs_all else (DL3D,):
         if items and not built.exists():
             pytest.exit(f"{built} is not there: run make build-tests first", returncode=4)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sessions() -> Iterator[None]:
+    """Programs share two cores with lanes; Linux weighs them by thread."""
+    with weighed_alone():
+        yield
 
 
 @pytest.fixture(scope="module", params=["kernel", "dl3d"])

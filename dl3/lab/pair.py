@@ -13,6 +13,7 @@ import yaml
 
 from dl3.control.client import DL3GEN, Client
 from dl3.control.generator import GeneratorPorts
+from dl3.host.sessions import weighed_alone
 from dl3.lab.command import run
 from dl3.lab.links import Flows, generator_file, streams
 from dl3.lab.process import Process
@@ -140,7 +141,7 @@ def pair(start: Start, seat: Seat, tester: Tester, found_ns: list[float]) -> Ite
     """Start the device, then dl3gen, and see their links up."""
     generator: Process | None = None
     try:
-        with start(seat) as device:
+        with weighed_alone(), start(seat) as device:
             try:
                 generator = start_generator(tester, seat)
                 client = Client(generator_socket(seat))

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAME_HEADER = 14 };
+enum { FRAME_HEADER = 14, PEER_MS = 200 };
 
 // The kernel's driver that holds a PCI device, "none" if there is none.
 static void read_kernel_driver(const char *address, char *driver, size_t size)
@@ -280,11 +280,25 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 	return 0;
 }
 
+// A peer that is there answers in less than a millisecond.
+static void wait_for_peer(const struct port_device *device)
+{
+	struct rte_eth_link link = {0};
+
+	for (unsigned ms = 0; ms < PEER_MS && !link.link_status; ms++) {
+		usleep(1000);
+		if (rte_eth_link_get_nowait(device->id, &link) != 0)
+			return;
+	}
+}
+
 int device_start(struct port_room *room, unsigned port, struct complaint *why)
 {
 	struct port_device *device = &room->devices[port];
 	char label[48];
 
+	if (device->kind.is_zero_copy && segments_keep(&room->segments, why))
+		return -EMFILE;
 	eal_words_forget();
 	int err = rte_eth_dev_start(device->id);
 	if (err)
@@ -292,6 +306,10 @@ int device_start(struct port_room *room, unsigned port, struct complaint *why)
 			plan_port_label(room->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;
+	if (device->kind.is_zero_copy) { // see segments.h: one port after the other
+		wait_for_peer(device);
+		segments_mend(&room->segments);
+	}
 	return 0;
 }
 

@@ -65,6 +65,7 @@ int port_tend(struct port_room *room, struct complaint *why)
 {
 	int err = 0;
 
+	segments_mend(&room->segments);
 	for (unsigned i = 0; i < room->settings->n_ports && !err; i++)
 		err = tend_port(room, i, why);
 	return err;

@@ -215,6 +215,7 @@ void port_close(struct port_room *room)
 		device_close(room, i);
 	for (unsigned i = 0; i < room->pools.n_nodes; i++)
 		rte_mempool_free(room->pool[i]);
+	segments_close(&room->segments);
 	if (room->eal_runs)
 		eal_stop();
 	if (room->link_socket >= 0)

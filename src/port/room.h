@@ -7,6 +7,7 @@
 #include "port/pools.h"
 #include "port/port.h"
 #include "port/rss.h"
+#include "port/segments.h"
 
 #include <rte_mempool.h>
 
@@ -42,6 +43,7 @@ struct port_room {
 	struct port_device devices[PORT_MAX];
 	struct eal_args eal_args;
 	struct eal_memory memory;
+	struct segments segments; // where a device hands out our buffers
 	bool eal_runs;
 	int link_socket; // asks Linux for the state of interfaces; -1: none
 } LINE_ALIGNED;

@@ -1,0 +1,57 @@
+"""Linux weighs sessions first, then the threads of each ("autogroup"). A lane is a thread that never sleeps, and Linux
+6.18 was seen to leave a core to the session of one for a minute: whatever else wanted that core, a forwarder's main
+thread or a worker of the kernel's, stood still. So Linux weighs threads alone for as long as a lab runs.
+
+What a killed lab left the next one puts back at its end.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from dl3.host.loans import BOOT
+from dl3.host.private import candidates, safe_parent
+
+SWITCH = Path("/proc/sys/kernel/sched_autogroup_enabled")
+MARK = "was-on"
+
+
+def _folder() -> Path:
+    """Of this boot: the kernel starts with its own choice."""
+    boot = BOOT.read_text(encoding="ascii").strip()
+    return safe_parent(candidates(), "a note for the next lab would not be safe there") / "dl3-sessions" / boot
+
+
+def _turn_off(switch: Path, mark: Path) -> None:
+    if switch.read_text(encoding="ascii").strip() != "0":
+        mark.touch()
+        switch.write_text("0\n", encoding="ascii")
+
+
+def _give_back(descriptor: int, switch: Path, mark: Path) -> None:
+    """The last of the labs does."""
+    with suppress(OSError):  # another one lives
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if mark.exists():
+            switch.write_text("1\n", encoding="ascii")
+            mark.unlink()
+
+
+@contextmanager
+def weighed_alone(switch: Path = SWITCH) -> Iterator[None]:
+    """Programs started meanwhile get processor time by thread; without effect where that is not ours to say."""
+    if not os.access(switch, os.W_OK):
+        yield
+        return
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as ends:
+        descriptor = os.open(folder, os.O_RDONLY)
+        ends.callback(os.close, descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        ends.callback(_give_back, descriptor, switch, folder / MARK)
+        with suppress(OSError):  # /proc may be there to be read only
+            _turn_off(switch, folder / MARK)
+        yield
