@@ -2,7 +2,8 @@
 6.18 was seen to leave a core to the session of one for a minute: whatever else wanted that core, a forwarder's main
 thread or a worker of the kernel's, stood still. So Linux weighs threads alone for as long as a lab runs.
 
-What a killed lab left the next one puts back at its end.
+What a killed lab left the next one puts back at its end. Who wants it off for good after such a lab removes the note in
+/run/dl3-sessions. A program in a CPU cgroup of its own, in a container for instance, is weighed by that all the same.
 """
 
 import fcntl
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from dl3.host.loans import BOOT
 from dl3.host.private import candidates, safe_parent
+from dl3.model.fault import Fault
 
 SWITCH = Path("/proc/sys/kernel/sched_autogroup_enabled")
 MARK = "was-on"
@@ -25,9 +27,13 @@ def _folder() -> Path:
 
 
 def _turn_off(switch: Path, mark: Path) -> None:
-    if switch.read_text(encoding="ascii").strip() != "0":
-        mark.touch()
+    if switch.read_text(encoding="ascii").strip() == "0":
+        return
+    mark.touch()
+    try:
         switch.write_text("0\n", encoding="ascii")
+    except OSError:  # it may be there to be read only
+        mark.unlink()
 
 
 def _give_back(descriptor: int, switch: Path, mark: Path) -> None:
@@ -40,18 +46,23 @@ def _give_back(descriptor: int, switch: Path, mark: Path) -> None:
 
 
 @contextmanager
+def _switched_off(folder: Path, switch: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        _turn_off(switch, folder / MARK)
+        yield
+    finally:
+        _give_back(descriptor, switch, folder / MARK)
+        os.close(descriptor)
+
+
+@contextmanager
 def weighed_alone(switch: Path = SWITCH) -> Iterator[None]:
     """Programs started meanwhile get processor time by thread; without effect where that is not ours to say."""
-    if not os.access(switch, os.W_OK):
-        yield
-        return
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as ends:
-        descriptor = os.open(folder, os.O_RDONLY)
-        ends.callback(os.close, descriptor)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        ends.callback(_give_back, descriptor, switch, folder / MARK)
-        with suppress(OSError):  # /proc may be there to be read only
-            _turn_off(switch, folder / MARK)
+        if os.access(switch, os.W_OK):
+            with suppress(OSError, Fault):  # no safe place for the note
+                ends.enter_context(_switched_off(_folder(), switch))
         yield

@@ -67,7 +67,7 @@ static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 			"of 2048 bytes; add \"bsize=2112\" to the device"},
 		{"net_memif0,bsize=9664", 9600, NULL},
 		{"net_memif0,bsize=1024", 0, "buffers of 1024 bytes; add \"bsize=1536\""},
-		{"net_memif0,zero-copy=yes", 9600, NULL},
+		{"net_memif0,role=client,zero-copy=yes", 9600, NULL},
 		{"net_ring0", 9600, NULL},
 		{"net_af_packet0,iface=lo", 1960, NULL},
 		{"net_af_packet0,iface=lo", 1961,

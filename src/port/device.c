@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FRAME_HEADER = 14, PEER_MS = 200 };
+enum { FRAME_HEADER = 14, PEER_MS = 2000 };
 
 // The kernel's driver that holds a PCI device, "none" if there is none.
 static void read_kernel_driver(const char *address, char *driver, size_t size)
@@ -280,8 +280,8 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 	return 0;
 }
 
-// A peer that is there answers in less than a millisecond.
-static void wait_for_peer(const struct port_device *device)
+// See segments.h: ports connect one after the other. Usually the peer answers within a millisecond.
+static void wait_for_peer(struct port_room *room, const struct port_device *device)
 {
 	struct rte_eth_link link = {0};
 
@@ -289,6 +289,7 @@ static void wait_for_peer(const struct port_device *device)
 		usleep(1000);
 		if (rte_eth_link_get_nowait(device->id, &link) != 0)
 			return;
+		segments_mend(&room->segments);
 	}
 }
 
@@ -297,19 +298,18 @@ int device_start(struct port_room *room, unsigned port, struct complaint *why)
 	struct port_device *device = &room->devices[port];
 	char label[48];
 
-	if (device->kind.is_zero_copy && segments_keep(&room->segments, why))
-		return -EMFILE;
+	int err = device->kind.is_zero_copy ? segments_keep(&room->segments, why) : 0;
+	if (err)
+		return err;
 	eal_words_forget();
-	int err = rte_eth_dev_start(device->id);
+	err = rte_eth_dev_start(device->id);
 	if (err)
 		return complain(why, err, "%s: its device does not start: %s",
 			plan_port_label(room->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;
-	if (device->kind.is_zero_copy) { // see segments.h: one port after the other
-		wait_for_peer(device);
-		segments_mend(&room->segments);
-	}
+	if (device->kind.is_zero_copy)
+		wait_for_peer(room, device);
 	return 0;
 }
 

@@ -112,6 +112,17 @@ static uint32_t count_memif_slots(const char *device)
 	return 1u << MAX_OF(0, MIN_OF(rsize, 14));
 }
 
+// Only a client's rings can hold our own buffers: the driver ignores it for a server (the default).
+// 'slave' is an older name.
+static bool memif_hands_out(const char *device)
+{
+	char role[16], answer[8];
+
+	return kind_argument(device, "zero-copy", answer, sizeof(answer)) &&
+	       strcmp(answer, "yes") == 0 && kind_argument(device, "role", role, sizeof(role)) &&
+	       (strcmp(role, "client") == 0 || strcmp(role, "slave") == 0);
+}
+
 // A longer frame would take several slots, and memif's driver leaves them marked as belonging
 // together when it uses them again: then frames come twice and others never.
 static uint32_t count_memif_slot_bytes(const char *device)
@@ -157,8 +168,7 @@ static void read_virtual(const char *device, struct kind *out)
 		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
 	if (strcmp(row->prefix, "net_memif") == 0) {
 		out->ring_slots = count_memif_slots(device);
-		out->is_zero_copy = kind_argument(device, "zero-copy", answer, sizeof(answer)) &&
-		                    strcmp(answer, "yes") == 0;
+		out->is_zero_copy = memif_hands_out(device);
 		out->slot_bytes = out->is_zero_copy ? 0 : count_memif_slot_bytes(device);
 	}
 	if (strcmp(row->prefix, "net_af_packet") == 0)

@@ -81,7 +81,10 @@ static void knows_whose_refusal_means_a_full_ring_and_how_much_it_holds(void **s
 		uint32_t ring_slots;
 		bool is_zero_copy;
 	} wires[] = {
-		{"net_memif0,rsize=14,zero-copy=yes", true, 16384, true},
+		{"net_memif0,role=client,rsize=14,zero-copy=yes", true, 16384, true},
+		{"net_memif0,rsize=14,zero-copy=yes,role=slave", true, 16384, true},
+		{"net_memif0,role=server,rsize=14,zero-copy=yes", true, 16384, false},
+		{"net_memif0,rsize=14,zero-copy=yes", true, 16384, false},
 		{"net_memif0,rsize=14,zero-copy=no", true, 16384, false},
 		{"net_memif0", true, 1024, false},
 		{"net_memif0,rsize=40", true, 16384, false},

@@ -1,6 +1,8 @@
 // Control thread.
 #include "port/segments.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -35,13 +37,32 @@ int segments_keep(struct segments *segments, struct complaint *why)
 		strerror(errno));
 }
 
-void segments_mend(const struct segments *segments)
+// Never takes the number away from anybody: another thread may have been faster.
+static void put_back(struct segments_file *file)
 {
-	struct stat found;
+	struct stat found, wanted;
+	int got;
 
+	if (fstat(file->number, &found) < 0) {
+		got = fcntl(file->copy, F_DUPFD, file->number);
+		if (got >= 0 && got != file->number)
+			close(got);
+		return;
+	}
+	if (fstat(file->copy, &wanted) < 0 ||
+		(found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino))
+		return;
+	file->is_lost = true;
+	log_warn("memif has closed a file of DPDK's memory (descriptor %d): ports that connect "
+		 "from now on may get no link; start again",
+		file->number);
+}
+
+void segments_mend(struct segments *segments)
+{
 	for (unsigned i = 0; i < segments->n; i++)
-		if (fstat(segments->file[i].number, &found) < 0)
-			dup2(segments->file[i].copy, segments->file[i].number);
+		if (!segments->file[i].is_lost)
+			put_back(&segments->file[i]);
 }
 
 void segments_close(struct segments *segments)
