@@ -215,8 +215,8 @@ static inline void fib_prefetch4(const struct fib_view *view, const uint32_t dst
 		__builtin_prefetch(&view->node4[dst[i] >> 13]);
 }
 
-// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they
-// need. Lane.
+// Bulk lookups, n up to 64, of IPv4 up to 128: hop ids of n destinations (IPv4 in host order). They
+// prefetch what they need. Lane.
 static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {

@@ -40,18 +40,22 @@ static inline __attribute__((always_inline)) void lookup(const struct fib_view *
 	found.outside = 0;
 	memset(found.leaf, 0, sizeof(found.leaf));
 	pass_nodes(view, dst, &found, pass);
-	finish_leaves(view, dst, &found);
+	take_tails(view, dst, &found, take_leaves(view, &found));
 	memcpy(hop, found.leaf, pass.n * sizeof(*hop));
 }
 
 void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
+	for (; n > TAILS_BURST; n -= TAILS_BURST, dst += TAILS_BURST, hop += TAILS_BURST)
+		lookup(view, dst, hop, (struct pass){TAILS_BURST, false});
 	lookup(view, dst, hop, (struct pass){n, false});
 }
 
 void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
+	for (; n > TAILS_BURST; n -= TAILS_BURST, dst += TAILS_BURST, hop += TAILS_BURST)
+		lookup(view, dst, hop, (struct pass){TAILS_BURST, true});
 	lookup(view, dst, hop, (struct pass){n, true});
 }

@@ -82,7 +82,7 @@ static inline void pass16(const struct fib_view *view, const uint32_t dst[], str
 			is_outside);
 }
 
-static inline __attribute__((always_inline)) void pass_all(const struct fib_view *view,
+static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
 	const uint32_t dst[], struct leaves4 *found, unsigned n)
 {
 	// Sixty-four loads in one go keep the memory busy: prefetching nodes before gains nothing
@@ -92,22 +92,55 @@ static inline __attribute__((always_inline)) void pass_all(const struct fib_view
 		pass16(view, dst, found, i);
 	for (uint64_t left = find_tails(found->leaf); left; left &= left - 1)
 		rte_prefetch0(tail_of(view, found, __builtin_ctzll(left)));
-	finish_leaves(view, dst, found);
 }
 
-void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+static inline __attribute__((always_inline)) void pass_all(const struct fib_view *view,
+	const uint32_t dst[], struct leaves4 *found, unsigned n)
+{
+	pass_nodes(view, dst, found, n);
+	take_tails(view, dst, found, take_leaves(view, found));
+}
+
+// What one burst waits for comes while the nodes of the other are read.
+static void pass_two(const struct fib_view *view, const uint32_t dst[], uint16_t hop[])
+{
+	struct leaves4 first, second;
+
+	pass_nodes(view, dst, &first, BURST);
+	pass_nodes(view, dst + BURST, &second, BURST);
+	uint64_t late_first = take_leaves(view, &first);
+	uint64_t late_second = take_leaves(view, &second);
+
+	take_tails(view, dst, &first, late_first);
+	memcpy(hop, first.leaf, sizeof(first.leaf));
+	take_tails(view, dst + BURST, &second, late_second);
+	memcpy(hop + BURST, second.leaf, sizeof(second.leaf));
+}
+
+static void pass_some(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
 	struct leaves4 found;
 
-	if (likely_to(n == BURST)) {
-		pass_all(view, dst, &found, BURST);
-		memcpy(hop, found.leaf, sizeof(found.leaf));
-		return;
-	}
 	uint32_t padded_dst[BURST] = {0};
 
 	memset(found.leaf, 0, sizeof(found.leaf));
 	memcpy(padded_dst, dst, n * sizeof(*dst));
 	pass_all(view, padded_dst, &found, round_up(n, 16));
 	memcpy(hop, found.leaf, n * sizeof(*hop));
+}
+
+void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
+{
+	struct leaves4 found;
+
+	if (n == 2 * BURST) {
+		pass_two(view, dst, hop);
+		return;
+	}
+	for (; n >= BURST; n -= BURST, dst += BURST, hop += BURST) {
+		pass_all(view, dst, &found, BURST);
+		memcpy(hop, found.leaf, sizeof(found.leaf));
+	}
+	if (n)
+		pass_some(view, dst, hop, n);
 }

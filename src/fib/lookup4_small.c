@@ -9,8 +9,11 @@ void lookup4_small(const struct fib_view *view, const uint32_t dst[], uint16_t h
 	struct fib_key6 key[BURST];
 	struct fib_view other = *view;
 
-	for (unsigned i = 0; i < n; i++)
-		key[i] = (struct fib_key6){.high = (uint64_t)dst[i] << 32};
 	other.root6 = view->root4;
-	view->lookup6(&other, key, hop, n);
+	for (unsigned done = 0, now; done < n; done += now) {
+		now = MIN_OF(n - done, BURST);
+		for (unsigned i = 0; i < now; i++)
+			key[i] = (struct fib_key6){.high = (uint64_t)dst[done + i] << 32};
+		view->lookup6(&other, key, hop + done, now);
+	}
 }

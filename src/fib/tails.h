@@ -49,9 +49,9 @@ static inline const union tail_line *tail_of(const struct fib_view *view,
 	return &tail[found->tail[i] + (found->leaf[i] & LEAF_LINE)];
 }
 
-// Fetches leaves from outside, then replaces those that lead to tails by hops.
-static inline void finish_leaves(const struct fib_view *view, const uint32_t dst[],
-	struct leaves4 *found)
+// Reads the leaves outside. Bit i of the result is set where leaf i leads to a tail, which is being
+// fetched.
+static inline uint64_t take_leaves(const struct fib_view *view, struct leaves4 *found)
 {
 	for (uint64_t left = found->outside; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
@@ -61,6 +61,13 @@ static inline void finish_leaves(const struct fib_view *view, const uint32_t dst
 
 	for (uint64_t left = late; left; left &= left - 1)
 		rte_prefetch0(tail_of(view, found, __builtin_ctzll(left)));
+	return late;
+}
+
+// Replaces leaves that lead to tails by hops.
+static inline void take_tails(const struct fib_view *view, const uint32_t dst[],
+	struct leaves4 *found, uint64_t late)
+{
 	for (uint64_t left = late; left; left &= left - 1) {
 		unsigned i = __builtin_ctzll(left);
 		const union tail_line *tail = tail_of(view, found, i);

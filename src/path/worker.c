@@ -118,10 +118,17 @@ static __attribute__((noinline)) void route_two(struct worker *w, struct receive
 	const struct fib_view *second = path_parse(w, main, &other);
 
 	t = lap(is_timed, &w->step.parse, t);
-	w->now = &w->sorted[0];
-	t = look_up(w, first, is_timed, t);
-	w->now = &w->sorted[1];
-	t = look_up(w, second, is_timed, t);
+	struct burst *one = &w->sorted[0].ip4, *two = &w->sorted[1].ip4;
+
+	if (likely_to(first == second && one->n == BURST_MAX && two->n == BURST_MAX)) {
+		path_lookup4_two(first, one, two);
+		t = lap(is_timed, &w->step.lookup, t);
+	} else {
+		w->now = &w->sorted[0];
+		t = look_up(w, first, is_timed, t);
+		w->now = &w->sorted[1];
+		t = look_up(w, second, is_timed, t);
+	}
 	w->now = &w->sorted[0];
 	t = finish(w, first, is_timed, t);
 	w->now = &w->sorted[1];

@@ -154,6 +154,33 @@ static void frames_leave_in_the_order_in_which_they_came(void **state)
 		}
 }
 
+// Where two full bursts are looked up at once, too: five frames by each of
+// three, and 64 is no multiple of 15.
+static void each_frame_leaves_by_its_own_hop(void **state)
+{
+	static const char *const dst[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2"};
+	const unsigned n = 4 * BURST_MAX;
+	unsigned n_seen[FAKE_PORTS] = {0};
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = BURST_MAX;
+	for (unsigned i = 0; i < n; i++) {
+		struct bytes frame = frame_to(0, dst[i / 5 % 3]);
+
+		memcpy(frame.at + frame.n - sizeof(i), &i, sizeof(i));
+		fake_receive(0, &frame);
+	}
+	fake_run();
+	for (unsigned i = 0; i < n; i++) {
+		const struct fake_device *d = &fake.device[i / 5 % 3 + 1];
+		const struct rte_mbuf *m = d->sent[n_seen[i / 5 % 3 + 1]++];
+
+		assert_non_null(m);
+		assert_int_equal(load32(rte_pktmbuf_mtod(m, uint8_t *) + m->data_len - sizeof(i)),
+			i);
+	}
+}
+
 static void two_bursts_are_timed_together_after_every_64(void **state)
 {
 	const unsigned n_bursts = FAKE_FRAMES / 2;
@@ -178,6 +205,7 @@ int main(void)
 		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
 		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
+		cmocka_unit_test(each_frame_leaves_by_its_own_hop),
 		cmocka_unit_test(two_bursts_are_timed_together_after_every_64),
 	};
 
