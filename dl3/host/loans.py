@@ -23,10 +23,14 @@ LONGEST = 32  # bytes of a note, spaces behind it included
 WRITTEN = re.compile(rb"(minus|to) (\d+) *")
 
 
+def folder_of_boot(name: str, why: str) -> Path:
+    """For notes that a reboot settles; not every folder that is safe is empty after it. `why` it has to be safe."""
+    return safe_parent(candidates(), why) / name / BOOT.read_text(encoding="ascii").strip()
+
+
 def folder_of(page_kib: int) -> Path:
-    """Of all notes about pages of that size; not every folder that is safe is empty after a reboot."""
-    boot = BOOT.read_text(encoding="ascii").strip()
-    return safe_parent(candidates(), WHY_SAFE) / "dl3-hugepages" / boot / str(page_kib)
+    """Of all notes about pages of that size."""
+    return folder_of_boot("dl3-hugepages", WHY_SAFE) / str(page_kib)
 
 
 @contextmanager

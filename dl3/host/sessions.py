@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from dl3.host.loans import BOOT
-from dl3.host.private import candidates, safe_parent
+from dl3.host.loans import folder_of_boot
 from dl3.model.fault import Fault
 
 SWITCH = Path("/proc/sys/kernel/sched_autogroup_enabled")
@@ -22,8 +21,7 @@ MARK = "was-on"
 
 def _folder() -> Path:
     """Of this boot: the kernel starts with its own choice."""
-    boot = BOOT.read_text(encoding="ascii").strip()
-    return safe_parent(candidates(), "a note for the next lab would not be safe there") / "dl3-sessions" / boot
+    return folder_of_boot("dl3-sessions", "a note for the next lab would not be safe there")
 
 
 def _turn_off(switch: Path, mark: Path) -> None:

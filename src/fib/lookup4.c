@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void pass_nodes(const struct fib_vi
 	}
 }
 
-static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
+static inline __attribute__((always_inline)) void lookup_burst(const struct fib_view *view,
 	const uint32_t dst[], uint16_t hop[], struct pass pass)
 {
 	struct leaves4 found;
@@ -44,18 +44,23 @@ static inline __attribute__((always_inline)) void lookup(const struct fib_view *
 	memcpy(hop, found.leaf, pass.n * sizeof(*hop));
 }
 
+static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
+	const uint32_t dst[], uint16_t hop[], struct pass pass)
+{
+	for (unsigned left = pass.n; left; left -= pass.n, dst += pass.n, hop += pass.n) {
+		pass.n = MIN_OF(left, TAILS_BURST);
+		lookup_burst(view, dst, hop, pass);
+	}
+}
+
 void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
-	for (; n > TAILS_BURST; n -= TAILS_BURST, dst += TAILS_BURST, hop += TAILS_BURST)
-		lookup(view, dst, hop, (struct pass){TAILS_BURST, false});
 	lookup(view, dst, hop, (struct pass){n, false});
 }
 
 void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
-	for (; n > TAILS_BURST; n -= TAILS_BURST, dst += TAILS_BURST, hop += TAILS_BURST)
-		lookup(view, dst, hop, (struct pass){TAILS_BURST, true});
 	lookup(view, dst, hop, (struct pass){n, true});
 }

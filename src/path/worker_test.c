@@ -154,8 +154,8 @@ static void frames_leave_in_the_order_in_which_they_came(void **state)
 		}
 }
 
-// Where two full bursts are looked up at once, too: five frames by each of
-// three, and 64 is no multiple of 15.
+// Where two full bursts are looked up at once, too: five frames by each of three hops, and 64 is no
+// multiple of 15.
 static void each_frame_leaves_by_its_own_hop(void **state)
 {
 	static const char *const dst[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2"};
