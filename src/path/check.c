@@ -128,28 +128,29 @@ static __attribute__((noinline)) void drop_odd(struct worker *w, const struct fi
 	b->n = alive;
 }
 
-static bool has_one_hop(const struct burst *b)
+static inline bool has_one_hop(const struct burst *b, unsigned n)
 {
 	uint16_t differ = 0;
 
-	for (uint16_t i = 0; i < b->n; i++)
+	for (unsigned i = 0; i < n; i++)
 		differ |= b->hop[i] ^ b->hop[0];
 	return !differ;
 }
 
-static bool check_one_hop(const struct fib_view *view, struct burst *b, uint32_t limits[])
+static inline bool check_one_hop(const struct fib_view *view, struct burst *b, unsigned n,
+	uint32_t limits[])
 {
 	uint32_t same = read_limits(view, b->hop[0]);
 	uint16_t longest = frame_max(same);
 	uint8_t is_odd = 0;
 
-	for (uint16_t i = 0; i < b->n; i++)
+	for (unsigned i = 0; i < n; i++)
 		is_odd |= (b->ttl[i] <= 1) | (b->length[i] > longest);
 	b->port[0] = port_of(same);
 	b->has_one_port = true;
 	if (likely_to(!is_odd && verdict_of(same) == VERDICT_FORWARD && !b->for_linux))
 		return true;
-	for (uint16_t i = 0; i < b->n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
 		b->port[i] = port_of(same);
 	}
@@ -158,9 +159,9 @@ static bool check_one_hop(const struct fib_view *view, struct burst *b, uint32_t
 
 // Loops of one kind of work each over arrays that do not overlap: that is what compilers turn into
 // vector instructions.
-static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_t *restrict limits)
+static inline bool check_each_hop(const struct fib_view *view, struct burst *b, unsigned n,
+	uint32_t *restrict limits)
 {
-	const uint16_t n = b->n;
 	const uint16_t *const length = b->length;
 	const uint8_t *const ttl = b->ttl;
 	uint8_t *restrict port = b->port;
@@ -183,10 +184,19 @@ static bool check_each_hop(const struct fib_view *view, struct burst *b, uint32_
 }
 
 // Says whether all may pass as they are; where not, limits[] and port[] are filled.
+static inline __attribute__((always_inline)) bool check_first(const struct fib_view *view,
+	struct burst *b, unsigned n, uint32_t limits[])
+{
+	b->has_one_hop = has_one_hop(b, n);
+	return b->has_one_hop ? check_one_hop(view, b, n, limits)
+			      : check_each_hop(view, b, n, limits);
+}
+
+// A full burst's loops are of a constant length: they need no rest.
 static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
 {
-	b->has_one_hop = has_one_hop(b);
-	return b->has_one_hop ? check_one_hop(view, b, limits) : check_each_hop(view, b, limits);
+	return b->n == BURST_MAX ? check_first(view, b, BURST_MAX, limits)
+				 : check_first(view, b, b->n, limits);
 }
 
 // Some packet goes out of the port that the burst came in on.

@@ -74,13 +74,19 @@ static void send_mixed(struct worker *w, struct burst *b)
 	}
 }
 
-static uint64_t sum_lengths(const struct burst *b)
+static inline uint64_t sum_of(const uint16_t length[], unsigned n)
 {
 	uint32_t bytes = 0;
 
-	for (uint16_t i = 0; i < b->n; i++)
-		bytes += b->length[i];
+	for (unsigned i = 0; i < n; i++)
+		bytes += length[i];
 	return bytes;
+}
+
+// A full burst's loop is of a constant length: it needs no rest.
+static uint64_t sum_lengths(const struct burst *b)
+{
+	return b->n == BURST_MAX ? sum_of(b->length, BURST_MAX) : sum_of(b->length, b->n);
 }
 
 void path_send(struct worker *w, struct burst *b)
