@@ -25,9 +25,12 @@ static inline __attribute__((always_inline)) void pass_nodes(const struct fib_vi
 		// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves
 		// the bits up to and with the slot.
 		uint32_t run = __builtin_popcount(node.runs << (~(dst[i] >> 8) & 31));
-		found->outside |= (uint64_t)(node.runs & 1) << i;
-		found->leaf[i] = half[(offsetof(struct fib_node4, leaf) / 2 + run) % 8];
-		found->number[i] = node.base + run;
+		bool is_outside = node.runs & 1;
+		found->leaf[i] =
+			is_outside ? 0 : half[(offsetof(struct fib_node4, leaf) / 2 + run) % 8];
+		found->outside[found->n_outside] = i;
+		found->number[found->n_outside] = node.base + run;
+		found->n_outside += is_outside;
 		found->tail[i] = node.tail;
 	}
 }
@@ -37,10 +40,11 @@ static inline __attribute__((always_inline)) void lookup_burst(const struct fib_
 {
 	struct leaves4 found;
 
-	found.outside = 0;
+	found.n_outside = 0;
 	memset(found.leaf, 0, sizeof(found.leaf));
 	pass_nodes(view, dst, &found, pass);
-	take_tails(view, dst, &found, take_leaves(view, &found));
+	take_leaves(view, &found, pass.n);
+	take_tails(view, dst, &found);
 	memcpy(hop, found.leaf, pass.n * sizeof(*hop));
 }
 

@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-enum { BURST = TAILS_BURST, FETCHED_LEAVES = 6, FETCHED_TAILS = 2 };
+enum { BURST = TAILS_WORD, FETCHED_LEAVES = 6, FETCHED_TAILS = 2 };
 
 // The pieces of sixteen nodes, one vector for each of their four words.
 struct nodes16 {
@@ -33,23 +33,46 @@ static inline struct nodes16 take16(const struct fib_node4 *nodes, const uint32_
 		_mm512_unpacklo_epi64(ab_high, cd_high), _mm512_unpackhi_epi64(ab_high, cd_high)}};
 }
 
-// Fetches what the next steps will read because nodes do not hold their leaves: these, and the
+// Which of sixteen leaves stand outside their nodes; their numbers, and the nodes' first tail
+// lines.
+struct outside16 {
+	__mmask16 which;
+	__m512i number, tail;
+};
+
+// Appends those of leaves i to i + 15 that stand outside their nodes, and fetches them, and the
 // first line of tails where there is one. With a full table three of sixteen are such; what is
 // beyond the limits is fetched when it is read.
-static inline void fetch_outside(const struct fib_view *view, __m512i leaf, __m512i tail,
-	__mmask16 is_outside)
+static inline void list_outside(const struct fib_view *view, struct leaves4 *found, unsigned i,
+	const struct outside16 *of)
 {
+	const __m512i count =
+		_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 	const union tail_line *lines = view->tail4;
-	uint32_t number[16], line[16];
+	__mmask16 has_tail = _mm512_mask_test_epi32_mask(of->which, of->tail, of->tail);
+	uint32_t *at = found->number + found->n_outside, line[16];
 
-	_mm512_storeu_si512(number, _mm512_maskz_compress_epi32(is_outside, leaf));
-	for (unsigned i = 0; i < FETCHED_LEAVES; i++)
-		rte_prefetch0(&view->leaf4[number[i]]);
-	_mm512_storeu_si512(line,
-		_mm512_maskz_compress_epi32(_mm512_mask_test_epi32_mask(is_outside, tail, tail),
-			tail));
-	for (unsigned i = 0; i < FETCHED_TAILS; i++)
-		rte_prefetch0(&lines[line[i]]);
+	_mm512_storeu_si512(at, _mm512_maskz_compress_epi32(of->which, of->number));
+	for (unsigned k = 0; k < FETCHED_LEAVES; k++)
+		rte_prefetch0(&view->leaf4[at[k]]);
+	_mm512_storeu_si512(line, _mm512_maskz_compress_epi32(has_tail, of->tail));
+	for (unsigned k = 0; k < FETCHED_TAILS; k++)
+		rte_prefetch0(&lines[line[k]]);
+	_mm512_storeu_si512(found->outside + found->n_outside,
+		_mm512_maskz_compress_epi32(of->which,
+			_mm512_add_epi32(count, _mm512_set1_epi32((int)i))));
+	found->n_outside += __builtin_popcount(of->which);
+}
+
+// Fetches the tail that the first of sixteen leaves leads to: one of forty does.
+static inline void fetch_tail(const struct fib_view *view, __m256i leaf, __m512i tail)
+{
+	__mmask16 has_tail = _mm256_movepi16_mask(leaf);
+	__m512i line = _mm512_and_si512(_mm512_cvtepu16_epi32(leaf), _mm512_set1_epi32(LEAF_LINE));
+
+	line = _mm512_maskz_compress_epi32(has_tail, _mm512_add_epi32(tail, line));
+	rte_prefetch0((const union tail_line *)view->tail4 +
+		      (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(line)));
 }
 
 // Destinations i to i + 15.
@@ -72,49 +95,26 @@ static inline void pass16(const struct fib_view *view, const uint32_t dst[], str
 	__m512i leaf = _mm512_srlv_epi32(two, _mm512_slli_epi32(_mm512_and_si512(run, one), 4));
 	__mmask16 is_outside = _mm512_test_epi32_mask(nodes.word[0], one);
 	// Those outside count as no tails yet.
-	_mm256_storeu_si256((__m256i *)(found->leaf + i),
-		_mm512_maskz_cvtepi32_epi16(_knot_mask16(is_outside), leaf));
-	_mm512_storeu_si512(found->number + i, _mm512_add_epi32(nodes.word[1], run));
+	__m256i within = _mm512_maskz_cvtepi32_epi16(_knot_mask16(is_outside), leaf);
+	_mm256_storeu_si256((__m256i *)(found->leaf + i), within);
 	_mm512_storeu_si512(found->tail + i, nodes.word[3]);
-	found->outside |= (uint64_t)is_outside << i;
+	fetch_tail(view, within, nodes.word[3]);
 	if (is_outside)
-		fetch_outside(view, _mm512_add_epi32(nodes.word[1], run), nodes.word[3],
-			is_outside);
+		list_outside(view, found, i,
+			&(struct outside16){is_outside, _mm512_add_epi32(nodes.word[1], run),
+				nodes.word[3]});
 }
 
-static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
+// All nodes first: so many loads in one go keep the memory busy. Prefetching nodes before gains
+// nothing here.
+static inline __attribute__((always_inline)) void pass(const struct fib_view *view,
 	const uint32_t dst[], struct leaves4 *found, unsigned n)
 {
-	// Sixty-four loads in one go keep the memory busy: prefetching nodes before gains nothing
-	// here.
-	found->outside = 0;
+	found->n_outside = 0;
 	for (unsigned i = 0; i < n; i += 16)
 		pass16(view, dst, found, i);
-	for (uint64_t left = find_tails(found->leaf); left; left &= left - 1)
-		rte_prefetch0(tail_of(view, found, __builtin_ctzll(left)));
-}
-
-static inline __attribute__((always_inline)) void pass_all(const struct fib_view *view,
-	const uint32_t dst[], struct leaves4 *found, unsigned n)
-{
-	pass_nodes(view, dst, found, n);
-	take_tails(view, dst, found, take_leaves(view, found));
-}
-
-// What one burst waits for comes while the nodes of the other are read.
-static void pass_two(const struct fib_view *view, const uint32_t dst[], uint16_t hop[])
-{
-	struct leaves4 first, second;
-
-	pass_nodes(view, dst, &first, BURST);
-	pass_nodes(view, dst + BURST, &second, BURST);
-	uint64_t late_first = take_leaves(view, &first);
-	uint64_t late_second = take_leaves(view, &second);
-
-	take_tails(view, dst, &first, late_first);
-	memcpy(hop, first.leaf, sizeof(first.leaf));
-	take_tails(view, dst + BURST, &second, late_second);
-	memcpy(hop + BURST, second.leaf, sizeof(second.leaf));
+	take_leaves(view, found, n);
+	take_tails(view, dst, found);
 }
 
 static void pass_some(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
@@ -125,7 +125,7 @@ static void pass_some(const struct fib_view *view, const uint32_t dst[], uint16_
 
 	memset(found.leaf, 0, sizeof(found.leaf));
 	memcpy(padded_dst, dst, n * sizeof(*dst));
-	pass_all(view, padded_dst, &found, round_up(n, 16));
+	pass(view, padded_dst, &found, round_up(n, 16));
 	memcpy(hop, found.leaf, n * sizeof(*hop));
 }
 
@@ -133,13 +133,13 @@ void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t 
 {
 	struct leaves4 found;
 
-	if (n == 2 * BURST) {
-		pass_two(view, dst, hop);
-		return;
+	for (; n >= 2 * BURST; n -= 2 * BURST, dst += 2 * BURST, hop += 2 * BURST) {
+		pass(view, dst, &found, 2 * BURST);
+		memcpy(hop, found.leaf, 2 * BURST * sizeof(*hop));
 	}
 	for (; n >= BURST; n -= BURST, dst += BURST, hop += BURST) {
-		pass_all(view, dst, &found, BURST);
-		memcpy(hop, found.leaf, sizeof(found.leaf));
+		pass(view, dst, &found, BURST);
+		memcpy(hop, found.leaf, BURST * sizeof(*hop));
 	}
 	if (n)
 		pass_some(view, dst, hop, n);

@@ -189,14 +189,14 @@ static inline __attribute__((always_inline)) bool check_first(const struct fib_v
 {
 	b->has_one_hop = has_one_hop(b, n);
 	return b->has_one_hop ? check_one_hop(view, b, n, limits)
-			      : check_each_hop(view, b, n, limits);
+	                      : check_each_hop(view, b, n, limits);
 }
 
 // A full burst's loops are of a constant length: they need no rest.
 static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
 {
 	return b->n == BURST_MAX ? check_first(view, b, BURST_MAX, limits)
-				 : check_first(view, b, b->n, limits);
+	                         : check_first(view, b, b->n, limits);
 }
 
 // Some packet goes out of the port that the burst came in on.

@@ -217,7 +217,8 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	unsigned at = b->n;
 	take_plain(b, &f, &from, plain);
 	if (!is_ip6)
-		fib_prefetch4(p->view, &b->dst4[at], STEP); // a constant; one too many harms nothing
+		fib_prefetch4(p->view, &b->dst4[at],
+			STEP); // a constant; one too many harms nothing
 	for (unsigned odd = valid & ~plain; odd; odd &= odd - 1)
 		parse_one(p, mbuf[__builtin_ctz(odd)]);
 	return _mm512_mask_reduce_add_epi32(valid, f.pkt_len);

@@ -35,18 +35,20 @@ static inline void rewrite_one(uint8_t *at, __m256i hop, bool is_ip6)
 	_mm256_storeu_si256((__m256i *)at, _mm256_mask_blend_epi32(MACS, frame, hop));
 }
 
-static inline __m256i read_hop(const struct fib_view *view, uint16_t hop)
+static inline __m256i read_hop(const struct fib_hop_entry *hop)
 {
-	return _mm256_castsi128_si256(word16_load(&view->hops[hop]));
+	return _mm256_castsi128_si256(word16_load(hop));
 }
 
 static inline __attribute__((always_inline)) void rewrite(struct stat_lane *stat,
 	const struct fib_view *view, struct burst *b, bool is_ip6)
 {
-	const unsigned n = b->n; // frames may alias anything
+	// Frames may alias anything.
+	const unsigned n = b->n;
+	const struct fib_hop_entry *const hops = view->hops;
 
 	if (b->has_one_hop) {
-		__m256i hop = read_hop(view, b->hop[0]);
+		__m256i hop = read_hop(&hops[b->hop[0]]);
 
 		for (unsigned i = 0; i < n; i++)
 			rewrite_one(b->frame[i], hop, is_ip6);
@@ -54,8 +56,10 @@ static inline __attribute__((always_inline)) void rewrite(struct stat_lane *stat
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		rewrite_one(b->frame[i], read_hop(view, b->hop[i]), is_ip6);
-		stat_add(&stat->hop[b->hop[i]], 1);
+		uint64_t *uses = &stat->hop[b->hop[i]];
+
+		rewrite_one(b->frame[i], read_hop(&hops[b->hop[i]]), is_ip6);
+		stat_add(uses, 1);
 	}
 }
 
