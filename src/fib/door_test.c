@@ -261,7 +261,7 @@ static void lanes_see_the_old_route_or_the_new_one(void **state)
 	assert_ptr_equal(fib_door_swap(door, second), fib);
 	fib_destroy(fib);
 	churn(second);
-	assert_in_range(pending(second), 0, 20000);
+	assert_in_range(pending(second), 0, RETIRE_MAX);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < N_LANES; i++) {
 		pthread_join(thread[i], NULL);
