@@ -156,30 +156,36 @@ static inline void store_dst6(struct burst *b, unsigned at, unsigned n)
 	}
 }
 
-// Appends the plain ones to the burst of their family, dense and in order.
-static inline void take_plain(struct burst *b, struct fields *f, const struct sixteen *from,
-	__mmask16 plain)
+static inline void append(struct burst *b, const struct fields *f, bool is_ip6, unsigned n)
 {
-	unsigned at = b->n, n = __builtin_popcount(plain);
-	struct fields dense;
+	unsigned at = b->n;
 
-	if (likely_to(plain == UINT16_MAX)) {
-		memcpy(&b->mbuf[at], from->mbuf, STEP * sizeof(from->mbuf[0]));
-		memcpy(&b->frame[at], from->frame, STEP * sizeof(from->frame[0]));
-	} else {
-		store_pointers(&b->mbuf[at], from->mbuf, plain);
-		store_pointers(&b->frame[at], from->frame, plain);
-		dense = squeeze(f, plain);
-		f = &dense;
-	}
 	store_lengths(b, at, f);
-	if (from->is_ip6) {
+	if (is_ip6) {
 		store_dst6(b, at, n);
 	} else {
 		_mm512_storeu_si512(&b->dst4[at], f->first);
 		b->suspects |= (uint64_t)find_suspects(b->sources, f->second, n) << at;
 	}
 	b->n = at + n;
+}
+
+// Appends the plain ones to the burst of their family, dense and in order.
+static __attribute__((noinline)) void take_plain(struct burst *b, const struct fields *f,
+	const struct sixteen *from, __mmask16 plain)
+{
+	const struct fields dense = squeeze(f, plain);
+
+	store_pointers(&b->mbuf[b->n], from->mbuf, plain);
+	store_pointers(&b->frame[b->n], from->frame, plain);
+	append(b, &dense, from->is_ip6, __builtin_popcount(plain));
+}
+
+static inline void take_all(struct burst *b, const struct fields *f, const struct sixteen *from)
+{
+	memcpy(&b->mbuf[b->n], from->mbuf, STEP * sizeof(from->mbuf[0]));
+	memcpy(&b->frame[b->n], from->frame, STEP * sizeof(from->frame[0]));
+	append(b, f, from->is_ip6, STEP);
 }
 
 static inline struct fields read_fields(struct sixteen *from, unsigned n)
@@ -215,7 +221,13 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	if (rarely(has_type(&f, valid & ~plain, is_ip6 ? 0xdd86 : 0x0008)))
 		plain = 0; // one by one, so that packets of a flow stay in order
 	unsigned at = b->n;
-	take_plain(b, &f, &from, plain);
+	if (likely_to(plain == UINT16_MAX)) {
+		take_all(b, &f, &from);
+	} else {
+		const struct fields apart = f; // so that all others stay in registers
+
+		take_plain(b, &apart, &from, plain);
+	}
 	if (!is_ip6)
 		fib_prefetch4(p->view, &b->dst4[at],
 			STEP); // a constant; one too many harms nothing
@@ -236,11 +248,23 @@ static __attribute__((noinline)) uint64_t parse_sixteen6(struct parse *p,
 	return parse_step(p, mbuf, STEP, true);
 }
 
-// The frames of the sixteen after these, where their headers usually are.
-static inline void prefetch_next(const struct parse *p, unsigned i)
+// Where its headers usually are.
+static inline void prefetch_frame(const struct rte_mbuf *m)
 {
-	for (unsigned k = i + STEP; k < i + 2 * STEP && k < p->n; k++)
-		rte_prefetch0((const uint8_t *)p->mbuf[k]->buf_addr + RTE_PKTMBUF_HEADROOM);
+	rte_prefetch0((const uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM);
+}
+
+static inline void prefetch_sixteen(struct rte_mbuf *const mbuf[])
+{
+	for (unsigned i = 0; i < STEP; i++)
+		prefetch_frame(mbuf[i]);
+}
+
+// Those of fewer than sixteen at the end: apart, for a loop of that kind.
+static __attribute__((noinline)) void prefetch_some(struct rte_mbuf *const mbuf[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		prefetch_frame(mbuf[i]);
 }
 
 void parse_avx512(struct parse *p)
@@ -251,7 +275,10 @@ void parse_avx512(struct parse *p)
 	for (; i + STEP <= p->n; i += STEP) {
 		const uint8_t *frame = rte_pktmbuf_mtod(p->mbuf[i], const uint8_t *);
 
-		prefetch_next(p, i);
+		if (likely_to(i + 2 * STEP <= p->n))
+			prefetch_sixteen(p->mbuf + i + STEP);
+		else if (rarely(i + STEP < p->n))
+			prefetch_some(p->mbuf + i + STEP, p->n - i - STEP);
 		if (frame[12] == 0x86)
 			bytes += parse_sixteen6(p, p->mbuf + i);
 		else
