@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	if (likely_to(plain == UINT16_MAX)) {
 		take_all(b, &f, &from);
 	} else {
-		const struct fields apart = f; // so that all others stay in registers
+		const struct fields apart = f; // a copy: f itself stays in registers
 
 		take_plain(b, &apart, &from, plain);
 	}
@@ -260,7 +260,8 @@ static inline void prefetch_sixteen(struct rte_mbuf *const mbuf[])
 		prefetch_frame(mbuf[i]);
 }
 
-// Those of fewer than sixteen at the end: apart, for a loop of that kind.
+// Fewer than sixteen, at a burst's end. Out of line: else compilers make one loop of both, which
+// compares before each frame.
 static __attribute__((noinline)) void prefetch_some(struct rte_mbuf *const mbuf[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
