@@ -1,6 +1,7 @@
 // Routes, next-hop objects and rules: bytes -> events. Pure.
 #include "sync/kinds.h"
 
+#include <assert.h>
 #include <linux/fib_rules.h>
 #include <linux/lwtunnel.h>
 #include <linux/nexthop.h>
@@ -185,10 +186,19 @@ static enum decode_result route_read(const struct nlmsghdr *message, struct even
 }
 const struct reader read_route = {sizeof(struct rtmsg), EVENT_ROUTE, AT(route, hop), route_read};
 
+// struct nexthop_grp as it is on the wire. Its own name for the high byte differs from header to
+// header: Linux 6.12, and what distributions took over from it, put it where others have a 0.
+struct group_member {
+	uint32_t id;
+	uint8_t weight, weight_high;
+	uint16_t unused;
+};
+static_assert(sizeof(struct group_member) == sizeof(struct nexthop_grp), "as the kernel has it");
+
 static bool take_group(void *out, const struct piece *value)
 {
 	struct event_nexthop *nexthop = out;
-	const struct nexthop_grp *member = value->bytes;
+	const struct group_member *member = value->bytes;
 	size_t n = value->n / sizeof(*member);
 
 	if (value->n % sizeof(*member))
@@ -197,8 +207,7 @@ static bool take_group(void *out, const struct piece *value)
 	nexthop->too_many_members = n > EVENT_MAX_GROUP;
 	nexthop->n_members = n > EVENT_MAX_GROUP ? EVENT_MAX_GROUP : n;
 	for (size_t i = 0; i < nexthop->n_members; i++) {
-		// Linux 6.12 put the weight's high byte where older kernels have a 0.
-		uint32_t weight = (member[i].resvd1 << 8 | member[i].weight) + 1;
+		uint32_t weight = (member[i].weight_high << 8 | member[i].weight) + 1;
 
 		nexthop->member[i].id = member[i].id;
 		nexthop->member[i].weight = weight > UINT16_MAX ? UINT16_MAX : weight;
