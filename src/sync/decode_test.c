@@ -167,6 +167,7 @@ static void ignores_cached_routes(void **state)
 static void reads_next_hops_and_groups(void **state)
 {
 	struct event event = decoded(decode_route, "nexthop");
+	struct message message;
 
 	assert_int_equal(event.nexthop.id, 1);
 	assert_false(event.nexthop.is_group);
@@ -176,6 +177,12 @@ static void reads_next_hops_and_groups(void **state)
 	assert_int_equal(event.nexthop.n_members, 2);
 	assert_int_equal(event.nexthop.member[1].id, 2);
 	assert_int_equal(event.nexthop.member[1].weight, 250);
+	load(&message, "nexthop_group");
+	uint8_t *last = memmem(message.bytes, message.n, (uint8_t[]){2, 0, 0, 0, 249, 0}, 6);
+	assert_non_null(last);
+	last[5] = 1; // the weight's high byte
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_int_equal(event.nexthop.member[1].weight, 256 + 250);
 	assert_true(decoded(decode_route, "nexthop_resilient").nexthop.is_resilient);
 	assert_true(decoded(decode_route, "nexthop_delete").is_delete);
 }
