@@ -85,7 +85,7 @@ static struct look look_at(struct recognise *r)
 		const struct rte_mbuf *m = r->mbuf[i];
 
 		r->at[i] = rte_pktmbuf_mtod(m, const uint8_t *);
-		rte_prefetch0(r->at[i]);
+		rte_prefetch1(r->at[i]);
 		r->length[i] = m->pkt_len;
 		bytes += m->pkt_len;
 		shorts |= (m->data_len ^ m->pkt_len) | (m->data_len < RECOGNISE_LONG_BYTES);
