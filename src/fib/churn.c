@@ -94,6 +94,26 @@ static void lookup4_agrees(lookup4_fn *lookup, const struct fib_view *view, uint
 	}
 }
 
+// The same in parts: the address last, and in a full burst.
+static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, uint32_t addr,
+	uint16_t hop)
+{
+	static uint32_t dst[FIB_BURST4];
+	static unsigned at;
+	struct fib_found4 found;
+	uint16_t other[FIB_BURST4];
+
+	at = (at + 1) % ARRAY_LEN(dst);
+	dst[at] = addr;
+	for (unsigned n = at + 1; n <= FIB_BURST4; n += FIB_BURST4 - n ? FIB_BURST4 - n : 1) {
+		memset(&found, 0xff, sizeof(found));
+		begin(view, dst, &found, n);
+		fib_lookup4_go_on(view, &found);
+		fib_lookup4_end(view, dst, &found, other);
+		assert_int_equal(other[at], hop);
+	}
+}
+
 // All variants. In further VRFs IPv4 has one.
 static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	uint16_t hop)
@@ -117,6 +137,8 @@ static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire
 		if (addr->family == 4) {
 			lookup4_agrees(vrf ? view->lookup4 : variants[i].near4, view, dst4, hop);
 			lookup4_agrees(vrf ? view->lookup4 : variants[i].far4, view, dst4, hop);
+			if (!vrf)
+				parts_agree(variants[i].begin4, view, dst4, hop);
 		}
 	}
 }

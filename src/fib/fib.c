@@ -24,6 +24,7 @@ static void show_to_lanes(struct fib *fib)
 		.bucket = fib->groups.bucket,
 		.lookup4 = fib->lookups->near4,
 		.lookup6 = fib->lookups->six,
+		.begin4 = fib->lookups->begin4,
 		.leaf4 = blocks_at(&fib->publish4.leaf, 0),
 		.tail4 = blocks_at(&fib->publish4.tail, 0),
 		.root6 = publish6_root(&fib->publish6, RIB6),

@@ -9,24 +9,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FIB_NODE4_LEAVES = 6 };
-
 // IPv4: 32 neighbouring /24s. Bit i of `runs` (i > 0) is set where /24 i differs from the one
-// before it; bit 0 where the leaves do not fit in here. With n = popcount(runs & (2 << i) - 1) the
-// answer of /24 i is leaf[n], or leaf4[base + n] if bit 0 is set. All 0: every /24 is hop 0. Read
-// and written as one aligned 16-byte word.
+// before it; bit 0 where the leaves do not fit in here as they are. With n = popcount(runs & (2 <<
+// i) - 1) the answer of /24 i is leaf[n]; if bit 0 is set, of narrow nodes what narrow[n] stands
+// for, of others leaf4[(outside >> 1) + n]. All 0: every /24 is hop 0. Read and written as one
+// aligned 16-byte word.
+enum { FIB_NODE4_LEAVES = 6, FIB_NODE4_NARROW = 11 };
 struct fib_node4 {
 	uint32_t runs;
 	union {
 		uint16_t leaf[FIB_NODE4_LEAVES];
+		uint8_t narrow[1 + FIB_NODE4_NARROW]; // narrow[0] is 1; n begins with 1
 		struct {
-			uint32_t base;
+			uint32_t outside; // even
 			uint32_t unused;
 			uint32_t tail; // first line of prefixes longer than /24; so two leaves
-			               // fewer fit where there are such
+			               // fewer fit where there are such, and no narrow ones
 		};
 	};
 } __attribute__((aligned(16)));
+
+// Bytes of narrow nodes: 0, or a hop id less this: the last one of the hops that each table has.
+enum { FIB_NARROW_AFTER = 4 };
 
 // IPv6: 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one
 // before it; the answer of slot i is leaf[base + popcount(runs & (2 << i) - 2)]. All 0: every slot
@@ -135,6 +139,19 @@ static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uin
 
 struct fib_view;
 
+// What a bulk lookup of IPv4 in parts has found so far, of n destinations: leaves (those outside
+// their nodes, and unused ones: 0), the first tail line of each one's node, which must be of the
+// same moment; of leaves outside which they are and their number there; which leaves lead to tails.
+enum { FIB_BURST4 = 64 };
+struct fib_found4 {
+	unsigned n, n_outside, n_tails;
+	uint16_t leaf[FIB_BURST4];
+	uint32_t tail[FIB_BURST4];
+	uint32_t outside[FIB_BURST4];
+	uint32_t number[FIB_BURST4];
+	uint8_t with_tail[FIB_BURST4];
+} LINE_ALIGNED;
+
 // What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
 // below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
 // the table, which may change while lanes run.
@@ -146,8 +163,10 @@ struct fib_view {
 		unsigned n);
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
-	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
-	bool waits4;  // it is much larger than they are; atomic, relaxed
+	void (*begin4)(const struct fib_view *view, const uint32_t dst[], struct fib_found4 *found,
+		unsigned n); // NULL: of further VRFs
+	bool is_far4;        // the table is too large for a core's own caches; atomic, relaxed
+	bool waits4;         // it is much larger than they are; atomic, relaxed
 	const uint16_t *leaf4;
 	const void *tail4;
 	const void *root4; // of further VRFs
@@ -207,15 +226,18 @@ static inline bool fib_waits4(const struct fib_view *view)
 
 // Fetches what the lookup of n destinations will read first, in tables that are large enough for it
 // to pay. For destinations that are looked up after other work. Lane.
+// All that the lookups fetch goes to the L2: an L1 has room for some 20 lines that are on their way
+// and drops a quarter of 64 that are asked of it at once (AMD, Zen 4), an L2 has more and drops
+// none.
 static inline void fib_prefetch4(const struct fib_view *view, const uint32_t dst[], unsigned n)
 {
 	if (!__atomic_load_n(&view->is_far4, __ATOMIC_RELAXED))
 		return;
 	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(&view->node4[dst[i] >> 13]);
+		rte_prefetch1(&view->node4[dst[i] >> 13]);
 }
 
-// Bulk lookups, n up to 64, of IPv4 up to 128: hop ids of n destinations (IPv4 in host order). They
+// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They
 // prefetch what they need. Lane.
 static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
@@ -223,14 +245,26 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
 }
 
+// The lookup of the main VRF's IPv4 in three parts, for lanes that do other work while memory
+// answers: each part fetches what the next one reads. n up to FIB_BURST4; dst stays the same,
+// and the lane does not report meanwhile. Lane.
+static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
+	struct fib_found4 *found, unsigned n)
+{
+	view->begin4(view, dst, found, n);
+}
+void fib_lookup4_go_on(const struct fib_view *view, struct fib_found4 *found);
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], struct fib_found4 *found,
+	uint16_t hop[]);
+
 static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[],
 	uint16_t hop[], unsigned n)
 {
 	view->lookup6(view, dst, hop, n);
 }
 
-// The lanes' side of the door. `live` is read once per burst, before the lookups; what it points to
-// stays as it is until the lane reports. Never NULL while a lane runs.
+// The lanes' side of the door. `live` is read once per burst or train, before the lookups; what it
+// points to stays as it is until the lane reports. Never NULL while a lane runs.
 struct fib_door_fast {
 	const struct fib_view *live; // atomic, acquire
 	struct rte_rcu_qsbr *qsbr;

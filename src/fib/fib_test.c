@@ -132,32 +132,94 @@ static void tidies_up_once_changes_have_ended(void **state)
 	fib_destroy(fib);
 }
 
+// What comes before the /24s below: other hops, which have taken the first ids, and a longer
+// prefix. As narrow leaves a node holds eleven of the first 255 hops, beside none with a tail.
+static const struct {
+	unsigned n_hops, most_inside;
+	bool with_tail, with_linux;
+} inside[] = {
+	{0, FIB_NODE4_NARROW - 1, false, false},
+	{0, 3, true, false},
+	{0, FIB_NODE4_LEAVES - 1, false, true}, // one of the hops that each table has
+	{UINT8_MAX - 2, FIB_NODE4_NARROW - 1, false, false},
+	{UINT8_MAX - 1, FIB_NODE4_LEAVES - 1, false, false}, // the second hop's id is one too high
+	{UINT8_MAX, FIB_NODE4_LEAVES - 1, false, false},
+};
+
+static void change_both(struct fib *fib, const struct fib_change *change)
+{
+	assert_int_equal(churn_apply(&model, change), 0);
+	assert_int_equal(fib_change(fib, change, 1, NULL, NULL), 0);
+}
+
+// Routes to so many hops, a node for each.
+static void take_hops(struct fib *fib, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		change_both(fib,
+			&(struct fib_change){
+				.route = {.prefix = {{.bytes = {30, i}, .family = 4}, 16},
+					.hop = {.link = 2,
+						.via = {.bytes = {10, 0, 0, i}, .family = 4}}}});
+}
+
 // /24 after /24 of one node comes, then goes: with the rest of the node's slots n of them are n + 1
-// leaves, of which six fit inside it, four beside the place of a longer prefix's tail.
+// leaves.
 static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 {
 	enum { N_SLOTS = 20 };
 
-	for (unsigned with_tail = 0; with_tail < 2; with_tail++) {
+	for (unsigned row = 0; row < ARRAY_LEN(inside); row++) {
 		struct fib *fib = fib_create(NULL);
 		const uint32_t none = count_used(fib).leaf4;
-		const unsigned most_inside = with_tail ? 3 : 5;
 		churn_reset(&model, 0);
+		take_hops(fib, inside[row].n_hops);
 		for (unsigned i = 0; i < 2 * N_SLOTS; i++) {
 			unsigned slot = i < N_SLOTS ? i : 2 * N_SLOTS - 1 - i;
 			struct fib_change change = {.op = i < N_SLOTS ? FIB_ADD : FIB_DELETE,
 				.route = {.prefix = {{.bytes = {20, 1, slot}, .family = 4},
-						  slot || !with_tail ? 24 : 25},
+						  slot || !inside[row].with_tail ? 24 : 25},
 					.hop = {.link = slot % 2, .via.family = 4}}};
-			assert_int_equal(churn_apply(&model, &change), 0);
-			assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+			if (slot % 2 && inside[row].with_linux)
+				change.route.hop =
+					(struct fib_hop){.link = FIB_NO_LINK, .kind = FIB_LINUX};
+			change_both(fib, &change);
 			churn_check_all(fib, &model);
 			assert_int_equal(count_used(fib).leaf4 > none,
-				(i < N_SLOTS ? slot + 1 : slot) > most_inside);
+				(i < N_SLOTS ? slot + 1 : slot) > inside[row].most_inside);
 		}
 		assert_int_equal(count_used(fib).leaf4, none);
 		fib_destroy(fib);
 	}
+}
+
+// What fills a burst of one up to a vector is looked up as 0.0.0.0: not with the caller's memory.
+static void reads_no_more_destinations_than_there_are(void **state)
+{
+	struct fib *fib = fib_create(NULL);
+	uint32_t *dst = malloc(sizeof(*dst)); // its end is watched by ASan
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+
+	churn_reset(&model, 0);
+	change_both(fib, &(struct fib_change){.route = {.prefix = {{.family = 4}, 25},
+						      .hop = {.link = 1, .kind = FIB_PEER}}});
+	*dst = 5;
+	for (unsigned i = 0; i < n_variants; i++) {
+		struct fib_found4 found;
+		uint16_t hop[2] = {0, 0xffff};
+
+		variants[i].far4(&fib->view, dst, hop, 1);
+		assert_int_equal(hop[0], fib_look(fib, 0, &(struct wire_addr){{0, 0, 0, 5}, 4}));
+		hop[0] = 0;
+		variants[i].begin4(&fib->view, dst, &found, 1);
+		fib_lookup4_go_on(&fib->view, &found);
+		fib_lookup4_end(&fib->view, dst, &found, hop);
+		assert_int_not_equal(hop[0], 0);
+		assert_int_equal(hop[1], 0xffff);
+	}
+	free(dst);
+	fib_destroy(fib);
 }
 
 // 800 /48 and 400 hosts in one /32 come and go: lines become wide blocks, two levels of them, and
@@ -314,6 +376,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_a_list_after_each_ip6_change),
 		cmocka_unit_test(agrees_with_a_list_after_each_batch),
 		cmocka_unit_test(keeps_leaves_inside_their_node_while_they_fit),
+		cmocka_unit_test(reads_no_more_destinations_than_there_are),
 		cmocka_unit_test(grows_and_shrinks_dense_ip6_subtrees),
 		cmocka_unit_test(leaks_no_blocks),
 		cmocka_unit_test(names_a_change_of_a_batch_that_finds_no_memory),

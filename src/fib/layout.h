@@ -28,6 +28,12 @@ union tail_line {
 };
 static_assert(sizeof(union tail_line) == 64, "one cache line");
 
+// What a byte of a narrow node stands for.
+static inline uint16_t narrow_leaf(uint8_t byte)
+{
+	return byte ? byte + FIB_NARROW_AFTER : 0;
+}
+
 // Bits 1 to i of a run bitmap: the run of slot i is the number of those set.
 static inline unsigned node6_run(uint64_t runs, unsigned slot)
 {

@@ -10,18 +10,24 @@ typedef void lookup4_fn(const struct fib_view *view, const uint32_t dst[], uint1
 typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 	unsigned n);
 
+// The first part of a lookup in parts.
+typedef void lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[],
+	struct fib_found4 *found, unsigned n);
+lookup4_begin_fn lookup4_begin_scalar, lookup4_begin_avx512;
+
 // Near: for tables that sit in a core's own caches. Far: prefetches what it will need.
 lookup4_fn lookup4_near_scalar, lookup4_far_scalar;
 lookup6_fn lookup6_scalar;
 // For further VRFs: IPv4 by the way of IPv6, in the variant that the view has.
 lookup4_fn lookup4_small;
-// Need AVX-512 F, BW, DQ, VL and VPOPCNTDQ; fastest at 64, and in large tables at 128.
+// Need AVX-512 F, BW, DQ, VL and VPOPCNTDQ; fastest at 64.
 lookup4_fn lookup4_avx512;
 lookup6_fn lookup6_avx512;
 
 struct lookups {
 	lookup4_fn *near4, *far4;
 	lookup6_fn *six;
+	lookup4_begin_fn *begin4;
 	const char *name;
 };
 

@@ -9,51 +9,94 @@ struct pass {
 	bool is_far;
 };
 
-static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
-	const uint32_t dst[], struct leaves4 *found, struct pass pass)
+// Leaf number `run` of a node that holds its leaves, as bytes (is_narrow: 1) or as they are (0).
+// Arithmetic, for no CPU can guess which it is.
+static inline uint16_t leaf_inside(const uint64_t half[2], uint32_t run, uint32_t is_narrow)
 {
-	const struct fib_node4 *const nodes = view->node4;
+	uint32_t place = offsetof(struct fib_node4, leaf) + (run << (1 - is_narrow));
+	uint32_t leaf = half[place >> 3 & 1] >> 8 * (place & 7) & 0xffff >> 8 * is_narrow;
 
-	for (unsigned i = 0; pass.is_far && i < pass.n; i++)
-		rte_prefetch0(&nodes[dst[i] >> 13]);
-	for (unsigned i = 0; i < pass.n; i++) {
-		word16 word = word16_load(&nodes[dst[i] >> 13]);
-		struct fib_node4 node;
-		uint16_t half[8];
-		memcpy(&node, &word, sizeof(node));
-		memcpy(half, &word, sizeof(half));
-		// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves
-		// the bits up to and with the slot.
-		uint32_t run = __builtin_popcount(node.runs << (~(dst[i] >> 8) & 31));
-		bool is_outside = node.runs & 1;
-		found->leaf[i] =
-			is_outside ? 0 : half[(offsetof(struct fib_node4, leaf) / 2 + run) % 8];
-		found->outside[found->n_outside] = i;
-		found->number[found->n_outside] = node.base + run;
-		found->n_outside += is_outside;
-		found->tail[i] = node.tail;
-	}
+	return leaf + FIB_NARROW_AFTER * (is_narrow & (leaf != 0));
 }
 
-static inline __attribute__((always_inline)) void lookup_burst(const struct fib_view *view,
-	const uint32_t dst[], uint16_t hop[], struct pass pass)
+// The same of a node that holds them as they are: with one route a quarter faster.
+static inline uint16_t leaf_plain(const uint64_t half[2], uint32_t run)
 {
-	struct leaves4 found;
+	uint16_t word[8];
 
-	found.n_outside = 0;
-	memset(found.leaf, 0, sizeof(found.leaf));
-	pass_nodes(view, dst, &found, pass);
-	take_leaves(view, &found, pass.n);
-	take_tails(view, dst, &found);
-	memcpy(hop, found.leaf, pass.n * sizeof(*hop));
+	memcpy(word, half, sizeof(word));
+	return word[(offsetof(struct fib_node4, leaf) / sizeof(word[0]) + run) % 8];
+}
+
+static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
+	const uint32_t dst[], struct fib_found4 *found, struct pass pass)
+{
+	const struct fib_node4 *const nodes = view->node4;
+	unsigned n_outside = 0;
+
+	for (unsigned i = 0; i < pass.n; i++) {
+		word16 word = word16_load(&nodes[dst[i] >> 13]);
+		uint64_t half[2];
+		memcpy(half, &word, sizeof(half));
+		uint32_t runs = half[0], outside = half[0] >> 32;
+		// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves
+		// the bits up to and with the slot.
+		uint32_t run = __builtin_popcount(runs << (~(dst[i] >> 8) & 31));
+		uint32_t is_narrow = runs & outside & 1, is_outside = runs & ~outside & 1;
+		if (pass.is_far || rarely(runs & 1))
+			found->leaf[i] = leaf_inside(half, run, is_narrow) & (is_outside - 1);
+		else
+			found->leaf[i] = leaf_plain(half, run);
+		found->outside[n_outside] = i;
+		found->number[n_outside] = (outside >> 1) + run;
+		n_outside += is_outside;
+		found->tail[i] = half[1] >> 32;
+	}
+	found->n_outside = n_outside;
+}
+
+static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
+	const uint32_t dst[], struct fib_found4 *found, struct pass pass)
+{
+	memset(found->leaf, 0, sizeof(found->leaf));
+	pass_nodes(view, dst, found, pass);
+}
+
+void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[],
+	struct fib_found4 *found, unsigned n)
+{
+	found->n = n;
+	begin(view, dst, found, (struct pass){n, true});
+	fetch_leaves(view, found);
+}
+
+void fib_lookup4_go_on(const struct fib_view *view, struct fib_found4 *found)
+{
+	take_leaves(view, found);
+}
+
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], struct fib_found4 *found,
+	uint16_t hop[])
+{
+	take_tails(view, dst, found);
+	memcpy(hop, found->leaf, found->n * sizeof(*hop));
 }
 
 static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
 	const uint32_t dst[], uint16_t hop[], struct pass pass)
 {
+	struct fib_found4 found;
+
 	for (unsigned left = pass.n; left; left -= pass.n, dst += pass.n, hop += pass.n) {
-		pass.n = MIN_OF(left, TAILS_BURST);
-		lookup_burst(view, dst, hop, pass);
+		pass.n = MIN_OF(left, FIB_BURST4);
+		for (unsigned i = 0; pass.is_far && i < pass.n; i++)
+			rte_prefetch1(&view->node4[dst[i] >> 13]);
+		begin(view, dst, &found, pass);
+		if (pass.is_far)
+			fetch_leaves(view, &found);
+		take_leaves(view, &found);
+		take_tails(view, dst, &found);
+		memcpy(hop, found.leaf, pass.n * sizeof(*hop));
 	}
 }
 

@@ -61,7 +61,7 @@ static inline unsigned pass_wide(const struct fib_view *view, const struct burst
 			entry = wide_entry(view, entry, key_slot(&burst->dst[i], level));
 		burst->hop[i] = entry;
 		steps[n_steps] = (struct step){entry & ENTRY_INDEX, i, level};
-		rte_prefetch0(&lines[entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0]);
+		rte_prefetch1(&lines[entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0]);
 		n_steps += entry >> 30;
 	}
 	return n_steps;
@@ -82,7 +82,7 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 		burst->hop[step.index] = line->hop[run];
 		step.line = goes_on ? line_below(line, run) : step.line;
 		step.level += !line->is_split;
-		rte_prefetch0(&lines[step.line]);
+		rte_prefetch1(&lines[step.line]);
 		steps[n_left] = step;
 		n_left += goes_on;
 	}

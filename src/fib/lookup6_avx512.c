@@ -114,7 +114,7 @@ static inline __m512i entries_in(const struct fib_view *view, const uint32_t lea
 	for (unsigned i = 0; i < LANES; i++) {
 		uint32_t entry = leaves[leaf[i]];
 		entry = before[i] & ENTRY_WIDE ? entry : before[i];
-		rte_prefetch0((const struct line6 *)view->line6 +
+		rte_prefetch1((const struct line6 *)view->line6 +
 			      (entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0));
 		found[i] = entry;
 	}
@@ -189,7 +189,7 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 			continue;
 		steps->line[n_left] = line_below(line, run);
 		steps->at[n_left] = line->is_split ? at : (at & ~15u) | ((at - 2) & 15);
-		rte_prefetch0(&lines[steps->line[n_left++]]);
+		rte_prefetch1(&lines[steps->line[n_left++]]);
 	}
 	return n_left;
 }

@@ -145,25 +145,67 @@ static void squeeze(const uint16_t slot[SLOTS], struct leaves *leaves)
 	}
 }
 
-static bool is_outside(const struct fib_node4 *node)
+static bool is_narrow(const struct fib_node4 *node)
 {
-	return node->runs & 1;
+	return node->runs & node->narrow[0] & 1;
 }
 
-static uint32_t block_of(const struct fib_node4 *node)
+static bool is_outside(const struct fib_node4 *node)
 {
-	return (node->base + 1) / LEAVES_PER_UNIT;
+	return node->runs & ~node->narrow[0] & 1;
+}
+
+// Runs of nodes with bit 0 set are counted from 1.
+static uint32_t first_leaf(const struct fib_node4 *node)
+{
+	return (node->outside >> 1) + 1;
+}
+
+static bool fits_narrow(const struct leaves *leaves)
+{
+	if (leaves->n > FIB_NODE4_NARROW)
+		return false;
+	for (unsigned n = 0; n < leaves->n; n++) {
+		uint16_t leaf = leaves->leaf[n];
+
+		if (leaf && (leaf <= FIB_NARROW_AFTER || leaf > FIB_NARROW_AFTER + UINT8_MAX))
+			return false;
+	}
+	return true;
 }
 
 // What a node says, as squeeze() said it.
 static void read_leaves(const struct fib *fib, const struct fib_node4 *node, struct leaves *leaves)
 {
-	const uint16_t *from = is_outside(node) ? &fib->view.leaf4[node->base + 1] : node->leaf;
-
 	memset(leaves, 0, sizeof(*leaves));
 	leaves->runs = node->runs & ~1u;
 	leaves->n = 1 + __builtin_popcount(leaves->runs);
+	if (is_narrow(node)) {
+		for (unsigned n = 0; n < leaves->n; n++)
+			leaves->leaf[n] = narrow_leaf(node->narrow[1 + n]);
+		return;
+	}
+	const uint16_t *from = is_outside(node) ? &fib->view.leaf4[first_leaf(node)] : node->leaf;
+
 	memcpy(leaves->leaf, from, leaves->n * sizeof(*from));
+}
+
+static void put_narrow(struct fib_node4 *node, const struct leaves *leaves)
+{
+	node->runs |= 1;
+	node->narrow[0] = 1;
+	for (unsigned n = 0; n < leaves->n; n++)
+		node->narrow[1 + n] = leaves->leaf[n] ? leaves->leaf[n] - FIB_NARROW_AFTER : 0;
+}
+
+static void put_outside(struct fib *fib, struct fib_node4 *node, const struct leaves *leaves)
+{
+	uint32_t unit = blocks_take(&fib->publish4.leaf, leaf_units(leaves->n));
+
+	assert(unit);
+	memcpy(blocks_at(&fib->publish4.leaf, unit), leaves->leaf, leaves->n * sizeof(uint16_t));
+	node->runs |= 1;
+	node->outside = (unit * LEAVES_PER_UNIT - 1) << 1;
 }
 
 // Puts a node in its place; `tail`: its first line, 0: none.
@@ -174,16 +216,12 @@ static void put_node(struct fib *fib, struct fib_node4 *place, const struct leav
 	struct fib_node4 node = {.runs = leaves->runs};
 	word16 word;
 
-	if (leaves->n > room) {
-		uint32_t unit = blocks_take(&fib->publish4.leaf, leaf_units(leaves->n));
-		assert(unit);
-		memcpy(blocks_at(&fib->publish4.leaf, unit), leaves->leaf,
-			leaves->n * sizeof(uint16_t));
-		node.base = unit * LEAVES_PER_UNIT - 1;
-		node.runs |= 1;
-	} else {
+	if (leaves->n <= room)
 		memcpy(node.leaf, leaves->leaf, room * sizeof(uint16_t));
-	}
+	else if (fits_narrow(leaves))
+		put_narrow(&node, leaves);
+	else
+		put_outside(fib, &node, leaves);
 	if (tail)
 		node.tail = tail;
 	memcpy(&word, &node, sizeof(word));
@@ -197,8 +235,8 @@ static void retire_node(struct fib *fib, const struct fib_node4 *node, const str
 	if (n_lines)
 		retire_add(&fib->retire, (struct retired){node->tail, n_lines, RETIRED_TAIL4});
 	if (is_outside(node))
-		retire_add(&fib->retire,
-			(struct retired){block_of(node), leaf_units(leaves->n), RETIRED_LEAF4});
+		retire_add(&fib->retire, (struct retired){first_leaf(node) / LEAVES_PER_UNIT,
+						 leaf_units(leaves->n), RETIRED_LEAF4});
 }
 
 static void publish_node(struct fib *fib, uint32_t number, const struct draft *draft)

@@ -5,28 +5,13 @@
 
 #include "fib/layout.h"
 
-enum { TAILS_BURST = 128, TAILS_WORD = 64 };
-
-// What the first step found for a burst: leaves (those outside: 0; unused ones 0 up to the next
-// whole word), the first tail line of each one's node, which must be of the same moment; and for
-// leaves outside which they are and their number there. Steps that write vectors write past the
-// end of a list.
-struct leaves4 {
-	unsigned n_outside, n_tails;
-	uint16_t leaf[TAILS_BURST];
-	uint32_t tail[TAILS_BURST];
-	uint32_t outside[TAILS_BURST + 16];
-	uint32_t number[TAILS_BURST + 16];
-	uint8_t with_tail[TAILS_BURST]; // leaves that lead to tails
-};
-
 // Bit i is set where leaf i leads to a tail: its top bit.
 #if defined(__SSE2__)
-static inline uint64_t find_tails(const uint16_t leaf[TAILS_WORD])
+static inline uint64_t find_tails(const uint16_t leaf[FIB_BURST4])
 {
 	uint64_t found = 0;
 
-	for (unsigned i = 0; i < TAILS_WORD; i += 16) {
+	for (unsigned i = 0; i < FIB_BURST4; i += 16) {
 		__m128i low = _mm_loadu_si128((const __m128i *)(leaf + i));
 		__m128i high = _mm_loadu_si128((const __m128i *)(leaf + i + 8));
 		found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) << i;
@@ -34,42 +19,47 @@ static inline uint64_t find_tails(const uint16_t leaf[TAILS_WORD])
 	return found;
 }
 #else
-static inline uint64_t find_tails(const uint16_t leaf[TAILS_WORD])
+static inline uint64_t find_tails(const uint16_t leaf[FIB_BURST4])
 {
 	uint64_t found = 0;
 
-	for (unsigned i = 0; i < TAILS_WORD; i++)
+	for (unsigned i = 0; i < FIB_BURST4; i++)
 		found |= (uint64_t)(leaf[i] >> 15) << i;
 	return found;
 }
 #endif
 
 static inline const union tail_line *tail_of(const struct fib_view *view,
-	const struct leaves4 *found, unsigned i)
+	const struct fib_found4 *found, unsigned i)
 {
 	const union tail_line *tail = view->tail4;
 
 	return &tail[found->tail[i] + (found->leaf[i] & LEAF_LINE)];
 }
 
-// Reads the leaves outside, and fetches the tails that any of the first n leads to.
-static inline void take_leaves(const struct fib_view *view, struct leaves4 *found, unsigned n)
+static inline void fetch_leaves(const struct fib_view *view, const struct fib_found4 *found)
+{
+	for (unsigned k = 0; k < found->n_outside; k++)
+		rte_prefetch1(&view->leaf4[found->number[k]]);
+}
+
+// Reads the leaves outside, and fetches the tails that any leaf leads to.
+static inline void take_leaves(const struct fib_view *view, struct fib_found4 *found)
 {
 	for (unsigned k = 0; k < found->n_outside; k++)
 		found->leaf[found->outside[k]] = view->leaf4[found->number[k]];
 	found->n_tails = 0;
-	for (unsigned at = 0; at < n; at += TAILS_WORD)
-		for (uint64_t left = find_tails(found->leaf + at); left; left &= left - 1) {
-			unsigned i = at + __builtin_ctzll(left);
+	for (uint64_t left = find_tails(found->leaf); left; left &= left - 1) {
+		unsigned i = __builtin_ctzll(left);
 
-			rte_prefetch0(tail_of(view, found, i));
-			found->with_tail[found->n_tails++] = i;
-		}
+		rte_prefetch1(tail_of(view, found, i));
+		found->with_tail[found->n_tails++] = i;
+	}
 }
 
 // Replaces leaves that lead to tails by hops.
 static inline void take_tails(const struct fib_view *view, const uint32_t dst[],
-	struct leaves4 *found)
+	struct fib_found4 *found)
 {
 	for (unsigned k = 0; k < found->n_tails; k++) {
 		unsigned i = found->with_tail[k];

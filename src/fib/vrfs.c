@@ -101,6 +101,7 @@ int vrf_open_main(struct fib *fib)
 		if (!vrf)
 			continue;
 		view->lookup4 = lookup4_small;
+		view->begin4 = NULL;
 		view->root4 = publish6_root(&fib->publish6, rib_tree(vrf, 4));
 		view->root6 = publish6_root(&fib->publish6, rib_tree(vrf, 6));
 	}

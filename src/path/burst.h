@@ -51,20 +51,25 @@ struct received {
 	uint16_t n;
 };
 
-// The packets of one poll that walk together, by family.
+// The packets of one poll, by family, and the table that answers for them. While `found` is in use
+// the lookup of the IPv4 ones has begun.
 struct sorted {
 	struct burst ip4, ip6;
+	const struct fib_view *view;
+	bool has_begun;
+	struct fib_found4 found;
 };
 
-// Polls that walk together at the most, see worker.c.
-enum { POLLS_MAX = 2 };
+// Polls of one queue that follow each other at the most, and those of them that are under way at
+// once; see worker.c.
+enum { TRAIN_POLLS = 8, UNDER_WAY = 3 };
 
 // Packets of VLANs for which other tables or rules stand than for their burst: they walk after it.
 struct aside {
 	uint16_t n;
-	struct rte_mbuf *mbuf[POLLS_MAX * BURST_MAX];
-	uint8_t *frame[POLLS_MAX * BURST_MAX];
-	struct fib_link_in link[POLLS_MAX * BURST_MAX];
+	struct rte_mbuf *mbuf[BURST_MAX];
+	uint8_t *frame[BURST_MAX];
+	struct fib_link_in link[BURST_MAX];
 };
 
 // Frames that Linux sent and the device has not taken yet, oldest first.
@@ -86,7 +91,7 @@ struct worker {
 	uint16_t from;                      // index of the port that the burst came in on
 	struct sorted *now;                 // the one that parse fills
 	uint16_t n_dropped;
-	struct rte_mbuf *dropped[(POLLS_MAX + 1) * BURST_MAX] LINE_ALIGNED; // injected ones too
+	struct rte_mbuf *dropped[UNDER_WAY * BURST_MAX] LINE_ALIGNED; // or injected ones
 	struct aside aside;
 	struct injection injection;
 	uint64_t timed_from;    // bursts by then: the next one is timed
@@ -97,7 +102,7 @@ struct worker {
 	uint64_t price;    // cycles that a packet costs by now (path/price.h); 0: not known yet
 	uint64_t long_gap; // a round of so many cycles more than its frames explain is noted
 	uint64_t noteworthy_gap; // a shorter round is neither long nor the longest
-	struct sorted sorted[POLLS_MAX];
+	struct sorted sorted[UNDER_WAY];
 } LINE_ALIGNED;
 
 // Ends a packet's walk. Linux gets it as it came where ports have twins and the verdict has a class

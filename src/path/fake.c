@@ -78,7 +78,6 @@ int fake_open(void **state)
 	fake_variants[0] = &path_scalar;
 	fake_variants[1] = path_choose_variant();
 	waiting = *path_choose_variant();
-	waiting.fetches = true;
 	fake_variants[2] = &waiting;
 	tap_settings_default(&twins);
 	assert_int_equal(tap_lane_make(&fake.tap, twins.class), 0);

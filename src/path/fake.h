@@ -52,7 +52,7 @@ struct fake {
 };
 extern struct fake fake;
 // The scalar one, the one that this CPU gets, and that one with a table whose lookups wait, so that
-// two bursts walk together, of FAKE_SMALL_BURST frames each; fake_open fills them in.
+// bursts follow each other in trains, of FAKE_SMALL_BURST frames each; fake_open fills them in.
 extern const struct path_variant *fake_variants[FAKE_VARIANTS];
 
 // The table of fake_open: on each of these links a neighbour 10.LINK.0.2 and 2001:db8:LINK::2 with

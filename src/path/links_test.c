@@ -174,7 +174,7 @@ static void walk_vrfs(const char *dst)
 		expect_bytes(fake.device[3].sent[i], &left[3]);
 }
 
-// More packets for one table than a burst holds are put aside at once.
+// A poll with packets put aside ends its train: the next one's come after them.
 static void two_bursts_of_a_vlan_walk_aside_in_order(void **state)
 {
 	struct bytes frame = frame_on(RED_IN, "10.1.2.3");

@@ -64,6 +64,7 @@ void parse_scalar(struct parse *p)
 		bytes += p->mbuf[i]->pkt_len;
 		parse_one(p, p->mbuf[i]);
 	}
+	fib_prefetch4(p->view, p->w->now->ip4.dst4, p->w->now->ip4.n);
 	stat_add(p->rx_bytes, bytes);
 }
 
@@ -133,9 +134,9 @@ const struct fib_view *path_parse_aside(struct worker *w, const struct fib_view 
 
 	begin(w, view, link);
 	a->n = 0;
-	for (uint16_t i = 0, taken = 0; i < n; i++) {
-		if (taken < BURST_MAX && parse_same_rules(a->link[i], link))
-			taken++, parse_take(w, a->mbuf[i], a->frame[i]);
+	for (uint16_t i = 0; i < n; i++) {
+		if (parse_same_rules(a->link[i], link))
+			parse_take(w, a->mbuf[i], a->frame[i]);
 		else
 			parse_put_aside(a, a->mbuf[i], a->frame[i], a->link[i]);
 	}

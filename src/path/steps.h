@@ -16,8 +16,6 @@ const struct fib_view *path_parse(struct worker *w, const struct fib_view *view,
 const struct fib_view *path_parse_aside(struct worker *w, const struct fib_view *view);
 // Writes hop[] of all packets.
 void path_lookup4(const struct fib_view *view, struct burst *b);
-// Of two full bursts: what one waits for comes while the other is looked up.
-void path_lookup4_two(const struct fib_view *view, struct burst *first, struct burst *second);
 void path_lookup6(const struct fib_view *view, struct burst *b);
 // Ends the walk of packets of IPv4 from our own addresses that would be forwarded. Called only for
 // bursts with suspects.

@@ -4,7 +4,7 @@
 #include "path/parse.h"
 
 struct path_variant {
-	bool fetches; // parse begins to fetch what the lookups of IPv4 will read
+	// Begins to fetch what the lookups of IPv4 will read, too.
 	void (*parse)(struct parse *parse);
 	// TTL, checksum (RFC 1624), MAC addresses; counts packets by next hop.
 	void (*rewrite4)(struct stat_lane *stat, const struct fib_view *view, struct burst *b);

@@ -4,7 +4,6 @@
 #include "base/cpu.h"
 
 const struct path_variant path_avx512 = {
-	.fetches = true,
 	.parse = parse_avx512,
 	.rewrite4 = rewrite4_avx512,
 	.rewrite6 = rewrite6_avx512,

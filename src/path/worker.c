@@ -1,4 +1,4 @@
-// The packet's walk, once around for each burst, or for two. Lane.
+// The packet's walk, once around for each burst, or for a train of them. Lane.
 #include "path/worker.h"
 
 #include "path/price.h"
@@ -6,6 +6,7 @@
 
 #include <rte_cycles.h>
 
+// For each burst that is timed so many are not.
 enum { BURSTS_PER_TIMING = 64, EMPTY_LOOPS_PER_LOOK = 64, LONG_GAPS_PER_BURST = 10 };
 
 #define ADD_STEP(name, text) stat_add(&w->stat->step.name, w->step.name);
@@ -101,42 +102,98 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 	return n;
 }
 
-// A queue that filled a burst usually fills another one. Where lookups wait for memory both walk
-// together: what one's lookup reads comes while the other is received and looked up. Adds the
-// other one's frames to r->n.
-static __attribute__((noinline)) void route_two(struct worker *w, struct received *r, bool is_timed,
-	uint64_t t)
+// Polls of one queue that follow each other; the first has come already.
+struct train {
+	const struct fib_view *main;
+	struct received newest;
+	unsigned n; // polls in all, or what there may be at the most
+	bool is_timed;
+	uint64_t t;
+};
+
+static inline struct sorted *poll_of(struct worker *w, unsigned number)
 {
-	const struct fib_view *main = fib_lane_view(w->door), *first = path_parse(w, main, r);
-	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
-	struct received other = {.from = r->from, .mbuf = mbuf};
+	return &w->sorted[number % UNDER_WAY];
+}
 
-	t = lap(is_timed, &w->step.parse, t);
-	other.n = receive(w, r->from, mbuf);
-	t = lap(is_timed, &w->step.rx, t);
-	w->now = &w->sorted[1];
-	const struct fib_view *second = path_parse(w, main, &other);
+// A poll that is not full, or some of whose packets other tables stand for, is the last one.
+static inline void parse_poll(struct worker *w, struct train *train, unsigned number)
+{
+	w->now = poll_of(w, number);
+	w->now->view = path_parse(w, train->main, &train->newest);
+	if (train->newest.n < w->io->burst || rarely(w->aside.n))
+		train->n = number + 1;
+	train->t = lap(train->is_timed, &w->step.parse, train->t);
+}
 
-	t = lap(is_timed, &w->step.parse, t);
-	struct burst *one = &w->sorted[0].ip4, *two = &w->sorted[1].ip4;
+static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
+{
+	s->has_begun = s->view == main && s->ip4.n;
+	if (s->has_begun)
+		fib_lookup4_begin(main, s->ip4.dst4, &s->found, s->ip4.n);
+}
 
-	if (likely_to(first == second && one->n == BURST_MAX && two->n == BURST_MAX)) {
-		path_lookup4_two(first, one, two);
-		t = lap(is_timed, &w->step.lookup, t);
-	} else {
-		w->now = &w->sorted[0];
-		t = look_up(w, first, is_timed, t);
-		w->now = &w->sorted[1];
-		t = look_up(w, second, is_timed, t);
+static inline void go_on_with_lookup(struct sorted *s)
+{
+	if (s->has_begun)
+		fib_lookup4_go_on(s->view, &s->found);
+}
+
+static inline void end_poll(struct worker *w, struct train *train, unsigned number)
+{
+	struct sorted *s = poll_of(w, number);
+	struct burst *b = &s->ip4;
+
+	w->now = s;
+	if (s->has_begun)
+		fib_lookup4_end(s->view, b->dst4, &s->found, b->hop);
+	else if (b->n)
+		path_lookup4(s->view, b);
+	if (s->ip6.n)
+		path_lookup6(s->view, &s->ip6);
+	train->t = lap(train->is_timed, &w->step.lookup, train->t);
+	train->t = finish(w, s->view, train->is_timed, train->t);
+	burst_free_dropped(w);
+	train->t = lap(train->is_timed, &w->step.send, train->t);
+}
+
+// How many frames came: none, and there is no such poll.
+static inline uint16_t receive_next(struct worker *w, struct train *train, unsigned number)
+{
+	struct received *r = &train->newest;
+
+	r->n = receive(w, r->from, r->mbuf);
+	if (!r->n)
+		train->n = number;
+	train->t = lap(train->is_timed, &w->step.rx, train->t);
+	return r->n;
+}
+
+// A queue that filled a burst usually fills more. Where lookups wait for memory the polls follow
+// each other, each some steps behind the next one: what a part of a lookup fetches comes while
+// others are parsed, finished and received. Adds the frames of further polls to r->n.
+enum { LAST = UNDER_WAY - 1 };
+static __attribute__((noinline)) void route_train(struct worker *w, struct received *r,
+	bool is_timed, uint64_t t)
+{
+	struct train train = {fib_lane_view(w->door), *r, TRAIN_POLLS, is_timed, t};
+
+	for (unsigned i = 0; i < train.n + LAST; i++) {
+		if (i < train.n)
+			parse_poll(w, &train, i);
+		if (i >= LAST)
+			go_on_with_lookup(poll_of(w, i - LAST));
+		if (i >= 1 && i - 1 < train.n)
+			begin_lookup(poll_of(w, i - 1), train.main);
+		train.t = lap(is_timed, &w->step.lookup, train.t);
+		if (i >= LAST)
+			end_poll(w, &train, i - LAST);
+		if (i + 1 < train.n)
+			r->n += receive_next(w, &train, i + 1);
 	}
-	w->now = &w->sorted[0];
-	t = finish(w, first, is_timed, t);
-	w->now = &w->sorted[1];
-	t = finish(w, second, is_timed, t);
-	w->now = &w->sorted[0];
+	w->now = w->sorted;
 	if (rarely(w->aside.n))
-		route_aside(w, main, is_timed, t);
-	r->n += other.n;
+		route_aside(w, train.main, is_timed, train.t);
 }
 
 // A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
@@ -163,8 +220,8 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, struct 
 {
 	if (w->faces[r->from->port].is_xconnect)
 		cross(w, r, is_timed, t);
-	else if (r->n == w->io->burst && w->variant->fetches && fib_waits4(fib_lane_view(w->door)))
-		route_two(w, r, is_timed, t);
+	else if (r->n == w->io->burst && fib_waits4(fib_lane_view(w->door)))
+		route_train(w, r, is_timed, t);
 	else
 		route(w, r, is_timed, t);
 	if (w->n_dropped) {
@@ -178,10 +235,10 @@ static __attribute__((noinline)) void walk_timed(struct worker *w, struct receiv
 	uint64_t before_rx)
 {
 	w->step = (struct stat_step){.rx = 0};
-	uint64_t now = lap(true, &w->step.rx, before_rx);
+	uint64_t first = w->stat->bursts, now = lap(true, &w->step.rx, before_rx);
 
 	walk(w, r, true, now);
-	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING;
+	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING * (w->stat->bursts - first + 1);
 	uint64_t spent = rte_rdtsc() - before_rx, usual = r->n * w->price;
 
 	w->price = price_learn(w->price, spent, r->n);

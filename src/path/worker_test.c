@@ -154,8 +154,8 @@ static void frames_leave_in_the_order_in_which_they_came(void **state)
 		}
 }
 
-// Where two full bursts are looked up at once, too: five frames by each of three hops, and 64 is no
-// multiple of 15.
+// Where full bursts follow each other through the walk, too: five frames by each of three hops, and
+// 64 is no multiple of 15.
 static void each_frame_leaves_by_its_own_hop(void **state)
 {
 	static const char *const dst[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2"};
@@ -181,7 +181,54 @@ static void each_frame_leaves_by_its_own_hop(void **state)
 	}
 }
 
-static void two_bursts_are_timed_together_after_every_64(void **state)
+// Both families, frames for others, and of an odd number of each in a burst; a train that ends with
+// a burst that is not full, and ones that are cut off by their greatest length.
+static void families_and_drops_share_a_train(void **state)
+{
+	static const char *const dst[] = {"10.1.0.2", "2001:db8:2::2", "10.3.0.2", "2001:db8:1::2"};
+	const unsigned n = (2 * TRAIN_POLLS + 1) * BURST_MAX + 7;
+	unsigned n_seen[FAKE_PORTS] = {0}, n_others = 0;
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = BURST_MAX;
+	for (unsigned i = 0; i < n; i++) {
+		struct bytes frame = frame_to(i % 11 ? 0 : 3, dst[i / 3 % 4]);
+
+		memcpy(frame.at + frame.n - sizeof(i), &i, sizeof(i));
+		fake_receive(0, &frame);
+		n_others += i % 11 == 0;
+	}
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], n_others);
+	// Of one family they stay in order; the other one's of a burst come after them.
+	for (unsigned p = 1; p < FAKE_PORTS; p++)
+		for (unsigned k = 0, last[2] = {0}; k < fake.device[p].n_sent; k++) {
+			const struct rte_mbuf *m = fake.device[p].sent[k];
+			const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+			unsigned number = load32(frame + m->data_len - sizeof(number));
+
+			assert_int_equal(dst[number / 3 % 4][0] == '1', frame[12] == 0x08);
+			assert_true(!n_seen[p] || number >= last[frame[12] == 0x08]);
+			last[frame[12] == 0x08] = number + 1;
+			n_seen[p]++;
+		}
+	assert_int_equal(n_seen[1] + n_seen[2] + n_seen[3], n - n_others);
+}
+
+static void all_frames_of_a_train_may_be_dropped(void **state)
+{
+	struct bytes frame = frame_to(1, "10.1.0.2");
+	const unsigned n = (TRAIN_POLLS + 1) * BURST_MAX;
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = BURST_MAX;
+	for (unsigned i = 0; i < n; i++)
+		fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], n);
+}
+
+static void a_train_is_timed_as_often_as_bursts_alone(void **state)
 {
 	const unsigned n_bursts = FAKE_FRAMES / 2;
 
@@ -191,8 +238,10 @@ static void two_bursts_are_timed_together_after_every_64(void **state)
 	receive_numbered(2 * n_bursts);
 	fake_run();
 	assert_int_equal(fake.stat.bursts, n_bursts);
-	// The pair that is timed, then 64 bursts.
-	assert_int_equal(fake.stat.timed_packets, (n_bursts + 65) / 66 * 4);
+	// A train, then 64 times as many bursts.
+	const unsigned turn = TRAIN_POLLS * 65, rest = n_bursts % turn;
+	const unsigned n_timed = n_bursts / turn * TRAIN_POLLS + MIN_OF(rest, TRAIN_POLLS);
+	assert_int_equal(fake.stat.timed_packets, 2 * n_timed);
 }
 
 int main(void)
@@ -206,7 +255,9 @@ int main(void)
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
 		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
 		cmocka_unit_test(each_frame_leaves_by_its_own_hop),
-		cmocka_unit_test(two_bursts_are_timed_together_after_every_64),
+		cmocka_unit_test(families_and_drops_share_a_train),
+		cmocka_unit_test(all_frames_of_a_train_may_be_dropped),
+		cmocka_unit_test(a_train_is_timed_as_often_as_bursts_alone),
 	};
 
 	return cmocka_run_group_tests(tests, fake_open, fake_close);
