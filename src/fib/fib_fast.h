@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 // IPv4: 32 neighbouring /24s. Bit i of `runs` (i > 0) is set where /24 i differs from the one
 // before it; bit 0 where the leaves do not fit in here as they are. With n = popcount(runs & (2 <<
 // i) - 1) the answer of /24 i is leaf[n]; if bit 0 is set, of narrow nodes what narrow[n] stands
@@ -139,18 +143,7 @@ static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uin
 
 struct fib_view;
 
-// What a bulk lookup of IPv4 in parts has found so far, of n destinations: leaves (those outside
-// their nodes, and unused ones: 0), the first tail line of each one's node, which must be of the
-// same moment; of leaves outside which they are and their number there; which leaves lead to tails.
 enum { FIB_BURST4 = 64 };
-struct fib_found4 {
-	unsigned n, n_outside, n_tails;
-	uint16_t leaf[FIB_BURST4];
-	uint32_t tail[FIB_BURST4];
-	uint32_t outside[FIB_BURST4];
-	uint32_t number[FIB_BURST4];
-	uint8_t with_tail[FIB_BURST4];
-} LINE_ALIGNED;
 
 // What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
 // below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
@@ -163,7 +156,7 @@ struct fib_view {
 		unsigned n);
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
-	void (*begin4)(const struct fib_view *view, const uint32_t dst[], struct fib_found4 *found,
+	uint64_t (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 		unsigned n); // NULL: of further VRFs
 	bool is_far4;        // the table is too large for a core's own caches; atomic, relaxed
 	bool waits4;         // it is much larger than they are; atomic, relaxed
@@ -237,6 +230,36 @@ static inline void fib_prefetch4(const struct fib_view *view, const uint32_t dst
 		rte_prefetch1(&view->node4[dst[i] >> 13]);
 }
 
+#if defined(__AVX512F__)
+static inline void fib_fetch_two(const uint8_t *nodes, uint64_t offsets)
+{
+	rte_prefetch1(nodes + (uint32_t)offsets);
+	rte_prefetch1(nodes + (offsets >> 32));
+}
+
+static inline void fib_fetch_four(const uint8_t *nodes, __m128i offsets)
+{
+	fib_fetch_two(nodes, _mm_cvtsi128_si64(offsets));
+	fib_fetch_two(nodes, _mm_extract_epi64(offsets, 1));
+}
+
+// The same of sixteen destinations that stand in a register. Taken from there, for loads of what
+// was stored just now wait for it (docs/adr/0002-lookup-structures.md).
+static inline void fib_prefetch4_sixteen(const struct fib_view *view, __m512i dst)
+{
+	const uint8_t *nodes = (const uint8_t *)view->node4;
+	__m512i offsets = _mm512_slli_epi32(_mm512_srli_epi32(dst, 13), 4);
+
+	_Static_assert(sizeof(struct fib_node4) == 1 << 4, "the shift to the left");
+	if (!__atomic_load_n(&view->is_far4, __ATOMIC_RELAXED))
+		return;
+	fib_fetch_four(nodes, _mm512_castsi512_si128(offsets));
+	fib_fetch_four(nodes, _mm512_extracti32x4_epi32(offsets, 1));
+	fib_fetch_four(nodes, _mm512_extracti32x4_epi32(offsets, 2));
+	fib_fetch_four(nodes, _mm512_extracti32x4_epi32(offsets, 3));
+}
+#endif
+
 // Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They
 // prefetch what they need. Lane.
 static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
@@ -246,16 +269,17 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 }
 
 // The lookup of the main VRF's IPv4 in three parts, for lanes that do other work while memory
-// answers: each part fetches what the next one reads. n up to FIB_BURST4; dst stays the same,
-// and the lane does not report meanwhile. Lane.
-static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
-	struct fib_found4 *found, unsigned n)
+// answers: each part fetches what the next one reads. n up to FIB_BURST4; hop[] has that much room,
+// all of which is written; dst stays the same, and the lane does not report meanwhile. `begin`
+// returns what `go_on` takes. Lane.
+static inline uint64_t fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
+	uint16_t hop[], unsigned n)
 {
-	view->begin4(view, dst, found, n);
+	return view->begin4(view, dst, hop, n);
 }
-void fib_lookup4_go_on(const struct fib_view *view, struct fib_found4 *found);
-void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], struct fib_found4 *found,
-	uint16_t hop[]);
+void fib_lookup4_go_on(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	uint64_t begun);
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t hop[]);
 
 static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[],
 	uint16_t hop[], unsigned n)

@@ -9,94 +9,69 @@ struct pass {
 	bool is_far;
 };
 
-// Leaf number `run` of a node that holds its leaves, as bytes (is_narrow: 1) or as they are (0).
-// Arithmetic, for no CPU can guess which it is.
-static inline uint16_t leaf_inside(const uint64_t half[2], uint32_t run, uint32_t is_narrow)
-{
-	uint32_t place = offsetof(struct fib_node4, leaf) + (run << (1 - is_narrow));
-	uint32_t leaf = half[place >> 3 & 1] >> 8 * (place & 7) & 0xffff >> 8 * is_narrow;
-
-	return leaf + FIB_NARROW_AFTER * (is_narrow & (leaf != 0));
-}
-
-// The same of a node that holds them as they are: with one route a quarter faster.
-static inline uint16_t leaf_plain(const uint64_t half[2], uint32_t run)
+// The same as leaf_inside() of a node that holds leaves as they are: with one route a quarter
+// faster.
+static inline uint16_t leaf_plain(const struct piece *piece)
 {
 	uint16_t word[8];
 
-	memcpy(word, half, sizeof(word));
-	return word[(offsetof(struct fib_node4, leaf) / sizeof(word[0]) + run) % 8];
+	memcpy(word, piece->half, sizeof(word));
+	return word[(offsetof(struct fib_node4, leaf) / sizeof(word[0]) + piece->run) % 8];
 }
 
-static inline __attribute__((always_inline)) void pass_nodes(const struct fib_view *view,
-	const uint32_t dst[], struct fib_found4 *found, struct pass pass)
+static inline __attribute__((always_inline)) uint64_t begin(const struct fib_view *view,
+	const uint32_t dst[], uint16_t leaf[], struct pass pass)
 {
-	const struct fib_node4 *const nodes = view->node4;
-	unsigned n_outside = 0;
+	struct ahead ahead;
+	uint64_t outside = 0;
 
+	memset(leaf + pass.n, 0, (FIB_BURST4 - pass.n) * sizeof(*leaf));
 	for (unsigned i = 0; i < pass.n; i++) {
-		word16 word = word16_load(&nodes[dst[i] >> 13]);
-		uint64_t half[2];
-		memcpy(half, &word, sizeof(half));
-		uint32_t runs = half[0], outside = half[0] >> 32;
-		// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves
-		// the bits up to and with the slot.
-		uint32_t run = __builtin_popcount(runs << (~(dst[i] >> 8) & 31));
-		uint32_t is_narrow = runs & outside & 1, is_outside = runs & ~outside & 1;
-		if (pass.is_far || rarely(runs & 1))
-			found->leaf[i] = leaf_inside(half, run, is_narrow) & (is_outside - 1);
+		const struct piece piece = piece_of(view, dst[i]);
+		uint32_t out = is_outside(&piece);
+
+		if (pass.is_far || rarely(piece.half[0] & 1))
+			leaf[i] = leaf_inside(&piece) & (out - 1);
 		else
-			found->leaf[i] = leaf_plain(half, run);
-		found->outside[n_outside] = i;
-		found->number[n_outside] = (outside >> 1) + run;
-		n_outside += is_outside;
-		found->tail[i] = half[1] >> 32;
+			leaf[i] = leaf_plain(&piece);
+		outside |= (uint64_t)out << i;
+		ahead.number[i] = leaf_number(&piece) & -out;
+		ahead.tail[i] = tail_base(&piece);
 	}
-	found->n_outside = n_outside;
+	if (pass.is_far)
+		fetch_later(view, leaf, &ahead, outside | find_tails(leaf));
+	return outside;
 }
 
-static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
-	const uint32_t dst[], struct fib_found4 *found, struct pass pass)
+uint64_t lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+	unsigned n)
 {
-	memset(found->leaf, 0, sizeof(found->leaf));
-	pass_nodes(view, dst, found, pass);
+	return begin(view, dst, leaf, (struct pass){n, true});
 }
 
-void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[],
-	struct fib_found4 *found, unsigned n)
+void fib_lookup4_go_on(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+	uint64_t outside)
 {
-	found->n = n;
-	begin(view, dst, found, (struct pass){n, true});
-	fetch_leaves(view, found);
+	take_leaves(view, dst, leaf, outside);
 }
 
-void fib_lookup4_go_on(const struct fib_view *view, struct fib_found4 *found)
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[])
 {
-	take_leaves(view, found);
-}
-
-void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], struct fib_found4 *found,
-	uint16_t hop[])
-{
-	take_tails(view, dst, found);
-	memcpy(hop, found->leaf, found->n * sizeof(*hop));
+	take_tails(view, dst, leaf);
 }
 
 static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
 	const uint32_t dst[], uint16_t hop[], struct pass pass)
 {
-	struct fib_found4 found;
+	uint16_t leaf[FIB_BURST4];
 
 	for (unsigned left = pass.n; left; left -= pass.n, dst += pass.n, hop += pass.n) {
 		pass.n = MIN_OF(left, FIB_BURST4);
 		for (unsigned i = 0; pass.is_far && i < pass.n; i++)
 			rte_prefetch1(&view->node4[dst[i] >> 13]);
-		begin(view, dst, &found, pass);
-		if (pass.is_far)
-			fetch_leaves(view, &found);
-		take_leaves(view, &found);
-		take_tails(view, dst, &found);
-		memcpy(hop, found.leaf, pass.n * sizeof(*hop));
+		take_leaves(view, dst, leaf, begin(view, dst, leaf, pass));
+		take_tails(view, dst, leaf);
+		memcpy(hop, leaf, pass.n * sizeof(*hop));
 	}
 }
 

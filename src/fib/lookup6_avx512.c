@@ -102,36 +102,46 @@ static inline void pass_wide(const struct fib_view *view, const struct fib_key6 
 		at->leaf + i);
 }
 
-// The entries that sixteen packets find in their leaves; those that did not stand at a wide block
-// keep theirs. Plain loads, which measured a little faster than a gather; the lines they lead to
-// are prefetched at once.
-static inline __m512i entries_in(const struct fib_view *view, const uint32_t leaf[LANES],
-	const uint32_t before[LANES])
+static inline void fetch_two(const struct line6 *lines, uint64_t numbers)
 {
-	const uint32_t *leaves = view->leaf6;
-	uint32_t found[LANES];
+	rte_prefetch1(&lines[(uint32_t)numbers]);
+	rte_prefetch1(&lines[numbers >> 32]);
+}
 
-	for (unsigned i = 0; i < LANES; i++) {
-		uint32_t entry = leaves[leaf[i]];
-		entry = before[i] & ENTRY_WIDE ? entry : before[i];
-		rte_prefetch1((const struct line6 *)view->line6 +
-			      (entry & ENTRY_LINE ? entry & ENTRY_INDEX : 0));
-		found[i] = entry;
-	}
-	return _mm512_loadu_si512(found);
+static inline void fetch_four(const struct line6 *lines, __m128i numbers)
+{
+	fetch_two(lines, _mm_cvtsi128_si64(numbers));
+	fetch_two(lines, _mm_extract_epi64(numbers, 1));
+}
+
+// The entries that sixteen packets find in their leaves; those that did not stand at a wide block
+// keep theirs. The lines they lead to are fetched at once. All in registers: a vector that is read
+// where single words were just stored waits for them (docs/adr/0002-lookup-structures.md).
+static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m512i before)
+{
+	__m512i entry = _mm512_mask_i32gather_epi32(before, _mm512_movepi32_mask(before), leaf,
+		view->leaf6, 4);
+	__m512i line =
+		_mm512_maskz_and_epi32(_mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE)),
+			entry, _mm512_set1_epi32(ENTRY_INDEX));
+
+	fetch_four(view->line6, _mm512_castsi512_si128(line));
+	fetch_four(view->line6, _mm512_extracti32x4_epi32(line, 1));
+	fetch_four(view->line6, _mm512_extracti32x4_epi32(line, 2));
+	fetch_four(view->line6, _mm512_extracti32x4_epi32(line, 3));
+	return entry;
 }
 
 // Wide blocks below wide blocks: few tables have any.
 static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view,
 	const struct fib_key6 dst[], __m512i entry, __m512i *at)
 {
-	uint32_t leaf[LANES], before[LANES];
+	uint32_t leaf[LANES];
 
 	for (__mmask16 is_wide = _mm512_movepi32_mask(entry); is_wide;
 		is_wide = _mm512_movepi32_mask(entry)) {
 		leaves_of_wide(view, entry, slots_at(dst, *at), leaf);
-		_mm512_storeu_si512(before, entry);
-		entry = entries_in(view, leaf, before);
+		entry = entries_in(view, _mm512_loadu_si512(leaf), entry);
 		*at = _mm512_mask_mov_epi32(*at, is_wide, next_level(*at));
 	}
 	return entry;
@@ -149,8 +159,9 @@ static inline unsigned pass_leaves(const struct fib_view *view, const struct bur
 	for (unsigned i = 0; i < BURST; i += LANES) {
 		if (i + LANES < BURST)
 			pass_wide(view, burst->dst, stand, i + LANES);
-		__m512i entry = entries_in(view, stand->leaf + i, stand->entry + i);
-		__mmask16 was_wide = _mm512_movepi32_mask(_mm512_loadu_si512(stand->entry + i));
+		__m512i before = _mm512_loadu_si512(stand->entry + i);
+		__m512i entry = entries_in(view, _mm512_loadu_si512(stand->leaf + i), before);
+		__mmask16 was_wide = _mm512_movepi32_mask(before);
 		__m512i at = keys_at_level1(i);
 		at = _mm512_mask_mov_epi32(at, was_wide, next_level(at));
 		if (rarely(_mm512_movepi32_mask(entry)))

@@ -51,13 +51,12 @@ struct received {
 	uint16_t n;
 };
 
-// The packets of one poll, by family, and the table that answers for them. While `found` is in use
-// the lookup of the IPv4 ones has begun.
+// The packets of one poll, by family, and the table that answers for them.
 struct sorted {
 	struct burst ip4, ip6;
 	const struct fib_view *view;
 	bool has_begun;
-	struct fib_found4 found;
+	uint64_t begun; // what fib_lookup4_begin() returned
 };
 
 // Polls of one queue that follow each other at the most, and those of them that are under way at

@@ -1,48 +1,22 @@
 // Everything that can stop a packet after its lookup, before the first byte is written: the route's
 // own verdict, TTL, MTU. Lane.
+#include "path/hop_limits.h"
 #include "path/steps.h"
+#include "path/variant.h"
 
 #include "wire/headers.h"
 
-// What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read by one
-// load so that they are of one moment, even while the control thread replaces the entry.
-_Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
-		       offsetof(struct fib_hop_entry, port) == 14 &&
-		       offsetof(struct fib_hop_entry, verdict) == 15,
-	"the order of the words below");
-
-static inline uint32_t read_limits(const struct fib_view *view, uint16_t hop)
-{
-	return __atomic_load_n((const uint32_t *)((const uint8_t *)&view->hops[hop] + 12),
-		__ATOMIC_RELAXED);
-}
-
-static inline uint16_t frame_max(uint32_t limits)
-{
-	return limits & 0xffff;
-}
-
-static inline uint8_t port_of(uint32_t limits)
-{
-	return limits >> 16 & 0xff;
-}
-
-static inline uint8_t verdict_of(uint32_t limits)
-{
-	return limits >> 24;
-}
-
 static inline bool is_tagged(uint32_t limits)
 {
-	return verdict_of(limits) == FIB_VERDICT_TAGGED;
+	return limits_verdict(limits) == FIB_VERDICT_TAGGED;
 }
 
 // Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
 // be seen by both of them.
 static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
 {
-	if (verdict_of(limits) != VERDICT_FORWARD && !is_tagged(limits))
-		return verdict_of(limits);
+	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
+		return limits_verdict(limits);
 	if (ttl <= 1)
 		return VERDICT_TTL_EXPIRED;
 	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
@@ -101,7 +75,7 @@ static uint16_t longest(const struct fib_view *view, const struct burst *b, uint
 {
 	bool is_ip4 = b->frame[i][12] == 0x08;
 
-	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : frame_max(limits);
+	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : limits_frame_max(limits);
 }
 
 // Names the odd ones and closes the gaps that they leave; order is kept.
@@ -140,27 +114,32 @@ static inline bool has_one_hop(const struct burst *b, unsigned n)
 static inline bool check_one_hop(const struct fib_view *view, struct burst *b, unsigned n,
 	uint32_t limits[])
 {
-	uint32_t same = read_limits(view, b->hop[0]);
-	uint16_t longest = frame_max(same);
+	uint32_t same = limits_read(view, b->hop[0]);
+	uint16_t longest = limits_frame_max(same);
 	uint8_t is_odd = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		is_odd |= (b->ttl[i] <= 1) | (b->length[i] > longest);
-	b->port[0] = port_of(same);
+	b->port[0] = limits_port(same);
 	b->has_one_port = true;
-	if (likely_to(!is_odd && verdict_of(same) == VERDICT_FORWARD && !b->for_linux))
+	if (likely_to(!is_odd && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
 		return true;
 	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
-		b->port[i] = port_of(same);
+		b->port[i] = limits_port(same);
 	}
 	return false;
 }
 
+void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		limits[i] = limits_read(view, hop[i]);
+}
+
 // Loops of one kind of work each over arrays that do not overlap: that is what compilers turn into
 // vector instructions.
-static inline bool check_each_hop(const struct fib_view *view, struct burst *b, unsigned n,
-	uint32_t *restrict limits)
+static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *restrict limits)
 {
 	const uint16_t *const length = b->length;
 	const uint8_t *const ttl = b->ttl;
@@ -168,8 +147,6 @@ static inline bool check_each_hop(const struct fib_view *view, struct burst *b, 
 	uint32_t all = 0, differ = 0, too_long = 0;
 	uint8_t expired = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		limits[i] = read_limits(view, b->hop[i]);
 	for (unsigned i = 0; i < n; i++) {
 		all |= limits[i];
 		differ |= limits[i] ^ limits[0];
@@ -178,25 +155,29 @@ static inline bool check_each_hop(const struct fib_view *view, struct burst *b, 
 	for (unsigned i = 0; i < n; i++)
 		expired |= ttl[i] <= 1;
 	for (unsigned i = 0; i < n; i++)
-		port[i] = port_of(limits[i]);
-	b->has_one_port = !port_of(differ);
-	return !(verdict_of(all) | too_long | expired | b->for_linux);
+		port[i] = limits_port(limits[i]);
+	b->has_one_port = !limits_port(differ);
+	return !(limits_verdict(all) | too_long | expired | b->for_linux);
 }
 
-// Says whether all may pass as they are; where not, limits[] and port[] are filled.
 static inline __attribute__((always_inline)) bool check_first(const struct fib_view *view,
 	struct burst *b, unsigned n, uint32_t limits[])
 {
-	b->has_one_hop = has_one_hop(b, n);
-	return b->has_one_hop ? check_one_hop(view, b, n, limits)
-	                      : check_each_hop(view, b, n, limits);
+	return b->has_one_hop ? check_one_hop(view, b, n, limits) : check_each_hop(b, n, limits);
 }
 
-// A full burst's loops are of a constant length: they need no rest.
-static bool check_all(const struct fib_view *view, struct burst *b, uint32_t limits[])
+// Says whether all may pass as they are; where not, limits[] and port[] are filled. A full burst's
+// loops are of a constant length: they need no rest.
+static bool check_all(const struct worker *w, const struct fib_view *view, struct burst *b,
+	uint32_t limits[])
 {
-	return b->n == BURST_MAX ? check_first(view, b, BURST_MAX, limits)
-	                         : check_first(view, b, b->n, limits);
+	const bool is_full = b->n == BURST_MAX;
+
+	b->has_one_hop = is_full ? has_one_hop(b, BURST_MAX) : has_one_hop(b, b->n);
+	if (!b->has_one_hop)
+		w->variant->limits(view, b->hop, limits, b->n);
+	return is_full ? check_first(view, b, BURST_MAX, limits)
+	               : check_first(view, b, b->n, limits);
 }
 
 // Some packet goes out of the port that the burst came in on.
@@ -218,10 +199,10 @@ void path_check(struct worker *w, const struct fib_view *view, struct burst *b)
 
 	if (rarely(b->sees_discovery))
 		path_discovery(w, b);
-	all_pass = check_all(view, b, limits);
+	all_pass = check_all(w, view, b, limits);
 
 	if (rarely(!all_pass) && path_spread(view, b))
-		all_pass = check_all(view, b, limits);
+		all_pass = check_all(w, view, b, limits);
 	if (rarely(!all_pass))
 		drop_odd(w, view, limits, b);
 	if (b->sees_redirects && rarely(some_return(b, w->from)))

@@ -184,7 +184,6 @@ static __attribute__((noinline)) void take_plain(struct burst *b, const struct f
 static inline void take_all(struct burst *b, const struct fields *f, const struct sixteen *from)
 {
 	memcpy(&b->mbuf[b->n], from->mbuf, STEP * sizeof(from->mbuf[0]));
-	memcpy(&b->frame[b->n], from->frame, STEP * sizeof(from->frame[0]));
 	append(b, f, from->is_ip6, STEP);
 }
 
@@ -214,13 +213,13 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 	struct sixteen from;
 
 	from.mbuf = mbuf;
+	from.frame = &b->frame[b->n];
 	from.is_ip6 = is_ip6;
 	struct fields f = read_fields(&from, n);
 	__mmask16 plain = valid & (is_ip6 ? find_plain6(p, &f)
 					  : find_plain4(p, &f) & find_trusted4(&f, &from, n));
 	if (rarely(has_type(&f, valid & ~plain, is_ip6 ? 0xdd86 : 0x0008)))
 		plain = 0; // one by one, so that packets of a flow stay in order
-	unsigned at = b->n;
 	if (likely_to(plain == UINT16_MAX)) {
 		take_all(b, &f, &from);
 	} else {
@@ -229,8 +228,7 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 		take_plain(b, &apart, &from, plain);
 	}
 	if (!is_ip6)
-		fib_prefetch4(p->view, &b->dst4[at],
-			STEP); // a constant; one too many harms nothing
+		fib_prefetch4_sixteen(p->view, f.first); // some too many harm nothing
 	for (unsigned odd = valid & ~plain; odd; odd &= odd - 1)
 		parse_one(p, mbuf[__builtin_ctz(odd)]);
 	return _mm512_mask_reduce_add_epi32(valid, f.pkt_len);

@@ -1,5 +1,6 @@
 // The bytes that change on the way through: TTL, checksum, MAC addresses. Counts the next hop's use
 // in the same pass. Lane.
+#include "path/hop_limits.h"
 #include "path/variant.h"
 
 #include <string.h>
@@ -84,6 +85,7 @@ void rewrite6_scalar(struct stat_lane *stat, const struct fib_view *view, struct
 
 const struct path_variant path_scalar = {
 	.parse = parse_scalar,
+	.limits = limits_scalar,
 	.rewrite4 = rewrite4_scalar,
 	.rewrite6 = rewrite6_scalar,
 };

@@ -46,6 +46,7 @@ static inline __attribute__((always_inline)) void rewrite(struct stat_lane *stat
 	// Frames may alias anything.
 	const unsigned n = b->n;
 	const struct fib_hop_entry *const hops = view->hops;
+	uint64_t *const uses = stat->hop;
 
 	if (b->has_one_hop) {
 		__m256i hop = read_hop(&hops[b->hop[0]]);
@@ -55,11 +56,12 @@ static inline __attribute__((always_inline)) void rewrite(struct stat_lane *stat
 		stat_add(&stat->hop[b->hop[0]], n);
 		return;
 	}
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t *uses = &stat->hop[b->hop[i]];
+		const size_t hop = b->hop[i];
 
-		rewrite_one(b->frame[i], read_hop(&hops[b->hop[i]]), is_ip6);
-		stat_add(uses, 1);
+		rewrite_one(b->frame[i], read_hop(&hops[hop]), is_ip6);
+		stat_add(uses + hop, 1);
 	}
 }
 

@@ -69,7 +69,7 @@ static const uint8_t record6_bytes[32] = {
 struct sixteen {
 	bool is_ip6;
 	struct rte_mbuf *const *mbuf;
-	uint8_t *frame[STEP] LINE_ALIGNED;
+	uint8_t **frame; // where they go if all are plain
 };
 
 // A vector per field. `first` and `second` are destination and source in IPv4, the source's first

@@ -6,6 +6,9 @@
 struct path_variant {
 	// Begins to fetch what the lookups of IPv4 will read, too.
 	void (*parse)(struct parse *parse);
+	// Of n next hops, for check; see hop_limits.h.
+	void (*limits)(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
+		unsigned n);
 	// TTL, checksum (RFC 1624), MAC addresses; counts packets by next hop.
 	void (*rewrite4)(struct stat_lane *stat, const struct fib_view *view, struct burst *b);
 	void (*rewrite6)(struct stat_lane *stat, const struct fib_view *view, struct burst *b);

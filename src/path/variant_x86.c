@@ -2,9 +2,11 @@
 #include "path/variant.h"
 
 #include "base/cpu.h"
+#include "path/hop_limits.h"
 
 const struct path_variant path_avx512 = {
 	.parse = parse_avx512,
+	.limits = limits_avx512,
 	.rewrite4 = rewrite4_avx512,
 	.rewrite6 = rewrite6_avx512,
 };

@@ -130,29 +130,31 @@ static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
 {
 	s->has_begun = s->view == main && s->ip4.n;
 	if (s->has_begun)
-		fib_lookup4_begin(main, s->ip4.dst4, &s->found, s->ip4.n);
+		s->begun = fib_lookup4_begin(main, s->ip4.dst4, s->ip4.hop, s->ip4.n);
 }
 
 static inline void go_on_with_lookup(struct sorted *s)
 {
 	if (s->has_begun)
-		fib_lookup4_go_on(s->view, &s->found);
+		fib_lookup4_go_on(s->view, s->ip4.dst4, s->ip4.hop, s->begun);
 }
 
-static inline void end_poll(struct worker *w, struct train *train, unsigned number)
+static inline void end_lookup(struct sorted *s)
 {
-	struct sorted *s = poll_of(w, number);
 	struct burst *b = &s->ip4;
 
-	w->now = s;
 	if (s->has_begun)
-		fib_lookup4_end(s->view, b->dst4, &s->found, b->hop);
+		fib_lookup4_end(s->view, b->dst4, b->hop);
 	else if (b->n)
 		path_lookup4(s->view, b);
 	if (s->ip6.n)
 		path_lookup6(s->view, &s->ip6);
-	train->t = lap(train->is_timed, &w->step.lookup, train->t);
-	train->t = finish(w, s->view, train->is_timed, train->t);
+}
+
+static inline void finish_poll(struct worker *w, struct train *train, unsigned number)
+{
+	w->now = poll_of(w, number);
+	train->t = finish(w, w->now->view, train->is_timed, train->t);
 	burst_free_dropped(w);
 	train->t = lap(train->is_timed, &w->step.send, train->t);
 }
@@ -182,12 +184,14 @@ static __attribute__((noinline)) void route_train(struct worker *w, struct recei
 		if (i < train.n)
 			parse_poll(w, &train, i);
 		if (i >= LAST)
-			go_on_with_lookup(poll_of(w, i - LAST));
+			end_lookup(poll_of(w, i - LAST));
 		if (i >= 1 && i - 1 < train.n)
 			begin_lookup(poll_of(w, i - 1), train.main);
 		train.t = lap(is_timed, &w->step.lookup, train.t);
 		if (i >= LAST)
-			end_poll(w, &train, i - LAST);
+			finish_poll(w, &train, i - LAST);
+		if (i >= 1 && i - 1 < train.n)
+			go_on_with_lookup(poll_of(w, i - 1));
 		if (i + 1 < train.n)
 			r->n += receive_next(w, &train, i + 1);
 	}
