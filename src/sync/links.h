@@ -34,9 +34,9 @@ struct links_state {
 	bool is_up;                                // IFF_UP
 	bool has_carrier;                          // IFF_LOWER_UP
 	bool ignores_linkdown4, ignores_linkdown6; // ignore_routes_with_linkdown
+	bool is_loopback;
 	uint16_t link; // link id; FIB_NO_LINK: only Linux can send there (no link of ours, or one
 	               // with something on it that lanes do not know)
-	bool is_loopback;
 };
 struct links_state links_state(const struct mirror *mirror, int ifindex);
 const char *links_name(const struct mirror *mirror, int ifindex); // "?": unknown
