@@ -171,6 +171,10 @@ static void *run_lane(void *arg)
 		judge(watch, view, hop);
 		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
 		judge(watch, view, hop);
+		struct fib_begun4 begun = watch->lookups->begin4(view, watch->dst4, hop, N_WATCHED);
+		fib_lookup4_go_on(view, watch->dst4, hop, &begun);
+		fib_lookup4_end(view, watch->dst4, hop, &begun);
+		judge(watch, view, hop);
 		fib_lane_report(watch->door, watch->lane);
 	}
 	fib_lane_offline(watch->door, watch->lane);

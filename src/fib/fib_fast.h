@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
+#include "base/fetch_avx512.h"
 #endif
 
 // IPv4: 32 neighbouring /24s. Bit i of `runs` (i > 0) is set where /24 i differs from the one
@@ -143,7 +143,12 @@ static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uin
 
 struct fib_view;
 
+// How far a bulk lookup of IPv4 in parts has come, of at most FIB_BURST4 destinations: a bit for each
+// one whose leaf stands outside its node, or whose leaf leads to a tail.
 enum { FIB_BURST4 = 64 };
+struct fib_begun4 {
+	uint64_t outside, tails;
+};
 
 // What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
 // below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
@@ -156,8 +161,8 @@ struct fib_view {
 		unsigned n);
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
-	uint64_t (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-		unsigned n); // NULL: of further VRFs
+	struct fib_begun4 (*begin4)(const struct fib_view *view, const uint32_t dst[],
+		uint16_t hop[], unsigned n); // NULL: of further VRFs
 	bool is_far4;        // the table is too large for a core's own caches; atomic, relaxed
 	bool waits4;         // it is much larger than they are; atomic, relaxed
 	const uint16_t *leaf4;
@@ -231,32 +236,12 @@ static inline void fib_prefetch4(const struct fib_view *view, const uint32_t dst
 }
 
 #if defined(__AVX512F__)
-static inline void fib_fetch_two(const uint8_t *nodes, uint64_t offsets)
-{
-	rte_prefetch1(nodes + (uint32_t)offsets);
-	rte_prefetch1(nodes + (offsets >> 32));
-}
-
-static inline void fib_fetch_four(const uint8_t *nodes, __m128i offsets)
-{
-	fib_fetch_two(nodes, _mm_cvtsi128_si64(offsets));
-	fib_fetch_two(nodes, _mm_extract_epi64(offsets, 1));
-}
-
-// The same of sixteen destinations that stand in a register. Taken from there, for loads of what
-// was stored just now wait for it (docs/adr/0002-lookup-structures.md).
+// The same of sixteen destinations in a register.
 static inline void fib_prefetch4_sixteen(const struct fib_view *view, __m512i dst)
 {
-	const uint8_t *nodes = (const uint8_t *)view->node4;
-	__m512i offsets = _mm512_slli_epi32(_mm512_srli_epi32(dst, 13), 4);
-
-	_Static_assert(sizeof(struct fib_node4) == 1 << 4, "the shift to the left");
-	if (!__atomic_load_n(&view->is_far4, __ATOMIC_RELAXED))
-		return;
-	fib_fetch_four(nodes, _mm512_castsi512_si128(offsets));
-	fib_fetch_four(nodes, _mm512_extracti32x4_epi32(offsets, 1));
-	fib_fetch_four(nodes, _mm512_extracti32x4_epi32(offsets, 2));
-	fib_fetch_four(nodes, _mm512_extracti32x4_epi32(offsets, 3));
+	_Static_assert(sizeof(struct fib_node4) == 2 * 8, "two eights");
+	if (__atomic_load_n(&view->is_far4, __ATOMIC_RELAXED))
+		fetch_sixteen(view->node4, _mm512_slli_epi32(_mm512_srli_epi32(dst, 13), 1));
 }
 #endif
 
@@ -269,17 +254,17 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 }
 
 // The lookup of the main VRF's IPv4 in three parts, for lanes that do other work while memory
-// answers: each part fetches what the next one reads. n up to FIB_BURST4; hop[] has that much room,
-// all of which is written; dst stays the same, and the lane does not report meanwhile. `begin`
-// returns what `go_on` takes. Lane.
-static inline uint64_t fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
+// answers: each part fetches what the next one reads. n up to FIB_BURST4; dst stays the same, the
+// lane does not report meanwhile, and hop[] is good for nothing before the end. Lane.
+static inline struct fib_begun4 fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
 	uint16_t hop[], unsigned n)
 {
 	return view->begin4(view, dst, hop, n);
 }
 void fib_lookup4_go_on(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-	uint64_t begun);
-void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t hop[]);
+	struct fib_begun4 *begun);
+void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	const struct fib_begun4 *begun);
 
 static inline void fib_lookup6(const struct fib_view *view, const struct fib_key6 dst[],
 	uint16_t hop[], unsigned n)

@@ -193,34 +193,6 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 	}
 }
 
-// What fills a burst of one up to a vector is looked up as 0.0.0.0: not with the caller's memory.
-static void reads_no_more_destinations_than_there_are(void **state)
-{
-	struct fib *fib = fib_create(NULL);
-	uint32_t *dst = malloc(sizeof(*dst)); // its end is watched by ASan
-	unsigned n_variants;
-	const struct lookups *variants = lookup_variants(&n_variants);
-
-	churn_reset(&model, 0);
-	change_both(fib, &(struct fib_change){.route = {.prefix = {{.family = 4}, 25},
-						      .hop = {.link = 1, .kind = FIB_PEER}}});
-	*dst = 5;
-	for (unsigned i = 0; i < n_variants; i++) {
-		uint16_t hop[FIB_BURST4] = {0, 0xffff};
-
-		variants[i].far4(&fib->view, dst, hop, 1);
-		assert_int_equal(hop[0], fib_look(fib, 0, &(struct wire_addr){{0, 0, 0, 5}, 4}));
-		assert_int_equal(hop[1], 0xffff);
-		hop[0] = 0;
-		fib_lookup4_go_on(&fib->view, dst, hop,
-			variants[i].begin4(&fib->view, dst, hop, 1));
-		fib_lookup4_end(&fib->view, dst, hop);
-		assert_int_not_equal(hop[0], 0);
-	}
-	free(dst);
-	fib_destroy(fib);
-}
-
 // 800 /48 and 400 hosts in one /32 come and go: lines become wide blocks, two levels of them, and
 // lines again; all they took is given back.
 static void grows_and_shrinks_dense_ip6_subtrees(void **state)
@@ -375,7 +347,6 @@ int main(void)
 		cmocka_unit_test(agrees_with_a_list_after_each_ip6_change),
 		cmocka_unit_test(agrees_with_a_list_after_each_batch),
 		cmocka_unit_test(keeps_leaves_inside_their_node_while_they_fit),
-		cmocka_unit_test(reads_no_more_destinations_than_there_are),
 		cmocka_unit_test(grows_and_shrinks_dense_ip6_subtrees),
 		cmocka_unit_test(leaks_no_blocks),
 		cmocka_unit_test(names_a_change_of_a_batch_that_finds_no_memory),

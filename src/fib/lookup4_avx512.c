@@ -57,87 +57,95 @@ static inline __m512i leaves_inside(const struct nodes16 *nodes, __m512i run, __
 		after);
 }
 
-// Leaves, which of them stand outside their nodes (they count as 0 yet) and which lead to tails.
+// Sixteen destinations; those that are none are not looked at, and no leaf is written for them that
+// leads further.
+struct sixteen {
+	__m512i dst;
+	__mmask16 valid;
+};
+
+// What the first step finds. Leaves outside count as 0 yet.
 struct first_step {
 	uint16_t *leaf;
-	uint64_t outside, tails;
+	struct fib_begun4 begun;
 	struct ahead ahead;
 };
 
-// Destinations i to i + 15.
 static inline __attribute__((always_inline)) void pass16(const struct fib_view *view,
-	const uint32_t dst[], struct first_step *step, unsigned i)
+	struct sixteen from, struct first_step *step, unsigned at)
 {
 	const __m512i one = _mm512_set1_epi32(1), thirty_one = _mm512_set1_epi32(31);
-	__m512i ip = _mm512_loadu_si512(dst + i);
 	uint32_t number[16];
 
-	_mm512_storeu_si512(number, _mm512_srli_epi32(ip, 13));
+	_mm512_storeu_si512(number, _mm512_srli_epi32(from.dst, 13));
 	struct nodes16 nodes = take16(view->node4, number);
 	// As in piece_of().
-	__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(ip, 8), thirty_one);
+	__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(from.dst, 8), thirty_one);
 	__m512i run = _mm512_popcnt_epi32(_mm512_sllv_epi32(nodes.word[0], shift));
-	__mmask16 is_other = _mm512_test_epi32_mask(nodes.word[0], one);
+	__mmask16 is_other = _mm512_mask_test_epi32_mask(from.valid, nodes.word[0], one);
 	__mmask16 is_narrow = _mm512_mask_test_epi32_mask(is_other, nodes.word[1], one);
 	__mmask16 is_outside = is_other & ~is_narrow;
-	__m256i within = _mm512_maskz_cvtepi32_epi16(_knot_mask16(is_outside),
+	__m256i within = _mm512_maskz_cvtepi32_epi16(from.valid & ~is_outside,
 		leaves_inside(&nodes, run, is_narrow));
-	_mm256_storeu_si256((__m256i *)(step->leaf + i), within);
-	_mm512_storeu_si512(step->ahead.tail + i, nodes.word[3]);
-	_mm512_storeu_si512(step->ahead.number + i,
+	_mm256_storeu_si256((__m256i *)(step->leaf + at), within);
+	_mm512_storeu_si512(step->ahead.tail + at, nodes.word[3]);
+	_mm512_storeu_si512(step->ahead.number + at,
 		_mm512_maskz_add_epi32(is_outside, _mm512_srli_epi32(nodes.word[1], 1), run));
-	step->outside |= (uint64_t)is_outside << i;
-	step->tails |= (uint64_t)_mm256_movepi16_mask(within) << i;
+	step->begun.outside |= (uint64_t)is_outside << at;
+	step->begun.tails |= (uint64_t)_mm256_movepi16_mask(within) << at;
 }
 
-// Returns which leaves stand outside. All nodes first: so many loads in one go keep the memory
-// busy.
-static inline __attribute__((always_inline)) uint64_t begin(const struct fib_view *view,
+// All nodes first: so many loads in one go keep the memory busy.
+static inline __attribute__((always_inline)) struct fib_begun4 begin(const struct fib_view *view,
 	const uint32_t dst[], uint16_t leaf[])
 {
 	struct first_step step;
 
 	step.leaf = leaf;
-	step.outside = step.tails = 0;
+	step.begun = (struct fib_begun4){.outside = 0};
 	for (unsigned i = 0; i < BURST; i += 16)
-		pass16(view, dst, &step, i);
-	fetch_later(view, leaf, &step.ahead, step.outside | step.tails);
-	return step.outside;
+		pass16(view, (struct sixteen){_mm512_loadu_si512(dst + i), UINT16_MAX}, &step, i);
+	fetch_later(view, leaf, &step.ahead, step.begun);
+	return step.begun;
 }
 
-static __attribute__((noinline)) uint64_t begin_some(const struct fib_view *view,
+// Fewer.
+static __attribute__((noinline)) struct fib_begun4 begin_some(const struct fib_view *view,
 	const uint32_t dst[], uint16_t leaf[], unsigned n)
 {
-	uint32_t padded_dst[BURST] = {0};
+	uint16_t padded[BURST];
+	struct first_step step;
 
-	memcpy(padded_dst, dst, n * sizeof(*dst));
-	uint64_t outside = begin(view, padded_dst, leaf) & ((1ull << n) - 1);
+	step.leaf = padded;
+	step.begun = (struct fib_begun4){.outside = 0};
+	for (unsigned i = 0; i < n; i += 16) {
+		__mmask16 valid = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : UINT16_MAX;
 
-	memset(leaf + n, 0, (BURST - n) * sizeof(*leaf));
-	return outside;
+		pass16(view, (struct sixteen){_mm512_maskz_loadu_epi32(valid, dst + i), valid},
+			&step, i);
+	}
+	fetch_later(view, padded, &step.ahead, step.begun);
+	memcpy(leaf, padded, n * sizeof(*leaf));
+	return step.begun;
 }
 
-uint64_t lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	unsigned n)
+struct fib_begun4 lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[],
+	uint16_t leaf[], unsigned n)
 {
 	return n == BURST ? begin(view, dst, leaf) : begin_some(view, dst, leaf, n);
 }
 
 static inline void end(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	uint64_t outside)
+	struct fib_begun4 begun)
 {
-	take_leaves(view, dst, leaf, outside);
-	take_tails(view, dst, leaf);
+	take_leaves(view, dst, leaf, &begun);
+	take_tails(view, dst, leaf, begun.tails);
 }
 
 void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
-	uint16_t leaf[BURST];
-
 	for (; n >= BURST; n -= BURST, dst += BURST, hop += BURST)
 		end(view, dst, hop, begin(view, dst, hop));
-	if (!n)
-		return;
-	end(view, dst, leaf, begin_some(view, dst, leaf, n));
-	memcpy(hop, leaf, n * sizeof(*hop));
+	if (n)
+		end(view, dst, hop, begin_some(view, dst, hop, n));
 }

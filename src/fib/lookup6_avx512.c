@@ -2,6 +2,7 @@
 // compared at once. Lane.
 #include "fib/lookup.h"
 
+#include "base/fetch_avx512.h"
 #include "fib/layout.h"
 
 #include <immintrin.h>
@@ -102,21 +103,9 @@ static inline void pass_wide(const struct fib_view *view, const struct fib_key6 
 		at->leaf + i);
 }
 
-static inline void fetch_two(const struct line6 *lines, uint64_t numbers)
-{
-	rte_prefetch1(&lines[(uint32_t)numbers]);
-	rte_prefetch1(&lines[numbers >> 32]);
-}
-
-static inline void fetch_four(const struct line6 *lines, __m128i numbers)
-{
-	fetch_two(lines, _mm_cvtsi128_si64(numbers));
-	fetch_two(lines, _mm_extract_epi64(numbers, 1));
-}
-
 // The entries that sixteen packets find in their leaves; those that did not stand at a wide block
-// keep theirs. The lines they lead to are fetched at once. All in registers: a vector that is read
-// where single words were just stored waits for them (docs/adr/0002-lookup-structures.md).
+// keep theirs. The lines they lead to are fetched at once. In registers: a vector that is read where
+// single words were just stored waits for them (ADR 0002).
 static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m512i before)
 {
 	__m512i entry = _mm512_mask_i32gather_epi32(before, _mm512_movepi32_mask(before), leaf,
@@ -125,10 +114,7 @@ static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m5
 		_mm512_maskz_and_epi32(_mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE)),
 			entry, _mm512_set1_epi32(ENTRY_INDEX));
 
-	fetch_four(view->line6, _mm512_castsi512_si128(line));
-	fetch_four(view->line6, _mm512_extracti32x4_epi32(line, 1));
-	fetch_four(view->line6, _mm512_extracti32x4_epi32(line, 2));
-	fetch_four(view->line6, _mm512_extracti32x4_epi32(line, 3));
+	fetch_sixteen(view->line6, _mm512_slli_epi32(line, 3)); // a line is eight eights
 	return entry;
 }
 

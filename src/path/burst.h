@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 enum { BURST_MAX = 64 };
+_Static_assert((int)BURST_MAX <= (int)FIB_BURST4, "a burst is looked up in one piece");
 
 // Arrays of fields, dense: place i of each belongs to packet i. A step that drops packets closes
 // the gaps. Written by parse: mbuf, frame, dst, length, ttl, suspects and the flags up to has_tags;
@@ -56,7 +57,7 @@ struct sorted {
 	struct burst ip4, ip6;
 	const struct fib_view *view;
 	bool has_begun;
-	uint64_t begun; // what fib_lookup4_begin() returned
+	struct fib_begun4 begun;
 };
 
 // Polls of one queue that follow each other at the most, and those of them that are under way at

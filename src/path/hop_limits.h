@@ -1,5 +1,7 @@
-// What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read by one
-// load so that they are of one moment, even while the control thread replaces the entry. Lane.
+// What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read in one
+// piece so that they are of one moment, even while the control thread replaces the entry. A gather
+// reads each element by itself (Intel SDM vol. 2, VPGATHERDD), and 4 aligned bytes in one piece.
+// Lane.
 #pragma once
 
 #include "fib/fib_fast.h"

@@ -187,7 +187,7 @@ static inline void take_all(struct burst *b, const struct fields *f, const struc
 	append(b, f, from->is_ip6, STEP);
 }
 
-static inline struct fields read_fields(struct sixteen *from, unsigned n)
+static inline struct fields read_fields(const struct sixteen *from, unsigned n)
 {
 	const uint8_t *bytes = from->is_ip6 ? record6_bytes : record4_bytes;
 	const __m512i pick = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)bytes));
@@ -210,11 +210,8 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 {
 	struct burst *b = is_ip6 ? &p->w->now->ip6 : &p->w->now->ip4;
 	__mmask16 valid = (__mmask16)((1u << n) - 1);
-	struct sixteen from;
-
-	from.mbuf = mbuf;
-	from.frame = &b->frame[b->n];
-	from.is_ip6 = is_ip6;
+	const struct sixteen from = {
+		.is_ip6 = is_ip6, .mbuf = mbuf, .frame = &b->frame[b->n]};
 	struct fields f = read_fields(&from, n);
 	__mmask16 plain = valid & (is_ip6 ? find_plain6(p, &f)
 					  : find_plain4(p, &f) & find_trusted4(&f, &from, n));

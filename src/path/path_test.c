@@ -1,6 +1,7 @@
 // Steps of the walk on mbufs of our own making, no device: both parsers against wire_check, each
 // verdict of check, rewritten bytes against a checksum computed anew, flows over groups.
 #include "path/dice.h"
+#include "path/hop_limits.h"
 #include "path/variant.h"
 
 #include "wire/build.h"
@@ -42,7 +43,8 @@ static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static int set_up(void **state)
 {
 	memcpy(faces[0].mac, our_mac, sizeof(our_mac));
-	worker = (struct worker){.faces = faces, .stat = &stat, .now = worker.sorted};
+	worker = (struct worker){
+		.faces = faces, .stat = &stat, .now = worker.sorted, .variant = &path_scalar};
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
 		own.word[i] = dice(UINT32_MAX) & dice(UINT32_MAX);
 	return 0;
@@ -282,10 +284,12 @@ static void check_names_what_stops_a_packet(void **state)
 	}
 }
 
-static void check_closes_gaps_and_keeps_order(void **state)
+static void check_closes_gaps(const struct path_variant *variant)
 {
 	struct burst *b = &worker.now->ip4;
 
+	worker.variant = variant;
+	worker.n_dropped = 0;
 	one_packet(1, 64, 60);
 	hops[4] = (struct fib_hop_entry){.frame_max = 1514, .port = 3};
 	b->n = BURST_MAX;
@@ -308,6 +312,44 @@ static void check_closes_gaps_and_keeps_order(void **state)
 		assert_int_equal(b->port[i], from % 2 ? 2 : 3);
 	}
 	assert_false(b->has_one_port);
+	worker.n_dropped = 0;
+}
+
+static void check_closes_gaps_and_keeps_order(void **state)
+{
+	check_closes_gaps(&path_scalar);
+	check_closes_gaps(path_choose_variant());
+}
+
+static void limits_are_those_of_each_hop(void **state)
+{
+	static struct fib_hop_entry all[STAT_MAX_HOPS];
+	const struct path_variant *const variants[] = {&path_scalar, path_choose_variant()};
+	const struct fib_view many = {.hops = all};
+
+	for (unsigned i = 0; i < STAT_MAX_HOPS; i++)
+		all[i] = (struct fib_hop_entry){.macs = {0xff, 0xff},
+			.frame_max = dice(UINT16_MAX),
+			.port = i,
+			.verdict = i >> 8};
+	for (unsigned n = 1; n <= BURST_MAX; n++) {
+		uint16_t *hop = malloc(n * sizeof(*hop)); // its end is watched by ASan
+
+		for (unsigned i = 0; i < n; i++)
+			hop[i] = i ? dice(STAT_MAX_HOPS) : STAT_MAX_HOPS - 1;
+		for (unsigned k = 0; k < ARRAY_LEN(variants); k++) {
+			uint32_t limits[BURST_MAX] = {0};
+
+			variants[k]->limits(&many, hop, limits, n);
+			for (unsigned i = 0; i < n; i++) {
+				assert_int_equal(limits_port(limits[i]), hop[i] & 0xff);
+				assert_int_equal(limits_verdict(limits[i]), hop[i] >> 8);
+				assert_int_equal(limits_frame_max(limits[i]),
+					all[hop[i]].frame_max);
+			}
+		}
+		free(hop);
+	}
 }
 
 // All checksums that a header can have before and after.
@@ -466,6 +508,7 @@ int main(void)
 		cmocka_unit_test(pass_martians_lets_martian_sources_through),
 		cmocka_unit_test(check_names_what_stops_a_packet),
 		cmocka_unit_test(check_closes_gaps_and_keeps_order),
+		cmocka_unit_test(limits_are_those_of_each_hop),
 		cmocka_unit_test(rewriting_changes_nothing_but_what_it_should),
 		cmocka_unit_test(flows_of_both_families_spread_by_weight_and_stay),
 		cmocka_unit_test(fragments_of_a_packet_stay_together),

