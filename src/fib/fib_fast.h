@@ -143,8 +143,8 @@ static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uin
 
 struct fib_view;
 
-// How far a bulk lookup of IPv4 in parts has come, of at most FIB_BURST4 destinations: a bit for each
-// one whose leaf stands outside its node, or whose leaf leads to a tail.
+// How far a bulk lookup of IPv4 in parts has come, of at most FIB_BURST4 destinations: a bit for
+// each one whose leaf stands outside its node, or whose leaf leads to a tail.
 enum { FIB_BURST4 = 64 };
 struct fib_begun4 {
 	uint64_t outside, tails;
@@ -163,8 +163,8 @@ struct fib_view {
 		unsigned n);
 	struct fib_begun4 (*begin4)(const struct fib_view *view, const uint32_t dst[],
 		uint16_t hop[], unsigned n); // NULL: of further VRFs
-	bool is_far4;        // the table is too large for a core's own caches; atomic, relaxed
-	bool waits4;         // it is much larger than they are; atomic, relaxed
+	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
+	bool waits4;  // it is much larger than they are; atomic, relaxed
 	const uint16_t *leaf4;
 	const void *tail4;
 	const void *root4; // of further VRFs

@@ -104,8 +104,8 @@ static inline void pass_wide(const struct fib_view *view, const struct fib_key6 
 }
 
 // The entries that sixteen packets find in their leaves; those that did not stand at a wide block
-// keep theirs. The lines they lead to are fetched at once. In registers: a vector that is read where
-// single words were just stored waits for them (ADR 0002).
+// keep theirs. The lines they lead to are fetched at once. In registers: a vector that is read
+// where single words were just stored waits for them (ADR 0002).
 static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m512i before)
 {
 	__m512i entry = _mm512_mask_i32gather_epi32(before, _mm512_movepi32_mask(before), leaf,

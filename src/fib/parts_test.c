@@ -53,7 +53,8 @@ static void look(const uint32_t dst[], uint16_t hop[], unsigned n)
 }
 
 // n lookups beside changes; says how many answers were not those of the beginning.
-static unsigned look_in_parts(const struct lookups *lookups, const struct fib_view *view, unsigned n)
+static unsigned look_in_parts(const struct lookups *lookups, const struct fib_view *view,
+	unsigned n)
 {
 	uint32_t *dst = calloc(n, sizeof(*dst)); // its end is watched by ASan
 	uint16_t at[MOMENTS][FIB_BURST4], hop[FIB_BURST4 + 1];
@@ -120,8 +121,8 @@ static void a_burst_of_one_touches_nothing_else(void **state)
 
 	fib = fib_create(NULL);
 	for (unsigned n = 0; n < 8; n++) {
-		change.route.prefix = (struct wire_prefix){
-			model_addr(4, (model_bits)n << 104), n ? 24 : 25};
+		change.route.prefix =
+			(struct wire_prefix){model_addr(4, (model_bits)n << 104), n ? 24 : 25};
 		change.route.hop.via.bytes[0] = n;
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 		for (unsigned k = 0; k < n_variants; k++) {

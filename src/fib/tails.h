@@ -1,7 +1,7 @@
 // The later steps of those IPv4 destinations whose leaf stands outside its node, and of the few
 // whose /24 has longer prefixes, for a whole burst: what is fetched one by one would stall all the
-// others. They are looked up anew from their nodes, which are near by now, so that a node may change
-// between the steps. Lane.
+// others. They are looked up anew from their nodes, which are near by now, so that a node may
+// change between the steps. Lane.
 #pragma once
 
 #include "fib/piece.h"

@@ -210,8 +210,7 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 {
 	struct burst *b = is_ip6 ? &p->w->now->ip6 : &p->w->now->ip4;
 	__mmask16 valid = (__mmask16)((1u << n) - 1);
-	const struct sixteen from = {
-		.is_ip6 = is_ip6, .mbuf = mbuf, .frame = &b->frame[b->n]};
+	const struct sixteen from = {.is_ip6 = is_ip6, .mbuf = mbuf, .frame = &b->frame[b->n]};
 	struct fields f = read_fields(&from, n);
 	__mmask16 plain = valid & (is_ip6 ? find_plain6(p, &f)
 					  : find_plain4(p, &f) & find_trusted4(&f, &from, n));

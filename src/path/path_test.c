@@ -43,8 +43,10 @@ static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static int set_up(void **state)
 {
 	memcpy(faces[0].mac, our_mac, sizeof(our_mac));
-	worker = (struct worker){
-		.faces = faces, .stat = &stat, .now = worker.sorted, .variant = &path_scalar};
+	worker = (struct worker){.faces = faces,
+		.stat = &stat,
+		.now = worker.sorted,
+		.variant = &path_scalar};
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
 		own.word[i] = dice(UINT32_MAX) & dice(UINT32_MAX);
 	return 0;

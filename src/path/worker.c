@@ -174,8 +174,8 @@ static inline uint16_t receive_next(struct worker *w, struct train *train, unsig
 // A queue that filled a burst usually fills more. Where lookups wait for memory the polls follow
 // each other, each some steps behind the next one: what a part of a lookup fetches comes while
 // others are parsed, finished and received. A lookup ends some work before its burst is finished:
-// hops that were just written one by one would keep check waiting, which reads them as vectors. Adds
-// the frames of further polls to r->n.
+// hops that were just written one by one would keep check waiting, which reads them as vectors.
+// Adds the frames of further polls to r->n.
 enum { LAST = UNDER_WAY - 1 };
 static __attribute__((noinline)) void route_train(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
