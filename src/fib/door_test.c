@@ -171,8 +171,9 @@ static void *run_lane(void *arg)
 		judge(watch, view, hop);
 		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
 		judge(watch, view, hop);
-		struct fib_begun4 begun = watch->lookups->begin4(view, watch->dst4, hop, N_WATCHED);
-		fib_lookup4_go_on(view, watch->dst4, hop, &begun);
+		struct fib_begun4 begun = {.n = N_WATCHED};
+		watch->lookups->begin4(view, watch->dst4, hop, &begun);
+		fib_lookup4_go_on(view, hop, &begun);
 		fib_lookup4_end(view, watch->dst4, hop, &begun);
 		judge(watch, view, hop);
 		fib_lane_report(watch->door, watch->lane);

@@ -21,6 +21,7 @@ static void show_to_lanes(struct fib *fib)
 	fib->view = (struct fib_view){
 		.node4 = blocks_at(&fib->publish4.node, 0),
 		.hops = fib->hops.entry,
+		.plain = fib->hops.plain,
 		.bucket = fib->groups.bucket,
 		.lookup4 = fib->lookups->near4,
 		.lookup6 = fib->lookups->six,

@@ -60,6 +60,15 @@ struct fib_hop_entry {
 // tags[hop].
 enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
 
+// The first hops in brief, so that a whole burst can be judged at once: the port of each one that
+// forwards without tags, FIB_NOT_PLAIN of all others; and a frame_max that all of those ports' hops
+// keep. Each element is written and read by itself, after the entry that it is of.
+enum { FIB_PLAIN_HOPS = 512, FIB_NOT_PLAIN = 255 };
+struct fib_plain_hops {
+	uint8_t port[FIB_PLAIN_HOPS];
+	uint16_t frame_max;
+} LINE_ALIGNED;
+
 // VLAN tags as they stand on the wire, outer one first: TPID and TCI of each. One aligned word.
 struct fib_tags {
 	uint8_t bytes[8];
@@ -144,10 +153,14 @@ static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uin
 struct fib_view;
 
 // How far a bulk lookup of IPv4 in parts has come, of at most FIB_BURST4 destinations: a bit for
-// each one whose leaf stands outside its node, or whose leaf leads to a tail.
+// each one whose leaf stands outside its node, or whose leaf leads to a tail; and of all what their
+// nodes said, for a node may change between the parts: the number of the leaf outside (others: 0),
+// and the first tail line.
 enum { FIB_BURST4 = 64 };
 struct fib_begun4 {
+	unsigned n; // how many destinations; the rest is the lookup's own
 	uint64_t outside, tails;
+	uint32_t number[FIB_BURST4] LINE_ALIGNED, tail[FIB_BURST4];
 };
 
 // What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
@@ -156,13 +169,14 @@ struct fib_begun4 {
 struct fib_view {
 	const struct fib_node4 *node4;
 	const struct fib_hop_entry *hops;
+	const struct fib_plain_hops *plain;
 	const uint16_t *bucket; // of groups
 	void (*lookup4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 		unsigned n);
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
-	struct fib_begun4 (*begin4)(const struct fib_view *view, const uint32_t dst[],
-		uint16_t hop[], unsigned n); // NULL: of further VRFs
+	void (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+		struct fib_begun4 *begun); // NULL: of further VRFs
 	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
 	bool waits4;  // it is much larger than they are; atomic, relaxed
 	const uint16_t *leaf4;
@@ -254,15 +268,14 @@ static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[]
 }
 
 // The lookup of the main VRF's IPv4 in three parts, for lanes that do other work while memory
-// answers: each part fetches what the next one reads. n up to FIB_BURST4; dst stays the same, the
-// lane does not report meanwhile, and hop[] is good for nothing before the end. Lane.
-static inline struct fib_begun4 fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
-	uint16_t hop[], unsigned n)
+// answers: each part fetches what the next one reads. begun->n is up to FIB_BURST4; dst stays the
+// same, the lane does not report meanwhile, and hop[] is good for nothing before the end. Lane.
+static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
+	uint16_t hop[], struct fib_begun4 *begun)
 {
-	return view->begin4(view, dst, hop, n);
+	view->begin4(view, dst, hop, begun);
 }
-void fib_lookup4_go_on(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-	struct fib_begun4 *begun);
+void fib_lookup4_go_on(const struct fib_view *view, uint16_t hop[], struct fib_begun4 *begun);
 void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	const struct fib_begun4 *begun);
 

@@ -26,12 +26,36 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_LINUX] = VERDICT_LINUX,
 };
 
+static void write_plain(struct fib_plain_hops *plain, uint16_t id,
+	const struct fib_hop_entry *entry)
+{
+	bool is_plain = entry->verdict == VERDICT_FORWARD;
+
+	if (is_plain && entry->frame_max < plain->frame_max)
+		__atomic_store_n(&plain->frame_max, entry->frame_max, __ATOMIC_RELEASE);
+	__atomic_store_n(&plain->port[id], is_plain ? entry->port : FIB_NOT_PLAIN,
+		__ATOMIC_RELEASE);
+}
+
+// Once no hop needs so short a limit any more, it rises.
+static void widen_plain(struct hops *hops)
+{
+	uint16_t least = UINT16_MAX;
+
+	for (uint32_t id = 0; id < FIB_PLAIN_HOPS; id++)
+		if (hops->plain->port[id] != FIB_NOT_PLAIN)
+			least = MIN_OF(least, hops->entry[id].frame_max);
+	__atomic_store_n(&hops->plain->frame_max, least, __ATOMIC_RELEASE);
+}
+
 static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
 {
 	word16 word;
 
 	memcpy(&word, entry, sizeof(word));
 	word16_store(&hops->entry[id], word);
+	if (id < FIB_PLAIN_HOPS)
+		write_plain(hops->plain, id, entry);
 }
 
 int hops_open(struct hops *hops)
@@ -39,17 +63,20 @@ int hops_open(struct hops *hops)
 	memset(hops, 0, sizeof(*hops));
 	// Straight from mmap: what is not used stays a page of zeros.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
+	hops->plain = pages_alloc(sizeof(*hops->plain));
 	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
 	hops->frame_max4 = pages_alloc(HOP_SLOTS * sizeof(*hops->frame_max4));
 	hops->hop = pages_alloc(HOP_SLOTS * sizeof(*hops->hop));
 	hops->bucket = pages_alloc(HOPS_BUCKETS * sizeof(*hops->bucket));
 	hops->idle = pages_alloc(HOP_SLOTS * sizeof(*hops->idle));
 	hops->unused = pages_alloc(HOP_SLOTS * sizeof(*hops->unused));
-	if (!hops->entry || !hops->tags || !hops->frame_max4 || !hops->hop || !hops->bucket ||
-		!hops->idle || !hops->unused) {
+	if (!hops->entry || !hops->plain || !hops->tags || !hops->frame_max4 || !hops->hop ||
+		!hops->bucket || !hops->idle || !hops->unused) {
 		hops_close(hops);
 		return -ENOMEM;
 	}
+	memset(hops->plain->port, FIB_NOT_PLAIN, sizeof(hops->plain->port));
+	hops->plain->frame_max = UINT16_MAX;
 	hops->hop[0].key = (struct fib_hop){.link = FIB_NO_LINK, .kind = N_FIB_KINDS};
 	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = VERDICT_NO_ROUTE});
 	return 0;
@@ -58,6 +85,7 @@ int hops_open(struct hops *hops)
 void hops_close(struct hops *hops)
 {
 	pages_free(hops->entry, HOP_SLOTS * sizeof(*hops->entry));
+	pages_free(hops->plain, sizeof(*hops->plain));
 	pages_free(hops->tags, HOP_SLOTS * sizeof(*hops->tags));
 	pages_free(hops->frame_max4, HOP_SLOTS * sizeof(*hops->frame_max4));
 	pages_free(hops->hop, HOP_SLOTS * sizeof(*hops->hop));
@@ -243,4 +271,5 @@ void hops_rewrite_link(struct hops *hops, uint16_t link)
 	for (uint32_t id = 1; id <= hops->max_id; id++)
 		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.link == link)
 			hops_rewrite(hops, id);
+	widen_plain(hops);
 }

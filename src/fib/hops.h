@@ -29,9 +29,10 @@ struct fib_links;
 struct hops {
 	struct groups *groups; // what hops of kind FIB_GROUP stand for
 	struct fib_links *links;
-	struct fib_hop_entry *entry; // what lanes read
-	struct fib_tags *tags;       // and of those on links with tags
-	uint16_t *frame_max4;        // and of packets of IPv4
+	struct fib_hop_entry *entry;  // what lanes read
+	struct fib_plain_hops *plain; // the first ones in brief
+	struct fib_tags *tags;        // and of those on links with tags
+	uint16_t *frame_max4;         // and of packets of IPv4
 	struct hop *hop;
 	uint16_t *bucket;
 	uint16_t *idle;   // ids that lost their last holder since the last sweep

@@ -11,8 +11,8 @@ typedef void lookup6_fn(const struct fib_view *view, const struct fib_key6 dst[]
 	unsigned n);
 
 // The first part of a lookup in parts.
-typedef struct fib_begun4 lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[],
-	uint16_t hop[], unsigned n);
+typedef void lookup4_begin_fn(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
+	struct fib_begun4 *begun);
 lookup4_begin_fn lookup4_begin_scalar, lookup4_begin_avx512;
 
 // Near: for tables that sit in a core's own caches. Far: prefetches what it will need.

@@ -3,11 +3,62 @@
 
 #include "fib/tails.h"
 
-// How many, and whether the table is too large for a core's own caches.
+// How many, whether the table is too large for a core's own caches, and how far it has come.
 struct pass {
 	unsigned n;
 	bool is_far;
+	struct fib_begun4 *begun;
 };
+
+// A node as two words, and the number of the run that the destination is in.
+struct piece {
+	uint64_t half[2];
+	uint32_t run;
+};
+
+static inline struct piece piece_of(const struct fib_view *view, uint32_t dst)
+{
+	word16 word = word16_load(&view->node4[dst >> 13]);
+	struct piece piece;
+
+	memcpy(piece.half, &word, sizeof(piece.half));
+	// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves the bits
+	// up to and with the slot.
+	piece.run = __builtin_popcount((uint32_t)piece.half[0] << (~(dst >> 8) & 31));
+	return piece;
+}
+
+static inline uint32_t piece_tail(const struct piece *piece)
+{
+	return piece->half[1] >> 32;
+}
+
+// Of a leaf outside.
+static inline uint32_t piece_number(const struct piece *piece)
+{
+	return (piece->half[0] >> 33) + piece->run;
+}
+
+static inline uint32_t piece_is_narrow(const struct piece *piece)
+{
+	return piece->half[0] & piece->half[0] >> 32 & 1;
+}
+
+static inline uint32_t piece_is_outside(const struct piece *piece)
+{
+	return piece->half[0] & ~(piece->half[0] >> 32) & 1;
+}
+
+// The leaf of a node that holds its leaves, as bytes or as they are. Arithmetic, for no CPU can
+// guess which it is.
+static inline uint16_t piece_leaf_inside(const struct piece *piece)
+{
+	uint32_t narrow = piece_is_narrow(piece);
+	uint32_t place = offsetof(struct fib_node4, leaf) + (piece->run << (1 - narrow));
+	uint32_t leaf = piece->half[place >> 3 & 1] >> 8 * (place & 7) & 0xffff >> 8 * narrow;
+
+	return leaf + FIB_NARROW_AFTER * (narrow & (leaf != 0));
+}
 
 // The same as piece_leaf_inside() of a node that holds leaves as they are: with one route a quarter
 // faster.
@@ -28,14 +79,14 @@ static uint64_t find_tails(const uint16_t leaf[], unsigned n)
 	return found;
 }
 
-static inline __attribute__((always_inline)) struct fib_begun4 begin(const struct fib_view *view,
+static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
 	const uint32_t dst[], uint16_t leaf[], struct pass pass)
 {
-	struct fib_begun4 begun = {.outside = 0};
-	struct ahead ahead;
+	struct fib_begun4 *const begun = pass.begun;
 	uint16_t any = 0;
 
-	for (unsigned i = 0; i < pass.n; i++) {
+	begun->outside = begun->tails = 0;
+	for (unsigned i = 0; i < begun->n; i++) {
 		const struct piece piece = piece_of(view, dst[i]);
 		uint32_t is_outside = piece_is_outside(&piece);
 
@@ -44,56 +95,57 @@ static inline __attribute__((always_inline)) struct fib_begun4 begin(const struc
 		else
 			leaf[i] = leaf_plain(&piece);
 		any |= leaf[i];
-		begun.outside |= (uint64_t)is_outside << i;
-		ahead.number[i] = piece_number(&piece) & -is_outside;
-		ahead.tail[i] = piece_tail(&piece);
+		begun->outside |= (uint64_t)is_outside << i;
+		begun->number[i] = piece_number(&piece) & -is_outside;
+		begun->tail[i] = piece_tail(&piece);
 	}
 	if (any & LEAF_TAIL)
-		begun.tails = find_tails(leaf, pass.n);
+		begun->tails = find_tails(leaf, begun->n);
 	if (pass.is_far)
-		fetch_later(view, leaf, &ahead, begun);
-	return begun;
+		fetch_later(view, leaf, begun);
 }
 
-struct fib_begun4 lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[],
-	uint16_t leaf[], unsigned n)
-{
-	return begin(view, dst, leaf, (struct pass){n, true});
-}
-
-void fib_lookup4_go_on(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+void lookup4_begin_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
 	struct fib_begun4 *begun)
 {
-	take_leaves(view, dst, leaf, begun);
+	begin(view, dst, leaf, (struct pass){.begun = begun, .is_far = true});
+}
+
+void fib_lookup4_go_on(const struct fib_view *view, uint16_t leaf[], struct fib_begun4 *begun)
+{
+	take_leaves(view, leaf, begun);
 }
 
 void fib_lookup4_end(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
 	const struct fib_begun4 *begun)
 {
-	take_tails(view, dst, leaf, begun->tails);
+	take_tails(view, dst, leaf, begun);
 }
 
 static inline __attribute__((always_inline)) void lookup(const struct fib_view *view,
 	const uint32_t dst[], uint16_t hop[], struct pass pass)
 {
-	for (unsigned left = pass.n; left; left -= pass.n, dst += pass.n, hop += pass.n) {
-		pass.n = MIN_OF(left, FIB_BURST4);
-		for (unsigned i = 0; pass.is_far && i < pass.n; i++)
+	struct fib_begun4 begun;
+
+	pass.begun = &begun;
+	for (unsigned left = pass.n; left; left -= begun.n, dst += begun.n, hop += begun.n) {
+		begun.n = MIN_OF(left, FIB_BURST4);
+		for (unsigned i = 0; pass.is_far && i < begun.n; i++)
 			rte_prefetch1(&view->node4[dst[i] >> 13]);
-		struct fib_begun4 begun = begin(view, dst, hop, pass);
-		take_leaves(view, dst, hop, &begun);
-		take_tails(view, dst, hop, begun.tails);
+		begin(view, dst, hop, pass);
+		take_leaves(view, hop, &begun);
+		take_tails(view, dst, hop, &begun);
 	}
 }
 
 void lookup4_near_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
-	lookup(view, dst, hop, (struct pass){n, false});
+	lookup(view, dst, hop, (struct pass){.n = n});
 }
 
 void lookup4_far_scalar(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
-	lookup(view, dst, hop, (struct pass){n, true});
+	lookup(view, dst, hop, (struct pass){.n = n, .is_far = true});
 }

@@ -62,17 +62,12 @@ static inline __m512i leaves_inside(const struct nodes16 *nodes, __m512i run, __
 struct sixteen {
 	__m512i dst;
 	__mmask16 valid;
+	unsigned at;
 };
 
-// What the first step finds. Leaves outside count as 0 yet.
-struct first_step {
-	uint16_t *leaf;
-	struct fib_begun4 begun;
-	struct ahead ahead;
-};
-
+// Those from number `at` on. Leaves outside count as 0 yet.
 static inline __attribute__((always_inline)) void pass16(const struct fib_view *view,
-	struct sixteen from, struct first_step *step, unsigned at)
+	struct sixteen from, uint16_t leaf[], struct fib_begun4 *begun)
 {
 	const __m512i one = _mm512_set1_epi32(1), thirty_one = _mm512_set1_epi32(31);
 	uint32_t number[16];
@@ -87,65 +82,60 @@ static inline __attribute__((always_inline)) void pass16(const struct fib_view *
 	__mmask16 is_outside = is_other & ~is_narrow;
 	__m256i within = _mm512_maskz_cvtepi32_epi16(from.valid & ~is_outside,
 		leaves_inside(&nodes, run, is_narrow));
-	_mm256_storeu_si256((__m256i *)(step->leaf + at), within);
-	_mm512_storeu_si512(step->ahead.tail + at, nodes.word[3]);
-	_mm512_storeu_si512(step->ahead.number + at,
+	_mm256_storeu_si256((__m256i *)(leaf + from.at), within);
+	_mm512_storeu_si512(begun->tail + from.at, nodes.word[3]);
+	_mm512_storeu_si512(begun->number + from.at,
 		_mm512_maskz_add_epi32(is_outside, _mm512_srli_epi32(nodes.word[1], 1), run));
-	step->begun.outside |= (uint64_t)is_outside << at;
-	step->begun.tails |= (uint64_t)_mm256_movepi16_mask(within) << at;
+	begun->outside |= (uint64_t)is_outside << from.at;
+	begun->tails |= (uint64_t)_mm256_movepi16_mask(within) << from.at;
 }
 
 // All nodes first: so many loads in one go keep the memory busy.
-static inline __attribute__((always_inline)) struct fib_begun4 begin(const struct fib_view *view,
-	const uint32_t dst[], uint16_t leaf[])
+static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
+	const uint32_t dst[], uint16_t leaf[], struct fib_begun4 *begun)
 {
-	struct first_step step;
-
-	step.leaf = leaf;
-	step.begun = (struct fib_begun4){.outside = 0};
+	begun->outside = begun->tails = 0;
 	for (unsigned i = 0; i < BURST; i += 16)
-		pass16(view, (struct sixteen){_mm512_loadu_si512(dst + i), UINT16_MAX}, &step, i);
-	fetch_later(view, leaf, &step.ahead, step.begun);
-	return step.begun;
+		pass16(view, (struct sixteen){_mm512_loadu_si512(dst + i), UINT16_MAX, i}, leaf,
+			begun);
+	fetch_later(view, leaf, begun);
 }
 
 // Fewer.
-static __attribute__((noinline)) struct fib_begun4 begin_some(const struct fib_view *view,
-	const uint32_t dst[], uint16_t leaf[], unsigned n)
+static __attribute__((noinline)) void begin_some(const struct fib_view *view, const uint32_t dst[],
+	uint16_t leaf[], struct fib_begun4 *begun)
 {
+	const unsigned n = begun->n;
 	uint16_t padded[BURST];
-	struct first_step step;
 
-	step.leaf = padded;
-	step.begun = (struct fib_begun4){.outside = 0};
+	begun->outside = begun->tails = 0;
 	for (unsigned i = 0; i < n; i += 16) {
 		__mmask16 valid = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : UINT16_MAX;
 
-		pass16(view, (struct sixteen){_mm512_maskz_loadu_epi32(valid, dst + i), valid},
-			&step, i);
+		pass16(view, (struct sixteen){_mm512_maskz_loadu_epi32(valid, dst + i), valid, i},
+			padded, begun);
 	}
-	fetch_later(view, padded, &step.ahead, step.begun);
+	fetch_later(view, padded, begun);
 	memcpy(leaf, padded, n * sizeof(*leaf));
-	return step.begun;
 }
 
-struct fib_begun4 lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[],
-	uint16_t leaf[], unsigned n)
+void lookup4_begin_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
+	struct fib_begun4 *begun)
 {
-	return n == BURST ? begin(view, dst, leaf) : begin_some(view, dst, leaf, n);
-}
-
-static inline void end(const struct fib_view *view, const uint32_t dst[], uint16_t leaf[],
-	struct fib_begun4 begun)
-{
-	take_leaves(view, dst, leaf, &begun);
-	take_tails(view, dst, leaf, begun.tails);
+	if (begun->n == BURST)
+		begin(view, dst, leaf, begun);
+	else
+		begin_some(view, dst, leaf, begun);
 }
 
 void lookup4_avx512(const struct fib_view *view, const uint32_t dst[], uint16_t hop[], unsigned n)
 {
-	for (; n >= BURST; n -= BURST, dst += BURST, hop += BURST)
-		end(view, dst, hop, begin(view, dst, hop));
-	if (n)
-		end(view, dst, hop, begin_some(view, dst, hop, n));
+	struct fib_begun4 begun;
+
+	for (; n; n -= begun.n, dst += begun.n, hop += begun.n) {
+		begun.n = MIN_OF(n, BURST);
+		lookup4_begin_avx512(view, dst, hop, &begun);
+		take_leaves(view, hop, &begun);
+		take_tails(view, dst, hop, &begun);
+	}
 }

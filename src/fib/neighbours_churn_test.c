@@ -153,6 +153,20 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 		assert_memory_equal(&found, &tags, sizeof(tags));
 }
 
+// What lanes read in brief is what the entries say, and no frame passes that is too long for one.
+static void check_plain(const struct fib *fib)
+{
+	const struct fib_plain_hops *plain = fib->view.plain;
+
+	for (unsigned id = 0; id < FIB_PLAIN_HOPS; id++) {
+		struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[id]);
+		bool is_plain = id <= fib->hops.max_id && entry.verdict == VERDICT_FORWARD;
+
+		assert_int_equal(plain->port[id], is_plain ? entry.port : FIB_NOT_PLAIN);
+		assert_true(!is_plain || plain->frame_max <= entry.frame_max);
+	}
+}
+
 static const struct link_model *link_of(uint16_t number)
 {
 	for (unsigned i = 0; i < N_LINKS; i++)
@@ -207,6 +221,7 @@ static void agrees_with_plain_lists_after_each_step(void **state)
 			change_link(fib);
 		else
 			change_vrf(fib);
+		check_plain(fib);
 		for (unsigned vrf = 0; vrf < N_VRFS; vrf++)
 			for (unsigned host = 0; host < N_HOSTS; host++) {
 				check_host(fib, vrf, 4, host);

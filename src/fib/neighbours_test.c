@@ -204,12 +204,17 @@ static void rewrites_hops_when_a_port_changes(void **state)
 		VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
 	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 9614);
+	assert_int_equal(fib->view.plain->frame_max, 9614);
 	assert_int_equal(entry(fib, "30.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 	settings.has_peer = true;
 	settings.mtu = 576;
 	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
 	assert_memory_equal(entry(fib, "30.1.1.1").macs, mac_b.bytes, 6);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 590);
+	assert_int_equal(fib->view.plain->frame_max, 590);
+	settings.mtu = 1500; // nothing needs the short limit any more
+	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(fib->view.plain->frame_max, 1514);
 	assert_int_equal(fib_link_set(fib, FIB_NO_LINK, &settings), -EINVAL);
 	fib_destroy(fib);
 }

@@ -131,6 +131,11 @@ static inline bool check_one_hop(const struct fib_view *view, struct burst *b, u
 	return false;
 }
 
+bool all_plain_scalar(const struct fib_view *view, struct burst *b)
+{
+	return false;
+}
+
 void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -173,6 +178,8 @@ static bool check_all(const struct worker *w, const struct fib_view *view, struc
 {
 	const bool is_full = b->n == BURST_MAX;
 
+	if (!b->for_linux && w->variant->all_plain(view, b))
+		return true;
 	b->has_one_hop = is_full ? has_one_hop(b, BURST_MAX) : has_one_hop(b, b->n);
 	if (!b->has_one_hop)
 		w->variant->limits(view, b->hop, limits, b->n);

@@ -4,7 +4,7 @@
 // Lane.
 #pragma once
 
-#include "fib/fib_fast.h"
+#include "path/burst.h"
 
 #include <stddef.h>
 
@@ -20,6 +20,12 @@ static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 
 	return __atomic_load_n((const uint32_t *)(entry + LIMITS_AT), __ATOMIC_RELAXED);
 }
+
+// Whether all packets go out by hops that view->plain tells of, untagged, with TTL and length to
+// spare: then port[], has_one_port and has_one_hop are filled. False: that is to be asked packet by
+// packet, as it always is without vectors.
+bool all_plain_scalar(const struct fib_view *view, struct burst *b);
+bool all_plain_avx512(const struct fib_view *view, struct burst *b);
 
 // Those of n hops; limits[] has room for BURST_MAX.
 void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],

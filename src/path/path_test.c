@@ -1,7 +1,6 @@
 // Steps of the walk on mbufs of our own making, no device: both parsers against wire_check, each
 // verdict of check, rewritten bytes against a checksum computed anew, flows over groups.
 #include "path/dice.h"
-#include "path/hop_limits.h"
 #include "path/variant.h"
 
 #include "wire/build.h"
@@ -32,9 +31,11 @@ static struct port_face faces[4];
 static const struct port_queue queue = {0, 0, 0};
 static struct fib_hop_entry hops[8];
 static uint16_t frame_max4[8] = {0, 1514, 1514, 1514, 1514};
+static struct fib_plain_hops none_plain;
 static uint16_t buckets[2 * FIB_GROUP_BUCKETS];
 static struct fib_sources own;
 static const struct fib_view view = {.hops = hops,
+	.plain = &none_plain,
 	.frame_max4 = frame_max4,
 	.bucket = buckets,
 	.sources = &own};
@@ -47,6 +48,7 @@ static int set_up(void **state)
 		.stat = &stat,
 		.now = worker.sorted,
 		.variant = &path_scalar};
+	memset(none_plain.port, FIB_NOT_PLAIN, sizeof(none_plain.port));
 	for (unsigned i = 0; i < FIB_SOURCE_WORDS; i++)
 		own.word[i] = dice(UINT32_MAX) & dice(UINT32_MAX);
 	return 0;
@@ -323,37 +325,6 @@ static void check_closes_gaps_and_keeps_order(void **state)
 	check_closes_gaps(path_choose_variant());
 }
 
-static void limits_are_those_of_each_hop(void **state)
-{
-	static struct fib_hop_entry all[STAT_MAX_HOPS];
-	const struct path_variant *const variants[] = {&path_scalar, path_choose_variant()};
-	const struct fib_view many = {.hops = all};
-
-	for (unsigned i = 0; i < STAT_MAX_HOPS; i++)
-		all[i] = (struct fib_hop_entry){.macs = {0xff, 0xff},
-			.frame_max = dice(UINT16_MAX),
-			.port = i,
-			.verdict = i >> 8};
-	for (unsigned n = 1; n <= BURST_MAX; n++) {
-		uint16_t *hop = malloc(n * sizeof(*hop)); // its end is watched by ASan
-
-		for (unsigned i = 0; i < n; i++)
-			hop[i] = i ? dice(STAT_MAX_HOPS) : STAT_MAX_HOPS - 1;
-		for (unsigned k = 0; k < ARRAY_LEN(variants); k++) {
-			uint32_t limits[BURST_MAX] = {0};
-
-			variants[k]->limits(&many, hop, limits, n);
-			for (unsigned i = 0; i < n; i++) {
-				assert_int_equal(limits_port(limits[i]), hop[i] & 0xff);
-				assert_int_equal(limits_verdict(limits[i]), hop[i] >> 8);
-				assert_int_equal(limits_frame_max(limits[i]),
-					all[hop[i]].frame_max);
-			}
-		}
-		free(hop);
-	}
-}
-
 // All checksums that a header can have before and after.
 static void rewrite4_keeps_every_checksum_good(const struct path_variant *variant)
 {
@@ -510,7 +481,6 @@ int main(void)
 		cmocka_unit_test(pass_martians_lets_martian_sources_through),
 		cmocka_unit_test(check_names_what_stops_a_packet),
 		cmocka_unit_test(check_closes_gaps_and_keeps_order),
-		cmocka_unit_test(limits_are_those_of_each_hop),
 		cmocka_unit_test(rewriting_changes_nothing_but_what_it_should),
 		cmocka_unit_test(flows_of_both_families_spread_by_weight_and_stay),
 		cmocka_unit_test(fragments_of_a_packet_stay_together),

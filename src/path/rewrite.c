@@ -85,6 +85,7 @@ void rewrite6_scalar(struct stat_lane *stat, const struct fib_view *view, struct
 
 const struct path_variant path_scalar = {
 	.parse = parse_scalar,
+	.all_plain = all_plain_scalar,
 	.limits = limits_scalar,
 	.rewrite4 = rewrite4_scalar,
 	.rewrite6 = rewrite6_scalar,

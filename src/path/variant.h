@@ -6,7 +6,8 @@
 struct path_variant {
 	// Begins to fetch what the lookups of IPv4 will read, too.
 	void (*parse)(struct parse *parse);
-	// Of n next hops, for check; see hop_limits.h.
+	// For check; see hop_limits.h.
+	bool (*all_plain)(const struct fib_view *view, struct burst *b);
 	void (*limits)(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
 		unsigned n);
 	// TTL, checksum (RFC 1624), MAC addresses; counts packets by next hop.

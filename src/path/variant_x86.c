@@ -6,6 +6,7 @@
 
 const struct path_variant path_avx512 = {
 	.parse = parse_avx512,
+	.all_plain = all_plain_avx512,
 	.limits = limits_avx512,
 	.rewrite4 = rewrite4_avx512,
 	.rewrite6 = rewrite6_avx512,

@@ -129,14 +129,16 @@ static inline void parse_poll(struct worker *w, struct train *train, unsigned nu
 static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
 {
 	s->has_begun = s->view == main && s->ip4.n;
-	if (s->has_begun)
-		s->begun = fib_lookup4_begin(main, s->ip4.dst4, s->ip4.hop, s->ip4.n);
+	if (!s->has_begun)
+		return;
+	s->begun.n = s->ip4.n;
+	fib_lookup4_begin(main, s->ip4.dst4, s->ip4.hop, &s->begun);
 }
 
 static inline void go_on_with_lookup(struct sorted *s)
 {
 	if (s->has_begun)
-		fib_lookup4_go_on(s->view, s->ip4.dst4, s->ip4.hop, &s->begun);
+		fib_lookup4_go_on(s->view, s->ip4.hop, &s->begun);
 }
 
 static inline void end_lookup(struct sorted *s)
