@@ -20,7 +20,7 @@ from dl3.record.journal import append
 
 QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
 RETAKES = 2
-TURNS_ANEW = 5  # pairs of samples of programs that are started anew, each of a quarter of the length
+TURNS_ANEW, SHARE_ANEW = 5, 0.25  # pairs of samples of programs that are started anew, and how long: of a sample
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def run_anew(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[P
                 other.pause()
                 ours, peer = (one, other) if is_ours_first else (other, one)
                 turns = [is_ours_first is (n % 2 == 0) for n in range(TURNS_ANEW)]
-                pairs += [take_pair(ours, peer, ours_first, effort.seconds / 4) for ours_first in turns]
+                pairs += [take_pair(ours, peer, ours_first, effort.seconds * SHARE_ANEW) for ours_first in turns]
     return pairs
 
 

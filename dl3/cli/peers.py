@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dl3.bench.contest import Effort, Found, Row, rows_named, run_rows
+from dl3.bench.contest import SHARE_ANEW, TURNS_ANEW, Effort, Found, Row, rows_named, run_rows
 from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
 from dl3.bench.sides import Terms
@@ -27,7 +27,7 @@ OUTPUT = BUILD / "bench.json"
 
 HEADING = "Mpps of one core; ratio of the medians; low, middle, high: ratios of pairs; TSC cycles per packet"
 RATIOS = (">ratio", ">low", ">middle", ">high")
-COLUMNS = ("row", ">ours", ">peer", *RATIOS, ">cycles", ">peer's", ">share of core", "-march")
+COLUMNS = ("row", ">ours", ">peer", *RATIOS, ">pairs", ">cycles", ">peer's", ">share of core", "-march")
 
 
 def build_peers(rows: tuple[Row, ...], burst: int) -> None:
@@ -43,16 +43,18 @@ def cells(row: Comparison, march: str) -> tuple[str, ...]:
     rates = (f"{row.ours:.2f}", f"{row.peer:.2f}")
     ratios = tuple(f"{ratio:.3f}" for ratio in (row.ratio, row.low, row.middle, row.high))
     cycles = (f"{row.ours_cycles:.1f}", f"{row.peer_cycles:.1f}")
-    return (row.name, *rates, *ratios, *cycles, f"{row.core_share:.0%}", march)
+    return (row.name, *rates, *ratios, str(row.n_pairs), *cycles, f"{row.core_share:.0%}", march)
 
 
 def show(result: Outcome) -> None:
     """The terms, then the rows."""
     facts = result.facts
     out.print(f"{facts.cpu_model}, kernel {facts.kernel}, DPDK {facts.dpdk}, {facts.compiler}", highlight=False)
+    seconds, anew = result.seconds_per_sample, f"{result.pairs * TURNS_ANEW} in {result.pairs} starts"
     out.print(
         f"both programs: core {result.core}, {result.memory_mib} MiB in 2 MiB pages, bursts of {result.burst}, "
-        f"{result.descriptors} descriptors; medians of {result.pairs} pairs, {result.seconds_per_sample:g} s each",
+        f"{result.descriptors} descriptors; medians of {result.pairs} pairs, {seconds:g} s each, "
+        f"or of {anew}, {seconds * SHARE_ANEW:g} s each",
         highlight=False,
     )
     rows = (cells(row, result.marches[row.name]) for row in result.rows)

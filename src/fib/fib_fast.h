@@ -61,8 +61,9 @@ struct fib_hop_entry {
 enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
 
 // The first hops in brief, so that a whole burst can be judged at once: the port of each one that
-// forwards without tags, FIB_NOT_PLAIN of all others; and a frame_max that all of those ports' hops
-// keep. Each element is written and read by itself, after the entry that it is of.
+// forwards without tags, FIB_NOT_PLAIN of all others; and the least frame_max of those, or less.
+// Each element is written by itself, a port after its entry and after a lower frame_max, and a
+// higher frame_max last.
 enum { FIB_PLAIN_HOPS = 512, FIB_NOT_PLAIN = 255 };
 struct fib_plain_hops {
 	uint8_t port[FIB_PLAIN_HOPS];

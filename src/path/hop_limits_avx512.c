@@ -1,5 +1,5 @@
-// Limits of next hops with AVX-512: gathered, so that no loop of small stores is read back as
-// vectors. Lane.
+// Next hops with AVX-512: a whole burst by what is told of hops in brief, or the limits of each
+// one, gathered, so that no loop of small stores is read back as vectors. Lane.
 #include "path/hop_limits.h"
 
 #include <immintrin.h>
@@ -24,10 +24,17 @@ static inline __m512i ports_of(const uint8_t port[FIB_PLAIN_HOPS], __m512i id, _
 }
 _Static_assert(FIB_PLAIN_HOPS == 512, "nine bits");
 
+// Before the ports are read and after: the control thread lowers it before it adds a port that
+// needs it, and raises it after it took such a port away.
+static inline uint16_t frame_max_of(const struct fib_view *view)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&view->plain->frame_max, __ATOMIC_ACQUIRE);
+}
+
 bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 {
-	const uint16_t frame_max = __atomic_load_n(&view->plain->frame_max, __ATOMIC_ACQUIRE);
-	const __m512i most = _mm512_set1_epi16((short)frame_max);
+	const uint16_t before = frame_max_of(view);
 	const __m512i end = _mm512_set1_epi16(FIB_PLAIN_HOPS), bit8 = _mm512_set1_epi16(0x100);
 	const __mmask64 valid = _bzhi_u64(UINT64_MAX, b->n);
 	const __m512i low = _mm512_maskz_loadu_epi16((__mmask32)valid, b->hop);
@@ -38,6 +45,7 @@ bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 	                        (uint64_t)_mm512_test_epi16_mask(high, bit8) << 32;
 	const __m512i ttl = _mm512_load_si512(b->ttl);
 	const __m512i port = ports_of(view->plain->port, id, ninth);
+	const __m512i most = _mm512_set1_epi16((short)MIN_OF(before, frame_max_of(view)));
 	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(1)) |
 	                _mm512_cmpeq_epi8_mask(port, _mm512_set1_epi8((char)FIB_NOT_PLAIN));
 
