@@ -31,7 +31,7 @@ class Row:
     ours: Entry
     peer: Entry
     note: str = ""  # what a reader has to know of this row alone
-    # Both programs are started for each pair: where each lies in memory differs from start to start by more than the
+    # Both programs are started several times: where each lies in memory differs from start to start by more than the
     # difference that is looked for. (One start of seven costs dl3d 7 to 12 cycles a packet in net_null's call of
     # __tls_get_addr: a jump by an address that the CPU guesses wrong at some places and not at others.) Several shorter
     # samples of each start keep the machine's moods out of it too.

@@ -98,10 +98,12 @@ def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
 
 
 def peers(
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of samples per row.")] = 5,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of samples per row, or starts of five shorter ones.")] = 5,
     rows: Annotated[list[str] | None, typer.Option(help="Only these rows; several with commas.")] = None,
     output: Annotated[Path, typer.Option(callback=given.output, help="The JSON file to write.")] = OUTPUT,
-    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds of one sample.")] = 2.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=86400, help="Seconds of one sample, or of four shorter ones.")
+    ] = 2.0,
     core: Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")] = 0,
     burst: Annotated[int, typer.Option(min=4, max=64, help="Frames that both programs take at a time.")] = 64,
     memory: Annotated[int, typer.Option(min=64, help="EAL's memory of each program, MiB.")] = 1024,

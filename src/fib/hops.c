@@ -1,4 +1,4 @@
-// The table of next hops. Control thread; lanes read `entry`.
+// The table of next hops. Control thread; lanes read `entry` and `plain`.
 #include "fib/hops.h"
 
 #include "base/pages.h"
@@ -26,6 +26,13 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_LINUX] = VERDICT_LINUX,
 };
 
+// Lines that every lane reads are written only where something changes.
+static void write_port(struct fib_plain_hops *plain, uint16_t id, uint8_t port)
+{
+	if (plain->port[id] != port)
+		__atomic_store_n(&plain->port[id], port, __ATOMIC_RELEASE);
+}
+
 static void write_plain(struct fib_plain_hops *plain, uint16_t id,
 	const struct fib_hop_entry *entry)
 {
@@ -33,11 +40,10 @@ static void write_plain(struct fib_plain_hops *plain, uint16_t id,
 
 	if (is_plain && entry->frame_max < plain->frame_max)
 		__atomic_store_n(&plain->frame_max, entry->frame_max, __ATOMIC_RELEASE);
-	__atomic_store_n(&plain->port[id], is_plain ? entry->port : FIB_NOT_PLAIN,
-		__ATOMIC_RELEASE);
+	write_port(plain, id, is_plain ? entry->port : FIB_NOT_PLAIN);
 }
 
-// Once no hop needs so short a limit any more, it rises.
+// The limit rises as far as plain hops allow: after each change of a link, not of a neighbour.
 static void widen_plain(struct hops *hops)
 {
 	uint16_t least = UINT16_MAX;
@@ -45,7 +51,8 @@ static void widen_plain(struct hops *hops)
 	for (uint32_t id = 0; id < FIB_PLAIN_HOPS; id++)
 		if (hops->plain->port[id] != FIB_NOT_PLAIN)
 			least = MIN_OF(least, hops->entry[id].frame_max);
-	__atomic_store_n(&hops->plain->frame_max, least, __ATOMIC_RELEASE);
+	if (hops->plain->frame_max != least)
+		__atomic_store_n(&hops->plain->frame_max, least, __ATOMIC_RELEASE);
 }
 
 static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
@@ -190,6 +197,8 @@ void hops_sweep(struct hops *hops, struct retire *retire)
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
+		if (id < FIB_PLAIN_HOPS) // lanes that still know it ask its entry
+			write_port(hops->plain, id, FIB_NOT_PLAIN);
 		retire_add(retire, (struct retired){.kind = RETIRED_HOP, .first = id, .n = 1});
 	}
 }
@@ -266,9 +275,9 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 
 void hops_rewrite_link(struct hops *hops, uint16_t link)
 {
-	if (!hops->links->link[link].n_hops)
-		return;
-	for (uint32_t id = 1; id <= hops->max_id; id++)
+	const bool has_hops = hops->links->link[link].n_hops;
+
+	for (uint32_t id = 1; has_hops && id <= hops->max_id; id++)
 		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.link == link)
 			hops_rewrite(hops, id);
 	widen_plain(hops);

@@ -160,7 +160,9 @@ static void check_plain(const struct fib *fib)
 
 	for (unsigned id = 0; id < FIB_PLAIN_HOPS; id++) {
 		struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[id]);
-		bool is_plain = id <= fib->hops.max_id && entry.verdict == VERDICT_FORWARD;
+		bool is_plain = id <= fib->hops.max_id &&
+		                fib->hops.hop[id].key.kind < N_FIB_KINDS &&
+		                entry.verdict == VERDICT_FORWARD;
 
 		assert_int_equal(plain->port[id], is_plain ? entry.port : FIB_NOT_PLAIN);
 		assert_true(!is_plain || plain->frame_max <= entry.frame_max);

@@ -12,7 +12,7 @@ static inline bool is_tagged(uint32_t limits)
 }
 
 // Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
-// be seen by both of them.
+// be seen by both of them, and by all_plain of each variant.
 static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
 {
 	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))

@@ -1,4 +1,5 @@
-// What there is to know of a next hop besides its MACs: the last 4 bytes of its entry, read in one
+// What there is to know of a next hop besides its MACs: in brief for a whole burst (struct
+// fib_plain_hops), and of each by itself in the last 4 bytes of its entry, read in one
 // piece so that they are of one moment, even while the control thread replaces the entry. A gather
 // reads each element by itself (Intel SDM vol. 2, VPGATHERDD), and 4 aligned bytes in one piece.
 // Lane.

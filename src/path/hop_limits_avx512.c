@@ -3,6 +3,7 @@
 #include "path/hop_limits.h"
 
 #include <immintrin.h>
+#include <rte_atomic.h>
 
 enum { STEP = 16 };
 
@@ -28,7 +29,7 @@ _Static_assert(FIB_PLAIN_HOPS == 512, "nine bits");
 // needs it, and raises it after it took such a port away.
 static inline uint16_t frame_max_of(const struct fib_view *view)
 {
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	rte_compiler_barrier(); // loads of an x86 stay in order
 	return __atomic_load_n(&view->plain->frame_max, __ATOMIC_ACQUIRE);
 }
 
@@ -45,7 +46,8 @@ bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 	                        (uint64_t)_mm512_test_epi16_mask(high, bit8) << 32;
 	const __m512i ttl = _mm512_load_si512(b->ttl);
 	const __m512i port = ports_of(view->plain->port, id, ninth);
-	const __m512i most = _mm512_set1_epi16((short)MIN_OF(before, frame_max_of(view)));
+	const uint16_t after = frame_max_of(view);
+	const __m512i most = _mm512_set1_epi16((short)MIN_OF(before, after));
 	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(1)) |
 	                _mm512_cmpeq_epi8_mask(port, _mm512_set1_epi8((char)FIB_NOT_PLAIN));
 
