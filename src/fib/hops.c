@@ -27,23 +27,25 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 };
 
 // Lines that every lane reads are written only where something changes.
-static void write_port(struct fib_plain_hops *plain, uint16_t id, uint8_t port)
+static void write_port(struct hops *hops, uint16_t id, uint8_t port)
 {
-	if (plain->port[id] != port)
-		__atomic_store_n(&plain->port[id], port, __ATOMIC_RELEASE);
+	if (hops->plain->port[id] == port)
+		return;
+	__atomic_store_n(&hops->plain->port[id], port, __ATOMIC_RELEASE);
+	hops->may_widen |= port == FIB_NOT_PLAIN;
 }
 
-static void write_plain(struct fib_plain_hops *plain, uint16_t id,
-	const struct fib_hop_entry *entry)
+static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
 {
 	bool is_plain = entry->verdict == VERDICT_FORWARD;
 
-	if (is_plain && entry->frame_max < plain->frame_max)
-		__atomic_store_n(&plain->frame_max, entry->frame_max, __ATOMIC_RELEASE);
-	write_port(plain, id, is_plain ? entry->port : FIB_NOT_PLAIN);
+	if (is_plain && entry->frame_max < hops->plain->frame_max)
+		__atomic_store_n(&hops->plain->frame_max, entry->frame_max, __ATOMIC_RELEASE);
+	write_port(hops, id, is_plain ? entry->port : FIB_NOT_PLAIN);
 }
 
-// The limit rises as far as plain hops allow: after each change of a link, not of a neighbour.
+// The limit rises as far as plain hops allow: after each change of a link, and by hops_sweep where
+// hops are plain no more.
 static void widen_plain(struct hops *hops)
 {
 	uint16_t least = UINT16_MAX;
@@ -53,6 +55,7 @@ static void widen_plain(struct hops *hops)
 			least = MIN_OF(least, hops->entry[id].frame_max);
 	if (hops->plain->frame_max != least)
 		__atomic_store_n(&hops->plain->frame_max, least, __ATOMIC_RELEASE);
+	hops->may_widen = false;
 }
 
 static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_entry *entry)
@@ -62,7 +65,7 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 	memcpy(&word, entry, sizeof(word));
 	word16_store(&hops->entry[id], word);
 	if (id < FIB_PLAIN_HOPS)
-		write_plain(hops->plain, id, entry);
+		write_plain(hops, id, entry);
 }
 
 int hops_open(struct hops *hops)
@@ -198,9 +201,11 @@ void hops_sweep(struct hops *hops, struct retire *retire)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
 		if (id < FIB_PLAIN_HOPS) // lanes that still know it ask its entry
-			write_port(hops->plain, id, FIB_NOT_PLAIN);
+			write_port(hops, id, FIB_NOT_PLAIN);
 		retire_add(retire, (struct retired){.kind = RETIRED_HOP, .first = id, .n = 1});
 	}
+	if (hops->may_widen)
+		widen_plain(hops);
 }
 
 void hops_reuse(struct hops *hops, uint16_t id)

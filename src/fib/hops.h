@@ -31,6 +31,7 @@ struct hops {
 	struct fib_links *links;
 	struct fib_hop_entry *entry;  // what lanes read
 	struct fib_plain_hops *plain; // the first ones in brief
+	bool may_widen;               // one of them is plain no more: the limit may rise
 	struct fib_tags *tags;        // and of those on links with tags
 	uint16_t *frame_max4;         // and of packets of IPv4
 	struct hop *hop;

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -219,6 +220,47 @@ static void rewrites_hops_when_a_port_changes(void **state)
 	fib_destroy(fib);
 }
 
+// Port 3 with an MTU of 1500, port 4 with one of 576.
+static struct fib *fib_with_two_mtus(void)
+{
+	struct fib *fib = fib_with_port(3);
+	struct fib_link settings = {.mac = own, .port = 4, .mtu = 576};
+
+	assert_int_equal(fib_link_set(fib, 4, &settings), 0);
+	return fib;
+}
+
+static void limits_frames_in_brief_while_a_short_link_has_neighbours(void **state)
+{
+	struct fib *fib = fib_with_two_mtus();
+
+	set(fib, 3, "10.0.0.1", &mac_a);
+	assert_int_equal(fib->view.plain->frame_max, 1514);
+	set(fib, 4, "10.1.0.1", &mac_b);
+	assert_int_equal(fib->view.plain->frame_max, 590);
+	unset(fib, 4, "10.1.0.1");
+	assert_int_equal(fib->view.plain->frame_max, 1514);
+	fib_destroy(fib);
+}
+
+static void tells_in_brief_of_the_first_ids_only(void **state)
+{
+	struct fib *fib = fib_with_two_mtus();
+	char text[32];
+
+	for (unsigned i = 1; i <= FIB_PLAIN_HOPS; i++) {
+		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
+		set(fib, 3, text, &mac_a);
+	}
+	change(fib, FIB_ADD, "20.0.0.0/8", via("10.1.0.1", 4));
+	set(fib, 4, "10.1.0.1", &mac_b);
+	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 590);
+	assert_int_equal(fib->view.plain->frame_max, 1514);
+	for (unsigned id = 0; id < FIB_PLAIN_HOPS; id++)
+		assert_int_not_equal(fib->view.plain->port[id], 4);
+	fib_destroy(fib);
+}
+
 static void gives_each_kind_its_verdict(void **state)
 {
 	static const struct {
@@ -355,6 +397,8 @@ int main(void)
 		cmocka_unit_test(prefers_an_explicit_host_route_to_the_neighbour),
 		cmocka_unit_test(judges_lengths_by_the_mtu_of_the_neighbours_family),
 		cmocka_unit_test(rewrites_hops_when_a_port_changes),
+		cmocka_unit_test(limits_frames_in_brief_while_a_short_link_has_neighbours),
+		cmocka_unit_test(tells_in_brief_of_the_first_ids_only),
 		cmocka_unit_test(gives_each_kind_its_verdict),
 		cmocka_unit_test(counts_routes_neighbours_and_hops),
 		cmocka_unit_test(refuses_a_batch_that_runs_out_of_hops),
