@@ -20,7 +20,7 @@ from dl3.record.journal import append
 
 QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
 RETAKES = 2
-TURNS_ANEW, SHARE_ANEW = 5, 0.25  # pairs of samples of programs that are started anew, and how long: of a sample
+PAIRS_PER_START = 5
 
 
 @dataclass(frozen=True)
@@ -31,52 +31,43 @@ class Row:
     ours: Entry
     peer: Entry
     note: str = ""  # what a reader has to know of this row alone
-    # Both programs are started several times: where each lies in memory differs from start to start by more than the
-    # difference that is looked for. (One start of seven costs dl3d 7 to 12 cycles a packet in net_null's call of
-    # __tls_get_addr: a jump by an address that the CPU guesses wrong at some places and not at others.) Several shorter
-    # samples of each start keep the machine's moods out of it too.
-    is_anew: bool = False
 
 
 PORTABLE = "dl3d as built for testpmd"
 PORTABLE_GENERATOR = "dl3gen as built for testpmd"
 
 ROWS = (
-    Row("ipv4-1-route", Entry("dl3d", "one", 1), Entry("l3fwd", "one"), is_anew=True),
-    Row("ipv4-1m-routes", Entry("dl3d", "1m", 256), Entry("l3fwd", "1m"), is_anew=True),
-    Row("ipv4-1m-routes-1-hop", Entry("dl3d", "1m", 1), Entry("l3fwd", "1m"), is_anew=True),
-    Row("ipv4-1m-routes-4096-hops", Entry("dl3d", "1m", 4096), Entry("l3fwd", "1m"), is_anew=True),
+    Row("ipv4-1-route", Entry("dl3d", "one", 1), Entry("l3fwd", "one")),
+    Row("ipv4-1m-routes", Entry("dl3d", "1m", 256), Entry("l3fwd", "1m")),
+    Row("ipv4-1m-routes-1-hop", Entry("dl3d", "1m", 1), Entry("l3fwd", "1m")),
+    Row("ipv4-1m-routes-4096-hops", Entry("dl3d", "1m", 4096), Entry("l3fwd", "1m")),
     Row(
         "ipv4-1m-routes-half-load",
         Entry("dl3d", "1m", 256, is_half_load=True),
         Entry("l3fwd", "1m", is_half_load=True),
-        is_anew=True,
     ),
-    Row("ipv6-1-route", Entry("dl3d", "v6-1", 1), Entry("l3fwd", "v6-1"), is_anew=True),
-    Row("ipv6-200k-routes", Entry("dl3d", "v6-200k", 256), Entry("l3fwd", "v6-200k"), is_anew=True),
-    Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io"), is_anew=True),
-    Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap"), is_anew=True),
-    Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1), is_anew=True),
+    Row("ipv6-1-route", Entry("dl3d", "v6-1", 1), Entry("l3fwd", "v6-1")),
+    Row("ipv6-200k-routes", Entry("dl3d", "v6-200k", 256), Entry("l3fwd", "v6-200k")),
+    Row("xconnect", Entry(PORTABLE, mode="xconnect"), Entry("testpmd io")),
+    Row("xconnect-mac", Entry(PORTABLE, mode="xconnect-mac"), Entry("testpmd macswap")),
+    Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
     Row(
         "mirror-ipv4-1-route",
         Entry("dl3d with twins", "one", 1),
         Entry("dl3d", "one", 1),
         note=ROW_OF_MIRROR,
-        is_anew=True,
     ),
     Row(
         "mirror-ipv4-1m-routes",
         Entry("dl3d with twins", "1m", 256),
         Entry("dl3d", "1m", 256),
         note=ROW_OF_MIRROR,
-        is_anew=True,
     ),
     Row(
         "mirror-zero-loss",
         Entry("dl3d with twins", "one", 1, is_zero_loss=True),
         Entry("dl3d", "one", 1, is_zero_loss=True),
         note=ROW_OF_ZERO_LOSS,
-        is_anew=True,
     ),
     Row(
         "generator-multi-flow",
@@ -124,8 +115,8 @@ def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
 class Effort:
     """How often and how long."""
 
-    pairs: int = 5
-    seconds: float = 2.0
+    starts: int = 5  # of both programs
+    seconds: float = 0.5  # of one sample
     record: Path = BUILD / "records" / "peers.jsonl"
 
 
@@ -168,19 +159,15 @@ def take_pair(ours: Running, peer: Running, is_ours_first: bool, seconds: float)
     return turn(ours, seconds), theirs
 
 
-def run_row(sides: Sides, place: Workplace, effort: Effort) -> list[Pair]:
-    """All pairs of a row, each time the other side first."""
-    with sides[0].started(place) as ours:
-        ours.pause()
-        with sides[1].started(place) as peer:
-            peer.pause()
-            return [take_pair(ours, peer, i % 2 == 0, effort.seconds) for i in range(effort.pairs)]
+def run_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[Pair]:
+    """All pairs of a row, each time the other side first; so is it with starts.
 
-
-def run_anew(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[Pair]:
-    """As run_row, with programs that are started again and again; the one that is started first is measured first."""
+    Both programs are started several times: where each lies in memory differs from start to start, and with it what the
+    CPU guesses wrong, by more than the difference that is looked for. Several samples of each start keep the machine's
+    moods out of it too.
+    """
     pairs = []
-    for i in range(effort.pairs):
+    for i in range(effort.starts):
         is_ours_first = i % 2 == 0
         first, second = sides_of(row, terms, place)[:: 1 if is_ours_first else -1]
         with first.started(place) as one:
@@ -188,8 +175,8 @@ def run_anew(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[P
             with second.started(place) as other:
                 other.pause()
                 ours, peer = (one, other) if is_ours_first else (other, one)
-                turns = [is_ours_first is (n % 2 == 0) for n in range(TURNS_ANEW)]
-                pairs += [take_pair(ours, peer, ours_first, effort.seconds * SHARE_ANEW) for ours_first in turns]
+                turns = [is_ours_first is (n % 2 == 0) for n in range(PAIRS_PER_START)]
+                pairs += [take_pair(ours, peer, ours_first, effort.seconds) for ours_first in turns]
     return pairs
 
 
@@ -215,7 +202,7 @@ def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
     sides = sides_of(row, terms, place)
     check_equal(row, *sides)
     try:
-        pairs = run_anew(row, terms, place, effort) if row.is_anew else run_row(sides, place, effort)
+        pairs = run_row(row, terms, place, effort)
     except NoRow as reason:
         return Found(row, sides[0].march, None, str(reason))
     record_pairs(sides, pairs, collect(BUILD), effort.record)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dl3.bench import contest
-from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_anew
+from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_row
 from dl3.bench.contestants import MAKERS
 from dl3.bench.generators import DOING, FLOWS
 from dl3.bench.onecore import Job
@@ -34,7 +34,7 @@ class Fake:
         return Sample(seconds, 1.0, 1.0, 1.0, 1.0)
 
 
-def starts_anew_programs_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def starts_programs_anew_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[str] = []
 
     def side(name: str) -> Contestant:
@@ -46,8 +46,8 @@ def starts_anew_programs_whose_memory_lies_elsewhere_each_time(monkeypatch: pyte
         return Contestant(Job(name, ("true",), Path("t")), "native", start)
 
     monkeypatch.setattr(contest, "sides_of", lambda *_: (side("a"), side("b")))
-    row = Row("row", Entry("dl3d with twins"), Entry("dl3d"), is_anew=True)
-    pairs = run_anew(row, Terms(), Workplace(tmp_path, tmp_path), Effort(pairs=2, seconds=2.0))
+    row = Row("row", Entry("dl3d with twins"), Entry("dl3d"))
+    pairs = run_row(row, Terms(), Workplace(tmp_path, tmp_path), Effort(starts=2, seconds=0.5))
     assert len(pairs) == 10
     first, second = ["a 0.5", "b 0.5"], ["b 0.5", "a 0.5"]
     assert seen[:12] == ["start a", "start b", *first, *second, *first, *second, *first]

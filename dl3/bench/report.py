@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from dl3.bench.contest import Effort, Found
+from dl3.bench.contest import PAIRS_PER_START, Effort, Found
 from dl3.bench.sides import Terms
 from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault
@@ -25,7 +25,8 @@ class Outcome(BaseModel):
     burst: int
     descriptors: int
     memory_mib: int
-    pairs: int
+    starts: int  # of both programs, by row
+    pairs_per_start: int
     seconds_per_sample: float
     marches: dict[str, str]  # of both programs, by row
     rows: tuple[Comparison, ...]
@@ -41,7 +42,8 @@ def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) 
         burst=terms.burst,
         descriptors=terms.descriptors,
         memory_mib=terms.memory_mib,
-        pairs=effort.pairs,
+        starts=effort.starts,
+        pairs_per_start=PAIRS_PER_START,
         seconds_per_sample=effort.seconds,
         marches={one.row.name: one.march for one in found if one.comparison},
         rows=tuple(one.comparison for one in found if one.comparison),

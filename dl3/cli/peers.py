@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dl3.bench.contest import SHARE_ANEW, TURNS_ANEW, Effort, Found, Row, rows_named, run_rows
+from dl3.bench.contest import Effort, Found, Row, rows_named, run_rows
 from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
 from dl3.bench.sides import Terms
@@ -50,11 +50,10 @@ def show(result: Outcome) -> None:
     """The terms, then the rows."""
     facts = result.facts
     out.print(f"{facts.cpu_model}, kernel {facts.kernel}, DPDK {facts.dpdk}, {facts.compiler}", highlight=False)
-    seconds, anew = result.seconds_per_sample, f"{result.pairs * TURNS_ANEW} in {result.pairs} starts"
     out.print(
         f"both programs: core {result.core}, {result.memory_mib} MiB in 2 MiB pages, bursts of {result.burst}, "
-        f"{result.descriptors} descriptors; medians of {result.pairs} pairs, {seconds:g} s each, "
-        f"or of {anew}, {seconds * SHARE_ANEW:g} s each",
+        f"{result.descriptors} descriptors; {result.starts} starts of {result.pairs_per_start} pairs, "
+        f"{result.seconds_per_sample:g} s a sample",
         highlight=False,
     )
     rows = (cells(row, result.marches[row.name]) for row in result.rows)
@@ -98,12 +97,10 @@ def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
 
 
 def peers(
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of samples per row, or starts of five shorter ones.")] = 5,
+    starts: Annotated[int, typer.Option(min=1, help="Starts of both programs, each for five pairs of samples.")] = 5,
     rows: Annotated[list[str] | None, typer.Option(help="Only these rows; several with commas.")] = None,
     output: Annotated[Path, typer.Option(callback=given.output, help="The JSON file to write.")] = OUTPUT,
-    seconds: Annotated[
-        float, typer.Option(min=0.1, max=86400, help="Seconds of one sample, or of four shorter ones.")
-    ] = 2.0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds of one sample.")] = 0.5,
     core: Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")] = 0,
     burst: Annotated[int, typer.Option(min=4, max=64, help="Frames that both programs take at a time.")] = 64,
     memory: Annotated[int, typer.Option(min=64, help="EAL's memory of each program, MiB.")] = 1024,
@@ -115,7 +112,7 @@ def peers(
     """
     picked = chosen(rows)
     build_peers(picked, burst)
-    result = contest(picked, Terms(core=core, burst=burst, memory_mib=memory), Effort(pairs, seconds))
+    result = contest(picked, Terms(core=core, burst=burst, memory_mib=memory), Effort(starts, seconds))
     write(output, result)
     if as_json:
         print_json(result.model_dump())
