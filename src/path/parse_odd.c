@@ -179,7 +179,7 @@ __attribute__((noinline)) void parse_odd(struct parse *p, struct rte_mbuf *m)
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
 	struct arrival a = {m, start, start, p->w->from, p->link};
 
-	if (p->w->tap && m->data_len >= WIRE_ETHER_BYTES)
+	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
 	enum verdict verdict = judge(p, &a);
 	if (verdict != VERDICT_FORWARD)
