@@ -33,6 +33,8 @@ FRAMES = [
     on(0, ip4("10.2.0.1", ttl=1)),
     on(0, ip6("2001:db8::1"), dst="ff:ff:ff:ff:ff:ff"),
     on(0, ip4("10.2.0.1", payload=1472)),
+    on(0, ip4("10.2.0.1", payload=472, flags="MF", id=7)),
+    on(0, ip4("10.2.0.1", frag=60, id=7)),
     bytes.fromhex("0180c200000002000000010188cc") + bytes(46),
     bytes.fromhex("020000000101020000000002810000050800") + bytes(46),
 ]
@@ -68,3 +70,15 @@ def a_jumbo_frame_is_forwarded_whole(jumbo: House, length: int) -> None:
     for frame in (on(0, ip4("10.2.0.1", payload=length - 28)), on(0, ip6("2001:db8:22::1", payload=length - 48))):
         assert len(frame) == length + 14
         assert _exchange(jumbo, "a", frame, "b") == forwarded(frame, 1)
+
+
+def fragments_are_forwarded_one_by_one(jumbo: House) -> None:
+    for fields in ({"flags": "MF"}, {"frag": 60}):
+        frame = on(0, ip4("10.2.0.1", payload=472, id=8, **fields))
+        assert _exchange(jumbo, "a", frame, "b") == forwarded(frame, 1)
+
+
+def a_tag_that_only_tells_a_priority_is_taken_off(jumbo: House) -> None:
+    frame = on(0, ip4("10.2.0.1"))
+    tagged = frame[:12] + bytes.fromhex("8100e000") + frame[12:]
+    assert _exchange(jumbo, "a", tagged, "b") == forwarded(frame, 1)

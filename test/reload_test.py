@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from harness.frames import Packet, forwarded, ip4, ip6, on
-from harness.house import DL3D, House, Port, config_text, host_mac
+from harness.house import DL3D, JUMBO_OPTIONS, House, Port, config_text, host_mac
 from harness.traffic import Traffic
 from harness.wire import wait_until
 
@@ -174,6 +174,23 @@ def an_mtu_whose_frames_the_device_would_cut_is_refused(house: House) -> None:
     with pytest.raises(Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes; it needs a restart"):
         house.dl3d.call("reload")
     assert _goes_to(house, 1)
+
+
+def an_mtu_rises_again_and_so_does_that_of_the_interface_below() -> None:
+    def ports(mtu: int) -> list[Port]:
+        device = "net_af_packet{index},iface={name}," + JUMBO_OPTIONS
+        wide = [Port(port.name, mtu=9000, device=device, keys=dict(port.keys)) for port in PORTS]
+        wide[1].keys["mtu"] = mtu
+        return wide
+
+    long_packet = ip4("10.2.0.1", payload=8900)
+    with House(ports(1280), **SETTINGS) as house:
+        for mtu, port in ((1280, None), (1500, None), (9000, "b"), (1280, None), (9000, "b")):
+            _write(house, ports=ports(mtu))
+            house.dl3d.call("reload")
+            out = _out(house, long_packet)
+            assert (out and out[0]) == port, mtu
+        assert house.account().drops == {"mtu_exceeded": 3}
 
 
 def _change(house: House, *changes: tuple[str, str]) -> None:

@@ -123,14 +123,17 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 			"%s: frames of mtu %u do not fit into its device's slots of %u bytes; it "
 			"needs a restart with larger ones",
 			label, mtu, device->kind.slot_bytes);
-	if (rte_eth_dev_get_mtu(device->id, &now) == 0 && now == mtu) {
-		device->mtu = mtu;
-		return 0;
-	}
-	int err = rte_eth_dev_set_mtu(device->id, mtu);
+	int err = 0;
+	if (rte_eth_dev_get_mtu(device->id, &now) != 0 || now != mtu)
+		err = rte_eth_dev_set_mtu(device->id, mtu);
 	if (err && !is_tolerant(device))
 		return complain(why, err, "%s: its device refuses mtu %u: %s%s", label, mtu,
 			strerror(-err), err == -EBUSY ? "; it needs a restart" : "");
+	err = below_carry_mtu(&device->kind, mtu);
+	if (err)
+		return complain(why, err,
+			"%s: interface %s does not take mtu %u: %s; give the port a smaller mtu",
+			label, device->kind.iface, mtu, strerror(-err));
 	device->mtu = mtu;
 	return 0;
 }

@@ -1,25 +1,57 @@
-// Linux interfaces that hand over several frames as one: what is longer than the MTU is cut off in
-// the ring that net_af_packet reads. Control thread.
+// The Linux interface below a device of net_af_packet or net_af_xdp: what Linux does to frames that
+// the driver neither sees nor says. Control thread.
 #include "base/log.h"
 #include "port/room.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// net_af_packet asks Linux to put the fragments of IPv4 packets together before it hands them over,
+// and no argument of the driver says otherwise. A forwarder passes each one on by itself (RFC 791;
+// RFC 1812, 4.2.2.7): a whole packet may be too long for the port, and a lone fragment would never
+// come. Both programs let this one stand before libc's (meson.build), for their drivers too.
+int setsockopt(int socket, int level, int name, const void *value, socklen_t length)
+{
+	int (*const next)(int, int, int, const void *, socklen_t) =
+		(__typeof__(&setsockopt))dlsym(RTLD_NEXT, "setsockopt");
+	uint32_t fanout;
+
+	if (level != SOL_PACKET || name != PACKET_FANOUT || length != sizeof(fanout))
+		return next(socket, level, name, value, length);
+	memcpy(&fanout, value, sizeof(fanout));
+	fanout &= ~((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16);
+	return next(socket, level, name, &fanout, length);
+}
+
+static struct ifreq named(const char *iface)
+{
+	struct ifreq request = {.ifr_name = ""};
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.*s", IFNAMSIZ - 1, iface);
+	return request;
+}
 
 // The value of an interface's setting; 0 where it does not say.
 static uint32_t ask(int socket, const char *iface, uint32_t what)
 {
 	struct ethtool_value value = {.cmd = what};
-	struct ifreq request = {.ifr_data = (void *)&value};
+	struct ifreq request = named(iface);
 
-	strncpy(request.ifr_name, iface, IFNAMSIZ - 1);
+	request.ifr_data = (void *)&value;
 	return ioctl(socket, SIOCETHTOOL, &request) ? 0 : value.data;
 }
 
-void merging_warn(const struct port_room *room, unsigned port)
+// What is longer than the MTU is cut off in the ring that net_af_packet reads.
+void below_warn_of_merging(const struct port_room *room, unsigned port)
 {
 	const struct kind *kind = &room->devices[port].kind;
 	char label[48];
@@ -33,4 +65,33 @@ void merging_warn(const struct port_room *room, unsigned port)
 		"%s: Linux may merge frames that come in on %s, and what is longer than a frame is "
 		"cut; switch that off: ethtool -K %s gro off lro off",
 		plan_port_label(room->settings, port, label), kind->iface, kind->iface);
+}
+
+static int raise_mtu(int socket, const char *iface, int mtu)
+{
+	struct ifreq request = named(iface);
+
+	if (ioctl(socket, SIOCGIFMTU, &request))
+		return -errno;
+	int now = request.ifr_mtu;
+	if (now >= mtu)
+		return 0;
+	request.ifr_mtu = mtu;
+	if (ioctl(socket, SIOCSIFMTU, &request))
+		return -errno;
+	log_info("interface %s: its MTU was %d and is %d now, as its port's", iface, now, mtu);
+	return 0;
+}
+
+int below_carry_mtu(const struct kind *kind, uint16_t mtu)
+{
+	if (!kind->iface[0])
+		return 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	int err = raise_mtu(fd, kind->iface, mtu);
+	close(fd);
+	return err;
 }

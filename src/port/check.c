@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { PAGE_BYTES = 4096 };
@@ -91,6 +93,19 @@ static int check_folder(const char *label, const char *device, const char *socke
 		label, device, folder);
 }
 
+// DPDK's vhost deletes what stands where it could not make its socket.
+static int check_socket(const char *label, const struct kind *kind, struct complaint *why)
+{
+	struct stat st;
+
+	if (stat(kind->socket, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return complain(why, -ENOTSOCK,
+			"%s: %s wants its socket at %s, where a file or folder is; name another "
+			"path",
+			label, kind->name, kind->socket);
+	return check_folder(label, kind->name, kind->socket, why);
+}
+
 static int check_slots(const char *label, const struct port_settings *port, const struct kind *kind,
 	struct complaint *why)
 {
@@ -133,9 +148,36 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 		return complain(why, -ENODEV,
 			"%s: there is no interface %s here; `ip link` lists those there are", label,
 			kind.iface);
-	if (kind.socket[0] && check_folder(label, kind.name, kind.socket, why))
-		return -ENOENT;
-	return check_slots(label, &settings->ports[port], &kind, why);
+	int err = kind.socket[0] ? check_socket(label, &kind, why) : 0;
+
+	return err ? err : check_slots(label, &settings->ports[port], &kind, why);
+}
+
+static bool is_served(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	bool found = fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0;
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+int check_served(const struct port_room_settings *settings, struct complaint *why)
+{
+	struct kind kind;
+	char label[48];
+
+	for (unsigned i = 0; i < settings->n_ports; i++) {
+		kind_read(settings->ports[i].device, &kind);
+		if (kind.serves && is_served(kind.socket))
+			return complain(why, -EADDRINUSE,
+				"%s: another program serves %s; stop it or name another path",
+				plan_port_label(settings, i, label), kind.socket);
+	}
+	return 0;
 }
 
 // EAL takes an unmistakable beginning for the whole, and letters without a value in one piece.

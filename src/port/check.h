@@ -9,3 +9,7 @@
 int check_files(const struct port_room_settings *settings, struct complaint *why);
 // No argument of EAL that ends the process. -errno with a complaint.
 int check_eal_args(const struct port_room_settings *settings, struct complaint *why);
+
+// Whether another program serves a socket that a device is to make. Not for files that are only
+// looked at: the program that serves it may be the one that they are for.
+int check_served(const struct port_room_settings *settings, struct complaint *why);

@@ -30,6 +30,10 @@ static const struct {
 	{"net_af_xdp0,iface=no_such", "there is no interface no_such here"},
 	{"net_vhost0,iface=/tmp/x.sock", NULL},
 	{"net_vhost0,iface=/no/such/x.sock", "its socket in /no/such, which is not a folder"},
+	{"net_vhost0,iface=/etc/hostname",
+		"its socket at /etc/hostname, where a file or folder is"},
+	{"net_vhost0,iface=/tmp", "its socket at /tmp, where a file or folder is"},
+	{"net_virtio_user0,path=/dev/null", NULL}, // as /dev/vhost-net
 	{"net_virtio_user0,path=/no/such/x.sock", "its socket in /no/such"},
 	{"net_memif0,socket=/no/such/x.sock", NULL}, // abstract: no file
 	{"net_memif0,socket=/no/such/x.sock,socket-abstract=no", "its socket in /no/such"},

@@ -139,6 +139,9 @@ static void read_packet_slots(const char *device, struct kind *out)
 	uint32_t slot = 2048;
 	char number[8];
 
+	out->ring_slots = 512; // the driver's default
+	if (kind_argument(device, "framecnt", number, sizeof(number)))
+		out->ring_slots = MAX_OF(1, atoi(number));
 	if (kind_argument(device, "framesz", number, sizeof(number)))
 		slot = MAX_OF(0, atoi(number));
 	out->slot_bytes = MAX_OF(slot, KIND_PACKET_IN_FRONT + 1u) - KIND_PACKET_IN_FRONT;
@@ -171,6 +174,9 @@ static void read_virtual(const char *device, struct kind *out)
 		out->is_zero_copy = memif_hands_out(device);
 		out->slot_bytes = out->is_zero_copy ? 0 : count_memif_slot_bytes(device);
 	}
+	if (strcmp(row->prefix, "net_vhost") == 0)
+		out->serves = !kind_argument(device, "client", answer, sizeof(answer)) ||
+		              strcmp(answer, "0") == 0;
 	if (strcmp(row->prefix, "net_af_packet") == 0)
 		read_packet_slots(device, out);
 	// memif's sockets are abstract, beside the file system, unless told otherwise.

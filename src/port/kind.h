@@ -29,6 +29,7 @@ struct kind {
 	char name[KIND_BUS_NAME_MAX]; // as DPDK will call the device: net_null0, 0000:03:00.0
 	char iface[KIND_PATH_MAX];  // Linux interface that must exist; "" where the driver has none
 	char socket[KIND_PATH_MAX]; // socket whose folder must exist; "" where the driver has none
+	bool serves;                // makes that socket, and deletes what it finds there
 	uint16_t n_rx;              // receive queues that the text gives; 0: the device decides
 	uint16_t n_rx_most;         // more than these make no sense; 0: the device decides
 	enum kind_tx tx;

@@ -92,7 +92,9 @@ static void knows_whose_refusal_means_a_full_ring_and_how_much_it_holds(void **s
 		{"net_vhost0,iface=/run/v.sock", true, 0, false},
 		{"net_virtio_user0,path=/run/v.sock", true, 0, false},
 		{"net_null0", true, 0, false},
-		{"net_af_packet0,iface=veth0", false, 0, false},
+		{"net_af_packet0,iface=veth0", false, 512, false},
+		{"net_af_packet0,iface=veth0,framecnt=4096", false, 4096, false},
+		{"net_af_xdp0,iface=veth0", false, 0, false},
 		{"0000:03:00.1", false, 0, false},
 	};
 

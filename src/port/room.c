@@ -174,6 +174,8 @@ int port_open(struct port_room **out, const struct port_room_settings *settings,
 	int err = make_first_plan(room, why);
 
 	if (!err)
+		err = check_served(settings, why);
+	if (!err)
 		err = choose_memory(room, why);
 	if (!err) {
 		const struct eal_wish wish = {settings, &room->facts, &room->plan, room->memory,
@@ -203,7 +205,7 @@ int port_start(struct port_room *room, struct complaint *why)
 	room->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
 	for (unsigned i = 0; i < room->settings->n_ports; i++)
-		merging_warn(room, i);
+		below_warn_of_merging(room, i);
 	return port_tend(room, why);
 }
 

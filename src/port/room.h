@@ -67,8 +67,10 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 void faces_set_mac(struct port_face *face, const struct wire_mac *mac);
 void faces_fill(struct port_room *room, unsigned port);
 
-// merging.c: warns where Linux merges frames before the device sees them. Needs link_socket.
-void merging_warn(const struct port_room *room, unsigned port);
+// below.c: warns where Linux merges frames before the device sees them. Needs link_socket. / Makes
+// the interface below, where there is one, carry packets of `mtu` bytes; else a negative errno.
+void below_warn_of_merging(const struct port_room *room, unsigned port);
+int below_carry_mtu(const struct kind *kind, uint16_t mtu);
 
 // lanes.c: fills lanes[] from the plan.
 void lanes_fill(struct port_room *room);
