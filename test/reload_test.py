@@ -147,10 +147,20 @@ def a_signal_while_it_starts_reads_the_file_again(tmp_path: Path) -> None:
             dl3d.process.send_signal(signal.SIGHUP)
             time.sleep(0.1)
             first.write("10.0.0.0/8 dev a\n")
-        wait_until(lambda: "forwarding" in dl3d.stderr, "it was forwarding")
-        pipe.write_text("11.0.0.0/8 dev a\n")
+            pipe.unlink()
+            pipe.write_text("11.0.0.0/8 dev a\n")
         dl3d.wait_ready()
+        wait_until(lambda: dl3d.call("status")["reloads"] == 1, "it had read the file again")
         assert [route["prefix"] for route in dl3d.call("routes")["routes"]] == ["11.0.0.0/8"]
+
+
+def a_pipe_that_nobody_writes_into_keeps_no_reload_waiting(house: House, tmp_path: Path) -> None:
+    pipe = tmp_path / "routes"
+    os.mkfifo(pipe)
+    _write(house, route_files=[str(pipe)])
+    with pytest.raises(Fault, match=r"routes: cannot be read while the program runs: it is no regular file"):
+        house.dl3d.call("reload")
+    assert _goes_to(house, 1)
 
 
 def a_neighbour_gets_a_new_mac(house: House) -> None:

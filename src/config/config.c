@@ -76,7 +76,8 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 			"not enough memory for the routes; leave some out");
 	unsigned file = config->routes.n_files++;
 	config->routes.file[file] = path;
-	err = file_read(path, ROUTE_FILE_MAX_BYTES, &bytes, &n, &inner);
+	const struct wanted_file wanted = {path, ROUTE_FILE_MAX_BYTES, config->files};
+	err = file_read(&wanted, &bytes, &n, &inner);
 	if (err)
 		return rows_mistake(reader, node->line, "route file %s", inner.text);
 	err = routes_add_lines(config, file, bytes, n, reader->why);
@@ -84,8 +85,7 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 	return err;
 }
 
-static int read_tree(struct reader *reader, const struct node *root, struct config *config,
-	bool open_files)
+static int read_tree(struct reader *reader, const struct node *root, struct config *config)
 {
 	struct rest_nodes rest = {0};
 	int err;
@@ -99,7 +99,7 @@ static int read_tree(struct reader *reader, const struct node *root, struct conf
 		err = rows_each(reader, rest.neighbours, TREE_MAX_NODES, read_neighbour);
 	if (!err && rest.routes)
 		err = rows_each(reader, rest.routes, TREE_MAX_NODES, read_route);
-	if (!err && rest.files && open_files)
+	if (!err && rest.files && config->files != FILES_NONE)
 		err = rows_each(reader, rest.files, CONFIG_MAX_ROUTE_FILES, read_route_file);
 	if (!err && rest.streams)
 		err = streams_read(reader, rest.streams, config);
@@ -135,7 +135,9 @@ int config_read(struct config **out, const struct source *source, struct complai
 		return err;
 	struct config *config = config_create(source->name, source->program);
 	reader.house = config;
-	err = config ? read_tree(&reader, tree_root(tree), config, source->open_files)
+	if (config)
+		config->files = source->files;
+	err = config ? read_tree(&reader, tree_root(tree), config)
 	             : complain(why, -ENOMEM, "%s: not enough memory to read the file",
 			       source->name);
 	tree_free(tree);
@@ -146,28 +148,39 @@ int config_read(struct config **out, const struct source *source, struct complai
 	return err;
 }
 
-static int load(struct config **out, const char *path, const struct program *program,
+static int load(struct config **out, const struct wanted_file *file, const struct program *program,
 	struct complaint *why)
 {
 	char *bytes;
 	size_t n;
-	int err = file_read(path, TREE_MAX_BYTES, &bytes, &n, why);
+	int err = file_read(file, &bytes, &n, why);
 
 	if (err)
 		return err;
-	err = config_read(out, &(struct source){path, bytes, n, true, program}, why);
+	err = config_read(out, &(struct source){file->path, bytes, n, file->files, program}, why);
 	free(bytes);
 	return err;
 }
 
 int config_load(struct config **out, const char *path, struct complaint *why)
 {
-	return load(out, path, &program_forwarder, why);
+	const struct wanted_file file = {path, TREE_MAX_BYTES, FILES_ANY};
+
+	return load(out, &file, &program_forwarder, why);
+}
+
+int config_load_again(struct config **out, const struct config *now, struct complaint *why)
+{
+	const struct wanted_file file = {now->path, TREE_MAX_BYTES, FILES_REGULAR};
+
+	return load(out, &file, now->program, why);
 }
 
 int config_load_generator(struct config **out, const char *path, struct complaint *why)
 {
-	return load(out, path, &program_generator, why);
+	const struct wanted_file file = {path, TREE_MAX_BYTES, FILES_ANY};
+
+	return load(out, &file, &program_generator, why);
 }
 
 void config_free(struct config *config)

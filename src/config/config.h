@@ -17,6 +17,8 @@ struct config;
 // -errno with a complaint of the form "FILE:LINE: what was found, what was wanted". Owner: caller,
 // config_free.
 int config_load(struct config **out, const char *path, struct complaint *why);
+// The same file again, while the program runs: regular files only, for nobody may keep it waiting.
+int config_load_again(struct config **out, const struct config *now, struct complaint *why);
 // The same for the generator's file: streams instead of routes, one receive queue for each port.
 int config_load_generator(struct config **out, const char *path, struct complaint *why);
 void config_free(struct config *config);

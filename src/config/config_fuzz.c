@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void read_as(const struct program *program, const uint8_t *data, size_t n)
 {
-	struct source source = {"f", (const char *)data, n, false, program};
+	struct source source = {"f", (const char *)data, n, FILES_NONE, program};
 	struct config *config;
 	struct complaint why = {""};
 

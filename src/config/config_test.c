@@ -333,7 +333,8 @@ static void names_a_file_that_cannot_be_read(void **state)
 	assert_string_equal(why.text,
 		"/dev/null: is empty; \"dl3d --example\" prints a file to start from");
 	assert_int_not_equal(config_load(&config, "/dev/zero", &why), 0);
-	assert_string_equal(why.text, "/dev/zero: larger than 64 MiB; split it");
+	assert_string_equal(why.text,
+		"/dev/zero: larger than 64 MiB; put routes into files of their own");
 }
 
 int main(void)

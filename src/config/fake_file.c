@@ -10,12 +10,12 @@
 
 static struct source of_forwarder(const char *text)
 {
-	return (struct source){"f.yaml", text, strlen(text), false, &program_forwarder};
+	return (struct source){"f.yaml", text, strlen(text), FILES_NONE, &program_forwarder};
 }
 
 static struct source of_generator(const char *text)
 {
-	return (struct source){"g.yaml", text, strlen(text), false, &program_generator};
+	return (struct source){"g.yaml", text, strlen(text), FILES_NONE, &program_generator};
 }
 
 static struct config *take(struct source source)

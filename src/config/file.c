@@ -45,36 +45,51 @@ static int read_all(int fd, size_t limit, struct buffer *buffer)
 }
 
 // A regular file's size is only where to begin; others have none.
-static int read_open(int fd, size_t limit, struct buffer *buffer)
+static int read_open(int fd, const struct wanted_file *file, struct buffer *buffer)
 {
+	const size_t limit = file->limit;
 	struct stat stat;
 
 	if (fstat(fd, &stat))
 		return -errno;
 	if (S_ISDIR(stat.st_mode))
 		return -EISDIR;
+	if (file->files == FILES_REGULAR && !S_ISREG(stat.st_mode))
+		return -ESPIPE;
 	if (S_ISREG(stat.st_mode) && (size_t)stat.st_size > limit)
 		return -EFBIG;
 	int err = grow(buffer, S_ISREG(stat.st_mode) ? stat.st_size + 1 : FIRST_ROOM);
 	return err ? err : read_all(fd, limit, buffer);
 }
 
-int file_read(const char *path, size_t limit, char **bytes, size_t *n, struct complaint *why)
+static int say_why(const struct wanted_file *file, int err, struct complaint *why)
 {
+	if (err == -EFBIG)
+		return complain(why, err,
+			"%s: larger than %zu MiB; put routes into files of their own", file->path,
+			file->limit >> 20);
+	if (err == -ESPIPE)
+		return complain(why, err,
+			"%s: cannot be read while the program runs: it is no regular file",
+			file->path);
+	return complain(why, err, "%s: cannot be read: %s", file->path, strerror(-err));
+}
+
+int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct complaint *why)
+{
+	const int at_once = file->files == FILES_REGULAR ? O_NONBLOCK : 0;
 	struct buffer buffer = {0};
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int err = fd < 0 ? -errno : read_open(fd, limit, &buffer);
+	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | at_once);
+	int err = fd < 0 ? -errno : read_open(fd, file, &buffer);
 
 	if (fd >= 0)
 		close(fd);
-	if (!err) {
-		buffer.bytes[buffer.n] = 0;
-		*bytes = buffer.bytes;
-		*n = buffer.n;
-		return 0;
+	if (err) {
+		free(buffer.bytes);
+		return say_why(file, err, why);
 	}
-	free(buffer.bytes);
-	if (err == -EFBIG)
-		return complain(why, err, "%s: larger than %zu MiB; split it", path, limit >> 20);
-	return complain(why, err, "%s: cannot be read: %s", path, strerror(-err));
+	buffer.bytes[buffer.n] = 0;
+	*bytes = buffer.bytes;
+	*n = buffer.n;
+	return 0;
 }

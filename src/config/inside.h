@@ -66,9 +66,14 @@ struct program {
 extern const struct program program_forwarder, program_generator;
 const struct program *program_find(const char *name); // the forwarder, where the name is no other
 
+// Files that may be opened: none, for the text alone is looked at; any; regular ones, for a program
+// that runs waits for nobody who is to write into a pipe.
+enum files { FILES_NONE, FILES_ANY, FILES_REGULAR };
+
 struct config {
 	const struct program *program;
 	char *path;
+	enum files files;
 	struct port_room_settings ports;
 	char socket[CONFIG_SOCKET_MAX];
 	char group[CONFIG_GROUP_MAX];
@@ -87,7 +92,7 @@ struct config {
 struct source {
 	const char *name, *bytes;
 	size_t n;
-	bool open_files;
+	enum files files;
 	const struct program *program;
 };
 int config_read(struct config **out, const struct source *source, struct complaint *why);
@@ -95,7 +100,12 @@ int config_read(struct config **out, const struct source *source, struct complai
 // A whole file, at most `limit` bytes; *bytes ends with a 0 that *n does not count. One sentence
 // without a line number when it is missing, a directory, unreadable or too large. Owner: caller,
 // free.
-int file_read(const char *path, size_t limit, char **bytes, size_t *n, struct complaint *why);
+struct wanted_file {
+	const char *path;
+	size_t limit;
+	enum files files;
+};
+int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct complaint *why);
 
 // The settings part of the file: everything but routes and streams. Fills the config and leaves
 // their nodes for the caller.

@@ -304,9 +304,6 @@ int tree_read(struct tree **out, const char *file, const char *bytes, size_t n,
 {
 	const char *nul = n ? memchr(bytes, 0, n) : NULL;
 
-	if (n > TREE_MAX_BYTES)
-		return complain(why, -EFBIG, "%s: larger than 64 MiB; put routes into a route file",
-			file);
 	if (nul)
 		return complain(why, -EINVAL, "%s:%d: a NUL byte; a YAML text in UTF-8 is wanted",
 			file, line_of(bytes, nul - bytes));

@@ -139,7 +139,7 @@ static int apply(struct verbs_house *house, struct config *next, struct complain
 int verbs_reload(struct verbs_house *house, struct complaint *why)
 {
 	struct config *next;
-	int err = config_load(&next, config_path(house->config), why);
+	int err = config_load_again(&next, house->config, why);
 
 	if (err)
 		return err;
