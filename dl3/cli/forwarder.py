@@ -15,7 +15,7 @@ from dl3.model.fault import Fault
 BUILT = Path(__file__).resolve().parent.parent.parent / "build" / "src" / "dl3d"
 RELOAD_SECONDS = 60.0  # millions of routes may have to be read
 
-Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
+Socket = Annotated[Path, typer.Option(help="dl3d's control socket.", readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

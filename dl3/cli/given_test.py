@@ -3,9 +3,12 @@
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from dl3.cli import bench, given, peers, place
@@ -38,6 +41,20 @@ def refuses_a_mix_that_nobody_knows(word: str) -> None:
 def knows_the_mixes_that_dl3gen_knows() -> None:
     rows = (Path(given.__file__).parents[2] / "src" / "load" / "mix.c").read_text()
     assert tuple(re.findall(r'^\t\{"(\w+)"', rows, re.MULTILINE)) == MIXES
+
+
+def _options_of_sockets(command: Any) -> Iterator[Any]:
+    for under in getattr(command, "commands", {}).values():
+        yield from _options_of_sockets(under)
+    yield from (
+        one.type for one in command.params if one.name in ("socket", "generator") and hasattr(one.type, "readable")
+    )
+
+
+def leaves_it_to_the_socket_who_may_use_it() -> None:
+    found = list(_options_of_sockets(typer.main.get_command(app)))
+    assert len(found) > 10
+    assert not any(option.readable for option in found)
 
 
 @pytest.fixture

@@ -39,7 +39,9 @@ class Wire(StrEnum):
     VETH = "veth"
 
 
-Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket, its two ports joined by a cable.")]
+Socket = Annotated[
+    Path, typer.Option("--generator", help="dl3gen's control socket, its two ports joined by a cable.", readable=False)
+]
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and testpmd as a loop for the time, on cores 0 and 1.")]
 WireOption = Annotated[Wire, typer.Option("--wire", help="Kind of ports in the lab.")]
 Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]

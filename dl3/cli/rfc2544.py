@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,7 @@ class Search(StrEnum):
     BINARY = "binary"
 
 
-Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket.")]
+Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket.", readable=False)]
 Dut = Annotated[str, typer.Option(help="Socket of the dl3d that is tested, to check its account; 'none' for others.")]
 Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as reports call it.")]
 Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
@@ -82,7 +83,7 @@ def latency_row(trial: Trial) -> tuple[object, ...]:
 def pps_of(text: str) -> float:
     """Packets per second as a person writes them; 0 without any."""
     unit, value = amount(text)
-    if text and (unit != "pps" or value <= 0):
+    if text and (unit != "pps" or not 0 < value < inf):
         raise UsageFault(f"--max-rate {text}: a rate like '1.5 Mpps' or '800 kpps' is wanted")
     return value if text else 0.0
 

@@ -237,7 +237,7 @@ def reads_rates(text: str, pps: float) -> None:
     assert pps_of(text) == pps
 
 
-@pytest.mark.parametrize("text", ["fast", "-1", "0 pps", "5 Gbit/s", "50 %", "1.2.3 Mpps"])
+@pytest.mark.parametrize("text", ["fast", "-1", "0 pps", "5 Gbit/s", "50 %", "1.2.3 Mpps", "1e400", "1e400 Mpps"])
 def refuses_what_is_no_rate_of_packets(text: str) -> None:
     with pytest.raises(UsageFault, match="a rate like"):
         pps_of(text)

@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Socket = Annotated[Path, typer.Option(help="dl3d's control socket.")]
+Socket = Annotated[Path, typer.Option(help="dl3d's control socket.", readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch one line each time.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Show it again and again, until Ctrl-C.")]
 Interval = Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds between two looks of --watch.")]

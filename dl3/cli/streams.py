@@ -12,7 +12,7 @@ from dl3.cli.show import Interval, Json, Watch, look
 from dl3.control.client import DL3GEN, Client
 from dl3.control.generator import Results, StreamResult
 
-Socket = Annotated[Path, typer.Option(help="dl3gen's control socket.")]
+Socket = Annotated[Path, typer.Option(help="dl3gen's control socket.", readable=False)]
 
 SENT = ("stream", "from", "to", ">flows", ">asked Mpps", ">offered Mpps", ">sent", ">refused", ">late")
 RECEIVED = ("stream", ">received", ">lost", ">duplicated", ">reordered", "per", ">corrupted")

@@ -93,6 +93,9 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: ports[2].peer is the group address 03:00:00:00:00:01; the MAC address "
 		"of one box "
 		"is wanted"},
+	{PORTS "  - {name: a, device: x, mac: '00:00:00:00:00:00'}",
+		"f.yaml:4: ports[2].mac is the null address 00:00:00:00:00:00; the MAC address of "
+		"one box is wanted"},
 	{PORTS "  - {name: a, device: x, mode: bridge}",
 		"f.yaml:4: ports[2].mode is \"bridge\"; one of route/xconnect is wanted"},
 	{PORTS "  - {name: a, device: x, mode: xconnect}",

@@ -127,6 +127,8 @@ bool own_has(const struct config *config, const struct wire_addr *addr);
 // One member of the list `ports`, into config->ports.ports[i].
 int port_read(struct reader *reader, const struct node *node, unsigned i);
 
+// What kind of MAC address no box has, NULL: one may have it.
+const char *mac_of_no_box(const struct wire_mac *mac);
 // The last address of an IPv4 prefix.
 struct wire_addr broadcast_of(const struct wire_prefix *prefix);
 

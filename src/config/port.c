@@ -76,10 +76,11 @@ static int read_one_mac(struct reader *reader, const struct node *node, struct w
 		return rows_mistake(reader, node->line,
 			"%s%s is %s; a MAC address like 02:00:00:00:00:01%s is wanted",
 			reader->where, node->key, rows_found(node, found), or_else);
-	if (mac->bytes[0] & 1)
+	const char *no_box = mac_of_no_box(mac);
+	if (no_box)
 		return rows_mistake(reader, node->line,
-			"%s%s is the group address %s; the MAC address of one box is wanted",
-			reader->where, node->key, node->text);
+			"%s%s is the %s %s; the MAC address of one box is wanted", reader->where,
+			node->key, no_box, node->text);
 	return 0;
 }
 

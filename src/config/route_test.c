@@ -171,6 +171,9 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr ff:ff:ff:ff:ff:ff",
 			"ff:ff:ff:ff:ff:ff is a group address; the MAC address of one box is "
 			"wanted"},
+		{"10.0.0.0/8 via 192.0.2.1 dev left lladdr 00:00:00:00:00:00",
+			"00:00:00:00:00:00 is a null address; the MAC address of one box is "
+			"wanted"},
 		{"10.1.2.0 255.0.255.0 left", "\"255.0.255.0\" is no mask; a length or a mask like "
 					      "255.255.255.0 is wanted"},
 		{"2001:db8:: 129 left", "\"129\" is no mask; a length is wanted"},

@@ -161,6 +161,15 @@ int line_read_port(struct line *line, struct word word, uint8_t *out)
 		known);
 }
 
+const char *mac_of_no_box(const struct wire_mac *mac)
+{
+	static const struct wire_mac none;
+
+	if (mac->bytes[0] & 1)
+		return "group address";
+	return wire_mac_equal(mac, &none) ? "null address" : NULL;
+}
+
 static int read_mac(struct line *line, struct word word, struct wire_mac *out)
 {
 	char text[WIRE_MAC_TEXT] = "";
@@ -172,9 +181,10 @@ static int read_mac(struct line *line, struct word word, struct wire_mac *out)
 			"\"%.*s\" is no MAC address; six hex pairs are wanted, like "
 			"02:00:00:00:00:01",
 			SHOW(word));
-	if (out->bytes[0] & 1)
+	const char *no_box = mac_of_no_box(out);
+	if (no_box)
 		return complain(line->why, -EINVAL,
-			"%s is a group address; the MAC address of one box is wanted", text);
+			"%s is a %s; the MAC address of one box is wanted", text, no_box);
 	return 0;
 }
 

@@ -190,14 +190,29 @@ static bool wants_help(const char *arg)
 	return n >= strlen("--he") && strncmp(arg, "--help", n) == 0;
 }
 
+// A secondary process waits without end for a primary one, and polls none of our ports.
+static bool names_process_type(const char *arg)
+{
+	return strncmp(arg, "--pr", strlen("--pr")) == 0;
+}
+
 int check_eal_args(const struct port_room_settings *settings, struct complaint *why)
 {
-	for (unsigned i = 0; i < settings->n_eal_args; i++)
-		if (wants_help(settings->eal_args[i]))
+	for (unsigned i = 0; i < settings->n_eal_args; i++) {
+		const char *arg = settings->eal_args[i];
+
+		if (wants_help(arg))
 			return complain(why, -EINVAL,
 				"eal: args: with \"%s\" DPDK ends instead of starting; leave it "
 				"out",
-				settings->eal_args[i]);
+				arg);
+		if (names_process_type(arg))
+			return complain(why, -EINVAL,
+				"eal: args: \"%s\": this program is a primary process always; "
+				"leave "
+				"it out",
+				arg);
+	}
 	return 0;
 }
 

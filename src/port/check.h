@@ -7,7 +7,8 @@
 // Plugins readable and acceptable to EAL, PCI devices on the bus, Linux interfaces and folders of
 // sockets there. -errno with a complaint.
 int check_files(const struct port_room_settings *settings, struct complaint *why);
-// No argument of EAL that ends the process. -errno with a complaint.
+// No argument of EAL that ends the process or makes it another kind of one. -errno with a
+// complaint.
 int check_eal_args(const struct port_room_settings *settings, struct complaint *why);
 
 // Whether another program serves a socket that a device is to make. Not for files that are only

@@ -151,7 +151,7 @@ static void wants_a_library_or_a_folder_of_them(void **state)
 	assert_int_equal(check_plugin("/usr/lib", &why), 0);
 }
 
-static void refuses_an_argument_of_eal_that_ends_the_process(void **state)
+static void refuses_arguments_of_eal_with_which_nothing_starts(void **state)
 {
 	static const struct {
 		const char *arg;
@@ -162,6 +162,8 @@ static void refuses_an_argument_of_eal_that_ends_the_process(void **state)
 		{"-hn4", true},
 		{"--help", true},
 		{"--he", true},
+		{"--proc-type=secondary", true},
+		{"--pr", true},
 		{"--huge-unlink", false},
 		{"--h", false},
 		{"-n4", false},
@@ -203,7 +205,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_plugin_that_everybody_may_write),
 		cmocka_unit_test(refuses_a_plugin_in_a_folder_that_everybody_may_write),
 		cmocka_unit_test(wants_a_library_or_a_folder_of_them),
-		cmocka_unit_test(refuses_an_argument_of_eal_that_ends_the_process),
+		cmocka_unit_test(refuses_arguments_of_eal_with_which_nothing_starts),
 	};
 
 	return cmocka_run_group_tests(tests, make_plugin, remove_plugin);

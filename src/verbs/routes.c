@@ -79,20 +79,34 @@ static bool covers(const struct wire_prefix *wide, const struct wire_prefix *nar
 	return narrow->len >= wide->len && wire_addr_equal(&cut.addr, &wide->addr);
 }
 
-// The first route of the page, or the one after page->after. False: there is none.
-static bool next_route(const struct fib *fib, const struct page *page, struct fib_route *out)
+static bool is_behind(const struct wire_prefix *one, const struct wire_prefix *other)
+{
+	int order = memcmp(one->addr.bytes, other->addr.bytes, one->addr.family == 4 ? 4 : 16);
+
+	return order ? order > 0 : one->len > other->len;
+}
+
+// In order of address, then length, what lies within a prefix begins after the same address one bit
+// shorter; an earlier `after` of a page is of no account.
+static void begin_within(struct page *page)
 {
 	struct wire_prefix before = page->within;
 
-	if (page->has_after)
-		return fib_next(fib, &(struct fib_walk){&page->after, page->family, page->vrf},
-			out);
-	if (!page->has_within || !page->within.len)
-		return fib_next(fib, &(struct fib_walk){NULL, page->family, page->vrf}, out);
-	// In order of address, then length, what lies within begins after the same address one bit
-	// shorter.
+	if (!page->has_within || !before.len)
+		return;
 	before.len--;
-	return fib_next(fib, &(struct fib_walk){&before, page->family, page->vrf}, out);
+	if (page->has_after && is_behind(&page->after, &before))
+		return;
+	page->after = before;
+	page->has_after = true;
+}
+
+// The first route of the page, or the one after page->after. False: there is none.
+static bool next_route(const struct fib *fib, const struct page *page, struct fib_route *out)
+{
+	const struct wire_prefix *after = page->has_after ? &page->after : NULL;
+
+	return fib_next(fib, &(struct fib_walk){after, page->family, page->vrf}, out);
 }
 
 json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
@@ -106,6 +120,7 @@ json_t *verb_routes(void *house_, const json_t *params, struct complaint *why)
 	if (read_page(house, params, &page, why))
 		return NULL;
 	json_t *list = json_array();
+	begin_within(&page);
 	while ((more = next_route(house->fib, &page, &route))) {
 		if (page.has_within && !covers(&page.within, &route.prefix)) {
 			more = false;

@@ -239,6 +239,12 @@ static void turns_pages_of_routes(void **state)
 	check("routes", "{\"within\": \"192.0.2.0/31\"}", "routes.1.prefix", "\"192.0.2.1/32\"");
 	check("routes", "{\"within\": \"192.0.2.0/31\"}", "next", "null");
 	check("routes", "{\"within\": \"192.0.2.0/31\"}", "routes.2", "null");
+	check("routes", "{\"within\": \"192.0.2.0/31\", \"after\": \"0.0.0.0/0\"}",
+		"routes.1.prefix", "\"192.0.2.1/32\"");
+	check("routes", "{\"within\": \"192.0.2.0/31\", \"after\": \"192.0.2.0/32\"}",
+		"routes.0.prefix", "\"192.0.2.1/32\"");
+	check("routes", "{\"within\": \"192.0.2.0/31\", \"after\": \"193.0.0.0/8\"}", "routes",
+		"[]");
 	check("routes", "{\"within\": \"12.0.0.0/8\"}", "routes", "[]");
 	check("routes", "{\"within\": \"0.0.0.0/0\"}", "routes.5.prefix", "\"192.0.2.255/32\"");
 	check("routes", "{\"within\": \"2001:db8::/31\"}", "error",
