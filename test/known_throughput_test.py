@@ -47,6 +47,7 @@ def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refus
         answer = find_throughput(lambda pps: runner.run(_order(pps)), BOUNDS, terms)
     assert answer.pps == pytest.approx(limit_pps, rel=0.005)
     assert answer.limited_by == "dut"
+    assert answer.upper_pps is not None
     assert answer.upper_pps >= answer.pps
     assert answer.best is not None
     assert answer.best.account.lost == 0
@@ -65,6 +66,8 @@ def the_search_of_rfc_9971_finds_both_limits_of_the_wire(tmp_path: Path, limit_p
     assert strict.pps == pytest.approx(limit_pps, rel=0.005)
     assert loose.pps == pytest.approx(limit_pps / (1 - LOSS), rel=0.005)
     assert (strict.limited_by, loose.limited_by) == ("dut", "dut")
+    assert strict.upper_pps is not None
+    assert loose.upper_pps is not None
     assert strict.pps < strict.upper_pps <= loose.upper_pps
     assert strict.best is not None
     assert loose.best is not None
@@ -95,7 +98,7 @@ class Bill:
     def told(self) -> str:
         """A line for people."""
         n_invalid = sum(1 for trial in self.trials if trial.invalid)
-        found = self.fault or ", ".join(f"{one.pps:,.0f} to {one.upper_pps:,.0f} packets/s" for one in self.answers)
+        found = self.fault or ", ".join(f"{one.pps:,.0f} to {one.ended_pps:,.0f} packets/s" for one in self.answers)
         return (
             f"{self.name}: {len(self.trials)} trials, {n_invalid} of them INVALID; {self.valid_s:.2f} s of valid "
             f"trials, {sum(trial.seconds for trial in self.trials):.2f} s of all; {self.wall_s:.1f} s by the clock; "
@@ -106,7 +109,7 @@ class Bill:
 def _is_near(found: Answer[Trial], limit_pps: float) -> bool:
     """Whether it is a limit of the wire, as closely as was asked for."""
     # The upper rate is as asked, the lower as offered: that may differ by a thousandth.
-    is_close = found.upper_pps - found.pps <= (WIDTH + MOST_PACING_ERROR) * found.upper_pps
+    is_close = found.ended_pps - found.pps <= (WIDTH + MOST_PACING_ERROR) * found.ended_pps
     return is_close and found.pps == pytest.approx(limit_pps, rel=0.005)
 
 

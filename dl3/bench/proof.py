@@ -96,7 +96,7 @@ def limits_of_loop(found: Answer[Trial]) -> tuple[str, ...]:
     """Whether it was the loop that lost frames."""
     if found.limited_by != "dut":
         return ()
-    return (f"loop: it lost frames at {found.upper_pps / 1e6:.3f} Mpps, so the generator's own ceiling is higher",)
+    return (f"loop: it lost frames at {found.ended_pps / 1e6:.3f} Mpps, so the generator's own ceiling is higher",)
 
 
 def ceiling(course: Course, frame: str) -> Answer[Trial]:

@@ -43,7 +43,7 @@ def overload_of(throughput: Throughput, most: Most) -> float:
     top = {"line": "what the line carries,", "asked": "what was asked for,"}.get(
         throughput.limited_by, "its ceiling of"
     )
-    top_pps = throughput.upper_pps if throughput.limited_by == "asked" else most.pps
+    top_pps = throughput.ended_pps if throughput.limited_by == "asked" else most.pps
     if wanted_pps <= top_pps:  # the tester reaches more now than when the throughput was searched
         raise Undecided(
             f"not applicable: frames of {throughput.frame}: the tester cannot overload {throughput.dut} "

@@ -55,6 +55,8 @@ def answers_a_range_where_the_machine_is_noisy() -> None:
     assert (one.noise, one.range_pps) == (("steal: x",), (1e6, 1.2e6))
     assert together([found(1e6)], ["steal: x"]).answer.range_pps == (1e6, 1.01e6)
     assert together([found(1e6, upper_pps=1e6)], ["steal: x"]).answer.range_pps is None
+    assert together([found(1e6, upper_pps=None)], ["steal: x"]).answer.range_pps is None
+    assert together([found(1e6, upper_pps=None, passed_pps=1.2e6)], ["steal: x"]).answer.range_pps == (1e6, 1.2e6)
 
 
 def tells_a_generator_that_is_interrupted_from_one_at_its_ceiling() -> None:

@@ -116,8 +116,7 @@ def is_good(trial: Trial, terms: Terms) -> bool:
 
 def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
     """The answer as it is recorded; `trials` are all that its search made."""
-    course, wanted = hunt.course, hunt.wanted
-    is_binary = wanted.method == "binary"
+    course, wanted, is_binary = hunt.course, hunt.wanted, hunt.wanted.method == "binary"
     full = [trial for trial in trials if trial.seconds > FULL_SHARE * course.seconds]
     passed = [trial.offered_pps for trial in full if is_good(trial, wanted.terms(goal))]
     return Throughput(
@@ -128,6 +127,7 @@ def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial], trials: Sequence[
         mean_bytes=hunt.ceiling.mean_bytes,
         pps=found.pps,
         upper_pps=found.upper_pps,
+        ended_pps=found.ended_pps,
         limited_by=found.limited_by,
         goal_loss_ratio=goal,
         resolution=wanted.search.resolution,
@@ -229,7 +229,7 @@ class Hunt:
         hear = lambda rates: self.hear(after_s + rates * each_s)  # noqa: E731
         answer = find_throughput(measure, self.bounds, terms, hear, known, course.audience.is_waiting)
         self.trials += hunt.trials
-        if answer.upper_pps - answer.pps > terms.resolution * answer.upper_pps and course.audience.is_waiting():
+        if answer.ended_pps - answer.pps > terms.resolution * answer.ended_pps and course.audience.is_waiting():
             self.cut.append(CUT.format(resolution=terms.resolution))
         return self.found(goal, answer, hunt.trials)
 

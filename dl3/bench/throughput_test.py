@@ -69,6 +69,7 @@ def answers_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
     assert [one.answer.frame for one in found] == ["64", "imix"]
     for one in found:
         assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
+        assert one.answer.upper_pps is not None
         assert one.answer.pps <= 7.3e6 < one.answer.upper_pps
         assert (one.answer.limited_by, one.answer.campaign, one.answer.facts) == ("dut", "now", {"kernel": "6"})
         assert one.best
@@ -135,6 +136,7 @@ def says_that_the_line_is_the_limit(tmp_path: Path) -> None:
 def goes_no_higher_than_asked(tmp_path: Path) -> None:
     (found,) = find_all(course(FakeGenerator(), tmp_path), Wanted(("64",), max_pps=1e6))
     assert (found.answer.pps, found.answer.limited_by) == (1e6, "asked")
+    assert (found.answer.upper_pps, found.answer.ended_pps) == (None, 1e6), "no trial lost anything"
 
 
 def goes_on_with_the_next_size_when_one_has_no_answer(tmp_path: Path) -> None:

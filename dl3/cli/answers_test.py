@@ -30,7 +30,8 @@ NOISE = ("steal: the hypervisor took 3.0% of core 1",)
         ({"noise": NOISE, "passed_pps": 9.8e6}, "9.800 to 9.840"),
         ({"noise": NOISE, "interval_pps": (9.1e6, 10.2e6)}, "9.100 to 10.200"),
         ({"interval_pps": (9.1e6, 10.2e6)}, "9.800"),
-        ({"noise": NOISE, "upper_pps": 9.8e6, "limited_by": "generator"}, ">= 9.800"),
+        ({"noise": NOISE, "upper_pps": 9.84e6, "limited_by": "generator"}, ">= 9.800"),
+        ({"noise": NOISE, "upper_pps": 11.2e6, "ended_pps": 9.84e6, "limited_by": "generator"}, ">= 9.800 to 11.200"),
     ],
 )
 def writes_a_range_where_the_machine_was_noisy(values: dict[str, Any], wanted: str) -> None:

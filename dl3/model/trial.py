@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal
 
+from pydantic import model_validator
+
 from dl3.model.evidence import Evidence, Timeline
 from dl3.model.noun import Noun
 
@@ -109,7 +111,8 @@ class Throughput(Noun):
     frame: str
     mean_bytes: float
     pps: float  # as offered in the best trial; all streams together
-    upper_pps: float  # the lowest rate known to be too high
+    upper_pps: float | None  # the lowest rate at which a valid trial missed the goal; None: none above `pps` did
+    ended_pps: float = 0.0  # the lowest rate that failed, be it for the generator, or the bound of the search
     limited_by: Limit
     goal_loss_ratio: float
     resolution: float
@@ -129,17 +132,32 @@ class Throughput(Noun):
     search_seconds: float = 0.0  # of trials that it took, for all goals of the search
     facts: dict[str, object]
 
+    @model_validator(mode="before")
+    @classmethod
+    def split_upper(cls, values: dict[str, object]) -> dict[str, object]:
+        """Old records have one rate for both, where the search ended: that of the device where it was the limit."""
+        if "ended_pps" in values or "upper_pps" not in values:
+            return values
+        upper_pps = values["upper_pps"]
+        is_of_dut = values.get("limited_by") == "dut"
+        return {**values, "upper_pps": upper_pps if is_of_dut else None, "ended_pps": upper_pps}
+
     @property
     def l1_bps(self) -> float:
         """Bits on the wire a second, preamble and gap included."""
         return self.pps * (self.mean_bytes + LAYER1_BYTES) * 8
 
     @property
+    def too_high_pps(self) -> float | None:
+        """The upper bound where it lies above the answer: between the two is the limit of the device."""
+        return self.upper_pps if self.upper_pps is not None and self.upper_pps > self.pps else None
+
+    @property
     def range_pps(self) -> tuple[float, float] | None:
         """From where to where the answer lies on a machine that was noisy; None where it is a number."""
         if not self.noise:
             return None
-        low, high = self.interval_pps or (self.pps, max(self.upper_pps, self.passed_pps))
+        low, high = self.interval_pps or (self.pps, max(self.upper_pps or 0.0, self.passed_pps))
         return (low, high) if low < high else None
 
     @property

@@ -1,5 +1,6 @@
 """Records that were cut, glued, and written over by somebody's cat."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,21 @@ def reads_what_was_appended(tmp_path: Path) -> None:
     assert [one.asked_pps for one in found.trials] == [1, 3]
     assert found.answers == (answer(2),)
     assert found.left_out == ()
+
+
+@pytest.mark.parametrize(("limited_by", "upper_pps"), [("dut", 2e6), ("generator", None), ("asked", None)])
+def takes_the_end_of_an_old_search_for_too_high_only_where_the_device_was_the_limit(
+    limited_by: str, upper_pps: float | None
+) -> None:
+    old = {**answer().model_dump(exclude={"ended_pps"}), "upper_pps": 2e6, "limited_by": limited_by}
+    (found,) = parse(NOWHERE, json.dumps(old).encode()).answers
+    assert (found.upper_pps, found.ended_pps) == (upper_pps, 2e6)
+    assert parse(NOWHERE, joined(found)).answers == (found,)
+
+
+def keeps_what_was_too_high_for_the_device_where_the_generator_was_the_limit() -> None:
+    new = answer().model_copy(update={"upper_pps": 3e6, "ended_pps": 2e6, "limited_by": "generator"})
+    assert parse(NOWHERE, joined(new)).answers == (new,)
 
 
 def says_in_one_sentence_that_a_file_was_cut() -> None:

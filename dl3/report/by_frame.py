@@ -60,8 +60,8 @@ def span_pps(search: Throughput) -> tuple[float, float] | None:
     """Where the answer lies: its interval or range, else up to the lowest rate known to be too high."""
     if found := search.interval_pps or search.range_pps:
         return found
-    is_open = search.limited_by == "dut" and search.upper_pps > search.pps
-    return (search.pps, search.upper_pps) if is_open else None
+    too_high_pps = search.too_high_pps
+    return (search.pps, too_high_pps) if too_high_pps is not None and search.limited_by == "dut" else None
 
 
 def drawn_span(search: Throughput, measure: Measure) -> tuple[float, float] | None:

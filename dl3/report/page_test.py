@@ -99,6 +99,14 @@ def says_at_least_where_the_generator_was_the_limit() -> None:
     assert "≥ 5.000" in text
 
 
+def calls_nothing_too_high_where_no_trial_missed_the_goal() -> None:
+    missed, words = {"upper_pps": 6e6, "ended_pps": 5.02e6}, "Too high: the lowest rate"
+    for changes, is_shown in (({}, False), (missed, True), (missed | {"upper_pps": None}, False)):
+        text = Reader(page([Maker().answer("64", 5e6, limited_by="generator", **changes)], Language.EN, AT)).text
+        assert (words in text, "6.000" in text) == (is_shown, is_shown)
+        assert "5.02" not in text, "where the search ended says nothing of the device"
+
+
 def says_at_least_of_a_range_and_of_what_came_back_too() -> None:
     of_range = {"noise": ("time was stolen",), "interval_pps": (4e6, 5e6)}
     answer = Maker().answer("64", 5e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=4.9e6, **of_range)

@@ -117,7 +117,7 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
         bound(search, mpps(search.conditional_pps), words) if search.goal_loss_ratio > 0 else NOTHING,
         rate_cell(search, lambda pps: gbps(layer1_bps(search, pps)), words),
         NOTHING if share is None else rate_cell(search, lambda pps: percent(layer1_bps(search, pps) / line), words),
-        mpps(search.upper_pps) if search.upper_pps > search.pps else NOTHING,
+        mpps(search.too_high_pps),
         words(f"limit.{search.limited_by}"),
         share_text(of_ceiling, words),
         words(counted, n=search.n_trials, invalid=search.n_invalid),
@@ -135,7 +135,7 @@ def result_notes(searches: Sequence[Throughput], results: Results, words: Words)
     """What a reader of tables of these searches has to know; `results` are all of the page."""
     shares = [ceiling_share(one, results) for one in searches]
     found = {
-        "note.upper": any(one.upper_pps > one.pps for one in searches),
+        "note.upper": any(one.too_high_pps is not None for one in searches),
         "note.at_least": any(is_at_least(one) for one in searches),
         "note.no_line_rate": any(one.line_share is None for one in searches),
         "note.interval": any(one.interval_pps is not None for one in searches),

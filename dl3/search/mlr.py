@@ -214,6 +214,18 @@ def effective_loss(losses: Sequence[float], goals: Goals) -> float:
     return sorted(losses)[min(rank, len(losses)) - 1]
 
 
+def too_high(measurer: Measurer[M], ratio: float, pps: float, high: float | None) -> float | None:
+    """The package's upper bound where the device set it, else the lowest rate above `pps` that a valid trial missed.
+
+    None where no trial there did: a rate at which the generator was behind says nothing about the device.
+    """
+    if high and high not in measurer.behind:
+        return max(pps, high)  # as offered a rate may lie above what was asked
+    valid = [one for one in measurer.made if not one.trial.invalid and one.trial.offered_pps > pps]
+    missed = [max(pps, one.asked_pps) for one in valid if one.trial.loss_ratio > ratio]
+    return min(missed, default=None)
+
+
 def answer(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, float | None]) -> Answer[M]:
     """For one goal, of the package's lower and upper bound; trials are those of the whole search."""
     made, goals, (low, high) = measurer.made, measurer.goals, bounds
@@ -222,7 +234,8 @@ def answer(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, floa
     limit: Limit = "generator" if high in measurer.behind else "dut"
     return Answer(
         pps=pps,
-        upper_pps=max(pps, high or measurer.bounds.high_pps),  # as offered a rate may lie above what was asked
+        upper_pps=too_high(measurer, ratio, pps, high),
+        ended_pps=max(pps, high or measurer.bounds.high_pps),
         limited_by=limit if high else measurer.bounds.high_is,
         best=rate.best if rate else None,
         n_trials=len(made),

@@ -77,7 +77,7 @@ def check(device: Device, within: Bounds, wanted: Goals) -> tuple[Answer[Seen], 
 
 def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
     """The law: below all that lost, and tried as often and as long as was wanted."""
-    assert one.upper_pps >= one.pps
+    _hold_upper(desk, ratio, one, wanted)
     if not one.best:
         assert one.pps == 0
         return
@@ -92,6 +92,18 @@ def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
         assert all(one.pps < pps for pps in lossy), "it never answers a rate at which a trial lost"
 
 
+def _hold_upper(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
+    """A rate is too high for the device where a valid trial missed the goal, and nowhere else."""
+    missed = [asked for asked, _, seen in desk.seen if not seen.invalid and seen.loss_ratio > ratio]
+    assert one.ended_pps >= one.pps
+    if one.upper_pps is None:
+        assert not missed or wanted.exceed_ratio
+    elif wanted.exceed_ratio:
+        assert one.upper_pps in missed
+    else:
+        assert one.upper_pps == max(one.pps, min(missed))
+
+
 @given(st.floats(1e3, 2e8), bounds(), goals)
 def finds_the_rates_above_which_a_device_drops_too_much(limit: float, within: Bounds, wanted: Goals) -> None:
     for ratio, found in zip(wanted.loss_ratios, check(forwarder(limit), within, wanted), strict=True):
@@ -102,6 +114,7 @@ def finds_the_rates_above_which_a_device_drops_too_much(limit: float, within: Bo
             assert (found.pps, found.limited_by) == (within.high_pps, within.high_is)
         elif within.low_pps * (1 + HAIR) < passes < within.high_pps * (1 - HAIR):
             assert passes * (1 - wanted.resolution) * (1 - HAIR) <= found.pps <= passes * (1 + HAIR)
+            assert found.upper_pps is not None
             assert found.upper_pps - found.pps <= wanted.resolution * found.upper_pps * (1 + HAIR)
             assert found.limited_by == "dut"
 
@@ -128,9 +141,30 @@ def calls_no_rate_too_high_that_lies_below_the_answer() -> None:
 
     within, wanted = Bounds(5000, 10_000, "line"), Goals(resolution=1e-4, seconds=0.05, retries=0)
     (one,) = find_throughputs(lambda pps, _: hasty(pps), within, wanted)
-    assert one.upper_pps >= one.pps > 9990
+    assert (one.upper_pps, one.ended_pps >= one.pps > 9990) == (None, True)
     other = find_throughput(hasty, within, Terms(resolution=1e-4, retries=0))
-    assert other.upper_pps >= other.pps > 9990
+    assert (other.upper_pps, other.ended_pps >= other.pps > 9990) == (None, True)
+
+
+def takes_no_rate_for_too_high_at_which_the_generator_was_behind() -> None:
+    def halting(pps: float) -> Seen:
+        return Seen(pps * 0.9, pps * 0.9, (LATE,), is_behind=True) if 1e6 < pps < 8e6 else forwarder(7.3e6)(pps)
+
+    desk, within = Desk(halting), Bounds(1e4, 2e7)
+    (one,) = find_throughputs(desk.measure, within, Goals(retries=1))
+    other = find_throughput(halting, within, Terms(retries=1))
+    for found in (one, other):
+        assert found.pps <= 1e6 < found.ended_pps < 1.01e6, "where the search ended"
+        assert found.limited_by == "generator"
+        assert found.upper_pps is not None
+        assert found.upper_pps >= 8e6, "what is known of the device"
+
+
+def calls_nothing_too_high_where_no_trial_lost() -> None:
+    (slow,) = find_throughputs(Desk(generator(1e6, forwarder(7.3e6))).measure, Bounds(1e4, 2e7))
+    assert (slow.upper_pps, slow.limited_by) == (None, "generator")
+    (asked,) = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 1e6))
+    assert (asked.pps, asked.upper_pps, asked.limited_by) == (1e6, None, "asked")
 
 
 @given(st.floats(1e3, 2e8), bounds(), st.floats(1e-3, 0.1), st.randoms(use_true_random=False))
@@ -272,7 +306,7 @@ def takes_less_than_half_the_time_of_two_binary_searches(
         for ratio, one in zip(within_it, found, strict=True):
             measure = lambda pps: theirs.measure(pps, seconds)  # noqa: E731
             other = find_throughput(measure, within, Terms(goal_loss_ratio=ratio))
-            assert one.upper_pps - one.pps <= 0.005 * one.upper_pps
+            assert one.ended_pps - one.pps <= 0.005 * one.ended_pps
             assert one.pps == pytest.approx(other.pps, rel=0.005)
     shares = ours.trial_s / theirs.trial_s, ours.wall_s / theirs.wall_s
     record_property("share of the binary searches' trial time, and with overheads", shares)

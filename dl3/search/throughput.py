@@ -90,10 +90,11 @@ class Rung(Generic[M]):
 
 @dataclass(frozen=True)
 class Answer(Generic[M]):
-    """The highest rate that passed (0: none did) and the lowest known to be too high."""
+    """The highest rate that passed (0: none did) and the lowest known to be too high for the device."""
 
     pps: float
-    upper_pps: float
+    upper_pps: float | None  # asked in a valid trial that missed the goal; None: no trial above `pps` did
+    ended_pps: float  # the lowest rate that failed, be it for the generator, or the upper bound
     limited_by: Limit
     best: M | None  # the trial behind `pps`
     n_trials: int
@@ -199,11 +200,13 @@ def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
     passed = [rung for rung in rungs if rung.verdict == "passed" and rung.offered_pps < lowest_lossy]
     best = max(passed, key=lambda rung: rung.offered_pps, default=None)
     failed = min((r for r in rungs if r.verdict != "passed"), key=lambda rung: rung.asked_pps, default=None)
+    too_high = min((rung.asked_pps for rung in rungs if rung.verdict == "lost"), default=None)
     found = min(best.valid, key=lambda trial: trial.offered_pps) if best else None
     pps = found.offered_pps if found else 0.0
     return Answer(
         pps=pps,
-        upper_pps=max(pps, failed.asked_pps if failed else bounds.high_pps),
+        upper_pps=too_high and max(pps, too_high),
+        ended_pps=max(pps, failed.asked_pps if failed else bounds.high_pps),
         limited_by=bounds.high_is if failed is None else "dut" if failed.verdict == "lost" else "generator",
         best=found,
         n_trials=len(trials),

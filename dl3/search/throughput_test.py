@@ -92,6 +92,8 @@ def check(device: Device, within: Bounds, wanted: Terms) -> Answer[Seen]:
     assert all(within.low_pps <= asked <= within.high_pps for asked, _ in seen)
     lost = [trial.offered_pps for _, trial in seen if not trial.invalid and trial.loss_ratio > wanted.goal_loss_ratio]
     assert all(found.pps < pps for pps in lost), "it never answers a rate at which a trial lost"
+    missed = [pps for pps, trial in seen if not trial.invalid and trial.loss_ratio > wanted.goal_loss_ratio]
+    assert found.upper_pps == (max(found.pps, min(missed)) if missed else None), "nothing else is too high"
     if found.best:
         assert not found.best.invalid
         assert found.best.loss_ratio <= wanted.goal_loss_ratio
@@ -112,6 +114,7 @@ def finds_the_rate_above_which_a_device_drops(threshold: float, within: Bounds, 
     elif within.low_pps * (1 + 1e-9) < passes < within.high_pps * (1 - 1e-9):
         assert passes * (1 - wanted.resolution) * (1 - 1e-9) <= found.pps <= passes * (1 + 1e-9)
         assert found.limited_by == "dut"
+        assert found.upper_pps is not None
         assert found.upper_pps > found.pps
 
 
@@ -124,7 +127,7 @@ def calls_the_ceiling_of_the_generator_by_its_name(
         assert found.limited_by == "generator"
         assert ceiling * (1 - wanted.resolution) * (1 - 1e-9) <= found.pps <= ceiling
     if found.limited_by == "generator" and found.best and within.high_is != "generator":
-        assert found.upper_pps > ceiling
+        assert found.ended_pps > ceiling
 
 
 def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() -> None:
@@ -231,6 +234,6 @@ def is_content_with_a_range_once_time_is_up_but_not_with_nothing() -> None:
     device = forwarder(7.3e6)
     found = find_throughput(recorded(device, seen), Bounds(1e4, 3e7), Terms(resolution=1e-4), is_over=lambda: True)
     asked = [pps for pps, _ in seen]
-    assert asked[-1] == found.pps <= 7.3e6 < found.upper_pps == min(asked[:-1])
+    assert asked[-1] == found.pps <= 7.3e6 < found.ended_pps == found.upper_pps == min(asked[:-1])
     assert all(pps > 7.3e6 for pps in asked[:-1]), "it ends with the first rate that passed"
     assert found.limited_by == "dut"
