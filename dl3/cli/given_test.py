@@ -46,9 +46,9 @@ def knows_the_mixes_that_dl3gen_knows() -> None:
 def _options_of_sockets(command: Any) -> Iterator[Any]:
     for under in getattr(command, "commands", {}).values():
         yield from _options_of_sockets(under)
-    yield from (
-        one.type for one in command.params if one.name in ("socket", "generator") and hasattr(one.type, "readable")
-    )
+    for option in command.params:
+        if option.name in ("socket", "generator") and option.type_descriptor.annotation is Path:
+            yield option.type_descriptor.parameter_info
 
 
 def leaves_it_to_the_socket_who_may_use_it() -> None:
