@@ -184,7 +184,7 @@ CHINESE_CAMPAIGN = {
     "comparison.note": "前后两个范围互不重叠才算变化：范围取 95% 置信区间，或各次重复的最小与最大值；"
     "两者都没有的指标，按合计 {spread}% "
     "的常见波动计。时延变化不足 1 µs 不算变化。“无法判断”："
-    "受限于发生器，或机器有干扰且没有区间。缺失的指标计为变差。",
+    "受限于发生器，或前后负载不同，或机器有干扰且没有区间。缺失的指标计为变差。",
     "basis.interval": "置信区间",
     "basis.repetitions": "重复试验",
     "basis.spread": "常见波动",
@@ -195,6 +195,7 @@ CHINESE_CAMPAIGN = {
     "change.missing": "缺失",
     "change.new": "新增",
     "change.bounds": "{verdict}；两者均为下限",
+    "change.loads": "{verdict}；负载分别为 {old} 和 {new} Mpps",
     "parameter.huge pages": "大页",
     "parameter.cores": "转发核",
     "parameter.NUMA placement": "NUMA 布局",

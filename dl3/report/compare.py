@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dl3.report.measures import Figure, figures
+from dl3.report.offered import is_alike, is_of_loads
 from dl3.report.results import Results
 
 Verdict = Literal["better", "worse", "same", "unclear", "missing", "new"]
@@ -32,9 +33,16 @@ class Change:
         return bool(self.old and self.new and self.old.is_at_least and self.new.is_at_least)
 
     @property
+    def loads_pps(self) -> tuple[float, float] | None:
+        """The loads of both where it is unclear for them."""
+        if self.verdict != "unclear" or not (self.old and self.new and is_of_loads(self.old, self.new)):
+            return None
+        return self.old.load_pps, self.new.load_pps
+
+    @property
     def ratio(self) -> float | None:
-        """New by old; None of two bounds, which tell nothing of it."""
-        if self.are_bounds:
+        """New by old; None of two bounds and of two loads, which tell nothing of it."""
+        if self.are_bounds or self.loads_pps:
             return None
         return self.new.value / self.old.value if self.new and self.old and self.old.value else None
 
@@ -68,8 +76,10 @@ class Comparison:
 
 
 def verdict(old: Figure, new: Figure) -> Verdict:
-    """Changed where the ranges of both lie apart; a bound says nothing about what lies above it."""
-    if new.low <= old.high and old.low <= new.high:
+    """Changed where the ranges of both lie apart; a bound says nothing of what lies above it, nor a load of others."""
+    if is_of_loads(old, new):
+        return "unclear"
+    if is_alike(old, new):
         return "same"
     is_higher = new.value > old.value
     lower, bare = (old, "spread") if is_higher else (new, "spread")

@@ -6,7 +6,7 @@ import pytest
 from harness.campaigns import every_test
 from harness.records import Maker, campaign, spread
 
-from dl3.model.answers import BackToBack, FrameLoss, LossPoint, Recovery
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery
 from dl3.model.trial import Throughput, Trial
 from dl3.report.compare import Comparison, compare
 from dl3.report.comparison_table import change_row
@@ -115,6 +115,78 @@ def takes_neither_one_step_nor_a_frame_for_a_change(
     old: Sequence[float], new: Sequence[float], wanted: set[str]
 ) -> None:
     assert {change.verdict for change in _compared([_losses(*old)], [_losses(*new)]).changes} == wanted
+
+
+def _points(*points: tuple[float, float]) -> tuple[LossPoint, ...]:
+    """Offered Mpps with what was lost of it."""
+    most = max(mpps for mpps, _ in points)
+    return tuple(LossPoint(share=mpps / most, pps=mpps * 1e6, loss_ratio=ratio) for mpps, ratio in points)
+
+
+def _lost(*points: tuple[float, float]) -> FrameLoss:
+    return _losses().model_copy(update={"points": _points(*points)})
+
+
+def _forwarded(*points: tuple[float, float]) -> Forwarding:
+    found = next(one for one in every_test(Maker(), []) if isinstance(one, Forwarding))
+    rates = [mpps * 1e6 * (1 - ratio) for mpps, ratio in points]  # from the highest load down
+    told = {"at_most_offered_pps": rates[0], "most_pps": max(rates)}
+    return found.model_copy(update={"points": _points(*points), **told})
+
+
+def _told(old: Record, new: Record) -> list[str]:
+    words = words_in(Language.EN)
+    return [str(change_row(change, words).cells[10]) for change in _compared([old], [new]).changes]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ((19.97, 0.918), (39.07, 0.952), "unclear; of 19.970 and 39.070 Mpps"),  # and more came back
+        ((39.07, 0.952), (19.97, 0.918), "unclear; of 39.070 and 19.970 Mpps"),
+        ((20, 0.9), (14, 0.1), "unclear; of 20.000 and 14.000 Mpps"),
+        ((40, 0.5), (20, 0.5), "unclear; of 40.000 and 20.000 Mpps"),  # and half as much came back
+        ((20, 0.05), (20.4, 0.0686), "unclear; of 20.000 and 20.400 Mpps"),  # as much came back
+        ((20, 0.05), (20.4, 0.2), "worse"),
+        ((20.4, 0.2), (20, 0.05), "better"),
+        ((20, 0.05), (20.4, 0.0502), "same"),
+        ((20, 0.1), (14, 0.5), "worse"),  # more lost of less
+        ((14, 0.5), (20, 0.1), "better"),
+        ((20, 0.0), (20, 0.02), "worse"),
+    ],
+)
+def tells_losses_of_different_loads_from_a_change(
+    old: tuple[float, float], new: tuple[float, float], wanted: str
+) -> None:
+    assert _told(_lost(old), _lost(new))[0] == wanted
+
+
+def is_not_worse_where_nothing_is_lost_of_what_a_slower_tester_offers() -> None:
+    fast, slow = ((28.0, 0.0), (25.2, 0.0)), ((20.0, 0.0), (18.0, 0.0))
+    assert _told(_lost(*fast), _lost(*slow)) == ["unclear; of 28.000 and 20.000 Mpps", "unclear; both at least"]
+    assert _told(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both at least"] * 2
+    assert not _compared([_lost(*fast)], [_lost(*slow)]).is_worse
+    first = next(change for change in _compared([_lost((20, 0.9))], [_lost((14, 0.1))]).changes)
+    assert first.ratio is None
+
+
+def a_few_frames_do_not_make_what_the_tester_offers_a_limit_of_the_device() -> None:
+    assert _told(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both at least"] * 2
+
+
+def is_worse_where_a_device_loses_what_it_forwarded() -> None:
+    whole = _lost((28.0, 0.0), (25.2, 0.0))
+    assert _told(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
+    assert _told(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
+    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more lost of less
+
+
+def tells_rates_of_different_loads_from_a_change() -> None:
+    unclear = "unclear; of 39.000 and 20.000 Mpps"
+    assert _told(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
+    sags = _told(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
+    assert sags == ["unclear; of 20.000 and 28.000 Mpps", "worse"]  # the highest is of all loads
+    assert _told(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["same", "same"]
 
 
 def finds_every_kind_of_answer_the_same_as_itself() -> None:

@@ -66,9 +66,13 @@ def change_text(change: Change, decimals: int) -> str:
 
 
 def verdict_text(change: Change, words: Words) -> str:
-    """'same', and whether both are bounds."""
+    """'same', and whether both are bounds, or of which loads."""
     verdict = words(f"change.{change.verdict}")
-    return words("change.bounds", verdict=verdict) if change.are_bounds else verdict
+    if change.are_bounds:
+        return words("change.bounds", verdict=verdict)
+    if loads := change.loads_pps:
+        return words("change.loads", verdict=verdict, old=mpps(loads[0]), new=mpps(loads[1]))
+    return verdict
 
 
 def change_row(change: Change, words: Words) -> Row:

@@ -205,8 +205,8 @@ ENGLISH_CAMPAIGN = {
     "comparison.note": "A figure has changed where the ranges of before and after lie "
     "apart: the 95 % interval, or the "
     "least and the greatest of repetitions; a figure that has neither gets {spread} % in all. Of "
-    "a latency less than 1 µs is no change. Unclear: the tester was the limit, or the machine was "
-    "noisy and no interval is known. A figure that is missing counts as worse.",
+    "a latency less than 1 µs is no change. Unclear: the tester was the limit, or offered more or "
+    "less than before, or the machine was noisy and no interval is known. A figure that is missing counts as worse.",
     "basis.interval": "interval",
     "basis.repetitions": "repetitions",
     "basis.spread": "usual spread",
@@ -217,6 +217,7 @@ ENGLISH_CAMPAIGN = {
     "change.missing": "missing",
     "change.new": "new",
     "change.bounds": "{verdict}; both at least",
+    "change.loads": "{verdict}; of {old} and {new} Mpps",
     "parameter.huge pages": "huge pages",
     "parameter.cores": "cores",
     "parameter.NUMA placement": "NUMA placement",

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, LossPoint, Recovery, Reset
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.report.by_frame import is_at_least
 from dl3.report.groups import Groups, test_of
 from dl3.report.results import Measured, Other, Results, question
 
+HIGHEST_RATE = "highest forwarding rate"
 USUAL_SPREAD = 0.03  # of a figure that has neither an interval nor repetitions
 LEAST = {"ns": 1000.0, "s": 1e-4, "ratio": 1e-3}  # by unit: smaller differences are none
 
@@ -38,6 +39,7 @@ class Figure:
     job: str = ""
     lines: str = ""
     wire: str = ""  # '' where it is not known
+    load_pps: float = 0.0  # the highest of its test, where the figure hangs on it
 
     @property
     def variant(self) -> str:
@@ -65,6 +67,8 @@ class Value:
     is_better_high: bool
     at: str = ""
     is_judged: bool = True
+    is_at_least: bool = False
+    load_pps: float = 0.0
 
 
 def around(value: float, name: str, unit: str, is_better_high: bool, at: str = "", judged: bool = True) -> Value:
@@ -105,18 +109,35 @@ def throughput_values(answer: Throughput) -> list[Value]:
     return found
 
 
+def highest(points: Sequence[LossPoint]) -> LossPoint | None:
+    """The highest load that was measured."""
+    return max(points, key=lambda point: point.pps, default=None)
+
+
 def loss_values(answer: FrameLoss) -> list[Value]:
-    """Loss at the highest load, and the highest load without loss."""
-    if not answer.points:
+    """Loss at the highest load, and the highest load without loss: at least that where none higher was measured."""
+    worst = highest(answer.points)
+    if worst is None:
         return []
-    worst = max(answer.points, key=lambda point: point.pps)
     clean_pps = max((point.pps for point in answer.points if point.loss_ratio == 0), default=0.0)
-    found = [around(worst.loss_ratio, "loss ratio at the highest load", "ratio", False)]
+    found = [replace(around(worst.loss_ratio, "loss ratio at the highest load", "ratio", False), load_pps=worst.pps)]
     if not clean_pps:
         return found
     best = around(clean_pps, "highest load without loss", "packet/s", True)
+    best = replace(best, is_at_least=clean_pps == worst.pps)
     next_pps = min((point.pps for point in answer.points if point.pps > clean_pps), default=0.0)
     return [*found, replace(best, high=max(best.high, next_pps))]  # it lies somewhere below the next step
+
+
+def forwarding_values(answer: Forwarding) -> list[Value]:
+    """Both rates; at least that where the device forwarded all that could be offered."""
+    most = around(answer.at_most_offered_pps, "forwarding rate at the highest load", "packet/s", True)
+    best = around(answer.most_pps, HIGHEST_RATE, "packet/s", True)
+    top = highest(answer.points)
+    if top is None:
+        return [most, best]
+    is_all = top.loss_ratio <= LEAST["ratio"]
+    return [replace(one, is_at_least=is_all, load_pps=top.pps) for one in (most, best)]
 
 
 def other_values(answer: Other) -> list[Value]:
@@ -131,8 +152,7 @@ def other_values(answer: Other) -> list[Value]:
     if isinstance(answer, Reset):
         return repeated(answer.seconds, "time out of service", "s", False, answer.what)
     if isinstance(answer, Forwarding):
-        most = around(answer.at_most_offered_pps, "forwarding rate at the highest load", "packet/s", True)
-        return [most, around(answer.most_pps, "highest forwarding rate", "packet/s", True)]
+        return forwarding_values(answer)
     low, high = answer.interval
     return [Value("ratio", "", answer.ratio, low, high, "interval", True, f"{answer.test} against {answer.peer}")]
 
@@ -155,7 +175,7 @@ def latency_values(trials: Sequence[Trial]) -> list[Value]:
 
 
 def is_bound(record: Measured) -> bool:
-    """Whether the device may do more than the figures of an answer say."""
+    """Whether the device may do more than all figures of an answer say."""
     return (
         record.is_at_least if isinstance(record, BackToBack) else isinstance(record, Throughput) and is_at_least(record)
     )
@@ -167,14 +187,13 @@ def figure_of(record: Measured, value: Value, groups: Groups) -> Figure:
     job = results.jobs.get(record.job)
     parameters = job.parameters.items() if job else ()
     return Figure(
-        **vars(value),
+        **vars(replace(value, is_at_least=value.is_at_least or is_bound(record))),
         campaign=record.campaign,
         case=job.case if job else "",
         dut=record.dut,
         parameters=", ".join(f"{key}={text}" for key, text in parameters),
         test=test_of(record),
         frame=record.frame,
-        is_at_least=is_bound(record),
         is_noisy=bool(getattr(record, "noise", ())),
         job=record.job,
         lines=groups.lines(record),
