@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dl3.bench.loads import RETRIES, Loads, points_of
+from dl3.bench.loads import RETRIES, Loads, told_of
 from dl3.bench.stage import Most, Stage, head_of
 from dl3.model.answers import Forwarding
 from dl3.search.forwarding import find_rates, forwarded_pps
@@ -15,7 +15,7 @@ def measure_forwarding(stage: Stage) -> Sequence[Forwarding]:
     rates = find_rates(Loads(course, frame, "forwarding", most, effort.step).at, effort.step, RETRIES)
     answer = Forwarding(
         **head_of(stage, most.ceiling),
-        points=points_of(rates.points),
+        **told_of(rates),
         at_most_offered_pps=forwarded_pps(rates.at_most_offered),
         most_pps=forwarded_pps(rates.most),
         most_at_pps=rates.most.offered_pps,

@@ -1,15 +1,17 @@
 """Trials at shares of the highest load."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from dl3.bench.site import Course
 from dl3.bench.stage import Most
 from dl3.model.answers import LossPoint
 from dl3.model.trial import Test, Trial
+from dl3.search.frame_loss import Tried
 from dl3.trial.order import Order
 
 WHOLE = 1.0
+DIGITS = 6  # of a share
 RETRIES = 1  # of a load: where the generator fell behind it mostly does so again, and a lower load follows
 
 
@@ -31,8 +33,10 @@ class Loads:
         return course.run(Order(course.streams, self.frame, pps, course.seconds, self.test, warm_up_s=course.warm_up_s))
 
 
-def points_of(trials: Iterable[tuple[float, Trial]]) -> tuple[LossPoint, ...]:
-    """As they are recorded."""
-    return tuple(
-        LossPoint(share=round(share, 6), pps=trial.offered_pps, loss_ratio=trial.loss_ratio) for share, trial in trials
-    )
+def told_of(tried: Tried[Trial]) -> dict[str, Any]:
+    """What an answer over loads has of them."""
+    points = [
+        LossPoint(share=round(share, DIGITS), pps=trial.offered_pps, loss_ratio=trial.loss_ratio)
+        for share, trial in tried.points
+    ]
+    return {"points": points, "invalid_shares": [round(share, DIGITS) for share in tried.invalid_shares]}

@@ -37,6 +37,20 @@ def tells_the_loss_of_each_load(tmp_path: Path) -> None:
     assert {trial.job for trial in read(course.record).trials} == {"1|x"}
 
 
+@pytest.mark.parametrize(("test", "kind"), [("frame loss", FrameLoss), ("forwarding", Forwarding)])
+def names_the_loads_without_a_valid_trial(tmp_path: Path, test: str, kind: type) -> None:
+    def fall_behind(results: dict[str, Any]) -> None:
+        for stream in results["streams"]:
+            if 15e6 < stream["asked_pps"] < 19e6:
+                stream["late"] = stream["sent"]
+
+    course = course_of(FakeGenerator(device_pps=14e6, spoil=fall_behind), tmp_path)
+    answer = only(kind, conduct(course, job_of(test), None, Known()))
+    assert answer.invalid_shares == (0.9, 0.8)
+    assert [point.share for point in answer.points][:3] == [1, 0.7, 0.6]
+    assert read(course.record).others == (answer,)
+
+
 def begins_at_the_line_where_it_is_known(tmp_path: Path) -> None:
     course = course_of(FakeGenerator(line_bps=1e9), tmp_path)
     answer = only(FrameLoss, conduct(course, job_of("frame loss", step=0.05), None, Known()))

@@ -50,7 +50,9 @@ def other_words(answer: Answer) -> str:
     match answer:
         case FrameLoss():
             first = answer.points[0] if answer.points else None
-            return f"{first.loss_ratio:.2%} lost at {first.pps / 1e6:.3f} Mpps" if first else "-"
+            n_unknown = len(answer.invalid_shares)
+            more = f"; loads without a valid trial: {n_unknown}" if n_unknown else ""
+            return f"{first.loss_ratio:.2%} lost at {first.pps / 1e6:.3f} Mpps{more}" if first else "-"
         case BackToBack():
             return f"{answer.frames:,.0f} frames at {answer.burst_pps / 1e6:.3f} Mpps"
         case Recovery():

@@ -1,15 +1,16 @@
 """Tables of the answers of RFC 2544's tests, as the command prints them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
 from dl3.bench.site import Found
 from dl3.cli.answers import COLUMNS, row
 from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, OverLoads, Recovery, Reset
 from dl3.model.campaign import TestName
 from dl3.model.trial import Throughput
+from dl3.report.units import percents
 
 Rows = Iterable[Sequence[object]]
 
@@ -35,6 +36,14 @@ def loss_rows(answers: Sequence[FrameLoss]) -> Rows:
     for answer in answers:
         for point in answer.points:
             yield answer.frame, f"{point.share:.0%}", mpps(point.pps), f"{point.loss_ratio:.4%}"
+
+
+def unknown_loads(answers: Sequence[object]) -> Iterator[str]:
+    """A sentence for each answer over loads of which some have no valid trial."""
+    for answer in answers:
+        if isinstance(answer, OverLoads) and (shares := answer.invalid_shares):
+            head = f"frames of {answer.frame}: loads without a valid trial: {len(shares)}"
+            yield f"{head} (at {percents(shares)} % of the most); nothing is known of them, the report has the reasons"
 
 
 def burst_rows(answers: Sequence[BackToBack]) -> Rows:

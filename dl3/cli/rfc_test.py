@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -33,6 +34,21 @@ def prints_the_loss_of_each_load(tmp_path: Path) -> None:
     assert ["1518", "95%", "19.000", "47.3684%"] in found
     assert "deviation: Trials take 0.1 s instead of 60 s (RFC 2544, 24)." in done.stdout
     assert len(read(tmp_path / "r.jsonl").others) == 2
+
+
+@pytest.mark.parametrize("verb", ["frame-loss", "forwarding"])
+def names_the_loads_without_a_valid_trial_under_the_table(tmp_path: Path, verb: str) -> None:
+    def fall_behind(results: dict[str, Any]) -> None:
+        for stream in results["streams"]:
+            if 15e6 < stream["asked_pps"] < 19e6:
+                stream["late"] = stream["sent"]
+
+    done = dl3(tmp_path, Speaking(device_pps=14e6, spoil=fall_behind), verb, "--sizes", "64")
+    assert done.exit_code == 0
+    assert "\nframes of 64: loads without a valid trial: 2 (at 90, 80 % of the most); nothing is known" in done.stdout
+    (tmp_path / "s").unlink()
+    done = dl3(tmp_path, Speaking(), verb, "--sizes", "64")
+    assert "without a valid trial" not in done.stdout
 
 
 def prints_bursts_and_the_buffer_behind_them(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from dl3.cli.answers_test import NOISE, answer
-from dl3.cli.campaign_table import throughput_words
+from dl3.cli.campaign_table import other_words, throughput_words
 from dl3.cli.rfc_tables import recovery_rows
-from dl3.model.answers import Recovery
+from dl3.model.answers import FrameLoss, LossPoint, Recovery
 
 
 def writes_a_range_of_a_job_where_the_machine_was_noisy() -> None:
@@ -19,3 +19,11 @@ def writes_at_most_of_a_recovery_where_frames_were_left_out() -> None:
     made = Recovery(**head, overload_pps=2e6, recovery_pps=1e6, seconds=(0.001,), is_at_most=True)
     assert list(recovery_rows([made])) == [("64", "2.000", "1.000", "<= 1.000", "-")]
     assert next(iter(recovery_rows([made.model_copy(update={"is_at_most": False})])))[3] == "1.000"
+
+
+def counts_the_loads_of_a_job_without_a_valid_trial() -> None:
+    head: dict[str, Any] = {"at": "t", "campaign": "c", "dut": "d", "frame": "64", "mean_bytes": 64, "facts": {}}
+    points = (LossPoint(share=1, pps=2e6, loss_ratio=0.5),)
+    made = FrameLoss(**head, points=points, invalid_shares=(0.9, 0.8), trial_seconds=1)
+    assert other_words(made) == "50.00% lost at 2.000 Mpps; loads without a valid trial: 2"
+    assert other_words(made.model_copy(update={"invalid_shares": ()})) == "50.00% lost at 2.000 Mpps"

@@ -26,11 +26,17 @@ class LossPoint(Noun):
     loss_ratio: float
 
 
-class FrameLoss(Answer):
+class OverLoads(Answer):
+    """An answer over loads, from the highest down."""
+
+    points: tuple[LossPoint, ...]  # of the loads that have a valid trial
+    invalid_shares: tuple[float, ...] = ()  # of the highest load: loads whose trials were all INVALID
+
+
+class FrameLoss(OverLoads):
     """RFC 2544, 26.3: loss over load, from the line's (or the tester's) most downwards until two loads lost nothing."""
 
     kind: Literal["frame_loss"] = "frame_loss"
-    points: tuple[LossPoint, ...]
     trial_seconds: float
 
 
@@ -67,11 +73,10 @@ class Reset(Answer):
     lost: tuple[int, ...]  # frames, of each repetition; at a known rate they tell the same time
 
 
-class Forwarding(Answer):
+class Forwarding(OverLoads):
     """RFC 2889, 5.1 and 5.2: forwarding rate at the intended loads, at the highest offered load, and the highest."""
 
     kind: Literal["forwarding"] = "forwarding"
-    points: tuple[LossPoint, ...]
     at_most_offered_pps: float  # forwarding rate at the maximum offered load (FRMOL)
     most_pps: float  # maximum forwarding rate (MFR)
     most_at_pps: float  # the load at which it was

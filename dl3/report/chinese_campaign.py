@@ -17,6 +17,7 @@ CHINESE_CAMPAIGN = {
     "tile.absent": "个用例在此不适用",
     "says.nothing": "{dut} 的 {frame}帧测试没有任何数据点。",
     "says.frame_loss": "{dut} 在最高负载 {rate} Mpps 下，{frame}帧的丢帧率为 {loss}%。",
+    "says.valid_loss": "{dut} 在获得有效试验的最高负载 {rate} Mpps 下，{frame}帧的丢帧率为 {loss}%。",
     "says.back_to_back": "{dut} 不丢帧所能承受的最长 {frame}帧突发{frames} 帧。",
     "says.recovery": "{frame}帧过载之后，{dut} 继续丢帧的时间{ms} 毫秒。",
     "says.reset": "{dut} 在{what}后，{frame}帧的转发中断 {ms} 毫秒。",
@@ -122,7 +123,8 @@ CHINESE_CAMPAIGN = {
     "note.exceed": "同一速率下允许至多 {exceed}% 的试验时间超出目标丢包率（RFC 9971 的 exceed ratio）"
     "，机器偶发的停顿不决定结果。",
     "note.noisy": "测试 {dut}（{frame}帧）期间机器有干扰：{why}。请把结果看作一个范围，而非单一数值。",
-    "note.frame_loss": "RFC 2544 第 26.3 节。每行一个负载，从最高负载逐级降低。",
+    "note.frame_loss": "RFC 2544 第 26.3 节。每行一个获得有效试验的负载，从高到低。",
+    "note.loads": "{dut}（{frame}帧）没有有效试验的负载：{n} 个（最高速率的 {loads}%），其情况未知；无效的原因见下文。",
     "note.back_to_back": "RFC 2544 第 26.4 节及 RFC 9004：由突发推算的缓冲时间，以及扣除其间已转发部分后的修正值。",
     "note.recovery": "RFC 2544 第 26.5 节：从负载由吞吐量的 110% 降到 50% 起，到最后一次丢帧为止。"
     "“≤”表示发生器漏发了帧，其时间已计入。",

@@ -20,6 +20,7 @@ ENGLISH_CAMPAIGN = {
     "tile.absent": "cases not applicable here",
     "says.nothing": "The test of {dut} with {frame} frames has no points.",
     "says.frame_loss": "{dut} loses {loss} % of {frame} frames at {rate} Mpps, the highest load.",
+    "says.valid_loss": "{dut} loses {loss} % of {frame} frames at {rate} Mpps, the highest load with a valid trial.",
     "says.back_to_back": "The longest burst of {frame} frames that {dut} takes without loss has {frames} frames.",
     "says.recovery": "After an overload with {frame} frames {dut} goes on losing for {ms} ms.",
     "says.reset": "After a {what} {dut} forwards no {frame} frames for {ms} ms.",
@@ -133,7 +134,9 @@ ENGLISH_CAMPAIGN = {
     "9971): single pauses of the machine do not decide.",
     "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: {why}. Read the answer as a "
     "range, not as a number.",
-    "note.frame_loss": "RFC 2544, 26.3. A row for each load, from the highest downwards.",
+    "note.frame_loss": "RFC 2544, 26.3. A row for each load with a valid trial, from the highest downwards.",
+    "note.loads": "Loads without a valid trial of {dut} with {frame} frames: {n} (at {loads} % of the most). Nothing "
+    "is known of them; why their trials are INVALID stands below.",
     "note.back_to_back": "RFC 2544, 26.4, with RFC 9004: the buffer that the burst "
     "tells of, and the same without what "
     "the device forwarded meanwhile.",

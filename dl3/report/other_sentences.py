@@ -14,11 +14,12 @@ def milliseconds(seconds: tuple[float, ...]) -> str:
 
 
 def loss_sentence(answer: FrameLoss, names: dict[str, str], words: Words) -> str:
-    """Loss at the highest load."""
+    """Loss at the highest load, or at the highest that has a valid trial."""
     if not answer.points:
         return words("says.nothing", **names)
     worst = max(answer.points, key=lambda point: point.pps)
-    return words("says.frame_loss", **names, loss=loss(worst.loss_ratio), rate=significant(worst.pps / 1e6))
+    key = "says.valid_loss" if max(answer.invalid_shares, default=0.0) > worst.share else "says.frame_loss"
+    return words(key, **names, loss=loss(worst.loss_ratio), rate=significant(worst.pps / 1e6))
 
 
 def other_sentence(answer: Other, words: Words) -> str:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from statistics import median
 from xml.etree.ElementTree import Element
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, OverLoads, Recovery, Reset, Versus
 from dl3.report.chart import Scene
 from dl3.report.grid import Column, Row, grid
 from dl3.report.markup import tag
 from dl3.report.names import table_names
 from dl3.report.reasons import noise_text
 from dl3.report.results import Other
-from dl3.report.units import NOTHING, loss, mpps, number, percent
+from dl3.report.units import NOTHING, loss, mpps, number, percent, percents
 from dl3.report.words import Words
 
 Cells = list[tuple[str, ...]]
@@ -155,7 +155,17 @@ def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[E
         rows += [Row((*head, *each, groups.lines(answer)), link=groups.link(answer)) for each in cells]
     table = grid(f"{prefix}{sheet.name}", sheet.columns, rows, words)
     noisy = [noise_note(answer, words) for answer, _ in found if answer.noise]
-    return [table, tag("p", words(f"note.{sheet.name}"), class_="note"), *noisy]
+    unknown = [
+        loads_note(answer, words) for answer, _ in found if isinstance(answer, OverLoads) and answer.invalid_shares
+    ]
+    return [table, tag("p", words(f"note.{sheet.name}"), class_="note"), *unknown, *noisy]
+
+
+def loads_note(answer: OverLoads, words: Words) -> Element:
+    """Which loads have no valid trial."""
+    n, percent_of = str(len(answer.invalid_shares)), percents(answer.invalid_shares)
+    frame = words.frame(answer.frame)
+    return tag("p", words("note.loads", dut=answer.dut, frame=frame, n=n, loads=percent_of), class_="note")
 
 
 def noise_note(answer: Other, words: Words) -> Element:

@@ -224,6 +224,7 @@ ANSWERS = st.builds(
 
 FIGURES = st.lists(FIGURE, max_size=3).map(tuple)
 POINTS = st.lists(st.builds(LossPoint, share=FIGURE, pps=FIGURE, loss_ratio=FIGURE), max_size=3).map(tuple)
+LOADS = {"points": POINTS, "invalid_shares": FIGURES}
 NOISE = {"noise": st.lists(TEXT, max_size=2).map(tuple)}
 RATES_OF = {
     Recovery: ("overload_pps", "recovery_pps"),
@@ -231,11 +232,11 @@ RATES_OF = {
     Forwarding: ("at_most_offered_pps", "most_pps", "most_at_pps"),
 }
 OTHERS = st.one_of(
-    st.builds(FrameLoss, **COMMON, **NOISE, points=POINTS, trial_seconds=FIGURE),
+    st.builds(FrameLoss, **COMMON, **NOISE, **LOADS, trial_seconds=FIGURE),
     st.builds(Recovery, **COMMON, **dict.fromkeys(RATES_OF[Recovery], FIGURE), seconds=FIGURES),
     st.builds(Reset, **COMMON, offered_pps=FIGURE, seconds=FIGURES, lost=st.lists(COUNT, max_size=2).map(tuple)),
     st.builds(BackToBack, **COMMON, **dict.fromkeys(RATES_OF[BackToBack], FIGURE), bursts=FIGURES.map(ints)),
-    st.builds(Forwarding, **COMMON, **dict.fromkeys(RATES_OF[Forwarding], FIGURE), points=POINTS),
+    st.builds(Forwarding, **COMMON, **dict.fromkeys(RATES_OF[Forwarding], FIGURE), **LOADS),
     st.builds(
         Versus,
         **COMMON,

@@ -5,8 +5,10 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from dl3.model.answers import OverLoads
 from dl3.report.compare import Change, Comparison
 from dl3.report.grid import plain
+from dl3.report.groups import test_of
 from dl3.report.measures import Figure, figures
 from dl3.report.results import Results
 
@@ -80,6 +82,15 @@ def cases_as_json(results: Results) -> list[dict[str, object]]:
     ]
 
 
+def invalid_loads_as_json(results: Results) -> list[dict[str, object]]:
+    """Of answers over loads: the loads, as shares of the most, that have no valid trial."""
+    return [
+        {"dut": one.dut, "frame": one.frame, "test": test_of(one), "job": one.job, "shares": list(one.invalid_shares)}
+        for one in results.others
+        if isinstance(one, OverLoads) and one.invalid_shares
+    ]
+
+
 def as_json(results: Results, left_out: Sequence[str]) -> dict[str, object]:
     """Everything that was measured, and what could not be read."""
     return {
@@ -88,5 +99,6 @@ def as_json(results: Results, left_out: Sequence[str]) -> dict[str, object]:
         "skipped": [{"job": one.job, "reason": one.reason} for one in results.skipped],
         "trials": len(results.trials),
         "invalid": len(results.invalid),
+        "invalid_loads": invalid_loads_as_json(results),
         "left_out": list(left_out),
     }

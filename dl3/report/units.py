@@ -1,11 +1,13 @@
 """Numbers as people read them. The unit stands in the heading or behind the number, never in both."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 NOTHING = "–"  # in place of a number
 MICRO = "µs"
 LEAST = 0.000099  # percent that four decimals show
+NAMED = 20  # of a list
 HUGE = 1e15  # from here on as a power of ten
 
 
@@ -39,6 +41,12 @@ def gbps(bps: float | None) -> str:
 def percent(share: float | None, decimals: int = 2) -> str:
     """A share as a number of percent, without the sign."""
     return number(None if share is None else share * 100, decimals)
+
+
+def percents(shares: Sequence[float]) -> str:
+    """Shares as numbers of percent, without the sign; of many the first."""
+    named = [number(share * 100, 1).removesuffix(".0") for share in shares[:NAMED]]
+    return ", ".join([*named, "…"] if len(shares) > NAMED else named)
 
 
 def loss(ratio: float | None) -> str:

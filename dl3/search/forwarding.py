@@ -1,10 +1,9 @@
 """Forwarding rates over loads (RFC 2889, 5.1): at each, at the most that was offered, and the highest of all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic
 
-from dl3.search.frame_loss import loads_of
+from dl3.search.frame_loss import Tried, loads_of
 from dl3.search.throughput import Undecided
 from dl3.search.trials import RETRIES, T, first_valid
 
@@ -15,10 +14,8 @@ def forwarded_pps(trial: T) -> float:
 
 
 @dataclass(frozen=True)
-class Rates(Generic[T]):
-    """The loads (shares of the most) with their trials, from the highest down."""
-
-    points: Sequence[tuple[float, T]]
+class Rates(Tried[T]):
+    """The loads with what is told of them."""
 
     @property
     def at_most_offered(self) -> T:
@@ -32,9 +29,8 @@ class Rates(Generic[T]):
 
 
 def find_rates(measure: Callable[[float], T], step: float = 0.1, retries: int = RETRIES) -> Rates[T]:
-    """All loads; those that stayed INVALID are left out."""
-    tried = [(share, first_valid(measure, share, retries)) for share in loads_of(step)]
-    points = [(share, trial) for share, trial in tried if trial is not None]
-    if not points:
+    """All loads; Undecided where none has a valid trial."""
+    found = Rates([(share, first_valid(measure, share, retries)) for share in loads_of(step)])
+    if not found.points:
         raise Undecided("no answer: the trials of all loads were INVALID, see their reasons")
-    return Rates(points)
+    return found

@@ -1,11 +1,30 @@
 """Loss over load, downwards in steps until two loads in a row lost nothing (RFC 2544, 26.3)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic
 
 from dl3.search.throughput import Undecided
 from dl3.search.trials import RETRIES, T, first_valid
 
 CLEAN = 2  # loads in a row without loss, then it ends
+
+
+@dataclass(frozen=True)
+class Tried(Generic[T]):
+    """Loads (shares of the most) from the highest down, each with its trial; None where all of them were INVALID."""
+
+    loads: Sequence[tuple[float, T | None]]
+
+    @property
+    def points(self) -> Sequence[tuple[float, T]]:
+        """Those that have a valid trial."""
+        return [(share, trial) for share, trial in self.loads if trial is not None]
+
+    @property
+    def invalid_shares(self) -> Sequence[float]:
+        """Those that have none."""
+        return [share for share, trial in self.loads if trial is None]
 
 
 def loads_of(step: float) -> list[float]:
@@ -20,15 +39,15 @@ def is_done(trials: Sequence[T | None]) -> bool:
     return len(newest) == CLEAN and all(trial is not None and not trial.loss_ratio for trial in newest)
 
 
-def find_losses(measure: Callable[[float], T], step: float = 0.1, retries: int = RETRIES) -> Sequence[tuple[float, T]]:
-    """Each load (share of the most) with its trial; those that stayed INVALID are left out."""
+def find_losses(measure: Callable[[float], T], step: float = 0.1, retries: int = RETRIES) -> Tried[T]:
+    """Each load with its trial, down to the one that ended it; Undecided where none has a valid one."""
     trials: list[T | None] = []
     shares = loads_of(step)
     for share in shares:
         trials.append(first_valid(measure, share, retries))
         if is_done(trials):
             break
-    found = [(share, trial) for share, trial in zip(shares, trials, strict=False) if trial is not None]
-    if not found:
+    found = Tried(list(zip(shares, trials, strict=False)))
+    if not found.points:
         raise Undecided("no answer: the trials of all loads were INVALID, see their reasons")
     return found

@@ -23,7 +23,7 @@ def goes_down_in_tenths() -> None:
 
 
 def ends_after_two_loads_without_loss() -> None:
-    found = find_losses(lambda share: device(65, share))
+    found = find_losses(lambda share: device(65, share)).points
     assert [share for share, _ in found] == pytest.approx([1, 0.9, 0.8, 0.7, 0.6, 0.5])
     assert found[0][1].loss_ratio == pytest.approx(0.35)
     assert [trial.loss_ratio for _, trial in found[-2:]] == [0, 0]
@@ -32,16 +32,20 @@ def ends_after_two_loads_without_loss() -> None:
 def two_loads_without_loss_have_to_follow_each_other() -> None:
     lossless = iter([False, True, False, True, True, False])
     found = find_losses(lambda _: FakeTrial(loss_ratio=0.0 if next(lossless) else 0.5))
-    assert len(found) == 5
+    assert len(found.points) == 5
 
 
 def goes_down_to_the_last_load_where_all_lose() -> None:
-    assert len(find_losses(lambda share: device(1, share))) == 10
+    assert len(find_losses(lambda share: device(1, share)).points) == 10
 
 
-def leaves_out_a_load_that_stays_invalid_and_does_not_count_it() -> None:
+def tells_a_load_that_stays_invalid_apart_and_does_not_count_it() -> None:
     found = find_losses(lambda share: BROKEN if 0.85 < share < 0.95 else device(85, share))
-    assert [round(share, 1) for share, _ in found] == [1, 0.8, 0.7]
+    assert [round(share, 1) for share, _ in found.points] == [1, 0.8, 0.7]
+    assert found.invalid_shares == [0.9]
+    rates = find_rates(lambda share: BROKEN if share < 0.25 else device(85, share))
+    assert len(rates.points) == 8
+    assert rates.invalid_shares == pytest.approx([0.2, 0.1])
 
 
 def gives_up_when_all_stay_invalid() -> None:
@@ -60,9 +64,10 @@ def reports_valid_trials_alone(seed: int) -> None:
         )
     except Undecided:
         return
-    assert all(not trial.invalid for _, trial in found)
-    shares = [share for share, _ in found]
+    assert all(not trial.invalid for _, trial in found.points)
+    shares = [share for share, _ in found.points]
     assert shares == sorted(shares, reverse=True)
+    assert not {*shares} & {*found.invalid_shares}
 
 
 def tells_the_rates_of_a_device_that_sags_under_load() -> None:
