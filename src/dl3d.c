@@ -121,7 +121,9 @@ static int act(const struct config_options *options, struct verbs_house *h, stru
 	settings = *config_ports(h->config);
 	twins = *config_twins(h->config);
 	settings.n_lent_mbufs = twins.is_on ? tap_n_mbufs(&twins) : 0;
-	if (config_add_options(&settings, options, why) || port_check(&settings, why) ||
+	if (config_add_options(&settings, options, why) ||
+		ctl_check(config_socket(h->config), config_socket_group(h->config), why) ||
+		port_check(&settings, why) ||
 		(twins.is_on && (tap_check(&twins, &settings, why) || sync_check(why))))
 		return EXIT_OF_MISTAKE;
 	return options->action == CONFIG_CHECK ? check(h, why) : run(h, why);

@@ -86,7 +86,9 @@ static int act(const struct config_options *options, struct complaint *why)
 		return EXIT_OF_MISTAKE;
 	house.file = config_path(config);
 	settings = *config_ports(config);
-	if (config_add_options(&settings, options, why) || port_check(&settings, why))
+	if (config_add_options(&settings, options, why) ||
+		ctl_check(config_socket(config), config_socket_group(config), why) ||
+		port_check(&settings, why))
 		return EXIT_OF_MISTAKE;
 	if (load_check(&settings, config_streams(config), why)) {
 		config_place_stream(config, why);

@@ -33,6 +33,11 @@ struct ctl_verbs {
 int ctl_open(struct ctl **out, const char *path, const char *group, const struct ctl_verbs *verbs,
 	struct complaint *why);
 
+// Whether ctl_open would find path and group as it wants them; touches nothing. A living program's
+// socket is no mistake: it may be that of the program that is to read the file again. 0 or -errno
+// with a complaint.
+int ctl_check(const char *path, const char *group, struct complaint *why);
+
 // Serves clients for at most `timeout_ms` (-1: no limit) or until something happened, a signal
 // included; also returns when `wake_fd` (-1: none) becomes readable, which the caller then reads.
 // Bounded per call, so that one client cannot starve the others. At most 32 clients, requests of at

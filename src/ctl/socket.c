@@ -2,10 +2,14 @@
 // Control thread.
 #include "ctl/socket.h"
 
+#include "base/bits.h"
+#include "ctl/ctl.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -97,9 +101,9 @@ static bool answers(const struct ctl_socket *s)
 	return !is_dead;
 }
 
-static int remove_dead(const struct ctl_socket *s, struct complaint *why)
+// 1: a socket is there, 0: nothing is.
+static int look_at(const char *path, struct complaint *why)
 {
-	const char *path = s->addr.sun_path;
 	struct stat file;
 
 	if (lstat(path, &file) < 0)
@@ -111,6 +115,16 @@ static int remove_dead(const struct ctl_socket *s, struct complaint *why)
 			"control socket %s: there is a file that is no socket; remove it or choose "
 			"another path",
 			path);
+	return 1;
+}
+
+static int remove_dead(const struct ctl_socket *s, struct complaint *why)
+{
+	const char *path = s->addr.sun_path;
+	int found = look_at(path, why);
+
+	if (found <= 0)
+		return found;
 	if (answers(s))
 		return complain(why, -EADDRINUSE,
 			"control socket %s is in use: a program answers there; stop it or choose "
@@ -132,6 +146,40 @@ static int find_group(const char *name, gid_t *gid, struct complaint *why)
 			"control socket: there is no group '%s'; make it or name another", name);
 	*gid = group ? group->gr_gid : (gid_t)-1;
 	return 0;
+}
+
+// As lock_folder makes it: but for its last part it has to be there.
+static int check_folder(const struct ctl_socket *s, struct complaint *why)
+{
+	char folder[sizeof(s->addr.sun_path)], above[sizeof(folder)];
+	struct stat found;
+
+	folder_of(s, folder);
+	snprintf(above, sizeof(above), "%s", folder);
+	char *slash = strrchr(above, '/');
+	if (slash)
+		slash[slash == above] = 0;
+	if (stat(folder, &found) == 0
+			? S_ISDIR(found.st_mode)
+			: !slash || (stat(above, &found) == 0 && S_ISDIR(found.st_mode)))
+		return 0;
+	return complain(why, -ENOTDIR,
+		"control socket %s: cannot make folder %s: it is no folder, or what it is in is "
+		"missing; make it first",
+		s->addr.sun_path, folder);
+}
+
+int ctl_check(const char *path, const char *group, struct complaint *why)
+{
+	struct ctl_socket s = {.fd = -1};
+	gid_t gid;
+	int err = set_path(&s, path, why);
+
+	if (!err)
+		err = find_group(group, &gid, why);
+	if (!err)
+		err = check_folder(&s, why);
+	return err ? err : MIN_OF(look_at(path, why), 0);
 }
 
 // The file appears with the mode of the descriptor (0600), gets its group and only then opens to

@@ -1,6 +1,8 @@
 // The socket file: who may connect, whose place is taken, and each mistake's sentence.
 #include "ctl/socket.h"
 
+#include "ctl/ctl.h"
+
 #include "base/bits.h"
 
 #include <errno.h>
@@ -220,6 +222,25 @@ static void says_what_is_wrong_with_the_path_or_group(void **state)
 	assert_int_equal(ctl_socket_open(&s, "/dev/null/sock", NULL, &why), -ENOTDIR);
 }
 
+static void checks_what_opening_would_find_and_touches_nothing(void **state)
+{
+	struct ctl_socket s;
+	char deeper[130];
+
+	assert_int_equal(ctl_check(path, NULL, &why), 0);
+	assert_int_equal(ctl_check(deep, NULL, &why), 0);
+	assert_false(is_folder_there());
+	assert_int_equal(ctl_check(path, "no-such-group", &why), -ENOENT);
+	snprintf(deeper, sizeof(deeper), "%s/a/b/sock", folder);
+	assert_int_equal(ctl_check(deeper, NULL, &why), -ENOTDIR);
+	assert_int_equal(ctl_check("/dev/null/sock", NULL, &why), -ENOTDIR);
+	assert_non_null(strstr(why.text, "make it first"));
+	assert_int_equal(ctl_check(folder, NULL, &why), -EEXIST);
+	assert_int_equal(ctl_socket_open(&s, path, NULL, &why), 0);
+	assert_int_equal(ctl_check(path, NULL, &why), 0); // it may be our own
+	ctl_socket_close(&s);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
@@ -233,6 +254,7 @@ int main(void)
 		IN_FOLDER(makes_one_missing_folder_but_not_two),
 		IN_FOLDER(takes_a_folder_that_it_made_along),
 		IN_FOLDER(leaves_a_folder_that_was_there_or_is_used),
+		IN_FOLDER(checks_what_opening_would_find_and_touches_nothing),
 		IN_FOLDER(says_what_is_wrong_with_the_path_or_group),
 	};
 
