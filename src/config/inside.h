@@ -88,7 +88,7 @@ struct config {
 };
 
 // config_load on bytes in memory. `name` is the file's name in complaints; route files are opened
-// only with `open_files`.
+// as far as `files` says.
 struct source {
 	const char *name, *bytes;
 	size_t n;

@@ -208,9 +208,8 @@ int check_eal_args(const struct port_room_settings *settings, struct complaint *
 				arg);
 		if (names_process_type(arg))
 			return complain(why, -EINVAL,
-				"eal: args: \"%s\": this program is a primary process always; "
-				"leave "
-				"it out",
+				"eal: args: \"%s\": this program is always a primary process; "
+				"leave it out",
 				arg);
 	}
 	return 0;

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -56,6 +58,38 @@ static void finds_what_a_device_needs_or_says_what_is_missing(void **state)
 		if (devices[i].error && (!err || !strstr(why.text, devices[i].error)))
 			fail_msg("%s: found: %s", devices[i].device, why.text);
 	}
+}
+
+static int serve(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+static void leaves_the_socket_of_another_program_alone(void **state)
+{
+	struct complaint why = {""};
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/vhost", folder);
+	memset(&settings, 0, sizeof(settings));
+	settings.n_ports = 1;
+	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s", path);
+	assert_int_equal(check_served(&settings, &why), 0);
+	int server = serve(path);
+	assert_int_equal(check_served(&settings, &why), -EADDRINUSE);
+	assert_non_null(strstr(why.text, "another program serves"));
+	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s,client=1", path);
+	assert_int_equal(check_served(&settings, &why), 0);
+	close(server);
+	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s", path);
+	assert_int_equal(check_served(&settings, &why), 0); // dead
+	unlink(path);
 }
 
 static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
@@ -206,6 +240,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_plugin_in_a_folder_that_everybody_may_write),
 		cmocka_unit_test(wants_a_library_or_a_folder_of_them),
 		cmocka_unit_test(refuses_arguments_of_eal_with_which_nothing_starts),
+		cmocka_unit_test(leaves_the_socket_of_another_program_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_plugin, remove_plugin);
