@@ -159,24 +159,34 @@ def take_pair(ours: Running, peer: Running, is_ours_first: bool, seconds: float)
     return turn(ours, seconds), theirs
 
 
+def take_start(sides: Sides, is_ours_first: bool, place: Workplace, seconds: float) -> list[Pair]:
+    """The pairs of one start of both programs, each time the other side first."""
+    first, second = sides[:: 1 if is_ours_first else -1]
+    with first.started(place) as one:
+        one.pause()
+        with second.started(place) as other:
+            other.pause()
+            ours, peer = (one, other) if is_ours_first else (other, one)
+            turns = [is_ours_first is (n % 2 == 0) for n in range(PAIRS_PER_START)]
+            return [take_pair(ours, peer, ours_first, seconds) for ours_first in turns]
+
+
 def run_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> list[Pair]:
-    """All pairs of a row, each time the other side first; so is it with starts.
+    """All pairs of a row, in starts that each time begin with the other side.
 
     Both programs are started several times: where each lies in memory differs from start to start, and with it what the
     CPU guesses wrong, by more than the difference that is looked for. Several samples of each start keep the machine's
-    moods out of it too.
+    moods out of it too. A start in which nothing can be compared is made again, as often in all as there are starts.
     """
-    pairs = []
-    for i in range(effort.starts):
-        is_ours_first = i % 2 == 0
-        first, second = sides_of(row, terms, place)[:: 1 if is_ours_first else -1]
-        with first.started(place) as one:
-            one.pause()
-            with second.started(place) as other:
-                other.pause()
-                ours, peer = (one, other) if is_ours_first else (other, one)
-                turns = [is_ours_first is (n % 2 == 0) for n in range(PAIRS_PER_START)]
-                pairs += [take_pair(ours, peer, ours_first, effort.seconds) for ours_first in turns]
+    pairs, done, spare = [], 0, effort.starts
+    while done < effort.starts:
+        try:
+            pairs += take_start(sides_of(row, terms, place), done % 2 == 0, place, effort.seconds)
+            done += 1
+        except NoRow:
+            if not spare:
+                raise
+            spare -= 1
     return pairs
 
 

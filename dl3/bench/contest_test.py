@@ -13,6 +13,7 @@ from dl3.bench.contestants import MAKERS
 from dl3.bench.generators import DOING, FLOWS
 from dl3.bench.onecore import Job
 from dl3.bench.sides import Contestant, Entry, Terms
+from dl3.bench.twocores import NoRow
 from dl3.bench.workplace import Workplace
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Sample
@@ -34,24 +35,45 @@ class Fake:
         return Sample(seconds, 1.0, 1.0, 1.0, 1.0)
 
 
-def starts_programs_anew_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    seen: list[str] = []
+def _both_fakes(monkeypatch: pytest.MonkeyPatch, seen: list[str], unequal: int = 0) -> Row:
+    """A row of two fakes, of whose first starts so many compare nothing."""
 
     def side(name: str) -> Contestant:
         @contextmanager
         def start() -> Iterator[Fake]:
             seen.append(f"start {name}")
+            if name == "b" and seen.count("start b") <= unequal:
+                raise NoRow("too little was offered")
             yield Fake(name, seen)
 
         return Contestant(Job(name, ("true",), Path("t")), "native", start)
 
     monkeypatch.setattr(contest, "sides_of", lambda *_: (side("a"), side("b")))
-    row = Row("row", Entry("dl3d with twins"), Entry("dl3d"))
+    return Row("row", Entry("dl3d with twins"), Entry("dl3d"))
+
+
+def starts_programs_anew_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[str] = []
+    row = _both_fakes(monkeypatch, seen)
     pairs = run_row(row, Terms(), Workplace(tmp_path, tmp_path), Effort(starts=2, seconds=0.5))
     assert len(pairs) == 10
     first, second = ["a 0.5", "b 0.5"], ["b 0.5", "a 0.5"]
     assert seen[:12] == ["start a", "start b", *first, *second, *first, *second, *first]
     assert seen[12:] == ["start b", "start a", *second, *first, *second, *first, *second]
+
+
+def makes_a_start_again_that_compares_nothing_but_not_forever(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place, effort = Workplace(tmp_path, tmp_path), Effort(starts=2, seconds=0.5)
+    seen: list[str] = []
+    row = _both_fakes(monkeypatch, seen, unequal=2)
+    assert len(run_row(row, Terms(), place, effort)) == 10
+    assert seen[:6] == ["start a", "start b", "start a", "start b", "start a", "start b"]
+    assert seen.count("start b") == 4
+    seen = []
+    row = _both_fakes(monkeypatch, seen, unequal=3)
+    with pytest.raises(NoRow, match="too little was offered"):
+        run_row(row, Terms(), place, effort)
+    assert seen.count("start b") == 3
 
 
 def has_the_rows_that_the_product_promises() -> None:
