@@ -161,6 +161,19 @@ def an_end_inside_dpdk_is_told(tmp_path: Path) -> None:
     assert not Path(f"/run/dpdk/dl3d-{run.pid}").exists()
 
 
+def another_release_of_dpdk_than_the_one_it_was_built_with_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, library = tmp_path / "next.c", tmp_path / "next.so"
+    source.write_text('const char *rte_version(void) { return "DPDK 99.11.2"; }')
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("ASAN_OPTIONS", "verify_asan_link_order=0")
+    run = _run_on(tmp_path, GOOD)
+    _is_one_sentence(run)
+    assert "finds DPDK 99.11.2: build it anew" in run.stderr
+
+
 def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:
     run = _run_on(tmp_path, GOOD.replace("never}", "never, mib: 1000000}"), "--check")
     _is_one_sentence(run)

@@ -22,9 +22,9 @@ def make_dl3d(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Cont
     return Contestant(job_of(entry, terms, (str(program), str(config))), march_of_build(folder))
 
 
-def make_l3fwd(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_l3fwd(name: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
     """l3fwd with LPM. Its main lcore forwards: it would wait busily on the same core otherwise."""
-    program = built(PEERS / "l3fwd" / "program", MAKER)
+    program = built(PEERS / "l3fwd" / name, MAKER)
     is_ip6 = entry.routes.startswith("v6")
     rules4 = TableFiles("one" if is_ip6 else entry.routes, TABLES).l3fwd_rules()
     rules6 = TableFiles(entry.routes if is_ip6 else "v6-1", TABLES).l3fwd_rules()
@@ -63,7 +63,8 @@ MAKERS: dict[str, Maker] = {
     "dl3d": lambda *side: make_dl3d(".", *side),
     "dl3d as built for testpmd": lambda *side: make_dl3d("peers/portable", *side),
     "dl3d with twins": make_twinned_dl3d,
-    "l3fwd": make_l3fwd,
+    "l3fwd": lambda *side: make_l3fwd("program", *side),
+    "l3fwd linked alike": lambda *side: make_l3fwd("program-alike", *side),
     "l3fwd-graph": make_graph,
     "testpmd io": lambda *side: make_testpmd("io", *side),
     "testpmd macswap": lambda *side: make_testpmd("macswap", *side),

@@ -25,6 +25,7 @@ class Facts(BaseModel):
     dpdk: str
     compiler: str
     build_flags: str
+    drivers_within: list[str] = []  # DPDK's that are linked into dl3d and dl3gen
     network_devices: list[str]
 
 
@@ -41,6 +42,11 @@ def build_flags(build: Path) -> str:
     return " ".join(word for word in found[1].split() if word.startswith(("-O", "-m", "-D"))) if found else ""
 
 
+def drivers_within(build: Path) -> list[str]:
+    """Those that the build links by archive, not as plugins."""
+    return sorted({f"net_{name}" for name in re.findall(r"librte_net_(\w+)\.a\b", text_of(build / "build.ninja"))})
+
+
 def collect(build: Path) -> Facts:
     """Read all facts now."""
     return Facts(
@@ -48,4 +54,5 @@ def collect(build: Path) -> Facts:
         dpdk=output_of("pkg-config", "--modversion", "libdpdk"),
         compiler=output_of("cc", "--version"),
         build_flags=build_flags(build),
+        drivers_within=drivers_within(build),
     )

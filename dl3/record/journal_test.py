@@ -48,6 +48,12 @@ def finds_the_facts_of_this_machine() -> None:
     assert facts.build_flags == ""
 
 
+def knows_which_drivers_are_within(tmp_path: Path) -> None:
+    (tmp_path / "build.ninja").write_text(" LINK_ARGS = /usr/lib/librte_net_null.a /x/librte_net_memif.a -lrte_eal\n")
+    assert collect(tmp_path).drivers_within == ["net_memif", "net_null"]
+    assert collect(Path("/nonexistent")).drivers_within == []
+
+
 def takes_the_last_march() -> None:
     assert last_march("-O3 -march=corei7 -I/x -march=native") == "native"
     assert last_march("-O3") == "default"

@@ -83,7 +83,7 @@ static const char EXAMPLE[] =
 	"\n"
 	"# eal:                        # what DPDK itself is given\n"
 	"#   args: [--log-level=8]\n"
-	"#   plugins: [/usr/local/lib/librte_net_mine.so]\n"
+	"#   plugins: [/usr/local/lib/librte_net_mine.so]  # no net_null, net_memif: ours win\n"
 	"\n"
 	"control:\n"
 	"  socket: /run/dl3d.sock      # what dl3 talks to; mode 0660\n"

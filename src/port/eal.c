@@ -14,6 +14,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
+#include <rte_version.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,8 +292,27 @@ static void remove_stale_folders(const char *own)
 	closedir(folder);
 }
 
+// What drivers within the program (docs/adr/0010-drivers-within.md) know of DPDK's own structures
+// holds for the release that they are of, which the name of its libraries alone does not tell.
+static int check_release(struct complaint *why)
+{
+	char built[32];
+
+	snprintf(built, sizeof(built), RTE_VER_PREFIX " %u.%02u.", RTE_VER_YEAR, RTE_VER_MONTH);
+	if (!strncmp(rte_version(), built, strlen(built)))
+		return 0;
+	return complain(why, -ENOEXEC,
+		"this program was built with " RTE_VER_PREFIX
+		" %u.%02u, and finds %s: build it anew",
+		RTE_VER_YEAR, RTE_VER_MONTH, rte_version());
+}
+
 int eal_start(struct eal_args *args, struct complaint *why)
 {
+	int err = check_release(why);
+
+	if (err)
+		return err;
 	memcpy(argv, args->argv, sizeof(argv));
 	listen_to_dpdk();
 	eal_words_forget();
