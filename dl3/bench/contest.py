@@ -219,7 +219,7 @@ def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
     except NoRow as reason:
         return Found(row, sides[0].march, None, str(reason))
     record_pairs(sides, pairs, collect(BUILD), effort.record)
-    said = (row.note, f"{again} starts compared nothing and were made again" if again else "")
+    said = (row.note, f"starts made again, for nothing could be compared: {again}" if again else "")
     comparison = Comparison.of(row.name, pairs).model_copy(update={"note": "; ".join(filter(None, said))})
     return Found(row, sides[0].march, comparison)
 
