@@ -78,7 +78,7 @@ CAMPAIGN = """name: far
 title: Far
 duts: {name: box, kind: external, options: {generator: GENERATOR, dut: DUT}}
 defaults:
-  frames: 512
+  frames: [512, 1024, 1518]
   tests: throughput
   effort: {seconds: 0.2, method: binary, resolution: 0.5, goals: 0.5}
   streams:
@@ -90,7 +90,7 @@ cases: [{key: a, title: A}]
 def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happened_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:
-    """Each trial loses frames, so each has evidence; after the first one somebody types Ctrl-C."""
+    """Each trial loses frames, so each has evidence; after the first one of three jobs somebody types Ctrl-C."""
     file, record, at = tmp_path / "far.yaml", tmp_path / "record.jsonl", f"ssh://root@127.0.0.1:{sshd.machine.port}"
     with _lab() as lab:
         assert lab.dut is not None
