@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_version.h>
 #include <signal.h>
@@ -334,6 +335,11 @@ int eal_start(struct eal_args *args, struct complaint *why)
 		refused.option = argv[used + 1];
 		eal_stop();
 		return complain_of_argument(why);
+	}
+	if (rte_get_main_lcore() != 0) {
+		eal_stop();
+		return complain(why, -EINVAL,
+			"eal: args: lcore 0 has to be the main one; leave --main-lcore out");
 	}
 	if (aside[0])
 		log_warn("DPDK: %s", aside);

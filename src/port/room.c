@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -164,6 +165,25 @@ int port_check(const struct port_room_settings *settings, struct complaint *why)
 	return err;
 }
 
+// EAL names a device that it has no driver for, and not the port.
+static int complain_of_driver(const struct port_room_settings *settings, int err,
+	struct complaint *why)
+{
+	struct kind kind;
+	char text[sizeof("parse device \"\"") + KIND_BUS_NAME_MAX];
+
+	for (unsigned i = 0; i < settings->n_ports; i++) {
+		kind_read(settings->ports[i].device, &kind);
+		snprintf(text, sizeof(text), "parse device \"%s\"", kind.name);
+		if (strstr(why->text, text))
+			return complain(why, err,
+				"ports[%u] (%s): DPDK has no driver for device \"%s\": correct "
+				"its name, or name its driver under eal: plugins",
+				i, settings->ports[i].name, kind.name);
+	}
+	return err;
+}
+
 int port_open(struct port_room **out, const struct port_room_settings *settings,
 	struct complaint *why)
 {
@@ -184,6 +204,8 @@ int port_open(struct port_room **out, const struct port_room_settings *settings,
 		eal_args_build(&room->eal_args, &wish);
 		err = eal_start(&room->eal_args, why);
 		room->eal_runs = !err;
+		if (err)
+			err = complain_of_driver(settings, err, why);
 	}
 	if (!err)
 		err = open_devices(room, why);
