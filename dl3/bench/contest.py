@@ -21,7 +21,7 @@ from dl3.record.journal import append
 QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
 RETAKES = 2
 PAIRS_PER_START = 5
-ROW_OF_ALIKE = "l3fwd with DPDK's drivers net_null and net_memif within, as dl3d has them; in other rows plugins to it"
+ROW_OF_ALIKE = "l3fwd has those of DPDK's drivers within that dl3d has within; in other rows all are plugins to it"
 
 
 @dataclass(frozen=True)

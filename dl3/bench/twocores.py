@@ -30,7 +30,7 @@ TRIES = 5  # of a run in which too little was offered, or that others disturbed
 FLOWS = Flows()
 ROW_OF_MEMIF = (
     "64-byte frames over memif, rings of 256, dl3gen on the other core, which takes 32 at a time, one IPv4 route, one "
-    "direction; Mpps that came back to dl3gen; dl3d has net_memif within, to l3fwd it is a plugin"
+    "direction; Mpps that came back to dl3gen; drivers within dl3d are plugins to l3fwd"
 )
 
 

@@ -197,6 +197,7 @@ CHINESE = {
     "fact.dpdk": "DPDK",
     "fact.compiler": "编译器",
     "fact.build_flags": "转发路径编译选项",
+    "fact.drivers_within": "dl3d 和 dl3gen 内含的驱动",
     "fact.network_devices": "网卡",
     "fact.run": "试验期间的发生器",
     "fact.tsc_offset_ns": "核间时钟偏差（ns）",

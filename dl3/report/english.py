@@ -209,6 +209,7 @@ ENGLISH = {
     "fact.dpdk": "DPDK",
     "fact.compiler": "Compiler",
     "fact.build_flags": "Flags of the packet path",
+    "fact.drivers_within": "Drivers within dl3d and dl3gen",
     "fact.network_devices": "Network cards",
     "fact.run": "Generator during trials",
     "fact.tsc_offset_ns": "clock offset between lanes, ns",

@@ -21,6 +21,7 @@ FACTS: dict[str, object] = {
     "dpdk": "22.11.11",
     "compiler": "cc (Debian 12.2.0-14+deb12u1) 12.2.0",
     "build_flags": "-O3 -march=native",
+    "drivers_within": ["net_memif", "net_null"],
     "network_devices": [],
     "run": {
         "tsc_offset_ns": 12.0,
