@@ -41,6 +41,7 @@ ROWS = [
     Row("missing_device", "net_null1", "'net_af_packet1,iface=nowhere'", ("ports[1] (b)", "nowhere")),
     Row("small_slots", "net_null1", "'net_af_packet1,iface=lo', mtu: 9000", ("ports[1] (b)", "framesz=12288")),
     Row("unknown_driver", "net_null1", "'net_foo1,size=64'", ("ports[1] (b)", 'no driver for device "net_foo1"')),
+    Row("device_argument", "net_null1", "'net_null1,siez=9'", ("ports[1] (b)", "net_null1", "the device's arguments")),
     Row("missing_pci_device", "net_null1", "'0000:ff:1f.7'", ("0000:ff:1f.7",)),
     Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),

@@ -15,6 +15,7 @@ from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, typed
 from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
+from dl3.model.stream import MIXES
 
 # The words of pydantic for what was wanted, where ours are clearer; {} are filled from the error's context.
 WANTED = {
@@ -34,7 +35,7 @@ WANTED = {
     "greater_than_equal": "at least {ge} was wanted",
     "less_than_equal": "at most {le} was wanted",
 }
-FRAMES = "a frame of 64 to 9622 bytes (with FCS), 'imix', 'classic' or 'capture' was wanted"
+FRAMES = f"a frame of 64 to 9622 bytes (with FCS), {', '.join(map(repr, MIXES))} or 'capture' was wanted"
 PATTERNS = {
     A_FRAME: FRAMES,
     A_NAME: "1 to 41 letters, digits, '-', '_' or '.' were wanted, a letter or a digit first",

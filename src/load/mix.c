@@ -1,5 +1,6 @@
-// The mixes of frame sizes that have a name: a new one is a row here, and known everywhere. Sizes
-// are with FCS; weights say how many frames of each come among their sum.
+// The mixes of frame sizes that have a name: a new one is a row here, and a name in MIXES of
+// dl3/model/stream.py. Sizes are with FCS; weights say how many frames of each come among their
+// sum.
 #include "load/read.h"
 
 #include "base/bits.h"

@@ -17,7 +17,7 @@ static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length
 {
 	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
 		return limits_verdict(limits);
-	if (ttl <= 1)
+	if (ttl <= TTL_LAST)
 		return VERDICT_TTL_EXPIRED;
 	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
 }
@@ -119,7 +119,7 @@ static inline bool check_one_hop(const struct fib_view *view, struct burst *b, u
 	uint8_t is_odd = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		is_odd |= (b->ttl[i] <= 1) | (b->length[i] > longest);
+		is_odd |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
 	if (likely_to(!is_odd && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
@@ -158,7 +158,7 @@ static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *r
 		too_long |= length[i] > (limits[i] & 0xffff);
 	}
 	for (unsigned i = 0; i < n; i++)
-		expired |= ttl[i] <= 1;
+		expired |= ttl[i] <= TTL_LAST;
 	for (unsigned i = 0; i < n; i++)
 		port[i] = limits_port(limits[i]);
 	b->has_one_port = !limits_port(differ);

@@ -48,7 +48,7 @@ bool all_plain_avx512(const struct fib_view *view, struct burst *b)
 	const __m512i port = ports_of(view->plain->port, id, ninth);
 	const uint16_t after = frame_max_of(view);
 	const __m512i most = _mm512_set1_epi16((short)MIN_OF(before, after));
-	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(1)) |
+	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(TTL_LAST)) |
 	                _mm512_cmpeq_epi8_mask(port, _mm512_set1_epi8((char)FIB_NOT_PLAIN));
 
 	odd |= _mm512_cmpge_epu16_mask(low, end) |

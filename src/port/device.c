@@ -38,8 +38,11 @@ static int complain_of_missing(const struct port_room *room, unsigned port, stru
 			"that file",
 			label, kind->name, eal_words()[0] ? ": " : "", eal_words(), kind->socket);
 	if (kind->bus != KIND_PCI)
-		return complain(why, -ENODEV, "%s: DPDK made no port of %s%s%s", label, kind->name,
-			eal_words()[0] ? ": " : "", eal_words());
+		return complain(why, -ENODEV,
+			"%s: DPDK made no port of %s%s%s%s; correct the device's arguments, or "
+			"what they name",
+			label, kind->name, eal_words()[0] ? " (it said first: " : "", eal_words(),
+			eal_words()[0] ? ")" : "");
 	read_kernel_driver(kind->name, driver, sizeof(driver));
 	return complain(why, -ENODEV,
 		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to "
