@@ -170,16 +170,18 @@ static int complain_of_driver(const struct port_room_settings *settings, int err
 	struct complaint *why)
 {
 	struct kind kind;
-	char text[sizeof("parse device \"\"") + KIND_BUS_NAME_MAX];
+	char text[sizeof("parse device \"\"") + KIND_BUS_NAME_MAX], label[48];
 
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		kind_read(settings->ports[i].device, &kind);
 		snprintf(text, sizeof(text), "parse device \"%s\"", kind.name);
-		if (strstr(why->text, text))
-			return complain(why, err,
-				"ports[%u] (%s): DPDK has no driver for device \"%s\": correct "
-				"its name, or name its driver under eal: plugins",
-				i, settings->ports[i].name, kind.name);
+		if (!strstr(why->text, text))
+			continue;
+		plan_port_label(settings, i, label);
+		return complain(why, err,
+			"%s: DPDK has no driver for device \"%s\": correct its name, or name its "
+			"driver under eal: plugins",
+			label, kind.name);
 	}
 	return err;
 }
