@@ -73,7 +73,8 @@ def lane_row(lane: Lane) -> tuple[object, ...]:
     packets, bursts = sum(lane.verdicts.values()), lane.counters.get("bursts", 0)
     per_burst = packets / bursts if bursts else None
     gap = f"{lane.poll_gap.longest_us:,.0f} us, {lane.poll_gap.ago_s:,.0f} s ago" if lane.poll_gap else None
-    return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, f"{lane.empty_share:.1%}", gap)
+    asleep = f"{lane.asleep_share:.1%}" if lane.idle == "sleep" else None
+    return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, f"{lane.empty_share:.1%}", asleep, gap)
 
 
 def draw_steps(reply: Lanes) -> RenderableType | None:
@@ -167,7 +168,17 @@ def lanes(reply: Lanes) -> RenderableType:
 
     Example: dl3 show lanes --json
     """
-    columns = (">lane", ">core", ">NUMA", "~queues", ">packets", ">per burst", ">empty polls", ">longest poll gap")
+    columns = (
+        ">lane",
+        ">core",
+        ">NUMA",
+        "~queues",
+        ">packets",
+        ">per burst",
+        ">empty polls",
+        ">asleep",
+        ">longest gap",
+    )
     listing = table("", columns, [lane_row(lane) for lane in reply.lanes])
     steps = draw_steps(reply)
     return Group(listing, "", steps) if steps else listing

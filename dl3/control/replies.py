@@ -72,9 +72,11 @@ class Lane(Reply):
     lane: int
     core: int
     numa: int
+    idle: str = "poll"
     queues: tuple[LaneQueue, ...]
     counters: dict[str, int]
     empty_share: float
+    asleep_share: float = 0.0
     poll_gap: PollGap | None
     cycles_per_packet: dict[str, float] | None
     verdicts: dict[str, int]

@@ -33,8 +33,8 @@ static const struct mistake mistakes[] = {
 	// Keys.
 	{PORTS "burts: 3", "f.yaml:4: unknown key \"burts\"; did you mean \"burst\"?"},
 	{PORTS "zzz: 3",
-		"f.yaml:4: unknown key \"zzz\"; known here are ports, lanes, burst, memory, eal, "
-		"control, routes, route_files, neighbours, linux"},
+		"f.yaml:4: unknown key \"zzz\"; known here are ports, lanes, burst, idle, memory, "
+		"eal, control, routes, route_files, neighbours, linux"},
 	{"ports:\n  - nmae: a\n",
 		"f.yaml:2: unknown key \"ports[0].nmae\"; did you mean \"name\"?"},
 	{PORTS "memory:\n  hugepage: auto",
@@ -48,6 +48,9 @@ static const struct mistake mistakes[] = {
 	{PORTS "burst: 99999999999999999999999999",
 		"f.yaml:4: burst is \"99999999999999999999999999\"; a number from 1 to 64 is "
 		"wanted"},
+	{PORTS "idle: doze", "f.yaml:4: idle is \"doze\"; one of poll/sleep is wanted"},
+	{PORTS "lanes: [{core: 1, idle: 3}]",
+		"f.yaml:4: lanes[0].idle is \"3\"; one of poll/sleep is wanted"},
 	{PORTS "burst:", "f.yaml:4: burst is empty; a number from 1 to 64 is wanted"},
 	{PORTS "burst: [1]", "f.yaml:4: burst is a list; a number from 1 to 64 is wanted"},
 	{PORTS "memory: {hugepages: maybe}",
@@ -232,6 +235,7 @@ static void takes_every_key(void **state)
 			  "eal: {args: [-x, y], plugins: [p.so]}\n"
 			  "memory: {hugepages: never, mib: 512}\n"
 			  "burst: 32\n"
+			  "idle: sleep\n"
 			  "ports:\n"
 			  "  - {name: a, device: d, mtu: 9000, queues: 2, rx_descriptors: 64, "
 			  "tx_descriptors: 128,\n"
@@ -245,6 +249,7 @@ static void takes_every_key(void **state)
 	assert_string_equal(config->socket, "/tmp/s");
 	assert_string_equal(config_socket_group(config), "net");
 	assert_int_equal(config->ports.lanes[0].core, 3);
+	assert_int_equal(config->ports.lanes[0].idle, PORT_IDLE_SLEEP);
 	assert_int_equal(config->ports.lanes[0].n_queues, 2);
 	assert_string_equal(config->ports.lanes[0].queues[1].port, "a");
 	assert_int_equal(config->ports.lanes[0].queues[0].queue, 1);

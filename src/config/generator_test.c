@@ -23,7 +23,7 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{"", "g.yaml: is empty; \"dl3gen --example\" prints a file to start from"},
 		{PORTS "neighbours: []",
 			"g.yaml:4: unknown key \"neighbours\"; known here are ports, lanes, burst, "
-			"memory, eal, control, streams"},
+			"idle, memory, eal, control, streams"},
 		{PORTS "stream: []", "g.yaml:4: unknown key \"stream\"; did you mean \"streams\"?"},
 		{"ports: [{name: a, device: x, queues: 2}]",
 			"g.yaml:1: unknown key \"ports[0].queues\"; known here are name, device, "

@@ -32,10 +32,12 @@ static const struct field lane_fields[] = {
 	{"core", FIELD(port_lane_settings, core)},
 	{"queues", FIELD(port_lane_settings, n_queues)},
 	{"queues", FIELD(port_lane_settings, queues)},
+	{"idle", FIELD(port_lane_settings, idle)},
 };
 
 static const struct field other_fields[] = {
 	{"burst", FIELD(config, ports.burst)},
+	{"idle", FIELD(config, ports.idle)},
 	{"memory.hugepages", FIELD(config, ports.huge)},
 	{"memory.mib", FIELD(config, ports.memory_mib)},
 	{"eal.args", FIELD(config, ports.n_eal_args)},

@@ -16,12 +16,14 @@ struct top {
 	const struct node *ports, *lanes, *memory, *eal, *control, *twins;
 	struct rest_nodes rest;
 	uint16_t burst;
+	uint8_t idle;
 };
 
 // The keys of every file, whatever the program.
 #define KEYS_OF_ALL                                                                                \
 	{"ports", ROW_NODE, FIELD(top, ports)}, {"lanes", ROW_NODE, FIELD(top, lanes)},            \
 		{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},                     \
+		{"idle", ROW_WORD, FIELD(top, idle), .words = "poll|sleep"},                       \
 		{"memory", ROW_NODE, FIELD(top, memory)}, {"eal", ROW_NODE, FIELD(top, eal)},      \
 	{                                                                                          \
 		"control", ROW_NODE, FIELD(top, control)                                           \
@@ -131,6 +133,7 @@ static int read_lane_queues(struct reader *reader, const struct node *node, void
 static const struct row lane_rows[] = {
 	{"core", ROW_NUMBER, FIELD(port_lane_settings, core), .min = 0, .max = 4095},
 	{"queues", ROW_OTHER, .read = read_lane_queues},
+	{"idle", ROW_WORD, FIELD(port_lane_settings, idle), .words = "poll|sleep"},
 };
 static const struct key_table lane_table = {"lanes", lane_rows, ARRAY_LEN(lane_rows)};
 
@@ -140,6 +143,7 @@ static int read_lane(struct reader *reader, const struct node *node, unsigned i)
 	struct port_lane_settings *lane = &config->ports.lanes[i];
 
 	lane->core = -1;
+	lane->idle = config->ports.idle;
 	lane->line = node->line;
 	int err = rows_read(reader, node, &lane_table, lane);
 	if (!err && lane->core < 0)
@@ -217,6 +221,7 @@ int settings_read(struct reader *reader, const struct node *root, struct config 
 		return rows_mistake(reader, root->line,
 			"no ports; \"ports:\" with at least one name and device is wanted");
 	config->ports.burst = top.burst;
+	config->ports.idle = top.idle;
 	*rest = top.rest;
 	return read_all(reader, &top, config);
 }

@@ -46,6 +46,7 @@ struct load *fake_load(const json_t *streams)
 	// Lanes without queues: the device behind them would have to be one of DPDK's.
 	for (unsigned i = 0; i < FAKE_LANES; i++) {
 		load->lane_of[i] = i;
+		load->lane[i].hz = FAKE_HZ;
 		load->lane[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
 	}
 	load->patience_s = 60; // other tests may have the CPUs

@@ -3,7 +3,8 @@
 
 #include <rte_cycles.h>
 
-enum { BURST_MAX = 64, BURSTS_LEAST = 2, SUSPECT_POLLS = 2 };
+// RFC 2544, section 23: residual frames may come for two seconds after the last was sent.
+enum { BURST_MAX = 64, BURSTS_LEAST = 2, SUSPECT_POLLS = 2, RESIDUAL_S = 2 };
 
 static void measure_offsets(struct run *run, unsigned lane, struct run_part *part)
 {
@@ -158,12 +159,14 @@ static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, 
 	port->n_suspect = 0;
 }
 
-static void receive(struct run *run, struct run_part *part, const struct port_queue *queue,
+// Returns how many frames came.
+static unsigned receive(struct run *run, struct run_part *part, const struct port_queue *queue,
 	uint16_t burst)
 {
 	unsigned tries = part->n_live + BURSTS_LEAST;
 	struct run_port *port = &run->port[queue->port];
 	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
+	unsigned got = 0;
 	uint16_t n;
 
 	do {
@@ -177,10 +180,12 @@ static void receive(struct run *run, struct run_part *part, const struct port_qu
 		if (rarely(port->n_suspect))
 			look_for_full_ring(port, n >= MIN_OF(burst, port->ring_slots));
 		if (!n)
-			return;
+			return got;
+		got += n;
 		const struct sink_burst came = {mbuf, n, queue->port, now};
 		sink_take(&run->sink, &port->counters, &came);
 	} while (n == burst && --tries);
+	return got;
 }
 
 static struct run_part *take_up(struct load_lane *lane, struct run *run)
@@ -195,6 +200,37 @@ static struct run_part *take_up(struct load_lane *lane, struct run *run)
 	return part;
 }
 
+// Whether frames of the run have to be sent or may still come.
+static bool is_under_way(const struct run *run, const struct run_part *part, uint64_t now)
+{
+	if (part->phase == PART_SENDS)
+		return true;
+	if (!__atomic_load_n(&run->start, __ATOMIC_RELAXED))
+		return false;
+	uint64_t sent = run_sent_tsc(run);
+
+	return !sent || now < sent + RESIDUAL_S * run->hz;
+}
+
+// Between runs a lane may sleep. What a round is late by beyond that is a pause.
+static __attribute__((noinline)) void sleep_awhile(struct load_lane *lane, struct run *run,
+	struct run_part *part, uint64_t now)
+{
+	uint64_t cycles = idle_length(&lane->idle, now), before = rte_rdtsc();
+
+	if (is_under_way(run, part, now)) {
+		lane->idle.worked = now;
+		return;
+	}
+	idle_sleep(&lane->idle, cycles);
+	stat_add(&lane->n_sleeps, 1);
+	uint64_t meant = idle_meant(&lane->idle, cycles, rte_rdtsc() - before);
+
+	part->last_look += meant;
+	for (unsigned q = 0; q < lane->io->n_queues; q++)
+		run->port[lane->io->queues[q].port].last_poll += meant;
+}
+
 int lane_run(void *arg)
 {
 	struct load_lane *lane = arg;
@@ -203,12 +239,15 @@ int lane_run(void *arg)
 	struct run *run = NULL;
 	uint64_t n_delivered = 0;
 
+	idle_start(&lane->idle, io->may_sleep, lane->hz, rte_rdtsc());
+
 	while (!__atomic_load_n(lane->stop, __ATOMIC_RELAXED)) {
 		struct run *wanted = __atomic_load_n(lane->current, __ATOMIC_ACQUIRE);
 
 		if (rarely(wanted != run)) {
 			run = wanted;
 			part = take_up(lane, run);
+			lane->idle.worked = part->last_look;
 		}
 		uint64_t now = rte_rdtsc();
 		look(run, part, now);
@@ -217,11 +256,17 @@ int lane_run(void *arg)
 			look_up(run, io, part);
 		else if (rarely(send_due(run, part, now)))
 			rest(part, now);
+		unsigned got = 0;
+
 		for (unsigned q = 0; q < io->n_queues; q++)
-			receive(run, part, &io->queues[q], io->burst);
+			got += receive(run, part, &io->queues[q], io->burst);
+		if (got)
+			lane->idle.worked = now;
 		uint64_t n_posted = __atomic_load_n(lane->n_posted, __ATOMIC_ACQUIRE);
 		if (rarely(n_posted != n_delivered) && post_deliver(run, io))
 			n_delivered = n_posted;
+		if (rarely(idle_is_due(&lane->idle, now)))
+			sleep_awhile(lane, run, part, now);
 	}
 	__atomic_store_n(&lane->held, NULL, __ATOMIC_RELEASE);
 	return 0;

@@ -3,6 +3,7 @@
 // does.
 #pragma once
 
+#include "base/idle.h"
 #include "load/offset.h"
 #include "load/run.h"
 #include "load/timeline.h"
@@ -110,7 +111,10 @@ struct load_lane {
 	const uint64_t *n_posted;   // atomic: frames that the control thread wants sent
 	struct run *held;           // atomic: what this lane works at, NULL: nothing
 	uint64_t long_gap;          // cycles between two looks from which on they are noted
-	struct pauses pauses;       // of all runs, and between them
+	uint64_t hz;                // of the TSC
+	uint64_t n_sleeps;          // between runs; atomic
+	struct idle idle;
+	struct pauses pauses; // of all runs, and between them
 } LINE_ALIGNED;
 
 // The loop of a lane; `arg` is a struct load_lane.

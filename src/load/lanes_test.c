@@ -69,6 +69,8 @@ void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_
 	stat_add(&counters->rx_packets, burst->n);
 }
 
+static bool may_sleep;
+
 static void open_with(const char *text)
 {
 	struct port_lane *lane = port_lane(NULL, 0);
@@ -81,6 +83,7 @@ static void open_with(const char *text)
 	assert_non_null(streams);
 	load = fake_load(streams);
 	lane->n_queues = 1;
+	lane->may_sleep = may_sleep;
 	lane->queues[0] = (struct port_queue){.device = DEVICE, .port = 0};
 	assert_int_equal(load_start(load, NULL), 0);
 }
@@ -331,6 +334,29 @@ static void judges_a_pause_by_what_came_so_far(void **state)
 	assert_true(stat_read(&counters()->late_polls) >= 1);
 }
 
+static bool has_slept(void)
+{
+	return stat_read(&load->lane[0].n_sleeps) > 100;
+}
+
+static void a_lane_sleeps_before_a_run_and_sends_all_of_it(void **state)
+{
+	may_sleep = true;
+	open_with(TO_LEFT("1 Mpps"));
+	may_sleep = false;
+	await(has_slept);
+	begin_run(0.001);
+	await(is_done);
+	assert_int_equal(stat_read(&sender_counters(load->current->sender[0])->sent), 1000);
+}
+
+static void a_lane_that_polls_does_not_sleep(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	await(has_polled_often);
+	assert_int_equal(stat_read(&load->lane[0].n_sleeps), 0);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, close_it)
 
 int main(void)
@@ -347,6 +373,8 @@ int main(void)
 		TEST(logs_pauses_of_a_lane_that_only_receives),
 		TEST(a_round_of_several_bursts_is_no_pause),
 		TEST(a_round_that_sends_and_receives_is_no_pause),
+		TEST(a_lane_sleeps_before_a_run_and_sends_all_of_it),
+		TEST(a_lane_that_polls_does_not_sleep),
 		TEST(judges_a_pause_by_what_came_so_far),
 	};
 

@@ -61,6 +61,7 @@ static void take_lanes(struct load *load)
 		lane->current = &load->current;
 		lane->stop = &load->stop;
 		lane->n_posted = &load->neighbours.n_posted;
+		lane->hz = load->hz;
 		lane->long_gap = load->hz / 1000000 * PAUSES_LEAST_US;
 		for (unsigned q = 0; q < lane->io->n_queues; q++)
 			load->lane_of[lane->io->queues[q].port] = i;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "base/idle.h"
 #include "fib/fib_fast.h"
 #include "port/port_fast.h"
 #include "stat/stat.h"
@@ -101,6 +102,8 @@ struct worker {
 	struct stat_step step;           // cycles of the burst that is timed
 	uint64_t price;    // cycles that a packet costs by now (path/price.h); 0: not known yet
 	uint64_t long_gap; // a round of so many cycles more than its frames explain is noted
+	uint64_t tsc_hz;   // of the TSC
+	struct idle idle;
 	uint64_t noteworthy_gap; // a shorter round is neither long nor the longest
 	struct sorted sorted[UNDER_WAY];
 } LINE_ALIGNED;

@@ -37,7 +37,8 @@ static int add_worker(struct path *path, struct fib_door *door, struct tap_room 
 	w->stop = &path->stop;
 	w->variant = path_choose_variant();
 	w->now = w->sorted;
-	w->long_gap = rte_get_tsc_hz() / 1000000 * PAUSES_LEAST_US;
+	w->tsc_hz = rte_get_tsc_hz();
+	w->long_gap = w->tsc_hz / 1000000 * PAUSES_LEAST_US;
 	for (unsigned q = 0; q < w->io->n_queues; q++)
 		w->pool[q] = port_pool(path->ports, w->io->queues[q].port);
 	return 0;

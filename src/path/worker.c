@@ -315,11 +315,30 @@ static __attribute__((noinline)) void look_for_buffers(struct worker *w)
 	}
 }
 
+// Sleeps as long as it may, and the writer does not wait for this worker meanwhile. Returns by how
+// much that was meant to delay the next round: what the round is late beyond it is a pause.
+static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
+{
+	uint64_t cycles = w->injection.n ? 0 : idle_length(&w->idle, now);
+
+	if (!cycles)
+		return 0;
+	fib_lane_offline(w->door, w->io->id);
+	idle_sleep(&w->idle, cycles);
+	fib_lane_online(w->door, w->io->id);
+	stat_add(&w->stat->sleeps, 1);
+	uint64_t slept = rte_rdtsc() - now;
+
+	stat_add(&w->stat->slept_cycles, slept);
+	return idle_meant(&w->idle, cycles, slept);
+}
+
 int worker_run(void *arg)
 {
 	struct worker *w = arg;
 	uint64_t last = rte_rdtsc();
 
+	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, last);
 	fib_lane_online(w->door, w->io->id);
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
 		unsigned got = 0, n_injected = w->tap ? path_inject(w) : 0;
@@ -329,11 +348,15 @@ int worker_run(void *arg)
 		fib_lane_report(w->door, w->io->id);
 		last = watch_gap(w, last, got + n_injected);
 		stat_add(&w->stat->loops, 1);
+		if (got | n_injected)
+			w->idle.worked = last;
 		if (got)
 			continue;
 		stat_add(&w->stat->empty_loops, 1);
 		if (rarely(w->stat->empty_loops % EMPTY_LOOPS_PER_LOOK == 0))
 			look_for_buffers(w);
+		if (rarely(idle_is_due(&w->idle, last)))
+			last += sleep_awhile(w, last);
 	}
 	fib_lane_offline(w->door, w->io->id);
 	if (w->tap)

@@ -12,6 +12,8 @@ enum {
 	DEAR = 12 * LONG_GAP, // a burst that took so long was disturbed, if packets cost less
 	BURSTS = 8,
 	ATTEMPTS = 500,
+	IDLE_LOOPS = 64,
+	SLOW_TSC = 1000000, // a lane's first sleep comes after some rounds
 };
 
 static struct pause known[PAUSES_KNOWN];
@@ -75,6 +77,34 @@ static void a_pause_among_such_rounds_is_noted(void **state)
 static void a_pause_among_short_rounds_is_noted(void **state)
 {
 	expect_the_pause(0);
+}
+
+// A lane that may sleep does so while no frame comes, and forwards what comes then.
+static void a_lane_without_work_sleeps(void **state)
+{
+	struct bytes frame = frame_to(0, "10.1.0.2");
+
+	fake_reset(fake_variants[1]);
+	fake.io.may_sleep = true;
+	fake.worker.tsc_hz = SLOW_TSC;
+	fake.loops_least = IDLE_LOOPS;
+	fake_run();
+	assert_true(fake.stat.sleeps > 0);
+	assert_true(fake.stat.slept_cycles > 0);
+	fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_FORWARD], 1);
+	fake.io.may_sleep = false;
+}
+
+static void a_lane_that_polls_never_sleeps(void **state)
+{
+	fake_reset(fake_variants[1]);
+	fake.io.may_sleep = false;
+	fake.worker.tsc_hz = SLOW_TSC;
+	fake.loops_least = IDLE_LOOPS;
+	fake_run();
+	assert_int_equal(fake.stat.sleeps, 0);
 }
 
 // Linux has sent half as many frames as there are in a burst, and they take as long as that.
@@ -251,6 +281,8 @@ int main(void)
 		cmocka_unit_test(a_pause_among_such_rounds_is_noted),
 		cmocka_unit_test(a_pause_among_short_rounds_is_noted),
 		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_pause),
+		cmocka_unit_test(a_lane_without_work_sleeps),
+		cmocka_unit_test(a_lane_that_polls_never_sleeps),
 		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
 		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
 		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),

@@ -27,6 +27,9 @@ void lanes_fill(struct port_room *room)
 		lane->core = plan->core;
 		lane->numa = plan->numa;
 		lane->burst = room->settings->burst ? room->settings->burst : PORT_DEFAULT_BURST;
+		lane->may_sleep =
+			(room->settings->n_lanes ? room->settings->lanes[i].idle
+						 : room->settings->idle) == PORT_IDLE_SLEEP;
 		lane->n_queues = plan->n_queues;
 		for (unsigned q = 0; q < plan->n_queues; q++) {
 			lane->queues[q].port = plan->queues[q].port;

@@ -23,6 +23,8 @@ enum {
 };
 
 enum port_mode { PORT_ROUTE, PORT_XCONNECT };
+// While no frame comes.
+enum port_idle { PORT_IDLE_POLL, PORT_IDLE_SLEEP };
 enum port_huge { PORT_HUGE_AUTO, PORT_HUGE_REQUIRE, PORT_HUGE_NEVER };
 
 // As in the file; 0 means "choose well".
@@ -50,6 +52,7 @@ struct port_settings {
 
 struct port_lane_settings {
 	int core;          // CPU number
+	uint8_t idle;      // enum port_idle
 	unsigned n_queues; // 0: this lane takes its share of all queues
 	struct {
 		char port[PORT_NAME_MAX];
@@ -65,6 +68,7 @@ struct port_room_settings {
 	struct port_lane_settings lanes[STAT_MAX_LANES];
 	uint16_t burst;        // frames per rx_burst, 1 to 64; default 64
 	uint8_t huge;          // enum port_huge
+	uint8_t idle;          // enum port_idle, of lanes that we choose
 	unsigned memory_mib;   // 0: from the pool plan
 	unsigned n_lent_mbufs; // that each lane may have lent out at once, beyond its bursts
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];

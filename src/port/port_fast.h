@@ -32,6 +32,7 @@ struct port_lane {
 	unsigned id;
 	int core, numa;
 	uint16_t burst;
+	bool may_sleep; // while no frame comes
 	unsigned n_queues;
 	struct port_queue queues[PORT_LANE_QUEUES];
 	struct port_out out[STAT_MAX_PORTS]; // by port index

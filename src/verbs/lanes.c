@@ -75,6 +75,14 @@ static json_t *lane_queues(const struct verbs_house *house, const struct port_la
 	return list;
 }
 
+// Of the time since the start.
+static double asleep_share(const struct verbs_house *house, const struct stat_lane *stat)
+{
+	double lived = rte_rdtsc() - house->born.cycles;
+
+	return lived > 0 ? stat_read(&stat->slept_cycles) / lived : 0;
+}
+
 static json_t *lane_json(const struct verbs_house *house, const struct port_lane *lane,
 	const struct stat_lane *stat)
 {
@@ -82,9 +90,11 @@ static json_t *lane_json(const struct verbs_house *house, const struct port_lane
 		"numa", lane->numa, "burst", (int)lane->burst);
 	uint64_t loops = stat_read(&stat->loops), empty = stat_read(&stat->empty_loops);
 
+	json_object_set_new(json, "idle", json_string(lane->may_sleep ? "sleep" : "poll"));
 	json_object_set_new(json, "queues", lane_queues(house, lane, stat));
 	json_object_set_new(json, "counters", lane_counters(stat));
 	json_object_set_new(json, "empty_share", json_real(loops ? (double)empty / loops : 0));
+	json_object_set_new(json, "asleep_share", json_real(asleep_share(house, stat)));
 	json_object_set_new(json, "poll_gap", lane_gap(stat));
 	json_object_set_new(json, "cycles_per_packet", lane_steps(stat));
 	json_object_set_new(json, "verdicts", lane_verdicts(stat));
