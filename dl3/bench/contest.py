@@ -162,7 +162,9 @@ def take_pair(ours: Running, peer: Running, is_ours_first: bool, seconds: float)
     return turn(ours, seconds), theirs
 
 
-def take_start(sides: Sides, is_ours_first: bool, place: Workplace, seconds: float) -> list[Pair]:
+def take_start(
+    sides: Sides, is_ours_first: bool, place: Workplace, seconds: float, n_pairs: int = PAIRS_PER_START
+) -> list[Pair]:
     """The pairs of one start of both programs, each time the other side first."""
     first, second = sides[:: 1 if is_ours_first else -1]
     with first.started(place) as one:
@@ -170,7 +172,7 @@ def take_start(sides: Sides, is_ours_first: bool, place: Workplace, seconds: flo
         with second.started(place) as other:
             other.pause()
             ours, peer = (one, other) if is_ours_first else (other, one)
-            turns = [is_ours_first is (n % 2 == 0) for n in range(PAIRS_PER_START)]
+            turns = [is_ours_first is (n % 2 == 0) for n in range(n_pairs)]
             return [take_pair(ours, peer, ours_first, seconds) for ours_first in turns]
 
 

@@ -73,7 +73,7 @@ MAKERS: dict[str, Maker] = {
     "testpmd": make_testpmd_alone,
     "dl3gen over memif": make_dl3gen_over_memif,
     "testpmd over memif": make_testpmd_over_memif,
-    "dl3d over memif": lambda entry, terms, _: make_memif_dl3d(entry, terms),
+    "dl3d over memif": lambda entry, terms, _: make_memif_dl3d(".", entry, terms),
     "l3fwd over memif": lambda entry, terms, _: make_memif_l3fwd(entry, terms),
 }
 

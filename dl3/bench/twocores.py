@@ -175,10 +175,10 @@ def contestant_of(dut: Dut, program: Path, entry: Entry, terms: Terms, march: st
     return Contestant(job, march, lambda: memif_started(dut, terms))
 
 
-def make_memif_dl3d(entry: Entry, terms: Terms) -> Contestant:
-    """dl3d of the build."""
-    program = built(BUILD / "src" / "dl3d", "make")
-    return contestant_of(Dl3d(program), program, entry, terms, march_of_build("."))
+def make_memif_dl3d(folder: str, entry: Entry, terms: Terms) -> Contestant:
+    """dl3d of one of our builds."""
+    program = built(BUILD / folder / "src" / "dl3d", "make")
+    return contestant_of(Dl3d(program), program, entry, terms, march_of_build(folder))
 
 
 def make_memif_l3fwd(entry: Entry, terms: Terms) -> Contestant:

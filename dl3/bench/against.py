@@ -1,0 +1,208 @@
+"""Compares dl3d of this tree with that of another commit, in turns on one core, as contest.py does with peers."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from dl3.bench.base import Base, run
+from dl3.bench.contest import PORTABLE, Row, check_equal, rows_named, take_start
+from dl3.bench.contestants import make_dl3d
+from dl3.bench.sides import Contestant, Entry, Terms
+from dl3.bench.twocores import NoRow, make_memif_dl3d
+from dl3.bench.workplace import BUILD, Workplace
+from dl3.model.comparison import Comparison, Pair
+from dl3.model.fault import Fault, UsageFault
+from dl3.record.facts import Facts
+
+LEAST_RATIO = 0.98
+PAIRS_PER_START = (
+    3  # fewer than beside peers: where a program lies in memory matters more than anything looked for here
+)
+OVER_MEMIF = "dl3d over memif"
+OUR_PROGRAMS = ("dl3d", PORTABLE, OVER_MEMIF)
+NAMES = (
+    *("ipv4-1-route", "ipv4-1m-routes", "ipv6-1-route", "ipv6-200k-routes"),
+    *("xconnect", "xconnect-mac", "memif-2-core"),
+)
+SHORT_NAMES = {"memif": "memif-2-core"}
+
+
+def entries_named(names: Sequence[str]) -> dict[str, Entry]:
+    """Our side of the rows of these names, of all rows without any; each once."""
+    wanted = [SHORT_NAMES.get(name, name) for name in names]
+    for name in wanted:
+        if name not in NAMES:
+            raise UsageFault(f"there is no row '{name}'; there are {', '.join(NAMES)}")
+    return {row.name: row.ours for row in rows_named(wanted or NAMES)}
+
+
+def starts_of(n_pairs: int) -> Iterator[int]:
+    """How many pairs each start of both programs takes."""
+    for first in range(0, n_pairs, PAIRS_PER_START):
+        yield min(PAIRS_PER_START, n_pairs - first)
+
+
+class Verdict(BaseModel):
+    """One row: the median rates, and what the ratios of its pairs say."""
+
+    model_config = ConfigDict(frozen=True)
+
+    row: str
+    now_mpps: float
+    base_mpps: float
+    ratio: float  # median of the pairs' ratios
+    low: float
+    high: float
+    n_pairs: int
+    core_share: float  # smallest of all samples
+    passed: bool
+
+    @classmethod
+    def of(cls, row: str, pairs: Sequence[Pair]) -> "Verdict":
+        """The row that these pairs, (now, base) each, make."""
+        found = Comparison.of(row, pairs)
+        return cls(
+            row=row,
+            now_mpps=found.ours,
+            base_mpps=found.peer,
+            ratio=found.middle,
+            low=found.low,
+            high=found.high,
+            n_pairs=found.n_pairs,
+            core_share=found.core_share,
+            passed=found.middle >= LEAST_RATIO,
+        )
+
+
+class Outcome(BaseModel):
+    """All rows, with what they depend on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    at: str
+    base: str
+    base_commit: str
+    least_ratio: float = LEAST_RATIO
+    pairs: int
+    seconds_per_sample: float
+    core: int
+    burst: int
+    facts: Facts
+    rows: tuple[Verdict, ...]
+    missing: dict[str, str]  # rows that could not be measured here, each with the reason
+
+    @property
+    def passed(self) -> bool:
+        """Every row was measured and is fast enough."""
+        return not self.missing and all(row.passed for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often and how long."""
+
+    pairs: int = 15
+    seconds: float = 0.5
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Learns what has been measured so far."""
+
+    pair_taken: Callable[[str, int], None]  # a row, and how many pairs of it there are more
+    row_done: Callable[[str, "Verdict | str"], None]  # or why there is none
+
+
+def check_readable(dl3d: Path, config: str, base: Base, row: str) -> None:
+    """Both programs read the same keys: complain when the other commit's dl3d does not know them."""
+    try:
+        run([dl3d, "--check", config])
+    except Fault as fault:
+        raise Fault(
+            f"{row}: dl3d of {base.revision} does not accept the configuration of this tree: {fault}"
+        ) from fault
+
+
+def side_of(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+    """dl3d of one of the two builds; `folder` is below build/. Rows over memif bring today's dl3gen."""
+    if entry.program == OVER_MEMIF:
+        return make_memif_dl3d(folder, entry, terms)
+    return make_dl3d(folder, entry, terms, place)
+
+
+def sides_of(base: Base, entry: Entry, terms: Terms, place: Workplace) -> tuple[Contestant, Contestant]:
+    """Now and base, not started; their files differ in nothing but the control socket."""
+    side = partial(side_of, entry=entry, terms=terms, place=place)
+    return side("."), side(f"{base.name}/{base.build.name}")
+
+
+def take_pairs(start: Callable[[bool, int], list[Pair]], n_pairs: int, pair_taken: Callable[[int], None]) -> list[Pair]:
+    """All pairs of a row, in starts that each time begin with the other side.
+
+    A start in which nothing can be compared is made again, as often in all as there are starts.
+    """
+    sizes, pairs, again = list(starts_of(n_pairs)), list[Pair](), 0
+    done = 0
+    while done < len(sizes):
+        try:
+            pairs += start(done % 2 == 0, sizes[done])
+        except NoRow:
+            if again == len(sizes):
+                raise
+            again += 1
+            continue
+        pair_taken(sizes[done])
+        done += 1
+    return pairs
+
+
+def take_row(
+    base: Base, row: Row, terms: Terms, place: Workplace, effort: Effort, pair_taken: Callable[[int], None]
+) -> Verdict:
+    """Measure one row."""
+    now, before = sides_of(base, row.ours, terms, place)
+    check_equal(row, now, before)
+    if row.ours.program != OVER_MEMIF:
+        check_readable(base.dl3d, before.job.command[-1], base, row.name)
+
+    def start(is_ours_first: bool, n_pairs: int) -> list[Pair]:
+        sides = sides_of(base, row.ours, terms, place)
+        return take_start(sides, is_ours_first, place, effort.seconds, n_pairs)
+
+    return Verdict.of(row.name, take_pairs(start, effort.pairs, pair_taken))
+
+
+def run_rows(
+    base: Base, entries: dict[str, Entry], terms: Terms, place: Workplace, effort: Effort, listener: Listener
+) -> tuple[list[Verdict], dict[str, str]]:
+    """All rows, one after the other; those that could not be measured, with the reason."""
+    verdicts, missing = list[Verdict](), dict[str, str]()
+    for name, entry in entries.items():
+        row = Row(name, entry, Entry(f"dl3d of {base.short}"))
+        try:
+            verdicts.append(take_row(base, row, terms, place, effort, partial(listener.pair_taken, name)))
+            listener.row_done(name, verdicts[-1])
+        except NoRow as reason:
+            missing[name] = str(reason)
+            listener.row_done(name, str(reason))
+    return verdicts, missing
+
+
+def write(path: Path, outcome: Outcome) -> None:
+    """Write it whole or not at all."""
+    draft = path.with_suffix(".draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(
+            json.dumps(outcome.model_dump() | {"passed": outcome.passed}, indent=1) + "\n", encoding="utf-8"
+        )
+        draft.replace(path)
+    except OSError as error:
+        raise Fault(f"{path} cannot be written: {error.strerror}") from error
+
+
+OUTPUT = BUILD / "bench-against.json"
