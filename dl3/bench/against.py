@@ -117,10 +117,10 @@ class Listener:
     row_done: Callable[[str, "Verdict | str"], None]  # or why there is none
 
 
-def check_readable(dl3d: Path, config: str, base: Base, row: str) -> None:
+def check_readable(base: Base, row: str, core: int, config: str) -> None:
     """Both programs read the same keys: complain when the other commit's dl3d does not know them."""
     try:
-        run([dl3d, "--check", config])
+        run(["taskset", "--cpu-list", str(core), base.dl3d, "--check", config])
     except Fault as fault:
         raise Fault(
             f"{row}: dl3d of {base.revision} does not accept the configuration of this tree: {fault}"
@@ -167,7 +167,7 @@ def take_row(
     now, before = sides_of(base, row.ours, terms, place)
     check_equal(row, now, before)
     if row.ours.program != OVER_MEMIF:
-        check_readable(base.dl3d, before.job.command[-1], base, row.name)
+        check_readable(base, row.name, terms.core, before.job.command[-1])
 
     def start(is_ours_first: bool, n_pairs: int) -> list[Pair]:
         sides = sides_of(base, row.ours, terms, place)

@@ -63,9 +63,9 @@ def run(command: Sequence[str | Path]) -> str:
     return done.stdout
 
 
-def git(*arguments: str | Path, folder: Path = TOP) -> str:
-    """What git prints, without the last newline."""
-    return run(["git", "-C", folder, *arguments]).rstrip("\n")
+def git(*arguments: str | Path, folder: Path | None = None) -> str:
+    """What git prints in a folder (TOP), without the last newline."""
+    return run(["git", "-C", folder or TOP, *arguments]).rstrip("\n")
 
 
 def find_base(revision: str) -> Base:
