@@ -61,7 +61,7 @@ system: ## the whole-house tests alone, with the long ones (30 s of route change
 	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
 	@tools/setup-venv test
-	@DL3_LONG=1 DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test $(PYTEST_ARGS)
+	@DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test --long $(PYTEST_ARGS)
 
 lint: ## format, types, shells, rooms, sizes, words
 	@tools/install-deps build lint

@@ -7,6 +7,7 @@ import pytest
 from harness.answers import DL3GEN, PLUGIN
 from harness.house import DL3D
 from harness.network import Network, Shelf
+from harness.router import ROUTERS
 
 from dl3.host.sessions import weighed_alone
 
@@ -29,7 +30,13 @@ def sessions() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=["kernel", "dl3d"])
+@pytest.fixture(params=["short", pytest.param("long", marks=pytest.mark.long)])
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether the test goes on for as long as a rare fault may need; each test that asks is run both ways."""
+    return bool(request.param == "long")
+
+
+@pytest.fixture(scope="module", params=ROUTERS)
 def shelf(request: pytest.FixtureRequest) -> Iterator[Shelf]:
     """The network of a module: first with the kernel as router (the control), then with dl3d."""
     made = Shelf(request.param)

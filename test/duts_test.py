@@ -32,6 +32,7 @@ from dl3.record.reader import read
 TOP = Path(__file__).resolve().parent.parent
 TESTER, OTHER = CORES[0], CORES[-1]
 PLAIN = Traffic()
+OVS = pytest.param("ovs", marks=pytest.mark.long)  # takes 20 s to start
 LAB_KINDS = (
     "dl3d",
     "dl3d:mode=xconnect",
@@ -40,7 +41,7 @@ LAB_KINDS = (
     "testpmd",
     "testpmd:mode=mac",
     "testpmd:mode=macswap,wire=veth",
-    "ovs",
+    OVS,
     "linux",
 )
 
@@ -88,14 +89,14 @@ def forwards_both_ways_and_tells_what_it_is(text: str) -> None:
     assert subprocess.check_output(["ip", "netns"]) == namespaces
 
 
-@pytest.mark.parametrize("text", ["dl3d", "l3fwd", "ovs", "linux"])
+@pytest.mark.parametrize("text", ["dl3d", "l3fwd", OVS, "linux"])
 def forwards_ipv6_too(text: str) -> None:
     with _bed(text, Traffic(family="ipv6")) as bed:
         assert ":" in str(bed.streams[0].written()["src_ip"])
         assert _passes(bed)
 
 
-@pytest.mark.parametrize("text", ["dl3d", "ovs", "linux"])
+@pytest.mark.parametrize("text", ["dl3d", OVS, "linux"])
 def goes_on_after_it_stood_still(text: str) -> None:
     with _bed(text) as bed:
         bed.freeze()
@@ -110,7 +111,7 @@ def forwards_again_after_its_process_was_reset(text: str) -> None:
         assert _passes(bed)
 
 
-@pytest.mark.parametrize("text", ["dl3d:wire=veth", "linux", "ovs"])
+@pytest.mark.parametrize("text", ["dl3d:wire=veth", "linux", OVS])
 def forwards_again_after_its_port_was_reset(text: str) -> None:
     with _bed(text) as bed:
         bed.reset_port()
@@ -146,6 +147,7 @@ def forwards_with_two_cores() -> None:
         assert _passes(bed)
 
 
+@pytest.mark.long
 def takes_a_box_and_a_generator_that_run_already() -> None:
     with _bed("dl3d") as bed:
         assert bed.dut
@@ -175,6 +177,7 @@ def says_that_a_device_does_not_start() -> None:
         _open(_setup("testpmd", burst=600))
 
 
+@pytest.mark.long
 def says_that_a_device_does_not_forward(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = replace(testpmd.KIND, make=lambda *_: testpmd.Testpmd("rxonly"))
     monkeypatch.setitem(beds.KINDS, "testpmd", kind)
@@ -240,6 +243,7 @@ def _stands_still(bed: Bed) -> bool:
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
+@pytest.mark.long
 def compares_two_devices_by_command(tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
     words = "dl3d:wire=veth testpmd:wire=veth --sizes 512 --pairs 2 --seconds 0.2 --test throughput --json --record"

@@ -10,6 +10,7 @@ from harness.house import TOP
 PATIENCE_S = 600.0
 
 
+@pytest.mark.long
 def a_guest_passes(capsys: pytest.CaptureFixture[str]) -> None:
     subprocess.run(["make", "-s", "portable"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
     files = " ".join(sorted(f"test/guest/{path.name}" for path in (TOP / "test" / "guest").glob("*.py")))

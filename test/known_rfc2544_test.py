@@ -131,6 +131,7 @@ def the_latency_at_a_load_is_the_delay_of_the_device(tmp_path: Path, load: float
     assert trial.latency.p50 >= trial.latency_from_sending.p50 * 0.995  # and the time from when a frame was due
 
 
+@pytest.mark.long
 def the_longest_burst_is_what_buffer_and_drain_make_of_it(tmp_path: Path) -> None:
     buffer, drain_pps = 2000, 50_000
     longest = 1 + buffer / (1 - drain_pps / LINE_PPS)

@@ -140,6 +140,7 @@ def _bill(name: str, search: Callable[[Measure[Trial]], Sequence[Answer[Trial]]]
     return made
 
 
+@pytest.mark.long
 def the_search_of_rfc_9971_takes_less_than_half_the_trial_time_of_two_binary_searches(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

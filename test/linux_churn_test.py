@@ -4,7 +4,6 @@ Judged in pairs with a quiet control. What is missing was never taken in, or fou
 out at right with the watched next hop's MAC address. Rates are printed and not judged.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,8 +26,7 @@ from dl3.model.stream import Stream
 from dl3.trial.passage import TX_REFUSED
 
 IS_SANITIZED = BUILD.name != "build"
-IS_LONG = "DL3_LONG" in os.environ
-SECONDS, PAIRS = (30.0, 2) if IS_LONG else (1.5, 2)
+N_PAIRS = 2
 PPS = 2_000 if IS_SANITIZED else 10_000  # of each stream
 CHANGES_PER_SECOND = 10_000
 N_OVERRUNS = 20
@@ -107,15 +105,16 @@ def _settle(pair: Pair) -> None:
     settle(pair.lab.dut)
 
 
-def churn_costs_no_packet(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(PAIRS):
+def churn_costs_no_packet(pair: Pair, is_long: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = 30.0 if is_long else 1.5
+    for _ in range(N_PAIRS):
         before = pair.counts()
         with Traffic(pair.lab, (*WATCHED, *MOVING)) as quiet:
-            time.sleep(SECONDS)
+            time.sleep(seconds)
         quiet_words = _judge(pair, quiet, before)
         before = pair.counts()
         with Traffic(pair.lab, (*WATCHED, *MOVING)) as busy, KernelChurn(pair.twins, CHANGES_PER_SECOND) as churn:
-            time.sleep(SECONDS)
+            time.sleep(seconds)
         busy_words = _judge(pair, busy, before)
         _settle(pair)
         with capsys.disabled():

@@ -4,7 +4,6 @@ Rates are printed and not judged. What is judged: no session flaps; dl3d loses n
 their class has no room for, and what is missing else was never taken in or stood before a sink that slept.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +26,6 @@ from dl3.model.stream import Stream
 from dl3.trial.passage import TX_REFUSED, Passage
 
 IS_SANITIZED = BUILD.name != "build"
-SECONDS = 15.0 if "DL3_LONG" in os.environ else 1.5
 FLOOD_PPS = 100_000 if IS_SANITIZED else 1_000_000
 OTHER_PPS = 20_000 if IS_SANITIZED else 100_000
 SESSIONS_S = 60.0
@@ -36,6 +34,12 @@ STARVED_S = 0.25  # about an interval of BFD
 OVERFLOW = {"punt_over_limit", "punt_ring_full"}
 AT_ONCE = 48
 CABLES = ("p0", "p1", "p2")
+
+
+@pytest.fixture
+def seconds(is_long: bool) -> float:
+    """How long a flood lasts."""
+    return 15.0 if is_long else 1.5
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,8 @@ def _check_other(trial: Trial) -> None:
     assert (other.duplicated, other.corrupted, other.reordered) == (0, 0, 0)
 
 
-def _send(town: Town, *streams: Stream) -> Trial:
-    results, passage = sent(town.lab, streams, SECONDS)
+def _send(town: Town, seconds: float, *streams: Stream) -> Trial:
+    results, passage = sent(town.lab, streams, seconds)
     return Trial(passage, results.streams, sum(port.late_polls for port in results.ports))
 
 
@@ -165,9 +169,10 @@ def _say(capsys: pytest.CaptureFixture[str], words: str) -> None:
 
 @pytest.mark.parametrize("flood", FLOODS, ids=[flood.punt_class for flood in FLOODS])
 def no_session_flaps_and_no_other_packet_is_lost_in_a_flood(
-    town: Town, flood: Flood, capsys: pytest.CaptureFixture[str]
+    town: Town, flood: Flood, seconds: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = _judge(town, flood.punt_class, lambda: _send(town, stream("other", OTHER_PPS, {}), flood.stream()))
+    streams = (stream("other", OTHER_PPS, {}), flood.stream())
+    words = _judge(town, flood.punt_class, lambda: _send(town, seconds, *streams))
     _say(capsys, f"flood of class {flood.punt_class}: {words}")
 
 
@@ -180,17 +185,19 @@ def _shout(wire: Wire, is_over: threading.Event) -> None:
             wire.send(frame)
 
 
-def _send_beside_shouting(town: Town) -> Trial:
+def _send_beside_shouting(town: Town, seconds: float) -> Trial:
     is_over = threading.Event()
     shouting = threading.Thread(target=_shout, args=(town.stranger, is_over))
     shouting.start()
     try:
-        return _send(town, stream("other", OTHER_PPS, {}))
+        return _send(town, seconds, stream("other", OTHER_PPS, {}))
     finally:
         is_over.set()
         shouting.join()
 
 
-def no_session_flaps_and_no_packet_is_lost_in_a_flood_of_arp(town: Town, capsys: pytest.CaptureFixture[str]) -> None:
-    words = _judge(town, "neighbour", lambda: _send_beside_shouting(town))
+def no_session_flaps_and_no_packet_is_lost_in_a_flood_of_arp(
+    town: Town, seconds: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = _judge(town, "neighbour", lambda: _send_beside_shouting(town, seconds))
     _say(capsys, f"flood of ARP: {words}")

@@ -1,6 +1,5 @@
 """Whatever is done to links, addresses, next hops and routes of Linux: lanes decide as Linux does."""
 
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from harness.shell import batch
 PORTS = ("p0", "p1", "p2", "p3")
 METRICS = ("", "", " metric 10", " metric 20")
 KINDS = ("unreachable", "prohibit", "blackhole")
-N_BATCHES = 400 if "DL3_LONG" in os.environ else 50
 N_CHANGES = 25
 SEEDS = (1, 2, 3, 4)
 
@@ -194,10 +192,10 @@ def _apply(router: Dl3dRouter, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def lanes_decide_as_linux_does(network: Network, seed: int) -> None:
+def lanes_decide_as_linux_does(network: Network, seed: int, is_long: bool) -> None:
     router, chance = network.dl3d, Chance(seed)
     assert router
-    for number in range(N_BATCHES):
+    for number in range(400 if is_long else 50):
         try:
             _apply(router, [chance.change() for _ in range(N_CHANGES)])
         except AssertionError as error:

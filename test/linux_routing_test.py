@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from harness.router import Dl3dRouter, KernelRouter
+from harness.router import ROUTERS, Dl3dRouter, KernelRouter
 from harness.routing import LOOPBACK, N_NEIGHBOURS, Routing
 from harness.shell import ping
 from harness.wire import wait_until
@@ -43,7 +43,7 @@ def _has_learned(routing: Routing) -> bool:
     )
 
 
-@pytest.fixture(scope="module", params=["kernel", "dl3d"])
+@pytest.fixture(scope="module", params=ROUTERS)
 def routing(request: pytest.FixtureRequest) -> Iterator[Routing]:
     with _routing_on(request.param, has_bfd=True) as made:
         yield made
@@ -65,6 +65,7 @@ def sessions_stay_up_while_neighbours_ping(routing: Routing) -> None:
     assert pings.received == pings.sent, pings.text
 
 
+@pytest.mark.long
 def a_crash_of_dl3d_costs_no_session() -> None:
     with _routing_on("dl3d", has_bfd=False) as routing:
         assert isinstance(routing.router, Dl3dRouter)

@@ -1,6 +1,5 @@
 """The lab of two cores: dl3gen and dl3d over memif, and its end, at which nobody may crash."""
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -23,7 +22,6 @@ from dl3.lab.process import Process
 from dl3.lab.single import START_SECONDS, answers, start_process
 from dl3.model.fault import Fault
 
-TIMES = 20 if os.environ.get("DL3_LONG") else 4
 TERMS = MemifTerms(Dl3d(DL3D), ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
 
 
@@ -58,9 +56,9 @@ def accounts_for_each_frame_in_both_directions() -> None:
 
 
 @pytest.mark.parametrize("is_zero_copy", [True, False])
-def ends_in_order_while_frames_flow(is_zero_copy: bool) -> None:
+def ends_in_order_while_frames_flow(is_zero_copy: bool, is_long: bool) -> None:
     terms = MemifTerms(Dl3d(DL3D), ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
-    for _ in range(TIMES):
+    for _ in range(20 if is_long else 4):
         with memif_lab(terms) as lab:
             lab.generator.ask(Started, "send", streams=streams(terms.flows, "max"), seconds=60)
             time.sleep(0.05)

@@ -56,6 +56,7 @@ def _astray() -> tuple[Stream, ...]:
     return tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in streams(Flows()))
 
 
+@pytest.mark.long
 def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
     with _lab() as lab:
@@ -126,6 +127,7 @@ def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
     return said.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def both_devices_of_a_comparison_may_be_on_the_other_machine(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,11 +6,15 @@ Both are configured in their namespace with the same words; the ports have the s
 import time
 from typing import Any, Protocol
 
+import pytest
+
 from dl3.lab.forwarder import Forwarder
 from dl3.lab.namespace import End, Lab, Namespace
 from dl3.model.fault import Fault
 from harness.house import DL3D, Account, Port, config_text
 
+# The control is run rarely: what the kernel does changes with the kernel alone.
+ROUTERS = (pytest.param("kernel", marks=pytest.mark.long), "dl3d")
 # The same in both: dl3d changes nothing in a namespace that an operator named.
 SETTINGS = {
     "net.ipv4.ip_forward": "1",
