@@ -19,7 +19,7 @@ SETUP := $(if $(SANITIZE),-Db_sanitize=$(SANITIZE) -Db_lundef=false --buildtype=
 VENV := build/venv/bin
 SCRIPTS = $(shell git grep -lE '^\#!/usr/bin/(env )?python3' -- tools bin)
 
-.PHONY: all help build portable build-tests demo test unit system lint format bench fuzz clean
+.PHONY: all help build portable build-tests demo test test-long system lint format bench fuzz clean
 .DEFAULT_GOAL := all
 
 all: ## build dl3d, dl3gen and the dl3 command into build/
@@ -28,7 +28,7 @@ all: ## build dl3d, dl3gen and the dl3 command into build/
 	@tools/setup-venv run
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build:
 	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) $(BUILD)
@@ -50,12 +50,22 @@ demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3g
 	@tools/setup-venv run
 	@tools/demo
 
-test: ## all tests; SANITIZE=address,undefined or SANITIZE=thread runs them under that sanitizer
+test: ## all but the long tests; SANITIZE=address,undefined or SANITIZE=thread: those in C, under that sanitizer
+	@tools/install-deps build test $(if $(SANITIZE),,demo bench)
+	@$(MAKE) --no-print-directory build-tests
+	@$(if $(SANITIZE),,tools/setup-venv test)
+	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
+
+test-long: ## all tests, the whole-house tests under ASan and UBSan, and make fuzz; goes on after a failure
 	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
-	@$(if $(SANITIZE),$(MAKE) --no-print-directory SANITIZE= build) # commands run what is built for use
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined build-tests
 	@tools/setup-venv test
-	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
+	@failed=0; \
+	tools/run-tests build --long $(PYTEST_ARGS) || failed=1; \
+	tools/run-tests build-asan --long $(PYTEST_ARGS) || failed=1; \
+	make --no-print-directory fuzz || failed=1; \
+	exit $$failed
 
 system: ## the whole-house tests alone, with the long ones (30 s of route changes)
 	@tools/install-deps build test guest demo bench

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.answers import DL3GEN, PLUGIN
-from harness.house import DL3D
+from harness.house import BUILD, DL3D
 from harness.network import Network, Shelf
 from harness.router import ROUTERS
 
@@ -30,7 +30,11 @@ def sessions() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["short", pytest.param("long", marks=pytest.mark.long)])
+# An instrumented build is slow as it is.
+LENGTHS = ("short", pytest.param("long", marks=pytest.mark.long)) if BUILD.name == "build" else ("short",)
+
+
+@pytest.fixture(params=LENGTHS)
 def is_long(request: pytest.FixtureRequest) -> bool:
     """Whether the test goes on for as long as a rare fault may need; each test that asks is run both ways."""
     return bool(request.param == "long")
