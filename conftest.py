@@ -1,11 +1,17 @@
 """Tests are sentences: public functions with an underscore in a test file, written there and not imported.
 
 Those marked `long` run on demand: --long adds them, -m selects as it says, and a test named with :: always runs.
+Those marked `timing` measure time, which a machine with other work can spoil: three tries at most, and each is told.
 """
 
+import contextlib
 import inspect
 
 import pytest
+from _pytest.runner import runtestprotocol
+
+TRIES = 3
+FAILED_TRIES = pytest.StashKey[list[str]]()
 
 
 def pytest_pycollect_makeitem(
@@ -28,3 +34,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out := [item for item in items if item.get_closest_marker("long")]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def _note_failed_try(item: pytest.Item, number: int, reports: list[pytest.TestReport]) -> None:
+    """Say so now, and again at the end."""
+    why = next(report.longreprtext for report in reports if report.failed).splitlines()[-1:]
+    words = f"try {number} of {TRIES} failed: {item.nodeid}: {''.join(why)}"
+    item.config.stash.setdefault(FAILED_TRIES, []).append(words)
+    reporter = item.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter:
+        reporter.ensure_newline()
+        reporter.write_line(words)
+
+
+def _clear_fixtures(item: pytest.Item) -> None:
+    """Take all fixtures down, those of the module and the session, too; a try that failed may have spoilt any."""
+    with contextlib.suppress(Exception, pytest.fail.Exception):
+        item.session._setupstate.teardown_exact(None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Try a test of timing again when it fails; the last try is the one that counts."""
+    if not item.get_closest_marker("timing"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for number in range(1, TRIES + 1):
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        if not any(report.failed for report in reports):
+            break
+        _note_failed_try(item, number, reports)
+        if number < TRIES:
+            _clear_fixtures(item)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """How often a test of timing failed, whatever came of it."""
+    if tries := config.stash.get(FAILED_TRIES, []):
+        terminalreporter.section(f"{len(tries)} failed tries of tests of timing")
+        for words in tries:
+            terminalreporter.write_line(words)

@@ -66,6 +66,7 @@ def the_command_finds_what_the_wire_can(record: Path) -> None:
         assert account["lost"] == 0 or trial["offered_pps"] > LIMIT_PPS * 0.995
 
 
+@pytest.mark.timing
 def the_command_measures_the_delay_of_the_wire(wire: Bench, record: Path) -> None:
     done = _bench(wire, record, "latency", "--from", record, "--loads", "50", "--seconds", "0.1")
     trials = [trial for trial in _records(record, "trial") if trial["test"] == "latency"]

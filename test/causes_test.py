@@ -190,6 +190,7 @@ def _is_beside(loss: Loss, gap: Gap) -> bool:
     return begin_ns < gap.at_ns and loss.at_ns > paused_ns - BESIDE_NS
 
 
+@pytest.mark.timing
 def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: MemifLab) -> None:
     with contextlib.ExitStack() as thieves:
         for _ in range(N_BUSY):
@@ -212,6 +213,7 @@ def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: Memi
     assert beside >= 0.99 * made.account.lost
 
 
+@pytest.mark.timing
 def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
     with busy(CORES[0]):
         for _ in range(ATTEMPTS):

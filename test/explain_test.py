@@ -53,6 +53,7 @@ def _stolen(made: Trial) -> list[Finding]:
     return [one for one in findings(made) if one.values.get("who") == "thief" and one.values["program"] == "dl3d"]
 
 
+@pytest.mark.timing
 def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
     with busy(CORES[-1], THIEF):
         for _ in range(ATTEMPTS):

@@ -105,6 +105,7 @@ def _punctual(folder: Path, stream: dict[str, Any]) -> StreamResult:
     raise AssertionError("the core was taken away in each of 20 runs")
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("rate", "seconds"), [("as recorded", 0.012), ("x2.0", 0.006), ("1 kpps", 0.006)])
 def frames_are_due_as_recorded_or_faster_or_at_a_rate(tmp_path: Path, rate: str, seconds: float) -> None:
     told = _punctual(tmp_path, _stream(_capture(tmp_path), rate=rate, loops=LOOPS, catch_up=16384))

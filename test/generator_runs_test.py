@@ -31,6 +31,7 @@ RATES: dict[str, tuple[dict[str, Any], float]] = {
 }
 
 
+@pytest.mark.timing
 def rates_are_what_they_are_called(tmp_path: Path) -> None:
     with Bench(tmp_path, ports=[port(0, line_rate="1 Gbit/s"), port(1)]) as bench:
         for keys, pps in RATES.values():

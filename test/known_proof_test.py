@@ -28,6 +28,7 @@ def _proved(bench: Bench, record: Path) -> Proof:
     return prove(course, ("64",), "known")
 
 
+@pytest.mark.timing
 def proves_ceiling_pacing_and_floor_of_a_known_wire(tmp_path: Path) -> None:
     wire = f"{THERE} limit_pps={LIMIT_PPS} limit_depth={DEPTH} {AS_DUE} delay_ns={DELAY_NS} ring=16384 slot=128"
     record, proofs = tmp_path / "r.jsonl", list[Proof]()

@@ -115,6 +115,7 @@ def one_in_n_is_lost_at_any_load(tmp_path: Path) -> None:
         assert point.loss_ratio == pytest.approx(1 / 50, abs=1 / 1400)  # at most one frame more or less
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.9])
 def the_latency_at_a_load_is_the_delay_of_the_device(tmp_path: Path, load: float) -> None:
     throughput_pps, delay_ns = 100_000, 100_000
@@ -131,6 +132,7 @@ def the_latency_at_a_load_is_the_delay_of_the_device(tmp_path: Path, load: float
     assert trial.latency.p50 >= trial.latency_from_sending.p50 * 0.995  # and the time from when a frame was due
 
 
+@pytest.mark.timing
 @pytest.mark.long
 def the_longest_burst_is_what_buffer_and_drain_make_of_it(tmp_path: Path) -> None:
     buffer, drain_pps = 2000, 50_000
@@ -151,6 +153,7 @@ def the_longest_burst_is_what_buffer_and_drain_make_of_it(tmp_path: Path) -> Non
     assert answer.corrected_buffer_s == pytest.approx(buffer / LINE_PPS, rel=0.006)
 
 
+@pytest.mark.timing
 def a_device_without_a_limit_takes_any_burst(tmp_path: Path) -> None:
     job = job_of("back-to-back", seconds=0.2)
     with Bench(tmp_path, [f"{THERE} {WIDE}"], measures=True, ports=LINE) as bench:
@@ -158,6 +161,7 @@ def a_device_without_a_limit_takes_any_burst(tmp_path: Path) -> None:
     assert (answer.is_at_least, answer.bursts) == (True, (int(LINE_PPS * 0.2),))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("after_ms", [0, 50, 400])
 def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int) -> None:
     limit_pps = 60_000
@@ -198,6 +202,7 @@ class _Trigger:
         self._bench.die(nanoseconds)
 
 
+@pytest.mark.timing
 def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
     wanted_s = {"process": 0.3, "port": 0.02}
     job = job_of("reset", seconds=1.0)
@@ -225,6 +230,7 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
         assert lost / answer.offered_pps == pytest.approx(wanted_s[answer.what], abs=0.001)
 
 
+@pytest.mark.timing
 def the_forwarding_rate_is_the_limit_at_all_loads_above_it(tmp_path: Path) -> None:
     limit_pps = 80_000
     with _limited(tmp_path, limit_pps) as bench:

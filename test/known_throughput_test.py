@@ -38,6 +38,7 @@ def _order(pps: float, seconds: float = SECONDS) -> Order:
     return Order((Stream.model_validate(stream()),), "64", pps, seconds, "throughput", warm_up_s=0.0)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("limit_pps", "refuses"), [(100_000, 0), (155_555, 0), (120_000, 1)])
 def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refuses: int) -> None:
     channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} refuses={refuses} ring=16384 slot=128"
@@ -53,6 +54,7 @@ def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refus
     assert answer.best.account.lost == 0
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("limit_pps", [100_000, 155_555])
 def the_search_of_rfc_9971_finds_both_limits_of_the_wire(tmp_path: Path, limit_pps: int) -> None:
     # What loses nothing up to R lets R through above it: of 1.005 R it loses half a percent.
@@ -158,6 +160,7 @@ def the_search_of_rfc_9971_takes_less_than_half_the_trial_time_of_two_binary_sea
     assert share < 0.5
 
 
+@pytest.mark.timing
 def a_wire_without_a_limit_is_limited_by_what_was_asked(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} ring=16384 slot=128"], measures=True) as bench:
         runner = _runner(bench)
@@ -195,6 +198,7 @@ def _median_error_ns(bench: Bench, delay_ns: int) -> float:
     return told.latency.p50 - delay_ns
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("delay_ns", [0, 3_000, 20_000, 100_000, 1_000_000])
 def the_median_latency_is_the_delay_of_the_wire(tmp_path: Path, delay_ns: int) -> None:
     # Buckets are up to 0.8 % wide: from 128 us on a bucket is wider than 1 us.
@@ -220,6 +224,7 @@ def _tail_errors_ns(bench: Bench) -> dict[str, float]:
     return {"p50": latency.p50 - 20_000, "p99": latency.p99 - 25_000, "jitter": jitter}
 
 
+@pytest.mark.timing
 def the_tail_of_the_latency_and_the_jitter_are_the_wires(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=20000 late_every=10 late_ns=5000 slot=128"], measures=True) as bench:
         for _ in range(4 * ATTEMPTS):

@@ -167,6 +167,7 @@ def _say(capsys: pytest.CaptureFixture[str], words: str) -> None:
         print(f"\n  {words}", end="")
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("flood", FLOODS, ids=[flood.punt_class for flood in FLOODS])
 def no_session_flaps_and_no_other_packet_is_lost_in_a_flood(
     town: Town, flood: Flood, seconds: float, capsys: pytest.CaptureFixture[str]
@@ -196,6 +197,7 @@ def _send_beside_shouting(town: Town, seconds: float) -> Trial:
         shouting.join()
 
 
+@pytest.mark.timing
 def no_session_flaps_and_no_packet_is_lost_in_a_flood_of_arp(
     town: Town, seconds: float, capsys: pytest.CaptureFixture[str]
 ) -> None:

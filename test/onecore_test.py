@@ -9,6 +9,7 @@ import pytest
 from harness.house import DL3D, TOP
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("ring", ["", "16384"])
 def measures_dl3d_with_frames_that_are_there_or_arrive(ring: str, tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"

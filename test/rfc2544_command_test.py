@@ -38,6 +38,7 @@ def _entries(record: Path) -> dict[str, Any]:
     return {row["kind"]: row for row in rows}
 
 
+@pytest.mark.timing
 @pytest.mark.long
 def the_command_makes_all_six_tests_and_one_record(tmp_path: Path) -> None:
     ports = [port(0, line_rate="100 Mbit/s"), port(1)]

@@ -22,6 +22,7 @@ def _texts(results: Results) -> list[str]:
     return [reason.text for reason in reasons(results, None)]
 
 
+@pytest.mark.timing
 def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} ring=65536 slot=128"]) as bench:
         with busy(CORES[-1]):
@@ -36,6 +37,7 @@ def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
         assert results.lanes[0].longest_gap_us > 1000
 
 
+@pytest.mark.timing
 def what_is_sent_after_a_pause_is_at_most_64_frames(tmp_path: Path) -> None:
     # The bucket holds no more than the frames that may follow a pause at once, and those of the run itself.
     with Bench(tmp_path, [f"{THERE} ring=65536 slot=128 limit_pps=300000 limit_depth=80"]) as bench, busy(CORES[-1]):
@@ -44,6 +46,7 @@ def what_is_sent_after_a_pause_is_at_most_64_frames(tmp_path: Path) -> None:
         assert truth.over_limit == 0
 
 
+@pytest.mark.timing
 @pytest.mark.usefixtures("two_cores")
 def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
     lanes = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
