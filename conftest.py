@@ -6,6 +6,7 @@ Those marked `timing` measure time, which a machine with other work can spoil: t
 
 import contextlib
 import inspect
+import signal
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -20,6 +21,12 @@ def pytest_pycollect_makeitem(
     """Leave out what a test file only imports."""
     is_import = inspect.isfunction(obj) and obj.__module__ != collector.module.__name__ and not name.startswith("_")
     return [] if is_import else None
+
+
+def pytest_configure() -> None:
+    """Let programs that tests start end by SIGINT: a shell that runs us in the background ignores it, for them too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,6 +12,7 @@ import yaml
 from harness.answers import CORES, DL3GEN
 from harness.busy import busy
 from harness.house import BUILD, DL3D
+from harness.plugins import plugin
 from harness.wire import wait_until
 
 from dl3.control.generator import Results
@@ -33,7 +34,6 @@ from dl3.trial.order import Order, Site
 from dl3.trial.passage import NO_MBUF, TX_REFUSED
 from dl3.trial.run import Act, Runner
 
-HOARD = BUILD / "test" / "device" / "hoard.so"
 RING_BITS = 11
 RING = 1 << RING_BITS
 SECONDS = 0.4
@@ -57,7 +57,7 @@ class Trapped(Dl3d):
         whole["ports"].append({"name": "deaf", **keys})
         whole["routes"].append(f"{DEAF_PREFIX}.0/24 via 10.0.9.2 dev deaf")
         whole["neighbours"].append("10.0.9.2 lladdr 02:00:00:00:00:99 dev deaf")
-        return whole | {"eal": {"plugins": [str(HOARD)]}}
+        return whole | {"eal": {"plugins": [plugin("hoard")]}}
 
 
 def _deaf_device(seat: Seat, role: str) -> str:

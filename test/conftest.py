@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from harness.answers import DL3GEN, PLUGIN
+from harness.answers import DL3GEN
 from harness.house import BUILD, DL3D
 from harness.network import Network, Shelf
+from harness.plugins import DEVICES
 from harness.router import ROUTERS
 
 from dl3.host.sessions import weighed_alone
@@ -18,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         pytest.exit("the system tests make network namespaces: run as root", returncode=4)
     # Guests run a build without what only tests need.
     needs_all = any("guest" not in item.path.parts for item in items)
-    for built in (DL3D, DL3GEN, PLUGIN) if needs_all else (DL3D,):
+    for built in (DL3D, DL3GEN, DEVICES / "answers.so") if needs_all else (DL3D,):
         if items and not built.exists():
             pytest.exit(f"{built} is not there: run make build-tests first", returncode=4)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness.house import BUILD, DL3D
+from harness.house import DL3D
+from harness.plugins import plugin
 
 GOOD = """\
 ports:
@@ -19,7 +20,6 @@ neighbours:
 control: {socket: SOCKET}
 memory: {hugepages: never}
 """
-LEAVE = BUILD / "test" / "device" / "leave.so"
 MEMORY_MIB = int(Path("/proc/meminfo").read_text().split(maxsplit=2)[1]) // 1024  # never all of it in huge pages
 
 
@@ -158,7 +158,7 @@ def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
 
 
 def an_end_inside_dpdk_is_told(tmp_path: Path) -> None:
-    run = _run_on(tmp_path, GOOD.replace("memory:", f"eal: {{plugins: [{LEAVE}]}}\nmemory:"))
+    run = _run_on(tmp_path, GOOD.replace("memory:", f"eal: {{plugins: [{plugin('leave')}]}}\nmemory:"))
     _is_one_sentence(run)
     assert "DPDK ended the process at its start" in run.stderr
     assert not Path(f"/run/dpdk/dl3d-{run.pid}").exists()

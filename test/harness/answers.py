@@ -14,10 +14,10 @@ from dl3.control.generator import Results, StreamResult
 from dl3.lab.generator import Generator
 from dl3.lab.program import Surroundings
 from harness.house import BUILD
+from harness.plugins import plugin
 from harness.wire import wait_until
 
 DL3GEN = BUILD / "src" / "dl3gen"
-PLUGIN = BUILD / "test" / "device" / "answers.so"
 ROW = struct.Struct("24sQ")
 DIE_NS = b"die_ns"
 CORES = sorted(os.sched_getaffinity(0))
@@ -89,7 +89,8 @@ def port(index: int, **keys: Any) -> dict[str, Any]:
 
 def eal(*args: str) -> dict[str, Any]:
     """EAL's part of the file: the device, and arguments."""
-    return {"plugins": [str(PLUGIN)], "args": list(args)} if args else {"plugins": [str(PLUGIN)]}
+    plugins = {"plugins": [plugin("answers")]}
+    return plugins | {"args": list(args)} if args else plugins
 
 
 def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:

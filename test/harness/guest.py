@@ -16,7 +16,7 @@ MEMORY_MIB = 3072
 
 
 def _command(script: Path) -> list[str]:
-    words = f"console=ttyS0 quiet panic=-1 guest.script={script} guest.modules={GUEST}/kernel"
+    words = f"console=ttyS0 quiet panic=-1 guest.script={script} guest.modules={GUEST}/kernel guest.top={TOP}"
     return [
         *("qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
@@ -28,7 +28,8 @@ def _command(script: Path) -> list[str]:
 def run_in_guest(commands: str, timeout_s: float) -> tuple[int, str]:
     """Run shell commands in a fresh guest, at the top of the project: their status and what they printed.
 
-    All files are this machine's and can be read; what is written goes with the guest. /tmp and /run are empty.
+    All files are this machine's and can be read; what is written goes with the guest. /tmp and /run are empty, but for
+    the project where it lies there.
     """
     subprocess.run([TOP / "tools" / "make-guest"], check=True)
     with tempfile.NamedTemporaryFile("w", suffix=".sh", dir=GUEST, encoding="utf-8") as script:

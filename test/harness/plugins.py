@@ -1,0 +1,30 @@
+"""Test devices where EAL takes plugins from: the build folder, or a copy where that lies below a folder like /tmp."""
+
+import atexit
+import functools
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+from dl3.host.private import is_safe, private_folder
+from harness.house import BUILD
+
+DEVICES = BUILD / "test" / "device"
+
+
+@functools.cache
+def _folder() -> Path:
+    """Removed when we end."""
+    if is_safe(DEVICES):
+        return DEVICES
+    stack = ExitStack()
+    atexit.register(stack.close)
+    copies = stack.enter_context(private_folder())
+    for built in DEVICES.glob("*.so"):
+        shutil.copy(built, copies)
+    return copies
+
+
+def plugin(name: str) -> str:
+    """Path of one for eal.plugins."""
+    return str(_folder() / f"{name}.so")
