@@ -31,18 +31,13 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build:
-	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) $(BUILD)
-	@ninja -C $(BUILD)
+	@tools/run-build $(BUILD) $(SETUP)
 
 portable: ## what packages get: a build for any CPU of this kind, in build-portable/; guests run it
-	@test -f build-portable/build.ninja || meson setup -Dmarch=corei7 -Dtests=disabled build-portable
-	@ninja -C build-portable
+	@tools/run-build build-portable -Dmarch=corei7 -Dtests=disabled
 
-# A build folder that was set up before cmocka was installed knows no unit tests.
 build-tests:
-	@test -f $(BUILD)/build.ninja || meson setup $(SETUP) -Dtests=enabled $(BUILD)
-	@grep -q cmocka $(BUILD)/meson-info/intro-dependencies.json || meson setup --reconfigure -Dtests=enabled $(BUILD)
-	@ninja -C $(BUILD)
+	@tools/run-build $(BUILD) $(SETUP) -Dtests=enabled
 
 demo: ## two Linux hosts talk through dl3d, its rate beside testpmd's, then dl3gen measures it and makes a page
 	@tools/install-deps build demo
@@ -93,8 +88,7 @@ bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved; writes build/be
 
 fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
 	@tools/install-deps build fuzz
-	@test -f build-fuzz/build.ninja || CC=clang meson setup -Dfuzz=true build-fuzz
-	@ninja -C build-fuzz
+	@CC=clang tools/run-build build-fuzz -Dfuzz=true
 	@tools/run-fuzz build-fuzz $(SECONDS_EACH)
 
 clean: ## remove all that was built
