@@ -4,6 +4,7 @@
 SANITIZE ?=
 SECONDS_EACH ?= 60
 PYTEST_ARGS ?=
+BASE ?=
 
 comma := ,
 build_of_ := build
@@ -80,11 +81,11 @@ format: ## let clang-format and ruff lay out all files
 	$(VENV)/ruff format dl3 test tools/*.py $(SCRIPTS)
 	$(VENV)/ruff check --fix dl3 test tools/*.py $(SCRIPTS)
 
-bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved; writes build/bench.json
+bench: ## dl3d and dl3gen beside l3fwd and testpmd, interleaved; BASE=REV: dl3d beside that of another commit
 	@tools/install-deps build bench
 	@$(MAKE) --no-print-directory build
 	@tools/setup-venv run
-	@bin/dl3 bench peers
+	@$(if $(BASE),tools/bench-against "$(BASE)",bin/dl3 bench peers)
 
 fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
 	@tools/install-deps build fuzz
@@ -93,3 +94,4 @@ fuzz: ## every fuzz target for SECONDS_EACH (60) seconds
 
 clean: ## remove all that was built
 	rm -rf build build-asan build-tsan build-fuzz build-portable
+	@git worktree prune 2>/dev/null || true # of commits that were built below build/
