@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dl3.bench.against import LEAST_RATIO, NAMES, Outcome, Verdict, entries_named, starts_of, take_pairs, write
+from dl3.bench.against import LEAST_RATIO, NAMES, Outcome, Verdict, entries_named, renamed, take_pairs, write
+from dl3.bench.onecore import Job
+from dl3.bench.sides import Contestant
 from dl3.bench.twocores import NoRow
+from dl3.bench.workplace import Workplace
 from dl3.model.comparison import Pair
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.sample import Sample
@@ -86,34 +89,37 @@ def names_the_rows_when_one_is_unknown_or_not_of_dl3d(name: str) -> None:
         entries_named([name])
 
 
-@pytest.mark.parametrize(("n_pairs", "starts"), [(1, [1]), (3, [3]), (4, [3, 1]), (15, [3] * 5)])
-def starts_both_programs_anew_for_every_three_pairs(n_pairs: int, starts: list[int]) -> None:
-    assert list(starts_of(n_pairs)) == starts
+def starts_both_programs_anew_for_each_pair_beginning_with_the_other_side() -> None:
+    seen, told = list[bool](), list[int]()
 
+    def start(is_ours_first: bool) -> list[Pair]:
+        seen.append(is_ours_first)
+        return [pair(1, 1)]
 
-def begins_each_start_with_the_other_side() -> None:
-    seen, told = list[tuple[bool, int]](), list[int]()
-
-    def start(is_ours_first: bool, n_pairs: int) -> list[Pair]:
-        seen.append((is_ours_first, n_pairs))
-        return [pair(1, 1)] * n_pairs
-
-    assert len(take_pairs(start, 7, told.append)) == 7
-    assert seen == [(True, 3), (False, 3), (True, 1)]
-    assert told == [3, 3, 1]
+    assert len(take_pairs(start, 3, told.append)) == 3
+    assert seen == [True, False, True]
+    assert told == [1, 1, 1]
 
 
 def repeats_a_start_that_compares_nothing_but_not_forever() -> None:
     left = iter([True, False, True, False])
 
-    def start(_: bool, n_pairs: int) -> list[Pair]:
+    def start(_: bool) -> list[Pair]:
         if next(left, True):
             raise NoRow("too little was offered")
-        return [pair(1, 1)] * n_pairs
+        return [pair(1, 1)]
 
-    assert len(take_pairs(start, 6, lambda _: None)) == 6
+    assert len(take_pairs(start, 2, lambda _: None)) == 2
     with pytest.raises(NoRow, match="too little was offered"):
-        take_pairs(start, 6, lambda _: None)
+        take_pairs(start, 2, lambda _: None)
+
+
+def starts_both_programs_by_paths_of_the_same_length(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, tmp_path / "onecore.so")
+    sides = [Contestant(Job("x", (str(tmp_path / name), "file"), Path("t")), "native") for name in ("a", "longer")]
+    links = [Path(renamed(side, place).job.command[0]) for side in sides]
+    assert [link.readlink().name for link in links] == ["a", "longer"]
+    assert len(str(links[0])) == len(str(links[1]))
 
 
 def writes_the_verdict_beside_the_rows(tmp_path: Path) -> None:
