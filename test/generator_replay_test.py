@@ -125,7 +125,9 @@ def what_comes_later_than_may_be_caught_up_with_is_left_out_and_late(tmp_path: P
 def what_a_full_ring_refuses_of_stamped_frames_is_lost_there(tmp_path: Path) -> None:
     loops = 300
     with Bench(tmp_path, [f"{THERE} limit_pps=50000 refuses=1"]) as bench:
-        told, truth = bench.run_one(_stream(_capture(tmp_path), stamp=True, rate="500 kpps", loops=loops))
+        told, truth = bench.run_one(
+            _stream(_capture(tmp_path), stamp=True, rate="500 kpps", loops=loops, catch_up=16384)
+        )
     assert told.sent + told.unstamped + told.late == loops * len(FRAMES)
     assert 0 < told.refused <= truth.refused
     assert told.lost == told.refused
