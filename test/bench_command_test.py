@@ -77,6 +77,7 @@ def the_command_measures_the_delay_of_the_wire(wire: Bench, record: Path) -> Non
         assert trial["latency_from_sending"]["p50"] < 2 * DELAY_NS
 
 
+@pytest.mark.long
 def the_command_measures_with_the_frames_of_a_capture(wire: Bench, tmp_path: Path) -> None:
     frames = [Ether(src=MAC, dst=MAC) / IP(dst="198.19.0.1") / UDP() / Raw(bytes(n)) for n in (18, 118)]
     wrpcap(str(tmp_path / "in.pcap"), frames)

@@ -36,7 +36,7 @@ def _wait_for(demo: subprocess.Popen[str], has_begun: Callable[[], object]) -> N
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.0, 0.5, 2.5])
+@pytest.mark.parametrize("seconds", [0.0, 0.5, pytest.param(2.5, marks=pytest.mark.long)])
 def an_interrupted_demo_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
     demo = subprocess.Popen(
         [DEMO], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -57,7 +57,7 @@ def _programs_in(folder: str) -> list[str]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("seconds", [0.0, 0.3, pytest.param(2.0, marks=pytest.mark.long)])
 def an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, seconds: float) -> None:
     pages = read_number(NUMBER)
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:  # a short path: sockets will lie there

@@ -39,8 +39,8 @@ LAB_KINDS = (
     "dl3d:wire=veth",
     "l3fwd",
     "testpmd",
-    "testpmd:mode=mac",
-    "testpmd:mode=macswap,wire=veth",
+    pytest.param("testpmd:mode=mac", marks=pytest.mark.long),
+    pytest.param("testpmd:mode=macswap,wire=veth", marks=pytest.mark.long),
     OVS,
     "linux",
 )

@@ -48,6 +48,7 @@ def each_flow_comes_as_often_as_its_distribution_says(tmp_path: Path) -> None:
             assert abs(counts[flow] - wanted) < 8 * wanted**0.5
 
 
+@pytest.mark.long
 def a_seed_repeats_a_run_to_the_frame(tmp_path: Path) -> None:
     first, again, other = (_sent(tmp_path, "zipf", seed=seed)[0] for seed in (1, 1, 2))
     assert first == again != other

@@ -162,7 +162,7 @@ def a_device_without_a_limit_takes_any_burst(tmp_path: Path) -> None:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("after_ms", [0, 50, 400])
+@pytest.mark.parametrize("after_ms", [50, *(pytest.param(ms, marks=pytest.mark.long) for ms in (0, 400))])
 def the_recovery_takes_as_long_as_the_device_sulks(tmp_path: Path, after_ms: int) -> None:
     limit_pps = 60_000
     channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} after_ns={after_ms}000000 {WIDE}"
@@ -230,6 +230,7 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
         assert lost / answer.offered_pps == pytest.approx(wanted_s[answer.what], abs=0.001)
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def the_forwarding_rate_is_the_limit_at_all_loads_above_it(tmp_path: Path) -> None:
     limit_pps = 80_000

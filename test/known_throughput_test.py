@@ -55,7 +55,7 @@ def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refus
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("limit_pps", [100_000, 155_555])
+@pytest.mark.parametrize("limit_pps", [155_555, pytest.param(100_000, marks=pytest.mark.long)])
 def the_search_of_rfc_9971_finds_both_limits_of_the_wire(tmp_path: Path, limit_pps: int) -> None:
     # What loses nothing up to R lets R through above it: of 1.005 R it loses half a percent.
     goals = Goals((0.0, LOSS), resolution=0.002, seconds=3 * SECONDS, retries=20)

@@ -102,7 +102,9 @@ def _disturb(pair: Pair, family: int) -> None:
 
 
 @pytest.mark.parametrize("family", [4, 6], ids=["v4", "v6"])
-@pytest.mark.parametrize("weights", [EVEN, TWOS, ODD], ids=["even", "1-2-3-10", "5-1-7-3"])
+@pytest.mark.parametrize(
+    "weights", [EVEN, TWOS, pytest.param(ODD, marks=pytest.mark.long)], ids=["even", "1-2-3-10", "5-1-7-3"]
+)
 @pytest.mark.parametrize("told", [_by_nexthops, _by_group], ids=["nexthops", "group"])
 def each_member_has_its_share_and_no_flow_changes(
     pair: Pair,

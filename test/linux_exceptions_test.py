@@ -56,10 +56,13 @@ class Flood:
 
 FLOODS = (
     Flood("ttl", {"ttl": 1}),
-    Flood("host", {"dst_ip": link_address(4, 0, 1)}),
     Flood("unresolved", {"dst_ip": {"first": link_address(4, 1, 100), "count": 100}}),
+)
+OTHER_FLOODS = (
+    Flood("host", {"dst_ip": link_address(4, 0, 1)}),
     Flood("unreachable", {"dst_ip": "203.0.113.1"}),
 )
+IDS = [flood.punt_class for flood in (*FLOODS, *OTHER_FLOODS)]
 
 
 def stream(name: str, pps: int, keys: Mapping[str, object]) -> Stream:
@@ -168,7 +171,9 @@ def _say(capsys: pytest.CaptureFixture[str], words: str) -> None:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("flood", FLOODS, ids=[flood.punt_class for flood in FLOODS])
+@pytest.mark.parametrize(
+    "flood", [*FLOODS, *(pytest.param(flood, marks=pytest.mark.long) for flood in OTHER_FLOODS)], ids=IDS
+)
 def no_session_flaps_and_no_other_packet_is_lost_in_a_flood(
     town: Town, flood: Flood, seconds: float, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,7 @@ PORTS = ("p0", "p1", "p2", "p3")
 METRICS = ("", "", " metric 10", " metric 20")
 KINDS = ("unreachable", "prohibit", "blackhole")
 N_CHANGES = 25
-SEEDS = (1, 2, 3, 4)
+SEEDS = (1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4)))
 
 
 def _prefixes(family: int) -> list[str]:

@@ -107,7 +107,7 @@ def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Proc
     return process
 
 
-@pytest.mark.parametrize(("late", "seconds"), [(0, 1.5), (1, 1.5), (1, 4)])
+@pytest.mark.parametrize(("late", "seconds"), [(0, 1.5), (1, 1.5), pytest.param(1, 4, marks=pytest.mark.long)])
 def a_peer_that_answers_late_gets_a_link(tmp_path: Path, late: int, seconds: float) -> None:
     """DPDK's driver closes the file behind the buffers that one peer got, and the next one gets the same."""
     links = Links(tmp_path, ring_bits=10, is_zero_copy=True)

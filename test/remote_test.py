@@ -88,6 +88,7 @@ cases: [{key: a, title: A}]
 """
 
 
+@pytest.mark.long
 def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happened_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:

@@ -9,6 +9,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from dl3.cli.main import app
 
 TOP = Path(__file__).resolve().parent.parent.parent
 VERBS = [
@@ -66,8 +69,8 @@ def _answer_once(path: Path, result: object) -> threading.Thread:
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def explains_each_verb_with_an_example(verb: list[str]) -> None:
-    done = dl3(*verb, "--help")
-    assert done.returncode == 0
+    done = CliRunner().invoke(app, [*verb, "--help"], prog_name="dl3")
+    assert done.exit_code == 0
     examples = [text for text in done.stdout.split("\n\n") if "Example: dl3 " in text]
     assert examples
     for example in examples:

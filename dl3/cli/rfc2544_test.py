@@ -103,7 +103,7 @@ def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
     assert record.answers[0].facts["generator"] == {"version": "0.1.0", "lanes": 1}
 
 
-@pytest.mark.parametrize("method", ["mlrsearch", "binary"])
+@pytest.mark.parametrize("method", ["mlrsearch", pytest.param("binary", marks=pytest.mark.long)])
 def finds_several_goals_in_one_run(tmp_path: Path, method: str) -> None:
     words = [
         "--sizes",

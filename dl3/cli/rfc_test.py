@@ -51,6 +51,7 @@ def names_the_loads_without_a_valid_trial_under_the_table(tmp_path: Path, verb: 
     assert "without a valid trial" not in done.stdout
 
 
+@pytest.mark.long
 def prints_bursts_and_the_buffer_behind_them(tmp_path: Path) -> None:
     generator = Speaking(device_pps=5e6, buffer_frames=3000)
     done = dl3(tmp_path, generator, "back-to-back", "--sizes", "64", "--resolution", "0.0001", "--repeat", "2")

@@ -23,7 +23,7 @@ def digest(name: str) -> str:
         ("10k", "4cb740f522cf31bf"),
         ("v6-1", "255800583d70e520"),
         ("v6-200k", "f69a9d867ae27ec2"),
-        ("1m", "9c213ea97b4af9f2"),
+        pytest.param("1m", "9c213ea97b4af9f2", marks=pytest.mark.long),
     ],
 )
 def makes_the_same_table_on_every_machine(name: str, known: str) -> None:
