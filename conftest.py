@@ -82,6 +82,6 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """How often a test of timing failed, whatever came of it."""
     if tries := config.stash.get(FAILED_TRIES, []):
-        terminalreporter.section(f"{len(tries)} failed tries of tests of timing")
+        terminalreporter.section(f"failed tries of tests of timing: {len(tries)}")
         for words in tries:
             terminalreporter.write_line(words)

@@ -58,7 +58,7 @@ def a_test_of_timing_is_tried_three_times_at_most(tmp_path: Path, n_failures: in
     assert (done.returncode, _n_runs(tmp_path)) == (status, n_tries), done.stdout
     n_told = min(n_failures, 3)
     assert done.stdout.count(" of 3 failed: it_test.py::it_passes_at_last: ") == 2 * n_told, "at once and at the end"
-    assert (f" {n_told} failed tries of tests of timing " in done.stdout) == bool(n_told)
+    assert (f" failed tries of tests of timing: {n_told} " in done.stdout) == bool(n_told)
     assert ("1 failed in" if status else "1 passed in") in done.stdout
 
 
