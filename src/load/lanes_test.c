@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000 };
+enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000, ATTEMPTS = 20 };
 
 #define FROM_TO_LEFT(from, rate)                                                                   \
 	"[{\"from\": \"" from "\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "         \
@@ -259,8 +259,20 @@ static unsigned count_pauses_below(uint64_t cycles)
 	return count;
 }
 
-// A burst takes less than a pause, all bursts of a round take more.
-static void a_round_of_several_bursts_is_no_pause(void **state)
+// On a machine whose cores others want, an attempt may be spoilt: `n_of` makes one, which it leaves
+// open, and returns how many short pauses were noted in it.
+static void expect_fewer_than(unsigned limit, unsigned (*n_of)(void))
+{
+	unsigned n = n_of();
+
+	for (unsigned i = 1; n >= limit && i < ATTEMPTS; i++) {
+		close_it(NULL);
+		n = n_of();
+	}
+	assert_true(n < limit);
+}
+
+static unsigned rounds_of_several_bursts(void)
 {
 	const uint64_t least = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
 
@@ -271,11 +283,16 @@ static void a_round_of_several_bursts_is_no_pause(void **state)
 	__atomic_store_n(&device.n_polls, 0, __ATOMIC_RELAXED);
 	await(has_polled_often);
 	assert_true(stat_read(&load->current->part[0].rounds) - before > OFTEN / 4);
-	assert_true(count_pauses_below(3 * least) < OFTEN / 16); // some, at a device's interrupt
+	return count_pauses_below(3 * least);
 }
 
-// Each burst takes less than a pause, one that is sent and one that is received take more.
-static void a_round_that_sends_and_receives_is_no_pause(void **state)
+// A burst takes less than a pause, all bursts of a round take more.
+static void a_round_of_several_bursts_is_no_pause(void **state)
+{
+	expect_fewer_than(OFTEN / 16, rounds_of_several_bursts); // some, at a device's interrupt
+}
+
+static unsigned rounds_that_send_and_receive(void)
 {
 	const uint64_t least = FAKE_HZ / 5000; // much more than what else a round does
 
@@ -287,7 +304,13 @@ static void a_round_that_sends_and_receives_is_no_pause(void **state)
 	begin_run(0);
 	await(is_done);
 	assert_int_equal(stat_read(&sender_counters(load->current->sender[0])->sent), 1000);
-	assert_true(count_pauses_below(3 * least) < 1000 / 4); // as above
+	return count_pauses_below(3 * least);
+}
+
+// Each burst takes less than a pause, one that is sent and one that is received take more.
+static void a_round_that_sends_and_receives_is_no_pause(void **state)
+{
+	expect_fewer_than(1000 / 4, rounds_that_send_and_receive); // as above
 }
 
 // Nothing was lost: a ring that was full for a moment is still full when it is polled again.
