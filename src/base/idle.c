@@ -2,7 +2,6 @@
 #include "base/idle.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 void idle_start(struct idle *idle, bool may_sleep, uint64_t hz, uint64_t now)
 {
@@ -13,28 +12,29 @@ void idle_start(struct idle *idle, bool may_sleep, uint64_t hz, uint64_t now)
 		return;
 	idle->spin = IDLE_SPIN_US * us;
 	idle->least = IDLE_LEAST_US * us;
+	idle->blind = IDLE_BLIND_US * us;
 	idle->most = IDLE_MOST_US * us;
 	idle->late = IDLE_LATE_US * us;
 	prctl(PR_SET_TIMERSLACK, 1ul); // else Linux adds 50 us; where it refuses, it does
 }
 
-uint64_t idle_length(const struct idle *idle, uint64_t now)
+uint64_t idle_length(const struct idle *idle, uint64_t now, bool is_woken)
 {
 	if (!idle_is_due(idle, now))
 		return 0;
+	if (is_woken)
+		return idle->most;
 	uint64_t share = (now - idle->worked) / IDLE_SHARE;
 
-	return MIN_OF(MAX_OF(share, idle->least), idle->most);
+	return MIN_OF(MAX_OF(share, idle->least), idle->blind);
+}
+
+uint64_t idle_ns(const struct idle *idle, uint64_t cycles)
+{
+	return cycles * 1000 / MAX_OF(idle->hz / 1000000, 1ull);
 }
 
 uint64_t idle_meant(const struct idle *idle, uint64_t asked, uint64_t slept)
 {
 	return MIN_OF(slept, asked + idle->late);
-}
-
-void idle_sleep(const struct idle *idle, uint64_t cycles)
-{
-	uint64_t ns = cycles * 1000 / MAX_OF(idle->hz / 1000000, 1ull);
-
-	nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
 }

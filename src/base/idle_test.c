@@ -1,8 +1,6 @@
 // When a worker sleeps, for how long, and that it does. Control thread.
 #include "base/idle.h"
 
-#include "base/clock.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +17,15 @@ static struct idle started(bool may_sleep)
 	return idle;
 }
 
+// Where time alone ends the sleep.
 static uint64_t length_us(const struct idle *idle, uint64_t idle_us)
 {
-	return idle_length(idle, idle->worked + idle_us * US) / US;
+	return idle_length(idle, idle->worked + idle_us * US, false) / US;
+}
+
+static uint64_t woken_us(const struct idle *idle, uint64_t idle_us)
+{
+	return idle_length(idle, idle->worked + idle_us * US, true) / US;
 }
 
 static void polls_on_for_a_while_after_work(void **state)
@@ -37,10 +41,18 @@ static void sleeps_for_a_share_of_the_time_that_it_was_idle(void **state)
 {
 	struct idle idle = started(true);
 
-	assert_int_equal(length_us(&idle, 1600), 100);
-	assert_int_equal(length_us(&idle, 8000), 500);
-	assert_int_equal(length_us(&idle, 16000), IDLE_MOST_US);
-	assert_int_equal(length_us(&idle, 3600000000ull), IDLE_MOST_US);
+	assert_int_equal(length_us(&idle, 320), 20);
+	assert_int_equal(length_us(&idle, 1600), IDLE_BLIND_US);
+	assert_int_equal(length_us(&idle, 3600000000ull), IDLE_BLIND_US);
+}
+
+static void sleeps_long_where_all_queues_wake_it(void **state)
+{
+	struct idle idle = started(true);
+
+	assert_int_equal(woken_us(&idle, IDLE_SPIN_US - 1), 0);
+	assert_int_equal(woken_us(&idle, IDLE_SPIN_US), IDLE_MOST_US);
+	assert_int_equal(idle_ns(&idle, 300 * US), 300000);
 }
 
 static void a_late_wakeup_is_a_pause_by_what_is_beyond_the_usual(void **state)
@@ -68,24 +80,15 @@ static void never_sleeps_when_told_to_poll(void **state)
 	assert_int_equal(length_us(&none, 3600000000ull), 0);
 }
 
-static void a_sleep_lasts_no_less_than_it_was_asked_to(void **state)
-{
-	struct idle idle = started(true);
-	uint64_t before_ns = clock_now_ns();
-
-	idle_sleep(&idle, 300 * US);
-	assert_true(clock_now_ns() - before_ns >= 300000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(polls_on_for_a_while_after_work),
 		cmocka_unit_test(sleeps_for_a_share_of_the_time_that_it_was_idle),
+		cmocka_unit_test(sleeps_long_where_all_queues_wake_it),
 		cmocka_unit_test(a_late_wakeup_is_a_pause_by_what_is_beyond_the_usual),
 		cmocka_unit_test(work_makes_it_poll_again),
 		cmocka_unit_test(never_sleeps_when_told_to_poll),
-		cmocka_unit_test(a_sleep_lasts_no_less_than_it_was_asked_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

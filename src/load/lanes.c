@@ -216,13 +216,19 @@ static bool is_under_way(const struct run *run, const struct run_part *part, uin
 static __attribute__((noinline)) void sleep_awhile(struct load_lane *lane, struct run *run,
 	struct run_part *part, uint64_t now)
 {
-	uint64_t cycles = idle_length(&lane->idle, now), before = rte_rdtsc();
+	struct port_wait *wait = lane->io->wait;
+	uint64_t before = rte_rdtsc();
 
 	if (is_under_way(run, part, now)) {
 		lane->idle.worked = now;
 		return;
 	}
-	idle_sleep(&lane->idle, cycles);
+	if (!port_wait_begin(wait))
+		return;
+	uint64_t cycles = idle_length(&lane->idle, now, port_wait_is_woken(wait));
+
+	port_wait_for(wait, idle_ns(&lane->idle, cycles));
+	port_wait_end(wait);
 	stat_add(&lane->n_sleeps, 1);
 	uint64_t meant = idle_meant(&lane->idle, cycles, rte_rdtsc() - before);
 

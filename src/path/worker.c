@@ -315,16 +315,20 @@ static __attribute__((noinline)) void look_for_buffers(struct worker *w)
 	}
 }
 
-// Sleeps as long as it may, and the writer does not wait for this worker meanwhile. Returns by how
+// Sleeps until frames come or as long as it may, and the writer does not wait for this worker meanwhile. Returns by how
 // much that was meant to delay the next round: what the round is late beyond it is a pause.
 static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
 {
-	uint64_t cycles = w->injection.n ? 0 : idle_length(&w->idle, now);
+	struct port_wait *wait = w->io->wait;
 
-	if (!cycles)
+	if (w->injection.n || !port_wait_begin(wait))
 		return 0;
+	uint64_t cycles = idle_length(&w->idle, now, port_wait_is_woken(wait));
+
 	fib_lane_offline(w->door, w->io->id);
-	idle_sleep(&w->idle, cycles);
+	if (!w->tap || tap_is_quiet(w->tap))
+		port_wait_for(wait, idle_ns(&w->idle, cycles));
+	port_wait_end(wait);
 	fib_lane_online(w->door, w->io->id);
 	stat_add(&w->stat->sleeps, 1);
 	uint64_t slept = rte_rdtsc() - now;

@@ -2,6 +2,7 @@
 // the driver neither sees nor says. Control thread.
 #include "base/log.h"
 #include "port/room.h"
+#include "port/wait.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+// Sockets with a ring for frames that come in, in the order in which drivers made them.
+enum { MAX_SOCKETS = 512 };
+static int sockets[MAX_SOCKETS];
+static unsigned n_sockets;
+
 // net_af_packet asks Linux to put the fragments of IPv4 packets together before it hands them over,
 // and no argument of the driver says otherwise. A forwarder passes each one on by itself (RFC 791;
 // RFC 1812, 4.2.2.7): a whole packet may be too long for the port, and a lone fragment would never
@@ -25,11 +31,29 @@ int setsockopt(int socket, int level, int name, const void *value, socklen_t len
 		(__typeof__(&setsockopt))dlsym(RTLD_NEXT, "setsockopt");
 	uint32_t fanout;
 
+	if (level == SOL_PACKET && name == PACKET_RX_RING && n_sockets < MAX_SOCKETS)
+		sockets[n_sockets++] = socket;
 	if (level != SOL_PACKET || name != PACKET_FANOUT || length != sizeof(fanout))
 		return next(socket, level, name, value, length);
 	memcpy(&fanout, value, sizeof(fanout));
 	fanout &= ~((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16);
 	return next(socket, level, name, &fanout, length);
+}
+
+// Those that have been closed, or are something else by now, are bound to no interface.
+int below_socket(const char *iface, unsigned queue)
+{
+	int index = if_nametoindex(iface);
+
+	for (unsigned i = 0; i < n_sockets; i++) {
+		struct sockaddr_ll address = {0};
+		socklen_t n = sizeof(address);
+
+		if (!getsockname(sockets[i], (struct sockaddr *)&address, &n) &&
+			address.sll_family == AF_PACKET && address.sll_ifindex == index && !queue--)
+			return sockets[i];
+	}
+	return -1;
 }
 
 static struct ifreq named(const char *iface)

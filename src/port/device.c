@@ -160,6 +160,7 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 	conf.rxmode.offloads = offload->rx;
 	conf.rxmode.mtu = choose_configured_mtu(device);
 	conf.txmode.offloads = offload->tx;
+	conf.intr_conf.rxq = device->has_interrupts;
 	if (!conf.rxmode.mtu && device->kind.bus != KIND_VIRTUAL)
 		return complain(why, -ERANGE, "%s: mtu %u; its device takes %u to %u", label,
 			device->mtu, device->info.min_mtu,
@@ -258,6 +259,32 @@ static void listen_for_end(struct port_device *device)
 		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
 }
 
+// Not asked of virtual devices: what net_tap gives is one of a few that know them.
+static bool may_have_interrupts(const struct port_room *room, unsigned port)
+{
+	const struct port_room_settings *settings = room->settings;
+	bool may_sleep = !settings->n_lanes && settings->idle == PORT_IDLE_SLEEP;
+
+	for (unsigned i = 0; i < settings->n_lanes; i++)
+		may_sleep |= settings->lanes[i].idle == PORT_IDLE_SLEEP;
+	return may_sleep && (room->devices[port].kind.bus != KIND_VIRTUAL ||
+				    strncmp(settings->ports[port].device, "net_tap", 7) == 0);
+}
+
+// Whether a driver gives interrupts (it may want vfio-pci for it) shows only when it is asked.
+static int configure_queues(struct port_room *room, unsigned port, const struct offload *offload,
+	struct complaint *why)
+{
+	int err = configure(room, port, offload, why);
+
+	if (!err)
+		err = set_up_queues(room, port, offload, why);
+	if (!err || !room->devices[port].has_interrupts)
+		return err;
+	room->devices[port].has_interrupts = false;
+	return configure_queues(room, port, offload, why);
+}
+
 int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
@@ -266,10 +293,9 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 
 	eal_words_forget();
 	device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
+	device->has_interrupts = may_have_interrupts(room, port);
 	choose_offloads(room, port, &offload);
-	int err = configure(room, port, &offload, why);
-	if (!err)
-		err = set_up_queues(room, port, &offload, why);
+	int err = configure_queues(room, port, &offload, why);
 	if (!err)
 		err = make_locks(room, port, why);
 	if (!err)
@@ -296,6 +322,19 @@ static void wait_for_peer(struct port_room *room, const struct port_device *devi
 	}
 }
 
+static int start_without_interrupts(struct port_room *room, unsigned port, struct complaint *why)
+{
+	struct port_device *device = &room->devices[port];
+	struct offload offload;
+
+	device->has_interrupts = false;
+	choose_offloads(room, port, &offload);
+	int err = configure_queues(room, port, &offload, why);
+
+	eal_words_forget();
+	return err ? err : rte_eth_dev_start(device->id);
+}
+
 int device_start(struct port_room *room, unsigned port, struct complaint *why)
 {
 	struct port_device *device = &room->devices[port];
@@ -306,6 +345,8 @@ int device_start(struct port_room *room, unsigned port, struct complaint *why)
 		return err;
 	eal_words_forget();
 	err = rte_eth_dev_start(device->id);
+	if (err && device->has_interrupts)
+		err = start_without_interrupts(room, port, why);
 	if (err)
 		return complain(why, err, "%s: its device does not start: %s",
 			plan_port_label(room->settings, port, label),

@@ -33,10 +33,22 @@ struct port_lane {
 	int core, numa;
 	uint16_t burst;
 	bool may_sleep; // while no frame comes
+	struct port_wait *wait; // what for; NULL: time alone
 	unsigned n_queues;
 	struct port_queue queues[PORT_LANE_QUEUES];
 	struct port_out out[STAT_MAX_PORTS]; // by port index
 } LINE_ALIGNED;
+
+// How a lane sleeps: where port_wait_begin finds that no frame has come since the lane polled last,
+// port_wait_for returns when one has or the time is over, then comes port_wait_end. Where it is
+// false the lane polls on. NULL: time alone ends it. / Whether each of the lane's queues wakes it, or time has to. Lane.
+bool port_wait_begin(struct port_wait *wait);
+void port_wait_for(struct port_wait *wait, uint64_t ns);
+void port_wait_end(struct port_wait *wait);
+bool port_wait_is_woken(const struct port_wait *wait);
+// Ends the sleep of a lane for which something was put down before; NULL: none. One system call
+// where it sleeps. Any thread.
+void port_wake(struct port_wait *wait);
 
 // What the walk asks of a port. `pass_martians`, `peer` with `has_peer` (one aligned word) and `up`
 // may change while running (relaxed).

@@ -7,6 +7,7 @@
 #include "port/eal.h"
 #include "port/facts.h"
 #include "port/memory.h"
+#include "port/wait.h"
 
 #include <errno.h>
 #include <rte_errno.h>
@@ -138,7 +139,7 @@ static int open_devices(struct port_room *room, struct complaint *why)
 		return err;
 	say_warnings(&room->plan);
 	lanes_fill(room);
-	return 0;
+	return wait_open(room, why);
 }
 
 static struct port_room *make_room(const struct port_room_settings *settings)
@@ -226,6 +227,7 @@ int port_start(struct port_room *room, struct complaint *why)
 		if (err)
 			return err;
 	}
+	wait_add_interrupts(room);
 	room->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
 	for (unsigned i = 0; i < room->settings->n_ports; i++)
@@ -237,6 +239,7 @@ void port_close(struct port_room *room)
 {
 	if (!room)
 		return;
+	wait_close(room);
 	for (unsigned i = 0; i < room->settings->n_ports; i++)
 		device_close(room, i);
 	for (unsigned i = 0; i < room->pools.n_nodes; i++)

@@ -18,6 +18,7 @@ struct port_device {
 	bool is_found, is_set_up, is_started, has_been_up;
 	bool has_carrier; // port_tend's last finding
 	bool is_set_down; // by port_set_admin
+	bool has_interrupts; // that its driver agreed to give
 	bool takes_all;   // promiscuous whatever is asked: it does not know its MAC address
 	uint16_t mtu;     // what we forward; the device may not know
 	struct wire_mac mac;

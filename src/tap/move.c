@@ -186,6 +186,7 @@ int move_injected(struct tap_room *room, unsigned port, unsigned *n_moved)
 			mbuf->port = port;
 			mbuf->pkt_len = mbuf->data_len = n;
 			rte_ring_sp_enqueue(lane->inject, mbuf); // no more are lent than fit
+			port_wake(lane->wait);
 			++*n_moved;
 			continue;
 		}

@@ -53,6 +53,7 @@ static int make_lanes(struct tap_room *room)
 			return -ENOMEM;
 		room->n_lanes++;
 		lane->bell = &room->bell;
+		lane->wait = port_lane(room->ports, l)->wait;
 		rings_limit_redirects(lane, &room->class[CLASS_REDIRECT], n);
 		struct rte_mempool *pool = choose_pool(room, l);
 		if (pool)

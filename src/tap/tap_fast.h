@@ -26,6 +26,7 @@ struct tap_lane {
 	struct rte_ring *empty;           // mbufs for frames from Linux
 	struct rte_mempool *pool;         // where they come from; NULL: none
 	struct tap_bell *bell;            // NULL: nobody sleeps
+	struct port_wait *wait;           // how the lane is woken for `inject`; NULL: it never sleeps
 	unsigned n_owed;                  // so many of them the pool could not give yet
 	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE
 	uint64_t redirect_cycles; // a packet of class redirect is punted at most once in so many
@@ -48,6 +49,10 @@ enum { TAP_PORT_SHIFT = 16 }; // verdict_and_port: verdict | port << 16
 
 // Frames that Linux sent, oldest first; they belong to the caller. Cheap when there are none. Each
 // lane calls it once per loop: it also gives the twins' thread its buffers.
+static inline bool tap_is_quiet(const struct tap_lane *lane)
+{
+	return rte_ring_empty(lane->inject);
+}
 unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n);
 static inline unsigned tap_take(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
 {

@@ -1,0 +1,236 @@
+// What a lane waits for while no frame comes: a socket to be readable, memif's peer or a device's
+// interrupt to tell, or somebody to ring its bell; time ends it in any case. Lane, unless said.
+#include "port/wait.h"
+
+#include "port/room.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_EVENTS = 16 };
+
+// How a lane learns that frames have come on a queue.
+enum way { WAY_NONE, WAY_SOCKET, WAY_MEMIF, WAY_INTERRUPT };
+
+struct wait_queue {
+	enum way way;
+	const struct port_queue *io;
+	struct memif_ring *ring; // WAY_MEMIF
+};
+
+struct port_wait {
+	unsigned n_queues;
+	struct wait_queue queues[PORT_LANE_QUEUES];
+	// epoll with edges (nothing has to be read), then sockets, which say what is still unread.
+	unsigned n_polled;
+	struct pollfd polled[1 + PORT_LANE_QUEUES];
+	int bell;       // an eventfd
+	bool is_asleep; // or about to be; atomic, partner: port_wake
+} LINE_ALIGNED;
+
+static int add_event(const struct port_wait *wait, int fd)
+{
+	struct epoll_event wish = {.events = EPOLLIN | EPOLLET};
+
+	return epoll_ctl(wait->polled[0].fd, EPOLL_CTL_ADD, fd, &wish) ? -errno : 0;
+}
+
+static void add_queue(struct port_room *room, struct port_wait *wait, const struct port_queue *io)
+{
+	const char *device = room->settings->ports[io->port].device;
+	const struct kind *kind = &room->devices[io->port].kind;
+	struct wait_queue *queue = &wait->queues[wait->n_queues++];
+
+	*queue = (struct wait_queue){.io = io};
+	int socket = kind->iface[0] ? below_socket(kind->iface, io->queue) : -1;
+
+	if (socket >= 0) {
+		queue->way = WAY_SOCKET;
+		wait->polled[wait->n_polled++] = (struct pollfd){socket, POLLIN, 0};
+	} else if (strncmp(device, "net_memif", strlen("net_memif")) == 0) {
+		queue->ring = memif_ring_make(device, io->queue, wait->polled[0].fd);
+		queue->way = queue->ring ? WAY_MEMIF : WAY_NONE;
+	}
+}
+
+static int open_one(struct port_room *room, struct port_lane *lane, struct complaint *why)
+{
+	struct port_wait *wait = aligned_alloc(_Alignof(struct port_wait), sizeof(*wait));
+
+	if (!wait)
+		return complain(why, -ENOMEM, "lanes[%u]: no memory to wait for frames", lane->id);
+	memset(wait, 0, sizeof(*wait));
+	lane->wait = wait;
+	wait->n_polled = 1;
+	wait->polled[0] = (struct pollfd){epoll_create1(EPOLL_CLOEXEC), POLLIN, 0};
+	wait->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wait->polled[0].fd < 0 || wait->bell < 0 || add_event(wait, wait->bell))
+		return complain(why, -errno,
+			"lanes[%u]: cannot wait for frames: %s; allow more open files (ulimit -n), "
+			"or set its idle: poll",
+			lane->id, strerror(errno));
+	for (unsigned q = 0; q < lane->n_queues; q++)
+		add_queue(room, wait, &lane->queues[q]);
+	return 0;
+}
+
+int wait_open(struct port_room *room, struct complaint *why)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < room->plan.n_lanes && !err; i++)
+		if (room->lanes[i].may_sleep)
+			err = open_one(room, &room->lanes[i], why);
+	return err;
+}
+
+static void add_interrupts(struct port_room *room, struct port_wait *wait)
+{
+	for (unsigned q = 0; q < wait->n_queues; q++) {
+		struct wait_queue *queue = &wait->queues[q];
+
+		if (queue->way != WAY_NONE || !room->devices[queue->io->port].has_interrupts)
+			continue;
+		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(queue->io->device, queue->io->queue);
+
+		if (fd >= 0 && !add_event(wait, fd))
+			queue->way = WAY_INTERRUPT;
+	}
+}
+
+void wait_add_interrupts(struct port_room *room)
+{
+	for (unsigned i = 0; i < room->plan.n_lanes; i++)
+		if (room->lanes[i].wait)
+			add_interrupts(room, room->lanes[i].wait);
+}
+
+void wait_close(struct port_room *room)
+{
+	for (unsigned i = 0; i < room->plan.n_lanes; i++) {
+		struct port_wait *wait = room->lanes[i].wait;
+
+		if (!wait)
+			continue;
+		room->lanes[i].wait = NULL;
+		for (unsigned q = 0; q < wait->n_queues; q++)
+			if (wait->queues[q].ring)
+				memif_ring_free(wait->queues[q].ring);
+		if (wait->bell >= 0)
+			close(wait->bell);
+		if (wait->polled[0].fd >= 0)
+			close(wait->polled[0].fd);
+		free(wait);
+	}
+}
+
+bool port_wait_is_woken(const struct port_wait *wait)
+{
+	if (!wait)
+		return false;
+	for (unsigned q = 0; q < wait->n_queues; q++) {
+		const struct wait_queue *queue = &wait->queues[q];
+
+		if (queue->way == WAY_NONE ||
+			(queue->way == WAY_MEMIF && !memif_ring_is_told(queue->ring)))
+			return false;
+	}
+	return true;
+}
+
+// A driver that cannot be asked although it has interrupts always tells.
+static bool ask(struct wait_queue *queue)
+{
+	if (queue->way == WAY_MEMIF)
+		return memif_ring_ask(queue->ring);
+	if (queue->way == WAY_INTERRUPT) {
+		int err = rte_eth_dev_rx_intr_enable(queue->io->device, queue->io->queue);
+
+		if (err && err != -ENOTSUP)
+			queue->way = WAY_NONE;
+	}
+	return true;
+}
+
+static void ask_no_more(const struct wait_queue *queue)
+{
+	if (queue->way == WAY_MEMIF)
+		memif_ring_ask_no_more(queue->ring);
+	else if (queue->way == WAY_INTERRUPT)
+		rte_eth_dev_rx_intr_disable(queue->io->device, queue->io->queue);
+}
+
+bool port_wait_begin(struct port_wait *wait)
+{
+	if (!wait)
+		return true;
+	__atomic_store_n(&wait->is_asleep, true, __ATOMIC_SEQ_CST);
+	for (unsigned q = 0; q < wait->n_queues; q++) {
+		if (ask(&wait->queues[q]))
+			continue;
+		while (q)
+			ask_no_more(&wait->queues[--q]);
+		__atomic_store_n(&wait->is_asleep, false, __ATOMIC_RELAXED);
+		return false;
+	}
+	return true;
+}
+
+// An error of a socket (its interface went down) is one event; reading it takes it off.
+static void read_error(const struct pollfd *polled)
+{
+	int error;
+	socklen_t n = sizeof(error);
+
+	if (polled->revents & POLLERR)
+		getsockopt(polled->fd, SOL_SOCKET, SO_ERROR, &error, &n);
+}
+
+void port_wait_for(struct port_wait *wait, uint64_t ns)
+{
+	const struct timespec most = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	struct epoll_event events[MAX_EVENTS];
+
+	if (!wait) {
+		nanosleep(&most, NULL);
+		return;
+	}
+	if (ppoll(wait->polled, wait->n_polled, &most, NULL) <= 0)
+		return;
+	if (wait->polled[0].revents)
+		epoll_wait(wait->polled[0].fd, events, MAX_EVENTS, 0);
+	for (unsigned i = 1; i < wait->n_polled; i++)
+		read_error(&wait->polled[i]);
+}
+
+void port_wait_end(struct port_wait *wait)
+{
+	if (!wait)
+		return;
+	__atomic_store_n(&wait->is_asleep, false, __ATOMIC_RELAXED);
+	for (unsigned q = 0; q < wait->n_queues; q++)
+		ask_no_more(&wait->queues[q]);
+}
+
+// The fence: what the caller wrote is there before it looks whether the lane sleeps, and a lane
+// says that it sleeps before it looks for what was written.
+void port_wake(struct port_wait *wait)
+{
+	const uint64_t one = 1;
+
+	if (!wait)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&wait->is_asleep, __ATOMIC_RELAXED))
+		return;
+	ssize_t n = write(wait->bell, &one, sizeof(one));
+
+	(void)n; // refused only where it has rung 2^64 times
+}
