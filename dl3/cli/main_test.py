@@ -189,6 +189,7 @@ def tells_what_each_step_of_a_lane_costs(tmp_path: Path) -> None:
         "core": 3,
         "numa": 0,
         "idle": "sleep",
+        "woken_by": "frames",
         "queues": [{"port": "left", "queue": 0}],
         "counters": {"bursts": 10},
         "empty_share": 0.25,
@@ -201,5 +202,5 @@ def tells_what_each_step_of_a_lane_costs(tmp_path: Path) -> None:
     done = dl3("show", "lanes", "--socket", str(tmp_path / "s"))
     thread.join(5)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert lines[1] == "0 3 0 left/0 320 32.00 25.0% 12.5% 1,234 us, 9 s ago"
+    assert lines[1] == "0 3 0 left/0 320 32.00 25.0% 12.5% frames 1,234 us, 9 s ago"
     assert lines[-1] == "0 10.00 2.50 12.50"

@@ -74,7 +74,8 @@ def lane_row(lane: Lane) -> tuple[object, ...]:
     per_burst = packets / bursts if bursts else None
     gap = f"{lane.poll_gap.longest_us:,.0f} us, {lane.poll_gap.ago_s:,.0f} s ago" if lane.poll_gap else None
     asleep = f"{lane.asleep_share:.1%}" if lane.idle == "sleep" else None
-    return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, f"{lane.empty_share:.1%}", asleep, gap)
+    rest = (f"{lane.empty_share:.1%}", asleep, lane.woken_by, gap)
+    return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, *rest)
 
 
 def draw_steps(reply: Lanes) -> RenderableType | None:
@@ -177,6 +178,7 @@ def lanes(reply: Lanes) -> RenderableType:
         ">per burst",
         ">empty polls",
         ">asleep",
+        "woken by",
         ">longest gap",
     )
     listing = table("", columns, [lane_row(lane) for lane in reply.lanes])

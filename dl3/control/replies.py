@@ -73,6 +73,7 @@ class Lane(Reply):
     core: int
     numa: int
     idle: str = "poll"
+    woken_by: str | None = None
     queues: tuple[LaneQueue, ...]
     counters: dict[str, int]
     empty_share: float

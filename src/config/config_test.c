@@ -48,9 +48,9 @@ static const struct mistake mistakes[] = {
 	{PORTS "burst: 99999999999999999999999999",
 		"f.yaml:4: burst is \"99999999999999999999999999\"; a number from 1 to 64 is "
 		"wanted"},
-	{PORTS "idle: doze", "f.yaml:4: idle is \"doze\"; one of poll/sleep is wanted"},
+	{PORTS "idle: doze", "f.yaml:4: idle is \"doze\"; one of sleep/poll is wanted"},
 	{PORTS "lanes: [{core: 1, idle: 3}]",
-		"f.yaml:4: lanes[0].idle is \"3\"; one of poll/sleep is wanted"},
+		"f.yaml:4: lanes[0].idle is \"3\"; one of sleep/poll is wanted"},
 	{PORTS "burst:", "f.yaml:4: burst is empty; a number from 1 to 64 is wanted"},
 	{PORTS "burst: [1]", "f.yaml:4: burst is a list; a number from 1 to 64 is wanted"},
 	{PORTS "memory: {hugepages: maybe}",

@@ -23,7 +23,7 @@ struct top {
 #define KEYS_OF_ALL                                                                                \
 	{"ports", ROW_NODE, FIELD(top, ports)}, {"lanes", ROW_NODE, FIELD(top, lanes)},            \
 		{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},                     \
-		{"idle", ROW_WORD, FIELD(top, idle), .words = "poll|sleep"},                       \
+		{"idle", ROW_WORD, FIELD(top, idle), .words = "sleep|poll"},                       \
 		{"memory", ROW_NODE, FIELD(top, memory)}, {"eal", ROW_NODE, FIELD(top, eal)},      \
 	{                                                                                          \
 		"control", ROW_NODE, FIELD(top, control)                                           \
@@ -133,7 +133,7 @@ static int read_lane_queues(struct reader *reader, const struct node *node, void
 static const struct row lane_rows[] = {
 	{"core", ROW_NUMBER, FIELD(port_lane_settings, core), .min = 0, .max = 4095},
 	{"queues", ROW_OTHER, .read = read_lane_queues},
-	{"idle", ROW_WORD, FIELD(port_lane_settings, idle), .words = "poll|sleep"},
+	{"idle", ROW_WORD, FIELD(port_lane_settings, idle), .words = "sleep|poll"},
 };
 static const struct key_table lane_table = {"lanes", lane_rows, ARRAY_LEN(lane_rows)};
 

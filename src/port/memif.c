@@ -84,8 +84,10 @@ static void forget(struct memif_ring *ring)
 {
 	if (ring->map)
 		munmap(ring->map, ring->map_bytes);
-	if (ring->event >= 0)
-		close(ring->event); // and epoll forgets it once the driver and the peer close it, too
+	if (ring->event >= 0) {
+		epoll_ctl(ring->epoll, EPOLL_CTL_DEL, ring->event, NULL);
+		close(ring->event);
+	}
 	ring->map = NULL;
 	ring->head = NULL;
 	ring->event = -1;
@@ -204,7 +206,8 @@ static void *map_head(int region, uint32_t offset, size_t *bytes, struct ring_he
 	return map;
 }
 
-static void take_ring(struct memif_ring *ring, const struct agreeing *a, const struct message *m, int event)
+static void take_ring(struct memif_ring *ring, const struct agreeing *a, const struct message *m,
+	int event)
 {
 	struct epoll_event wish = {.events = EPOLLIN | EPOLLET};
 
@@ -322,15 +325,25 @@ static bool is_memif(int socket)
 	socklen_t n = sizeof(type);
 
 	return socket > 0 && __atomic_load_n(&rings, __ATOMIC_RELAXED) &&
-	       !getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &n) &&
-	       type == SOCK_SEQPACKET;
+	       !getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &n) && type == SOCK_SEQPACKET;
+}
+
+static int descriptor_of(const struct msghdr *packet)
+{
+	int fd = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(packet); c;
+		c = CMSG_NXTHDR((struct msghdr *)packet, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+			c->cmsg_len >= CMSG_LEN(sizeof(fd)))
+			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
 }
 
 // `n` bytes of a packet of any socket of this process.
 static void listen_in(int socket, const struct msghdr *packet, ssize_t n, bool is_client)
 {
 	struct message m;
-	int fd = -1;
 
 	if ((n && n != MESSAGE_BYTES) || packet->msg_iovlen != 1 || !is_memif(socket))
 		return;
@@ -338,16 +351,11 @@ static void listen_in(int socket, const struct msghdr *packet, ssize_t n, bool i
 		m.type = DISCONNECT;
 	else
 		memcpy(&m, packet->msg_iov[0].iov_base, sizeof(m));
-	const struct cmsghdr *c = CMSG_FIRSTHDR(packet);
-
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len >= CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	pthread_mutex_lock(&lock);
 	if (m.type == DISCONNECT)
 		end_connection(socket);
 	else
-		heed(socket, &m, is_client, fd);
+		heed(socket, &m, is_client, descriptor_of(packet));
 	pthread_mutex_unlock(&lock);
 }
 

@@ -24,7 +24,7 @@ enum {
 
 enum port_mode { PORT_ROUTE, PORT_XCONNECT };
 // While no frame comes.
-enum port_idle { PORT_IDLE_POLL, PORT_IDLE_SLEEP };
+enum port_idle { PORT_IDLE_SLEEP, PORT_IDLE_POLL };
 enum port_huge { PORT_HUGE_AUTO, PORT_HUGE_REQUIRE, PORT_HUGE_NEVER };
 
 // As in the file; 0 means "choose well".

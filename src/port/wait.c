@@ -20,7 +20,7 @@ enum { MAX_EVENTS = 16 };
 enum way { WAY_NONE, WAY_SOCKET, WAY_MEMIF, WAY_INTERRUPT };
 
 struct wait_queue {
-	enum way way;
+	enum way way; // atomic, relaxed: the lane may take a way back that fails
 	const struct port_queue *io;
 	struct memif_ring *ring; // WAY_MEMIF
 };
@@ -136,10 +136,10 @@ bool port_wait_is_woken(const struct port_wait *wait)
 	if (!wait)
 		return false;
 	for (unsigned q = 0; q < wait->n_queues; q++) {
-		const struct wait_queue *queue = &wait->queues[q];
+		enum way way = __atomic_load_n(&wait->queues[q].way, __ATOMIC_RELAXED);
 
-		if (queue->way == WAY_NONE ||
-			(queue->way == WAY_MEMIF && !memif_ring_is_told(queue->ring)))
+		if (way == WAY_NONE ||
+			(way == WAY_MEMIF && !memif_ring_is_told(wait->queues[q].ring)))
 			return false;
 	}
 	return true;
@@ -154,7 +154,7 @@ static bool ask(struct wait_queue *queue)
 		int err = rte_eth_dev_rx_intr_enable(queue->io->device, queue->io->queue);
 
 		if (err && err != -ENOTSUP)
-			queue->way = WAY_NONE;
+			__atomic_store_n(&queue->way, WAY_NONE, __ATOMIC_RELAXED);
 	}
 	return true;
 }

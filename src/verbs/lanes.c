@@ -83,6 +83,14 @@ static double asleep_share(const struct verbs_house *house, const struct stat_la
 	return lived > 0 ? stat_read(&stat->slept_cycles) / lived : 0;
 }
 
+// What ends the sleep of a lane; null: it polls.
+static json_t *woken_by(const struct port_lane *lane)
+{
+	if (!lane->may_sleep)
+		return json_null();
+	return json_string(port_wait_is_woken(lane->wait) ? "frames" : "time");
+}
+
 static json_t *lane_json(const struct verbs_house *house, const struct port_lane *lane,
 	const struct stat_lane *stat)
 {
@@ -91,6 +99,7 @@ static json_t *lane_json(const struct verbs_house *house, const struct port_lane
 	uint64_t loops = stat_read(&stat->loops), empty = stat_read(&stat->empty_loops);
 
 	json_object_set_new(json, "idle", json_string(lane->may_sleep ? "sleep" : "poll"));
+	json_object_set_new(json, "woken_by", woken_by(lane));
 	json_object_set_new(json, "queues", lane_queues(house, lane, stat));
 	json_object_set_new(json, "counters", lane_counters(stat));
 	json_object_set_new(json, "empty_share", json_real(loops ? (double)empty / loops : 0));
