@@ -2,6 +2,7 @@
 #include "path/fake.h"
 
 #include <rte_cycles.h>
+#include <sched.h>
 
 // Cycles that no machine is fast enough to leave out, and few enough to have rounds without being
 // disturbed.
@@ -10,7 +11,7 @@ enum {
 	ROUND = 3 * LONG_GAP,
 	PAUSE = 5 * LONG_GAP,
 	DEAR = 12 * LONG_GAP, // a burst that took so long was disturbed, if packets cost less
-	BURSTS = 8,
+	BURSTS = 4, // together less than Linux gives to a program at a time
 	ATTEMPTS = 500,
 	IDLE_LOOPS = 64,
 	SLOW_TSC = 1000000, // a lane's first sleep comes after some rounds
@@ -36,6 +37,7 @@ static unsigned run_prepared(void)
 {
 	uint64_t n_forgotten;
 
+	sched_yield(); // to begin with as much of that as there is
 	fake_run();
 	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
 }
