@@ -110,13 +110,13 @@ static void groups_that_come_and_go_leave_nothing_behind(void **state)
 			via("10.0.0.2", 1 + i % 11, 1)};
 		struct fib_hop group;
 		assert_int_equal(fib_group(fib, members, 2, &group, NULL), 0);
-		struct fib_change set = change(FIB_REPLACE, "20.0.0.0/8", group);
+		struct fib_change set = change(FIB_REPLACE, "20.0.0.0/24", group);
 		assert_int_equal(fib_change(fib, &set, 1, NULL, NULL), 0);
 	}
-	struct fib_change del = change(FIB_DELETE, "20.0.0.0/8", (struct fib_hop){0});
+	struct fib_change del = change(FIB_DELETE, "20.0.0.0/24", (struct fib_hop){0});
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), 0);
 	fib_change(fib, &del, 1, NULL, NULL);
-	struct fib_change other = change(FIB_ADD, "30.0.0.0/8",
+	struct fib_change other = change(FIB_ADD, "30.0.0.0/24",
 		(struct fib_hop){.kind = FIB_BLACKHOLE, .link = FIB_NO_LINK});
 	assert_int_equal(fib_change(fib, &other, 1, NULL, NULL), 0);
 	fib_usage(fib, &after);

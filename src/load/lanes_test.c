@@ -70,6 +70,7 @@ void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_
 }
 
 static bool may_sleep;
+static uint64_t long_gap; // 0: the usual one
 
 static void open_with(const char *text)
 {
@@ -82,6 +83,8 @@ static void open_with(const char *text)
 	streams = json_loads(text, 0, NULL);
 	assert_non_null(streams);
 	load = fake_load(streams);
+	if (long_gap)
+		load->lane[0].long_gap = long_gap;
 	lane->n_queues = 1;
 	lane->may_sleep = may_sleep;
 	lane->queues[0] = (struct port_queue){.device = DEVICE, .port = 0};
@@ -296,8 +299,9 @@ static unsigned rounds_that_send_and_receive(void)
 {
 	const uint64_t least = FAKE_HZ / 5000; // much more than what else a round does
 
+	long_gap = least;
 	open_with(TO_LEFT("1 Mpps"));
-	__atomic_store_n(&load->lane[0].long_gap, least, __ATOMIC_RELAXED);
+	long_gap = 0;
 	fake.turn_cycles = least * 2 / 3;
 	__atomic_store_n(&device.burst_cycles, least * 2 / 3, __ATOMIC_RELAXED);
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);

@@ -135,8 +135,12 @@ static int restore_one(struct tap_room *room, unsigned port, struct complaint *w
 			strerror(-err));
 	}
 	close(made.fd);
-	made.fd = twin->twin.fd;
-	twin->twin = made;
+	// All but the file's number, which the thread reads at any time and which is the same.
+	twin->twin.held = made.held;
+	twin->twin.index = made.index;
+	memcpy(twin->twin.name, made.name, sizeof(made.name));
+	twin->twin.adopted = made.adopted;
+	twin->twin.has_carrier = made.has_carrier;
 	__atomic_store_n(&twin->n_files, twin->n_files + 1, __ATOMIC_RELAXED);
 	log_info("port '%s': its twin is back in namespace '%s'", wish.name, wish.namespace_name);
 	return 0;
