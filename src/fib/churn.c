@@ -2,6 +2,7 @@
 #include "fib/churn.h"
 
 #include "fib/lookup.h"
+#include "fib/table.h"
 #include "fib/vrfs.h"
 
 #include <errno.h>
@@ -234,4 +235,23 @@ struct fib_change churn_change(const struct model *model, uint8_t family, size_t
 		change.route.prefix =
 			builtin_route(model_random(ARRAY_LEN(builtin_text)), 0).prefix;
 	return change;
+}
+
+static uint32_t held(const struct blocks *blocks)
+{
+	return blocks->kept + blocks->top - blocks->origin - blocks->n_free;
+}
+
+struct churn_used churn_used(const struct fib *fib)
+{
+	return (struct churn_used){held(&fib->rib.nodes), held(&fib->publish4.leaf),
+		held(&fib->publish4.tail), held(&fib->publish6.wide), held(&fib->publish6.leaf),
+		held(&fib->publish6.line)};
+}
+
+void churn_expect_used(const struct fib *fib, struct churn_used wanted)
+{
+	struct churn_used found = churn_used(fib);
+
+	assert_memory_equal(&found, &wanted, sizeof(found));
 }

@@ -24,3 +24,10 @@ void churn_check_edges(const struct fib *fib, const struct model *model,
 	const struct wire_prefix *prefix);
 void churn_check_some(const struct fib *fib, const struct model *model, uint8_t family, unsigned n);
 void churn_check_all(const struct fib *fib, const struct model *model);
+
+// Units of memory that something holds.
+struct churn_used {
+	uint32_t nodes, leaf4, tail4, wide6, leaf6, line6;
+};
+struct churn_used churn_used(const struct fib *fib);
+void churn_expect_used(const struct fib *fib, struct churn_used wanted);

@@ -1,4 +1,4 @@
-// The table against a plain list of routes. Tests only.
+// The table: where it grows and shrinks, against a plain list of routes. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -13,124 +13,6 @@
 #include <cmocka.h>
 
 static struct model model;
-
-static void churn_one_by_one(struct fib *fib, uint8_t family, unsigned n, size_t wanted)
-{
-	churn_reset(&model, 0);
-	for (unsigned i = 0; i < n; i++) {
-		struct fib_change change = churn_change(&model, family, wanted);
-		int result = churn_apply(&model, &change);
-		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), result);
-		churn_check_edges(fib, &model, &change.route.prefix);
-		churn_check_some(fib, &model, family, 2);
-		if (i % 200 == 199)
-			assert_true(publish4_tidy(fib));
-		if (i % 1000 == 999)
-			churn_check_all(fib, &model);
-	}
-	churn_check_all(fib, &model);
-	fib_destroy(fib);
-}
-
-static void agrees_with_a_list_after_each_ip4_change(void **state)
-{
-	churn_one_by_one(fib_create(NULL), 4, 3000, 60);
-	churn_one_by_one(fib_create(NULL), 4, 2000, 500);
-}
-
-static void agrees_with_a_list_after_each_ip6_change(void **state)
-{
-	churn_one_by_one(fib_create(NULL), 6, 3000, 60);
-	churn_one_by_one(fib_create(NULL), 6, 3000, 700);
-}
-
-// Batches of both families; some must fail as a whole.
-static void agrees_with_a_list_after_each_batch(void **state)
-{
-	static struct model before;
-	static struct fib_change batch[500];
-	struct fib *fib = fib_create(NULL);
-
-	churn_reset(&model, 0);
-	for (unsigned round = 0; round < 150; round++) {
-		size_t n = 1 + model_random(round % 3 ? 20 : 500), first_bad = SIZE_MAX,
-		       bad = SIZE_MAX;
-		int expected = 0;
-		before = model;
-		for (size_t i = 0; i < n; i++) {
-			batch[i] = churn_change(&model, model_random(2) ? 4 : 6, 1500);
-			if (model_random(1000))
-				batch[i].op =
-					batch[i].op == FIB_DELETE &&
-							model_find(&model,
-								&batch[i].route.prefix) >= 0 &&
-							churn_builtin(&batch[i].route.prefix) < 0
-						? FIB_DELETE
-						: FIB_REPLACE;
-			int result = churn_apply(&model, &batch[i]);
-			if (!expected && result) {
-				expected = result;
-				first_bad = i;
-			}
-		}
-		assert_int_equal(fib_change(fib, batch, n, &bad, NULL), expected);
-		assert_int_equal(bad, first_bad);
-		if (expected)
-			model = before;
-		churn_check_some(fib, &model, 4, 20);
-		churn_check_some(fib, &model, 6, 20);
-		if (round % 50 == 49)
-			churn_check_all(fib, &model);
-	}
-	churn_check_all(fib, &model);
-	fib_destroy(fib);
-}
-
-// Units of memory that something holds.
-struct used {
-	uint32_t nodes, leaf4, tail4, wide6, leaf6, line6;
-};
-
-static uint32_t held(const struct blocks *blocks)
-{
-	return blocks->kept + blocks->top - blocks->origin - blocks->n_free;
-}
-
-static struct used count_used(const struct fib *fib)
-{
-	return (struct used){held(&fib->rib.nodes), held(&fib->publish4.leaf),
-		held(&fib->publish4.tail), held(&fib->publish6.wide), held(&fib->publish6.leaf),
-		held(&fib->publish6.line)};
-}
-
-static void assert_used(const struct fib *fib, struct used wanted)
-{
-	struct used found = count_used(fib);
-
-	assert_memory_equal(&found, &wanted, sizeof(found));
-}
-
-static void tidies_up_once_changes_have_ended(void **state)
-{
-	struct fib *fib = fib_create(NULL);
-	struct used before;
-
-	churn_reset(&model, 0);
-	for (unsigned i = 0; i < 12000; i++) {
-		struct fib_change change = churn_change(&model, 4, 900);
-		churn_apply(&model, &change);
-		fib_change(fib, &change, 1, NULL, NULL);
-	}
-	before = count_used(fib);
-	assert_int_not_equal(fib->publish4.leaf.n_free, 0);
-	for (unsigned i = 0; i < 50; i++)
-		fib_tidy(fib);
-	assert_used(fib, before);
-	assert_int_equal(fib->publish4.leaf.n_free, 0);
-	assert_int_equal(fib->publish4.tail.n_free, 0);
-	churn_check_all(fib, &model);
-	fib_destroy(fib);
-}
 
 // What comes before the /24s below: other hops, which have taken the first ids, and a longer
 // prefix. As narrow leaves a node holds eleven of the first 255 hops, beside none with a tail.
@@ -171,7 +53,7 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 
 	for (unsigned row = 0; row < ARRAY_LEN(inside); row++) {
 		struct fib *fib = fib_create(NULL);
-		const uint32_t none = count_used(fib).leaf4;
+		const uint32_t none = churn_used(fib).leaf4;
 		churn_reset(&model, 0);
 		take_hops(fib, inside[row].n_hops);
 		for (unsigned i = 0; i < 2 * N_SLOTS; i++) {
@@ -185,10 +67,10 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 					(struct fib_hop){.link = FIB_NO_LINK, .kind = FIB_LINUX};
 			change_both(fib, &change);
 			churn_check_all(fib, &model);
-			assert_int_equal(count_used(fib).leaf4 > none,
+			assert_int_equal(churn_used(fib).leaf4 > none,
 				(i < N_SLOTS ? slot + 1 : slot) > inside[row].most_inside);
 		}
-		assert_int_equal(count_used(fib).leaf4, none);
+		assert_int_equal(churn_used(fib).leaf4, none);
 		fib_destroy(fib);
 	}
 }
@@ -198,7 +80,7 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const struct used used = count_used(fib);
+	const struct churn_used used = churn_used(fib);
 
 	churn_reset(&model, 0);
 	for (unsigned pass = 0; pass < 2; pass++) {
@@ -219,9 +101,9 @@ static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 				churn_check_all(fib, &model);
 		}
 		churn_check_all(fib, &model);
-		assert_int_equal(count_used(fib).wide6 - used.wide6, pass ? 0 : 2);
+		assert_int_equal(churn_used(fib).wide6 - used.wide6, pass ? 0 : 2);
 	}
-	assert_used(fib, used);
+	churn_expect_used(fib, used);
 	fib_destroy(fib);
 }
 
@@ -229,7 +111,7 @@ static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 static void leaks_no_blocks(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	const struct used used = count_used(fib);
+	const struct churn_used used = churn_used(fib);
 
 	churn_reset(&model, 0);
 	for (unsigned i = 0; i < 4000; i++) {
@@ -242,7 +124,7 @@ static void leaks_no_blocks(void **state)
 		while (model_next(fib, family, NULL, &change.route))
 			assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	}
-	assert_used(fib, used);
+	churn_expect_used(fib, used);
 	struct fib_usage usage;
 	fib_usage(fib, &usage);
 	assert_int_equal(usage.n_routes4 + usage.n_routes6, 0);
@@ -342,10 +224,6 @@ static void lookups_wait_while_there_are_so_many_ip4_routes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_a_list_after_each_ip4_change),
-		cmocka_unit_test(tidies_up_once_changes_have_ended),
-		cmocka_unit_test(agrees_with_a_list_after_each_ip6_change),
-		cmocka_unit_test(agrees_with_a_list_after_each_batch),
 		cmocka_unit_test(keeps_leaves_inside_their_node_while_they_fit),
 		cmocka_unit_test(grows_and_shrinks_dense_ip6_subtrees),
 		cmocka_unit_test(leaks_no_blocks),

@@ -1,6 +1,7 @@
 // Slow and obvious. Tests only.
 #include "fib/model.h"
 
+#include <endian.h>
 #include <string.h>
 
 static uint64_t state = 88172645463325252ull;
@@ -15,11 +16,10 @@ uint32_t model_random(uint32_t below)
 
 model_bits model_number(const struct wire_addr *addr)
 {
-	model_bits number = 0;
+	uint64_t half[2];
 
-	for (unsigned i = 0; i < 16; i++)
-		number = number << 8 | addr->bytes[i];
-	return number;
+	memcpy(half, addr->bytes, sizeof(half));
+	return (model_bits)be64toh(half[0]) << 64 | be64toh(half[1]);
 }
 
 struct wire_addr model_addr(uint8_t family, model_bits number)

@@ -22,7 +22,7 @@ static void hands_punted_packets_to_the_twin_of_their_port(void **state)
 	}
 	settle();
 	assert_int_equal(sum_tap(VERDICT_FORWARD), 100);
-	assert_int_equal(tap_stats(room)->punted_by_port[1], 50);
+	assert_int_equal(stat_read(&tap_stats(room)->punted_by_port[1]), 50);
 	close(first);
 	close(second);
 }
@@ -53,8 +53,8 @@ static void drops_what_is_over_its_class_s_limit(void **state)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 	assert_true(punt(0, VERDICT_NO_ROUTE, 0));
 	settle();
-	assert_in_range(tap_stats(room)->class[CLASS_TTL].over_limit, 27, 30);
-	assert_int_equal(tap_stats(room)->class[CLASS_UNREACHABLE].punted, 1);
+	assert_in_range(stat_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
+	assert_int_equal(stat_read(&tap_stats(room)->class[CLASS_UNREACHABLE].punted), 1);
 
 	settings.class[CLASS_TTL].rate = HIGH_RATE;
 	tap_change(room, &settings);
@@ -62,7 +62,7 @@ static void drops_what_is_over_its_class_s_limit(void **state)
 	usleep(10000);
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 0));
 	settle();
-	assert_in_range(tap_stats(room)->class[CLASS_TTL].over_limit, 27, 30);
+	assert_in_range(stat_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
 }
 
 static void counts_what_lies_in_the_rings_at_the_end(void **state)

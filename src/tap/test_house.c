@@ -47,8 +47,8 @@ uint32_t count_free(void)
 }
 
 #ifdef __SANITIZE_THREAD__
-// Buffers pass from thread to thread through pools, whose order ThreadSanitizer cannot see in DPDK's
-// own library: it is told.
+// Buffers pass from thread to thread through pools, whose order ThreadSanitizer cannot see in
+// DPDK's own library: it is told.
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 static rte_mempool_enqueue_t give_back;
