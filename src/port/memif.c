@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <rte_atomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,7 @@ bool memif_ring_ask(struct memif_ring *ring)
 	pthread_mutex_lock(&ring->lock);
 	if (ring->head && !has_news(ring)) {
 		set_events(ring, true);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
 		is_quiet = !has_news(ring);
 		if (!is_quiet)
 			set_events(ring, false);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <rte_atomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -227,7 +228,7 @@ void port_wake(struct port_wait *wait)
 
 	if (!wait)
 		return;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&wait->is_asleep, __ATOMIC_RELAXED))
 		return;
 	ssize_t n = write(wait->bell, &one, sizeof(one));
