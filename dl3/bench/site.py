@@ -8,6 +8,7 @@ from dl3.bench.tape import Tape
 from dl3.campaign.streams import parsed_streams
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
+from dl3.control.lanes import ask_idle
 from dl3.control.replies import Reply
 from dl3.host.noise import Look
 from dl3.model.fault import Fault, UsageFault
@@ -169,5 +170,6 @@ def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, ob
     wanted = ("version", "dpdk", "lanes", "memory")
     for name, client in told:
         status = client.ask(Reply, "status").model_dump()
-        facts[name] = {key: value for key, value in status.items() if key in wanted}
+        idle = ask_idle(client) if client is dut else {}
+        facts[name] = {key: value for key, value in status.items() if key in wanted} | idle
     return facts

@@ -16,6 +16,7 @@ from dl3.cli import campaign, compare, given, peers, proof, rfc, rfc2544
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
+from dl3.control.lanes import idle_of
 from dl3.control.replies import Lanes
 from dl3.host.hugepages import reserved
 from dl3.lab.tables import TableFiles
@@ -93,9 +94,11 @@ def tell(sample: Sample) -> None:
 
 
 def tell_steps(place: Workplace) -> None:
-    """Where dl3d's cycles went, when it is dl3d that runs."""
+    """What lanes do without frames and where their cycles went, when it is dl3d that runs."""
     for socket in place.folder.glob("*.sock"):
-        steps = draw_steps(Client(socket).ask(Lanes, "lanes"))
+        lanes = Client(socket).ask(Lanes, "lanes")
+        err.print(f"dl3d's lanes without frames: {idle_of(lanes).get('idle', '')}", highlight=False)
+        steps = draw_steps(lanes)
         if steps:
             err.print(steps)
 

@@ -77,6 +77,12 @@ def row(answer: Versus) -> tuple[object, ...]:
     return (answer.frame, *rates, f"{answer.ratio:.3f}", f"{low:.3f}", f"{high:.3f}", len(answer.ours_pps))
 
 
+def idle_words(answer: Versus) -> str:
+    """What lanes do without frames, of those of the two that are dl3d; '' where none is."""
+    both = ((answer.dut, answer.facts.get("dut")), (answer.peer, answer.facts.get("peer")))
+    return ", ".join(f"{name}: {facts['idle']}" for name, facts in both if isinstance(facts, dict) and "idle" in facts)
+
+
 def measure(setups: Sequence[Setup], contest: Contest) -> list[Versus]:
     """With a bar, and a line for each frame size."""
     with Bar() as bar:
@@ -93,6 +99,8 @@ def show(answers: Sequence[Versus], contest: Contest, as_json: bool) -> None:
     title = f"{first.test} of {first.dut} / {first.peer}: medians, their ratio and where it lies with 95 % confidence"
     out.print(title, markup=False, highlight=False, soft_wrap=True)
     out.print(table("", COLUMNS, [row(answer) for answer in answers]))
+    if words := idle_words(first):
+        out.print(f"lanes without frames: {words}", markup=False, highlight=False, soft_wrap=True)
     for reason in dict.fromkeys(reason for answer in answers for reason in answer.noise):
         out.print(f"noisy: {reason}", markup=False, highlight=False, soft_wrap=True)
     say(f"recorded in {contest.record}")

@@ -1,10 +1,13 @@
 """How devices are typed."""
 
+from typing import Any
+
 import pytest
 
-from dl3.cli.compare import alike, spec_of
+from dl3.cli.compare import alike, idle_words, spec_of
 from dl3.dut.beds import kind_of
 from dl3.dut.kind import check_honoured
+from dl3.model.answers import Versus
 from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
 
@@ -30,3 +33,11 @@ def gives_both_devices_as_many_descriptors_as_both_can_be_given(peer: str, slots
     if slots is None:
         for setup in setups:
             check_honoured(setup, kind_of(setup.dut).ability.honours)
+
+
+def says_what_lanes_do_without_frames_where_one_is_dl3d() -> None:
+    head: dict[str, Any] = {"at": "now", "campaign": "now", "frame": "64", "mean_bytes": 64.0, "test": "forwarding"}
+    head |= {"ours_pps": (1.0,), "peer_pps": (1.0,), "ratio": 1.0, "interval": (1.0, 1.0)}
+    facts: dict[str, object] = {"dut": {"idle": "sleep"}, "peer": {"idle": "poll"}}
+    assert idle_words(Versus(dut="dl3d", peer="mine", facts=facts, **head)) == "dl3d: sleep, mine: poll"
+    assert idle_words(Versus(dut="l3fwd", peer="ovs", facts={"dut": {}, "peer": {}}, **head)) == ""

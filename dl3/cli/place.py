@@ -1,6 +1,6 @@
 """Where a measurement takes place: who answers at which socket, or a lab of its own, and the file for the record."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,6 +121,13 @@ def tested(option: str) -> Client | None:
         return None
     say(f"dl3d answers at {client.path}: its account is checked, too")
     return client
+
+
+def device_of(site: Site) -> str:
+    """What is tested, for the heading of a table: of a dl3d also what its lanes do without frames."""
+    forwarder = site.facts.get("forwarder")
+    idle = forwarder.get("idle") if isinstance(forwarder, Mapping) else None
+    return f"{site.dut_name} (idle: {idle})" if idle else site.dut_name
 
 
 def say(text: str) -> None:

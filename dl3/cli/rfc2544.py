@@ -14,7 +14,7 @@ from dl3.bench.site import Course, Found, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
 from dl3.cli import given
 from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
-from dl3.cli.place import ONE_WAY, Place, course_at, fit_for
+from dl3.cli.place import ONE_WAY, Place, course_at, device_of, fit_for
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
 from dl3.control.client import DL3GEN
@@ -179,7 +179,7 @@ def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, a
     if as_json:
         print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
     elif found:
-        how = f"throughput of {course.site.dut_name} by {METHODS[wanted.method]}"
+        how = f"throughput of {device_of(course.site)} by {METHODS[wanted.method]}"
         show(f"{how}; Gbit/s with preamble and gap, latency at that rate", found)
     finish(bar, course)
 
@@ -237,5 +237,5 @@ def show_latency(course: Course, trials: Sequence[Trial], as_json: bool) -> None
     if as_json:
         print_json({"record": str(course.record), "trials": [trial.model_dump() for trial in trials]})
         return
-    say(f"latency of {course.site.dut_name}, from the time at which a frame was due")
+    say(f"latency of {device_of(course.site)}, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))

@@ -53,6 +53,10 @@ class Speaking(FakeGenerator):
         """Hardly anything."""
         return {"version": "0.1.0", "pid": 7, "lanes": 1}
 
+    def answer_lanes(self, _params: dict[str, Any]) -> dict[str, Any]:
+        """As a dl3d without any."""
+        return {"lanes": []}
+
 
 @contextmanager
 def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:

@@ -15,7 +15,7 @@ from dl3.bench.site import Course, facts_of, frames_for
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli import given
-from dl3.cli.place import Place, course_at, fit_for, new_record, say
+from dl3.cli.place import Place, course_at, device_of, fit_for, new_record, say
 from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
 from dl3.host.watching import MachineWatch
@@ -147,7 +147,7 @@ def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, b
     """The tests one after the other; what has no answer is told of and left out."""
     known = Known()
     with course_of(ask, setup, made.record if made else None, bar) as (course, bed), bar:
-        made = made or Made(course.record, course.site.dut_name)
+        made = made or Made(course.record, device_of(course.site))
         for test in tests:
             jobs = jobs_of(ask, test, setup, frames_of(ask, course))
             for job in jobs:

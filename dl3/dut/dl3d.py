@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from dl3.control.lanes import ask_idle
 from dl3.control.replies import Reply
 from dl3.dut.wired import WiredKind
 from dl3.lab.links import (
@@ -28,6 +29,7 @@ from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
 
 MOST_LANES = len(NAMES)
+OWN_DEFAULT = "default"  # of dl3d: its file does not say
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Dl3d:
     routes: tuple[str, ...] = ()
     route_files: tuple[Path, ...] = ()
     mode: str = "route"
+    idle: str = OWN_DEFAULT
     name: str = "dl3d"
     ready_words: str = ""
 
@@ -73,6 +76,7 @@ class Dl3d:
             "ports": self.ports(seat),
             "lanes": self.lanes(seat),
             "burst": seat.burst,
+            **({} if self.idle == OWN_DEFAULT else {"idle": self.idle}),
             **(self.tables() if self.mode == "route" else {}),
             "memory": pages,
             **({"eal": {"args": ["-n", str(seat.channels)]}} if seat.channels else {}),
@@ -95,8 +99,11 @@ class Dl3d:
 
     def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
         """As it says itself."""
-        status = device.client.ask(Reply, "status").model_dump() if device.client else {}
-        return {"version": f"dl3d {status['version']}, {status['dpdk']}", "configuration": self.file(seat)}
+        if not device.client:
+            return {"configuration": self.file(seat)}
+        status = device.client.ask(Reply, "status").model_dump()
+        version = f"dl3d {status['version']}, {status['dpdk']}"
+        return {"version": version, **ask_idle(device.client), "configuration": self.file(seat)}
 
 
 def route_file(name: str, folder: Path) -> tuple[Path, ...]:
@@ -114,7 +121,7 @@ def route_file(name: str, folder: Path) -> tuple[Path, ...]:
 def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
     """As the options and the table of routes want it."""
     files = route_file(setup.routes, build / "tables")
-    return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"])
+    return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"], idle=options["idle"])
 
 
 KIND = WiredKind(
@@ -122,5 +129,9 @@ KIND = WiredKind(
     make=make,
     needs=lambda: "",  # built with everything else
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
-    choices={"mode": ("route", "xconnect"), "wire": ("memif", "veth")},
+    choices={
+        "mode": ("route", "xconnect"),
+        "idle": (OWN_DEFAULT, "poll", "sleep"),
+        "wire": ("memif", "veth"),
+    },
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from dl3.record.machine import machine, output_of, text_of
+from dl3.record.machine import machine, output_of, text_of, whole_output_of
 
 
 class Facts(BaseModel):
@@ -26,6 +26,7 @@ class Facts(BaseModel):
     compiler: str
     build_flags: str
     drivers_within: list[str] = []  # DPDK's that are linked into dl3d and dl3gen
+    default_idle: str = ""  # what lanes of this build's dl3d do without frames where its file does not say
     network_devices: list[str]
 
 
@@ -47,6 +48,13 @@ def drivers_within(build: Path) -> list[str]:
     return sorted({f"net_{name}" for name in re.findall(r"librte_net_(\w+)\.a\b", text_of(build / "build.ninja"))})
 
 
+def default_idle(dl3d: Path) -> str:
+    """'poll' or 'sleep', as the program's example has it; 'poll' for one that knows no other, '' without a program."""
+    example = whole_output_of(str(dl3d), "--example")
+    found = re.search(r"^idle: (\w+)", example, re.MULTILINE)
+    return str(found[1]) if found else "poll" if example else ""
+
+
 def collect(build: Path) -> Facts:
     """Read all facts now."""
     return Facts(
@@ -55,4 +63,5 @@ def collect(build: Path) -> Facts:
         compiler=output_of("cc", "--version"),
         build_flags=build_flags(build),
         drivers_within=drivers_within(build),
+        default_idle=default_idle(build / "src" / "dl3d"),
     )

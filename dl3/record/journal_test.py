@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dl3.model.fault import Fault
-from dl3.record.facts import collect, last_march
+from dl3.record.facts import collect, default_idle, last_march
 from dl3.record.journal import Trial, append, now
 from dl3.record.machine import number_in
 
@@ -52,6 +52,22 @@ def knows_which_drivers_are_within(tmp_path: Path) -> None:
     (tmp_path / "build.ninja").write_text(" LINK_ARGS = /usr/lib/librte_net_null.a /x/librte_net_memif.a -lrte_eal\n")
     assert collect(tmp_path).drivers_within == ["net_memif", "net_null"]
     assert collect(Path("/nonexistent")).drivers_within == []
+
+
+@pytest.mark.parametrize(
+    ("example", "idle"),
+    [
+        ("burst: 64\nidle: sleep    # or poll\n", "sleep"),
+        ("#  idle: sleep\nidle: poll\n", "poll"),
+        ("burst: 64\n", "poll"),
+    ],
+)
+def knows_what_dl3d_does_without_frames(example: str, idle: str, tmp_path: Path) -> None:
+    program = tmp_path / "dl3d"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{example}END\n")
+    program.chmod(0o755)
+    assert default_idle(program) == idle
+    assert default_idle(Path("/nonexistent")) == ""
 
 
 def takes_the_last_march() -> None:

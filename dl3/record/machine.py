@@ -58,13 +58,17 @@ def network_devices() -> list[str]:
     return found
 
 
-def output_of(*command: str) -> str:
-    """The first line that a command prints, or nothing."""
+def whole_output_of(*command: str) -> str:
+    """All that a command prints, or nothing."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return (done.stdout.splitlines() or [""])[0]
+
+
+def output_of(*command: str) -> str:
+    """The first line that a command prints, or nothing."""
+    return (whole_output_of(*command).splitlines() or [""])[0]
 
 
 def machine() -> dict[str, Any]:
