@@ -12,7 +12,7 @@ from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
-from dl3.cli import campaign, compare, given, peers, proof, rfc, rfc2544
+from dl3.cli import campaign, compare, given, idle, peers, proof, rfc, rfc2544
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
@@ -37,6 +37,7 @@ app.command()(peers.peers)
 app.command()(rfc2544.throughput)
 app.command()(rfc2544.latency)
 app.command()(proof.proof)
+app.command()(idle.idle)
 app.command("frame-loss")(rfc.frame_loss)
 app.command("back-to-back")(rfc.back_to_back)
 app.command("recovery")(rfc.recovery)

@@ -29,6 +29,7 @@ class MemifTerms:
     is_zero_copy: bool = True  # of dl3gen's ends
     burst: int = 64  # frames that the forwarder takes at a time
     generator_burst: int = 64
+    generator_idle: str = ""  # '': its default
     dut_mib: int = 256  # EAL's memory
     generator_mib: int = 512  # kept free for dl3gen, which takes what it needs
     build: Path = TOP / "build"
@@ -41,7 +42,7 @@ class MemifTerms:
     @property
     def tester(self) -> Tester:
         """dl3gen's part."""
-        return Tester((self.generator_core,), self.generator_burst, self.flows, self.build)
+        return Tester((self.generator_core,), self.generator_burst, self.flows, self.generator_idle, self.build)
 
     def seat(self, folder: Path) -> Seat:
         """The device's part."""

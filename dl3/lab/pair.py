@@ -32,6 +32,7 @@ class Tester:
     cores: tuple[int, ...] = (0,)
     burst: int = 64
     flows: Flows = field(default_factory=Flows)  # of the streams in its file
+    idle: str = ""  # 'poll' or 'sleep' between runs; '': its default
     build: Path = TOP / "build"
 
 
@@ -131,7 +132,8 @@ def start_generator(tester: Tester, seat: Seat) -> Process:
     """dl3gen on a file of its own."""
     file = seat.links.folder / "dl3gen.yaml"
     whole = generator_file(seat.links, tester.cores, tester.burst, streams(tester.flows))
-    file.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
+    idle = {"idle": tester.idle} if tester.idle else {}
+    file.write_text(yaml.safe_dump(whole | idle, sort_keys=False), encoding="utf-8")
     command = (str(built(tester.build / "src" / "dl3gen")), str(file))
     return start_process("dl3gen", seat.links.enter("client", *command), seat.links.folder)
 

@@ -106,6 +106,41 @@ class Proof(Noun):
     facts: dict[str, object]
 
 
+class IdleMode(Noun):
+    """What lanes with one `idle` cost and lose. Tuples have a value of each round, or of each step."""
+
+    idle: Literal["poll", "sleep"]
+    woken_by: str = ""  # what ends the sleep of dl3d's lane: 'frames' or 'time'
+    dl3d_shares: tuple[float, ...]  # of a core, that the thread of dl3d's lane took without traffic
+    asleep_shares: tuple[float, ...]  # of the same time, that the lane slept as dl3d counts it
+    dl3gen_shares: tuple[float, ...]  # of a core, that the thread of dl3gen's lane took between runs
+    p50_ns: tuple[float, ...]  # latency at a low rate
+    p99_9_ns: tuple[float, ...]
+    invalid_latencies: int  # of these trials, how many stayed INVALID; their times are left out
+    pps: tuple[float, ...]  # throughput without loss; of the rounds whose search had an answer
+    is_at_least: bool  # dl3gen was the limit of a search
+    steps_sent: tuple[int, ...]  # frames, of the valid steps
+    steps_lost: tuple[int, ...]
+    invalid_steps: int
+
+
+class Idle(Noun):
+    """dl3d that polls and dl3d that sleeps while no frame comes, in turns on the same cores."""
+
+    kind: Literal["idle"] = "idle"
+    at: str
+    campaign: str
+    frame: str
+    seconds: float  # of a look at lanes without traffic, and of a latency trial
+    latency_pps: float
+    step_pps: float  # a share of the lower of both throughputs; 0: no steps were made, for one of them is not known
+    step_seconds: float
+    quiet_seconds: float  # without a frame before each step
+    modes: tuple[IdleMode, ...]
+    noise: tuple[str, ...] = ()
+    facts: dict[str, object]
+
+
 class Versus(Answer):
     """Two devices under test, measured in turn (ABAB); the ratio is that of the medians."""
 

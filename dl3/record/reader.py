@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Throughput, Trial
@@ -15,7 +15,7 @@ from dl3.model.trial import Throughput, Trial
 NAMED_LINES = 10  # broken ones that are named by number
 
 OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
-AnyEntry = Trial | Throughput | OtherAnswer | Proof | Plan | Finished | Skipped
+AnyEntry = Trial | Throughput | OtherAnswer | Proof | Idle | Plan | Finished | Skipped
 Entry = Annotated[AnyEntry, Field(discriminator="kind")]
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 
@@ -33,6 +33,7 @@ class Record:
     skipped: tuple[Skipped, ...]
     left_out: tuple[str, ...]
     finished: tuple[Finished, ...] = ()
+    idles: tuple[Idle, ...] = ()
     lines: tuple[tuple[int, AnyEntry], ...] = ()  # all of them with their numbers, in the order of the file
 
 
@@ -84,6 +85,7 @@ def parse(path: Path, content: bytes) -> Record:
         plans=tuple(entry for entry in entries if isinstance(entry, Plan)),
         skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
         finished=tuple(entry for entry in entries if isinstance(entry, Finished)),
+        idles=tuple(entry for entry in entries if isinstance(entry, Idle)),
         left_out=tuple(complaints(path, broken, is_cut, content.count(b"\n") + 1)),
         lines=tuple(lines),
     )

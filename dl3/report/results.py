@@ -7,13 +7,13 @@ from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
+from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Case, Finished, Job, Plan, Skipped
 from dl3.model.trial import Throughput, Trial, wire_of
 
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
-Record = Measured | Proof | Plan | Skipped | Finished
+Record = Measured | Proof | Plan | Skipped | Finished | Idle
 # Trials of the tester against itself: they say nothing of a device under test.
 OF_THE_TESTER = ("ceiling", "proof")
 # Trials at one load: of a burst or an overload more may come back than a device and its tester can go on with.
@@ -214,6 +214,8 @@ class Sorter:
             self.skipped[record.campaign, record.job] = record
         elif isinstance(record, Finished):
             self.finished.add((record.campaign, record.job))
+        elif isinstance(record, Idle):  # its trials and searches are those of two devices here
+            pass
         else:
             what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
             self.others[record.kind, getattr(record, what), *question(record)] = record

@@ -1,0 +1,220 @@
+"""dl3d that polls beside dl3d that sleeps while no frame comes: what each takes of its core, delays and loses.
+
+Both labs are open with dl3gen beside dl3d, each in turn has the cores, the other stands still. A round looks at lanes
+without traffic, then at latency at a low rate, then searches the throughput. At the end come the steps: after a while
+without frames, at once nearly as many as both can. Nothing is tuned for the steps.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Literal
+
+from dl3.bench.site import Course
+from dl3.bench.stability import Programs
+from dl3.bench.throughput import Wanted, find
+from dl3.control.lanes import idle_of
+from dl3.control.replies import Lanes
+from dl3.host.threads import ran_s
+from dl3.lab.pair import Pair
+from dl3.model.answers import Idle, IdleMode
+from dl3.model.trial import Throughput, Trial
+from dl3.record.journal import now
+from dl3.search.throughput import Terms, Undecided
+from dl3.trial.order import Order
+
+Mode = Literal["poll", "sleep"]
+MODES: tuple[Mode, ...] = ("poll", "sleep")
+FRAME = "64"
+LATENCY_PPS = 1000.0
+STEP_SHARE = 0.9  # of the lower throughput
+QUIET_S = 0.6  # before a step
+RUN_OVER_S = 2.5  # dl3gen's lane sleeps from 2 s after the last frame on
+TERMS = Terms(resolution=0.02, retries=3)  # as for a proof: it is to be short
+TRIES = 4  # of a trial that is INVALID
+SEARCH_TRIALS = 8  # about, with the ceiling
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often and how long."""
+
+    rounds: int = 3
+    seconds: float = 5.0  # of a look at lanes without traffic, and of a latency trial
+    search_seconds: float = 0.2  # of a trial of the search: as long as a step
+    steps: int = 10
+    step_seconds: float = 0.2
+
+    def left_s(self, course: Course, rounds_left: int, steps_left: int) -> float:
+        """About how long these will take, of both modes."""
+        search_s = SEARCH_TRIALS * (self.search_seconds + course.trial_s_beside)
+        round_s = RUN_OVER_S + 2 * self.seconds + course.trial_s_beside + search_s
+        return 2 * (rounds_left * round_s + steps_left * (QUIET_S + self.step_seconds + course.trial_s_beside))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What lanes have had so far, in seconds."""
+
+    at_s: float
+    dl3d_s: float
+    asleep_s: float
+    dl3gen_s: float
+    woken_by: str = ""  # what ends the sleep of dl3d's lane: 'frames' or 'time'
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round has found; without an answer where the search had none."""
+
+    dl3d_share: float
+    asleep_share: float
+    dl3gen_share: float
+    woken_by: str
+    latency: Trial
+    answer: Throughput | None
+
+
+@dataclass(frozen=True)
+class Side:
+    """Both programs of a lab, and what was found with them."""
+
+    idle: Mode
+    programs: Programs
+    course: Course
+    read: Callable[[], Reading]
+    rounds: list[Round] = field(default_factory=list)
+    steps: list[Trial] = field(default_factory=list)
+
+    @property
+    def answers(self) -> list[Throughput]:
+        """Of all rounds that have one."""
+        return [one.answer for one in self.rounds if one.answer]
+
+
+def asleep_s(lanes: Lanes) -> float:
+    """How long they have slept, all together."""
+    cycles = sum(lane.counters.get("slept_cycles", 0) for lane in lanes.lanes)
+    return cycles / lanes.tsc_hz if lanes.tsc_hz else 0.0
+
+
+def reader_of(lab: Pair) -> Callable[[], Reading]:
+    """Reads what the lanes of a lab have had, by the kernel's count of their threads."""
+
+    def read() -> Reading:
+        lanes = lab.dut.ask(Lanes, "lanes") if lab.dut else Lanes(lanes=())
+        dl3d_s = ran_s(lab.dut_process.process.pid, lab.seat.core)
+        dl3gen_s = ran_s(lab.generator_process.process.pid, lab.tester.cores[0])
+        return Reading(time.monotonic(), dl3d_s, asleep_s(lanes), dl3gen_s, idle_of(lanes).get("woken_by", ""))
+
+    return read
+
+
+@contextmanager
+def turn(side: Side) -> Iterator[None]:
+    """The cores are this side's."""
+    side.programs.thaw()
+    try:
+        yield
+    finally:
+        side.programs.freeze()
+
+
+def shares_between(before: Reading, after: Reading) -> tuple[float, float, float]:
+    """Of the time between two readings: what dl3d's lane took, how long it slept, what dl3gen's lane took."""
+    seconds = after.at_s - before.at_s
+    gains = (after.dl3d_s - before.dl3d_s, after.asleep_s - before.asleep_s, after.dl3gen_s - before.dl3gen_s)
+    dl3d, asleep, dl3gen = (gain / seconds for gain in gains)
+    return dl3d, asleep, dl3gen
+
+
+def valid_trial(course: Course, order: Order, quiet_s: float = 0.0) -> Trial:
+    """One that is not INVALID, or the last of some tries; each after a time without frames."""
+    for _ in range(TRIES):
+        course.runner.sleep(quiet_s)
+        trial = course.run(order)
+        if not trial.invalid:
+            break
+    return trial
+
+
+def throughput_of(course: Course) -> Throughput | None:
+    """Without loss; None, and a sentence for the person, where the search has no answer."""
+    try:
+        return find(course, Wanted((FRAME,), TERMS, method="binary"), FRAME, 0.0)[0].answer
+    except Undecided as fault:
+        course.audience.heard_fault(FRAME, fault)
+        return None
+
+
+def round_of(side: Side, plan: Plan) -> Round:
+    """All but the steps."""
+    course = side.course
+    course.runner.sleep(RUN_OVER_S)
+    before = side.read()
+    course.runner.sleep(plan.seconds)
+    after = side.read()
+    shares = shares_between(before, after)
+    order = Order(course.streams, FRAME, LATENCY_PPS, plan.seconds, "latency", warm_up_s=course.warm_up_s)
+    latency = valid_trial(course, order)
+    return Round(*shares, after.woken_by, latency, throughput_of(replace(course, seconds=plan.search_seconds)))
+
+
+def step_pps_of(sides: Sequence[Side]) -> float:
+    """How much comes at once: a share of what the slower of both forwards without loss; 0 where that is not known."""
+    return STEP_SHARE * min(median([answer.pps for answer in side.answers] or [0.0]) for side in sides)
+
+
+def mode_of(side: Side) -> IdleMode:
+    """What was found on one side."""
+    latencies = [one.latency for one in side.rounds if not one.latency.invalid]
+    steps = [trial for trial in side.steps if not trial.invalid]
+    return IdleMode(
+        idle=side.idle,
+        woken_by=side.rounds[-1].woken_by,
+        dl3d_shares=tuple(one.dl3d_share for one in side.rounds),
+        asleep_shares=tuple(one.asleep_share for one in side.rounds),
+        dl3gen_shares=tuple(one.dl3gen_share for one in side.rounds),
+        p50_ns=tuple(trial.latency.p50 for trial in latencies),
+        p99_9_ns=tuple(trial.latency.p99_9 for trial in latencies),
+        invalid_latencies=len(side.rounds) - len(latencies),
+        pps=tuple(answer.pps for answer in side.answers),
+        is_at_least=any(answer.limited_by == "generator" for answer in side.answers),
+        steps_sent=tuple(trial.account.sent for trial in steps),
+        steps_lost=tuple(trial.account.lost for trial in steps),
+        invalid_steps=len(side.steps) - len(steps),
+    )
+
+
+def measure(sides: Sequence[Side], plan: Plan) -> Idle:
+    """All rounds, then all steps, the modes in turns; the answer is in the record then."""
+    course = sides[0].course
+    for i in range(plan.rounds):
+        for side in sides:
+            course.audience.heard_left(FRAME, plan.left_s(course, plan.rounds - i, plan.steps))
+            with turn(side):
+                side.rounds.append(round_of(side, plan))
+    step_pps = step_pps_of(sides)
+    for i in range(plan.steps if step_pps else 0):
+        course.audience.heard_left(FRAME, plan.left_s(course, 0, plan.steps - i))
+        for side in sides:
+            order = Order(side.course.streams, FRAME, step_pps, plan.step_seconds, warm_up_s=0.0)
+            with turn(side):
+                side.steps.append(valid_trial(side.course, order, QUIET_S))
+    answer = Idle(
+        at=now(),
+        campaign=course.site.campaign,
+        frame=FRAME,
+        seconds=plan.seconds,
+        latency_pps=LATENCY_PPS,
+        step_pps=step_pps,
+        step_seconds=plan.step_seconds,
+        quiet_seconds=QUIET_S,
+        modes=tuple(mode_of(side) for side in sides),
+        noise=tuple(dict.fromkeys(reason for side in sides for one in side.answers for reason in one.noise)),
+        facts=dict(course.site.facts),
+    )
+    course.keep(answer)
+    return answer

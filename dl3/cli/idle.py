@@ -1,0 +1,151 @@
+"""The verb 'dl3 bench idle'."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import typer
+
+from dl3.bench.idle import FRAME, MODES, STEP_SHARE, Mode, Plan, Side, measure, reader_of
+from dl3.bench.site import Audience, Course, facts_of, streams_of
+from dl3.bench.stability import watch_of
+from dl3.bench.workplace import BUILD, built
+from dl3.bench.workplace import DL3D as DL3D_PROGRAM
+from dl3.campaign.parameters import MOST_DESCRIPTORS
+from dl3.cli import given
+from dl3.cli.place import new_record, say
+from dl3.cli.printing import out, print_json, table
+from dl3.cli.progress import Bar, span
+from dl3.dut.dl3d import Dl3d
+from dl3.lab.memif import MemifTerms, memif_lab
+from dl3.lab.pair import Pair
+from dl3.model.answers import Idle, IdleMode
+from dl3.model.fault import Fault, UsageFault
+from dl3.record.journal import now
+from dl3.trial.order import Site
+from dl3.trial.run import Runner
+
+COLUMNS = (
+    *("idle", "woken by", ">dl3d, % of a core", ">asleep, %", ">dl3gen, % of a core", ">p50 us", ">p99.9 us"),
+    *(">Mpps without loss", ">steps that lost", ">frames lost"),
+)
+NOT_KNOWN = "-"
+
+Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
+Rounds = Annotated[int, typer.Option(min=1, max=100, help="Of idle cores, latency and throughput, for each mode.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=3600, help="Of a look at idle cores, and of a latency trial.")]
+SearchSeconds = Annotated[float, typer.Option(min=0.05, max=3600, help="Of a trial of the throughput search.")]
+Steps = Annotated[int, typer.Option(min=1, max=1000, help="From nothing to nearly the throughput, for each mode.")]
+StepSeconds = Annotated[float, typer.Option(min=0.01, max=60, help="Of a step.")]
+Slots = Annotated[int, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, help="Slots of each ring, 2^N.")]
+RecordFile = Annotated[
+    Path | None,
+    typer.Option("--record", callback=given.record, help="File that gets a JSON line per trial and answer."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def ring_bits_of(slots: int) -> int:
+    """Of a memif's ring."""
+    if slots & (slots - 1):
+        raise UsageFault(f"--descriptors {slots}: a ring of memif has a power of two, like 2048, of slots")
+    return slots.bit_length() - 1
+
+
+def side_of(lab: Pair, idle: Mode, course: tuple[str, Path, Audience]) -> Side:
+    """All that is measured on a lab."""
+    (campaign, record, audience), generator = course, lab.generator
+    facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
+    site = Site(generator, lab.dut, f"dl3d (idle: {idle})", campaign, facts)
+    look = watch_of(lab, lab.cores, lab.tester.build).look
+    streams = streams_of(generator, None)
+    return Side(idle, lab, Course(Runner(site), streams, record, 1.0, audience=audience, look=look), reader_of(lab))
+
+
+@contextmanager
+def both_open(slots: int, course: tuple[str, Path, Audience]) -> Iterator[list[Side]]:
+    """A lab for each mode, each standing still unless it is its turn."""
+    bits, program = ring_bits_of(slots), built(DL3D_PROGRAM, "make")
+    with ExitStack() as stack:
+        sides = []
+        for idle in MODES:
+            terms = MemifTerms(Dl3d(program, idle=idle), ring_bits=bits, generator_idle=idle)
+            lab = stack.enter_context(memif_lab(terms))
+            sides.append(side_of(lab, idle, course))
+            lab.freeze()
+        yield sides
+
+
+def middle(values: Sequence[float], factor: float, digits: int) -> str:
+    """The median of all rounds as it is printed."""
+    return f"{median(values) * factor:,.{digits}f}" if values else NOT_KNOWN
+
+
+def row(mode: IdleMode) -> tuple[object, ...]:
+    """One mode."""
+    shares = (middle(values, 100, 1) for values in (mode.dl3d_shares, mode.asleep_shares, mode.dl3gen_shares))
+    times = (middle(values, 1e-3, 1) for values in (mode.p50_ns, mode.p99_9_ns))
+    rate = f"{'>= ' if mode.is_at_least else ''}{middle(mode.pps, 1e-6, 3)}"
+    n_lossy = sum(1 for lost in mode.steps_lost if lost)
+    steps = f"{n_lossy} of {len(mode.steps_lost)}"
+    return (mode.idle, mode.woken_by or NOT_KNOWN, *shares, *times, rate, steps, sum(mode.steps_lost))
+
+
+def noise_in_short(reasons: Sequence[str]) -> Iterator[str]:
+    """The first of each kind, and how many more there are: each search has its own."""
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(reason.partition(":")[0], []).append(reason)
+    for said in kinds.values():
+        yield said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more like it"
+
+
+def show(answer: Idle, slots: int) -> None:
+    """The table, and what its numbers are of."""
+    step = f"{answer.step_pps / 1e6:.3f} Mpps ({STEP_SHARE:.0%} of the lower throughput) for {answer.step_seconds:g} s"
+    title = (
+        f"dl3d over memif, rings of {slots:,}, frames of {FRAME} bytes; medians of rounds: cores without traffic, "
+        f"latency at {answer.latency_pps:,.0f} packets/s; steps after {answer.quiet_seconds:g} s without frames: {step}"
+    )
+    out.print(title, markup=False, highlight=False, soft_wrap=True)
+    out.print(table("", COLUMNS, [row(mode) for mode in answer.modes]))
+    for mode in answer.modes:
+        for n, what in ((mode.invalid_latencies, "latency trials"), (mode.invalid_steps, "steps")):
+            if n:
+                say(f"idle: {mode.idle}: {n} {what} stayed INVALID and are left out")
+    for sentence in noise_in_short(answer.noise):
+        say(f"noisy, {sentence}")
+
+
+def idle(
+    lab: Lab = False,
+    rounds: Rounds = 3,
+    seconds: Seconds = 5.0,
+    search_seconds: SearchSeconds = 0.2,
+    steps: Steps = 10,
+    step_seconds: StepSeconds = 0.2,
+    descriptors: Slots = 2048,
+    record: RecordFile = None,
+    as_json: Json = False,
+) -> None:
+    """Compare dl3d that polls with dl3d that sleeps while no frame comes: cores, latency, throughput, sudden load.
+
+    Example: dl3 bench idle --lab --rounds 1
+    """
+    if not lab:
+        raise UsageFault("idle lanes are compared in a lab of their own: give --lab")
+    plan, bar, campaign = Plan(rounds, seconds, search_seconds, steps, step_seconds), Bar(), now()
+    path = record or new_record(campaign)
+    with both_open(descriptors, (campaign, path, bar)) as sides:
+        say(f"about {span(plan.left_s(sides[0].course, rounds, steps))}; record: {path}")
+        with bar:
+            answer = measure(sides, plan)
+    print_json({"record": str(path), **answer.model_dump()}) if as_json else show(answer, descriptors)
+    say(f"recorded in {path}")
+    if not answer.step_pps:
+        raise Fault(
+            "no steps were made, for in one of the modes no rate passed without loss: look at its trials, and measure "
+            "again on a quiet machine"
+        )

@@ -1,0 +1,35 @@
+"""The command that compares lanes that poll with lanes that sleep, on real programs; figures are not judged."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.house import TOP
+
+from dl3.record.reader import read
+
+SHORT = ("--rounds", "1", "--seconds", "0.2", "--search-seconds", "0.05", "--steps", "1", "--step-seconds", "0.05")
+FEW = ("--descriptors", "16384")  # a pause of a core that others use fits into such a ring
+
+
+@pytest.mark.long
+@pytest.mark.timing
+def tells_what_idle_lanes_cost_and_lose(tmp_path: Path) -> None:
+    """Two labs, and dl3gen rests for 2.5 s in each before it is looked at; a search needs the cores for moments."""
+    record = tmp_path / "r.jsonl"
+    command = [str(TOP / "bin" / "dl3"), "bench", "idle", "--lab", *SHORT, *FEW, "--json", "--record", str(record)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert [mode["idle"] for mode in told["modes"]] == ["poll", "sleep"]
+    for mode in told["modes"]:
+        for name in ("dl3d_shares", "asleep_shares", "dl3gen_shares", "pps"):
+            assert len(mode[name]) == 1
+        assert len(mode["p50_ns"]) + mode["invalid_latencies"] == 1
+        assert len(mode["steps_lost"]) + mode["invalid_steps"] == 1
+    assert told["modes"][0]["asleep_shares"] == [0.0]
+    kept = read(record)
+    assert [one.model_dump(mode="json") for one in kept.idles] == [{k: v for k, v in told.items() if k != "record"}]
+    assert {trial.facts["forwarder"]["idle"] for trial in kept.trials} == {"poll", "sleep"}  # type: ignore[index]
