@@ -319,8 +319,9 @@ static __attribute__((noinline)) void look_for_buffers(struct worker *w)
 	}
 }
 
-// Sleeps until frames come or as long as it may, and the writer does not wait for this worker meanwhile. Returns by how
-// much that was meant to delay the next round: what the round is late beyond it is a pause.
+// Sleeps until frames come or as long as it may, and the writer does not wait for this worker
+// meanwhile. Returns by how much that was meant to delay the next round: what the round is late
+// beyond it is a pause.
 static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
 {
 	struct port_wait *wait = w->io->wait;

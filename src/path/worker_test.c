@@ -11,7 +11,7 @@ enum {
 	ROUND = 3 * LONG_GAP,
 	PAUSE = 5 * LONG_GAP,
 	DEAR = 12 * LONG_GAP, // a burst that took so long was disturbed, if packets cost less
-	BURSTS = 4, // together less than Linux gives to a program at a time
+	BURSTS = 4,           // together less than Linux gives to a program at a time
 	ATTEMPTS = 500,
 	IDLE_LOOPS = 64,
 	SLOW_TSC = 1000000, // a lane's first sleep comes after some rounds

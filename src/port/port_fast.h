@@ -32,7 +32,7 @@ struct port_lane {
 	unsigned id;
 	int core, numa;
 	uint16_t burst;
-	bool may_sleep; // while no frame comes
+	bool may_sleep;         // while no frame comes
 	struct port_wait *wait; // what for; NULL: time alone
 	unsigned n_queues;
 	struct port_queue queues[PORT_LANE_QUEUES];

@@ -16,11 +16,11 @@ struct port_device {
 	struct kind kind;
 	uint16_t id; // DPDK port id
 	bool is_found, is_set_up, is_started, has_been_up;
-	bool has_carrier; // port_tend's last finding
-	bool is_set_down; // by port_set_admin
+	bool has_carrier;    // port_tend's last finding
+	bool is_set_down;    // by port_set_admin
 	bool has_interrupts; // that its driver agreed to give
-	bool takes_all;   // promiscuous whatever is asked: it does not know its MAC address
-	uint16_t mtu;     // what we forward; the device may not know
+	bool takes_all;      // promiscuous whatever is asked: it does not know its MAC address
+	uint16_t mtu;        // what we forward; the device may not know
 	struct wire_mac mac;
 	struct rss rss;
 	struct rte_eth_dev_info info;

@@ -26,9 +26,9 @@ struct tap_lane {
 	struct rte_ring *empty;           // mbufs for frames from Linux
 	struct rte_mempool *pool;         // where they come from; NULL: none
 	struct tap_bell *bell;            // NULL: nobody sleeps
-	struct port_wait *wait;           // how the lane is woken for `inject`; NULL: it never sleeps
-	unsigned n_owed;                  // so many of them the pool could not give yet
-	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE
+	struct port_wait *wait;       // how the lane is woken for `inject`; NULL: it never sleeps
+	unsigned n_owed;              // so many of them the pool could not give yet
+	uint8_t class_of[N_VERDICTS]; // a class, CLASS_CONTENT or CLASS_NONE
 	uint64_t redirect_cycles; // a packet of class redirect is punted at most once in so many
 	                          // TSC cycles, saved up for at most redirect_burst packets; else
 	                          // forwarded
