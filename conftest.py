@@ -1,7 +1,8 @@
 """Tests are sentences: public functions with an underscore in a test file, written there and not imported.
 
-Those marked `long` run on demand: --long adds them, -m selects as it says, and a test named with :: always runs.
+Those marked `long` run on demand: --long adds them, so does -m with that word, and a test named with :: always runs.
 Those marked `timing` measure time, which a machine with other work can spoil: three tries at most, and each is told.
+tools/run-tests runs those marked `timing` or `alone` one by one (--turn alone), after all others (--turn beside).
 """
 
 import contextlib
@@ -12,7 +13,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 TRIES = 3
-FAILED_TRIES = pytest.StashKey[list[str]]()
+FAILED_TRY = "failed try"  # a property of reports: those of pytest-xdist's workers reach the process that prints
+ALONE = ("timing", "alone")
 
 
 def pytest_pycollect_makeitem(
@@ -30,28 +32,37 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let all tests run."""
+    """Let all tests run, or a part of them."""
     parser.addoption("--long", action="store_true", help="run the long tests, too")
+    parser.addoption("--turn", choices=["beside", "alone"], help="run the tests that may run beside others, or the rest")
+
+
+def _is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    """It is for another turn, or long and nobody asked for it."""
+    is_asked = config.option.long or "long" in config.option.markexpr or any("::" in arg for arg in config.args)
+    if item.get_closest_marker("long") and not is_asked:
+        return True
+    turn = "alone" if any(map(item.get_closest_marker, ALONE)) else "beside"
+    return config.option.turn not in (None, turn)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the long ones unless somebody asks for them."""
-    if config.option.long or config.option.markexpr or any("::" in arg for arg in config.args):
-        return
-    if left_out := [item for item in items if item.get_closest_marker("long")]:
+    """Leave out what is not to run now."""
+    if left_out := [item for item in items if _is_left_out(config, item)]:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        others = set(left_out)
+        items[:] = [item for item in items if item not in others]
 
 
-def _note_failed_try(item: pytest.Item, number: int, reports: list[pytest.TestReport]) -> None:
-    """Say so now, and again at the end."""
+def _failed_try(item: pytest.Item, number: int, reports: list[pytest.TestReport]) -> str:
+    """A line about it, which is printed now; the caller sees to it that it is printed again at the end."""
     why = next(report.longreprtext for report in reports if report.failed).splitlines()[-1:]
     words = f"try {number} of {TRIES} failed: {item.nodeid}: {''.join(why)}"
-    item.config.stash.setdefault(FAILED_TRIES, []).append(words)
     reporter = item.config.pluginmanager.get_plugin("terminalreporter")
     if reporter:
         reporter.ensure_newline()
         reporter.write_line(words)
+    return words
 
 
 def _clear_fixtures(item: pytest.Item) -> None:
@@ -66,22 +77,25 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not item.get_closest_marker("timing"):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    failed = []
     for number in range(1, TRIES + 1):
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         if not any(report.failed for report in reports):
             break
-        _note_failed_try(item, number, reports)
+        failed.append((FAILED_TRY, _failed_try(item, number, reports)))
         if number < TRIES:
             _clear_fixtures(item)
+    reports[0].user_properties.extend(failed)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How often a test of timing failed, whatever came of it."""
-    if tries := config.stash.get(FAILED_TRIES, []):
+    reports = [one for some in terminalreporter.stats.values() for one in some if isinstance(one, pytest.TestReport)]
+    if tries := [words for report in reports for name, words in report.user_properties if name == FAILED_TRY]:
         terminalreporter.section(f"failed tries of tests of timing: {len(tries)}")
         for words in tries:
-            terminalreporter.write_line(words)
+            terminalreporter.write_line(str(words))

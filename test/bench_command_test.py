@@ -14,6 +14,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
+pytestmark = pytest.mark.alone  # a core for the wire, which is measured
+
 MAC = "02:00:00:00:00:77"
 LIMIT_PPS, DELAY_NS = 100_000, 20_000
 ATTEMPTS = 5  # the core may be taken away in so many trials that a search ends as limited by the generator

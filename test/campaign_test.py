@@ -70,6 +70,7 @@ def _wait_for_a_trial(record: Path, running: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.usefixtures("pages")
 def a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     file, record = tmp_path / "small.yaml", tmp_path / "r.jsonl"

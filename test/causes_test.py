@@ -34,6 +34,8 @@ from dl3.trial.order import Order, Site
 from dl3.trial.passage import NO_MBUF, TX_REFUSED
 from dl3.trial.run import Act, Runner
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 RING_BITS = 11
 RING = 1 << RING_BITS
 SECONDS = 0.4

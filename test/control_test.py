@@ -21,6 +21,7 @@ ports:
   - {name: a, device: net_null0}
   - {name: b, device: net_null1}
 lanes: [{core: 1}]
+idle: sleep
 routes: [10.2.0.0/16 dev b]
 control: {socket: "@SOCKET@"}
 memory: {hugepages: never}

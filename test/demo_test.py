@@ -13,6 +13,8 @@ from harness.house import TOP
 
 from dl3.host.hugepages import NUMBER, read_number
 
+pytestmark = pytest.mark.alone  # huge pages: an interrupted one gives back what it took
+
 DEMO = TOP / "tools" / "demo"
 START_SECONDS = 60.0
 

@@ -29,6 +29,8 @@ from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.reader import read
 
+pytestmark = pytest.mark.alone  # huge pages, a core for each program, and nobody else makes namespaces
+
 TOP = Path(__file__).resolve().parent.parent
 TESTER, OTHER = CORES[0], CORES[-1]
 PLAIN = Traffic()

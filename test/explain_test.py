@@ -22,6 +22,8 @@ from dl3.report.explain import Finding, findings
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 THIEF = (
     "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\n"
     "open('/proc/self/comm', 'w').write('thief')\nprint(flush=True)\nwhile True: pass"

@@ -17,6 +17,8 @@ from dl3.lab.memif import MemifLab
 from dl3.lab.namespace import Lab, Namespace
 from dl3.model.stream import Stream
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 IS_SANITIZED = BUILD.name != "build"
 N_FLOWS, N_EACH = 100_000, 5
 PPS = 100_000 if IS_SANITIZED else 1_000_000

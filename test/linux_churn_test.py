@@ -25,6 +25,8 @@ from dl3.lab.namespace import Lab, Namespace
 from dl3.model.stream import Stream
 from dl3.trial.passage import TX_REFUSED
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 IS_SANITIZED = BUILD.name != "build"
 N_PAIRS = 2
 PPS = 2_000 if IS_SANITIZED else 10_000  # of each stream

@@ -25,6 +25,8 @@ from dl3.lab.namespace import End, Lab
 from dl3.model.stream import Stream
 from dl3.trial.passage import TX_REFUSED, Passage
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 IS_SANITIZED = BUILD.name != "build"
 FLOOD_PPS = 100_000 if IS_SANITIZED else 1_000_000
 OTHER_PPS = 20_000 if IS_SANITIZED else 100_000

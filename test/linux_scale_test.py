@@ -16,7 +16,7 @@ from harness.stall import stalled
 
 from dl3.lab.namespace import Lab
 
-pytestmark = pytest.mark.long  # a million routes through four programs
+pytestmark = [pytest.mark.long, pytest.mark.alone]  # a million routes through four programs
 IS_SANITIZED = BUILD.name != "build"
 NUMBER = int(os.environ.get("DL3_N", 50_000 if IS_SANITIZED else 1_000_000))
 PATIENCE_S = 240.0

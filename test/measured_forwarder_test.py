@@ -16,6 +16,8 @@ from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
 from dl3.trial.run import Runner
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 PPS = 100_000.0
 SECONDS = 0.3
 BOTH = tuple(Stream.model_validate(each) for each in streams(Flows(number=1000, is_both_ways=True)))

@@ -22,6 +22,8 @@ from dl3.lab.process import Process
 from dl3.lab.single import START_SECONDS, answers, start_process
 from dl3.model.fault import Fault
 
+pytestmark = pytest.mark.alone  # huge pages, and a core for each program
+
 TERMS = MemifTerms(Dl3d(DL3D), ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
 
 

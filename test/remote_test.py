@@ -57,6 +57,7 @@ def _astray() -> tuple[Stream, ...]:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
     with _lab() as lab:
@@ -89,6 +90,7 @@ cases: [{key: a, title: A}]
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happened_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -129,6 +131,7 @@ def _stopped_after_a_trial(sshd: Sshd, record: Path, *words: str) -> str:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def both_devices_of_a_comparison_may_be_on_the_other_machine(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +174,7 @@ def a_machine_that_cannot_be_reached_is_one_sentence(sshd: Sshd, at: str, key: s
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.alone
 def both_machines_are_watched_on_one_clock(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other machine is this one, so its clock is known to be ours."""
     monkeypatch.setenv(remote.COMMAND, sshd.command())

@@ -96,6 +96,7 @@ def loaded(tmp_path: Path) -> Iterator[Forwarder]:
         yield made
 
 
+@pytest.mark.alone  # a lane polls, and judged is how many changes a second it takes
 def changes_disturb_no_packet(loaded: Forwarder, is_long: bool, capsys: pytest.CaptureFixture[str]) -> None:
     seconds, n_pairs = (30.0, 3) if is_long else (1.5, 2)
     quiet, busy, rates = [], [], []
