@@ -3,16 +3,41 @@
 import signal
 import sys
 from types import FrameType
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from dl3 import VERSION
-from dl3.cli import bench, explain, forwarder, linux, report, show, streams
+from dl3.cli import explain, forwarder, linux, report, show, streams
 from dl3.cli.outlet import written
 from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
+
+class Verbs(TyperGroup):
+    """All verbs; 'bench', which needs most of our modules, is loaded when the name is none of the others."""
+
+    def _load_bench(self) -> None:
+        if "bench" not in self.commands:
+            from dl3.cli import bench
+
+            self.commands["bench"] = typer.main.get_command(bench.app)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order in which help shows them."""
+        self._load_bench()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb, or None."""
+        if cmd_name not in self.commands:
+            self._load_bench()
+        return super().get_command(ctx, cmd_name)
+
+
 app = typer.Typer(
+    cls=Verbs,
     help="Run, show and measure dl3d, the layer-3 forwarder.\n\nExample: dl3 show ports --watch",
     no_args_is_help=True,
     add_completion=False,
@@ -22,7 +47,6 @@ app = typer.Typer(
 for command in (streams.streams, linux.twins, linux.classes, linux.mirror, linux.unsupported, forwarder.route):
     show.app.command()(command)
 app.add_typer(show.app, name="show")
-app.add_typer(bench.app, name="bench")
 app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})(forwarder.run)
 app.command()(forwarder.route)
 app.command()(forwarder.reload)
