@@ -92,10 +92,11 @@ class Lab:
         made = Namespace(f"{self.tag}-{label}", silent)
         self._namespaces.append(made)  # before it is there: an interrupt may come between
         run(["ip", "netns", "add", made.name])
-        made.set_sysctl("net.ipv4.ip_forward", "0")
+        settings = ["net.ipv4.ip_forward=0"]
         for scope in ("all", "default"):
-            made.set_sysctl(f"net.ipv6.conf.{scope}.disable_ipv6", "1" if silent else "0")
-            made.set_sysctl(f"net.ipv6.conf.{scope}.accept_dad", "0")
+            settings.append(f"net.ipv6.conf.{scope}.disable_ipv6={int(silent)}")
+            settings.append(f"net.ipv6.conf.{scope}.accept_dad=0")
+        made.run("sysctl", "-qw", *settings)
         made.ip("link", "set", "lo", "up")
         return made
 
