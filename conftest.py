@@ -34,7 +34,9 @@ def pytest_configure() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let all tests run, or a part of them."""
     parser.addoption("--long", action="store_true", help="run the long tests, too")
-    parser.addoption("--turn", choices=["beside", "alone"], help="run the tests that may run beside others, or the rest")
+    parser.addoption(
+        "--turn", choices=["beside", "alone"], help="run the tests that may run beside others, or the rest"
+    )
 
 
 def _is_left_out(config: pytest.Config, item: pytest.Item) -> bool:

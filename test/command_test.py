@@ -24,7 +24,7 @@ def dl3d() -> Iterator[Forwarder]:
 
 
 def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([DL3, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([DL3, *arguments], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize("what", ["ports", "lanes", "drops", "routes", "nexthops"])

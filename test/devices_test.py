@@ -96,6 +96,7 @@ def in_a_row(tmp_path: Path) -> Iterator[tuple[House, House]]:
     with House(first, **to_m) as left, House(second, **to_b) as right:
         # A ring takes frames once the other side has polled it for the first time.
         wait_until(lambda: _passes_on(left, right), "memif was connected")
+        wait_until(lambda: _is_level(left, right), "all that was sent till then had passed")
         right.wires["b"].drain()
         yield left, right
         left.dl3d.stop()
@@ -112,13 +113,19 @@ def _passes_on(left: House, right: House) -> bool:
     return right.account().sent > 0
 
 
+def _is_level(left: House, right: House) -> bool:
+    """Nothing is under way between both."""
+    here, there = left.account(), right.account()
+    return here.is_closed and there.is_closed and there.received == here.sent
+
+
 def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[House, House]) -> None:
     left, right = in_a_row
     frame = on(0, ip4("10.2.0.1"))
     before = right.account().sent
     left.wires["a"].send(frame)
     wait_until(lambda: right.account().sent == before + 1, "the packet left on b")
-    assert right.wires["b"].receive(1.0) == forwarded(forwarded(frame, 0), 1)
+    assert right.wires["b"].receive(10.0) == forwarded(forwarded(frame, 0), 1)
 
 
 def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[House, House]) -> None:
@@ -146,7 +153,7 @@ def a_mac_of_the_file_is_the_ports_mac() -> None:
         frame = on(0, ip4("10.2.0.1"), dst="02:00:00:00:0c:0c")
         house.wires["a"].send(frame)
         assert house.settle(1).sent == 1
-        assert house.wires["b"].receive(1.0) == forwarded(frame, 1)
+        assert house.wires["b"].receive(10.0) == forwarded(frame, 1)
         assert port_mac(0) not in str(house.dl3d.call("ports"))
 
 

@@ -12,7 +12,7 @@ def _exchange(house: House, source: str, frame: bytes, target: str) -> bytes | N
     before = house.account().received
     house.wires[source].send(frame)
     house.settle(before + 1)
-    return house.wires[target].receive(1.0)
+    return house.wires[target].receive(10.0)
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ def _complaint(folder: Path, text: str | None, *options: str) -> str:
     if text is not None:
         file.write_text(text.replace("@SOCKET@", str(folder / "dl3gen.sock")))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("ANSWERS")}
-    done = subprocess.run([DL3GEN, *options, file], capture_output=True, text=True, timeout=30, env=clean)
+    done = subprocess.run([DL3GEN, *options, file], capture_output=True, text=True, timeout=120, env=clean)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     (sentence,) = done.stderr.splitlines()
@@ -183,7 +183,7 @@ def a_missing_file_gets_one_sentence(tmp_path: Path) -> None:
 def check_finds_no_mistake_in_a_good_file(tmp_path: Path) -> None:
     file = tmp_path / "dl3gen.yaml"
     file.write_text(generator_text([stream()], eal={}))
-    done = subprocess.run([DL3GEN, "--check", file], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([DL3GEN, "--check", file], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert "no mistake found" in done.stdout
 

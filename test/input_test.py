@@ -87,7 +87,7 @@ class Ended:
 def _run(*arguments: str | Path) -> Ended:
     with subprocess.Popen([DL3D, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            stdout, stderr = process.communicate(timeout=30)
+            stdout, stderr = process.communicate(timeout=120)
         finally:
             process.kill()
     return Ended(process.pid, process.returncode, stdout, stderr)

@@ -134,7 +134,7 @@ def all_fragments_go_the_same_way(network: Network, family: int) -> None:
         for number in range(100):  # other ports each, the same addresses
             for frame in _fragments(flow_frame(network, family, number)):
                 source.send(frame)
-    for _ in range(100):
+    for _ in range(1000):
         for name, n in _n_out(wires, TARGETS[family]).items():
             counted[name] += n
         if sum(counted.values()) == 200:

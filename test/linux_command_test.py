@@ -37,7 +37,7 @@ def _command(dl3d: Forwarder, *words: str) -> list[str]:
 
 
 def _dl3(dl3d: Forwarder, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(_command(dl3d, *words), capture_output=True, text=True, timeout=60)
+    return subprocess.run(_command(dl3d, *words), capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
         asked = subprocess.Popen(_command(dl3d, "verify", "--json"), stdout=subprocess.PIPE, text=True)
         # The audit mends it all within a second or so: the command has to be there before.
         wait_until(lambda: _n_asking(dl3d) > n_before, "dl3 verify waits for its answer", timeout_s=20.0)
-    told, _ = asked.communicate(timeout=60)
+    told, _ = asked.communicate(timeout=120)
     assert json.loads(told)["listed"] == [
         "10.30.0.0/16: lanes have a route that Linux has not",
         "10.32.0.0/16: Linux has a route that lanes have not",

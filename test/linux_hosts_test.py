@@ -108,7 +108,7 @@ def the_sender_is_told_why(network: Network, family: int, kind: str) -> None:
     host, target = network[ASKS[kind]], address_of(family, 77, 1)
     if kind != "none":
         network.ip(f"route add {kind} {target}")
-    pings = ping(host.namespace, target, "-W", "0.2" if kind == "blackhole" else "1")
+    pings = ping(host.namespace, target, "-W", "0.2" if kind == "blackhole" else "10")
     told = [line for line in pings.text.splitlines() if line.startswith("From")]
     assert pings.received == 0
     assert len(told) == (0 if kind == "blackhole" else pings.sent), pings.text
@@ -119,7 +119,7 @@ def the_sender_is_told_why(network: Network, family: int, kind: str) -> None:
 
 def a_neighbour_that_does_not_answer_is_unreachable(network: Network, family: int) -> None:
     with network.while_set(**{f"ipv{family}__neigh__p1__mcast_solicit": "1"}):
-        pings = ping(network["h0"].namespace, address_of(family, 1, 99), "-W", "4", count=1)
+        pings = ping(network["h0"].namespace, address_of(family, 1, 99), "-W", "10", count=1)
     assert "Host Unreachable" in pings.text or "Address unreachable" in pings.text
     assert address_of(family, 0, 1) in pings.text
 

@@ -13,6 +13,7 @@ from harness.network import network as address_of
 from harness.probes import arrives, misses, packet_from, vanishes, wait_reached
 from harness.shell import ask, batch, ping, running
 from harness.streams import socket_in
+from harness.wire import wait_until
 
 VRRP_MAC = {4: "00:00:5e:00:01:0a", 6: "00:00:5e:00:02:0a"}
 DNSMASQ = ("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--port=0", "--pid-file=")
@@ -119,6 +120,7 @@ def _changes(target: str, bits: int) -> list[list[str]]:
     ]
 
 
+@pytest.mark.alone  # some bytes in each second
 def tcp_goes_on_while_routes_change(network: Network, family: int, is_long: bool) -> None:
     seconds = 60 if is_long else 1
     target = network["far"].address(family)
@@ -126,7 +128,7 @@ def tcp_goes_on_while_routes_change(network: Network, family: int, is_long: bool
     changes = _changes(target, 32 if family == 4 else 128)
     n_changes = 0
     with running(network["far"].namespace, "iperf3", "-s"):
-        time.sleep(0.3)
+        wait_until(lambda: ":5201" in network["far"].namespace.run("ss", "-ltn"), "iperf3 listened")
         client = subprocess.Popen(network["h0"].namespace.command(*words), stdout=subprocess.PIPE, text=True)
         while client.poll() is None:
             batch(network.the_router.namespace, changes[n_changes % len(changes)])

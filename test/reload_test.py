@@ -50,11 +50,15 @@ def _out(house: House, packet: Packet) -> tuple[str, bytes] | None:
     house.wires["a"].send(on(0, packet))
     if not house.settle(before + 1).sent:
         return None
-    for name, wire in house.wires.items():
-        frame = wire.receive(0.2)
-        if frame:
-            return name, frame
-    return None
+    found: list[tuple[str, bytes]] = []
+
+    def is_out() -> bool:
+        found.extend((name, frame) for name, wire in house.wires.items() for frame in wire.drain())
+        return bool(found)
+
+    wait_until(is_out, "the packet came out")
+    (only,) = found
+    return only
 
 
 def _goes_to(house: House, index: int) -> bool:

@@ -25,7 +25,7 @@ def _record(folder: Path, name: str, records: Sequence[Record]) -> Path:
 
 def _report(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dl3", "report", *(str(one) for one in arguments)]
-    return subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=120)
 
 
 def _one(folder: Path, name: str, pps: float, **changes: object) -> Path:
@@ -67,7 +67,7 @@ def does_not_leave_as_if_something_became_worse_when_it_could_not_compare(tmp_pa
     for option in ("--csv", "--json"):
         command = [sys.executable, "-m", "dl3", "report", *map(str, records), option]
         with Path("/dev/full").open("w") as full:
-            done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
         assert done.returncode == 2
         assert done.stderr.startswith("dl3: not all could be written: No space left on device")
 

@@ -25,7 +25,7 @@ def _record(folder: Path, records: Sequence[Trial | Throughput]) -> Path:
 
 def _report(record: Path, *options: str) -> Path:
     command = [sys.executable, "-m", "dl3", "report", str(record), *options]
-    done = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True, timeout=120)
     assert str(record.with_suffix(".html")) in done.stdout
     return record.with_suffix(".html")
 
@@ -38,7 +38,7 @@ def never_writes_over_a_record_nor_makes_folders(tmp_path: Path) -> None:
     outputs = ((record, "is one of the records"), (nowhere, "cannot be written"), (folder, "cannot be written"))
     for output, words in outputs:
         command = [sys.executable, "-m", "dl3", "report", str(record), "--output", str(output)]
-        done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=120)
         assert done.returncode in (1, 2)
         assert words in done.stderr
     assert record.read_bytes() == kept

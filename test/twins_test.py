@@ -134,7 +134,7 @@ def a_clean_stop_takes_twins_and_namespace_along_unless_they_are_kept(house: Hou
 
 def a_file_can_be_checked_while_its_dl3d_runs(house: House) -> None:
     command = house.namespace.enter(str(DL3D), "--check", str(house.dl3d.file))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 
@@ -185,7 +185,7 @@ def _refusal(tmp_path: Path, namespace: str, *before: str, check: bool = False) 
     file = tmp_path / "dl3d.yaml"
     file.write_text(GOOD.replace("NAMESPACE", namespace).replace("SOCKET", str(tmp_path / "dl3d.sock")))
     words = [*before, str(DL3D), *(["--check"] if check else []), str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2, done
     lines = done.stderr.splitlines()
     assert len(lines) == 1, lines

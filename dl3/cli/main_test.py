@@ -48,7 +48,7 @@ NEXT_HOP = {
 
 
 def dl3(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "dl3", *words], cwd=TOP, capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-m", "dl3", *words], cwd=TOP, capture_output=True, text=True, timeout=120)
 
 
 def _answer_once(path: Path, result: object) -> threading.Thread:
@@ -107,7 +107,7 @@ def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_pat
         words = (*words, "--socket", str(tmp_path / "s"))
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "dl3", *words]
-        done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr == (
         "dl3: not all could be written: No space left on device; make room, or send standard output elsewhere\n"
@@ -120,7 +120,7 @@ def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_pat
 )
 def says_that_standard_output_is_closed(words: tuple[str, ...], closed: str) -> None:
     command = " ".join([shlex.quote(sys.executable), "-m", "dl3", *words, closed])
-    done = subprocess.run(["sh", "-c", command], cwd=TOP, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", command], cwd=TOP, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr == ("dl3: standard output is closed: send it somewhere, to /dev/null where nobody wants it\n")
 
@@ -129,7 +129,7 @@ def needs_no_standard_output_and_no_other_stream_for_what_it_writes_elsewhere(tm
     file = tmp_path / "c.yaml"
     file.write_text("name: mine\ntitle: Mine\nduts: dl3d\ncases:\n  - {key: a, title: A, frames: 64, tests: latency}\n")
     command = f"{shlex.quote(sys.executable)} -m dl3 bench run {file} --check <&- 2>&-"
-    done = subprocess.run(["sh", "-c", command], cwd=TOP, stdout=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", command], cwd=TOP, stdout=subprocess.PIPE, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, f"{file}: 1 case, all well\n")
 
 
@@ -140,7 +140,7 @@ def verify_does_not_call_it_a_difference_when_its_answer_cannot_be_written(
     _answer_once(tmp_path / "s", {"compared": 1, "differences": 0, "listed": []})
     command = [sys.executable, "-m", "dl3", "verify", *option, "--socket", str(tmp_path / "s")]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 2
     assert done.stderr == (
         "dl3: not all could be written: No space left on device; make room, or send standard output elsewhere\n"

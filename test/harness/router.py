@@ -29,7 +29,7 @@ SETTINGS = {
 }
 
 
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 # Not net_af_packet: its sockets have fragments of IPv4 put together before they see them.
 DEVICE = "net_af_xdp{index},iface={name}"
 

@@ -20,7 +20,7 @@ def batch(namespace: Namespace, lines: Iterable[str], family: str = "", may_fail
     return [int(number) - 1 for number in re.findall(r"Command failed -:(\d+)", done.stderr)]
 
 
-def ask(namespace: Namespace, *words: str, timeout_s: float = 30.0) -> str:
+def ask(namespace: Namespace, *words: str, timeout_s: float = 120.0) -> str:
     """What a command prints on both outputs, whether or not it succeeds."""
     command = namespace.command(*words)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s)
@@ -38,7 +38,7 @@ class Pings:
 
 def ping(namespace: Namespace, address: str, *options: str, count: int = 2) -> Pings:
     """Echoes one by one, each by a ping of its own: one ping of several waits too briefly for the last reply."""
-    texts = [ask(namespace, "ping", "-n", "-c", "1", "-W", "2", *options, address) for _ in range(count)]
+    texts = [ask(namespace, "ping", "-n", "-c", "1", "-W", "10", *options, address) for _ in range(count)]
     found = [re.search(r"(\d+) packets transmitted, (\d+) received", text) for text in texts]
     assert all(found), texts
     return Pings(count, sum(int(one[2]) for one in found if one), "".join(texts))

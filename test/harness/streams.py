@@ -9,7 +9,7 @@ from dl3.lab.namespace import Namespace
 from harness.network import Host
 
 PORT = 5001
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 

@@ -58,7 +58,7 @@ class Wire:
         self._socket.close()
 
 
-def wait_until(is_true: Callable[[], bool], what: str, timeout_s: float = 10.0) -> None:
+def wait_until(is_true: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
     """Poll until `is_true` holds; AssertionError naming `what` when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not is_true():
