@@ -1,5 +1,6 @@
 """What conftest.py makes of long tests and of tests of timing, shown on tests that are made for it."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,20 @@ LONG = """
 def it_is_long():
     pass
 def it_is_short():
+    pass
+"""
+TURNS = """
+@pytest.mark.timing
+def it_measures():
+    pass
+@pytest.mark.timing
+@pytest.mark.long
+def it_measures_for_long():
+    pass
+@pytest.mark.alone
+def it_wants_the_machine():
+    pass
+def it_is_modest():
     pass
 """
 
@@ -91,3 +106,27 @@ def a_long_test_runs_on_demand(tmp_path: Path, args: list[str], passed: str) -> 
 
 def an_unknown_mark_is_an_error(tmp_path: Path) -> None:
     assert "'slow' not found in `markers`" in _pytest(tmp_path, FAILS.format(mark="slow", n_failures=0)).stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "names"),
+    [
+        ([], {"it_measures", "it_wants_the_machine", "it_is_modest"}),
+        (["--turn", "alone"], {"it_measures", "it_wants_the_machine"}),
+        (["--turn", "beside"], {"it_is_modest"}),
+        (["--turn", "alone", "--long"], {"it_measures", "it_measures_for_long", "it_wants_the_machine"}),
+        (["-m", "timing"], {"it_measures"}),
+        (["-m", "timing and long"], {"it_measures_for_long"}),
+    ],
+    ids=" ".join,
+)
+def each_test_has_its_turn(tmp_path: Path, args: list[str], names: set[str]) -> None:
+    done = _pytest(tmp_path, TURNS, *args, "it_test.py", "-v")
+    assert set(re.findall(r"::(\w+) PASSED", done.stdout)) == names, done.stdout
+
+
+def a_worker_s_failed_tries_are_told_too(tmp_path: Path) -> None:
+    done = _pytest(tmp_path, FAILS.format(mark="timing", n_failures=2), "it_test.py", "--numprocesses", "1")
+    assert (done.returncode, _n_runs(tmp_path)) == (0, 3), done.stdout
+    assert " failed tries of tests of timing: 2 " in done.stdout
+    assert done.stdout.count(" of 3 failed: it_test.py::it_passes_at_last: ") == 2, "at the end"
