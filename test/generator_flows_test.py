@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from harness.answers import THERE, Bench, flood
-from scapy.utils import rdpcap
+from scapy.utils import RawPcapReader
 
 FRAMES, FLOWS, SOURCE_PORT = 20_050, 6, 34
 WAYS: dict[str, dict[str, Any]] = {
@@ -18,7 +18,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def _flows(path: Path) -> list[int]:
     """Of each frame, in the order in which they were sent."""
-    return [int(struct.unpack_from(">H", frame, SOURCE_PORT)[0]) - 1024 for frame in map(bytes, rdpcap(str(path)))]
+    return [int(struct.unpack_from(">H", frame, SOURCE_PORT)[0]) - 1024 for frame, _ in RawPcapReader(str(path))]
 
 
 def _sent(folder: Path, way: str, **keys: Any) -> tuple[list[int], int]:

@@ -60,13 +60,16 @@ def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[
     raise AssertionError("the core was taken away in each of 20 runs")
 
 
+@pytest.mark.alone  # no frame may be late
 def the_rate_that_it_tells_is_the_wires(tmp_path: Path) -> None:
-    # Long: a pause of 400 us between stamp and wire, of the first frame or the last, still makes no difference.
     told, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
     assert len(arrivals) == 8000
-    assert told.offered_pps == pytest.approx(7999 / (arrivals[-1] - arrivals[0]) * 1e6, rel=1e-3)
+    # Of any frame and the 4000th after it: a pause of some of them makes no difference.
+    taken_us = statistics.median(after - before for before, after in zip(arrivals, arrivals[4000:], strict=False))
+    assert told.offered_pps == pytest.approx(4000 / taken_us * 1e6, rel=1e-3)
 
 
+@pytest.mark.alone  # no frame may be late
 def frames_of_a_burst_are_due_together(tmp_path: Path) -> None:
     _, arrivals = _dump_of_all(tmp_path, 640, rate="10 kpps", burst=16)
     bursts = [arrivals[at : at + 16] for at in range(0, 640, 16)]

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from harness.wire import wait_until
 DL3GEN = BUILD / "src" / "dl3gen"
 ROW = struct.Struct("24sQ")
 DIE_NS = b"die_ns"
+PATIENCE_S = 10.0
 CORES = sorted(os.sched_getaffinity(0))
 PORTS = ("left", "right")
 THERE, BACK = "from=0 to=1", "from=1 to=0"
@@ -56,6 +58,11 @@ class Truth:
         """What came on top of `before`."""
         old = asdict(before)
         return Truth(**{name: n - old[name] for name, n in asdict(self).items()})
+
+    @property
+    def n_under_way(self) -> int:
+        """Frames that went in and will come out."""
+        return self.offered + self.duplicated - self.lost - self.taken
 
     @property
     def lost(self) -> int:
@@ -172,7 +179,16 @@ class Bench:
             params["streams"] = [dict(each) for each in streams]
         self.forget()
         self.dl3gen.send(**params)
+        if stragglers_s:
+            self.dl3gen.finish(0.0)
+            self._wait_empty()
         return self.dl3gen.finish(stragglers_s)
+
+    def _wait_empty(self) -> None:
+        """Until nothing is under way; a test judges what is then still there."""
+        end = time.monotonic() + PATIENCE_S
+        while any(truth.n_under_way for truth in self._read_truths()) and time.monotonic() < end:
+            time.sleep(0.01)
 
     def run_one(self, *streams: Mapping[str, Any], **params: Any) -> tuple[StreamResult, Truth]:
         """A run of one stream: its account, and the truth of the first channel."""
