@@ -23,6 +23,8 @@ from dl3.model.trial import Throughput, Trial
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
+pytestmark = pytest.mark.alone  # a core for the wire, which is measured
+
 LINE_PPS = 100e6 / 84 / 8
 LINE = [port(0, line_rate="100 Mbit/s"), port(1)]
 WIDE = "ring=65536 slot=128"

@@ -19,6 +19,8 @@ from dl3.trial.law import MOST_PACING_ERROR
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
+pytestmark = pytest.mark.alone  # a core for the wire, which is measured
+
 SECONDS = 0.1  # short, so that many a trial is over before somebody else wants the core
 DEPTH = 8  # frames that the limit lets through at once; 0.08 % of a short trial
 LOSS = 0.005
