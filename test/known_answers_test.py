@@ -169,6 +169,7 @@ def an_earlier_run_leaves_nothing_behind(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=50000000"]) as bench:
         bench.dl3gen.send(streams=[stream()], seconds=0.1)
         bench.dl3gen.call("halt")
+        bench.dl3gen.finish(stragglers_s=0.0)
         told = bench.run(flood(frames=1_000), delay=0.001).streams[0]
         assert (told.sent, told.received, told.lost, told.duplicated, told.corrupted) == (1_000, 1_000, 0, 0, 0)
 

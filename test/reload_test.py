@@ -46,9 +46,9 @@ def _wait_reloads(house: House, n: int) -> None:
 
 def _out(house: House, packet: Packet) -> tuple[str, bytes] | None:
     """The port on which a packet leaves, and its frame."""
-    before = house.account().received
+    before = house.account()
     house.wires["a"].send(on(0, packet))
-    if not house.settle(before + 1).sent:
+    if not house.settle(before.received + 1).since(before).sent:
         return None
     found: list[tuple[str, bytes]] = []
 
