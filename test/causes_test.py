@@ -101,10 +101,12 @@ def lab() -> Iterator[MemifLab]:
         yield made
 
 
-def _trial(lab: MemifLab, pps: float = CALM_PPS, dst: str = "198.19.0.1", act: Act | None = None) -> Trial:
+def _trial(
+    lab: MemifLab, pps: float = CALM_PPS, dst: str = "198.19.0.1", act: Act | None = None, seconds: float = SECONDS
+) -> Trial:
     """After a pause of its own the generator sends no burst that the ring could not hold."""
     text = streams(Flows())[0] | {"dst_ip": dst, "catch_up": 64}
-    order = Order((Stream.model_validate(text),), "64", pps, SECONDS, warm_up_s=0.0)
+    order = Order((Stream.model_validate(text),), "64", pps, seconds, warm_up_s=0.0)
     made = Runner(Site(lab.generator, lab.dut)).run(order, act)
     assert not any(reason.startswith("law") for reason in made.invalid), made.invalid
     assert made.account.lost == sum(made.account.lost_by_place.values())
@@ -143,10 +145,9 @@ def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) ->
 
 @dataclass
 class Hoard:
-    """Takes all buffers for a while, as an act of a trial."""
+    """Takes all buffers until the ring is full and as many frames more are refused, as an act of a trial."""
 
     lab: MemifLab
-    seconds: float = 0.25
     start_ns: int = 0
     end_ns: int = 0
 
@@ -159,12 +160,17 @@ class Hoard:
         memory = self.lab.dut.ask(Reply, "status").model_dump()["memory"]
         return int(memory["mbufs_free"])
 
+    def _has_cost(self) -> bool:
+        """Or the trial is over before."""
+        told = _told(self.lab)
+        return total(told.streams, "refused") > RING or told.state != "sending"
+
     def __call__(self) -> None:
-        """Until lanes find none, and a while longer."""
+        """Until lanes find none, and until that has cost frames."""
         self.start_ns = time.monotonic_ns()
         self._file.touch()
         wait_until(lambda: self._n_free() == 0, "no buffer was free")
-        time.sleep(self.seconds)
+        wait_until(self._has_cost, "frames were refused")
         self._file.unlink()
         wait_until(lambda: self._n_free() > 0, "buffers were free again")
         self.end_ns = time.monotonic_ns()
@@ -172,7 +178,7 @@ class Hoard:
 
 def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) -> None:
     hoard = Hoard(lab)
-    made = _trial(lab, pps=2 * CALM_PPS, act=hoard)
+    made = _trial(lab, pps=2 * CALM_PPS, act=hoard, seconds=4 * SECONDS)
     refused = total(_told(lab).streams, "refused")
     places = dict(made.account.lost_by_place)
     places.pop(TX_REFUSED, 0)  # a full ring is emptied at once afterwards, which dl3gen may be too slow to take
