@@ -203,7 +203,7 @@ def says_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 BAD = [
     ("switch", {}, "is of the kind 'switch'; there are dl3d, "),
-    ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, wire"),
+    ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, idle, wire"),
     ("testpmd:mode=bridge", {}, "option mode is 'bridge'; wanted is one of io, mac, macswap"),
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),

@@ -118,7 +118,7 @@ def an_unknown_mark_is_an_error(tmp_path: Path) -> None:
         (["-m", "timing"], {"it_measures"}),
         (["-m", "timing and long"], {"it_measures_for_long"}),
     ],
-    ids=" ".join,
+    ids=lambda words: " ".join(sorted(words)),
 )
 def each_test_has_its_turn(tmp_path: Path, args: list[str], names: set[str]) -> None:
     done = _pytest(tmp_path, TURNS, *args, "it_test.py", "-v")

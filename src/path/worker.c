@@ -304,19 +304,18 @@ static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_fra
 }
 
 // A device that finds no buffer returns no frame, and not every device counts that.
-static __attribute__((noinline)) void look_for_buffers(struct worker *w)
+static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 {
 	void *buffer;
 
 	for (unsigned q = 0; q < w->io->n_queues; q++) {
 		if (!w->pool[q])
 			continue;
-		if (rte_mempool_get(w->pool[q], &buffer)) {
-			stat_add(&w->stat->starved_loops, 1);
-			return;
-		}
+		if (rte_mempool_get(w->pool[q], &buffer))
+			return false;
 		rte_mempool_put(w->pool[q], buffer);
 	}
+	return true;
 }
 
 // Sleeps until frames come or as long as it may, and the writer does not wait for this worker
@@ -326,7 +325,8 @@ static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_
 {
 	struct port_wait *wait = w->io->wait;
 
-	if (w->injection.n || !port_wait_begin(wait))
+	// A device without buffers has frames that nothing tells of.
+	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
 		return 0;
 	uint64_t cycles = idle_length(&w->idle, now, port_wait_is_woken(wait));
 
@@ -379,8 +379,8 @@ int worker_run(void *arg)
 		if (got)
 			continue;
 		stat_add(&w->stat->empty_loops, 1);
-		if (rarely(w->stat->empty_loops % EMPTY_LOOPS_PER_LOOK == 0))
-			look_for_buffers(w);
+		if (rarely(w->stat->empty_loops % EMPTY_LOOPS_PER_LOOK == 0) && !has_buffers(w))
+			stat_add(&w->stat->starved_loops, 1);
 		if (rarely(idle_is_due(&w->idle, last)))
 			last += sleep_awhile(w, last);
 		else if (can_pause)
