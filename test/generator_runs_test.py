@@ -4,6 +4,7 @@ import itertools
 import signal
 import statistics
 import struct
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,11 +142,16 @@ def a_new_run_waits_until_the_one_before_is_halted(tmp_path: Path) -> None:
         assert (told.sent, told.received, told.lost, told.duplicated) == (1_000, 1_000, 0, 0)
 
 
+def _has_received(bench: Bench, n: int) -> bool:
+    return bench.dl3gen.results().streams[0].received >= n
+
+
 def hundreds_of_runs_do_not_mix(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
         first = bench.run(flood(frames=1)).run
         for number in range(1, 300):
             bench.dl3gen.send(streams=[flood(frames=number)], delay=0)
+            wait_until(partial(_has_received, bench, number), "all frames came")
             results = bench.dl3gen.finish(stragglers_s=0.001)
             (told,) = results.streams
             assert results.run == first + number

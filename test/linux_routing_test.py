@@ -63,7 +63,10 @@ def sessions_stay_up_while_neighbours_ping(routing: Routing) -> None:
     options = ("-n", "-I", "10.9.9.10", "-i", "0.01", "-c", str(N_ECHOES), "-w", "60")  # -w: waits for the last reply
     told = ask(routing.neighbours[0], "ping", *options, "10.9.9.11", timeout_s=90.0)
     assert routing.flapped(before) == []
-    assert [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", told)] == list(range(1, N_ECHOES + 1)), told
+    came = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", told)]
+    # One that is lost leaves a gap: ping goes on until so many came, perhaps with one more that was under way.
+    assert came == list(range(1, len(came) + 1)), told
+    assert len(came) >= N_ECHOES
 
 
 @pytest.mark.long
