@@ -328,11 +328,14 @@ static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_
 	// A device without buffers has frames that nothing tells of.
 	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
 		return 0;
+	if (w->tap && !tap_is_quiet(w->tap)) {
+		port_wait_end(wait);
+		return 0;
+	}
 	uint64_t cycles = idle_length(&w->idle, now, port_wait_is_woken(wait));
 
 	fib_lane_offline(w->door, w->io->id);
-	if (!w->tap || tap_is_quiet(w->tap))
-		port_wait_for(wait, idle_ns(&w->idle, cycles));
+	port_wait_for(wait, idle_ns(&w->idle, cycles));
 	port_wait_end(wait);
 	fib_lane_online(w->door, w->io->id);
 	stat_add(&w->stat->sleeps, 1);

@@ -259,7 +259,7 @@ static void listen_for_end(struct port_device *device)
 		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
 }
 
-// Not asked of virtual devices: what net_tap gives is one of a few that know them.
+// Of the virtual devices only net_tap has them as soon as it is started.
 static bool may_have_interrupts(const struct port_room *room, unsigned port)
 {
 	const struct port_room_settings *settings = room->settings;
@@ -271,7 +271,7 @@ static bool may_have_interrupts(const struct port_room *room, unsigned port)
 				    strncmp(settings->ports[port].device, "net_tap", 7) == 0);
 }
 
-// Whether a driver gives interrupts (it may want vfio-pci for it) shows only when it is asked.
+// Whether a driver gives interrupts (some want vfio-pci for it) shows only when it is asked.
 static int configure_queues(struct port_room *room, unsigned port, const struct offload *offload,
 	struct complaint *why)
 {
@@ -282,6 +282,7 @@ static int configure_queues(struct port_room *room, unsigned port, const struct 
 	if (!err || !room->devices[port].has_interrupts)
 		return err;
 	room->devices[port].has_interrupts = false;
+	eal_words_forget();
 	return configure_queues(room, port, offload, why);
 }
 

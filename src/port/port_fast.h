@@ -41,8 +41,8 @@ struct port_lane {
 
 // How a lane sleeps: where port_wait_begin finds that no frame has come since the lane polled last,
 // port_wait_for returns when one has or the time is over, then comes port_wait_end. Where it is
-// false the lane polls on. NULL: time alone ends it. / Whether each of the lane's
-// queues wakes it, or time has to. Lane, and control thread.
+// false the lane polls on. NULL: time alone ends it. Lane. / Whether each of the lane's queues
+// wakes it, or time has to. Lane and control thread.
 bool port_wait_begin(struct port_wait *wait);
 void port_wait_for(struct port_wait *wait, uint64_t ns);
 void port_wait_end(struct port_wait *wait);

@@ -282,6 +282,19 @@ static void takes_an_mtu_that_fits_its_buffers(void **state)
 	assert_int_equal(info.mtu, 1280);
 }
 
+// It would take a minute, if nobody rang.
+static void is_woken_by_who_put_something_down(void **state)
+{
+	struct port_wait *wait = port_lane(room, 0)->wait;
+	uint64_t before_ns = clock_now_ns();
+
+	assert_true(port_wait_begin(wait));
+	port_wake(wait);
+	port_wait_for(wait, 60000000000ull);
+	port_wait_end(wait);
+	assert_true(clock_now_ns() - before_ns < 30000000000ull);
+}
+
 // Last: EAL starts once per process.
 static void leaves_nothing_behind(void **state)
 {
@@ -308,6 +321,7 @@ int main(void)
 		cmocka_unit_test(is_down_where_it_was_set_down_whatever_its_link),
 		cmocka_unit_test(takes_a_new_mac_address_and_leaves_its_neighbours_in_the_word),
 		cmocka_unit_test(takes_an_mtu_that_fits_its_buffers),
+		cmocka_unit_test(is_woken_by_who_put_something_down),
 		cmocka_unit_test(leaves_nothing_behind),
 	};
 

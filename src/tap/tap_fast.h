@@ -49,14 +49,16 @@ enum { TAP_PORT_SHIFT = 16 }; // verdict_and_port: verdict | port << 16
 
 // Frames that Linux sent, oldest first; they belong to the caller. Cheap when there are none. Each
 // lane calls it once per loop: it also gives the twins' thread its buffers.
-static inline bool tap_is_quiet(const struct tap_lane *lane)
-{
-	return rte_ring_empty(lane->inject);
-}
 unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n);
 static inline unsigned tap_take(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
 {
 	if (likely_to(rte_ring_empty(lane->inject) && rte_ring_empty(lane->used) && !lane->n_owed))
 		return 0;
 	return tap_exchange(lane, mbufs, n);
+}
+
+// Whether Linux sent nothing that waits for the lane.
+static inline bool tap_is_quiet(const struct tap_lane *lane)
+{
+	return rte_ring_empty(lane->inject);
 }

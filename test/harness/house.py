@@ -40,19 +40,15 @@ def host_mac(index: int) -> str:
 
 
 def config_text(ports: Sequence[Port], **keys: Any) -> str:
-    """A configuration for those ports; `keys` are added at the top level, and None leaves one out.
-
-    Other tests run at the same time: lanes without frames leave them the core, and memory is nobody's huge pages.
-    """
+    """A configuration for those ports; `keys` are added at the top level. Huge pages are left to other tests."""
     entries = []
     for index, port in enumerate(ports):
         entry: dict[str, Any] = {"name": port.name, "device": port.device.format(index=index, name=port.name)}
         if port.mtu != 1500:
             entry["mtu"] = port.mtu
         entries.append(entry | port.keys)
-    beside: dict[str, Any] = {"idle": "sleep", "memory": {"hugepages": "never"}}
-    whole = {"ports": entries, "control": {"socket": "@SOCKET@"}} | beside | keys
-    text: str = yaml.safe_dump({key: value for key, value in whole.items() if value is not None}, sort_keys=False)
+    whole = {"ports": entries, "control": {"socket": "@SOCKET@"}, "memory": {"hugepages": "never"}} | keys
+    text: str = yaml.safe_dump(whole, sort_keys=False)
     return text
 
 
