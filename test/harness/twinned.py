@@ -11,7 +11,7 @@ import yaml
 
 from dl3.control.client import Client
 from dl3.control.generator import Results, Started
-from dl3.control.linux import Verification
+from dl3.control.linux import Twins, Verification
 from dl3.control.replies import Drops, Reply
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
 from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
@@ -179,6 +179,11 @@ def settle(dut: Client) -> None:
     wait_until(lambda: not differences(dut), f"dl3d followed Linux: {differences(dut)[:5]}")
 
 
+def _have_carrier(lab: MemifLab) -> bool:
+    assert lab.dut
+    return all(twin.carrier for twin in lab.dut.ask(Twins, "twins").twins)
+
+
 @contextmanager
 def twinned_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
     """dl3gen and such a dl3d, a core each; the cables' ends are there already."""
@@ -186,6 +191,7 @@ def twinned_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
     terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
     with memif_lab(terms) as made:
         assert made.dut
+        wait_until(lambda: _have_carrier(made), "the twins had their carrier")
         configure_links(site.twins)
         settle(made.dut)
         with going_first(
