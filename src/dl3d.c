@@ -1,111 +1,112 @@
 // The forwarder: opens the rooms from the ground up, serves the window, closes them in reverse.
+#include "api/api.h"
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/wake.h"
 #include "config/config.h"
-#include "sync/sync.h"
-#include "verbs/verbs.h"
+#include "netlink/netlink.h"
 
 #include <rte_cycles.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, TEND_EVERY_MS = 50, STOP_SECONDS = 10 };
+enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, POLL_EVERY_MS = 50, STOP_SECONDS = 10 };
 
-// The rooms of ports and twins borrow these: the file's, and those of the command line.
-static struct port_room_settings settings;
-static struct tap_settings twins;
+// The rooms of ports and TAP interfaces borrow these: the file's, and those of the command line.
+static struct port_table_settings settings;
+static struct tap_settings taps;
 
-static int serve(struct verbs_house *h, struct ctl *ctl, int signals, struct complaint *why)
+static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	while (!h->stop) {
-		ctl_serve(ctl, h->wake, h->is_busy ? 0 : TEND_EVERY_MS);
-		verbs_heed(h, signals);
-		if (verbs_tend(h, why))
+		rpc_serve(rpc, h->wake, h->is_busy ? 0 : POLL_EVERY_MS);
+		api_handle_signals(h, signals);
+		if (api_poll(h, error))
 			return EXIT_OF_FAILURE;
 	}
 	return EXIT_OF_STOP;
 }
 
-// Devices are open: the table, the lanes, the loop, and all of it back.
-static int forward(struct verbs_house *h, struct ctl *ctl, int signals, struct complaint *why)
+// Devices are open: the table, the workers, the loop, and all of it back.
+static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	int left = EXIT_OF_FAILURE;
 
-	if (verbs_build(h->config, port_faces(h->ports), &h->fib, why))
+	if (api_build(h->config, port_states(h->ports), &h->fib, error))
 		return EXIT_OF_MISTAKE;
 	config_forget_routes(h->config);
-	h->door = fib_door_create(port_n_lanes(h->ports), why);
-	if (!h->door)
-		goto no_door;
-	if (path_open(&h->path, h->ports, h->door, h->twins, why))
+	h->rcu = fib_rcu_create(port_n_workers(h->ports), error);
+	if (!h->rcu)
+		goto no_rcu;
+	if (datapath_open(&h->path, h->ports, h->rcu, h->taps, error))
 		goto no_path;
-	verbs_swap(h, h->fib);
-	if (port_start(h->ports, why) || path_start(h->path, why))
+	api_swap(h, h->fib);
+	if (port_start(h->ports, error) || datapath_start(h->path, error))
 		goto not_started;
-	if (!verbs_follow(h, why)) {
-		log_info("forwarding: ports %u, lanes %u, socket %s", settings.n_ports,
-			port_n_lanes(h->ports), config_socket(h->config));
-		left = serve(h, ctl, signals, why);
+	if (!api_follow(h, error)) {
+		log_info("forwarding: ports %u, workers %u, socket %s", settings.n_ports,
+			port_n_workers(h->ports), config_socket(h->config));
+		left = serve(h, rpc, signals, error);
 	}
-	deadline_start(STOP_SECONDS, "dl3d: error: a lane or a device does not end\n");
-	verbs_unfollow(h);
-	path_stop(h->path);
-	if (h->twins)
-		tap_stop(h->twins);
-	verbs_log_account(h);
+	deadline_start(STOP_SECONDS, "dl3d: error: a worker or a device does not end\n");
+	api_unfollow(h);
+	datapath_stop(h->path);
+	if (h->taps)
+		tap_stop(h->taps);
+	api_log_account(h);
 not_started:
-	path_close(h->path);
+	datapath_close(h->path);
 no_path:
-	fib_door_swap(h->door, NULL);
-	fib_door_destroy(h->door);
-no_door:
+	fib_rcu_swap(h->rcu, NULL);
+	fib_rcu_destroy(h->rcu);
+no_rcu:
 	fib_destroy(h->fib);
 	return left;
 }
 
 // The socket comes first: where another dl3d serves it, no device is touched.
-static int open_rooms(struct verbs_house *h, int signals, struct complaint *why)
+static int open_rooms(struct api_ctx *h, int signals, struct error *error)
 {
-	struct ctl_verbs verbs = {.house = h};
-	struct ctl *ctl;
+	struct rpc_methods methods = {.ctx = h};
+	struct rpc *rpc;
 	int left = EXIT_OF_FAILURE;
 
-	verbs.table = verbs_table(&verbs.n);
-	if (ctl_open(&ctl, config_socket(h->config), config_socket_group(h->config), &verbs, why))
+	methods.table = api_table(&methods.n);
+	if (rpc_open(&rpc, config_socket(h->config), config_socket_group(h->config), &methods,
+		    error))
 		return left;
-	if (port_open(&h->ports, &settings, why))
+	if (port_open(&h->ports, &settings, error))
 		goto no_ports;
-	if (twins.is_on && tap_open(&h->twins, &twins, h->ports, why))
-		goto no_twins;
-	left = forward(h, ctl, signals, why);
-	if (h->twins)
-		tap_close(h->twins);
-no_twins:
+	if (taps.is_on && tap_open(&h->taps, &taps, h->ports, error))
+		goto no_taps;
+	left = forward(h, rpc, signals, error);
+	if (h->taps)
+		tap_close(h->taps);
+no_taps:
 	port_close(h->ports);
 no_ports:
-	ctl_close(ctl);
+	rpc_close(rpc);
 	return left;
 }
 
-static int run(struct verbs_house *h, struct complaint *why)
+static int run(struct api_ctx *h, struct error *error)
 {
-	int left = EXIT_OF_FAILURE, signals = signals_open(why);
+	int left = EXIT_OF_FAILURE, signals = signals_open(error);
 
-	h->wake = signals < 0 ? -1 : wake_open(why);
-	if (h->wake >= 0 && !wake_add(h->wake, signals, why))
-		left = open_rooms(h, signals, why);
+	h->wake = signals < 0 ? -1 : wake_open(error);
+	if (h->wake >= 0 && !wake_add(h->wake, signals, error))
+		left = open_rooms(h, signals, error);
 	close(h->wake);
 	close(signals);
 	return left;
 }
 
-static int check(struct verbs_house *h, struct complaint *why)
+static int check(struct api_ctx *h, struct error *error)
 {
-	if (verbs_build(h->config, NULL, &h->fib, why))
+	if (api_build(h->config, NULL, &h->fib, error))
 		return EXIT_OF_MISTAKE;
 	fib_destroy(h->fib);
 	printf("%s: no mistake found: ports %u, routes %zu\n", config_path(h->config),
@@ -113,39 +114,39 @@ static int check(struct verbs_house *h, struct complaint *why)
 	return EXIT_OF_STOP;
 }
 
-static int act(const struct config_options *options, struct verbs_house *h, struct complaint *why)
+static int act(const struct config_options *options, struct api_ctx *h, struct error *error)
 {
 	signals_block(SIGHUP); // one that comes while the file is read has it read again
-	if (config_load(&h->config, options->file, why))
+	if (config_load(&h->config, options->file, error))
 		return EXIT_OF_MISTAKE;
 	settings = *config_ports(h->config);
-	twins = *config_twins(h->config);
-	settings.n_lent_mbufs = twins.is_on ? tap_n_mbufs(&twins) : 0;
-	if (config_add_options(&settings, options, why) ||
-		ctl_check(config_socket(h->config), config_socket_group(h->config), why) ||
-		port_check(&settings, why) ||
-		(twins.is_on && (tap_check(&twins, &settings, why) || sync_check(why))))
+	taps = *config_taps(h->config);
+	settings.n_lent_mbufs = taps.is_on ? tap_n_mbufs(&taps) : 0;
+	if (config_add_options(&settings, options, error) ||
+		rpc_check(config_socket(h->config), config_socket_group(h->config), error) ||
+		port_check(&settings, error) ||
+		(taps.is_on && (tap_check(&taps, &settings, error) || netlink_check(error))))
 		return EXIT_OF_MISTAKE;
-	return options->action == CONFIG_CHECK ? check(h, why) : run(h, why);
+	return options->action == CONFIG_CHECK ? check(h, error) : run(h, error);
 }
 
 int main(int argc, char **argv)
 {
-	struct verbs_house house = {.started_ns = clock_now_ns(),
+	struct api_ctx ctx = {.started_ns = clock_now_ns(),
 		.born = clock_pair_take(rte_rdtsc),
-		.silent_lane = -1};
+		.silent_worker = -1};
 	struct config_options options = {.program = "dl3d"};
-	struct complaint why = {""};
+	struct error error = {""};
 	int left = EXIT_OF_MISTAKE;
 
 	log_start("dl3d");
-	bool is_sound = !config_read_options(&options, argc, argv, &why);
+	bool is_sound = !config_read_options(&options, argc, argv, &error);
 	if (is_sound && options.action == CONFIG_HOLD)
 		return tap_hold_main(options.file);
 	if (is_sound)
-		left = config_answer(&options, stdout) ? EXIT_OF_STOP : act(&options, &house, &why);
+		left = config_answer(&options, stdout) ? EXIT_OF_STOP : act(&options, &ctx, &error);
 	if (left != EXIT_OF_STOP)
-		log_error("%s", why.text);
-	config_free(house.config);
+		log_error("%s", error.text);
+	config_free(ctx.config);
 	return left;
 }

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "config/config.h"
-#include "load/load.h"
+#include "gen/gen.h"
 
 #include <rte_cycles.h>
 #include <stdio.h>
@@ -13,101 +13,101 @@
 enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, STOP_SECONDS = 10 };
 
 // The ports room borrows `settings`: the file's, and those of the command line.
-static struct port_room_settings settings;
+static struct port_table_settings settings;
 static struct config *config;
 
-static int serve(struct load_house *h, struct ctl *ctl, int signals, struct complaint *why)
+static int serve(struct gen_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	while (!h->stop) {
-		ctl_serve(ctl, signals, load_tend_ms(h->load));
+		rpc_serve(rpc, signals, gen_poll_ms(h->load));
 		h->stop |= signals_next(signals) != 0;
-		if (load_tend(h, why))
+		if (gen_poll(h, error))
 			return EXIT_OF_FAILURE;
 	}
 	return EXIT_OF_STOP;
 }
 
-// Devices are open: the lanes, the loop, and all of it back.
-static int generate(struct load_house *h, struct ctl *ctl, int signals, struct complaint *why)
+// Devices are open: the workers, the loop, and all of it back.
+static int generate(struct gen_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	int left = EXIT_OF_FAILURE;
 
-	if (load_open(&h->load, h->ports, &settings, config_streams(config), why))
+	if (gen_open(&h->load, h->ports, &settings, config_streams(config), error))
 		return left;
-	if (port_start(h->ports, why) || load_start(h->load, why))
+	if (port_start(h->ports, error) || gen_start(h->load, error))
 		goto not_started;
-	log_info("ready: ports %u, lanes %u, socket %s", settings.n_ports, port_n_lanes(h->ports),
-		config_socket(config));
-	left = serve(h, ctl, signals, why);
-	deadline_start(STOP_SECONDS, "dl3gen: error: a lane or a device does not end\n");
-	load_stop(h->load);
+	log_info("ready: ports %u, workers %u, socket %s", settings.n_ports,
+		port_n_workers(h->ports), config_socket(config));
+	left = serve(h, rpc, signals, error);
+	deadline_start(STOP_SECONDS, "dl3gen: error: a worker or a device does not end\n");
+	gen_stop(h->load);
 not_started:
-	load_close(h->load);
+	gen_close(h->load);
 	return left;
 }
 
 // The socket comes first: where another dl3gen serves it, no device is touched.
-static int run(struct load_house *h, struct complaint *why)
+static int run(struct gen_ctx *h, struct error *error)
 {
-	struct ctl_verbs verbs = {.house = h};
-	struct ctl *ctl;
-	int left = EXIT_OF_FAILURE, signals = signals_open(why);
+	struct rpc_methods methods = {.ctx = h};
+	struct rpc *rpc;
+	int left = EXIT_OF_FAILURE, signals = signals_open(error);
 
 	if (signals < 0)
 		return left;
-	verbs.table = load_verbs(&verbs.n);
-	if (ctl_open(&ctl, config_socket(config), config_socket_group(config), &verbs, why))
+	methods.table = gen_methods(&methods.n);
+	if (rpc_open(&rpc, config_socket(config), config_socket_group(config), &methods, error))
 		goto no_socket;
-	if (port_open(&h->ports, &settings, why))
+	if (port_open(&h->ports, &settings, error))
 		goto no_ports;
-	left = generate(h, ctl, signals, why);
+	left = generate(h, rpc, signals, error);
 	port_close(h->ports);
 no_ports:
-	ctl_close(ctl);
+	rpc_close(rpc);
 no_socket:
 	close(signals);
 	return left;
 }
 
-static int check(const struct load_house *h)
+static int check(const struct gen_ctx *h)
 {
 	printf("%s: no mistake found: ports %u, streams %zu\n", h->file, settings.n_ports,
 		json_array_size(config_streams(config)));
 	return EXIT_OF_STOP;
 }
 
-static int act(const struct config_options *options, struct complaint *why)
+static int act(const struct config_options *options, struct error *error)
 {
-	struct load_house house = {.settings = &settings,
+	struct gen_ctx ctx = {.settings = &settings,
 		.started_ns = clock_now_ns(),
 		.born = clock_pair_take(rte_rdtsc)};
 
-	if (config_load_generator(&config, options->file, why))
+	if (config_load_generator(&config, options->file, error))
 		return EXIT_OF_MISTAKE;
-	house.file = config_path(config);
+	ctx.file = config_path(config);
 	settings = *config_ports(config);
-	if (config_add_options(&settings, options, why) ||
-		ctl_check(config_socket(config), config_socket_group(config), why) ||
-		port_check(&settings, why))
+	if (config_add_options(&settings, options, error) ||
+		rpc_check(config_socket(config), config_socket_group(config), error) ||
+		port_check(&settings, error))
 		return EXIT_OF_MISTAKE;
-	if (load_check(&settings, config_streams(config), why)) {
-		config_place_stream(config, why);
+	if (gen_check(&settings, config_streams(config), error)) {
+		config_place_stream(config, error);
 		return EXIT_OF_MISTAKE;
 	}
-	return options->action == CONFIG_CHECK ? check(&house) : run(&house, why);
+	return options->action == CONFIG_CHECK ? check(&ctx) : run(&ctx, error);
 }
 
 int main(int argc, char **argv)
 {
 	struct config_options options = {.program = "dl3gen"};
-	struct complaint why = {""};
+	struct error error = {""};
 	int left = EXIT_OF_MISTAKE;
 
 	log_start(options.program);
-	if (!config_read_options(&options, argc, argv, &why))
-		left = config_answer(&options, stdout) ? EXIT_OF_STOP : act(&options, &why);
+	if (!config_read_options(&options, argc, argv, &error))
+		left = config_answer(&options, stdout) ? EXIT_OF_STOP : act(&options, &error);
 	if (left != EXIT_OF_STOP)
-		log_error("%s", why.text);
+		log_error("%s", error.text);
 	config_free(config);
 	return left;
 }

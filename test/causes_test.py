@@ -41,9 +41,9 @@ RING = 1 << RING_BITS
 SECONDS = 0.4
 CALM_PPS = 20_000.0  # the ring holds 100 ms of it: pauses of a shared machine lose nothing
 # And 4 ms of this, which is less than so many busy threads take one after the other, some 3 ms each; an instrumented
-# lane forwards some 350 kpps.
+# worker forwards some 350 kpps.
 EAGER_PPS, N_BUSY = (500_000.0, 4) if BUILD.name == "build" else (250_000.0, 6)
-ATTEMPTS = 10  # at a core that is taken away: it may be left to the lane for all of a trial
+ATTEMPTS = 10  # at a core that is taken away: it may be left to the worker for all of a trial
 BESIDE_NS = 1_000_000  # of a loss and a pause: by so much frames may be sent after they were due
 DEAF_PREFIX = "198.19.128"  # its lower half goes to the generator
 
@@ -73,7 +73,7 @@ def _start_deaf_peer(seat: Seat) -> Process:
     file = seat.links.folder / "deaf.yaml"
     whole = {
         "ports": [{"name": "deaf", "device": _deaf_device(seat, "client"), "mac": "02:00:00:00:00:99"}],
-        "lanes": [{"core": CORES[0]}],
+        "workers": [{"core": CORES[0]}],
         "memory": {"hugepages": "never"},
         "control": {"socket": str(seat.links.folder / "deaf.sock")},
     }
@@ -166,7 +166,7 @@ class Hoard:
         return total(told.streams, "refused") > RING or told.state != "sending"
 
     def __call__(self) -> None:
-        """Until lanes find none, and until that has cost frames."""
+        """Until workers find none, and until that has cost frames."""
         self.start_ns = time.monotonic_ns()
         self._file.touch()
         wait_until(lambda: self._n_free() == 0, "no buffer was free")
@@ -193,7 +193,7 @@ def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) 
 
 
 def _is_beside(loss: Loss, gap: Gap) -> bool:
-    """Whether frames of a loss were due while a lane paused, or just before."""
+    """Whether frames of a loss were due while a worker paused, or just before."""
     begin_ns, paused_ns = loss.at_ns - loss.us * 1e3, gap.at_ns - gap.us * 1e3
     return begin_ns < gap.at_ns and loss.at_ns > paused_ns - BESIDE_NS
 
@@ -212,10 +212,10 @@ def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: Memi
     assert made.timeline is not None
     assert made.evidence is not None
     assert f"{refused:,} packets, " in _said(made)
-    assert f"dl3d's lane 0 on core {CORES[-1]} did not poll" in _said(made)
+    assert f"dl3d's worker 0 on core {CORES[-1]} did not poll" in _said(made)
     assert f"a ring of {RING:,} holds" in _said(made)
     pauses = [gap for gap in made.evidence.gaps if gap.program == "dl3d"]
-    assert all((gap.lane, gap.core) == (0, CORES[-1]) for gap in pauses)
+    assert all((gap.worker, gap.core) == (0, CORES[-1]) for gap in pauses)
     assert max(gap.us for gap in pauses) > RING / EAGER_PPS * 1e6
     beside = sum(loss.frames for loss in made.timeline.losses if any(_is_beside(loss, gap) for gap in pauses))
     assert beside >= 0.99 * made.account.lost
@@ -232,7 +232,7 @@ def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
     assert made.is_behind
     assert made.evidence is not None
     assert "This trial is INVALID and says nothing about the device; generator late: " in _said(made)
-    assert f"dl3gen's lane 0 on core {CORES[0]} stood still" in _said(made), made.evidence.missing
+    assert f"dl3gen's worker 0 on core {CORES[0]} stood still" in _said(made), made.evidence.missing
     assert "; the generator could not keep to its rate" in _said(made)
     own = [gap.us for gap in made.evidence.gaps if gap.program == "dl3gen"]
     assert max(own) > 64 / EAGER_PPS * 1e6

@@ -27,7 +27,7 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([DL3, *arguments], capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("what", ["ports", "lanes", "drops", "routes", "nexthops"])
+@pytest.mark.parametrize("what", ["ports", "workers", "drops", "routes", "nexthops"])
 def show_tells_people_and_programs(dl3d: Forwarder, what: str) -> None:
     table = _run("show", what, "--socket", dl3d.socket)
     assert (table.returncode, table.stderr) == (0, "")
@@ -37,7 +37,7 @@ def show_tells_people_and_programs(dl3d: Forwarder, what: str) -> None:
     assert json.loads(machine.stdout)
 
 
-@pytest.mark.parametrize("words", [("show", "twins"), ("show", "mirror"), ("show", "unsupported"), ("verify",)])
+@pytest.mark.parametrize("words", [("show", "taps"), ("show", "mirror"), ("show", "unsupported"), ("verify",)])
 def what_is_linuxs_is_refused_where_routes_come_from_a_file(dl3d: Forwarder, words: tuple[str, ...]) -> None:
     run = _run(*words, "--socket", dl3d.socket)
     assert (run.returncode, run.stdout) == (2, "")

@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def sessions() -> Iterator[None]:
-    """Programs share two cores with lanes; Linux weighs them by thread."""
+    """Programs share two cores with workers; Linux weighs them by thread."""
     with weighed_alone():
         yield
 

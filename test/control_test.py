@@ -20,7 +20,7 @@ NULLS = """\
 ports:
   - {name: a, device: net_null0}
   - {name: b, device: net_null1}
-lanes: [{core: 1}]
+workers: [{core: 1}]
 routes: [10.2.0.0/16 dev b]
 control: {socket: "@SOCKET@"}
 memory: {hugepages: never}
@@ -30,7 +30,7 @@ GARBAGE = [
     b"{}\n",
     b"[]\n",
     b"null\n",
-    b'{"jsonrpc": "2.0", "id": 1, "method": "no.such.verb"}\n',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "no.such.method"}\n',
     b'{"jsonrpc": "2.0", "id": 1, "method": 5}\n',
     b'{"jsonrpc": "1.0", "id": 1, "method": "status"}\n',
     b'{"jsonrpc": "2.0", "id": 1, "method": "status", "params": []}\n',
@@ -172,7 +172,7 @@ def a_signal_ends_it_within_a_second_and_nothing_stays(how: signal.Signals) -> N
         assert not Path(f"/run/dpdk/dl3d-{made.process.pid}").exists()
 
 
-def the_verb_stop_ends_it() -> None:
+def the_method_stop_ends_it() -> None:
     with Forwarder(DL3D, NULLS) as made:
         made.wait_ready()
         made.call("stop")
@@ -191,6 +191,6 @@ def a_forwarder_that_stood_still_tells_when_and_how_long(dl3d: Forwarder) -> Non
     time.sleep(0.01)
     told = Pauses.model_validate(dl3d.call("gaps", min_us=0.9e6 * stopped_s)).gaps
     (gap,) = (gap for gap in told if gap.at_ns > before_ns + 0.9e9 * stopped_s)
-    assert (gap.lane, gap.core) == (0, 1)
+    assert (gap.worker, gap.core) == (0, 1)
     assert gap.us * 1e3 > after_ns - before_ns - 2e6
     assert gap.at_ns - gap.us * 1e3 < before_ns + 2e6

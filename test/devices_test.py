@@ -178,7 +178,7 @@ def an_interface_that_merges_frames_is_told_of() -> None:
 
 def many_queues_fit_into_the_memory_that_it_chooses() -> None:
     ports = [Port(f"p{index}", device="net_null{index},no-rx=1", keys={"queues": 2}) for index in range(6)]
-    lanes = [{"core": core} for core in sorted(os.sched_getaffinity(0))[:2]]
-    with Forwarder(DL3D, config_text(ports, lanes=lanes, memory={"hugepages": "never"})) as dl3d:
+    workers = [{"core": core} for core in sorted(os.sched_getaffinity(0))[:2]]
+    with Forwarder(DL3D, config_text(ports, workers=workers, memory={"hugepages": "never"})) as dl3d:
         dl3d.wait_ready()
         assert len(dl3d.call("ports")["ports"]) == 6

@@ -216,11 +216,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("text", "more", "complaint"), BAD, ids=[str(row[2])[:30] for row in BAD])
-def complains_in_one_sentence_about(text: str, more: dict[str, Any], complaint: str) -> None:
+@pytest.mark.parametrize(("text", "more", "error"), BAD, ids=[str(row[2])[:30] for row in BAD])
+def complains_in_one_sentence_about(text: str, more: dict[str, Any], error: str) -> None:
     with pytest.raises(UsageFault) as found:
         _open(_setup(text, **more))
-    assert complaint in str(found.value)
+    assert error in str(found.value)
     assert "\n" not in str(found.value)
 
 

@@ -1,4 +1,4 @@
-"""Loss explained where it happens: whoever takes a lane's core is named, and the command tells it of the record."""
+"""Loss explained where it happens: whoever takes a worker's core is named, and the command tells it of the record."""
 
 import json
 import subprocess
@@ -64,7 +64,7 @@ def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
                 break
     (found,) = _stolen(made)
     values = found.values
-    assert (found.topic, found.key, values["core"], values["lane"]) == ("time", "taken.ring", CORES[-1], 0)
+    assert (found.topic, found.key, values["core"], values["worker"]) == ("time", "taken.ring", CORES[-1], 0)
     assert values["ring"] == 1 << RING_BITS
     assert 0 < found.frames <= made.account.lost
     assert float(values["us"]) >= float(values["taken_us"]) * 0.9 > 500
@@ -73,7 +73,7 @@ def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
     append(tmp_path / "r.jsonl", made)
     command = [sys.executable, "-m", "dl3", "explain", str(tmp_path / "r.jsonl"), "--trial", "1"]
     text = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout
-    assert f"Core {CORES[-1]} was taken away from dl3d's lane 0" in text
+    assert f"Core {CORES[-1]} was taken away from dl3d's worker 0" in text
     assert "by thief" in text
     assert "or move thief away) or deepen the ring." in text
     told = json.loads(subprocess.run([*command, "--json"], cwd=TOP, capture_output=True, text=True, check=True).stdout)
@@ -89,10 +89,10 @@ def tells_the_headroom_of_a_trial_without_loss(lab: MemifLab) -> None:
     # Whether a generator that shares its core kept to its rate is another question.
     first, *limits = findings(made.model_copy(update={"invalid": (), "is_behind": False}))
     assert first.key == "headroom.none_lost", made.account
-    lane = next(one for one in limits if one.key == "headroom.lane")
-    assert lane.values["core"] == CORES[-1]
-    assert 0 < float(lane.values["fill"]) < 1
-    assert float(lane.values["limit"]) * 1e6 > CALM_PPS
+    worker = next(one for one in limits if one.key == "headroom.worker")
+    assert worker.values["core"] == CORES[-1]
+    assert 0 < float(worker.values["fill"]) < 1
+    assert float(worker.values["limit"]) * 1e6 > CALM_PPS
     assert made.evidence is not None
     (work,) = made.evidence.work
     assert work.packets == made.account.sent

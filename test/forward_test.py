@@ -1,4 +1,4 @@
-"""Ports of other shapes: cross-connects, jumbo frames, several lanes."""
+"""Ports of other shapes: cross-connects, jumbo frames, several workers."""
 
 from collections.abc import Iterator
 

@@ -69,7 +69,7 @@ GARBAGE = [
     b"garbage\n",
     b"{}\n",
     b"[]\n",
-    b'{"jsonrpc": "2.0", "id": 1, "method": "no.such.verb"}\n',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "no.such.method"}\n',
     b'{"jsonrpc": "2.0", "id": 1, "method": "send", "params": []}\n',
     b'{"jsonrpc": "2.0", "id": 1, "method": "results", "params": {"histograms": 7}}\n',
     b'{"jsonrpc": "2.0", "id": 1, "method": "halt", "params": {"now": true}}\n',
@@ -148,11 +148,11 @@ FILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a key of the forwarder": ({"routes": ["10.2.0.0/16 dev right"]}, ("routes",)),
     "a forwarding port": ({"ports": [port(0, mode="xconnect", to="right"), port(1)]}, ("ports[0]",)),
     "no ports": ({"ports": []}, ("ports",)),
-    "a core twice": ({"lanes": [{"core": 0}, {"core": 0}]}, ("lanes[1]", "core 0")),
+    "a core twice": ({"workers": [{"core": 0}, {"core": 0}]}, ("workers[1]", "core 0")),
 }
 
 
-def _complaint(folder: Path, text: str | None, *options: str) -> str:
+def _error(folder: Path, text: str | None, *options: str) -> str:
     """What dl3gen says on a file that it does not take; its status is the one for mistakes."""
     file = folder / "dl3gen.yaml"
     if text is not None:
@@ -171,13 +171,13 @@ def _complaint(folder: Path, text: str | None, *options: str) -> str:
 @pytest.mark.parametrize("what", FILES)
 def a_mistake_in_the_file_gets_one_sentence(tmp_path: Path, what: str, options: tuple[str, ...]) -> None:
     keys, words = FILES[what]
-    sentence = _complaint(tmp_path, generator_text(**({"streams": [stream()], "eal": {}} | keys)), *options)
+    sentence = _error(tmp_path, generator_text(**({"streams": [stream()], "eal": {}} | keys)), *options)
     for word in words:
         assert word in sentence
 
 
 def a_missing_file_gets_one_sentence(tmp_path: Path) -> None:
-    assert "dl3gen.yaml" in _complaint(tmp_path, None)
+    assert "dl3gen.yaml" in _error(tmp_path, None)
 
 
 def check_finds_no_mistake_in_a_good_file(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class Bed:
             self._build()
             config = {
                 "ports": [_port(device, i, **keys) for i in range(2)],
-                "lanes": [{"core": CORES[-1]}],
+                "workers": [{"core": CORES[-1]}],
                 "memory": {"hugepages": "never"},
                 "control": {"socket": "@SOCKET@"},
             }
@@ -89,7 +89,7 @@ class Bed:
         return self.dl3gen.finish(stragglers_s=0.3)
 
     def neighbours(self, side: str) -> dict[str, Any]:
-        """The verb's row of one port."""
+        """The method's row of one port."""
         return next(port for port in self.dl3gen.call("neighbours")["ports"] if port["port"] == side)
 
     def close(self) -> None:

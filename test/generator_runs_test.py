@@ -1,4 +1,4 @@
-"""The life of dl3gen's runs: begun, halted, replaced, many, on two lanes, at the rates that were asked for."""
+"""The life of dl3gen's runs: begun, halted, replaced, many, on two workers, at the rates that were asked for."""
 
 import itertools
 import signal
@@ -16,7 +16,7 @@ from dl3.control.generator import StreamResult
 from dl3.lab.generator import Generator
 from dl3.model.fault import UsageFault
 
-TWO_LANES = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
+TWO_WORKERS = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
 PCAP_HEAD, RECORD = 24, struct.Struct("<IIII")
 GIGABIT_64 = 1e9 / (84 * 8)  # frames of 64 bytes on a line of 1 Gbit/s
 RATES: dict[str, tuple[dict[str, Any], float]] = {
@@ -90,9 +90,9 @@ def a_run_ends_by_its_frames_or_its_time_whichever_is_first(tmp_path: Path) -> N
         assert by_time.sent + by_time.late == 5_000
 
 
-def a_ring_comes_back_to_each_of_two_lanes() -> None:
+def a_ring_comes_back_to_each_of_two_workers() -> None:
     rings = [port(i, device=f"net_ring{i}") for i in range(2)]
-    text = generator_text([flood(to=name, from_=name, frames=500) for name in PORTS], ports=rings, lanes=TWO_LANES)
+    text = generator_text([flood(to=name, from_=name, frames=500) for name in PORTS], ports=rings, workers=TWO_WORKERS)
     dl3gen = Generator(DL3GEN, text)
     try:
         dl3gen.wait_ready()
@@ -178,14 +178,14 @@ def sixty_four_streams_at_once_are_told_apart(tmp_path: Path) -> None:
         assert sum(each.sent for each in results.streams) == bench.truths()[0].offered
 
 
-def two_lanes_account_as_one_does(tmp_path: Path) -> None:
+def two_workers_account_as_one_does(tmp_path: Path) -> None:
     channels = [f"{THERE} drop_every=10 ring=65536 slot=128", f"{BACK} drop_every=20 ring=65536 slot=128"]
-    with Bench(tmp_path, channels, lanes=TWO_LANES) as bench:
+    with Bench(tmp_path, channels, workers=TWO_WORKERS) as bench:
         east, west = stream(name="east"), stream(name="west", from_="right", to="left", rate="50 kpps")
         results = bench.run(east, west, seconds=0.3)
         truths = bench.truths()
-        assert len(results.lanes) == 2
-        assert {lane.core for lane in results.lanes} == {CORES[0], CORES[-1]}
+        assert len(results.workers) == 2
+        assert {worker.core for worker in results.workers} == {CORES[0], CORES[-1]}
         for told, truth in zip(results.streams, truths, strict=True):
             assert told.sent == truth.offered > 0
             assert told.lost == told.lost_by_gaps == truth.lost == told.sent - told.received

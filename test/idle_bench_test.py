@@ -1,4 +1,4 @@
-"""The command that compares lanes that poll with lanes that sleep, on real programs; figures are not judged."""
+"""The command that compares workers that poll with workers that sleep, on real programs; figures are not judged."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ FEW = ("--descriptors", "16384")  # a pause of a core that others use fits into 
 
 @pytest.mark.long
 @pytest.mark.alone  # two programs that poll, and huge pages
-def tells_what_idle_lanes_cost_and_lose(tmp_path: Path) -> None:
+def tells_what_idle_workers_cost_and_lose(tmp_path: Path) -> None:
     """Two labs, and dl3gen rests for 2.5 s in each before it is looked at; a search needs the cores for moments."""
     record = tmp_path / "r.jsonl"
     command = [str(TOP / "bin" / "dl3"), "bench", "idle", "--lab", *SHORT, *FEW, "--json", "--record", str(record)]

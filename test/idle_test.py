@@ -1,4 +1,4 @@
-"""Lanes that sleep while no frame comes: they forward what comes, and changes of the table do not wait for them."""
+"""Workers that sleep while no frame comes: they forward what comes, and changes of the table do not wait for them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,29 +29,29 @@ def asleep() -> Iterator[House]:
         yield made
 
 
-def _lane(dl3d: Forwarder) -> dict[str, Any]:
-    lane: dict[str, Any] = dl3d.call("lanes")["lanes"][0]
-    return lane
+def _worker(dl3d: Forwarder) -> dict[str, Any]:
+    worker: dict[str, Any] = dl3d.call("workers")["workers"][0]
+    return worker
 
 
 def _sleeps(dl3d: Forwarder) -> int:
-    return int(_lane(dl3d)["counters"]["sleeps"])
+    return int(_worker(dl3d)["counters"]["sleeps"])
 
 
 def _wait_asleep(dl3d: Forwarder) -> None:
     before = _sleeps(dl3d)
-    wait_until(lambda: _sleeps(dl3d) > before, "the lane slept")
+    wait_until(lambda: _sleeps(dl3d) > before, "the worker slept")
 
 
-def a_lane_that_sleeps_says_so(asleep: House) -> None:
+def a_worker_that_sleeps_says_so(asleep: House) -> None:
     _wait_asleep(asleep.dl3d)
-    lane = _lane(asleep.dl3d)
-    assert lane["idle"] == "sleep"
-    assert 0 < lane["asleep_share"] <= 1
-    assert lane["counters"]["slept_cycles"] > 0
+    worker = _worker(asleep.dl3d)
+    assert worker["idle"] == "sleep"
+    assert 0 < worker["asleep_share"] <= 1
+    assert worker["counters"]["slept_cycles"] > 0
 
 
-def frames_that_come_to_a_sleeping_lane_are_forwarded_in_order(asleep: House) -> None:
+def frames_that_come_to_a_sleeping_worker_are_forwarded_in_order(asleep: House) -> None:
     _wait_asleep(asleep.dl3d)
     before = asleep.account().received
     frames = [on(0, ip4("10.2.0.1", id=number)) for number in range(100)]
@@ -63,7 +63,7 @@ def frames_that_come_to_a_sleeping_lane_are_forwarded_in_order(asleep: House) ->
     assert [asleep.wires["b"].receive(10.0) for _ in frames] == [forwarded(frame, 1, mac) for frame in frames]
 
 
-def a_change_of_the_table_reaches_a_sleeping_lane(asleep: House) -> None:
+def a_change_of_the_table_reaches_a_sleeping_worker(asleep: House) -> None:
     _wait_asleep(asleep.dl3d)
     for number in range(20):
         route = f"10.3.{number}.0/24 via 10.0.2.2 dev b"
@@ -73,16 +73,16 @@ def a_change_of_the_table_reaches_a_sleeping_lane(asleep: House) -> None:
     assert asleep.settle(before.received + 1).since(before).sent == 1
 
 
-def a_lane_that_polls_never_sleeps() -> None:
+def a_worker_that_polls_never_sleeps() -> None:
     with House(PORTS, idle="poll", **SETTINGS) as house:
-        loops = int(_lane(house.dl3d)["counters"]["loops"])
-        wait_until(lambda: int(_lane(house.dl3d)["counters"]["empty_loops"]) > loops + 100_000, "the lane polled")
+        loops = int(_worker(house.dl3d)["counters"]["loops"])
+        wait_until(lambda: int(_worker(house.dl3d)["counters"]["empty_loops"]) > loops + 100_000, "the worker polled")
         assert _sleeps(house.dl3d) == 0
-        assert (_lane(house.dl3d)["idle"], _lane(house.dl3d)["woken_by"]) == ("poll", None)
+        assert (_worker(house.dl3d)["idle"], _worker(house.dl3d)["woken_by"]) == ("poll", None)
 
 
-def a_lane_is_woken_by_a_packet_socket(asleep: House) -> None:
-    assert _lane(asleep.dl3d)["woken_by"] == "frames"
+def a_worker_is_woken_by_a_packet_socket(asleep: House) -> None:
+    assert _worker(asleep.dl3d)["woken_by"] == "frames"
 
 
 MEMIF = "net_memif{n},role={role},id={n},socket=@FOLDER@/m,socket-abstract=no"
@@ -120,13 +120,13 @@ def _send_from_a_new_peer(dl3d: Forwarder) -> None:
     with Generator(DL3GEN, text) as dl3gen:
         dl3gen.wait_ready()
         wait_until(lambda: all(port["link_up"] for port in dl3d.call("ports")["ports"]), "the peer is connected")
-        assert _lane(dl3d)["woken_by"] == "frames"
+        assert _worker(dl3d)["woken_by"] == "frames"
         dl3gen.send(seconds=10)
         [stream] = dl3gen.finish().streams
         assert (stream.sent, stream.received) == (200, 200)
 
 
-def a_lane_is_woken_by_a_memif_peer_and_by_the_next_one() -> None:
+def a_worker_is_woken_by_a_memif_peer_and_by_the_next_one() -> None:
     with Forwarder(DL3D, yaml.safe_dump(FORWARDER)) as dl3d:
         dl3d.wait_ready()
         for _ in range(2):
@@ -135,20 +135,20 @@ def a_lane_is_woken_by_a_memif_peer_and_by_the_next_one() -> None:
             wait_until(lambda: not _maps_memif(dl3d), "the memory of the peer that left is gone")
 
 
-def a_lane_that_nothing_wakes_is_woken_by_time() -> None:
+def a_worker_that_nothing_wakes_is_woken_by_time() -> None:
     ports = [Port(name, device="net_null{index}") for name in "ab"]
     with Forwarder(DL3D, config_text(ports, memory={"hugepages": "never"})) as dl3d:
         dl3d.wait_ready()
-        assert _lane(dl3d)["woken_by"] == "time"
+        assert _worker(dl3d)["woken_by"] == "time"
 
 
-def a_lane_is_woken_by_the_interrupts_of_a_tap() -> None:
+def a_worker_is_woken_by_the_interrupts_of_a_tap() -> None:
     with Lab() as lab:
         home = lab.namespace("home", silent=True)
         port = Port("a", device="net_tap0,iface=dl3idle", keys={"addresses": ["10.0.1.1/24"]})
         with Forwarder(DL3D, config_text([port], memory={"hugepages": "never"}), home) as dl3d:
             dl3d.wait_ready()
-            assert _lane(dl3d)["woken_by"] == "frames"
+            assert _worker(dl3d)["woken_by"] == "frames"
             _wait_asleep(dl3d)
             before = Account.of(dl3d.call("drops")).received
             wire = Wire(End(home, "dl3idle", host_mac(0)))

@@ -46,7 +46,7 @@ ROWS = [
     Row("unknown_port", "10.0.2.2 dev b\nn", "10.0.2.2 dev x\nn", ("dl3d.yaml:5", '"x"', "a, b")),
     Row("host_bits", "10.2.0.0/16", "10.2.0.1/16", ("dl3d.yaml:5", "10.2.0.1/16", "host bits", "10.2.0.0/16")),
     Row("route_twice", "routes:\n", "routes:\n  - 10.2.0.0/16 dev a\n", ("dl3d.yaml:6", "10.2.0.0/16")),
-    Row("core_not_there", "ports:\n", "lanes: [{core: 4000}]\nports:\n", ("core 4000",)),
+    Row("core_not_there", "ports:\n", "workers: [{core: 4000}]\nports:\n", ("core 4000",)),
     Row(
         "no_hugepages",
         "hugepages: never",
@@ -137,7 +137,7 @@ def a_core_that_is_not_allowed_gets_one_sentence(tmp_path: Path) -> None:
         return
     os.sched_setaffinity(0, {first})
     try:
-        run = _run_on(tmp_path, f"lanes: [{{core: {others[0]}}}]\n{GOOD}")
+        run = _run_on(tmp_path, f"workers: [{{core: {others[0]}}}]\n{GOOD}")
     finally:
         os.sched_setaffinity(0, cores)
     _is_one_sentence(run)

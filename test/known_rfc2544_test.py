@@ -29,7 +29,7 @@ LINE_PPS = 100e6 / 84 / 8
 LINE = [port(0, line_rate="100 Mbit/s"), port(1)]
 WIDE = "ring=65536 slot=128"
 CATCH_UP, DEPTH = 256, 8  # frames that follow a pause, and what the limit lets through at once
-DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented lane takes longer for a round
+DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented worker takes longer for a round
 ATTEMPTS = 6  # whoever shares the core may spoil one
 A = TypeVar("A")
 

@@ -27,7 +27,7 @@ LOSS = 0.005
 # Where searches are compared: the wire's limit, trials of full length, and relative width of the answers.
 LIMIT_PPS, FULL_S, WIDTH = 100_000, 0.2, 0.005
 BOUNDS = Bounds(2_000, 200_000, "asked")
-DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented lane takes longer for a round
+DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented worker takes longer for a round
 JITTER_TOLERANCE_NS = DELAY_TOLERANCE_NS / 5
 ATTEMPTS = 5  # the median of one run may be spoilt by whoever shares the core
 

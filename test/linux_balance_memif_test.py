@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from harness.house import BUILD
 from harness.shell import batch
-from harness.twinned import Site, link_address, sent, settle, twinned_lab
+from harness.taps import Site, link_address, sent, settle, tapped_lab
 
 from dl3.control.replies import NextHops
 from dl3.lab.links import CATCH_UP, DUT_MACS
@@ -35,9 +35,9 @@ OTHERS = {4: "203.0.{}.0/24", 6: "2001:db8:cafe:{}::/64"}
 class Pair:
     """dl3d between the ends of dl3gen, and where its routes are told."""
 
-    def __init__(self, lab: MemifLab, twins: Namespace) -> None:
+    def __init__(self, lab: MemifLab, taps: Namespace) -> None:
         assert lab.dut
-        self.lab, self.twins, self.dut = lab, twins, lab.dut
+        self.lab, self.taps, self.dut = lab, taps, lab.dut
 
     def counts(self, family: int) -> list[int]:
         """Packets of each member so far."""
@@ -64,16 +64,16 @@ class Pair:
 def pair() -> Iterator[Pair]:
     with Lab() as lab:
         site = Site.made(lab)
-        with twinned_lab(site) as memif:
+        with tapped_lab(site) as memif:
             for family in (4, 6):
                 batch(
-                    site.twins,
+                    site.taps,
                     (
                         f"neighbour replace {link_address(family, 1, n)} lladdr 02:00:00:00:01:{n} dev right"
                         for n in NUMBERS
                     ),
                 )
-            yield Pair(memif, site.twins)
+            yield Pair(memif, site.taps)
 
 
 def _flows(family: int) -> Stream:
@@ -86,22 +86,22 @@ def _flows(family: int) -> Stream:
 def _by_nexthops(pair: Pair, family: int, weights: Sequence[int]) -> None:
     ways = zip(NUMBERS, weights, strict=True)
     hops = (f"nexthop via {link_address(family, 1, n)} dev right weight {weight}" for n, weight in ways)
-    pair.twins.ip(*f"route replace {BALANCED[family]} {' '.join(hops)}".split())
+    pair.taps.ip(*f"route replace {BALANCED[family]} {' '.join(hops)}".split())
 
 
 def _by_group(pair: Pair, family: int, weights: Sequence[int]) -> None:
     members = "/".join(f"{100 * family + n},{weight}" for n, weight in zip(NUMBERS, weights, strict=True))
     hops = [f"nexthop replace id {100 * family + n} via {link_address(family, 1, n)} dev right" for n in NUMBERS]
     group = f"nexthop replace id {family} group {members}"
-    batch(pair.twins, [*hops, group, f"route replace {BALANCED[family]} nhid {family}"])
+    batch(pair.taps, [*hops, group, f"route replace {BALANCED[family]} nhid {family}"])
 
 
 def _disturb(pair: Pair, family: int) -> None:
     """Routes and a group that have nothing to do with it, of the same next hops; some go again."""
     hop = f"via {link_address(family, 1, NUMBERS[0])} dev right"
     pair_of = " ".join(f"nexthop via {link_address(family, 1, n)} dev right weight 9" for n in NUMBERS[:2])
-    batch(pair.twins, [f"route replace {OTHERS[family].format(i)} {hop if i % 2 else pair_of}" for i in range(200)])
-    batch(pair.twins, [f"route delete {OTHERS[family].format(i)}" for i in range(0, 200, 3)])
+    batch(pair.taps, [f"route replace {OTHERS[family].format(i)} {hop if i % 2 else pair_of}" for i in range(200)])
+    batch(pair.taps, [f"route delete {OTHERS[family].format(i)}" for i in range(0, 200, 3)])
     settle(pair.dut)
 
 

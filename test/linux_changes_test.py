@@ -52,7 +52,7 @@ def _assert_complete(traffic: Traffic) -> None:
 def routes_are_replaced_while_traffic_flows(network: Network, family: int, traffic: Traffic) -> None:
     ways = _ways(network, family)
     network.ip(f"route add {BEHIND[family]} {ways[0]}")
-    with network.through_lanes(N_AT_LEAST), traffic:
+    with network.through_workers(N_AT_LEAST), traffic:
         for i in range(1, 8):
             network.ip(f"route replace {BEHIND[family]} {ways[i % 2]}")
             traffic.go_on(100)
@@ -62,7 +62,7 @@ def routes_are_replaced_while_traffic_flows(network: Network, family: int, traff
 def next_hops_are_replaced_while_traffic_flows(network: Network, family: int, traffic: Traffic) -> None:
     ways = _ways(network, family)
     network.ip(f"nexthop add id 1 {ways[0]}", f"route add {BEHIND[family]} nhid 1")
-    with network.through_lanes(N_AT_LEAST), traffic:
+    with network.through_workers(N_AT_LEAST), traffic:
         for i in range(1, 8):
             network.ip(f"nexthop replace id 1 {ways[i % 2]}")
             traffic.go_on(100)
@@ -77,7 +77,7 @@ def groups_are_replaced_while_traffic_flows(network: Network, family: int, traff
         f"nexthop add id 10 group 1 type {kind}",
         f"route add {BEHIND[family]} nhid 10",
     )
-    with network.through_lanes(N_AT_LEAST), traffic:
+    with network.through_workers(N_AT_LEAST), traffic:
         for group in ("1/2", "2", "1,3/2,5", "1"):
             network.ip(f"nexthop replace id 10 group {group} type {kind}")
             traffic.go_on(100)
@@ -91,7 +91,7 @@ def a_member_that_goes_leaves_its_group(network: Network, family: int, traffic: 
         "nexthop add id 10 group 1/2",
         f"route add {BEHIND[family]} nhid 10",
     )
-    with network.through_lanes(N_AT_LEAST), traffic:
+    with network.through_workers(N_AT_LEAST), traffic:
         traffic.go_on(100)
         network.ip("nexthop del id 1")
         traffic.go_on(100)
@@ -212,7 +212,7 @@ def a_lower_mtu_for_ipv6_alone_counts_soon(network: Network) -> None:
         wait_until(lambda: vanishes(h0, frames[6], h1, h1.address(6)), "IPv6 packets are too long")
         assert arrives(h0, frames[4], h1, h1.address(4))
         network.ip(f"route add {h1.address(4)} via inet6 {h1.address(6)} dev p1")
-        with network.through_lanes(1):
+        with network.through_workers(1):
             assert arrives(h0, frames[4], h1, h1.address(4))
     wait_until(lambda: arrives(h0, frames[6], h1, h1.address(6)), "they are not any more")
     network.forget()

@@ -14,7 +14,7 @@ from harness.house import BUILD
 from harness.kernel_churn import FAMILIES, MEMBERS, N_WATCHED, KernelChurn, circle, preparation
 from harness.shell import batch
 from harness.stall import stalled
-from harness.twinned import Site, Traffic, link_address, settle, twinned_lab
+from harness.taps import Site, Traffic, link_address, settle, tapped_lab
 from harness.wire import wait_until
 
 from dl3.control.linux import Mirror
@@ -41,7 +41,7 @@ class Pair:
     """dl3d between the ends of dl3gen, and where its routes are told."""
 
     lab: MemifLab
-    twins: Namespace
+    taps: Namespace
 
     def mirror(self) -> Mirror:
         """What it says of itself."""
@@ -75,11 +75,11 @@ MOVING = (_stream("moving", "198.19.200.1", 200), _stream("moving-v6", "2001:2:0
 def pair() -> Iterator[Pair]:
     with Lab() as lab:
         site = Site.made(lab)
-        with twinned_lab(site) as memif:
+        with tapped_lab(site) as memif:
             assert memif.dut
-            batch(site.twins, preparation())
+            batch(site.taps, preparation())
             settle(memif.dut)
-            yield Pair(memif, site.twins)
+            yield Pair(memif, site.taps)
 
 
 def _judge(pair: Pair, traffic: Traffic, before: tuple[int, int]) -> str:
@@ -115,7 +115,7 @@ def churn_costs_no_packet(pair: Pair, is_long: bool, capsys: pytest.CaptureFixtu
             time.sleep(seconds)
         quiet_words = _judge(pair, quiet, before)
         before = pair.counts()
-        with Traffic(pair.lab, (*WATCHED, *MOVING)) as busy, KernelChurn(pair.twins, CHANGES_PER_SECOND) as churn:
+        with Traffic(pair.lab, (*WATCHED, *MOVING)) as busy, KernelChurn(pair.taps, CHANGES_PER_SECOND) as churn:
             time.sleep(seconds)
         busy_words = _judge(pair, busy, before)
         _settle(pair)
@@ -130,7 +130,7 @@ def _overrun(pair: Pair, number: int) -> None:
     some = lines[step * len(lines) // N_STEPS : (step + 1) * len(lines) // N_STEPS]
     pid, before = pair.lab.dut_process.process.pid, pair.mirror().overruns
     with small_ears(pid), stalled(pid):
-        batch(pair.twins, some)
+        batch(pair.taps, some)
     wait_until(lambda: pair.mirror().overruns > before, "it was overrun", PATIENCE_S)
     _settle(pair)
 

@@ -43,7 +43,7 @@ def _dl3(dl3d: Forwarder, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("what", "word"),
     [
-        ("twins", "left"),
+        ("taps", "left"),
         ("classes", "routing"),
         ("mirror", "following"),
         ("unsupported", "Nothing in Linux"),
@@ -69,7 +69,7 @@ def a_reload_changes_the_limit_of_a_class(dl3d: Forwarder) -> None:
     before = dl3d.file.read_text()
     dl3d.file.write_text(before.replace("keep: false", "keep: false\n  classes: {ttl: {rate: 7, burst: 3}}"))
     dl3d.call("reload")
-    ttl = next(row for row in dl3d.call("twins")["classes"] if row["name"] == "ttl")
+    ttl = next(row for row in dl3d.call("taps")["classes"] if row["name"] == "ttl")
     assert (ttl["rate_pps"], ttl["burst"]) == (7, 3)
     dl3d.file.write_text(before.replace("keep: false", "keep: true"))
     with pytest.raises(Fault, match=r"needs a restart: linux\.keep; nothing was changed"):
@@ -78,20 +78,20 @@ def a_reload_changes_the_limit_of_a_class(dl3d: Forwarder) -> None:
     dl3d.call("reload")
 
 
-def a_twin_that_was_deleted_comes_back_at_a_reload(dl3d: Forwarder) -> None:
-    dl3d.twins.ip("link", "delete", "dev", "right")
-    wait_until(lambda: dl3d.call("twins")["twins"][1]["ifindex"] == 0, "dl3d knows of it")
-    assert "Gone from Linux: right" in _dl3(dl3d, "show", "twins").stdout
-    wait_until(lambda: "twin 'right'" in dl3d.stderr, "the log names it")
+def a_tap_that_was_deleted_comes_back_at_a_reload(dl3d: Forwarder) -> None:
+    dl3d.taps.ip("link", "delete", "dev", "right")
+    wait_until(lambda: dl3d.call("taps")["taps"][1]["ifindex"] == 0, "dl3d knows of it")
+    assert "Gone from Linux: right" in _dl3(dl3d, "show", "taps").stdout
+    wait_until(lambda: "TAP interface 'right'" in dl3d.stderr, "the log names it")
     dl3d.call("reload")
-    assert dl3d.call("twins")["twins"][1]["ifindex"] > 0
-    wait_until(lambda: "LOWER_UP" in dl3d.twins.ip("link", "show", "dev", "right"), "it has a carrier")
+    assert dl3d.call("taps")["taps"][1]["ifindex"] > 0
+    wait_until(lambda: "LOWER_UP" in dl3d.taps.ip("link", "show", "dev", "right"), "it has a carrier")
 
 
 def route_and_verify_ask_linux(dl3d: Forwarder) -> None:
-    dl3d.twins.ip("address", "add", "10.0.1.1/24", "dev", "left")
-    dl3d.twins.ip("route", "add", "10.9.0.0/16", "via", "10.0.1.2")
-    wait_until(lambda: dl3d.call("route", address="10.9.1.2")["found"], "lanes have the route")
+    dl3d.taps.ip("address", "add", "10.0.1.1/24", "dev", "left")
+    dl3d.taps.ip("route", "add", "10.9.0.0/16", "via", "10.0.1.2")
+    wait_until(lambda: dl3d.call("route", address="10.9.1.2")["found"], "workers have the route")
     shown = _dl3(dl3d, "show", "route", "10.9.1.2")
     assert (shown.returncode, shown.stderr) == (0, "")
     lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
@@ -111,25 +111,25 @@ def _n_asking(dl3d: Forwarder) -> int:
 
 
 def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
-    twins, pid = dl3d.twins, dl3d.process.pid
+    taps, pid = dl3d.taps, dl3d.process.pid
     neighbour = "neighbour replace 10.0.3.2 dev left nud permanent lladdr"
-    batch(twins, ["address add 10.0.3.1/24 dev left", f"{neighbour} 02:00:00:00:03:02"])
-    batch(twins, [f"route add 10.{number}.0.0/16 via 10.0.3.2" for number in (30, 31)])
-    wait_until(lambda: dl3d.call("route", address="10.31.0.1")["found"], "lanes have the routes")
+    batch(taps, ["address add 10.0.3.1/24 dev left", f"{neighbour} 02:00:00:00:03:02"])
+    batch(taps, [f"route add 10.{number}.0.0/16 via 10.0.3.2" for number in (30, 31)])
+    wait_until(lambda: dl3d.call("route", address="10.31.0.1")["found"], "workers have the routes")
     assert dl3d.call("verify")["listed"] == []
     before = dl3d.call("mirror")["drifted"]
     with stalled(pid), deaf(pid):
         changes = ("route del 10.30.0.0/16", "route add 10.32.0.0/16 via 10.0.3.2")
-        batch(twins, [f"{neighbour} 02:00:00:00:03:03", *changes])
+        batch(taps, [f"{neighbour} 02:00:00:00:03:03", *changes])
         n_before = _n_asking(dl3d)  # it stands still, and may not have closed the last one
         asked = subprocess.Popen(_command(dl3d, "verify", "--json"), stdout=subprocess.PIPE, text=True)
         # The audit mends it all within a second or so: the command has to be there before.
         wait_until(lambda: _n_asking(dl3d) > n_before, "dl3 verify waits for its answer", timeout_s=20.0)
     told, _ = asked.communicate(timeout=120)
     assert json.loads(told)["listed"] == [
-        "10.30.0.0/16: lanes have a route that Linux has not",
-        "10.32.0.0/16: Linux has a route that lanes have not",
-        "neighbour 10.0.3.2 dev left: lanes send to another MAC address than Linux",
+        "10.30.0.0/16: workers have a route that Linux has not",
+        "10.32.0.0/16: Linux has a route that workers have not",
+        "neighbour 10.0.3.2 dev left: workers send to another MAC address than Linux",
     ]
     assert asked.returncode == 1
     wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it")
@@ -139,14 +139,14 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
 @pytest.mark.parametrize("prefix", ["default", "10.40.0.0/16"])
 def the_audit_looks_inside_prefixes(dl3d: Forwarder, prefix: str) -> None:
     """Their first addresses are answered by other routes, or by none."""
-    twins, pid = dl3d.twins, dl3d.process.pid
+    taps, pid = dl3d.taps, dl3d.process.pid
     neighbours = [f"neighbour replace 10.0.4.{i} dev left nud permanent lladdr 02:00:00:00:04:0{i}" for i in (2, 3)]
     routes = [f"route replace {each} via 10.0.4.2" for each in (prefix, "10.40.0.0/24")]
-    batch(twins, ["address replace 10.0.4.1/24 dev left", *neighbours, *routes])
-    wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.2", "lanes have the routes")
+    batch(taps, ["address replace 10.0.4.1/24 dev left", *neighbours, *routes])
+    wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.2", "workers have the routes")
     before = dl3d.call("mirror")["drifted"]
     with stalled(pid), deaf(pid):
-        batch(twins, [f"route replace {prefix} via 10.0.4.3"])
+        batch(taps, [f"route replace {prefix} via 10.0.4.3"])
     wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it", timeout_s=20.0)
     wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.3", "all was read again")
-    batch(twins, [f"route del {each}" for each in (prefix, "10.40.0.0/24")])
+    batch(taps, [f"route del {each}" for each in (prefix, "10.40.0.0/24")])

@@ -14,11 +14,11 @@ from harness.calm import Pulse
 from harness.frames import ARP, Ether
 from harness.house import BUILD
 from harness.routing import Routing
-from harness.twinned import Site, link_address, sent, twinned_lab
+from harness.taps import Site, link_address, sent, tapped_lab
 from harness.wire import Wire, wait_until
 
 from dl3.control.generator import StreamResult
-from dl3.control.linux import PuntClass, Twins
+from dl3.control.linux import PuntClass, Taps
 from dl3.lab.links import CATCH_UP, DUT_MACS
 from dl3.lab.memif import MemifLab
 from dl3.lab.namespace import End, Lab
@@ -103,9 +103,9 @@ def town() -> Iterator[Town]:
         site = Site.made(lab)
         far = End(lab.namespace("stranger", silent=True), "eth0", "02:00:00:01:02:02")
         lab.cable(site.end(2), far)
-        with Routing(lab, site) as routing, twinned_lab(site, CABLES) as memif:
+        with Routing(lab, site) as routing, tapped_lab(site, CABLES) as memif:
             assert memif.dut
-            site.twins.ip("address", "add", "10.0.2.1/24", "dev", "p2")
+            site.taps.ip("address", "add", "10.0.2.1/24", "dev", "p2")
             routing.start()
             wait_until(routing.are_up, "all sessions were up", SESSIONS_S)
             stranger = Wire(far)
@@ -115,7 +115,7 @@ def town() -> Iterator[Town]:
 
 def _classes(town: Town) -> dict[str, PuntClass]:
     assert town.lab.dut
-    return {each.name: each for each in town.lab.dut.ask(Twins, "twins").classes}
+    return {each.name: each for each in town.lab.dut.ask(Taps, "taps").classes}
 
 
 def _check_class(before: PuntClass, after: PuntClass) -> str:

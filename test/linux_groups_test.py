@@ -45,7 +45,7 @@ def the_limited_broadcast_goes_nowhere(network: Network) -> None:
     to_all, other = "255.255.255.255", "255.255.255.254"
     network.ip(f"route add 255.0.0.0/8 via {network['h1'].address(4)}")
     wait_reached(network, network["h1"].address(4))
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert arrives(network["h0"], packet_from(network["h0"], other), network["h1"], other)
     for route in ("255.0.0.0/8", f"{to_all}/32"):
         network.ip(f"route replace {route} via {network['h1'].address(4)}")

@@ -200,7 +200,7 @@ def a_neighbour_that_moves_is_followed(network: Network, family: int) -> None:
             assert arrives(network["h0"], frame, network[name], address)
 
 
-class _owning_on_link:  # noqa: N801 # reads as a verb
+class _owning_on_link:  # noqa: N801 # reads as a method
     """A host with a further address on its device for the length of a block."""
 
     def __init__(self, host: Host, prefix: str) -> None:
@@ -239,7 +239,7 @@ def a_quiet_neighbour_is_not_forgotten(network: Network) -> None:
                 assert _goes_to(network, family, "h1")
 
 
-# --- Packets that lanes must leave alone.
+# --- Packets that workers must leave alone.
 
 
 def link_local_packets_stay_on_their_link(network: Network) -> None:
@@ -284,7 +284,7 @@ def hop_by_hop_options_are_left_to_linux(network: Network) -> None:
     assert arrives(h0, bytes(header) + options + rest, h1, h1.address(6))
 
 
-# --- What Linux would do and lanes do not.
+# --- What Linux would do and workers do not.
 
 
 def a_route_for_one_tos_or_source_is_left_to_linux(network: Network, family: int) -> None:

@@ -22,10 +22,10 @@ def hosts_reach_each_other(network: Network, family: int) -> None:
         assert pings.received == pings.sent, f"{source} to {target}: {pings.text}"
 
 
-def lanes_forward_what_needs_no_linux(network: Network, family: int) -> None:
+def workers_forward_what_needs_no_linux(network: Network, family: int) -> None:
     for source, target in (("h0", "h1"), ("h2", "n3"), ("n3", "far")):
         ping(network[source].namespace, network[target].address(family))
-        with network.through_lanes(20):
+        with network.through_workers(20):
             assert ping(network[source].namespace, network[target].address(family), count=10).received == 10
 
 

@@ -35,9 +35,9 @@ def a_route_counts_until_its_lifetime_is_over(network: Network) -> None:
         wait_reached(network, network[name].address(6))
     network.ip(f"route add {PREFIX} via {network['h2'].address(6)} dev p2 metric 2048")
     network.ip(f"route add {PREFIX} via {network['h1'].address(6)} dev p1 expires 600")
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _goes_to(network, "h1")
     network.ip(f"route replace {PREFIX} via {network['h1'].address(6)} dev p1 expires 1")
     wait_until(lambda: _goes_to(network, "h2"), "the lifetime was over", PATIENCE_S)
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _goes_to(network, "h2")

@@ -43,7 +43,7 @@ def a_narrow_route_decides_about_its_packets_only(network: Network, family: int)
         assert _goes_to(network, family, "h2", OTHER[family])
     network.ip(f"route del {BEHIND[family]} {narrow}")
     assert network.names_supported(NAMED[family])
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _goes_to(network, family, "h2", its_own)
 
 

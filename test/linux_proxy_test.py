@@ -57,7 +57,7 @@ def the_router_answers_who_asks_for_a_proxied_neighbour(network: Network) -> Non
 def packets_to_a_proxied_neighbour_are_forwarded(network: Network) -> None:
     target = network["h1"].address(6)
     wait_reached(network, target)
-    with network.while_set(ipv6__conf__all__proxy_ndp="1"), _standing_for(network, target), network.through_lanes(1):
+    with network.while_set(ipv6__conf__all__proxy_ndp="1"), _standing_for(network, target), network.through_workers(1):
         assert arrives(network["h0"], packet_from(network["h0"], target), network["h1"], target)
         assert network.names_unsupported("proxy_ndp")
     assert network.names_supported("proxy_ndp")

@@ -1,4 +1,4 @@
-"""Whatever is done to links, addresses, next hops and routes of Linux: lanes decide as Linux does."""
+"""Whatever is done to links, addresses, next hops and routes of Linux: workers decide as Linux does."""
 
 import random
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from harness.decisions import Decision, ask_lanes, ask_linux, is_left, is_same
+from harness.decisions import Decision, ask_linux, ask_workers, is_left, is_same
 from harness.network import FAMILIES, Network
 from harness.network import network as address_of
 from harness.router import Dl3dRouter
@@ -155,20 +155,20 @@ def network(made: Network) -> Iterator[Network]:
 
 @dataclass
 class Comparison:
-    """Linux and lanes about all addresses."""
+    """Linux and workers about all addresses."""
 
     differences: list[str] = field(default_factory=list)
-    n_left: int = 0  # decisions about ports that lanes leave to Linux nevertheless: it must say why
+    n_left: int = 0  # decisions about ports that workers leave to Linux nevertheless: it must say why
 
     def compare(self, router: Dl3dRouter, address: str, linux: Decision) -> None:
         """One address, its decision by Linux known."""
-        lanes, is_sure = ask_lanes(router, address)
-        if not is_same(linux, lanes, PORTS):
-            self.differences.append(f"{address}: Linux {linux}, lanes {lanes}")
+        workers, is_sure = ask_workers(router, address)
+        if not is_same(linux, workers, PORTS):
+            self.differences.append(f"{address}: Linux {linux}, workers {workers}")
         elif not is_sure:
             words = router.call("route", address=address)["linux"]
-            self.differences.append(f"{address}: both {lanes}, but dl3d says: {words}")
-        self.n_left += is_left(lanes) and {way[1] for way in linux.ways} <= set(PORTS)
+            self.differences.append(f"{address}: both {workers}, but dl3d says: {words}")
+        self.n_left += is_left(workers) and {way[1] for way in linux.ways} <= set(PORTS)
 
 
 def _compare(router: Dl3dRouter) -> Comparison:
@@ -192,7 +192,7 @@ def _apply(router: Dl3dRouter, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def lanes_decide_as_linux_does(network: Network, seed: int, is_long: bool) -> None:
+def workers_decide_as_linux_does(network: Network, seed: int, is_long: bool) -> None:
     router, chance = network.dl3d, Chance(seed)
     assert router
     for number in range(400 if is_long else 50):

@@ -1,4 +1,4 @@
-"""FRR in the twins' namespace, BIRD beyond the ports, both unmodified: with the kernel as router, then with dl3d."""
+"""FRR in the TAP interfaces' namespace, BIRD beyond the ports, both unmodified: with the kernel as router, then with dl3d."""
 
 import contextlib
 import re
@@ -77,7 +77,9 @@ def a_crash_of_dl3d_costs_no_session() -> None:
         assert forwarder
         before = routing.sessions()
         forwarder.kill()
-        assert "10.9.9.11" in routing.router.namespace.ip("route"), "Linux keeps its routes: the twins are held"
+        assert "10.9.9.11" in routing.router.namespace.ip("route"), (
+            "Linux keeps its routes: the TAP interfaces are held"
+        )
         forwarder.start_again()
         forwarder.wait_ready()
         routing.router.settle()

@@ -62,13 +62,13 @@ def _check_by_sample(million: Million) -> None:
 def all_routes_reach_the_fast_path(million: Million, capsys: pytest.CaptureFixture[str]) -> None:
     begin = time.monotonic()
     in_kernel = wait_for(lambda: million.n_kernel() >= NUMBER, PATIENCE_S)
-    in_lanes = wait_for(lambda: _is_level(million, NUMBER), PATIENCE_S)
+    in_workers = wait_for(lambda: _is_level(million, NUMBER), PATIENCE_S)
     forwarder = _router(million).forwarder
     assert forwarder
     _say(
         capsys,
         f"{NUMBER:,} routes: in the kernel after {in_kernel - begin:.1f} s, in the fast path"
-        f" {in_lanes - in_kernel:.2f} s later, {_overruns(million)} overruns,"
+        f" {in_workers - in_kernel:.2f} s later, {_overruns(million)} overruns,"
         f" {resident_mb(forwarder.process.pid):.0f} MB resident",
     )
     _check_by_sample(million)
@@ -104,11 +104,11 @@ def all_are_withdrawn(million: Million, capsys: pytest.CaptureFixture[str]) -> N
     begin = time.monotonic()
     million.tell(False)
     out_of_kernel = wait_for(lambda: million.n_kernel() == 0, PATIENCE_S)
-    out_of_lanes = wait_for(lambda: _is_level(million, 0), PATIENCE_S)
+    out_of_workers = wait_for(lambda: _is_level(million, 0), PATIENCE_S)
     _say(
         capsys,
         f"withdrawn: out of the kernel after {out_of_kernel - begin:.1f} s, out of the fast path"
-        f" {out_of_lanes - out_of_kernel:.2f} s later, {_overruns(million) - before} overruns",
+        f" {out_of_workers - out_of_kernel:.2f} s later, {_overruns(million) - before} overruns",
     )
 
 
@@ -120,11 +120,11 @@ def all_come_although_the_mirror_was_overrun(million: Million, capsys: pytest.Ca
         million.tell(True)
         wait_for(lambda: million.n_kernel() >= NUMBER // 2, PATIENCE_S)
     in_kernel = wait_for(lambda: million.n_kernel() >= NUMBER, PATIENCE_S)
-    in_lanes = wait_for(lambda: _is_level(million, NUMBER), PATIENCE_S)
+    in_workers = wait_for(lambda: _is_level(million, NUMBER), PATIENCE_S)
     n_overruns = _overruns(million) - before
     _say(
         capsys,
-        f"with {n_overruns} overruns: in the fast path {in_lanes - in_kernel:.2f} s after the kernel had all",
+        f"with {n_overruns} overruns: in the fast path {in_workers - in_kernel:.2f} s after the kernel had all",
     )
     assert n_overruns or IS_SANITIZED, "it was to be overrun"
     _check_by_sample(million)

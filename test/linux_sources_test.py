@@ -23,7 +23,7 @@ def _is_stopped(network: Network, source: str, target: str = TARGET) -> bool:
 
 
 def _n_left_to_linux(network: Network) -> int:
-    """Packets from own addresses that lanes handed over."""
+    """Packets from own addresses that workers handed over."""
     assert network.dl3d
     return sum(row["handed"] for row in network.dl3d.call("drops")["verdicts"] if row["name"] == "own_source")
 
@@ -42,12 +42,12 @@ def a_packet_from_an_address_of_the_router_ends_there(network: Network, source: 
     if network.dl3d:
         network.dl3d.check()
         assert _n_left_to_linux(network) - before == N_SENT
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _passes(network, "10.0.0.99")
 
 
 def an_address_counts_while_the_router_has_it(network: Network) -> None:
-    with network.through_lanes(2):
+    with network.through_workers(2):
         assert _passes(network, "203.0.113.7")
         network.ip("address add 203.0.113.7/32 dev p2")
         assert _is_stopped(network, "203.0.113.7")
@@ -58,10 +58,10 @@ def an_address_counts_while_the_router_has_it(network: Network) -> None:
 def a_local_route_counts_as_a_whole(network: Network) -> None:
     network.ip("route add local 203.0.113.0/24 dev lo")
     assert _is_stopped(network, "203.0.113.200")
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _passes(network, "203.0.114.1")
     network.ip("route del local 203.0.113.0/24 dev lo")
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _passes(network, "203.0.113.200")
 
 
@@ -70,7 +70,7 @@ def more_addresses_than_the_filter_tells_apart_are_all_ours(network: Network) ->
     network.ip(*(f"address add {address}/32 dev p3" for address in own))
     assert _is_stopped(network, own[0])
     assert _is_stopped(network, own[-1])
-    with network.through_lanes(2):
+    with network.through_workers(2):
         assert _passes(network, "10.200.0.251")
         assert _passes(network, "10.0.0.99")
 
@@ -85,7 +85,7 @@ def accept_local_lets_them_pass(network: Network) -> None:
 @pytest.mark.parametrize("source", [0x00000001, 0x00FFFFFF, 0xF0000000, 0xFFFFFFFE])
 def sources_that_linux_takes_pass(network: Network, source: int) -> None:
     """Without Linux as control plane they are martians, as RFC 1812 has it."""
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _passes(network, str(IPv4Address(source)))
 
 
@@ -95,7 +95,7 @@ def networks_that_rfcs_keep_off_the_wire_are_linuxs_to_give(network: Network, fi
     h0, h1 = network["h0"], network["h1"]
     network.ip(f"address add {router}/24 dev p1", f"neighbour replace {host} lladdr {h1.mac} dev p1")
     assert _is_stopped(network, router)
-    with network.through_lanes(2):
+    with network.through_workers(2):
         assert _passes(network, host)
         assert arrives(h0, packet_from(h0, host), h1, host)
 
@@ -108,19 +108,19 @@ def sources_that_linux_refuses_do_not(network: Network, source: int) -> None:
 def ip6_packets_from_mapped_addresses_pass(network: Network) -> None:
     target = network["h1"].address(6)
     wait_reached(network, target)
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _passes(network, "::ffff:10.0.0.2", target)
 
 
 def ip6_packets_from_the_router_pass(network: Network) -> None:
     target = network["h1"].address(6)
     wait_reached(network, target)
-    with network.through_lanes(1):
+    with network.through_workers(1):
         assert _passes(network, "2001:db8:a3::1", target)
 
 
 def an_address_of_an_interface_that_is_down_is_named(network: Network) -> None:
-    """The kernel takes it for its own all the same; lanes do not, and say so."""
+    """The kernel takes it for its own all the same; workers do not, and say so."""
     words = "IPv4 address on an interface that is set down"
     assert network.names_supported(words)
     network.ip("link add hidden0 type veth peer name hidden1", "address add 203.0.113.9/32 dev hidden0")

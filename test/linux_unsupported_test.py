@@ -1,4 +1,4 @@
-"""What lanes cannot express is named while it is there, with what becomes of its packets, and not a moment longer."""
+"""What workers cannot express is named while it is there, with what becomes of its packets, and not a moment longer."""
 
 import contextlib
 import ctypes
@@ -130,7 +130,7 @@ THINGS = {
     "macvlan that takes all": (
         "ip link add name mv0 link left type macvlan mode passthru\nip link set mv0 up",
         "ip link delete mv0",
-        "interface under one of a kind that lanes do not know",
+        "interface under one of a kind that workers do not know",
         "left",
     ),
     "MTU": (
@@ -156,7 +156,7 @@ def _named(dl3d: Forwarder) -> dict[str, str]:
 
 def _run(dl3d: Forwarder, commands: str) -> None:
     for command in commands.splitlines():
-        dl3d.twins.run(*shlex.split(command))
+        dl3d.taps.run(*shlex.split(command))
 
 
 def _heard(dl3d: Forwarder) -> int:
@@ -165,7 +165,7 @@ def _heard(dl3d: Forwarder) -> int:
 
 
 @pytest.mark.parametrize("thing", THINGS)
-def names_what_lanes_leave_to_linux(dl3d: Forwarder, thing: str) -> None:
+def names_what_workers_leave_to_linux(dl3d: Forwarder, thing: str) -> None:
     done, undone, what, where = THINGS[thing]
     wait_until(lambda: not _named(dl3d), "nothing is named before")
     before = _heard(dl3d)
@@ -192,13 +192,13 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 
 @contextlib.contextmanager
-def _program_by_tcx(dl3d: Forwarder, twin: str, side: int) -> Iterator[None]:
-    """One that lets all packets pass hangs on a twin."""
+def _program_by_tcx(dl3d: Forwarder, tap: str, side: int) -> Iterator[None]:
+    """One that lets all packets pass hangs on a TAP interface."""
     text = struct.pack("<BBhiBBhi", 0xB7, 0, 0, -1, 0x95, 0, 0, 0)  # r0 = TCX_NEXT; exit
     program, licence = ctypes.create_string_buffer(text), ctypes.create_string_buffer(b"GPL")
     loaded = _bpf(PROG_LOAD, struct.pack("=IIQQ", SCHED_CLS, 2, ctypes.addressof(program), ctypes.addressof(licence)))
-    with dl3d.twins.entered():
-        link = _bpf(LINK_CREATE, struct.pack("=IIII", loaded, socket.if_nametoindex(twin), side, 0))
+    with dl3d.taps.entered():
+        link = _bpf(LINK_CREATE, struct.pack("=IIII", loaded, socket.if_nametoindex(tap), side, 0))
     try:
         yield
     finally:
@@ -227,6 +227,6 @@ def names_iptables_of_the_old_kind(family: int) -> None:
     with Forwarder(DL3D, config_text(PORTS, memory={"hugepages": "never"}), linux={}) as made:
         made.wait_ready()
         wait_until(lambda: made.call("mirror")["state"] == "following" and not _named(made), "nothing is named before")
-        with made.twins.entered():
+        with made.taps.entered():
             _look_at_filter(family)
         wait_until(lambda: _named(made) == {"iptables of the old kind (legacy)": f"IPv{family}"}, "it is named")

@@ -98,7 +98,7 @@ def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Proc
     file, socket = folder / f"{name}.yaml", folder / f"{name}.sock"
     whole = {
         "ports": [{"name": name, "device": device}],
-        "lanes": [{"core": TERMS.dut_cores[0]}],
+        "workers": [{"core": TERMS.dut_cores[0]}],
         "memory": {"hugepages": "never"},
         "control": {"socket": str(socket)},
     }

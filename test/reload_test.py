@@ -1,4 +1,4 @@
-"""Changes while traffic runs: reload by signal and by verb, and batches of routes; all or nothing, and nothing lost."""
+"""Changes while traffic runs: reload by signal and by method, and batches of routes; all or nothing, and nothing lost."""
 
 import os
 import signal
@@ -66,14 +66,14 @@ def _goes_to(house: House, index: int) -> bool:
     return _out(house, packet) == (PORTS[index].name, forwarded(on(0, packet), index))
 
 
-@pytest.mark.parametrize("way", ["verb", "signal"])
+@pytest.mark.parametrize("way", ["method", "signal"])
 def a_reload_loses_no_packet(house: House, way: str) -> None:
     sinks = {name: house.wires[name] for name in "bc"}
     with Traffic(house.wires["a"], on(0, ip4("10.2.0.1")), sinks) as traffic:
         for i in range(8):
             hop = "10.0.3.2 dev c" if i % 2 == 0 else "10.0.2.2 dev b"
             _write(house, routes=[f"10.2.0.0/16 via {hop}", f"10.9.{i}.0/24 via 10.0.3.2 dev c"])
-            if way == "verb":
+            if way == "method":
                 house.dl3d.call("reload")
             else:
                 house.dl3d.process.send_signal(signal.SIGHUP)
@@ -106,7 +106,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 ]
 RESTART: list[tuple[str, dict[str, Any], str]] = [
     ("burst", {"burst": 32}, "burst"),
-    ("lanes", {"lanes": [{"core": 0}]}, "lanes"),
+    ("workers", {"workers": [{"core": 0}]}, "workers"),
     ("port_added", {"ports": [*PORTS, Port("d", device="net_null9")]}, "ports"),
     ("device", {"ports": [*PORTS[:2], Port("c", device="net_null9")]}, "ports[2].device"),
     ("descriptors", {"ports": [*PORTS[:2], Port("c", keys={"rx_descriptors": 512})]}, "ports[2].rx_descriptors"),
@@ -117,10 +117,10 @@ RESTART: list[tuple[str, dict[str, Any], str]] = [
 def an_invalid_file_changes_nothing(house: House, changed: dict[str, Any], words: str) -> None:
     routes = house.dl3d.call("routes", family=4)
     _write(house, **changed)
-    with pytest.raises(Fault) as complaint:
+    with pytest.raises(Fault) as error:
         house.dl3d.call("reload")
-    assert words in str(complaint.value)
-    assert "\n" not in str(complaint.value)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
     assert house.dl3d.call("routes", family=4) == routes
     assert _n_reloads(house) == 0
     assert _goes_to(house, 1)
@@ -129,16 +129,16 @@ def an_invalid_file_changes_nothing(house: House, changed: dict[str, Any], words
 @pytest.mark.parametrize(("changed", "key"), [row[1:] for row in RESTART], ids=[row[0] for row in RESTART])
 def what_needs_a_restart_is_refused_by_name(house: House, changed: dict[str, Any], key: str) -> None:
     _write(house, **(changed | {"routes": ["10.2.0.0/16 via 10.0.3.2 dev c"]}))
-    with pytest.raises(Fault) as complaint:
+    with pytest.raises(Fault) as error:
         house.dl3d.call("reload")
-    assert f"needs a restart: {key}" in str(complaint.value)
+    assert f"needs a restart: {key}" in str(error.value)
     assert _goes_to(house, 1)
 
 
 def an_invalid_file_on_a_signal_is_told_in_the_log(house: House) -> None:
     house.dl3d.file.write_text("ports: 5\n")
     house.dl3d.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "ports" in house.dl3d.stderr, "the complaint was in the log")
+    wait_until(lambda: "ports" in house.dl3d.stderr, "the error was in the log")
     assert _goes_to(house, 1)
 
 
@@ -235,9 +235,9 @@ FAILING = [
 def a_batch_with_one_mistake_changes_nothing(house: House, failing: tuple[str, str]) -> None:
     routes = house.dl3d.call("routes", family=4)
     good = [("add", f"10.9.{i}.0/24 via 10.0.3.2 dev c") for i in range(50)]
-    with pytest.raises(Fault) as complaint:
+    with pytest.raises(Fault) as error:
         _change(house, ("replace", "10.2.0.0/17 via 10.0.3.2 dev c"), *good, failing)
-    assert "changes[51]" in str(complaint.value)
+    assert "changes[51]" in str(error.value)
     assert house.dl3d.call("routes", family=4) == routes
     assert _goes_to(house, 1)
 

@@ -32,11 +32,11 @@ def _resident_mb(pid: int) -> float:
 
 def _say_what_it_took(house: House, took_s: float, capsys: pytest.CaptureFixture[str]) -> None:
     status = house.dl3d.call("status")
-    lane_mib = (status["table"]["lane_bytes4"] + status["table"]["lane_bytes6"]) / 2**20
+    worker_mib = (status["table"]["worker_bytes4"] + status["table"]["worker_bytes6"]) / 2**20
     with capsys.disabled():
         print(
             f"\n  {sum(status['routes'].values()):,} routes: started in {took_s:.1f} s,"
-            f" {_resident_mb(house.dl3d.process.pid):.0f} MB resident, lanes read {lane_mib:.1f} MiB"
+            f" {_resident_mb(house.dl3d.process.pid):.0f} MB resident, workers read {worker_mib:.1f} MiB"
         )
 
 
@@ -54,14 +54,14 @@ def many_routes_load_and_answer_right(family: Family, tmp_path: Path, capsys: py
             hop, text = reference.find(address), family.text(address)
             answer = house.dl3d.call("route", address=text)
             assert answer["verdict"] == ("no_route" if hop is None else "forward"), text
-            assert answer["lanes_agree"], text
+            assert answer["workers_agree"], text
             assert hop is None or answer["mac"] == _hop_mac(hop), text
             house.wires["a"].send(on(0, FRAMES[family](text)))
             frame = house.wires["b"].receive(10.0 if hop is not None else 0.002)
             assert (frame and Ether(frame).dst) == (None if hop is None else _hop_mac(hop)), text
 
 
-# Traffic from a capture file that never ends, at whatever rate the lane takes: nothing on the way in can lose a packet,
+# Traffic from a capture file that never ends, at whatever rate the worker takes: nothing on the way in can lose a packet,
 # so each drop, and each packet on port c, is the forwarder's own doing.
 CHANGES_PER_SECOND = 10_000 if IS_SANITIZED else 100_000
 
@@ -81,8 +81,8 @@ def _endless(folder: Path) -> str:
     routes = [f"20.{i}.{j}.0/24 via 10.0.2.2 dev b" for i in range(64) for j in range(256)]
     neighbours = [f"10.0.2.{i} lladdr 02:00:00:00:01:{i:02x} dev b" for i in (2, 3)]
     neighbours.append("10.0.3.2 lladdr 02:00:00:00:01:33 dev c")
-    lanes = [{"core": cores[-1]}]
-    return config_text(ports, routes=routes, neighbours=neighbours, lanes=lanes, memory={"hugepages": "never"})
+    workers = [{"core": cores[-1]}]
+    return config_text(ports, routes=routes, neighbours=neighbours, workers=workers, memory={"hugepages": "never"})
 
 
 def _account(dl3d: Forwarder) -> Account:
@@ -96,7 +96,7 @@ def loaded(tmp_path: Path) -> Iterator[Forwarder]:
         yield made
 
 
-@pytest.mark.alone  # a lane polls, and judged is how many changes a second it takes
+@pytest.mark.alone  # a worker polls, and judged is how many changes a second it takes
 def changes_disturb_no_packet(loaded: Forwarder, is_long: bool, capsys: pytest.CaptureFixture[str]) -> None:
     seconds, n_pairs = (30.0, 3) if is_long else (1.5, 2)
     quiet, busy, rates = [], [], []

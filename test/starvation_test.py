@@ -15,7 +15,7 @@ STARVING_RUNS = 10
 
 @pytest.fixture
 def two_cores() -> None:
-    assert len(CORES) > 1, "two lanes need two cores"
+    assert len(CORES) > 1, "two workers need two cores"
 
 
 def _texts(results: Results) -> list[str]:
@@ -34,7 +34,7 @@ def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
         assert told.sent == truth.offered
         assert (told.lost, told.lost_by_gaps, truth.lost) == (0, 0, 0)
         assert told.longest_lag_us > 0
-        assert results.lanes[0].longest_gap_us > 1000
+        assert results.workers[0].longest_gap_us > 1000
 
 
 @pytest.mark.timing
@@ -49,8 +49,8 @@ def what_is_sent_after_a_pause_is_at_most_64_frames(tmp_path: Path) -> None:
 @pytest.mark.timing
 @pytest.mark.usefixtures("two_cores")
 def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
-    lanes = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
-    with Bench(tmp_path, [f"{THERE} ring=2048 slot=128"], lanes=lanes) as bench:
+    workers = [{"core": CORES[0], "queues": ["left/0"]}, {"core": CORES[-1], "queues": ["right/0"]}]
+    with Bench(tmp_path, [f"{THERE} ring=2048 slot=128"], workers=workers) as bench:
         with busy(CORES[-1]):
             for _ in range(STARVING_RUNS):
                 told, truth = bench.run_one(stream(rate="1 Mpps"), seconds=SECONDS)

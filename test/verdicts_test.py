@@ -163,14 +163,14 @@ ROWS = [*GOOD, *PARSE, *LOOKUP, *CHECK, *SEND]
 # Verdicts that need a device of their own, each with the test that causes it.
 ELSEWHERE = {
     "multi_segment": "test/devices_test.py",
-    "port_disabled": "src/path/punt_test.c",
-    "linux": "src/path/punt_test.c",
-    "own_source": "src/path/source_test.c",
-    "redirect": "src/path/punt_test.c",
-    "no_headroom": "src/path/tag_test.c",
-    "punt_ring_full": "src/path/punt_test.c",
+    "port_disabled": "src/datapath/punt_test.c",
+    "linux": "src/datapath/punt_test.c",
+    "own_source": "src/datapath/source_test.c",
+    "redirect": "src/datapath/punt_test.c",
+    "no_headroom": "src/datapath/tag_test.c",
+    "punt_ring_full": "src/datapath/punt_test.c",
     "punt_over_limit": "src/tap/move_test.c",
-    "twin_refused": "src/tap/move_test.c",
+    "tap_refused": "src/tap/move_test.c",
 }
 
 

@@ -28,7 +28,7 @@ ROWS = [
     ("inline_function_outside", "src/fib/fib_fast.h", "static inline " + _c_function(71), "walk has 71 lines"),
     ("four_parameters", "src/fib/rib.c", _c_function(4, FOUR), None),
     ("five_parameters", "src/fib/rib.c", _c_function(4, FOUR + ", int e"), "walk takes 5 parameters"),
-    ("four_and_a_complaint", "src/fib/rib.c", _c_function(4, FOUR + ", struct complaint *why"), None),
+    ("four_and_a_error", "src/fib/rib.c", _c_function(4, FOUR + ", struct error *why"), None),
     ("a_function_pointer_is_one", "src/fib/rib.c", _c_function(4, "int a, int (*b)(int, int), int c, int d"), None),
     ("python_file_outside", "dl3/record/file.py", "\n" * 301, "file has 301 lines"),
     ("python_test_is_looser", "dl3/record/file_test.py", "\n" * 301, None),

@@ -84,7 +84,7 @@ class Outcome(BaseModel):
     core: int
     burst: int
     facts: Facts
-    base_idle: str = ""  # what lanes of the base's dl3d do without frames; of this tree's: facts.default_idle
+    base_idle: str = ""  # what workers of the base's dl3d do without frames; of this tree's: facts.default_idle
     rows: tuple[Verdict, ...]
     missing: dict[str, str]  # rows that could not be measured here, each with the reason
 

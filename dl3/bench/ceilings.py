@@ -121,7 +121,7 @@ def start_dl3gen(start: Start) -> Process:
     port = {"name": "wire", "device": start.links.device(0, "client"), "mac": GENERATOR_MACS[0]}
     whole = {
         "ports": [port | start.links.buffers()],
-        "lanes": [{"core": start.terms.core}],
+        "workers": [{"core": start.terms.core}],
         "burst": start.terms.burst,
         "memory": {"hugepages": "require"},
         "control": {"socket": str(folder / "dl3gen.sock")},

@@ -9,7 +9,7 @@ from dl3.bench.contestants import contestant
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
 from dl3.bench.sides import Contestant, Entry, Running, Terms
-from dl3.bench.twins import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
+from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -56,19 +56,19 @@ ROWS = (
     Row("self-1m-over-1", Entry("dl3d", "1m", 256), Entry("dl3d", "one", 1)),
     Row(
         "mirror-ipv4-1-route",
-        Entry("dl3d with twins", "one", 1),
+        Entry("dl3d with TAP interfaces", "one", 1),
         Entry("dl3d", "one", 1),
         note=ROW_OF_MIRROR,
     ),
     Row(
         "mirror-ipv4-1m-routes",
-        Entry("dl3d with twins", "1m", 256),
+        Entry("dl3d with TAP interfaces", "1m", 256),
         Entry("dl3d", "1m", 256),
         note=ROW_OF_MIRROR,
     ),
     Row(
         "mirror-zero-loss",
-        Entry("dl3d with twins", "one", 1, is_zero_loss=True),
+        Entry("dl3d with TAP interfaces", "one", 1, is_zero_loss=True),
         Entry("dl3d", "one", 1, is_zero_loss=True),
         note=ROW_OF_ZERO_LOSS,
     ),

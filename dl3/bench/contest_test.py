@@ -49,7 +49,7 @@ def _both_fakes(monkeypatch: pytest.MonkeyPatch, seen: list[str], unequal: int =
         return Contestant(Job(name, ("true",), Path("t")), "native", start)
 
     monkeypatch.setattr(contest, "sides_of", lambda *_: (side("a"), side("b")))
-    return Row("row", Entry("dl3d with twins"), Entry("dl3d"))
+    return Row("row", Entry("dl3d with TAP interfaces"), Entry("dl3d"))
 
 
 def starts_programs_anew_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
 from dl3.bench.sides import MAKER, Contestant, Entry, Terms, eal, job_of, march_of_build, march_of_peer
-from dl3.bench.twins import make_twinned_dl3d
+from dl3.bench.taps import make_tapped_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
 from dl3.lab.tables import TableFiles
@@ -62,7 +62,7 @@ Maker = Callable[[Entry, Terms, Workplace], Contestant]
 MAKERS: dict[str, Maker] = {
     "dl3d": lambda *side: make_dl3d(".", *side),
     "dl3d as built for testpmd": lambda *side: make_dl3d("peers/portable", *side),
-    "dl3d with twins": make_twinned_dl3d,
+    "dl3d with TAP interfaces": make_tapped_dl3d,
     "l3fwd": lambda *side: make_l3fwd("program", *side),
     "l3fwd linked alike": lambda *side: make_l3fwd("program-alike", *side),
     "l3fwd-graph": make_graph,

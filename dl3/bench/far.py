@@ -8,7 +8,7 @@ from functools import partial
 from dl3.control.client import Client
 from dl3.control.generator import Pauses
 from dl3.control.remote import Machine, run_python
-from dl3.control.replies import Lanes
+from dl3.control.replies import Workers
 from dl3.host.watching import MachineWatch
 from dl3.model.evidence import OF_THE_OTHER, Evidence
 from dl3.trial.order import Site
@@ -58,8 +58,8 @@ class FarWatch:
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
         """See dl3.trial.seen.Watch; the cores and processes are those of this machine."""
-        lanes = {lane.core for lane in self.dut.ask(Lanes, "lanes").lanes}
-        self.there.start(sorted(lanes), {"dl3d": self.dut.ask(Status, "status").pid})
+        workers = {worker.core for worker in self.dut.ask(Workers, "workers").workers}
+        self.there.start(sorted(workers), {"dl3d": self.dut.ask(Status, "status").pid})
         try:
             self.here.start(cores, processes)
         except BaseException:

@@ -14,15 +14,15 @@ NAME = "dl3-1-9-0"
 
 
 class Script:
-    """In the place of watch.py; remembers its verbs, and fails at some."""
+    """In the place of watch.py; remembers its methods, and fails at some."""
 
     def __init__(self, error: BaseException | None = None, fails_at: str = "") -> None:
         self.told: list[str] = []
         self.error, self.fails_at = error, fails_at
 
-    def __call__(self, _source: str, verb: str, *_words: str) -> str:
-        self.told.append(verb)
-        if self.error and verb == self.fails_at:
+    def __call__(self, _source: str, method: str, *_words: str) -> str:
+        self.told.append(method)
+        if self.error and method == self.fails_at:
             raise self.error
         return json.dumps({"ring": NAME})
 

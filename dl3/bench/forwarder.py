@@ -47,7 +47,7 @@ def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str,
     """The whole file as a value."""
     made: dict[str, object] = {
         "ports": ports(settings, files.bits),
-        "lanes": [{"core": settings.core}],
+        "workers": [{"core": settings.core}],
         "burst": settings.burst,
         "memory": {"hugepages": "require", "mib": settings.memory_mib},
         "eal": {"plugins": [str(place.plugin)]},

@@ -57,12 +57,12 @@ def stream(mode: str) -> dict[str, Any]:
 
 
 def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any]:
-    """dl3gen's file: one port of net_null, one lane."""
+    """dl3gen's file: one port of net_null, one worker."""
     rings = {"rx_descriptors": terms.descriptors, "tx_descriptors": terms.descriptors}
     device = "net_null0" if mode == "sink" else NO_RX
     return {
         "ports": [{"name": "wire", "device": device, "mac": FIRST_MAC, **rings}],
-        "lanes": [{"core": terms.core}],
+        "workers": [{"core": terms.core}],
         "burst": terms.burst,
         "memory": {"hugepages": "require", "mib": terms.memory_mib},
         "eal": {"plugins": [str(place.plugin)]},

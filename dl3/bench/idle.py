@@ -1,6 +1,6 @@
 """dl3d that polls beside dl3d that sleeps while no frame comes: what each takes of its core, delays and loses.
 
-Both labs are open with dl3gen beside dl3d, each in turn has the cores, the other stands still. A round looks at lanes
+Both labs are open with dl3gen beside dl3d, each in turn has the cores, the other stands still. A round looks at workers
 without traffic, then at latency at a low rate, then searches the throughput. At the end come the steps: after a while
 without frames, at once nearly as many as both can. Nothing is tuned for the steps.
 """
@@ -15,8 +15,8 @@ from typing import Literal
 from dl3.bench.site import Course
 from dl3.bench.stability import Programs
 from dl3.bench.throughput import Wanted, find
-from dl3.control.lanes import idle_of
-from dl3.control.replies import Lanes
+from dl3.control.replies import Workers
+from dl3.control.workers import idle_of
 from dl3.host.threads import ran_s
 from dl3.lab.pair import Pair
 from dl3.model.answers import Idle, IdleMode
@@ -31,7 +31,7 @@ FRAME = "64"
 LATENCY_PPS = 1000.0
 STEP_SHARE = 0.9  # of the lower throughput
 QUIET_S = 0.6  # before a step
-RUN_OVER_S = 2.5  # dl3gen's lane sleeps from 2 s after the last frame on
+RUN_OVER_S = 2.5  # dl3gen's worker sleeps from 2 s after the last frame on
 TERMS = Terms(resolution=0.02, retries=3)  # as for a proof: it is to be short
 TRIES = 4  # of a trial that is INVALID
 SEARCH_TRIALS = 8  # about, with the ceiling
@@ -42,7 +42,7 @@ class Plan:
     """How often and how long."""
 
     rounds: int = 3
-    seconds: float = 5.0  # of a look at lanes without traffic, and of a latency trial
+    seconds: float = 5.0  # of a look at workers without traffic, and of a latency trial
     search_seconds: float = 0.2  # of a trial of the search: as long as a step
     steps: int = 10
     step_seconds: float = 0.2
@@ -56,13 +56,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Reading:
-    """What lanes have had so far, in seconds."""
+    """What workers have had so far, in seconds."""
 
     at_s: float
     dl3d_s: float
     asleep_s: float
     dl3gen_s: float
-    woken_by: str = ""  # what ends the sleep of dl3d's lane: 'frames' or 'time'
+    woken_by: str = ""  # what ends the sleep of dl3d's worker: 'frames' or 'time'
 
 
 @dataclass(frozen=True)
@@ -94,20 +94,20 @@ class Side:
         return [one.answer for one in self.rounds if one.answer]
 
 
-def asleep_s(lanes: Lanes) -> float:
+def asleep_s(workers: Workers) -> float:
     """How long they have slept, all together."""
-    cycles = sum(lane.counters.get("slept_cycles", 0) for lane in lanes.lanes)
-    return cycles / lanes.tsc_hz if lanes.tsc_hz else 0.0
+    cycles = sum(worker.counters.get("slept_cycles", 0) for worker in workers.workers)
+    return cycles / workers.tsc_hz if workers.tsc_hz else 0.0
 
 
 def reader_of(lab: Pair) -> Callable[[], Reading]:
-    """Reads what the lanes of a lab have had, by the kernel's count of their threads."""
+    """Reads what the workers of a lab have had, by the kernel's count of their threads."""
 
     def read() -> Reading:
-        lanes = lab.dut.ask(Lanes, "lanes") if lab.dut else Lanes(lanes=())
+        workers = lab.dut.ask(Workers, "workers") if lab.dut else Workers(workers=())
         dl3d_s = ran_s(lab.dut_process.process.pid, lab.seat.core)
         dl3gen_s = ran_s(lab.generator_process.process.pid, lab.tester.cores[0])
-        return Reading(time.monotonic(), dl3d_s, asleep_s(lanes), dl3gen_s, idle_of(lanes).get("woken_by", ""))
+        return Reading(time.monotonic(), dl3d_s, asleep_s(workers), dl3gen_s, idle_of(workers).get("woken_by", ""))
 
     return read
 
@@ -123,7 +123,7 @@ def turn(side: Side) -> Iterator[None]:
 
 
 def shares_between(before: Reading, after: Reading) -> tuple[float, float, float]:
-    """Of the time between two readings: what dl3d's lane took, how long it slept, what dl3gen's lane took."""
+    """Of the time between two readings: what dl3d's worker took, how long it slept, what dl3gen's worker took."""
     seconds = after.at_s - before.at_s
     gains = (after.dl3d_s - before.dl3d_s, after.asleep_s - before.asleep_s, after.dl3gen_s - before.dl3gen_s)
     dl3d, asleep, dl3gen = (gain / seconds for gain in gains)

@@ -1,4 +1,4 @@
-"""Lanes that poll beside lanes that sleep, made up: turns, shares, latency, throughput, steps."""
+"""Workers that poll beside workers that sleep, made up: turns, shares, latency, throughput, steps."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ class Programs:
 
 @dataclass
 class Clock:
-    """Time goes by while somebody sleeps; lanes take a share of it."""
+    """Time goes by while somebody sleeps; workers take a share of it."""
 
     share: float
     at_s: float = 0.0

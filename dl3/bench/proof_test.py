@@ -61,7 +61,7 @@ def says_that_the_loop_was_the_limit(tmp_path: Path) -> None:
 def proves_nothing_where_all_trials_are_invalid(tmp_path: Path) -> None:
     point = proved(FakeGenerator(spoil=lambda results: results.update(tsc_offset_ns=500.0)), tmp_path)
     assert point.ceiling_pps == 0
-    assert "the TSCs of two lanes are 500 ns apart" in point.invalid[0]
+    assert "the TSCs of two workers are 500 ns apart" in point.invalid[0]
     point = proved(FakeGenerator(ceiling_pps=0.01), tmp_path)
     assert point.invalid == ("no answer: late: the generator sent nothing",)
 

@@ -103,7 +103,7 @@ def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
     assert answer.seconds == pytest.approx((0.25, 0.25), abs=1e-6)
     assert answer.overload_pps == pytest.approx(1.1 * 7.3e6, rel=0.01)
     assert answer.recovery_pps == pytest.approx(0.5 * 7.3e6, rel=0.01)
-    base, more = [params["streams"] for verb, params in generator.asked if verb == "send"][-1]
+    base, more = [params["streams"] for method, params in generator.asked if method == "send"][-1]
     assert base["rate"] + more["rate"] == pytest.approx(answer.overload_pps, rel=1e-6)
     assert more["frames"] / more["rate"] == pytest.approx(1.0, rel=1e-6)
 
@@ -189,7 +189,7 @@ class FakeBed:
         self._lose(self._generator.newest)
 
     def reset_port(self) -> None:
-        """The same, or a complaint."""
+        """The same, or a error."""
         if self._port:
             raise Fault(self._port)
         self._lose(self._generator.newest)
@@ -226,7 +226,7 @@ def a_silence_without_loss_is_the_device_s_unless_the_tester_paused(tmp_path: Pa
 
     def pause(results: dict[str, Any]) -> None:
         results["streams"][0].update(longest_silence_us=30_000.0)
-        results["lanes"][0].update(longest_gap_us=29_900.0)
+        results["workers"][0].update(longest_gap_us=29_900.0)
 
     generator = FakeGenerator(spoil=pause)
     (process, _) = measure_reset(stage(generator, tmp_path / "again"), FakeBed(generator, 0.01))

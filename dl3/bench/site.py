@@ -8,8 +8,8 @@ from dl3.bench.tape import Tape
 from dl3.campaign.streams import parsed_streams
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
-from dl3.control.lanes import ask_idle
 from dl3.control.replies import Reply
+from dl3.control.workers import ask_idle
 from dl3.host.noise import Look
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.noun import Noun
@@ -167,7 +167,7 @@ def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, ob
     """Of the machine, and what both programs say about themselves."""
     facts: dict[str, object] = collect(build).model_dump()
     told = [("generator", generator), *([("forwarder", dut)] if dut else [])]
-    wanted = ("version", "dpdk", "lanes", "memory")
+    wanted = ("version", "dpdk", "workers", "memory")
     for name, client in told:
         status = client.ask(Reply, "status").model_dump()
         idle = ask_idle(client) if client is dut else {}

@@ -94,7 +94,7 @@ def takes_a_search_without_an_answer_for_noise_when_another_has_one(tmp_path: Pa
     assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
     assert [sentence[:14] for sentence in one.answer.noise] == ["no answer: at "]
     broken = course_of(FakeGenerator(spoil=lambda results: results.update(tsc_offset_ns=500.0)), tmp_path)
-    with pytest.raises(Undecided, match="the TSCs of two lanes are 500 ns apart"):
+    with pytest.raises(Undecided, match="the TSCs of two workers are 500 ns apart"):
         find(broken, wanted, "64", 0.0)
 
 

@@ -1,1 +1,1 @@
-"""A campaign's file in, a plan out; all complaints about what a person wrote are made here. Nothing is started."""
+"""A campaign's file in, a plan out; all errors about what a person wrote are made here. Nothing is started."""

@@ -34,7 +34,7 @@ class Tree:
         return self.lines.get(place, 1)
 
     def fault(self, place: Place, sentence: str) -> UsageFault:
-        """The complaint, with file and line."""
+        """The error, with file and line."""
         return UsageFault(f"{self.path}, line {self.line(place)}: {sentence}")
 
 

@@ -79,7 +79,7 @@ def keys_at(place: Place) -> Sequence[str]:
     return tuple(model.model_fields)
 
 
-def complaint(tree: Tree, error: ValidationError) -> UsageFault:
+def usage_fault(tree: Tree, error: ValidationError) -> UsageFault:
     """The first mistake as a sentence; an unknown key comes before what is missing."""
     errors: list[Any] = list(error.errors(include_url=False))
     deeper = [each["loc"][:i] for each in errors for i in range(len(each["loc"]))]
@@ -182,7 +182,7 @@ def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
     try:
         written = WrittenCampaign.model_validate(tree.value)
     except ValidationError as error:
-        raise complaint(tree, error) from error
+        raise usage_fault(tree, error) from error
     check_duts(tree, written, vocabulary)
     check_names(tree, written)
     for place, shared in places(written):

@@ -14,7 +14,7 @@ STREAMS_WANTED = "a list of streams is wanted, each with 'from', 'to' and what d
 
 
 def stream_of(written: Mapping[str, object], where: object) -> Stream:
-    """One of them, or a complaint that begins with where it stands."""
+    """One of them, or a error that begins with where it stands."""
     try:
         stream = Stream.model_validate(written)
     except ValidationError as error:

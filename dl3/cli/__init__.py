@@ -1,1 +1,1 @@
-"""Verbs, arguments, progress, printing: the only room that prints."""
+"""Methods, arguments, progress, printing: the only room that prints."""

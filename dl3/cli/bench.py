@@ -1,4 +1,4 @@
-"""The verbs under 'dl3 bench'."""
+"""The methods under 'dl3 bench'."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,8 +16,8 @@ from dl3.cli import campaign, compare, given, idle, peers, proof, rfc, rfc2544
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
-from dl3.control.lanes import idle_of
-from dl3.control.replies import Lanes
+from dl3.control.replies import Workers
+from dl3.control.workers import idle_of
 from dl3.host.hugepages import reserved
 from dl3.lab.tables import TableFiles
 from dl3.model.fault import UsageFault
@@ -47,7 +47,7 @@ app.command("rfc2544")(rfc.rfc2544)
 
 RECORD = BUILD / "records" / "onecore.jsonl"
 MOST_DESCRIPTORS = 1 << 20
-RING_HELP = "Descriptors of a ring in which frames arrive: seeks the zero-loss rate. COMMAND pins its lanes itself."
+RING_HELP = "Descriptors of a ring in which frames arrive: seeks the zero-loss rate. COMMAND pins its workers itself."
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Core = Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")]
@@ -95,11 +95,11 @@ def tell(sample: Sample) -> None:
 
 
 def tell_steps(place: Workplace) -> None:
-    """What lanes do without frames and where their cycles went, when it is dl3d that runs."""
+    """What workers do without frames and where their cycles went, when it is dl3d that runs."""
     for socket in place.folder.glob("*.sock"):
-        lanes = Client(socket).ask(Lanes, "lanes")
-        err.print(f"dl3d's lanes without frames: {idle_of(lanes).get('idle', '')}", highlight=False)
-        steps = draw_steps(lanes)
+        workers = Client(socket).ask(Workers, "workers")
+        err.print(f"dl3d's workers without frames: {idle_of(workers).get('idle', '')}", highlight=False)
+        steps = draw_steps(workers)
         if steps:
             err.print(steps)
 

@@ -1,4 +1,4 @@
-"""The verbs 'dl3 bench run' and 'dl3 bench campaigns'."""
+"""The methods 'dl3 bench run' and 'dl3 bench campaigns'."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

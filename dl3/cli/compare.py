@@ -1,4 +1,4 @@
-"""The verb 'dl3 bench compare'."""
+"""The method 'dl3 bench compare'."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -78,7 +78,7 @@ def row(answer: Versus) -> tuple[object, ...]:
 
 
 def idle_words(answer: Versus) -> str:
-    """What lanes do without frames, of those of the two that are dl3d; '' where none is."""
+    """What workers do without frames, of those of the two that are dl3d; '' where none is."""
     both = ((answer.dut, answer.facts.get("dut")), (answer.peer, answer.facts.get("peer")))
     return ", ".join(f"{name}: {facts['idle']}" for name, facts in both if isinstance(facts, dict) and "idle" in facts)
 
@@ -100,7 +100,7 @@ def show(answers: Sequence[Versus], contest: Contest, as_json: bool) -> None:
     out.print(title, markup=False, highlight=False, soft_wrap=True)
     out.print(table("", COLUMNS, [row(answer) for answer in answers]))
     if words := idle_words(first):
-        out.print(f"lanes without frames: {words}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"workers without frames: {words}", markup=False, highlight=False, soft_wrap=True)
     for reason in dict.fromkeys(reason for answer in answers for reason in answer.noise):
         out.print(f"noisy: {reason}", markup=False, highlight=False, soft_wrap=True)
     say(f"recorded in {contest.record}")

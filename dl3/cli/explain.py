@@ -1,4 +1,4 @@
-"""The verb 'dl3 explain': why packets of a recorded trial were lost, or how far its device is from its limit."""
+"""The method 'dl3 explain': why packets of a recorded trial were lost, or how far its device is from its limit."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The verb as people type it: which trial it takes, what it prints, how it refuses."""
+"""The method as people type it: which trial it takes, what it prints, how it refuses."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def takes_the_trial_that_lost_most(tmp_path: Path) -> None:
         first == f"{path}, line 3: dl3d, 64-byte frames at 10 Mpps for 1 s: 1,072 of 10,000,000 packets lost (0.0107%)"
     )
     assert [line[:2] for line in others] == ["- "] * 2
-    assert "Core 3 was taken away from dl3d's lane 0 for 312 µs at 0.200 s by kworker/3:1" in others[1]
+    assert "Core 3 was taken away from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1" in others[1]
     assert run(path, "--worst").stdout == result.stdout
 
 

@@ -1,4 +1,4 @@
-"""The verbs that run dl3d and change what it does."""
+"""The methods that run dl3d and change what it does."""
 
 import os
 import shutil
@@ -57,8 +57,10 @@ def next_hops(decision: Decision) -> list[tuple[str, object]]:
 
 
 def agreement(decision: Decision) -> list[tuple[str, object]]:
-    """Lanes and Linux beside it."""
-    rows: list[tuple[str, object]] = [] if decision.lanes_agree else [("lanes", "read another next hop: please report")]
+    """Workers and Linux beside it."""
+    rows: list[tuple[str, object]] = (
+        [] if decision.workers_agree else [("workers", "read another next hop: please report")]
+    )
     said = decision.linux
     if said:
         rows.append(("Linux", by_linux(said)))

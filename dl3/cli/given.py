@@ -42,7 +42,7 @@ def refuse_beyond_lab(text: str) -> None:
 
 
 def sizes(text: str) -> str:
-    """--sizes as it was given, or a complaint."""
+    """--sizes as it was given, or a error."""
     frames_of(text)
     return text
 

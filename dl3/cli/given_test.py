@@ -39,7 +39,7 @@ def refuses_a_mix_that_nobody_knows(word: str) -> None:
 
 
 def knows_the_mixes_that_dl3gen_knows() -> None:
-    rows = (Path(given.__file__).parents[2] / "src" / "load" / "mix.c").read_text()
+    rows = (Path(given.__file__).parents[2] / "src" / "gen" / "mix.c").read_text()
     assert tuple(re.findall(r'^\t\{"(\w+)"', rows, re.MULTILINE)) == MIXES
 
 
@@ -140,32 +140,32 @@ def goes_on_with_records_of_any_kind(tmp_path: Path) -> None:
     assert given.record(path) == path
 
 
-VERBS = ("throughput", "latency", "frame-loss", "reset", "rfc2544", "proof", "compare dl3d l3fwd", "onecore true")
+METHODS = ("throughput", "latency", "frame-loss", "reset", "rfc2544", "proof", "compare dl3d l3fwd", "onecore true")
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def adds_no_line_to_a_file_of_anything_else(verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def adds_no_line_to_a_file_of_anything_else(method: str, tmp_path: Path) -> None:
     mine, folder = tmp_path / "router.yaml", tmp_path / "folder"
     mine.write_text("ports: []\n")
     folder.mkdir()
     for path in (mine, folder):
-        done = CliRunner().invoke(app, ["bench", *verb.split(), "--record", str(path)])
+        done = CliRunner().invoke(app, ["bench", *method.split(), "--record", str(path)])
         assert isinstance(done.exception, UsageFault)
         assert str(done.exception) == f"--record {path} is no record: name another file, or none for a new one"
     assert mine.read_text() == "ports: []\n"
 
 
-@pytest.mark.parametrize("verb", VERBS[:-1])
-def judges_sizes_before_it_looks_for_a_generator(verb: str) -> None:
-    done = CliRunner().invoke(app, ["bench", *verb.split(), "--sizes", "63"])
+@pytest.mark.parametrize("method", METHODS[:-1])
+def judges_sizes_before_it_looks_for_a_generator(method: str) -> None:
+    done = CliRunner().invoke(app, ["bench", *method.split(), "--sizes", "63"])
     assert "--sizes 63: frames of 64 to 9622 bytes" in str(done.exception)
 
 
 @pytest.mark.usefixtures("_nothing_is_started")
 def seeks_no_throughput_in_a_record_that_has_none(tmp_path: Path) -> None:
     append(tmp_path / "r.jsonl", Skipped(at="now", campaign="c", job="j", reason="r"))
-    for verb in ("latency", "frame-loss"):
-        done = CliRunner().invoke(app, ["bench", verb, "--lab", "--from", str(tmp_path / "r.jsonl")])
+    for method in ("latency", "frame-loss"):
+        done = CliRunner().invoke(app, ["bench", method, "--lab", "--from", str(tmp_path / "r.jsonl")])
         assert str(done.exception).startswith(f"{tmp_path / 'r.jsonl'} has no throughput in it")
 
 

@@ -1,4 +1,4 @@
-"""The verb 'dl3 bench idle'."""
+"""The method 'dl3 bench idle'."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -135,7 +135,7 @@ def idle(
     Example: dl3 bench idle --lab --rounds 1
     """
     if not lab:
-        raise UsageFault("idle lanes are compared in a lab of their own: give --lab")
+        raise UsageFault("idle workers are compared in a lab of their own: give --lab")
     plan, bar, campaign = Plan(rounds, seconds, search_seconds, steps, step_seconds), Bar(), now()
     path = record or new_record(campaign)
     with both_open(descriptors, (campaign, path, bar)) as sides:

@@ -1,11 +1,11 @@
-"""The table of idle lanes, and what the command refuses."""
+"""The table of idle workers, and what the command refuses."""
 
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from dl3.cli import idle as verb
+from dl3.cli import idle as method
 from dl3.cli.idle import noise_in_short, ring_bits_of, row, show
 from dl3.cli.main import app
 from dl3.model.answers import Idle, IdleMode
@@ -55,7 +55,7 @@ def has_medians_of_rounds_and_sums_of_steps_in_its_rows() -> None:
 
 
 def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb, "say", lambda text: print(text))
+    monkeypatch.setattr(method, "say", lambda text: print(text))
     show(_answer(_mode(idle="poll", invalid_steps=2), _mode()), 2048)
     told = capsys.readouterr().out
     assert "rings of 2,048, frames of 64 bytes" in told

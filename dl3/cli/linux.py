@@ -1,4 +1,4 @@
-"""The verbs about Linux as control plane: twins and classes, the mirror, and whether lanes do as Linux would."""
+"""The methods about Linux as control plane: TAP interfaces and classes, the mirror, and whether workers do as Linux would."""
 
 from typing import Annotated
 
@@ -10,31 +10,31 @@ from dl3.cli.outlet import judging
 from dl3.cli.printing import counted, err, out, print_json, table
 from dl3.cli.show import Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.linux import Link, Mirror, PuntClass, Twin, Twins, Unsupported, Verification
+from dl3.control.linux import Link, Mirror, PuntClass, Tap, Taps, Unsupported, Verification
 
 VERIFY_SECONDS = 600.0  # millions of routes may have to be compared
 DIFFERENT = 1
 
 
-def twin_row(twin: Twin) -> tuple[object, ...]:
-    """One twin, a gone one by its port's name."""
-    index = twin.ifindex or None
-    name = twin.name or twin.port
-    return (name, index, "up" if twin.carrier else "down", twin.adopted, twin.held, twin.punted, twin.injected)
+def tap_row(tap: Tap) -> tuple[object, ...]:
+    """One TAP interface, a gone one by its port's name."""
+    index = tap.ifindex or None
+    name = tap.name or tap.port
+    return (name, index, "up" if tap.carrier else "down", tap.adopted, tap.held, tap.punted, tap.injected)
 
 
-@look_command(Twins, "twins")
-def twins(reply: Twins) -> RenderableType:
-    """Each port's twin in Linux: namespace, name, index, carrier, packets to and from Linux.
+@look_command(Taps, "taps")
+def taps(reply: Taps) -> RenderableType:
+    """Each port's TAP interface in Linux: namespace, name, index, carrier, packets to and from Linux.
 
-    Example: dl3 show twins
+    Example: dl3 show taps
     """
     whose = "dl3d's own" if reply.namespace_is_own else "not dl3d's own: its settings are left alone"
     stays = "they outlast dl3d" if reply.keep else "they go when dl3d stops"
     head = f"namespace {reply.namespace} ({whose}); {stays}"
-    columns = ("twin", ">index", "carrier", "adopted", "held", ">packets to Linux", ">packets from Linux")
-    parts: list[RenderableType] = [head, "", table("", columns, [twin_row(twin) for twin in reply.twins])]
-    gone = [twin.port for twin in reply.twins if not twin.ifindex]
+    columns = ("tap", ">index", "carrier", "adopted", "held", ">packets to Linux", ">packets from Linux")
+    parts: list[RenderableType] = [head, "", table("", columns, [tap_row(tap) for tap in reply.taps])]
+    gone = [tap.port for tap in reply.taps if not tap.ifindex]
     if gone:
         parts.append(f"\nGone from Linux: {', '.join(gone)}; 'dl3 reload' makes them again")
     return Group(*parts)
@@ -46,8 +46,8 @@ def class_row(one: PuntClass) -> tuple[object, ...]:
     return (one.name, *limit, one.punted, one.over_limit, one.refused, one.ring_full, one.text)
 
 
-@look_command(Twins, "twins")
-def classes(reply: Twins) -> RenderableType:
+@look_command(Taps, "taps")
+def classes(reply: Taps) -> RenderableType:
     """Each class of packets for Linux, first served first: its limit, and what became of its packets.
 
     Example: dl3 show classes --watch
@@ -93,12 +93,12 @@ def mirror(reply: Mirror) -> RenderableType:
 
 @look_command(Unsupported, "unsupported")
 def unsupported(reply: Unsupported) -> RenderableType:
-    """What is set up in Linux that lanes cannot do, and what becomes of its packets.
+    """What is set up in Linux that workers cannot do, and what becomes of its packets.
 
     Example: dl3 show unsupported
     """
     if not reply.found:
-        return "Nothing in Linux is beyond what lanes can do."
+        return "Nothing in Linux is beyond what workers can do."
     rows = [(one.what, one.where, one.alike, one.effect) for one in reply.unsupported]
     listing = table("", ("~what", "~where", ">how many", "~what becomes of its packets"), rows)
     more = reply.found - len(rows)
@@ -111,13 +111,13 @@ def verify(
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
-    """Compare Linux's tables with what lanes read. Leaves with 0: the same, 1: different, 2: could not compare.
+    """Compare Linux's tables with what workers read. Leaves with 0: the same, 1: different, 2: could not compare.
 
     Example: dl3 verify --sample 1000
     """
     client = Client(socket, VERIFY_SECONDS)
     with judging():
-        with err.status("comparing Linux's tables with what lanes read"):
+        with err.status("comparing Linux's tables with what workers read"):
             reply = client.ask(Verification, "verify", sample=sample, limit=limit)
         if as_json:
             print_json(reply.model_dump())

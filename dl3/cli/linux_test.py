@@ -1,4 +1,4 @@
-"""What is said of twins, classes and the mirror, and the exit code of verify."""
+"""What is said of TAP interfaces, classes and the mirror, and the exit code of verify."""
 
 import json
 import socket
@@ -12,11 +12,11 @@ from dl3.cli.main import app
 from dl3.model.fault import UsageFault
 
 TTL = {"name": "ttl", "rate_pps": 1000, "burst": 200, "overflow": "drop", "text": "TTL expired"}
-TWINS = {
+TAPS = {
     "namespace": "core",
     "namespace_is_own": True,
     "keep": True,
-    "twins": [
+    "taps": [
         {
             "port": "left",
             "name": "left",
@@ -76,7 +76,7 @@ DECISION = {
     "port": "left",
     "link": "left.5",
     "nexthop": 4,
-    "lanes_agree": True,
+    "workers_agree": True,
     "mac": "02:00:00:00:00:02",
     "source_mac": "02:00:00:00:00:01",
     "vlans": ["802.1Q 5"],
@@ -122,8 +122,8 @@ def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, ob
 @pytest.mark.parametrize(
     ("what", "result", "words"),
     [
-        ("twins", TWINS, ("core", "dl3d's own", "left", "12", "34", "Gone from Linux: right")),
-        ("classes", TWINS, ("ttl", "1,000", "200", "drop", "TTL expired")),
+        ("taps", TAPS, ("core", "dl3d's own", "left", "12", "34", "Gone from Linux: right")),
+        ("classes", TAPS, ("ttl", "1,000", "200", "drop", "TTL expired")),
         ("mirror", MIRROR, ("following", "left.5", "802.1Q 5", "blue", "main, green", "IPv4", "0.250 s")),
         ("unsupported", {"found": 3, "unsupported": [THING]}, ("nftables forward hook", "and 2 more")),
         ("unsupported", {"found": 0, "unsupported": []}, ("Nothing in Linux is beyond",)),
@@ -132,7 +132,7 @@ def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, ob
 def show_tells_of_linux(what: str, result: dict[str, object], words: tuple[str, ...], tmp_path: Path) -> None:
     done, asked = ask(tmp_path, result, "show", what)
     assert done.exit_code == 0
-    assert asked["method"] == ("twins" if what == "classes" else what)
+    assert asked["method"] == ("taps" if what == "classes" else what)
     for word in words:
         assert word in done.stdout
     done, _ = ask(tmp_path, result, "show", what, "--json")
@@ -146,17 +146,19 @@ def verify_leaves_with_0_when_all_is_the_same(tmp_path: Path) -> None:
 
 
 def verify_lists_differences_and_leaves_with_1(tmp_path: Path) -> None:
-    result = {"compared": 1000000, "differences": 3, "listed": ["10.0.0.0/8: lanes have no route"]}
+    result = {"compared": 1000000, "differences": 3, "listed": ["10.0.0.0/8: workers have no route"]}
     done, asked = ask(tmp_path, result, "verify")
     assert (done.exit_code, asked["params"]) == (1, {"limit": 100})
-    for line in ("10.0.0.0/8: lanes have no route", "and 2 more", "compared 1,000,000 routes: 3 differences"):
+    for line in ("10.0.0.0/8: workers have no route", "and 2 more", "compared 1,000,000 routes: 3 differences"):
         assert line in done.stdout
     done, _ = ask(tmp_path, result, "verify", "--json")
     assert (done.exit_code, json.loads(done.stdout)) == (1, result)
 
 
 def verify_tells_a_single_difference_as_one(tmp_path: Path) -> None:
-    done, _ = ask(tmp_path, {"compared": 1, "differences": 1, "listed": ["10.0.0.0/8: lanes have no route"]}, "verify")
+    done, _ = ask(
+        tmp_path, {"compared": 1, "differences": 1, "listed": ["10.0.0.0/8: workers have no route"]}, "verify"
+    )
     assert "compared 1 route: 1 difference\n" in done.stdout
 
 

@@ -1,4 +1,4 @@
-"""The command: its verbs, and the one place where a fault becomes a sentence and an exit code."""
+"""The command: its methods, and the one place where a fault becomes a sentence and an exit code."""
 
 import signal
 import sys
@@ -15,8 +15,8 @@ from dl3.cli.printing import err
 from dl3.model.fault import Fault, UsageFault
 
 
-class Verbs(TyperGroup):
-    """All verbs; 'bench', which needs most of our modules, is loaded when the name is none of the others."""
+class Methods(TyperGroup):
+    """All methods; 'bench', which needs most of our modules, is loaded when the name is none of the others."""
 
     def _load_bench(self) -> None:
         if "bench" not in self.commands:
@@ -30,21 +30,21 @@ class Verbs(TyperGroup):
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The verb, or None."""
+        """The method, or None."""
         if cmd_name not in self.commands:
             self._load_bench()
         return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(
-    cls=Verbs,
+    cls=Methods,
     help="Run, show and measure dl3d, the layer-3 forwarder.\n\nExample: dl3 show ports --watch",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (streams.streams, linux.twins, linux.classes, linux.mirror, linux.unsupported, forwarder.route):
+for command in (streams.streams, linux.taps, linux.classes, linux.mirror, linux.unsupported, forwarder.route):
     show.app.command()(command)
 app.add_typer(show.app, name="show")
 app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})(forwarder.run)

@@ -14,18 +14,18 @@ from typer.testing import CliRunner
 from dl3.cli.main import app
 
 TOP = Path(__file__).resolve().parent.parent.parent
-VERBS = [
+METHODS = [
     *([], ["show"], ["bench"]),
     *(["run"], ["route"], ["reload"], ["verify"], ["report"], ["explain"], ["version"]),
     *(
         ["show", "ports"],
-        ["show", "lanes"],
+        ["show", "workers"],
         ["show", "drops"],
         ["show", "routes"],
         ["show", "nexthops"],
         ["show", "streams"],
         ["show", "route"],
-        ["show", "twins"],
+        ["show", "taps"],
         ["show", "classes"],
         ["show", "mirror"],
         ["show", "unsupported"],
@@ -67,9 +67,9 @@ def _answer_once(path: Path, result: object) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def explains_each_verb_with_an_example(verb: list[str]) -> None:
-    done = CliRunner().invoke(app, [*verb, "--help"], prog_name="dl3")
+@pytest.mark.parametrize("method", METHODS, ids=" ".join)
+def explains_each_method_with_an_example(method: list[str]) -> None:
+    done = CliRunner().invoke(app, [*method, "--help"], prog_name="dl3")
     assert done.exit_code == 0
     examples = [text for text in done.stdout.split("\n\n") if "Example: dl3 " in text]
     assert examples
@@ -183,9 +183,9 @@ def explains_a_decision(tmp_path: Path) -> None:
     assert "neighbour_unresolved: next hop whose MAC address is not known" in done.stdout
 
 
-def tells_what_each_step_of_a_lane_costs(tmp_path: Path) -> None:
-    lane = {
-        "lane": 0,
+def tells_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
+    worker = {
+        "worker": 0,
         "core": 3,
         "numa": 0,
         "idle": "sleep",
@@ -198,8 +198,8 @@ def tells_what_each_step_of_a_lane_costs(tmp_path: Path) -> None:
         "cycles_per_packet": {"rx": 10.0, "parse": 2.5},
         "verdicts": {"forward": 300, "runt": 20},
     }
-    thread = _answer_once(tmp_path / "s", {"lanes": [lane]})
-    done = dl3("show", "lanes", "--socket", str(tmp_path / "s"))
+    thread = _answer_once(tmp_path / "s", {"workers": [worker]})
+    done = dl3("show", "workers", "--socket", str(tmp_path / "s"))
     thread.join(5)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[1] == "0 3 0 left/0 320 32.00 25.0% 12.5% frames 1,234 us, 9 s ago"

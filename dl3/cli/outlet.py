@@ -20,7 +20,7 @@ def fill_gaps() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
-def complaint(error: OSError) -> str:
+def unwritten_fault(error: OSError) -> str:
     """Why not all could be written, and what to do about it."""
     if error.errno == errno.EBADF:
         return "standard output is closed: send it somewhere, to /dev/null where nobody wants it"
@@ -41,12 +41,12 @@ def written(code: int = 1) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the exit
         if error.errno == errno.EPIPE:
             sys.exit(code)  # it hears nothing
-        raise Fault(complaint(error)) from error
+        raise Fault(unwritten_fault(error)) from error
 
 
 @contextmanager
 def judging() -> Iterator[None]:
-    """For a verb that leaves with 1 as its answer: with whatever stands in its way it leaves with 2."""
+    """For a method that leaves with 1 as its answer: with whatever stands in its way it leaves with 2."""
     try:
         with written(2):
             yield

@@ -1,4 +1,4 @@
-"""The verb 'dl3 bench peers'."""
+"""The method 'dl3 bench peers'."""
 
 import subprocess
 from contextlib import ExitStack
@@ -54,7 +54,7 @@ def show(result: Outcome) -> None:
         f"both programs: core {result.core}, {result.memory_mib} MiB in 2 MiB pages, bursts of {result.burst}, "
         f"{result.descriptors} descriptors; {result.starts} starts of {result.pairs_per_start} pairs, "
         f"{result.seconds_per_sample:g} s a sample; within dl3d and dl3gen, plugins to the others: "
-        f"{', '.join(facts.drivers_within) or 'nothing'}; dl3d's lanes without frames: {facts.default_idle}",
+        f"{', '.join(facts.drivers_within) or 'nothing'}; dl3d's workers without frames: {facts.default_idle}",
         highlight=False,
     )
     rows = (cells(row, result.marches[row.name]) for row in result.rows)

@@ -124,7 +124,7 @@ def tested(option: str) -> Client | None:
 
 
 def device_of(site: Site) -> str:
-    """What is tested, for the heading of a table: of a dl3d also what its lanes do without frames."""
+    """What is tested, for the heading of a table: of a dl3d also what its workers do without frames."""
     forwarder = site.facts.get("forwarder")
     idle = forwarder.get("idle") if isinstance(forwarder, Mapping) else None
     return f"{site.dut_name} (idle: {idle})" if idle else site.dut_name

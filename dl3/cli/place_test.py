@@ -15,5 +15,5 @@ from dl3.trial.order import Site
         ({"forwarder": {"version": "0.1.0", "idle": "sleep"}}, "mine (idle: sleep)"),
     ],
 )
-def names_the_device_with_what_its_lanes_do_without_frames(facts: dict[str, object], words: str) -> None:
+def names_the_device_with_what_its_workers_do_without_frames(facts: dict[str, object], words: str) -> None:
     assert device_of(Site(FakeGenerator(), dut_name="mine", facts=facts)) == words

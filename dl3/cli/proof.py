@@ -1,4 +1,4 @@
-"""The verb 'dl3 bench proof'."""
+"""The method 'dl3 bench proof'."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 FILE = "ports of the file"
-RING = 16_384  # as in the lab of the other verbs
+RING = 16_384  # as in the lab of the other methods
 COLUMNS = ("frame", ">Mpps", ">pacing error", ">min us", ">p50 us", ">jitter us", "proved")
 
 

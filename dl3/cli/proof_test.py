@@ -1,4 +1,4 @@
-"""The verb that proves dl3gen, against one that is made up; its two ports are joined by a cable."""
+"""The method that proves dl3gen, against one that is made up; its two ports are joined by a cable."""
 
 import json
 from functools import partial

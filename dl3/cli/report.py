@@ -1,4 +1,4 @@
-"""The verb 'dl3 report': records in, one HTML page out; two records are compared."""
+"""The method 'dl3 report': records in, one HTML page out; two records are compared."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -109,9 +109,9 @@ def results_of(records: Sequence[Record]) -> Results:
 def refuse_unanswered(records: Sequence[Record]) -> None:
     """A record without a figure has nothing to compare."""
     if empty := [str(record.path) for record in records if not figures(results_of([record]))]:
-        verb = "has" if len(empty) == 1 else "have"
+        method = "has" if len(empty) == 1 else "have"
         raise UsageFault(
-            f"{' and '.join(empty)} {verb} no answers, so that nothing can be compared: "
+            f"{' and '.join(empty)} {method} no answers, so that nothing can be compared: "
             "name a record with answers of 'dl3 bench', or use --together for one page of both"
         )
 

@@ -1,4 +1,4 @@
-"""The verb as people type it: what it refuses before it reads or writes anything."""
+"""The method as people type it: what it refuses before it reads or writes anything."""
 
 from pathlib import Path
 

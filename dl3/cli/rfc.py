@@ -1,4 +1,4 @@
-"""The verbs 'dl3 bench frame-loss', 'back-to-back', 'recovery', 'reset', 'forwarding' and 'rfc2544'."""
+"""The methods 'dl3 bench frame-loss', 'back-to-back', 'recovery', 'reset', 'forwarding' and 'rfc2544'."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -71,7 +71,7 @@ def draw(dut: str, test: TestName, found: Sequence[object]) -> None:
             heading(text)
 
 
-def verb(test: TestName, text: str) -> Callable[..., None]:
+def method(test: TestName, text: str) -> Callable[..., None]:
     """The command of one test."""
 
     def command(
@@ -100,28 +100,28 @@ def verb(test: TestName, text: str) -> Callable[..., None]:
     return command
 
 
-frame_loss = verb(
+frame_loss = method(
     "frame loss",
     """Measure how much is lost at each load, from the most down, until two lost nothing (RFC 2544, 26.3).
 
     Example: dl3 bench frame-loss --lab --sizes 64 --step 5
     """,
 )
-back_to_back = verb(
+back_to_back = method(
     "back-to-back",
     """Find the longest burst at the highest rate of which nothing is lost (RFC 2544, 26.4, RFC 9004).
 
     Example: dl3 bench back-to-back --lab --sizes 64,1518 --repeat 50
     """,
 )
-recovery = verb(
+recovery = method(
     "recovery",
     """Measure how long frames are lost after an overload of 110 % fell to 50 % of the throughput (RFC 2544, 26.5).
 
     Example: dl3 bench recovery --sizes 64 --seconds 60 --from throughput.jsonl
     """,
 )
-forwarding = verb(
+forwarding = method(
     "forwarding",
     """Measure forwarding rates at loads from the most down (RFC 2889, 5.1), of a cross-connect or a router.
 

@@ -1,4 +1,4 @@
-"""The verbs 'dl3 bench throughput' and 'dl3 bench latency'."""
+"""The methods 'dl3 bench throughput' and 'dl3 bench latency'."""
 
 from collections.abc import Sequence
 from dataclasses import replace

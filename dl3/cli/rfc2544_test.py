@@ -1,4 +1,4 @@
-"""The verbs that measure with dl3gen, against a dl3gen that is made up but speaks over a real socket."""
+"""The methods that measure with dl3gen, against a dl3gen that is made up but speaks over a real socket."""
 
 import json
 import socket
@@ -51,11 +51,11 @@ class Speaking(FakeGenerator):
 
     def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Hardly anything."""
-        return {"version": "0.1.0", "pid": 7, "lanes": 1}
+        return {"version": "0.1.0", "pid": 7, "workers": 1}
 
-    def answer_lanes(self, _params: dict[str, Any]) -> dict[str, Any]:
+    def answer_workers(self, _params: dict[str, Any]) -> dict[str, Any]:
         """As a dl3d without any."""
-        return {"lanes": []}
+        return {"workers": []}
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
     assert lines[3][:8] == ["1518", "0", "0.813", "10.000", "100.0%", "the", "line", "rate"]
     record = read(tmp_path / "r.jsonl")
     assert [answer.dut for answer in record.answers] == ["box", "box"]
-    assert record.answers[0].facts["generator"] == {"version": "0.1.0", "lanes": 1}
+    assert record.answers[0].facts["generator"] == {"version": "0.1.0", "workers": 1}
 
 
 @pytest.mark.parametrize("method", ["mlrsearch", pytest.param("binary", marks=pytest.mark.long)])
@@ -161,7 +161,7 @@ def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
     assert isinstance(done.exception, Fault)
     assert not isinstance(done.exception, UsageFault)
     assert "1 of the searches ended without an answer" in str(done.exception)
-    assert "the TSCs of two lanes are 900 ns apart" in done.stderr
+    assert "the TSCs of two workers are 900 ns apart" in done.stderr
 
 
 def hands_on_what_an_older_dl3gen_says_of_a_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ def shows_what_the_newest_run_has_counted(tmp_path: Path) -> None:
 
 EMPTY = dict.fromkeys(("run", "seconds", "tsc_hz", "tsc_offset_ns"), 0) | {
     "state": "idle",
-    **dict.fromkeys(("streams", "ports", "lanes"), ()),
+    **dict.fromkeys(("streams", "ports", "workers"), ()),
 }
 
 
@@ -254,7 +254,7 @@ def refuses_what_is_no_share(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "error"),
     [
         ("5", "a list of streams is wanted"),
         ("[]", "a list of streams is wanted"),
@@ -265,9 +265,9 @@ def refuses_what_is_no_share(text: str) -> None:
         ("[" * 5000, "goes too deep: a list of streams is wanted"),
     ],
 )
-def complains_of_a_file_of_streams_in_a_sentence(text: str, complaint: str, tmp_path: Path) -> None:
+def complains_of_a_file_of_streams_in_a_sentence(text: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageFault, match=complaint) as found:
+    with pytest.raises(UsageFault, match=error) as found:
         read_streams(tmp_path / "f")
     assert "\n" not in str(found.value)
 
@@ -305,9 +305,9 @@ def says_which_dl3d_it_found(
     assert "its account is checked, too" in told
 
 
-@pytest.mark.parametrize("verb", ["throughput", "latency", "frame-loss", "rfc2544"])
-def refuses_a_direction_where_streams_say_it(verb: str, tmp_path: Path) -> None:
-    done = dl3(tmp_path, Speaking(), verb, "--sizes", "64", "--direction", "bidirectional")
+@pytest.mark.parametrize("method", ["throughput", "latency", "frame-loss", "rfc2544"])
+def refuses_a_direction_where_streams_say_it(method: str, tmp_path: Path) -> None:
+    done = dl3(tmp_path, Speaking(), method, "--sizes", "64", "--direction", "bidirectional")
     wanted = "--direction bidirectional is that of the lab's own streams, and those of dl3gen's file are sent"
     assert wanted in str(done.exception)
     assert not (tmp_path / "r.jsonl").exists()

@@ -1,4 +1,4 @@
-"""RFC 2544's verbs, against a dl3gen that is made up."""
+"""RFC 2544's methods, against a dl3gen that is made up."""
 
 import json
 from functools import partial
@@ -36,18 +36,18 @@ def prints_the_loss_of_each_load(tmp_path: Path) -> None:
     assert len(read(tmp_path / "r.jsonl").others) == 2
 
 
-@pytest.mark.parametrize("verb", ["frame-loss", "forwarding"])
-def names_the_loads_without_a_valid_trial_under_the_table(tmp_path: Path, verb: str) -> None:
+@pytest.mark.parametrize("method", ["frame-loss", "forwarding"])
+def names_the_loads_without_a_valid_trial_under_the_table(tmp_path: Path, method: str) -> None:
     def fall_behind(results: dict[str, Any]) -> None:
         for stream in results["streams"]:
             if 15e6 < stream["asked_pps"] < 19e6:
                 stream["late"] = stream["sent"]
 
-    done = dl3(tmp_path, Speaking(device_pps=14e6, spoil=fall_behind), verb, "--sizes", "64")
+    done = dl3(tmp_path, Speaking(device_pps=14e6, spoil=fall_behind), method, "--sizes", "64")
     assert done.exit_code == 0
     assert "\nframes of 64: loads without a valid trial: 2 (at 90, 80 % of the most); nothing is known" in done.stdout
     (tmp_path / "s").unlink()
-    done = dl3(tmp_path, Speaking(), verb, "--sizes", "64")
+    done = dl3(tmp_path, Speaking(), method, "--sizes", "64")
     assert "without a valid trial" not in done.stdout
 
 
@@ -119,8 +119,8 @@ def says_that_nobody_can_reset(tmp_path: Path) -> None:
     assert "nobody here can reset this device" in str(done.exception)
 
 
-@pytest.mark.parametrize("verb", ["frame-loss", "back-to-back", "recovery", "reset", "forwarding", "rfc2544"])
-def shows_an_example_in_its_help(verb: str) -> None:
-    done = CliRunner().invoke(app, ["bench", verb, "--help"])
+@pytest.mark.parametrize("method", ["frame-loss", "back-to-back", "recovery", "reset", "forwarding", "rfc2544"])
+def shows_an_example_in_its_help(method: str) -> None:
+    done = CliRunner().invoke(app, ["bench", method, "--help"])
     assert done.exit_code == 0
-    assert f"Example: dl3 bench {verb}" in done.stdout
+    assert f"Example: dl3 bench {method}" in done.stdout

@@ -1,4 +1,4 @@
-"""The verbs under 'dl3 show': what the forwarder says about itself, once or again and again."""
+"""The methods under 'dl3 show': what the forwarder says about itself, once or again and again."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Drops, Lane, Lanes, NextHops, Port, Ports, Reply, Routes
+from dl3.control.replies import Drops, NextHops, Port, Ports, Reply, Routes, Worker, Workers
 
 app = typer.Typer(
     help="What the forwarder says about itself.\n\nExample: dl3 show drops --watch",
@@ -63,29 +63,29 @@ def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
 
 
 def lost(port: Port) -> int:
-    """Frames that the device lost before a lane could receive them."""
+    """Frames that the device lost before a worker could receive them."""
     return port.rx_missed + port.rx_no_mbuf + port.rx_errors
 
 
-def lane_row(lane: Lane) -> tuple[object, ...]:
+def worker_row(worker: Worker) -> tuple[object, ...]:
     """Where it runs and how busy it is."""
-    queues = " ".join(f"{queue.port}/{queue.queue}" for queue in lane.queues)
-    packets, bursts = sum(lane.verdicts.values()), lane.counters.get("bursts", 0)
+    queues = " ".join(f"{queue.port}/{queue.queue}" for queue in worker.queues)
+    packets, bursts = sum(worker.verdicts.values()), worker.counters.get("bursts", 0)
     per_burst = packets / bursts if bursts else None
-    gap = f"{lane.poll_gap.longest_us:,.0f} us, {lane.poll_gap.ago_s:,.0f} s ago" if lane.poll_gap else None
-    asleep = f"{lane.asleep_share:.1%}" if lane.idle == "sleep" else None
-    rest = (f"{lane.empty_share:.1%}", asleep, lane.woken_by, gap)
-    return (lane.lane, lane.core, lane.numa, queues, packets, per_burst, *rest)
+    gap = f"{worker.poll_gap.longest_us:,.0f} us, {worker.poll_gap.ago_s:,.0f} s ago" if worker.poll_gap else None
+    asleep = f"{worker.asleep_share:.1%}" if worker.idle == "sleep" else None
+    rest = (f"{worker.empty_share:.1%}", asleep, worker.woken_by, gap)
+    return (worker.worker, worker.core, worker.numa, queues, packets, per_burst, *rest)
 
 
-def draw_steps(reply: Lanes) -> RenderableType | None:
+def draw_steps(reply: Workers) -> RenderableType | None:
     """What each step of the walk costs, once some bursts were timed."""
-    timed = [(lane.lane, lane.cycles_per_packet) for lane in reply.lanes if lane.cycles_per_packet]
+    timed = [(worker.worker, worker.cycles_per_packet) for worker in reply.workers if worker.cycles_per_packet]
     if not timed:
         return None
     steps = list(timed[0][1])
-    rows = [(lane, *(cycles.get(step) for step in steps), sum(cycles.values())) for lane, cycles in timed]
-    names = (">lane", *(f">{step}" for step in steps), ">all")
+    rows = [(worker, *(cycles.get(step) for step in steps), sum(cycles.values())) for worker, cycles in timed]
+    names = (">worker", *(f">{step}" for step in steps), ">all")
     return table("TSC cycles per packet, by step, in every 64th burst (the clock adds some)", names, rows)
 
 
@@ -134,15 +134,15 @@ def look(
         show(ask, draw, as_json)
 
 
-def look_command(reply: type[Kind], verb: str) -> Callable[[Callable[[Kind], RenderableType]], Callable[..., None]]:
-    """Make a command of what draws the reply to a verb without parameters; its docstring becomes the help."""
+def look_command(reply: type[Kind], method: str) -> Callable[[Callable[[Kind], RenderableType]], Callable[..., None]]:
+    """Make a command of what draws the reply to a method without parameters; its docstring becomes the help."""
 
     def command_of(draw: Callable[[Kind], RenderableType]) -> Callable[..., None]:
         def command(
             socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
         ) -> None:
             client = Client(socket)
-            look(lambda: client.ask(reply, verb), draw, again, interval, as_json)
+            look(lambda: client.ask(reply, method), draw, again, interval, as_json)
 
         command.__name__, command.__doc__ = draw.__name__, draw.__doc__
         return command
@@ -163,14 +163,14 @@ def ports(
 
 
 @app.command()
-@look_command(Lanes, "lanes")
-def lanes(reply: Lanes) -> RenderableType:
-    """Each lane: core, queues, rounds, packets.
+@look_command(Workers, "workers")
+def workers(reply: Workers) -> RenderableType:
+    """Each worker: core, queues, rounds, packets.
 
-    Example: dl3 show lanes --json
+    Example: dl3 show workers --json
     """
     columns = (
-        ">lane",
+        ">worker",
         ">core",
         ">NUMA",
         "~queues",
@@ -181,7 +181,7 @@ def lanes(reply: Lanes) -> RenderableType:
         "woken by",
         ">longest gap",
     )
-    listing = table("", columns, [lane_row(lane) for lane in reply.lanes])
+    listing = table("", columns, [worker_row(worker) for worker in reply.workers])
     steps = draw_steps(reply)
     return Group(listing, "", steps) if steps else listing
 
@@ -206,7 +206,7 @@ def drops(reply: Drops) -> RenderableType:
     if handed:
         lines += ["", table("", ("handed over for Linux as", ">packets", "step", "~meaning"), handed)]
     if wire:
-        lines.append(f"\nLost on the wire, before a lane could receive it: {wire:,}")
+        lines.append(f"\nLost on the wire, before a worker could receive it: {wire:,}")
     return Group(*lines)
 
 

@@ -1,4 +1,4 @@
-"""The verb 'dl3 show streams': what dl3gen's newest run has counted."""
+"""The method 'dl3 show streams': what dl3gen's newest run has counted."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -12,7 +12,7 @@ from dl3.control.replies import Answer
 from dl3.model.fault import Fault, UsageFault
 
 MAX_LINE_BYTES = 16 << 20
-VERB_COMPLAINED = -32000  # about its parameters, or about the file that it was to read
+METHOD_COMPLAINED = -32000  # about its parameters, or about the file that it was to read
 Kind = TypeVar("Kind", bound=BaseModel)
 
 
@@ -62,14 +62,14 @@ def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
     return answer
 
 
-def result_of(verb: str, line: bytes, name: str = "dl3d") -> object:
-    """What the reply holds; its error becomes a Fault, a UsageFault when the verb itself complains."""
+def result_of(method: str, line: bytes, name: str = "dl3d") -> object:
+    """What the reply holds; its error becomes a Fault, a UsageFault when the method itself complains."""
     try:
         answer = Answer.model_validate_json(line)
     except ValidationError as error:
-        raise Fault(f"the answer to '{verb}' is no JSON-RPC: is that {name}'s socket?") from error
+        raise Fault(f"the answer to '{method}' is no JSON-RPC: is that {name}'s socket?") from error
     if answer.error:
-        kind = UsageFault if answer.error.code == VERB_COMPLAINED else Fault
+        kind = UsageFault if answer.error.code == METHOD_COMPLAINED else Fault
         raise kind(answer.error.message)
     return answer.result
 
@@ -80,20 +80,20 @@ class Client:
     def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 15.0, program: Program = DL3D) -> None:
         self.path, self.timeout_s, self.program = path, timeout_s, program
 
-    def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
-        """Run a verb; parameters that are None are left out."""
+    def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
+        """Run a method; parameters that are None are left out."""
         name = self.program.name
         given = {key: value for key, value in params.items() if value is not None}
-        question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": verb, "params": given})
+        question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": given})
         try:
             line = exchange(self.path, question.encode() + b"\n", self.timeout_s)
         except TimeoutError as error:
-            raise Fault(f"{name} at {self.path} did not answer '{verb}' within {self.timeout_s:g} s") from error
+            raise Fault(f"{name} at {self.path} did not answer '{method}' within {self.timeout_s:g} s") from error
         except OSError as error:
             raise not_there(self.program, self.path, error) from error
         try:
-            return kind.model_validate(result_of(verb, line, name))
+            return kind.model_validate(result_of(method, line, name))
         except ValidationError as error:
             place = ".".join(str(word) for word in error.errors()[0]["loc"])
-            what = f"{name}'s answer to '{verb}' is not understood at '{place}'"
+            what = f"{name}'s answer to '{method}' is not understood at '{place}'"
             raise Fault(f"{what}: use dl3 of its version") from error

@@ -86,10 +86,10 @@ def hands_on_what_dl3d_complains_of(code: int, kind: type[Fault], tmp_path: Path
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "needs a restart: burst"}}
     with (
         server(tmp_path / "s", lambda _: json.dumps(error).encode() + b"\n"),
-        pytest.raises(Fault, match=r"^needs a restart: burst$") as complaint,
+        pytest.raises(Fault, match=r"^needs a restart: burst$") as caught,
     ):
         Client(tmp_path / "s").ask(Reloaded, "reload")
-    assert complaint.type is kind
+    assert caught.type is kind
 
 
 def says_when_the_path_is_no_socket(tmp_path: Path) -> None:

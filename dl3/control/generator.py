@@ -1,4 +1,4 @@
-"""What dl3gen answers to each verb; fields that are not named here are kept as they came."""
+"""What dl3gen answers to each method; fields that are not named here are kept as they came."""
 
 from dl3.control.replies import Reply
 
@@ -25,19 +25,19 @@ class GeneratorPort(Reply):
 
 
 class GeneratorPorts(Reply):
-    """Verb 'ports'."""
+    """Method 'ports'."""
 
     ports: tuple[GeneratorPort, ...]
 
 
 class StreamTexts(Reply):
-    """Verb 'streams': the streams of the generator's file, as 'send' takes them."""
+    """Method 'streams': the streams of the generator's file, as 'send' takes them."""
 
     streams: tuple[dict[str, object], ...]
 
 
 class Started(Reply):
-    """Verb 'send': the number of the run and what the streams were understood to be."""
+    """Method 'send': the number of the run and what the streams were understood to be."""
 
     run: int
     streams: tuple[dict[str, object], ...]
@@ -101,17 +101,17 @@ class StreamResult(Reply):
     jitter: Jitter
 
 
-class GeneratorLane(Reply):
+class GeneratorWorker(Reply):
     """One core of dl3gen."""
 
-    lane: int
+    worker: int
     core: int
     longest_gap_us: float  # between two looks at the clock, one at each burst, in the newest run
     rounds: int
 
 
 class RunTimeline(Reply):
-    """Verb 'results' with timeline: true. Frames of all streams by the time at which each was due."""
+    """Method 'results' with timeline: true. Frames of all streams by the time at which each was due."""
 
     start_ns: int  # CLOCK_MONOTONIC
     bucket_ns: int
@@ -119,34 +119,34 @@ class RunTimeline(Reply):
     received: tuple[int, ...]
 
 
-class LanePause(Reply):
-    """A pause, as src/stat/pauses.h has it, of at least the time that 'gaps' was asked for."""
+class WorkerPause(Reply):
+    """A pause, as src/stats/pauses.h has it, of at least the time that 'gaps' was asked for."""
 
-    lane: int
+    worker: int
     core: int
     at_ns: int  # CLOCK_MONOTONIC, of its end
     us: float
 
 
 class Pauses(Reply):
-    """Verb 'gaps' of both programs: the newest ones, oldest first."""
+    """Method 'gaps' of both programs: the newest ones, oldest first."""
 
-    gaps: tuple[LanePause, ...]
+    gaps: tuple[WorkerPause, ...]
     forgotten: int  # older ones, of which only the number is known
     now_ns: int = 0  # CLOCK_MONOTONIC, of the answer
 
 
 class Results(Reply):
-    """Verb 'results'."""
+    """Method 'results'."""
 
     run: int  # 0: none yet
     state: str  # 'idle', 'sending' or 'done'
     seconds: float  # from the first frame's time on, until now or the end of sending
     tsc_hz: int
-    # The largest between two lanes that share a stream, measured before and after the run; 0 where one lane does both,
-    # a second (1e9) where the lanes did not get round to measuring it.
+    # The largest between two workers that share a stream, measured before and after the run; 0 where one worker does both,
+    # a second (1e9) where the workers did not get round to measuring it.
     tsc_offset_ns: float
     streams: tuple[StreamResult, ...]
     ports: tuple[GeneratorPort, ...]
-    lanes: tuple[GeneratorLane, ...]
+    workers: tuple[GeneratorWorker, ...]
     timeline: RunTimeline | None = None  # where it was asked for

@@ -3,8 +3,8 @@
 from dl3.control.replies import Reply
 
 
-class Twin(Reply):
-    """A port's twin: an interface in Linux."""
+class Tap(Reply):
+    """A port's TAP interface: an interface in Linux."""
 
     port: str
     name: str
@@ -25,18 +25,18 @@ class PuntClass(Reply):
     overflow: str
     punted: int
     over_limit: int
-    refused: int  # the twin's queue was full, or it is set down
+    refused: int  # the TAP interface's queue was full, or it is set down
     ring_full: int
     text: str
 
 
-class Twins(Reply):
-    """Verb 'twins'."""
+class Taps(Reply):
+    """Method 'TAP interfaces'."""
 
     namespace: str
     namespace_is_own: bool
     keep: bool
-    twins: tuple[Twin, ...]
+    taps: tuple[Tap, ...]
     classes: tuple[PuntClass, ...]
 
 
@@ -65,7 +65,7 @@ class Burst(Reply):
 
 
 class Mirror(Reply):
-    """Verb 'mirror'; numbers of routes, neighbours and next hops are those of Linux."""
+    """Method 'mirror'; numbers of routes, neighbours and next hops are those of Linux."""
 
     state: str  # 'dumping' or 'following'
     messages: int
@@ -91,7 +91,7 @@ class Mirror(Reply):
 
 
 class UnsupportedThing(Reply):
-    """One thing in Linux that lanes cannot express."""
+    """One thing in Linux that workers cannot express."""
 
     what: str
     where: str
@@ -100,14 +100,14 @@ class UnsupportedThing(Reply):
 
 
 class Unsupported(Reply):
-    """Verb 'unsupported': the first ones of all that were found."""
+    """Method 'unsupported': the first ones of all that were found."""
 
     found: int
     unsupported: tuple[UnsupportedThing, ...]
 
 
 class Verification(Reply):
-    """Verb 'verify': the first differences of all that were found."""
+    """Method 'verify': the first differences of all that were found."""
 
     compared: int
     differences: int

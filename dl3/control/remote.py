@@ -65,7 +65,7 @@ def no_way(machine: Machine, stderr: str) -> Fault:
 
 
 def started(command: list[str], machine: Machine, errors: Path) -> subprocess.Popen[bytes]:
-    """ssh, its complaints going into a file."""
+    """ssh, its errors going into a file."""
     try:
         with errors.open("wb") as file:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file)

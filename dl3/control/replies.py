@@ -1,4 +1,4 @@
-"""What dl3d answers to each verb; fields that are not named here are kept as they came."""
+"""What dl3d answers to each method; fields that are not named here are kept as they came."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,7 +10,7 @@ class Reply(BaseModel):
 
 
 class Complaint(Reply):
-    """Why a verb failed."""
+    """Why a method failed."""
 
     code: int
     message: str
@@ -46,13 +46,13 @@ class Port(Reply):
 
 
 class Ports(Reply):
-    """Verb 'ports'."""
+    """Method 'ports'."""
 
     ports: tuple[Port, ...]
 
 
-class LaneQueue(Reply):
-    """A receive queue that a lane polls."""
+class WorkerQueue(Reply):
+    """A receive queue that a worker polls."""
 
     port: str
     queue: int
@@ -60,21 +60,21 @@ class LaneQueue(Reply):
 
 
 class PollGap(Reply):
-    """The longest time between two polls of a lane, and how long ago it ended."""
+    """The longest time between two polls of a worker, and how long ago it ended."""
 
     longest_us: float
     ago_s: float
 
 
-class Lane(Reply):
-    """One lane; counters and steps have the names of schema/counters.toml, cycles are those of the TSC."""
+class Worker(Reply):
+    """One worker; counters and steps have the names of schema/counters.toml, cycles are those of the TSC."""
 
-    lane: int
+    worker: int
     core: int
     numa: int
     idle: str = "poll"
     woken_by: str | None = None
-    queues: tuple[LaneQueue, ...]
+    queues: tuple[WorkerQueue, ...]
     counters: dict[str, int]
     empty_share: float
     asleep_share: float = 0.0
@@ -83,10 +83,10 @@ class Lane(Reply):
     verdicts: dict[str, int]
 
 
-class Lanes(Reply):
-    """Verb 'lanes'."""
+class Workers(Reply):
+    """Method 'workers'."""
 
-    lanes: tuple[Lane, ...]
+    workers: tuple[Worker, ...]
     tsc_hz: float = 0.0
 
 
@@ -101,16 +101,16 @@ class Verdict(Reply):
 
 
 class Wire(Reply):
-    """What devices lost before a lane could receive it."""
+    """What devices lost before a worker could receive it."""
 
     rx_missed: int
     rx_no_mbuf: int  # times that a device found no buffer, of those that count it; no packets
     rx_errors: int
-    starved_loops: int = 0  # looks at which a lane found none, whatever its devices count
+    starved_loops: int = 0  # looks at which a worker found none, whatever its devices count
 
 
 class Drops(Reply):
-    """Verb 'drops': the account of all packets."""
+    """Method 'drops': the account of all packets."""
 
     received: int
     injected: int
@@ -133,7 +133,7 @@ class Route(Reply):
 
 
 class Routes(Reply):
-    """Verb 'routes': a page, and where the next one begins."""
+    """Method 'routes': a page, and where the next one begins."""
 
     routes: tuple[Route, ...]
     next: str | None
@@ -155,7 +155,7 @@ class NextHop(Reply):
 
 
 class NextHops(Reply):
-    """Verb 'nexthops': a page, and where the next one begins."""
+    """Method 'nexthops': a page, and where the next one begins."""
 
     nexthops: tuple[NextHop, ...]
     next: int | None
@@ -170,7 +170,7 @@ class Member(Reply):
 
 
 class Opinion(Reply):
-    """What Linux itself answers for the address, and whether lanes do the same."""
+    """What Linux itself answers for the address, and whether workers do the same."""
 
     agrees: bool | None  # null: it could not be asked, see error
     differs: str | None = None
@@ -184,7 +184,7 @@ class Opinion(Reply):
 
 
 class Decision(Reply):
-    """Verb 'route': what would become of a packet to an address."""
+    """Method 'route': what would become of a packet to an address."""
 
     address: str
     vrf: str | None = None
@@ -203,12 +203,12 @@ class Decision(Reply):
     verdict: str
     punt_class: str | None = Field(default=None, alias="class")
     text: str
-    lanes_agree: bool = True
+    workers_agree: bool = True
     linux: Opinion | None = None
 
 
 class Reloaded(Reply):
-    """Verb 'reload'."""
+    """Method 'reload'."""
 
     reloads: int
     routes4: int

@@ -21,7 +21,7 @@ def abilities() -> Mapping[str, Ability]:
 
 
 def kind_of(spec: DutSpec) -> Kind:
-    """The kind that is named, or a complaint."""
+    """The kind that is named, or a error."""
     if spec.kind not in KINDS:
         raise UsageFault(f"the device {spec.name} is of the kind '{spec.kind}'; there are {', '.join(KINDS)}")
     return KINDS[spec.kind]

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from dl3.control.lanes import ask_idle
 from dl3.control.replies import Reply
+from dl3.control.workers import ask_idle
 from dl3.dut.wired import WiredKind
 from dl3.lab.links import (
     DUT_ADDRESSES,
@@ -28,7 +28,7 @@ from dl3.lab.tables import TableFiles
 from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
 
-MOST_LANES = len(NAMES)
+MOST_WORKERS = len(NAMES)
 OWN_DEFAULT = "default"  # of dl3d: its file does not say
 
 
@@ -53,10 +53,12 @@ class Dl3d:
             return [port | {"mode": "xconnect", "to": NAMES[1 - i]} for i, port in enumerate(ports)]
         return [port | {"addresses": [DUT_ADDRESSES[i], DUT_ADDRESSES_6[i]]} for i, port in enumerate(ports)]
 
-    def lanes(self, seat: Seat) -> list[dict[str, object]]:
+    def workers(self, seat: Seat) -> list[dict[str, object]]:
         """One polls both ports, two poll one each."""
-        if len(seat.cores) > MOST_LANES:
-            raise UsageFault(f"dl3d: {len(seat.cores)} cores, but two ports of one queue keep {MOST_LANES} lanes busy")
+        if len(seat.cores) > MOST_WORKERS:
+            raise UsageFault(
+                f"dl3d: {len(seat.cores)} cores, but two ports of one queue keep {MOST_WORKERS} workers busy"
+            )
         return [{"core": core} for core in seat.cores]
 
     def tables(self) -> dict[str, object]:
@@ -74,7 +76,7 @@ class Dl3d:
         pages = {"hugepages": "never" if seat.page_kib == 4 else "require", "mib": seat.memory_mib}
         return {
             "ports": self.ports(seat),
-            "lanes": self.lanes(seat),
+            "workers": self.workers(seat),
             "burst": seat.burst,
             **({} if self.idle == OWN_DEFAULT else {"idle": self.idle}),
             **(self.tables() if self.mode == "route" else {}),

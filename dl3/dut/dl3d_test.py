@@ -27,8 +27,8 @@ def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
 
 def names_dpdk_once(tmp_path: Path) -> None:
     seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
-    says: dict[str, Any] = {"version": "0.1.0", "dpdk": "DPDK 22.11.11", "lanes": []}
-    device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _verb: kind.model_validate(says)))
+    says: dict[str, Any] = {"version": "0.1.0", "dpdk": "DPDK 22.11.11", "workers": []}
+    device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _method: kind.model_validate(says)))
     assert Dl3d(Path("dl3d")).about(seat, device)["version"] == "dl3d 0.1.0, DPDK 22.11.11"
 
 
@@ -40,10 +40,10 @@ def tells_dl3d_what_to_do_without_frames_only_where_it_is_asked_to(tmp_path: Pat
 
 def notes_what_dl3d_does_without_frames(tmp_path: Path) -> None:
     seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
-    lane = {"lane": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0, "idle": "sleep"}
-    lane["woken_by"] = "frames"
-    lane |= {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}
-    says = {"version": "0.1.0", "dpdk": "DPDK 22.11.11", "lanes": [lane, lane]}
-    device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _verb: kind.model_validate(says)))
+    worker = {"worker": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0, "idle": "sleep"}
+    worker["woken_by"] = "frames"
+    worker |= {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}
+    says = {"version": "0.1.0", "dpdk": "DPDK 22.11.11", "workers": [worker, worker]}
+    device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _method: kind.model_validate(says)))
     about = Dl3d(Path("dl3d")).about(seat, device)
     assert (about["idle"], about["woken_by"]) == ("sleep", "frames")

@@ -40,7 +40,7 @@ def flows() -> list[str]:
 
 
 def settings(seat: Seat) -> dict[str, str]:
-    """Of DPDK; its lanes poll on our cores, all else runs on the first of them, and memory is what it is given."""
+    """Of DPDK; its workers poll on our cores, all else runs on the first of them, and memory is what it is given."""
     mask = sum(1 << core for core in seat.cores)
     channels = f" -n {seat.channels}" if seat.channels else ""
     return {
@@ -77,9 +77,9 @@ class Switch:
         """Tell the database; waits until the switch has done it."""
         return run(["ovs-vsctl", f"--db=unix:{self.database}", "--timeout=30", *words])
 
-    def ofctl(self, verb: str, *words: str) -> str:
+    def ofctl(self, method: str, *words: str) -> str:
         """Tell the switch of flows."""
-        return run(["ovs-ofctl", verb, f"unix:{self.folder / BRIDGE}.mgmt", *words])
+        return run(["ovs-ofctl", method, f"unix:{self.folder / BRIDGE}.mgmt", *words])
 
     def start_server(self) -> None:
         """An empty database and its server."""

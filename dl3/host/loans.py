@@ -24,7 +24,7 @@ WRITTEN = re.compile(rb"(minus|to) (\d+) *")
 
 
 def folder_of_boot(name: str, why: str) -> Path:
-    """For notes that a reboot settles; not every folder that is safe is empty after it. `why` it has to be safe."""
+    """For notes that a reboot settles; not every folder that is safe is empty after it. `error` it has to be safe."""
     return safe_parent(candidates(), why) / name / BOOT.read_text(encoding="ascii").strip()
 
 

@@ -28,7 +28,7 @@ def candidates() -> Iterator[Path]:
 
 
 def safe_parent(folders: Iterable[Path], why: str = "DPDK loads no plugin from such a folder") -> Path:
-    """The first of the folders that is safe; `why` it has to be, a Fault says where none is."""
+    """The first of the folders that is safe; `error` it has to be, a Fault says where none is."""
     tried = list(folders)
     for folder in tried:
         if is_safe(folder):

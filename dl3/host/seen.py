@@ -54,7 +54,7 @@ class Seen(Noun):
         old = self.before.programs.get(program, {}).get(tid)
         return self.after.programs[program][tid].ran_ms - (old.ran_ms if old else 0.0)
 
-    def lanes(self) -> dict[int, tuple[str, int]]:
+    def workers(self) -> dict[int, tuple[str, int]]:
         """Program and thread that has each core: of those that may run nowhere else the one that ran most."""
         found: dict[int, tuple[str, int]] = {}
         for core in self.cores:
@@ -104,7 +104,7 @@ def program_totals(seen: Seen, program: str) -> Iterator[tuple[str, float]]:
         thread.page_faults - (before[tid].page_faults if tid in before else 0) for tid, thread in after.items()
     )
     yield f"page faults {program}", faults
-    for core, (owner, tid) in seen.lanes().items():
+    for core, (owner, tid) in seen.workers().items():
         if owner == program and tid in before:
             old, new = before[tid], after[tid]
             yield f"involuntary switches {program} core {core}", new.involuntary_switches - old.involuntary_switches

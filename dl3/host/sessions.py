@@ -1,4 +1,4 @@
-"""Linux weighs sessions first, then the threads of each ("autogroup"). A lane is a thread that never sleeps, and Linux
+"""Linux weighs sessions first, then the threads of each ("autogroup"). A worker is a thread that never sleeps, and Linux
 6.18 was seen to leave a core to the session of one for a minute: whatever else wanted that core, a forwarder's main
 thread or a worker of the kernel's, stood still. So Linux weighs threads alone for as long as a lab runs.
 

@@ -25,10 +25,10 @@ IDLE = 0
 
 @dataclass
 class Story:
-    """What the ring tells of some cores. A core is taken away by each thread that is not its lane."""
+    """What the ring tells of some cores. A core is taken away by each thread that is not its worker."""
 
     start_ns: int
-    lanes: Mapping[int, int]  # core: thread
+    workers: Mapping[int, int]  # core: thread
     names: Mapping[int, str]  # of threads that are better known than by their own names
     events: list[Event] = field(default_factory=list)
     runs: dict[int, tuple[int, str]] = field(default_factory=dict)  # core: thread and name
@@ -64,7 +64,7 @@ class Story:
 
     def leave(self, core: int, thread: int, name: str, at_ns: int) -> None:
         """A thread has left a core."""
-        if thread not in (IDLE, self.lanes.get(core)):
+        if thread not in (IDLE, self.workers.get(core)):
             us = (at_ns - self.since.get(core, self.start_ns)) / 1e3
             self.note("switch", at_ns, us, core, self.names.get(thread, name))
 
@@ -101,9 +101,9 @@ class Story:
 
 def evidence_of(seen: Seen) -> Evidence:
     """What the machine did."""
-    lanes = {core: thread for core, (_, thread) in seen.lanes().items()}
+    workers = {core: thread for core, (_, thread) in seen.workers().items()}
     story = Story(
-        seen.start_ns, lanes, {thread: n for thread, n in seen.names().items() if thread not in lanes.values()}
+        seen.start_ns, workers, {thread: n for thread, n in seen.names().items() if thread not in workers.values()}
     )
     story.read(seen.lines(), seen.end_ns)
     switches = {} if seen.problem else {f"switches core {core}": story.count(core) for core in seen.cores}

@@ -7,7 +7,7 @@ from dl3.host.story import Story
 SECOND = 10**9
 
 
-def line(at_s: float, text: str, core: int = 1, task: str = "lane-7") -> str:
+def line(at_s: float, text: str, core: int = 1, task: str = "worker-7") -> str:
     return f"  {task}     [{core:03}] d..2. {at_s:.6f}: {text}"
 
 
@@ -18,42 +18,42 @@ def switched(at_s: float, before: str, after: str, core: int = 1) -> str:
 
 
 def told(*lines: str, names: dict[int, str] | None = None) -> list[tuple[str, int, float, int, str]]:
-    story = Story(start_ns=SECOND, lanes={1: 7}, names=names or {})
+    story = Story(start_ns=SECOND, workers={1: 7}, names=names or {})
     story.read(lines, 3 * SECOND)
     return [(event.what, event.at_ns, event.us, event.core, event.who) for event in story.longest()]
 
 
-def a_core_is_taken_from_its_lane_and_given_back() -> None:
-    found = told(switched(1.2, "lane-7", "kworker/1:1-25"), switched(1.200312, "kworker/1:1-25", "lane-7"))
+def a_core_is_taken_from_its_worker_and_given_back() -> None:
+    found = told(switched(1.2, "worker-7", "kworker/1:1-25"), switched(1.200312, "kworker/1:1-25", "worker-7"))
     assert found == [("switch", 1_200_312_000, 312.0, 1, "kworker/1:1")]
 
 
 def two_threads_in_turn_are_two_events() -> None:
     lines = (
-        switched(1.1, "lane-7", "a b-3"),
+        switched(1.1, "worker-7", "a b-3"),
         switched(1.15, "a b-3", "c ==> d-4"),
-        switched(1.3, "c ==> d-4", "lane-7"),
+        switched(1.3, "c ==> d-4", "worker-7"),
     )
     assert [(who, us) for _, _, us, _, who in told(*lines)] == [("a b", 50_000), ("c ==> d", 150_000)]
 
 
 def who_was_there_before_and_who_stays_count_from_the_beginning_and_to_the_end() -> None:
-    assert told(switched(1.1, "old-3", "lane-7"), switched(1.9, "lane-7", "new-4")) == [
+    assert told(switched(1.1, "old-3", "worker-7"), switched(1.9, "worker-7", "new-4")) == [
         ("switch", 1_100_000_000, 100_000.0, 1, "old"),
         ("switch", 3_000_000_000, 1_100_000.0, 1, "new"),
     ]
 
 
 def nobody_takes_an_idle_core() -> None:
-    assert told(switched(1.1, "lane-7", "swapper/1-0"), switched(1.2, "swapper/1-0", "lane-7")) == []
+    assert told(switched(1.1, "worker-7", "swapper/1-0"), switched(1.2, "swapper/1-0", "worker-7")) == []
 
 
-def a_lane_takes_another_lane_s_core() -> None:
+def a_worker_takes_another_worker_s_core() -> None:
     assert told(
-        switched(1.1, "a-9", "lane-7", core=0), switched(1.2, "lane-7", "a-9", core=0), names={7: "dl3d/lane"}
+        switched(1.1, "a-9", "worker-7", core=0), switched(1.2, "worker-7", "a-9", core=0), names={7: "dl3d/worker"}
     ) == [
         ("switch", 1_100_000_000, 100_000.0, 0, "a"),
-        ("switch", 1_200_000_000, 100_000.0, 0, "dl3d/lane"),
+        ("switch", 1_200_000_000, 100_000.0, 0, "dl3d/worker"),
         ("switch", 3_000_000_000, 1_800_000.0, 0, "a"),
     ]
 
@@ -79,7 +79,7 @@ def ticks_of_a_timer_are_too_short_to_tell() -> None:
 def page_faults_and_frequencies_are_moments() -> None:
     fault = line(1.5, "page_fault_user: address=0x1 ip=0x2 error_code=0x6")
     assert told(fault, line(1.6, "cpu_frequency: state=1200000 cpu_id=3", core=0)) == [
-        ("page fault", 1_500_000_000, 0.0, 1, "lane"),
+        ("page fault", 1_500_000_000, 0.0, 1, "worker"),
         ("frequency", 1_600_000_000, 0.0, 3, "1,200 MHz"),
     ]
 
@@ -88,7 +88,7 @@ def keeps_the_longest_in_the_order_of_time() -> None:
     lines = []
     for i in range(250):
         at_s = 1 + i / 500
-        lines += [switched(at_s, "lane-7", "x-3"), switched(at_s + (i + 1) / 1e6, "x-3", "lane-7")]
+        lines += [switched(at_s, "worker-7", "x-3"), switched(at_s + (i + 1) / 1e6, "x-3", "worker-7")]
     found = told(*lines)
     assert [us for _, _, us, _, _ in found] == list(range(51, 251))
 

@@ -11,7 +11,7 @@ ALLOWED = re.compile(r"^Cpus_allowed_list:\s+(\S+)$", re.MULTILINE)
 
 
 def ran_s(pid: int, core: int, proc: Path = PROC) -> float:
-    """Processor time, to the nanosecond, of a program's threads that keep to this one core, as lanes do."""
+    """Processor time, to the nanosecond, of a program's threads that keep to this one core, as workers do."""
     found_ns = list[int]()
     for folder in (proc / str(pid) / "task").glob("*"):
         try:
@@ -21,5 +21,5 @@ def ran_s(pid: int, core: int, proc: Path = PROC) -> float:
         except (OSError, IndexError):  # it has just left
             continue
     if not found_ns:
-        raise Fault(f"process {pid} has no thread that keeps to core {core}: it has left, or its lanes are elsewhere")
+        raise Fault(f"process {pid} has no thread that keeps to core {core}: it has left, or its workers are elsewhere")
     return sum(found_ns) / 1e9

@@ -168,17 +168,17 @@ def pinned(programs: dict[str, dict[str, dict[str, Any]]], cores: list[int]) -> 
     return [tid for threads in programs.values() for tid, one in threads.items() if one["cores"] in words]
 
 
-def switch_on(ring: Path, lanes: list[str]) -> None:
+def switch_on(ring: Path, workers: list[str]) -> None:
     """All events that this kernel has; page faults of these threads alone, others may have very many."""
     events = ring / "events"
     for event in (SWITCHES, *(one for one in EVENTS if (events / one).is_dir())):
         (events / event / "enable").write_text("1")
-    if lanes and (events / FAULTS).is_dir():
-        (events / FAULTS / "filter").write_text(" || ".join(f"common_pid == {tid}" for tid in lanes))
+    if workers and (events / FAULTS).is_dir():
+        (events / FAULTS / "filter").write_text(" || ".join(f"common_pid == {tid}" for tid in workers))
         (events / FAULTS / "enable").write_text("1")
 
 
-def start_ring(cores: list[int], name: str, lanes: list[str]) -> str:
+def start_ring(cores: list[int], name: str, workers: list[str]) -> str:
     """An instance of tracing of our own, on these cores alone; why there is none, or nothing."""
     problem = enter_tracing()
     if problem:
@@ -195,7 +195,7 @@ def start_ring(cores: list[int], name: str, lanes: list[str]) -> str:
         (ring / "tracing_cpumask").write_text(",".join(f"{mask:08x}" for mask in masks))
         for core in cores:
             (ring / f"per_cpu/cpu{core}/buffer_size_kb").write_text(str(RING_KIB))
-        switch_on(ring, lanes)
+        switch_on(ring, workers)
         (ring / "tracing_on").write_text("1")
     except OSError as error:
         return f"tracefs cannot be used ({error.strerror})"
@@ -247,14 +247,14 @@ def numbers(text: str) -> list[int]:
 def main() -> None:
     """Begin or end, as the command line says."""
     parser = argparse.ArgumentParser(description="see the head of this file")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    starting = verbs.add_parser("begin")
+    methods = parser.add_subparsers(dest="method", required=True)
+    starting = methods.add_parser("begin")
     starting.add_argument("--cores", required=True, type=numbers)
     starting.add_argument("--program", action="append", default=[], type=lambda text: text.split("="))
     starting.add_argument("--owner", type=int, default=0, help="process that will end it, if on this machine")
-    verbs.add_parser("end").add_argument("state", type=json.loads)
+    methods.add_parser("end").add_argument("state", type=json.loads)
     given = parser.parse_args()
-    if given.verb == "begin":
+    if given.method == "begin":
         made = begin(given.cores, {name: int(pid) for name, pid in given.program}, given.owner)
     else:
         made = end(given.state)

@@ -23,7 +23,7 @@ TOP = Path(__file__).resolve().parents[2]
 NOBODY = 2**22  # the kernel gives no process a number that high
 CORE = max(os.sched_getaffinity(0))
 LOOP = "import os, sys, time; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\n"
-LANE = LOOP + "while True: pass"
+WORKER = LOOP + "while True: pass"
 THIEF = (
     LOOP
     + "open('/proc/self/comm', 'w').write('thief'); os.nice(-10)\n"  # what it has at a time is not cut to pieces
@@ -64,10 +64,10 @@ def steal(thief: subprocess.Popen[bytes]) -> None:
 
 
 def watched() -> Evidence:
-    """A lane from which a thief takes the core some times."""
-    with running(LANE) as lane, running(THIEF) as thief:
+    """A worker from which a thief takes the core some times."""
+    with running(WORKER) as worker, running(THIEF) as thief:
         watching = MachineWatch()
-        watching.start([CORE], {"lane": lane.pid})
+        watching.start([CORE], {"worker": worker.pid})
         for _ in range(BURSTS):
             steal(thief)
         return watching.stop()
@@ -81,12 +81,12 @@ def names_who_took_a_core_and_for_how_long() -> None:
     assert sum(event.us for event in stolen) >= BURSTS * 1_900
     assert {event.core for event in stolen} == {CORE}
     assert [event.at_ns for event in seen.events] == sorted(event.at_ns for event in seen.events)
-    assert not [event for event in seen.events if event.what == "switch" and event.who.startswith("lane")]
+    assert not [event for event in seen.events if event.what == "switch" and event.who.startswith("worker")]
     assert seen.totals[f"switches core {CORE}"] >= len(stolen)
-    assert seen.totals[f"involuntary switches lane core {CORE}"] >= 1
-    assert seen.totals[f"waited ms lane core {CORE}"] > 0
+    assert seen.totals[f"involuntary switches worker core {CORE}"] >= 1
+    assert seen.totals[f"waited ms worker core {CORE}"] > 0
     assert seen.totals[f"interrupts core {CORE}"] > 0
-    assert "page faults lane" in seen.totals
+    assert "page faults worker" in seen.totals
 
 
 def instances() -> list[str]:
@@ -216,9 +216,9 @@ def complains_when_the_script_fails() -> None:
 def hands_over_little_however_many_cores_there_are() -> None:
     asked: list[str] = []
 
-    def run(_source: str, verb: str, *words: str) -> str:
+    def run(_source: str, method: str, *words: str) -> str:
         asked.extend(words)
-        if verb == "end":
+        if method == "end":
             return json.dumps(watch.end(json.loads(words[0])))
         state = watch.begin([0], {})
         state["before"]["interrupts"]["0"] |= {f"device {i}": 1 for i in range(10_000)}
@@ -239,8 +239,8 @@ def hands_over_little_however_many_cores_there_are() -> None:
     ],
 )
 def ends_a_trial_without_evidence_of_a_machine_that_does_not_tell(answer: str | Fault, sentence: str) -> None:
-    def run(_source: str, verb: str, *_words: str) -> str:
-        if verb == "begin":
+    def run(_source: str, method: str, *_words: str) -> str:
+        if method == "begin":
             return "{}"
         if isinstance(answer, Fault):
             raise answer

@@ -7,7 +7,7 @@ from dl3.model.fault import Fault
 
 
 def run(command: Sequence[str], timeout_s: float = 60.0) -> str:
-    """Run a command to its end and return what it printed; Fault with its complaint when it failed."""
+    """Run a command to its end and return what it printed; Fault with its error when it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A dl3d of one's own; where Linux is its control plane, with twins that vanish with it."""
+"""A dl3d of one's own; where Linux is its control plane, with TAP interfaces that vanish with it."""
 
 import contextlib
 import os
@@ -20,8 +20,8 @@ from dl3.model.fault import Fault
 class Forwarder(Program):
     """dl3d on a configuration text, in a folder of its own; the folder goes when the object is closed.
 
-    `linux` is the file's key of that name, {"namespace": NAME} for one that exists, {} for one of dl3d's own; its twins
-    go when dl3d stops unless it says {"keep": True}, and in any case when the object is closed. They live in `twins`.
+    `linux` is the file's key of that name, {"namespace": NAME} for one that exists, {} for one of dl3d's own; its TAP interfaces
+    go when dl3d stops unless it says {"keep": True}, and in any case when the object is closed. They live in `taps`.
     """
 
     NAME = "dl3d"
@@ -45,20 +45,20 @@ class Forwarder(Program):
         return f"{self.folder.name}.sock"
 
     @property
-    def twins(self) -> Namespace:
-        """The namespace in which the ports have their twins."""
+    def taps(self) -> Namespace:
+        """The namespace in which the ports have their TAP interfaces."""
         name = (self.linux or {}).get("namespace", self.folder.name)
         return Namespace(name)
 
     def close(self) -> None:
-        """Stop it, remove the twins that it left, its own namespace and its folder."""
+        """Stop it, remove the TAP interfaces that it left, its own namespace and its folder."""
         self.stop()
         if self.linux is not None:
-            self._remove_twins()
+            self._remove_taps()
         super().close()
 
     def holder(self) -> int | None:
-        """The process that keeps the twins' carrier when dl3d is gone."""
+        """The process that keeps the TAP interfaces' carrier when dl3d is gone."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
             try:
                 peer.connect(str(self.socket.with_suffix(".hold")))
@@ -67,12 +67,12 @@ class Forwarder(Program):
             credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         return int.from_bytes(credentials[:4], sys.byteorder)
 
-    def _remove_twins(self) -> None:
+    def _remove_taps(self) -> None:
         holder = self.holder()
         if holder:
             os.kill(holder, signal.SIGTERM)
         for port in self._config["ports"]:
             with contextlib.suppress(Fault):
-                self.twins.ip("link", "delete", "dev", port["name"])
-        if "namespace" not in (self.linux or {}) and Path(f"/run/netns/{self.twins.name}").exists():
-            run(["ip", "netns", "delete", self.twins.name])
+                self.taps.ip("link", "delete", "dev", port["name"])
+        if "namespace" not in (self.linux or {}) and Path(f"/run/netns/{self.taps.name}").exists():
+            run(["ip", "netns", "delete", self.taps.name])

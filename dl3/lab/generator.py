@@ -15,7 +15,7 @@ class Generator(Program):
     NAME = "dl3gen"
 
     def send(self, **params: object) -> Started:
-        """Start a run; `params` are those of the verb."""
+        """Start a run; `params` are those of the method."""
         return Started.model_validate(self.call("send", **params))
 
     def results(self) -> Results:

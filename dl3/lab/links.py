@@ -122,12 +122,12 @@ def streams(flows: Flows, rate: str = "1 Mpps") -> list[dict[str, Any]]:
 
 
 def generator_file(links: Wire, cores: Sequence[int], burst: int, given: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """dl3gen's file: its ports are dealt out to its lanes, one for each core."""
+    """dl3gen's file: its ports are dealt out to its workers, one for each core."""
     devices = links.devices("client")
     ports = [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i], **links.buffers()} for i in range(2)]
     return {
         "ports": ports,
-        "lanes": [{"core": core} for core in cores],
+        "workers": [{"core": core} for core in cores],
         "burst": burst,
         "memory": {"hugepages": "require"},
         "control": {"socket": str(links.folder / "dl3gen.sock")},

@@ -106,11 +106,11 @@ class Program:
                 time.sleep(0.02)
         raise Fault(f"{self.NAME} did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
 
-    def call(self, verb: str, **params: Any) -> dict[str, Any]:
-        """One verb over the control socket, the result as it comes; Fault with its complaint when it is refused."""
-        question = {"jsonrpc": "2.0", "id": 1, "method": verb, "params": params}
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """One method over the control socket, the result as it comes; Fault with its error when it is refused."""
+        question = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         reply = exchange(self.socket, json.dumps(question).encode() + b"\n", REPLY_TIMEOUT_S)
-        return cast(dict[str, Any], result_of(verb, reply))
+        return cast(dict[str, Any], result_of(method, reply))
 
     def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0) -> int:
         """Ask it to end, wait, and return its status; it is killed (and the status negative) when it does not."""

@@ -107,13 +107,13 @@ class Proof(Noun):
 
 
 class IdleMode(Noun):
-    """What lanes with one `idle` cost and lose. Tuples have a value of each round, or of each step."""
+    """What workers with one `idle` cost and lose. Tuples have a value of each round, or of each step."""
 
     idle: Literal["poll", "sleep"]
-    woken_by: str = ""  # what ends the sleep of dl3d's lane: 'frames' or 'time'
-    dl3d_shares: tuple[float, ...]  # of a core, that the thread of dl3d's lane took without traffic
-    asleep_shares: tuple[float, ...]  # of the same time, that the lane slept as dl3d counts it
-    dl3gen_shares: tuple[float, ...]  # of a core, that the thread of dl3gen's lane took between runs
+    woken_by: str = ""  # what ends the sleep of dl3d's worker: 'frames' or 'time'
+    dl3d_shares: tuple[float, ...]  # of a core, that the thread of dl3d's worker took without traffic
+    asleep_shares: tuple[float, ...]  # of the same time, that the worker slept as dl3d counts it
+    dl3gen_shares: tuple[float, ...]  # of a core, that the thread of dl3gen's worker took between runs
     p50_ns: tuple[float, ...]  # latency at a low rate
     p99_9_ns: tuple[float, ...]
     invalid_latencies: int  # of these trials, how many stayed INVALID; their times are left out
@@ -131,7 +131,7 @@ class Idle(Noun):
     at: str
     campaign: str
     frame: str
-    seconds: float  # of a look at lanes without traffic, and of a latency trial
+    seconds: float  # of a look at workers without traffic, and of a latency trial
     latency_pps: float
     step_pps: float  # a share of the lower of both throughputs; 0: no steps were made, for one of them is not known
     step_seconds: float

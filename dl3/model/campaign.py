@@ -21,7 +21,7 @@ Direction = Literal["unidirectional", "bidirectional", "meshed"]
 Need = Literal["two NUMA nodes", "a NIC", "SR-IOV", "huge pages of 1 GiB", "ports of VMs", "KVM"]
 
 
-MOST_FRAME_BYTES = 9622  # with FCS, as src/load/stream.h has it
+MOST_FRAME_BYTES = 9622  # with FCS, as src/gen/stream.h has it
 
 
 class Text(Noun):

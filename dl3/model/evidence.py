@@ -29,10 +29,10 @@ class Timeline(Noun):
 
 
 class Gap(Noun):
-    """A pause of a lane, as src/stat/pauses.h has it: it emptied no ring for longer than its frames explain."""
+    """A pause of a worker, as src/stats/pauses.h has it: it emptied no ring for longer than its frames explain."""
 
     program: Literal["dl3d", "dl3gen"]
-    lane: int
+    worker: int
     core: int
     at_ns: int  # CLOCK_MONOTONIC, of its end
     us: float  # the whole time, what its frames explain included
@@ -51,9 +51,9 @@ class Event(Noun):
 
 
 class Work(Noun):
-    """What a lane of dl3d did in a trial."""
+    """What a worker of dl3d did in a trial."""
 
-    lane: int
+    worker: int
     core: int
     tsc_hz: float
     packets: int
@@ -68,12 +68,12 @@ class Evidence(Noun):
     """Of one trial, from before its first frame to after its last."""
 
     gaps: tuple[Gap, ...] = ()  # the longest ones, in the order of time
-    events: tuple[Event, ...] = ()  # on the lanes' cores; the longest ones, in the order of time
+    events: tuple[Event, ...] = ()  # on the workers' cores; the longest ones, in the order of time
     totals: dict[str, float] = Field(
         default_factory=dict
     )  # 'switches core 1', 'interrupts core 1', 'steal ms core 1', 'page faults dl3d', ...
     missing: tuple[str, ...] = ()  # one sentence for each kind of evidence that this machine does not give
-    work: tuple[Work, ...] = ()  # of each lane of dl3d
+    work: tuple[Work, ...] = ()  # of each worker of dl3d
     ring_frames: int = 0  # that a receive queue of the device holds; 0: unknown
 
     def total(self, what: str, core: int, is_elsewhere: bool) -> float | None:

@@ -12,7 +12,7 @@ from dl3.model.noun import Noun
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 RATE = re.compile(rf"\s*({NUMBER})\s*([kMGT]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
-MIXES = ("imix", "classic")  # of frame sizes, as src/load/mix.c has them
+MIXES = ("imix", "classic")  # of frame sizes, as src/gen/mix.c has them
 CAPTURE = "capture"  # in place of a frame size, of streams that replay captures: their frames have sizes of their own
 MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -46,7 +46,7 @@ class Stream(Noun):
         return self.model_validate({**rest, **size, "rate": rate})
 
     def written(self) -> dict[str, object]:
-        """As dl3gen's verb 'send' takes it."""
+        """As dl3gen's method 'send' takes it."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def smallest_bytes(self) -> int:

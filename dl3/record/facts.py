@@ -26,7 +26,7 @@ class Facts(BaseModel):
     compiler: str
     build_flags: str
     drivers_within: list[str] = []  # DPDK's that are linked into dl3d and dl3gen
-    default_idle: str = ""  # what lanes of this build's dl3d do without frames where its file does not say
+    default_idle: str = ""  # what workers of this build's dl3d do without frames where its file does not say
     network_devices: list[str]
 
 

@@ -48,7 +48,7 @@ def mistake(line: bytes) -> str:
     return ""
 
 
-def complaints(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> Iterator[str]:
+def errors(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> Iterator[str]:
     """One sentence for a file that was cut in half, one for all other broken lines."""
     if is_cut and n_lines in broken:
         size = len(broken.pop(n_lines))
@@ -86,7 +86,7 @@ def parse(path: Path, content: bytes) -> Record:
         skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
         finished=tuple(entry for entry in entries if isinstance(entry, Finished)),
         idles=tuple(entry for entry in entries if isinstance(entry, Idle)),
-        left_out=tuple(complaints(path, broken, is_cut, content.count(b"\n") + 1)),
+        left_out=tuple(errors(path, broken, is_cut, content.count(b"\n") + 1)),
         lines=tuple(lines),
     )
 

@@ -22,7 +22,7 @@ def kept(path: Path) -> Iterator[None]:
             try:
                 fill(spare_of(path))
             except OSError as error:
-                raise complaint(path, error) from error
+                raise unwritable(path, error) from error
             yield
         finally:
             with suppress(OSError):
@@ -35,10 +35,10 @@ def opened(path: Path) -> FileIO:
         path.parent.mkdir(parents=True, exist_ok=True)
         return FileIO(path, "ab")
     except OSError as error:
-        raise complaint(path, error) from error
+        raise unwritable(path, error) from error
 
 
-def complaint(path: Path, error: OSError) -> Unwritable:
+def unwritable(path: Path, error: OSError) -> Unwritable:
     """Before anything is measured."""
     if error.errno in FULL:
         return DiskFull(f"the disk of {path} is full: make room, then go on")

@@ -19,7 +19,7 @@ OF_TRIALS = (
         rf"ring holds, at most (?P<us>{NUMBER}) us",
     ),
     ("why.link", r"port '(?P<port>.*)' of the generator lost its link"),
-    ("why.apart", rf"the TSCs of two lanes are (?P<ns>{NUMBER}) ns apart"),
+    ("why.apart", rf"the TSCs of two workers are (?P<ns>{NUMBER}) ns apart"),
     ("why.burst", rf"of (?P<frames>{NUMBER}) frames (?P<n>{NUMBER}) were left out, because the generator was late"),
     (
         "why.sum",

@@ -23,7 +23,7 @@ TOLD = (
         "5,000",
     ),
     ("link: port 'left' of the generator lost its link", "left"),
-    ("clock: the TSCs of two lanes are 230 ns apart", "230"),
+    ("clock: the TSCs of two workers are 230 ns apart", "230"),
     ("burst: of 5,000 frames 70 were left out, because the generator was late", "5,000", "70"),
     ("law: stream 'east' sent 1,000, received 990 and lost 11 frames", "east", "1,000", "990", "11"),
     ("law: stream 'east' lost 11 frames, by the gaps in its numbers 12", "east", "11", "12"),

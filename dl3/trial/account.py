@@ -38,7 +38,7 @@ def ring_full(results: Results, passage: Passage | None, place: str, frames: int
     """Where frames were lost for which a device had no room: the ring, or the buffers that it should be filled with.
 
     Buffers, where the device itself counted that, or where they were missing for so long that most of these frames
-    may have come meanwhile: a lane that is too slow may find none for a moment too, and that is not why it lost.
+    may have come meanwhile: a worker that is too slow may find none for a moment too, and that is not why it lost.
     """
     if not passage:
         return place, frames

@@ -47,7 +47,7 @@ IDLE = {
     "tsc_offset_ns": 0.0,
     "streams": [],
     "ports": [],
-    "lanes": [{"lane": 0, "core": 1, "longest_gap_us": 3.0, "rounds": 9}],
+    "workers": [{"worker": 0, "core": 1, "longest_gap_us": 3.0, "rounds": 9}],
 }
 
 
@@ -74,10 +74,10 @@ class FakeGenerator(Client):
     newest: dict[str, Any] = field(default_factory=lambda: dict(IDLE))
     gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
-    def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
+    def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
         """Answer at once."""
-        self.asked.append((verb, params))
-        return kind.model_validate(getattr(self, f"answer_{verb}")(params))
+        self.asked.append((method, params))
+        return kind.model_validate(getattr(self, f"answer_{method}")(params))
 
     def answer_ports(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Two ports."""
@@ -181,10 +181,10 @@ class FakeForwarder(Client):
     path: Path = Path("/fake")
     gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
-    def ask(self, kind: type[Kind], verb: str, **params: object) -> Kind:
+    def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
         """Answer at once."""
         assert not params  # noqa: S101
-        return kind.model_validate(getattr(self, f"answer_{verb}")())
+        return kind.model_validate(getattr(self, f"answer_{method}")())
 
     def answer_gaps(self) -> dict[str, Any]:
         """As they are given."""
@@ -194,10 +194,10 @@ class FakeForwarder(Client):
         """Its process."""
         return {"pid": 12}
 
-    def answer_lanes(self) -> dict[str, Any]:
+    def answer_workers(self) -> dict[str, Any]:
         """One, on core 3."""
-        lane = {"lane": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0}
-        return {"lanes": [lane | {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}]}
+        worker = {"worker": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0}
+        return {"workers": [worker | {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}]}
 
     def answer_ports(self) -> dict[str, Any]:
         """None."""
@@ -205,7 +205,7 @@ class FakeForwarder(Client):
 
     def answer_mirror(self) -> dict[str, Any]:
         """It has none."""
-        raise Fault("ports have no twins")
+        raise Fault("ports have no TAP interfaces")
 
     def answer_drops(self) -> dict[str, Any]:
         """Nothing has happened before the first run."""

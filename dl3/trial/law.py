@@ -122,7 +122,7 @@ def reasons(results: Results, passage: Passage | None, frames: int = 0) -> list[
     `frames` is how many were to be sent, 0 where time ended the trial.
     """
     offset = abs(results.tsc_offset_ns)
-    apart = [Reason(f"clock: the TSCs of two lanes are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []
+    apart = [Reason(f"clock: the TSCs of two workers are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []
     return [
         *link_reasons(results),
         *sender_reasons(results.streams),

@@ -55,7 +55,7 @@ class Order:
         return self.pps + (self.surplus.pps if self.surplus else 0.0)
 
     def written(self) -> list[dict[str, object]]:
-        """The streams as dl3gen's verb 'send' takes them."""
+        """The streams as dl3gen's method 'send' takes them."""
         if not self.surplus:
             return self._part(self.pps, self.frames)
         frames = round(self.surplus.pps * self.surplus.seconds)

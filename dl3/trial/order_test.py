@@ -1,4 +1,4 @@
-"""Loads as dl3gen's verb takes them."""
+"""Loads as dl3gen's method takes them."""
 
 from typing import Any
 

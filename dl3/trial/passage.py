@@ -10,7 +10,7 @@ TX_REFUSED = "tx_refused"  # what a sink that polls too late makes dl3d drop
 NO_MBUF = "rx_no_mbuf"
 RX_MISSED = "rx_missed"
 WIRE = (RX_MISSED, "rx_errors")
-ROUNDS_PER_LOOK = 64  # that found no frame: so often a lane looks for a buffer, see src/path/worker.c
+ROUNDS_PER_LOOK = 64  # that found no frame: so often a worker looks for a buffer, see src/datapath/worker.c
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Passage:
     lost: dict[str, int]
     is_whole: bool  # no counter went back, as it does when dl3d is started again
     no_mbuf: int = 0  # times that a device found no buffer to receive into, of those that count it; not packets
-    starved_s: float = 0.0  # for about so long lanes found none, whatever their devices count
+    starved_s: float = 0.0  # for about so long workers found none, whatever their devices count
 
     @classmethod
     def between(cls, before: Drops, after: Drops, round_s: float = 0.0) -> Self:
-        """What happened from one to the other; a lane's round took so long in the mean, 0: unknown."""
+        """What happened from one to the other; a worker's round took so long in the mean, 0: unknown."""
         sums = {
             field: getattr(after, field) - getattr(before, field)
             for field in ("received", "injected", "sent", "punted", "dropped")

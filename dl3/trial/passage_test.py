@@ -1,4 +1,4 @@
-"""How long lanes found no buffer."""
+"""How long workers found no buffer."""
 
 import pytest
 

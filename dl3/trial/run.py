@@ -123,7 +123,7 @@ def evidence(results: Results) -> dict[str, object]:
         "tsc_offset_ns": results.tsc_offset_ns,
         "longest_lag_us": max((stream.longest_lag_us for stream in results.streams), default=0.0),
         "late_polls": sum(port.late_polls for port in results.ports),
-        "longest_gap_us": max((lane.longest_gap_us for lane in results.lanes), default=0.0),
+        "longest_gap_us": max((worker.longest_gap_us for worker in results.workers), default=0.0),
         "foreign": sum(port.foreign for port in results.ports),
         "flows": total(results.streams, "flows"),
     }

@@ -35,16 +35,16 @@ def receiving(**values: Any) -> Change:
 def sends_what_was_ordered_after_a_warm_up_and_sleeps_meanwhile() -> None:
     generator, slept = FakeGenerator(), list[float]()
     Runner(Site(generator), slept.append).run(Order(BOTH, "imix", 4e6, 2.0, warm_up_s=0.25))
-    sent = [params for verb, params in generator.asked if verb == "send"]
+    sent = [params for method, params in generator.asked if method == "send"]
     assert [params["seconds"] for params in sent] == [0.25, 2.0]
     assert sent[1]["streams"] == [
         {"from": "left", "to": "right", "dst_mac": "02:00:00:00:00:01", "size": "imix", "rate": 1e6},
         {"name": "back", "from": "right", "to": "left", "size": "imix", "rate": 3e6},
     ]
     assert [seconds for seconds in slept if seconds > 0.1] == [0.26, 2.01]
-    verbs = [verb for verb, _ in generator.asked]
-    assert verbs[0] == "send"
-    assert set(verbs) == {"send", "results"}
+    methods = [method for method, _ in generator.asked]
+    assert methods[0] == "send"
+    assert set(methods) == {"send", "results"}
 
 
 def counts_the_bytes_of_frames_without_a_number_with_their_frames() -> None:
@@ -70,7 +70,7 @@ def acts_after_a_quarter_of_the_time() -> None:
 def a_burst_ends_with_its_last_frame_and_not_with_the_time() -> None:
     generator = FakeGenerator()
     made = Runner(Site(generator), lambda _: None).run(Order(BOTH, "64", 0.0, 2.0, warm_up_s=0, frames=1000))
-    (sent,) = [params for verb, params in generator.asked if verb == "send"]
+    (sent,) = [params for method, params in generator.asked if method == "send"]
     assert "seconds" not in sent
     assert (made.account.sent, made.invalid) == (1000, ())
 
@@ -134,7 +134,11 @@ def names_the_place_of_each_loss() -> None:
         (counting(offered_pps=998_000.0), "pacing: stream 'stream0' was offered 0.20% below its rate", True),
         (counting(offered_pps=1_002_000.0), "pacing: stream 'stream0' was offered 0.20% above its rate", False),
         (receiving(rx_missed=5), "sink late: the generator's ports dropped 5 frames that nobody polled", True),
-        (lambda results: results.update(tsc_offset_ns=-101.0), "clock: the TSCs of two lanes are 101 ns apart", False),
+        (
+            lambda results: results.update(tsc_offset_ns=-101.0),
+            "clock: the TSCs of two workers are 101 ns apart",
+            False,
+        ),
         (counting(lost_by_gaps=3), "law: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
         (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "law: stream 'stream0' sent 1,000,000,", False),
         (receiving(link_up=False), "link: port 'right' of the generator lost its link", False),
@@ -247,4 +251,4 @@ def halts_the_generator_when_the_person_has_had_enough() -> None:
     generator = FakeGenerator()
     with pytest.raises(KeyboardInterrupt):
         Runner(Site(generator), interrupt).run(Order(ONE, "64", 1e6, 60.0))
-    assert [verb for verb, _ in generator.asked] == ["send", "halt"]
+    assert [method for method, _ in generator.asked] == ["send", "halt"]

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dl3.control.generator import LanePause, Pauses, Results
-from dl3.control.replies import Lanes, Reply
+from dl3.control.generator import Pauses, Results, WorkerPause
+from dl3.control.replies import Reply, Workers
 from dl3.model.evidence import Evidence, Gap
 from dl3.model.trial import Trial
 from dl3.trial.order import Site
@@ -20,7 +20,7 @@ Program = Literal["dl3d", "dl3gen"]
 
 
 class Status(Reply):
-    """Verb 'status' of both programs, as far as it is wanted here."""
+    """Method 'status' of both programs, as far as it is wanted here."""
 
     pid: int
 
@@ -29,7 +29,7 @@ class Watch(Protocol):
     """Looks at the machine while a trial runs."""
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
-        """Begin, with the lanes' cores and the ids of 'dl3d' and 'dl3gen', as far as they run here."""
+        """Begin, with the workers' cores and the ids of 'dl3d' and 'dl3gen', as far as they run here."""
 
     def stop(self) -> Evidence:
         """What was seen since."""
@@ -44,7 +44,7 @@ class Seen:
 
 @contextmanager
 def watching(watch: Watch | None, site: Site) -> Iterator[Seen]:
-    """Watch the cores of both programs' lanes meanwhile; without a watch, nothing is seen."""
+    """Watch the cores of both programs' workers meanwhile; without a watch, nothing is seen."""
     seen = Seen()
     if watch:
         watch.start(cores_of(site), processes_of(site))
@@ -56,10 +56,10 @@ def watching(watch: Watch | None, site: Site) -> Iterator[Seen]:
 
 
 def cores_of(site: Site) -> tuple[int, ...]:
-    """Of all lanes on this machine."""
-    cores = {lane.core for lane in site.generator.ask(Results, "results").lanes}
+    """Of all workers on this machine."""
+    cores = {worker.core for worker in site.generator.ask(Results, "results").workers}
     near = None if site.is_far else site.dut
-    return tuple(sorted(cores | ({lane.core for lane in near.ask(Lanes, "lanes").lanes} if near else set())))
+    return tuple(sorted(cores | ({worker.core for worker in near.ask(Workers, "workers").workers} if near else set())))
 
 
 def processes_of(site: Site) -> dict[str, int]:
@@ -75,7 +75,7 @@ class Span:
     start_ns: int
     end_ns: int
 
-    def touches(self, pause: LanePause) -> bool:
+    def touches(self, pause: WorkerPause) -> bool:
         """Whether some of a pause lies within."""
         return pause.at_ns > self.start_ns and pause.at_ns - pause.us * 1e3 < self.end_ns
 
@@ -91,7 +91,7 @@ def span_of(results: Results, more_ns: int = STRAGGLERS_NS) -> Span | None:
 def gaps_of(program: Program, pauses: Pauses, span: Span) -> list[Gap]:
     """A program's pauses within a trial."""
     return [
-        Gap(program=program, lane=pause.lane, core=pause.core, at_ns=pause.at_ns, us=pause.us)
+        Gap(program=program, worker=pause.worker, core=pause.core, at_ns=pause.at_ns, us=pause.us)
         for pause in pauses.gaps
         if span.touches(pause)
     ]
@@ -118,7 +118,7 @@ def by_our_clock(pauses: Pauses, ahead_ns: int) -> Pauses:
 
 
 def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
-    """The pauses of both programs' lanes added to what else was seen."""
+    """The pauses of both programs' workers added to what else was seen."""
     own = site.generator.ask(Pauses, "gaps")
     gaps, missing = gaps_of("dl3gen", own, span), holes("dl3gen", own, span)
     if site.dut:
@@ -134,7 +134,7 @@ def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
 
 
 def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) -> Trial:
-    """The trial with its timeline, its lanes' pauses and what else was seen while it ran."""
+    """The trial with its timeline, its workers' pauses and what else was seen while it ran."""
     span = span_of(results)
     return trial.model_copy(
         update={
@@ -145,11 +145,13 @@ def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) ->
 
 
 def with_longest_gaps(trial: Trial, site: Site, results: Results) -> Trial:
-    """The trial with the longest pause of each dl3d lane alone: what would have lost frames at a higher rate."""
+    """The trial with the longest pause of each dl3d worker alone: what would have lost frames at a higher rate."""
     span = span_of(results, 0)  # what comes after the last frame, as our own questions do, would have lost none
     if not span or not site.dut:
         return trial
-    longest_of = {(gap.program, gap.lane): gap for gap in sorted(with_gaps(Evidence(), site, span).gaps, key=by_length)}
+    longest_of = {
+        (gap.program, gap.worker): gap for gap in sorted(with_gaps(Evidence(), site, span).gaps, key=by_length)
+    }
     gaps = tuple(sorted((gap for gap in longest_of.values() if gap.program == "dl3d"), key=lambda gap: gap.at_ns))
     return trial.model_copy(update={"evidence": Evidence(gaps=gaps)})
 

@@ -34,8 +34,8 @@ class FakeWatch:
 
 
 def pauses(*gaps: tuple[int, float], forgotten: int = 0, now_ns: int = START_NS) -> dict[str, Any]:
-    """Ends and lengths of lane 0's, on core 3."""
-    rows = [{"lane": 0, "core": 3, "at_ns": at_ns, "us": us} for at_ns, us in gaps]
+    """Ends and lengths of worker 0's, on core 3."""
+    rows = [{"worker": 0, "core": 3, "at_ns": at_ns, "us": us} for at_ns, us in gaps]
     return {"gaps": rows, "forgotten": forgotten, "now_ns": now_ns}
 
 
@@ -111,7 +111,7 @@ def says_when_pauses_are_forgotten_or_of_another_clock() -> None:
     assert evidence.missing[0].startswith("dl3d runs on another machine")
 
 
-def watches_the_cores_of_all_lanes_around_the_trial() -> None:
+def watches_the_cores_of_all_workers_around_the_trial() -> None:
     watch = FakeWatch()
     evidence = trial(watch=watch, own=pauses((START_NS + 10_000, 25.0))).evidence
     assert evidence is not None

@@ -1,4 +1,4 @@
-"""What the lanes of dl3d did in a trial: the difference between two answers to 'lanes'."""
+"""What the workers of dl3d did in a trial: the difference between two answers to 'workers'."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -7,38 +7,38 @@ from dataclasses import dataclass
 
 from dl3.control.client import Client
 from dl3.control.linux import Burst, Mirror
-from dl3.control.replies import Lane, Lanes, Ports
+from dl3.control.replies import Ports, Worker, Workers
 from dl3.model.evidence import Event, Evidence, Work
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.trial.order import Site
 
 COUNTED = ("bursts", "loops", "empty_loops")
-MOST_BURSTS = 256  # of Linux's messages: SYNC_BURSTS in src/sync/sync.h
+MOST_BURSTS = 256  # of Linux's messages: SYNC_BURSTS in src/netlink/netlink.h
 
 
-def rise(before: Lane, after: Lane, name: str) -> int:
-    """By how much a counter of a lane rose."""
+def rise(before: Worker, after: Worker, name: str) -> int:
+    """By how much a counter of a worker rose."""
     return after.counters.get(name, 0) - before.counters.get(name, 0)
 
 
-def cycles(lane: Lane) -> dict[str, float]:
+def cycles(worker: Worker) -> dict[str, float]:
     """Of all frames that were timed, by step."""
-    timed = lane.counters.get("timed_packets", 0)
-    return {step: each * timed for step, each in (lane.cycles_per_packet or {}).items()}
+    timed = worker.counters.get("timed_packets", 0)
+    return {step: each * timed for step, each in (worker.cycles_per_packet or {}).items()}
 
 
-def queues(before: Lane, after: Lane) -> dict[str, int]:
+def queues(before: Worker, after: Worker) -> dict[str, int]:
     """Packets that came from each queue."""
     old = {(queue.port, queue.queue): queue.rx_packets for queue in before.queues}
     return {f"{q.port}/{q.queue}": q.rx_packets - old.get((q.port, q.queue), 0) for q in after.queues}
 
 
-def work_of(before: Lane, after: Lane, tsc_hz: float) -> Work:
-    """Of one lane."""
+def work_of(before: Worker, after: Worker, tsc_hz: float) -> Work:
+    """Of one worker."""
     timed, old = rise(before, after, "timed_packets"), cycles(before)
     return Work(
-        lane=after.lane,
+        worker=after.worker,
         core=after.core,
         tsc_hz=tsc_hz,
         queues=queues(before, after),
@@ -52,10 +52,10 @@ def work_of(before: Lane, after: Lane, tsc_hz: float) -> Work:
     )
 
 
-def work_between(before: Lanes, after: Lanes) -> tuple[Work, ...]:
-    """Of each lane; nothing when dl3d was started again in between."""
-    old = {lane.lane: lane for lane in before.lanes}
-    pairs = [(old[lane.lane], lane) for lane in after.lanes if lane.lane in old]
+def work_between(before: Workers, after: Workers) -> tuple[Work, ...]:
+    """Of each worker; nothing when dl3d was started again in between."""
+    old = {worker.worker: worker for worker in before.workers}
+    pairs = [(old[worker.worker], worker) for worker in after.workers if worker.worker in old]
     if any(rise(first, last, "loops") < 0 for first, last in pairs):
         return ()
     return tuple(work_of(first, last, after.tsc_hz) for first, last in pairs)
@@ -94,7 +94,7 @@ class Worked:
 
     work: tuple[Work, ...] = ()
     ring_frames: int = 0
-    round_s: float = 0.0  # that one round of a lane took in the mean, pauses included; 0: unknown
+    round_s: float = 0.0  # that one round of a worker took in the mean, pauses included; 0: unknown
     messages: int | None = None  # of Linux, that dl3d's mirror heard; None: it has no mirror
     bursts: tuple[Burst, ...] = ()  # of these messages, and of others before
     ahead_ns: int | None = None  # dl3d's clock is so far ahead of ours; None: it is ours
@@ -113,8 +113,8 @@ class Worked:
 
 
 def round_s_of(work: Sequence[Work], seconds: float) -> float:
-    """How long a lane's round took in the mean, of all that lanes made in so many seconds; 0 where there was none."""
-    loops = sum(lane.loops for lane in work)
+    """How long a worker's round took in the mean, of all that workers made in so many seconds; 0 where there was none."""
+    loops = sum(worker.loops for worker in work)
     return seconds * len(work) / loops if loops else 0.0
 
 
@@ -132,15 +132,15 @@ def ring_of(dut: Client) -> int:
 
 @contextmanager
 def working(site: Site) -> Iterator[Worked]:
-    """Ask the lanes of dl3d before and after."""
+    """Ask the workers of dl3d before and after."""
     worked, dut = Worked(ahead_ns=site.far_ahead_ns), site.dut
     if not dut:
         yield worked
         return
-    before, heard, began_s = dut.ask(Lanes, "lanes"), mirror_of(dut), time.monotonic()
+    before, heard, began_s = dut.ask(Workers, "workers"), mirror_of(dut), time.monotonic()
     yield worked
     with suppress(Fault):  # a trial may have ended it
-        worked.work = work_between(before, dut.ask(Lanes, "lanes"))
+        worked.work = work_between(before, dut.ask(Workers, "workers"))
         worked.round_s = round_s_of(worked.work, time.monotonic() - began_s)
         worked.ring_frames, now_heard = ring_of(dut), mirror_of(dut)
         if heard and now_heard:

@@ -10,8 +10,8 @@ enum { CACHE_LINE_BYTES = 64 };
 #define MIN_OF(a, b) ((a) < (b) ? (a) : (b))
 #define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
 #define LINE_ALIGNED __attribute__((aligned(64)))
-#define likely_to(x) __builtin_expect(!!(x), 1)
-#define rarely(x) __builtin_expect(!!(x), 0)
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 static inline uint64_t round_up(uint64_t value, uint64_t multiple)
 {

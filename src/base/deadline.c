@@ -1,4 +1,4 @@
-// The last resort when a lane never returns or a device does not let itself be closed.
+// The last resort when a worker never returns or a device does not let itself be closed.
 #include "base/deadline.h"
 
 #include <signal.h>

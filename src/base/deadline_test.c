@@ -14,7 +14,7 @@
 static void hang(int words)
 {
 	dup2(words, STDERR_FILENO);
-	deadline_start(1, "a lane hangs\n");
+	deadline_start(1, "a worker hangs\n");
 	for (;;)
 		pause();
 }
@@ -33,7 +33,7 @@ static void a_program_that_hangs_says_so_and_leaves_with_a_status(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
 	assert_true(read(pipes[0], words, sizeof(words) - 1) > 0);
-	assert_string_equal(words, "a lane hangs\n");
+	assert_string_equal(words, "a worker hangs\n");
 	close(pipes[0]);
 }
 

@@ -1,5 +1,5 @@
 // Fetches to the L2 of sixteen places that stand in a register. Taken out of it, and not out of the
-// memory that it is stored to: words of a vector come back late from there (ADR 0002). Lane.
+// memory that it is stored to: words of a vector come back late from there (ADR 0002). Worker.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// What a person running the program should read: one line each on stderr. Never called on a lane.
+// What a person running the program should read: one line each on stderr. Never called on a worker.
 #pragma once
 
 // Writes "dl3d: text" (or the name given to log_start) with a level; one write(2) a line. Any

@@ -15,13 +15,13 @@ void signals_block(int number)
 	sigprocmask(SIG_BLOCK, &signals_of_ours, NULL);
 }
 
-int signals_open(struct complaint *why)
+int signals_open(struct error *error)
 {
 	signal(SIGPIPE, SIG_IGN);
 	signals_block(SIGINT);
 	signals_block(SIGTERM);
 	int fd = signalfd(-1, &signals_of_ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd >= 0 ? fd : complain(why, -errno, "no signalfd: %s", strerror(errno));
+	return fd >= 0 ? fd : error_set(error, -errno, "no signalfd: %s", strerror(errno));
 }
 
 int signals_next(int signals)

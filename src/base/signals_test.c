@@ -13,10 +13,10 @@
 
 static void hands_out_each_signal_once_and_ends_nobody(void **state)
 {
-	struct complaint why = {""};
+	struct error error = {""};
 
 	signals_block(SIGHUP);
-	int signals = signals_open(&why);
+	int signals = signals_open(&error);
 	assert_true(signals >= 0);
 	assert_int_equal(signals_next(signals), 0);
 	raise(SIGHUP);

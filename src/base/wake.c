@@ -5,18 +5,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-int wake_open(struct complaint *why)
+int wake_open(struct error *error)
 {
 	int wake = epoll_create1(EPOLL_CLOEXEC);
 
-	return wake >= 0 ? wake : complain(why, -errno, "no epoll: %s", strerror(errno));
+	return wake >= 0 ? wake : error_set(error, -errno, "no epoll: %s", strerror(errno));
 }
 
-int wake_add(int wake, int fd, struct complaint *why)
+int wake_add(int wake, int fd, struct error *error)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
 	if (!epoll_ctl(wake, EPOLL_CTL_ADD, fd, &event))
 		return 0;
-	return complain(why, -errno, "descriptor %d cannot be waited for: %s", fd, strerror(errno));
+	return error_set(error, -errno, "descriptor %d cannot be waited for: %s", fd,
+		strerror(errno));
 }

@@ -19,13 +19,13 @@ static bool is_readable(int fd)
 
 static void is_readable_while_one_of_them_is(void **state)
 {
-	struct complaint why;
-	int a[2], b[2], wake = wake_open(&why);
+	struct error error;
+	int a[2], b[2], wake = wake_open(&error);
 	char byte = 0;
 
 	assert_true(wake >= 0);
 	assert_false(pipe(a) || pipe(b));
-	assert_false(wake_add(wake, a[0], &why) || wake_add(wake, b[0], &why));
+	assert_false(wake_add(wake, a[0], &error) || wake_add(wake, b[0], &error));
 	assert_false(is_readable(wake));
 	assert_int_equal(write(b[1], &byte, 1), 1);
 	assert_true(is_readable(wake));
@@ -37,11 +37,11 @@ static void is_readable_while_one_of_them_is(void **state)
 
 static void a_descriptor_that_is_none_is_named(void **state)
 {
-	struct complaint why;
-	int wake = wake_open(&why);
+	struct error error;
+	int wake = wake_open(&error);
 
-	assert_true(wake_add(wake, -1, &why) < 0);
-	assert_string_equal(why.text, "descriptor -1 cannot be waited for: Bad file descriptor");
+	assert_true(wake_add(wake, -1, &error) < 0);
+	assert_string_equal(error.text, "descriptor -1 cannot be waited for: Bad file descriptor");
 	close(wake);
 }
 

@@ -28,14 +28,14 @@ static int read_route(struct reader *reader, const struct node *node, unsigned i
 		want_text(reader, node, "a route like \"192.0.2.0/24 via 198.51.100.1 dev left\"");
 
 	return err ? err
-	           : routes_add(reader->house, spot, node->text, strlen(node->text), reader->why);
+	           : routes_add(reader->ctx, spot, node->text, strlen(node->text), reader->error);
 }
 
 static int read_neighbour(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 	struct neighbour neighbour = {.spot.line = node->line};
-	struct complaint inner;
+	struct error inner;
 	int err = want_text(reader, node,
 		"a neighbour like \"192.0.2.2 lladdr 02:00:00:00:00:02 dev left\"");
 
@@ -44,7 +44,7 @@ static int read_neighbour(struct reader *reader, const struct node *node, unsign
 	err = neighbour_read(&config->ports, node->text, strlen(node->text), &neighbour, &inner);
 	if (err < 0)
 		return rows_mistake(reader, node->line, "%s", inner.text);
-	return err ? 0 : routes_add_neighbour(config, &neighbour, reader->why);
+	return err ? 0 : routes_add_neighbour(config, &neighbour, reader->error);
 }
 
 // Names in the file are relative to the file.
@@ -62,8 +62,8 @@ static char *beside(const char *path, const char *name)
 
 static int read_route_file(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
-	struct complaint inner;
+	struct config *config = reader->ctx;
+	struct error inner;
 	char *bytes;
 	size_t n;
 	int err = want_text(reader, node, "the path of a file with routes");
@@ -72,7 +72,7 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 		return err;
 	char *path = beside(config->path, node->text);
 	if (!path)
-		return complain(reader->why, -ENOMEM,
+		return error_set(reader->error, -ENOMEM,
 			"not enough memory for the routes; leave some out");
 	unsigned file = config->routes.n_files++;
 	config->routes.file[file] = path;
@@ -80,7 +80,7 @@ static int read_route_file(struct reader *reader, const struct node *node, unsig
 	err = file_read(&wanted, &bytes, &n, &inner);
 	if (err)
 		return rows_mistake(reader, node->line, "route file %s", inner.text);
-	err = routes_add_lines(config, file, bytes, n, reader->why);
+	err = routes_add_lines(config, file, bytes, n, reader->error);
 	free(bytes);
 	return err;
 }
@@ -91,7 +91,7 @@ static int read_tree(struct reader *reader, const struct node *root, struct conf
 	int err;
 
 	if (!root || (root->kind == NODE_TEXT && !root->text[0]))
-		return complain(reader->why, -EINVAL,
+		return error_set(reader->error, -EINVAL,
 			"%s: is empty; \"%s --example\" prints a file to start from", reader->file,
 			config->program->name);
 	err = settings_read(reader, root, config, &rest);
@@ -117,7 +117,7 @@ static struct config *config_create(const char *name, const struct program *prog
 	config->routes.file[0] = strdup(name);
 	config->routes.n_files = 1;
 	config->own = calloc(CONFIG_MAX_ADDRESSES, sizeof(*config->own));
-	tap_settings_default(&config->twins);
+	tap_settings_default(&config->taps);
 	strcpy(config->socket, program->socket);
 	if (config->path && config->routes.file[0] && config->own)
 		return config;
@@ -125,20 +125,20 @@ static struct config *config_create(const char *name, const struct program *prog
 	return NULL;
 }
 
-int config_read(struct config **out, const struct source *source, struct complaint *why)
+int config_read(struct config **out, const struct source *source, struct error *error)
 {
-	struct reader reader = {.file = source->name, .why = why};
+	struct reader reader = {.file = source->name, .error = error};
 	struct tree *tree;
-	int err = tree_read(&tree, source->name, source->bytes, source->n, why);
+	int err = tree_read(&tree, source->name, source->bytes, source->n, error);
 
 	if (err)
 		return err;
 	struct config *config = config_create(source->name, source->program);
-	reader.house = config;
+	reader.ctx = config;
 	if (config)
 		config->files = source->files;
 	err = config ? read_tree(&reader, tree_root(tree), config)
-	             : complain(why, -ENOMEM, "%s: not enough memory to read the file",
+	             : error_set(error, -ENOMEM, "%s: not enough memory to read the file",
 			       source->name);
 	tree_free(tree);
 	if (err)
@@ -149,38 +149,38 @@ int config_read(struct config **out, const struct source *source, struct complai
 }
 
 static int load(struct config **out, const struct wanted_file *file, const struct program *program,
-	struct complaint *why)
+	struct error *error)
 {
 	char *bytes;
 	size_t n;
-	int err = file_read(file, &bytes, &n, why);
+	int err = file_read(file, &bytes, &n, error);
 
 	if (err)
 		return err;
-	err = config_read(out, &(struct source){file->path, bytes, n, file->files, program}, why);
+	err = config_read(out, &(struct source){file->path, bytes, n, file->files, program}, error);
 	free(bytes);
 	return err;
 }
 
-int config_load(struct config **out, const char *path, struct complaint *why)
+int config_load(struct config **out, const char *path, struct error *error)
 {
 	const struct wanted_file file = {path, TREE_MAX_BYTES, FILES_ANY};
 
-	return load(out, &file, &program_forwarder, why);
+	return load(out, &file, &program_forwarder, error);
 }
 
-int config_load_again(struct config **out, const struct config *now, struct complaint *why)
+int config_load_again(struct config **out, const struct config *now, struct error *error)
 {
 	const struct wanted_file file = {now->path, TREE_MAX_BYTES, FILES_REGULAR};
 
-	return load(out, &file, now->program, why);
+	return load(out, &file, now->program, error);
 }
 
-int config_load_generator(struct config **out, const char *path, struct complaint *why)
+int config_load_generator(struct config **out, const char *path, struct error *error)
 {
 	const struct wanted_file file = {path, TREE_MAX_BYTES, FILES_ANY};
 
-	return load(out, &file, &program_generator, why);
+	return load(out, &file, &program_generator, error);
 }
 
 void config_free(struct config *config)
@@ -200,7 +200,7 @@ void config_forget_routes(struct config *config)
 	routes_free(&config->routes);
 }
 
-const struct port_room_settings *config_ports(const struct config *config)
+const struct port_table_settings *config_ports(const struct config *config)
 {
 	return &config->ports;
 }
@@ -215,9 +215,9 @@ const char *config_socket_group(const struct config *config)
 	return config->group[0] ? config->group : NULL;
 }
 
-const struct tap_settings *config_twins(const struct config *config)
+const struct tap_settings *config_taps(const struct config *config)
 {
-	return &config->twins;
+	return &config->taps;
 }
 
 size_t config_n_routes(const struct config *config)
@@ -233,8 +233,8 @@ const char *config_path(const struct config *config)
 int config_parse_prefix(const char *text, struct wire_prefix *out)
 {
 	struct wire_prefix prefix = {.len = 0};
-	struct complaint unheard;
-	struct line line = {.why = &unheard};
+	struct error unheard;
+	struct line line = {.error = &unheard};
 
 	if (!line_split(&line, text, strlen(text)) || line.n != 1 ||
 		line_read_prefix(&line, line.word[0], &prefix))
@@ -244,31 +244,31 @@ int config_parse_prefix(const char *text, struct wire_prefix *out)
 }
 
 int config_parse_route(const struct config *config, struct fib *fib, const char *text,
-	struct fib_route *out, struct complaint *why)
+	struct fib_route *out, struct error *error)
 {
 	struct fib_member members[CONFIG_MAX_MEMBERS];
 	struct route_line line;
 	char via[WIRE_ADDR_TEXT];
-	int err = route_read(&config->ports, text, strlen(text), &line, why);
+	int err = route_read(&config->ports, text, strlen(text), &line, error);
 
 	if (err > 0)
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"an empty route; \"PREFIX via ADDRESS dev PORT\" is wanted");
 	for (unsigned i = 0; i < line.n_members && !err; i++) {
 		const struct route_member *member = &line.member[i];
 
 		if (member->has_mac)
-			err = complain(why, -EINVAL,
+			err = error_set(error, -EINVAL,
 				"\"lladdr\" in a route that is changed while running; write the "
 				"neighbour into the file");
 		else if (member->hop.via.family && own_has(config, &member->hop.via))
-			err = complain(why, -EINVAL,
+			err = error_set(error, -EINVAL,
 				"%s is an address of our own; that of a neighbour is wanted",
 				wire_addr_print(&member->hop.via, via));
 		members[i] = (struct fib_member){member->hop, member->weight};
 	}
 	if (!err && line.route.hop.kind == FIB_GROUP)
-		err = fib_group(fib, members, line.n_members, &line.route.hop, why);
+		err = fib_group(fib, members, line.n_members, &line.route.hop, error);
 	if (!err)
 		*out = line.route;
 	return err;

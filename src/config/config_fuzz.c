@@ -11,19 +11,19 @@ static void read_as(const struct program *program, const uint8_t *data, size_t n
 {
 	struct source source = {"f", (const char *)data, n, FILES_NONE, program};
 	struct config *config;
-	struct complaint why = {""};
+	struct error error = {""};
 
-	if (config_read(&config, &source, &why)) {
-		if (strncmp(why.text, "f:", 2))
+	if (config_read(&config, &source, &error)) {
+		if (strncmp(error.text, "f:", 2))
 			abort();
 		return;
 	}
 	if (config_needs_restart(config, config))
 		abort();
 	for (size_t i = 0; i < json_array_size(config_streams(config)); i++) {
-		complain(&why, 0, "streams[%zu]: size: wrong", i);
-		config_place_stream(config, &why);
-		if (strncmp(why.text, "f:", 2) || why.text[2] < '0' || why.text[2] > '9')
+		error_set(&error, 0, "streams[%zu]: size: wrong", i);
+		config_place_stream(config, &error);
+		if (strncmp(error.text, "f:", 2) || error.text[2] < '0' || error.text[2] > '9')
 			abort();
 	}
 	config_free(config);

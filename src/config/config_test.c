@@ -32,9 +32,9 @@ static const struct mistake mistakes[] = {
 	{"{*b: 1}", "f.yaml:1: an alias as key; a word is wanted"},
 	// Keys.
 	{PORTS "burts: 3", "f.yaml:4: unknown key \"burts\"; did you mean \"burst\"?"},
-	{PORTS "zzz: 3",
-		"f.yaml:4: unknown key \"zzz\"; known here are ports, lanes, burst, idle, memory, "
-		"eal, control, routes, route_files, neighbours, linux"},
+	{PORTS "zzz: 3", "f.yaml:4: unknown key \"zzz\"; known here are ports, workers, burst, "
+			 "idle, memory, "
+			 "eal, control, routes, route_files, neighbours, linux"},
 	{"ports:\n  - nmae: a\n",
 		"f.yaml:2: unknown key \"ports[0].nmae\"; did you mean \"name\"?"},
 	{PORTS "memory:\n  hugepage: auto",
@@ -49,8 +49,8 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: burst is \"99999999999999999999999999\"; a number from 1 to 64 is "
 		"wanted"},
 	{PORTS "idle: doze", "f.yaml:4: idle is \"doze\"; one of sleep/poll is wanted"},
-	{PORTS "lanes: [{core: 1, idle: 3}]",
-		"f.yaml:4: lanes[0].idle is \"3\"; one of sleep/poll is wanted"},
+	{PORTS "workers: [{core: 1, idle: 3}]",
+		"f.yaml:4: workers[0].idle is \"3\"; one of sleep/poll is wanted"},
 	{PORTS "burst:", "f.yaml:4: burst is empty; a number from 1 to 64 is wanted"},
 	{PORTS "burst: [1]", "f.yaml:4: burst is a list; a number from 1 to 64 is wanted"},
 	{PORTS "memory: {hugepages: maybe}",
@@ -145,16 +145,16 @@ static const struct mistake mistakes[] = {
 		"f.yaml:5: ports[3].addresses[0] is 192.0.2.2/24, but its prefix is connected to "
 		"another port "
 		"in line 4; one port is wanted"},
-	// Lanes.
-	{PORTS "lanes: [{}]", "f.yaml:4: lanes[0] has no core; the number of a CPU is wanted"},
-	{PORTS "lanes: [{core: 1}, {core: 1}]",
-		"f.yaml:4: lanes[1] is on core 1, as is the lane in line 4; choose another"},
-	{PORTS "lanes: [{core: 1, queues: [left]}]",
-		"f.yaml:4: lanes[0].queues[0] is \"left\"; PORT/QUEUE like left/0 is wanted, "
+	// Workers.
+	{PORTS "workers: [{}]", "f.yaml:4: workers[0] has no core; the number of a CPU is wanted"},
+	{PORTS "workers: [{core: 1}, {core: 1}]",
+		"f.yaml:4: workers[1] is on core 1, as is the worker in line 4; choose another"},
+	{PORTS "workers: [{core: 1, queues: [left]}]",
+		"f.yaml:4: workers[0].queues[0] is \"left\"; PORT/QUEUE like left/0 is wanted, "
 		"queues from 0 to "
 		"63"},
-	{PORTS "lanes: [{core: 1, queues: [middle/0]}]",
-		"f.yaml:4: lanes[0].queues[0] names unknown port \"middle\"; one of the names "
+	{PORTS "workers: [{core: 1, queues: [middle/0]}]",
+		"f.yaml:4: workers[0].queues[0] names unknown port \"middle\"; one of the names "
 		"under ports is "
 		"wanted"},
 	// Routes and neighbours: the sentences themselves are tested with their readers.
@@ -192,7 +192,7 @@ static void takes_two_ports_and_two_routes(void **state)
 		fake_take(PORTS "routes:\n"
 				"  - 10.0.0.0/8 via 192.0.2.2 dev right lladdr 02:00:00:00:00:02\n"
 				"  - default dev 0\n");
-	const struct port_room_settings *ports = config_ports(config);
+	const struct port_table_settings *ports = config_ports(config);
 
 	assert_int_equal(ports->n_ports, 2);
 	assert_string_equal(ports->ports[1].device, "net_null1");
@@ -213,8 +213,9 @@ static void a_key_without_a_value_is_a_key_left_out(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		snprintf(text, sizeof(text),
-			PORTS "memory:%s\neal:%s\ncontrol:%s\nlanes: ~\nroutes: null\n", values[i],
-			values[i], values[i]);
+			PORTS "memory:%s\neal:%s\ncontrol:%s\nworkers: ~\n"
+			      "routes: null\n",
+			values[i], values[i], values[i]);
 		struct config *config = fake_take(text);
 
 		assert_string_equal(config_socket(config), "/run/dl3d.sock");
@@ -231,7 +232,7 @@ static void takes_every_key(void **state)
 {
 	struct config *config =
 		fake_take("control: {socket: /tmp/s, group: net}\n"
-			  "lanes: [{core: 3, queues: [b/1, 0/0]}]\n"
+			  "workers: [{core: 3, queues: [b/1, 0/0]}]\n"
 			  "eal: {args: [-x, y], plugins: [p.so]}\n"
 			  "memory: {hugepages: never, mib: 512}\n"
 			  "burst: 32\n"
@@ -248,11 +249,11 @@ static void takes_every_key(void **state)
 
 	assert_string_equal(config->socket, "/tmp/s");
 	assert_string_equal(config_socket_group(config), "net");
-	assert_int_equal(config->ports.lanes[0].core, 3);
-	assert_int_equal(config->ports.lanes[0].idle, PORT_IDLE_SLEEP);
-	assert_int_equal(config->ports.lanes[0].n_queues, 2);
-	assert_string_equal(config->ports.lanes[0].queues[1].port, "a");
-	assert_int_equal(config->ports.lanes[0].queues[0].queue, 1);
+	assert_int_equal(config->ports.workers[0].core, 3);
+	assert_int_equal(config->ports.workers[0].idle, PORT_IDLE_SLEEP);
+	assert_int_equal(config->ports.workers[0].n_queues, 2);
+	assert_string_equal(config->ports.workers[0].queues[1].port, "a");
+	assert_int_equal(config->ports.workers[0].queues[0].queue, 1);
 	assert_string_equal(config->ports.eal_args[1], "y");
 	assert_string_equal(config->ports.plugins[0], "p.so");
 	assert_int_equal(config->ports.huge, PORT_HUGE_NEVER);
@@ -276,7 +277,7 @@ static void takes_every_key(void **state)
 static void resolves_aliases_without_copying_what_they_name(void **state)
 {
 	char text[4096] = PORTS "memory: &m0 {mib: 1}\n";
-	struct complaint why;
+	struct error error;
 	struct config *config = NULL;
 	size_t used = strlen(text);
 
@@ -286,8 +287,8 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 		used += sprintf(text + used,
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-	assert_int_not_equal(fake_read(&config, text, &why), 0);
-	assert_non_null(strstr(why.text, "routes[0] is a list"));
+	assert_int_not_equal(fake_read(&config, text, &error), 0);
+	assert_non_null(strstr(error.text, "routes[0] is a list"));
 	config = fake_take("ports: [{name: a, device: x, to: &d a, mode: &m xconnect}, {name: b, "
 			   "device: y, to: *d, mode: *m}]");
 	assert_string_equal(config->ports.ports[1].xconnect, "a");
@@ -297,15 +298,16 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 // As some editors write it.
 static void takes_a_file_that_begins_with_the_mark_of_utf8(void **state)
 {
-	struct complaint why;
+	struct error error;
 	struct config *config = fake_take("\xef\xbb\xbf" PORTS);
 
 	assert_int_equal(config->ports.n_ports, 2);
 	config_free(config);
-	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf" PORTS "burst: x", &why), 0);
-	assert_string_equal(why.text, "f.yaml:4: burst is \"x\"; a number from 1 to 64 is wanted");
-	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf", &why), 0);
-	assert_non_null(strstr(why.text, "is empty"));
+	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf" PORTS "burst: x", &error), 0);
+	assert_string_equal(error.text,
+		"f.yaml:4: burst is \"x\"; a number from 1 to 64 is wanted");
+	assert_int_not_equal(fake_read(&config, "\xef\xbb\xbf", &error), 0);
+	assert_non_null(strstr(error.text, "is empty"));
 }
 
 static void accepts_its_own_example(void **state)
@@ -330,18 +332,18 @@ static void the_example_shows_every_key(void **state)
 static void names_a_file_that_cannot_be_read(void **state)
 {
 	struct config *config;
-	struct complaint why;
+	struct error error;
 
-	assert_int_not_equal(config_load(&config, "/nonexistent/f.yaml", &why), 0);
-	assert_string_equal(why.text,
+	assert_int_not_equal(config_load(&config, "/nonexistent/f.yaml", &error), 0);
+	assert_string_equal(error.text,
 		"/nonexistent/f.yaml: cannot be read: No such file or directory");
-	assert_int_not_equal(config_load(&config, "/", &why), 0);
-	assert_string_equal(why.text, "/: cannot be read: Is a directory");
-	assert_int_not_equal(config_load(&config, "/dev/null", &why), 0);
-	assert_string_equal(why.text,
+	assert_int_not_equal(config_load(&config, "/", &error), 0);
+	assert_string_equal(error.text, "/: cannot be read: Is a directory");
+	assert_int_not_equal(config_load(&config, "/dev/null", &error), 0);
+	assert_string_equal(error.text,
 		"/dev/null: is empty; \"dl3d --example\" prints a file to start from");
-	assert_int_not_equal(config_load(&config, "/dev/zero", &why), 0);
-	assert_string_equal(why.text,
+	assert_int_not_equal(config_load(&config, "/dev/zero", &error), 0);
+	assert_string_equal(error.text,
 		"/dev/zero: larger than 64 MiB; put routes into files of their own");
 }
 

@@ -67,7 +67,7 @@ static const char EXAMPLE[] =
 	"known\n"
 	"  #   loops: 10               # default: until the time is over\n"
 	"\n"
-	"# lanes:                      # default: cores near the ports\n"
+	"# workers:                      # default: cores near the ports\n"
 	"#   - core: 2                 # number of a CPU\n"
 	"#     queues: [left/0, right/0] # PORT/0; default: a fair share of all ports\n"
 	"#     idle: poll              # this one differs from idle below\n"

@@ -21,18 +21,18 @@ static struct source of_generator(const char *text)
 static struct config *take(struct source source)
 {
 	struct config *config = NULL;
-	struct complaint why = {""};
+	struct error error = {""};
 
-	if (config_read(&config, &source, &why))
-		fail_msg("refused: %s", why.text);
+	if (config_read(&config, &source, &error))
+		fail_msg("refused: %s", error.text);
 	return config;
 }
 
-int fake_read(struct config **out, const char *text, struct complaint *why)
+int fake_read(struct config **out, const char *text, struct error *error)
 {
 	struct source source = of_forwarder(text);
 
-	return config_read(out, &source, why);
+	return config_read(out, &source, error);
 }
 
 struct config *fake_take(const char *text)
@@ -40,11 +40,11 @@ struct config *fake_take(const char *text)
 	return take(of_forwarder(text));
 }
 
-int fake_read_generator(struct config **out, const char *text, struct complaint *why)
+int fake_read_generator(struct config **out, const char *text, struct error *error)
 {
 	struct source source = of_generator(text);
 
-	return config_read(out, &source, why);
+	return config_read(out, &source, error);
 }
 
 struct config *fake_take_generator(const char *text)
@@ -52,21 +52,21 @@ struct config *fake_take_generator(const char *text)
 	return take(of_generator(text));
 }
 
-void fake_check_mistakes(int (*read)(struct config **, const char *, struct complaint *),
+void fake_check_mistakes(int (*read)(struct config **, const char *, struct error *),
 	const struct mistake rows[], size_t n)
 {
 	unsigned wrong = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct config *config = NULL;
-		struct complaint why = {""};
+		struct error error = {""};
 
-		if (!read(&config, rows[i].yaml, &why))
-			snprintf(why.text, sizeof(why.text), "accepted");
+		if (!read(&config, rows[i].yaml, &error))
+			snprintf(error.text, sizeof(error.text), "accepted");
 		config_free(config);
-		if (!strcmp(why.text, rows[i].sentence))
+		if (!strcmp(error.text, rows[i].sentence))
 			continue;
-		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", rows[i].yaml, why.text,
+		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", rows[i].yaml, error.text,
 			rows[i].sentence);
 		wrong++;
 	}

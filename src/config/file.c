@@ -62,20 +62,20 @@ static int read_open(int fd, const struct wanted_file *file, struct buffer *buff
 	return err ? err : read_all(fd, limit, buffer);
 }
 
-static int say_why(const struct wanted_file *file, int err, struct complaint *why)
+static int say_why(const struct wanted_file *file, int err, struct error *error)
 {
 	if (err == -EFBIG)
-		return complain(why, err,
+		return error_set(error, err,
 			"%s: larger than %zu MiB; put routes into files of their own", file->path,
 			file->limit >> 20);
 	if (err == -ESPIPE)
-		return complain(why, err,
+		return error_set(error, err,
 			"%s: cannot be read while the program runs: it is no regular file",
 			file->path);
-	return complain(why, err, "%s: cannot be read: %s", file->path, strerror(-err));
+	return error_set(error, err, "%s: cannot be read: %s", file->path, strerror(-err));
 }
 
-int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct complaint *why)
+int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct error *error)
 {
 	const int at_once = file->files == FILES_REGULAR ? O_NONBLOCK : 0;
 	struct buffer buffer = {0};
@@ -86,7 +86,7 @@ int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct co
 		close(fd);
 	if (err) {
 		free(buffer.bytes);
-		return say_why(file, err, why);
+		return say_why(file, err, error);
 	}
 	buffer.bytes[buffer.n] = 0;
 	*bytes = buffer.bytes;

@@ -6,78 +6,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint16_t link,
-	struct complaint *why)
+static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, uint16_t iface,
+	struct error *error)
 {
 	struct fib_change change = {
 		.op = FIB_REPLACE,
-		.route = {.prefix = *prefix, .hop = {.link = link, .kind = kind}},
+		.route = {.prefix = *prefix, .hop = {.iface = iface, .kind = kind}},
 	};
 
-	return fib_change(fib, &change, 1, NULL, why);
+	return fib_change(fib, &change, 1, NULL, error);
 }
 
 // The connected prefix, its network address (in IPv6 that of all its routers: RFC 4291, 2.6.1) and
 // broadcast address, then our own address, which wins over them. Nothing is forwarded to a
 // link-local one (RFC 3927, 7; RFC 4291, 2.5.6), as the table says by itself.
-static int fill_own(const struct own_address *own, struct fib *fib, struct complaint *why)
+static int fill_own(const struct own_address *own, struct fib *fib, struct error *error)
 {
 	const uint8_t host_len = own->addr.family == 4 ? 32 : 128;
 	struct wire_prefix host = {own->addr, host_len};
 	int err = 0;
 
 	if (wire_addr_is_link_local(&own->addr))
-		return add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);
+		return add(fib, &host, FIB_LOCAL, FIB_NO_IFACE, error);
 	if (own->prefix.len < host_len)
-		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, why);
+		err = add(fib, &own->prefix, FIB_CONNECTED, own->port, error);
 	if (!err && own->prefix.len <= host_len - 2) {
 		struct wire_prefix first = {own->prefix.addr, host_len},
 				   last = {broadcast_of(&own->prefix), host_len};
 
-		err = add(fib, &first, FIB_LOCAL, FIB_NO_LINK, why);
+		err = add(fib, &first, FIB_LOCAL, FIB_NO_IFACE, error);
 		if (!err && own->addr.family == 4)
-			err = add(fib, &last, FIB_LOCAL, FIB_NO_LINK, why);
+			err = add(fib, &last, FIB_LOCAL, FIB_NO_IFACE, error);
 	}
-	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_LINK, why);
+	return err ? err : add(fib, &host, FIB_LOCAL, FIB_NO_IFACE, error);
 }
 
 static int fill_ports(const struct config *config, const struct wire_mac macs[], struct fib *fib,
-	struct complaint *why)
+	struct error *error)
 {
 	for (unsigned i = 0; i < config->ports.n_ports; i++) {
 		const struct port_settings *port = &config->ports.ports[i];
-		struct fib_link told = {.port = i,
+		struct fib_iface told = {.port = i,
 			.mac = macs[i],
 			.peer = port->peer,
 			.has_peer = port->has_peer,
 			.mtu = port->mtu};
-		int err = fib_link_set(fib, i, &told);
+		int err = fib_iface_set(fib, i, &told);
 
 		if (err)
-			return complain(why, err, "%s:%d: port %s does not fit the table: %s",
+			return error_set(error, err, "%s:%d: port %s does not fit the table: %s",
 				config->path, port->line, port->name, strerror(-err));
 	}
 	return 0;
 }
 
-static int fill_addresses(const struct config *config, struct fib *fib, struct complaint *why)
+static int fill_addresses(const struct config *config, struct fib *fib, struct error *error)
 {
-	struct complaint inner;
+	struct error inner;
 
 	for (unsigned i = 0; i < config->n_own; i++) {
 		int err = fill_own(&config->own[i], fib, &inner);
 
 		if (err)
-			return complain(why, err, "%s:%d: %s", config->path, config->own[i].line,
+			return error_set(error, err, "%s:%d: %s", config->path, config->own[i].line,
 				inner.text);
 	}
 	return 0;
 }
 
-static int fill_neighbours(const struct config *config, struct fib *fib, struct complaint *why)
+static int fill_neighbours(const struct config *config, struct fib *fib, struct error *error)
 {
 	const struct route_list *routes = &config->routes;
-	struct complaint inner;
+	struct error inner;
 
 	for (size_t i = 0; i < routes->n_slots; i++) {
 		const struct neighbour *neighbour = &routes->slot[i];
@@ -87,8 +87,9 @@ static int fill_neighbours(const struct config *config, struct fib *fib, struct 
 			err = fib_neighbour_set(fib, neighbour->port, &neighbour->addr,
 				&neighbour->mac, &inner);
 		if (err)
-			return complain(why, err, "%s:%u: %s", routes->file[neighbour->spot.file],
-				neighbour->spot.line, inner.text);
+			return error_set(error, err, "%s:%u: %s",
+				routes->file[neighbour->spot.file], neighbour->spot.line,
+				inner.text);
 	}
 	return 0;
 }
@@ -99,7 +100,7 @@ static bool same_prefix(const struct wire_prefix *a, const struct wire_prefix *b
 }
 
 // Who has the prefix of route `bad` already: an earlier line, or an address of ours.
-static int name_first(const struct config *config, size_t bad, struct complaint *why)
+static int name_first(const struct config *config, size_t bad, struct error *error)
 {
 	const struct route_list *routes = &config->routes;
 	const struct wire_prefix *prefix = &routes->change[bad].route.prefix;
@@ -110,7 +111,7 @@ static int name_first(const struct config *config, size_t bad, struct complaint 
 	wire_prefix_print(prefix, text);
 	for (size_t i = 0; i < bad; i++)
 		if (same_prefix(&routes->change[i].route.prefix, prefix))
-			return complain(why, -EEXIST,
+			return error_set(error, -EEXIST,
 				"%s:%u: route to %s for the second time; it stands in %s:%u "
 				"already",
 				file, line, text, routes->file[routes->spot[i].file],
@@ -118,22 +119,23 @@ static int name_first(const struct config *config, size_t bad, struct complaint 
 	for (unsigned i = 0; i < config->n_own; i++)
 		if (same_prefix(&config->own[i].prefix, prefix) ||
 			wire_addr_equal(&config->own[i].addr, &prefix->addr))
-			return complain(why, -EEXIST,
+			return error_set(error, -EEXIST,
 				"%s:%u: route to %s, which comes from the port's address in %s:%d "
 				"already; remove one",
 				file, line, text, config->path, config->own[i].line);
-	return complain(why, -EEXIST, "%s:%u: route to %s, which is there already; remove it", file,
-		line, text);
+	return error_set(error, -EEXIST, "%s:%u: route to %s, which is there already; remove it",
+		file, line, text);
 }
 
 // The changes with the table's own groups in them. Owner: caller, free.
 static int with_groups(const struct route_list *routes, struct fib *fib, struct fib_change **out,
-	size_t *bad, struct complaint *why)
+	size_t *bad, struct error *error)
 {
 	struct fib_change *changes = malloc(routes->n * sizeof(*changes));
 
 	if (!changes)
-		return complain(why, -ENOMEM, "not enough memory for the routes; leave some out");
+		return error_set(error, -ENOMEM,
+			"not enough memory for the routes; leave some out");
 	memcpy(changes, routes->change, routes->n * sizeof(*changes));
 	for (size_t i = 0; i < routes->n; i++) {
 		struct fib_hop *hop = &changes[i].route.hop;
@@ -142,7 +144,7 @@ static int with_groups(const struct route_list *routes, struct fib *fib, struct 
 		if (hop->kind != FIB_GROUP)
 			continue;
 		unsigned n = routes_members(routes, hop, &members);
-		int err = fib_group(fib, members, n, hop, why);
+		int err = fib_group(fib, members, n, hop, error);
 		if (err) {
 			*bad = i;
 			free(changes);
@@ -155,44 +157,44 @@ static int with_groups(const struct route_list *routes, struct fib *fib, struct 
 
 // All in one batch, so that the table can work on them in order. *bad: the place of the mistake.
 static int change_all(const struct route_list *routes, struct fib *fib, size_t *bad,
-	struct complaint *why)
+	struct error *error)
 {
 	struct fib_change *own = NULL;
-	int err = routes->has_groups ? with_groups(routes, fib, &own, bad, why) : 0;
+	int err = routes->has_groups ? with_groups(routes, fib, &own, bad, error) : 0;
 
 	if (!err)
-		err = fib_change(fib, own ? own : routes->change, routes->n, bad, why);
+		err = fib_change(fib, own ? own : routes->change, routes->n, bad, error);
 	free(own);
 	return err;
 }
 
-static int fill_routes(const struct config *config, struct fib *fib, struct complaint *why)
+static int fill_routes(const struct config *config, struct fib *fib, struct error *error)
 {
 	const struct route_list *routes = &config->routes;
-	struct complaint inner;
+	struct error inner;
 	size_t bad = routes->n;
 	int err = routes->n ? change_all(routes, fib, &bad, &inner) : 0;
 
 	if (!err)
 		return 0;
 	if (bad >= routes->n)
-		return complain(why, err, "%s: %s", config->path, inner.text);
+		return error_set(error, err, "%s: %s", config->path, inner.text);
 	if (err == -EEXIST)
-		return name_first(config, bad, why);
-	return complain(why, err, "%s:%u: %s", routes->file[routes->spot[bad].file],
+		return name_first(config, bad, error);
+	return error_set(error, err, "%s:%u: %s", routes->file[routes->spot[bad].file],
 		routes->spot[bad].line, inner.text);
 }
 
 int config_fill(const struct config *config, const struct wire_mac macs[], struct fib *fib,
-	struct complaint *why)
+	struct error *error)
 {
-	int err = fill_ports(config, macs, fib, why);
+	int err = fill_ports(config, macs, fib, error);
 
-	if (!err && config->twins.is_on)
+	if (!err && config->taps.is_on)
 		return 0;
 	if (!err)
-		err = fill_addresses(config, fib, why);
+		err = fill_addresses(config, fib, error);
 	if (!err)
-		err = fill_neighbours(config, fib, why);
-	return err ? err : fill_routes(config, fib, why);
+		err = fill_neighbours(config, fib, error);
+	return err ? err : fill_routes(config, fib, error);
 }

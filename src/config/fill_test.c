@@ -19,14 +19,14 @@
 	"2001:db8::1/64]}\n"                                                                       \
 	"  - {name: right, device: y, peer: 02:00:00:00:00:99, addresses: [198.51.100.0/31]}\n"
 
-static int fill(const char *text, struct fib **out, struct complaint *why)
+static int fill(const char *text, struct fib **out, struct error *error)
 {
 	const struct wire_mac macs[PORT_MAX] = {{{2, 0, 0, 0, 0, 0xa}}, {{2, 0, 0, 0, 0, 0xb}}};
 	struct config *config = fake_take(text);
-	struct fib *fib = fib_create(why);
+	struct fib *fib = fib_create(error);
 
 	assert_non_null(fib);
-	int err = config_fill(config, macs, fib, why);
+	int err = config_fill(config, macs, fib, error);
 	config_free(config);
 	if (err)
 		fib_destroy(fib);
@@ -51,7 +51,7 @@ static void check_examples(const struct fib *fib, const struct example examples[
 		char prefix[WIRE_PREFIX_TEXT];
 
 		assert_int_equal(wire_addr_parse(e->addr, &addr), 0);
-		fib_find(fib, 0, &addr, &answer);
+		rib_lookup(fib, 0, &addr, &answer);
 		wire_prefix_print(&answer.route.prefix, prefix);
 		if (strcmp(verdict_name(answer.verdict), e->verdict) ||
 			(e->last_of_mac && answer.mac.bytes[5] != e->last_of_mac))
@@ -86,7 +86,7 @@ static void gives_each_address_its_route(void **state)
 		{"13.1.2.3", "0.0.0.0/0", FIB_VIA, "forward", 3},
 		{"2001:db9::1", "::/0", FIB_VIA, "neighbour_unresolved", 0},
 	};
-	struct complaint why = {""};
+	struct error error = {""};
 	struct fib *fib = NULL;
 
 	if (fill(ADDRESSED "neighbours: [192.0.2.2 lladdr 02:00:00:00:00:02 dev left]\n"
@@ -96,8 +96,8 @@ static void gives_each_address_its_route(void **state)
 			   "  - blackhole 12.0.0.0/8\n"
 			   "  - default via 192.0.2.3 dev left lladdr 02:00:00:00:00:03\n"
 			   "  - default via 2001:db8::9 dev left\n",
-		    &fib, &why))
-		fail_msg("refused: %s", why.text);
+		    &fib, &error))
+		fail_msg("refused: %s", error.text);
 	check_examples(fib, examples, ARRAY_LEN(examples));
 	fib_destroy(fib);
 }
@@ -112,7 +112,7 @@ static void never_forwards_to_link_local_addresses(void **state)
 		{"169.254.1.255", "169.254.0.0/16", FIB_LINK_LOCAL, "link_local_destination", 0},
 		{"2001:db8::1", "2001:db8::/32", FIB_VIA, "forward", 2},
 	};
-	struct complaint why = {""};
+	struct error error = {""};
 	struct fib *fib = NULL;
 
 	if (fill("ports:\n"
@@ -120,8 +120,8 @@ static void never_forwards_to_link_local_addresses(void **state)
 		 "  - {name: right, device: y, addresses: ['fe80::1/64']}\n"
 		 "neighbours: ['fe80::2 lladdr 02:00:00:00:00:02 dev left']\n"
 		 "routes: ['2001:db8::/32 via fe80::2 dev left']\n",
-		    &fib, &why))
-		fail_msg("refused: %s", why.text);
+		    &fib, &error))
+		fail_msg("refused: %s", error.text);
 	check_examples(fib, examples, ARRAY_LEN(examples));
 	fib_destroy(fib);
 }
@@ -151,13 +151,13 @@ static void names_both_lines_of_a_prefix_that_stands_twice(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {
-		struct complaint why = {""};
+		struct error error = {""};
 		struct fib *fib;
 		char text[1024];
 
 		snprintf(text, sizeof(text), ADDRESSED "routes:\n%s", clashes[i].routes);
-		assert_int_not_equal(fill(text, &fib, &why), 0);
-		assert_string_equal(why.text, clashes[i].sentence);
+		assert_int_not_equal(fill(text, &fib, &error), 0);
+		assert_string_equal(error.text, clashes[i].sentence);
 	}
 }
 
@@ -166,7 +166,7 @@ static void spreads_a_route_over_several_next_hops(void **state)
 	struct fib_member members[4];
 	struct fib_answer answer;
 	struct wire_addr addr;
-	struct complaint why = {""};
+	struct error error = {""};
 	struct fib *fib = NULL;
 
 	if (fill(ADDRESSED
@@ -175,16 +175,16 @@ static void spreads_a_route_over_several_next_hops(void **state)
 		    "192.0.2.3 dev left\n"
 		    "  - 12.0.0.0/8 nexthop via 192.0.2.3 dev left nexthop via 192.0.2.2 dev "
 		    "left weight 3\n",
-		    &fib, &why))
-		fail_msg("refused: %s", why.text);
+		    &fib, &error))
+		fail_msg("refused: %s", error.text);
 	wire_addr_parse("11.1.2.3", &addr);
-	fib_find(fib, 0, &addr, &answer);
+	rib_lookup(fib, 0, &addr, &answer);
 	assert_int_equal(answer.hop.kind, FIB_GROUP);
 	assert_int_equal(fib_group_members(fib, &answer.hop, members, 4), 2);
 	assert_int_equal(members[0].weight + members[1].weight, 4);
 	uint16_t id = answer.hop_id;
 	wire_addr_parse("12.1.2.3", &addr);
-	fib_find(fib, 0, &addr, &answer);
+	rib_lookup(fib, 0, &addr, &answer);
 	assert_int_equal(answer.hop_id, id);
 	fib_destroy(fib);
 }
@@ -204,7 +204,7 @@ static void reads_route_files_with_their_lines(void **state)
 {
 	char folder[] = "/tmp/config_XXXXXX", yaml[64], routes[64], expected[256];
 	struct config *config = NULL;
-	struct complaint why = {""};
+	struct error error = {""};
 
 	assert_non_null(mkdtemp(folder));
 	snprintf(yaml, sizeof(yaml), "%s/f.yaml", folder);
@@ -212,20 +212,20 @@ static void reads_route_files_with_their_lines(void **state)
 	write_file(yaml, "ports: [{name: a, device: x}]\nroute_files: [r.txt]\n");
 	write_file(routes,
 		"\xef\xbb\xbf# two routes\n\n10.0.0.0/8 dev a\n  11.0.0.0/8 dev a  # the last");
-	if (config_load(&config, yaml, &why))
-		fail_msg("refused: %s", why.text);
+	if (config_load(&config, yaml, &error))
+		fail_msg("refused: %s", error.text);
 	assert_int_equal(config_n_routes(config), 2);
 	config_free(config);
 	write_file(routes, "10.0.0.0/8 dev a\n\n10.0.0.1/24 dev a\n");
-	assert_int_not_equal(config_load(&config, yaml, &why), 0);
+	assert_int_not_equal(config_load(&config, yaml, &error), 0);
 	snprintf(expected, sizeof(expected),
 		"%s:3: 10.0.0.1/24 has host bits; did you mean 10.0.0.0/24?", routes);
-	assert_string_equal(why.text, expected);
+	assert_string_equal(error.text, expected);
 	unlink(routes);
-	assert_int_not_equal(config_load(&config, yaml, &why), 0);
+	assert_int_not_equal(config_load(&config, yaml, &error), 0);
 	snprintf(expected, sizeof(expected),
 		"%s:2: route file %s: cannot be read: No such file or directory", yaml, routes);
-	assert_string_equal(why.text, expected);
+	assert_string_equal(error.text, expected);
 	unlink(yaml);
 	rmdir(folder);
 }
@@ -238,18 +238,18 @@ static void refuses_a_change_by_way_of_our_own_address(void **state)
 		"10.0.0.0/8 nexthop via 192.0.2.2 dev left nexthop via 192.0.2.9 dev left",
 	};
 	struct config *config = fake_take(ADDRESSED);
-	struct complaint why = {""};
-	struct fib *fib = fib_create(&why);
+	struct error error = {""};
+	struct fib *fib = fib_create(&error);
 	struct fib_route route;
 
 	assert_non_null(fib);
 	for (unsigned i = 0; i < ARRAY_LEN(texts); i++) {
-		assert_int_not_equal(config_parse_route(config, fib, texts[i], &route, &why), 0);
-		assert_string_equal(why.text,
+		assert_int_not_equal(config_parse_route(config, fib, texts[i], &route, &error), 0);
+		assert_string_equal(error.text,
 			"192.0.2.9 is an address of our own; that of a neighbour is wanted");
 	}
 	assert_int_equal(config_parse_route(config, fib, "10.0.0.0/8 via 192.0.2.2 dev left",
-				 &route, &why),
+				 &route, &error),
 		0);
 	fib_destroy(fib);
 	config_free(config);

@@ -2,7 +2,7 @@
 #include "config/fake_file.h"
 
 #include "base/bits.h"
-#include "load/load.h"
+#include "gen/gen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,9 +21,9 @@ static void answers_each_mistake_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{"", "g.yaml: is empty; \"dl3gen --example\" prints a file to start from"},
-		{PORTS "neighbours: []",
-			"g.yaml:4: unknown key \"neighbours\"; known here are ports, lanes, burst, "
-			"idle, memory, eal, control, streams"},
+		{PORTS "neighbours: []", "g.yaml:4: unknown key \"neighbours\"; known here are "
+					 "ports, workers, burst, "
+					 "idle, memory, eal, control, streams"},
 		{PORTS "stream: []", "g.yaml:4: unknown key \"stream\"; did you mean \"streams\"?"},
 		{"ports: [{name: a, device: x, queues: 2}]",
 			"g.yaml:1: unknown key \"ports[0].queues\"; known here are name, device, "
@@ -54,8 +54,8 @@ static void answers_each_mistake_with_one_sentence(void **state)
 		{GATEWAY("[10.0.0.1/24]", "[10.0.0.2, 10.0.0.3]"),
 			"g.yaml:1: ports[0].gateway[1] is 10.0.0.3, the second one of IPv4; one of "
 			"each family is wanted"},
-		{"ports: [{name: a, device: x}]\nlanes: [{core: 0, queues: [a/1]}]",
-			"g.yaml:2: lanes[0].queues[0] is \"a/1\"; PORT/QUEUE like left/0 is "
+		{"ports: [{name: a, device: x}]\nworkers: [{core: 0, queues: [a/1]}]",
+			"g.yaml:2: workers[0].queues[0] is \"a/1\"; PORT/QUEUE like left/0 is "
 			"wanted, queues from 0 to 0"},
 		{"ports: [{name: a, device: x, mac: update}]",
 			"g.yaml:1: ports[0].mac is \"update\"; a MAC address like "
@@ -109,7 +109,7 @@ static void gives_each_port_one_queue_and_its_line_rate(void **state)
 		fake_take_generator("ports:\n  - {name: a, device: x}\n"
 				    "  - {name: b, device: y, line_rate: 2.5Gbit/s, mac: "
 				    "02:00:00:00:00:07, mtu: 9000, rx_descriptors: 64}\n");
-	const struct port_room_settings *ports = config_ports(config);
+	const struct port_table_settings *ports = config_ports(config);
 
 	assert_int_equal(ports->n_ports, 2);
 	assert_int_equal(ports->ports[0].n_queues, 1);
@@ -146,7 +146,7 @@ static void turns_streams_into_json(void **state)
 	config_free(config);
 }
 
-static void places_a_complaint_about_a_stream_at_its_line(void **state)
+static void places_a_error_about_a_stream_at_its_line(void **state)
 {
 	static const struct {
 		const char *said, *placed;
@@ -169,11 +169,11 @@ static void places_a_complaint_about_a_stream_at_its_line(void **state)
 					  "    dst_ip: {first: 198.19.0.1, count: 0}\n");
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		struct complaint why;
+		struct error error;
 
-		complain(&why, 0, "%s", places[i].said);
-		config_place_stream(config, &why);
-		assert_string_equal(why.text, places[i].placed);
+		error_set(&error, 0, "%s", places[i].said);
+		config_place_stream(config, &error);
+		assert_string_equal(error.text, places[i].placed);
 	}
 	config_free(config);
 }
@@ -181,7 +181,7 @@ static void places_a_complaint_about_a_stream_at_its_line(void **state)
 static void takes_no_streams_from_aliases_of_aliases(void **state)
 {
 	char text[4096] = PORTS "streams:\n  - &a0 [x, x, x, x, x, x, x, x, x]\n";
-	struct complaint why;
+	struct error error;
 	struct config *config = NULL;
 	size_t used = strlen(text);
 
@@ -189,13 +189,13 @@ static void takes_no_streams_from_aliases_of_aliases(void **state)
 		used += sprintf(text + used,
 			"  - &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
 			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-	assert_int_not_equal(fake_read_generator(&config, text, &why), 0);
-	assert_non_null(strstr(why.text, "more than any stream needs"));
+	assert_int_not_equal(fake_read_generator(&config, text, &error), 0);
+	assert_non_null(strstr(error.text, "more than any stream needs"));
 }
 
 static void takes_no_endless_list_of_sizes(void **state)
 {
-	struct complaint why;
+	struct error error;
 	struct config *config = NULL;
 	char *text;
 	size_t n;
@@ -206,8 +206,8 @@ static void takes_no_endless_list_of_sizes(void **state)
 		fputs(",64", out);
 	fputs("]\n", out);
 	fclose(out);
-	assert_int_not_equal(fake_read_generator(&config, text, &why), 0);
-	assert_non_null(strstr(why.text, "more than any stream needs"));
+	assert_int_not_equal(fake_read_generator(&config, text, &error), 0);
+	assert_non_null(strstr(error.text, "more than any stream needs"));
 	free(text);
 }
 
@@ -216,11 +216,11 @@ static void accepts_its_own_example(void **state)
 	char *text = fake_example(config_print_generator_example);
 	struct config *config = fake_take_generator(text);
 
-	struct complaint why = {""};
+	struct error error = {""};
 
 	assert_int_equal(json_array_size(config_streams(config)), 2);
-	if (load_check(config_ports(config), config_streams(config), &why))
-		fail_msg("the reader of streams says: %s", why.text);
+	if (gen_check(config_ports(config), config_streams(config), &error))
+		fail_msg("the reader of streams says: %s", error.text);
 	assert_true(config_ports(config)->ports[1].line_bps == 1e11);
 	config_free(config);
 	free(text);
@@ -240,10 +240,10 @@ static void the_example_shows_every_key_of_a_stream(void **state)
 	struct config *config =
 		fake_take_generator(PORTS "streams: [{to: left, neither_known_nor_near: 1}]");
 	char *text = fake_example(config_print_generator_example), key[64];
-	struct complaint why = {""};
+	struct error error = {""};
 
-	assert_int_not_equal(load_check(config_ports(config), config_streams(config), &why), 0);
-	char *keys = strstr(why.text, "known here are ");
+	assert_int_not_equal(gen_check(config_ports(config), config_streams(config), &error), 0);
+	char *keys = strstr(error.text, "known here are ");
 	assert_non_null(keys);
 	unsigned n = 0;
 	for (char *name = strtok(keys + 15, ", "); name; name = strtok(NULL, ", "), n++) {
@@ -263,7 +263,7 @@ int main(void)
 		cmocka_unit_test(gives_ports_addresses_and_gateways_of_both_families),
 		cmocka_unit_test(gives_each_port_one_queue_and_its_line_rate),
 		cmocka_unit_test(turns_streams_into_json),
-		cmocka_unit_test(places_a_complaint_about_a_stream_at_its_line),
+		cmocka_unit_test(places_a_error_about_a_stream_at_its_line),
 		cmocka_unit_test(takes_no_streams_from_aliases_of_aliases),
 		cmocka_unit_test(takes_no_endless_list_of_sizes),
 		cmocka_unit_test(accepts_its_own_example),

@@ -61,7 +61,7 @@ struct program {
 	const struct key_table *top, *port;
 	void (*print_example)(FILE *out);
 	uint16_t n_queues; // receive queues of a port; 0: as the file says
-	bool has_twins;    // takes --hold
+	bool has_taps;     // takes --hold
 };
 extern const struct program program_forwarder, program_generator;
 const struct program *program_find(const char *name); // the forwarder, where the name is no other
@@ -74,10 +74,10 @@ struct config {
 	const struct program *program;
 	char *path;
 	enum files files;
-	struct port_room_settings ports;
+	struct port_table_settings ports;
 	char socket[CONFIG_SOCKET_MAX];
 	char group[CONFIG_GROUP_MAX];
-	struct tap_settings twins; // is_on: Linux is the control plane
+	struct tap_settings taps; // is_on: Linux is the control plane
 	struct own_address *own;
 	unsigned n_own;
 	uint8_t own_last_bytes[32]; // a bit for each last byte of them, so that most others are
@@ -87,7 +87,7 @@ struct config {
 	json_t *stream_lines; // for each of them {KEY: line}, its own line under ""
 };
 
-// config_load on bytes in memory. `name` is the file's name in complaints; route files are opened
+// config_load on bytes in memory. `name` is the file's name in errors; route files are opened
 // as far as `files` says.
 struct source {
 	const char *name, *bytes;
@@ -95,7 +95,7 @@ struct source {
 	enum files files;
 	const struct program *program;
 };
-int config_read(struct config **out, const struct source *source, struct complaint *why);
+int config_read(struct config **out, const struct source *source, struct error *error);
 
 // A whole file, at most `limit` bytes; *bytes ends with a 0 that *n does not count. One sentence
 // without a line number when it is missing, a directory, unreadable or too large. Owner: caller,
@@ -105,7 +105,7 @@ struct wanted_file {
 	size_t limit;
 	enum files files;
 };
-int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct complaint *why);
+int file_read(const struct wanted_file *file, char **bytes, size_t *n, struct error *error);
 
 // The settings part of the file: everything but routes and streams. Fills the config and leaves
 // their nodes for the caller.
@@ -153,21 +153,21 @@ struct route_line {
 	struct route_member member[CONFIG_MAX_MEMBERS];
 };
 // 0, 1 when the line is blank or a comment, or -EINVAL. `text` need not end with a 0.
-int route_read(const struct port_room_settings *ports, const char *text, size_t n,
-	struct route_line *out, struct complaint *why);
+int route_read(const struct port_table_settings *ports, const char *text, size_t n,
+	struct route_line *out, struct error *error);
 // "ADDRESS lladdr MAC dev PORT", words after the address in any order; else as above.
-int neighbour_read(const struct port_room_settings *ports, const char *text, size_t n,
-	struct neighbour *out, struct complaint *why);
+int neighbour_read(const struct port_table_settings *ports, const char *text, size_t n,
+	struct neighbour *out, struct error *error);
 // The port of that name, else of that index; -1 when there is none. `n`: letters of `name`.
-int port_find(const struct port_room_settings *ports, const char *name, size_t n);
+int port_find(const struct port_table_settings *ports, const char *name, size_t n);
 
-// Adds a line found at `spot` / all lines of a file's bytes. Complaints carry file and line.
+// Adds a line found at `spot` / all lines of a file's bytes. Errors carry file and line.
 int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
-	struct complaint *why);
+	struct error *error);
 int routes_add_lines(struct config *config, unsigned file, const char *bytes, size_t n,
-	struct complaint *why);
+	struct error *error);
 int routes_add_neighbour(struct config *config, const struct neighbour *neighbour,
-	struct complaint *why);
+	struct error *error);
 // The members of a route whose hop is of kind FIB_GROUP; returns how many.
 unsigned routes_members(const struct route_list *routes, const struct fib_hop *hop,
 	const struct fib_member **out);

@@ -1,5 +1,5 @@
-// The key `linux`: twins, their namespace, the limits of classes; and what it cannot go together
-// with. Control thread.
+// The key `linux`: TAP interfaces, their namespace, the limits of classes; and what it cannot go
+// together with. Control thread.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -20,7 +20,7 @@ static bool is_file_name(const char *text)
 
 static int read_namespace(struct reader *reader, const struct node *node, void *base)
 {
-	struct tap_settings *twins = base;
+	struct tap_settings *taps = base;
 	char found[ROWS_FOUND_MAX];
 
 	if (node->kind != NODE_TEXT || !is_file_name(node->text) ||
@@ -29,7 +29,7 @@ static int read_namespace(struct reader *reader, const struct node *node, void *
 			"%snamespace is %s; a name of 1 to %d characters that \"ip netns\" shows "
 			"is wanted",
 			reader->where, rows_found(node, found), TAP_NAME_MAX - 1);
-	strcpy(twins->namespace_name, node->text);
+	strcpy(taps->namespace_name, node->text);
 	return 0;
 }
 
@@ -52,14 +52,14 @@ static int find_class(const char *name)
 
 static int read_class(struct reader *reader, const struct node *node, void *base)
 {
-	struct tap_settings *twins = base;
+	struct tap_settings *taps = base;
 	int class = find_class(node->key);
-	int err = rows_read(reader, node, &class_table, &twins->class[class]);
+	int err = rows_read(reader, node, &class_table, &taps->class[class]);
 
-	if (!err && twins->class[class].forwards && !class_row(class)->forwards)
+	if (!err && taps->class[class].forwards && !class_row(class)->forwards)
 		err = rows_mistake(reader, node->line,
 			"%s%s has \"overflow: forward\", which only redirect can have: "
-			"lanes can do nothing else with packets of the others",
+			"workers can do nothing else with packets of the others",
 			reader->where, node->key);
 	return err;
 }
@@ -93,7 +93,7 @@ const struct key_table *linux_tables(unsigned i)
 static int name_own(struct reader *reader, const struct node *node, struct config *config)
 {
 	static const char ending[] = ".sock";
-	struct tap_settings *twins = &config->twins;
+	struct tap_settings *taps = &config->taps;
 	const char *slash = strrchr(config->socket, '/');
 	size_t n = strlen(config->socket), last = strlen(ending);
 	char name[CONFIG_SOCKET_MAX];
@@ -105,20 +105,20 @@ static int name_own(struct reader *reader, const struct node *node, struct confi
 	if (!is_file_name(name) || strlen(name) >= TAP_NAME_MAX ||
 		n + strlen(".hold") >= TAP_PATH_MAX)
 		return rows_mistake(reader, node->line,
-			"control.socket is \"%.60s\", and the twins' namespace is named after its "
+			"control.socket is \"%.60s\", and the TAP interfaces' namespace is named "
+			"after its "
 			"file; a shorter path that ends in NAME.sock is wanted",
 			config->socket);
-	strcpy(twins->own_namespace, name);
-	snprintf(twins->hold_socket, sizeof(twins->hold_socket), "%.*s.hold", (int)n,
-		config->socket);
+	strcpy(taps->own_namespace, name);
+	snprintf(taps->hold_socket, sizeof(taps->hold_socket), "%.*s.hold", (int)n, config->socket);
 	return 0;
 }
 
 int linux_read(struct reader *reader, const struct node *node, struct config *config)
 {
-	int err = rows_is_empty(node) ? 0 : rows_read(reader, node, &linux_table, &config->twins);
+	int err = rows_is_empty(node) ? 0 : rows_read(reader, node, &linux_table, &config->taps);
 
-	config->twins.is_on = true;
+	config->taps.is_on = true;
 	return err ? err : name_own(reader, node, config);
 }
 
@@ -139,7 +139,8 @@ static int check_port(struct reader *reader, const struct config *config, unsign
 
 	if (is_taken(port->name))
 		return rows_mistake(reader, port->line,
-			"ports[%u].name is \"%s\", which Linux keeps for itself; its twin could "
+			"ports[%u].name is \"%s\", which Linux keeps for itself; its TAP interface "
+			"could "
 			"not have that name, choose another",
 			i, port->name);
 	if (port->mode == PORT_XCONNECT)

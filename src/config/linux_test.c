@@ -40,7 +40,7 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: linux.classes.ttl.burst is \"0\"; a number from 1 to 65536 is wanted"},
 	{PORTS "linux: {classes: {ttl: {overflow: forward}}}",
 		"f.yaml:4: linux.classes.ttl has \"overflow: forward\", which only redirect can "
-		"have: lanes can do nothing else with packets of the others"},
+		"have: workers can do nothing else with packets of the others"},
 	// What belongs to Linux then, wherever it stands.
 	{PORTS "routes: [10.0.0.0/8 dev left]\nlinux:",
 		"f.yaml:4: key \"routes\" does not go with \"linux:\"; tell Linux: ip -n "
@@ -61,18 +61,22 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: ports[2] has \"mode: xconnect\", which does not go with \"linux:\"; "
 		"cross-connect it with a dl3d whose file has no \"linux:\""},
 	{PORTS "  - {name: lo, device: x}\nlinux:",
-		"f.yaml:4: ports[2].name is \"lo\", which Linux keeps for itself; its twin could "
+		"f.yaml:4: ports[2].name is \"lo\", which Linux keeps for itself; its TAP "
+		"interface could "
 		"not have that name, choose another"},
 	{PORTS "  - {name: .., device: x}\nlinux:",
-		"f.yaml:4: ports[2].name is \"..\", which Linux keeps for itself; its twin could "
+		"f.yaml:4: ports[2].name is \"..\", which Linux keeps for itself; its TAP "
+		"interface could "
 		"not have that name, choose another"},
 	// The socket's name is the namespace's.
 	{PORTS "control: {socket: /run/" LONG_NAME ".sock}\nlinux:",
 		"f.yaml:5: control.socket is \"/run/a123456789a123456789a123456789a123456789"
-		"a123456789a1234\", and the twins' namespace is named after its file; a shorter "
+		"a123456789a1234\", and the TAP interfaces' namespace is named after its file; a "
+		"shorter "
 		"path that ends in NAME.sock is wanted"},
 	{PORTS "control: {socket: /run/...sock}\nlinux:",
-		"f.yaml:5: control.socket is \"/run/...sock\", and the twins' namespace is named "
+		"f.yaml:5: control.socket is \"/run/...sock\", and the TAP interfaces' namespace "
+		"is named "
 		"after its file; a shorter path that ends in NAME.sock is wanted"},
 };
 
@@ -85,7 +89,7 @@ static void is_off_without_the_key(void **state)
 {
 	struct config *config = fake_take(PORTS);
 
-	assert_false(config_twins(config)->is_on);
+	assert_false(config_taps(config)->is_on);
 	config_free(config);
 }
 
@@ -98,7 +102,7 @@ static void an_empty_key_means_the_defaults(void **state)
 	tap_settings_default(&wanted);
 	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
 		struct config *config = fake_take(empty[i]);
-		const struct tap_settings *found = config_twins(config);
+		const struct tap_settings *found = config_taps(config);
 
 		assert_true(found->is_on);
 		assert_true(found->keep);
@@ -117,7 +121,7 @@ static void reads_what_is_said(void **state)
 				"    ttl: {rate: 0, burst: 65536}\n"
 				"    redirect: {rate: 10000000, overflow: drop}\n"
 				"control: {socket: /run/a.b/west}\n");
-	const struct tap_settings *found = config_twins(config);
+	const struct tap_settings *found = config_taps(config);
 
 	assert_false(found->keep);
 	assert_string_equal(found->namespace_name, "core");
@@ -135,14 +139,14 @@ static void a_table_has_the_ports_and_nothing_else(void **state)
 {
 	const struct wire_mac macs[PORT_MAX] = {{{2, 0, 0, 0, 0, 0xa}}, {{2, 0, 0, 0, 0, 0xb}}};
 	struct config *config = fake_take(PORTS "linux:");
-	struct complaint why;
-	struct fib *fib = fib_create(&why);
+	struct error error;
+	struct fib *fib = fib_create(&error);
 	struct fib_route route;
 
-	assert_int_equal(config_fill(config, macs, fib, &why), 0);
-	assert_int_equal(fib_link(fib, 1)->mac.bytes[5], 0xb);
-	assert_int_equal(fib_link(fib, 1)->mtu, 1500);
-	assert_null(fib_link(fib, 2));
+	assert_int_equal(config_fill(config, macs, fib, &error), 0);
+	assert_int_equal(fib_iface(fib, 1)->mac.bytes[5], 0xb);
+	assert_int_equal(fib_iface(fib, 1)->mtu, 1500);
+	assert_null(fib_iface(fib, 2));
 	assert_false(fib_next(fib, &(struct fib_walk){.family = 4}, &route));
 	assert_false(fib_next(fib, &(struct fib_walk){.family = 6}, &route));
 	fib_destroy(fib);
@@ -198,7 +202,7 @@ static void the_example_shows_the_defaults(void **state)
 
 	assert_true(asprintf(&text, PORTS "%s", block) > 0);
 	struct config *config = fake_take(text);
-	const struct tap_settings *found = config_twins(config);
+	const struct tap_settings *found = config_taps(config);
 	tap_settings_default(&wanted);
 	assert_true(found->keep == wanted.keep);
 	assert_string_equal(found->namespace_name, "core");

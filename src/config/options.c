@@ -36,13 +36,13 @@ bool config_answer(const struct config_options *options, FILE *out)
 	}
 }
 
-static int take(struct config_options *out, int option, char **argv, struct complaint *why)
+static int take(struct config_options *out, int option, char **argv, struct error *error)
 {
 	switch (option) {
 	case 'd':
 		if (out->n_plugins == PORT_MAX_PLUGINS)
-			return complain(why, -EINVAL, "more than %d plugins; give a folder of them",
-				PORT_MAX_PLUGINS);
+			return error_set(error, -EINVAL,
+				"more than %d plugins; give a folder of them", PORT_MAX_PLUGINS);
 		out->plugins[out->n_plugins++] = optarg;
 		return 0;
 	case OPTION_CHECK:
@@ -55,22 +55,22 @@ static int take(struct config_options *out, int option, char **argv, struct comp
 		                                         : CONFIG_HELP;
 		return 0;
 	case ':':
-		return complain(why, -EINVAL, "nothing after %.60s; a %s is wanted",
+		return error_set(error, -EINVAL, "nothing after %.60s; a %s is wanted",
 			argv[optind - 1], optopt == OPTION_HOLD ? "socket" : "plugin");
 	case OPTION_HOLD:
-		if (program_find(out->program)->has_twins) {
+		if (program_find(out->program)->has_taps) {
 			out->action = CONFIG_HOLD;
 			out->file = optarg;
 			return 0;
 		}
 		// fall through
 	default:
-		return complain(why, -EINVAL, "unknown option %.60s; \"%s --help\" shows all",
+		return error_set(error, -EINVAL, "unknown option %.60s; \"%s --help\" shows all",
 			argv[optind - 1], out->program);
 	}
 }
 
-int config_read_options(struct config_options *out, int argc, char **argv, struct complaint *why)
+int config_read_options(struct config_options *out, int argc, char **argv, struct error *error)
 {
 	int option, err = 0;
 	int end = 1; // of our own arguments
@@ -85,15 +85,15 @@ int config_read_options(struct config_options *out, int argc, char **argv, struc
 	optind = 0; // read from the start, also the second time
 	opterr = 0;
 	while (!err && (option = getopt_long(end, argv, ":d:h", long_options, NULL)) >= 0)
-		err = take(out, option, argv, why);
+		err = take(out, option, argv, error);
 	if (err || (out->action != CONFIG_RUN && out->action != CONFIG_CHECK))
 		return err;
 	if (optind == end)
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"no configuration file; \"%s --example\" prints one to start from",
 			out->program);
 	if (optind + 1 < end)
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"one file is enough: %.60s and %.60s; arguments for DPDK go after --",
 			argv[optind], argv[optind + 1]);
 	out->file = argv[optind];
@@ -108,8 +108,8 @@ static int append(char list[][PORT_DEVICE_MAX], unsigned *n, unsigned max, const
 	return 0;
 }
 
-int config_add_options(struct port_room_settings *settings, const struct config_options *options,
-	struct complaint *why)
+int config_add_options(struct port_table_settings *settings, const struct config_options *options,
+	struct error *error)
 {
 	int err = 0;
 
@@ -120,7 +120,7 @@ int config_add_options(struct port_room_settings *settings, const struct config_
 		err = append(settings->eal_args, &settings->n_eal_args, PORT_MAX_EAL_ARGS,
 			options->eal_args[i]);
 	if (err)
-		return complain(why, err,
+		return error_set(error, err,
 			"more than %d plugins or %d arguments for DPDK, or one longer than %d; "
 			"leave some out",
 			PORT_MAX_PLUGINS, PORT_MAX_EAL_ARGS, PORT_DEVICE_MAX - 1);

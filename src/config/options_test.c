@@ -26,13 +26,13 @@ static int split(char *line, char *argv[MAX_ARGS])
 	return n;
 }
 
-static int read_line(struct config_options *out, char *line, struct complaint *why)
+static int read_line(struct config_options *out, char *line, struct error *error)
 {
 	static char *argv[MAX_ARGS]; // what is read points into it
 	int argc = split(line, argv);
 
 	out->program = "dl3d";
-	return config_read_options(out, argc, argv, why);
+	return config_read_options(out, argc, argv, error);
 }
 
 struct mistake {
@@ -54,26 +54,26 @@ static void answers_each_mistake_with_one_sentence(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
 		struct config_options options;
-		struct complaint why = {""};
+		struct error error = {""};
 		char *line = strdup(mistakes[i].line);
 
-		assert_int_not_equal(read_line(&options, line, &why), 0);
-		assert_string_equal(why.text, mistakes[i].sentence);
+		assert_int_not_equal(read_line(&options, line, &error), 0);
+		assert_string_equal(error.text, mistakes[i].sentence);
 		free(line);
 	}
 }
 
 static void adds_plugins_and_arguments_to_those_of_the_file(void **state)
 {
-	static struct port_room_settings settings = {.n_plugins = 1, .plugins = {"first.so"}};
+	static struct port_table_settings settings = {.n_plugins = 1, .plugins = {"first.so"}};
 	struct config_options options;
-	struct complaint why;
+	struct error error;
 	char line[] = "-d a.so f.yaml -d b.so -- --log-level=8 -d";
 
-	assert_int_equal(read_line(&options, line, &why), 0);
+	assert_int_equal(read_line(&options, line, &error), 0);
 	assert_int_equal(options.action, CONFIG_RUN);
 	assert_string_equal(options.file, "f.yaml");
-	assert_int_equal(config_add_options(&settings, &options, &why), 0);
+	assert_int_equal(config_add_options(&settings, &options, &error), 0);
 	assert_int_equal(settings.n_plugins, 3);
 	assert_string_equal(settings.plugins[0], "first.so");
 	assert_string_equal(settings.plugins[2], "b.so");
@@ -98,10 +98,10 @@ static void knows_what_is_asked_for(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		struct config_options options;
-		struct complaint why;
+		struct error error;
 		char *line = strdup(lines[i].line);
 
-		assert_int_equal(read_line(&options, line, &why), 0);
+		assert_int_equal(read_line(&options, line, &error), 0);
 		assert_int_equal(options.action, lines[i].action);
 		free(line);
 	}
@@ -110,12 +110,12 @@ static void knows_what_is_asked_for(void **state)
 static char *answer(const char *program, const char *option)
 {
 	struct config_options options = {.program = program};
-	struct complaint why;
+	struct error error;
 	char name[] = "x", *argv[] = {name, strdup(option), NULL}, *text;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	assert_int_equal(config_read_options(&options, 2, argv, &why), 0);
+	assert_int_equal(config_read_options(&options, 2, argv, &error), 0);
 	assert_true(config_answer(&options, out));
 	fclose(out);
 	free(argv[1]);
@@ -143,20 +143,20 @@ static void answers_for_the_program_that_it_is(void **state)
 	}
 }
 
-static void the_generator_holds_no_twins(void **state)
+static void the_generator_holds_no_taps(void **state)
 {
 	struct config_options options = {.program = "dl3gen"};
-	struct complaint why;
+	struct error error;
 	char name[] = "dl3gen", option[] = "--hold=/x", *argv[] = {name, option, NULL};
 
-	assert_int_not_equal(config_read_options(&options, 2, argv, &why), 0);
-	assert_string_equal(why.text, "unknown option --hold=/x; \"dl3gen --help\" shows all");
+	assert_int_not_equal(config_read_options(&options, 2, argv, &error), 0);
+	assert_string_equal(error.text, "unknown option --hold=/x; \"dl3gen --help\" shows all");
 }
 
 static void refuses_more_plugins_than_there_is_room_for(void **state)
 {
 	struct config_options options;
-	struct complaint why;
+	struct error error;
 	char *argv[2 * PORT_MAX_PLUGINS + 4], option[] = "-d", plugin[] = "p";
 	int argc = 1;
 
@@ -167,8 +167,8 @@ static void refuses_more_plugins_than_there_is_room_for(void **state)
 	}
 	argv[argc] = NULL;
 	options.program = "dl3d";
-	assert_int_not_equal(config_read_options(&options, argc, argv, &why), 0);
-	assert_string_equal(why.text, "more than 16 plugins; give a folder of them");
+	assert_int_not_equal(config_read_options(&options, argc, argv, &error), 0);
+	assert_string_equal(error.text, "more than 16 plugins; give a folder of them");
 }
 
 int main(void)
@@ -178,7 +178,7 @@ int main(void)
 		cmocka_unit_test(adds_plugins_and_arguments_to_those_of_the_file),
 		cmocka_unit_test(knows_what_is_asked_for),
 		cmocka_unit_test(answers_for_the_program_that_it_is),
-		cmocka_unit_test(the_generator_holds_no_twins),
+		cmocka_unit_test(the_generator_holds_no_taps),
 		cmocka_unit_test(refuses_more_plugins_than_there_is_room_for),
 	};
 

@@ -25,7 +25,7 @@ static bool is_name(const char *text)
 
 static int read_name(struct reader *reader, const struct node *node, void *base)
 {
-	const struct config *config = reader->house;
+	const struct config *config = reader->ctx;
 	struct port_settings *port = base;
 	char found[ROWS_FOUND_MAX];
 
@@ -46,7 +46,7 @@ static int read_name(struct reader *reader, const struct node *node, void *base)
 // A device is the same whatever its arguments are.
 static int read_device(struct reader *reader, const struct node *node, void *base)
 {
-	const struct config *config = reader->house;
+	const struct config *config = reader->ctx;
 	struct port_settings *port = base;
 	char found[ROWS_FOUND_MAX];
 	size_t n = node->kind == NODE_TEXT ? strcspn(node->text, ",") : 0;
@@ -175,7 +175,7 @@ bool own_has(const struct config *config, const struct wire_addr *addr)
 
 static int read_own(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 	struct own_address *own = &config->own[config->n_own];
 
 	if (config->n_own == CONFIG_MAX_ADDRESSES)
@@ -223,7 +223,7 @@ static int read_generator_mac(struct reader *reader, const struct node *node, vo
 // Two ports may be in one network: what is between them may be a switch.
 static int read_generator_address(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 	struct port_settings *port = &config->ports.ports[config->ports.n_ports];
 	struct own_address own;
 	int err = read_own_text(reader, node, &own);
@@ -265,7 +265,7 @@ static int read_gateway(struct reader *reader, const struct node *node, struct p
 
 static int read_listed_gateway(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 
 	return read_gateway(reader, node, &config->ports.ports[config->ports.n_ports]);
 }
@@ -388,7 +388,7 @@ static int check_together(struct reader *reader, const struct node *node,
 
 int port_read(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 	struct port_settings *port = &config->ports.ports[i];
 
 	port->mtu = 1500;

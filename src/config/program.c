@@ -15,7 +15,7 @@ static const char FORWARDER_HELP[] =
 	"\n"
 	"It starts itself as \"dl3d --hold SOCKET\" where the file has \"linux:\": that process "
 	"keeps\n"
-	"the twins alive when dl3d ends.\n"
+	"the TAP interfaces alive when dl3d ends.\n"
 	"\n"
 	"While it runs: SIGHUP reads the file again, SIGINT and SIGTERM stop; dl3 shows and "
 	"changes more.\n"
@@ -52,7 +52,7 @@ const struct program program_forwarder = {
 	.top = &forwarder_top,
 	.port = &forwarder_port,
 	.print_example = config_print_example,
-	.has_twins = true,
+	.has_taps = true,
 };
 
 const struct program program_generator = {

@@ -28,11 +28,11 @@ static const struct field port_fields[] = {
 	{"tx_descriptors", FIELD(port_settings, n_tx_descriptors)},
 };
 
-static const struct field lane_fields[] = {
-	{"core", FIELD(port_lane_settings, core)},
-	{"queues", FIELD(port_lane_settings, n_queues)},
-	{"queues", FIELD(port_lane_settings, queues)},
-	{"idle", FIELD(port_lane_settings, idle)},
+static const struct field worker_fields[] = {
+	{"core", FIELD(port_worker_settings, core)},
+	{"queues", FIELD(port_worker_settings, n_queues)},
+	{"queues", FIELD(port_worker_settings, queues)},
+	{"idle", FIELD(port_worker_settings, idle)},
 };
 
 static const struct field other_fields[] = {
@@ -46,9 +46,9 @@ static const struct field other_fields[] = {
 	{"eal.plugins", FIELD(config, ports.plugins)},
 	{"control.socket", FIELD(config, socket)},
 	{"control.group", FIELD(config, group)},
-	{"linux", FIELD(config, twins.is_on)},
-	{"linux.namespace", FIELD(config, twins.namespace_name)},
-	{"linux.keep", FIELD(config, twins.keep)},
+	{"linux", FIELD(config, taps.is_on)},
+	{"linux.namespace", FIELD(config, taps.namespace_name)},
+	{"linux.keep", FIELD(config, taps.keep)},
 };
 
 static const char *differs(const struct field fields[], size_t n, const void *now, const void *next)
@@ -63,7 +63,7 @@ static const char *differs(const struct field fields[], size_t n, const void *no
 const char *config_needs_restart(const struct config *now, const struct config *next)
 {
 	static char answer[96];
-	const struct port_room_settings *a = &now->ports, *b = &next->ports;
+	const struct port_table_settings *a = &now->ports, *b = &next->ports;
 	const char *key;
 
 	if (a->n_ports != b->n_ports)
@@ -75,18 +75,19 @@ const char *config_needs_restart(const struct config *now, const struct config *
 			return answer;
 		}
 	}
-	for (unsigned i = 0; i < a->n_ports && now->twins.is_on; i++)
+	for (unsigned i = 0; i < a->n_ports && now->taps.is_on; i++)
 		if (a->ports[i].mtu != b->ports[i].mtu) {
 			snprintf(answer, sizeof(answer), "ports[%u].mtu (or ip link set %s mtu %u)",
 				i, a->ports[i].name, b->ports[i].mtu);
 			return answer;
 		}
-	if (a->n_lanes != b->n_lanes)
-		return "lanes";
-	for (unsigned i = 0; i < a->n_lanes; i++) {
-		key = differs(lane_fields, ARRAY_LEN(lane_fields), &a->lanes[i], &b->lanes[i]);
+	if (a->n_workers != b->n_workers)
+		return "workers";
+	for (unsigned i = 0; i < a->n_workers; i++) {
+		key = differs(worker_fields, ARRAY_LEN(worker_fields), &a->workers[i],
+			&b->workers[i]);
 		if (key) {
-			snprintf(answer, sizeof(answer), "lanes[%u].%s", i, key);
+			snprintf(answer, sizeof(answer), "workers[%u].%s", i, key);
 			return answer;
 		}
 	}

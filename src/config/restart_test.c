@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define BASE                                                                                       \
-	"lanes: [{core: 1, queues: [a/0]}]\nmemory: {mib: 64}\neal: {args: [-v], plugins: [p]}\n"  \
+	"workers: [{core: 1, queues: [a/0]}]\nmemory: {mib: 64}\neal: {args: [-v], plugins: "      \
+	"[p]}\n"                                                                                   \
 	"control: {socket: /s, group: g}\nburst: 32\nroutes: [10.0.0.0/8 dev a]\n"                 \
 	"ports:\n  - {name: a, device: x, mtu: 1500, queues: 1, rx_descriptors: 64, "              \
 	"tx_descriptors: 64}\n"                                                                    \
@@ -41,14 +42,14 @@ static const struct example rows[] = {
 	{"rx_descriptors: 64", "rx_descriptors: 128", "ports[0].rx_descriptors"},
 	{"tx_descriptors: 64", "tx_descriptors: 128", "ports[0].tx_descriptors"},
 	{"ports:\n", "ports:\n  - {name: n, device: n}\n", "ports"},
-	{"core: 1", "core: 2", "lanes[0].core"},
-	{"[a/0]", "[a/1]", "lanes[0].queues"},
-	{"[a/0]", "[a/0, a/1]", "lanes[0].queues"},
-	{"[{core: 1, queues: [a/0]}]", "[]", "lanes"},
+	{"core: 1", "core: 2", "workers[0].core"},
+	{"[a/0]", "[a/1]", "workers[0].queues"},
+	{"[a/0]", "[a/0, a/1]", "workers[0].queues"},
+	{"[{core: 1, queues: [a/0]}]", "[]", "workers"},
 	{"burst: 32", "burst: 33", "burst"},
-	{"burst: 32", "burst: 32\nidle: poll", "lanes[0].idle"},
-	{"core: 1", "core: 1, idle: poll", "lanes[0].idle"},
-	{"lanes: [{core: 1, queues: [a/0]}]", "idle: poll", "lanes"},
+	{"burst: 32", "burst: 32\nidle: poll", "workers[0].idle"},
+	{"core: 1", "core: 1, idle: poll", "workers[0].idle"},
+	{"workers: [{core: 1, queues: [a/0]}]", "idle: poll", "workers"},
 	{"mib: 64", "mib: 65", "memory.mib"},
 	{"mib: 64", "mib: 64, hugepages: never", "memory.hugepages"},
 	{"[-v]", "[-w]", "eal.args"},

@@ -19,17 +19,17 @@ static int read_member(struct line *line, unsigned first, struct route_line *out
 	if (next < 0)
 		return next;
 	if (!pairs.has_port)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"no \"dev PORT\" in the route; the port that packets leave on is wanted");
 	if (pairs.has_mac && !pairs.has_via)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"\"lladdr\" without \"via ADDRESS\"; whose MAC address is it?");
 	if (out->route.prefix.addr.family == 6 && pairs.via.family == 4)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted");
 	member->hop = (struct fib_hop){
 		.via = pairs.via,
-		.link = pairs.port,
+		.iface = pairs.port,
 		.kind = pairs.has_via ? FIB_VIA : FIB_CONNECTED,
 	};
 	member->mac = pairs.mac;
@@ -49,7 +49,7 @@ static int read_forward(struct line *line, struct route_line *out)
 	if (next < 0)
 		return next;
 	if ((unsigned)next < line->n || out->member[0].has_weight)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"several next hops, or a weight; each begins with \"nexthop\"");
 	if (word_is(line->word[0], "default") && out->member[0].hop.via.family)
 		prefix->addr.family = out->member[0].hop.via.family;
@@ -66,8 +66,8 @@ static int settle_members(const struct line *line, struct route_line *out)
 
 		if (hop->kind != FIB_CONNECTED)
 			continue;
-		if (!line->ports->ports[hop->link].has_peer)
-			return complain(line->why, -EINVAL,
+		if (!line->ports->ports[hop->iface].has_peer)
+			return error_set(line->error, -EINVAL,
 				"next hop %u has no \"via ADDRESS\", and its port has no peer; one "
 				"of "
 				"the two is wanted",
@@ -86,7 +86,7 @@ static int read_group(struct line *line, struct route_line *out)
 	next = next ? next : 1;
 	while (next > 0 && (unsigned)next < line->n) {
 		if (out->n_members == CONFIG_MAX_MEMBERS)
-			return complain(line->why, -EINVAL,
+			return error_set(line->error, -EINVAL,
 				"more than %d next hops; leave some out", CONFIG_MAX_MEMBERS);
 		next = read_member(line, next + 1, out);
 	}
@@ -96,13 +96,13 @@ static int read_group(struct line *line, struct route_line *out)
 		prefix->addr.family = out->member[0].hop.via.family;
 	for (unsigned i = 0; i < out->n_members; i++)
 		if (prefix->addr.family == 6 && out->member[i].hop.via.family == 4)
-			return complain(line->why, -EINVAL,
+			return error_set(line->error, -EINVAL,
 				"an IPv6 prefix via an IPv4 address; an IPv6 address is wanted");
 	if (out->n_members == 1) {
 		out->route.hop = out->member[0].hop;
 		return 0;
 	}
-	out->route.hop = (struct fib_hop){.link = FIB_NO_LINK, .kind = FIB_GROUP};
+	out->route.hop = (struct fib_hop){.iface = FIB_NO_IFACE, .kind = FIB_GROUP};
 	return settle_members(line, out);
 }
 
@@ -125,14 +125,14 @@ static int read_triple(struct line *line, struct route_line *out)
 	uint8_t quad[4];
 
 	if (!word_addr(addr, &prefix->addr))
-		return complain(line->why, -EINVAL, "\"%.*s\" is no address; a route is %s",
+		return error_set(line->error, -EINVAL, "\"%.*s\" is no address; a route is %s",
 			SHOW(addr), ROUTE_FORMS);
 	if (!word_len(mask, prefix)) {
 		bool is_quad = prefix->addr.family == 4 && word_quad(mask, quad);
 		int len = is_quad ? mask_len(quad) : -1;
 
 		if (len < 0)
-			return complain(line->why, -EINVAL,
+			return error_set(line->error, -EINVAL,
 				"\"%.*s\" is no mask; a length%s is wanted", SHOW(mask),
 				prefix->addr.family == 4 ? " or a mask like 255.255.255.0" : "");
 		prefix->len = len;
@@ -143,7 +143,7 @@ static int read_triple(struct line *line, struct route_line *out)
 	if (!err)
 		err = line_read_port(line, line->word[2], &port);
 	if (!err)
-		out->route.hop = (struct fib_hop){.link = port,
+		out->route.hop = (struct fib_hop){.iface = port,
 			.kind = line->ports->ports[port].has_peer ? FIB_PEER : FIB_CONNECTED};
 	return err;
 }
@@ -161,9 +161,9 @@ static int drop_kind(struct word word)
 static int read_drop(struct line *line, unsigned place, struct route_line *out)
 {
 	out->route.hop.kind = drop_kind(line->word[place]);
-	out->route.hop.link = FIB_NO_LINK;
+	out->route.hop.iface = FIB_NO_IFACE;
 	if (line->n != 2)
-		return complain(line->why, -EINVAL, "\"%.*s\" takes one prefix and nothing else",
+		return error_set(line->error, -EINVAL, "\"%.*s\" takes one prefix and nothing else",
 			SHOW(line->word[place]));
 	return line_read_prefix(line, line->word[!place], &out->route.prefix);
 }
@@ -174,15 +174,15 @@ static bool is_key(struct word word)
 	       word_is(word, "nexthop");
 }
 
-int route_read(const struct port_room_settings *ports, const char *text, size_t n,
-	struct route_line *out, struct complaint *why)
+int route_read(const struct port_table_settings *ports, const char *text, size_t n,
+	struct route_line *out, struct error *error)
 {
 	struct line line;
 
 	line.ports = ports;
-	line.why = why;
+	line.error = error;
 	if (!line_split(&line, text, n))
-		return complain(why, -EINVAL, "too many words; a route is %s", ROUTE_FORMS);
+		return error_set(error, -EINVAL, "too many words; a route is %s", ROUTE_FORMS);
 	if (!line.n)
 		return 1;
 	memset(&out->route, 0, sizeof(out->route));
@@ -194,21 +194,21 @@ int route_read(const struct port_room_settings *ports, const char *text, size_t 
 	if (line.n == 3 && !is_key(line.word[1]))
 		return read_triple(&line, out);
 	if (line.n < 2)
-		return complain(why, -EINVAL, "\"%.*s\" is no route; a route is %s",
+		return error_set(error, -EINVAL, "\"%.*s\" is no route; a route is %s",
 			SHOW(line.word[0]), ROUTE_FORMS);
 	return word_is(line.word[1], "nexthop") ? read_group(&line, out) : read_forward(&line, out);
 }
 
-int neighbour_read(const struct port_room_settings *ports, const char *text, size_t n,
-	struct neighbour *out, struct complaint *why)
+int neighbour_read(const struct port_table_settings *ports, const char *text, size_t n,
+	struct neighbour *out, struct error *error)
 {
 	struct line line;
 	struct pairs pairs;
 
 	line.ports = ports;
-	line.why = why;
+	line.error = error;
 	if (!line_split(&line, text, n))
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"too many words; a neighbour is \"ADDRESS lladdr MAC dev PORT\"");
 	if (!line.n)
 		return 1;
@@ -219,7 +219,7 @@ int neighbour_read(const struct port_room_settings *ports, const char *text, siz
 		return err;
 	if (!pairs.has_mac || !pairs.has_port || pairs.has_via || pairs.has_weight ||
 		(unsigned)err < line.n)
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"a neighbour needs a MAC address and a port: \"ADDRESS lladdr MAC dev "
 			"PORT\"");
 	out->mac = pairs.mac;

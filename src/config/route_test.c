@@ -13,7 +13,7 @@
 #include <string.h>
 
 // Port 1 has a peer.
-static struct port_room_settings ports = {
+static struct port_table_settings ports = {
 	.n_ports = 3,
 	.ports = {{.name = "left"}, {.name = "right", .has_peer = true}, {.name = "a.b-c_d"}},
 };
@@ -24,12 +24,12 @@ static void describe(const char *line, char *out, size_t n)
 	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "group", "local",
 		"blackhole", "unreachable", "prohibit", "martian", "link_local", "multicast"};
 	struct route_line route;
-	struct complaint why;
+	struct error error;
 	char prefix[WIRE_PREFIX_TEXT], via[WIRE_ADDR_TEXT] = "-", mac[WIRE_MAC_TEXT] = "-";
-	int err = route_read(&ports, line, strlen(line), &route, &why);
+	int err = route_read(&ports, line, strlen(line), &route, &error);
 
 	if (err) {
-		snprintf(out, n, "%s", err > 0 ? "nothing" : why.text);
+		snprintf(out, n, "%s", err > 0 ? "nothing" : error.text);
 		return;
 	}
 	const struct fib_hop *hop = &route.route.hop;
@@ -41,7 +41,7 @@ static void describe(const char *line, char *out, size_t n)
 			const struct route_member *member = &route.member[i];
 
 			used += snprintf(out + used, n - used, " %s %u*%u", kinds[member->hop.kind],
-				member->hop.link, member->weight);
+				member->hop.iface, member->weight);
 		}
 		return;
 	}
@@ -49,7 +49,7 @@ static void describe(const char *line, char *out, size_t n)
 		wire_addr_print(&hop->via, via);
 	if (route.n_members && route.member[0].has_mac)
 		wire_mac_print(&route.member[0].mac, mac);
-	snprintf(out, n, "%s %s %s %u %s", prefix, kinds[hop->kind], via, hop->link, mac);
+	snprintf(out, n, "%s %s %s %u %s", prefix, kinds[hop->kind], via, hop->iface, mac);
 }
 
 struct example {
@@ -59,7 +59,7 @@ struct example {
 static unsigned n_wrong(const struct example rows[], size_t n)
 {
 	unsigned wrong = 0;
-	char said[COMPLAINT_MAX];
+	char said[ERROR_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		describe(rows[i].line, said, sizeof(said));
@@ -213,11 +213,11 @@ static void reads_a_neighbour_in_any_order(void **state)
 		" 192.0.2.2\tdev 1 lladdr 02:00:00:00:00:02 # the peer",
 	};
 	struct neighbour neighbour;
-	struct complaint why;
+	struct error error;
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		assert_int_equal(neighbour_read(&ports, lines[i], strlen(lines[i]), &neighbour,
-					 &why),
+					 &error),
 			0);
 		assert_int_equal(neighbour.port, 1);
 		assert_int_equal(neighbour.mac.bytes[5], 2);
@@ -236,11 +236,11 @@ static void refuses_half_a_neighbour(void **state)
 		"192.0.2.0/24 dev right lladdr 02:00:00:00:00:02",
 	};
 	struct neighbour neighbour;
-	struct complaint why;
+	struct error error;
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		assert_true(
-			neighbour_read(&ports, lines[i], strlen(lines[i]), &neighbour, &why) < 0);
+			neighbour_read(&ports, lines[i], strlen(lines[i]), &neighbour, &error) < 0);
 }
 
 // What stands behind the last byte does not count.
@@ -248,13 +248,13 @@ static void reads_no_byte_beyond_the_line(void **state)
 {
 	const char text[] = "10.0.0.0/8 dev leftover";
 	struct route_line route;
-	struct complaint why;
+	struct error error;
 
 	for (size_t n = 1; n <= strlen("10.0.0.0/8 dev left"); n++) {
 		char *exact = malloc(n);
 
 		memcpy(exact, text, n);
-		int err = route_read(&ports, exact, n, &route, &why);
+		int err = route_read(&ports, exact, n, &route, &error);
 		assert_int_equal(err == 0, n == strlen("10.0.0.0/8 dev left"));
 		free(exact);
 	}
@@ -265,11 +265,11 @@ static void refuses_a_port_name_with_a_nul_byte(void **state)
 {
 	static const char text[] = "10.0.0.0/8 dev left\0x";
 	struct route_line route;
-	struct complaint why;
+	struct error error;
 
-	assert_int_equal(route_read(&ports, text, sizeof(text) - 3, &route, &why), 0);
-	assert_true(route_read(&ports, text, sizeof(text) - 2, &route, &why) < 0);
-	assert_true(route_read(&ports, text, sizeof(text) - 1, &route, &why) < 0);
+	assert_int_equal(route_read(&ports, text, sizeof(text) - 3, &route, &error), 0);
+	assert_true(route_read(&ports, text, sizeof(text) - 2, &route, &error) < 0);
+	assert_true(route_read(&ports, text, sizeof(text) - 1, &route, &error) < 0);
 }
 
 int main(void)

@@ -12,9 +12,9 @@ static const char *file_of(const struct config *config, struct spot spot)
 	return config->routes.file[spot.file];
 }
 
-static int no_memory(struct complaint *why)
+static int no_memory(struct error *error)
 {
-	return complain(why, -ENOMEM, "not enough memory for the routes; leave some out");
+	return error_set(error, -ENOMEM, "not enough memory for the routes; leave some out");
 }
 
 static int grow(struct route_list *routes)
@@ -35,13 +35,13 @@ static int grow(struct route_list *routes)
 
 // Our own address is no way to anywhere.
 static int check_other(const struct config *config, struct spot spot, const struct wire_addr *addr,
-	struct complaint *why)
+	struct error *error)
 {
 	char text[WIRE_ADDR_TEXT];
 
 	if (!addr->family || !own_has(config, addr))
 		return 0;
-	return complain(why, -EINVAL,
+	return error_set(error, -EINVAL,
 		"%s:%u: %s is an address of our own; that of a neighbour is wanted",
 		file_of(config, spot), spot.line, wire_addr_print(addr, text));
 }
@@ -83,16 +83,17 @@ unsigned routes_members(const struct route_list *routes, const struct fib_hop *h
 }
 
 static int check_members(struct config *config, struct spot spot, const struct route_line *line,
-	struct complaint *why)
+	struct error *error)
 {
 	for (unsigned i = 0; i < line->n_members; i++) {
 		const struct route_member *member = &line->member[i];
 		const struct fib_hop *hop = &member->hop;
-		int err = check_other(config, spot, &hop->via, why);
+		int err = check_other(config, spot, &hop->via, error);
 
 		if (!err && member->has_mac)
 			err = routes_add_neighbour(config,
-				&(struct neighbour){hop->via, member->mac, hop->link, spot}, why);
+				&(struct neighbour){hop->via, member->mac, hop->iface, spot},
+				error);
 		if (err)
 			return err;
 	}
@@ -100,32 +101,32 @@ static int check_members(struct config *config, struct spot spot, const struct r
 }
 
 int routes_add(struct config *config, struct spot spot, const char *text, size_t n,
-	struct complaint *why)
+	struct error *error)
 {
 	struct route_list *routes = &config->routes;
 	struct route_line line;
-	struct complaint inner;
+	struct error inner;
 	int err = route_read(&config->ports, text, n, &line, &inner);
 
 	if (err > 0)
 		return 0;
 	if (err)
-		return complain(why, err, "%s:%u: %s", file_of(config, spot), spot.line,
+		return error_set(error, err, "%s:%u: %s", file_of(config, spot), spot.line,
 			inner.text);
-	err = check_members(config, spot, &line, why);
+	err = check_members(config, spot, &line, error);
 	if (err)
 		return err;
 	if (routes->n == routes->room && grow(routes))
-		return no_memory(why);
+		return no_memory(error);
 	if (line.route.hop.kind == FIB_GROUP && add_group(routes, &line, &line.route.hop))
-		return no_memory(why);
+		return no_memory(error);
 	routes->spot[routes->n] = spot;
 	routes->change[routes->n++] = (struct fib_change){.op = FIB_ADD, .route = line.route};
 	return 0;
 }
 
 int routes_add_lines(struct config *config, unsigned file, const char *bytes, size_t n,
-	struct complaint *why)
+	struct error *error)
 {
 	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // of UTF-8: some editors begin with it
 	const char *end = bytes + n;
@@ -139,7 +140,7 @@ int routes_add_lines(struct config *config, unsigned file, const char *bytes, si
 		if (!stop)
 			stop = end;
 		spot.line++;
-		int err = routes_add(config, spot, bytes, stop - bytes, why);
+		int err = routes_add(config, spot, bytes, stop - bytes, error);
 		if (err)
 			return err;
 		bytes = stop + 1;
@@ -186,16 +187,16 @@ static int grow_slots(struct route_list *routes)
 }
 
 int routes_add_neighbour(struct config *config, const struct neighbour *neighbour,
-	struct complaint *why)
+	struct error *error)
 {
 	struct route_list *routes = &config->routes;
 	char addr[WIRE_ADDR_TEXT], was[WIRE_MAC_TEXT], now[WIRE_MAC_TEXT];
 
-	int err = check_other(config, neighbour->spot, &neighbour->addr, why);
+	int err = check_other(config, neighbour->spot, &neighbour->addr, error);
 	if (err)
 		return err;
 	if (routes->n_neighbours * 2 >= routes->n_slots && grow_slots(routes))
-		return no_memory(why);
+		return no_memory(error);
 	struct neighbour *slot = find_slot(routes->slot, routes->n_slots, neighbour);
 	if (!slot->addr.family) {
 		*slot = *neighbour;
@@ -204,7 +205,7 @@ int routes_add_neighbour(struct config *config, const struct neighbour *neighbou
 	}
 	if (wire_mac_equal(&slot->mac, &neighbour->mac))
 		return 0;
-	return complain(why, -EEXIST,
+	return error_set(error, -EEXIST,
 		"%s:%u: neighbour %s has MAC address %s here and %s in %s:%u; one is wanted",
 		file_of(config, neighbour->spot), neighbour->spot.line,
 		wire_addr_print(&neighbour->addr, addr), wire_mac_print(&neighbour->mac, now),

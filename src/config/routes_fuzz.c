@@ -18,7 +18,7 @@ static void check(const struct fib_route *route)
 		abort();
 	if (route->prefix.len > (route->prefix.addr.family == 4 ? 32 : 128))
 		abort();
-	if (route->hop.link >= N_PORTS && route->hop.link != FIB_NO_LINK)
+	if (route->hop.iface >= N_PORTS && route->hop.iface != FIB_NO_IFACE)
 		abort();
 }
 
@@ -31,15 +31,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			{.name = "a.b"}},
 	};
 	struct neighbour neighbour;
-	struct complaint why = {""};
+	struct error error = {""};
 
 	config.routes.file[0] = strdup(name);
 	config.routes.n_files = 1;
-	if (routes_add_lines(&config, 0, (const char *)data, n, &why) && strncmp(why.text, "f:", 2))
+	if (routes_add_lines(&config, 0, (const char *)data, n, &error) &&
+		strncmp(error.text, "f:", 2))
 		abort();
 	for (size_t i = 0; i < config.routes.n; i++)
 		check(&config.routes.change[i].route);
-	neighbour_read(&config.ports, (const char *)data, n, &neighbour, &why);
+	neighbour_read(&config.ports, (const char *)data, n, &neighbour, &error);
 	routes_free(&config.routes);
 	return 0;
 }

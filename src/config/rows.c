@@ -1,4 +1,4 @@
-// Reads maps by tables of rows; all complaints about single values are made here. Control thread.
+// Reads maps by tables of rows; all errors about single values are made here. Control thread.
 #include "config/rows.h"
 
 #include "base/bits.h"
@@ -12,13 +12,13 @@
 
 int rows_mistake(struct reader *reader, int line, const char *format, ...)
 {
-	char text[COMPLAINT_MAX];
+	char text[ERROR_MAX];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	return complain(reader->why, -EINVAL, "%s:%d: %s", reader->file, line, text);
+	return error_set(reader->error, -EINVAL, "%s:%d: %s", reader->file, line, text);
 }
 
 const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX])

@@ -2,7 +2,7 @@
 // nowhere else. Control thread.
 #pragma once
 
-#include "base/complaint.h"
+#include "base/error.h"
 #include "config/tree.h"
 
 #include <stdbool.h>
@@ -21,8 +21,8 @@ enum row_type {
 struct reader {
 	const char *file;
 	char where[64];
-	struct complaint *why;
-	void *house; // for `read`
+	struct error *error;
+	void *ctx; // for `read`
 };
 
 struct row {

@@ -13,7 +13,7 @@
 
 // The file's first level; ports come before what names them, wherever they stand.
 struct top {
-	const struct node *ports, *lanes, *memory, *eal, *control, *twins;
+	const struct node *ports, *workers, *memory, *eal, *control, *taps;
 	struct rest_nodes rest;
 	uint16_t burst;
 	uint8_t idle;
@@ -21,7 +21,7 @@ struct top {
 
 // The keys of every file, whatever the program.
 #define KEYS_OF_ALL                                                                                \
-	{"ports", ROW_NODE, FIELD(top, ports)}, {"lanes", ROW_NODE, FIELD(top, lanes)},            \
+	{"ports", ROW_NODE, FIELD(top, ports)}, {"workers", ROW_NODE, FIELD(top, workers)},        \
 		{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},                     \
 		{"idle", ROW_WORD, FIELD(top, idle), .words = "sleep|poll"},                       \
 		{"memory", ROW_NODE, FIELD(top, memory)}, {"eal", ROW_NODE, FIELD(top, eal)},      \
@@ -34,7 +34,7 @@ static const struct row forwarder_rows[] = {
 	{"routes", ROW_NODE, FIELD(top, rest.routes)},
 	{"route_files", ROW_NODE, FIELD(top, rest.files)},
 	{"neighbours", ROW_NODE, FIELD(top, rest.neighbours)},
-	{"linux", ROW_NODE, FIELD(top, twins)},
+	{"linux", ROW_NODE, FIELD(top, taps)},
 };
 const struct key_table forwarder_top = {"", forwarder_rows, ARRAY_LEN(forwarder_rows)};
 
@@ -45,8 +45,8 @@ static const struct row generator_rows[] = {
 const struct key_table generator_top = {"", generator_rows, ARRAY_LEN(generator_rows)};
 
 static const struct row memory_rows[] = {
-	{"hugepages", ROW_WORD, FIELD(port_room_settings, huge), .words = "auto|require|never"},
-	{"mib", ROW_NUMBER, FIELD(port_room_settings, memory_mib), .min = 0, .max = 1 << 20},
+	{"hugepages", ROW_WORD, FIELD(port_table_settings, huge), .words = "auto|require|never"},
+	{"mib", ROW_NUMBER, FIELD(port_table_settings, memory_mib), .min = 0, .max = 1 << 20},
 };
 static const struct key_table memory_table = {"memory", memory_rows, ARRAY_LEN(memory_rows)};
 
@@ -70,14 +70,14 @@ static int copy_text(struct reader *reader, const struct node *node, char out[PO
 
 static int read_arg(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 
 	return copy_text(reader, node, config->ports.eal_args[config->ports.n_eal_args++]);
 }
 
 static int read_plugin(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
+	struct config *config = reader->ctx;
 
 	return copy_text(reader, node, config->ports.plugins[config->ports.n_plugins++]);
 }
@@ -99,10 +99,10 @@ static const struct row eal_rows[] = {
 static const struct key_table eal_table = {"eal", eal_rows, ARRAY_LEN(eal_rows)};
 
 // "PORT/QUEUE"
-static int read_lane_queue(struct reader *reader, const struct node *node, unsigned i)
+static int read_worker_queue(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
-	struct port_lane_settings *lane = &config->ports.lanes[config->ports.n_lanes];
+	struct config *config = reader->ctx;
+	struct port_worker_settings *worker = &config->ports.workers[config->ports.n_workers];
 	const char *slash = node->kind == NODE_TEXT ? strchr(node->text, '/') : NULL;
 	int port = slash && slash - node->text < PORT_NAME_MAX
 	                   ? port_find(&config->ports, node->text, slash - node->text)
@@ -119,47 +119,47 @@ static int read_lane_queue(struct reader *reader, const struct node *node, unsig
 		return rows_mistake(reader, node->line,
 			"%s names unknown port \"%.*s\"; one of the names under ports is wanted",
 			reader->where, (int)MIN_OF(slash - node->text, 60), node->text);
-	strcpy(lane->queues[i].port, config->ports.ports[port].name);
-	lane->queues[i].queue = queue;
-	lane->n_queues++;
+	strcpy(worker->queues[i].port, config->ports.ports[port].name);
+	worker->queues[i].queue = queue;
+	worker->n_queues++;
 	return 0;
 }
 
-static int read_lane_queues(struct reader *reader, const struct node *node, void *base)
+static int read_worker_queues(struct reader *reader, const struct node *node, void *base)
 {
-	return rows_each(reader, node, PORT_MAX_QUEUES, read_lane_queue);
+	return rows_each(reader, node, PORT_MAX_QUEUES, read_worker_queue);
 }
 
-static const struct row lane_rows[] = {
-	{"core", ROW_NUMBER, FIELD(port_lane_settings, core), .min = 0, .max = 4095},
-	{"queues", ROW_OTHER, .read = read_lane_queues},
-	{"idle", ROW_WORD, FIELD(port_lane_settings, idle), .words = "sleep|poll"},
+static const struct row worker_rows[] = {
+	{"core", ROW_NUMBER, FIELD(port_worker_settings, core), .min = 0, .max = 4095},
+	{"queues", ROW_OTHER, .read = read_worker_queues},
+	{"idle", ROW_WORD, FIELD(port_worker_settings, idle), .words = "sleep|poll"},
 };
-static const struct key_table lane_table = {"lanes", lane_rows, ARRAY_LEN(lane_rows)};
+static const struct key_table worker_table = {"workers", worker_rows, ARRAY_LEN(worker_rows)};
 
-static int read_lane(struct reader *reader, const struct node *node, unsigned i)
+static int read_worker(struct reader *reader, const struct node *node, unsigned i)
 {
-	struct config *config = reader->house;
-	struct port_lane_settings *lane = &config->ports.lanes[i];
+	struct config *config = reader->ctx;
+	struct port_worker_settings *worker = &config->ports.workers[i];
 
-	lane->core = -1;
-	lane->idle = config->ports.idle;
-	lane->line = node->line;
-	int err = rows_read(reader, node, &lane_table, lane);
-	if (!err && lane->core < 0)
+	worker->core = -1;
+	worker->idle = config->ports.idle;
+	worker->line = node->line;
+	int err = rows_read(reader, node, &worker_table, worker);
+	if (!err && worker->core < 0)
 		err = rows_mistake(reader, node->line,
 			"%s has no core; the number of a CPU is wanted", reader->where);
 	for (unsigned k = 0; !err && k < i; k++)
-		if (config->ports.lanes[k].core == lane->core)
+		if (config->ports.workers[k].core == worker->core)
 			err = rows_mistake(reader, node->line,
-				"%s is on core %d, as is the lane in line %d; choose another",
-				reader->where, lane->core, config->ports.lanes[k].line);
-	config->ports.n_lanes++;
+				"%s is on core %d, as is the worker in line %d; choose another",
+				reader->where, worker->core, config->ports.workers[k].line);
+	config->ports.n_workers++;
 	return err;
 }
 
 // A port may be given by its index; from here on it is a name.
-static int check_xconnects(struct reader *reader, struct port_room_settings *ports)
+static int check_xconnects(struct reader *reader, struct port_table_settings *ports)
 {
 	for (unsigned i = 0; i < ports->n_ports; i++) {
 		struct port_settings *port = &ports->ports[i];
@@ -194,17 +194,17 @@ static int read_all(struct reader *reader, const struct top *top, struct config 
 			"ports is empty; at least one port is wanted");
 	if (!err)
 		err = check_xconnects(reader, &config->ports);
-	if (!err && top->lanes)
-		err = rows_each(reader, top->lanes, STAT_MAX_LANES, read_lane);
+	if (!err && top->workers)
+		err = rows_each(reader, top->workers, STATS_MAX_WORKERS, read_worker);
 	if (!err)
 		err = read_part(reader, top->memory, &memory_table, &config->ports);
 	if (!err)
 		err = read_part(reader, top->eal, &eal_table, config);
 	if (!err)
 		err = read_part(reader, top->control, &control_table, config);
-	if (!err && top->twins)
-		err = linux_read(reader, top->twins, config);
-	if (!err && top->twins)
+	if (!err && top->taps)
+		err = linux_read(reader, top->taps, config);
+	if (!err && top->taps)
 		err = linux_check(reader, config, &top->rest);
 	return err;
 }
@@ -228,10 +228,10 @@ int settings_read(struct reader *reader, const struct node *root, struct config 
 
 const struct key_table *settings_table(const struct program *program, unsigned i)
 {
-	const struct key_table *const tables[] = {program->top, program->port, &lane_table,
+	const struct key_table *const tables[] = {program->top, program->port, &worker_table,
 		&memory_table, &eal_table, &control_table};
 
 	if (i < ARRAY_LEN(tables))
 		return tables[i];
-	return program->has_twins ? linux_tables(i - ARRAY_LEN(tables)) : NULL;
+	return program->has_taps ? linux_tables(i - ARRAY_LEN(tables)) : NULL;
 }

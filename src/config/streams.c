@@ -1,5 +1,5 @@
-// The generator's list of streams: nodes of the file -> JSON, as the verb `send` takes it, and the
-// lines that a complaint about it is placed at. Control thread.
+// The generator's list of streams: nodes of the file -> JSON, as the method `send` takes it, and
+// the lines that a error about it is placed at. Control thread.
 #include "config/inside.h"
 
 #include <errno.h>
@@ -36,12 +36,12 @@ static int add_child(struct walk *w, json_t *to, const struct node *child, unsig
 		return -EINVAL;
 	int err = child->key ? json_object_set_new(to, child->key, value)
 	                     : json_array_append_new(to, value);
-	return err ? complain(w->reader->why, -ENOMEM, "%s: not enough memory to read the file",
+	return err ? error_set(w->reader->error, -ENOMEM, "%s: not enough memory to read the file",
 			     w->reader->file)
 	           : 0;
 }
 
-// A new reference, or NULL with a complaint.
+// A new reference, or NULL with `error` set.
 static json_t *convert(struct walk *w, const struct node *node, unsigned depth)
 {
 	int err = 0;
@@ -115,13 +115,13 @@ static int line_of(const struct config *config, const char *text)
 	return json_integer_value(line ? line : json_object_get(lines, ""));
 }
 
-void config_place_stream(const struct config *config, struct complaint *why)
+void config_place_stream(const struct config *config, struct error *error)
 {
-	const struct complaint said = *why;
+	const struct error said = *error;
 	int line = line_of(config, said.text);
 
 	if (line)
-		complain(why, 0, "%s:%d: %s", config->path, line, said.text);
+		error_set(error, 0, "%s:%d: %s", config->path, line, said.text);
 	else
-		complain(why, 0, "%s: %s", config->path, said.text);
+		error_set(error, 0, "%s: %s", config->path, said.text);
 }

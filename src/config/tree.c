@@ -42,7 +42,7 @@ struct tree {
 struct builder {
 	struct tree *tree;
 	const char *file;
-	struct complaint *why;
+	struct error *error;
 	struct open open[TREE_MAX_DEPTH];
 	int depth;
 	struct anchor anchor[TREE_MAX_ANCHORS];
@@ -82,12 +82,13 @@ static const char *take_text(struct tree *tree, const void *bytes, size_t n)
 
 static int fail(struct builder *b, const yaml_event_t *event, const char *text)
 {
-	return complain(b->why, -EINVAL, "%s:%zu: %s", b->file, event->start_mark.line + 1, text);
+	return error_set(b->error, -EINVAL, "%s:%zu: %s", b->file, event->start_mark.line + 1,
+		text);
 }
 
 static int fail_memory(struct builder *b)
 {
-	return complain(b->why, -ENOMEM, "%s: not enough memory to read the file", b->file);
+	return error_set(b->error, -ENOMEM, "%s: not enough memory to read the file", b->file);
 }
 
 static bool awaits_key(const struct builder *b)
@@ -213,7 +214,7 @@ static int on_alias(struct builder *b, const yaml_event_t *event)
 				"an alias inside of what it names; write the value out");
 		return hang(b, b->anchor[i].node) ? 0 : fail_memory(b);
 	}
-	return complain(b->why, -EINVAL,
+	return error_set(b->error, -EINVAL,
 		"%s:%zu: alias *%.40s names no anchor before it; wanted is &%.40s", b->file,
 		event->start_mark.line + 1, name, name);
 }
@@ -268,7 +269,7 @@ static int fail_yaml(struct builder *b, const yaml_parser_t *parser, const char 
 		strstr(parser->problem, "cannot start any token"))
 		hint = " (YAML wants spaces, not tabs, and quotes around text that starts with a "
 		       "sign)";
-	return complain(b->why, -EINVAL, "%s:%d: not YAML: %s%s", b->file, line, parser->problem,
+	return error_set(b->error, -EINVAL, "%s:%d: not YAML: %s%s", b->file, line, parser->problem,
 		hint);
 }
 
@@ -299,18 +300,18 @@ static int build(struct builder *b, const char *bytes, size_t n)
 	return err;
 }
 
-int tree_read(struct tree **out, const char *file, const char *bytes, size_t n,
-	struct complaint *why)
+int tree_read(struct tree **out, const char *file, const char *bytes, size_t n, struct error *error)
 {
 	const char *nul = n ? memchr(bytes, 0, n) : NULL;
 
 	if (nul)
-		return complain(why, -EINVAL, "%s:%d: a NUL byte; a YAML text in UTF-8 is wanted",
-			file, line_of(bytes, nul - bytes));
+		return error_set(error, -EINVAL,
+			"%s:%d: a NUL byte; a YAML text in UTF-8 is wanted", file,
+			line_of(bytes, nul - bytes));
 	struct tree *tree = calloc(1, sizeof(*tree));
 	if (!tree)
-		return complain(why, -ENOMEM, "%s: not enough memory to read the file", file);
-	struct builder b = {.tree = tree, .file = file, .why = why};
+		return error_set(error, -ENOMEM, "%s: not enough memory to read the file", file);
+	struct builder b = {.tree = tree, .file = file, .error = error};
 	int err = build(&b, bytes, n);
 	if (err) {
 		tree_free(tree);

@@ -1,7 +1,7 @@
 // A YAML file as a tree of nodes that know their lines. Control thread.
 #pragma once
 
-#include "base/complaint.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,11 +29,11 @@ struct node {
 
 struct tree;
 
-// Reads one document. `file` is only for complaints: "FILE:LINE: ...". 0, or -errno with a
-// complaint: not YAML, two documents, NUL bytes, too deep, too many nodes, a key that is no text.
+// Reads one document. `file` is only for errors: "FILE:LINE: ...". 0, or -errno with a
+// error: not YAML, two documents, NUL bytes, too deep, too many nodes, a key that is no text.
 // An empty document has root NULL. Owner: caller, tree_free. Duplicate keys are left to the reader,
 // who knows the name of the place.
 int tree_read(struct tree **out, const char *file, const char *bytes, size_t n,
-	struct complaint *why);
+	struct error *error);
 void tree_free(struct tree *tree);
 const struct node *tree_root(const struct tree *tree);

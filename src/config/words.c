@@ -99,7 +99,7 @@ int line_check_host_bits(struct line *line, struct word word, const struct wire_
 	if (!has_host_bits(prefix))
 		return 0;
 	wire_prefix_mask(&right);
-	return complain(line->why, -EINVAL, "%.*s has host bits; did you mean %s?", SHOW(word),
+	return error_set(line->error, -EINVAL, "%.*s has host bits; did you mean %s?", SHOW(word),
 		wire_prefix_print(&right, text));
 }
 
@@ -124,17 +124,17 @@ int line_read_prefix(struct line *line, struct word word, struct wire_prefix *ou
 		return 0;
 	}
 	if (!word_addr(addr, &out->addr))
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"\"%.*s\" is no prefix; ADDRESS/LENGTH is wanted", SHOW(word));
 	out->len = out->addr.family == 4 ? 32 : 128;
 	if (slash && !word_len((struct word){slash + 1, word.n - addr.n - 1}, out))
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"\"%.*s\" is no prefix; a length of 0 to %d is wanted after the slash",
 			SHOW(word), out->len);
 	return line_check_host_bits(line, word, out);
 }
 
-int port_find(const struct port_room_settings *ports, const char *name, size_t n)
+int port_find(const struct port_table_settings *ports, const char *name, size_t n)
 {
 	unsigned index, digits = read_small(name, name + n, &index);
 
@@ -157,8 +157,8 @@ int line_read_port(struct line *line, struct word word, uint8_t *out)
 	for (unsigned i = 0; i < line->ports->n_ports && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 			line->ports->ports[i].name);
-	return complain(line->why, -EINVAL, "unknown port \"%.*s\"; the ports are %s", SHOW(word),
-		known);
+	return error_set(line->error, -EINVAL, "unknown port \"%.*s\"; the ports are %s",
+		SHOW(word), known);
 }
 
 const char *mac_of_no_box(const struct wire_mac *mac)
@@ -177,13 +177,13 @@ static int read_mac(struct line *line, struct word word, struct wire_mac *out)
 	if (word.n < sizeof(text))
 		memcpy(text, word.text, word.n);
 	if (wire_mac_parse(text, out))
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"\"%.*s\" is no MAC address; six hex pairs are wanted, like "
 			"02:00:00:00:00:01",
 			SHOW(word));
 	const char *no_box = mac_of_no_box(out);
 	if (no_box)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"%s is a %s; the MAC address of one box is wanted", text, no_box);
 	return 0;
 }
@@ -202,10 +202,10 @@ static bool is_host_address(const struct wire_addr *addr)
 int line_read_host(struct line *line, struct word word, struct wire_addr *out)
 {
 	if (!word_addr(word, out))
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"\"%.*s\" is no address; an IPv4 or IPv6 address is wanted", SHOW(word));
 	if (!is_host_address(out))
-		return complain(line->why, -EINVAL, "%.*s cannot be the address of a neighbour",
+		return error_set(line->error, -EINVAL, "%.*s cannot be the address of a neighbour",
 			SHOW(word));
 	return 0;
 }
@@ -215,7 +215,7 @@ static int read_weight(struct line *line, struct word word, uint8_t *out)
 	unsigned value, n = read_small(word.text, word.text + word.n, &value);
 
 	if (!n || n != word.n || !value || value > 255)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"\"%.*s\" is no weight; a number from 1 to 255 is wanted", SHOW(word));
 	*out = value;
 	return 0;
@@ -230,15 +230,15 @@ static int read_pair(struct line *line, struct word key, struct word value, stru
 	                                     : NULL;
 
 	if (!has)
-		return complain(line->why, -EINVAL,
+		return error_set(line->error, -EINVAL,
 			"unknown word \"%.*s\"; via, dev, lladdr, or nexthop and weight are wanted",
 			SHOW(key));
 	if (*has)
-		return complain(line->why, -EINVAL, "\"%.*s\" for the second time; once is enough",
-			SHOW(key));
+		return error_set(line->error, -EINVAL,
+			"\"%.*s\" for the second time; once is enough", SHOW(key));
 	if (!value.n)
-		return complain(line->why, -EINVAL, "nothing after \"%.*s\"; its value is wanted",
-			SHOW(key));
+		return error_set(line->error, -EINVAL,
+			"nothing after \"%.*s\"; its value is wanted", SHOW(key));
 	*has = true;
 	if (has == &out->has_via)
 		return line_read_host(line, value, &out->via);

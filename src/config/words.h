@@ -14,8 +14,8 @@ struct word {
 };
 
 struct line {
-	const struct port_room_settings *ports;
-	struct complaint *why;
+	const struct port_table_settings *ports;
+	struct error *error;
 	unsigned n;
 	struct word word[LINE_MAX_WORDS];
 };

@@ -66,7 +66,7 @@ static void set_route(struct fib_change *change, uint8_t family, struct fib_key6
 	change->route.hop =
 		(struct fib_hop){.via = {.bytes = {10, 0, 0, random_bits() % BENCH_HOPS},
 					 .family = 4},
-			.link = 1};
+			.iface = 1};
 }
 
 static void shuffle(struct bench_table *table)

@@ -49,7 +49,7 @@ static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 		return false;
 	if (hop->kind == FIB_GROUP)
 		return hops_find(hops, hop) != 0; // fib_group made it
-	return hop->kind > FIB_PEER || hop->link < FIB_MAX_LINKS;
+	return hop->kind > FIB_PEER || hop->iface < FIB_MAX_IFACES;
 }
 
 static bool change_is_sound(const struct fib *fib, const struct fib_change *change)
@@ -132,8 +132,8 @@ uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop)
 
 	hops_normalise(&key);
 	uint16_t id = hops_acquire(&fib->hops, &key);
-	if (!id && retire_pending(&fib->retire)) {
-		retire_drain(&fib->retire); // ids may be among what waits
+	if (!id && defer_pending(&fib->defer)) {
+		defer_drain(&fib->defer); // ids may be among what waits
 		id = hops_acquire(&fib->hops, &key);
 	}
 	if (id)
@@ -161,7 +161,7 @@ static void release_hops(struct batch *batch)
 	for (size_t i = 0; i < batch->n_edits; i++)
 		if (batch->edits[i].hop)
 			hops_release(&batch->fib->hops, batch->edits[i].hop);
-	hops_sweep(&batch->fib->hops, &batch->fib->retire);
+	hops_sweep(&batch->fib->hops, &batch->fib->defer);
 }
 
 static bool has_room(const struct batch *batch)
@@ -176,7 +176,7 @@ static bool is_local(const struct fib *fib, uint16_t hop)
 	return fib->hops.hop[hop].key.kind == FIB_LOCAL;
 }
 
-// Before lanes see the route: while they do not, the filter errs on the right side.
+// Before workers see the route: while they do not, the filter errs on the right side.
 static void note_source(struct fib *fib, const struct rib_prefix *prefix, uint16_t hop,
 	uint16_t old)
 {
@@ -245,8 +245,8 @@ void change_publish(struct fib *fib, const struct edit *edits, size_t n)
 		else
 			publish6_edits(fib, edits + i, part);
 	}
-	hops_sweep(&fib->hops, &fib->retire);
-	retire_close(&fib->retire, false);
+	hops_sweep(&fib->hops, &fib->defer);
+	defer_close(&fib->defer, false);
 }
 
 void change_clear(struct fib *fib, uint8_t tree)
@@ -307,7 +307,7 @@ static int run(struct batch *batch, struct edit *other)
 	return 0;
 }
 
-static int explain(const struct batch *batch, size_t *bad, struct complaint *why)
+static int explain(const struct batch *batch, size_t *bad, struct error *error)
 {
 	const struct fault *fault = &batch->fault;
 	const struct fib_route *route = &batch->changes[fault->index].route;
@@ -321,25 +321,25 @@ static int explain(const struct batch *batch, size_t *bad, struct complaint *why
 		sprintf(text + strlen(text), " in VRF %u", route->vrf);
 	switch (fault->error) {
 	case -EEXIST:
-		return complain(why, -EEXIST,
+		return error_set(error, -EEXIST,
 			"cannot add %s: there is such a route already; replace it instead", text);
 	case -ENOENT:
-		return complain(why, -ENOENT, "cannot delete %s: there is no such route", text);
+		return error_set(error, -ENOENT, "cannot delete %s: there is no such route", text);
 	case -ENOSPC:
-		return complain(why, -ENOSPC,
+		return error_set(error, -ENOSPC,
 			"no room for %s: the table holds at most %u next hops and %u prefixes",
 			text, FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 	default:
 		if (!vrf_exists(batch->fib, route->vrf))
-			return complain(why, -EINVAL,
+			return error_set(error, -EINVAL,
 				"cannot take %s: there is no such VRF; open it first", text);
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"cannot take %s: its host bits, length or next hop are wrong", text);
 	}
 }
 
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
-	struct complaint *why)
+	struct error *error)
 {
 	struct edit few[SMALL_BATCH];
 	struct batch batch = {.fib = fib, .changes = changes, .n = n, .edits = few};
@@ -354,12 +354,12 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 		if (!many && bad)
 			*bad = 0;
 		if (!many)
-			return complain(why, -ENOSPC,
+			return error_set(error, -ENOSPC,
 				"no memory for a batch of %zu changes; send smaller ones", n);
 	}
 	int result = run(&batch, many ? many + n : NULL);
 	free(many);
 	if (result)
 		change_publish(fib, NULL, 0); // lets go of groups made for the batch
-	return result ? explain(&batch, bad, why) : 0;
+	return result ? explain(&batch, bad, error) : 0;
 }

@@ -4,9 +4,9 @@
 #include "fib/publish.h"
 
 // Id of a hop with one more holder, usable in leaves; 0: none is left, even after waiting for
-// lanes.
+// workers.
 uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop);
-// Brings what lanes read up to date with the rib for these prefixes (sorted), then forgets hops
+// Brings what workers read up to date with the rib for these prefixes (sorted), then forgets hops
 // that nothing holds.
 void change_publish(struct fib *fib, const struct edit *edits, size_t n);
 // Takes all routes of a tree out, but built-in ones.

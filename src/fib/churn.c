@@ -24,7 +24,7 @@ static const uint8_t builtin_kind[] = {FIB_MARTIAN, FIB_MARTIAN, FIB_MARTIAN, FI
 static struct fib_route builtin_route(size_t i, uint8_t vrf)
 {
 	struct fib_route route = {.vrf = vrf,
-		.hop = {.link = FIB_NO_LINK, .kind = builtin_kind[i]}};
+		.hop = {.iface = FIB_NO_IFACE, .kind = builtin_kind[i]}};
 
 	assert_int_equal(wire_prefix_parse(builtin_text[i], &route.prefix), 0);
 	return route;
@@ -66,11 +66,11 @@ struct fib *churn_fib(struct model model[CHURN_VRFS])
 
 struct fib_hop churn_hop(void)
 {
-	struct fib_hop hop = {.link = model_random(3), .kind = FIB_PEER};
+	struct fib_hop hop = {.iface = model_random(3), .kind = FIB_PEER};
 
 	if (model_random(2))
 		hop = (struct fib_hop){.via = {.bytes = {10, 9, 9, model_random(40)}, .family = 4},
-			.link = 1,
+			.iface = 1,
 			.kind = FIB_VIA};
 	return hop;
 }
@@ -148,12 +148,12 @@ static void check_addr(const struct fib *fib, const struct model *model,
 	const struct wire_addr *addr)
 {
 	int best = model_longest(model, addr);
-	uint16_t hop = fib_look(fib, model->vrf, addr);
+	uint16_t hop = fib_lookup(fib, model->vrf, addr);
 	struct fib_answer answer;
 	struct fib_hop_info info;
 
 	variants_agree(fib, model->vrf, addr, hop);
-	fib_find(fib, model->vrf, addr, &answer);
+	rib_lookup(fib, model->vrf, addr, &answer);
 	assert_int_equal(answer.found, best >= 0);
 	assert_int_equal(answer.hop_id, hop);
 	if (best < 0) {

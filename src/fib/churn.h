@@ -19,7 +19,7 @@ struct fib_change churn_change(const struct model *model, uint8_t family, size_t
 // Changes the model, and says what the table must answer.
 int churn_apply(struct model *model, const struct fib_change *change);
 
-// What lanes and fib_find say at the edges of a prefix; / at random places; / of all routes.
+// What workers and rib_lookup say at the edges of a prefix; / at random places; / of all routes.
 void churn_check_edges(const struct fib *fib, const struct model *model,
 	const struct wire_prefix *prefix);
 void churn_check_some(const struct fib *fib, const struct model *model, uint8_t family, unsigned n);

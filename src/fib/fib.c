@@ -12,7 +12,7 @@
 
 enum { ETHERNET_BYTES = 14, ROOT_BYTES = 4 << 16 };
 
-static void show_to_lanes(struct fib *fib)
+static void show_to_workers(struct fib *fib)
 {
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
@@ -34,8 +34,8 @@ static void show_to_lanes(struct fib *fib)
 		.line6 = blocks_at(&fib->publish6.line, 0),
 		.tags = fib->hops.tags,
 		.frame_max4 = fib->hops.frame_max4,
-		.link_in = fib->links.in,
-		.links = &fib->links,
+		.iface_in = fib->ifaces.in,
+		.ifaces = &fib->ifaces,
 		.sources = &fib->sources.shown,
 		.vrfs = fib->vrf_view,
 	};
@@ -43,26 +43,26 @@ static void show_to_lanes(struct fib *fib)
 
 static void prepare_retire(struct fib *fib)
 {
-	struct retire *retire = &fib->retire;
+	struct defer *defer = &fib->defer;
 
-	retire->hops = &fib->hops;
-	retire->pool[RETIRED_LEAF4] = &fib->publish4.leaf;
-	retire->pool[RETIRED_TAIL4] = &fib->publish4.tail;
-	retire->pool[RETIRED_LEAF6] = &fib->publish6.leaf;
-	retire->pool[RETIRED_LINE6] = &fib->publish6.line;
-	retire->pool[RETIRED_WIDE6] = &fib->publish6.wide;
+	defer->hops = &fib->hops;
+	defer->pool[DEFERRED_LEAF4] = &fib->publish4.leaf;
+	defer->pool[DEFERRED_TAIL4] = &fib->publish4.tail;
+	defer->pool[DEFERRED_LEAF6] = &fib->publish6.leaf;
+	defer->pool[DEFERRED_LINE6] = &fib->publish6.line;
+	defer->pool[DEFERRED_WIDE6] = &fib->publish6.wide;
 }
 
 static int open_parts(struct fib *fib)
 {
-	if (link_table_open(&fib->links))
+	if (iface_table_open(&fib->ifaces))
 		return -ENOMEM;
 	if (hops_open(&fib->hops))
-		goto close_links;
+		goto close_ifaces;
 	if (groups_open(&fib->groups))
 		goto close_hops;
 	fib->hops.groups = &fib->groups;
-	fib->hops.links = &fib->links;
+	fib->hops.ifaces = &fib->ifaces;
 	if (rib_open(&fib->rib, &fib->hops))
 		goto close_groups;
 	if (publish4_open(&fib->publish4))
@@ -78,25 +78,25 @@ close_groups:
 	groups_close(&fib->groups);
 close_hops:
 	hops_close(&fib->hops);
-close_links:
-	link_table_close(&fib->links);
+close_ifaces:
+	iface_table_close(&fib->ifaces);
 	return -ENOMEM;
 }
 
-struct fib *fib_create(struct complaint *why)
+struct fib *fib_create(struct error *error)
 {
 	struct fib *fib = pages_alloc(sizeof(*fib));
 
 	if (!fib || open_parts(fib)) {
 		pages_free(fib, sizeof(*fib));
-		complain(why, -ENOMEM,
+		error_set(error, -ENOMEM,
 			"no address space for a forwarding table; raise the limit (ulimit -v)");
 		return NULL;
 	}
-	show_to_lanes(fib);
+	show_to_workers(fib);
 	prepare_retire(fib);
 	if (vrf_open_main(fib)) {
-		complain(why, -ENOMEM, "no memory for a forwarding table");
+		error_set(error, -ENOMEM, "no memory for a forwarding table");
 		fib_destroy(fib);
 		return NULL;
 	}
@@ -112,7 +112,7 @@ void fib_destroy(struct fib *fib)
 	rib_close(&fib->rib);
 	groups_close(&fib->groups);
 	hops_close(&fib->hops);
-	link_table_close(&fib->links);
+	iface_table_close(&fib->ifaces);
 	pages_free(fib, sizeof(*fib));
 }
 
@@ -125,13 +125,13 @@ static struct fib_route route_of(const struct fib *fib, const struct rib_node *n
 		.hop = fib->hops.hop[rib_hop(&fib->rib, node, 0)].key};
 }
 
-void fib_find(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
+void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	struct fib_answer *answer)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	uint32_t exact, best;
 
-	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.link = FIB_NO_LINK};
+	*answer = (struct fib_answer){.verdict = VERDICT_NO_ROUTE, .hop.iface = FIB_NO_IFACE};
 	if (!vrf_exists(fib, vrf))
 		return;
 	struct rib_prefix host = rib_prefix_in(vrf, &whole);
@@ -151,7 +151,7 @@ void fib_find(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	answer->mac = info.mac;
 }
 
-uint16_t fib_look(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
+uint16_t fib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
 {
 	struct wire_prefix whole = {.addr = *addr, .len = addr->family == 4 ? 32 : 128};
 	struct rib_prefix host = rib_prefix_of(&whole);
@@ -184,7 +184,7 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
-// Lanes take tagged ways out and groups apart; to people both forward.
+// Workers take tagged ways out and groups apart; to people both forward.
 static uint8_t told_verdict(uint8_t verdict)
 {
 	return verdict == FIB_VERDICT_TAGGED || verdict == FIB_VERDICT_GROUP ? VERDICT_FORWARD
@@ -213,7 +213,7 @@ void fib_count_from_now(struct fib *fib, const struct fib_count *count)
 {
 	fib->hops.count = *count;
 	for (uint32_t id = 1; id <= fib->hops.max_id; id++)
-		fib->hops.hop[id].counted_before = count->counted(count->house, id);
+		fib->hops.hop[id].counted_before = count->counted(count->ctx, id);
 }
 
 static uint32_t n_routes(const struct fib *fib, uint8_t family)
@@ -237,15 +237,15 @@ void fib_usage(const struct fib *fib, struct fib_usage *out)
 		.n_hops = fib->hops.n_used,
 		.n_neighbours = fib->n_neighbours,
 		.max_hop_id = fib->hops.max_id,
-		.lane_bytes4 = blocks_bytes(&four->node) + blocks_bytes(&four->leaf) +
-	                       blocks_bytes(&four->tail) + (n_vrfs - 1) * ROOT_BYTES,
-		.lane_bytes6 = n_vrfs * ROOT_BYTES + blocks_bytes(&six->wide) +
-	                       blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
-		.lane_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
-	                           fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
+		.worker_bytes4 = blocks_bytes(&four->node) + blocks_bytes(&four->leaf) +
+	                         blocks_bytes(&four->tail) + (n_vrfs - 1) * ROOT_BYTES,
+		.worker_bytes6 = n_vrfs * ROOT_BYTES + blocks_bytes(&six->wide) +
+	                         blocks_bytes(&six->leaf) + blocks_bytes(&six->line),
+		.worker_bytes_hops = (fib->hops.max_id + 1) * sizeof(struct fib_hop_entry) +
+	                             fib->groups.n_groups * FIB_GROUP_BUCKETS * sizeof(uint16_t),
 		.control_bytes = blocks_bytes(&fib->rib.nodes) + sizeof(*fib) +
-	                         fib->links.end * sizeof(struct link) +
+	                         fib->ifaces.end * sizeof(struct iface) +
 	                         (fib->hops.max_id + 1) * sizeof(struct hop),
-		.pending_frees = retire_pending(&fib->retire),
+		.pending_frees = defer_pending(&fib->defer),
 	};
 }

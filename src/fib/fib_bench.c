@@ -1,5 +1,5 @@
-// What the table costs: cycles per lookup, MiB that lanes read, seconds to build, microseconds per
-// change. Prints; judges nothing.
+// What the table costs: cycles per lookup, MiB that workers read, seconds to build, microseconds
+// per change. Prints; judges nothing.
 #include "base/clock.h"
 #include "fib/bench_table.h"
 #include "fib/fib.h"
@@ -109,11 +109,11 @@ static void print_memory(const struct fib *fib)
 	struct fib_usage usage;
 
 	fib_usage(fib, &usage);
-	printf("  %u + %u routes; lanes read %.1f MiB (IPv4 %.2f, IPv6 %.2f, next hops %.2f); "
+	printf("  %u + %u routes; workers read %.1f MiB (IPv4 %.2f, IPv6 %.2f, next hops %.2f); "
 	       "control %.1f MiB\n",
 		usage.n_routes4, usage.n_routes6,
-		(usage.lane_bytes4 + usage.lane_bytes6 + usage.lane_bytes_hops) / mib,
-		usage.lane_bytes4 / mib, usage.lane_bytes6 / mib, usage.lane_bytes_hops / mib,
+		(usage.worker_bytes4 + usage.worker_bytes6 + usage.worker_bytes_hops) / mib,
+		usage.worker_bytes4 / mib, usage.worker_bytes6 / mib, usage.worker_bytes_hops / mib,
 		usage.control_bytes / mib);
 	printf("  IPv4 leaves %.2f, tails %.2f; IPv6 wide %.2f, leaves %.2f, lines %.2f MiB\n",
 		blocks_bytes(&fib->publish4.leaf) / mib, blocks_bytes(&fib->publish4.tail) / mib,
@@ -123,13 +123,13 @@ static void print_memory(const struct fib *fib)
 
 static void measure(struct bench_table table, const char *title)
 {
-	struct complaint why;
-	struct fib *fib = fib_create(&why);
+	struct error error;
+	struct fib *fib = fib_create(&error);
 	uint64_t start_ns = clock_now_ns();
 
 	printf("%s\n", title);
-	if (!fib || fib_change(fib, table.change, table.n, NULL, &why)) {
-		printf("  %s\n", why.text);
+	if (!fib || fib_change(fib, table.change, table.n, NULL, &error)) {
+		printf("  %s\n", error.text);
 		exit(1);
 	}
 	printf("  build: %.3f s\n", (clock_now_ns() - start_ns) / 1e9);

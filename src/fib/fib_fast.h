@@ -1,4 +1,4 @@
-// What lanes read. Nothing here allocates, locks or calls the system.
+// What workers read. Nothing here allocates, locks or calls the system.
 #pragma once
 
 #include "base/bits.h"
@@ -45,8 +45,8 @@ struct fib_node6 {
 	uint32_t unused;
 } __attribute__((aligned(16)));
 
-// A next hop as lanes need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port
-// and tags never change between two reports of a lane that saw it forward.
+// A next hop as workers need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port
+// and tags never change between two reports of a worker that saw it forward.
 struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
 	uint16_t frame_max; // longest frame without FCS and tags that may leave: MTU + 14; of
@@ -76,15 +76,15 @@ struct fib_tags {
 } __attribute__((aligned(8)));
 
 // How frames that come in are taken: one word, read once per burst (a port without tags) or per
-// tagged frame, by fib_link_in_load. Of a port that was never told: no flags, the main VRF; of a
-// deleted link: FIB_LINK_DOWN.
-struct fib_link_in {
-	uint8_t flags; // enum fib_link_flag
+// tagged frame, by fib_iface_in_load. Of a port that was never told: no flags, the main VRF; of a
+// deleted link: FIB_IFACE_DOWN.
+struct fib_iface_in {
+	uint8_t flags; // enum fib_iface_flag
 	uint8_t vrf;
-	uint8_t n_macs; // not 0: fib_link_has_mac knows of more than the port's own address
+	uint8_t n_macs; // not 0: fib_iface_has_mac knows of more than the port's own address
 	uint8_t n_tags; // most tags that a link of this port has: 0: tagged frames are unknown
 	                // here; of a VLAN: its own
-	uint16_t link;
+	uint16_t iface;
 	uint16_t unused;
 } __attribute__((aligned(8)));
 
@@ -142,7 +142,7 @@ static inline struct fib_source_place fib_source_place(uint32_t addr)
 	return (struct fib_source_place){hash >> 27, hash >> 22 & 31, hash >> 17 & 31};
 }
 
-// False: it is none of ours. Lane.
+// False: it is none of ours. Worker.
 static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uint32_t addr)
 {
 	const struct fib_source_place place = fib_source_place(addr);
@@ -164,9 +164,9 @@ struct fib_begun4 {
 	uint32_t number[FIB_BURST4] LINE_ALIGNED, tail[FIB_BURST4];
 };
 
-// What lanes read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
+// What workers read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
 // below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
-// the table, which may change while lanes run.
+// the table, which may change while workers run.
 struct fib_view {
 	const struct fib_node4 *node4;
 	const struct fib_hop_entry *hops;
@@ -187,27 +187,27 @@ struct fib_view {
 	const void *node6;
 	const void *leaf6;
 	const void *line6;
-	const struct fib_tags *tags;       // by hop
-	const uint16_t *frame_max4;        // by hop
-	const struct fib_link_in *link_in; // by link; the first ones are the ports
-	const struct fib_view *vrfs;       // by VRF, the main one included; hop 0 for all addresses
-	                                   // in those that are not open
-	const struct fib_links *links;
+	const struct fib_tags *tags;         // by hop
+	const uint16_t *frame_max4;          // by hop
+	const struct fib_iface_in *iface_in; // by link; the first ones are the ports
+	const struct fib_view *vrfs; // by VRF, the main one included; hop 0 for all addresses
+	                             // in those that are not open
+	const struct fib_ifaces *ifaces;
 	const struct fib_sources *sources;
 } LINE_ALIGNED;
 
-// How to take frames of a link; the tags of a tagged next hop. Lane.
-static inline struct fib_link_in fib_link_in_load(const struct fib_view *view, uint16_t link)
+// How to take frames of a link; the tags of a tagged next hop. Worker.
+static inline struct fib_iface_in fib_iface_in_load(const struct fib_view *view, uint16_t iface)
 {
-	const void *from = &view->link_in[link];
+	const void *from = &view->iface_in[iface];
 	uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
-	struct fib_link_in in;
+	struct fib_iface_in in;
 
 	memcpy(&in, &word, sizeof(in));
 	return in;
 }
 
-// The longest frame of IPv4 that may leave by a hop: at least frame_max. Lane.
+// The longest frame of IPv4 that may leave by a hop: at least frame_max. Worker.
 static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint16_t hop)
 {
 	return __atomic_load_n(&view->frame_max4[hop], __ATOMIC_RELAXED);
@@ -224,21 +224,21 @@ static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_
 }
 
 // A VLAN's link by port and tags of a frame, priorities aside (0 in place of the inner one: one
-// tag); FIB_NO_LINK_IN: none. Not for every packet: it searches. Lane.
-enum { FIB_NO_LINK_IN = 0xffff };
-uint16_t fib_link_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
-// Whether a MAC address is the link's own or one of its further ones. Lane.
-bool fib_link_has_mac(const struct fib_view *view, uint16_t link, const uint8_t mac[6]);
+// tag); FIB_NO_IFACE_IN: none. Not for every packet: it searches. Worker.
+enum { FIB_NO_IFACE_IN = 0xffff };
+uint16_t fib_iface_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
+// Whether a MAC address is the link's own or one of its further ones. Worker.
+bool fib_iface_has_mac(const struct fib_view *view, uint16_t iface, const uint8_t mac[6]);
 
 // Whether lookups wait so long for memory that other work should lie between a prefetch and them.
-// Lane.
+// Worker.
 static inline bool fib_waits4(const struct fib_view *view)
 {
 	return __atomic_load_n(&view->waits4, __ATOMIC_RELAXED);
 }
 
 // Fetches what the lookup of n destinations will read first, in tables that are large enough for it
-// to pay. For destinations that are looked up after other work. Lane.
+// to pay. For destinations that are looked up after other work. Worker.
 // All that the lookups fetch goes to the L2: an L1 has room for some 20 lines that are on their way
 // and drops a quarter of 64 that are asked of it at once (AMD, Zen 4), an L2 has more and drops
 // none.
@@ -261,16 +261,16 @@ static inline void fib_prefetch4_sixteen(const struct fib_view *view, __m512i ds
 #endif
 
 // Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They
-// prefetch what they need. Lane.
+// prefetch what they need. Worker.
 static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
 	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
 }
 
-// The lookup of the main VRF's IPv4 in three parts, for lanes that do other work while memory
+// The lookup of the main VRF's IPv4 in three parts, for workers that do other work while memory
 // answers: each part fetches what the next one reads. begun->n is up to FIB_BURST4; dst stays the
-// same, the lane does not report meanwhile, and hop[] is good for nothing before the end. Lane.
+// same, the worker does not report meanwhile, and hop[] is good for nothing before the end. Worker.
 static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
 	uint16_t hop[], struct fib_begun4 *begun)
 {
@@ -286,35 +286,35 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 	view->lookup6(view, dst, hop, n);
 }
 
-// The lanes' side of the door. `live` is read once per burst or train, before the lookups; what it
-// points to stays as it is until the lane reports. Never NULL while a lane runs.
-struct fib_door_fast {
+// The workers' side of the door. `live` is read once per burst or train, before the lookups; what
+// it points to stays as it is until the worker reports. Never NULL while a worker runs.
+struct fib_rcu_fast {
 	const struct fib_view *live; // atomic, acquire
 	struct rte_rcu_qsbr *qsbr;
 } LINE_ALIGNED;
 
-// Lane, once at its start and end (and around parking).
-static inline void fib_lane_online(struct fib_door_fast *door, unsigned lane)
+// Worker, once at its start and end (and around parking).
+static inline void fib_reader_online(struct fib_rcu_fast *rcu, unsigned worker)
 {
-	rte_rcu_qsbr_thread_online(door->qsbr, lane);
+	rte_rcu_qsbr_thread_online(rcu->qsbr, worker);
 }
 
-static inline void fib_lane_offline(struct fib_door_fast *door, unsigned lane)
+static inline void fib_reader_offline(struct fib_rcu_fast *rcu, unsigned worker)
 {
-	rte_rcu_qsbr_thread_offline(door->qsbr, lane);
+	rte_rcu_qsbr_thread_offline(rcu->qsbr, worker);
 }
 
-// Lane, once per loop: no pointer into the table is held here.
-static inline void fib_lane_report(struct fib_door_fast *door, unsigned lane)
+// Worker, once per loop: no pointer into the table is held here.
+static inline void fib_reader_report(struct fib_rcu_fast *rcu, unsigned worker)
 {
-	rte_rcu_qsbr_quiescent(door->qsbr, lane);
+	rte_rcu_qsbr_quiescent(rcu->qsbr, worker);
 }
 
-static inline const struct fib_view *fib_lane_view(const struct fib_door_fast *door)
+static inline const struct fib_view *fib_reader_view(const struct fib_rcu_fast *rcu)
 {
-	return __atomic_load_n(&door->live, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&rcu->live, __ATOMIC_ACQUIRE);
 }
 
-struct fib_door;
+struct fib_rcu;
 // The fast side of a door; valid as long as the door.
-struct fib_door_fast *fib_door_lanes(struct fib_door *door);
+struct fib_rcu_fast *fib_rcu_readers(struct fib_rcu *rcu);

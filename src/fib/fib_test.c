@@ -41,7 +41,7 @@ static void take_hops(struct fib *fib, unsigned n)
 		change_both(fib,
 			&(struct fib_change){
 				.route = {.prefix = {{.bytes = {30, i}, .family = 4}, 16},
-					.hop = {.link = 2,
+					.hop = {.iface = 2,
 						.via = {.bytes = {10, 0, 0, i}, .family = 4}}}});
 }
 
@@ -61,10 +61,10 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 			struct fib_change change = {.op = i < N_SLOTS ? FIB_ADD : FIB_DELETE,
 				.route = {.prefix = {{.bytes = {20, 1, slot}, .family = 4},
 						  slot || !inside[row].with_tail ? 24 : 25},
-					.hop = {.link = slot % 2, .via.family = 4}}};
+					.hop = {.iface = slot % 2, .via.family = 4}}};
 			if (slot % 2 && inside[row].with_linux)
 				change.route.hop =
-					(struct fib_hop){.link = FIB_NO_LINK, .kind = FIB_LINUX};
+					(struct fib_hop){.iface = FIB_NO_IFACE, .kind = FIB_LINUX};
 			change_both(fib, &change);
 			churn_check_all(fib, &model);
 			assert_int_equal(churn_used(fib).leaf4 > none,
@@ -146,10 +146,10 @@ static void names_a_change_of_a_batch_that_finds_no_memory(void **state)
 {
 	struct fib *fib = fib_create(NULL);
 	const struct fib_change change = {.op = FIB_ADD};
-	struct complaint why = {""};
+	struct error error = {""};
 	size_t bad = 77;
 
-	assert_int_equal(fib_change(fib, &change, 1ul << 33, &bad, &why), -ENOSPC);
+	assert_int_equal(fib_change(fib, &change, 1ul << 33, &bad, &error), -ENOSPC);
 	assert_int_equal(bad, 0);
 	fib_destroy(fib);
 }

@@ -1,4 +1,4 @@
-// The table of groups. Control thread; lanes read `bucket`.
+// The table of groups. Control thread; workers read `bucket`.
 #include "fib/groups.h"
 
 #include "base/pages.h"
@@ -30,7 +30,7 @@ void groups_close(struct groups *groups)
 
 struct fib_hop groups_hop(uint16_t number)
 {
-	struct fib_hop hop = {.link = FIB_NO_LINK, .kind = FIB_GROUP};
+	struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = FIB_GROUP};
 
 	memcpy(hop.via.bytes, &number, sizeof(number));
 	return hop;
@@ -106,11 +106,11 @@ int groups_get(struct groups *groups, const struct group *wanted, bool *is_new)
 
 void groups_retire(struct groups *groups, uint16_t number)
 {
-	uint16_t *link = first_of(groups, &groups->group[number]);
+	uint16_t *iface = first_of(groups, &groups->group[number]);
 
-	while (*link != number + 1)
-		link = &groups->group[*link - 1].chain;
-	*link = groups->group[number].chain;
+	while (*iface != number + 1)
+		iface = &groups->group[*iface - 1].chain;
+	*iface = groups->group[number].chain;
 }
 
 void groups_free(struct groups *groups, struct hops *hops, uint16_t number)
@@ -128,15 +128,15 @@ static bool is_box(const struct fib_hop *hop)
 	return hop->kind == FIB_VIA || hop->kind == FIB_PEER;
 }
 
-static int check_members(const struct fib_member *members, unsigned n, struct complaint *why)
+static int check_members(const struct fib_member *members, unsigned n, struct error *error)
 {
 	if (n < 1 || n > GROUP_MAX_MEMBERS)
-		return complain(why, -EINVAL, "a route with %u next hops; 1 to %u are possible", n,
-			GROUP_MAX_MEMBERS);
+		return error_set(error, -EINVAL, "a route with %u next hops; 1 to %u are possible",
+			n, GROUP_MAX_MEMBERS);
 	for (unsigned i = 0; i < n; i++)
 		if (!members[i].weight || !is_box(&members[i].hop) ||
-			members[i].hop.link >= FIB_MAX_LINKS)
-			return complain(why, -EINVAL,
+			members[i].hop.iface >= FIB_MAX_IFACES)
+			return error_set(error, -EINVAL,
 				"next hop %u of %u needs a neighbour, a port, and a weight of 1 to "
 				"255",
 				i + 1, n);
@@ -169,12 +169,12 @@ static int acquire_members(struct fib *fib, const struct fib_member *members, un
 }
 
 int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
-	struct complaint *why)
+	struct error *error)
 {
 	struct fib_member sorted[GROUP_MAX_MEMBERS];
 	struct group group = {0};
 	bool is_new;
-	int err = check_members(members, n, why);
+	int err = check_members(members, n, error);
 
 	if (err)
 		return err;
@@ -183,14 +183,14 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 		hops_normalise(&sorted[i].hop);
 	qsort(sorted, n, sizeof(*sorted), compare_members);
 	if (acquire_members(fib, sorted, n, &group))
-		return complain(why, -ENOSPC,
+		return error_set(error, -ENOSPC,
 			"no room for a route with %u next hops; the table holds %u", n,
 			FIB_MAX_HOPS);
 	int number = groups_get(&fib->groups, &group, &is_new);
 	for (unsigned i = 0; i < n && !is_new; i++)
 		hops_release(&fib->hops, group.member[i]);
 	if (number < 0)
-		return complain(why, -ENOSPC,
+		return error_set(error, -ENOSPC,
 			"no room for another set of next hops; the table holds %u", GROUPS_MAX);
 	*out = groups_hop(number);
 	uint16_t id = change_acquire_hop(fib, out);
@@ -202,7 +202,7 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 		groups_retire(&fib->groups, number);
 		groups_free(&fib->groups, &fib->hops, number);
 	}
-	return complain(why, -ENOSPC,
+	return error_set(error, -ENOSPC,
 		"no room for another set of next hops; the table holds %u hops", FIB_MAX_HOPS);
 }
 

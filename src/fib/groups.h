@@ -1,5 +1,5 @@
 // Groups of next hops: a route that leads to several, each flow to one of them. Control thread;
-// lanes read `bucket`.
+// workers read `bucket`.
 #pragma once
 
 #include "fib/hops.h"
@@ -27,7 +27,7 @@ void groups_close(struct groups *groups);
 int groups_get(struct groups *groups, const struct group *wanted, bool *is_new);
 // No route leads there any more; the group is not given out again.
 void groups_retire(struct groups *groups, uint16_t number);
-// No lane can know the group any more: lets its members go.
+// No worker can know the group any more: lets its members go.
 void groups_free(struct groups *groups, struct hops *hops, uint16_t number);
 
 // The group's number as the key of its hop, and back.

@@ -13,7 +13,7 @@
 
 static struct fib_member via(const char *text, uint8_t port, uint8_t weight)
 {
-	struct fib_member member = {.hop = {.link = port, .kind = FIB_VIA}, .weight = weight};
+	struct fib_member member = {.hop = {.iface = port, .kind = FIB_VIA}, .weight = weight};
 
 	assert_int_equal(wire_addr_parse(text, &member.hop.via), 0);
 	return member;
@@ -69,7 +69,7 @@ static void the_same_members_in_any_order_are_one_group(void **state)
 	fib_destroy(fib);
 }
 
-static void lanes_see_a_group_and_then_nothing(void **state)
+static void workers_see_a_group_and_then_nothing(void **state)
 {
 	struct fib *fib = fib_create(NULL);
 	struct fib_member members[] = {via("10.0.0.1", 0, 1), via("10.0.0.2", 1, 1)}, seen[2];
@@ -82,7 +82,7 @@ static void lanes_see_a_group_and_then_nothing(void **state)
 	struct fib_change add = change(FIB_ADD, "20.0.0.0/8", group),
 			  del = change(FIB_DELETE, "20.0.0.0/8", group);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL), 0);
-	uint16_t id = fib_look(fib, 0, &dst);
+	uint16_t id = fib_lookup(fib, 0, &dst);
 	assert_int_equal(fib->view.hops[id].verdict, FIB_VERDICT_GROUP);
 	assert_true(fib_hop_info(fib, id, &info));
 	assert_int_equal(info.verdict, VERDICT_FORWARD);
@@ -90,7 +90,7 @@ static void lanes_see_a_group_and_then_nothing(void **state)
 	assert_int_equal(fib->view.bucket[first], hops_find(&fib->hops, &members[0].hop));
 	assert_int_equal(fib_group_members(fib, &group, seen, 2), 2);
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), 0);
-	assert_int_equal(fib_look(fib, 0, &dst), 0);
+	assert_int_equal(fib_lookup(fib, 0, &dst), 0);
 	assert_int_equal(hops_find(&fib->hops, &group), 0);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL),
 		-EINVAL); // the group went with its last route
@@ -117,7 +117,7 @@ static void groups_that_come_and_go_leave_nothing_behind(void **state)
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), 0);
 	fib_change(fib, &del, 1, NULL, NULL);
 	struct fib_change other = change(FIB_ADD, "30.0.0.0/24",
-		(struct fib_hop){.kind = FIB_BLACKHOLE, .link = FIB_NO_LINK});
+		(struct fib_hop){.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE});
 	assert_int_equal(fib_change(fib, &other, 1, NULL, NULL), 0);
 	fib_usage(fib, &after);
 	assert_int_equal(after.n_hops, before.n_hops + 1);
@@ -129,14 +129,14 @@ static void refuses_what_is_no_group(void **state)
 {
 	struct fib *fib = fib_create(NULL);
 	struct fib_member members[2] = {via("10.0.0.1", 0, 0), via("10.0.0.2", 1, 1)};
-	struct complaint why;
+	struct error error;
 	struct fib_hop group;
 
-	assert_int_equal(fib_group(fib, members, 2, &group, &why), -EINVAL);
-	assert_string_equal(why.text,
+	assert_int_equal(fib_group(fib, members, 2, &group, &error), -EINVAL);
+	assert_string_equal(error.text,
 		"next hop 1 of 2 needs a neighbour, a port, and a weight of 1 to 255");
-	assert_int_equal(fib_group(fib, members, 0, &group, &why), -EINVAL);
-	assert_int_equal(fib_group(fib, members, 65, &group, &why), -EINVAL);
+	assert_int_equal(fib_group(fib, members, 0, &group, &error), -EINVAL);
+	assert_int_equal(fib_group(fib, members, 65, &group, &error), -EINVAL);
 	fib_destroy(fib);
 }
 
@@ -145,7 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_member_gets_its_share_of_the_buckets),
 		cmocka_unit_test(the_same_members_in_any_order_are_one_group),
-		cmocka_unit_test(lanes_see_a_group_and_then_nothing),
+		cmocka_unit_test(workers_see_a_group_and_then_nothing),
 		cmocka_unit_test(groups_that_come_and_go_leave_nothing_behind),
 		cmocka_unit_test(refuses_what_is_no_group),
 	};

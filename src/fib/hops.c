@@ -1,10 +1,10 @@
-// The table of next hops. Control thread; lanes read `entry` and `plain`.
+// The table of next hops. Control thread; workers read `entry` and `plain`.
 #include "fib/hops.h"
 
 #include "base/pages.h"
+#include "fib/defer.h"
 #include "fib/groups.h"
-#include "fib/links.h"
-#include "fib/retire.h"
+#include "fib/ifaces.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_LINUX] = VERDICT_LINUX,
 };
 
-// Lines that every lane reads are written only where something changes.
+// Lines that every worker reads are written only where something changes.
 static void write_port(struct hops *hops, uint16_t id, uint8_t port)
 {
 	if (hops->plain->port[id] == port)
@@ -87,7 +87,7 @@ int hops_open(struct hops *hops)
 	}
 	memset(hops->plain->port, FIB_NOT_PLAIN, sizeof(hops->plain->port));
 	hops->plain->frame_max = UINT16_MAX;
-	hops->hop[0].key = (struct fib_hop){.link = FIB_NO_LINK, .kind = N_FIB_KINDS};
+	hops->hop[0].key = (struct fib_hop){.iface = FIB_NO_IFACE, .kind = N_FIB_KINDS};
 	write_entry(hops, 0, &(struct fib_hop_entry){.port = NO_PORT, .verdict = VERDICT_NO_ROUTE});
 	return 0;
 }
@@ -142,7 +142,7 @@ static uint16_t take_id(struct hops *hops)
 
 static bool has_link(const struct fib_hop *hop)
 {
-	return hop->link < FIB_MAX_LINKS;
+	return hop->iface < FIB_MAX_IFACES;
 }
 
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
@@ -157,10 +157,10 @@ uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop)
 		hops->hop[id] = (struct hop){.key = *hop, .chain = *bucket};
 		*bucket = id;
 		if (hops->count.counted)
-			hops->hop[id].counted_before = hops->count.counted(hops->count.house, id);
+			hops->hop[id].counted_before = hops->count.counted(hops->count.ctx, id);
 		hops->n_used++;
 		if (has_link(hop))
-			hops->links->link[hop->link].n_hops++;
+			hops->ifaces->iface[hop->iface].n_hops++;
 		hops_rewrite(hops, id);
 	}
 	hops->hop[id].n_holders++;
@@ -179,14 +179,14 @@ void hops_release(struct hops *hops, uint16_t id)
 
 static void unchain(struct hops *hops, uint16_t id)
 {
-	uint16_t *link = bucket_of(hops, &hops->hop[id].key);
+	uint16_t *iface = bucket_of(hops, &hops->hop[id].key);
 
-	while (*link != id)
-		link = &hops->hop[*link].chain;
-	*link = hops->hop[id].chain;
+	while (*iface != id)
+		iface = &hops->hop[*iface].chain;
+	*iface = hops->hop[id].chain;
 }
 
-void hops_sweep(struct hops *hops, struct retire *retire)
+void hops_sweep(struct hops *hops, struct defer *defer)
 {
 	while (hops->n_idle) {
 		uint16_t id = hops->idle[--hops->n_idle];
@@ -196,13 +196,13 @@ void hops_sweep(struct hops *hops, struct retire *retire)
 		unchain(hops, id);
 		hops->n_used--;
 		if (has_link(&hops->hop[id].key))
-			hops->links->link[hops->hop[id].key.link].n_hops--;
+			hops->ifaces->iface[hops->hop[id].key.iface].n_hops--;
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
-		if (id < FIB_PLAIN_HOPS) // lanes that still know it ask its entry
+		if (id < FIB_PLAIN_HOPS) // workers that still know it ask its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
-		retire_add(retire, (struct retired){.kind = RETIRED_HOP, .first = id, .n = 1});
+		defer_add(defer, (struct deferred){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
 	if (hops->may_widen)
 		widen_plain(hops);
@@ -215,10 +215,10 @@ void hops_reuse(struct hops *hops, uint16_t id)
 	hops->unused[hops->n_unused++] = id;
 }
 
-static bool find_mac(const struct hop *hop, const struct fib_link *link, struct wire_mac *mac)
+static bool find_mac(const struct hop *hop, const struct fib_iface *iface, struct wire_mac *mac)
 {
-	*mac = hop->key.kind == FIB_PEER ? link->peer : hop->mac;
-	return hop->key.kind == FIB_PEER ? link->has_peer : hop->is_neighbour;
+	*mac = hop->key.kind == FIB_PEER ? iface->peer : hop->mac;
+	return hop->key.kind == FIB_PEER ? iface->has_peer : hop->is_neighbour;
 }
 
 static void write_group(struct fib_hop_entry *entry, uint32_t number)
@@ -232,37 +232,37 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
-	const struct fib_link *told = &hops->links->link[key->link].told;
+	const struct fib_iface *told = &hops->ifaces->iface[key->iface].told;
 
-	entry->frame_max = fib_link_mtu(told, key->via.family) + ETHERNET_BYTES;
-	__atomic_store_n(&hops->frame_max4[id], fib_link_mtu(told, 4) + ETHERNET_BYTES,
+	entry->frame_max = fib_iface_mtu(told, key->via.family) + ETHERNET_BYTES;
+	__atomic_store_n(&hops->frame_max4[id], fib_iface_mtu(told, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
 }
 
-static void write_tags(struct hops *hops, uint16_t id, const struct fib_link *link)
+static void write_tags(struct hops *hops, uint16_t id, const struct fib_iface *iface)
 {
-	struct fib_tags tags = link_tags(link);
+	struct fib_tags tags = iface_tags(iface);
 	uint64_t word;
 
 	memcpy(&word, tags.bytes, sizeof(word));
 	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
 }
 
-// A lane that has already judged the old verdict may still write the header: lost neighbours keep
+// A worker that has already judged the old verdict may still write the header: lost neighbours keep
 // their MAC, and deleted links what was told of them.
 static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct hop *hop = &hops->hop[id];
-	const struct link *link = &hops->links->link[hop->key.link];
+	const struct iface *iface = &hops->ifaces->iface[hop->key.iface];
 	struct wire_mac mac;
 
-	if (find_mac(hop, &link->told, &mac) && link->is_told)
-		entry->verdict = link->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
+	if (find_mac(hop, &iface->told, &mac) && iface->is_told)
+		entry->verdict = iface->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
-	memcpy(entry->macs + 6, link->told.mac.bytes, sizeof(link->told.mac.bytes));
+	memcpy(entry->macs + 6, iface->told.mac.bytes, sizeof(iface->told.mac.bytes));
 	write_lengths(hops, id, entry);
-	entry->port = link->told.port;
-	write_tags(hops, id, &link->told); // none, too: the id may have had some before
+	entry->port = iface->told.port;
+	write_tags(hops, id, &iface->told); // none, too: the id may have had some before
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)
@@ -273,17 +273,17 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 
 	if (key->kind == FIB_GROUP)
 		write_group(&entry, groups_number(key));
-	if (leads_out && hops->links->link[key->link].was_told)
+	if (leads_out && hops->ifaces->iface[key->iface].was_told)
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
 }
 
-void hops_rewrite_link(struct hops *hops, uint16_t link)
+void hops_rewrite_iface(struct hops *hops, uint16_t iface)
 {
-	const bool has_hops = hops->links->link[link].n_hops;
+	const bool has_hops = hops->ifaces->iface[iface].n_hops;
 
 	for (uint32_t id = 1; has_hops && id <= hops->max_id; id++)
-		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.link == link)
+		if (hops->hop[id].key.kind < N_FIB_KINDS && hops->hop[id].key.iface == iface)
 			hops_rewrite(hops, id);
 	widen_plain(hops);
 }

@@ -1,4 +1,4 @@
-// Next hops: found by what they are, known to lanes by id, counted by who uses them. Control
+// Next hops: found by what they are, known to workers by id, counted by who uses them. Control
 // thread.
 #pragma once
 
@@ -21,15 +21,15 @@ static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
 
 enum { HOPS_BUCKETS = 1 << 15 };
 
-struct retire;
+struct defer;
 
 struct groups;
-struct fib_links;
+struct fib_ifaces;
 
 struct hops {
 	struct groups *groups; // what hops of kind FIB_GROUP stand for
-	struct fib_links *links;
-	struct fib_hop_entry *entry;  // what lanes read
+	struct fib_ifaces *ifaces;
+	struct fib_hop_entry *entry;  // what workers read
 	struct fib_plain_hops *plain; // the first ones in brief
 	bool may_widen;               // one of them is plain no more: the limit may rise
 	struct fib_tags *tags;        // and of those on links with tags
@@ -54,10 +54,10 @@ uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
 // The same, made if need be (normalised), with one more holder; 0: no id is left.
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
 void hops_release(struct hops *hops, uint16_t id);
-// Forgets hops without holders; their ids come back by hops_reuse once no lane can know them.
-void hops_sweep(struct hops *hops, struct retire *retire);
+// Forgets hops without holders; their ids come back by hops_reuse once no worker can know them.
+void hops_sweep(struct hops *hops, struct defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
-// Writes anew what lanes read of a hop; / of all hops on a link. While lanes can see a hop's id,
-// its port and tags stay what they are as long as it is resolved.
+// Writes anew what workers read of a hop; / of all hops on a link. While workers can see a hop's
+// id, its port and tags stay what they are as long as it is resolved.
 void hops_rewrite(struct hops *hops, uint16_t id);
-void hops_rewrite_link(struct hops *hops, uint16_t link);
+void hops_rewrite_iface(struct hops *hops, uint16_t iface);

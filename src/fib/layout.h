@@ -1,4 +1,4 @@
-// What lanes read, bit by bit, beyond the nodes that fib_fast.h shows. Writer: publish4.c,
+// What workers read, bit by bit, beyond the nodes that fib_fast.h shows. Writer: publish4.c,
 // publish6.c; readers: lookup*.c.
 #pragma once
 

@@ -1,4 +1,5 @@
-// The bulk lookups to choose from: one does for all tables, another may be faster. Lanes run them.
+// The bulk lookups to choose from: one does for all tables, another may be faster. Workers run
+// them.
 #pragma once
 
 #include "fib/fib_fast.h"

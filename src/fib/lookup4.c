@@ -1,4 +1,4 @@
-// IPv4 in bulk, for any CPU: node, for some a leaf outside it, and for a few a tail. Lane.
+// IPv4 in bulk, for any CPU: node, for some a leaf outside it, and for a few a tail. Worker.
 #include "fib/lookup.h"
 
 #include "fib/tails.h"
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void begin(const struct fib_view *v
 		const struct piece piece = piece_of(view, dst[i]);
 		uint32_t is_outside = piece_is_outside(&piece);
 
-		if (pass.is_far || rarely(piece.half[0] & 1))
+		if (pass.is_far || unlikely(piece.half[0] & 1))
 			leaf[i] = piece_leaf_inside(&piece) & (is_outside - 1);
 		else
 			leaf[i] = leaf_plain(&piece);

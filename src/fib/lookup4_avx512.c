@@ -1,4 +1,4 @@
-// IPv4 in bulk, sixteen nodes at a time. Lane.
+// IPv4 in bulk, sixteen nodes at a time. Worker.
 #include "fib/lookup.h"
 
 #include "fib/tails.h"

@@ -1,5 +1,5 @@
 // IPv4 in a further VRF: its destinations as the top bits of keys, through a root of their own and
-// then the way of IPv6. Lane.
+// then the way of IPv6. Worker.
 #include "fib/lookup.h"
 
 enum { BURST = 64 };

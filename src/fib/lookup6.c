@@ -1,6 +1,6 @@
 // IPv6 in bulk, for any CPU. All packets of a burst go down together: first through root and wide
 // blocks, whose few lines are near, then from line to line, each prefetched a pass before it is
-// read; those that arrived drop out of the list. Lane.
+// read; those that arrived drop out of the list. Worker.
 #include "fib/lookup.h"
 
 #include "fib/layout.h"

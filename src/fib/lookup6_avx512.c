@@ -1,5 +1,5 @@
 // IPv6 in bulk: root and wide blocks for sixteen packets at a time, then line by line, its 14 ends
-// compared at once. Lane.
+// compared at once. Worker.
 #include "fib/lookup.h"
 
 #include "base/fetch_avx512.h"
@@ -7,13 +7,13 @@
 
 #include <immintrin.h>
 
-enum { BURST = 64, LANES = 16 };
+enum { BURST = 64, WORKERS = 16 };
 
 // A packet on its way: the line to resolve next, and where in the burst's keys the 16 bits for it
 // stand (bytes; 16 to a key).
 struct steps {
-	uint32_t line[BURST + LANES];
-	uint32_t at[BURST + LANES];
+	uint32_t line[BURST + WORKERS];
+	uint32_t at[BURST + WORKERS];
 };
 
 // Where packets stand after 16 bits, and what leaf of a wide block says more.
@@ -72,12 +72,12 @@ static inline __m256i nodes_resolve8(const struct fib_node6 *nodes, const uint32
 }
 
 static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __m512i slot,
-	uint32_t leaf[LANES])
+	uint32_t leaf[WORKERS])
 {
 	__mmask16 is_wide = _mm512_movepi32_mask(entry);
 	__m512i block = _mm512_maskz_and_epi32(is_wide, entry, _mm512_set1_epi32(ENTRY_INDEX));
 	__m512i number = _mm512_add_epi32(_mm512_slli_epi32(block, 10), _mm512_srli_epi32(slot, 6));
-	uint32_t numbers[LANES];
+	uint32_t numbers[WORKERS];
 
 	_mm512_storeu_si512(numbers, number);
 	_mm256_storeu_si256((__m256i *)leaf,
@@ -122,7 +122,7 @@ static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m5
 static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view,
 	const struct fib_key6 dst[], __m512i entry, __m512i *at)
 {
-	uint32_t leaf[LANES];
+	uint32_t leaf[WORKERS];
 
 	for (__mmask16 is_wide = _mm512_movepi32_mask(entry); is_wide;
 		is_wide = _mm512_movepi32_mask(entry)) {
@@ -142,15 +142,15 @@ static inline unsigned pass_leaves(const struct fib_view *view, const struct bur
 	unsigned n = 0;
 
 	pass_wide(view, burst->dst, stand, 0);
-	for (unsigned i = 0; i < BURST; i += LANES) {
-		if (i + LANES < BURST)
-			pass_wide(view, burst->dst, stand, i + LANES);
+	for (unsigned i = 0; i < BURST; i += WORKERS) {
+		if (i + WORKERS < BURST)
+			pass_wide(view, burst->dst, stand, i + WORKERS);
 		__m512i before = _mm512_loadu_si512(stand->entry + i);
 		__m512i entry = entries_in(view, _mm512_loadu_si512(stand->leaf + i), before);
 		__mmask16 was_wide = _mm512_movepi32_mask(before);
 		__m512i at = keys_at_level1(i);
 		at = _mm512_mask_mov_epi32(at, was_wide, next_level(at));
-		if (rarely(_mm512_movepi32_mask(entry)))
+		if (unlikely(_mm512_movepi32_mask(entry)))
 			entry = pass_deeper(view, burst->dst, entry, &at);
 		__mmask16 is_line = _mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE));
 		__m512i line = _mm512_and_si512(entry, _mm512_set1_epi32(ENTRY_INDEX));
@@ -182,7 +182,7 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 		uint32_t at = steps->at[i];
 		unsigned run = line_run(line, slot_at(burst->dst, at));
 		burst->hop[at / 16] = line->hop[run];
-		if (likely_to(!(line->below >> run & 1)))
+		if (likely(!(line->below >> run & 1)))
 			continue;
 		steps->line[n_left] = line_below(line, run);
 		steps->at[n_left] = line->is_split ? at : (at & ~15u) | ((at - 2) & 15);
@@ -238,7 +238,7 @@ void lookup6_avx512(const struct fib_view *view, const struct fib_key6 dst[], ui
 	struct fib_key6 padded_dst[BURST];
 	uint16_t padded_hop[BURST];
 
-	if (likely_to(n == BURST)) {
+	if (likely(n == BURST)) {
 		lookup_burst(view, &(struct burst6){dst, hop, BURST});
 		return;
 	}

@@ -1,4 +1,4 @@
-// A plain list of routes: the twin that tests compare the table with. Tests only.
+// A plain list of routes: the TAP interface that tests compare the table with. Tests only.
 #pragma once
 
 #include "fib/fib.h"
@@ -7,7 +7,7 @@ enum { MODEL_MAX_ROUTES = 4096 };
 
 struct model {
 	size_t n;
-	uint8_t vrf; // the table that it is the twin of
+	uint8_t vrf; // the table that it is the TAP interface of
 	struct fib_route route[MODEL_MAX_ROUTES];
 };
 

@@ -7,9 +7,9 @@
 
 #include <errno.h>
 
-static struct fib_hop hop_via(uint16_t link, const struct wire_addr *addr)
+static struct fib_hop hop_via(uint16_t iface, const struct wire_addr *addr)
 {
-	struct fib_hop hop = {.via = *addr, .link = link, .kind = FIB_VIA};
+	struct fib_hop hop = {.via = *addr, .iface = iface, .kind = FIB_VIA};
 
 	hops_normalise(&hop);
 	return hop;
@@ -30,16 +30,17 @@ static void publish_host(struct fib *fib, uint8_t vrf, const struct wire_addr *a
 	change_publish(fib, &edit, 1);
 }
 
-static int complain_full(struct complaint *why, const struct wire_addr *addr)
+static int complain_full(struct error *error, const struct wire_addr *addr)
 {
 	char text[WIRE_ADDR_TEXT];
 
-	return complain(why, -ENOSPC,
+	return error_set(error, -ENOSPC,
 		"no room for neighbour %s: the table holds at most %u next hops and %u prefixes",
 		wire_addr_print(addr, text), FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 }
 
-// The host's node in the table of a VRF knows of one more neighbour; / of one less, and lanes too.
+// The host's node in the table of a VRF knows of one more neighbour; / of one less, and workers
+// too.
 static int add_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
 {
 	const struct rib_prefix host = host_of(vrf, addr);
@@ -61,14 +62,14 @@ static void remove_host(struct fib *fib, uint8_t vrf, const struct wire_addr *ad
 
 static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struct wire_mac *mac)
 {
-	const uint8_t vrf = link_vrf(&fib->links, hop->link);
+	const uint8_t vrf = iface_vrf(&fib->ifaces, hop->iface);
 	uint16_t id = change_acquire_hop(fib, hop);
 
 	if (!id)
 		return -ENOSPC;
 	if (add_host(fib, vrf, &hop->via)) {
 		hops_release(&fib->hops, id);
-		hops_sweep(&fib->hops, &fib->retire);
+		hops_sweep(&fib->hops, &fib->defer);
 		return -ENOSPC;
 	}
 	fib->hops.hop[id].is_neighbour = 1;
@@ -79,30 +80,30 @@ static int add_neighbour(struct fib *fib, const struct fib_hop *hop, const struc
 	return 0;
 }
 
-int fib_neighbour_set(struct fib *fib, uint16_t link, const struct wire_addr *addr,
-	const struct wire_mac *mac, struct complaint *why)
+int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *addr,
+	const struct wire_mac *mac, struct error *error)
 {
-	const struct fib_hop hop = hop_via(link, addr);
+	const struct fib_hop hop = hop_via(iface, addr);
 	uint16_t id = hops_find(&fib->hops, &hop);
 
-	if (link >= FIB_MAX_LINKS || (addr->family != 4 && addr->family != 6))
-		return complain(why, -EINVAL, "a neighbour needs a link and an address");
+	if (iface >= FIB_MAX_IFACES || (addr->family != 4 && addr->family != 6))
+		return error_set(error, -EINVAL, "a neighbour needs a link and an address");
 	if (id && fib->hops.hop[id].is_neighbour) {
 		fib->hops.hop[id].mac = *mac;
 		hops_rewrite(&fib->hops, id);
 		return 0;
 	}
-	return add_neighbour(fib, &hop, mac) ? complain_full(why, addr) : 0;
+	return add_neighbour(fib, &hop, mac) ? complain_full(error, addr) : 0;
 }
 
-int fib_neighbour_delete(struct fib *fib, uint16_t link, const struct wire_addr *addr)
+int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr *addr)
 {
-	const struct fib_hop hop = hop_via(link, addr);
+	const struct fib_hop hop = hop_via(iface, addr);
 	uint16_t id = hops_find(&fib->hops, &hop);
 
 	if (!id || !fib->hops.hop[id].is_neighbour)
 		return -ENOENT;
-	const uint8_t vrf = link_vrf(&fib->links, link);
+	const uint8_t vrf = iface_vrf(&fib->ifaces, iface);
 	fib->hops.hop[id].is_neighbour = 0;
 	fib->n_neighbours--;
 	hops_rewrite(&fib->hops, id);
@@ -113,42 +114,42 @@ int fib_neighbour_delete(struct fib *fib, uint16_t link, const struct wire_addr 
 }
 
 // The first neighbour on a link among ids from `id` on, 0: none.
-static uint16_t next_on(const struct hops *hops, uint16_t link, uint32_t id)
+static uint16_t next_on(const struct hops *hops, uint16_t iface, uint32_t id)
 {
 	for (; id <= hops->max_id; id++)
-		if (hops->hop[id].is_neighbour && hops->hop[id].key.link == link)
+		if (hops->hop[id].is_neighbour && hops->hop[id].key.iface == iface)
 			return id;
 	return 0;
 }
 
-static int add_hosts(struct fib *fib, uint16_t link, uint8_t vrf)
+static int add_hosts(struct fib *fib, uint16_t iface, uint8_t vrf)
 {
 	const struct hops *hops = &fib->hops;
 
-	for (uint16_t id = next_on(hops, link, 1); id; id = next_on(hops, link, id + 1u)) {
+	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {
 		if (!add_host(fib, vrf, &hops->hop[id].key.via))
 			continue;
-		for (uint16_t undo = next_on(hops, link, 1); undo != id;
-			undo = next_on(hops, link, undo + 1u))
+		for (uint16_t undo = next_on(hops, iface, 1); undo != id;
+			undo = next_on(hops, iface, undo + 1u))
 			remove_host(fib, vrf, &hops->hop[undo].key.via);
 		return -ENOSPC;
 	}
 	return 0;
 }
 
-int hosts_follow_link(struct fib *fib, uint16_t link, uint8_t vrf)
+int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf)
 {
 	const struct hops *hops = &fib->hops;
-	const uint8_t from = link_vrf(&fib->links, link);
+	const uint8_t from = iface_vrf(&fib->ifaces, iface);
 
 	if (from == vrf)
 		return 0;
-	if (fib->links.link[link].n_hops && add_hosts(fib, link, vrf))
+	if (fib->ifaces.iface[iface].n_hops && add_hosts(fib, iface, vrf))
 		return -ENOSPC;
-	fib->links.link[link].told.vrf = vrf;
-	if (!fib->links.link[link].n_hops)
+	fib->ifaces.iface[iface].told.vrf = vrf;
+	if (!fib->ifaces.iface[iface].n_hops)
 		return 0;
-	for (uint16_t id = next_on(hops, link, 1); id; id = next_on(hops, link, id + 1u)) {
+	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {
 		const struct wire_addr *addr = &hops->hop[id].key.via;
 
 		remove_host(fib, from, addr);

@@ -13,19 +13,19 @@
 
 #include <cmocka.h>
 
-enum { N_VRFS = 3, N_LINKS = 4, N_HOSTS = 16, N_STEPS = 20000 };
+enum { N_VRFS = 3, N_IFACES = 4, N_HOSTS = 16, N_STEPS = 20000 };
 
 // What is known of a link: two ports, and a VLAN on each.
-struct link_model {
+struct iface_model {
 	uint16_t number;
 	bool is_told;
-	struct fib_link told;    // also of a link that was deleted
+	struct fib_iface told;   // also of a link that was deleted
 	uint8_t mac[2][N_HOSTS]; // last byte, by family and host; 0: unknown
 };
 
 static const uint8_t number_of_vrf[N_VRFS] = {0, 1, 63};
 static struct model model[N_VRFS];
-static struct link_model links[N_LINKS];
+static struct iface_model ifaces[N_IFACES];
 
 static struct wire_addr host_addr(uint8_t family, unsigned host)
 {
@@ -41,14 +41,14 @@ static uint8_t random_family(void)
 
 static struct fib_hop random_hop(uint8_t family)
 {
-	const struct link_model *link = &links[model_random(N_LINKS)];
+	const struct iface_model *iface = &ifaces[model_random(N_IFACES)];
 
 	if (!model_random(8))
-		return (struct fib_hop){.kind = FIB_LINUX, .link = FIB_NO_LINK};
+		return (struct fib_hop){.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
 	if (model_random(3))
-		return (struct fib_hop){.kind = FIB_CONNECTED, .link = link->number};
+		return (struct fib_hop){.kind = FIB_CONNECTED, .iface = iface->number};
 	return (struct fib_hop){.kind = FIB_VIA,
-		.link = link->number,
+		.iface = iface->number,
 		.via = host_addr(family, model_random(N_HOSTS))};
 }
 
@@ -74,28 +74,28 @@ static void change_route(struct fib *fib)
 
 static void change_neighbour(struct fib *fib)
 {
-	struct link_model *link = &links[model_random(N_LINKS)];
+	struct iface_model *iface = &ifaces[model_random(N_IFACES)];
 	const uint8_t family = random_family();
 	const unsigned host = model_random(N_HOSTS);
 	const struct wire_addr addr = host_addr(family, host);
-	uint8_t *known = &link->mac[family == 6][host];
+	uint8_t *known = &iface->mac[family == 6][host];
 	const struct wire_mac mac = {{2, 0, 0, 0, 0, 1 + model_random(200)}};
 
 	if (model_random(2)) {
-		assert_int_equal(fib_neighbour_delete(fib, link->number, &addr),
+		assert_int_equal(fib_neighbour_delete(fib, iface->number, &addr),
 			*known ? 0 : -ENOENT);
 		*known = 0;
 		return;
 	}
-	assert_int_equal(fib_neighbour_set(fib, link->number, &addr, &mac, NULL), 0);
+	assert_int_equal(fib_neighbour_set(fib, iface->number, &addr, &mac, NULL), 0);
 	*known = mac.bytes[5];
 }
 
-static void change_link(struct fib *fib)
+static void change_iface(struct fib *fib)
 {
-	const unsigned at = model_random(N_LINKS);
-	struct link_model *link = &links[at];
-	struct fib_link settings = {.port = at % 2,
+	const unsigned at = model_random(N_IFACES);
+	struct iface_model *iface = &ifaces[at];
+	struct fib_iface settings = {.port = at % 2,
 		.vrf = number_of_vrf[model_random(N_VRFS)],
 		.mac.bytes = {2, 1, 0, 0, 0, at},
 		.n_tags = at / 2,
@@ -103,16 +103,16 @@ static void change_link(struct fib *fib)
 		.tag = {{0x8100, 5 + model_random(2)}}};
 
 	if (!model_random(4)) {
-		fib_link_delete(fib, link->number);
-		link->is_told = false;
+		fib_iface_delete(fib, iface->number);
+		iface->is_told = false;
 		return;
 	}
 	bool is_sound = fib_vrf_is_open(fib, settings.vrf);
-	assert_int_equal(fib_link_set(fib, link->number, &settings), is_sound ? 0 : -EINVAL);
+	assert_int_equal(fib_iface_set(fib, iface->number, &settings), is_sound ? 0 : -EINVAL);
 	if (!is_sound)
 		return;
-	link->told = settings;
-	link->is_told = true;
+	iface->told = settings;
+	iface->is_told = true;
 }
 
 static void change_vrf(struct fib *fib)
@@ -130,14 +130,14 @@ static void change_vrf(struct fib *fib)
 
 // What a packet gets that a route sends to a link: its link's word for it, and the MAC's last byte.
 static void check_way_out(const struct fib *fib, const struct fib_answer *answer,
-	const struct link_model *link, uint8_t mac)
+	const struct iface_model *iface, uint8_t mac)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer->hop_id]);
-	const struct fib_tags tags = link_tags(&link->told),
+	const struct fib_tags tags = iface_tags(&iface->told),
 			      found = fib_tags_load(&fib->view, answer->hop_id);
 
-	assert_int_equal(answer->hop.link, link->number);
-	if (!link->is_told || !mac) {
+	assert_int_equal(answer->hop.iface, iface->number);
+	if (!iface->is_told || !mac) {
 		assert_int_equal(answer->verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 		assert_int_equal(entry.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 		return;
@@ -145,15 +145,15 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 	assert_int_equal(answer->verdict, VERDICT_FORWARD);
 	assert_int_equal(answer->mac.bytes[5], mac);
 	assert_int_equal(entry.macs[5], mac);
-	assert_memory_equal(entry.macs + 6, link->told.mac.bytes, 6);
-	assert_int_equal(entry.port, link->told.port);
-	assert_int_equal(entry.frame_max, link->told.mtu + 14);
-	assert_int_equal(entry.verdict, link->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
-	if (link->told.n_tags)
+	assert_memory_equal(entry.macs + 6, iface->told.mac.bytes, 6);
+	assert_int_equal(entry.port, iface->told.port);
+	assert_int_equal(entry.frame_max, iface->told.mtu + 14);
+	assert_int_equal(entry.verdict, iface->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
+	if (iface->told.n_tags)
 		assert_memory_equal(&found, &tags, sizeof(tags));
 }
 
-// What lanes read in brief is what the entries say; the limit is that of the shortest one.
+// What workers read in brief is what the entries say; the limit is that of the shortest one.
 static void check_plain(const struct fib *fib)
 {
 	const struct fib_plain_hops *plain = fib->view.plain;
@@ -172,11 +172,11 @@ static void check_plain(const struct fib *fib)
 	assert_int_equal(plain->frame_max, least);
 }
 
-static const struct link_model *link_of(uint16_t number)
+static const struct iface_model *iface_of(uint16_t number)
 {
-	for (unsigned i = 0; i < N_LINKS; i++)
-		if (links[i].number == number)
-			return &links[i];
+	for (unsigned i = 0; i < N_IFACES; i++)
+		if (ifaces[i].number == number)
+			return &ifaces[i];
 	fail();
 	return NULL;
 }
@@ -187,8 +187,8 @@ static void check_host(const struct fib *fib, unsigned vrf, uint8_t family, unsi
 	const int best = model_longest(&model[vrf], &addr);
 	struct fib_answer answer;
 
-	fib_find(fib, number_of_vrf[vrf], &addr, &answer);
-	assert_int_equal(fib_look(fib, number_of_vrf[vrf], &addr), answer.hop_id);
+	rib_lookup(fib, number_of_vrf[vrf], &addr, &answer);
+	assert_int_equal(fib_lookup(fib, number_of_vrf[vrf], &addr), answer.hop_id);
 	assert_int_equal(answer.found, best >= 0);
 	if (best < 0) {
 		assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
@@ -199,10 +199,10 @@ static void check_host(const struct fib *fib, unsigned vrf, uint8_t family, unsi
 		assert_int_equal(answer.verdict, VERDICT_LINUX);
 		return;
 	}
-	const struct link_model *link = link_of(hop->link);
+	const struct iface_model *iface = iface_of(hop->iface);
 	unsigned to = hop->kind == FIB_VIA ? hop->via.bytes[family == 4 ? 3 : 15] : host;
-	bool may = hop->kind == FIB_VIA || link->told.vrf == number_of_vrf[vrf];
-	check_way_out(fib, &answer, link, may ? link->mac[family == 6][to] : 0);
+	bool may = hop->kind == FIB_VIA || iface->told.vrf == number_of_vrf[vrf];
+	check_way_out(fib, &answer, iface, may ? iface->mac[family == 6][to] : 0);
 }
 
 static void agrees_with_plain_lists_after_each_step(void **state)
@@ -214,8 +214,8 @@ static void agrees_with_plain_lists_after_each_step(void **state)
 			assert_int_equal(fib_vrf_open(fib, number_of_vrf[vrf], NULL), 0);
 		churn_reset(&model[vrf], number_of_vrf[vrf]);
 	}
-	for (unsigned i = 0; i < N_LINKS; i++)
-		links[i] = (struct link_model){.number = i < 2 ? i : 1000 + i};
+	for (unsigned i = 0; i < N_IFACES; i++)
+		ifaces[i] = (struct iface_model){.number = i < 2 ? i : 1000 + i};
 	for (unsigned step = 0; step < N_STEPS; step++) {
 		unsigned what = model_random(100);
 		if (what < 45)
@@ -223,7 +223,7 @@ static void agrees_with_plain_lists_after_each_step(void **state)
 		else if (what < 85)
 			change_neighbour(fib);
 		else if (what < 98)
-			change_link(fib);
+			change_iface(fib);
 		else
 			change_vrf(fib);
 		check_plain(fib);

@@ -1,4 +1,4 @@
-// Neighbours, ports and what lanes may do with a packet. Tests only.
+// Neighbours, ports and what workers may do with a packet. Tests only.
 #include "fib/fib.h"
 
 #include "fib/model.h"
@@ -48,23 +48,23 @@ static void unset(struct fib *fib, uint8_t port, const char *text)
 
 static struct fib_hop via(const char *text, uint8_t port)
 {
-	return (struct fib_hop){.via = addr(text), .link = port, .kind = FIB_VIA};
+	return (struct fib_hop){.via = addr(text), .iface = port, .kind = FIB_VIA};
 }
 
 static struct fib_hop kind(enum fib_kind kind, uint16_t port)
 {
-	return (struct fib_hop){.link = port, .kind = kind};
+	return (struct fib_hop){.iface = port, .kind = kind};
 }
 
-// What lanes read for an address, which must be what fib_find says.
+// What workers read for an address, which must be what rib_lookup says.
 static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 {
 	struct wire_addr host = addr(text);
 	struct fib_answer answer;
-	uint16_t id = fib_look(fib, 0, &host);
+	uint16_t id = fib_lookup(fib, 0, &host);
 	struct fib_hop_entry entry = fib->view.hops[id];
 
-	fib_find(fib, 0, &host, &answer);
+	rib_lookup(fib, 0, &host, &answer);
 	assert_int_equal(answer.hop_id, id);
 	assert_int_equal(answer.verdict, entry.verdict);
 	if (entry.verdict == VERDICT_FORWARD)
@@ -75,9 +75,9 @@ static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 static struct fib *fib_with_port(uint8_t port)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_link settings = {.mac = own, .port = port, .mtu = 1500};
+	struct fib_iface settings = {.mac = own, .port = port, .mtu = 1500};
 
-	assert_int_equal(fib_link_set(fib, port, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 	return fib;
 }
 
@@ -99,7 +99,7 @@ static void forwards_via_a_neighbour_only_while_its_mac_is_known(void **state)
 	unset(fib, 1, "10.0.0.2");
 	now = entry(fib, "20.1.1.1");
 	assert_int_equal(now.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
-	assert_memory_equal(now.macs, mac_b.bytes, 6); // for a lane that judged the old verdict
+	assert_memory_equal(now.macs, mac_b.bytes, 6); // for a worker that judged the old verdict
 	fib_destroy(fib);
 }
 
@@ -138,9 +138,9 @@ static void reaches_hosts_of_a_connected_route_one_by_one(void **state)
 static void takes_a_neighbour_only_on_the_port_of_its_connected_route(void **state)
 {
 	struct fib *fib = fib_with_port(1);
-	struct fib_link other = {.mac = mac_b, .port = 2, .mtu = 9000};
+	struct fib_iface other = {.mac = mac_b, .port = 2, .mtu = 9000};
 
-	assert_int_equal(fib_link_set(fib, 2, &other), 0);
+	assert_int_equal(fib_iface_set(fib, 2, &other), 0);
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
 	set(fib, 2, "10.0.0.7", &mac_b);
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
@@ -161,14 +161,14 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 
 	change(fib, FIB_ADD, "10.0.0.0/24", kind(FIB_CONNECTED, 1));
 	set(fib, 1, "10.0.0.7", &mac_a);
-	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_LINK));
+	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_IFACE));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_LOCAL);
 	change(fib, FIB_REPLACE, "10.0.0.7/32",
 		kind(FIB_CONNECTED, 1)); // a host that is itself on link
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
 	change(fib, FIB_DELETE, "10.0.0.7/32", kind(FIB_CONNECTED, 1));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
-	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, FIB_NO_LINK));
+	change(fib, FIB_ADD, "10.0.0.4/30", kind(FIB_BLACKHOLE, FIB_NO_IFACE));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_BLACKHOLE);
 	fib_destroy(fib);
 }
@@ -176,9 +176,9 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 static void judges_lengths_by_the_mtu_of_the_neighbours_family(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_link settings = {.mac = own, .port = 3, .mtu = 1500, .mtu6 = 1400};
+	struct fib_iface settings = {.mac = own, .port = 3, .mtu = 1500, .mtu6 = 1400};
 
-	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
 	change(fib, FIB_ADD, "2001:db8::/32", via("fe80::2", 3));
 	set(fib, 3, "10.0.0.2", &mac_a);
@@ -186,37 +186,37 @@ static void judges_lengths_by_the_mtu_of_the_neighbours_family(void **state)
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 1514);
 	assert_int_equal(entry(fib, "2001:db8::1").frame_max, 1414);
 	settings.mtu6 = 0;
-	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_int_equal(entry(fib, "2001:db8::1").frame_max, 1514);
 	settings.mtu6 = 1501;
-	assert_int_equal(fib_link_set(fib, 3, &settings), -EINVAL);
+	assert_int_equal(fib_iface_set(fib, 3, &settings), -EINVAL);
 	fib_destroy(fib);
 }
 
 static void rewrites_hops_when_a_port_changes(void **state)
 {
 	struct fib *fib = fib_create(NULL);
-	struct fib_link settings = {.mac = own, .peer = mac_b, .port = 3, .mtu = 9600};
+	struct fib_iface settings = {.mac = own, .peer = mac_b, .port = 3, .mtu = 9600};
 
 	change(fib, FIB_ADD, "20.0.0.0/8", via("10.0.0.2", 3));
 	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));
 	set(fib, 3, "10.0.0.2", &mac_a);
 	assert_int_equal(entry(fib, "20.1.1.1").verdict,
 		VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
-	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 9614);
 	assert_int_equal(fib->view.plain->frame_max, 9614);
 	assert_int_equal(entry(fib, "30.1.1.1").verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 	settings.has_peer = true;
 	settings.mtu = 576;
-	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_memory_equal(entry(fib, "30.1.1.1").macs, mac_b.bytes, 6);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 590);
 	assert_int_equal(fib->view.plain->frame_max, 590);
 	settings.mtu = 1500; // nothing needs the short limit any more
-	assert_int_equal(fib_link_set(fib, 3, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_int_equal(fib->view.plain->frame_max, 1514);
-	assert_int_equal(fib_link_set(fib, FIB_NO_LINK, &settings), -EINVAL);
+	assert_int_equal(fib_iface_set(fib, FIB_NO_IFACE, &settings), -EINVAL);
 	fib_destroy(fib);
 }
 
@@ -224,13 +224,13 @@ static void rewrites_hops_when_a_port_changes(void **state)
 static struct fib *fib_with_two_mtus(void)
 {
 	struct fib *fib = fib_with_port(3);
-	struct fib_link settings = {.mac = own, .port = 4, .mtu = 576};
+	struct fib_iface settings = {.mac = own, .port = 4, .mtu = 576};
 
-	assert_int_equal(fib_link_set(fib, 4, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, 4, &settings), 0);
 	return fib;
 }
 
-static void limits_frames_in_brief_while_a_short_link_has_neighbours(void **state)
+static void limits_frames_in_brief_while_a_short_iface_has_neighbours(void **state)
 {
 	struct fib *fib = fib_with_two_mtus();
 
@@ -274,7 +274,7 @@ static void gives_each_kind_its_verdict(void **state)
 	struct fib *fib = fib_create(NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, FIB_NO_LINK));
+		change(fib, FIB_REPLACE, "20.0.0.0/8", kind(row[i].kind, FIB_NO_IFACE));
 		assert_int_equal(entry(fib, "20.1.1.1").verdict, row[i].verdict);
 	}
 	assert_int_equal(entry(fib, "21.1.1.1").verdict, VERDICT_NO_ROUTE);
@@ -332,7 +332,7 @@ static struct fib_change change_to_host(uint32_t number, uint32_t via)
 		(struct wire_prefix){model_addr(4, (model_bits)(0x14000000 + number) << 96), 32};
 	change.route.hop =
 		(struct fib_hop){.via = model_addr(4, (model_bits)(0x0a000000 + via) << 96),
-			.link = 1};
+			.iface = 1};
 	return change;
 }
 
@@ -343,24 +343,24 @@ static void refuses_a_batch_that_runs_out_of_hops(void **state)
 	static struct fib_change batch[N + 1];
 	struct fib *fib = fib_create(NULL);
 	struct fib_usage usage;
-	struct complaint why;
+	struct error error;
 	size_t bad;
 
 	for (uint32_t i = 0; i <= N; i++)
 		batch[i] = change_to_host(i, i);
-	assert_int_equal(fib_change(fib, batch, N + 1, &bad, &why), -ENOSPC);
+	assert_int_equal(fib_change(fib, batch, N + 1, &bad, &error), -ENOSPC);
 	assert_int_equal(bad, N);
-	assert_non_null(strstr(why.text, "20.0.127.251/32"));
+	assert_non_null(strstr(error.text, "20.0.127.251/32"));
 	fib_usage(fib, &usage);
 	assert_int_equal(usage.n_routes4, 0);
 	assert_int_equal(usage.n_hops, 4);
 	assert_int_equal(entry(fib, "20.0.0.1").verdict, VERDICT_NO_ROUTE);
-	assert_int_equal(fib_change(fib, batch, N, &bad, &why), 0);
+	assert_int_equal(fib_change(fib, batch, N, &bad, &error), 0);
 	struct wire_addr host = addr("10.99.0.1");
-	assert_int_equal(fib_neighbour_set(fib, 1, &host, &mac_a, &why), -ENOSPC);
+	assert_int_equal(fib_neighbour_set(fib, 1, &host, &mac_a, &error), -ENOSPC);
 	batch[0].op = FIB_DELETE;
-	assert_int_equal(fib_change(fib, batch, 1, &bad, &why), 0);
-	assert_int_equal(fib_neighbour_set(fib, 1, &host, &mac_a, &why), 0);
+	assert_int_equal(fib_change(fib, batch, 1, &bad, &error), 0);
+	assert_int_equal(fib_neighbour_set(fib, 1, &host, &mac_a, &error), 0);
 	fib_destroy(fib);
 }
 
@@ -369,17 +369,17 @@ static void refuses_what_makes_no_sense(void **state)
 	struct fib *fib = fib_create(NULL);
 	struct fib_change bad[] = {change_to_host(1, 1), change_to_host(1, 1), change_to_host(1, 1),
 		change_to_host(1, 1), change_to_host(1, 1)};
-	struct complaint why;
+	struct error error;
 	size_t index;
 
 	bad[0].route.prefix.len = 8; // host bits
 	bad[1].route.prefix.addr.family = 5;
-	bad[2].route.hop.link = FIB_NO_LINK;
+	bad[2].route.hop.iface = FIB_NO_IFACE;
 	bad[3].route.hop.kind = N_FIB_KINDS;
-	bad[4].route.hop.link = FIB_MAX_LINKS;
+	bad[4].route.hop.iface = FIB_MAX_IFACES;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fib_change batch[] = {change_to_host(2, 2), bad[i]};
-		assert_int_equal(fib_change(fib, batch, 2, &index, &why), -EINVAL);
+		assert_int_equal(fib_change(fib, batch, 2, &index, &error), -EINVAL);
 		assert_int_equal(index, 1);
 		assert_int_equal(entry(fib, "20.0.0.2").verdict, VERDICT_NO_ROUTE);
 	}
@@ -397,7 +397,7 @@ int main(void)
 		cmocka_unit_test(prefers_an_explicit_host_route_to_the_neighbour),
 		cmocka_unit_test(judges_lengths_by_the_mtu_of_the_neighbours_family),
 		cmocka_unit_test(rewrites_hops_when_a_port_changes),
-		cmocka_unit_test(limits_frames_in_brief_while_a_short_link_has_neighbours),
+		cmocka_unit_test(limits_frames_in_brief_while_a_short_iface_has_neighbours),
 		cmocka_unit_test(tells_in_brief_of_the_first_ids_only),
 		cmocka_unit_test(gives_each_kind_its_verdict),
 		cmocka_unit_test(counts_routes_neighbours_and_hops),

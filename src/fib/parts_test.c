@@ -16,7 +16,7 @@
 enum { N_ROUNDS = 6000, UNTOUCHED = 0xffff };
 
 static struct fib *fib;
-static struct fib_door *door;
+static struct fib_rcu *rcu;
 
 // All in two nodes, so that their leaves go in and out and their tails come and go.
 static uint32_t random_addr(void)
@@ -30,7 +30,7 @@ static void change(void)
 	uint32_t addr = random_addr() >> (32 - len) << (32 - len);
 	struct fib_change change = {.op = model_random(2) ? FIB_REPLACE : FIB_DELETE,
 		.route = {.prefix = {model_addr(4, (model_bits)addr << 96), len},
-			.hop = {.link = 1,
+			.hop = {.iface = 1,
 				.via = {.bytes = {10, 0, model_random(2), model_random(200)},
 					.family = 4}}}};
 
@@ -48,7 +48,7 @@ static void look(const uint32_t dst[], uint16_t hop[], unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		struct wire_addr addr = model_addr(4, (model_bits)dst[i] << 96);
 
-		hop[i] = fib_look(fib, 0, &addr);
+		hop[i] = fib_lookup(fib, 0, &addr);
 	}
 }
 
@@ -83,30 +83,30 @@ static void an_answer_is_of_the_moment_its_lookup_began(void **state)
 {
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
-	struct fib_door_fast *lanes;
+	struct fib_rcu_fast *workers;
 
-	door = fib_door_create(1, NULL);
-	lanes = fib_door_lanes(door);
+	rcu = fib_rcu_create(1, NULL);
+	workers = fib_rcu_readers(rcu);
 	fib = fib_create(NULL);
-	assert_null(fib_door_swap(door, fib));
-	fib_lane_online(lanes, 0);
+	assert_null(fib_rcu_swap(rcu, fib));
+	fib_reader_online(workers, 0);
 	for (unsigned i = 0; i < 100; i++)
 		change();
 	for (unsigned k = 0; k < n_variants; k++) {
 		unsigned n_changed = 0;
 
 		for (unsigned i = 0; i < N_ROUNDS; i++) {
-			n_changed += look_in_parts(&variants[k], fib_lane_view(lanes),
+			n_changed += look_in_parts(&variants[k], fib_reader_view(workers),
 				i % 2 ? FIB_BURST4 : 1 + model_random(FIB_BURST4));
-			fib_lane_report(lanes, 0);
-			fib_door_tend(door);
+			fib_reader_report(workers, 0);
+			fib_rcu_poll(rcu);
 		}
 		assert_int_not_equal(n_changed, 0);
 	}
-	fib_lane_offline(lanes, 0);
-	assert_ptr_equal(fib_door_swap(door, NULL), fib);
+	fib_reader_offline(workers, 0);
+	assert_ptr_equal(fib_rcu_swap(rcu, NULL), fib);
 	fib_destroy(fib);
-	fib_door_destroy(door);
+	fib_rcu_destroy(rcu);
 }
 
 // A packet alone, whose node has a tail, and then also leaves outside. What fills a burst up to a
@@ -116,7 +116,7 @@ static void a_burst_of_one_touches_nothing_else(void **state)
 	static const uint32_t alone = 5;
 	unsigned n_variants;
 	const struct lookups *variants = lookup_variants(&n_variants);
-	struct fib_change change = {.route.hop = {.link = 1, .via.family = 4}};
+	struct fib_change change = {.route.hop = {.iface = 1, .via.family = 4}};
 
 	fib = fib_create(NULL);
 	for (unsigned n = 0; n < 8; n++) {

@@ -1,5 +1,5 @@
-// The copies that lanes read, rebuilt from the rib piece by piece; each piece is swapped in by one
-// atomic store and the old one is freed after a grace period. Control thread.
+// The copies that workers read, rebuilt from the rib piece by piece; each piece is swapped in by
+// one atomic store and the old one is freed after a grace period. Control thread.
 #pragma once
 
 #include "fib/blocks.h"
@@ -49,7 +49,8 @@ int publish4_open(struct publish4 *publish);
 void publish4_close(struct publish4 *publish);
 // Republishes all nodes that the prefixes touch, each once. From the rib as it now is.
 void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
-// Moves what lanes read together, in order of address; waits for lanes. False: there is no room.
+// Moves what workers read together, in order of address; waits for workers. False: there is no
+// room.
 bool publish4_tidy(struct fib *fib);
 
 int publish6_open(struct publish6 *publish);

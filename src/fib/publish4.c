@@ -1,4 +1,4 @@
-// IPv4 for lanes: 524,288 nodes of 19 bits with their leaves inside, or with a block of them, and
+// IPv4 for workers: 524,288 nodes of 19 bits with their leaves inside, or with a block of them, and
 // perhaps one of tail lines. They are made in pairs, so that the trie is walked once for both.
 // Control thread.
 #include "fib/publish.h"
@@ -233,10 +233,10 @@ static void retire_node(struct fib *fib, const struct fib_node4 *node, const str
 	uint32_t n_lines = tail_lines(leaves);
 
 	if (n_lines)
-		retire_add(&fib->retire, (struct retired){node->tail, n_lines, RETIRED_TAIL4});
+		defer_add(&fib->defer, (struct deferred){node->tail, n_lines, DEFERRED_TAIL4});
 	if (is_outside(node))
-		retire_add(&fib->retire, (struct retired){first_leaf(node) / LEAVES_PER_UNIT,
-						 leaf_units(leaves->n), RETIRED_LEAF4});
+		defer_add(&fib->defer, (struct deferred){first_leaf(node) / LEAVES_PER_UNIT,
+					       leaf_units(leaves->n), DEFERRED_LEAF4});
 }
 
 static void publish_node(struct fib *fib, uint32_t number, const struct draft *draft)
@@ -319,7 +319,7 @@ bool publish4_tidy(struct fib *fib)
 	struct blocks_place leaves, lines;
 	struct blocks leaf = publish->leaf;
 
-	retire_drain(&fib->retire);
+	defer_drain(&fib->defer);
 	if (!blocks_move_begin(&publish->leaf, &leaves))
 		return false;
 	if (!blocks_move_begin(&publish->tail, &lines)) {
@@ -328,7 +328,7 @@ bool publish4_tidy(struct fib *fib)
 	}
 	for (uint32_t number = 0; number < 2 * PUBLISH4_PAIRS; number++)
 		move_node(fib, number);
-	retire_wait(&fib->retire);
+	defer_wait(&fib->defer);
 	blocks_move_end(&publish->leaf, &leaves);
 	blocks_move_end(&publish->tail, &lines);
 	return true;

@@ -1,6 +1,6 @@
-// IPv6, and IPv4 in further VRFs, for lanes: a root of 65,536 entries, wide blocks where much lies
-// below, lines else. What is rebuilt at once is an entry with all lines below it, or a node of a
-// wide block. Control thread.
+// IPv6, and IPv4 in further VRFs, for workers: a root of 65,536 entries, wide blocks where much
+// lies below, lines else. What is rebuilt at once is an entry with all lines below it, or a node of
+// a wide block. Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
@@ -70,7 +70,7 @@ uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree)
 	return blocks_at(&publish->root, tree * ROOT_SLOTS);
 }
 
-// All its entries are 0, and so they are when the kernel gives a fresh page to a lane that still
+// All its entries are 0, and so they are when the kernel gives a fresh page to a worker that still
 // reads them.
 void publish6_close_tree(struct publish6 *publish, uint8_t tree)
 {
@@ -187,7 +187,7 @@ static void retire_lines(struct fib *fib, uint32_t first, unsigned n)
 		if (line->below)
 			retire_lines(fib, line->base, __builtin_popcount(line->below));
 	}
-	retire_add(&fib->retire, (struct retired){first, n, RETIRED_LINE6});
+	defer_add(&fib->defer, (struct deferred){first, n, DEFERRED_LINE6});
 }
 
 static void retire_entry(struct fib *fib, uint32_t entry);
@@ -197,7 +197,7 @@ static void retire_leaves(struct fib *fib, const struct fib_node6 *node)
 	unsigned n = 1 + __builtin_popcountll(node->runs);
 
 	if (node->runs)
-		retire_add(&fib->retire, (struct retired){node->base, n, RETIRED_LEAF6});
+		defer_add(&fib->defer, (struct deferred){node->base, n, DEFERRED_LEAF6});
 }
 
 static void retire_wide(struct fib *fib, uint32_t index)
@@ -210,7 +210,7 @@ static void retire_wide(struct fib *fib, uint32_t index)
 			retire_entry(fib, leaf[run]);
 		retire_leaves(fib, &node[i]);
 	}
-	retire_add(&fib->retire, (struct retired){index, 1, RETIRED_WIDE6});
+	defer_add(&fib->defer, (struct deferred){index, 1, DEFERRED_WIDE6});
 }
 
 static void retire_entry(struct fib *fib, uint32_t entry)

@@ -2,7 +2,7 @@
 #include "fib/rib.h"
 
 #include "fib/hops.h"
-#include "fib/links.h"
+#include "fib/ifaces.h"
 
 #include <errno.h>
 
@@ -87,17 +87,17 @@ static struct fib_key6 masked(struct fib_key6 key, unsigned len)
 
 // Puts a node of `prefix` where *link leads to a node that is not above it; they agree in `common`
 // bits.
-static uint32_t insert_above(struct rib *rib, uint32_t *link, const struct rib_prefix *prefix,
+static uint32_t insert_above(struct rib *rib, uint32_t *iface, const struct rib_prefix *prefix,
 	unsigned common)
 {
-	uint32_t below = *link;
+	uint32_t below = *iface;
 	uint32_t made = make_node(rib, prefix);
 
 	if (!made)
 		return 0;
 	if (common == prefix->len) {
 		rib_node(rib, made)->child[bit_at(rib_node(rib, below)->key, common)] = below;
-		*link = made;
+		*iface = made;
 		return made;
 	}
 	const struct rib_prefix shared = {masked(prefix->key, common), prefix->tree, common};
@@ -109,26 +109,26 @@ static uint32_t insert_above(struct rib *rib, uint32_t *link, const struct rib_p
 	unsigned side = bit_at(prefix->key, common);
 	rib_node(rib, fork)->child[side] = made;
 	rib_node(rib, fork)->child[!side] = below;
-	*link = fork;
+	*iface = fork;
 	return made;
 }
 
 uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix)
 {
-	uint32_t *link = &rib->root[prefix->tree];
+	uint32_t *iface = &rib->root[prefix->tree];
 
-	while (*link) {
-		struct rib_node *node = rib_node(rib, *link);
+	while (*iface) {
+		struct rib_node *node = rib_node(rib, *iface);
 		unsigned common = rib_common_bits(prefix->key, node->key);
 		common = MIN_OF(common, prefix->len);
 		if (common < node->len)
-			return insert_above(rib, link, prefix, common);
+			return insert_above(rib, iface, prefix, common);
 		if (node->len == prefix->len)
-			return *link;
-		link = &node->child[bit_at(prefix->key, node->len)];
+			return *iface;
+		iface = &node->child[bit_at(prefix->key, node->len)];
 	}
-	*link = make_node(rib, prefix);
-	return *link;
+	*iface = make_node(rib, prefix);
+	return *iface;
 }
 
 static bool is_empty(const struct rib_node *node)
@@ -137,12 +137,12 @@ static bool is_empty(const struct rib_node *node)
 }
 
 // Takes a node with at most one child out of the chain.
-static void unlink_node(struct rib *rib, uint32_t *link)
+static void unlink_node(struct rib *rib, uint32_t *iface)
 {
-	uint32_t at = *link;
+	uint32_t at = *iface;
 	const struct rib_node *node = rib_node(rib, at);
 
-	*link = node->child[0] ? node->child[0] : node->child[1];
+	*iface = node->child[0] ? node->child[0] : node->child[1];
 	blocks_give(&rib->nodes, at, 1);
 }
 
@@ -153,20 +153,21 @@ static bool is_fork(const struct rib_node *node)
 
 void rib_prune(struct rib *rib, const struct rib_prefix *prefix)
 {
-	uint32_t *above = NULL, *link = &rib->root[prefix->tree];
+	uint32_t *above = NULL, *iface = &rib->root[prefix->tree];
 
-	while (*link && rib_node(rib, *link)->len < prefix->len) {
-		above = link;
-		link = &rib_node(rib, *link)->child[bit_at(prefix->key, rib_node(rib, *link)->len)];
+	while (*iface && rib_node(rib, *iface)->len < prefix->len) {
+		above = iface;
+		iface = &rib_node(rib, *iface)
+		                 ->child[bit_at(prefix->key, rib_node(rib, *iface)->len)];
 	}
-	if (!*link)
+	if (!*iface)
 		return;
-	struct rib_node *node = rib_node(rib, *link);
+	struct rib_node *node = rib_node(rib, *iface);
 	if (node->len != prefix->len || rib_common_bits(node->key, prefix->key) < node->len)
 		return;
 	if (!is_empty(node) || is_fork(node))
 		return;
-	unlink_node(rib, link);
+	unlink_node(rib, iface);
 	if (above && is_empty(rib_node(rib, *above)) && !is_fork(rib_node(rib, *above)))
 		unlink_node(rib, above);
 }
@@ -185,11 +186,11 @@ uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, ui
 
 	if (!node->n_neighbours || via->kind != FIB_CONNECTED)
 		return hop;
-	if (link_vrf(rib->hops->links, via->link) != rib_tree_vrf(node->tree))
+	if (iface_vrf(rib->hops->ifaces, via->iface) != rib_tree_vrf(node->tree))
 		return hop;
 	const struct rib_prefix host = {node->key, node->tree, node->len};
 	struct fib_hop direct = {.via = rib_prefix_to_wire(&host).addr,
-		.link = via->link,
+		.iface = via->iface,
 		.kind = FIB_VIA};
 	uint16_t id = hops_find(rib->hops, &direct);
 	return id && rib->hops->hop[id].is_neighbour ? id : hop;

@@ -1,5 +1,5 @@
-// Which addresses are our own, for lanes that look at sources: kept as local IPv4 routes come and
-// go, in whichever VRF. Control thread; lanes read `shown`.
+// Which addresses are our own, for workers that look at sources: kept as local IPv4 routes come and
+// go, in whichever VRF. Control thread; workers read `shown`.
 #pragma once
 
 #include "fib/fib_fast.h"

@@ -1,12 +1,12 @@
-// A whole forwarding table, as the files of this room share it. Control thread; lanes see `view`.
+// A whole forwarding table, as the files of this room share it. Control thread; workers see `view`.
 #pragma once
 
+#include "fib/defer.h"
 #include "fib/groups.h"
 #include "fib/hops.h"
-#include "fib/links.h"
+#include "fib/ifaces.h"
 #include "fib/lookup.h"
 #include "fib/publish.h"
-#include "fib/retire.h"
 #include "fib/rib.h"
 #include "fib/sources.h"
 
@@ -15,12 +15,12 @@ struct fib {
 	uint64_t open_vrfs; // a bit for each
 	struct sources sources;
 	struct rib rib;
-	struct fib_links links;
+	struct fib_ifaces ifaces;
 	struct hops hops;
 	struct groups groups;
 	struct publish4 publish4;
 	struct publish6 publish6;
-	struct retire retire;
+	struct defer defer;
 	uint32_t n_routes[RIB_TREES];
 	uint32_t n_all_routes;
 	uint32_t n_neighbours;

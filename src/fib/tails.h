@@ -1,6 +1,6 @@
 // The later steps of those IPv4 destinations whose leaf stands outside its node, and of the few
 // whose /24 has longer prefixes, for a whole burst: what is fetched one by one would stall all the
-// others. Lane.
+// others. Worker.
 #pragma once
 
 #include "fib/layout.h"

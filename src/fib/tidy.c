@@ -1,4 +1,4 @@
-// When it is worth moving together what lanes read. Control thread.
+// When it is worth moving together what workers read. Control thread.
 #include "fib/fib.h"
 
 #include "fib/table.h"

@@ -1,5 +1,5 @@
 // VRFs and their built-in routes. The views of all VRFs stand from the start: a VRF that is not
-// open is one with empty trees, so lanes never see one half made. Control thread.
+// open is one with empty trees, so workers never see one half made. Control thread.
 #include "fib/vrfs.h"
 
 #include "fib/change.h"
@@ -45,7 +45,7 @@ static void publish(struct fib *fib, const struct rib_prefix *prefix)
 static int add_builtin(struct fib *fib, uint8_t vrf, const struct builtin *builtin)
 {
 	const struct rib_prefix place = prefix_of(builtin, vrf);
-	const struct fib_hop hop = {.link = FIB_NO_LINK, .kind = builtin->kind};
+	const struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = builtin->kind};
 	uint16_t id = change_acquire_hop(fib, &hop);
 
 	if (!id)
@@ -87,7 +87,7 @@ static int add_builtins(struct fib *fib, uint8_t vrf)
 // Routes that find no room for their next hop can still be left to Linux.
 static int keep_linux(struct fib *fib)
 {
-	const struct fib_hop hop = {.link = FIB_NO_LINK, .kind = FIB_LINUX};
+	const struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = FIB_LINUX};
 
 	return change_acquire_hop(fib, &hop) ? 0 : -ENOMEM;
 }
@@ -113,15 +113,15 @@ const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf)
 	return vrf ? &fib->vrf_view[vrf] : &fib->view;
 }
 
-int fib_vrf_open(struct fib *fib, uint8_t vrf, struct complaint *why)
+int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error)
 {
 	if (vrf >= FIB_MAX_VRFS)
-		return complain(why, -EINVAL, "there is no VRF %u: 1 to %u are possible", vrf,
+		return error_set(error, -EINVAL, "there is no VRF %u: 1 to %u are possible", vrf,
 			FIB_MAX_VRFS - 1);
 	if (vrf_exists(fib, vrf))
-		return complain(why, -EEXIST, "VRF %u is open already", vrf);
+		return error_set(error, -EEXIST, "VRF %u is open already", vrf);
 	if (add_builtins(fib, vrf))
-		return complain(why, -ENOMEM, "no memory for VRF %u", vrf);
+		return error_set(error, -ENOMEM, "no memory for VRF %u", vrf);
 	return 0;
 }
 

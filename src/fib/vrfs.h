@@ -11,5 +11,5 @@ static inline bool vrf_exists(const struct fib *fib, uint16_t vrf)
 
 // Opens the main one. -ENOMEM.
 int vrf_open_main(struct fib *fib);
-// The view of a VRF as lanes have it; hop 0 for all that is not open.
+// The view of a VRF as workers have it; hop 0 for all that is not open.
 const struct fib_view *vrf_view_of(const struct fib *fib, uint8_t vrf);

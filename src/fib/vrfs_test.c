@@ -90,15 +90,15 @@ static void the_limited_broadcast_is_never_forwarded(void **state)
 	assert_int_equal(wire_addr_parse("255.255.255.254", &other), 0);
 	for (unsigned i = 0; i < CHURN_VRFS; i++) {
 		struct fib_change change = {.op = FIB_ADD,
-			.route = {.vrf = churn_vrf[i], .hop = {.kind = FIB_PEER, .link = 1}}};
+			.route = {.vrf = churn_vrf[i], .hop = {.kind = FIB_PEER, .iface = 1}}};
 		assert_int_equal(wire_prefix_parse("255.0.0.0/8", &change.route.prefix), 0);
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
-		fib_find(fib, churn_vrf[i], &other, &answer);
+		rib_lookup(fib, churn_vrf[i], &other, &answer);
 		assert_int_equal(answer.hop.kind, FIB_PEER);
-		assert_int_equal(fib_look(fib, churn_vrf[i], &other), answer.hop_id);
-		fib_find(fib, churn_vrf[i], &all, &answer);
+		assert_int_equal(fib_lookup(fib, churn_vrf[i], &other), answer.hop_id);
+		rib_lookup(fib, churn_vrf[i], &all, &answer);
 		assert_int_equal(answer.verdict, VERDICT_MARTIAN_DESTINATION);
-		assert_int_equal(fib_look(fib, churn_vrf[i], &all), answer.hop_id);
+		assert_int_equal(fib_lookup(fib, churn_vrf[i], &all), answer.hop_id);
 	}
 	fib_destroy(fib);
 }
@@ -218,7 +218,7 @@ static void a_closed_vrf_leaves_nothing_behind(void **state)
 		for (unsigned slot = 0; slot < 2 << 16; slot++)
 			assert_int_equal(publish6_root(&fib->publish6, rib_tree(7, 4))[slot], 0);
 		wire_addr_parse("127.0.0.1", &addr);
-		assert_int_equal(fib_look(fib, 7, &addr), 0);
+		assert_int_equal(fib_lookup(fib, 7, &addr), 0);
 		fib_usage(fib, &after);
 		assert_memory_equal(&before.n_routes4, &after.n_routes4, 4 * sizeof(uint32_t));
 		for (size_t i = 0; i < ARRAY_LEN(pools); i++)
@@ -233,23 +233,23 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	struct fib_change change = {.op = FIB_ADD, .route = {.vrf = 5}};
 	struct fib_route route;
 	struct fib_answer answer;
-	struct complaint why;
+	struct error error;
 	struct wire_addr addr;
 
 	wire_prefix_parse("10.0.0.0/8", &change.route.prefix);
 	wire_addr_parse("127.0.0.1", &addr);
 	change.route.hop = churn_hop();
-	assert_int_equal(fib_change(fib, &change, 1, NULL, &why), -EINVAL);
-	assert_string_equal(why.text,
+	assert_int_equal(fib_change(fib, &change, 1, NULL, &error), -EINVAL);
+	assert_string_equal(error.text,
 		"cannot take 10.0.0.0/8 in VRF 5: there is no such VRF; open it first");
 	change.route.vrf = 64;
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), -EINVAL);
-	assert_int_equal(fib_look(fib, 5, &addr) | fib_look(fib, 200, &addr), 0);
-	fib_find(fib, 200, &addr, &answer);
+	assert_int_equal(fib_lookup(fib, 5, &addr) | fib_lookup(fib, 200, &addr), 0);
+	rib_lookup(fib, 200, &addr, &answer);
 	assert_int_equal(answer.verdict, VERDICT_NO_ROUTE);
 	assert_false(fib_next(fib, &(struct fib_walk){.family = 4, .vrf = 200}, &route));
-	assert_int_equal(fib_vrf_open(fib, 64, &why), -EINVAL);
-	assert_string_equal(why.text, "there is no VRF 64: 1 to 63 are possible");
+	assert_int_equal(fib_vrf_open(fib, 64, &error), -EINVAL);
+	assert_string_equal(error.text, "there is no VRF 64: 1 to 63 are possible");
 	assert_int_equal(fib_vrf_open(fib, 0, NULL), -EEXIST);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), 0);
 	assert_int_equal(fib_vrf_open(fib, 5, NULL), -EEXIST);
@@ -274,13 +274,13 @@ static void shares_next_hops_between_vrfs(void **state)
 	wire_addr_parse("10.1.2.3", &addr);
 	for (unsigned i = 0; i < CHURN_VRFS; i++) {
 		change[i] = (struct fib_change){.op = FIB_ADD, .route.vrf = churn_vrf[i]};
-		change[i].route.hop = (struct fib_hop){.kind = FIB_PEER, .link = 1};
+		change[i].route.hop = (struct fib_hop){.kind = FIB_PEER, .iface = 1};
 		wire_prefix_parse("10.0.0.0/8", &change[i].route.prefix);
 	}
 	assert_int_equal(fib_change(fib, change, CHURN_VRFS, NULL, NULL), 0);
 	for (unsigned i = 0; i < CHURN_VRFS; i++) {
-		assert_true(!i || id == fib_look(fib, churn_vrf[i], &addr));
-		id = fib_look(fib, churn_vrf[i], &addr);
+		assert_true(!i || id == fib_lookup(fib, churn_vrf[i], &addr));
+		id = fib_lookup(fib, churn_vrf[i], &addr);
 	}
 	assert_true(fib_hop_info(fib, id, &info));
 	assert_int_equal(info.n_routes, CHURN_VRFS);
@@ -292,17 +292,17 @@ static void shares_next_hops_between_vrfs(void **state)
 
 // Neighbours.
 
-static void tell_link(struct fib *fib, uint8_t port, uint8_t vrf)
+static void tell_iface(struct fib *fib, uint8_t port, uint8_t vrf)
 {
-	struct fib_link settings = {.port = port, .vrf = vrf, .mtu = 1500, .mac.bytes = {2}};
+	struct fib_iface settings = {.port = port, .vrf = vrf, .mtu = 1500, .mac.bytes = {2}};
 
-	assert_int_equal(fib_link_set(fib, port, &settings), 0);
+	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
 }
 
 static void connect_link(struct fib *fib, uint8_t port, uint8_t vrf)
 {
 	struct fib_change change = {.op = FIB_REPLACE,
-		.route = {.vrf = vrf, .hop = {.kind = FIB_CONNECTED, .link = port}}};
+		.route = {.vrf = vrf, .hop = {.kind = FIB_CONNECTED, .iface = port}}};
 
 	wire_prefix_parse("10.0.0.0/24", &change.route.prefix);
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
@@ -315,37 +315,37 @@ static int mac_to(const struct fib *fib, uint8_t vrf, const char *text)
 	struct wire_addr addr;
 
 	wire_addr_parse(text, &addr);
-	fib_find(fib, vrf, &addr, &answer);
+	rib_lookup(fib, vrf, &addr, &answer);
 	struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer.hop_id]);
-	assert_int_equal(fib_look(fib, vrf, &addr), answer.hop_id);
+	assert_int_equal(fib_lookup(fib, vrf, &addr), answer.hop_id);
 	assert_int_equal(entry.verdict, answer.verdict);
 	return entry.verdict == VERDICT_FORWARD ? entry.macs[5] : -1;
 }
 
-static void set_neighbour(struct fib *fib, uint16_t link, const char *text, uint8_t last)
+static void set_neighbour(struct fib *fib, uint16_t iface, const char *text, uint8_t last)
 {
 	const struct wire_mac mac = {{2, 0, 0, 0, 0, last}};
 	struct wire_addr addr;
 
 	wire_addr_parse(text, &addr);
-	assert_int_equal(fib_neighbour_set(fib, link, &addr, &mac, NULL), 0);
+	assert_int_equal(fib_neighbour_set(fib, iface, &addr, &mac, NULL), 0);
 }
 
-static void unset_neighbour(struct fib *fib, uint16_t link, const char *text)
+static void unset_neighbour(struct fib *fib, uint16_t iface, const char *text)
 {
 	struct wire_addr addr;
 
 	wire_addr_parse(text, &addr);
-	assert_int_equal(fib_neighbour_delete(fib, link, &addr), 0);
+	assert_int_equal(fib_neighbour_delete(fib, iface, &addr), 0);
 }
 
 // The same subnet on three links in three VRFs.
-static void knows_neighbours_in_the_vrf_of_their_link_alone(void **state)
+static void knows_neighbours_in_the_vrf_of_their_iface_alone(void **state)
 {
 	struct fib *fib = churn_fib(model);
 
 	for (uint8_t port = 0; port < CHURN_VRFS; port++) {
-		tell_link(fib, port, churn_vrf[port]);
+		tell_iface(fib, port, churn_vrf[port]);
 		connect_link(fib, port, churn_vrf[port]);
 		set_neighbour(fib, port, "10.0.0.7", 7 + port);
 	}
@@ -363,12 +363,12 @@ static void knows_neighbours_in_the_vrf_of_their_link_alone(void **state)
 	fib_destroy(fib);
 }
 
-static void takes_neighbours_along_when_a_link_changes_vrf(void **state)
+static void takes_neighbours_along_when_a_iface_changes_vrf(void **state)
 {
 	struct fib *fib = churn_fib(model);
 	const uint32_t n_nodes = held(&fib->rib.nodes);
 
-	tell_link(fib, 2, 0);
+	tell_iface(fib, 2, 0);
 	connect_link(fib, 2, 0);
 	connect_link(fib, 2, 1);
 	set_neighbour(fib, 2, "10.0.0.7", 7);
@@ -376,7 +376,7 @@ static void takes_neighbours_along_when_a_link_changes_vrf(void **state)
 	set_neighbour(fib, 2, "fe80::1", 9);
 	assert_int_equal(mac_to(fib, 0, "10.0.0.8"), 8);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), -1);
-	tell_link(fib, 2, 1);
+	tell_iface(fib, 2, 1);
 	assert_int_equal(mac_to(fib, 0, "10.0.0.8"), -1);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.8"), 8);
@@ -388,7 +388,7 @@ static void takes_neighbours_along_when_a_link_changes_vrf(void **state)
 	connect_link(fib, 2, 1);
 	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7); // known again
 	fib_vrf_close(fib, 1);
-	tell_link(fib, 2, 63); // out of a VRF that is closed
+	tell_iface(fib, 2, 63); // out of a VRF that is closed
 	unset_neighbour(fib, 2, "10.0.0.7");
 	unset_neighbour(fib, 2, "fe80::1");
 	struct fib_change change = {.op = FIB_DELETE};
@@ -410,8 +410,8 @@ int main(void)
 		cmocka_unit_test(a_closed_vrf_leaves_nothing_behind),
 		cmocka_unit_test(refuses_vrfs_that_are_not_open),
 		cmocka_unit_test(shares_next_hops_between_vrfs),
-		cmocka_unit_test(knows_neighbours_in_the_vrf_of_their_link_alone),
-		cmocka_unit_test(takes_neighbours_along_when_a_link_changes_vrf),
+		cmocka_unit_test(knows_neighbours_in_the_vrf_of_their_iface_alone),
+		cmocka_unit_test(takes_neighbours_along_when_a_iface_changes_vrf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

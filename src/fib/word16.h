@@ -1,4 +1,4 @@
-// One aligned 16-byte word, read and written in one piece. Lanes read, the control thread writes;
+// One aligned 16-byte word, read and written in one piece. Workers read, the control thread writes;
 // release and acquire. An aligned 16-byte vector move is atomic on every x86 CPU that has AVX
 // (Intel SDM vol. 3A 9.1.1; AMD says the same of its own).
 #pragma once

@@ -5,7 +5,7 @@
 // loss the rate rises by a step, after a lossy one it falls by one. So it settles where half of the
 // trials lose nothing, which is MLRsearch's exceed ratio of 0.5 (RFC 9971), and the mean rate over
 // many trials is the figure; by what may wait at the end it can lie above what is forwarded: by 50
-// * ring / 4 frames a second. Of one queue and its lane; times are those of the TSC.
+// * ring / 4 frames a second. Of one queue and its worker; times are those of the TSC.
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 // one core, with no NIC and no second core. What a net_null port "receives" is made into real
 // 64-byte frames by the public Rx callback, destinations from a table, marked as a NIC would mark
 // them. What the program sends on a net_null port is counted and freed by it. The callback runs on
-// the program's lanes; a thread waits for the port, then writes counters ten times a second.
+// the program's workers; a thread waits for the port, then writes counters ten times a second.
 //
 //   ONECORE_TABLE   the table of destinations (see table.h); required
 //   ONECORE_SOURCE  number of the port that receives (0)
@@ -41,7 +41,7 @@ enum {
 	MOST_DESCRIPTORS = 1 << 20,
 };
 
-// Of one receive queue; written by the lane that polls it.
+// Of one receive queue; written by the worker that polls it.
 struct feed {
 	uint32_t next;      // record of the next frame
 	uint16_t max_burst; // frames per poll
@@ -54,9 +54,9 @@ static struct table table;
 static struct feed feeds[MAX_QUEUES];
 static struct stamped stamped;
 static bool is_stamped;
-static uint32_t ring;                                   // 0: frames are always there
-static clockid_t lane_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: of who polls queue 0
-static bool has_lane_clock;
+static uint32_t ring;                                     // 0: frames are always there
+static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: of who polls queue 0
+static bool has_worker_clock;
 static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
 static const char *stats_path;
@@ -85,14 +85,14 @@ static void give_back(struct rte_mbuf *packets[], uint16_t n)
 }
 
 // A program whose frames arrive may use other cores for other threads, so their time is not the
-// lane's. Only that of queue 0 is known.
-static void know_lane_clock(void)
+// worker's. Only that of queue 0 is known.
+static void know_worker_clock(void)
 {
 	clockid_t clock;
 
 	if (!pthread_getcpuclockid(pthread_self(), &clock))
-		__atomic_store_n(&lane_clock, clock, __ATOMIC_RELAXED);
-	has_lane_clock = true;
+		__atomic_store_n(&worker_clock, clock, __ATOMIC_RELAXED);
+	has_worker_clock = true;
 }
 
 // The Rx callback, of ethdev's type: makes frames of the n buffers that net_null gave. What is
@@ -103,8 +103,8 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 	struct feed *feed = arg;
 	uint16_t most = RTE_MIN(n, feed->max_burst);
 
-	if (ring && !has_lane_clock && queue == 0)
-		know_lane_clock();
+	if (ring && !has_worker_clock && queue == 0)
+		know_worker_clock();
 	if (ring)
 		most = arrivals_take(&feed->arrivals, rte_rdtsc(), most);
 	if (n > most) {
@@ -197,7 +197,7 @@ static unsigned long long read_clock(clockid_t clock)
 static void write_stats(int file)
 {
 	unsigned long long time_ns = read_clock(CLOCK_MONOTONIC);
-	unsigned long long core_ns = read_clock(__atomic_load_n(&lane_clock, __ATOMIC_RELAXED));
+	unsigned long long core_ns = read_clock(__atomic_load_n(&worker_clock, __ATOMIC_RELAXED));
 	unsigned long long sent = count_sent(), received = count_received(),
 			   tsc_hz = rte_get_tsc_hz();
 	char line[128];

@@ -1,5 +1,5 @@
 // Frames that dl3gen's sink knows as its own: those of an IPv4 table, cut to 64 bytes with FCS,
-// each with a stamp and a right UDP checksum. Made before any lane runs, constant afterwards.
+// each with a stamp and a right UDP checksum. Made before any worker runs, constant afterwards.
 #pragma once
 
 #include "onecore/table.h"
@@ -27,7 +27,7 @@ static inline uint64_t stamped_fold(uint64_t sum)
 }
 
 // Writes the stamp into `frame`, which table_write has made of the prepared table, and the UDP
-// checksum over it. Lane.
+// checksum over it. Worker.
 static inline void stamped_write(const struct stamped *stamped, const struct stamp *stamp,
 	uint8_t *frame)
 {

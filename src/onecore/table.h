@@ -1,5 +1,5 @@
 // The frames that the source port "receives": one 64-byte frame and a table of destinations to put
-// into it. Filled before any lane reads it, constant afterwards.
+// into it. Filled before any worker reads it, constant afterwards.
 #pragma once
 
 #include <stdbool.h>

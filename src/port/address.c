@@ -1,7 +1,7 @@
 // MAC address, MTU and receive filters of a device. Virtual devices that cannot change theirs are
 // tolerated: they take every frame, and what counts is our own idea. Control thread.
 #include "base/log.h"
-#include "port/room.h"
+#include "port/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int tell_mac(struct port_device *device, const struct wire_mac *mac)
 	return 0;
 }
 
-static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
+static int set_mac(struct port_table *room, unsigned port, struct error *error)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
 	struct port_device *device = &room->devices[port];
@@ -42,7 +42,7 @@ static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
 	}
 	int err = tell_mac(device, &settings->mac);
 	if (err)
-		return complain(why, err,
+		return error_set(error, err,
 			"%s: its device refuses the MAC address: %s; choose a unicast address or "
 			"leave mac out",
 			plan_port_label(room->settings, port, label), strerror(-err));
@@ -50,8 +50,8 @@ static int set_mac(struct port_room *room, unsigned port, struct complaint *why)
 	return 0;
 }
 
-int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *mac,
-	struct complaint *why)
+int port_set_mac(struct port_table *room, unsigned port, const struct wire_mac *mac,
+	struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	char label[48], text[WIRE_MAC_TEXT];
@@ -60,18 +60,19 @@ int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *m
 		return 0;
 	int err = mac->bytes[0] & 1 ? -EADDRNOTAVAIL : tell_mac(device, mac);
 	if (err)
-		return complain(why, err,
-			"%s: its device refuses the MAC address %s: %s; give its twin the old one "
+		return error_set(error, err,
+			"%s: its device refuses the MAC address %s: %s; give its TAP interface the "
+			"old one "
 			"back",
 			plan_port_label(room->settings, port, label), wire_mac_print(mac, text),
 			strerror(-err));
 	device->mac = *mac;
-	faces_set_mac(&room->faces[port], mac);
+	port_state_set_mac(&room->states[port], mac);
 	return 0;
 }
 
-int port_set_promiscuous(struct port_room *room, unsigned port, bool promiscuous,
-	struct complaint *why)
+int port_set_promiscuous(struct port_table *room, unsigned port, bool promiscuous,
+	struct error *error)
 {
 	const struct port_device *device = &room->devices[port];
 	char label[48];
@@ -83,12 +84,12 @@ int port_set_promiscuous(struct port_room *room, unsigned port, bool promiscuous
 		err = rte_eth_promiscuous_disable(device->id);
 	if (!err || is_tolerant(device))
 		return 0;
-	return complain(why, err, "%s: its device cannot be set %s: %s",
+	return error_set(error, err, "%s: its device cannot be set %s: %s",
 		plan_port_label(room->settings, port, label),
 		promiscuous ? "promiscuous" : "selective", strerror(-err));
 }
 
-int port_set_admin(struct port_room *room, unsigned port, bool up, struct complaint *why)
+int port_set_admin(struct port_table *room, unsigned port, bool up, struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	char label[48];
@@ -97,15 +98,15 @@ int port_set_admin(struct port_room *room, unsigned port, bool up, struct compla
 		return 0;
 	int err = up ? rte_eth_dev_set_link_up(device->id) : rte_eth_dev_set_link_down(device->id);
 	if (err && err != -ENOTSUP && !is_tolerant(device))
-		return complain(why, err, "%s: its device cannot be set %s: %s",
+		return error_set(error, err, "%s: its device cannot be set %s: %s",
 			plan_port_label(room->settings, port, label), up ? "up" : "down",
 			strerror(-err));
 	device->is_set_down = !up;
-	__atomic_store_n(&room->faces[port].up, device->has_carrier && up, __ATOMIC_RELAXED);
+	__atomic_store_n(&room->states[port].up, device->has_carrier && up, __ATOMIC_RELAXED);
 	return 0;
 }
 
-int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why)
+int address_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	const struct pools_node *node =
@@ -115,11 +116,11 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 
 	plan_port_label(room->settings, port, label);
 	if (mtu + (unsigned)FRAME_AROUND + POOLS_HEADROOM > node->data_room)
-		return complain(why, -ENOTSUP,
+		return error_set(error, -ENOTSUP,
 			"%s: mtu %u does not fit the buffers made at start; it needs a restart",
 			label, mtu);
 	if (device->kind.slot_bytes && mtu + (unsigned)KIND_FRAME_AROUND > device->kind.slot_bytes)
-		return complain(why, -ENOTSUP,
+		return error_set(error, -ENOTSUP,
 			"%s: frames of mtu %u do not fit into its device's slots of %u bytes; it "
 			"needs a restart with larger ones",
 			label, mtu, device->kind.slot_bytes);
@@ -127,23 +128,23 @@ int address_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct 
 	if (rte_eth_dev_get_mtu(device->id, &now) != 0 || now != mtu)
 		err = rte_eth_dev_set_mtu(device->id, mtu);
 	if (err && !is_tolerant(device))
-		return complain(why, err, "%s: its device refuses mtu %u: %s%s", label, mtu,
+		return error_set(error, err, "%s: its device refuses mtu %u: %s%s", label, mtu,
 			strerror(-err), err == -EBUSY ? "; it needs a restart" : "");
 	err = below_carry_mtu(&device->kind, mtu);
 	if (err)
-		return complain(why, err,
+		return error_set(error, err,
 			"%s: interface %s does not take mtu %u: %s; give the port a smaller mtu",
-			label, device->kind.iface, mtu, strerror(-err));
+			label, device->kind.netdev, mtu, strerror(-err));
 	device->mtu = mtu;
 	return 0;
 }
 
-int port_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why)
+int port_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error)
 {
-	return mtu == room->devices[port].mtu ? 0 : address_set_mtu(room, port, mtu, why);
+	return mtu == room->devices[port].mtu ? 0 : address_set_mtu(room, port, mtu, error);
 }
 
-static void set_filters(struct port_room *room, unsigned port)
+static void set_filters(struct port_table *room, unsigned port)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
 	const struct port_device *device = &room->devices[port];
@@ -163,15 +164,15 @@ static void set_filters(struct port_room *room, unsigned port)
 			label);
 }
 
-int address_set_up(struct port_room *room, unsigned port, struct complaint *why)
+int address_set_up(struct port_table *room, unsigned port, struct error *error)
 {
-	int err = set_mac(room, port, why);
+	int err = set_mac(room, port, error);
 
 	if (!err)
-		err = address_set_mtu(room, port, room->devices[port].mtu, why);
+		err = address_set_mtu(room, port, room->devices[port].mtu, error);
 	if (err)
 		return err;
 	set_filters(room, port);
-	faces_set_mac(&room->faces[port], &room->devices[port].mac);
+	port_state_set_mac(&room->states[port], &room->devices[port].mac);
 	return 0;
 }

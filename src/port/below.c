@@ -1,7 +1,7 @@
 // The Linux interface below a device of net_af_packet or net_af_xdp: what Linux does to frames that
 // the driver neither sees nor says. Control thread.
 #include "base/log.h"
-#include "port/room.h"
+#include "port/table.h"
 #include "port/wait.h"
 
 #include <dlfcn.h>
@@ -41,9 +41,9 @@ int setsockopt(int socket, int level, int name, const void *value, socklen_t len
 }
 
 // Those that have been closed, or are something else by now, are bound to no interface.
-int below_socket(const char *iface, unsigned queue)
+int below_socket(const char *netdev, unsigned queue)
 {
-	int index = if_nametoindex(iface);
+	int index = if_nametoindex(netdev);
 
 	for (unsigned i = 0; i < n_sockets; i++) {
 		struct sockaddr_ll address = {0};
@@ -56,44 +56,44 @@ int below_socket(const char *iface, unsigned queue)
 	return -1;
 }
 
-static struct ifreq named(const char *iface)
+static struct ifreq named(const char *netdev)
 {
 	struct ifreq request = {.ifr_name = ""};
 
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.*s", IFNAMSIZ - 1, iface);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.*s", IFNAMSIZ - 1, netdev);
 	return request;
 }
 
 // The value of an interface's setting; 0 where it does not say.
-static uint32_t ask(int socket, const char *iface, uint32_t what)
+static uint32_t ask(int socket, const char *netdev, uint32_t what)
 {
 	struct ethtool_value value = {.cmd = what};
-	struct ifreq request = named(iface);
+	struct ifreq request = named(netdev);
 
 	request.ifr_data = (void *)&value;
 	return ioctl(socket, SIOCETHTOOL, &request) ? 0 : value.data;
 }
 
 // What is longer than the MTU is cut off in the ring that net_af_packet reads.
-void below_warn_of_merging(const struct port_room *room, unsigned port)
+void below_warn_of_merging(const struct port_table *room, unsigned port)
 {
 	const struct kind *kind = &room->devices[port].kind;
 	char label[48];
 
-	if (!kind->iface[0] || !kind->slot_bytes || room->link_socket < 0)
+	if (!kind->netdev[0] || !kind->slot_bytes || room->link_socket < 0)
 		return;
-	if (!ask(room->link_socket, kind->iface, ETHTOOL_GGRO) &&
-		!(ask(room->link_socket, kind->iface, ETHTOOL_GFLAGS) & ETH_FLAG_LRO))
+	if (!ask(room->link_socket, kind->netdev, ETHTOOL_GGRO) &&
+		!(ask(room->link_socket, kind->netdev, ETHTOOL_GFLAGS) & ETH_FLAG_LRO))
 		return;
 	log_warn(
 		"%s: Linux may merge frames that come in on %s, and what is longer than a frame is "
 		"cut; switch that off: ethtool -K %s gro off lro off",
-		plan_port_label(room->settings, port, label), kind->iface, kind->iface);
+		plan_port_label(room->settings, port, label), kind->netdev, kind->netdev);
 }
 
-static int raise_mtu(int socket, const char *iface, int mtu)
+static int raise_mtu(int socket, const char *netdev, int mtu)
 {
-	struct ifreq request = named(iface);
+	struct ifreq request = named(netdev);
 
 	if (ioctl(socket, SIOCGIFMTU, &request))
 		return -errno;
@@ -103,19 +103,19 @@ static int raise_mtu(int socket, const char *iface, int mtu)
 	request.ifr_mtu = mtu;
 	if (ioctl(socket, SIOCSIFMTU, &request))
 		return -errno;
-	log_info("interface %s: its MTU was %d and is %d now, as its port's", iface, now, mtu);
+	log_info("interface %s: its MTU was %d and is %d now, as its port's", netdev, now, mtu);
 	return 0;
 }
 
 int below_carry_mtu(const struct kind *kind, uint16_t mtu)
 {
-	if (!kind->iface[0])
+	if (!kind->netdev[0])
 		return 0;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
-	int err = raise_mtu(fd, kind->iface, mtu);
+	int err = raise_mtu(fd, kind->netdev, mtu);
 	close(fd);
 	return err;
 }

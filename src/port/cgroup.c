@@ -47,7 +47,7 @@ static uint64_t read_bytes(const char *folder, const char *name, const char *wor
 	return bytes;
 }
 
-static void take(struct cgroup_room *room, const struct version *version, const char *folder)
+static void take(struct cgroup_limits *room, const struct version *version, const char *folder)
 {
 	uint64_t limit = read_bytes(folder, version->limit, NULL, UINT64_MAX);
 	uint64_t usage = read_bytes(folder, version->usage, NULL, 0);
@@ -60,7 +60,7 @@ static void take(struct cgroup_room *room, const struct version *version, const 
 	room->available_bytes = MIN_OF(room->available_bytes, limit - MIN_OF(usage, limit));
 }
 
-static void climb(struct cgroup_room *room, const struct version *version, const char *mount,
+static void climb(struct cgroup_limits *room, const struct version *version, const char *mount,
 	const char *path)
 {
 	char folder[PATH_MAX];
@@ -90,12 +90,12 @@ static bool has_memory(char *controllers)
 	return false;
 }
 
-void cgroup_read(struct cgroup_room *room, const char *list, const char *mount)
+void cgroup_read(struct cgroup_limits *room, const char *list, const char *mount)
 {
 	char line[PATH_MAX];
 	FILE *file = fopen(list, "re");
 
-	*room = (struct cgroup_room){UINT64_MAX, UINT64_MAX};
+	*room = (struct cgroup_limits){UINT64_MAX, UINT64_MAX};
 	while (file && fgets(line, sizeof(line), file)) {
 		char *path = line, *number = strsep(&path, ":"), *controllers = strsep(&path, ":");
 

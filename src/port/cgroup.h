@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-struct cgroup_room {
+struct cgroup_limits {
 	uint64_t limit_bytes;     // the lowest limit; UINT64_MAX: none
 	uint64_t available_bytes; // until one of them is reached, file cache counted as free
 };
@@ -12,4 +12,4 @@ struct cgroup_room {
 // Reads both versions of cgroups: `list` is /proc/self/cgroup, `mount` /sys/fs/cgroup. A cgroup
 // that is not to be seen there (a container may be told its path in the host) counts as the mount's
 // own.
-void cgroup_read(struct cgroup_room *room, const char *list, const char *mount);
+void cgroup_read(struct cgroup_limits *room, const char *list, const char *mount);

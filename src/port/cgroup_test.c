@@ -45,9 +45,9 @@ static int close_it(void **state)
 	return system(command);
 }
 
-static struct cgroup_room read_it(void)
+static struct cgroup_limits read_it(void)
 {
-	struct cgroup_room room;
+	struct cgroup_limits room;
 	char list[64], mount[64];
 
 	snprintf(list, sizeof(list), "%s/list", root);
@@ -58,7 +58,7 @@ static struct cgroup_room read_it(void)
 
 static void expect(uint64_t limit, uint64_t available)
 {
-	struct cgroup_room room = read_it();
+	struct cgroup_limits room = read_it();
 
 	assert_int_equal(room.limit_bytes, limit);
 	assert_int_equal(room.available_bytes, available);

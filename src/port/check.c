@@ -20,13 +20,13 @@
 enum { PAGE_BYTES = 4096 };
 
 // EAL loads nothing that somebody else could have put there.
-static int check_owner_only(const char *plugin, char *path, struct complaint *why)
+static int check_owner_only(const char *plugin, char *path, struct error *error)
 {
 	struct stat st;
 
 	for (;;) {
 		if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH))
-			return complain(why, -EPERM,
+			return error_set(error, -EPERM,
 				"plugin %s: everybody may write to %s, and DPDK loads no plugin "
 				"from there; move it to a folder "
 				"that only its owner can write to",
@@ -40,7 +40,7 @@ static int check_owner_only(const char *plugin, char *path, struct complaint *wh
 }
 
 // A folder is fine: EAL loads all libraries in it.
-static int check_library(const char *plugin, struct complaint *why)
+static int check_library(const char *plugin, struct error *error)
 {
 	static const char magic[] = {0x7f, 'E', 'L', 'F'};
 	char begin[sizeof(magic)] = "";
@@ -52,11 +52,11 @@ static int check_library(const char *plugin, struct complaint *why)
 		close(fd);
 	if (is_folder || (n == sizeof(magic) && !memcmp(begin, magic, sizeof(magic))))
 		return 0;
-	return complain(why, -ENOEXEC,
+	return error_set(error, -ENOEXEC,
 		"plugin %s: it is no shared library; name one, or a folder of them", plugin);
 }
 
-static int check_plugin(const char *plugin, struct complaint *why)
+static int check_plugin(const char *plugin, struct error *error)
 {
 	char path[PATH_MAX];
 
@@ -64,18 +64,18 @@ static int check_plugin(const char *plugin, struct complaint *why)
 		// A bare name is looked for in the system's library folders.
 		if (errno == ENOENT && !strchr(plugin, '/'))
 			return 0;
-		return complain(why, -errno, "plugin %s: %s; check its path", plugin,
+		return error_set(error, -errno, "plugin %s: %s; check its path", plugin,
 			strerror(errno));
 	}
 	if (access(path, R_OK) != 0)
-		return complain(why, -errno, "plugin %s: %s; check its permissions", plugin,
+		return error_set(error, -errno, "plugin %s: %s; check its permissions", plugin,
 			strerror(errno));
-	int err = check_owner_only(plugin, path, why);
-	return err ? err : check_library(plugin, why);
+	int err = check_owner_only(plugin, path, error);
+	return err ? err : check_library(plugin, error);
 }
 
 static int check_folder(const char *label, const char *device, const char *socket,
-	struct complaint *why)
+	struct error *error)
 {
 	char folder[KIND_PATH_MAX];
 	struct stat st;
@@ -88,26 +88,26 @@ static int check_folder(const char *label, const char *device, const char *socke
 	slash[slash == folder] = 0;
 	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	return complain(why, -ENOENT,
+	return error_set(error, -ENOENT,
 		"%s: %s wants its socket in %s, which is not a folder; create it or name another",
 		label, device, folder);
 }
 
 // DPDK's vhost deletes what stands where it could not make its socket.
-static int check_socket(const char *label, const struct kind *kind, struct complaint *why)
+static int check_socket(const char *label, const struct kind *kind, struct error *error)
 {
 	struct stat st;
 
 	if (stat(kind->socket, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-		return complain(why, -ENOTSOCK,
+		return error_set(error, -ENOTSOCK,
 			"%s: %s wants its socket at %s, where a file or folder is; name another "
 			"path",
 			label, kind->name, kind->socket);
-	return check_folder(label, kind->name, kind->socket, why);
+	return check_folder(label, kind->name, kind->socket, error);
 }
 
 static int check_slots(const char *label, const struct port_settings *port, const struct kind *kind,
-	struct complaint *why)
+	struct error *error)
 {
 	unsigned mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU, bytes = mtu + KIND_FRAME_AROUND;
 	unsigned wanted = round_up(bytes, CACHE_LINE_BYTES);
@@ -115,20 +115,20 @@ static int check_slots(const char *label, const struct port_settings *port, cons
 
 	if (!kind->slot_bytes || bytes <= kind->slot_bytes)
 		return 0;
-	if (kind->iface[0])
-		return complain(why, -EINVAL,
+	if (kind->netdev[0])
+		return error_set(error, -EINVAL,
 			"%s: frames of its mtu of %u do not fit into net_af_packet's slots, which "
 			"hold %u bytes; add \"framesz=%u,blocksz=%u\" to the device, or lower the "
 			"mtu",
 			label, mtu, kind->slot_bytes, pages, pages);
-	return complain(why, -EINVAL,
+	return error_set(error, -EINVAL,
 		"%s: frames of its mtu of %u do not fit into memif's buffers of %u bytes; add "
 		"\"bsize=%u\" to the device here and at its other end, or lower the mtu",
 		label, mtu, kind->slot_bytes, wanted);
 }
 
-static int check_device(const struct port_room_settings *settings, unsigned port,
-	struct complaint *why)
+static int check_device(const struct port_table_settings *settings, unsigned port,
+	struct error *error)
 {
 	struct kind kind;
 	struct stat st;
@@ -139,18 +139,18 @@ static int check_device(const struct port_room_settings *settings, unsigned port
 	if (kind.bus == KIND_PCI) {
 		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", kind.name);
 		if (stat(path, &st) != 0)
-			return complain(why, -ENODEV,
+			return error_set(error, -ENODEV,
 				"%s: this machine has no PCI device %s; `dpdk-devbind.py --status` "
 				"lists those it has",
 				label, kind.name);
 	}
-	if (kind.iface[0] && if_nametoindex(kind.iface) == 0)
-		return complain(why, -ENODEV,
+	if (kind.netdev[0] && if_nametoindex(kind.netdev) == 0)
+		return error_set(error, -ENODEV,
 			"%s: there is no interface %s here; `ip link` lists those there are", label,
-			kind.iface);
-	int err = kind.socket[0] ? check_socket(label, &kind, why) : 0;
+			kind.netdev);
+	int err = kind.socket[0] ? check_socket(label, &kind, error) : 0;
 
-	return err ? err : check_slots(label, &settings->ports[port], &kind, why);
+	return err ? err : check_slots(label, &settings->ports[port], &kind, error);
 }
 
 static bool is_served(const char *path)
@@ -165,7 +165,7 @@ static bool is_served(const char *path)
 	return found;
 }
 
-int check_served(const struct port_room_settings *settings, struct complaint *why)
+int check_served(const struct port_table_settings *settings, struct error *error)
 {
 	struct kind kind;
 	char label[48];
@@ -173,7 +173,7 @@ int check_served(const struct port_room_settings *settings, struct complaint *wh
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		kind_read(settings->ports[i].device, &kind);
 		if (kind.serves && is_served(kind.socket))
-			return complain(why, -EADDRINUSE,
+			return error_set(error, -EADDRINUSE,
 				"%s: another program serves %s; stop it or name another path",
 				plan_port_label(settings, i, label), kind.socket);
 	}
@@ -196,18 +196,18 @@ static bool names_process_type(const char *arg)
 	return strncmp(arg, "--pr", strlen("--pr")) == 0;
 }
 
-int check_eal_args(const struct port_room_settings *settings, struct complaint *why)
+int check_eal_args(const struct port_table_settings *settings, struct error *error)
 {
 	for (unsigned i = 0; i < settings->n_eal_args; i++) {
 		const char *arg = settings->eal_args[i];
 
 		if (wants_help(arg))
-			return complain(why, -EINVAL,
+			return error_set(error, -EINVAL,
 				"eal: args: with \"%s\" DPDK ends instead of starting; leave it "
 				"out",
 				arg);
 		if (names_process_type(arg))
-			return complain(why, -EINVAL,
+			return error_set(error, -EINVAL,
 				"eal: args: \"%s\": this program is always a primary process; "
 				"leave it out",
 				arg);
@@ -215,13 +215,13 @@ int check_eal_args(const struct port_room_settings *settings, struct complaint *
 	return 0;
 }
 
-int check_files(const struct port_room_settings *settings, struct complaint *why)
+int check_files(const struct port_table_settings *settings, struct error *error)
 {
 	int err = 0;
 
 	for (unsigned i = 0; i < settings->n_plugins && !err; i++)
-		err = check_plugin(settings->plugins[i], why);
+		err = check_plugin(settings->plugins[i], error);
 	for (unsigned i = 0; i < settings->n_ports && !err; i++)
-		err = check_device(settings, i, why);
+		err = check_device(settings, i, error);
 	return err;
 }

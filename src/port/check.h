@@ -5,12 +5,12 @@
 #include "port/port.h"
 
 // Plugins readable and acceptable to EAL, PCI devices on the bus, Linux interfaces and folders of
-// sockets there. -errno with a complaint.
-int check_files(const struct port_room_settings *settings, struct complaint *why);
+// sockets there. -errno with `error` set.
+int check_files(const struct port_table_settings *settings, struct error *error);
 // No argument of EAL that ends the process or makes it another kind of one. -errno with a
-// complaint.
-int check_eal_args(const struct port_room_settings *settings, struct complaint *why);
+// error.
+int check_eal_args(const struct port_table_settings *settings, struct error *error);
 
 // Whether another program serves a socket that a device is to make. Not for files that are only
 // looked at: the program that serves it may be the one that they are for.
-int check_served(const struct port_room_settings *settings, struct complaint *why);
+int check_served(const struct port_table_settings *settings, struct error *error);

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-static struct port_room_settings settings;
+static struct port_table_settings settings;
 static char folder[] = "/tmp/check_test_XXXXXX";
 static char plugin[64];
 
@@ -45,18 +45,18 @@ static const struct {
 static void finds_what_a_device_needs_or_says_what_is_missing(void **state)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(devices); i++) {
-		struct complaint why = {0};
+		struct error error = {0};
 
 		memset(&settings, 0, sizeof(settings));
 		settings.n_ports = 1;
 		settings.ports[0].name[0] = 'a';
 		snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "%s", devices[i].device);
-		int err = check_files(&settings, &why);
+		int err = check_files(&settings, &error);
 
 		if (!devices[i].error && err)
-			fail_msg("%s: %s", devices[i].device, why.text);
-		if (devices[i].error && (!err || !strstr(why.text, devices[i].error)))
-			fail_msg("%s: found: %s", devices[i].device, why.text);
+			fail_msg("%s: %s", devices[i].device, error.text);
+		if (devices[i].error && (!err || !strstr(error.text, devices[i].error)))
+			fail_msg("%s: found: %s", devices[i].device, error.text);
 	}
 }
 
@@ -73,22 +73,22 @@ static int serve(const char *path)
 
 static void leaves_the_socket_of_another_program_alone(void **state)
 {
-	struct complaint why = {""};
+	struct error error = {""};
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/vhost", folder);
 	memset(&settings, 0, sizeof(settings));
 	settings.n_ports = 1;
 	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s", path);
-	assert_int_equal(check_served(&settings, &why), 0);
+	assert_int_equal(check_served(&settings, &error), 0);
 	int server = serve(path);
-	assert_int_equal(check_served(&settings, &why), -EADDRINUSE);
-	assert_non_null(strstr(why.text, "another program serves"));
+	assert_int_equal(check_served(&settings, &error), -EADDRINUSE);
+	assert_non_null(strstr(error.text, "another program serves"));
 	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s,client=1", path);
-	assert_int_equal(check_served(&settings, &why), 0);
+	assert_int_equal(check_served(&settings, &error), 0);
 	close(server);
 	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s", path);
-	assert_int_equal(check_served(&settings, &why), 0); // dead
+	assert_int_equal(check_served(&settings, &error), 0); // dead
 	unlink(path);
 }
 
@@ -118,71 +118,71 @@ static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
-		struct complaint why = {0};
+		struct error error = {0};
 
 		memset(&settings, 0, sizeof(settings));
 		settings.n_ports = 1;
 		settings.ports[0].name[0] = 'a';
 		settings.ports[0].mtu = ports[i].mtu;
 		strcpy(settings.ports[0].device, ports[i].device);
-		check_files(&settings, &why);
-		if (ports[i].error ? !strstr(why.text, ports[i].error) : why.text[0])
-			fail_msg("%s, %u: found: %s", ports[i].device, ports[i].mtu, why.text);
+		check_files(&settings, &error);
+		if (ports[i].error ? !strstr(error.text, ports[i].error) : error.text[0])
+			fail_msg("%s, %u: found: %s", ports[i].device, ports[i].mtu, error.text);
 	}
 }
 
-static int check_plugin(const char *path, struct complaint *why)
+static int check_plugin(const char *path, struct error *error)
 {
 	memset(&settings, 0, sizeof(settings));
 	settings.n_plugins = 1;
 	snprintf(settings.plugins[0], PORT_DEVICE_MAX, "%s", path);
-	why->text[0] = 0;
-	return check_files(&settings, why);
+	error->text[0] = 0;
+	return check_files(&settings, error);
 }
 
 static void refuses_a_plugin_that_is_missing(void **state)
 {
-	struct complaint why;
+	struct error error;
 
-	assert_true(check_plugin("/no/such/plugin.so", &why) < 0);
-	assert_non_null(strstr(why.text, "plugin /no/such/plugin.so: No such file"));
+	assert_true(check_plugin("/no/such/plugin.so", &error) < 0);
+	assert_non_null(strstr(error.text, "plugin /no/such/plugin.so: No such file"));
 }
 
 static void leaves_a_bare_name_to_the_systems_library_folders(void **state)
 {
-	struct complaint why;
+	struct error error;
 
-	assert_int_equal(check_plugin("librte_of_the_system.so", &why), 0);
+	assert_int_equal(check_plugin("librte_of_the_system.so", &error), 0);
 }
 
 static void refuses_a_plugin_that_everybody_may_write(void **state)
 {
-	struct complaint why;
+	struct error error;
 
 	chmod(plugin, 0666);
-	assert_true(check_plugin(plugin, &why) < 0);
-	assert_non_null(strstr(why.text, "everybody may write to"));
+	assert_true(check_plugin(plugin, &error) < 0);
+	assert_non_null(strstr(error.text, "everybody may write to"));
 }
 
 // /tmp itself is such a folder.
 static void refuses_a_plugin_in_a_folder_that_everybody_may_write(void **state)
 {
-	struct complaint why;
+	struct error error;
 
 	chmod(plugin, 0644);
-	assert_true(check_plugin(plugin, &why) < 0);
-	assert_non_null(strstr(why.text, "everybody may write to /tmp,"));
+	assert_true(check_plugin(plugin, &error) < 0);
+	assert_non_null(strstr(error.text, "everybody may write to /tmp,"));
 }
 
 static void wants_a_library_or_a_folder_of_them(void **state)
 {
-	struct complaint why;
+	struct error error;
 
-	assert_true(check_plugin("/etc/passwd", &why) < 0);
-	assert_string_equal(why.text,
+	assert_true(check_plugin("/etc/passwd", &error) < 0);
+	assert_string_equal(error.text,
 		"plugin /etc/passwd: it is no shared library; name one, or a folder of them");
-	assert_int_equal(check_plugin("/bin/sh", &why), 0);
-	assert_int_equal(check_plugin("/usr/lib", &why), 0);
+	assert_int_equal(check_plugin("/bin/sh", &error), 0);
+	assert_int_equal(check_plugin("/usr/lib", &error), 0);
 }
 
 static void refuses_arguments_of_eal_with_which_nothing_starts(void **state)
@@ -203,15 +203,15 @@ static void refuses_arguments_of_eal_with_which_nothing_starts(void **state)
 		{"-n4", false},
 		{"-vv", false},
 	};
-	struct complaint why;
+	struct error error;
 
 	memset(&settings, 0, sizeof(settings));
 	settings.n_eal_args = 1;
 	for (unsigned i = 0; i < ARRAY_LEN(args); i++) {
 		snprintf(settings.eal_args[0], PORT_DEVICE_MAX, "%s", args[i].arg);
-		assert_int_equal(check_eal_args(&settings, &why), args[i].ends ? -EINVAL : 0);
+		assert_int_equal(check_eal_args(&settings, &error), args[i].ends ? -EINVAL : 0);
 		if (args[i].ends)
-			assert_non_null(strstr(why.text, args[i].arg));
+			assert_non_null(strstr(error.text, args[i].arg));
 	}
 }
 

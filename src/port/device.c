@@ -3,7 +3,7 @@
 #include "port/eal.h"
 #include "port/facts.h"
 #include "port/offload.h"
-#include "port/room.h"
+#include "port/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,25 +26,25 @@ static void read_kernel_driver(const char *address, char *driver, size_t size)
 	snprintf(driver, size, "%.31s", n < 0 ? "none" : slash ? slash + 1 : target);
 }
 
-static int complain_of_missing(const struct port_room *room, unsigned port, struct complaint *why)
+static int complain_of_missing(const struct port_table *room, unsigned port, struct error *error)
 {
 	const struct kind *kind = &room->devices[port].kind;
 	char driver[32], label[48];
 
 	plan_port_label(room->settings, port, label);
 	if (kind->socket[0] && access(kind->socket, F_OK) == 0)
-		return complain(why, -ENODEV,
+		return error_set(error, -ENODEV,
 			"%s: DPDK made no port of %s%s%s; where no other program uses %s, remove "
 			"that file",
 			label, kind->name, eal_words()[0] ? ": " : "", eal_words(), kind->socket);
 	if (kind->bus != KIND_PCI)
-		return complain(why, -ENODEV,
+		return error_set(error, -ENODEV,
 			"%s: DPDK made no port of %s%s%s%s; correct the device's arguments, or "
 			"what they name",
 			label, kind->name, eal_words()[0] ? " (it said first: " : "", eal_words(),
 			eal_words()[0] ? ")" : "");
 	read_kernel_driver(kind->name, driver, sizeof(driver));
-	return complain(why, -ENODEV,
+	return error_set(error, -ENODEV,
 		"%s: DPDK has no driver for %s as it is now (kernel driver: %s); bind it to "
 		"vfio-pci (dpdk-devbind.py -b "
 		"vfio-pci %s)",
@@ -68,7 +68,7 @@ static int find_id(const struct port_device *device, uint16_t *id)
 	return -ENODEV;
 }
 
-int device_find(struct port_room *room, unsigned port, struct complaint *why)
+int device_find(struct port_table *room, unsigned port, struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	struct plan_device *facts = &room->facts.devices[port];
@@ -76,11 +76,11 @@ int device_find(struct port_room *room, unsigned port, struct complaint *why)
 
 	kind_read(room->settings->ports[port].device, &device->kind);
 	if (find_id(device, &device->id) != 0)
-		return complain_of_missing(room, port, why);
+		return complain_of_missing(room, port, error);
 	device->is_found = true;
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
-		return complain(why, err, "%s: the device does not say what it can do: %s",
+		return error_set(error, err, "%s: the device does not say what it can do: %s",
 			plan_port_label(room->settings, port, label), strerror(-err));
 	facts->n_rx_most = device->info.max_rx_queues;
 	facts->n_tx_most = device->info.max_tx_queues;
@@ -95,7 +95,7 @@ int device_find(struct port_room *room, unsigned port, struct complaint *why)
 	return 0;
 }
 
-void device_adjust_rings(struct port_room *room, unsigned port)
+void device_adjust_rings(struct port_table *room, unsigned port)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
 	struct pools_rings *rings = &room->rings[port];
@@ -114,7 +114,7 @@ void device_adjust_rings(struct port_room *room, unsigned port)
 			&rings->n_tx_descriptors);
 }
 
-static void choose_offloads(const struct port_room *room, unsigned port, struct offload *offload)
+static void choose_offloads(const struct port_table *room, unsigned port, struct offload *offload)
 {
 	const struct port_device *device = &room->devices[port];
 	const struct pools_node *node =
@@ -148,8 +148,8 @@ static uint32_t choose_configured_mtu(const struct port_device *device)
 	return device->mtu;
 }
 
-static int configure(struct port_room *room, unsigned port, const struct offload *offload,
-	struct complaint *why)
+static int configure(struct port_table *room, unsigned port, const struct offload *offload,
+	struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	const struct plan_port *plan = &room->plan.ports[port];
@@ -162,7 +162,7 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 	conf.txmode.offloads = offload->tx;
 	conf.intr_conf.rxq = device->has_interrupts;
 	if (!conf.rxmode.mtu && device->kind.bus != KIND_VIRTUAL)
-		return complain(why, -ERANGE, "%s: mtu %u; its device takes %u to %u", label,
+		return error_set(error, -ERANGE, "%s: mtu %u; its device takes %u to %u", label,
 			device->mtu, device->info.min_mtu,
 			MIN_OF(device->info.max_mtu, device->info.max_rx_pktlen));
 	if (device->kind.bus != KIND_VIRTUAL)
@@ -177,14 +177,14 @@ static int configure(struct port_room *room, unsigned port, const struct offload
 	}
 	int err = rte_eth_dev_configure(device->id, plan->n_rx, plan->n_tx, &conf);
 	if (err)
-		return complain(why, err,
+		return error_set(error, err,
 			"%s: its device refuses %u receive and %u transmit queues: %s", label,
 			plan->n_rx, plan->n_tx, eal_words()[0] ? eal_words() : strerror(-err));
 	return 0;
 }
 
-static int set_up_queues(struct port_room *room, unsigned port, const struct offload *offload,
-	struct complaint *why)
+static int set_up_queues(struct port_table *room, unsigned port, const struct offload *offload,
+	struct error *error)
 {
 	const struct port_device *device = &room->devices[port];
 	const struct plan_port *plan = &room->plan.ports[port];
@@ -206,14 +206,14 @@ static int set_up_queues(struct port_room *room, unsigned port, const struct off
 		return 0;
 	char label[48];
 
-	return complain(why, err,
+	return error_set(error, err,
 		"%s: its device gives no queues with %u receive and %u transmit descriptors: %s",
 		plan_port_label(room->settings, port, label), rings->n_rx_descriptors,
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
 
 // Some drivers take what their device has, whatever they were asked for.
-static void read_back_rings(struct port_room *room, unsigned port)
+static void read_back_rings(struct port_table *room, unsigned port)
 {
 	uint16_t id = room->devices[port].id;
 	struct rte_eth_rxq_info rx;
@@ -225,7 +225,7 @@ static void read_back_rings(struct port_room *room, unsigned port)
 		room->rings[port].n_tx_descriptors = tx.nb_desc;
 }
 
-static int make_locks(struct port_room *room, unsigned port, struct complaint *why)
+static int make_locks(struct port_table *room, unsigned port, struct error *error)
 {
 	const struct plan_port *plan = &room->plan.ports[port];
 	struct port_device *device = &room->devices[port];
@@ -234,7 +234,7 @@ static int make_locks(struct port_room *room, unsigned port, struct complaint *w
 		return 0;
 	device->locks = aligned_alloc(CACHE_LINE_BYTES, plan->n_tx * sizeof(*device->locks));
 	if (!device->locks)
-		return complain(why, -ENOMEM, "ports[%u]: no memory for its locks", port);
+		return error_set(error, -ENOMEM, "ports[%u]: no memory for its locks", port);
 	for (unsigned q = 0; q < plan->n_tx; q++)
 		rte_spinlock_init(&device->locks[q].lock);
 	return 0;
@@ -260,33 +260,33 @@ static void listen_for_end(struct port_device *device)
 }
 
 // Of the virtual devices only net_tap has them as soon as it is started.
-static bool may_have_interrupts(const struct port_room *room, unsigned port)
+static bool may_have_interrupts(const struct port_table *room, unsigned port)
 {
-	const struct port_room_settings *settings = room->settings;
-	bool may_sleep = !settings->n_lanes && settings->idle == PORT_IDLE_SLEEP;
+	const struct port_table_settings *settings = room->settings;
+	bool may_sleep = !settings->n_workers && settings->idle == PORT_IDLE_SLEEP;
 
-	for (unsigned i = 0; i < settings->n_lanes; i++)
-		may_sleep |= settings->lanes[i].idle == PORT_IDLE_SLEEP;
+	for (unsigned i = 0; i < settings->n_workers; i++)
+		may_sleep |= settings->workers[i].idle == PORT_IDLE_SLEEP;
 	return may_sleep && (room->devices[port].kind.bus != KIND_VIRTUAL ||
 				    strncmp(settings->ports[port].device, "net_tap", 7) == 0);
 }
 
 // Whether a driver gives interrupts (some want vfio-pci for it) shows only when it is asked.
-static int configure_queues(struct port_room *room, unsigned port, const struct offload *offload,
-	struct complaint *why)
+static int configure_queues(struct port_table *room, unsigned port, const struct offload *offload,
+	struct error *error)
 {
-	int err = configure(room, port, offload, why);
+	int err = configure(room, port, offload, error);
 
 	if (!err)
-		err = set_up_queues(room, port, offload, why);
+		err = set_up_queues(room, port, offload, error);
 	if (!err || !room->devices[port].has_interrupts)
 		return err;
 	room->devices[port].has_interrupts = false;
 	eal_words_forget();
-	return configure_queues(room, port, offload, why);
+	return configure_queues(room, port, offload, error);
 }
 
-int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
+int device_set_up(struct port_table *room, unsigned port, struct error *error)
 {
 	const struct port_settings *settings = &room->settings->ports[port];
 	struct port_device *device = &room->devices[port];
@@ -296,22 +296,22 @@ int device_set_up(struct port_room *room, unsigned port, struct complaint *why)
 	device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
 	device->has_interrupts = may_have_interrupts(room, port);
 	choose_offloads(room, port, &offload);
-	int err = configure_queues(room, port, &offload, why);
+	int err = configure_queues(room, port, &offload, error);
 	if (!err)
-		err = make_locks(room, port, why);
+		err = make_locks(room, port, error);
 	if (!err)
-		err = address_set_up(room, port, why);
+		err = address_set_up(room, port, error);
 	if (err)
 		return err;
 	read_back_rings(room, port);
-	room->faces[port].tx_multi_segment = offload.tx_multi_segment;
+	room->states[port].tx_multi_segment = offload.tx_multi_segment;
 	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
 }
 
 // See segments.h: ports connect one after the other. Usually the peer answers within a millisecond.
-static void wait_for_peer(struct port_room *room, const struct port_device *device)
+static void wait_for_peer(struct port_table *room, const struct port_device *device)
 {
 	struct rte_eth_link link = {0};
 
@@ -323,33 +323,33 @@ static void wait_for_peer(struct port_room *room, const struct port_device *devi
 	}
 }
 
-static int start_without_interrupts(struct port_room *room, unsigned port, struct complaint *why)
+static int start_without_interrupts(struct port_table *room, unsigned port, struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	struct offload offload;
 
 	device->has_interrupts = false;
 	choose_offloads(room, port, &offload);
-	int err = configure_queues(room, port, &offload, why);
+	int err = configure_queues(room, port, &offload, error);
 
 	eal_words_forget();
 	return err ? err : rte_eth_dev_start(device->id);
 }
 
-int device_start(struct port_room *room, unsigned port, struct complaint *why)
+int device_start(struct port_table *room, unsigned port, struct error *error)
 {
 	struct port_device *device = &room->devices[port];
 	char label[48];
 
-	int err = device->kind.is_zero_copy ? segments_keep(&room->segments, why) : 0;
+	int err = device->kind.is_zero_copy ? segments_keep(&room->segments, error) : 0;
 	if (err)
 		return err;
 	eal_words_forget();
 	err = rte_eth_dev_start(device->id);
 	if (err && device->has_interrupts)
-		err = start_without_interrupts(room, port, why);
+		err = start_without_interrupts(room, port, error);
 	if (err)
-		return complain(why, err, "%s: its device does not start: %s",
+		return error_set(error, err, "%s: its device does not start: %s",
 			plan_port_label(room->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;
@@ -358,7 +358,7 @@ int device_start(struct port_room *room, unsigned port, struct complaint *why)
 	return 0;
 }
 
-void device_close(struct port_room *room, unsigned port)
+void device_close(struct port_table *room, unsigned port)
 {
 	struct port_device *device = &room->devices[port];
 

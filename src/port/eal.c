@@ -52,7 +52,7 @@ static bool may_speak(void)
 }
 
 // A message of DPDK: while the room opens the first error (or else the first warning) is kept for
-// the complaint: what follows is only its consequences. Later errors are shown.
+// the error: what follows is only its consequences. Later errors are shown.
 static ssize_t hear(void *cookie, const char *text, size_t n)
 {
 	int level = rte_log_cur_msg_loglevel();
@@ -104,7 +104,7 @@ static void listen_to_dpdk(void)
 		rte_openlog_stream(stream);
 }
 
-// EAL prints its whole help to stdout over a bad argument; the complaint says enough.
+// EAL prints its whole help to stdout over a bad argument; the error says enough.
 static int hide_stdout(void)
 {
 	int kept = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -191,26 +191,26 @@ static void note_refused(const char *program)
 #define ADVICE                                                                                     \
 	"correct it or leave it out (what there is, DPDK's guide lists under \"EAL parameters\")"
 
-static int complain_of_argument(struct complaint *why)
+static int complain_of_argument(struct error *error)
 {
-	return complain(why, -EINVAL, "eal: args: DPDK does not take \"%s%s%s\"%s%s; " ADVICE,
+	return error_set(error, -EINVAL, "eal: args: DPDK does not take \"%s%s%s\"%s%s; " ADVICE,
 		refused.option, refused.value ? " " : "", refused.value ? refused.value : "",
 		refused.has_reason ? ": " : "", refused.has_reason ? words : "");
 }
 
-static int complain_of_start(const struct eal_args *args, struct complaint *why)
+static int complain_of_start(const struct eal_args *args, struct error *error)
 {
 	bool has_theirs = args->n_ours < args->n;
 	// All texts lie one behind the other, the file's own arguments last.
 	bool is_theirs = has_theirs && refused.option >= args->argv[args->n_ours];
 
 	if (refused.option && is_theirs)
-		return complain_of_argument(why);
+		return complain_of_argument(error);
 	if (!refused.option && refused.has_reason && has_theirs)
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"eal: args: one does not go with DPDK's other arguments: %s; " ADVICE,
 			words);
-	return complain(why, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
+	return error_set(error, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
 		words[0]   ? words
 		: aside[0] ? aside
 			   : rte_strerror(rte_errno));
@@ -295,22 +295,22 @@ static void remove_stale_folders(const char *own)
 
 // What drivers within the program (docs/adr/0010-drivers-within.md) know of DPDK's own structures
 // holds for the release that they are of, which the name of its libraries alone does not tell.
-static int check_release(struct complaint *why)
+static int check_release(struct error *error)
 {
 	char built[32];
 
 	snprintf(built, sizeof(built), RTE_VER_PREFIX " %u.%02u.", RTE_VER_YEAR, RTE_VER_MONTH);
 	if (!strncmp(rte_version(), built, strlen(built)))
 		return 0;
-	return complain(why, -ENOEXEC,
+	return error_set(error, -ENOEXEC,
 		"this program was built with " RTE_VER_PREFIX
 		" %u.%02u, and finds %s: build it anew",
 		RTE_VER_YEAR, RTE_VER_MONTH, rte_version());
 }
 
-int eal_start(struct eal_args *args, struct complaint *why)
+int eal_start(struct eal_args *args, struct error *error)
 {
-	int err = check_release(why);
+	int err = check_release(error);
 
 	if (err)
 		return err;
@@ -329,16 +329,16 @@ int eal_start(struct eal_args *args, struct complaint *why)
 	show_stdout(kept_stdout);
 	if (used < 0) {
 		remove_own_folder();
-		return complain_of_start(args, why);
+		return complain_of_start(args, error);
 	}
 	if (used + 1 < args->n) {
 		refused.option = argv[used + 1];
 		eal_stop();
-		return complain_of_argument(why);
+		return complain_of_argument(error);
 	}
 	if (rte_get_main_lcore() != 0) {
 		eal_stop();
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"eal: args: lcore 0 has to be the main one; leave --main-lcore out");
 	}
 	if (aside[0])

@@ -24,15 +24,16 @@ __attribute__((format(printf, 2, 3))) static void add(struct eal_args *args, con
 	args->used += n + 1;
 }
 
-static bool is_lane_core(const struct plan *plan, int core)
+static bool is_worker_core(const struct plan *plan, int core)
 {
-	for (unsigned i = 0; i < plan->n_lanes; i++)
-		if (plan->lanes[i].core == core)
+	for (unsigned i = 0; i < plan->n_workers; i++)
+		if (plan->workers[i].core == core)
 			return true;
 	return false;
 }
 
-// "0,3,4": the allowed cores, without those of the plan's lanes (NULL: with all). Returns how many.
+// "0,3,4": the allowed cores, without those of the plan's workers (NULL: with all). Returns how
+// many.
 static unsigned list_cores(char *text, size_t size, const struct plan_facts *facts,
 	const struct plan *without)
 {
@@ -43,7 +44,7 @@ static unsigned list_cores(char *text, size_t size, const struct plan_facts *fac
 	for (unsigned c = 0; c < facts->n_cores; c++) {
 		if (!facts->cores[c].online || !facts->cores[c].allowed)
 			continue;
-		if (without && is_lane_core(without, c))
+		if (without && is_worker_core(without, c))
 			continue;
 		used += snprintf(text + used, size - used, "%s%u", n++ ? "," : "", c);
 		assert(used < size);
@@ -54,19 +55,19 @@ static unsigned list_cores(char *text, size_t size, const struct plan_facts *fac
 static void add_cores(struct eal_args *args, const struct plan_facts *facts,
 	const struct plan *plan)
 {
-	char control[5 * PLAN_MAX_CORES], lanes[16 * STAT_MAX_LANES] = "";
+	char control[5 * PLAN_MAX_CORES], workers[16 * STATS_MAX_WORKERS] = "";
 	size_t used = 0;
 
 	if (!list_cores(control, sizeof(control), facts, plan))
 		list_cores(control, sizeof(control), facts, NULL);
-	for (unsigned i = 0; i < plan->n_lanes; i++)
-		used += snprintf(lanes + used, sizeof(lanes) - used, ",%u@%d", plan->lanes[i].lcore,
-			plan->lanes[i].core);
-	add(args, "--lcores=0@(%s)%s", control, lanes);
+	for (unsigned i = 0; i < plan->n_workers; i++)
+		used += snprintf(workers + used, sizeof(workers) - used, ",%u@%d",
+			plan->workers[i].lcore, plan->workers[i].core);
+	add(args, "--lcores=0@(%s)%s", control, workers);
 	add(args, "--main-lcore=0");
 }
 
-static void add_devices(struct eal_args *args, const struct port_room_settings *settings)
+static void add_devices(struct eal_args *args, const struct port_table_settings *settings)
 {
 	struct kind kind;
 	bool any_bus = false;
@@ -119,16 +120,16 @@ static void add_memory(struct eal_args *args, const struct plan_facts *facts,
 	add(args, "--socket-mem=%s", nodes);
 }
 
-void eal_args_build(struct eal_args *args, const struct eal_wish *wish)
+void eal_args_build(struct eal_args *args, const struct eal_request *request)
 {
-	const struct port_room_settings *settings = wish->settings;
+	const struct port_table_settings *settings = request->settings;
 
 	args->n = 0;
 	args->used = 0;
 	add(args, "dl3d");
-	add_cores(args, wish->facts, wish->plan);
-	add_memory(args, wish->facts, &wish->memory);
-	add(args, "--file-prefix=dl3d-%d", wish->pid);
+	add_cores(args, request->facts, request->plan);
+	add_memory(args, request->facts, &request->memory);
+	add(args, "--file-prefix=dl3d-%d", request->pid);
 	add(args, "--no-telemetry");
 	add(args, "--log-level=warning");
 	add_devices(args, settings);

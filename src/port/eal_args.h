@@ -23,15 +23,15 @@ struct eal_memory {
 	unsigned node_mib[PLAN_MAX_NODES];
 };
 
-struct eal_wish {
-	const struct port_room_settings *settings;
+struct eal_request {
+	const struct port_table_settings *settings;
 	const struct plan_facts *facts;
 	const struct plan *plan;
 	struct eal_memory memory;
 	int pid; // keeps two instances apart
 };
 
-// Lane k runs as its lcore on its core; lcore 0 is the control thread, on the allowed cores that no
-// lane uses, else on all allowed ones. Only devices of the settings are touched, virtual ones in
-// the order of the file. The file's own EAL arguments come last, so that they win.
-void eal_args_build(struct eal_args *args, const struct eal_wish *wish);
+// Worker k runs as its lcore on its core; lcore 0 is the control thread, on the allowed cores that
+// no worker uses, else on all allowed ones. Only devices of the settings are touched, virtual ones
+// in the order of the file. The file's own EAL arguments come last, so that they win.
+void eal_args_build(struct eal_args *args, const struct eal_request *request);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static struct port_room_settings settings;
+static struct port_table_settings settings;
 static struct plan_facts facts;
 static struct plan plan;
 static struct eal_args args;
@@ -29,17 +29,17 @@ static void make_machine(unsigned n_cores, const char *device0, const char *devi
 	snprintf(settings.ports[1].device, PORT_DEVICE_MAX, "%s", device1);
 }
 
-static void add_lane(int core, unsigned lcore)
+static void add_worker(int core, unsigned lcore)
 {
-	plan.lanes[plan.n_lanes].core = core;
-	plan.lanes[plan.n_lanes++].lcore = lcore;
+	plan.workers[plan.n_workers].core = core;
+	plan.workers[plan.n_workers++].lcore = lcore;
 }
 
 static void build(const struct eal_memory *memory, int pid)
 {
-	const struct eal_wish wish = {&settings, &facts, &plan, *memory, pid};
+	const struct eal_request request = {&settings, &facts, &plan, *memory, pid};
 
-	eal_args_build(&args, &wish);
+	eal_args_build(&args, &request);
 }
 
 static void assert_args(const struct eal_memory *memory, const char *wanted)
@@ -58,7 +58,7 @@ static void assert_args(const struct eal_memory *memory, const char *wanted)
 static void touches_no_pci_device_that_the_file_does_not_name(void **state)
 {
 	make_machine(2, "net_null0", "net_null1,no-rx=1");
-	add_lane(1, 1);
+	add_worker(1, 1);
 	assert_args(&(struct eal_memory){.mib = 64},
 		"dl3d --lcores=0@(0),1@1 --main-lcore=0 --no-huge --no-shconf -m 64 "
 		"--file-prefix=dl3d-77 "
@@ -69,8 +69,8 @@ static void touches_no_pci_device_that_the_file_does_not_name(void **state)
 static void names_exactly_the_pci_devices_of_the_file(void **state)
 {
 	make_machine(4, "3b:00.0,devarg=1", "0000:3B:00.1");
-	add_lane(1, 1);
-	add_lane(3, 2);
+	add_worker(1, 1);
+	add_worker(3, 2);
 	assert_args(&(struct eal_memory){.mib = 300, .huge = true},
 		"dl3d --lcores=0@(0,2),1@1,2@3 --main-lcore=0 --in-memory --single-file-segments "
 		"-m 300 "
@@ -78,11 +78,11 @@ static void names_exactly_the_pci_devices_of_the_file(void **state)
 		"-a 0000:3b:00.1");
 }
 
-static void puts_the_control_thread_on_all_cores_when_lanes_take_them_all(void **state)
+static void puts_the_control_thread_on_all_cores_when_workers_take_them_all(void **state)
 {
 	make_machine(2, "net_null0", "net_null1");
-	add_lane(0, 1);
-	add_lane(1, 2);
+	add_worker(0, 1);
+	add_worker(1, 2);
 	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[1], "--lcores=0@(0,1),1@0,2@1");
 }
@@ -92,15 +92,15 @@ static void leaves_forbidden_cores_out(void **state)
 	make_machine(4, "net_null0", "net_null1");
 	facts.cores[0].allowed = false;
 	facts.cores[2].online = false;
-	add_lane(3, 1);
+	add_worker(3, 1);
 	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[1], "--lcores=0@(1),1@3");
 }
 
-static void keeps_the_lcore_of_a_lane_after_others_were_dropped(void **state)
+static void keeps_the_lcore_of_a_worker_after_others_were_dropped(void **state)
 {
 	make_machine(4, "net_null0", "net_null1");
-	add_lane(3, 3);
+	add_worker(3, 3);
 	build(&(struct eal_memory){.mib = 64}, 77);
 	assert_string_equal(args.argv[1], "--lcores=0@(0,1,2),3@3");
 }
@@ -109,7 +109,7 @@ static void spreads_huge_pages_over_numa_nodes(void **state)
 {
 	make_machine(2, "net_null0", "net_null1");
 	facts.cores[1].numa = 1;
-	add_lane(1, 1);
+	add_worker(1, 1);
 	assert_args(&(struct eal_memory){.huge = true, .mib = 90, .node_mib = {30, 60}},
 		"dl3d --lcores=0@(0),1@1 --main-lcore=0 --in-memory --single-file-segments "
 		"--socket-mem=30,60 "
@@ -121,7 +121,7 @@ static void spreads_huge_pages_over_numa_nodes(void **state)
 static void lets_the_files_own_arguments_win(void **state)
 {
 	make_machine(2, "net_null0", "net_null1");
-	add_lane(1, 1);
+	add_worker(1, 1);
 	snprintf(settings.plugins[settings.n_plugins++], PORT_DEVICE_MAX, "/usr/lib/p.so");
 	snprintf(settings.eal_args[settings.n_eal_args++], PORT_DEVICE_MAX, "--log-level=debug");
 	build(&(struct eal_memory){.mib = 64}, 77);
@@ -145,7 +145,7 @@ static void has_room_for_the_largest_settings(void **state)
 	for (unsigned i = 0; i < PORT_MAX_PLUGINS; i++)
 		memset(settings.plugins[i], 'z', PORT_DEVICE_MAX - 1);
 	for (unsigned i = 0; i < 127; i++)
-		add_lane(PLAN_MAX_CORES - 1 - i, i + 1);
+		add_worker(PLAN_MAX_CORES - 1 - i, i + 1);
 	build(&(struct eal_memory){.mib = 64}, 4194304);
 	assert_true(args.n > PORT_MAX * 2 + PORT_MAX_EAL_ARGS);
 }
@@ -155,9 +155,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(touches_no_pci_device_that_the_file_does_not_name),
 		cmocka_unit_test(names_exactly_the_pci_devices_of_the_file),
-		cmocka_unit_test(puts_the_control_thread_on_all_cores_when_lanes_take_them_all),
+		cmocka_unit_test(puts_the_control_thread_on_all_cores_when_workers_take_them_all),
 		cmocka_unit_test(leaves_forbidden_cores_out),
-		cmocka_unit_test(keeps_the_lcore_of_a_lane_after_others_were_dropped),
+		cmocka_unit_test(keeps_the_lcore_of_a_worker_after_others_were_dropped),
 		cmocka_unit_test(spreads_huge_pages_over_numa_nodes),
 		cmocka_unit_test(lets_the_files_own_arguments_win),
 		cmocka_unit_test(has_room_for_the_largest_settings),

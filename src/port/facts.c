@@ -83,7 +83,7 @@ static void read_device(struct plan_device *device, const char *text)
 	device->numa = read_number(path, -1);
 }
 
-void facts_read(struct plan_facts *facts, const struct port_room_settings *settings)
+void facts_read(struct plan_facts *facts, const struct port_table_settings *settings)
 {
 	memset(facts, 0, sizeof(*facts));
 	read_cores(facts);
@@ -119,7 +119,7 @@ void facts_read_pages(struct facts_pages *pages)
 // A cgroup may be allowed to swap: free swap counts there as it does for the machine.
 static void apply_cgroup(struct facts_ram *ram, unsigned long swap_mib)
 {
-	struct cgroup_room room;
+	struct cgroup_limits room;
 
 	cgroup_read(&room, "/proc/self/cgroup", "/sys/fs/cgroup");
 	uint64_t mib = room.limit_bytes >> 20,

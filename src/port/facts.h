@@ -17,7 +17,7 @@ struct facts_ram {
 };
 
 // Fills cores and, from the text of each device, what is known of the devices.
-void facts_read(struct plan_facts *facts, const struct port_room_settings *settings);
+void facts_read(struct plan_facts *facts, const struct port_table_settings *settings);
 void facts_read_pages(struct facts_pages *pages);
 void facts_read_ram(struct facts_ram *ram);
 

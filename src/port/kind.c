@@ -15,16 +15,16 @@ enum { PACKET_HEADER_TAKEN = KIND_PACKET_IN_FRONT - 32, LARGEST_BUFFER = 60000 }
 // `queues` is the argument that gives the number of queue pairs; with `counted` its occurrences
 // count instead. `open_ended`: the peer or the settings decide how many queues there are.
 struct row {
-	const char *prefix, *queues, *iface, *socket;
+	const char *prefix, *queues, *netdev, *socket;
 	enum kind_tx tx;
 	bool counted, open_ended, has_link, may_chain, has_backpressure;
 };
 
 // net_null refuses nothing by itself; a plugin that makes it refuse plays a ring that is full.
 static const struct row rows[] = {
-	{"net_null", NULL, NULL, NULL, KIND_TX_PER_LANE, false, true, false, false, true},
-	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_LANE, false, false, false, true, true},
-	{"net_pcap", "rx_", NULL, NULL, KIND_TX_PER_LANE, true, false, false, true, false},
+	{"net_null", NULL, NULL, NULL, KIND_TX_PER_WORKER, false, true, false, false, true},
+	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_WORKER, false, false, false, true, true},
+	{"net_pcap", "rx_", NULL, NULL, KIND_TX_PER_WORKER, true, false, false, true, false},
 	{"net_memif", NULL, NULL, "socket", KIND_TX_LIKE_RX, false, true, true, true, true},
 	{"net_vhost", "queues", NULL, "iface", KIND_TX_LIKE_RX, false, false, true, true, true},
 	{"net_virtio_user", "queues", NULL, "path", KIND_TX_LIKE_RX, false, false, true, true,
@@ -165,8 +165,8 @@ static void read_virtual(const char *device, struct kind *out)
 	out->has_link = row->has_link;
 	out->may_chain = row->may_chain;
 	out->has_backpressure = row->has_backpressure;
-	if (row->iface)
-		kind_argument(device, row->iface, out->iface, sizeof(out->iface));
+	if (row->netdev)
+		kind_argument(device, row->netdev, out->netdev, sizeof(out->netdev));
 	if (row->socket)
 		kind_argument(device, row->socket, out->socket, sizeof(out->socket));
 	if (strcmp(row->prefix, "net_memif") == 0) {

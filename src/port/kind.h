@@ -20,14 +20,14 @@ enum kind_bus {
 
 // How many transmit queues a virtual device wants.
 enum kind_tx {
-	KIND_TX_PER_LANE,
+	KIND_TX_PER_WORKER,
 	KIND_TX_LIKE_RX, // the driver refuses or loses frames unless both numbers are equal
 };
 
 struct kind {
 	enum kind_bus bus;
 	char name[KIND_BUS_NAME_MAX]; // as DPDK will call the device: net_null0, 0000:03:00.0
-	char iface[KIND_PATH_MAX];  // Linux interface that must exist; "" where the driver has none
+	char netdev[KIND_PATH_MAX]; // Linux interface that must exist; "" where the driver has none
 	char socket[KIND_PATH_MAX]; // socket whose folder must exist; "" where the driver has none
 	bool serves;                // makes that socket, and deletes what it finds there
 	uint16_t n_rx;              // receive queues that the text gives; 0: the device decides

@@ -14,7 +14,7 @@
 struct row {
 	const char *device;
 	enum kind_bus bus;
-	const char *name, *iface, *socket;
+	const char *name, *netdev, *socket;
 	uint16_t n_rx, n_rx_most;
 	enum kind_tx tx;
 	bool has_link;
@@ -29,11 +29,11 @@ static const struct row rows[] = {
 	{"0000:03:00.1x", KIND_UNKNOWN, "0000:03:00.1x", "", "", 0, 0, 0, true},
 	{"auxiliary:mlx5_core.sf.2", KIND_ALLOWED, "auxiliary:mlx5_core.sf.2", "", "", 0, 0, 0,
 		true},
-	{"net_null0,size=64", KIND_VIRTUAL, "net_null0", "", "", 1, 0, KIND_TX_PER_LANE, false},
-	{"net_ring0", KIND_VIRTUAL, "net_ring0", "", "", 1, 1, KIND_TX_PER_LANE, false},
+	{"net_null0,size=64", KIND_VIRTUAL, "net_null0", "", "", 1, 0, KIND_TX_PER_WORKER, false},
+	{"net_ring0", KIND_VIRTUAL, "net_ring0", "", "", 1, 1, KIND_TX_PER_WORKER, false},
 	{"net_pcap0,rx_pcap=a,rx_pcap=b,tx_pcap=c", KIND_VIRTUAL, "net_pcap0", "", "", 2, 2,
-		KIND_TX_PER_LANE, false},
-	{"net_pcap0,iface=v0", KIND_VIRTUAL, "net_pcap0", "", "", 1, 1, KIND_TX_PER_LANE, false},
+		KIND_TX_PER_WORKER, false},
+	{"net_pcap0,iface=v0", KIND_VIRTUAL, "net_pcap0", "", "", 1, 1, KIND_TX_PER_WORKER, false},
 	{"net_memif0,socket=/run/m.sock", KIND_VIRTUAL, "net_memif0", "", "", 1, 0, KIND_TX_LIKE_RX,
 		true},
 	{"net_memif0,socket=/run/m.sock,socket-abstract=no", KIND_VIRTUAL, "net_memif0", "",
@@ -63,7 +63,7 @@ static void reads_each_kind_of_device(void **state)
 		if (kind.bus != row->bus)
 			fail_msg("%s: bus %d", row->device, kind.bus);
 		assert_string_equal(kind.name, row->name);
-		assert_string_equal(kind.iface, row->iface);
+		assert_string_equal(kind.netdev, row->netdev);
 		assert_string_equal(kind.socket, row->socket);
 		assert_int_equal(kind.n_rx, row->n_rx);
 		assert_int_equal(kind.n_rx_most, row->n_rx_most);

@@ -210,7 +210,7 @@ static void *map_head(int region, uint32_t offset, size_t *bytes, struct ring_he
 static void take_ring(struct memif_ring *ring, const struct agreeing *a, const struct message *m,
 	int event)
 {
-	struct epoll_event wish = {.events = EPOLLIN | EPOLLET};
+	struct epoll_event request = {.events = EPOLLIN | EPOLLET};
 
 	pthread_mutex_lock(&ring->lock);
 	int region = m->ring.region < MAX_REGIONS ? a->regions[m->ring.region] : 0;
@@ -221,7 +221,7 @@ static void take_ring(struct memif_ring *ring, const struct agreeing *a, const s
 	if (region > 0)
 		ring->map = map_head(region, m->ring.offset, &ring->map_bytes, &ring->head);
 	if (!ring->map || ring->event < 0 ||
-		epoll_ctl(ring->epoll, EPOLL_CTL_ADD, ring->event, &wish)) {
+		epoll_ctl(ring->epoll, EPOLL_CTL_ADD, ring->event, &request)) {
 		forget(ring);
 		ring->is_untold = true;
 	}
@@ -297,7 +297,7 @@ static void end_connection(int socket)
 	}
 }
 
-static void heed(int socket, const struct message *m, bool is_client, int fd)
+static void handle_signals(int socket, const struct message *m, bool is_client, int fd)
 {
 	struct agreeing *a = find_agreeing(socket, m->type == INIT);
 
@@ -356,7 +356,7 @@ static void listen_in(int socket, const struct msghdr *packet, ssize_t n, bool i
 	if (m.type == DISCONNECT)
 		end_connection(socket);
 	else
-		heed(socket, &m, is_client, descriptor_of(packet));
+		handle_signals(socket, &m, is_client, descriptor_of(packet));
 	pthread_mutex_unlock(&lock);
 }
 

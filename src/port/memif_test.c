@@ -1,4 +1,4 @@
-// How a lane learns from memif's peer that frames have come: messages as a driver sends and gets
+// How a worker learns from memif's peer that frames have come: messages as a driver sends and gets
 // them, over real sockets, with real memory. Control thread.
 #include "base/bits.h"
 #include "port/wait.h"
@@ -22,7 +22,7 @@ enum { BYTES = 128, REGION = 16384, HEAD_AT = 4096 + 64, FLAGS = 4, HEAD = 6, TA
 enum { INIT = 3, ADD_REGION = 4, ADD_RING = 5, CONNECT = 6, DISCONNECT = 8 };
 enum { TO_SERVER = 1, TO_CLIENT = 0, ID = 7 };
 
-// Both ends of a connection, a region with one ring in it, and what the lane waits by.
+// Both ends of a connection, a region with one ring in it, and what the worker waits by.
 static int server, client, region, event, epoll;
 static uint8_t *memory;
 static char device[200];

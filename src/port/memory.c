@@ -5,12 +5,12 @@
 
 enum { PAGE_MIB = 2 };
 
-static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, struct complaint *why)
+static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, struct error *error)
 {
 	unsigned n_now = pages->total_mib / PAGE_MIB,
 		 n_missing = (mib - pages->free_mib + PAGE_MIB - 1) / PAGE_MIB;
 
-	return complain(why, -ENOMEM,
+	return error_set(error, -ENOMEM,
 		"memory: %u MiB of huge pages are wanted and %u MiB are free; free some, reserve "
 		"more (sysctl "
 		"vm.nr_hugepages=%u), or set memory: {hugepages: never}",
@@ -18,11 +18,11 @@ static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, st
 }
 
 int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_pages *pages,
-	struct complaint *why)
+	struct error *error)
 {
 	if (!ram->mib || mib <= ram->mib || mib <= pages->total_mib)
 		return 0;
-	return complain(why, -ENOMEM,
+	return error_set(error, -ENOMEM,
 		"memory: mib asks for %u MiB, and %s %u MiB; ask for less, or leave mib out: then "
 		"it is what queues and descriptors need",
 		mib,
@@ -32,14 +32,14 @@ int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_p
 }
 
 int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
-	const struct facts_pages *pages, struct complaint *why)
+	const struct facts_pages *pages, struct error *error)
 {
 	choice->huge = false;
 	choice->warning.text[0] = 0;
 	if (wanted == PORT_HUGE_NEVER)
 		return 0;
 	if (wanted == PORT_HUGE_AUTO && !pages->reserved) {
-		complain(&choice->warning, 0,
+		error_set(&choice->warning, 0,
 			"memory: no huge pages are reserved, so buffers lie in 4 KiB pages: more "
 			"TLB misses, fewer packets "
 			"per second; sysctl vm.nr_hugepages=%u reserves enough",
@@ -47,16 +47,16 @@ int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
 		return 0;
 	}
 	if (pages->free_mib < mib)
-		return complain_of_too_few(mib, pages, why);
+		return complain_of_too_few(mib, pages, error);
 	choice->huge = true;
 	return 0;
 }
 
-int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct complaint *why)
+int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct error *error)
 {
 	if (!ram->mib || mib <= ram->available_mib)
 		return 0;
-	return complain(why, -ENOMEM,
+	return error_set(error, -ENOMEM,
 		"memory: %u MiB of ordinary pages are wanted and %u MiB are available%s; end other "
 		"programs, or ask for less (memory: {mib: ...}, fewer queues or descriptors)",
 		mib, ram->available_mib,

@@ -40,13 +40,13 @@ static void check_row(void **state)
 {
 	const struct row *row = *state;
 	struct memory_choice choice;
-	struct complaint why = {0};
-	int err = memory_choose(&choice, row->wanted, row->mib, &row->pages, &why);
+	struct error error = {0};
+	int err = memory_choose(&choice, row->wanted, row->mib, &row->pages, &error);
 
 	if (row->error) {
 		assert_true(err < 0);
-		if (!strstr(why.text, row->error))
-			fail_msg("found: %s", why.text);
+		if (!strstr(error.text, row->error))
+			fail_msg("found: %s", error.text);
 		return;
 	}
 	assert_int_equal(err, 0);
@@ -59,32 +59,32 @@ static void refuses_more_than_the_machine_has(void **state)
 {
 	const struct facts_ram ram = {2000, 500, false}, limited = {2000, 500, true}, unknown = {0};
 	const struct facts_pages none = {0}, many = {.total_mib = 2002};
-	struct complaint why = {0};
+	struct error error = {0};
 
-	assert_int_equal(memory_check(2000, &ram, &none, &why), 0);
-	assert_int_equal(memory_check(2001, &unknown, &none, &why), 0);
-	assert_int_equal(memory_check(2001, &ram, &many, &why), 0);
-	assert_int_equal(memory_check(2001, &ram, &none, &why), -ENOMEM);
-	assert_string_equal(why.text,
+	assert_int_equal(memory_check(2000, &ram, &none, &error), 0);
+	assert_int_equal(memory_check(2001, &unknown, &none, &error), 0);
+	assert_int_equal(memory_check(2001, &ram, &many, &error), 0);
+	assert_int_equal(memory_check(2001, &ram, &none, &error), -ENOMEM);
+	assert_string_equal(error.text,
 		"memory: mib asks for 2001 MiB, and this machine has 2000 MiB; ask for less, or "
 		"leave mib out: then it is what queues and descriptors need");
-	assert_int_equal(memory_check(2001, &limited, &none, &why), -ENOMEM);
-	assert_non_null(strstr(why.text,
+	assert_int_equal(memory_check(2001, &limited, &none, &error), -ENOMEM);
+	assert_non_null(strstr(error.text,
 		"and the memory limit of this container (cgroup) is 2000 MiB; ask for less"));
 }
 
 static void takes_no_more_ordinary_pages_than_are_available(void **state)
 {
 	const struct facts_ram ram = {2000, 500, false}, limited = {2000, 500, true}, unknown = {0};
-	struct complaint why = {0};
+	struct error error = {0};
 
-	assert_int_equal(memory_check_ordinary(500, &ram, &why), 0);
-	assert_int_equal(memory_check_ordinary(501, &unknown, &why), 0);
-	assert_int_equal(memory_check_ordinary(501, &ram, &why), -ENOMEM);
-	assert_non_null(strstr(why.text,
+	assert_int_equal(memory_check_ordinary(500, &ram, &error), 0);
+	assert_int_equal(memory_check_ordinary(501, &unknown, &error), 0);
+	assert_int_equal(memory_check_ordinary(501, &ram, &error), -ENOMEM);
+	assert_non_null(strstr(error.text,
 		"501 MiB of ordinary pages are wanted and 500 MiB are available; end other"));
-	assert_int_equal(memory_check_ordinary(501, &limited, &why), -ENOMEM);
-	assert_non_null(strstr(why.text,
+	assert_int_equal(memory_check_ordinary(501, &limited, &error), -ENOMEM);
+	assert_non_null(strstr(error.text,
 		"500 MiB are available within the memory limit of this container (cgroup); end"));
 }
 

@@ -1,4 +1,4 @@
-// Which lane runs on which core. The queues are dealt out in plan_queues.c.
+// Which worker runs on which core. The queues are dealt out in plan_queues.c.
 #include "port/plan.h"
 
 #include "port/kind.h"
@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MTU_MIN = 68, MTU_MAX = 9600, BURST_MAX = 64, LANES_MOST = RTE_MAX_LCORE - 1 };
+enum { MTU_MIN = 68, MTU_MAX = 9600, BURST_MAX = 64, WORKERS_MOST = RTE_MAX_LCORE - 1 };
 
-const char *plan_port_label(const struct port_room_settings *settings, unsigned port, char *text)
+const char *plan_port_label(const struct port_table_settings *settings, unsigned port, char *text)
 {
 	snprintf(text, 48, "ports[%u] (%s)", port, settings->ports[port].name);
 	return text;
 }
 
-int plan_find_port(const struct port_room_settings *settings, const char *name)
+int plan_find_port(const struct port_table_settings *settings, const char *name)
 {
 	for (unsigned i = 0; i < settings->n_ports; i++)
 		if (strcmp(settings->ports[i].name, name) == 0)
@@ -24,8 +24,8 @@ int plan_find_port(const struct port_room_settings *settings, const char *name)
 	return -1;
 }
 
-static int check_twins(const struct port_room_settings *settings, unsigned port,
-	struct complaint *why)
+static int check_taps(const struct port_table_settings *settings, unsigned port,
+	struct error *error)
 {
 	struct kind mine, other;
 	char label[48];
@@ -35,11 +35,11 @@ static int check_twins(const struct port_room_settings *settings, unsigned port,
 		kind_read(settings->ports[i].device, &other);
 		plan_port_label(settings, port, label);
 		if (strcmp(settings->ports[i].name, settings->ports[port].name) == 0)
-			return complain(why, -EEXIST,
+			return error_set(error, -EEXIST,
 				"%s: ports[%u] already has this name; give each port its own",
 				label, i);
 		if (strcmp(mine.name, other.name) == 0)
-			return complain(why, -EEXIST,
+			return error_set(error, -EEXIST,
 				"%s: device %s is already ports[%u] (%s); give each port its own "
 				"device",
 				label, mine.name, i, settings->ports[i].name);
@@ -47,8 +47,8 @@ static int check_twins(const struct port_room_settings *settings, unsigned port,
 	return 0;
 }
 
-static int check_xconnect(const struct port_room_settings *settings, unsigned port,
-	struct complaint *why)
+static int check_xconnect(const struct port_table_settings *settings, unsigned port,
+	struct error *error)
 {
 	const struct port_settings *p = &settings->ports[port];
 	char label[48];
@@ -58,14 +58,14 @@ static int check_xconnect(const struct port_room_settings *settings, unsigned po
 	if (p->mode != PORT_XCONNECT)
 		return 0;
 	if (out < 0)
-		return complain(why, -ENOENT,
+		return error_set(error, -ENOENT,
 			"%s: xconnect names port \"%s\", which is not in ports", label,
 			p->xconnect);
 	return 0;
 }
 
-static int check_port(const struct port_room_settings *settings, unsigned port,
-	struct complaint *why)
+static int check_port(const struct port_table_settings *settings, unsigned port,
+	struct error *error)
 {
 	const struct port_settings *p = &settings->ports[port];
 	struct kind kind;
@@ -74,92 +74,93 @@ static int check_port(const struct port_room_settings *settings, unsigned port,
 	plan_port_label(settings, port, label);
 	kind_read(p->device, &kind);
 	if (kind.bus == KIND_UNKNOWN)
-		return complain(why, -EINVAL,
+		return error_set(error, -EINVAL,
 			"%s: device \"%s\" is neither a PCI address (0000:03:00.0) nor a device "
 			"string such as net_memif0",
 			label, p->device);
 	if (p->mtu && (p->mtu < MTU_MIN || p->mtu > MTU_MAX))
-		return complain(why, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d", label,
-			p->mtu, MTU_MIN, MTU_MAX);
+		return error_set(error, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d",
+			label, p->mtu, MTU_MIN, MTU_MAX);
 	if (p->n_queues > PORT_MAX_QUEUES)
-		return complain(why, -ERANGE, "%s: %u queues; a port has at most %d", label,
+		return error_set(error, -ERANGE, "%s: %u queues; a port has at most %d", label,
 			p->n_queues, PORT_MAX_QUEUES);
-	if (check_twins(settings, port, why))
+	if (check_taps(settings, port, error))
 		return -EEXIST;
-	return check_xconnect(settings, port, why);
+	return check_xconnect(settings, port, error);
 }
 
-int plan_check_ports(const struct port_room_settings *settings, struct complaint *why)
+int plan_check_ports(const struct port_table_settings *settings, struct error *error)
 {
 	if (settings->n_ports == 0)
-		return complain(why, -EINVAL, "ports: none is given; name at least one port");
+		return error_set(error, -EINVAL, "ports: none is given; name at least one port");
 	if (settings->n_ports > RTE_MAX_ETHPORTS)
-		return complain(why, -ERANGE,
+		return error_set(error, -ERANGE,
 			"ports: %u are given, and this build of DPDK holds %d; leave some out",
 			settings->n_ports, RTE_MAX_ETHPORTS);
 	if (settings->burst > BURST_MAX)
-		return complain(why, -ERANGE, "burst %u is out of range; wanted: 1 to %d",
+		return error_set(error, -ERANGE, "burst %u is out of range; wanted: 1 to %d",
 			settings->burst, BURST_MAX);
 	for (unsigned i = 0; i < settings->n_ports; i++) {
-		int err = check_port(settings, i, why);
+		int err = check_port(settings, i, error);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int check_core(unsigned lane, int core, const struct plan_facts *facts,
-	struct complaint *why)
+static int check_core(unsigned worker, int core, const struct plan_facts *facts,
+	struct error *error)
 {
 	bool is_known = core >= 0 && core < (int)facts->n_cores;
 	const struct plan_core *c = &facts->cores[is_known ? core : 0];
 
 	if (!is_known || !c->exists)
-		return complain(why, -ENOENT,
-			"lanes[%u]: this machine has no core %d; its cores are 0 to %u", lane, core,
-			facts->n_cores - 1);
+		return error_set(error, -ENOENT,
+			"workers[%u]: this machine has no core %d; its cores are 0 to %u", worker,
+			core, facts->n_cores - 1);
 	if (!c->online)
-		return complain(why, -ENODEV,
-			"lanes[%u]: core %d is offline; put it online (echo 1 > "
+		return error_set(error, -ENODEV,
+			"workers[%u]: core %d is offline; put it online (echo 1 > "
 			"/sys/devices/system/cpu/cpu%d/online) or name another",
-			lane, core, core);
+			worker, core, core);
 	if (!c->allowed)
-		return complain(why, -EPERM,
-			"lanes[%u]: core %d is not allowed to this process; widen its CPU set "
+		return error_set(error, -EPERM,
+			"workers[%u]: core %d is not allowed to this process; widen its CPU set "
 			"(taskset, cgroup) or "
 			"name another core",
-			lane, core);
+			worker, core);
 	return 0;
 }
 
-static int take_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
-	struct plan *plan, struct complaint *why)
+static int take_workers(const struct port_table_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct error *error)
 {
-	if (settings->n_lanes > LANES_MOST)
-		return complain(why, -ERANGE,
-			"lanes: %u are more than the %d that DPDK was built for", settings->n_lanes,
-			LANES_MOST);
-	for (unsigned i = 0; i < settings->n_lanes; i++) {
-		int core = settings->lanes[i].core, err = check_core(i, core, facts, why);
+	if (settings->n_workers > WORKERS_MOST)
+		return error_set(error, -ERANGE,
+			"workers: %u are more than the %d that DPDK was built for",
+			settings->n_workers, WORKERS_MOST);
+	for (unsigned i = 0; i < settings->n_workers; i++) {
+		int core = settings->workers[i].core, err = check_core(i, core, facts, error);
 
 		if (err)
 			return err;
 		for (unsigned k = 0; k < i; k++)
-			if (plan->lanes[k].core == core)
-				return complain(why, -EEXIST,
-					"lanes[%u]: core %d already runs lanes[%u]; give each lane "
+			if (plan->workers[k].core == core)
+				return error_set(error, -EEXIST,
+					"workers[%u]: core %d already runs workers[%u]; give each "
+					"worker "
 					"a core of its own",
 					i, core, k);
-		plan->lanes[i].core = core;
-		plan->lanes[i].lcore = i + 1;
-		plan->lanes[i].numa = facts->cores[core].numa;
+		plan->workers[i].core = core;
+		plan->workers[i].lcore = i + 1;
+		plan->workers[i].numa = facts->cores[core].numa;
 	}
-	plan->n_lanes = settings->n_lanes;
+	plan->n_workers = settings->n_workers;
 	return 0;
 }
 
 // Queues that could be polled side by side; a device that hashes could feed every core.
-static unsigned count_useful_lanes(const struct port_room_settings *settings,
+static unsigned count_useful_workers(const struct port_table_settings *settings,
 	const struct plan_facts *facts, unsigned n_cores)
 {
 	unsigned n = 0;
@@ -176,7 +177,7 @@ static unsigned count_useful_lanes(const struct port_room_settings *settings,
 }
 
 // True when some port sits on this node, or on none that is known.
-static bool is_near_a_port(const struct port_room_settings *settings,
+static bool is_near_a_port(const struct port_table_settings *settings,
 	const struct plan_facts *facts, int numa)
 {
 	for (unsigned i = 0; i < settings->n_ports; i++)
@@ -185,9 +186,9 @@ static bool is_near_a_port(const struct port_room_settings *settings,
 	return false;
 }
 
-// Free cores in the order in which lanes should take them: those near a port first. The first
+// Free cores in the order in which workers should take them: those near a port first. The first
 // allowed core stays with the control thread where there is another.
-static unsigned rank_cores(const struct port_room_settings *settings,
+static unsigned rank_cores(const struct port_table_settings *settings,
 	const struct plan_facts *facts, int cores[])
 {
 	unsigned n = 0, n_allowed = 0;
@@ -210,29 +211,29 @@ static unsigned rank_cores(const struct port_room_settings *settings,
 	return n;
 }
 
-static int choose_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
-	struct plan *plan, struct complaint *why)
+static int choose_workers(const struct port_table_settings *settings,
+	const struct plan_facts *facts, struct plan *plan, struct error *error)
 {
 	int cores[PLAN_MAX_CORES];
-	unsigned n_cores = MIN_OF(rank_cores(settings, facts, cores), (unsigned)LANES_MOST);
+	unsigned n_cores = MIN_OF(rank_cores(settings, facts, cores), (unsigned)WORKERS_MOST);
 
 	if (n_cores == 0)
-		return complain(why, -ENODEV,
-			"lanes: this process is allowed no core that is online");
-	plan->n_lanes = count_useful_lanes(settings, facts, n_cores);
-	for (unsigned i = 0; i < plan->n_lanes; i++) {
-		plan->lanes[i].core = cores[i];
-		plan->lanes[i].lcore = i + 1;
-		plan->lanes[i].numa = facts->cores[cores[i]].numa;
+		return error_set(error, -ENODEV,
+			"workers: this process is allowed no core that is online");
+	plan->n_workers = count_useful_workers(settings, facts, n_cores);
+	for (unsigned i = 0; i < plan->n_workers; i++) {
+		plan->workers[i].core = cores[i];
+		plan->workers[i].lcore = i + 1;
+		plan->workers[i].numa = facts->cores[cores[i]].numa;
 	}
 	return 0;
 }
 
-int plan_lanes(const struct port_room_settings *settings, const struct plan_facts *facts,
-	struct plan *plan, struct complaint *why)
+int plan_workers(const struct port_table_settings *settings, const struct plan_facts *facts,
+	struct plan *plan, struct error *error)
 {
 	memset(plan, 0, sizeof(*plan));
-	if (settings->n_lanes)
-		return take_lanes(settings, facts, plan, why);
-	return choose_lanes(settings, facts, plan, why);
+	if (settings->n_workers)
+		return take_workers(settings, facts, plan, error);
+	return choose_workers(settings, facts, plan, error);
 }

@@ -1,4 +1,4 @@
-// Plans by table: cores, ports and lanes in one line of text each, the whole plan or the complaint
+// Plans by table: cores, ports and workers in one line of text each, the whole plan or the error
 // in another.
 #include "port/plan.h"
 
@@ -17,50 +17,50 @@
 // `cores`: one character each: NUMA node, 'x' offline, 'n' not allowed, '-' no such core.
 // `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx,
 // '^' takes a power of two.
-// `lanes`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
+// `workers`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
 // `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' behind shared transmit queues; or `error`
 // and `warning`: a part of the sentence.
 struct row {
-	const char *name, *cores, *ports, *lanes, *plan, *error, *warning;
+	const char *name, *cores, *ports, *workers, *plan, *error, *warning;
 };
 
 static const struct row rows[] = {
-	{"one_queue_each_makes_two_lanes_where_cores_allow", "000", "1/1/1 1/1/1", "",
+	{"one_queue_each_makes_two_workers_where_cores_allow", "000", "1/1/1 1/1/1", "",
 		.plan = "1:a.0 2:b.0 | a 1/1s b 1/1s"},
 	{"leaves_one_core_to_the_control_thread", "00", "1/1/1 1/1/1", "",
 		.plan = "1:a.0,b.0 | a 1/1 b 1/1"},
 	{"takes_the_only_core_where_there_is_one", "0", "1/1/1", "", .plan = "0:a.0 | a 1/1"},
 	{"leaves_forbidden_and_offline_cores_alone", "nx0n0", "1/1/1", "", .plan = "4:a.0 | a 1/1"},
-	{"has_no_more_lanes_than_queues", "00000000", "1/1/8 1/1/8", "",
+	{"has_no_more_workers_than_queues", "00000000", "1/1/8 1/1/8", "",
 		.plan = "1:a.0 2:b.0 | a 1/2 b 1/2"},
-	{"gives_a_hashing_device_a_queue_per_near_lane", "0000", "0/64/64 0/64/64", "",
+	{"gives_a_hashing_device_a_queue_per_near_worker", "0000", "0/64/64 0/64/64", "",
 		.plan = "1:a.0,b.0 2:a.1,b.1 3:a.2,b.2 | a 3/3 b 3/3"},
 	{"never_asks_for_more_queues_than_the_device_has", "00000", "0/2/2", "",
 		.plan = "1:a.0 2:a.1 | a 2/2"},
 	{"keeps_to_a_power_of_two_where_the_driver_wants_it", "0000", "0/16/8^", "",
 		.plan = "1:a.0 2:a.1 | a 2/2"},
-	{"keeps_each_port_on_lanes_of_its_node", "001100", "0/64/64@1 0/64/64@0", "",
+	{"keeps_each_port_on_workers_of_its_node", "001100", "0/64/64@1 0/64/64@0", "",
 		.plan = "1:b.0 2:a.0 3:a.1 4:b.1 5:b.2 | a 2/5 b 3/5"},
 	{"takes_far_cores_when_none_is_near", "00", "0/64/64@1", "", .plan = "1:a.0 | a 1/1",
 		.warning = "choose a core of node 1"},
-	{"shares_queues_evenly_among_lanes_without_a_list", "000", "2/2/2 2/2/2", "1 2",
+	{"shares_queues_evenly_among_workers_without_a_list", "000", "2/2/2 2/2/2", "1 2",
 		.plan = "1:a.0,b.0 2:a.1,b.1 | a 2/2 b 2/2"},
 	{"polls_as_many_queues_as_the_file_says", "000", "0/64/64*3", "1 2",
 		.plan = "1:a.0,a.2 2:a.1 | a 3/2"},
-	{"takes_queues_as_lanes_name_them", "000", "0/64/64 0/64/64", "1:a.0,b.1 2:b.0,a.1",
+	{"takes_queues_as_workers_name_them", "000", "0/64/64 0/64/64", "1:a.0,b.1 2:b.0,a.1",
 		.plan = "1:a.0,b.1 2:b.0,a.1 | a 2/2 b 2/2"},
-	{"gives_what_is_left_to_lanes_without_a_list", "000", "2/2/2", "1:a.1 2",
+	{"gives_what_is_left_to_workers_without_a_list", "000", "2/2/2", "1:a.1 2",
 		.plan = "1:a.1 2:a.0 | a 2/2"},
 	{"shares_a_transmit_queue_where_there_are_too_few", "000", "1/1/1 1/1/1", "1 2",
 		.plan = "1:a.0 2:b.0 | a 1/1s b 1/1s"},
 	{"pairs_transmit_with_receive_queues_where_the_driver_wants_it", "000", "1/255/255= 1/1/8",
 		"1 2", .plan = "1:a.0 2:b.0 | a 1/1s b 1/2"},
 	{"refuses_a_queue_bound_twice", "000", "0/64/64", "1:a.0 2:a.0",
-		.error = "lanes[1]: queue 0 of port a is already bound to lanes[0]"},
-	{"refuses_a_queue_bound_to_no_lane", "000", "0/64/64*2", "1:a.0",
-		.error = "ports[0] (a): queue 1 is bound to no lane"},
-	{"refuses_a_port_bound_to_no_lane", "000", "1/1/1 1/1/1", "1:a.0",
-		.error = "ports[1] (b): queue 0 is bound to no lane"},
+		.error = "workers[1]: queue 0 of port a is already bound to workers[0]"},
+	{"refuses_a_queue_bound_to_no_worker", "000", "0/64/64*2", "1:a.0",
+		.error = "ports[0] (a): queue 1 is bound to no worker"},
+	{"refuses_a_port_bound_to_no_worker", "000", "1/1/1 1/1/1", "1:a.0",
+		.error = "ports[1] (b): queue 0 is bound to no worker"},
 	{"refuses_a_queue_that_the_port_has_not", "000", "1/1/1", "1:a.0,a.1",
 		.error = "more than the 1 that its"},
 	{"refuses_a_queue_beyond_the_files_number", "000", "0/64/64*1", "1:a.0,a.1",
@@ -78,19 +78,19 @@ static const struct row rows[] = {
 	{"refuses_a_core_that_is_not_allowed", "0n", "1/1/1", "1",
 		.error = "core 1 is not allowed to this process"},
 	{"refuses_a_core_used_twice", "00", "1/1/1", "1 1",
-		.error = "core 1 already runs lanes[0]"},
+		.error = "core 1 already runs workers[0]"},
 	{"refuses_a_process_without_cores", "nx", "1/1/1", "", .error = "no core that is online"},
-	{"warns_of_a_lane_far_from_its_port", "01", "1/1/1@0", "1", .plan = "1:a.0 | a 1/1",
-		.warning = "lanes[0]: core 1 is on NUMA node 1, ports[0] (a) on node 0"},
-	{"warns_of_a_lane_without_a_queue", "000", "1/1/1", "1 2", .plan = "1:a.0 2: | a 1/1s",
-		.warning = "lanes[1]: there is no queue left for core 2"},
+	{"warns_of_a_worker_far_from_its_port", "01", "1/1/1@0", "1", .plan = "1:a.0 | a 1/1",
+		.warning = "workers[0]: core 1 is on NUMA node 1, ports[0] (a) on node 0"},
+	{"warns_of_a_worker_without_a_queue", "000", "1/1/1", "1 2", .plan = "1:a.0 2: | a 1/1s",
+		.warning = "workers[1]: there is no queue left for core 2"},
 	{"warns_of_queues_that_nobody_polls", "000", "4/4/4*2", "1", .plan = "1:a.0,a.1 | a 2/1",
 		.warning = "set queues: 4"},
 	{"warns_of_queues_that_stay_empty", "000", "1/4/4!*2", "1", .plan = "1:a.0,a.1 | a 2/1",
 		.warning = "may stay empty"},
 };
 
-static struct port_room_settings settings;
+static struct port_table_settings settings;
 static struct plan_facts facts;
 static struct plan plan;
 
@@ -128,15 +128,15 @@ static void read_port(const char *text)
 	port->name[0] = 'a' + settings.n_ports++;
 }
 
-static void read_lane(char *text)
+static void read_worker(char *text)
 {
-	struct port_lane_settings *lane = &settings.lanes[settings.n_lanes++];
+	struct port_worker_settings *worker = &settings.workers[settings.n_workers++];
 	char *at = strchr(text, ':');
 
-	lane->core = atoi(text);
+	worker->core = atoi(text);
 	for (; at; at = strchr(at + 1, ',')) {
-		lane->queues[lane->n_queues].port[0] = at[1];
-		lane->queues[lane->n_queues++].queue = atoi(at + 3);
+		worker->queues[worker->n_queues].port[0] = at[1];
+		worker->queues[worker->n_queues++].queue = atoi(at + 3);
 	}
 }
 
@@ -150,20 +150,20 @@ static void read_row(const struct row *row)
 	snprintf(text, sizeof(text), "%s", row->ports);
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		read_port(word);
-	snprintf(text, sizeof(text), "%s", row->lanes);
+	snprintf(text, sizeof(text), "%s", row->workers);
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		read_lane(word);
+		read_worker(word);
 }
 
 static void print_plan(char *text, size_t size)
 {
 	FILE *out = fmemopen(text, size, "w");
 
-	for (unsigned i = 0; i < plan.n_lanes; i++) {
-		fprintf(out, "%d:", plan.lanes[i].core);
-		for (unsigned q = 0; q < plan.lanes[i].n_queues; q++)
-			fprintf(out, "%s%c.%u", q ? "," : "", 'a' + plan.lanes[i].queues[q].port,
-				plan.lanes[i].queues[q].queue);
+	for (unsigned i = 0; i < plan.n_workers; i++) {
+		fprintf(out, "%d:", plan.workers[i].core);
+		for (unsigned q = 0; q < plan.workers[i].n_queues; q++)
+			fprintf(out, "%s%c.%u", q ? "," : "", 'a' + plan.workers[i].queues[q].port,
+				plan.workers[i].queues[q].queue);
 		fprintf(out, " ");
 	}
 	fprintf(out, "|");
@@ -176,22 +176,22 @@ static void print_plan(char *text, size_t size)
 static void check_row(void **state)
 {
 	const struct row *row = *state;
-	struct complaint why = {0};
+	struct error error = {0};
 	char text[512] = "";
 
 	read_row(row);
-	int err = plan_lanes(&settings, &facts, &plan, &why);
+	int err = plan_workers(&settings, &facts, &plan, &error);
 
 	if (!err)
-		err = plan_queues(&settings, &facts, &plan, &why);
+		err = plan_queues(&settings, &facts, &plan, &error);
 	if (row->error) {
 		assert_true(err < 0);
-		if (!strstr(why.text, row->error))
-			fail_msg("found: %s", why.text);
+		if (!strstr(error.text, row->error))
+			fail_msg("found: %s", error.text);
 		return;
 	}
 	if (err)
-		fail_msg("%s", why.text);
+		fail_msg("%s", error.text);
 	print_plan(text, sizeof(text));
 	assert_string_equal(text, row->plan);
 	if (!row->warning) {
@@ -204,20 +204,20 @@ static void check_row(void **state)
 		fail_msg("found: %s", plan.warnings[0].text);
 }
 
-static void keeps_lcore_numbers_when_better_facts_drop_a_lane(void **state)
+static void keeps_lcore_numbers_when_better_facts_drop_a_worker(void **state)
 {
-	const struct row row = {.cores = "000", .ports = "0/0/0", .lanes = ""};
-	struct complaint why;
+	const struct row row = {.cores = "000", .ports = "0/0/0", .workers = ""};
+	struct error error;
 
 	read_row(&row);
-	assert_int_equal(plan_lanes(&settings, &facts, &plan, &why), 0);
-	assert_int_equal(plan_queues(&settings, &facts, &plan, &why), 0);
-	assert_int_equal(plan.n_lanes, 2);
+	assert_int_equal(plan_workers(&settings, &facts, &plan, &error), 0);
+	assert_int_equal(plan_queues(&settings, &facts, &plan, &error), 0);
+	assert_int_equal(plan.n_workers, 2);
 	facts.devices[0].n_rx_most = 1;
-	assert_int_equal(plan_queues(&settings, &facts, &plan, &why), 0);
-	assert_int_equal(plan.n_lanes, 1);
-	assert_int_equal(plan.lanes[0].core, 1);
-	assert_int_equal(plan.lanes[0].lcore, 1);
+	assert_int_equal(plan_queues(&settings, &facts, &plan, &error), 0);
+	assert_int_equal(plan.n_workers, 1);
+	assert_int_equal(plan.workers[0].core, 1);
+	assert_int_equal(plan.workers[0].lcore, 1);
 	assert_int_equal(plan.n_warnings, 0);
 }
 
@@ -251,35 +251,35 @@ static const struct {
 // Debian's DPDK is built for 32, fewer than a file may name.
 static void complains_of_more_ports_than_dpdk_holds(void **state)
 {
-	struct complaint why = {""};
+	struct error error = {""};
 
 	memset(&settings, 0, sizeof(settings));
 	settings.n_ports = RTE_MAX_ETHPORTS + 1;
-	assert_true(plan_check_ports(&settings, &why) < 0);
-	assert_non_null(strstr(why.text, "this build of DPDK holds"));
+	assert_true(plan_check_ports(&settings, &error) < 0);
+	assert_non_null(strstr(error.text, "this build of DPDK holds"));
 }
 
 static void complains_of_ports_that_cannot_be(void **state)
 {
-	struct complaint why;
+	struct error error;
 
 	for (unsigned i = 0; i < ARRAY_LEN(wrong_ports); i++) {
 		memset(&settings, 0, sizeof(settings));
 		settings.n_ports = 2;
 		settings.burst = wrong_ports[i].burst;
 		memcpy(settings.ports, wrong_ports[i].ports, sizeof(wrong_ports[i].ports));
-		assert_true(plan_check_ports(&settings, &why) < 0);
-		if (!strstr(why.text, wrong_ports[i].error))
-			fail_msg("wanted: %s, found: %s", wrong_ports[i].error, why.text);
+		assert_true(plan_check_ports(&settings, &error) < 0);
+		if (!strstr(error.text, wrong_ports[i].error))
+			fail_msg("wanted: %s, found: %s", wrong_ports[i].error, error.text);
 	}
 	memset(&settings, 0, sizeof(settings));
-	assert_true(plan_check_ports(&settings, &why) < 0);
+	assert_true(plan_check_ports(&settings, &error) < 0);
 }
 
 int main(void)
 {
 	struct CMUnitTest tests[ARRAY_LEN(rows) + 2] = {
-		cmocka_unit_test(keeps_lcore_numbers_when_better_facts_drop_a_lane),
+		cmocka_unit_test(keeps_lcore_numbers_when_better_facts_drop_a_worker),
 		cmocka_unit_test(complains_of_ports_that_cannot_be),
 		cmocka_unit_test(complains_of_more_ports_than_dpdk_holds),
 	};

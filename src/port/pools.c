@@ -59,7 +59,7 @@ static void size_object(struct pools_node *node, const struct port_settings *por
 }
 
 // A frame from any pool may wait in the transmit ring of any port.
-static unsigned count_transmit_mbufs(const struct port_room_settings *settings,
+static unsigned count_transmit_mbufs(const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[])
 {
 	unsigned n = 0;
@@ -70,7 +70,7 @@ static unsigned count_transmit_mbufs(const struct port_room_settings *settings,
 }
 
 // A pool's share of rings, caches (the driver may keep half as many again) and bursts in hand.
-static void count_mbufs(struct pools_plan *pools, const struct port_room_settings *settings,
+static void count_mbufs(struct pools_plan *pools, const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[])
 {
 	unsigned on_wire = count_transmit_mbufs(settings, plan, rings);
@@ -87,8 +87,8 @@ static void count_mbufs(struct pools_plan *pools, const struct port_room_setting
 
 		node->cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
 		node->n_mbufs +=
-			on_wire + plan->n_lanes * (node->cache * 2 + BURSTS_IN_HAND * burst +
-							  settings->n_lent_mbufs);
+			on_wire + plan->n_workers * (node->cache * 2 + BURSTS_IN_HAND * burst +
+							    settings->n_lent_mbufs);
 		node->n_mbufs = MAX_OF(node->n_mbufs, (unsigned)MBUFS_LEAST);
 		// The pool's ring holds a power of two minus one; a count one below it wastes
 		// nothing.
@@ -109,7 +109,7 @@ static unsigned mib_of(const struct pools_node *node, unsigned page_bytes)
 	return (bytes + bytes / 50 + MIB - 1) / MIB;
 }
 
-void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings,
+void pools_plan(struct pools_plan *pools, const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[])
 {
 	memset(pools, 0, sizeof(*pools));
@@ -127,5 +127,6 @@ void pools_plan(struct pools_plan *pools, const struct port_room_settings *setti
 
 	pools->mib += own;
 	pools->small_pages_mib += own;
-	pools->node_mib[plan->n_lanes ? MAX_OF(0, plan->lanes[0].numa) % PLAN_MAX_NODES : 0] += own;
+	pools->node_mib[plan->n_workers ? MAX_OF(0, plan->workers[0].numa) % PLAN_MAX_NODES : 0] +=
+		own;
 }

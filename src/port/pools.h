@@ -11,7 +11,7 @@ struct pools_node {
 	int numa;
 	unsigned n_mbufs;
 	unsigned data_room;    // with headroom
-	unsigned cache;        // mbufs that a lane keeps for itself
+	unsigned cache;        // mbufs that a worker keeps for itself
 	unsigned object_bytes; // pool header, mbuf and data room: an odd number of cache lines
 };
 
@@ -29,9 +29,9 @@ struct pools_rings {
 	uint32_t n_extra; // mbufs that the device itself keeps (net_pcap's infinite_rx)
 };
 
-// Sizes the pools so that all rings can be full, all lanes hold full bursts and caches, and
+// Sizes the pools so that all rings can be full, all workers hold full bursts and caches, and
 // receiving still finds mbufs.
-void pools_plan(struct pools_plan *pools, const struct port_room_settings *settings,
+void pools_plan(struct pools_plan *pools, const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[]);
 
 // The pool of this port's node.

@@ -1,4 +1,4 @@
-// Pool sizes: enough for every ring, lane and cache; buffers at an odd number of cache lines.
+// Pool sizes: enough for every ring, worker and cache; buffers at an odd number of cache lines.
 #include "port/pools.h"
 
 #include "base/bits.h"
@@ -10,19 +10,19 @@
 
 #include <cmocka.h>
 
-static struct port_room_settings settings;
+static struct port_table_settings settings;
 static struct plan plan;
 static struct pools_plan pools;
 static struct pools_rings rings[PORT_MAX];
 
-static void make_plan(unsigned n_ports, unsigned n_lanes)
+static void make_plan(unsigned n_ports, unsigned n_workers)
 {
 	memset(&settings, 0, sizeof(settings));
 	memset(&plan, 0, sizeof(plan));
 	settings.n_ports = n_ports;
-	plan.n_lanes = n_lanes;
+	plan.n_workers = n_workers;
 	for (unsigned i = 0; i < n_ports; i++) {
-		plan.ports[i].n_rx = plan.ports[i].n_tx = n_lanes;
+		plan.ports[i].n_rx = plan.ports[i].n_tx = n_workers;
 		rings[i] = (struct pools_rings){2048, 2048, 0};
 	}
 }
@@ -89,7 +89,7 @@ static void counts_what_a_device_keeps_for_itself(void **state)
 	assert_true(pools.nodes[0].n_mbufs >= before + 100000 - 1024);
 }
 
-static void counts_what_lanes_lend(void **state)
+static void counts_what_workers_lend(void **state)
 {
 	make_plan(1, 3);
 	pools_plan(&pools, &settings, &plan, rings);
@@ -149,7 +149,7 @@ int main(void)
 		cmocka_unit_test(is_the_known_2368_bytes_for_an_ordinary_mtu),
 		cmocka_unit_test(holds_enough_for_all_rings_caches_and_bursts),
 		cmocka_unit_test(counts_what_a_device_keeps_for_itself),
-		cmocka_unit_test(counts_what_lanes_lend),
+		cmocka_unit_test(counts_what_workers_lend),
 		cmocka_unit_test(plans_memory_for_all_that_it_counts),
 		cmocka_unit_test(plans_whole_pages_for_buffers_where_pages_are_small),
 		cmocka_unit_test(makes_a_pool_for_each_node_and_sizes_it_for_its_largest_mtu),

@@ -1,8 +1,8 @@
-// Devices, queues, mempools, offloads and lanes: from settings to a plan (pure), from the plan to
+// Devices, queues, mempools, offloads and workers: from settings to a plan (pure), from the plan to
 // running DPDK ports. The only caller of rte_ethdev (onecore aside). Control thread.
 #pragma once
 
-#include "base/complaint.h"
+#include "base/error.h"
 #include "port/port_fast.h"
 #include "wire/addr.h"
 
@@ -47,13 +47,13 @@ struct port_settings {
 	unsigned n_addresses;
 	struct wire_prefix addresses[PORT_MAX_ADDRESSES];
 	struct wire_addr gateway[2];
-	int line; // of the file, for complaints
+	int line; // of the file, for errors
 };
 
-struct port_lane_settings {
+struct port_worker_settings {
 	int core;          // CPU number
 	uint8_t idle;      // enum port_idle
-	unsigned n_queues; // 0: this lane takes its share of all queues
+	unsigned n_queues; // 0: this worker takes its share of all queues
 	struct {
 		char port[PORT_NAME_MAX];
 		uint16_t queue;
@@ -61,73 +61,74 @@ struct port_lane_settings {
 	int line;
 };
 
-struct port_room_settings {
+struct port_table_settings {
 	unsigned n_ports;
 	struct port_settings ports[PORT_MAX];
-	unsigned n_lanes; // 0: choose
-	struct port_lane_settings lanes[STAT_MAX_LANES];
+	unsigned n_workers; // 0: choose
+	struct port_worker_settings workers[STATS_MAX_WORKERS];
 	uint16_t burst;        // frames per rx_burst, 1 to 64; default 64
 	uint8_t huge;          // enum port_huge
-	uint8_t idle;          // enum port_idle, of lanes that we choose
+	uint8_t idle;          // enum port_idle, of workers that we choose
 	unsigned memory_mib;   // 0: from the pool plan
-	unsigned n_lent_mbufs; // that each lane may have lent out at once, beyond its bursts
+	unsigned n_lent_mbufs; // that each worker may have lent out at once, beyond its bursts
 	char plugins[PORT_MAX_PLUGINS][PORT_DEVICE_MAX];
 	char eal_args[PORT_MAX_EAL_ARGS][PORT_DEVICE_MAX];
 	unsigned n_plugins, n_eal_args;
 };
 
-struct port_room;
+struct port_table;
 
 // Checks what can be checked without touching a device (names, cores, duplicate queues, devices on
-// the bus). --check stops here. 0, or -errno with a complaint; warnings go to the log.
-int port_check(const struct port_room_settings *settings, struct complaint *why);
+// the bus). --check stops here. 0, or -errno with `error` set; warnings go to the log.
+int port_check(const struct port_table_settings *settings, struct error *error);
 
 // Starts EAL, makes pools, opens and configures all devices; nothing receives yet. On error
-// everything made is undone and the complaint says what, where, what to do. `settings` is borrowed
+// everything made is undone and the error says what, where, what to do. `settings` is borrowed
 // until port_close. Once per process (EAL's rule).
-int port_open(struct port_room **out, const struct port_room_settings *settings,
-	struct complaint *why);
+int port_open(struct port_table **out, const struct port_table_settings *settings,
+	struct error *error);
 
-// Starts the devices (packets flow once lanes poll). / Stops and closes them, frees pools, ends
+// Starts the devices (packets flow once workers poll). / Stops and closes them, frees pools, ends
 // EAL, removes its runtime files.
-int port_start(struct port_room *room, struct complaint *why);
-void port_close(struct port_room *room);
+int port_start(struct port_table *room, struct error *error);
+void port_close(struct port_table *room);
 
-unsigned port_n_ports(const struct port_room *room);
+unsigned port_n_ports(const struct port_table *room);
 
-// What each lane gets; valid until port_close. Lanes are numbered from 0.
-unsigned port_n_lanes(const struct port_room *room);
-struct port_lane *port_lane(struct port_room *room, unsigned lane);
-// Runs `loop(arg[lane])` on each lane's core; returns at once. port_lanes_join waits for all of
-// them to return.
-int port_lanes_launch(struct port_room *room, int (*loop)(void *arg), void *args[],
-	struct complaint *why);
-void port_lanes_join(struct port_room *room);
-// True while every lane is in its loop: one that returned by itself has failed.
-bool port_lanes_run(const struct port_room *room);
-// Reads the links into port_face.up; the control loop calls it every 100 ms or so. -ENODEV with a
-// complaint when a device is gone for good.
-int port_tend(struct port_room *room, struct complaint *why);
+// What each worker gets; valid until port_close. Workers are numbered from 0.
+unsigned port_n_workers(const struct port_table *room);
+struct port_worker *port_worker(struct port_table *room, unsigned worker);
+// Runs `loop(arg[worker])` on each worker's core; returns at once. port_workers_join waits for all
+// of them to return.
+int port_workers_launch(struct port_table *room, int (*loop)(void *arg), void *args[],
+	struct error *error);
+void port_workers_join(struct port_table *room);
+// True while every worker is in its loop: one that returned by itself has failed.
+bool port_workers_run(const struct port_table *room);
+// Reads the links into port_state.up; the control loop calls it every 100 ms or so. -ENODEV with a
+// error when a device is gone for good.
+int port_poll(struct port_table *room, struct error *error);
 
-// What lanes read of the ports; index is the place in the settings.
-const struct port_face *port_faces(const struct port_room *room);
+// What workers read of the ports; index is the place in the settings.
+const struct port_state *port_states(const struct port_table *room);
 // Applies a new MTU or new pass_martians/peer to a running port (others need a restart). Control
 // thread.
-int port_change(struct port_room *room, unsigned port, const struct port_settings *settings,
-	struct complaint *why);
+int port_change(struct port_table *room, unsigned port, const struct port_settings *settings,
+	struct error *error);
 
-// What Linux's twin may change of a running port. The device is told too where it can; lanes go by
-// the face in any case. A port set down forwards nothing and has no link. 0, or -errno with a
-// complaint and nothing changed. Control thread.
-int port_set_admin(struct port_room *room, unsigned port, bool up, struct complaint *why);
-int port_set_mtu(struct port_room *room, unsigned port, uint16_t mtu, struct complaint *why);
-int port_set_mac(struct port_room *room, unsigned port, const struct wire_mac *mac,
-	struct complaint *why);
+// What Linux's TAP interface may change of a running port. The device is told too where it can;
+// workers go by the face in any case. A port set down forwards nothing and has no link. 0, or
+// -errno with a error and nothing changed. Control thread.
+int port_set_admin(struct port_table *room, unsigned port, bool up, struct error *error);
+int port_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error);
+int port_set_mac(struct port_table *room, unsigned port, const struct wire_mac *mac,
+	struct error *error);
 // Whether frames to all MAC addresses come in, or those to the port's own and to groups.
-int port_set_promiscuous(struct port_room *room, unsigned port, bool promiscuous,
-	struct complaint *why);
-// The link as the wire has it, whatever the twin's state: port_tend's last finding. Control thread.
-bool port_has_carrier(const struct port_room *room, unsigned port);
+int port_set_promiscuous(struct port_table *room, unsigned port, bool promiscuous,
+	struct error *error);
+// The link as the wire has it, whatever the TAP interface's state: port_poll's last finding.
+// Control thread.
+bool port_has_carrier(const struct port_table *room, unsigned port);
 
 // For people: one port as it stands, read fresh from the device.
 struct port_info {
@@ -143,11 +144,11 @@ struct port_info {
 	int numa;               // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors, tx_errors; // the wire's loss, beside the law
 };
-void port_info(const struct port_room *room, unsigned port, struct port_info *out);
+void port_info(const struct port_table *room, unsigned port, struct port_info *out);
 
-// Where frames to be sent on a port are made: buffers of its NUMA node, borrowed. Lanes may take
+// Where frames to be sent on a port are made: buffers of its NUMA node, borrowed. Workers may take
 // from it.
-struct rte_mempool *port_pool(const struct port_room *room, unsigned port);
+struct rte_mempool *port_pool(const struct port_table *room, unsigned port);
 
 struct port_memory {
 	bool huge;
@@ -155,4 +156,4 @@ struct port_memory {
 	uint32_t mbuf_bytes; // one mbuf with its header and data room
 	uint32_t n_mbufs, n_mbufs_free;
 };
-void port_memory(const struct port_room *room, struct port_memory *out);
+void port_memory(const struct port_table *room, struct port_memory *out);

@@ -1,5 +1,5 @@
-// The room at work on virtual devices: one EAL, lanes on the first two cores, frames that go from a
-// file through a ring into another file while a net_null keeps its lane busy.
+// The room at work on virtual devices: one EAL, workers on the first two cores, frames that go from
+// a file through a ring into another file while a net_null keeps its worker busy.
 #include "port/port.h"
 
 #include "base/bits.h"
@@ -29,15 +29,15 @@ enum {
 };
 
 struct mover {
-	struct port_lane *lane;
+	struct port_worker *worker;
 	const bool *stop;
 	uint64_t n_received[N_PORTS], n_sent[N_PORTS];
 	int core_seen;
 };
 
-static struct port_room_settings settings;
-static struct port_room *room;
-static struct mover movers[STAT_MAX_LANES];
+static struct port_table_settings settings;
+static struct port_table *room;
+static struct mover movers[STATS_MAX_WORKERS];
 static bool stop;
 static char folder[] = "/tmp/port_test_XXXXXX";
 
@@ -79,9 +79,9 @@ static void fill_settings(void)
 	add_port("null", "net_null0,size=64");
 	settings.huge = PORT_HUGE_NEVER;
 	sched_getaffinity(0, sizeof(allowed), &allowed);
-	for (int core = 0; core < CPU_SETSIZE && settings.n_lanes < 2; core++)
+	for (int core = 0; core < CPU_SETSIZE && settings.n_workers < 2; core++)
 		if (CPU_ISSET(core, &allowed))
-			settings.lanes[settings.n_lanes++].core = core;
+			settings.workers[settings.n_workers++].core = core;
 }
 
 // file -> ring -> file, null -> null.
@@ -93,14 +93,14 @@ static int move(void *arg)
 
 	m->core_seen = sched_getcpu();
 	while (!__atomic_load_n(m->stop, __ATOMIC_RELAXED)) {
-		for (unsigned q = 0; q < m->lane->n_queues; q++) {
-			const struct port_queue *queue = &m->lane->queues[q];
+		for (unsigned q = 0; q < m->worker->n_queues; q++) {
+			const struct port_queue *queue = &m->worker->queues[q];
 			unsigned out = out_of[queue->port];
-			uint16_t n = port_rx(queue, mbuf, m->lane->burst);
-			uint16_t sent = port_tx(&m->lane->out[out], mbuf, n);
+			uint16_t n = port_rx(queue, mbuf, m->worker->burst);
+			uint16_t sent = port_tx(&m->worker->out[out], mbuf, n);
 
-			stat_add(&m->n_received[queue->port], n);
-			stat_add(&m->n_sent[out], sent);
+			stats_add(&m->n_received[queue->port], n);
+			stats_add(&m->n_sent[out], sent);
 			rte_pktmbuf_free_bulk(mbuf + sent, n - sent);
 		}
 	}
@@ -111,47 +111,47 @@ static uint64_t count_sent(unsigned port)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < port_n_lanes(room); i++)
-		n += stat_read(&movers[i].n_sent[port]);
+	for (unsigned i = 0; i < port_n_workers(room); i++)
+		n += stats_read(&movers[i].n_sent[port]);
 	return n;
 }
 
-static void run_lanes(void)
+static void run_workers(void)
 {
-	void *args[STAT_MAX_LANES];
-	struct complaint why = {0};
+	void *args[STATS_MAX_WORKERS];
+	struct error error = {0};
 	uint64_t start_ns = clock_now_ns();
 
-	for (unsigned i = 0; i < port_n_lanes(room); i++) {
-		movers[i] = (struct mover){.lane = port_lane(room, i), .stop = &stop};
+	for (unsigned i = 0; i < port_n_workers(room); i++) {
+		movers[i] = (struct mover){.worker = port_worker(room, i), .stop = &stop};
 		args[i] = &movers[i];
 	}
-	assert_int_equal(port_start(room, &why), 0);
-	if (port_lanes_launch(room, move, args, &why) != 0)
-		fail_msg("%s", why.text);
-	assert_int_equal(port_lanes_launch(room, move, args, &why), -EBUSY);
+	assert_int_equal(port_start(room, &error), 0);
+	if (port_workers_launch(room, move, args, &error) != 0)
+		fail_msg("%s", error.text);
+	assert_int_equal(port_workers_launch(room, move, args, &error), -EBUSY);
 	while (clock_now_ns() - start_ns < RUN_NS_MAX &&
 		(count_sent(FILE_PORT) < N_FRAMES || !count_sent(NULL_PORT)))
 		usleep(10000);
-	assert_int_equal(port_tend(room, &why), 0);
-	assert_true(port_lanes_run(room));
+	assert_int_equal(port_poll(room, &error), 0);
+	assert_true(port_workers_run(room));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	port_lanes_join(room);
-	assert_false(port_lanes_run(room));
+	port_workers_join(room);
+	assert_false(port_workers_run(room));
 }
 
 static int open_room(void **state)
 {
 	char path[64];
-	struct complaint why = {0};
+	struct error error = {0};
 
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/in.pcap", folder);
 	write_frames(path);
 	fill_settings();
-	if (port_open(&room, &settings, &why) != 0)
-		fail_msg("%s", why.text);
-	run_lanes();
+	if (port_open(&room, &settings, &error) != 0)
+		fail_msg("%s", error.text);
+	run_workers();
 	return 0;
 }
 
@@ -166,19 +166,19 @@ static int remove_files(void **state)
 	return rmdir(folder);
 }
 
-static void carries_every_frame_through_ring_and_lanes(void **state)
+static void carries_every_frame_through_ring_and_workers(void **state)
 {
 	assert_int_equal(count_sent(RING_PORT), N_FRAMES);
 	assert_int_equal(count_sent(FILE_PORT), N_FRAMES);
 	assert_true(count_sent(NULL_PORT) > 0);
 }
 
-static void runs_each_lane_on_its_core(void **state)
+static void runs_each_worker_on_its_core(void **state)
 {
-	assert_int_equal(port_n_lanes(room), settings.n_lanes);
-	for (unsigned i = 0; i < port_n_lanes(room); i++) {
-		assert_int_equal(movers[i].core_seen, settings.lanes[i].core);
-		assert_int_equal(movers[i].lane->core, settings.lanes[i].core);
+	assert_int_equal(port_n_workers(room), settings.n_workers);
+	for (unsigned i = 0; i < port_n_workers(room); i++) {
+		assert_int_equal(movers[i].core_seen, settings.workers[i].core);
+		assert_int_equal(movers[i].worker->core, settings.workers[i].core);
 	}
 }
 
@@ -199,7 +199,7 @@ static void numbers_devices_in_the_order_of_the_file(void **state)
 static void counts_devices_without_a_link_as_up(void **state)
 {
 	for (unsigned i = 0; i < N_PORTS; i++)
-		assert_true(port_faces(room)[i].up);
+		assert_true(port_states(room)[i].up);
 }
 
 static void lays_buffers_at_an_odd_number_of_cache_lines(void **state)
@@ -216,21 +216,21 @@ static void lays_buffers_at_an_odd_number_of_cache_lines(void **state)
 static void changes_what_may_change_while_running(void **state)
 {
 	struct port_settings next = settings.ports[NULL_PORT];
-	const struct port_face *face = &port_faces(room)[NULL_PORT];
+	const struct port_state *port_state = &port_states(room)[NULL_PORT];
 	struct port_info info;
-	struct complaint why;
+	struct error error;
 
 	next.mtu = 1400;
 	next.pass_martians = next.has_peer = true;
 	next.peer = (struct wire_mac){{2, 1, 2, 3, 4, 5}};
-	assert_int_equal(port_change(room, NULL_PORT, &next, &why), 0);
+	assert_int_equal(port_change(room, NULL_PORT, &next, &error), 0);
 	port_info(room, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1400);
-	assert_true(face->pass_martians && face->has_peer);
-	assert_memory_equal(face->peer, next.peer.bytes, 6);
+	assert_true(port_state->pass_martians && port_state->has_peer);
+	assert_memory_equal(port_state->peer, next.peer.bytes, 6);
 	next.mtu = 9000;
-	assert_true(port_change(room, NULL_PORT, &next, &why) < 0);
-	assert_non_null(strstr(why.text, "needs a restart"));
+	assert_true(port_change(room, NULL_PORT, &next, &error) < 0);
+	assert_non_null(strstr(error.text, "needs a restart"));
 	port_info(room, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1400);
 }
@@ -238,46 +238,46 @@ static void changes_what_may_change_while_running(void **state)
 static void is_down_where_it_was_set_down_whatever_its_link(void **state)
 {
 	static const unsigned ports[] = {RING_PORT, NULL_PORT};
-	struct complaint why;
+	struct error error;
 
 	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
-		const struct port_face *face = &port_faces(room)[ports[i]];
+		const struct port_state *port_state = &port_states(room)[ports[i]];
 
-		assert_int_equal(port_set_admin(room, ports[i], false, &why), 0);
-		assert_false(face->up);
-		assert_int_equal(port_tend(room, &why), 0);
-		assert_false(face->up);
-		assert_int_equal(port_set_admin(room, ports[i], true, &why), 0);
-		assert_int_equal(port_tend(room, &why), 0);
-		assert_true(face->up && port_has_carrier(room, ports[i]));
+		assert_int_equal(port_set_admin(room, ports[i], false, &error), 0);
+		assert_false(port_state->up);
+		assert_int_equal(port_poll(room, &error), 0);
+		assert_false(port_state->up);
+		assert_int_equal(port_set_admin(room, ports[i], true, &error), 0);
+		assert_int_equal(port_poll(room, &error), 0);
+		assert_true(port_state->up && port_has_carrier(room, ports[i]));
 	}
 }
 
 static void takes_a_new_mac_address_and_leaves_its_neighbours_in_the_word(void **state)
 {
 	static const struct wire_mac mac = {{2, 6, 6, 6, 6, 6}}, group = {{1, 6, 6, 6, 6, 6}};
-	const struct port_face *face = &port_faces(room)[NULL_PORT];
-	bool up = face->up, pass_martians = face->pass_martians;
+	const struct port_state *port_state = &port_states(room)[NULL_PORT];
+	bool up = port_state->up, pass_martians = port_state->pass_martians;
 	struct port_info info;
-	struct complaint why;
+	struct error error;
 
-	assert_int_equal(port_set_mac(room, NULL_PORT, &mac, &why), 0);
-	assert_true(port_set_mac(room, NULL_PORT, &group, &why) < 0);
-	assert_non_null(strstr(why.text, "01:06:06:06:06:06"));
+	assert_int_equal(port_set_mac(room, NULL_PORT, &mac, &error), 0);
+	assert_true(port_set_mac(room, NULL_PORT, &group, &error) < 0);
+	assert_non_null(strstr(error.text, "01:06:06:06:06:06"));
 	port_info(room, NULL_PORT, &info);
 	assert_true(wire_mac_equal(&info.mac, &mac));
-	assert_memory_equal(face->mac, mac.bytes, sizeof(face->mac));
-	assert_true(face->up == up && face->pass_martians == pass_martians);
+	assert_memory_equal(port_state->mac, mac.bytes, sizeof(port_state->mac));
+	assert_true(port_state->up == up && port_state->pass_martians == pass_martians);
 }
 
 static void takes_an_mtu_that_fits_its_buffers(void **state)
 {
 	struct port_info info;
-	struct complaint why;
+	struct error error;
 
-	assert_int_equal(port_set_mtu(room, NULL_PORT, 1280, &why), 0);
-	assert_true(port_set_mtu(room, NULL_PORT, 9000, &why) < 0);
-	assert_non_null(strstr(why.text, "mtu 9000"));
+	assert_int_equal(port_set_mtu(room, NULL_PORT, 1280, &error), 0);
+	assert_true(port_set_mtu(room, NULL_PORT, 9000, &error) < 0);
+	assert_non_null(strstr(error.text, "mtu 9000"));
 	port_info(room, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1280);
 }
@@ -285,7 +285,7 @@ static void takes_an_mtu_that_fits_its_buffers(void **state)
 // It would take a minute, if nobody rang.
 static void is_woken_by_who_put_something_down(void **state)
 {
-	struct port_wait *wait = port_lane(room, 0)->wait;
+	struct port_wait *wait = port_worker(room, 0)->wait;
 	uint64_t before_ns = clock_now_ns();
 
 	assert_true(port_wait_begin(wait));
@@ -312,8 +312,8 @@ static void leaves_nothing_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(carries_every_frame_through_ring_and_lanes),
-		cmocka_unit_test(runs_each_lane_on_its_core),
+		cmocka_unit_test(carries_every_frame_through_ring_and_workers),
+		cmocka_unit_test(runs_each_worker_on_its_core),
 		cmocka_unit_test(numbers_devices_in_the_order_of_the_file),
 		cmocka_unit_test(counts_devices_without_a_link_as_up),
 		cmocka_unit_test(lays_buffers_at_an_odd_number_of_cache_lines),

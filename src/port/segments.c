@@ -29,11 +29,11 @@ static int keep_one(const struct rte_memseg_list *list, const struct rte_memseg 
 	return 0;
 }
 
-int segments_keep(struct segments *segments, struct complaint *why)
+int segments_keep(struct segments *segments, struct error *error)
 {
 	if (rte_memseg_walk(keep_one, segments) == 0)
 		return 0;
-	return complain(why, -errno, "DPDK's memory files cannot be kept open: %s",
+	return error_set(error, -errno, "DPDK's memory files cannot be kept open: %s",
 		strerror(errno));
 }
 

@@ -4,7 +4,7 @@
 // number by then, and closes it too. So we keep a copy of each and put it back. Control thread.
 #pragma once
 
-#include "base/complaint.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 
@@ -19,7 +19,7 @@ struct segments {
 };
 
 // Copies files that are not copied yet. 0, or a negative errno and why.
-int segments_keep(struct segments *segments, struct complaint *why);
+int segments_keep(struct segments *segments, struct error *error);
 // Puts back files that were closed, before something else takes their number: warns if it has.
 void segments_mend(struct segments *segments);
 // Closes the copies.

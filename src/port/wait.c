@@ -1,8 +1,8 @@
-// What a lane waits for while no frame comes: a socket to be readable, memif's peer or a device's
-// interrupt to tell, or somebody to ring its bell; time ends it in any case. Lane, unless said.
+// What a worker waits for while no frame comes: a socket to be readable, memif's peer or a device's
+// interrupt to tell, or somebody to ring its bell; time ends it in any case. Worker, unless said.
 #include "port/wait.h"
 
-#include "port/room.h"
+#include "port/table.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,110 +17,113 @@
 
 enum { MAX_EVENTS = 16 };
 
-// How a lane learns that frames have come on a queue.
-enum way { WAY_NONE, WAY_SOCKET, WAY_MEMIF, WAY_INTERRUPT };
+// How a worker learns that frames have come on a queue.
+enum hop_set { HOP_SET_NONE, HOP_SET_SOCKET, HOP_SET_MEMIF, HOP_SET_INTERRUPT };
 
 struct wait_queue {
-	enum way way; // atomic, relaxed: the lane may take a way back that fails
+	enum hop_set hop_set; // atomic, relaxed: the worker may take a way back that fails
 	const struct port_queue *io;
-	struct memif_ring *ring; // WAY_MEMIF
+	struct memif_ring *ring; // HOP_SET_MEMIF
 };
 
 struct port_wait {
 	unsigned n_queues;
-	struct wait_queue queues[PORT_LANE_QUEUES];
+	struct wait_queue queues[PORT_WORKER_QUEUES];
 	// epoll with edges (nothing has to be read), then sockets, which say what is still unread.
 	unsigned n_polled;
-	struct pollfd polled[1 + PORT_LANE_QUEUES];
+	struct pollfd polled[1 + PORT_WORKER_QUEUES];
 	int bell;       // an eventfd
 	bool is_asleep; // or about to be; atomic, partner: port_wake
 } LINE_ALIGNED;
 
 static int add_event(const struct port_wait *wait, int fd)
 {
-	struct epoll_event wish = {.events = EPOLLIN | EPOLLET};
+	struct epoll_event request = {.events = EPOLLIN | EPOLLET};
 
-	return epoll_ctl(wait->polled[0].fd, EPOLL_CTL_ADD, fd, &wish) ? -errno : 0;
+	return epoll_ctl(wait->polled[0].fd, EPOLL_CTL_ADD, fd, &request) ? -errno : 0;
 }
 
-static void add_queue(struct port_room *room, struct port_wait *wait, const struct port_queue *io)
+static void add_queue(struct port_table *room, struct port_wait *wait, const struct port_queue *io)
 {
 	const char *device = room->settings->ports[io->port].device;
 	const struct kind *kind = &room->devices[io->port].kind;
 	struct wait_queue *queue = &wait->queues[wait->n_queues++];
 
 	*queue = (struct wait_queue){.io = io};
-	int socket = kind->iface[0] ? below_socket(kind->iface, io->queue) : -1;
+	int socket = kind->netdev[0] ? below_socket(kind->netdev, io->queue) : -1;
 
 	if (socket >= 0) {
-		queue->way = WAY_SOCKET;
+		queue->hop_set = HOP_SET_SOCKET;
 		wait->polled[wait->n_polled++] = (struct pollfd){socket, POLLIN, 0};
 	} else if (strncmp(device, "net_memif", strlen("net_memif")) == 0) {
 		queue->ring = memif_ring_make(device, io->queue, wait->polled[0].fd);
-		queue->way = queue->ring ? WAY_MEMIF : WAY_NONE;
+		queue->hop_set = queue->ring ? HOP_SET_MEMIF : HOP_SET_NONE;
 	}
 }
 
-static int open_one(struct port_room *room, struct port_lane *lane, struct complaint *why)
+static int open_one(struct port_table *room, struct port_worker *worker, struct error *error)
 {
 	struct port_wait *wait = aligned_alloc(_Alignof(struct port_wait), sizeof(*wait));
 
 	if (!wait)
-		return complain(why, -ENOMEM, "lanes[%u]: no memory to wait for frames", lane->id);
+		return error_set(error, -ENOMEM, "workers[%u]: no memory to wait for frames",
+			worker->id);
 	memset(wait, 0, sizeof(*wait));
-	lane->wait = wait;
+	worker->wait = wait;
 	wait->n_polled = 1;
 	wait->polled[0] = (struct pollfd){epoll_create1(EPOLL_CLOEXEC), POLLIN, 0};
 	wait->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (wait->polled[0].fd < 0 || wait->bell < 0 || add_event(wait, wait->bell))
-		return complain(why, -errno,
-			"lanes[%u]: cannot wait for frames: %s; allow more open files (ulimit -n), "
+		return error_set(error, -errno,
+			"workers[%u]: cannot wait for frames: %s; allow more open files (ulimit "
+			"-n), "
 			"or set its idle: poll",
-			lane->id, strerror(errno));
-	for (unsigned q = 0; q < lane->n_queues; q++)
-		add_queue(room, wait, &lane->queues[q]);
+			worker->id, strerror(errno));
+	for (unsigned q = 0; q < worker->n_queues; q++)
+		add_queue(room, wait, &worker->queues[q]);
 	return 0;
 }
 
-int wait_open(struct port_room *room, struct complaint *why)
+int wait_open(struct port_table *room, struct error *error)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < room->plan.n_lanes && !err; i++)
-		if (room->lanes[i].may_sleep)
-			err = open_one(room, &room->lanes[i], why);
+	for (unsigned i = 0; i < room->plan.n_workers && !err; i++)
+		if (room->workers[i].may_sleep)
+			err = open_one(room, &room->workers[i], error);
 	return err;
 }
 
-static void add_interrupts(struct port_room *room, struct port_wait *wait)
+static void add_interrupts(struct port_table *room, struct port_wait *wait)
 {
 	for (unsigned q = 0; q < wait->n_queues; q++) {
 		struct wait_queue *queue = &wait->queues[q];
 
-		if (queue->way != WAY_NONE || !room->devices[queue->io->port].has_interrupts)
+		if (queue->hop_set != HOP_SET_NONE ||
+			!room->devices[queue->io->port].has_interrupts)
 			continue;
 		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(queue->io->device, queue->io->queue);
 
 		if (fd >= 0 && !add_event(wait, fd))
-			queue->way = WAY_INTERRUPT;
+			queue->hop_set = HOP_SET_INTERRUPT;
 	}
 }
 
-void wait_add_interrupts(struct port_room *room)
+void wait_add_interrupts(struct port_table *room)
 {
-	for (unsigned i = 0; i < room->plan.n_lanes; i++)
-		if (room->lanes[i].wait)
-			add_interrupts(room, room->lanes[i].wait);
+	for (unsigned i = 0; i < room->plan.n_workers; i++)
+		if (room->workers[i].wait)
+			add_interrupts(room, room->workers[i].wait);
 }
 
-void wait_close(struct port_room *room)
+void wait_close(struct port_table *room)
 {
-	for (unsigned i = 0; i < room->plan.n_lanes; i++) {
-		struct port_wait *wait = room->lanes[i].wait;
+	for (unsigned i = 0; i < room->plan.n_workers; i++) {
+		struct port_wait *wait = room->workers[i].wait;
 
 		if (!wait)
 			continue;
-		room->lanes[i].wait = NULL;
+		room->workers[i].wait = NULL;
 		for (unsigned q = 0; q < wait->n_queues; q++)
 			if (wait->queues[q].ring)
 				memif_ring_free(wait->queues[q].ring);
@@ -137,10 +140,10 @@ bool port_wait_is_woken(const struct port_wait *wait)
 	if (!wait)
 		return false;
 	for (unsigned q = 0; q < wait->n_queues; q++) {
-		enum way way = __atomic_load_n(&wait->queues[q].way, __ATOMIC_RELAXED);
+		enum hop_set hop_set = __atomic_load_n(&wait->queues[q].hop_set, __ATOMIC_RELAXED);
 
-		if (way == WAY_NONE ||
-			(way == WAY_MEMIF && !memif_ring_is_told(wait->queues[q].ring)))
+		if (hop_set == HOP_SET_NONE ||
+			(hop_set == HOP_SET_MEMIF && !memif_ring_is_told(wait->queues[q].ring)))
 			return false;
 	}
 	return true;
@@ -149,22 +152,22 @@ bool port_wait_is_woken(const struct port_wait *wait)
 // A driver that cannot be asked although it has interrupts always tells.
 static bool ask(struct wait_queue *queue)
 {
-	if (queue->way == WAY_MEMIF)
+	if (queue->hop_set == HOP_SET_MEMIF)
 		return memif_ring_ask(queue->ring);
-	if (queue->way == WAY_INTERRUPT) {
+	if (queue->hop_set == HOP_SET_INTERRUPT) {
 		int err = rte_eth_dev_rx_intr_enable(queue->io->device, queue->io->queue);
 
 		if (err && err != -ENOTSUP)
-			__atomic_store_n(&queue->way, WAY_NONE, __ATOMIC_RELAXED);
+			__atomic_store_n(&queue->hop_set, HOP_SET_NONE, __ATOMIC_RELAXED);
 	}
 	return true;
 }
 
 static void ask_no_more(const struct wait_queue *queue)
 {
-	if (queue->way == WAY_MEMIF)
+	if (queue->hop_set == HOP_SET_MEMIF)
 		memif_ring_ask_no_more(queue->ring);
-	else if (queue->way == WAY_INTERRUPT)
+	else if (queue->hop_set == HOP_SET_INTERRUPT)
 		rte_eth_dev_rx_intr_disable(queue->io->device, queue->io->queue);
 }
 
@@ -220,7 +223,7 @@ void port_wait_end(struct port_wait *wait)
 		ask_no_more(&wait->queues[q]);
 }
 
-// The fence: what the caller wrote is there before it looks whether the lane sleeps, and a lane
+// The fence: what the caller wrote is there before it looks whether the worker sleeps, and a worker
 // says that it sleeps before it looks for what was written.
 void port_wake(struct port_wait *wait)
 {

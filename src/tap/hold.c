@@ -1,7 +1,7 @@
-// The holder: a process of its own that keeps one detached queue of each twin open. Linux takes a
-// TAP's carrier away with its last queue, and routing daemons their routes with the carrier; so
-// long as one is held, a crash of dl3d changes nothing but that nobody answers. It holds files and
-// nothing else.
+// The holder: a process of its own that keeps one detached queue of each TAP interface open. Linux
+// takes a TAP's carrier away with its last queue, and routing daemons their routes with the
+// carrier; so long as one is held, a crash of dl3d changes nothing but that nobody answers. It
+// holds files and nothing else.
 #include "tap/hold.h"
 
 #include "base/bits.h"
@@ -43,7 +43,7 @@ static struct held *find(struct holder *h, const char *key)
 	return NULL;
 }
 
-// The newer file of a twin takes the place of the older.
+// The newer file of a TAP interface takes the place of the older.
 static bool hold(struct holder *h, const char *key, int fd)
 {
 	struct held *at = find(h, key);
@@ -131,7 +131,8 @@ static void accept_client(struct holder *h)
 		close(client);
 }
 
-// A held file keeps its namespace alive; where somebody has deleted twin or namespace, it must not.
+// A held file keeps its namespace alive; where somebody has deleted TAP interface or namespace, it
+// must not.
 static bool is_stale(const struct held *held)
 {
 	struct pollfd one = {.fd = held->fd};

@@ -3,7 +3,7 @@
 // NAMESPACE/INTERFACE.
 #pragma once
 
-#include "base/complaint.h"
+#include "base/error.h"
 #include "tap/tap.h"
 
 #define HOLD_WORD "hold "
@@ -19,8 +19,8 @@ int hold_address(const char *path, struct sockaddr_un *out);
 
 // Connects to the holder that listens there. -errno: there is none.
 int hold_connect(const char *path);
-// The same, but starts one where there is none. -errno with a complaint.
-int hold_start(const char *path, struct complaint *why);
+// The same, but starts one where there is none. -errno with `error` set.
+int hold_start(const char *path, struct error *error);
 // Hands over a descriptor, which the caller may then close. / Has it dropped. 0 or -errno.
 int hold_give(int holder, const char *key, int fd);
 int hold_release(int holder, const char *key);

@@ -81,7 +81,7 @@ static int run_holder(const char *path)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
-int hold_start(const char *path, struct complaint *why)
+int hold_start(const char *path, struct error *error)
 {
 	int fd = hold_connect(path);
 
@@ -95,8 +95,9 @@ int hold_start(const char *path, struct complaint *why)
 			return fd;
 		err = fd;
 	}
-	return complain(why, err,
-		"linux: the process that is to hold the twins does not start on %s: %s; free that "
+	return error_set(error, err,
+		"linux: the process that is to hold the TAP interfaces does not start on %s: %s; "
+		"free that "
 		"path, or do without (linux: {keep: false})",
 		path, strerror(-err));
 }

@@ -1,16 +1,16 @@
-// Frames between the lanes' rings and twins: to Linux by class and within limits, from Linux in
-// order; nothing uncounted, no buffer lost.
-#include "tap/test_house.h"
+// Frames between the workers' rings and TAP interfaces: to Linux by class and within limits, from
+// Linux in order; nothing uncounted, no buffer lost.
+#include "tap/fixture.h"
 
 #include "base/clock.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void hands_punted_packets_to_the_twin_of_their_port(void **state)
+static void hands_punted_packets_to_the_tap_of_their_port(void **state)
 {
 	open_room();
-	int first = listen_to_twin(0), second = listen_to_twin(1);
+	int first = listen_to_tap(0), second = listen_to_tap(1);
 
 	for (unsigned i = 0; i < 50; i++) {
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
@@ -22,7 +22,7 @@ static void hands_punted_packets_to_the_twin_of_their_port(void **state)
 	}
 	settle();
 	assert_int_equal(sum_tap(VERDICT_FORWARD), 100);
-	assert_int_equal(stat_read(&tap_stats(room)->punted_by_port[1]), 50);
+	assert_int_equal(stats_read(&tap_stats(room)->punted_by_port[1]), 50);
 	close(first);
 	close(second);
 }
@@ -31,7 +31,7 @@ static void serves_the_highest_class_first(void **state)
 {
 	open_room();
 	thread_stop(room);
-	int fd = listen_to_twin(0);
+	int fd = listen_to_tap(0);
 
 	for (unsigned i = 0; i < 40; i++)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, 1));
@@ -53,8 +53,8 @@ static void drops_what_is_over_its_class_s_limit(void **state)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 	assert_true(punt(0, VERDICT_NO_ROUTE, 0));
 	settle();
-	assert_in_range(stat_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
-	assert_int_equal(stat_read(&tap_stats(room)->class[CLASS_UNREACHABLE].punted), 1);
+	assert_in_range(stats_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
+	assert_int_equal(stats_read(&tap_stats(room)->class[CLASS_UNREACHABLE].punted), 1);
 
 	settings.class[CLASS_TTL].rate = HIGH_RATE;
 	tap_change(room, &settings);
@@ -62,7 +62,7 @@ static void drops_what_is_over_its_class_s_limit(void **state)
 	usleep(10000);
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 0));
 	settle();
-	assert_in_range(stat_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
+	assert_in_range(stats_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
 }
 
 static void counts_what_lies_in_the_rings_at_the_end(void **state)
@@ -78,14 +78,14 @@ static void counts_what_lies_in_the_rings_at_the_end(void **state)
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
-// As the lane: takes until `n` frames with marks have come, which must be in order.
+// As the worker: takes until `n` frames with marks have come, which must be in order.
 static void take_marks(unsigned n)
 {
 	uint64_t start_ns = clock_now_ns();
 	struct rte_mbuf *mbufs[32];
 
 	for (unsigned next = 0; next < n && clock_now_ns() - start_ns < wait_ns;) {
-		unsigned taken = tap_take(tap_lane(room, 0), mbufs, 32);
+		unsigned taken = tap_take(tap_worker(room, 0), mbufs, 32);
 
 		for (unsigned i = 0; i < taken; i++) {
 			const uint8_t *bytes = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
@@ -109,7 +109,7 @@ static void takes_what_linux_sends_in_order(void **state)
 
 	open_room();
 	bring_carrier();
-	int fd = listen_to_twin(0);
+	int fd = listen_to_tap(0);
 
 	for (unsigned round = 0; round < 20; round++) {
 		for (unsigned i = 0; i < 300; i++) {
@@ -123,13 +123,13 @@ static void takes_what_linux_sends_in_order(void **state)
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
-static void keeps_what_linux_sends_in_linux_while_a_lane_stands_still(void **state)
+static void keeps_what_linux_sends_in_linux_while_a_worker_stands_still(void **state)
 {
 	uint8_t bytes[FRAME_BYTES];
 
 	open_room();
 	bring_carrier();
-	int fd = listen_to_twin(0);
+	int fd = listen_to_tap(0);
 
 	for (unsigned i = 0; i < 1500; i++) {
 		fill_frame(bytes, i);
@@ -137,7 +137,7 @@ static void keeps_what_linux_sends_in_linux_while_a_lane_stands_still(void **sta
 		if (i % 64 == 0)
 			usleep(1000);
 	}
-	assert_in_range(rte_ring_count(tap_lane(room, 0)->inject), 1000, RINGS_INJECT);
+	assert_in_range(rte_ring_count(tap_worker(room, 0)->inject), 1000, RINGS_INJECT);
 	take_marks(1500);
 	close(fd);
 }
@@ -148,7 +148,7 @@ static void writes_a_frame_in_several_buffers_as_one(void **state)
 	uint8_t bytes[FRAME_BYTES], seen[2048];
 
 	open_room();
-	int fd = listen_to_twin(0);
+	int fd = listen_to_tap(0);
 	fill_frame(bytes, 5);
 	first = rte_pktmbuf_alloc(port_pool(ports, 0));
 	second = rte_pktmbuf_alloc(port_pool(ports, 0));
@@ -156,7 +156,7 @@ static void writes_a_frame_in_several_buffers_as_one(void **state)
 	memcpy(rte_pktmbuf_append(second, FRAME_BYTES - 50), bytes + 50, FRAME_BYTES - 50);
 	assert_int_equal(rte_pktmbuf_chain(first, second), 0);
 	first->port = 0;
-	rte_ring_sp_enqueue(tap_lane(room, 0)->punt[CLASS_HOST], first);
+	rte_ring_sp_enqueue(tap_worker(room, 0)->punt[CLASS_HOST], first);
 	do
 		assert_true(recv(fd, seen, sizeof(seen), 0) > 0);
 	while (!has_mark(seen));
@@ -174,16 +174,16 @@ static void drops_a_frame_from_linux_that_fits_no_buffer_and_goes_on(void **stat
 	open_room();
 	bring_carrier();
 	assert_int_equal(run("ip -n %s link set tw0 mtu 4000", namespace_name), 0);
-	int fd = listen_to_twin(0);
+	int fd = listen_to_tap(0);
 
 	fill_frame(large, 0);
 	fill_frame(bytes, 0);
 	assert_int_equal(send(fd, large, sizeof(large), 0), sizeof(large));
 	assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	take_marks(1);
-	tap_tend(room);
-	assert_int_equal(room->twins[0].n_too_long, 1);
-	assert_true(room->twins[0].said_too_long);
+	tap_poll(room);
+	assert_int_equal(room->taps[0].n_too_long, 1);
+	assert_true(room->taps[0].said_too_long);
 	close(fd);
 }
 
@@ -191,46 +191,46 @@ static void lends_buffers_when_the_pool_has_some_again(void **state)
 {
 	struct rte_mempool *pool = rte_pktmbuf_pool_create("few", 63, 0, 0, 2176, SOCKET_ID_ANY);
 	struct rte_mbuf *mbufs[RINGS_BULK], *taken[1];
-	struct tap_lane lane;
+	struct tap_worker worker;
 
 	assert_non_null(pool);
-	assert_int_equal(tap_lane_make(&lane, settings.class), 0);
+	assert_int_equal(tap_worker_make(&worker, settings.class), 0);
 	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, mbufs, RINGS_BULK), 0);
-	rings_lend(&lane, pool);
-	assert_int_equal(rte_ring_count(lane.empty), 0);
-	assert_int_equal(lane.n_owed, RINGS_INJECT);
+	rings_lend(&worker, pool);
+	assert_int_equal(rte_ring_count(worker.empty), 0);
+	assert_int_equal(worker.n_owed, RINGS_INJECT);
 	rte_pktmbuf_free_bulk(mbufs, RINGS_BULK);
-	assert_int_equal(tap_take(&lane, taken, 1), 0);
-	assert_int_equal(rte_ring_count(lane.empty), RINGS_BULK);
-	assert_int_equal(lane.n_owed, RINGS_INJECT - RINGS_BULK);
-	tap_lane_free(&lane);
+	assert_int_equal(tap_take(&worker, taken, 1), 0);
+	assert_int_equal(rte_ring_count(worker.empty), RINGS_BULK);
+	assert_int_equal(worker.n_owed, RINGS_INJECT - RINGS_BULK);
+	tap_worker_free(&worker);
 	assert_int_equal(rte_mempool_avail_count(pool), 63);
 	rte_mempool_free(pool);
 }
 
-static void counts_what_a_twin_that_is_down_refuses(void **state)
+static void counts_what_a_tap_that_is_down_refuses(void **state)
 {
 	open_room();
 	run("ip -n %s link set tw0 down", namespace_name);
 	assert_true(punt(0, VERDICT_LOCAL, 0));
 	settle();
-	assert_int_equal(sum_tap(VERDICT_TWIN_REFUSED), 1);
+	assert_int_equal(sum_tap(VERDICT_TAP_REFUSED), 1);
 }
 
 int main(void)
 {
 #define ROOM_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		ROOM_TEST(hands_punted_packets_to_the_twin_of_their_port),
+		ROOM_TEST(hands_punted_packets_to_the_tap_of_their_port),
 		ROOM_TEST(serves_the_highest_class_first),
 		ROOM_TEST(drops_what_is_over_its_class_s_limit),
 		ROOM_TEST(counts_what_lies_in_the_rings_at_the_end),
 		ROOM_TEST(takes_what_linux_sends_in_order),
-		ROOM_TEST(keeps_what_linux_sends_in_linux_while_a_lane_stands_still),
+		ROOM_TEST(keeps_what_linux_sends_in_linux_while_a_worker_stands_still),
 		ROOM_TEST(writes_a_frame_in_several_buffers_as_one),
 		ROOM_TEST(drops_a_frame_from_linux_that_fits_no_buffer_and_goes_on),
 		ROOM_TEST(lends_buffers_when_the_pool_has_some_again),
-		ROOM_TEST(counts_what_a_twin_that_is_down_refuses),
+		ROOM_TEST(counts_what_a_tap_that_is_down_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, open_ports, close_ports);

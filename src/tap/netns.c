@@ -23,7 +23,7 @@
 
 enum { NETNS_PATH_MAX = 128 };
 
-static const char *path_of(const char *name, char path[NETNS_PATH_MAX])
+static const char *datapath_of(const char *name, char path[NETNS_PATH_MAX])
 {
 	snprintf(path, NETNS_PATH_MAX, FOLDER "/%s", name);
 	return path;
@@ -34,13 +34,13 @@ static int do_nothing(void *arg)
 	return 0;
 }
 
-int netns_open(const char *name, struct complaint *why)
+int netns_open(const char *name, struct error *error)
 {
 	char path[NETNS_PATH_MAX];
 	int netns = -1, err = -EINVAL;
 
 	if (name[0] && name[0] != '.' && !strchr(name, '/')) {
-		netns = open(path_of(name, path), O_RDONLY | O_CLOEXEC);
+		netns = open(datapath_of(name, path), O_RDONLY | O_CLOEXEC);
 		err = netns < 0 ? -errno : netns_inside(netns, do_nothing, NULL);
 	}
 	if (!err)
@@ -48,16 +48,16 @@ int netns_open(const char *name, struct complaint *why)
 	if (netns >= 0)
 		close(netns);
 	if (err == -ENOENT)
-		return complain(why, err,
+		return error_set(error, err,
 			"linux: there is no network namespace '%s'; make it (ip netns add %s) or "
 			"leave namespace out",
 			name, name);
 	if (err == -EPERM)
-		return complain(why, err,
+		return error_set(error, err,
 			"linux: no right to enter the network namespace '%s'; start as root or "
 			"with CAP_SYS_ADMIN and CAP_NET_ADMIN",
 			name);
-	return complain(why, err,
+	return error_set(error, err,
 		"linux: '%s' is no network namespace: %s; give one that `ip netns` lists", name,
 		strerror(-err));
 }
@@ -89,7 +89,7 @@ bool netns_is_named(int netns, const char *name)
 	char path[NETNS_PATH_MAX];
 	struct stat open_one, named;
 
-	return fstat(netns, &open_one) == 0 && stat(path_of(name, path), &named) == 0 &&
+	return fstat(netns, &open_one) == 0 && stat(datapath_of(name, path), &named) == 0 &&
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
@@ -178,20 +178,20 @@ static int make_named(struct maker *m)
 	return m->err;
 }
 
-int netns_make(const char *name, struct complaint *why)
+int netns_make(const char *name, struct error *error)
 {
 	struct maker m = {.err = 0};
 	int err = name[0] && name[0] != '.' && !strchr(name, '/') ? share_folder() : -EINVAL;
 
-	path_of(name, m.path);
+	datapath_of(name, m.path);
 	if (!err)
 		err = make_named(&m);
 	if (err)
-		return complain(why, err,
+		return error_set(error, err,
 			"linux: the network namespace '%s' cannot be made: %s; make one (ip netns "
 			"add) and name it (linux: {namespace: ...})",
 			name, strerror(-err));
-	return netns_open(name, why);
+	return netns_open(name, error);
 }
 
 // Interfaces that a namespace has by itself.
@@ -243,6 +243,6 @@ void netns_remove(int netns, const char *name)
 	if (!netns_is_named(netns, name) || has_processes(netns) ||
 		netns_inside(netns, has_interfaces, NULL) != 0)
 		return;
-	if (umount2(path_of(name, path), MNT_DETACH) == 0)
+	if (umount2(datapath_of(name, path), MNT_DETACH) == 0)
 		unlink(path);
 }

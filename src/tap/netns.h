@@ -1,14 +1,14 @@
 // Network namespaces by name, as `ip netns` keeps them. Control thread.
 #pragma once
 
-#include "base/complaint.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 
-// The namespace as an open file. -ENOENT (with a complaint, as always): there is none of that name.
-int netns_open(const char *name, struct complaint *why);
+// The namespace as an open file. -ENOENT (with `error` set, as always): there is none of that name.
+int netns_open(const char *name, struct error *error);
 // Makes it as `ip netns add` does, with `lo` up and router advertisements not heeded; opened.
-int netns_make(const char *name, struct complaint *why);
+int netns_make(const char *name, struct error *error);
 // Whether other programs see those that are made: not where dl3d runs among mounts of its own.
 bool netns_is_seen_by_others(void);
 // Whether `netns` is still what the name stands for.

@@ -1,4 +1,4 @@
-// A lane's rings: made by the control thread, used by the lane.
+// A worker's rings: made by the control thread, used by the worker.
 #include "tap/rings.h"
 
 #include <errno.h>
@@ -42,36 +42,36 @@ static struct rte_ring *make_ring(unsigned frames)
 	return ring;
 }
 
-void rings_limit_redirects(struct tap_lane *lane, const struct tap_class_settings *class,
-	unsigned n_lanes)
+void rings_limit_redirects(struct tap_worker *worker, const struct tap_class_settings *class,
+	unsigned n_workers)
 {
-	uint64_t cycles = 0; // no limit here: the twins' thread has one
+	uint64_t cycles = 0; // no limit here: the TAP interfaces' thread has one
 
 	if (class->forwards)
-		cycles = class->rate ? rte_get_tsc_hz() * n_lanes / class->rate : UINT64_MAX;
-	__atomic_store_n(&lane->redirect_cycles, cycles, __ATOMIC_RELAXED);
-	__atomic_store_n(&lane->redirect_burst, MAX_OF(class->burst / n_lanes, 1u),
+		cycles = class->rate ? rte_get_tsc_hz() * n_workers / class->rate : UINT64_MAX;
+	__atomic_store_n(&worker->redirect_cycles, cycles, __ATOMIC_RELAXED);
+	__atomic_store_n(&worker->redirect_burst, MAX_OF(class->burst / n_workers, 1u),
 		__ATOMIC_RELAXED);
 }
 
-int tap_lane_make(struct tap_lane *lane, const struct tap_class_settings classes[])
+int tap_worker_make(struct tap_worker *worker, const struct tap_class_settings classes[])
 {
 	bool is_complete = true;
 
-	memset(lane, 0, sizeof(*lane));
+	memset(worker, 0, sizeof(*worker));
 	for (unsigned v = 0; v < N_VERDICTS; v++)
-		lane->class_of[v] = verdict_class(v);
+		worker->class_of[v] = verdict_class(v);
 	for (unsigned c = 0; c < N_CLASSES; c++) {
-		lane->punt[c] = make_ring(ring_frames(&classes[c]));
-		is_complete &= lane->punt[c] != NULL;
+		worker->punt[c] = make_ring(ring_frames(&classes[c]));
+		is_complete &= worker->punt[c] != NULL;
 	}
-	lane->inject = make_ring(RINGS_INJECT);
-	lane->empty = make_ring(RINGS_INJECT);
-	lane->used = make_ring(RINGS_USED);
-	rings_limit_redirects(lane, &classes[CLASS_REDIRECT], 1);
-	if (is_complete && lane->inject && lane->empty && lane->used)
+	worker->inject = make_ring(RINGS_INJECT);
+	worker->empty = make_ring(RINGS_INJECT);
+	worker->used = make_ring(RINGS_USED);
+	rings_limit_redirects(worker, &classes[CLASS_REDIRECT], 1);
+	if (is_complete && worker->inject && worker->empty && worker->used)
 		return 0;
-	tap_lane_free(lane);
+	tap_worker_free(worker);
 	return -ENOMEM;
 }
 
@@ -86,43 +86,44 @@ static void free_ring(struct rte_ring **ring)
 	*ring = NULL;
 }
 
-void tap_lane_free(struct tap_lane *lane)
+void tap_worker_free(struct tap_worker *worker)
 {
 	for (unsigned c = 0; c < N_CLASSES; c++)
-		free_ring(&lane->punt[c]);
-	free_ring(&lane->inject);
-	free_ring(&lane->empty);
-	free_ring(&lane->used);
+		free_ring(&worker->punt[c]);
+	free_ring(&worker->inject);
+	free_ring(&worker->empty);
+	free_ring(&worker->used);
 }
 
-// Lends the twins' thread what it is owed, as far as the pool can give it.
-static void lend(struct tap_lane *lane)
+// Lends the TAP interfaces' thread what it is owed, as far as the pool can give it.
+static void lend(struct tap_worker *worker)
 {
 	struct rte_mbuf *mbufs[RINGS_BULK];
 
-	while (lane->n_owed) {
-		unsigned n = MIN_OF(lane->n_owed, (unsigned)RINGS_BULK);
+	while (worker->n_owed) {
+		unsigned n = MIN_OF(worker->n_owed, (unsigned)RINGS_BULK);
 
-		if (rte_pktmbuf_alloc_bulk(lane->pool, mbufs, n) != 0)
+		if (rte_pktmbuf_alloc_bulk(worker->pool, mbufs, n) != 0)
 			return;
-		rte_ring_sp_enqueue_burst(lane->empty, (void **)mbufs, n, NULL);
-		lane->n_owed -= n;
+		rte_ring_sp_enqueue_burst(worker->empty, (void **)mbufs, n, NULL);
+		worker->n_owed -= n;
 	}
 }
 
-void rings_lend(struct tap_lane *lane, struct rte_mempool *pool)
+void rings_lend(struct tap_worker *worker, struct rte_mempool *pool)
 {
-	lane->pool = pool;
-	lane->n_owed = RINGS_INJECT;
-	lend(lane);
+	worker->pool = pool;
+	worker->n_owed = RINGS_INJECT;
+	lend(worker);
 }
 
-static void free_used(struct tap_lane *lane)
+static void free_used(struct tap_worker *worker)
 {
 	struct rte_mbuf *used[RINGS_BULK];
 
 	for (unsigned i = 0; i < USED_BULKS; i++) {
-		unsigned n = rte_ring_sc_dequeue_burst(lane->used, (void **)used, RINGS_BULK, NULL);
+		unsigned n =
+			rte_ring_sc_dequeue_burst(worker->used, (void **)used, RINGS_BULK, NULL);
 
 		rte_pktmbuf_free_bulk(used, n);
 		if (n < RINGS_BULK)
@@ -130,14 +131,14 @@ static void free_used(struct tap_lane *lane)
 	}
 }
 
-unsigned tap_exchange(struct tap_lane *lane, struct rte_mbuf *mbufs[], unsigned n)
+unsigned tap_exchange(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsigned n)
 {
-	unsigned taken = rte_ring_sc_dequeue_burst(lane->inject, (void **)mbufs, n, NULL);
+	unsigned taken = rte_ring_sc_dequeue_burst(worker->inject, (void **)mbufs, n, NULL);
 
-	free_used(lane);
-	if (lane->pool) {
-		lane->n_owed += taken;
-		lend(lane);
+	free_used(worker);
+	if (worker->pool) {
+		worker->n_owed += taken;
+		lend(worker);
 	}
 	return taken;
 }
@@ -148,7 +149,7 @@ static void ring(struct tap_bell *bell)
 	uint64_t one = 1;
 
 	rte_smp_mb();
-	if (likely_to(!__atomic_load_n(&bell->is_asleep, __ATOMIC_RELAXED)))
+	if (likely(!__atomic_load_n(&bell->is_asleep, __ATOMIC_RELAXED)))
 		return;
 	if (!__atomic_exchange_n(&bell->is_asleep, false, __ATOMIC_RELAXED))
 		return;
@@ -157,24 +158,24 @@ static void ring(struct tap_bell *bell)
 	(void)n; // where it fails, the thread looks by itself in a while
 }
 
-bool tap_punt(struct tap_lane *lane, struct stat_lane *stat, struct rte_mbuf *mbuf,
+bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_mbuf *mbuf,
 	unsigned verdict_and_port)
 {
 	unsigned verdict = verdict_and_port & ((1u << TAP_PORT_SHIFT) - 1);
-	unsigned class = lane->class_of[verdict];
+	unsigned class = worker->class_of[verdict];
 
 	if (class == CLASS_CONTENT)
 		class = tap_classify(rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->data_len);
 	if (class >= N_CLASSES)
 		return false;
 	mbuf->port = verdict_and_port >> TAP_PORT_SHIFT;
-	if (rte_ring_sp_enqueue(lane->punt[class], mbuf) != 0) {
-		stat_add(&stat->verdict[VERDICT_PUNT_RING_FULL], 1);
-		stat_add(&stat->ring_full[class], 1);
+	if (rte_ring_sp_enqueue(worker->punt[class], mbuf) != 0) {
+		stats_add(&stat->verdict[VERDICT_PUNT_RING_FULL], 1);
+		stats_add(&stat->ring_full[class], 1);
 		return false;
 	}
-	stat_add(&stat->handed[verdict], 1);
-	if (lane->bell)
-		ring(lane->bell);
+	stats_add(&stat->handed[verdict], 1);
+	if (worker->bell)
+		ring(worker->bell);
 	return true;
 }

@@ -1,4 +1,4 @@
-// What the control thread does with a lane's rings beside tap_lane_make.
+// What the control thread does with a worker's rings beside tap_worker_make.
 #pragma once
 
 #include "tap/tap.h"
@@ -6,13 +6,13 @@
 #include <rte_mempool.h>
 
 enum {
-	RINGS_BULK = 32,     // frames that the twins' thread takes at once
-	RINGS_USED = 1024,   // mbufs that wait for the lane to free them
+	RINGS_BULK = 32,     // frames that the TAP interfaces' thread takes at once
+	RINGS_USED = 1024,   // mbufs that wait for the worker to free them
 	RINGS_INJECT = 1024, // buffers lent to it for frames from Linux, filled ones included
 };
 
-// The lane's share of class redirect.
-void rings_limit_redirects(struct tap_lane *lane, const struct tap_class_settings *class,
-	unsigned n_lanes);
-// Lends the first buffers of this pool. Before the lane runs.
-void rings_lend(struct tap_lane *lane, struct rte_mempool *pool);
+// The worker's share of class redirect.
+void rings_limit_redirects(struct tap_worker *worker, const struct tap_class_settings *class,
+	unsigned n_workers);
+// Lends the first buffers of this pool. Before the worker runs.
+void rings_lend(struct tap_worker *worker, struct rte_mempool *pool);

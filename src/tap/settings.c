@@ -1,7 +1,7 @@
 // Settings before anything is made: defaults, and what can be checked.
 #include "tap/netns.h"
 #include "tap/tap.h"
-#include "tap/twin.h"
+#include "tap/tap_device.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -23,7 +23,7 @@ void tap_settings_default(struct tap_settings *out)
 }
 
 // Making interfaces needs the one, entering namespaces the other.
-static int check_rights(struct complaint *why)
+static int check_rights(struct error *error)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
@@ -31,56 +31,57 @@ static int check_rights(struct complaint *why)
 
 	if (syscall(SYS_capget, &header, data) == 0 && (data[0].effective & wanted) == wanted)
 		return 0;
-	return complain(why, -EPERM,
-		"linux: making the ports' twins needs %s; start as root, or give the program that "
+	return error_set(error, -EPERM,
+		"linux: making the ports' TAP interfaces needs %s; start as root, or give the "
+		"program that "
 		"capability",
 		data[0].effective & 1u << CAP_NET_ADMIN ? "CAP_SYS_ADMIN (to enter their namespace)"
 							: "CAP_NET_ADMIN");
 }
 
 struct look {
-	const struct port_room_settings *ports;
+	const struct port_table_settings *ports;
 	const char *namespace_name;
-	struct complaint *why;
+	struct error *error;
 };
 
 static int look_at_names(void *arg)
 {
 	const struct look *look = arg;
-	struct iface_sockets sockets;
-	int err = iface_open(&sockets);
+	struct netdev_sockets sockets;
+	int err = netdev_open(&sockets);
 
 	if (err)
-		return complain(look->why, err, "linux: no socket in namespace '%s': %s",
+		return error_set(look->error, err, "linux: no socket in namespace '%s': %s",
 			look->namespace_name, strerror(-err));
 	for (unsigned p = 0; p < look->ports->n_ports && !err; p++) {
-		struct twin_wish wish = {.name = look->ports->ports[p].name,
+		struct tap_request request = {.name = look->ports->ports[p].name,
 			.namespace_name = look->namespace_name,
 			.may_be_used = true};
 
-		err = twin_check(&wish, &sockets, look->why);
+		err = tap_device_check(&request, &sockets, look->error);
 	}
-	iface_close(&sockets);
+	netdev_close(&sockets);
 	return err;
 }
 
-int tap_check(const struct tap_settings *settings, const struct port_room_settings *ports,
-	struct complaint *why)
+int tap_check(const struct tap_settings *settings, const struct port_table_settings *ports,
+	struct error *error)
 {
 	bool is_own = !settings->namespace_name[0];
 	struct look look = {ports, is_own ? settings->own_namespace : settings->namespace_name,
-		why};
+		error};
 	int err = 0;
 
 	for (unsigned p = 0; p < ports->n_ports && !err; p++)
-		err = twin_check_name(ports->ports[p].name, why);
+		err = tap_device_check_name(ports->ports[p].name, error);
 	if (!err)
-		err = check_rights(why);
+		err = check_rights(error);
 	if (!err)
-		err = twin_check_device(why);
+		err = tap_device_check_device(error);
 	if (err)
 		return err;
-	int netns = netns_open(look.namespace_name, why);
+	int netns = netns_open(look.namespace_name, error);
 
 	if (netns == -ENOENT && is_own) // it will be made; what stands here is no obstacle there
 		return 0;

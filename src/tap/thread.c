@@ -1,7 +1,8 @@
-// The twins' thread: an ordinary one, on a core that it shares with whatever else runs there. It
-// sleeps in poll on the twins and the bell, so that frames from Linux wake it, and the first one
-// that a lane punts; after a frame it looks at the lanes' rings by itself for a while.
-#include "tap/room.h"
+// The TAP interfaces' thread: an ordinary one, on a core that it shares with whatever else runs
+// there. It sleeps in poll on the TAP interfaces and the bell, so that frames from Linux wake it,
+// and the first one that a worker punts; after a frame it looks at the workers' rings by itself for
+// a while.
+#include "tap/table.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,12 +17,14 @@
 #include <unistd.h>
 
 enum {
-	NAP_NS = 50000,       // while frames come
-	LONG_NAP_NS = 250000, // and lanes have no core to themselves: each wake-up takes some 20 us
-	AWAKE_NS = 2000000,   // frames come while the last one is no older
-	DOZE_NS = 5000000,    // while none come, but a twin or a ring has to be looked at again
-	SLEEP_NS = 50000000,  // while none come
-	SHUN_NS = 100000000,  // before a twin that failed is tried again
+	NAP_NS = 50000, // while frames come
+	LONG_NAP_NS =
+		250000,     // and workers have no core to themselves: each wake-up takes some 20 us
+	AWAKE_NS = 2000000, // frames come while the last one is no older
+	DOZE_NS =
+		5000000, // while none come, but a TAP interface or a ring has to be looked at again
+	SLEEP_NS = 50000000, // while none come
+	SHUN_NS = 100000000, // before a TAP interface that failed is tried again
 	TIMER_SLACK_NS = 1000,
 	NICE = -10,
 };
@@ -29,16 +32,16 @@ enum {
 // Of one round of the loop.
 struct rounds {
 	uint64_t now_ns, moved_ns;          // moved: when a frame last was
-	struct pollfd polled[PORT_MAX + 1]; // twins, then the bell
+	struct pollfd polled[PORT_MAX + 1]; // TAP interfaces, then the bell
 	uint64_t shunned_until_ns[PORT_MAX];
 	uint32_t n_files[PORT_MAX]; // as they were when it was shunned
 };
 
-// Left out: twins that are gone (they would wake us for ever) and those whose lane has no buffer
-// (Linux's own queue keeps their frames).
-static bool is_asked(struct tap_room *room, unsigned port, struct rounds *r)
+// Left out: TAP interfaces that are gone (they would wake us for ever) and those whose worker has
+// no buffer (Linux's own queue keeps their frames).
+static bool is_asked(struct tap_table *room, unsigned port, struct rounds *r)
 {
-	uint32_t n_files = __atomic_load_n(&room->twins[port].n_files, __ATOMIC_RELAXED);
+	uint32_t n_files = __atomic_load_n(&room->taps[port].n_files, __ATOMIC_RELAXED);
 
 	if (n_files != r->n_files[port])
 		r->shunned_until_ns[port] = 0;
@@ -46,24 +49,24 @@ static bool is_asked(struct tap_room *room, unsigned port, struct rounds *r)
 	return r->now_ns >= r->shunned_until_ns[port] && move_can_inject(room, port);
 }
 
-static int sleep_on_twins(struct tap_room *room, struct rounds *r, bool is_busy, bool is_quiet)
+static int sleep_on_taps(struct tap_table *room, struct rounds *r, bool is_busy, bool is_quiet)
 {
-	struct timespec nap = {.tv_nsec = room->is_beside_lanes ? LONG_NAP_NS : NAP_NS};
+	struct timespec nap = {.tv_nsec = room->is_beside_workers ? LONG_NAP_NS : NAP_NS};
 	bool are_all_asked = true;
 
-	for (unsigned p = 0; p < room->n_twins; p++) {
+	for (unsigned p = 0; p < room->n_taps; p++) {
 		bool is_one = is_asked(room, p, r);
 
-		r->polled[p] = (struct pollfd){is_one ? room->twins[p].twin.fd : -1, POLLIN, 0};
+		r->polled[p] = (struct pollfd){is_one ? room->taps[p].tap.fd : -1, POLLIN, 0};
 		are_all_asked &= is_one;
 	}
 	// One that was rung when we were up already must not keep us awake.
-	r->polled[room->n_twins] = (struct pollfd){is_quiet ? room->bell.fd : -1, POLLIN, 0};
+	r->polled[room->n_taps] = (struct pollfd){is_quiet ? room->bell.fd : -1, POLLIN, 0};
 	if (is_busy)
 		nap.tv_nsec = 0;
 	else if (is_quiet)
 		nap.tv_nsec = are_all_asked && !move_has_punted(room) ? SLEEP_NS : DOZE_NS;
-	return ppoll(r->polled, room->n_twins + 1, &nap, NULL);
+	return ppoll(r->polled, room->n_taps + 1, &nap, NULL);
 }
 
 // Who rings from now on wakes us; what was punted before is seen when the rings are looked at next.
@@ -83,11 +86,11 @@ static void get_up(struct tap_bell *bell)
 	(void)n; // nobody has rung
 }
 
-static unsigned inject(struct tap_room *room, struct rounds *r)
+static unsigned inject(struct tap_table *room, struct rounds *r)
 {
 	unsigned n = 0;
 
-	for (unsigned p = 0; p < room->n_twins; p++) {
+	for (unsigned p = 0; p < room->n_taps; p++) {
 		if (!r->polled[p].revents)
 			continue;
 		int err = r->polled[p].revents & POLLIN ? move_injected(room, p, &n) : -EBADFD;
@@ -100,7 +103,7 @@ static unsigned inject(struct tap_room *room, struct rounds *r)
 
 static void *run(void *arg)
 {
-	struct tap_room *room = arg;
+	struct tap_table *room = arg;
 	struct rounds r = {.moved_ns = clock_now_ns()};
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
@@ -112,8 +115,8 @@ static void *run(void *arg)
 			lie_down(&room->bell);
 		bool is_busy = move_punted(room);
 		r.now_ns = clock_now_ns();
-		if (sleep_on_twins(room, &r, is_busy, is_quiet) > 0)
-			is_busy |= inject(room, &r) > 0 || r.polled[room->n_twins].revents;
+		if (sleep_on_taps(room, &r, is_busy, is_quiet) > 0)
+			is_busy |= inject(room, &r) > 0 || r.polled[room->n_taps].revents;
 		if (is_quiet)
 			get_up(&room->bell);
 		if (is_busy)
@@ -122,36 +125,37 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static bool is_beside_lanes(const struct tap_room *room)
+static bool is_beside_workers(const struct tap_table *room)
 {
 	cpu_set_t cores;
 	bool found = false;
 
 	if (sched_getaffinity(0, sizeof(cores), &cores) != 0)
 		return true;
-	for (unsigned l = 0; l < room->n_lanes; l++)
-		found |= CPU_ISSET(port_lane(room->ports, l)->core, &cores);
+	for (unsigned l = 0; l < room->n_workers; l++)
+		found |= CPU_ISSET(port_worker(room->ports, l)->core, &cores);
 	return found;
 }
 
-// It inherits the control thread's cores: all that are no lane's, or else all.
-int thread_start(struct tap_room *room, struct complaint *why)
+// It inherits the control thread's cores: all that are no worker's, or else all.
+int thread_start(struct tap_table *room, struct error *error)
 {
 	uint64_t now_ns = clock_now_ns();
 
 	for (unsigned c = 0; c < N_CLASSES; c++)
 		bucket_start(&room->buckets[c], room->class[c].burst, now_ns);
 	room->stop = false;
-	room->is_beside_lanes = is_beside_lanes(room);
+	room->is_beside_workers = is_beside_workers(room);
 	int err = -pthread_create(&room->thread, NULL, run, room);
 	if (err)
-		return complain(why, err, "linux: no thread for the twins: %s", strerror(-err));
-	pthread_setname_np(room->thread, "dl3d-twins");
+		return error_set(error, err, "linux: no thread for the TAP interfaces: %s",
+			strerror(-err));
+	pthread_setname_np(room->thread, "dl3d-taps");
 	room->thread_runs = true;
 	return 0;
 }
 
-void thread_stop(struct tap_room *room)
+void thread_stop(struct tap_table *room)
 {
 	if (!room->thread_runs)
 		return;
@@ -159,7 +163,8 @@ void thread_stop(struct tap_room *room)
 
 	__atomic_store_n(&room->stop, true, __ATOMIC_RELAXED);
 	if (write(room->bell.fd, &one, sizeof(one)) < 0)
-		log_warn("linux: the thread of the twins is not woken: %s", strerror(errno));
+		log_warn("linux: the thread of the TAP interfaces is not woken: %s",
+			strerror(errno));
 	pthread_join(room->thread, NULL);
 	room->thread_runs = false;
 }

@@ -1,5 +1,6 @@
-// The twins' thread: it sleeps while there is nothing to do, and the first punted packet wakes it.
-#include "tap/test_house.h"
+// The TAP interfaces' thread: it sleeps while there is nothing to do, and the first punted packet
+// wakes it.
+#include "tap/fixture.h"
 
 #include "base/clock.h"
 
@@ -23,7 +24,7 @@ static unsigned long count_naps(void)
 		bool is_it = false;
 
 		while (file && fgets(line, sizeof(line), file)) {
-			is_it |= strcmp(line, "Name:\tdl3d-twins\n") == 0;
+			is_it |= strcmp(line, "Name:\tdl3d-taps\n") == 0;
 			if (is_it)
 				sscanf(line, "voluntary_ctxt_switches: %lu", &n);
 		}
@@ -77,7 +78,7 @@ static void is_woken_once_by_the_first_packet(void **state)
 static void hands_over_what_is_punted_while_it_sleeps_or_goes_to_sleep(void **state)
 {
 	open_room();
-	int fd = listen_to_twin(0);
+	int fd = listen_to_tap(0);
 
 	for (unsigned i = 0; i < 300; i++) {
 		if (i % 3 == 0)

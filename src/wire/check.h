@@ -1,5 +1,5 @@
-// Which frames a router may forward at all, said plainly: the reference for the lanes' fast checks,
-// and what their slow path calls. Any thread, lanes too; no state.
+// Which frames a router may forward at all, said plainly: the reference for the workers' fast
+// checks, and what their slow path calls. Any thread, workers too; no state.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // The Internet checksum (RFC 1071). Sums are kept unfolded in 64 bits and are in memory order, so
-// results are stored as they are into fields named checksum_be. Any thread, lanes too; no state.
+// results are stored as they are into fields named checksum_be. Any thread, workers too; no state.
 #pragma once
 
 #include "wire/headers.h"

@@ -67,13 +67,13 @@ static int read_arp(const uint8_t *packet, size_t n, struct wire_neighbour *out)
 	const struct wire_addr sender = addr_of(arp->sender_ip, 4);
 	const struct wire_addr target = addr_of(arp->target_ip, 4);
 
-	out->is_answer = arp->operation_be == htobe16(TELLS);
-	if (!out->is_answer && arp->operation_be != htobe16(ASKS))
+	out->is_reply = arp->operation_be == htobe16(TELLS);
+	if (!out->is_reply && arp->operation_be != htobe16(ASKS))
 		return -EINVAL;
-	out->about = out->is_answer ? sender : target;
-	out->asker = out->is_answer ? target : sender;
-	out->about_mac = mac_of(out->is_answer ? arp->sender_mac : arp->target_mac);
-	out->asker_mac = mac_of(out->is_answer ? arp->target_mac : arp->sender_mac);
+	out->target = out->is_reply ? sender : target;
+	out->sender = out->is_reply ? target : sender;
+	out->about_mac = mac_of(out->is_reply ? arp->sender_mac : arp->target_mac);
+	out->asker_mac = mac_of(out->is_reply ? arp->target_mac : arp->sender_mac);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static int read_solicitation(const struct wire_ip6 *ip, const uint8_t *option,
 
 	if (is_zero(ip->src) && (option || !is_to_some))
 		return -EINVAL;
-	out->asker = addr_of(ip->src, 6);
+	out->sender = addr_of(ip->src, 6);
 	if (option)
 		out->asker_mac = mac_of(option);
 	return 0;
@@ -123,8 +123,8 @@ static int read_advertisement(const struct wire_ip6 *ip, const uint8_t *option,
 
 	if ((ip->dst[0] == 0xff && nd->flags_be & htobe32(SOLICITED)) || is_zero(ip->src))
 		return -EINVAL;
-	out->is_answer = true;
-	out->asker = addr_of(ip->dst, 6);
+	out->is_reply = true;
+	out->sender = addr_of(ip->dst, 6);
 	out->about_mac = option ? mac_of(option) : out->asker_mac;
 	return 0;
 }
@@ -147,7 +147,7 @@ static int read_nd(const uint8_t *packet, size_t n, struct wire_neighbour *out)
 	if (read_options((const void *)(nd + 1), bytes - sizeof(*nd),
 		    asks ? SOURCE_MAC : TARGET_MAC, &option))
 		return -EINVAL;
-	out->about = addr_of(nd->target, 6);
+	out->target = addr_of(nd->target, 6);
 	return asks ? read_solicitation(ip, option, out) : read_advertisement(ip, option, out);
 }
 
@@ -181,7 +181,7 @@ int wire_neighbour_read(const uint8_t *frame, size_t n, struct wire_neighbour *o
 
 static void build_arp(const struct wire_neighbour *neighbour, uint8_t *packet)
 {
-	bool tells = neighbour->is_answer;
+	bool tells = neighbour->is_reply;
 	struct wire_arp arp = {
 		.hardware_be = htobe16(HARDWARE_ETHERNET),
 		.protocol_be = htobe16(WIRE_ETHERTYPE_IP4),
@@ -191,27 +191,27 @@ static void build_arp(const struct wire_neighbour *neighbour, uint8_t *packet)
 	};
 
 	memcpy(arp.sender_mac, (tells ? neighbour->about_mac : neighbour->asker_mac).bytes, 6);
-	memcpy(arp.sender_ip, (tells ? &neighbour->about : &neighbour->asker)->bytes, 4);
+	memcpy(arp.sender_ip, (tells ? &neighbour->target : &neighbour->sender)->bytes, 4);
 	if (tells)
 		memcpy(arp.target_mac, neighbour->asker_mac.bytes, 6);
-	memcpy(arp.target_ip, (tells ? &neighbour->asker : &neighbour->about)->bytes, 4);
+	memcpy(arp.target_ip, (tells ? &neighbour->sender : &neighbour->target)->bytes, 4);
 	memcpy(packet, &arp, sizeof(arp));
 }
 
 static void choose_dst(const struct wire_neighbour *neighbour, uint8_t dst[16])
 {
-	if (!neighbour->is_answer) {
+	if (!neighbour->is_reply) {
 		memcpy(dst, solicited_nodes, 13);
-		memcpy(dst + 13, neighbour->about.bytes + 13, 3);
+		memcpy(dst + 13, neighbour->target.bytes + 13, 3);
 	} else {
-		memcpy(dst, is_zero(neighbour->asker.bytes) ? all_nodes : neighbour->asker.bytes,
+		memcpy(dst, is_zero(neighbour->sender.bytes) ? all_nodes : neighbour->sender.bytes,
 			16);
 	}
 }
 
 static void build_nd(const struct wire_neighbour *neighbour, uint8_t *packet)
 {
-	bool tells = neighbour->is_answer, has_asker = !is_zero(neighbour->asker.bytes);
+	bool tells = neighbour->is_reply, has_asker = !is_zero(neighbour->sender.bytes);
 	struct {
 		struct wire_ip6 ip;
 		struct nd nd;
@@ -227,8 +227,8 @@ static void build_nd(const struct wire_neighbour *neighbour, uint8_t *packet)
 
 	if (tells)
 		whole.nd.flags_be = htobe32(OVERRIDE | (has_asker ? SOLICITED : 0));
-	memcpy(whole.nd.target, neighbour->about.bytes, 16);
-	memcpy(whole.ip.src, (tells ? &neighbour->about : &neighbour->asker)->bytes, 16);
+	memcpy(whole.nd.target, neighbour->target.bytes, 16);
+	memcpy(whole.ip.src, (tells ? &neighbour->target : &neighbour->sender)->bytes, 16);
 	choose_dst(neighbour, whole.ip.dst);
 	memcpy(whole.option.mac, (tells ? neighbour->about_mac : neighbour->asker_mac).bytes, 6);
 	size_t n = sizeof(whole.nd) + sizeof(whole.option);
@@ -242,11 +242,11 @@ static void build_nd(const struct wire_neighbour *neighbour, uint8_t *packet)
 static struct wire_mac ether_dst(const struct wire_neighbour *neighbour)
 {
 	struct wire_mac mac = {{0x33, 0x33}};
-	bool is_ip6 = neighbour->about.family == 6;
+	bool is_ip6 = neighbour->target.family == 6;
 	uint8_t dst[16];
 
 	if (!is_ip6)
-		return neighbour->is_answer ? neighbour->asker_mac : everybody;
+		return neighbour->is_reply ? neighbour->asker_mac : everybody;
 	choose_dst(neighbour, dst);
 	if (dst[0] != 0xff)
 		return neighbour->asker_mac;
@@ -256,13 +256,13 @@ static struct wire_mac ether_dst(const struct wire_neighbour *neighbour)
 
 size_t wire_neighbour_build(const struct wire_neighbour *neighbour, uint8_t *frame)
 {
-	bool is_ip6 = neighbour->about.family == 6;
+	bool is_ip6 = neighbour->target.family == 6;
 	uint16_t type_be = htobe16(is_ip6 ? WIRE_ETHERTYPE_IP6 : WIRE_ETHERTYPE_ARP);
 	size_t at = sizeof(struct wire_ether);
 
 	memcpy(frame, ether_dst(neighbour).bytes, 6);
-	memcpy(frame + 6,
-		(neighbour->is_answer ? neighbour->about_mac : neighbour->asker_mac).bytes, 6);
+	memcpy(frame + 6, (neighbour->is_reply ? neighbour->about_mac : neighbour->asker_mac).bytes,
+		6);
 	if (neighbour->has_vlan) {
 		const uint16_t tag_be[] = {htobe16(WIRE_ETHERTYPE_VLAN),
 			htobe16(neighbour->vlan_tag)};

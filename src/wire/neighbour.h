@@ -13,11 +13,11 @@ enum { WIRE_NEIGHBOUR_BYTES = 14 + 4 + 40 + 32 }; // the longest that is built
 // One question or answer. The families of both addresses are the same and choose between ARP and
 // ND.
 struct wire_neighbour {
-	bool is_answer, has_vlan;
+	bool is_reply, has_vlan;
 	uint16_t vlan_tag;
-	struct wire_addr about;    // what is asked for or told of
+	struct wire_addr target;   // what is asked for or told of
 	struct wire_mac about_mac; // of answers
-	struct wire_addr asker;    // who asks or is told; all zeros: has no address yet
+	struct wire_addr sender;   // who asks or is told; all zeros: has no address yet
 	struct wire_mac asker_mac;
 };
 

@@ -23,13 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	free(frame);
 	if (!is_right)
 		return 0;
-	want(got.about.family == got.asker.family);
-	want(!((got.is_answer ? got.about_mac : got.asker_mac).bytes[0] & 1));
+	want(got.target.family == got.sender.family);
+	want(!((got.is_reply ? got.about_mac : got.asker_mac).bytes[0] & 1));
 	size_t n_built = wire_neighbour_build(&got, built);
 	want(n_built <= sizeof(built) && wire_is_neighbour(built, n_built));
 	if (wire_neighbour_read(built, n_built, &again))
 		return 0; // told to a group, or of an address that speaks for nobody
-	want(again.is_answer == got.is_answer && again.vlan_tag == got.vlan_tag);
-	want(wire_addr_equal(&again.about, &got.about));
+	want(again.is_reply == got.is_reply && again.vlan_tag == got.vlan_tag);
+	want(wire_addr_equal(&again.target, &got.target));
 	return 0;
 }

@@ -21,18 +21,18 @@ static struct wire_addr addr(const char *text)
 	return addr;
 }
 
-static struct wire_neighbour question(const char *about, const char *asker)
+static struct wire_neighbour question(const char *target, const char *sender)
 {
-	return (struct wire_neighbour){.about = addr(about),
-		.asker = addr(asker),
+	return (struct wire_neighbour){.target = addr(target),
+		.sender = addr(sender),
 		.asker_mac = other};
 }
 
-static struct wire_neighbour answer(const char *about, const char *asker)
+static struct wire_neighbour answer(const char *target, const char *sender)
 {
-	struct wire_neighbour told = question(about, asker);
+	struct wire_neighbour told = question(target, sender);
 
-	told.is_answer = true;
+	told.is_reply = true;
 	told.about_mac = mine;
 	return told;
 }
@@ -71,8 +71,8 @@ static const uint8_t advertisement[] = {
 static const struct row {
 	const uint8_t *frame;
 	size_t n;
-	const char *about, *asker;
-	bool is_answer;
+	const char *target, *sender;
+	bool is_reply;
 } rows[] = {
 	{arp_request, sizeof(arp_request), "10.0.0.1", "10.0.0.254", false},
 	{arp_reply, sizeof(arp_reply), "10.0.0.1", "10.0.0.254", true},
@@ -84,7 +84,8 @@ enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static struct wire_neighbour said(const struct row *row)
 {
-	return row->is_answer ? answer(row->about, row->asker) : question(row->about, row->asker);
+	return row->is_reply ? answer(row->target, row->sender)
+	                     : question(row->target, row->sender);
 }
 
 static void builds_each_byte_for_byte(void **state)
@@ -110,11 +111,11 @@ static void reads_what_it_builds_with_and_without_a_tag_and_padding(void **state
 		size_t n = wire_neighbour_build(&neighbour, frame) + (i & 2 ? 18 : 0);
 		assert_int_equal(wire_neighbour_read(frame, n, &got), 0);
 		assert_true(wire_is_neighbour(frame, n));
-		assert_int_equal(got.is_answer, neighbour.is_answer);
+		assert_int_equal(got.is_reply, neighbour.is_reply);
 		assert_int_equal(got.vlan_tag, neighbour.vlan_tag);
-		assert_true(wire_addr_equal(&got.about, &neighbour.about));
-		assert_true(wire_addr_equal(&got.asker, &neighbour.asker));
-		if (got.is_answer)
+		assert_true(wire_addr_equal(&got.target, &neighbour.target));
+		assert_true(wire_addr_equal(&got.sender, &neighbour.sender));
+		if (got.is_reply)
 			assert_true(wire_mac_equal(&got.about_mac, &mine));
 		else
 			assert_true(wire_mac_equal(&got.asker_mac, &other));
@@ -131,7 +132,7 @@ static void tells_all_where_the_asker_has_no_address_yet(void **state)
 	assert_memory_equal(frame, "\x33\x33\0\0\0\1", 6);
 	assert_int_equal(frame[14 + 40 + 4], 0x20); // not solicited
 	assert_int_equal(wire_neighbour_read(frame, n, &got), 0);
-	assert_int_equal(got.asker.bytes[0], 0xff);
+	assert_int_equal(got.sender.bytes[0], 0xff);
 }
 
 static void is_none_when_cut_anywhere(void **state)

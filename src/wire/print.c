@@ -1,5 +1,5 @@
 // Frames as text: each layer adds its words to the line and hands the rest on. Any thread but
-// lanes; no state.
+// workers; no state.
 #include "wire/print.h"
 
 #include "wire/addr.h"

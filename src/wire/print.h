@@ -1,4 +1,4 @@
-// A frame as a line of text for people. Any thread but lanes; no state.
+// A frame as a line of text for people. Any thread but workers; no state.
 #pragma once
 
 #include <stddef.h>

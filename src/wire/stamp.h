@@ -1,6 +1,6 @@
 // The stamp of a generated frame: 18 bytes that say which frame it is and when it was due. UDP: the
 // first bytes behind the header. TCP: the sequence and acknowledgement fields hold 8 of them, the
-// payload begins with the other 10. Network order. Lane; no state.
+// payload begins with the other 10. Network order. Worker; no state.
 //
 //   UDP payload   magic 2 | stream 1 | sequence 5 | due 5 | sent 5
 //   TCP header    seq = sequence, low 32 bits | ack = due, low 32 bits

@@ -1,7 +1,7 @@
 // A plugin for dl3gen (EAL option -d), used only by tests: makes net_null ports (with no-rx=1) into
 // wires whose every loss, duplicate and delay is known. What is sent on one port goes through a
 // channel (channel.h) and is received on another. It works with public Rx and Tx callbacks, which
-// run on the program's lanes; a thread of ours installs them once the queues are set up.
+// run on the program's workers; a thread of ours installs them once the queues are set up.
 //
 //   ANSWERS_CHANNELS  the channels, separated by ";", each from port to port; required
 //   ANSWERS_ACCOUNT   file that holds what each channel counted, always as it is now: for each a
@@ -25,13 +25,13 @@
 #include <rte_mbuf.h>
 #include <rte_spinlock.h>
 
-enum { MAX_PORTS = 16, WAIT_FOR_PORTS_US = 1000, LONGEST_FRAME = 9728, PATH_BYTES = 256 };
+enum { MAX_PORTS = 16, WAIT_FOR_PORTS_US = 1000, LONGEST_FRAME = 9728, DATAPATH_BYTES = 256 };
 
 // One end of a wire.
 struct end {
 	struct channel *in, *out; // what leaves by this port, what comes to it; NULL: nothing does
 	struct channel_settings is; // of `in`
-	rte_spinlock_t lock;        // several lanes may send on a port
+	rte_spinlock_t lock;        // several workers may send on a port
 	struct rte_mempool *pool;   // of what is sent here; what comes out is made from it too
 	const struct end *source;   // from which `out` comes
 	FILE *dump;
@@ -153,7 +153,7 @@ static bool open_dump(uint16_t port)
 	static const uint32_t head[6] = {0xa1b2c3d4, 0x00040002, 0, 0, 65535, 1};
 	struct end *end = &ends[port];
 	const char *prefix = getenv("ANSWERS_DUMP");
-	char path[PATH_BYTES];
+	char path[DATAPATH_BYTES];
 
 	if (!prefix || !end->is.dump)
 		return true;
@@ -186,7 +186,7 @@ static bool build(void)
 // The file appears under its name once all is in place.
 static void *watch(void *arg)
 {
-	char *path = arg, hidden[PATH_BYTES];
+	char *path = arg, hidden[DATAPATH_BYTES];
 
 	snprintf(hidden, sizeof(hidden), "%s.new", path);
 	while (!are_set_up())
@@ -210,7 +210,7 @@ failed:
 
 static bool read_channels(char *text)
 {
-	char why[128], *rest = NULL;
+	char error[128], *rest = NULL;
 
 	for (char *words = strtok_r(text, ";", &rest); words; words = strtok_r(NULL, ";", &rest)) {
 		struct channel_settings *next = &settings[n_channels];
@@ -219,8 +219,8 @@ static bool read_channels(char *text)
 			fprintf(stderr, "answers: more than %d channels\n", MAX_PORTS);
 			return false;
 		}
-		if (!channel_read(next, words, why, sizeof(why))) {
-			fprintf(stderr, "answers: %s\n", why);
+		if (!channel_read(next, words, error, sizeof(error))) {
+			fprintf(stderr, "answers: %s\n", error);
 			return false;
 		}
 		if (next->from >= MAX_PORTS || next->to >= MAX_PORTS) {

@@ -98,7 +98,7 @@ static bool read_word(struct channel_settings *out, const char *word)
 	return false;
 }
 
-bool channel_read(struct channel_settings *out, char *words, char why[], size_t size)
+bool channel_read(struct channel_settings *out, char *words, char error[], size_t size)
 {
 	char *rest = NULL;
 
@@ -110,11 +110,11 @@ bool channel_read(struct channel_settings *out, char *words, char why[], size_t 
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		if (read_word(out, word))
 			continue;
-		snprintf(why, size, "'%s' is no NAME=NUMBER of a channel", word);
+		snprintf(error, size, "'%s' is no NAME=NUMBER of a channel", word);
 		return false;
 	}
 	if (out->swap_every && (out->swap_every <= out->swap_by || !out->swap_by)) {
-		snprintf(why, size, "swap_every has to be larger than swap_by, and that than 0");
+		snprintf(error, size, "swap_every has to be larger than swap_by, and that than 0");
 		return false;
 	}
 	return true;

@@ -69,8 +69,8 @@ struct channel_settings {
 
 struct channel;
 
-// False and a sentence in `why` when the words are not understood. `words` is cut up.
-bool channel_read(struct channel_settings *out, char *words, char why[], size_t size);
+// False and a sentence in `error` when the words are not understood. `words` is cut up.
+bool channel_read(struct channel_settings *out, char *words, char error[], size_t size);
 // `account` is borrowed. NULL when there is no memory.
 struct channel *channel_create(const struct channel_settings *settings, uint64_t tsc_hz,
 	struct channel_account *account);

@@ -16,10 +16,10 @@ static unsigned n_came;
 static struct channel *make(const char *text)
 {
 	struct channel_settings settings;
-	char words[256], why[128] = "";
+	char words[256], error[128] = "";
 
 	strcpy(words, text);
-	assert_true(channel_read(&settings, words, why, sizeof(why)));
+	assert_true(channel_read(&settings, words, error, sizeof(error)));
 	memset(&account, 0, sizeof(account));
 	struct channel *channel = channel_create(&settings, HZ, &account);
 
@@ -269,11 +269,11 @@ static void says_which_word_it_does_not_know(void **state)
 	static const char *const wrong[] = {"drop=1", "from", "from=", "from=1x", "drop_every=a",
 		"swap_every=2 swap_by=2", "swap_every=2 swap_by=0"};
 	struct channel_settings settings;
-	char words[64], why[128];
+	char words[64], error[128];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		strcpy(words, wrong[i]);
-		assert_false(channel_read(&settings, words, why, sizeof(why)));
+		assert_false(channel_read(&settings, words, error, sizeof(error)));
 	}
 }
 

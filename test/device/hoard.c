@@ -1,6 +1,6 @@
 // A plugin for dl3d (EAL option -d), used only by tests: while the file HOARD exists it holds all
 // buffers of the program's first pool, so that devices find none to receive into. A thread of ours
-// empties the pool; what a lane keeps for itself is taken from it by a public Rx callback of its
+// empties the pool; what a worker keeps for itself is taken from it by a public Rx callback of its
 // first port, in a poll that found nothing. HOARD is "hoard" in the folder RUNTIME_DIRECTORY.
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,9 +11,9 @@
 #include <rte_ethdev.h>
 #include <rte_mempool.h>
 
-enum { LOOK_EVERY_US = 500, PATH_BYTES = 256, MOST = 1 << 20 };
+enum { LOOK_EVERY_US = 500, DATAPATH_BYTES = 256, MOST = 1 << 20 };
 
-// One taker's buffers; the lane's are given back by the lane.
+// One taker's buffers; the worker's are given back by the worker.
 struct hoard {
 	unsigned n;
 	void *buffer[MOST];
@@ -22,7 +22,7 @@ struct hoard {
 static struct hoard common, own;
 static struct rte_mempool *pool;
 static bool is_wanted; // atomic
-static char path[PATH_BYTES];
+static char path[DATAPATH_BYTES];
 
 static void take_or_give(struct hoard *hoard, bool is_wanted_now)
 {
@@ -34,7 +34,7 @@ static void take_or_give(struct hoard *hoard, bool is_wanted_now)
 	}
 }
 
-// Of ethdev's type; runs on the lane.
+// Of ethdev's type; runs on the worker.
 static uint16_t after_poll(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
 	uint16_t most, void *arg)
 {
@@ -48,7 +48,7 @@ static void *hoard(void *arg)
 	for (;; usleep(LOOK_EVERY_US)) {
 		bool is_there = access(path, F_OK) == 0;
 
-		if (is_there && !pool) { // EAL has started long ago, and lanes poll
+		if (is_there && !pool) { // EAL has started long ago, and workers poll
 			pool = rte_mempool_lookup("mbufs_0");
 			rte_eth_add_rx_callback(0, 0, after_poll, NULL);
 		}

@@ -1,4 +1,4 @@
-"""Two ports in a bond, or under another master that lanes do not know: the router is the kernel, then dl3d. In a guest.
+"""Two ports in a bond, or under another master that workers do not know: the router is the kernel, then dl3d. In a guest.
 
 near -- p0 [ router ] p1 == eth1 far      p1 and p2 are bond0 there, eth1 and eth2 are bond0 here
                     [ router ] p2 == eth2
@@ -91,7 +91,7 @@ class Bonded:
         self.ip(f"link set bond0 type bond active_slave p{link}")
 
     def forwarded(self) -> int:
-        """Packets that lanes forwarded by themselves, after all was accounted for; 0 with the kernel."""
+        """Packets that workers forwarded by themselves, after all was accounted for; 0 with the kernel."""
         self.router.check()
         if not isinstance(self.router, Dl3dRouter):
             return 0
@@ -147,7 +147,7 @@ def a_bond_agrees_with_its_neighbour_by_lacp(bonded: Bonded) -> None:
         wait_until(bonded.agree, "both sides agreed by LACP", PATIENCE_S)
         for family in (4, 6):
             _cross(bonded.near, BEHIND[family])
-        assert bonded.forwarded() == before, "lanes do not forward what a bond must"
+        assert bonded.forwarded() == before, "workers do not forward what a bond must"
     assert bonded.names(set())
 
 
@@ -181,7 +181,7 @@ def a_vlan_on_a_bond_is_linuxs(bonded: Bonded) -> None:
         assert bonded.forwarded() == before
 
 
-def a_port_that_leaves_its_bond_is_forwarded_by_lanes_again(bonded: Bonded) -> None:
+def a_port_that_leaves_its_bond_is_forwarded_by_workers_again(bonded: Bonded) -> None:
     with bonded.bond():
         bonded.prefer(2)
         for namespace, number, device in ((bonded.far, 2, "eth1"), (bonded.router.namespace, 1, "p1")):
@@ -195,7 +195,7 @@ def a_port_that_leaves_its_bond_is_forwarded_by_lanes_again(bonded: Bonded) -> N
             bonded.ip(f"route replace {BEHIND[family]} via {address(3, 2, family)}")
             batch(bonded.far, [f"route replace default via {address(3, 1, family)}"])
             _cross(bonded.near, BEHIND[family])
-        assert bonded.forwarded() - before >= 4 * isinstance(bonded.router, Dl3dRouter), "lanes forward both ways"
+        assert bonded.forwarded() - before >= 4 * isinstance(bonded.router, Dl3dRouter), "workers forward both ways"
     assert bonded.names(set())
 
 

@@ -116,7 +116,7 @@ def tagged(request: pytest.FixtureRequest) -> Iterator[Tagged]:
 
 
 def _forwarded(router: Router) -> int:
-    """Packets that lanes forwarded by themselves; 0 with the kernel."""
+    """Packets that workers forwarded by themselves; 0 with the kernel."""
     if not isinstance(router, Dl3dRouter):
         return 0
     account = router.account()
@@ -129,7 +129,7 @@ def _cross(tagged: Tagged, source: Namespace, target: str) -> None:
     pings = ping(source, target, "-W", "3", "-i", "0.2", count=5)
     assert pings.received == pings.sent, pings.text
     if isinstance(tagged.router, Dl3dRouter):
-        assert _forwarded(tagged.router) - before >= 10, "lanes forward both ways, not Linux"
+        assert _forwarded(tagged.router) - before >= 10, "workers forward both ways, not Linux"
 
 
 @pytest.mark.parametrize("family", [4, 6])
@@ -204,7 +204,7 @@ def a_vlan_that_nobody_has_is_no_way_in(tagged: Tagged) -> None:
 
 
 def _names(tagged: Tagged, words: str) -> bool:
-    """Whether dl3d says that lanes leave it to Linux; the kernel does all by itself."""
+    """Whether dl3d says that workers leave it to Linux; the kernel does all by itself."""
     return not isinstance(tagged.router, Dl3dRouter) or words in str(tagged.router.call("unsupported"))
 
 

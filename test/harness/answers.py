@@ -104,7 +104,7 @@ def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
     """A configuration with ports left and right; `keys` are added at the top level."""
     whole = {
         "ports": [port(i) for i in range(len(PORTS))],
-        "lanes": [{"core": CORES[-1]}],
+        "workers": [{"core": CORES[-1]}],
         "memory": {"hugepages": "never"},
         "eal": eal(),
         "control": {"socket": "@SOCKET@"},

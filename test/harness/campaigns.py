@@ -115,8 +115,8 @@ def evidence() -> Evidence:
     """A core that was taken away twice."""
     return Evidence(
         gaps=(
-            Gap(program="dl3d", lane=0, core=1, at_ns=10**12 + 612_000_000, us=4312),
-            Gap(program="dl3gen", lane=0, core=0, at_ns=10**12 + 1_400_000_000, us=210),
+            Gap(program="dl3d", worker=0, core=1, at_ns=10**12 + 612_000_000, us=4312),
+            Gap(program="dl3gen", worker=0, core=0, at_ns=10**12 + 1_400_000_000, us=210),
         ),
         events=(
             Event(what="switch", at_ns=10**12 + 611_900_000, us=4301, core=1, who="kworker/1:3"),

@@ -27,7 +27,7 @@ OURS = ("local", "broadcast", "anycast")
 
 @dataclass(frozen=True)
 class Decision:
-    """`kind` is unicast, local, or why a packet goes nowhere; "linux": lanes leave it to Linux. No prefix: not told."""
+    """`kind` is unicast, local, or why a packet goes nowhere; "linux": workers leave it to Linux. No prefix: not told."""
 
     kind: str
     prefix: str | None = None
@@ -76,36 +76,36 @@ def ask_linux(namespace: Namespace, addresses: Iterable[str], source: str, port:
     return [errors[i] if i in errors else _linux_decision(next(answers), family) for i in range(len(lines))]
 
 
-def _lane_ways(reply: dict[str, Any]) -> frozenset[Way]:
+def _worker_ways(reply: dict[str, Any]) -> frozenset[Way]:
     if reply["route_kind"] == "connected":
         return frozenset({("", reply["port"], 1)})
     members = reply.get("members", [reply | {"weight": 1}])
     return _shares((member["via"] or "", member["port"], member["weight"]) for member in members)
 
 
-def ask_lanes(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
-    """dl3d's decision for an address, and whether it says that Linux agrees and lanes read the same."""
+def ask_workers(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
+    """dl3d's decision for an address, and whether it says that Linux agrees and workers read the same."""
     reply = router.call("route", address=address)
-    is_sure = reply["lanes_agree"] and reply["linux"]["agrees"] is True
+    is_sure = reply["workers_agree"] and reply["linux"]["agrees"] is True
     if not reply["found"]:
         return Decision("no_route"), is_sure
     kind = reply["route_kind"]
     if kind in ("connected", "via", "group"):
-        return Decision("unicast", reply["prefix"], _lane_ways(reply)), is_sure
+        return Decision("unicast", reply["prefix"], _worker_ways(reply)), is_sure
     return Decision(kind, reply["prefix"]), is_sure
 
 
-def is_left(lanes: Decision) -> bool:
-    """Whether lanes leave the packet to Linux, which then does what it does."""
-    return lanes.kind == "linux"
+def is_left(workers: Decision) -> bool:
+    """Whether workers leave the packet to Linux, which then does what it does."""
+    return workers.kind == "linux"
 
 
-def is_same(linux: Decision, lanes: Decision, ports: Iterable[str]) -> bool:
+def is_same(linux: Decision, workers: Decision, ports: Iterable[str]) -> bool:
     """Whether a packet fares as it would with Linux alone; what leaves by no port must be left to Linux."""
     if linux.kind == "unicast" and not {way[1] for way in linux.ways} <= set(ports):
-        return is_left(lanes) and linux.prefix in (None, lanes.prefix)
-    if is_left(lanes):
+        return is_left(workers) and linux.prefix in (None, workers.prefix)
+    if is_left(workers):
         return True
     if linux.kind in ERRORS.values():
-        return lanes.kind == linux.kind
-    return (lanes.kind, lanes.ways) == (linux.kind, linux.ways) and linux.prefix in (None, lanes.prefix)
+        return workers.kind == linux.kind
+    return (workers.kind, workers.ways) == (linux.kind, linux.ways) and linux.prefix in (None, workers.prefix)

@@ -72,7 +72,7 @@ def send_flows(network: Network, family: int, names: Sequence[str], n_flows: int
     book: dict[int, set[str]] = {}
     wires = {name: network[name].wire() for name in names}
     came = 0
-    with listening(network["h0"]) as source, network.through_lanes(n_flows * times):
+    with listening(network["h0"]) as source, network.through_workers(n_flows * times):
         for first in [*range(0, n_flows, AT_ONCE)] * times:
             for frame in frames[first : first + AT_ONCE]:
                 source.send(frame)

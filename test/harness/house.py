@@ -117,7 +117,7 @@ class Account:
 
     @classmethod
     def of(cls, reply: dict[str, Any]) -> "Account":
-        """Read the reply of the verb drops."""
+        """Read the reply of the method drops."""
         sums = {key: int(reply.get(key, 0)) for key in ("received", "injected", "sent", "punted", "dropped")}
         verdicts = {row["name"]: int(row["packets"]) for row in reply["verdicts"] if row["packets"]}
         drops = {name: n for name, n in verdicts.items() if name != "forward"}

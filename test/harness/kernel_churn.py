@@ -12,7 +12,7 @@ from typing import Self
 
 from dl3.lab.links import NAMES
 from dl3.lab.namespace import Namespace
-from harness.twinned import link_address
+from harness.taps import link_address
 
 FAMILIES = (4, 6)
 N_WATCHED = 16
@@ -129,6 +129,6 @@ class KernelChurn:
         self._stop.set()
         self._thread.join()
         assert self._ip.stderr
-        complaints = self._ip.stderr.read()
+        errors = self._ip.stderr.read()
         self._ip.stderr.close()
-        assert not complaints, f"Linux took each change: {complaints[:300]}"
+        assert not errors, f"Linux took each change: {errors[:300]}"

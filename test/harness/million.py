@@ -61,7 +61,7 @@ def wait_for(is_so: Callable[[], bool], timeout_s: float) -> float:
 
 
 class Million:
-    """BIRD beyond port p0 tells FRR beside the twins of so many routes; a host beyond p1 sends."""
+    """BIRD beyond port p0 tells FRR beside the TAP interfaces of so many routes; a host beyond p1 sends."""
 
     def __init__(self, lab: Lab, router: Router, number: int) -> None:
         self.router, self.number = router, number

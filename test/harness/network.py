@@ -183,8 +183,8 @@ class Network:
         self.the_router.settle()
 
     @contextlib.contextmanager
-    def through_lanes(self, n_packets: int) -> Iterator[None]:
-        """At least so many packets are forwarded by dl3d's lanes in the block: not by Linux on its behalf."""
+    def through_workers(self, n_packets: int) -> Iterator[None]:
+        """At least so many packets are forwarded by dl3d's workers in the block: not by Linux on its behalf."""
         before = self.dl3d.account() if self.dl3d else None
         yield
         if self.dl3d and before:
@@ -193,7 +193,7 @@ class Network:
             assert since.sent - since.injected >= n_packets, since
 
     def names_unsupported(self, word: str) -> bool:
-        """Whether dl3d says of something with that word that lanes cannot express it; the kernel can express all."""
+        """Whether dl3d says of something with that word that workers cannot express it; the kernel can express all."""
         return not self.dl3d or word in str(self.dl3d.call("unsupported"))
 
     def names_supported(self, word: str) -> bool:

@@ -64,7 +64,7 @@ def vanishes(source: Host, frame: bytes, sink: Host, target: str) -> bool:
     return not arrives(source, frame, sink, target, MOMENT_S)
 
 
-class listening:  # noqa: N801 # reads as a verb
+class listening:  # noqa: N801 # reads as a method
     """A packet socket on a host for the length of a block."""
 
     def __init__(self, host: Host) -> None:

@@ -1,4 +1,4 @@
-"""Routes by length in plain dictionaries: the twin that the forwarder's table is compared with."""
+"""Routes by length in plain dictionaries: the TAP interface that the forwarder's table is compared with."""
 
 import random
 from collections.abc import Iterator

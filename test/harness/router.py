@@ -98,7 +98,7 @@ class KernelRouter:
 
 
 class Dl3dRouter:
-    """dl3d with Linux as control plane: cables end where no Linux is, twins stand in the router's namespace."""
+    """dl3d with Linux as control plane: cables end where no Linux is, TAP interfaces stand in the router's namespace."""
 
     name = "dl3d"
 
@@ -113,7 +113,7 @@ class Dl3dRouter:
         return End(self._wires, port_name(link), router_mac(link))
 
     def start(self, n_links: int) -> None:
-        """Start dl3d on all cables, with its twins in the router's namespace."""
+        """Start dl3d on all cables, with its TAP interfaces in the router's namespace."""
         text = config_text(
             [Port(port_name(link), device=self._device) for link in range(n_links)], memory={"hugepages": "never"}
         )
@@ -126,21 +126,21 @@ class Dl3dRouter:
             self.close()
             raise
 
-    def call(self, verb: str, **params: Any) -> dict[str, Any]:
-        """One verb of dl3d's control socket."""
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """One method of dl3d's control socket."""
         assert self.forwarder, "dl3d runs"
-        return self.forwarder.call(verb, **params)
+        return self.forwarder.call(method, **params)
 
     def differences(self) -> list[str]:
-        """What verify finds; a complaint (still dumping, say) counts as one."""
+        """What verify finds; a error (still dumping, say) counts as one."""
         try:
             reply = self.call("verify")
-        except Fault as complaint:
-            return [str(complaint)]
+        except Fault as error:
+            return [str(error)]
         return [str(line) for line in reply["listed"]]
 
     def settle(self) -> None:
-        """Wait until the mirror follows and lanes read what Linux has."""
+        """Wait until the mirror follows and workers read what Linux has."""
         deadline = time.monotonic() + PATIENCE_S
         while found := self.differences():
             if time.monotonic() > deadline:
@@ -156,7 +156,7 @@ class Dl3dRouter:
         deadline = time.monotonic() + PATIENCE_S
         while not (account := self.account()).is_closed and time.monotonic() < deadline:
             time.sleep(0.01)  # and judge what was read then: neighbour discovery never rests
-        assert account.is_closed, f"{account}; {self.call('twins')}; {self.call('lanes')}; {self.call('ports')}"
+        assert account.is_closed, f"{account}; {self.call('taps')}; {self.call('workers')}; {self.call('ports')}"
 
     def close(self) -> None:
         """Stop dl3d."""

@@ -1,4 +1,4 @@
-"""Loss over time on one axis with what the machine did: pauses of lanes, and events on their cores."""
+"""Loss over time on one axis with what the machine did: pauses of workers, and events on their cores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ WORDS = {
         "timelines.name": "{dut}, {frame} frames at {mpps} Mpps: {lost} frames lost",
         "timelines.loss": "frames lost",
         "timelines.axis": "Milliseconds since the first frame was due",
-        "timelines.gaps": "a lane did not poll",
+        "timelines.gaps": "a worker did not poll",
         "timelines.events": "the machine was busy elsewhere",
-        "timelines.lane": "{program} lane {lane}, core {core}",
+        "timelines.worker": "{program} worker {worker}, core {core}",
         "timelines.event": "{what}, core {core}",
         "timelines.nowhere": "{what}",
         "timelines.gap_tip": "{at} ms: {us} µs without a poll",
@@ -38,9 +38,9 @@ WORDS = {
         "timelines.name": "{dut}，{frame}帧，{mpps} Mpps：丢失 {lost} 帧",
         "timelines.loss": "丢失的帧",
         "timelines.axis": "自首帧应当发出时起的毫秒数",
-        "timelines.gaps": "lane 停止轮询",
+        "timelines.gaps": "worker 停止轮询",
         "timelines.events": "机器忙于他事",
-        "timelines.lane": "{program} lane {lane}，核 {core}",
+        "timelines.worker": "{program} worker {worker}，核 {core}",
         "timelines.event": "{what}，核 {core}",
         "timelines.nowhere": "{what}",
         "timelines.gap_tip": "{at} ms：{us} µs 没有轮询",
@@ -70,9 +70,9 @@ class Mark:
 
 
 def gap_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]:
-    """When lanes did not poll."""
+    """When workers did not poll."""
     for gap in evidence.gaps:
-        row = words("timelines.lane", program=gap.program, lane=gap.lane, core=gap.core)
+        row = words("timelines.worker", program=gap.program, worker=gap.worker, core=gap.core)
         begin = gap.at_ns - gap.us * 1e3 - start_ns
         text = words("timelines.gap_tip", at=f"{begin / 1e6:,.3f}", us=f"{gap.us:,.1f}")
         yield Mark(row, begin, gap.us * 1e3, text, "gap", 1)
@@ -124,7 +124,7 @@ def draw_mark(one: Mark, y: float, scale: Linear, paper: Paper) -> Element:
 
 
 def draw_rows(marks: Sequence[Mark], scale: Linear, paper: Paper) -> list[Element]:
-    """A row for each lane and each kind of event."""
+    """A row for each worker and each kind of event."""
     rows = list(dict.fromkeys(one.row for one in marks))[:N_ROWS]
     parts, top = [], paper.top + FIELD + ROW * 0.8
     for n, row in enumerate(rows):

@@ -21,7 +21,7 @@ def draws_loss_gaps_and_events_on_one_axis() -> None:
     gap = next(bar for bar in rects if bar["class"] == "gap")
     loss = next(bar for bar in rects if bar["class"] == "loss")
     assert abs(float(gap["x"]) - float(loss["x"])) < 5, "the pause stands where the loss is"
-    assert gap["data-row"] == "dl3d lane 0, core 1"
+    assert gap["data-row"] == "dl3d worker 0, core 1"
     assert len([bar for bar in rects if bar["class"] == "event"]) == 3
 
 

@@ -1,4 +1,4 @@
-"""What the machine counted on the lanes' cores while frames of a trial were lost. Pure."""
+"""What the machine counted on the workers' cores while frames of a trial were lost. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,13 +8,13 @@ from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, Value
 from dl3.report.places import RESET, places_of
 
-# As dl3/host/seen.py has it: only the cores of lanes have one.
-OF_A_LANE = re.compile(rf"involuntary switches (\w+) core (\d+)( {OF_THE_OTHER})?")
+# As dl3/host/seen.py has it: only the cores of workers have one.
+OF_A_WORKER = re.compile(rf"involuntary switches (\w+) core (\d+)( {OF_THE_OTHER})?")
 
 
-def core_finding(totals: Mapping[str, float], lane: re.Match[str]) -> Finding:
+def core_finding(totals: Mapping[str, float], worker: re.Match[str]) -> Finding:
     """One core's; how often another thread had it is the scheduler's own count where it was not traced."""
-    program, core, where = lane[1], lane[2], lane[3] or ""
+    program, core, where = worker[1], worker[2], worker[3] or ""
 
     def total(what: str) -> float:
         return totals.get(f"{what} core {core}{where}", 0.0)
@@ -22,7 +22,7 @@ def core_finding(totals: Mapping[str, float], lane: re.Match[str]) -> Finding:
     values: dict[str, Value] = {
         "program": program,
         "core": int(core),
-        "switches": totals.get(f"switches core {core}{where}", totals[lane[0]]),
+        "switches": totals.get(f"switches core {core}{where}", totals[worker[0]]),
         "interrupts": total("interrupts"),
         "softirqs": total("softirqs"),
         "steal_ms": total("steal ms"),
@@ -34,10 +34,10 @@ def core_finding(totals: Mapping[str, float], lane: re.Match[str]) -> Finding:
 
 
 def counter_findings(trial: Trial) -> Iterator[Finding]:
-    """A finding for each lane's core, and one for Linux; none where a reset on purpose explains all that was lost."""
+    """A finding for each worker's core, and one for Linux; none where a reset on purpose explains all that was lost."""
     if not trial.evidence or not places_of(trial).keys() - {RESET}:
         return
     totals = trial.evidence.totals
-    yield from (core_finding(totals, lane) for name in totals if (lane := OF_A_LANE.fullmatch(name)))
+    yield from (core_finding(totals, worker) for name in totals if (worker := OF_A_WORKER.fullmatch(name)))
     if messages := totals.get("netlink messages"):
         yield Finding("counters", "counters.linux", {"messages": messages})

@@ -29,7 +29,7 @@ def told(totals: dict[str, float], language: Language = Language.EN) -> list[str
     return [text for finding, text in texts if finding.topic == "counters"]
 
 
-def tells_what_came_over_each_lanes_core() -> None:
+def tells_what_came_over_each_workers_core() -> None:
     assert told(TOTALS) == [HERE]
     assert told(TOTALS, Language.ZH) == [
         "整个试验期间，dl3d 所在的核 3：其他线程运行 98 次，中断 464 次，软中断 84 次，"

@@ -1,14 +1,16 @@
 """The sentences of an explanation in English."""
 
-LANE = "{program}'s lane {lane}"
+WORKER = "{program}'s worker {worker}"
 WHEN = "{times} for {us:,.0f} µs at {at_s:.3f} s"
-TAKEN = "Core {core} was taken away from " + LANE + WHEN + " by {who}{also}"
-PAUSED = LANE + " on core {core} {did}" + WHEN
+TAKEN = "Core {core} was taken away from " + WORKER + WHEN + " by {who}{also}"
+PAUSED = WORKER + " on core {core} {did}" + WHEN
 INTERRUPTED = PAUSED + " because of the interrupt {who}"
 STOLEN = (
     PAUSED + ", and the kernel gave the core to no other thread; the hypervisor took {steal_ms:,.0f} ms of it in all"
 )
-OWN = PAUSED + ", though the core was its own all the time: the lane itself was held up, or a hypervisor tells no steal"
+OWN = (
+    PAUSED + ", though the core was its own all the time: the worker itself was held up, or a hypervisor tells no steal"
+)
 RING = (
     "; at {mpps:.4g} Mpps a ring of {ring:,} holds {holds_us:,.0f} µs; {frames:,} packets lost "
     "({expected:,} expected of an empty ring)"
@@ -26,7 +28,7 @@ ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
 
 
 def begun(start: str, end: str) -> str:
-    """How a sentence starts: a lane of dl3gen that stood still may have polled later than that, after it has sent."""
+    """How a sentence starts: a worker of dl3gen that stood still may have polled later than that, after it has sent."""
     return STARTS[start].replace("{did}", DID[end])
 
 
@@ -45,20 +47,20 @@ EXPLAIN_ENGLISH = {
     "explain.reset": "{frames:,} packets, {share:.1%} of those lost, while the device was away because it was reset on "
     "purpose: how long that lasts is what this test measures",
     "explain.more": "{frames:,} packets were lost in other pauses, of which there were {n:,}",
-    "explain.full": "dl3d's lane {lane} on core {core} was full: a packet costs it {cycles:,.0f} cycles ({steps}"
+    "explain.full": "dl3d's worker {worker} on core {core} was full: a packet costs it {cycles:,.0f} cycles ({steps}"
     "), so at {ghz:.2f} GHz it forwards {most:.4g} Mpps; {mpps:.4g} Mpps were offered to it, and its packets took "
     "{busy:.0%} of its time",
-    "explain.overrun": "{frames:,} packets were lost outside of pauses, while a lane was full",
+    "explain.overrun": "{frames:,} packets were lost outside of pauses, while a worker was full",
     "explain.no_timeline": "When the {frames:,} packets were lost is not known, so no cause can be named",
-    "explain.silent": "{frames:,} packets were lost while the generator's lanes polled; the device tells nothing "
+    "explain.silent": "{frames:,} packets were lost while the generator's workers polled; the device tells nothing "
     "of itself, so no cause can be named",
     "explain.silent.steady": "{frames:,} packets were lost evenly, in {share:.0%} of the time, while the "
-    "generator's lanes polled; the device tells nothing of itself, so no cause can be named",
-    "explain.unexplained": "{frames:,} packets were lost in no pause that is known, and no lane was full: the "
+    "generator's workers polled; the device tells nothing of itself, so no cause can be named",
+    "explain.unexplained": "{frames:,} packets were lost in no pause that is known, and no worker was full: the "
     "evidence does not suffice to name a cause",
     "explain.unexplained.steady": "{frames:,} packets were lost evenly, in {share:.0%} of the time, in no pause "
-    "that is known, and no lane was full: the evidence does not suffice to name a cause",
-    "explain.unexplained.full": "{frames:,} packets were lost in no pause that is known, and are more than a full lane "
+    "that is known, and no worker was full: the evidence does not suffice to name a cause",
+    "explain.unexplained.full": "{frames:,} packets were lost in no pause that is known, and are more than a full worker "
     "explains: the evidence does not suffice to name a cause",
     "explain.counters": COUNTERS,
     "explain.counters.mhz": COUNTERS + ", {before:,.0f} MHz before and {mhz:,.0f} MHz after",
@@ -67,19 +69,19 @@ EXPLAIN_ENGLISH = {
     "explain.headroom.none_lost": "No packet of {sent:,} was lost at {mpps:.4g} Mpps",
     "explain.headroom.unknown": "No packet of {sent:,} was lost at {mpps:.4g} Mpps; the device does not tell how "
     "near it was to its limit",
-    "explain.headroom.lane": "dl3d's lane {lane} on core {core} was {fill:.0%} full: a packet costs it "
+    "explain.headroom.worker": "dl3d's worker {worker} on core {core} was {fill:.0%} full: a packet costs it "
     "{cycles:,.0f} cycles ({steps}) in bursts of {burst:.1f}, at {ghz:.2f} GHz; it is full at about {limit:.4g} "
     "Mpps, later if larger bursts make packets cheaper",
-    "explain.headroom.pause": "The longest pause of dl3d's lane {lane} on core {core} was {us:,.0f} µs; a ring of "
+    "explain.headroom.pause": "The longest pause of dl3d's worker {worker} on core {core} was {us:,.0f} µs; a ring of "
     "{ring:,} overflows in such a pause from {limit:.4g} Mpps on",
     "advice.isolate.device": "isolate core {core} (isolcpus, or move {who} away) or deepen the ring",
     "advice.isolate.generator": "isolate core {core} (isolcpus, or move {who} away), it is the generator's",
     "advice.interrupts.device": "move the interrupt {who} to another core (/proc/irq, irqaffinity=) or deepen the ring",
     "advice.interrupts.generator": "move the interrupt {who} to another core (/proc/irq, irqaffinity=)",
     "advice.hypervisor": "give this machine cores of its own",
-    "advice.full": "give the port more queues and lanes, or take away what step costs most",
+    "advice.full": "give the port more queues and workers, or take away what step costs most",
     "advice.silent": "measure a device that tells its counters, or look at its own",
-    "advice.lane_next": "this limits next, at {least:.4g} Mpps; the step '{step}' costs most",
+    "advice.worker_next": "this limits next, at {least:.4g} Mpps; the step '{step}' costs most",
     "advice.pause_next": "this limits next, at {least:.4g} Mpps; isolate core {core} or deepen the ring",
     "advice.memory": "give dl3d more buffers (memory in its file)",
     "advice.cable": "look at the wire and at both its ends",
@@ -90,7 +92,7 @@ EXPLAIN_ENGLISH = {
     "advice.mtu": "send smaller frames or raise the MTU",
     "advice.ttl": "send a larger TTL",
     "advice.up": "set the port up and look at its link",
-    "advice.twins": "give the ports twins in Linux (control: linux), which handles such packets",
-    "advice.unsupported": "'dl3 show unsupported' names what lanes cannot express",
+    "advice.taps": "give the ports TAP interfaces in Linux (control: linux), which handles such packets",
+    "advice.unsupported": "'dl3 show unsupported' names what workers cannot express",
     "advice.punt": "such packets go through Linux, which is slower; 'dl3 show classes' has the limits",
 }

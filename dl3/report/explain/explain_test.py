@@ -37,7 +37,7 @@ def taken(**more: object) -> Trial:
 def names_who_took_the_core_when_and_what_that_cost() -> None:
     assert told(taken()) == (
         "1,072 packets, 100.0% of those lost: device's receive ring full.\n"
-        "Core 3 was taken away from dl3d's lane 0 for 312 µs at 0.200 s by kworker/3:1; "
+        "Core 3 was taken away from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1; "
         "at 10 Mpps a ring of 2,048 holds 205 µs; 1,072 packets lost (1,072 expected of an empty ring): "
         "isolate core 3 (isolcpus, or move kworker/3:1 away) or deepen the ring."
     )
@@ -46,7 +46,7 @@ def names_who_took_the_core_when_and_what_that_cost() -> None:
 def says_the_same_in_chinese() -> None:
     assert "\n".join(explain(taken(), ZH)) == (
         "1,072 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
-        "核 3 被夺走，dl3d 的 lane 0 无法运行，始于 0.200 s，持续 312 µs，占用者为 kworker/3:1；"
+        "核 3 被夺走，dl3d 的 worker 0 无法运行，始于 0.200 s，持续 312 µs，占用者为 kworker/3:1；"
         "10 Mpps 时深度为 2,048 的环可容纳 205 µs；丢失 1,072 个包（若环此前为空，预计 1,072 个）。"
         "建议：隔离核 3（isolcpus，或将 kworker/3:1 移走），或加深接收环。"
     )
@@ -56,7 +56,7 @@ def puts_pauses_of_one_cause_together_and_tells_the_worst() -> None:
     evidence = seen([gap(200, 300), gap(500, 900)], [event(200, 300), event(500, 700), event(500.7, 200, "sshd")])
     made = trial({FULL: 7904}, [loss(200, 952), loss(500, 6952)], evidence)
     assert (
-        "Core 3 was taken away from dl3d's lane 0 2 times, at the worst for 900 µs at 0.500 s by kworker/3:1 and 1 "
+        "Core 3 was taken away from dl3d's worker 0 2 times, at the worst for 900 µs at 0.500 s by kworker/3:1 and 1 "
         in (told(made))
     )
     (cause,) = [finding for finding in findings(made) if finding.topic == "time"]
@@ -128,9 +128,9 @@ def takes_the_ring_from_the_laboratory_when_the_device_does_not_tell() -> None:
     assert "a ring of 1,024 holds 102 µs" in told(made)
 
 
-def what_a_lane_is_offered_is_its_share() -> None:
-    # Half of 10 Mpps come to each lane, so its ring holds twice as long; a pause of 312 µs loses nothing.
-    two = (work(packets=5_000_000), work(packets=5_000_000, lane=1))
+def what_a_worker_is_offered_is_its_share() -> None:
+    # Half of 10 Mpps come to each worker, so its ring holds twice as long; a pause of 312 µs loses nothing.
+    two = (work(packets=5_000_000), work(packets=5_000_000, worker=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
     assert "at 5 Mpps a ring of 2,048 holds 410 µs; 1,072 packets lost (452 expected of an empty ring)" in told(made)
 
@@ -163,7 +163,7 @@ def several_pauses_may_share_one_loss() -> None:
 def the_generator_s_own_pauses_are_its_own(place: str) -> None:
     evidence = seen([gap(200, 900, "dl3gen", 0)], [event(200, 900, "stress", 0)])
     text = told(trial({place: 500}, [loss(200, 500)], evidence))
-    assert "Core 0 was taken away from dl3gen's lane 0 for 900 µs at 0.200 s by stress; 500 packets " in text
+    assert "Core 0 was taken away from dl3gen's worker 0 for 900 µs at 0.200 s by stress; 500 packets " in text
     assert "isolate core 0" in text
 
 
@@ -178,8 +178,8 @@ def a_refused_frame_is_laid_beside_the_generator_first() -> None:
 
 def a_generator_that_stood_still_may_have_polled_later() -> None:
     made = trial({"tx_refused": 500}, [loss(200, 500)], seen([gap(200, 900, "dl3gen", 0)]))
-    assert "dl3gen's lane 0 on core 0 stood still for 900 µs at 0.200 s" in told(made)
-    assert "dl3gen 的 lane 0 停顿" in "".join(explain(made, ZH))
+    assert "dl3gen's worker 0 on core 0 stood still for 900 µs at 0.200 s" in told(made)
+    assert "dl3gen 的 worker 0 停顿" in "".join(explain(made, ZH))
 
 
 def tells_why_a_generator_fell_behind() -> None:
@@ -189,7 +189,7 @@ def tells_why_a_generator_fell_behind() -> None:
     assert told(made) == (
         "This trial is INVALID and says nothing about the device; generator late: "
         "the generator left out 90,000 frames (0.90%) that were due.\n"
-        "Core 0 was taken away from dl3gen's lane 0 for 9,000 µs at 0.000 s by stress; the generator could not keep to "
+        "Core 0 was taken away from dl3gen's worker 0 for 9,000 µs at 0.000 s by stress; the generator could not keep to "
         "its rate: isolate core 0 (isolcpus, or move stress away), it is the generator's."
     )
 
@@ -258,29 +258,29 @@ def names_each_place_in_both_languages(place: str) -> None:
 def without_loss_tells_what_limits_next() -> None:
     assert told(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
         "No packet of 10,000,000 was lost at 10 Mpps.\n"
-        "The longest pause of dl3d's lane 0 on core 3 was 150 µs; a ring of 2,048 overflows in such a pause from "
+        "The longest pause of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 overflows in such a pause from "
         "13.65 Mpps on: this limits next, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
-        "dl3d's lane 0 on core 3 was 69% full: a packet costs it 180 cycles (lookup 62, send 40, rx 30, rewrite 28, "
+        "dl3d's worker 0 on core 3 was 69% full: a packet costs it 180 cycles (lookup 62, send 40, rx 30, rewrite 28, "
         "parse 20) in bursts of 20.0, at 2.60 GHz; it is full at about 14.44 Mpps, later if larger bursts make packets "
         "cheaper."
     )
 
 
-def a_lane_limits_where_pauses_are_short() -> None:
+def a_worker_limits_where_pauses_are_short() -> None:
     made = trial({}, (), seen(gaps=[gap(200, 30)]))
-    assert keys(made) == ["headroom.none_lost", "headroom.lane", "headroom.pause"]
+    assert keys(made) == ["headroom.none_lost", "headroom.worker", "headroom.pause"]
     assert "this limits next, at 14.44 Mpps; the step 'lookup' costs most" in told(made)
 
 
-def headroom_is_that_of_the_fullest_lane() -> None:
-    lanes = (work(packets=2_000_000), work(packets=8_000_000, lane=1))
-    assert "dl3d's lane 1 on core 4 was 55% full" in told(trial({}, (), seen(work=lanes)))
+def headroom_is_that_of_the_fullest_worker() -> None:
+    workers = (work(packets=2_000_000), work(packets=8_000_000, worker=1))
+    assert "dl3d's worker 1 on core 4 was 55% full" in told(trial({}, (), seen(work=workers)))
 
 
 def knows_no_headroom_of_a_device_that_says_nothing() -> None:
     assert keys(trial({})) == ["headroom.unknown"]
     assert keys(trial({}, (), Evidence())) == ["headroom.unknown"]
-    assert keys(trial({}, (), seen(gaps=[gap(200, 0)]))) == ["headroom.none_lost", "headroom.lane"]
+    assert keys(trial({}, (), seen(gaps=[gap(200, 0)]))) == ["headroom.none_lost", "headroom.worker"]
     assert keys(trial({}, invalid=("late: the generator sent nothing",))) == ["invalid"]
 
 

@@ -1,4 +1,4 @@
-"""A trial that is made up: 10 Mpps for a second through one lane of dl3d on core 3, with rings of 2,048 frames."""
+"""A trial that is made up: 10 Mpps for a second through one worker of dl3d on core 3, with rings of 2,048 frames."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ SWITCHES = {"switches core 3": 4.0, "switches core 0": 4.0}
 def gap(at_ms: float, us: float, program: str = "dl3d", core: int = 3) -> Gap:
     """A pause that begins so many milliseconds after the start."""
     at_ns = START_NS + round(at_ms * 1e6 + us * 1e3)
-    return Gap.model_validate({"program": program, "lane": 0, "core": core, "at_ns": at_ns, "us": us})
+    return Gap.model_validate({"program": program, "worker": 0, "core": core, "at_ns": at_ns, "us": us})
 
 
 def event(at_ms: float, us: float, who: str = "kworker/3:1", core: int = 3, what: str = "switch") -> Event:
@@ -30,12 +30,12 @@ def loss(at_ms: int, frames: int, ms: int = 1) -> Loss:
     return Loss(at_ns=START_NS + (at_ms + ms) * BUCKET_NS, us=ms * 1e3, frames=frames)
 
 
-def work(cycles: float = 180.0, empty: float = 0.4, packets: int = PPS, lane: int = 0) -> Work:
-    """A lane at 2.6 GHz."""
+def work(cycles: float = 180.0, empty: float = 0.4, packets: int = PPS, worker: int = 0) -> Work:
+    """A worker at 2.6 GHz."""
     costs = {step: cost * cycles / 180 for step, cost in STEPS.items()}
     counts = {"packets": packets, "bursts": packets // 20, "loops": 1_000_000, "empty_loops": round(empty * 1e6)}
-    more = {"tsc_hz": 2.6e9, "cycles_per_packet": costs, "queues": {f"in{lane}/0": packets}}
-    return Work.model_validate({"lane": lane, "core": 3 + lane, **counts, **more})
+    more = {"tsc_hz": 2.6e9, "cycles_per_packet": costs, "queues": {f"in{worker}/0": packets}}
+    return Work.model_validate({"worker": worker, "core": 3 + worker, **counts, **more})
 
 
 def line(losses: Sequence[Loss], pps: int = PPS, ms: int = 1000) -> Timeline:

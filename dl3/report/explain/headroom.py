@@ -8,14 +8,14 @@ from dl3.report.explain.finding import Finding, Value
 from dl3.report.explain.load import load_of, strains
 
 
-def lane_limit(trial: Trial) -> tuple[float, Finding] | None:
-    """The rate at which the fullest lane is full, all streams together."""
+def worker_limit(trial: Trial) -> tuple[float, Finding] | None:
+    """The rate at which the fullest worker is full, all streams together."""
     for strain in strains(trial.evidence, trial)[:1]:
         if not strain.fill:
             return None
         limit_pps = trial.offered_pps / strain.fill
         values: dict[str, Value] = {
-            "lane": strain.work.lane,
+            "worker": strain.work.worker,
             "core": strain.work.core,
             "cycles": strain.cycles,
             "steps": strain.steps,
@@ -26,7 +26,7 @@ def lane_limit(trial: Trial) -> tuple[float, Finding] | None:
             "fill": strain.fill,
             "burst": strain.burst,
         }
-        return limit_pps, Finding("headroom", "headroom.lane", values)
+        return limit_pps, Finding("headroom", "headroom.worker", values)
     return None
 
 
@@ -36,12 +36,12 @@ def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
     if not gaps:
         return None
     longest = max(gaps, key=lambda gap: gap.us)
-    load = load_of(trial, longest.lane)
+    load = load_of(trial, longest.worker)
     if not load.ring_frames or not load.busiest_pps:
         return None
     limit_pps = trial.offered_pps * load.holds_us / longest.us
     values: dict[str, Value] = {
-        "lane": longest.lane,
+        "worker": longest.worker,
         "core": longest.core,
         "us": longest.us,
         "ring": load.ring_frames,
@@ -53,7 +53,7 @@ def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
 
 def headroom_findings(trial: Trial) -> Iterator[Finding]:
     """What limits next stands first."""
-    found = [limit for limit in (lane_limit(trial), pause_limit(trial)) if limit]
+    found = [limit for limit in (worker_limit(trial), pause_limit(trial)) if limit]
     values: dict[str, Value] = {"mpps": trial.offered_pps / 1e6, "sent": trial.account.sent}
     if not found:
         yield Finding("headroom", "headroom.unknown", values)
@@ -61,6 +61,6 @@ def headroom_findings(trial: Trial) -> Iterator[Finding]:
     yield Finding("headroom", "headroom.none_lost", values)
     ordered = sorted(found, key=lambda limit: limit[0])
     least_pps, first = ordered[0]
-    advice = "lane_next" if first.key == "headroom.lane" else "pause_next"
+    advice = "worker_next" if first.key == "headroom.worker" else "pause_next"
     yield Finding(first.topic, first.key, {**first.values, "least": least_pps / 1e6}, 0, advice)
     yield from (limit[1] for limit in ordered[1:])

@@ -1,4 +1,4 @@
-"""A lane that was full is named with what it can do, and with no more of the loss than that explains."""
+"""A worker that was full is named with what it can do, and with no more of the loss than that explains."""
 
 from typing import Any
 
@@ -29,45 +29,45 @@ def overrun(lost: int, *works: Work) -> Trial:
     return trial({FULL: lost}, [loss(0, lost, ms=265)], seen(work=works), pps=2_787_000, ms=265)
 
 
-def a_full_lane_is_told_by_its_cycles() -> None:
+def a_full_worker_is_told_by_its_cycles() -> None:
     evidence = seen(work=(work(cycles=270, empty=0.001, packets=9_630_000),))
     made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
     assert keys(made) == ["place", "full", "overrun"]
     assert (
-        "dl3d's lane 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse "
+        "dl3d's worker 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse "
         "30), so at 2.60 GHz it forwards 9.63 Mpps; 10 Mpps were offered to it, and its packets took 100% of its time"
     ) in told(made)
 
 
-def a_lane_is_full_by_its_price_whatever_it_did_before_and_after() -> None:
+def a_worker_is_full_by_its_price_whatever_it_did_before_and_after() -> None:
     made = overrun(155_270, work(packets=583_285, **BIG))
     assert told(made) == (
         "155,270 packets, 100.0% of those lost: device's receive ring full.\n"
-        "dl3d's lane 0 on core 3 was full: a packet costs it 1,181 cycles (lookup 407, send 262, rx 197, rewrite 184, "
+        "dl3d's worker 0 on core 3 was full: a packet costs it 1,181 cycles (lookup 407, send 262, rx 197, rewrite 184, "
         "parse 131), so at 2.60 GHz it forwards 2.202 Mpps; 2.787 Mpps were offered to it, and its packets took 100% "
-        "of its time: give the port more queues and lanes, or take away what step costs most.\n"
-        "155,270 packets were lost outside of pauses, while a lane was full."
+        "of its time: give the port more queues and workers, or take away what step costs most.\n"
+        "155,270 packets were lost outside of pauses, while a worker was full."
     )
     assert "\n".join(explain(made, ZH)) == (
         "155,270 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
-        "核 3 上 dl3d 的 lane 0 已满负荷：每个包耗费 1,181 周期（lookup 407, send 262, rx 197, rewrite 184, "
+        "核 3 上 dl3d 的 worker 0 已满负荷：每个包耗费 1,181 周期（lookup 407, send 262, rx 197, rewrite 184, "
         "parse 131），因此在 2.60 GHz 下可转发 2.202 Mpps；给予它的负载为 2.787 Mpps，处理这些包占用了它 100% 的时间。"
-        "建议：为端口增加队列和 lane，或去掉耗费最多的步骤。\n"
-        "155,270 个包在停顿之外丢失，当时有 lane 已满负荷。"
+        "建议：为端口增加队列和 worker，或去掉耗费最多的步骤。\n"
+        "155,270 个包在停顿之外丢失，当时有 worker 已满负荷。"
     )
 
 
-def a_full_lane_is_not_to_blame_for_more_than_it_could_not_do() -> None:
+def a_full_worker_is_not_to_blame_for_more_than_it_could_not_do() -> None:
     made = overrun(400_000, work(packets=338_555, **BIG))
     _, full, over, rest = findings(made)
     assert (full.key, over.key, rest.key) == ("full", "overrun", "unexplained.full")
     assert over.frames == pytest.approx(738_555 - 0.95 * 265e-3 * 2.6e9 / 1181, abs=2)
     assert over.frames + rest.frames == 400_000
-    assert f"{rest.frames:,} packets were lost in no pause that is known, and are more than a full lane" in told(made)
-    assert f"{rest.frames:,} 个包的丢失不在任何已知的停顿之内，也超出 lane" in "\n".join(explain(made, ZH))
+    assert f"{rest.frames:,} packets were lost in no pause that is known, and are more than a full worker" in told(made)
+    assert f"{rest.frames:,} 个包的丢失不在任何已知的停顿之内，也超出 worker" in "\n".join(explain(made, ZH))
 
 
-def a_full_lane_is_not_to_blame_for_what_the_generator_refused() -> None:
+def a_full_worker_is_not_to_blame_for_what_the_generator_refused() -> None:
     places = {FULL: 100_000, "tx_refused": 55_270}
     evidence = seen(work=(work(packets=583_285, **BIG),))
     made = trial(places, [loss(0, 155_270, ms=265)], evidence, pps=2_787_000, ms=265)
@@ -78,7 +78,7 @@ def a_full_lane_is_not_to_blame_for_what_the_generator_refused() -> None:
     ]
 
 
-def a_full_lane_may_pause_as_well() -> None:
+def a_full_worker_may_pause_as_well() -> None:
     # For 200 of 265 ms it did what it can; frames that came while it paused are those pauses'.
     paused = [gap(100, 65_000)]
     made = trial(
@@ -94,14 +94,16 @@ def a_full_lane_may_pause_as_well() -> None:
     assert found["full"].values["busy"] == 1.0
 
 
-def a_lane_beside_a_full_one_is_not_accused() -> None:
+def a_worker_beside_a_full_one_is_not_accused() -> None:
     # Both were offered as much; what the first one lost seems to have been meant for both.
-    made = overrun(155_000, work(packets=214_000, cycles=3_215, empty=0.9), work(packets=369_000, cycles=1_400, lane=1))
-    assert [one.values["lane"] for one in findings(made) if one.key == "full"] == [0]
+    made = overrun(
+        155_000, work(packets=214_000, cycles=3_215, empty=0.9), work(packets=369_000, cycles=1_400, worker=1)
+    )
+    assert [one.values["worker"] for one in findings(made) if one.key == "full"] == [0]
 
 
 @pytest.mark.parametrize(("cycles", "empty"), [(200, 0.001), (200, 0.9), (255, 0.3)])
-def a_lane_with_time_left_is_not_called_full(cycles: float, empty: float) -> None:
+def a_worker_with_time_left_is_not_called_full(cycles: float, empty: float) -> None:
     evidence = seen(work=(work(cycles, empty),))
     made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
     assert keys(made) == ["place", "unexplained.steady"]

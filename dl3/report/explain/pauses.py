@@ -1,4 +1,4 @@
-"""Loss laid beside the pauses of lanes, and those beside what the machine did on their cores. Pure."""
+"""Loss laid beside the pauses of workers, and those beside what the machine did on their cores. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from dl3.report.explain.load import load_of
 
 COVERS = 0.5  # of a pause: who was on the core for less did not make it
 LEAST_US = 100.0  # of a pause that may have lost frames, where nobody knows what the rings hold
-NO_LANE = -1  # all that was offered
+NO_WORKER = -1  # all that was offered
 Owner = tuple[What, str]
 
 
@@ -25,7 +25,7 @@ def overlap_us(a: tuple[float, float], b: tuple[float, float]) -> float:
 
 @dataclass
 class Pause:
-    """A lane that did not poll, what was lost meanwhile, and who had its core then."""
+    """A worker that did not poll, what was lost meanwhile, and who had its core then."""
 
     gap: Gap
     frames: int = 0
@@ -36,17 +36,17 @@ class Pause:
 
 @dataclass
 class Cause:
-    """All pauses of one lane that have the same owner of the core."""
+    """All pauses of one worker that have the same owner of the core."""
 
     program: str
-    lane: int
+    worker: int
     core: int
     owner: Owner | None
     pauses: list[Pause] = field(default_factory=list)
 
     @property
     def is_elsewhere(self) -> bool:
-        """On the other machine of the laboratory; all lanes of a program are on one."""
+        """On the other machine of the laboratory; all workers of a program are on one."""
         return any(pause.gap.is_elsewhere for pause in self.pauses)
 
     @property
@@ -72,15 +72,15 @@ def losses_of(line: Timeline | None) -> tuple[Loss, ...]:
 
 
 def can_lose(trial: Trial, gap: Gap) -> bool:
-    """Whether a ring can overflow by a pause: of the device's lane, or by all that a generator's sends after it."""
-    load = load_of(trial, gap.lane if gap.program == "dl3d" else NO_LANE)
+    """Whether a ring can overflow by a pause: of the device's worker, or by all that a generator's sends after it."""
+    load = load_of(trial, gap.worker if gap.program == "dl3d" else NO_WORKER)
     return gap.us >= (load.holds_us * COVERS if load.ring_frames else LEAST_US)
 
 
 def shares(loss: Loss, gaps: Iterable[Gap]) -> dict[Gap, float]:
     """How long of a loss each of the pauses lasted.
 
-    While a lane catches up its ring may still overflow, for as long as it paused at most.
+    While a worker catches up its ring may still overflow, for as long as it paused at most.
     """
     found = {}
     for gap in gaps:
@@ -115,7 +115,7 @@ def parted(frames: int, weights: dict[Gap, float]) -> dict[Gap, int]:
 
 
 def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
-    """Who had a lane's core during a pause, for how many microseconds of it; who had it longest stands first."""
+    """Who had a worker's core during a pause, for how many microseconds of it; who had it longest stands first."""
     times: dict[Owner, float] = {}
     for event in events:
         shared_us = overlap_us(span_of(gap), span_of(event))
@@ -139,7 +139,7 @@ def named(pause: Pause, events: Iterable[Event]) -> Pause:
 
 
 def pauses_beside(trial: Trial, first: str) -> tuple[list[Pause], int]:
-    """The pauses in which frames were lost, and how many were lost while no lane is known to have paused."""
+    """The pauses in which frames were lost, and how many were lost while no worker is known to have paused."""
     evidence = trial.evidence
     gaps = [gap for gap in evidence.gaps if can_lose(trial, gap)] if evidence else []
     losses = losses_of(trial.timeline)
@@ -157,10 +157,10 @@ def pauses_beside(trial: Trial, first: str) -> tuple[list[Pause], int]:
 
 
 def causes_of(pauses: Iterable[Pause]) -> list[Cause]:
-    """Pauses put together by lane and owner, those that lost most first."""
+    """Pauses put together by worker and owner, those that lost most first."""
     found: dict[tuple[object, ...], Cause] = {}
     for pause in pauses:
         gap = pause.gap
-        key = (gap.program, gap.lane, gap.core, pause.owner)
-        found.setdefault(key, Cause(gap.program, gap.lane, gap.core, pause.owner)).pauses.append(pause)
+        key = (gap.program, gap.worker, gap.core, pause.owner)
+        found.setdefault(key, Cause(gap.program, gap.worker, gap.core, pause.owner)).pauses.append(pause)
     return sorted(found.values(), key=lambda cause: (-cause.frames, -cause.worst.gap.us))

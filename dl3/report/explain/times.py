@@ -1,4 +1,4 @@
-"""Why frames were lost when they were: pauses of lanes, who had their cores, lanes that were full. Pure."""
+"""Why frames were lost when they were: pauses of workers, who had their cores, workers that were full. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,9 +21,9 @@ def at_s(trial: Trial, at_ns: float) -> float:
 
 def cause_values(trial: Trial, cause: Cause) -> dict[str, Value]:
     """The figures of a cause."""
-    worst, load = cause.worst, load_of(trial, cause.lane)
+    worst, load = cause.worst, load_of(trial, cause.worker)
     gap = worst.gap
-    head: dict[str, Value] = {"program": cause.program, "lane": cause.lane, "core": cause.core}
+    head: dict[str, Value] = {"program": cause.program, "worker": cause.worker, "core": cause.core}
     return head | {
         "n": len(cause.pauses),
         "frames": cause.frames,
@@ -86,9 +86,9 @@ def starved(trial: Trial) -> Iterator[Finding]:
 
 
 def full_finding(strain: Strain) -> Finding:
-    """What a lane that was full can do, and what it was offered."""
+    """What a worker that was full can do, and what it was offered."""
     values: dict[str, Value] = {
-        "lane": strain.work.lane,
+        "worker": strain.work.worker,
         "core": strain.work.core,
         "cycles": strain.cycles,
         "steps": strain.steps,
@@ -97,7 +97,7 @@ def full_finding(strain: Strain) -> Finding:
         "mpps": strain.offered_pps / 1e6,
         "busy": min(1.0, strain.busy),
     }
-    return Finding("lane", "full", values, 0, "full")
+    return Finding("worker", "full", values, 0, "full")
 
 
 def share_of_time(line: Timeline | None) -> float:
@@ -109,12 +109,12 @@ def share_of_time(line: Timeline | None) -> float:
 
 
 def overrun(trial: Trial, frames: int, full: Iterable[Strain]) -> int:
-    """How many frames that no pause covers were lost because lanes of the device were full."""
+    """How many frames that no pause covers were lost because workers of the device were full."""
     return min(frames, waited_for(trial, "dl3d"), sum(strain.excess for strain in full))
 
 
 def unexplained(trial: Trial, frames: int, is_full: bool) -> Iterator[Finding]:
-    """What neither a pause nor a full lane covers."""
+    """What neither a pause nor a full worker covers."""
     share = share_of_time(trial.timeline)
     values: dict[str, Value] = {"frames": frames, "share": share}
     if is_full:
@@ -143,13 +143,13 @@ def time_findings(trial: Trial) -> Iterator[Finding]:
 
 
 def left_findings(trial: Trial, waited: int, left: int) -> Iterator[Finding]:
-    """Lanes that were full, and what they explain of the loss that pauses left."""
+    """Workers that were full, and what they explain of the loss that pauses left."""
     full = [strain for strain in strains(trial.evidence, trial) if strain.is_full]
     yield from (full_finding(strain) for strain in full)
     if left <= SMALL * waited:
         return
     lost = overrun(trial, left, full)
     if lost:
-        yield Finding("lane", "overrun", {"frames": lost}, lost)
+        yield Finding("worker", "overrun", {"frames": lost}, lost)
     if left - lost > SMALL * waited:
         yield from unexplained(trial, left - lost, bool(full))

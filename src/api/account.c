@@ -1,0 +1,106 @@
+// The account of all packets: received + injected = sent + punted + each named drop. Control
+// thread.
+#include "api/inside.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+
+// Packets of a verdict that workers have handed over for Linux; what became of them, tap_stats
+// tells by class.
+static uint64_t handed(const struct api_ctx *ctx, unsigned verdict)
+{
+	uint64_t sum = 0;
+	unsigned n;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		sum += stats_read(&workers[i]->handed[verdict]);
+	return sum;
+}
+
+void account_read(const struct api_ctx *ctx, struct stats_account *account)
+{
+	unsigned n;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
+
+	stats_sum(account, workers, n);
+	if (ctx->taps)
+		stats_add_tap(account, tap_stats(ctx->taps));
+}
+
+// What is in the rings for Linux is among it.
+static int64_t in_flight(const struct stats_account *a)
+{
+	return (int64_t)(a->received + a->injected - a->sent - a->punted - a->dropped);
+}
+
+json_t *account_json(const struct stats_account *a)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "received", (json_int_t)a->received,
+		"injected", (json_int_t)a->injected, "sent", (json_int_t)a->sent, "punted",
+		(json_int_t)a->punted, "dropped", (json_int_t)a->dropped, "in_flight",
+		(json_int_t)in_flight(a));
+}
+
+// What the devices lost before any worker could receive it; it stands beside the law.
+static json_t *wire_json(const struct api_ctx *ctx)
+{
+	uint64_t missed = 0, no_mbuf = 0, errors = 0, deferred = 0;
+	unsigned n_workers;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n_workers);
+
+	for (unsigned i = 0; i < config_ports(ctx->config)->n_ports; i++) {
+		struct port_info info;
+
+		port_info(ctx->ports, i, &info);
+		missed += info.rx_missed;
+		no_mbuf += info.rx_no_mbuf;
+		errors += info.rx_errors;
+	}
+	for (unsigned i = 0; i < n_workers; i++)
+		deferred += stats_read(&workers[i]->starved_loops);
+	return json_pack("{s:I, s:I, s:I, s:I}", "rx_missed", (json_int_t)missed, "rx_no_mbuf",
+		(json_int_t)no_mbuf, "rx_errors", (json_int_t)errors, "starved_loops",
+		(json_int_t)deferred);
+}
+
+json_t *method_drops(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	struct stats_account account;
+
+	if (rpc_params_none(params, error))
+		return NULL;
+	account_read(ctx, &account);
+	json_t *drops = account_json(&account), *list = json_array();
+	for (unsigned v = 0; v < N_VERDICTS; v++) {
+		json_t *row = json_pack("{s:s, s:I, s:I, s:s, s:s}", "name", verdict_name(v),
+			"packets", (json_int_t)account.verdict[v], "handed",
+			(json_int_t)handed(ctx, v), "step", verdict_step(v), "text",
+			verdict_text(v));
+
+		json_object_set_new(row, "class",
+			rpc_text_json(ctx->taps ? class_word(verdict_class(v)) : NULL));
+		json_array_append_new(list, row);
+	}
+	json_object_set_new(drops, "verdicts", list);
+	json_object_set_new(drops, "wire", wire_json(ctx));
+	return drops;
+}
+
+void api_log_account(const struct api_ctx *ctx)
+{
+	struct stats_account a;
+
+	account_read(ctx, &a);
+	if (ctx->taps)
+		log_info("account: injected %" PRIu64 ", punted %" PRIu64, a.injected, a.punted);
+	log_info("account: received %" PRIu64 ", sent %" PRIu64 ", dropped %" PRIu64
+		 ", in flight %" PRId64,
+		a.received, a.sent, a.dropped, in_flight(&a));
+	for (unsigned v = VERDICT_FORWARD + 1; v < N_VERDICTS; v++)
+		if (a.verdict[v])
+			log_info("account: %" PRIu64 " %s (%s)", a.verdict[v], verdict_name(v),
+				verdict_text(v));
+}

@@ -1,0 +1,28 @@
+// Ports and workers that exist on paper only, for the tests of methods. Test.
+#pragma once
+
+#include "api/api.h"
+
+// What the test sets and reads.
+struct fake {
+	int refuse_change_of; // port whose port_change fails; -1: none
+	unsigned mtu[PORT_MAX];
+	unsigned n_changes, n_polled;
+	bool worker_has_ended, device_is_gone;
+	// Linux
+	struct stats_tap taps;
+	unsigned n_taps_polled, n_restored, n_steps; // n_steps: calls of netlink_poll
+	bool netlink_has_more, is_dumping, refuse_restore, refuse_start;
+	struct tap_class_settings class[N_CLASSES];
+	struct netlink_opinion opinion;
+	unsigned n_differences, n_unsupported;
+	uint32_t sample; // that netlink_verify was asked for
+	char calls[64];  // a letter for each room that was opened or closed
+};
+extern struct fake fake;
+
+void fake_reset(void);
+struct stats_worker *fake_stat(unsigned worker);
+// TAP interfaces and a mirror on paper: links 0 and 1 are the ports; VRF 3 is "blue".
+struct tap_table *fake_taps(void);
+struct netlink *fake_sync(void);

@@ -1,0 +1,74 @@
+// Next hops, a page at a time. Control thread.
+#include "api/inside.h"
+
+// A reply's line is at most 1 MiB: next hops and members of groups are far below 250 bytes each.
+enum { PAGE_HOPS = 1000, PAGE_MAX_LISTED = 4000 };
+
+uint64_t hop_counted(const void *ctx_, uint16_t id)
+{
+	const struct api_ctx *ctx = ctx_;
+	uint64_t sum = 0;
+	unsigned n;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		sum += stats_read(&workers[i]->hop[id]);
+	return sum;
+}
+
+static json_t *hop_json(const struct api_ctx *ctx, unsigned id, const struct fib_hop_info *info,
+	long *n_listed)
+{
+	bool has_mac = info->verdict == VERDICT_FORWARD && info->hop.kind != FIB_GROUP;
+	json_t *json = json_pack("{s:i, s:I}", "id", (int)id, "routes", (json_int_t)info->n_routes);
+
+	set_hop(json, ctx, &info->hop);
+	*n_listed += 1 + set_members(json, ctx, &info->hop);
+	json_object_set_new(json, "mac", has_mac ? mac_json(&info->mac) : json_null());
+	json_object_set_new(json, "mtu", info->mtu ? number_json(info->mtu) : json_null());
+	json_object_set_new(json, "verdict", rpc_text_json(verdict_name(info->verdict)));
+	json_object_set_new(json, "packets",
+		number_json(hop_counted(ctx, id) - info->counted_before));
+	return json;
+}
+
+// A next hop is in the VRF of its link; what has none (blackholes, say) is in no particular one.
+static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, uint8_t vrf)
+{
+	const struct fib_iface *iface =
+		info->hop.iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, info->hop.iface) : NULL;
+
+	return iface && iface->vrf == vrf;
+}
+
+json_t *method_nexthops(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	long after = -1, limit = PAGE_HOPS;
+	const char *vrf = NULL;
+	uint8_t table = 0;
+	const struct rpc_param rows[] = {
+		{"after", RPC_NUMBER, false, 0, FIB_MAX_HOPS, &after},
+		{"limit", RPC_NUMBER, false, 1, 10000, &limit},
+		{"vrf", RPC_TEXT, false, 0, 0, &vrf},
+	};
+	struct fib_usage usage;
+	struct fib_hop_info info;
+
+	if (rpc_params_read(params, rows, 3, error) || vrf_find(ctx, vrf, &table, error))
+		return NULL;
+	fib_usage(ctx->fib, &usage);
+	json_t *list = json_array(), *next = json_null();
+	long n = 0, n_listed = 0, last = after;
+	for (long id = after + 1; id <= usage.max_hop_id; id++) {
+		if (!fib_hop_info(ctx->fib, id, &info) || (vrf && !is_in(ctx, &info, table)))
+			continue;
+		if (n++ == limit || n_listed >= PAGE_MAX_LISTED) {
+			next = json_integer(last);
+			break;
+		}
+		json_array_append_new(list, hop_json(ctx, id, &info, &n_listed));
+		last = id;
+	}
+	return json_pack("{s:o, s:o}", "nexthops", list, "next", next);
+}

@@ -1,0 +1,80 @@
+// Links and VRFs by name. Control thread.
+#include "api/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char MAIN[] = "main";
+
+const char *iface_word(const struct api_ctx *ctx, unsigned iface)
+{
+	const char *name = ctx->netlink && iface < FIB_MAX_IFACES
+	                           ? netlink_iface_name(ctx->netlink, iface)
+	                           : NULL;
+
+	return name ? name : port_word(ctx, iface);
+}
+
+const char *port_of_iface(const struct api_ctx *ctx, unsigned iface)
+{
+	const struct fib_iface *told = iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, iface) : NULL;
+
+	return port_word(ctx, told ? told->port : iface);
+}
+
+const char *vrf_word(const struct api_ctx *ctx, unsigned vrf)
+{
+	if (!vrf)
+		return MAIN;
+	return ctx->netlink && vrf < FIB_MAX_VRFS ? netlink_vrf_name(ctx->netlink, vrf) : NULL;
+}
+
+int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error)
+{
+	if (!name)
+		return 0;
+	for (unsigned iface = 0; iface < FIB_MAX_IFACES; iface++) {
+		const char *has = fib_iface(ctx->fib, iface) ? iface_word(ctx, iface) : NULL;
+
+		if (has && !strcmp(has, name)) {
+			*out = iface;
+			return 0;
+		}
+	}
+	return error_set(error, -EINVAL,
+		ctx->netlink ? "parameter \"port\" is no port's name and no VLAN interface's; 'dl3 "
+			       "show mirror' lists them"
+			     : "parameter \"port\" is no port's name; 'dl3 show ports' lists them");
+}
+
+int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct error *error)
+{
+	if (!name || !strcmp(name, MAIN))
+		return 0;
+	if (!ctx->netlink)
+		return error_set(error, -EINVAL,
+			"there is no VRF \"%.60s\": the file has no key \"linux\"", name);
+	int vrf = netlink_vrf_find(ctx->netlink, name);
+	if (vrf < 0)
+		return error_set(error, -EINVAL,
+			"\"%.60s\" is no VRF device in the TAP interfaces' namespace; 'dl3 show "
+			"mirror' "
+			"lists them",
+			name);
+	*out = vrf;
+	return 0;
+}
+
+json_t *tags_json(const struct fib_iface *iface)
+{
+	json_t *list = json_array();
+	char text[24];
+
+	for (unsigned i = 0; i < iface->n_tags; i++) {
+		snprintf(text, sizeof(text), "%s %u",
+			iface->tag[i].tpid == 0x88a8 ? "802.1ad" : "802.1Q", iface->tag[i].vid);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}

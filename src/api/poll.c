@@ -1,0 +1,78 @@
+// What the control loop does between two clients. Control thread.
+#include "api/inside.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "base/wake.h"
+
+#include <errno.h>
+#include <signal.h>
+
+enum { POLL_EVERY_NS = 50 * 1000 * 1000 };
+
+int api_follow(struct api_ctx *ctx, struct error *error)
+{
+	struct netlink_ctx mirrored = {ctx->fib, ctx->ports, ctx->taps,
+		config_ports(ctx->config)->n_ports};
+
+	if (!ctx->taps)
+		return 0;
+	int err = tap_start(ctx->taps, error);
+	if (!err)
+		err = netlink_open(&ctx->netlink, &mirrored, error);
+	return err ? err : wake_add(ctx->wake, netlink_fd(ctx->netlink), error);
+}
+
+void api_unfollow(struct api_ctx *ctx)
+{
+	if (ctx->netlink)
+		netlink_close(ctx->netlink);
+	ctx->netlink = NULL;
+	ctx->is_busy = false;
+}
+
+// Devices and TAP interfaces want a look now and then, not after each message.
+static int poll_ports(struct api_ctx *ctx, struct error *error)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now - ctx->polled_ns < POLL_EVERY_NS)
+		return 0;
+	ctx->polled_ns = now;
+	int err = port_poll(ctx->ports, error);
+	if (!err && ctx->taps)
+		tap_poll(ctx->taps);
+	return err;
+}
+
+void api_handle_signals(struct api_ctx *ctx, int signals)
+{
+	struct error error;
+
+	for (int number = signals_next(signals); number; number = signals_next(signals)) {
+		if (number != SIGHUP)
+			ctx->stop = true;
+		else if (api_reload(ctx, &error))
+			log_error("reload: %s", error.text);
+		else
+			log_info("reload: done");
+	}
+}
+
+int api_poll(struct api_ctx *ctx, struct error *error)
+{
+	int err = poll_ports(ctx, error);
+	if (err)
+		return err;
+	if (!port_workers_run(ctx->ports))
+		return error_set(error, -EIO, "a worker has ended by itself; all stop");
+	if (ctx->netlink)
+		ctx->is_busy = netlink_poll(ctx->netlink);
+	fib_tidy(ctx->fib);
+	int worker = fib_rcu_poll(ctx->rcu);
+	if (worker >= 0 && worker != ctx->silent_worker)
+		log_error("worker %d has not come round for a second; is its core taken?", worker);
+	ctx->silent_worker = worker;
+	return 0;
+}

@@ -1,0 +1,62 @@
+// Ports and workers with their counters. Control thread.
+#include "api/inside.h"
+
+#define SET_FIELD(name, text) json_object_set_new(json, #name, number_json(sum.name));
+
+static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
+	const struct port_info *info)
+{
+	struct stats_port sum;
+	unsigned n;
+	struct stats_worker *const *workers = datapath_stats(ctx->path, &n);
+
+	stats_sum_port(&sum, workers, n, port);
+	SCHEMA_PORT_COUNTERS(SET_FIELD)
+	json_object_set_new(json, "rx_missed", number_json(info->rx_missed));
+	json_object_set_new(json, "rx_no_mbuf", number_json(info->rx_no_mbuf));
+	json_object_set_new(json, "rx_errors", number_json(info->rx_errors));
+	json_object_set_new(json, "tx_errors", number_json(info->tx_errors));
+}
+
+static json_t *port_json(const struct api_ctx *ctx, unsigned i)
+{
+	const struct port_settings *settings = &config_ports(ctx->config)->ports[i];
+	struct port_info info;
+
+	port_info(ctx->ports, i, &info);
+	json_t *port = json_pack("{s:i, s:s, s:i, s:b, s:i, s:b}", "port", (int)i, "name",
+		settings->name, "mtu", (int)info.mtu, "link_up", info.link_up, "numa", info.numa,
+		"rss", info.rss);
+	json_object_set_new(port, "device", rpc_text_json(settings->device));
+	json_object_set_new(port, "driver", rpc_text_json(info.driver));
+	json_object_set_new(port, "device_id", number_json(info.device_id));
+	json_object_set_new(port, "mac", mac_json(&info.mac));
+	json_object_set_new(port, "peer",
+		settings->has_peer ? mac_json(&settings->peer) : json_null());
+	json_object_set_new(port, "mode",
+		rpc_text_json(settings->mode == PORT_XCONNECT ? "xconnect" : "route"));
+	json_object_set_new(port, "to",
+		rpc_text_json(settings->xconnect[0] ? settings->xconnect : NULL));
+	json_object_set_new(port, "martians",
+		rpc_text_json(settings->pass_martians ? "pass" : "drop"));
+	json_object_set_new(port, "link_mbps",
+		info.link_mbps ? number_json(info.link_mbps) : json_null());
+	json_object_set_new(port, "rx_queues", number_json(info.n_rx_queues));
+	json_object_set_new(port, "tx_queues", number_json(info.n_tx_queues));
+	json_object_set_new(port, "rx_descriptors", number_json(info.n_rx_descriptors));
+	json_object_set_new(port, "tx_descriptors", number_json(info.n_tx_descriptors));
+	set_counters(port, ctx, i, &info);
+	return port;
+}
+
+json_t *method_ports(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+
+	if (rpc_params_none(params, error))
+		return NULL;
+	json_t *list = json_array();
+	for (unsigned i = 0; i < config_ports(ctx->config)->n_ports; i++)
+		json_array_append_new(list, port_json(ctx, i));
+	return json_pack("{s:o}", "ports", list);
+}

@@ -1,0 +1,164 @@
+// The file again, while packets run. Control thread.
+#include "api/inside.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+int api_build(const struct config *config, const struct port_state states[], struct fib **out,
+	struct error *error)
+{
+	struct wire_mac macs[PORT_MAX] = {0};
+
+	for (unsigned i = 0; states && i < config_ports(config)->n_ports; i++)
+		memcpy(macs[i].bytes, states[i].mac, sizeof(macs[i].bytes));
+	struct fib *fib = fib_create(error);
+	if (!fib)
+		return -ENOMEM;
+	int err = config_fill(config, macs, fib, error);
+	if (err)
+		fib_destroy(fib);
+	else
+		*out = fib;
+	return err;
+}
+
+struct fib *api_swap(struct api_ctx *ctx, struct fib *fib)
+{
+	fib_count_from_now(fib, &(struct fib_count){hop_counted, ctx});
+	return fib_rcu_swap(ctx->rcu, fib);
+}
+
+// A port as it is to be. Its MTU is Linux's where it has a TAP interface.
+static struct port_settings as_wanted(const struct api_ctx *ctx, unsigned port,
+	const struct port_settings *settings)
+{
+	struct port_settings wanted = *settings;
+	struct port_info info;
+
+	if (!ctx->taps)
+		return wanted;
+	port_info(ctx->ports, port, &info);
+	wanted.mtu = info.mtu;
+	return wanted;
+}
+
+static int change_port(const struct api_ctx *ctx, unsigned port,
+	const struct port_settings *settings, struct error *error)
+{
+	struct port_settings wanted = as_wanted(ctx, port, settings);
+
+	return port_change(ctx->ports, port, &wanted, error);
+}
+
+static bool differs(const struct port_settings *a, const struct port_settings *b)
+{
+	return a->mtu != b->mtu || a->pass_martians != b->pass_martians ||
+	       a->has_peer != b->has_peer || !wire_mac_equal(&a->peer, &b->peer);
+}
+
+static void take_back(const struct api_ctx *ctx, const struct port_table_settings *now,
+	const struct port_table_settings *next, unsigned n)
+{
+	struct error error;
+
+	for (unsigned i = 0; i < n; i++)
+		if (differs(&now->ports[i], &next->ports[i]) &&
+			change_port(ctx, i, &now->ports[i], &error))
+			log_error("port %s could not be set back: %s", now->ports[i].name,
+				error.text);
+}
+
+// All ports take what changed, or none does.
+static int change_ports(const struct api_ctx *ctx, const struct port_table_settings *now,
+	const struct port_table_settings *next, struct error *error)
+{
+	for (unsigned i = 0; i < next->n_ports; i++) {
+		int err = differs(&now->ports[i], &next->ports[i])
+		                  ? change_port(ctx, i, &next->ports[i], error)
+		                  : 0;
+
+		if (err) {
+			take_back(ctx, now, next, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+// A new table beside the old one, then a swap.
+static int apply_static(struct api_ctx *ctx, struct config *next, struct error *error)
+{
+	struct fib *fib;
+	int err = api_build(next, port_states(ctx->ports), &fib, error);
+
+	if (err)
+		return err;
+	err = change_ports(ctx, config_ports(ctx->config), config_ports(next), error);
+	if (err) {
+		fib_destroy(fib);
+		return err;
+	}
+	fib_destroy(api_swap(ctx, fib));
+	ctx->fib = fib;
+	return 0;
+}
+
+// The table is the mirror's: it stays. TAP interfaces that somebody has deleted are made again.
+static int apply_linux(struct api_ctx *ctx, struct config *next, struct error *error)
+{
+	const struct port_table_settings *now = config_ports(ctx->config);
+	int err = change_ports(ctx, now, config_ports(next), error);
+
+	if (err)
+		return err;
+	err = tap_restore(ctx->taps, error);
+	if (err)
+		take_back(ctx, now, config_ports(next), now->n_ports);
+	else
+		tap_change(ctx->taps, config_taps(next));
+	return err;
+}
+
+static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
+{
+	const char *key = config_needs_restart(ctx->config, next);
+
+	if (key)
+		return error_set(error, -EBUSY, "needs a restart: %s; nothing was changed", key);
+	int err = ctx->taps ? apply_linux(ctx, next, error) : apply_static(ctx, next, error);
+	if (err)
+		return err;
+	config_free(ctx->config);
+	ctx->config = next;
+	ctx->n_reloads++;
+	return 0;
+}
+
+int api_reload(struct api_ctx *ctx, struct error *error)
+{
+	struct config *next;
+	int err = config_load_again(&next, ctx->config, error);
+
+	if (err)
+		return err;
+	err = apply(ctx, next, error);
+	if (err)
+		config_free(next);
+	else
+		config_forget_routes(next);
+	return err;
+}
+
+json_t *method_reload(void *ctx_, const json_t *params, struct error *error)
+{
+	struct api_ctx *ctx = ctx_;
+	struct fib_usage usage;
+
+	if (rpc_params_none(params, error) || api_reload(ctx, error))
+		return NULL;
+	fib_usage(ctx->fib, &usage);
+	return json_pack("{s:i, s:I, s:I}", "reloads", (int)ctx->n_reloads, "routes4",
+		(json_int_t)usage.n_routes4, "routes6", (json_int_t)usage.n_routes6);
+}

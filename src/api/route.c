@@ -1,0 +1,108 @@
+// Why a packet to an address goes where it goes, and whether Linux would do the same. Control
+// thread.
+#include "api/inside.h"
+
+#include "base/bits.h"
+
+#include <errno.h>
+#include <string.h>
+
+static json_t *answer_json(const struct netlink_opinion *said)
+{
+	json_t *json = json_pack("{s:b, s:o, s:o, s:o}", "agrees", said->agrees, "differs",
+		rpc_text_json(said->agrees ? NULL : said->differs), "error",
+		rpc_text_json(said->answered ? NULL : strerror(-said->error)), "prefix",
+		said->answered ? prefix_json(&said->prefix) : json_null());
+
+	if (!said->answered)
+		return json;
+	json_object_set_new(json, "table", number_json(said->table));
+	json_object_set_new(json, "metric", number_json(said->metric));
+	json_object_set_new(json, "type", rpc_text_json(netlink_type_name(said->type)));
+	json_object_set_new(json, "via", addr_json(&said->via));
+	json_object_set_new(json, "interface",
+		rpc_text_json(said->interface[0] ? said->interface : NULL));
+	return json;
+}
+
+// What Linux itself says; null where it is not the control plane.
+static json_t *linux_json(const struct api_ctx *ctx, uint8_t vrf, const struct wire_addr *addr)
+{
+	struct netlink_opinion said = {0};
+	struct error error = {""};
+
+	if (!ctx->netlink)
+		return json_null();
+	if (netlink_explain(ctx->netlink, vrf, addr, &said, &error))
+		return json_pack("{s:n, s:o}", "agrees", "error", rpc_text_json(error.text));
+	return answer_json(&said);
+}
+
+// MACs and tags that a packet leaves with.
+static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fib_answer *answer)
+{
+	const uint8_t family = answer->route.prefix.addr.family;
+	bool has_mac = answer->verdict == VERDICT_FORWARD && answer->hop.kind != FIB_GROUP;
+	const struct fib_iface *iface =
+		answer->hop.iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, answer->hop.iface) : NULL;
+
+	json_object_set_new(json, "mac", has_mac ? mac_json(&answer->mac) : json_null());
+	json_object_set_new(json, "source_mac",
+		has_mac && iface ? mac_json(&iface->mac) : json_null());
+	json_object_set_new(json, "vlans", iface ? tags_json(iface) : json_array());
+	json_object_set_new(json, "mtu",
+		iface ? number_json(fib_iface_mtu(iface, family)) : json_null());
+}
+
+static const char *text_of(const struct fib_answer *answer)
+{
+	return answer->hop.kind == FIB_GROUP ? "each flow stays with one of the members"
+	                                     : verdict_text(answer->verdict);
+}
+
+static json_t *decision_json(const struct api_ctx *ctx, uint8_t vrf, const struct wire_addr *addr)
+{
+	struct fib_answer answer;
+
+	rib_lookup(ctx->fib, vrf, addr, &answer);
+	bool agree = fib_lookup(ctx->fib, vrf, addr) == answer.hop_id;
+	json_t *json = json_pack("{s:o, s:o, s:b}", "address", addr_json(addr), "vrf",
+		rpc_text_json(vrf_word(ctx, vrf)), "found", answer.found);
+	json_object_set_new(json, "prefix",
+		answer.found ? prefix_json(&answer.route.prefix) : json_null());
+	json_object_set_new(json, "route_kind",
+		answer.found ? rpc_text_json(kind_word(answer.route.hop.kind)) : json_null());
+	if (answer.found)
+		set_hop(json, ctx, &answer.hop);
+	set_members(json, ctx, &answer.hop);
+	json_object_set_new(json, "nexthop", number_json(answer.hop_id));
+	set_rewrite(json, ctx, &answer);
+	json_object_set_new(json, "verdict", rpc_text_json(verdict_name(answer.verdict)));
+	json_object_set_new(json, "class",
+		rpc_text_json(ctx->taps ? class_word(verdict_class(answer.verdict)) : NULL));
+	json_object_set_new(json, "text", rpc_text_json(text_of(&answer)));
+	json_object_set_new(json, "workers_agree", json_boolean(agree));
+	json_object_set_new(json, "linux", linux_json(ctx, vrf, addr));
+	return json;
+}
+
+json_t *method_route(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	const char *text = NULL, *vrf_name = NULL;
+	const struct rpc_param rows[] = {
+		{"address", RPC_TEXT, true, 0, 0, &text},
+		{"vrf", RPC_TEXT, false, 0, 0, &vrf_name},
+	};
+	struct wire_addr addr;
+	uint8_t vrf = 0;
+
+	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
+		return NULL;
+	if (wire_addr_parse(text, &addr)) {
+		error_set(error, -EINVAL, "\"%.60s\" is no address; give an IPv4 or IPv6 address",
+			text);
+		return NULL;
+	}
+	return vrf_find(ctx, vrf_name, &vrf, error) ? NULL : decision_json(ctx, vrf, &addr);
+}

@@ -1,0 +1,139 @@
+// Workers: cores, queues, what each counted, where its cycles go. Control thread.
+#include "api/inside.h"
+
+#include <rte_cycles.h>
+
+static json_t *worker_verdicts(const struct stats_worker *stat)
+{
+	json_t *json = json_object();
+
+	for (unsigned v = 0; v < N_VERDICTS; v++)
+		json_object_set_new(json, verdict_name(v),
+			number_json(stats_read(&stat->verdict[v])));
+	return json;
+}
+
+// Counters of a worker by name.
+#define SET_WORKER_FIELD(name, text)                                                               \
+	json_object_set_new(json, #name, number_json(stats_read(&stat->name)));
+#define SET_STEP_FIELD(name, text)                                                                 \
+	json_object_set_new(json, #name, json_real(stats_read(&stat->step.name) / packets));
+#define SET_QUEUE_FIELD(name, text)                                                                \
+	json_object_set_new(json, #name, number_json(stats_read(&counters->name)));
+
+static json_t *worker_counters(const struct stats_worker *stat)
+{
+	json_t *json = json_object();
+
+	SCHEMA_WORKER_COUNTERS(SET_WORKER_FIELD)
+	return json;
+}
+
+// Cycles per packet by step; null while nothing was timed.
+static json_t *worker_steps(const struct stats_worker *stat)
+{
+	double packets = stats_read(&stat->timed_packets);
+	json_t *json = json_object();
+
+	if (packets < 1) {
+		json_decref(json);
+		return json_null();
+	}
+	SCHEMA_STEP_COUNTERS(SET_STEP_FIELD)
+	return json;
+}
+
+// The longest time between two polls, and how long ago it ended.
+static json_t *worker_gap(const struct stats_worker *stat)
+{
+	double hz = rte_get_tsc_hz(), now = rte_rdtsc();
+	uint64_t gap = stats_read(&stat->longest_gap_cycles);
+	uint64_t at = stats_read(&stat->longest_gap_at_cycles);
+
+	if (!gap || hz < 1)
+		return json_null();
+	return json_pack("{s:f, s:f}", "longest_us", gap / hz * 1e6, "ago_s", (now - at) / hz);
+}
+
+static json_t *queue_json(const struct api_ctx *ctx, const struct port_queue *queue,
+	const struct stats_queue *counters)
+{
+	json_t *json = json_pack("{s:o, s:i}", "port", rpc_text_json(port_word(ctx, queue->port)),
+		"queue", (int)queue->queue);
+
+	SCHEMA_QUEUE_COUNTERS(SET_QUEUE_FIELD)
+	return json;
+}
+
+static json_t *worker_queues(const struct api_ctx *ctx, const struct port_worker *worker,
+	const struct stats_worker *stat)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < worker->n_queues; i++)
+		json_array_append_new(list, queue_json(ctx, &worker->queues[i], &stat->queue[i]));
+	return list;
+}
+
+// Of the time since the start.
+static double asleep_share(const struct api_ctx *ctx, const struct stats_worker *stat)
+{
+	double lived = rte_rdtsc() - ctx->born.cycles;
+
+	return lived > 0 ? stats_read(&stat->slept_cycles) / lived : 0;
+}
+
+// What ends the sleep of a worker; null: it polls.
+static json_t *woken_by(const struct port_worker *worker)
+{
+	if (!worker->may_sleep)
+		return json_null();
+	return json_string(port_wait_is_woken(worker->wait) ? "frames" : "time");
+}
+
+static json_t *worker_json(const struct api_ctx *ctx, const struct port_worker *worker,
+	const struct stats_worker *stat)
+{
+	json_t *json = json_pack("{s:i, s:i, s:i, s:i}", "worker", (int)worker->id, "core",
+		worker->core, "numa", worker->numa, "burst", (int)worker->burst);
+	uint64_t loops = stats_read(&stat->loops), empty = stats_read(&stat->empty_loops);
+
+	json_object_set_new(json, "idle", json_string(worker->may_sleep ? "sleep" : "poll"));
+	json_object_set_new(json, "woken_by", woken_by(worker));
+	json_object_set_new(json, "queues", worker_queues(ctx, worker, stat));
+	json_object_set_new(json, "counters", worker_counters(stat));
+	json_object_set_new(json, "empty_share", json_real(loops ? (double)empty / loops : 0));
+	json_object_set_new(json, "asleep_share", json_real(asleep_share(ctx, stat)));
+	json_object_set_new(json, "poll_gap", worker_gap(stat));
+	json_object_set_new(json, "cycles_per_packet", worker_steps(stat));
+	json_object_set_new(json, "verdicts", worker_verdicts(stat));
+	return json;
+}
+
+json_t *method_gaps(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	struct rpc_worker workers[STATS_MAX_WORKERS];
+	struct rpc_gaps gaps = {.worker = workers, .born = ctx->born};
+	struct stats_worker *const *stats = datapath_stats(ctx->path, &gaps.n_workers);
+
+	for (unsigned i = 0; i < gaps.n_workers; i++)
+		workers[i] =
+			(struct rpc_worker){i, port_worker(ctx->ports, i)->core, &stats[i]->pauses};
+	gaps.now = clock_pair_take(rte_rdtsc);
+	return rpc_gaps_json(&gaps, params, error);
+}
+
+json_t *method_workers(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct api_ctx *ctx = ctx_;
+	unsigned n;
+	struct stats_worker *const *stats = datapath_stats(ctx->path, &n);
+
+	if (rpc_params_none(params, error))
+		return NULL;
+	json_t *list = json_array();
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list, worker_json(ctx, port_worker(ctx->ports, i), stats[i]));
+	return json_pack("{s:o, s:I}", "workers", list, "tsc_hz", (json_int_t)rte_get_tsc_hz());
+}

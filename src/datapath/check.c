@@ -1,0 +1,217 @@
+// Everything that can stop a packet after its lookup, before the first byte is written: the route's
+// own verdict, TTL, MTU. Worker.
+#include "datapath/hop_limits.h"
+#include "datapath/steps.h"
+#include "datapath/variant.h"
+
+#include "wire/headers.h"
+
+static inline bool is_tagged(uint32_t limits)
+{
+	return limits_verdict(limits) == FIB_VERDICT_TAGGED;
+}
+
+// Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
+// be seen by both of them, and by all_plain of each variant.
+static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
+{
+	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
+		return limits_verdict(limits);
+	if (ttl <= TTL_LAST)
+		return VERDICT_TTL_EXPIRED;
+	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
+}
+
+// Where Linux forwards, it also judges TTL, MTU and routes; what workers can say better is only
+// which packets are ours, and so of which class.
+static enum verdict judge_for_linux(const struct tap_worker *tap, enum verdict verdict)
+{
+	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
+}
+
+// From the Ethernet header to the end of the packet, as its own header tells it.
+static uint32_t told_length(const uint8_t *frame)
+{
+	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
+	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
+
+	if (frame[12] == 0x08)
+		return WIRE_ETHER_BYTES + be16toh(ip4->total_length_be);
+	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
+}
+
+// Leaves the first `length` bytes of a frame; buffers with nothing of them go as a whole.
+static void cut(struct rte_mbuf *m, uint32_t length)
+{
+	struct rte_mbuf *last = m;
+	uint32_t left = length;
+
+	for (m->nb_segs = 1; left > last->data_len; m->nb_segs++) {
+		left -= last->data_len;
+		last = last->next;
+	}
+	rte_pktmbuf_free(last->next);
+	last->next = NULL;
+	last->data_len = left;
+	m->pkt_len = length;
+}
+
+// What stands behind a packet (padding, a trailer of the link that it came by) is no part of it:
+// where that makes the frame too long, it stays behind.
+static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
+{
+	uint32_t told = told_length(b->frame[i]), length = told + burst_tag_bytes(b, i);
+
+	if (told > most || length > b->mbuf[i]->pkt_len)
+		return false;
+	cut(b->mbuf[i], length);
+	b->length[i] = told;
+	return true;
+}
+
+// A next hop of IPv6 may have a smaller MTU than IPv4 has on its link.
+static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
+	uint32_t limits)
+{
+	bool is_ip4 = b->frame[i][12] == 0x08;
+
+	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : limits_frame_max(limits);
+}
+
+// Names the odd ones and closes the gaps that they leave; order is kept.
+static __attribute__((noinline)) void drop_odd(struct worker *w, const struct fib_view *view,
+	const uint32_t limits[], struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		uint16_t most = longest(view, b, i, limits[i]);
+		enum verdict verdict = judge(limits[i], most, b->length[i], b->ttl[i]);
+
+		if (b->for_linux)
+			verdict = judge_for_linux(w->tap, verdict);
+		else if (verdict == VERDICT_MTU_EXCEEDED && has_lost_its_trailer(b, i, most))
+			verdict = VERDICT_FORWARD;
+		if (verdict != VERDICT_FORWARD) {
+			burst_drop(w, b->mbuf[i], verdict);
+			continue;
+		}
+		b->has_tags |= is_tagged(limits[i]);
+		burst_move(b, alive++, i);
+	}
+	b->n = alive;
+}
+
+static inline bool has_one_hop(const struct burst *b, unsigned n)
+{
+	uint16_t differ = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		differ |= b->hop[i] ^ b->hop[0];
+	return !differ;
+}
+
+static inline bool check_one_hop(const struct fib_view *view, struct burst *b, unsigned n,
+	uint32_t limits[])
+{
+	uint32_t same = limits_read(view, b->hop[0]);
+	uint16_t longest = limits_frame_max(same);
+	uint8_t is_odd = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		is_odd |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
+	b->port[0] = limits_port(same);
+	b->has_one_port = true;
+	if (likely(!is_odd && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
+		return true;
+	for (unsigned i = 0; i < n; i++) {
+		limits[i] = same;
+		b->port[i] = limits_port(same);
+	}
+	return false;
+}
+
+bool all_plain_scalar(const struct fib_view *view, struct burst *b)
+{
+	return false;
+}
+
+void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		limits[i] = limits_read(view, hop[i]);
+}
+
+// Loops of one kind of work each over arrays that do not overlap: that is what compilers turn into
+// vector instructions.
+static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *restrict limits)
+{
+	const uint16_t *const length = b->length;
+	const uint8_t *const ttl = b->ttl;
+	uint8_t *restrict port = b->port;
+	uint32_t all = 0, differ = 0, too_long = 0;
+	uint8_t expired = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		all |= limits[i];
+		differ |= limits[i] ^ limits[0];
+		too_long |= length[i] > (limits[i] & 0xffff);
+	}
+	for (unsigned i = 0; i < n; i++)
+		expired |= ttl[i] <= TTL_LAST;
+	for (unsigned i = 0; i < n; i++)
+		port[i] = limits_port(limits[i]);
+	b->has_one_port = !limits_port(differ);
+	return !(limits_verdict(all) | too_long | expired | b->for_linux);
+}
+
+static inline __attribute__((always_inline)) bool check_first(const struct fib_view *view,
+	struct burst *b, unsigned n, uint32_t limits[])
+{
+	return b->has_one_hop ? check_one_hop(view, b, n, limits) : check_each_hop(b, n, limits);
+}
+
+// Says whether all may pass as they are; where not, limits[] and port[] are filled. A full burst's
+// loops are of a constant length: they need no rest.
+static bool check_all(const struct worker *w, const struct fib_view *view, struct burst *b,
+	uint32_t limits[])
+{
+	const bool is_full = b->n == BURST_MAX;
+
+	if (!b->for_linux && w->variant->all_plain(view, b))
+		return true;
+	b->has_one_hop = is_full ? has_one_hop(b, BURST_MAX) : has_one_hop(b, b->n);
+	if (!b->has_one_hop)
+		w->variant->limits(view, b->hop, limits, b->n);
+	return is_full ? check_first(view, b, BURST_MAX, limits)
+	               : check_first(view, b, b->n, limits);
+}
+
+// Some packet goes out of the port that the burst came in on.
+static bool some_return(const struct burst *b, uint8_t from)
+{
+	bool found = false;
+
+	if (b->has_one_port)
+		return b->n && b->port[0] == from;
+	for (uint16_t i = 0; i < b->n; i++)
+		found |= b->port[i] == from;
+	return found;
+}
+
+void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b)
+{
+	uint32_t limits[BURST_MAX] LINE_ALIGNED;
+	bool all_pass;
+
+	if (unlikely(b->sees_discovery))
+		datapath_discovery(w, b);
+	all_pass = check_all(w, view, b, limits);
+
+	if (unlikely(!all_pass) && datapath_spread(view, b))
+		all_pass = check_all(w, view, b, limits);
+	if (unlikely(!all_pass))
+		drop_odd(w, view, limits, b);
+	if (b->sees_redirects && unlikely(some_return(b, w->from)))
+		datapath_redirect(w, view, b);
+}

@@ -1,0 +1,97 @@
+// Makes, starts and stops the workers. Control thread.
+#include "datapath/datapath.h"
+
+#include "base/pages.h"
+#include "datapath/variant.h"
+#include "datapath/worker.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdlib.h>
+
+struct path {
+	struct port_table *ports;
+	unsigned n_workers;
+	bool stop; // atomic, relaxed; the workers read it once per loop
+	struct worker *worker[STATS_MAX_WORKERS];
+	struct stats_worker *stat[STATS_MAX_WORKERS];
+};
+
+static int add_worker(struct path *path, struct fib_rcu *rcu, struct tap_table *taps,
+	struct error *error)
+{
+	unsigned worker = path->n_workers;
+	struct worker *w = pages_alloc(sizeof(*w));
+	struct stats_worker *stat = pages_alloc(sizeof(*stat));
+
+	path->worker[worker] = w;
+	path->stat[worker] = stat;
+	path->n_workers++;
+	if (!w || !stat)
+		return error_set(error, -ENOMEM, "no memory for worker %u; use fewer workers",
+			worker);
+	w->io = port_worker(path->ports, worker);
+	w->states = port_states(path->ports);
+	w->rcu = fib_rcu_readers(rcu);
+	w->stat = stat;
+	w->tap = taps ? tap_worker(taps, worker) : NULL;
+	w->stop = &path->stop;
+	w->variant = datapath_choose_variant();
+	w->now = w->sorted;
+	w->tsc_hz = rte_get_tsc_hz();
+	w->long_gap = w->tsc_hz / 1000000 * PAUSES_LEAST_US;
+	for (unsigned q = 0; q < w->io->n_queues; q++)
+		w->pool[q] = port_pool(path->ports, w->io->queues[q].port);
+	return 0;
+}
+
+int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
+	struct tap_table *taps, struct error *error)
+{
+	struct path *path = calloc(1, sizeof(*path));
+
+	if (!path)
+		return error_set(error, -ENOMEM, "no memory for the walk");
+	path->ports = ports;
+	while (path->n_workers < port_n_workers(ports)) {
+		int err = add_worker(path, rcu, taps, error);
+		if (err) {
+			datapath_close(path);
+			return err;
+		}
+	}
+	*out = path;
+	return 0;
+}
+
+int datapath_start(struct path *path, struct error *error)
+{
+	__atomic_store_n(&path->stop, false, __ATOMIC_RELAXED);
+	int err = port_workers_launch(path->ports, worker_run, (void **)path->worker, error);
+	if (err)
+		datapath_stop(path); // those that run already
+	return err;
+}
+
+void datapath_stop(struct path *path)
+{
+	__atomic_store_n(&path->stop, true, __ATOMIC_RELAXED);
+	port_workers_join(path->ports);
+}
+
+void datapath_close(struct path *path)
+{
+	if (!path)
+		return;
+	for (unsigned i = 0; i < path->n_workers; i++) {
+		pages_free(path->worker[i], sizeof(struct worker));
+		pages_free(path->stat[i], sizeof(struct stats_worker));
+	}
+	free(path);
+}
+
+struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_workers)
+{
+	*n_workers = path->n_workers;
+	return path->stat;
+}

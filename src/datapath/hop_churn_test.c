@@ -1,0 +1,121 @@
+// Bursts judged while a neighbour on a link with a short MTU comes and goes: at no moment does a
+// frame pass that is too long for its way out. Tests only.
+#include "datapath/hop_limits.h"
+
+#include "datapath/steps.h"
+#include "datapath/variant.h"
+#include "fib/fib.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LONG_WAY = 3, SHORT_WAY = 4, FRAME_BYTES = 1000 };
+#ifdef __SANITIZE_THREAD__
+enum { N_CHANGES = 20000 }; // each takes far longer, and order is found wrong without luck
+#else
+enum { N_CHANGES = 200000 };
+#endif
+
+static struct worker worker;
+static struct stats_worker stat;
+static struct rte_mbuf mbuf[BURST_MAX];
+static uint8_t frame[64] = {[12] = 8, [14] = 0x45, [16] = 3, [17] = 0xda}; // FRAME_BYTES long
+
+struct watch {
+	struct fib_rcu_fast *rcu;
+	int stop;
+	uint32_t dst[BURST_MAX]; // every other one goes the short way
+	uint64_t n_passed, n_stopped, n_wrong;
+};
+
+static void judge(struct watch *watch, const struct fib_view *view)
+{
+	static struct burst b;
+
+	b.n = BURST_MAX;
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		mbuf[i].pkt_len = FRAME_BYTES;
+		b.mbuf[i] = &mbuf[i];
+		b.frame[i] = frame;
+		b.length[i] = FRAME_BYTES;
+		b.ttl[i] = 64;
+	}
+	fib_lookup4(view, watch->dst, b.hop, BURST_MAX);
+	worker.n_dropped = 0;
+	datapath_check(&worker, view, &b);
+	for (unsigned i = 0; i < b.n; i++)
+		watch->n_wrong += burst_port(&b, i) != LONG_WAY;
+	watch->n_passed += b.n;
+	watch->n_stopped += worker.n_dropped;
+}
+
+static void *run_worker(void *arg)
+{
+	struct watch *watch = arg;
+
+	fib_reader_online(watch->rcu, 0);
+	while (!__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
+		judge(watch, fib_reader_view(watch->rcu));
+		fib_reader_report(watch->rcu, 0);
+	}
+	fib_reader_offline(watch->rcu, 0);
+	return NULL;
+}
+
+static void tell_iface(struct fib *fib, uint8_t port, uint16_t mtu)
+{
+	struct fib_iface settings = {.mac.bytes = {2}, .port = port, .mtu = mtu};
+
+	assert_int_equal(fib_iface_set(fib, port, &settings), 0);
+}
+
+static void no_long_frame_passes_while_a_short_link_comes_and_goes(void **state)
+{
+	const struct wire_addr far = {.family = 4, .bytes = {10, 3, 0, 1}},
+			       near = {.family = 4, .bytes = {10, 4, 0, 1}};
+	const struct wire_mac mac = {{2, 0, 0, 0, 0, 9}};
+	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
+	struct fib *fib = fib_create(NULL);
+	struct watch watch = {.rcu = fib_rcu_readers(rcu)};
+	struct fib_change change[2] = {
+		{.op = FIB_ADD, .route.hop = {.via = far, .iface = LONG_WAY, .kind = FIB_VIA}},
+		{.op = FIB_ADD, .route.hop = {.via = near, .iface = SHORT_WAY, .kind = FIB_VIA}}};
+	pthread_t thread;
+
+	assert_int_equal(wire_prefix_parse("20.0.0.0/8", &change[0].route.prefix), 0);
+	assert_int_equal(wire_prefix_parse("30.0.0.0/8", &change[1].route.prefix), 0);
+	tell_iface(fib, LONG_WAY, 1500);
+	tell_iface(fib, SHORT_WAY, 576);
+	assert_int_equal(fib_change(fib, change, 2, NULL, NULL), 0);
+	assert_int_equal(fib_neighbour_set(fib, LONG_WAY, &far, &mac, NULL), 0);
+	for (unsigned i = 0; i < BURST_MAX; i++)
+		watch.dst[i] = (i % 2 ? 30u : 20u) << 24 | i;
+	worker = (struct worker){.stat = &stat, .variant = datapath_choose_variant()};
+	fib_rcu_swap(rcu, fib);
+	assert_int_equal(pthread_create(&thread, NULL, run_worker, &watch), 0);
+	for (unsigned i = 0; i < N_CHANGES; i++) {
+		assert_int_equal(fib_neighbour_set(fib, SHORT_WAY, &near, &mac, NULL), 0);
+		assert_int_equal(fib_neighbour_delete(fib, SHORT_WAY, &near), 0);
+	}
+	__atomic_store_n(&watch.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(watch.n_wrong, 0);
+	assert_true(watch.n_passed && watch.n_passed == watch.n_stopped);
+	fib_rcu_swap(rcu, NULL);
+	fib_destroy(fib);
+	fib_rcu_destroy(rcu);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_long_frame_passes_while_a_short_link_comes_and_goes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

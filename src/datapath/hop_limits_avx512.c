@@ -1,0 +1,85 @@
+// Next hops with AVX-512: a whole burst by what is told of hops in brief, or the limits of each
+// one, gathered, so that no loop of small stores is read back as vectors. Worker.
+#include "datapath/hop_limits.h"
+
+#include <immintrin.h>
+#include <rte_atomic.h>
+
+enum { STEP = 16 };
+
+// Ports of 64 hops, by the lowest nine bits of their ids: the lowest eight as bytes, and the ninth.
+static inline __m512i ports_of(const uint8_t port[FIB_PLAIN_HOPS], __m512i id, __mmask64 ninth)
+{
+	__mmask64 eighth = _mm512_movepi8_mask(id);
+	__m512i table[FIB_PLAIN_HOPS / 64];
+
+	for (unsigned i = 0; i < ARRAY_LEN(table); i++)
+		table[i] = _mm512_load_si512(port + 64 * i);
+	__m512i a = _mm512_permutex2var_epi8(table[0], id, table[1]);
+	__m512i b = _mm512_permutex2var_epi8(table[2], id, table[3]);
+	__m512i c = _mm512_permutex2var_epi8(table[4], id, table[5]);
+	__m512i d = _mm512_permutex2var_epi8(table[6], id, table[7]);
+
+	return _mm512_mask_blend_epi8(ninth, _mm512_mask_blend_epi8(eighth, a, b),
+		_mm512_mask_blend_epi8(eighth, c, d));
+}
+_Static_assert(FIB_PLAIN_HOPS == 512, "nine bits");
+
+// Before the ports are read and after: the control thread lowers it before it adds a port that
+// needs it, and raises it after it took such a port away.
+static inline uint16_t frame_max_of(const struct fib_view *view)
+{
+	rte_compiler_barrier(); // loads of an x86 stay in order
+	return __atomic_load_n(&view->plain->frame_max, __ATOMIC_ACQUIRE);
+}
+
+bool all_plain_avx512(const struct fib_view *view, struct burst *b)
+{
+	const uint16_t before = frame_max_of(view);
+	const __m512i end = _mm512_set1_epi16(FIB_PLAIN_HOPS), bit8 = _mm512_set1_epi16(0x100);
+	const __mmask64 valid = _bzhi_u64(UINT64_MAX, b->n);
+	const __m512i low = _mm512_maskz_loadu_epi16((__mmask32)valid, b->hop);
+	const __m512i high = _mm512_maskz_loadu_epi16((__mmask32)(valid >> 32), b->hop + 32);
+	const __m512i id = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(low)),
+		_mm512_cvtepi16_epi8(high), 1);
+	const __mmask64 ninth = _mm512_test_epi16_mask(low, bit8) |
+	                        (uint64_t)_mm512_test_epi16_mask(high, bit8) << 32;
+	const __m512i ttl = _mm512_load_si512(b->ttl);
+	const __m512i port = ports_of(view->plain->port, id, ninth);
+	const uint16_t after = frame_max_of(view);
+	const __m512i most = _mm512_set1_epi16((short)MIN_OF(before, after));
+	__mmask64 odd = _mm512_cmple_epu8_mask(ttl, _mm512_set1_epi8(TTL_LAST)) |
+	                _mm512_cmpeq_epi8_mask(port, _mm512_set1_epi8((char)FIB_NOT_PLAIN));
+
+	odd |= _mm512_cmpge_epu16_mask(low, end) |
+	       _mm512_cmpgt_epu16_mask(_mm512_load_si512(b->length), most);
+	odd |= (uint64_t)(_mm512_cmpge_epu16_mask(high, end) |
+			  _mm512_cmpgt_epu16_mask(_mm512_load_si512(b->length + 32), most))
+	       << 32;
+	if (odd & valid)
+		return false;
+	const __m512i first = _mm512_set1_epi16((short)b->hop[0]);
+	const __mmask64 differs = _mm512_cmpneq_epi16_mask(low, first) |
+	                          (uint64_t)_mm512_cmpneq_epi16_mask(high, first) << 32;
+
+	_mm512_store_si512(b->port, port);
+	b->has_one_hop = !(differs & valid);
+	b->has_one_port = !(_mm512_cmpneq_epi8_mask(port,
+				    _mm512_broadcastb_epi8(_mm512_castsi512_si128(port))) &
+			    valid);
+	return true;
+}
+
+void limits_avx512(const struct fib_view *view, const uint16_t hop[], uint32_t limits[], unsigned n)
+{
+	const uint8_t *first = (const uint8_t *)view->hops + LIMITS_AT;
+
+	_Static_assert(sizeof(struct fib_hop_entry) == 1 << 4, "the shift below");
+	for (unsigned i = 0; i < n; i += STEP) {
+		__mmask16 valid = n - i < STEP ? (__mmask16)((1u << (n - i)) - 1) : UINT16_MAX;
+		__m256i hops = _mm256_maskz_loadu_epi16(valid, hop + i);
+		__m512i place = _mm512_slli_epi32(_mm512_cvtepu16_epi32(hops), 4);
+
+		_mm512_storeu_si512(limits + i, _mm512_i32gather_epi32(place, first, 1));
+	}
+}

@@ -1,0 +1,157 @@
+// What check reads of next hops: their limits, and the first ones in brief. Tests only.
+#include "datapath/hop_limits.h"
+
+#include "datapath/dice.h"
+#include "datapath/steps.h"
+#include "datapath/variant.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROUNDS = 20000 };
+
+static struct worker worker;
+static struct stats_worker stat;
+static struct rte_mbuf mbuf[BURST_MAX];
+static uint8_t frame[64]; // of all of them
+
+// Hops 0 to 599, of which every eighth one leads nowhere, and those beyond the brief ones are not
+// told of.
+enum { SOME_HOPS = 600, LEAST_FRAME = 1000 };
+static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
+{
+	plain->frame_max = LEAST_FRAME;
+	for (unsigned id = 0; id < SOME_HOPS; id++) {
+		bool is_plain = id % 8;
+
+		most[id] = LEAST_FRAME + dice(9);
+		all[id] = (struct fib_hop_entry){.frame_max = most[id],
+			.port = id % 32 < 4 ? 254 : dice(FIB_NOT_PLAIN),
+			.verdict = is_plain ? VERDICT_FORWARD : VERDICT_BLACKHOLE};
+		if (id < FIB_PLAIN_HOPS)
+			plain->port[id] = is_plain ? all[id].port : FIB_NOT_PLAIN;
+	}
+}
+
+// A burst that may pass at once but for `odd` of its packets.
+static void deal(struct burst *b, unsigned n, unsigned odd)
+{
+	unsigned same = 8 * dice(FIB_PLAIN_HOPS / 8) + 1 + dice(7), spread = dice(3);
+
+	*b = (struct burst){.n = n};
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		b->mbuf[i] = &mbuf[i];
+		b->frame[i] = frame;
+		b->length[i] = 60 + dice(LEAST_FRAME - 59);
+		b->ttl[i] = 2 + dice(254);
+		b->hop[i] = spread == 0   ? same
+		            : spread == 1 ? same / 32 * 32 + 1 + dice(3)
+		                          : 8 * dice(FIB_PLAIN_HOPS / 8) + 1 + dice(7);
+	}
+	for (; odd; odd--) {
+		unsigned i = dice(BURST_MAX); // perhaps behind the end
+		unsigned kind = dice(5);
+
+		b->ttl[i] = kind == 0 ? dice(2) : b->ttl[i];
+		b->length[i] = kind == 1 ? LEAST_FRAME + 1 + dice(9) : b->length[i];
+		b->hop[i] = kind == 2 ? dice(SOME_HOPS) : b->hop[i];
+		b->hop[i] =
+			kind == 3 ? FIB_PLAIN_HOPS + dice(SOME_HOPS - FIB_PLAIN_HOPS) : b->hop[i];
+		b->hop[i] = kind == 4 ? b->hop[i] & ~7u : b->hop[i];
+	}
+}
+
+static bool may_pass_at_once(const struct burst *b, const struct fib_plain_hops *plain)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		if (b->hop[i] >= FIB_PLAIN_HOPS || plain->port[b->hop[i]] == FIB_NOT_PLAIN ||
+			b->ttl[i] <= 1 || b->length[i] > plain->frame_max)
+			return false;
+	return true;
+}
+
+// What hops in brief let pass leaves as their entries say; and nothing else passes by them.
+static void hops_in_brief_are_no_shortcut(void **state)
+{
+	static struct fib_hop_entry all[SOME_HOPS];
+	static uint16_t most[SOME_HOPS];
+	static struct fib_plain_hops plain, none;
+	static struct burst dealt, long_way, short_way;
+	const struct fib_view brief = {.hops = all, .plain = &plain, .frame_max4 = most};
+	const struct fib_view whole = {.hops = all, .plain = &none, .frame_max4 = most};
+	unsigned n_passed = 0;
+
+	memset(none.port, FIB_NOT_PLAIN, sizeof(none.port));
+	make_hops(all, most, &plain);
+	worker = (struct worker){.stat = &stat, .variant = datapath_choose_variant()};
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		deal(&dealt, round % 2 ? BURST_MAX : dice(BURST_MAX + 1), dice(2));
+		long_way = short_way = dealt;
+		bool passes = worker.variant->all_plain(&brief, &short_way);
+		assert_int_equal(passes,
+			worker.variant != &datapath_scalar && may_pass_at_once(&dealt, &plain));
+		n_passed += passes;
+		short_way = dealt;
+		worker.n_dropped = 0;
+		datapath_check(&worker, &whole, &long_way);
+		unsigned dropped = worker.n_dropped;
+		worker.n_dropped = 0;
+		datapath_check(&worker, &brief, &short_way);
+		assert_int_equal(worker.n_dropped, dropped);
+		assert_int_equal(short_way.n, long_way.n);
+		assert_int_equal(short_way.has_one_hop, long_way.has_one_hop);
+		assert_int_equal(short_way.has_one_port, long_way.has_one_port);
+		for (unsigned i = 0; i < long_way.n; i++) {
+			assert_ptr_equal(short_way.mbuf[i], long_way.mbuf[i]);
+			assert_int_equal(burst_port(&short_way, i), burst_port(&long_way, i));
+			assert_int_equal(burst_port(&short_way, i), all[short_way.hop[i]].port);
+		}
+	}
+	assert_true(worker.variant == &datapath_scalar || n_passed > ROUNDS / 4);
+}
+
+static void limits_are_those_of_each_hop(void **state)
+{
+	static struct fib_hop_entry all[STATS_MAX_HOPS];
+	const struct datapath_variant *const variants[] = {&datapath_scalar,
+		datapath_choose_variant()};
+	const struct fib_view many = {.hops = all};
+
+	for (unsigned i = 0; i < STATS_MAX_HOPS; i++)
+		all[i] = (struct fib_hop_entry){.macs = {0xff, 0xff},
+			.frame_max = dice(UINT16_MAX),
+			.port = i,
+			.verdict = i >> 8};
+	for (unsigned n = 1; n <= BURST_MAX; n++) {
+		uint16_t *hop = malloc(n * sizeof(*hop)); // its end is watched by ASan
+
+		for (unsigned i = 0; i < n; i++)
+			hop[i] = i ? dice(STATS_MAX_HOPS) : STATS_MAX_HOPS - 1;
+		for (unsigned k = 0; k < ARRAY_LEN(variants); k++) {
+			uint32_t limits[BURST_MAX] = {0};
+
+			variants[k]->limits(&many, hop, limits, n);
+			for (unsigned i = 0; i < n; i++) {
+				assert_int_equal(limits_port(limits[i]), hop[i] & 0xff);
+				assert_int_equal(limits_verdict(limits[i]), hop[i] >> 8);
+				assert_int_equal(limits_frame_max(limits[i]),
+					all[hop[i]].frame_max);
+			}
+		}
+		free(hop);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hops_in_brief_are_no_shortcut),
+		cmocka_unit_test(limits_are_those_of_each_hop),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+// Reads headers: is the frame for us, is it sound, where does it want to go. Worker.
+// The common case (plain IPv4 or IPv6, nothing odd) is recognised by a few comparisons here; every
+// other frame goes to parse_odd. The two agree: what wire_check calls sound is forwarded whichever
+// way it was recognised.
+#include "datapath/parse.h"
+#include "datapath/variant.h"
+
+static inline bool is_source4_sound(uint32_t src)
+{
+	return src - 0x01000000 < 0xdf000000 && src >> 24 != 127 && src >> 16 != 0xa9fe;
+}
+
+// Header checksum of 20 bytes: trusted where the device vouches for it, else added up (RFC 1071); a
+// bad mark is left to wire_check.
+static inline bool is_sum4_good(const struct rte_mbuf *m, const uint8_t *frame)
+{
+	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK, sum;
+
+	if (marks == RTE_MBUF_F_RX_IP_CKSUM_GOOD)
+		return true;
+	sum = load64(frame + 14) % UINT32_MAX + load64(frame + 22) % UINT32_MAX +
+	      load32(frame + 30);
+	return marks != RTE_MBUF_F_RX_IP_CKSUM_BAD && sum % 0xffff == 0;
+}
+
+static inline bool is_plain4(const struct parse *p, const struct rte_mbuf *m, const uint8_t *frame)
+{
+	int length = load16_be(frame + 16);
+
+	return load64(frame) << 16 == p->mac && (load32(frame + 12) & 0xffffff) == 0x450008 &&
+	       length >= 20 && length + 14 <= m->data_len && m->data_len == m->pkt_len &&
+	       is_sum4_good(m, frame) && is_source4_sound(source4(frame));
+}
+
+static inline bool is_plain6(const struct parse *p, const struct rte_mbuf *m, const uint8_t *frame)
+{
+	uint64_t src = rte_be_to_cpu_64(load64(frame + 22));
+
+	return load64(frame) << 16 == p->mac && (load32(frame + 12) & 0xf0ffff) == 0x60dd86 &&
+	       load16_be(frame + 18) + 54 <= m->data_len && m->data_len == m->pkt_len &&
+	       frame[20] != 0 && src != 0 && src >> 54 != 0xfe80 >> 6 && src >> 56 != 0xff;
+}
+
+void parse_one(struct parse *p, struct rte_mbuf *m)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+
+	if (likely(is_plain4(p, m, frame)))
+		take4(&p->w->now->ip4, m, frame, m->pkt_len);
+	else if (is_plain6(p, m, frame))
+		take6(&p->w->now->ip6, m, frame, m->pkt_len);
+	else
+		parse_odd(p, m);
+}
+
+void parse_scalar(struct parse *p)
+{
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < p->n; i++) {
+		if (i + FRAMES_AHEAD < p->n)
+			rte_prefetch0((uint8_t *)p->mbuf[i + FRAMES_AHEAD]->buf_addr +
+				      RTE_PKTMBUF_HEADROOM);
+		bytes += p->mbuf[i]->pkt_len;
+		parse_one(p, p->mbuf[i]);
+	}
+	fib_prefetch4(p->view, p->w->now->ip4.dst4, p->w->now->ip4.n);
+	stats_add(p->rx_bytes, bytes);
+}
+
+// Frames of a port that is set down in Linux.
+static void drop_all(struct parse *p)
+{
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < p->n; i++) {
+		bytes += p->mbuf[i]->pkt_len;
+		burst_drop(p->w, p->mbuf[i], VERDICT_PORT_DISABLED);
+	}
+	stats_add(p->rx_bytes, bytes);
+}
+
+// Empty bursts, and what the link of their packets says of them.
+static inline void begin(struct worker *w, const struct fib_view *view, struct fib_iface_in iface)
+{
+	uint8_t all = iface.flags & FIB_IFACE_LINUX;
+
+	w->now->ip4.n = w->now->ip6.n = 0;
+	w->now->ip4.suspects = 0;
+	w->now->ip4.sources = view->sources;
+	w->now->ip4.has_segments = w->now->ip6.has_segments = false;
+	w->now->ip4.has_tags = w->now->ip6.has_tags = false;
+	w->now->ip4.for_linux = all | (iface.flags & FIB_IFACE_LINUX4);
+	w->now->ip6.for_linux = all | (iface.flags & FIB_IFACE_LINUX6);
+	w->now->ip4.sees_redirects = iface.flags & FIB_IFACE_REDIRECTS4;
+	w->now->ip6.sees_redirects = iface.flags & FIB_IFACE_REDIRECTS6;
+	w->now->ip6.sees_discovery = iface.flags & FIB_IFACE_DISCOVERY6;
+}
+
+static inline const struct fib_view *view_of(const struct fib_view *view, uint8_t vrf)
+{
+	return likely(vrf == 0) ? view : &view->vrfs[vrf];
+}
+
+const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *view,
+	const struct received *r)
+{
+	struct parse p = {
+		.w = w,
+		.view = view,
+		.port_state = &w->states[r->from->port],
+		.mac = load64(w->states[r->from->port].mac) << 16,
+		.rx_bytes = &w->stat->port[r->from->port].rx_bytes,
+		.mbuf = r->mbuf,
+		.n = r->n,
+	};
+
+	w->from = r->from->port;
+	if (w->tap)
+		p.iface = fib_iface_in_load(view, w->from);
+	begin(w, view, p.iface);
+	if (unlikely(p.iface.flags & FIB_IFACE_DOWN))
+		drop_all(&p);
+	else
+		w->variant->parse(&p);
+	return view_of(view, p.iface.vrf);
+}
+
+const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_view *view)
+{
+	struct aside *a = &w->aside;
+	struct fib_iface_in iface = a->iface[0];
+	uint16_t n = a->n;
+
+	begin(w, view, iface);
+	a->n = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		if (parse_same_rules(a->iface[i], iface))
+			parse_take(w, a->mbuf[i], a->frame[i]);
+		else
+			parse_put_aside(a, a->mbuf[i], a->frame[i], a->iface[i]);
+	}
+	return view_of(view, iface.vrf);
+}

@@ -1,0 +1,192 @@
+// The long way of parse, for frames that the short one does not know: faults by name, VLAN tags,
+// further MAC addresses, links of which Linux wants all. Worker.
+#include "datapath/parse.h"
+
+#include "wire/check.h"
+#include "wire/headers.h"
+
+static const uint8_t verdict_of_fault[N_WIRE_FAULTS] = {
+	[WIRE_OK] = VERDICT_FORWARD,
+	[WIRE_RUNT] = VERDICT_RUNT,
+	[WIRE_MULTI_SEGMENT] = VERDICT_MULTI_SEGMENT,
+	[WIRE_ARP] = VERDICT_ARP,
+	[WIRE_VLAN] = VERDICT_VLAN_UNKNOWN,
+	[WIRE_ETHERTYPE] = VERDICT_ETHERTYPE_UNKNOWN,
+	[WIRE_IP4_VERSION] = VERDICT_IP4_VERSION,
+	[WIRE_IP4_HEADER_LENGTH] = VERDICT_IP4_HEADER_LENGTH,
+	[WIRE_IP4_LENGTH] = VERDICT_IP4_LENGTH,
+	[WIRE_IP4_CHECKSUM] = VERDICT_IP4_CHECKSUM,
+	[WIRE_IP4_OPTIONS] = VERDICT_IP4_OPTIONS,
+	[WIRE_IP6_VERSION] = VERDICT_IP6_VERSION,
+	[WIRE_IP6_LENGTH] = VERDICT_IP6_LENGTH,
+	[WIRE_IP6_HOP_BY_HOP] = VERDICT_IP6_HOP_BY_HOP,
+	[WIRE_MARTIAN_SOURCE] = VERDICT_MARTIAN_SOURCE,
+	[WIRE_LINK_LOCAL_SOURCE] = VERDICT_LINK_LOCAL_SOURCE,
+};
+
+// A frame, and the link that it came in on.
+struct arrival {
+	struct rte_mbuf *mbuf;
+	uint8_t *start;            // of the frame as it came
+	uint8_t *frame;            // of the frame as it would be without its tags
+	uint16_t id;               // of the link
+	struct fib_iface_in iface; // the port's, or that of the VLAN
+};
+
+static uint16_t tag_bytes(const struct arrival *a)
+{
+	return a->frame - a->start;
+}
+
+// Takes off up to two tags (IEEE 802.1Q, 9.6). Tags of VID 0 tell a priority and no VLAN.
+static struct fib_tags read_tags(struct arrival *a)
+{
+	struct fib_tags tags = {{0}};
+	unsigned n = 0;
+
+	for (unsigned at = 12; at <= 16; at += WIRE_VLAN_BYTES) {
+		uint16_t vid, tpid = load16_be(a->start + at);
+
+		if (tpid != WIRE_ETHERTYPE_VLAN && tpid != WIRE_ETHERTYPE_QINQ)
+			break;
+		if (a->mbuf->data_len < at + 6) // not with the EtherType behind it
+			break;
+		vid = load16_be(a->start + at + 2) & 0xfff;
+		a->frame += WIRE_VLAN_BYTES;
+		if (!vid)
+			continue;
+		memcpy(tags.bytes + n, a->start + at, 2);
+		tags.bytes[n + 2] = vid >> 8;
+		tags.bytes[n + 3] = vid & 0xff;
+		n += WIRE_VLAN_BYTES;
+	}
+	return tags;
+}
+
+// Finds the VLAN by the tags. One that no link of this port has: the frame is as it came.
+static void find_vlan(const struct parse *p, struct arrival *a)
+{
+	struct fib_tags tags = read_tags(a);
+
+	if (!load64(tags.bytes))
+		return;
+	uint16_t id =
+		p->iface.n_tags ? fib_iface_tagged(p->view, p->w->from, &tags) : FIB_NO_IFACE_IN;
+	if (id == FIB_NO_IFACE_IN) {
+		a->frame = a->start;
+		return;
+	}
+	a->id = id;
+	a->iface = fib_iface_in_load(p->view, id);
+	a->iface.flags |= p->iface.flags & FIB_IFACE_LINUX;
+}
+
+static bool is_our_mac(const struct parse *p, const struct arrival *a)
+{
+	bool is_vlan = a->id != p->w->from;
+
+	if (!is_vlan && memcmp(a->start, p->port_state->mac, sizeof(p->port_state->mac)) == 0)
+		return true;
+	return (is_vlan || a->iface.n_macs) && fib_iface_has_mac(p->view, a->id, a->start);
+}
+
+// Sources that the RFCs keep off the wire, and Linux does not: 0/8 and 240/4 but for 0.0.0.0 and
+// the limited broadcast (ip_route_input_slow() in net/ipv4/route.c), and IPv4-mapped ones of IPv6.
+static bool linux_takes(const uint8_t *frame)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	uint32_t src = source4(frame);
+
+	if (frame[12] == 0x08)
+		return src + 1 > 1 && (src >> 24 == 0 || src >> 28 == 0xf);
+	return !memcmp(frame + 22, mapped, sizeof(mapped));
+}
+
+// Linux hears what is for all or for a group, also in a frame to us alone (RFC 6085), and also
+// without a source address: who has none yet asks like this for one (RFC 2131, 4.1), or whether it
+// is free (RFC 4862, 5.4.2).
+static enum verdict judge_martian(const struct parse *p, const struct arrival *a)
+{
+	bool is_ip4 = a->frame[12] == 0x08;
+	const uint8_t *dst = a->frame + (is_ip4 ? 30 : 38);
+
+	if (p->w->tap && is_ip4 && load32(dst) == UINT32_MAX)
+		return VERDICT_LOCAL;
+	if (p->w->tap && (is_ip4 ? dst[0] >> 4 == 0xe : dst[0] == 0xff))
+		return VERDICT_MULTICAST;
+	return p->w->tap && linux_takes(a->frame) ? VERDICT_FORWARD : VERDICT_MARTIAN_SOURCE;
+}
+
+static enum verdict judge_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
+{
+	bool vlan_is_linuxs = fault == WIRE_VLAN && p->w->tap;
+
+	if (fault == WIRE_RUNT || fault == WIRE_MULTI_SEGMENT || fault == WIRE_ARP)
+		return verdict_of_fault[fault];
+	if (a->start[0] & 1)
+		return vlan_is_linuxs ? VERDICT_VLAN_UNKNOWN : VERDICT_MAC_GROUP;
+	if (!is_our_mac(p, a))
+		return VERDICT_MAC_NOT_OURS;
+	if (fault == WIRE_MARTIAN_SOURCE)
+		return judge_martian(p, a);
+	return verdict_of_fault[fault];
+}
+
+static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
+{
+	const struct rte_mbuf *m = a->mbuf;
+	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
+	struct wire_check_rules rules = {
+		.verify_ip4_checksum = marks != RTE_MBUF_F_RX_IP_CKSUM_GOOD,
+		.pass_martians = __atomic_load_n(&p->port_state->pass_martians, __ATOMIC_RELAXED),
+	};
+	enum wire_fault fault =
+		wire_check(a->frame, m->data_len - tag_bytes(a), m->pkt_len - tag_bytes(a), &rules);
+
+	return judge_mac(p, a, fault);
+}
+
+// Of some links Linux gets all: what is not sound or not for us too, in the class that it has or in
+// that of all the rest.
+static enum verdict judge(const struct parse *p, const struct arrival *a)
+{
+	enum verdict verdict = judge_frame(p, a);
+	bool has_class = p->w->tap && p->w->tap->class_of[verdict] != CLASS_NONE;
+
+	if (a->iface.flags & FIB_IFACE_DOWN)
+		return VERDICT_PORT_DISABLED;
+	if (verdict == VERDICT_FORWARD || !(a->iface.flags & FIB_IFACE_LINUX))
+		return verdict;
+	return has_class && verdict != VERDICT_VLAN_UNKNOWN ? verdict : VERDICT_LINUX;
+}
+
+void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
+{
+	uint16_t n_tag_bytes = frame - rte_pktmbuf_mtod(m, uint8_t *);
+	uint32_t length = m->pkt_len - n_tag_bytes;
+	bool is_ip4 = frame[12] == 0x08;
+	struct burst *b = is_ip4 ? &w->now->ip4 : &w->now->ip6;
+
+	b->has_segments |= m->nb_segs > 1;
+	b->has_tags |= n_tag_bytes > 0;
+	if (is_ip4)
+		take4(b, m, frame, length);
+	else
+		take6(b, m, frame, length);
+}
+
+__attribute__((noinline)) void parse_odd(struct parse *p, struct rte_mbuf *m)
+{
+	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
+	struct arrival a = {m, start, start, p->w->from, p->iface};
+
+	if (m->data_len >= WIRE_ETHER_BYTES)
+		find_vlan(p, &a);
+	enum verdict verdict = judge(p, &a);
+	if (verdict != VERDICT_FORWARD)
+		burst_drop(p->w, m, verdict);
+	else if (likely(parse_same_rules(a.iface, p->iface)))
+		parse_take(p->w, m, a.frame);
+	else
+		parse_put_aside(&p->w->aside, m, a.frame, a.iface);
+}

@@ -1,0 +1,68 @@
+// Packets that leave by the link that they came in on: Linux sees a few of them, so that it can
+// tell the sender of the better way (RFC 1812, 5.2.7.2; RFC 4861, 8). The others are forwarded.
+// Worker.
+#include "datapath/steps.h"
+
+#include <rte_cycles.h>
+
+enum { TAG = 4 };
+
+// A token bucket by the time at which all that was taken is paid for (GCRA, ITU-T I.371).
+static bool may_punt(struct worker *w, uint64_t now)
+{
+	uint64_t cycles = __atomic_load_n(&w->tap->redirect_cycles, __ATOMIC_RELAXED);
+	uint64_t burst = __atomic_load_n(&w->tap->redirect_burst, __ATOMIC_RELAXED);
+	bool has_limit = cycles > 0;
+
+	if (cycles == UINT64_MAX) // none at all
+		return false;
+	if (has_limit && rte_ring_full(w->tap->punt[CLASS_REDIRECT]))
+		return false;
+	w->redirects_due = MAX_OF(w->redirects_due, now);
+	if (w->redirects_due - now > (burst - 1) * cycles)
+		return false;
+	w->redirects_due += cycles;
+	return true;
+}
+
+// The tags that a packet came with, priority aside: VID 0 is no VLAN.
+static struct fib_tags tags_in(const struct burst *b, uint16_t i)
+{
+	const uint8_t *tag = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
+	struct fib_tags tags = {{0}};
+	uint8_t *to = tags.bytes;
+
+	for (uint16_t left = burst_tag_bytes(b, i); left; left -= TAG, tag += TAG) {
+		uint8_t vid_high = tag[2] & 0x0f;
+
+		if (!(vid_high | tag[3]))
+			continue;
+		memcpy(to, (uint8_t[TAG]){tag[0], tag[1], vid_high, tag[3]}, TAG);
+		to += TAG;
+	}
+	return tags;
+}
+
+// The port is the same; it came with the tags that it leaves with.
+static bool has_same_tags(const struct fib_view *view, const struct burst *b, uint16_t i)
+{
+	struct fib_tags came = tags_in(b, i), leaves = fib_tags_load(view, b->hop[i]);
+
+	return load64(came.bytes) == load64(leaves.bytes);
+}
+
+void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b)
+{
+	uint64_t now = rte_rdtsc();
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		bool returns = burst_port(b, i) == w->from && has_same_tags(view, b, i);
+
+		if (returns && may_punt(w, now))
+			burst_drop(w, b->mbuf[i], VERDICT_REDIRECT);
+		else
+			burst_move(b, alive++, i);
+	}
+	b->n = alive;
+}

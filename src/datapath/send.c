@@ -1,0 +1,102 @@
+// Groups by output port and hands over to the devices. Worker.
+#include "datapath/steps.h"
+
+#include <string.h>
+
+static void drop_all(struct worker *w, struct rte_mbuf *mbuf[], uint16_t n, enum verdict verdict)
+{
+	for (uint16_t i = 0; i < n; i++)
+		burst_drop(w, mbuf[i], verdict);
+}
+
+uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing *out)
+{
+	struct stats_port *stat = &w->stat->port[port];
+	uint16_t sent = port_tx(&w->io->out[port], out->mbuf, out->n);
+	uint64_t bytes = out->bytes;
+
+	for (uint16_t i = sent; i < out->n; i++)
+		bytes -= out->mbuf[i]->pkt_len;
+	stats_add(&stat->tx_packets, sent);
+	stats_add(&stat->tx_bytes, bytes);
+	stats_add(&w->stat->verdict[VERDICT_FORWARD], sent);
+	return sent;
+}
+
+void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out)
+{
+	if (unlikely(!__atomic_load_n(&w->states[port].up, __ATOMIC_RELAXED))) {
+		drop_all(w, out->mbuf, out->n, VERDICT_PORT_DOWN);
+		return;
+	}
+	uint16_t sent = datapath_transmit(w, port, out);
+	drop_all(w, out->mbuf + sent, out->n - sent, VERDICT_TX_REFUSED);
+}
+
+// Takes out frames in several mbufs that their port's device cannot take.
+static __attribute__((noinline)) void drop_segmented(struct worker *w, struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		uint8_t port = burst_port(b, i);
+
+		if (b->mbuf[i]->nb_segs > 1 && !w->states[port].tx_multi_segment) {
+			burst_drop(w, b->mbuf[i], VERDICT_MULTI_SEGMENT);
+			continue;
+		}
+		b->mbuf[alive] = b->mbuf[i];
+		b->length[alive] = b->length[i];
+		b->port[alive++] = port;
+	}
+	b->n = alive;
+}
+
+// Several ports: each round takes out the packets of the first one's port, in order.
+static void send_mixed(struct worker *w, struct burst *b)
+{
+	struct rte_mbuf *group[BURST_MAX];
+	uint64_t left = b->n == 64 ? UINT64_MAX : (1ull << b->n) - 1;
+
+	while (left) {
+		uint8_t to = b->port[__builtin_ctzll(left)];
+		struct outgoing out = {.mbuf = group};
+
+		for (uint64_t rest = left; rest; rest &= rest - 1) {
+			unsigned i = __builtin_ctzll(rest);
+			if (b->port[i] != to)
+				continue;
+			group[out.n++] = b->mbuf[i];
+			out.bytes += b->length[i];
+			left &= ~(1ull << i);
+		}
+		datapath_send_port(w, to, &out);
+	}
+}
+
+static inline uint64_t sum_of(const uint16_t length[], unsigned n)
+{
+	uint32_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += length[i];
+	return bytes;
+}
+
+// A full burst's loop is of a constant length: it needs no rest.
+static uint64_t sum_lengths(const struct burst *b)
+{
+	return b->n == BURST_MAX ? sum_of(b->length, BURST_MAX) : sum_of(b->length, b->n);
+}
+
+void datapath_send(struct worker *w, struct burst *b)
+{
+	if (unlikely(b->has_segments))
+		drop_segmented(w, b);
+	if (b->has_one_port && b->n)
+		datapath_send_port(w, b->port[0],
+			&(struct outgoing){.mbuf = b->mbuf, .n = b->n, .bytes = sum_lengths(b)});
+	else
+		send_mixed(w, b);
+	b->n = 0;
+}

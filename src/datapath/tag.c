@@ -1,0 +1,49 @@
+// VLAN tags of packets, after the MAC addresses were written where they stand without tags: those
+// that came are cut off, those of the next hop put in. Called only for bursts with some. Worker.
+#include "datapath/steps.h"
+
+#include <string.h>
+
+enum { MACS = 12, TAG = 4 };
+
+static uint16_t length_of(const struct fib_tags *tags)
+{
+	struct {
+		uint32_t outer, inner;
+	} tag;
+
+	memcpy(&tag, tags->bytes, sizeof(tag));
+	return tag.inner ? 2 * TAG : tag.outer ? TAG : 0;
+}
+
+// False: no room before the frame.
+static bool write_tags(struct burst *b, uint16_t i, struct fib_tags tags)
+{
+	uint16_t n = length_of(&tags);
+	uint8_t *frame = b->frame[i];
+
+	if (!n)
+		return true;
+	uint8_t *start = (uint8_t *)rte_pktmbuf_prepend(b->mbuf[i], n);
+	if (!start)
+		return false;
+	memmove(start, frame, MACS);
+	memcpy(start + MACS, tags.bytes, n);
+	b->frame[i] = start;
+	b->length[i] += n;
+	return true;
+}
+
+void datapath_tag(struct worker *w, const struct fib_view *view, struct burst *b)
+{
+	uint16_t alive = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		rte_pktmbuf_adj(b->mbuf[i], burst_tag_bytes(b, i));
+		if (write_tags(b, i, fib_tags_load(view, b->hop[i])))
+			burst_move(b, alive++, i);
+		else
+			burst_drop(w, b->mbuf[i], VERDICT_NO_HEADROOM);
+	}
+	b->n = alive;
+}

@@ -1,0 +1,396 @@
+// The packet's walk, once around for each burst, or for a train of them. Worker.
+#include "datapath/worker.h"
+
+#include "datapath/price.h"
+#include "datapath/variant.h"
+
+#include <rte_cpuflags.h>
+#include <rte_cycles.h>
+#include <rte_power_intrinsics.h>
+
+// For each burst that is timed so many are not.
+enum { BURSTS_PER_TIMING = 64, EMPTY_LOOPS_PER_LOOK = 64, LONG_GAPS_PER_BURST = 10 };
+// Of IDLE_SPIN_US: half a microsecond.
+enum { PAUSES_PER_SPIN = 100 };
+
+#define ADD_STEP(name, text) stats_add(&w->stat->step.name, w->step.name);
+
+// Charges a step with the cycles since `since`, in bursts that are timed; returns the time now.
+static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
+{
+	if (!is_timed)
+		return 0;
+	uint64_t now = rte_rdtsc();
+
+	stats_add(cycles, now - since);
+	return now;
+}
+
+static inline uint64_t finish_ip4(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
+{
+	struct stats_step *step = &w->step;
+	struct burst *b = &w->now->ip4;
+
+	if (unlikely(b->suspects))
+		datapath_source(w, view, b);
+	datapath_check(w, view, b);
+	t = lap(is_timed, &step->check, t);
+	w->variant->rewrite4(w->stat, view, b);
+	if (unlikely(b->has_tags))
+		datapath_tag(w, view, b);
+	t = lap(is_timed, &step->rewrite, t);
+	datapath_send(w, b);
+	return lap(is_timed, &step->send, t);
+}
+
+static inline uint64_t finish_ip6(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
+{
+	struct stats_step *step = &w->step;
+	struct burst *b = &w->now->ip6;
+
+	datapath_check(w, view, b);
+	t = lap(is_timed, &step->check, t);
+	w->variant->rewrite6(w->stat, view, b);
+	if (unlikely(b->has_tags))
+		datapath_tag(w, view, b);
+	t = lap(is_timed, &step->rewrite, t);
+	datapath_send(w, b);
+	return lap(is_timed, &step->send, t);
+}
+
+static inline uint64_t look_up(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
+{
+	if (w->now->ip4.n)
+		datapath_lookup4(view, &w->now->ip4);
+	if (w->now->ip6.n)
+		datapath_lookup6(view, &w->now->ip6);
+	return lap(is_timed, &w->step.lookup, t);
+}
+
+static inline uint64_t finish(struct worker *w, const struct fib_view *view, bool is_timed,
+	uint64_t t)
+{
+	if (w->now->ip4.n)
+		t = finish_ip4(w, view, is_timed, t);
+	if (w->now->ip6.n)
+		t = finish_ip6(w, view, is_timed, t);
+	return t;
+}
+
+// Packets of VLANs with a table or rules of their own, after the bursts that they came in.
+static __attribute__((noinline)) void route_aside(struct worker *w, const struct fib_view *main,
+	bool is_timed, uint64_t t)
+{
+	while (w->aside.n) {
+		const struct fib_view *view = datapath_parse_aside(w, main);
+
+		t = lap(is_timed, &w->step.parse, t);
+		t = look_up(w, view, is_timed, t);
+		t = finish(w, view, is_timed, t);
+	}
+}
+
+static inline uint16_t receive(struct worker *w, const struct port_queue *from,
+	struct rte_mbuf *mbuf[])
+{
+	uint16_t n = port_rx(from, mbuf, w->io->burst);
+
+	if (!n)
+		return 0;
+	stats_add(&w->stat->port[from->port].rx_packets, n);
+	stats_add(&w->stat->queue[from - w->io->queues].rx_packets, n);
+	stats_add(&w->stat->bursts, 1);
+	return n;
+}
+
+// Polls of one queue that follow each other; the first has come already.
+struct train {
+	const struct fib_view *main;
+	struct received newest;
+	unsigned n; // polls in all, or what there may be at the most
+	bool is_timed;
+	uint64_t t;
+};
+
+static inline struct sorted *poll_of(struct worker *w, unsigned number)
+{
+	return &w->sorted[number % UNDER_WAY];
+}
+
+// A poll that is not full, or some of whose packets other tables stand for, is the last one.
+static inline void parse_poll(struct worker *w, struct train *train, unsigned number)
+{
+	w->now = poll_of(w, number);
+	w->now->view = datapath_parse(w, train->main, &train->newest);
+	if (train->newest.n < w->io->burst || unlikely(w->aside.n))
+		train->n = number + 1;
+	train->t = lap(train->is_timed, &w->step.parse, train->t);
+}
+
+static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
+{
+	s->has_begun = s->view == main && s->ip4.n;
+	if (!s->has_begun)
+		return;
+	s->begun.n = s->ip4.n;
+	fib_lookup4_begin(main, s->ip4.dst4, s->ip4.hop, &s->begun);
+}
+
+static inline void go_on_with_lookup(struct sorted *s)
+{
+	if (s->has_begun)
+		fib_lookup4_go_on(s->view, s->ip4.hop, &s->begun);
+}
+
+static inline void end_lookup(struct sorted *s)
+{
+	struct burst *b = &s->ip4;
+
+	if (s->has_begun)
+		fib_lookup4_end(s->view, b->dst4, b->hop, &s->begun);
+	else if (b->n)
+		datapath_lookup4(s->view, b);
+	if (s->ip6.n)
+		datapath_lookup6(s->view, &s->ip6);
+}
+
+static inline void finish_poll(struct worker *w, struct train *train, unsigned number)
+{
+	w->now = poll_of(w, number);
+	train->t = finish(w, w->now->view, train->is_timed, train->t);
+	burst_free_dropped(w);
+	train->t = lap(train->is_timed, &w->step.send, train->t);
+}
+
+// How many frames came: none, and there is no such poll.
+static inline uint16_t receive_next(struct worker *w, struct train *train, unsigned number)
+{
+	struct received *r = &train->newest;
+
+	r->n = receive(w, r->from, r->mbuf);
+	if (!r->n)
+		train->n = number;
+	train->t = lap(train->is_timed, &w->step.rx, train->t);
+	return r->n;
+}
+
+// A queue that filled a burst usually fills more. Where lookups wait for memory the polls follow
+// each other, each some steps behind the next one: what a part of a lookup fetches comes while
+// others are parsed, finished and received. A lookup ends some work before its burst is finished:
+// hops that were just written one by one would keep check waiting, which reads them as vectors.
+// Adds the frames of further polls to r->n.
+enum { LAST = UNDER_WAY - 1 };
+static __attribute__((noinline)) void route_train(struct worker *w, struct received *r,
+	bool is_timed, uint64_t t)
+{
+	struct train train = {fib_reader_view(w->rcu), *r, TRAIN_POLLS, is_timed, t};
+
+	for (unsigned i = 0; i < train.n + LAST; i++) {
+		if (i < train.n)
+			parse_poll(w, &train, i);
+		if (i >= LAST)
+			end_lookup(poll_of(w, i - LAST));
+		if (i >= 1 && i - 1 < train.n)
+			begin_lookup(poll_of(w, i - 1), train.main);
+		train.t = lap(is_timed, &w->step.lookup, train.t);
+		if (i >= LAST)
+			finish_poll(w, &train, i - LAST);
+		if (i >= 1 && i - 1 < train.n)
+			go_on_with_lookup(poll_of(w, i - 1));
+		train.t = lap(is_timed, &w->step.lookup, train.t);
+		if (i + 1 < train.n)
+			r->n += receive_next(w, &train, i + 1);
+	}
+	w->now = w->sorted;
+	if (unlikely(w->aside.n))
+		route_aside(w, train.main, is_timed, train.t);
+}
+
+// A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
+static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
+	bool is_timed, uint64_t t)
+{
+	const struct fib_view *main = fib_reader_view(w->rcu), *view = datapath_parse(w, main, r);
+
+	t = lap(is_timed, &w->step.parse, t);
+	t = look_up(w, view, is_timed, t);
+	t = finish(w, view, is_timed, t);
+	if (unlikely(w->aside.n))
+		route_aside(w, main, is_timed, t);
+}
+
+static inline void cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
+{
+	datapath_xconnect(w, r);
+	lap(is_timed, &w->step.send, t);
+}
+
+static inline __attribute__((always_inline)) void walk(struct worker *w, struct received *r,
+	bool is_timed, uint64_t t)
+{
+	if (w->states[r->from->port].is_xconnect)
+		cross(w, r, is_timed, t);
+	else if (r->n == w->io->burst && fib_waits4(fib_reader_view(w->rcu)))
+		route_train(w, r, is_timed, t);
+	else
+		route(w, r, is_timed, t);
+	if (w->n_dropped) {
+		t = is_timed ? rte_rdtsc() : 0;
+		burst_free_dropped(w);
+		lap(is_timed, &w->step.send, t);
+	}
+}
+
+static __attribute__((noinline)) void walk_timed(struct worker *w, struct received *r,
+	uint64_t before_rx)
+{
+	w->step = (struct stats_step){.rx = 0};
+	uint64_t first = w->stat->bursts, now = lap(true, &w->step.rx, before_rx);
+
+	walk(w, r, true, now);
+	w->timed_from = w->stat->bursts + BURSTS_PER_TIMING * (w->stat->bursts - first + 1);
+	uint64_t spent = rte_rdtsc() - before_rx, usual = r->n * w->price;
+
+	w->price = price_learn(w->price, spent, r->n);
+	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
+		return; // the core was taken away meanwhile: that is no price of a packet
+	stats_add(&w->stat->timed_packets, r->n);
+	SCHEMA_STEP_COUNTERS(ADD_STEP)
+}
+
+static uint16_t poll_queue(struct worker *w, unsigned queue)
+{
+	bool is_timed = w->stat->bursts >= w->timed_from;
+	uint64_t before_rx = is_timed ? rte_rdtsc() : 0;
+	struct rte_mbuf *mbuf[BURST_MAX] LINE_ALIGNED;
+	struct received r = {.from = &w->io->queues[queue], .mbuf = mbuf};
+
+	r.n = receive(w, r.from, mbuf);
+	if (!r.n)
+		return 0;
+	if (unlikely(is_timed))
+		walk_timed(w, &r, before_rx);
+	else
+		walk(w, &r, false, 0);
+	return r.n;
+}
+
+// A round that is long, or the longest. It is a pause as far as its frames do not explain it.
+static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now,
+	unsigned n_frames)
+{
+	struct stats_worker *stat = w->stat;
+
+	if (gap > w->long_gap + n_frames * w->price)
+		pauses_note(&stat->pauses, now, gap);
+	if (gap > stat->longest_gap_cycles) {
+		stats_set(&stat->longest_gap_cycles, gap);
+		stats_set(&stat->longest_gap_at_cycles, now);
+	}
+	w->noteworthy_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
+}
+
+// Time since the round before, in which so many frames came or were injected.
+static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_frames)
+{
+	uint64_t now = rte_rdtsc();
+
+	if (unlikely(now - last > w->noteworthy_gap))
+		note_gap(w, now - last, now, n_frames);
+	return now;
+}
+
+// A device that finds no buffer returns no frame, and not every device counts that.
+static __attribute__((noinline)) bool has_buffers(const struct worker *w)
+{
+	void *buffer;
+
+	for (unsigned q = 0; q < w->io->n_queues; q++) {
+		if (!w->pool[q])
+			continue;
+		if (rte_mempool_get(w->pool[q], &buffer))
+			return false;
+		rte_mempool_put(w->pool[q], buffer);
+	}
+	return true;
+}
+
+// Sleeps until frames come or as long as it may, and the writer does not wait for this worker
+// meanwhile. Returns by how much that was meant to delay the next round: what the round is late
+// beyond it is a pause.
+static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
+{
+	struct port_wait *wait = w->io->wait;
+
+	// A device without buffers has frames that nothing tells of.
+	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
+		return 0;
+	if (w->tap && !tap_is_quiet(w->tap)) {
+		port_wait_end(wait);
+		return 0;
+	}
+	uint64_t cycles = idle_length(&w->idle, now, port_wait_is_woken(wait));
+
+	fib_reader_offline(w->rcu, w->io->id);
+	port_wait_for(wait, idle_ns(&w->idle, cycles));
+	port_wait_end(wait);
+	fib_reader_online(w->rcu, w->io->id);
+	stats_add(&w->stat->sleeps, 1);
+	uint64_t slept = rte_rdtsc() - now;
+
+	stats_add(&w->stat->slept_cycles, slept);
+	return idle_meant(&w->idle, cycles, slept);
+}
+
+// tpause, or what this CPU has like it.
+static bool cpu_can_pause(void)
+{
+	struct rte_cpu_intrinsics cpu;
+
+	rte_cpu_get_intrinsics_support(&cpu);
+	return cpu.power_pause;
+}
+
+// Between polls before the first sleep: the core's other thread runs faster meanwhile.
+static inline void pause_briefly(const struct idle *idle, uint64_t now)
+{
+	if (now - idle->worked >= idle->spin / PAUSES_PER_SPIN)
+		rte_power_pause(now + idle->spin / PAUSES_PER_SPIN);
+}
+
+int worker_run(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t last = rte_rdtsc();
+	bool can_pause = w->io->may_sleep && cpu_can_pause();
+
+	idle_start(&w->idle, w->io->may_sleep, w->tsc_hz, last);
+	fib_reader_online(w->rcu, w->io->id);
+	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
+		unsigned got = 0, n_injected = w->tap ? datapath_inject(w) : 0;
+
+		for (unsigned q = 0; q < w->io->n_queues; q++)
+			got += poll_queue(w, q);
+		fib_reader_report(w->rcu, w->io->id);
+		last = watch_gap(w, last, got + n_injected);
+		stats_add(&w->stat->loops, 1);
+		if (got | n_injected)
+			w->idle.worked = last;
+		if (got)
+			continue;
+		stats_add(&w->stat->empty_loops, 1);
+		if (unlikely(w->stat->empty_loops % EMPTY_LOOPS_PER_LOOK == 0) && !has_buffers(w))
+			stats_add(&w->stat->starved_loops, 1);
+		if (unlikely(idle_is_due(&w->idle, last)))
+			last += sleep_awhile(w, last);
+		else if (can_pause)
+			pause_briefly(&w->idle, last);
+	}
+	fib_reader_offline(w->rcu, w->io->id);
+	if (w->tap)
+		datapath_inject_rest(w);
+	return 0;
+}

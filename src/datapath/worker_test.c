@@ -1,0 +1,298 @@
+// What a worker notes of its rounds: pauses, and not the time that its frames take.
+#include "datapath/fake.h"
+
+#include <rte_cycles.h>
+#include <sched.h>
+
+// Cycles that no machine is fast enough to leave out, and few enough to have rounds without being
+// disturbed.
+enum {
+	LONG_GAP = 1 << 18,
+	ROUND = 3 * LONG_GAP,
+	PAUSE = 5 * LONG_GAP,
+	DEAR = 12 * LONG_GAP, // a burst that took so long was disturbed, if packets cost less
+	BURSTS = 4,           // together less than Linux gives to a program at a time
+	ATTEMPTS = 500,
+	IDLE_LOOPS = 64,
+	SLOW_TSC = 1000000, // a worker's first sleep comes after some rounds
+};
+
+static struct pause known[PAUSES_KNOWN];
+
+// Full bursts wait, each of them `round` cycles of work; before one of them the worker pauses.
+static void prepare(uint64_t round, uint64_t pause)
+{
+	struct bytes frame = frame_to(0, "10.1.0.2");
+
+	fake_reset(fake_variants[1]);
+	fake.worker.long_gap = LONG_GAP;
+	fake.device[0].burst_cycles = round;
+	fake.device[0].pause_cycles = pause;
+	fake.device[0].pause_at = BURSTS / 2 * BURST_MAX;
+	for (unsigned i = 0; i < BURSTS * BURST_MAX; i++)
+		fake_receive(0, &frame);
+}
+
+static unsigned run_prepared(void)
+{
+	uint64_t n_forgotten;
+
+	sched_yield(); // to begin with as much of that as there is
+	fake_run();
+	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
+}
+
+static unsigned run(uint64_t round, uint64_t pause)
+{
+	prepare(round, pause);
+	return run_prepared();
+}
+
+// On a machine that takes the core away itself, some runs are spoilt.
+static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
+{
+	unsigned n = run(ROUND, 0);
+
+	for (unsigned i = 0; n && i < ATTEMPTS; i++)
+		n = run(ROUND, 0);
+	assert_int_equal(n, 0);
+	assert_true(fake.stat.longest_gap_cycles >= ROUND);
+}
+
+// A disturbance in the first burst, whose price is learnt, hides the pause, and a further one may
+// be noted in its place.
+static void expect_the_pause(uint64_t round)
+{
+	unsigned n = run(round, PAUSE);
+
+	for (unsigned i = 0; (n != 1 || known[0].cycles < round + PAUSE) && i < ATTEMPTS; i++)
+		n = run(round, PAUSE);
+	assert_int_equal(n, 1);
+	assert_true(known[0].cycles >= round + PAUSE);
+}
+
+static void a_pause_among_such_rounds_is_noted(void **state)
+{
+	expect_the_pause(ROUND);
+}
+
+static void a_pause_among_short_rounds_is_noted(void **state)
+{
+	expect_the_pause(0);
+}
+
+// A worker that may sleep does so while no frame comes, and forwards what comes then.
+static void a_worker_without_work_sleeps(void **state)
+{
+	struct bytes frame = frame_to(0, "10.1.0.2");
+
+	fake_reset(fake_variants[1]);
+	fake.io.may_sleep = true;
+	fake.worker.tsc_hz = SLOW_TSC;
+	fake.loops_least = IDLE_LOOPS;
+	fake_run();
+	assert_true(fake.stat.sleeps > 0);
+	assert_true(fake.stat.slept_cycles > 0);
+	fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_FORWARD], 1);
+	fake.io.may_sleep = false;
+}
+
+static void a_worker_that_polls_never_sleeps(void **state)
+{
+	fake_reset(fake_variants[1]);
+	fake.io.may_sleep = false;
+	fake.worker.tsc_hz = SLOW_TSC;
+	fake.loops_least = IDLE_LOOPS;
+	fake_run();
+	assert_int_equal(fake.stat.sleeps, 0);
+}
+
+// Linux has sent half as many frames as there are in a burst, and they take as long as that.
+static void a_round_that_is_long_by_what_linux_sent_is_no_pause(void **state)
+{
+	struct bytes frame = frame_to(2, "10.3.0.2");
+	unsigned n = 1;
+
+	for (unsigned i = 0; n && i < ATTEMPTS; i++) {
+		prepare(ROUND, 0);
+		fake.device[2].send_cycles = ROUND / 2;
+		for (unsigned k = 0; k < BURST_MAX / 2; k++)
+			fake_inject(2, &frame);
+		n = run_prepared();
+	}
+	assert_int_equal(n, 0);
+	assert_true(fake.stat.longest_gap_cycles >= ROUND + ROUND / 2);
+}
+
+static void a_burst_that_is_dear_by_its_packets_is_timed(void **state)
+{
+	uint64_t n_timed = 0;
+
+	for (unsigned i = 0; n_timed != BURST_MAX && i < ATTEMPTS; i++) {
+		prepare(DEAR, 0);
+		fake.worker.price = DEAR / BURST_MAX;
+		fake_run();
+		n_timed = fake.stat.timed_packets;
+	}
+	assert_int_equal(n_timed, BURST_MAX);
+	assert_true(fake.stat.step.rx >= DEAR);
+}
+
+static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
+{
+	prepare(ROUND, DEAR);
+	fake.worker.price = ROUND / BURST_MAX;
+	fake.device[0].pause_at = 0;
+	fake_run();
+	assert_int_equal(fake.stat.timed_packets, 0);
+	assert_int_equal(fake.stat.step.rx, 0);
+	assert_int_equal(fake.stat.bursts, BURSTS);
+}
+
+// Frames to us and through us, numbered in the last bytes.
+static void receive_numbered(unsigned n)
+{
+	struct bytes frame = frame_to(0, "10.1.0.2");
+
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(frame.at + frame.n - sizeof(i), &i, sizeof(i));
+		fake_receive(0, &frame);
+	}
+}
+
+static void frames_leave_in_the_order_in_which_they_came(void **state)
+{
+	const unsigned numbers[] = {1, BURST_MAX, BURST_MAX + 1, 2 * BURST_MAX, 2 * BURST_MAX + 1,
+		9 * BURST_MAX + 9};
+
+	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
+		for (unsigned k = 0; k < ARRAY_LEN(numbers); k++) {
+			fake_reset(fake_variants[v]);
+			fake.io.burst = BURST_MAX;
+			receive_numbered(numbers[k]);
+			fake_run();
+			assert_int_equal(fake.device[1].n_sent, numbers[k]);
+			for (unsigned i = 0; i < numbers[k]; i++) {
+				const struct rte_mbuf *m = fake.device[1].sent[i];
+
+				assert_int_equal(load32(rte_pktmbuf_mtod(m, uint8_t *) +
+							 m->data_len - sizeof(i)),
+					i);
+			}
+			assert_int_equal(fake.stat.bursts,
+				(numbers[k] + BURST_MAX - 1) / BURST_MAX);
+		}
+}
+
+// Where full bursts follow each other through the walk, too: five frames by each of three hops, and
+// 64 is no multiple of 15.
+static void each_frame_leaves_by_its_own_hop(void **state)
+{
+	static const char *const dst[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2"};
+	const unsigned n = 4 * BURST_MAX;
+	unsigned n_seen[FAKE_PORTS] = {0};
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = BURST_MAX;
+	for (unsigned i = 0; i < n; i++) {
+		struct bytes frame = frame_to(0, dst[i / 5 % 3]);
+
+		memcpy(frame.at + frame.n - sizeof(i), &i, sizeof(i));
+		fake_receive(0, &frame);
+	}
+	fake_run();
+	for (unsigned i = 0; i < n; i++) {
+		const struct fake_device *d = &fake.device[i / 5 % 3 + 1];
+		const struct rte_mbuf *m = d->sent[n_seen[i / 5 % 3 + 1]++];
+
+		assert_non_null(m);
+		assert_int_equal(load32(rte_pktmbuf_mtod(m, uint8_t *) + m->data_len - sizeof(i)),
+			i);
+	}
+}
+
+// Both families, frames for others, and of an odd number of each in a burst; a train that ends with
+// a burst that is not full, and ones that are cut off by their greatest length.
+static void families_and_drops_share_a_train(void **state)
+{
+	static const char *const dst[] = {"10.1.0.2", "2001:db8:2::2", "10.3.0.2", "2001:db8:1::2"};
+	const unsigned n = (2 * TRAIN_POLLS + 1) * BURST_MAX + 7;
+	unsigned n_seen[FAKE_PORTS] = {0}, n_others = 0;
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = BURST_MAX;
+	for (unsigned i = 0; i < n; i++) {
+		struct bytes frame = frame_to(i % 11 ? 0 : 3, dst[i / 3 % 4]);
+
+		memcpy(frame.at + frame.n - sizeof(i), &i, sizeof(i));
+		fake_receive(0, &frame);
+		n_others += i % 11 == 0;
+	}
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], n_others);
+	// Of one family they stay in order; the other one's of a burst come after them.
+	for (unsigned p = 1; p < FAKE_PORTS; p++)
+		for (unsigned k = 0, last[2] = {0}; k < fake.device[p].n_sent; k++) {
+			const struct rte_mbuf *m = fake.device[p].sent[k];
+			const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+			unsigned number = load32(frame + m->data_len - sizeof(number));
+
+			assert_int_equal(dst[number / 3 % 4][0] == '1', frame[12] == 0x08);
+			assert_true(!n_seen[p] || number >= last[frame[12] == 0x08]);
+			last[frame[12] == 0x08] = number + 1;
+			n_seen[p]++;
+		}
+	assert_int_equal(n_seen[1] + n_seen[2] + n_seen[3], n - n_others);
+}
+
+static void all_frames_of_a_train_may_be_dropped(void **state)
+{
+	struct bytes frame = frame_to(1, "10.1.0.2");
+	const unsigned n = (TRAIN_POLLS + 1) * BURST_MAX;
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = BURST_MAX;
+	for (unsigned i = 0; i < n; i++)
+		fake_receive(0, &frame);
+	fake_run();
+	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], n);
+}
+
+static void a_train_is_timed_as_often_as_bursts_alone(void **state)
+{
+	const unsigned n_bursts = FAKE_FRAMES / 2;
+
+	fake_reset(fake_variants[2]);
+	fake.io.burst = 2;
+	fake.worker.long_gap = 1ull << 56; // nothing is thought to be disturbed
+	receive_numbered(2 * n_bursts);
+	fake_run();
+	assert_int_equal(fake.stat.bursts, n_bursts);
+	// A train, then 64 times as many bursts.
+	const unsigned turn = TRAIN_POLLS * 65, rest = n_bursts % turn;
+	const unsigned n_timed = n_bursts / turn * TRAIN_POLLS + MIN_OF(rest, TRAIN_POLLS);
+	assert_int_equal(fake.stat.timed_packets, 2 * n_timed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_round_that_is_long_by_its_frames_is_no_pause),
+		cmocka_unit_test(a_pause_among_such_rounds_is_noted),
+		cmocka_unit_test(a_pause_among_short_rounds_is_noted),
+		cmocka_unit_test(a_round_that_is_long_by_what_linux_sent_is_no_pause),
+		cmocka_unit_test(a_worker_without_work_sleeps),
+		cmocka_unit_test(a_worker_that_polls_never_sleeps),
+		cmocka_unit_test(a_burst_that_is_dear_by_its_packets_is_timed),
+		cmocka_unit_test(a_burst_in_which_the_core_was_taken_away_is_not_timed),
+		cmocka_unit_test(frames_leave_in_the_order_in_which_they_came),
+		cmocka_unit_test(each_frame_leaves_by_its_own_hop),
+		cmocka_unit_test(families_and_drops_share_a_train),
+		cmocka_unit_test(all_frames_of_a_train_may_be_dropped),
+		cmocka_unit_test(a_train_is_timed_as_often_as_bursts_alone),
+	};
+
+	return cmocka_run_group_tests(tests, fake_open, fake_close);
+}

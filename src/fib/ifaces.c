@@ -1,0 +1,257 @@
+// What the table was told of links, and how workers come to know. Control thread.
+#include "fib/ifaces.h"
+
+#include "base/pages.h"
+#include "fib/neighbours.h"
+#include "fib/rcu.h"
+#include "fib/table.h"
+
+#include <errno.h>
+
+enum {
+	MTU_MIN = 68,
+	MTU_MAX = 9600,
+	TPID_CUSTOMER = 0x8100,
+	TPID_SERVICE = 0x88a8,
+	VID_MAX = 4094
+};
+
+static void write_in(struct fib_ifaces *ifaces, uint16_t iface, const struct fib_iface_in *in)
+{
+	uint64_t word;
+
+	memcpy(&word, in, sizeof(word));
+	__atomic_store_n((uint64_t *)(void *)&ifaces->in[iface], word, __ATOMIC_RELEASE);
+}
+
+int iface_table_open(struct fib_ifaces *ifaces)
+{
+	*ifaces = (struct fib_ifaces){
+		.in = pages_alloc(FIB_MAX_IFACES * sizeof(*ifaces->in)),
+		.slot = pages_alloc(IFACE_SLOTS * sizeof(*ifaces->slot)),
+		.macs = pages_alloc(FIB_MAX_IFACES * sizeof(*ifaces->macs)),
+		.iface = pages_alloc(FIB_MAX_IFACES * sizeof(*ifaces->iface)),
+	};
+	if (!ifaces->in || !ifaces->slot || !ifaces->macs || !ifaces->iface) {
+		iface_table_close(ifaces);
+		return -ENOMEM;
+	}
+	for (uint16_t port = 0; port < FIB_MAX_PORTS; port++)
+		write_in(ifaces, port, &(struct fib_iface_in){.iface = port});
+	return 0;
+}
+
+void iface_table_close(struct fib_ifaces *ifaces)
+{
+	pages_free(ifaces->in, FIB_MAX_IFACES * sizeof(*ifaces->in));
+	pages_free(ifaces->slot, IFACE_SLOTS * sizeof(*ifaces->slot));
+	pages_free(ifaces->macs, FIB_MAX_IFACES * sizeof(*ifaces->macs));
+	pages_free(ifaces->iface, FIB_MAX_IFACES * sizeof(*ifaces->iface));
+}
+
+struct fib_tags iface_tags(const struct fib_iface *iface)
+{
+	struct fib_tags tags = {0};
+
+	for (unsigned i = 0; i < iface->n_tags; i++) {
+		uint8_t *bytes = tags.bytes + 4 * i;
+		bytes[0] = iface->tag[i].tpid >> 8;
+		bytes[1] = iface->tag[i].tpid;
+		bytes[2] = iface->tag[i].vid >> 8;
+		bytes[3] = iface->tag[i].vid;
+	}
+	return tags;
+}
+
+static uint64_t key_of(const struct fib_iface *iface)
+{
+	const struct fib_tags tags = iface_tags(iface);
+
+	return iface_key(iface->port, &tags);
+}
+
+// The slots of tags.
+
+static void write_slot(struct fib_ifaces *ifaces, unsigned at, struct iface_slot slot)
+{
+	word16 word;
+
+	memcpy(&word, &slot, sizeof(word));
+	word16_store(&ifaces->slot[at], word);
+}
+
+// The slot of a key, or the first one free for it when there is none.
+static unsigned find_slot(const struct fib_ifaces *ifaces, uint64_t key)
+{
+	unsigned at = iface_place(key), first_left = IFACE_SLOTS;
+
+	for (unsigned i = 0; i < IFACE_SLOTS; i++, at = (at + 1) % IFACE_SLOTS) {
+		const struct iface_slot *slot = &ifaces->slot[at];
+		if (slot->key == key)
+			return at;
+		if (slot->key == SLOT_LEFT && first_left == IFACE_SLOTS)
+			first_left = at;
+		if (slot->key == SLOT_EMPTY)
+			return first_left == IFACE_SLOTS ? at : first_left;
+	}
+	return first_left; // all are in use or left; at most half are in use
+}
+
+// Nothing is found beyond an empty slot, so the left ones before it may be empty as well.
+static void leave_slot(struct fib_ifaces *ifaces, uint64_t key)
+{
+	unsigned at = find_slot(ifaces, key);
+
+	if (ifaces->slot[(at + 1) % IFACE_SLOTS].key != SLOT_EMPTY) {
+		write_slot(ifaces, at, (struct iface_slot){.key = SLOT_LEFT});
+		return;
+	}
+	write_slot(ifaces, at, (struct iface_slot){.key = SLOT_EMPTY});
+	for (unsigned before = (at - 1) % IFACE_SLOTS; ifaces->slot[before].key == SLOT_LEFT;
+		before = (before - 1) % IFACE_SLOTS)
+		write_slot(ifaces, before, (struct iface_slot){.key = SLOT_EMPTY});
+}
+
+// What is told.
+
+static bool tags_are_sound(const struct fib_iface *iface)
+{
+	for (unsigned i = 0; i < iface->n_tags; i++) {
+		const struct fib_tag *tag = &iface->tag[i];
+		if (tag->tpid != TPID_CUSTOMER && tag->tpid != TPID_SERVICE)
+			return false;
+		if (!tag->vid || tag->vid > VID_MAX)
+			return false;
+	}
+	return true;
+}
+
+// A port is a link of its own number; a VLAN has another, and tags of its own.
+static bool place_is_sound(const struct fib_ifaces *ifaces, uint16_t iface,
+	const struct fib_iface *settings)
+{
+	if (settings->port >= FIB_MAX_PORTS || settings->n_tags > FIB_MAX_TAGS)
+		return false;
+	if (!settings->n_tags)
+		return iface == settings->port;
+	if (iface == settings->port || !tags_are_sound(settings))
+		return false;
+	const uint64_t key = key_of(settings);
+	const struct iface_slot *slot = &ifaces->slot[find_slot(ifaces, key)];
+	return slot->key != key || slot->iface == iface;
+}
+
+static bool is_sound(const struct fib *fib, uint16_t iface, const struct fib_iface *settings)
+{
+	return iface < FIB_MAX_IFACES && settings->mtu >= MTU_MIN && settings->mtu <= MTU_MAX &&
+	       settings->mtu6 <= settings->mtu && (!settings->mtu6 || settings->mtu6 >= MTU_MIN) &&
+	       settings->n_macs <= FIB_IFACE_MACS && fib_vrf_is_open(fib, settings->vrf) &&
+	       place_is_sound(&fib->ifaces, iface, settings);
+}
+
+// Tells workers of the tags to look for on a port.
+static void count_tags(struct fib_ifaces *ifaces, uint8_t port)
+{
+	struct fib_iface_in in = ifaces->in[port];
+
+	in.n_tags = 0;
+	for (uint16_t i = 0; i < ifaces->end; i++)
+		if (ifaces->iface[i].is_told && ifaces->iface[i].told.port == port)
+			in.n_tags = MAX_OF(in.n_tags, ifaces->iface[i].told.n_tags);
+	write_in(ifaces, port, &in);
+}
+
+static void write_macs(struct fib_ifaces *ifaces, uint16_t iface)
+{
+	const struct fib_iface *told = &ifaces->iface[iface].told;
+	uint64_t *mac = ifaces->macs[iface].mac;
+
+	__atomic_store_n(&mac[0], iface_mac_word(told->mac.bytes), __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < FIB_IFACE_MACS; i++) {
+		uint64_t word = i < told->n_macs ? iface_mac_word(told->macs[i].bytes) : 0;
+		__atomic_store_n(&mac[1 + i], word, __ATOMIC_RELAXED);
+	}
+}
+
+// Lets workers take frames in by what was told: the tags come last, so that what they lead to is
+// there.
+static void show_to_workers(struct fib_ifaces *ifaces, uint16_t iface)
+{
+	const struct fib_iface *told = &ifaces->iface[iface].told;
+	const struct fib_iface_in in = {.flags = told->flags,
+		.vrf = told->vrf,
+		.n_macs = told->n_macs + !!told->n_tags,
+		.n_tags = told->n_tags ? told->n_tags : ifaces->in[iface].n_tags,
+		.iface = iface};
+
+	write_macs(ifaces, iface);
+	write_in(ifaces, iface, &in);
+	if (!told->n_tags)
+		return;
+	const uint64_t key = key_of(told);
+	write_slot(ifaces, find_slot(ifaces, key), (struct iface_slot){key, iface});
+	if (ifaces->in[told->port].n_tags < told->n_tags)
+		count_tags(ifaces, told->port);
+}
+
+// Workers that know a link from frames just taken in drop them: a VLAN's number may be given to
+// another.
+static void hide_from_workers(struct fib_ifaces *ifaces, uint16_t iface)
+{
+	const struct fib_iface *told = &ifaces->iface[iface].told;
+
+	struct fib_iface_in in = {.flags = FIB_IFACE_DOWN, .iface = iface};
+
+	if (told->n_tags)
+		leave_slot(ifaces, key_of(told));
+	else
+		in.n_tags = ifaces->in[iface].n_tags;
+	write_in(ifaces, iface, &in);
+	if (told->n_tags && ifaces->in[told->port].n_tags == told->n_tags)
+		count_tags(ifaces, told->port);
+}
+
+void fib_iface_delete(struct fib *fib, uint16_t iface)
+{
+	if (!fib_iface(fib, iface))
+		return;
+	fib->ifaces.iface[iface].is_told = false;
+	hops_rewrite_iface(&fib->hops, iface);
+	hide_from_workers(&fib->ifaces, iface);
+}
+
+const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface)
+{
+	if (iface >= FIB_MAX_IFACES || !fib->ifaces.iface[iface].is_told)
+		return NULL;
+	return &fib->ifaces.iface[iface].told;
+}
+
+// Another port or other tags under the same number. A worker may have judged a packet by the old
+// ones and write its header by the new ones, so there is a time in between when nothing leaves
+// there, until no worker can remember.
+static void forget_place(struct fib *fib, uint16_t iface)
+{
+	fib_iface_delete(fib, iface);
+	if (fib->defer.rcu)
+		rcu_wait(fib->defer.rcu, rcu_start_grace(fib->defer.rcu));
+}
+
+int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings)
+{
+	struct fib_ifaces *ifaces = &fib->ifaces;
+
+	if (!is_sound(fib, iface, settings))
+		return -EINVAL;
+	struct iface *own = &ifaces->iface[iface];
+	if (hosts_follow_iface(fib, iface, settings->vrf))
+		return -ENOSPC;
+	if (own->was_told && key_of(&own->told) != key_of(settings))
+		forget_place(fib, iface);
+	own->told = *settings;
+	own->is_told = own->was_told = true;
+	ifaces->end = MAX_OF(ifaces->end, iface + 1);
+	hops_rewrite_iface(&fib->hops, iface);
+	show_to_workers(ifaces, iface);
+	return 0;
+}

@@ -1,0 +1,72 @@
+// Links: what the control thread was told of each, and what workers read of that. Control thread;
+// workers read `in`, `slot` and `macs`.
+#pragma once
+
+#include "fib/fib.h"
+#include "fib/fib_fast.h"
+
+#include <assert.h>
+
+enum { IFACE_SLOTS = 2 * FIB_MAX_IFACES };
+
+struct iface {
+	struct fib_iface told; // the last word; also of a link that was deleted
+	bool is_told, was_told;
+	uint16_t n_hops; // next hops on it
+};
+
+// An open hash of tags: a link is found at its place or after it, before the first empty slot.
+// Slots that were left stay passable.
+enum { SLOT_EMPTY = 0, SLOT_LEFT = 1 };
+struct iface_slot {
+	uint64_t key; // enum above, or tags as on the wire with the port in place of priorities
+	uint64_t iface;
+} __attribute__((aligned(16)));
+
+// A link's addresses: its own one first. 0: none, else the address with MAC_SET.
+static const uint64_t MAC_SET = 1ull << 63;
+struct iface_macs {
+	uint64_t mac[FIB_IFACE_MACS + 1];
+};
+
+struct fib_ifaces {
+	struct fib_iface_in *in;
+	struct iface_slot *slot;
+	struct iface_macs *macs;
+	struct iface *iface;
+	uint16_t end; // those from here on were never told
+};
+
+int iface_table_open(struct fib_ifaces *ifaces);
+void iface_table_close(struct fib_ifaces *ifaces);
+
+// The VRF in which a link's neighbours stand: the one last told, 0 at first.
+static inline uint8_t iface_vrf(const struct fib_ifaces *ifaces, uint16_t iface)
+{
+	return ifaces->iface[iface].told.vrf;
+}
+
+static inline uint64_t iface_key(uint8_t port, const struct fib_tags *tags)
+{
+	struct fib_tags own = *tags;
+	uint64_t key;
+
+	own.bytes[2] = (own.bytes[2] & 0x0f) | port << 4;
+	own.bytes[6] = (own.bytes[6] & 0x0f) | (port & 0xf0);
+	memcpy(&key, own.bytes, sizeof(key));
+	return key;
+}
+
+static inline unsigned iface_place(uint64_t key)
+{
+	return (key * 0x9e3779b97f4a7c15ull) >> 51; // 2^64 / golden ratio
+}
+static_assert(IFACE_SLOTS == 1 << (64 - 51), "link_place gives a slot");
+
+static inline uint64_t iface_mac_word(const uint8_t mac[6])
+{
+	return MAC_SET | (uint64_t)load32(mac) << 16 | load16(mac + 4);
+}
+
+// A link's tags as they stand on the wire.
+struct fib_tags iface_tags(const struct fib_iface *iface);

@@ -1,0 +1,385 @@
+// Grace periods with a worker that this thread plays, and real workers beside a writer (for
+// ThreadSanitizer). Tests only.
+#include "fib/fib.h"
+
+#include "base/clock.h"
+#include "fib/fib_fast.h"
+#include "fib/model.h"
+#include "fib/table.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct fib_change host_change(uint8_t family, uint32_t number, unsigned len, uint8_t port)
+{
+	struct fib_change change = {.op = FIB_REPLACE,
+		.route.hop = {.iface = port, .kind = FIB_PEER}};
+	model_bits bits = family == 4 ? (model_bits)number << 96
+	                              : (model_bits)0x20010db8 << 96 | (model_bits)number << 64;
+
+	change.route.prefix = (struct wire_prefix){model_addr(family, bits), len};
+	return change;
+}
+
+static struct fib *attached(struct fib_rcu *rcu)
+{
+	struct fib *fib = fib_create(NULL);
+
+	assert_null(fib_rcu_swap(rcu, fib));
+	return fib;
+}
+
+static size_t pending(const struct fib *fib)
+{
+	struct fib_usage usage;
+
+	fib_usage(fib, &usage);
+	return usage.pending_frees;
+}
+
+static void frees_nothing_before_the_worker_reports(void **state)
+{
+	struct fib_rcu *rcu = fib_rcu_create(2, NULL);
+	struct fib_rcu_fast *workers = fib_rcu_readers(rcu);
+	struct fib *fib = attached(rcu);
+
+	fib_reader_online(workers, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		struct fib_change change = host_change(i & 1 ? 4 : 6, i << 16, i & 1 ? 16 : 48, i);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		struct fib_change change = host_change(i & 1 ? 4 : 6, i << 16, i & 1 ? 16 : 48, i);
+		change.op = FIB_DELETE;
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+	size_t n = pending(fib);
+	assert_in_range(n, 100, 10000); // each hop at least
+	fib_rcu_poll(rcu);
+	assert_int_equal(pending(fib), n);
+	fib_reader_report(workers, 0);
+	fib_rcu_poll(rcu);
+	assert_int_equal(pending(fib), 0);
+	fib_reader_offline(workers, 0);
+	assert_ptr_equal(fib_rcu_swap(rcu, NULL), fib);
+	fib_destroy(fib);
+	fib_rcu_destroy(rcu);
+}
+
+static void gives_no_hop_id_again_before_the_worker_reports(void **state)
+{
+	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
+	struct fib_rcu_fast *workers = fib_rcu_readers(rcu);
+	struct fib *fib = attached(rcu);
+	struct wire_addr addr = model_addr(4, (model_bits)20 << 120);
+	bool was_used[64] = {false};
+
+	fib_reader_online(workers, 0);
+	for (uint8_t i = 0; i < 50; i++) {
+		struct fib_change change = host_change(4, 20 << 24, 8, i);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		uint16_t id = fib_lookup(fib, 0, &addr);
+		assert_in_range(id, 1, 63);
+		assert_false(was_used[id]);
+		was_used[id] = true;
+		fib_rcu_poll(rcu);
+	}
+	fib_reader_report(workers, 0);
+	fib_rcu_poll(rcu);
+	struct fib_change change = host_change(4, 20 << 24, 8, 60);
+	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	assert_true(was_used[fib_lookup(fib, 0, &addr)]);
+	fib_reader_offline(workers, 0);
+	fib_rcu_swap(rcu, NULL);
+	fib_destroy(fib);
+	fib_rcu_destroy(rcu);
+}
+
+static void names_a_worker_that_is_silent_for_a_second(void **state)
+{
+	struct fib_rcu *rcu = fib_rcu_create(3, NULL);
+	struct fib_rcu_fast *workers = fib_rcu_readers(rcu);
+	uint64_t start_ns = clock_now_ns();
+
+	fib_reader_online(workers, 1);
+	fib_reader_online(workers, 2);
+	while (fib_rcu_poll(rcu) < 0) {
+		fib_reader_report(workers, 1);
+		assert_true(clock_now_ns() - start_ns < 60000000000);
+	}
+	assert_true(clock_now_ns() - start_ns >= 1000000000);
+	assert_int_equal(fib_rcu_poll(rcu), 2);
+	fib_reader_report(workers, 2);
+	assert_int_equal(fib_rcu_poll(rcu), -1);
+	fib_reader_offline(workers, 1);
+	fib_reader_offline(workers, 2);
+	fib_rcu_destroy(rcu);
+}
+
+static void refuses_a_rcu_for_too_many_workers(void **state)
+{
+	struct error error;
+
+	assert_null(fib_rcu_create(0, &error));
+	assert_null(fib_rcu_create(129, &error));
+	assert_string_equal(error.text, "129 workers: wanted 1 to 128");
+}
+
+// Workers that look up while the writer changes routes: each answer is the old or the new one. The
+// address under test always has a route to port 1 or 2, over a default to port 3 that must never be
+// seen.
+enum { N_WORKERS = 2, N_WATCHED = 64 };
+#ifdef __SANITIZE_THREAD__
+enum { N_CHANGES = 4000 }; // each takes far longer, and order is found wrong without luck
+#else
+enum { N_CHANGES = 20000 };
+#endif
+
+struct watch {
+	struct fib_rcu_fast *rcu;
+	unsigned worker;
+	const struct lookups *lookups;
+	const int *stop;
+	uint32_t dst4[N_WATCHED];
+	struct fib_key6 dst6[N_WATCHED];
+	uint64_t n_lookups, n_wrong;
+};
+
+static void judge(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
+{
+	for (unsigned i = 0; i < N_WATCHED; i++) {
+		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
+		watch->n_wrong += entry.port != 1 && entry.port != 2;
+		watch->n_wrong += entry.verdict != VERDICT_FORWARD || entry.macs[5] != entry.port;
+	}
+	watch->n_lookups += N_WATCHED;
+}
+
+static void *run_worker(void *arg)
+{
+	struct watch *watch = arg;
+	uint16_t hop[N_WATCHED];
+
+	fib_reader_online(watch->rcu, watch->worker);
+	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
+		const struct fib_view *view = fib_reader_view(watch->rcu);
+		watch->lookups->near4(view, watch->dst4, hop, N_WATCHED);
+		judge(watch, view, hop);
+		watch->lookups->six(view, watch->dst6, hop, N_WATCHED);
+		judge(watch, view, hop);
+		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
+		judge(watch, view, hop);
+		struct fib_begun4 begun = {.n = N_WATCHED};
+		watch->lookups->begin4(view, watch->dst4, hop, &begun);
+		fib_lookup4_go_on(view, hop, &begun);
+		fib_lookup4_end(view, watch->dst4, hop, &begun);
+		judge(watch, view, hop);
+		fib_reader_report(watch->rcu, watch->worker);
+	}
+	fib_reader_offline(watch->rcu, watch->worker);
+	return NULL;
+}
+
+static void set_ports(struct fib *fib)
+{
+	for (uint8_t port = 1; port <= 3; port++) {
+		struct fib_iface settings = {.port = port,
+			.peer.bytes[5] = port,
+			.has_peer = true,
+			.mtu = 1500};
+		assert_int_equal(fib_iface_set(fib, port, &settings), 0);
+	}
+}
+
+// The watched route of one index: covered by a shorter one that leads to port 1, so that it may
+// come and go.
+static struct fib_change random_watched(uint8_t family)
+{
+	static const uint8_t lens4[] = {9, 16, 18, 22, 24, 25, 28, 32},
+			     lens6[] = {33, 40, 48, 50, 56, 62, 63, 64};
+	unsigned len = (family == 4 ? lens4 : lens6)[model_random(8)];
+	uint32_t number = model_random(0xffffffff);
+
+	number = family == 4 ? 0x14000000 | (number & 0x7fffff & (model_random(2) ? ~0u : 0x3fff))
+	                     : number & 0xffff001f;
+	unsigned host_bits = family == 4 ? 32 - len : 64 - len;
+	return host_change(family, number >> host_bits << host_bits, len, 1 + model_random(2));
+}
+
+static void churn(struct fib *fib)
+{
+	for (unsigned i = 0; i < N_CHANGES; i++) {
+		struct fib_change change = random_watched(i & 1 ? 4 : 6);
+		struct fib_route old;
+		struct wire_prefix before = change.route.prefix;
+		bool gone = model_random(2) && before.len &&
+		            model_next(fib, i & 1 ? 4 : 6, &before, &old) &&
+		            old.prefix.len > (i & 1 ? 8 : 32);
+		if (gone)
+			change = (struct fib_change){.op = FIB_DELETE, .route = old};
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+	}
+}
+
+static struct fib *watched_fib(void)
+{
+	struct fib *fib = fib_create(NULL);
+	struct fib_change change[] = {host_change(4, 0x14000000, 8, 1), host_change(6, 0, 32, 1),
+		host_change(4, 0, 0, 3), host_change(6, 0, 32, 1)};
+
+	set_ports(fib);
+	change[3].route.prefix = (struct wire_prefix){model_addr(6, 0), 0};
+	change[3].route.hop.iface = 3;
+	assert_int_equal(fib_change(fib, change, 4, NULL, NULL), 0);
+	return fib;
+}
+
+// Workers come round while this waits, however long others keep them from their cores.
+static void await_frees(struct fib_rcu *rcu, const struct fib *fib)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	for (fib_rcu_poll(rcu); pending(fib); fib_rcu_poll(rcu)) {
+		assert_true(clock_now_ns() - start_ns < 60000000000);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static void workers_see_the_old_route_or_the_new_one(void **state)
+{
+	struct fib_rcu *rcu = fib_rcu_create(N_WORKERS, NULL);
+	struct fib *fib = watched_fib();
+	static struct watch watch[N_WORKERS];
+	pthread_t thread[N_WORKERS];
+	unsigned n_variants;
+	const struct lookups *variants = lookup_variants(&n_variants);
+	int stop = 0;
+
+	assert_null(fib_rcu_swap(rcu, fib));
+	for (unsigned i = 0; i < N_WORKERS; i++) {
+		watch[i] = (struct watch){.rcu = fib_rcu_readers(rcu),
+			.worker = i,
+			.lookups = &variants[i % n_variants],
+			.stop = &stop};
+		for (unsigned k = 0; k < N_WATCHED; k++) {
+			watch[i].dst4[k] =
+				0x14000000 | (model_random(0x7fffff) & (k & 1 ? ~0u : 0x3fff));
+			watch[i].dst6[k] =
+				(struct fib_key6){0x20010db800000000ull |
+							  (model_random(0xffffffff) & 0xffff001f),
+					k};
+		}
+		assert_int_equal(pthread_create(&thread[i], NULL, run_worker, &watch[i]), 0);
+	}
+	churn(fib);
+	struct fib *second = watched_fib(); // a reload, with workers looking on
+	assert_ptr_equal(fib_rcu_swap(rcu, second), fib);
+	fib_destroy(fib);
+	churn(second);
+	assert_in_range(pending(second), 0, DEFER_MAX);
+	await_frees(rcu, second);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < N_WORKERS; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_not_equal(watch[i].n_lookups, 0);
+		assert_int_equal(watch[i].n_wrong, 0);
+	}
+	assert_ptr_equal(fib_rcu_swap(rcu, NULL), second);
+	assert_int_equal(pending(second), 0);
+	fib_destroy(second);
+	fib_rcu_destroy(rcu);
+}
+
+struct sleeper {
+	struct fib_rcu_fast *rcu;
+	int stop;
+};
+
+static void *report_now_and_then(void *arg)
+{
+	struct sleeper *sleeper = arg;
+
+	while (!__atomic_load_n(&sleeper->stop, __ATOMIC_RELAXED)) {
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		fib_reader_report(sleeper->rcu, 0);
+	}
+	fib_reader_offline(sleeper->rcu, 0);
+	return NULL;
+}
+
+static void slows_down_for_a_late_worker_rather_than_grow(void **state)
+{
+	struct fib_rcu *rcu = fib_rcu_create(1, NULL);
+	struct sleeper sleeper = {.rcu = fib_rcu_readers(rcu)};
+	struct fib *fib = attached(rcu);
+	pthread_t thread;
+
+	size_t most = 0;
+
+	fib_reader_online(sleeper.rcu, 0);
+	assert_int_equal(pthread_create(&thread, NULL, report_now_and_then, &sleeper), 0);
+	for (unsigned i = 0; i < 3 * DEFER_MAX; i++) {
+		struct fib_change change = host_change(4, 20 << 24 | (i & 63) << 8, 24, i >> 6 & 1);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		most = MAX_OF(most, pending(fib));
+	}
+	assert_in_range(most, 256, DEFER_MAX);
+	struct fib_usage usage;
+	fib_usage(fib, &usage);
+	assert_in_range(usage.worker_bytes4, (8 << 20) + 1, 16 << 20);
+	__atomic_store_n(&sleeper.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	fib_rcu_swap(rcu, NULL);
+	fib_destroy(fib);
+	fib_rcu_destroy(rcu);
+}
+
+// A change of the default route replaces what workers read of every prefix within it.
+static void frees_more_than_it_can_keep_while_workers_pass_at_once(void **state)
+{
+	enum { N_ROUTES = DEFER_MAX + DEFER_MAX / 4, PAIR_BITS = 18 };
+	struct fib_rcu *rcu = fib_rcu_create(1, NULL); // its worker is offline
+	struct fib *fib = attached(rcu);
+	struct fib_change *changes = calloc(N_ROUTES, sizeof(*changes));
+	struct fib_usage before, after;
+
+	for (uint32_t i = 0; i < N_ROUTES; i++)
+		changes[i] = host_change(4, (i + (1 << 16)) << (32 - PAIR_BITS), 25, 1);
+	assert_int_equal(fib_change(fib, changes, N_ROUTES, NULL, NULL), 0);
+	fib_usage(fib, &before);
+	for (unsigned port = 2; port < 10; port++) {
+		struct fib_change change = host_change(4, 0, 0, port);
+		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
+		assert_in_range(pending(fib), 0, DEFER_MAX);
+	}
+	fib_rcu_poll(rcu);
+	assert_int_equal(pending(fib), 0);
+	fib_usage(fib, &after);
+	assert_in_range(after.worker_bytes4, before.worker_bytes4, 2 * before.worker_bytes4);
+	free(changes);
+	fib_rcu_swap(rcu, NULL);
+	fib_destroy(fib);
+	fib_rcu_destroy(rcu);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frees_nothing_before_the_worker_reports),
+		cmocka_unit_test(gives_no_hop_id_again_before_the_worker_reports),
+		cmocka_unit_test(names_a_worker_that_is_silent_for_a_second),
+		cmocka_unit_test(refuses_a_rcu_for_too_many_workers),
+		cmocka_unit_test(workers_see_the_old_route_or_the_new_one),
+		cmocka_unit_test(slows_down_for_a_late_worker_rather_than_grow),
+		cmocka_unit_test(frees_more_than_it_can_keep_while_workers_pass_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+// Capture files -> frames in memory, by libpcap. Control thread.
+#include "gen/capture.h"
+
+#include "base/bits.h"
+#include "wire/headers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pcap/pcap.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LEAST_BYTES = GEN_MIN_SIZE - WIRE_FCS_BYTES, MOST_BYTES = GEN_MAX_SIZE - WIRE_FCS_BYTES };
+enum { MOST_SECONDS = 1 << 30, NS = 1000000000 };
+
+struct reading {
+	struct capture *out;
+	const struct gen_stream *stream;
+	pcap_t *pcap;
+	const char *path;
+	uint64_t first_s, first_ns;
+	size_t room_frames, room_bytes;
+	struct error *error;
+};
+
+// More room in steps of half of what there is.
+static bool grow(void **memory, size_t *room, size_t wanted, size_t unit)
+{
+	size_t larger = MAX_OF(wanted, *room + *room / 2);
+
+	if (wanted <= *room)
+		return true;
+	void *moved = realloc(*memory, larger * unit);
+	if (!moved)
+		return false;
+	*memory = moved;
+	*room = larger;
+	return true;
+}
+
+static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
+{
+	unsigned number = r->out->n + 1;
+
+	if (head->caplen < head->len)
+		return error_set(r->error, -EINVAL,
+			"%s: frame %u was cut to %u of %u bytes when it was captured; capture "
+			"whole "
+			"frames (tcpdump -s 0)",
+			r->path, number, head->caplen, head->len);
+	if (head->caplen < WIRE_ETHER_BYTES || head->caplen > MOST_BYTES)
+		return error_set(r->error, -EINVAL,
+			"%s: frame %u has %u bytes; %d to %d without FCS are wanted", r->path,
+			number, head->caplen, WIRE_ETHER_BYTES, MOST_BYTES);
+	if (r->out->n == CAPTURE_MAX_FRAMES || r->out->n_bytes + MOST_BYTES > CAPTURE_MAX_BYTES)
+		return error_set(r->error, -EFBIG,
+			"%s has more than %d frames or %d MiB; take a part of it (editcap -r)",
+			r->path, CAPTURE_MAX_FRAMES, CAPTURE_MAX_BYTES >> 20);
+	return 0;
+}
+
+// Since the first frame. What is out of order, or beyond all reason, comes with the one before.
+static uint64_t since_first(struct reading *r, const struct pcap_pkthdr *head)
+{
+	long left = head->ts.tv_usec; // of ns; what libpcap makes of a hostile file is negative
+	uint64_t s = head->ts.tv_sec, ns = left >= 0 && left < NS ? left : 0, before = 0;
+
+	if (r->out->n)
+		before = r->out->frame[r->out->n - 1].at_ns;
+	else
+		r->first_s = s, r->first_ns = ns;
+	if (s < r->first_s || s - r->first_s > MOST_SECONDS)
+		return before;
+	uint64_t now = (s - r->first_s) * NS + ns;
+	return now < r->first_ns ? before : MAX_OF(before, now - r->first_ns);
+}
+
+static void write_macs(const struct gen_stream *stream, uint8_t *frame)
+{
+	if (stream->capture.sets_dst_mac)
+		memcpy(frame, stream->recipe.dst_mac.bytes, 6);
+	if (stream->capture.sets_src_mac)
+		memcpy(frame + 6, stream->recipe.src_mac.bytes, 6);
+}
+
+static int add_frame(struct reading *r, const struct pcap_pkthdr *head, const uint8_t *bytes)
+{
+	struct capture *out = r->out;
+	int err = check_frame(r, head);
+	unsigned n_bytes = MAX_OF(head->caplen, (unsigned)LEAST_BYTES);
+
+	if (err)
+		return err;
+	if (!grow((void **)&out->frame, &r->room_frames, out->n + 1, sizeof(out->frame[0])) ||
+		!grow((void **)&out->bytes, &r->room_bytes, out->n_bytes + n_bytes, 1))
+		return error_set(r->error, -ENOMEM, "%s: no memory for its frames", r->path);
+	uint8_t *to = out->bytes + out->n_bytes;
+	struct capture_frame target = {.at_ns = since_first(r, head),
+		.offset = out->n_bytes,
+		.n_bytes = n_bytes};
+
+	memcpy(to, bytes, head->caplen);
+	memset(to + head->caplen, 0, n_bytes - head->caplen);
+	write_macs(r->stream, to);
+	if (r->stream->capture.stamps)
+		capture_make_room(to, &target);
+	out->n_stamped += target.layer4 > 0;
+	out->frame[out->n++] = target;
+	out->n_bytes += n_bytes;
+	out->longest = MAX_OF(out->longest, n_bytes);
+	return 0;
+}
+
+static int check_kind(struct reading *r)
+{
+	int kind = pcap_datalink(r->pcap);
+	const char *name = pcap_datalink_val_to_name(kind);
+
+	if (kind == DLT_EN10MB)
+		return 0;
+	return error_set(r->error, -EINVAL,
+		"%s has frames of kind %s; a capture of Ethernet is wanted", r->path,
+		name ? name : "unknown");
+}
+
+static int read_frames(struct reading *r)
+{
+	struct pcap_pkthdr *head;
+	const uint8_t *bytes;
+	int got, err = check_kind(r);
+
+	while (!err && (got = pcap_next_ex(r->pcap, &head, &bytes)) != PCAP_ERROR_BREAK) {
+		if (got == 1)
+			err = add_frame(r, head, bytes);
+		else
+			err = error_set(r->error, -EINVAL,
+				"%s ends or is damaged behind frame %u (%.80s); capture again, or "
+				"repair it",
+				r->path, r->out->n, pcap_geterr(r->pcap));
+	}
+	if (!err && !r->out->n)
+		err = error_set(r->error, -EINVAL,
+			"%s has no frames; a capture with some is wanted", r->path);
+	return err;
+}
+
+// The last frame stands as far from the first of the next lap as frames do on average.
+static void settle_lap(struct capture *out)
+{
+	uint64_t last_ns = out->frame[out->n - 1].at_ns;
+
+	out->lap_ns = out->n > 1 ? last_ns + last_ns / (out->n - 1) : 0;
+}
+
+int capture_read_file(struct capture *out, FILE *file, const struct gen_stream *stream,
+	struct error *error)
+{
+	char text[PCAP_ERRBUF_SIZE] = "";
+	struct reading r = {.out = out,
+		.stream = stream,
+		.path = stream->capture.path,
+		.error = error};
+
+	*out = (struct capture){0};
+	r.pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, text);
+	if (!r.pcap) {
+		fclose(file);
+		return error_set(error, -EINVAL,
+			"%s is no capture file (%.80s); one of tcpdump or Wireshark is wanted",
+			r.path, text);
+	}
+	int err = read_frames(&r);
+	pcap_close(r.pcap);
+	if (!err)
+		settle_lap(out);
+	return err;
+}
+
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS + time->tv_nsec;
+}
+
+static struct gen_file file_of(const struct stat *target)
+{
+	return (struct gen_file){.device = target->st_dev,
+		.inode = target->st_ino,
+		.n_bytes = target->st_size,
+		.modified_ns = ns_of(&target->st_mtim),
+		.changed_ns = ns_of(&target->st_ctim)};
+}
+
+static int check_unchanged(const struct capture *out, const char *path, struct error *error)
+{
+	struct gen_file now = {0};
+	struct stat target;
+
+	if (!stat(path, &target))
+		now = file_of(&target);
+	if (!memcmp(&now, &out->file, sizeof(now)))
+		return 0;
+	return error_set(error, -EINVAL,
+		"%s was changed while it was read; try again once nobody writes to it", path);
+}
+
+int capture_read(struct capture *out, const struct gen_stream *stream, struct error *error)
+{
+	const char *path = stream->capture.path;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would keep us waiting
+	struct stat target;
+	int err;
+
+	*out = (struct capture){0};
+	if (fd < 0)
+		return error_set(error, -errno, "%s cannot be opened: %s", path, strerror(errno));
+	FILE *file = fstat(fd, &target) || !S_ISREG(target.st_mode) ? NULL : fdopen(fd, "r");
+	if (file) {
+		err = capture_read_file(out, file, stream, error);
+		out->file = file_of(&target);
+		return err ? err : check_unchanged(out, path, error);
+	}
+	close(fd);
+	return error_set(error, -EINVAL, "%s is no file; a capture file is wanted", path);
+}
+
+void capture_free(struct capture *capture)
+{
+	free(capture->frame);
+	free(capture->bytes);
+	*capture = (struct capture){0};
+}

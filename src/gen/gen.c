@@ -1,0 +1,320 @@
+// The generator as a whole: opens, runs, closes; what a run has to go through. Control thread.
+#include "gen/inside.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { OFFSET_TRIES = 5, QUIET_MS = 20, NOISE_MS = 500, POLL_MS = 50, POLL_OFTEN_MS = 2 };
+
+// Port names, addresses and lines as the reader of streams wants them. `room` NULL: from the
+// settings alone.
+static void describe_ports(struct gen_port out[PORT_MAX],
+	const struct port_table_settings *settings, const struct port_table *room)
+{
+	for (unsigned i = 0; i < settings->n_ports; i++) {
+		const struct port_settings *port = &settings->ports[i];
+		struct port_info info;
+
+		out[i] = (struct gen_port){.name = port->name,
+			.mac = port->mac,
+			.line_bps = room || port->line_bps > 0 ? port->line_bps : -1,
+			.mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU};
+		if (!room)
+			continue;
+		port_info(room, i, &info);
+		out[i].mac = info.mac;
+		out[i].line_bps = info.line_bps;
+	}
+}
+
+int gen_check(const struct port_table_settings *settings, const json_t *streams,
+	struct error *error)
+{
+	struct gen_port ports[PORT_MAX];
+
+	if (!streams)
+		return 0;
+	struct gen_streams *read = malloc(sizeof(*read));
+	if (!read)
+		return error_set(error, -ENOMEM, "no memory to read the streams");
+	describe_ports(ports, settings, NULL);
+	int err = gen_read_streams(read, streams, ports, settings->n_ports, error);
+	if (!err)
+		err = neighbours_check(settings, read, error);
+	free(read);
+	return err;
+}
+
+static void take_workers(struct gen *load)
+{
+	load->n_workers = port_n_workers(load->ports);
+	load->patience_s = HAND_PATIENCE_S;
+	for (unsigned i = 0; i < load->n_workers; i++) {
+		struct gen_worker *worker = &load->worker[i];
+
+		worker->io = port_worker(load->ports, i);
+		worker->current = &load->current;
+		worker->stop = &load->stop;
+		worker->n_posted = &load->neighbours.n_posted;
+		worker->hz = load->hz;
+		worker->long_gap = load->hz / 1000000 * PAUSES_LEAST_US;
+		for (unsigned q = 0; q < worker->io->n_queues; q++)
+			load->worker_of[worker->io->queues[q].port] = i;
+	}
+}
+
+static int make_run(struct gen *load, struct run **run, const struct gen_streams *streams,
+	struct error *error)
+{
+	const struct run_terms terms = {
+		.ports = load->ports,
+		.n_ports = load->settings->n_ports,
+		.worker_of = load->worker_of,
+		.streams = streams,
+		.posts = load->neighbours.post,
+		.number = load->current ? load->current->number + 1 : 0,
+		.hz = load->hz,
+	};
+
+	return run_create(run, &terms, error);
+}
+
+int gen_open(struct gen **out, struct port_table *ports, const struct port_table_settings *settings,
+	const json_t *streams, struct error *error)
+{
+	struct gen *load = aligned_alloc(_Alignof(struct gen), sizeof(*load));
+
+	if (!load)
+		return error_set(error, -ENOMEM, "no memory for the generator");
+	memset(load, 0, sizeof(*load));
+	load->ports = ports;
+	load->settings = settings;
+	load->streams = streams;
+	load->hz = rte_get_tsc_hz();
+	take_workers(load);
+	const struct neighbours_terms terms = {ports, settings, load->worker_of};
+	int err = neighbours_make(&load->neighbours, &terms, error);
+	if (!err)
+		err = make_run(load, &load->current, NULL, error);
+	if (err)
+		gen_close(load);
+	else
+		*out = load;
+	return err;
+}
+
+int gen_start(struct gen *load, struct error *error)
+{
+	void *args[STATS_MAX_WORKERS];
+
+	for (unsigned i = 0; i < load->n_workers; i++)
+		args[i] = &load->worker[i];
+	int err = port_workers_launch(load->ports, worker_run, args, error);
+	if (err)
+		gen_stop(load); // those that run already
+	return err;
+}
+
+void gen_stop(struct gen *load)
+{
+	__atomic_store_n(&load->stop, true, __ATOMIC_RELAXED);
+	port_workers_join(load->ports);
+}
+
+void gen_close(struct gen *load)
+{
+	if (!load)
+		return;
+	while (load->current) {
+		struct run *run = load->current;
+
+		load->current = run->older;
+		run_destroy(run);
+	}
+	neighbours_free(&load->neighbours);
+	free(load);
+}
+
+// Stragglers first: while workers measure they do not poll. On a wire that is never quiet they are
+// waited for so long and no longer.
+static bool is_quiet(struct run *run)
+{
+	uint64_t n = 0, now = rte_rdtsc(), ms = run->hz / 1000;
+
+	for (unsigned i = 0; i < run->n_ports; i++)
+		n += stats_read(&run->port[i].counters.rx_packets);
+	if (n != run->n_heard || !run->heard_tsc) {
+		run->n_heard = n;
+		run->heard_tsc = now;
+	}
+	return now - run->heard_tsc > ms * QUIET_MS || now - run_sent_tsc(run) > ms * NOISE_MS;
+}
+
+// The second round of the TSC offset. True once it is over.
+static bool measure_again(struct run *run)
+{
+	if (!run->n_pairs || run->is_measured_again)
+		return true;
+	if (!run_offset_is_known(run))
+		return false;
+	if (run->n_tries && (run_has_measured_since(run) || run->n_tries == OFFSET_TRIES)) {
+		run->is_measured_again = true;
+		return true;
+	}
+	if (run->n_tries || is_quiet(run)) {
+		run->n_tries++;
+		run_ask_offset(run);
+	}
+	return false;
+}
+
+enum gen_state gen_state(struct gen *load)
+{
+	struct run *run = load->current;
+
+	if (!run->number)
+		return GEN_IDLE;
+	if (!run->start)
+		return GEN_DONE; // no worker came
+	return run_is_sent(run) && measure_again(run) ? GEN_DONE : GEN_SENDING;
+}
+
+static int check_links(struct gen *load, const struct gen_streams *streams, struct error *error)
+{
+	const struct port_state *states = port_states(load->ports);
+
+	if (port_poll(load->ports, error))
+		return -ENODEV;
+	for (unsigned i = 0; i < streams->n; i++) {
+		const struct gen_stream *stream = &streams->stream[i];
+		unsigned from = stream->is_receive_only ? stream->to : stream->from;
+		unsigned down = states[from].up ? stream->to : from;
+
+		if (!states[down].up)
+			return error_set(error, -ENETDOWN,
+				"port %s of stream %s has no link; plug in its cable or start the "
+				"program at its other end, then send again",
+				load->settings->ports[down].name, stream->name);
+	}
+	return 0;
+}
+
+// A run has to end by itself.
+static int check_end(const struct gen_streams *streams, double seconds, struct error *error)
+{
+	bool sends = false;
+
+	for (unsigned i = 0; i < streams->n; i++) {
+		const struct gen_stream *stream = &streams->stream[i];
+
+		if (!(seconds > 0) && !stream->is_receive_only && !stream->n_frames)
+			return error_set(error, -EINVAL,
+				"stream %s would never end; give seconds, or frames in the stream",
+				stream->name);
+		sends |= !stream->is_receive_only;
+	}
+	if (!(seconds > 0) && !sends)
+		return error_set(error, -EINVAL,
+			"all streams are only received, so the run would end at once; give "
+			"seconds");
+	return 0;
+}
+
+static int read_order(struct gen *load, const struct gen_order *order, struct gen_streams *streams,
+	struct error *error)
+{
+	struct gen_port ports[PORT_MAX];
+	const json_t *list = order->streams ? order->streams : load->streams;
+
+	if (!list)
+		return error_set(error, -EINVAL,
+			"no streams: the file has none; give them with the method or write them "
+			"into "
+			"the file");
+	describe_ports(ports, load->settings, load->ports);
+	int err = gen_read_streams(streams, list, ports, load->settings->n_ports, error);
+	if (!err && !streams->n)
+		err = error_set(error, -EINVAL, "the list of streams is empty; give at least one");
+	if (!err)
+		err = check_end(streams, order->seconds, error);
+	if (!err)
+		err = check_links(load, streams, error);
+	return err ? err : neighbours_resolve(&load->neighbours, streams, error);
+}
+
+// The first round of the TSC offset is asked for by the run itself. A worker that is kept from it
+// is no reason not to send: the results say so.
+static void measure_before(struct run *run)
+{
+	uint64_t deadline_ns = clock_now_ns() + HAND_PATIENCE_S * 1000000000ull;
+
+	while (run->n_pairs && clock_now_ns() < deadline_ns) {
+		bool is_known = run_offset_is_known(run);
+
+		if (is_known && run_has_measured_since(run))
+			break;
+		if (is_known)
+			run_ask_offset(run);
+		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	}
+	run->is_measured_before = run_has_measured_since(run);
+	for (unsigned i = 0; i < run->n_pairs; i++)
+		run->pair[i].n_before = stats_read(&run->pair[i].n_measured);
+}
+
+int gen_send(struct gen *load, const struct gen_order *order, struct error *error)
+{
+	struct gen_streams *streams;
+	struct run *run;
+
+	if (gen_state(load) == GEN_SENDING)
+		return error_set(error, -EBUSY,
+			"run %u still sends; wait for its end or call the method halt",
+			load->current->number);
+	int err = hand_await(load, error);
+	if (err)
+		return err;
+	streams = malloc(sizeof(*streams));
+	if (!streams)
+		return error_set(error, -ENOMEM, "no memory to read the streams");
+	err = read_order(load, order, streams, error);
+	if (!err)
+		err = make_run(load, &run, streams, error);
+	free(streams);
+	if (err)
+		return err;
+	hand_over(load, run);
+	err = hand_await(load, error);
+	if (err)
+		return err;
+	measure_before(run);
+	run_start(run, order->delay_s, order->seconds);
+	return 0;
+}
+
+int gen_poll(struct gen_ctx *ctx, struct error *error)
+{
+	int err = port_poll(ctx->ports, error);
+
+	if (err)
+		return err;
+	if (!port_workers_run(ctx->ports))
+		return error_set(error, -EIO, "a worker has ended by itself; all stop");
+	gen_state(ctx->load);
+	hand_poll(ctx->load);
+	neighbours_poll(&ctx->load->neighbours, &ctx->load->current->streams);
+	return 0;
+}
+
+int gen_poll_ms(const struct gen *load)
+{
+	for (unsigned i = 0; i < load->settings->n_ports; i++)
+		if (load->neighbours.post[i])
+			return POLL_OFTEN_MS;
+	return POLL_MS;
+}

@@ -1,0 +1,279 @@
+// What the newest run has sent and received, as JSON. Control thread; workers go on counting.
+#include "gen/inside.h"
+
+#include <math.h>
+#include <rte_cycles.h>
+
+// What is said when two workers did not get round to measuring: far above any limit.
+static const double OFFSET_UNKNOWN_NS = 1e9;
+
+// Quarters of a nanosecond have short decimal fractions.
+static double ns_of(const struct run *run, double cycles)
+{
+	return round(cycles * 1e9 / run->hz * 4) / 4;
+}
+
+static json_t *ns_json(const struct run *run, double cycles)
+{
+	return json_real(ns_of(run, cycles));
+}
+
+static json_t *us_json(const struct run *run, double cycles)
+{
+	return json_real(round(cycles * 1e6 / run->hz * 1000) / 1000);
+}
+
+static json_t *count_json(const uint64_t *counter)
+{
+	return json_integer(stats_read(counter));
+}
+
+static json_t *buckets_json(const struct run *run, const struct histogram *h)
+{
+	json_t *list = json_array();
+	uint64_t low, high;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		uint64_t n = stats_read(&h->bucket[i]);
+
+		if (!n)
+			continue;
+		histogram_bounds(i, &low, &high);
+		json_array_append_new(list, json_pack("[f, f, I]", ns_of(run, low),
+						    ns_of(run, high + 1), (json_int_t)n));
+	}
+	return list;
+}
+
+static json_t *latency_json(const struct run *run, const struct histogram *h, bool with_buckets)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} rows[] = {{"p50", .5}, {"p90", .9}, {"p99", .99}, {"p99_9", .999}, {"p99_99", .9999},
+		{"p99_999", .99999}};
+	uint64_t n = stats_read(&h->n);
+	json_t *json = json_pack("{s:I}", "n", (json_int_t)n);
+
+	json_object_set_new(json, "min", ns_json(run, n ? stats_read(&h->min) : 0));
+	json_object_set_new(json, "mean", ns_json(run, n ? (double)stats_read(&h->sum) / n : 0));
+	json_object_set_new(json, "max", ns_json(run, n ? stats_read(&h->max) : 0));
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+		json_object_set_new(json, rows[i].name,
+			ns_json(run, histogram_percentile(h, rows[i].share)));
+	if (with_buckets)
+		json_object_set_new(json, "histogram", buckets_json(run, h));
+	return json;
+}
+
+static json_t *jitter_json(const struct run *run, const struct sink_counters *in)
+{
+	uint64_t n = stats_read(&in->n_jitter);
+	json_t *json = json_pack("{s:I}", "n", (json_int_t)n);
+
+	json_object_set_new(json, "mean",
+		ns_json(run, n ? (double)stats_read(&in->jitter_sum) / n : 0));
+	json_object_set_new(json, "max", ns_json(run, stats_read(&in->jitter_max)));
+	return json;
+}
+
+// Frames over the time from when the first was due to when the last was sent; of bursts, whose
+// frames are due together, the last is left out. Without a rate none is due, and the first one sent
+// counts.
+static double offered_pps(const struct run *run, const struct gen_stream *stream,
+	const struct sender_counters *out)
+{
+	uint64_t sent = stats_read(&out->sent) + stats_read(&out->unstamped);
+	uint64_t first = stream->pps > 0 ? run->start : stats_read(&out->first_tsc);
+	uint64_t last = stats_read(&out->last_tsc);
+	unsigned burst = stream->pps > 0 ? MAX_OF(1, stream->burst) : 1;
+
+	if (sent < 2 || last <= first)
+		return 0;
+	return (sent - 1) / burst * burst * (double)run->hz / (last - first);
+}
+
+static void set_sender(json_t *json, const struct run *run, unsigned i,
+	const struct sender_counters *out)
+{
+	const struct gen_stream *stream = &run->streams.stream[i];
+
+	json_object_set_new(json, "asked_pps", json_real(stream->pps));
+	json_object_set_new(json, "offered_pps", json_real(offered_pps(run, stream, out)));
+	json_object_set_new(json, "sent_bytes", count_json(&out->sent_bytes));
+	json_object_set_new(json, "unstamped", count_json(&out->unstamped));
+	json_object_set_new(json, "refused", count_json(&out->refused));
+	json_object_set_new(json, "late", count_json(&out->late));
+	json_object_set_new(json, "busy", count_json(&out->busy));
+	json_object_set_new(json, "longest_lag_us", us_json(run, stats_read(&out->longest_lag)));
+}
+
+static double received_pps(const struct run *run, const struct sink_counters *in)
+{
+	uint64_t n = stats_read(&in->received), first = stats_read(&in->first_tsc);
+	uint64_t last = stats_read(&in->last_tsc);
+
+	return n > 1 && last > first ? (n - 1) * (double)run->hz / (last - first) : 0;
+}
+
+// The frames of a capture are of nobody knows how many flows.
+static bool has_order_per_flow(const struct gen_stream *stream)
+{
+	return stream->n_flows <= GEN_FLOWS_IN_ORDER && !stream->capture.path[0];
+}
+
+static void set_received(json_t *json, const struct run *run, unsigned i)
+{
+	const struct sink_counters *in = &run->received[i]->counters;
+
+	json_object_set_new(json, "received", count_json(&in->received));
+	json_object_set_new(json, "received_bytes", count_json(&in->received_bytes));
+	json_object_set_new(json, "received_pps", json_real(received_pps(run, in)));
+	json_object_set_new(json, "duplicated", count_json(&in->duplicated));
+	json_object_set_new(json, "reordered", count_json(&in->reordered));
+	json_object_set_new(json, "reordered_per",
+		json_string(has_order_per_flow(&run->streams.stream[i]) ? "flow" : "stream"));
+	json_object_set_new(json, "corrupted", count_json(&in->corrupted));
+	json_object_set_new(json, "too_old", count_json(&in->too_old));
+	json_object_set_new(json, "longest_silence_us",
+		us_json(run, stats_read(&in->longest_silence)));
+	json_object_set_new(json, "longest_outage_us",
+		us_json(run, stats_read(&in->longest_outage)));
+}
+
+// The receiving side is read first, so that nothing seems to come before it was sent. Of a stream
+// that another program sends, its numbers tell how many there were.
+static void set_lost(json_t *json, const struct run *run, unsigned i)
+{
+	const struct gen_stream *stream = &run->streams.stream[i];
+	const struct sink_counters *in = &run->received[i]->counters;
+	json_int_t received = stats_read(&in->received), missing = stats_read(&in->missing);
+	json_int_t highest = stats_read(&in->highest), sent = highest;
+
+	if (!stream->is_receive_only)
+		sent = stats_read(&sender_counters(run->sender[i])->sent);
+	json_object_set_new(json, "sent", json_integer(sent));
+	json_object_set_new(json, "lost", json_integer(sent - received));
+	json_object_set_new(json, "lost_by_gaps",
+		json_integer(missing + MAX_OF(0, sent - highest)));
+	json_int_t gap_end = sent > highest ? sent : (json_int_t)stats_read(&in->gap_end);
+	json_object_set_new(json, "last_lost", gap_end ? json_integer(gap_end - 1) : json_null());
+}
+
+static json_t *stream_json(const struct gen *load, unsigned i, bool with_buckets)
+{
+	static const struct sender_counters nothing;
+	const struct run *run = load->current;
+	const struct gen_stream *stream = &run->streams.stream[i];
+	const struct port_settings *ports = load->settings->ports;
+	json_t *json = json_pack("{s:s, s:i, s:o, s:o, s:I}", "name", stream->name, "id",
+		(int)stream->id, "from_port",
+		rpc_text_json(stream->is_receive_only ? "" : ports[stream->from].name), "to_port",
+		rpc_text_json(ports[stream->to].name), "flows", (json_int_t)stream->n_flows);
+
+	set_lost(json, run, i);
+	set_received(json, run, i);
+	set_sender(json, run, i,
+		stream->is_receive_only ? &nothing : sender_counters(run->sender[i]));
+	json_object_set_new(json, "latency",
+		latency_json(run, &run->received[i]->due, with_buckets));
+	json_object_set_new(json, "latency_from_sending",
+		latency_json(run, &run->received[i]->sent, with_buckets));
+	json_object_set_new(json, "jitter", jitter_json(run, &run->received[i]->counters));
+	return json;
+}
+
+json_t *gen_port_json(const struct gen *load, unsigned i)
+{
+	const struct run *run = load->current;
+	const struct sink_port *counters = &run->port[i].counters;
+	struct port_info info;
+	char mac[WIRE_MAC_TEXT];
+
+	port_info(load->ports, i, &info);
+	json_t *json = json_pack("{s:o, s:o, s:s, s:b, s:f, s:b}", "name",
+		rpc_text_json(load->settings->ports[i].name), "device",
+		rpc_text_json(load->settings->ports[i].device), "mac",
+		wire_mac_print(&info.mac, mac), "link_up", info.link_up, "line_bps", info.line_bps,
+		"has_backpressure", info.has_backpressure);
+	json_object_set_new(json, "driver", rpc_text_json(info.driver));
+	json_object_set_new(json, "mtu", json_integer(info.mtu));
+	json_object_set_new(json, "numa", json_integer(info.numa));
+	json_object_set_new(json, "worker", json_integer(load->worker_of[i]));
+	json_object_set_new(json, "rx_ring_slots", json_integer(info.rx_ring_slots));
+	json_object_set_new(json, "rx_packets", count_json(&counters->rx_packets));
+	json_object_set_new(json, "rx_bytes", count_json(&counters->rx_bytes));
+	json_object_set_new(json, "foreign", count_json(&counters->foreign));
+	json_object_set_new(json, "stale", count_json(&counters->stale));
+	json_object_set_new(json, "misdirected", count_json(&counters->misdirected));
+	json_object_set_new(json, "neighbours", count_json(&counters->neighbours));
+	json_object_set_new(json, "answered", count_json(&counters->answered));
+	json_object_set_new(json, "late_polls", count_json(&counters->late_polls));
+	json_object_set_new(json, "longest_gap_us",
+		us_json(run, stats_read(&counters->longest_gap)));
+	json_object_set_new(json, "rx_missed",
+		json_integer(info.rx_missed - run->port[i].missed_before));
+	json_object_set_new(json, "rx_no_mbuf", json_integer(info.rx_no_mbuf));
+	json_object_set_new(json, "rx_errors", json_integer(info.rx_errors));
+	json_object_set_new(json, "tx_errors", json_integer(info.tx_errors));
+	return json;
+}
+
+static json_t *worker_json(const struct gen *load, unsigned i)
+{
+	const struct run_part *part = &load->current->part[i];
+
+	return json_pack("{s:i, s:i, s:i, s:o, s:I}", "worker", (int)i, "core",
+		load->worker[i].io->core, "numa", load->worker[i].io->numa, "longest_gap_us",
+		us_json(load->current, stats_read(&part->longest_gap)), "rounds",
+		(json_int_t)stats_read(&part->rounds));
+}
+
+static double seconds_of(const struct run *run)
+{
+	uint64_t sent = run_sent_tsc(run), now = sent ? sent : rte_rdtsc();
+
+	return run->start && now > run->start ? (double)(now - run->start) / run->hz : 0;
+}
+
+static double offset_ns(const struct run *run, enum gen_state state)
+{
+	double largest = 0;
+
+	for (unsigned i = 0; i < run->n_pairs; i++)
+		largest = MAX_OF(largest, (double)stats_read(&run->pair[i].largest));
+	bool is_known = run->is_measured_before;
+
+	if (state == GEN_DONE)
+		is_known &= run_has_measured_since(run);
+	return run->n_pairs && !is_known ? OFFSET_UNKNOWN_NS : ns_of(run, largest);
+}
+
+json_t *gen_method_results(void *ctx_, const json_t *params, struct error *error)
+{
+	const struct gen_ctx *ctx = ctx_;
+	struct gen *load = ctx->load;
+	bool with_buckets = false;
+	bool with_timeline = false;
+	const struct rpc_param rows[] = {{"histograms", RPC_FLAG, false, 0, 0, &with_buckets},
+		{"timeline", RPC_FLAG, false, 0, 0, &with_timeline}};
+
+	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
+		return NULL;
+	enum gen_state state = gen_state(load);
+	const struct run *run = load->current;
+	json_t *streams = json_array(), *ports = json_array(), *workers = json_array();
+	for (unsigned i = 0; i < run->streams.n; i++)
+		json_array_append_new(streams, stream_json(load, i, with_buckets));
+	for (unsigned i = 0; i < run->n_ports; i++)
+		json_array_append_new(ports, gen_port_json(load, i));
+	for (unsigned i = 0; i < run->n_workers; i++)
+		json_array_append_new(workers, worker_json(load, i));
+	json_t *json = json_pack("{s:i, s:s, s:f, s:I, s:f, s:o, s:o, s:o}", "run",
+		(int)run->number, "state", gen_state_word(state), "seconds", seconds_of(run),
+		"tsc_hz", (json_int_t)run->hz, "tsc_offset_ns", offset_ns(run, state), "streams",
+		streams, "ports", ports, "workers", workers);
+	if (with_timeline)
+		json_object_set_new(json, "timeline", gen_timeline_json(ctx));
+	return json;
+}

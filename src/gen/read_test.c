@@ -1,0 +1,596 @@
+// The reader of streams: what is understood, and the one sentence for each mistake.
+#include "gen/read.h"
+
+#include "base/bits.h"
+#include "wire/headers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// left has a line of 10 Gbit/s, right of an unknown rate, small takes packets of 600 bytes, later
+// is a device that is not open yet.
+static const struct gen_port ports[] = {
+	{"left", {{2, 0, 0, 0, 0, 0x11}}, 1e10, 0},
+	{"right", {{2, 0, 0, 0, 0, 0x12}}, 0, 0},
+	{"small", {{2, 0, 0, 0, 0, 0x13}}, 1e9, 600},
+	{"later", {{2, 0, 0, 0, 0, 0x14}}, -1, 0},
+};
+
+static int read_with(struct gen_streams *out, const char *text, const struct gen_port *of,
+	struct error *error)
+{
+	json_t *list = json_loads(text, JSON_DECODE_ANY, NULL);
+
+	assert_non_null(list);
+	int err = gen_read_streams(out, list, of, of ? ARRAY_LEN(ports) : 0, error);
+	json_decref(list);
+	return err;
+}
+
+static const struct gen_streams *take(const char *text)
+{
+	static struct gen_streams streams;
+	struct error error = {""};
+
+	if (read_with(&streams, text, ports, &error))
+		fail_msg("%s: %s", text, error.text);
+	return &streams;
+}
+
+#define BASE "\"from\": \"left\", \"to\": \"right\", \"dst_mac\": \"02:00:00:00:00:01\""
+#define SLOW BASE ", \"rate\": \"1 kpps\""
+#define ONE(keys) "[{" SLOW ", " keys "}]"
+#define RATE(rate) "[{" BASE ", \"rate\": " rate "}]"
+#define RATE_FROM(port, rate)                                                                      \
+	"[{\"from\": \"" port "\", \"to\": \"right\", \"dst_mac\": \"02:00:00:00:00:01\", "        \
+	"\"rate\": " rate "}]"
+#define RATE_WANTED                                                                                \
+	"a rate like 1.5 Mpps, 50 %, 9.5 Gbit/s (layer 1), 9 Gbit/s l2, or max is wanted"
+
+struct mistake {
+	const char *json, *sentence;
+};
+
+static void check_mistakes(const struct mistake mistakes[], size_t n, const struct gen_port *of)
+{
+	static struct gen_streams streams;
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct error error = {""};
+
+		if (!read_with(&streams, mistakes[i].json, of, &error))
+			snprintf(error.text, sizeof(error.text), "accepted");
+		if (!strcmp(error.text, mistakes[i].sentence))
+			continue;
+		print_error("for:  %s\nsaid: %s\nnot:  %s\n\n", mistakes[i].json, error.text,
+			mistakes[i].sentence);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{"{}", "streams: a list of streams is wanted"},
+		{"3", "streams: a list of streams is wanted"},
+		{"[]", "streams: 0 of them; 1 to 64 are wanted"},
+		{"[4]", "streams[0]: a map (key: value) is wanted"},
+		{ONE("\"vlan\": {\"id\": 1, \"\": 1}"),
+			"streams[0]: vlan.: unknown key; known here are id, priority"},
+		{ONE("\"siez\": 64"), "streams[0]: siez: unknown key; did you mean \"size\"?"},
+		{ONE("\"name\": \"east\", \"tll\": 64"),
+			"streams[0] (east): tll: unknown key; did you mean \"ttl\"?"},
+		{ONE("\"colours\": 64"),
+			"streams[0]: colours: unknown key; known here are name, id, to, from, "
+			"pcap, stamp, protocol, vlan, ttl, src_mac, dst_mac, src_ip, dst_ip, "
+			"src_port, "
+			"dst_port, flows, distribution, exponent, seed, size, rate, burst, "
+			"catch_up, "
+			"frames, loops"},
+		{"[{\"from\": \"left\"}]",
+			"streams[0]: to: missing; the port that has to receive is wanted"},
+		{"[{\"from\": \"left\", \"to\": \"right\"}]",
+			"streams[0]: dst_mac: missing; the MAC address that the frames are sent to "
+			"is wanted, or auto"},
+		{"[{" BASE "}]", "streams[0]: rate: missing; " RATE_WANTED},
+		{"[{\"to\": \"rihgt\"}]",
+			"streams[0]: to \"rihgt\": unknown port; did you mean \"right\"?"},
+		{"[{\"to\": \"elsewhere\"}]",
+			"streams[0]: to \"elsewhere\": unknown port; the name of one is wanted: "
+			"left, right, small, later"},
+		{"[{\"to\": 1}]", "streams[0]: to 1: unknown port; the name of one is wanted: "
+				  "left, right, small, later"},
+		{"[{\"to\": \"left\", \"from\": null}]",
+			"streams[0]: from (empty): unknown port; the name of one is wanted: left, "
+			"right, small, later"},
+		{ONE("\"name\": \"a b\""),
+			"streams[0]: name \"a b\": 1 to 31 letters, digits and -_. are wanted"},
+		{ONE("\"name\": \"a2345678901234567890123456789012\""),
+			"streams[0]: name \"a2345678901234567890123456789012\": 1 to 31 letters, "
+			"digits and -_. are wanted"},
+		{ONE("\"name\": []"),
+			"streams[0]: name (a list): 1 to 31 letters, digits and -_. are wanted"},
+		{"[{" SLOW ", \"name\": \"x\"}, {" SLOW ", \"name\": \"x\"}]",
+			"streams[1] (x): name \"x\": x is the name of streams[0] already; choose "
+			"another"},
+		{"[{" SLOW ", \"name\": \"stream1\"}, {" SLOW "}]",
+			"streams[1]: name: stream1 is the name of streams[0] already; choose "
+			"another"},
+		{"[{" SLOW ", \"id\": 7}, {" SLOW ", \"name\": \"west\", \"id\": 7}]",
+			"streams[1] (west): id 7: 7 is the id of streams[0] already, and their "
+			"stamps would overlap; choose another"},
+		{"[{" SLOW ", \"id\": 1}, {" SLOW "}]",
+			"streams[1]: id: 1 is the id of streams[0] already, and their stamps would "
+			"overlap; choose another"},
+		{ONE("\"id\": 256"), "streams[0]: id 256: a whole number from 0 to 255 is wanted"},
+		{ONE("\"id\": -1"), "streams[0]: id -1: a whole number from 0 to 255 is wanted"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+static void answers_each_wrong_header_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ONE("\"protocol\": \"icmp\""),
+			"streams[0]: protocol \"icmp\": udp or tcp is wanted"},
+		{ONE("\"protocol\": 17"), "streams[0]: protocol 17: udp or tcp is wanted"},
+		{ONE("\"vlan\": 4096"),
+			"streams[0]: vlan 4096: a whole number from 0 to 4095 is wanted"},
+		{ONE("\"vlan\": {\"priority\": 3}"),
+			"streams[0]: vlan.id: missing; {id: 5, priority: 3} is wanted"},
+		{ONE("\"vlan\": {\"id\": 3, \"priority\": 8}"),
+			"streams[0]: vlan.priority 8: a whole number from 0 to 7 is wanted"},
+		{ONE("\"vlan\": {\"di\": 3}"),
+			"streams[0]: vlan.di: unknown key; did you mean \"id\"?"},
+		{ONE("\"ttl\": 0"), "streams[0]: ttl 0: a whole number from 1 to 255 is wanted"},
+		{ONE("\"src_mac\": \"03:00:00:00:00:01\""),
+			"streams[0]: src_mac \"03:00:00:00:00:01\": a group address; no frame "
+			"comes from one, the MAC address of one box is wanted"},
+		{ONE("\"src_mac\": \"02:00\""),
+			"streams[0]: src_mac \"02:00\": a MAC address like 02:00:00:00:00:01 is "
+			"wanted"},
+		{ONE("\"src_ip\": \"198.18.0.256\""),
+			"streams[0]: src_ip \"198.18.0.256\": an address like 198.18.0.1 or "
+			"2001:2:0:1::1 is wanted"},
+		{ONE("\"src_ip\": \"224.0.0.1\""),
+			"streams[0]: src_ip \"224.0.0.1\": a multicast address; no packet comes "
+			"from one, the address of a host is wanted"},
+		{ONE("\"src_ip\": {\"first\": \"223.255.255.255\", \"count\": 2}"),
+			"streams[0]: src_ip: a multicast address; no packet comes from one, the "
+			"address of a host is wanted"},
+		{ONE("\"src_ip\": \"255.255.255.255\""),
+			"streams[0]: src_ip \"255.255.255.255\": an address that no host has "
+			"(240.0.0.0 and above); no packet comes from one, the address of a host is "
+			"wanted"},
+		{ONE("\"src_ip\": \"ff02::1\""),
+			"streams[0]: src_ip \"ff02::1\": a multicast address; no packet comes from "
+			"one, the address of a host is wanted"},
+		{ONE("\"src_ip\": \"198.18.0.1\", \"dst_ip\": \"2001:db8::1\""),
+			"streams[0]: dst_ip \"2001:db8::1\": IPv6, but src_ip is IPv4; both of one "
+			"family are wanted"},
+		{ONE("\"dst_port\": 65536"),
+			"streams[0]: dst_port 65536: a whole number from 0 to 65535 is wanted"},
+		{ONE("\"dst_port\": true"),
+			"streams[0]: dst_port true: a whole number from 0 to 65535 is wanted"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+static void answers_each_wrong_range_and_count_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ONE("\"dst_ip\": [\"198.18.0.1\"]"),
+			"streams[0]: dst_ip (a list): an address like 198.19.0.1 or 2001:2:0:2::1 "
+			"or {first: VALUE, count: N} is wanted"},
+		{ONE("\"dst_ip\": {\"count\": 2}"),
+			"streams[0]: dst_ip.first: missing; {first: VALUE, count: N} is wanted"},
+		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\"}"),
+			"streams[0]: dst_ip.count: missing; {first: VALUE, count: N} is wanted"},
+		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\", \"conut\": 5}"),
+			"streams[0]: dst_ip.conut: unknown key; did you mean \"count\"?"},
+		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\", \"count\": 0}"),
+			"streams[0]: dst_ip.count 0: a whole number from 1 to 16777216 is wanted"},
+		{ONE("\"dst_ip\": {\"first\": \"198.18.0.1\", \"count\": 2, \"random\": "
+		     "\"yes\"}"),
+			"streams[0]: dst_ip.random \"yes\": true or false is wanted"},
+		{ONE("\"dst_port\": {\"first\": 65000, \"count\": 537}"),
+			"streams[0]: dst_port.count 537: at most 536 are wanted, from the first "
+			"one to the last that a port can be; begin lower or count less far"},
+		{ONE("\"dst_ip\": {\"first\": \"255.255.255.250\", \"count\": 7}"),
+			"streams[0]: dst_ip.count 7: at most 6 are wanted, from the first one to "
+			"the last that 32 bits can hold; begin lower or count less far"},
+		{ONE("\"dst_ip\": {\"first\": \"2001:db8::ffff:ffff\", \"count\": 2}"),
+			"streams[0]: dst_ip.count 2: at most 1 are wanted, from the first one to "
+			"the last that 32 bits can hold; begin lower or count less far"},
+		{ONE("\"src_mac\": {\"first\": \"02:00:ff:ff:ff:ff\", \"count\": 2}"),
+			"streams[0]: src_mac.count 2: at most 1 are wanted, from the first one to "
+			"the last that 32 bits can hold; begin lower or count less far"},
+		{ONE("\"flows\": 2"), "streams[0]: flows 2: the fields make only 1; let src_ip, "
+				      "dst_ip or a port count further"},
+		{ONE("\"flows\": 16777217"),
+			"streams[0]: flows 16777217: a whole number from 1 to 16777216 is wanted"},
+		{ONE("\"distribution\": \"normal\""), "streams[0]: distribution \"normal\": "
+						      "sequential, uniform or zipf is wanted"},
+		{ONE("\"exponent\": 1"), "streams[0]: exponent 1: it means something with "
+					 "\"distribution: zipf\" only"},
+		{ONE("\"distribution\": \"zipf\", \"exponent\": 11"),
+			"streams[0]: exponent 11: a number from 0.01 to 10 is wanted"},
+		{ONE("\"pcap\": 3"), "streams[0]: pcap 3: the path of a capture file is wanted"},
+		{ONE("\"pcap\": \"/nowhere\""), "streams[0]: pcap: /nowhere cannot be opened: No "
+						"such file or directory"},
+		{ONE("\"pcap\": \"/tmp\""),
+			"streams[0]: pcap: /tmp is no file; a capture file is wanted"},
+		{ONE("\"pcap\": \"/nowhere\", \"ttl\": 3"), "streams[0]: pcap: its frames are sent "
+							    "as they are, so \"ttl\" means nothing "
+							    "beside it; leave that out"},
+		{ONE("\"stamp\": true"),
+			"streams[0]: stamp true: it means something with \"pcap: FILE\" only"},
+		{ONE("\"loops\": 3"),
+			"streams[0]: loops 3: it means something with \"pcap: FILE\" only"},
+		{ONE("\"seed\": 1"), "streams[0]: seed 1: it means something with "
+				     "\"distribution: uniform\" or zipf only"},
+		{ONE("\"distribution\": \"zipf\", \"seed\": -1"),
+			"streams[0]: seed -1: a whole number from 0 to 4294967295 is wanted"},
+		{ONE("\"flows\": 0"),
+			"streams[0]: flows 0: a whole number from 1 to 16777216 is wanted"},
+		{ONE("\"catch_up\": 63"),
+			"streams[0]: catch_up 63: a whole number from 64 to 16384 is wanted"},
+		{ONE("\"burst\": 65"),
+			"streams[0]: burst 65: a whole number from 1 to 64 is wanted"},
+		{ONE("\"frames\": 0"),
+			"streams[0]: frames 0: a whole number from 1 to 1099511627776 is wanted"},
+		{ONE("\"frames\": 1.5"),
+			"streams[0]: frames 1.5: a whole number from 1 to 1099511627776 is wanted"},
+		{ONE("\"frames\": 1e300"),
+			"streams[0]: frames 1e+300: a whole number from 1 to 1099511627776 is "
+			"wanted"},
+		{"[{\"to\": \"left\", \"frames\": 3}]",
+			"streams[0]: frames 3: nothing is sent without \"from: PORT\"; name that "
+			"port, or leave frames out"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+static void answers_each_impossible_size_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ONE("\"size\": 63"),
+			"streams[0]: size 63: no frame is below 64 bytes, FCS included"},
+		{ONE("\"size\": \"63\""), "streams[0]: size \"63\": frames of 63 bytes: no frame "
+					  "is below 64 bytes, FCS included"},
+		{ONE("\"size\": \"18446744073709551680\""),
+			"streams[0]: size \"18446744073709551680\": bytes from 64 to 9618, imix, "
+			"classic, or a list of {size: 64, weight: 7} are wanted"},
+		{ONE("\"size\": -1"), "streams[0]: size -1: bytes from 64 to 9618, imix, classic, "
+				      "or a list of {size: 64, weight: 7} are wanted"},
+		{ONE("\"size\": \"jumbo\""),
+			"streams[0]: size \"jumbo\": bytes from 64 to 9618, imix, classic, or a "
+			"list of {size: 64, weight: 7} are wanted"},
+		{ONE("\"size\": {}"),
+			"streams[0]: size (a map): bytes from 64 to 9618, imix, classic, or a "
+			"list of {size: 64, weight: 7} are wanted"},
+		{ONE("\"size\": 9619"), "streams[0]: size 9619: at most 9618 bytes are wanted: "
+					"9600 of IP, Ethernet and the FCS"},
+		{ONE("\"size\": 9623, \"vlan\": 1"),
+			"streams[0]: size 9623: at most 9622 bytes are wanted: 9600 of IP, "
+			"Ethernet, the VLAN tag and the FCS"},
+		{ONE("\"size\": 83, \"dst_ip\": \"2001:db8::1\""),
+			"streams[0]: size 83: at least 84 bytes are wanted for the IPv6 and UDP "
+			"headers, the stamp and the FCS"},
+		{ONE("\"size\": 67, \"protocol\": \"tcp\""),
+			"streams[0]: size 67: at least 68 bytes are wanted for the IPv4 and TCP "
+			"headers, the stamp and the FCS"},
+		{ONE("\"size\": 67, \"vlan\": 5"),
+			"streams[0]: size 67: at least 68 bytes are wanted for the IPv4 and UDP "
+			"headers, the VLAN tag, the stamp and the FCS"},
+		{ONE("\"size\": \"imix\", \"src_ip\": \"2001:db8::1\""),
+			"streams[0]: size \"imix\": frames of 64 bytes: at least 84 bytes are "
+			"wanted for the IPv6 and UDP headers, the stamp and the FCS"},
+		{ONE("\"size\": []"),
+			"streams[0]: size (a list): it has 0 members; 1 to 16 are wanted"},
+		{ONE("\"size\": [{\"weight\": 2}]"),
+			"streams[0]: size[0].size: missing; {size: 64, weight: 7} is wanted"},
+		{ONE("\"size\": [64, {\"size\": 64, \"weight\": 0}]"),
+			"streams[0]: size[1].weight 0: a whole number from 1 to 1000 is wanted"},
+		{ONE("\"size\": [64, {\"siez\": 64}]"),
+			"streams[0]: size[1].siez: unknown key; did you mean \"size\"?"},
+		{RATE_FROM("small", "1, \"size\": 619"),
+			"streams[0]: size 619: port small takes frames of up to 618 bytes (its mtu "
+			"is 600); \"mtu: 601\" is wanted there, or smaller frames"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+static void answers_each_impossible_rate_with_one_sentence(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{RATE("\"fast\""), "streams[0]: rate \"fast\": " RATE_WANTED},
+		{RATE("\"1 mpps\""), "streams[0]: rate \"1 mpps\": " RATE_WANTED},
+		{RATE("\"1 Gbit/s l3\""), "streams[0]: rate \"1 Gbit/s l3\": " RATE_WANTED},
+		{RATE("\"nan\""), "streams[0]: rate \"nan\": " RATE_WANTED},
+		{RATE("\"inf pps\""), "streams[0]: rate \"inf pps\": " RATE_WANTED},
+		{RATE("\"1e999 pps\""), "streams[0]: rate \"1e999 pps\": " RATE_WANTED},
+		{RATE("\"-1 pps\""), "streams[0]: rate \"-1 pps\": " RATE_WANTED},
+		{RATE("-1"), "streams[0]: rate -1: " RATE_WANTED},
+		{RATE("null"), "streams[0]: rate (empty): " RATE_WANTED},
+		{RATE("0"), "streams[0]: rate 0: less than a frame in 1000 s; " RATE_WANTED},
+		{RATE("\"0 %\""),
+			"streams[0]: rate \"0 %\": less than a frame in 1000 s; " RATE_WANTED},
+		{RATE("\"1e-9 pps\""),
+			"streams[0]: rate \"1e-9 pps\": less than a frame in 1000 s; " RATE_WANTED},
+		{RATE("\"15 Mpps\""),
+			"streams[0]: rate \"15 Mpps\": the line of port left (10 Gbit/s) carries "
+			"at most 14.881 Mpps of these frames"},
+		{RATE("\"101 %\""),
+			"streams[0]: rate \"101 %\": the line of port left (10 Gbit/s) carries at "
+			"most 100 % of these frames"},
+		{RATE("\"11 Gbit/s\""),
+			"streams[0]: rate \"11 Gbit/s\": the line of port left (10 Gbit/s) carries "
+			"at most 10 Gbit/s of these frames"},
+		{RATE("\"8 Gbit/s l2\""),
+			"streams[0]: rate \"8 Gbit/s l2\": the line of port left (10 Gbit/s) "
+			"carries at most 7.61905 Gbit/s l2 of these frames"},
+		{RATE_FROM("right", "\"50 %\""),
+			"streams[0]: rate \"50 %\": the line rate of port right is unknown; "
+			"\"line_rate: 100 Gbit/s\" is wanted there, or a rate in pps or bit/s"},
+		{RATE_FROM("later", "\"100.1 %\""),
+			"streams[0]: rate \"100.1 %\": more than 100 %; a lower one is wanted"},
+		{RATE_FROM("right", "\"11 Gpps\""),
+			"streams[0]: rate \"11 Gpps\": more than 10 Gpps; a lower one is wanted"},
+		{"[{" BASE ", \"rate\": \"60 %\"}, {" BASE ", \"rate\": \"50 %\"}]",
+			"streams[1]: rate \"50 %\": the streams before it leave 40 % of the line "
+			"of port left (10 Gbit/s), which carries 100 % of these frames"},
+		{"[{\"to\": \"left\", \"rate\": \"1 Mpps\"}]",
+			"streams[0]: rate \"1 Mpps\": nothing is sent without \"from: PORT\"; name "
+			"that port, or leave rate out"},
+	};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), ports);
+}
+
+static void chooses_what_is_left_out(void **state)
+{
+	const struct gen_stream *s = take("[{" SLOW "}]")->stream;
+	char text[WIRE_ADDR_TEXT];
+
+	assert_string_equal(s->name, "stream0");
+	assert_int_equal(s->id, 0);
+	assert_int_equal(s->from, 0);
+	assert_int_equal(s->to, 1);
+	assert_false(s->is_receive_only);
+	assert_memory_equal(&s->recipe.src_mac, &ports[0].mac, 6);
+	assert_int_equal(s->recipe.dst_mac.bytes[5], 1);
+	assert_string_equal(wire_addr_print(&s->recipe.src, text), "198.18.0.1");
+	assert_string_equal(wire_addr_print(&s->recipe.dst, text), "198.19.0.1");
+	assert_int_equal(s->recipe.src_port, 49152);
+	assert_int_equal(s->recipe.dst_port, 9);
+	assert_int_equal(s->recipe.ttl, 64);
+	assert_int_equal(s->recipe.protocol, WIRE_PROTO_UDP);
+	assert_int_equal(s->recipe.frame_bytes, 60);
+	assert_int_equal(s->n_sizes, 1);
+	assert_int_equal(s->sizes[0].bytes, 64);
+	assert_int_equal(s->sizes[0].weight, 1);
+	assert_int_equal(s->n_flows, 1);
+	assert_int_equal(s->burst, 1);
+	assert_int_equal(s->catch_up, 64);
+	assert_int_equal(s->n_frames, 0);
+	assert_int_equal(s->rate_unit, GEN_PPS);
+	assert_true(s->rate == 1000 && s->pps == 1000);
+}
+
+static void takes_every_key(void **state)
+{
+	const struct gen_stream *s =
+		take("[{\"to\": \"right\", \"from\": \"left\", \"name\": 12, \"id\": \"200\", "
+		     "\"protocol\": \"tcp\", \"vlan\": {\"id\": 5, \"priority\": 3}, \"ttl\": 9, "
+		     "\"src_mac\": {\"first\": \"02:00:00:00:00:00\", \"count\": 2}, "
+		     "\"dst_mac\": \"33-33-00-00-00-01\", "
+		     "\"src_ip\": \"2001:db8::1\", "
+		     "\"dst_ip\": {\"first\": \"2001:db8:1::\", \"count\": 4294, \"random\": "
+		     "true}, "
+		     "\"src_port\": 7, \"dst_port\": {\"first\": \"65000\", \"count\": 536}, "
+		     "\"size\": [92, {\"size\": 1500, \"weight\": 3}], \"flows\": 1e6, "
+		     "\"rate\": \"50%\", \"burst\": 64, \"catch_up\": 1024, "
+		     "\"frames\": 1000000}]")
+			->stream;
+
+	assert_string_equal(s->name, "12");
+	assert_int_equal(s->id, 200);
+	assert_int_equal(s->recipe.vlan_tag, 3 << 13 | 5);
+	assert_true(s->recipe.has_vlan);
+	assert_int_equal(s->recipe.ttl, 9);
+	assert_int_equal(s->recipe.dst_mac.bytes[0], 0x33);
+	assert_int_equal(s->recipe.src.family, 6);
+	assert_int_equal(s->fields[GEN_SRC_MAC].count, 2);
+	assert_int_equal(s->fields[GEN_DST_MAC].count, 1);
+	assert_int_equal(s->fields[GEN_DST_IP].count, 4294);
+	assert_true(s->fields[GEN_DST_IP].is_random);
+	assert_int_equal(s->recipe.dst_port, 65000);
+	assert_int_equal(s->fields[GEN_DST_PORT].count, 536);
+	assert_int_equal(gen_most_flows(s), 2 * 4294 * 536);
+	assert_int_equal(s->n_flows, 1000000);
+	assert_int_equal(s->n_sizes, 2);
+	assert_int_equal(s->sizes[1].weight, 3);
+	assert_int_equal(s->recipe.frame_bytes, 88);
+	assert_true(fabs(gen_mean_bytes(s) - 1148) < 1e-9);
+	assert_true(fabs(s->pps - 5e9 / (1168 * 8)) < 1e-3);
+	assert_int_equal(s->burst, 64);
+	assert_int_equal(s->catch_up, 1024);
+	assert_int_equal(s->n_frames, 1000000);
+}
+
+static void knows_the_smallest_frame_of_each_kind(void **state)
+{
+	static const struct {
+		const char *json;
+		unsigned bytes;
+	} kinds[] = {
+		{ONE("\"ttl\": 1"), 64},
+		{ONE("\"vlan\": 1"), 68},
+		{ONE("\"protocol\": \"tcp\""), 68},
+		{ONE("\"protocol\": \"tcp\", \"vlan\": 0"), 72},
+		{ONE("\"src_ip\": \"2001:db8::1\""), 84},
+		{ONE("\"src_ip\": \"2001:db8::1\", \"vlan\": 1"), 88},
+		{ONE("\"src_ip\": \"2001:db8::1\", \"protocol\": \"tcp\""), 88},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct gen_stream *s = take(kinds[i].json)->stream;
+
+		assert_int_equal(gen_smallest_bytes(s), kinds[i].bytes);
+		assert_int_equal(s->sizes[0].bytes, kinds[i].bytes);
+	}
+}
+
+static void understands_each_unit_of_a_rate(void **state)
+{
+	static const struct {
+		const char *json;
+		int unit;
+		double pps;
+	} rates[] = {
+		{RATE("1000"), GEN_PPS, 1000},
+		{RATE("\"1000\""), GEN_PPS, 1000},
+		{RATE("0.5"), GEN_PPS, 0.5},
+		{RATE("\"1.5 Mpps\""), GEN_PPS, 1.5e6},
+		{RATE("\"1.5Mpps\""), GEN_PPS, 1.5e6},
+		{RATE("\"2e3 kpps\""), GEN_PPS, 2e6},
+		{RATE("\"100 %\""), GEN_PERCENT, 1e10 / 672},
+		{RATE("\"50%\""), GEN_PERCENT, 5e9 / 672},
+		{RATE("\"10 Gbit/s\""), GEN_BPS_L1, 1e10 / 672},
+		{RATE("\"672 Mbit/s l1\""), GEN_BPS_L1, 1e6},
+		{RATE("\"512 bit/s l2\""), GEN_BPS_L2, 1},
+		{RATE("\"max\""), GEN_MAX_RATE, 0},
+		{RATE_FROM("right", "\"100 Mpps\""), GEN_PPS, 1e8},
+		{RATE_FROM("later", "\"100 Mpps\""), GEN_PPS, 1e8},
+		{RATE_FROM("later", "\"100 %\""), GEN_PERCENT, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+		const struct gen_stream *s = take(rates[i].json)->stream;
+
+		assert_int_equal(s->rate_unit, rates[i].unit);
+		if (fabs(s->pps - rates[i].pps) > 1e-6 * rates[i].pps)
+			fail_msg("%s: %f pps", rates[i].json, s->pps);
+	}
+}
+
+static void takes_two_streams_that_fill_a_line_together(void **state)
+{
+	const struct gen_streams *two = take("[{" BASE ", \"rate\": \"70 %\"}, {" BASE
+					     ", \"rate\": \"30 %\", \"size\": \"classic\"}]");
+
+	assert_int_equal(two->n, 2);
+	assert_string_equal(two->stream[1].name, "stream1");
+	assert_int_equal(two->stream[1].id, 1);
+}
+
+static void keeps_the_lines_of_two_ports_apart(void **state)
+{
+	const struct gen_streams *two =
+		take("[{" BASE ", \"rate\": \"70 %\"}, {\"from\": \"small\", \"to\": \"left\", "
+		     "\"dst_mac\": \"02:00:00:00:00:01\", \"rate\": \"70 %\"}]");
+
+	assert_true(fabs(two->stream[1].pps - 7e8 / 672) < 1e-3);
+}
+
+static void knows_the_mixes_by_name(void **state)
+{
+	const struct gen_stream *s = take(ONE("\"size\": \"imix\""))->stream;
+
+	assert_int_equal(s->n_sizes, 5);
+	assert_true(fabs(gen_mean_bytes(s) -
+			    (64 * .45 + 128 * .235 + 256 * .15 + 512 * .11 + 1024 * .055)) < 1e-9);
+	s = take(ONE("\"size\": \"classic\""))->stream;
+	assert_int_equal(s->n_sizes, 3);
+	assert_true(fabs(gen_mean_bytes(s) - (64 * 7 + 570 * 4 + 1518) / 12.0) < 1e-9);
+}
+
+static void takes_a_stream_that_another_program_sends(void **state)
+{
+	const struct gen_stream *s = take("[{\"to\": \"right\", \"flows\": 1}]")->stream;
+
+	assert_true(s->is_receive_only);
+	assert_int_equal(s->to, 1);
+	assert_true(s->pps == 0);
+}
+
+static void makes_sixteen_million_flows_and_no_more(void **state)
+{
+	const struct gen_stream *s =
+		take(ONE("\"src_ip\": {\"first\": \"198.18.0.0\", \"count\": 65536}, "
+			 "\"dst_ip\": {\"first\": \"198.19.0.0\", \"count\": 65536}"))
+			->stream;
+
+	assert_int_equal(s->n_flows, 16777216);
+}
+
+static void checks_without_ports_all_but_them(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{RATE("\"101 %\""),
+			"streams[0]: rate \"101 %\": more than 100 %; a lower one is wanted"},
+		{"[{\"to\": 3}]", "streams[0]: to 3: unknown port; the name of one is wanted"},
+		{ONE("\"size\": 3"),
+			"streams[0]: size 3: no frame is below 64 bytes, FCS included"},
+	};
+	static struct gen_streams streams;
+	struct error error = {""};
+
+	check_mistakes(mistakes, ARRAY_LEN(mistakes), NULL);
+	assert_int_equal(read_with(&streams, RATE_FROM("anywhere", "\"50 %\""), NULL, &error), 0);
+	assert_true(streams.stream[0].rate == 50 && streams.stream[0].pps == 0);
+	assert_int_equal(read_with(&streams, RATE("\"1000 Mpps\""), NULL, &error), 0);
+}
+
+static void refuses_more_streams_than_there_is_room_for(void **state)
+{
+	static struct gen_streams streams;
+	struct error error;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i <= GEN_MAX_STREAMS; i++)
+		json_array_append_new(list, json_pack("{ss}", "to", "left"));
+	assert_int_not_equal(gen_read_streams(&streams, list, ports, 3, &error), 0);
+	assert_string_equal(error.text, "streams: 65 of them; 1 to 64 are wanted");
+	json_array_remove(list, 0);
+	assert_int_equal(gen_read_streams(&streams, list, ports, 3, &error), 0);
+	assert_int_equal(streams.n, 64);
+	json_decref(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_each_mistake_in_the_list_with_one_sentence),
+		cmocka_unit_test(answers_each_wrong_header_with_one_sentence),
+		cmocka_unit_test(answers_each_wrong_range_and_count_with_one_sentence),
+		cmocka_unit_test(answers_each_impossible_size_with_one_sentence),
+		cmocka_unit_test(answers_each_impossible_rate_with_one_sentence),
+		cmocka_unit_test(chooses_what_is_left_out),
+		cmocka_unit_test(takes_every_key),
+		cmocka_unit_test(knows_the_smallest_frame_of_each_kind),
+		cmocka_unit_test(understands_each_unit_of_a_rate),
+		cmocka_unit_test(takes_two_streams_that_fill_a_line_together),
+		cmocka_unit_test(keeps_the_lines_of_two_ports_apart),
+		cmocka_unit_test(knows_the_mixes_by_name),
+		cmocka_unit_test(takes_a_stream_that_another_program_sends),
+		cmocka_unit_test(makes_sixteen_million_flows_and_no_more),
+		cmocka_unit_test(checks_without_ports_all_but_them),
+		cmocka_unit_test(refuses_more_streams_than_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

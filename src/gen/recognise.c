@@ -1,0 +1,232 @@
+// Finds stamps in frames and verifies what carries one. Worker.
+#include "gen/recognise.h"
+
+#include "gen/sum.h"
+#include "wire/checksum.h"
+#include "wire/headers.h"
+#include "wire/stamp.h"
+
+#include <string.h>
+
+enum {
+	IDENTITY_BYTES = 3, // magic and stream stand together
+	LEAST_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + IDENTITY_BYTES,
+};
+
+// Where a frame's parts lie, as its headers say. `identity`: magic and stream.
+struct place {
+	unsigned layer3, layer4, identity;
+	bool is_ip6, is_tcp, has_segments;
+};
+
+static const struct place plain = {
+	.layer3 = WIRE_ETHER_BYTES,
+	.layer4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES,
+	.identity = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
+};
+
+// Plain: one segment, no tag, UDP over IPv4, long enough for a stamp.
+static inline bool is_plain(const struct rte_mbuf *m, const uint8_t *frame)
+{
+	return m->data_len >= RECOGNISE_LONG_BYTES && m->data_len == m->pkt_len &&
+	       load16(frame + 12) == htobe16(WIRE_ETHERTYPE_IP4) && frame[23] == WIRE_PROTO_UDP;
+}
+
+static inline bool is_tag(uint16_t type_be)
+{
+	return type_be == htobe16(WIRE_ETHERTYPE_VLAN) || type_be == htobe16(WIRE_ETHERTYPE_QINQ);
+}
+
+// Needs LEAST_BYTES, which hold any two tags and the protocol behind them.
+static bool find_layer4(const uint8_t *frame, struct place *p)
+{
+	uint16_t type_be = load16(frame + 12);
+	uint8_t protocol;
+
+	p->layer3 = WIRE_ETHER_BYTES;
+	for (int tag = 0; tag < 2 && is_tag(type_be); tag++) {
+		type_be = load16(frame + p->layer3 + 2);
+		p->layer3 += WIRE_VLAN_BYTES;
+	}
+	p->is_ip6 = type_be == htobe16(WIRE_ETHERTYPE_IP6);
+	if (!p->is_ip6 && type_be != htobe16(WIRE_ETHERTYPE_IP4))
+		return false;
+	protocol = frame[p->layer3 + (p->is_ip6 ? offsetof(struct wire_ip6, next_header)
+						: offsetof(struct wire_ip4, protocol))];
+	p->layer4 = p->layer3 + (p->is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES);
+	p->is_tcp = protocol == WIRE_PROTO_TCP;
+	p->identity = p->layer4 + (p->is_tcp ? WIRE_TCP_BYTES : WIRE_UDP_BYTES);
+	return p->is_tcp || protocol == WIRE_PROTO_UDP;
+}
+
+static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct place *p)
+{
+	unsigned stamp_end;
+
+	if (m->data_len < LEAST_BYTES || !find_layer4(frame, p))
+		return false;
+	stamp_end = p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
+	p->has_segments = m->data_len != m->pkt_len;
+	// What a segment's end cuts through is whole on the wire, but cannot be judged here.
+	return m->data_len >= (p->has_segments ? stamp_end : p->identity + IDENTITY_BYTES);
+}
+
+// The stream of a frame, if it is one that ends here. Else counts what it is.
+static inline struct sink_stream *find_stream(const struct recognise *r, const uint8_t *identity)
+{
+	struct sink_stream *s = r->sink->by_id[identity[2]];
+
+	if (unlikely(identity[0] != STAMP_MAGIC >> 8))
+		stats_add(&r->counters->foreign, 1);
+	else if (unlikely(identity[1] != r->sink->run) && !(s && s->stream->is_receive_only))
+		stats_add(&r->counters->stale, 1);
+	else if (unlikely(!s))
+		stats_add(&r->counters->foreign, 1);
+	else if (unlikely(s->stream->to != r->port))
+		stats_add(&r->counters->misdirected, 1);
+	else
+		return s;
+	return NULL;
+}
+
+// Bytes `from` to `from` + n of a frame in several segments, which it has.
+static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m, unsigned from,
+	unsigned n)
+{
+	bool is_odd = false;
+	uint64_t sum = 0;
+
+	for (; m && n; m = m->next) {
+		if (from >= m->data_len) {
+			from -= m->data_len;
+			continue;
+		}
+		unsigned piece = MIN_OF(n, m->data_len - from);
+		const uint8_t *at = rte_pktmbuf_mtod_offset(m, const uint8_t *, from);
+		uint16_t part = ~wire_sum_finish_be(wire_sum(0, at, piece));
+		sum += is_odd ? __builtin_bswap16(part) : part;
+		is_odd ^= piece & 1;
+		n -= piece;
+		from = 0;
+	}
+	return sum;
+}
+
+// A frame under verification.
+struct frame {
+	const struct rte_mbuf *mbuf;
+	const uint8_t *at;
+	const struct place *place;
+	unsigned layer4_bytes;
+};
+
+// Version, header length, fragmentation, header checksum; sets layer4_bytes.
+static inline bool is_ip4_right(struct frame *f)
+{
+	const uint8_t *ip = f->at + f->place->layer3;
+	unsigned total = be16toh(load16(ip + 2));
+	uint64_t sum = sum_add(sum_load(ip), sum_load(ip + 8));
+
+	f->layer4_bytes = total - WIRE_IP4_BYTES;
+	return ip[0] == 0x45 && total >= WIRE_IP4_BYTES &&
+	       !(load16(ip + 6) & htobe16(WIRE_IP4_MORE_FRAGMENTS | WIRE_IP4_FRAGMENT_OFFSET)) &&
+	       sum_is_right(sum_add(sum, load32(ip + 16)));
+}
+
+static inline bool is_ip6_right(struct frame *f)
+{
+	const uint8_t *ip = f->at + f->place->layer3;
+
+	f->layer4_bytes = be16toh(load16(ip + 4));
+	return ip[0] >> 4 == 6;
+}
+
+static inline bool is_layer4_right(const struct frame *f)
+{
+	const uint8_t *layer4 = f->at + f->place->layer4;
+
+	if (f->place->layer4 + f->layer4_bytes > f->mbuf->pkt_len)
+		return false;
+	if (f->place->is_tcp)
+		return f->layer4_bytes >= WIRE_TCP_BYTES + STAMP_TCP_PAYLOAD_BYTES &&
+		       layer4[offsetof(struct wire_tcp, data_offset)] >> 4 == WIRE_TCP_BYTES / 4;
+	return f->layer4_bytes >= WIRE_UDP_BYTES + STAMP_BYTES &&
+	       load16(layer4 + offsetof(struct wire_udp, length_be)) == htobe16(f->layer4_bytes);
+}
+
+// The payload's checksum. Source and destination stand right before layer 4 in both families, so
+// one sum takes them along.
+static inline bool is_sum_right(const struct frame *f)
+{
+	unsigned addresses = f->place->is_ip6 ? 32 : 8, n = addresses + f->layer4_bytes;
+	unsigned from = f->place->layer4 - addresses;
+	uint64_t pseudo = htobe16(f->place->is_tcp ? WIRE_PROTO_TCP : WIRE_PROTO_UDP);
+
+	pseudo += htobe16(f->layer4_bytes);
+	if (unlikely(f->place->has_segments))
+		return sum_is_right(pseudo + sum_segments(f->mbuf, from, n));
+	return sum_is_right(sum_bytes(pseudo, f->at + from, n));
+}
+
+static inline void take(const struct frame *f, uint8_t id, struct whole *out)
+{
+	const uint8_t *layer4 = f->at + f->place->layer4;
+	struct stamp stamp;
+	uint16_t n = out->n++;
+
+	if (f->place->is_tcp)
+		stamp_read_tcp(layer4, &stamp);
+	else
+		stamp_read(layer4 + WIRE_UDP_BYTES, &stamp);
+	out->id[n] = id;
+	out->sequence[n] = stamp.sequence;
+	out->due[n] = stamp.due;
+	out->sent[n] = stamp.sent;
+	out->bytes[n] = f->mbuf->pkt_len + WIRE_FCS_BYTES;
+}
+
+static inline __attribute__((always_inline)) void judge(const struct recognise *r,
+	const struct rte_mbuf *m, const struct place *place, struct whole *out)
+{
+	struct frame f = {.mbuf = m, .at = rte_pktmbuf_mtod(m, const uint8_t *), .place = place};
+	struct sink_stream *s = find_stream(r, f.at + place->identity);
+
+	if (unlikely(!s))
+		return;
+	if (likely((place->is_ip6 ? is_ip6_right(&f) : is_ip4_right(&f)) && is_layer4_right(&f) &&
+		    is_sum_right(&f)))
+		take(&f, f.at[place->identity + 2], out);
+	else
+		stats_add(&s->counters.corrupted, 1);
+}
+
+// The long way, for all frames that are not plain.
+static __attribute__((noinline)) void judge_odd(const struct recognise *r, const struct rte_mbuf *m,
+	struct whole *out)
+{
+	struct place place;
+
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (find_place(m, frame, &place))
+		judge(r, m, &place, out);
+	else if (post_hear(r->sink->post[r->port], frame, m->data_len))
+		stats_add(&r->counters->neighbours, 1);
+	else
+		stats_add(&r->counters->foreign, 1);
+}
+
+void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
+{
+	if (likely(is_plain(r->mbuf[i], r->at[i])))
+		judge(r, r->mbuf[i], &plain, out);
+	else
+		judge_odd(r, r->mbuf[i], out);
+}
+
+void recognise_scalar(const struct recognise *r, struct whole *out)
+{
+	out->n = 0;
+	for (uint16_t i = 0; i < r->n; i++)
+		recognise_one(r, i, out);
+}

@@ -1,0 +1,129 @@
+// The receiving half: takes bursts in three passes, which are find and verify stamped frames,
+// account for them, free them all. Worker; streams are made by the control thread.
+#include "gen/account.h"
+
+#include "base/pages.h"
+#include "wire/headers.h"
+
+#include <errno.h>
+#include <string.h>
+
+// Of all sinks; set to the same again with each stream.
+static recognise_fn *recognise = recognise_scalar;
+
+static size_t own_bytes(uint32_t n_flows)
+{
+	return sizeof(struct sink_window) - sizeof(struct window) + window_bytes(n_flows);
+}
+
+// What the window has to know where flows do not come in turn.
+static int add_flows(struct sink_window *own, const struct gen_stream *stream, struct error *error)
+{
+	int err = 0;
+
+	if (stream->distribution == GEN_SEQUENTIAL || own->window.n_flows == 1)
+		return 0;
+	err = flows_make(&own->flows, stream, error);
+	own->window.flows = &own->flows;
+	return err;
+}
+
+int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream,
+	struct error *error)
+{
+	struct sink_stream *s = pages_alloc(sizeof(*s));
+	struct sink_window *own = pages_alloc(own_bytes(stream->n_flows));
+
+	if (!s || !own) {
+		if (s)
+			pages_free(s, sizeof(*s));
+		if (own)
+			pages_free(own, own_bytes(stream->n_flows));
+		return error_set(error, -ENOMEM,
+			"stream %s: no memory for its counters; use fewer streams", stream->name);
+	}
+	// Written here, so that no worker is the first to touch a page.
+	memset(s, 0, sizeof(*s));
+	memset(own, 0, own_bytes(stream->n_flows));
+	__atomic_store_n(&recognise, recognise_choose(), __ATOMIC_RELAXED);
+	window_begin(&own->window, stream->n_flows);
+	histogram_clear(&s->due);
+	histogram_clear(&s->sent);
+	s->stream = stream;
+	s->window = own;
+	if (add_flows(own, stream, error)) {
+		sink_stream_destroy(s);
+		return -ENOMEM;
+	}
+	*out = s;
+	return 0;
+}
+
+void sink_stream_destroy(struct sink_stream *stream)
+{
+	if (!stream)
+		return;
+	flows_free(&stream->window->flows);
+	pages_free(stream->window, own_bytes(stream->window->window.n_flows));
+	pages_free(stream, sizeof(*stream));
+}
+
+// What the first look at all mbufs tells.
+struct look {
+	uint64_t bytes;     // with FCS
+	bool is_returnable; // plain mbufs of one pool, which takes them back as they are
+};
+
+// Reads each mbuf once and asks for its frame's first bytes.
+static struct look look_at(struct recognise *r)
+{
+	const uint64_t lent = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+	uint64_t bytes = 0, odd = 0, shorts = 0;
+
+	for (uint16_t i = 0; i < r->n; i++) {
+		const struct rte_mbuf *m = r->mbuf[i];
+
+		r->at[i] = rte_pktmbuf_mtod(m, const uint8_t *);
+		rte_prefetch1(r->at[i]);
+		r->length[i] = m->pkt_len;
+		bytes += m->pkt_len;
+		shorts |= (m->data_len ^ m->pkt_len) | (m->data_len < RECOGNISE_LONG_BYTES);
+		odd |= (m->ol_flags & lent) | (m->nb_segs ^ 1) | (rte_mbuf_refcnt_read(m) ^ 1) |
+		       ((uintptr_t)m->pool ^ (uintptr_t)r->mbuf[0]->pool);
+	}
+	for (uint16_t i = r->n; i % 16; i++) {
+		r->at[i] = r->at[0];
+		r->length[i] = r->length[0];
+	}
+	r->is_long = !shorts;
+	return (struct look){bytes + r->n * WIRE_FCS_BYTES, !odd};
+}
+
+static void take_part(struct recognise *r, uint64_t now)
+{
+	struct look look = look_at(r);
+	struct whole whole;
+
+	__atomic_load_n(&recognise, __ATOMIC_RELAXED)(r, &whole);
+	account(r->sink, &whole, now);
+	stats_add(&r->counters->rx_packets, r->n);
+	stats_add(&r->counters->rx_bytes, look.bytes);
+	if (likely(look.is_returnable))
+		rte_mempool_put_bulk(r->mbuf[0]->pool, (void **)r->mbuf, r->n);
+	else
+		rte_pktmbuf_free_bulk(r->mbuf, r->n);
+}
+
+void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
+{
+	for (uint16_t at = 0; at < burst->n; at += RECOGNISE_MAX) {
+		struct recognise r;
+
+		r.sink = sink;
+		r.counters = counters;
+		r.mbuf = burst->mbuf + at;
+		r.n = MIN_OF(burst->n - at, RECOGNISE_MAX);
+		r.port = burst->port;
+		take_part(&r, burst->now);
+	}
+}

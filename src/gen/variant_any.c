@@ -1,0 +1,7 @@
+// Where there are no vector files. Control thread.
+#include "gen/recognise.h"
+
+recognise_fn *recognise_choose(void)
+{
+	return recognise_scalar;
+}

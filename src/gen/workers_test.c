@@ -1,0 +1,409 @@
+// The worker's loop against a device of our own making, which floods it or lets it wait.
+#include "gen/fake_ctx.h"
+
+#include "base/clock.h"
+
+#include <rte_cycles.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000, ATTEMPTS = 20 };
+
+#define FROM_TO_LEFT(from, rate)                                                                   \
+	"[{\"from\": \"" from "\", \"to\": \"left\", \"dst_mac\": \"02:00:00:00:00:99\", "         \
+	"\"rate\": \"" rate "\", \"frames\": 1000}]"
+#define TO_LEFT(rate) FROM_TO_LEFT("left", rate)
+
+// The device behind port left; atomic, relaxed.
+static struct {
+	unsigned n;            // frames that each poll returns
+	bool is_pause;         // the next poll takes PAUSE_MS
+	uint64_t burst_cycles; // that a poll takes which returns frames
+	uint64_t n_polls;
+} device;
+static struct rte_mbuf mbufs[BURST];
+static void *queue_data[RTE_MAX_QUEUES_PER_PORT] = {&device};
+static void *no_callbacks[RTE_MAX_QUEUES_PER_PORT];
+static struct gen *load;
+static json_t *streams;
+
+static uint16_t give(void *queue, struct rte_mbuf **mbuf, uint16_t n)
+{
+	if (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED)) {
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000l}, NULL);
+		__atomic_store_n(&device.is_pause, false, __ATOMIC_RELAXED);
+	}
+	__atomic_fetch_add(&device.n_polls, 1, __ATOMIC_RELAXED);
+	n = RTE_MIN(n, __atomic_load_n(&device.n, __ATOMIC_RELAXED));
+	uint64_t cycles = n ? __atomic_load_n(&device.burst_cycles, __ATOMIC_RELAXED) : 0;
+	for (uint64_t start = rte_rdtsc(); rte_rdtsc() - start < cycles;)
+		;
+	for (uint16_t i = 0; i < n; i++)
+		mbuf[i] = &mbufs[i];
+	return n;
+}
+
+int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream,
+	struct error *error)
+{
+	*out = aligned_alloc(_Alignof(struct sink_stream), sizeof(**out));
+	assert_non_null(*out);
+	memset(*out, 0, sizeof(**out));
+	return 0;
+}
+
+void sink_stream_destroy(struct sink_stream *stream)
+{
+	free(stream);
+}
+
+void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_burst *burst)
+{
+	stats_add(&counters->rx_packets, burst->n);
+}
+
+static bool may_sleep;
+static uint64_t long_gap; // 0: the usual one
+
+static void open_with(const char *text)
+{
+	struct port_worker *worker = port_worker(NULL, 0);
+
+	memset(&device, 0, sizeof(device));
+	rte_eth_fp_ops[DEVICE].rx_pkt_burst = give;
+	rte_eth_fp_ops[DEVICE].rxq.data = queue_data;
+	rte_eth_fp_ops[DEVICE].rxq.clbk = no_callbacks;
+	streams = json_loads(text, 0, NULL);
+	assert_non_null(streams);
+	load = fake_load(streams);
+	if (long_gap)
+		load->worker[0].long_gap = long_gap;
+	worker->n_queues = 1;
+	worker->may_sleep = may_sleep;
+	worker->queues[0] = (struct port_queue){.device = DEVICE, .port = 0};
+	assert_int_equal(gen_start(load, NULL), 0);
+}
+
+static int close_it(void **state)
+{
+	gen_stop(load);
+	gen_close(load);
+	json_decref(streams);
+	assert_int_equal(fake.n_wrong, 0);
+	return 0;
+}
+
+static void begin_run(double delay_s)
+{
+	const struct gen_order order = {.delay_s = delay_s};
+	struct error error = {""};
+
+	if (gen_send(load, &order, &error))
+		fail_msg("refused: %s", error.text);
+}
+
+static void await(bool (*is_so)(void))
+{
+	uint64_t start_ns = clock_now_ns();
+
+	while (!is_so()) {
+		assert_true(clock_now_ns() - start_ns < 60000000000);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static bool is_done(void)
+{
+	return gen_state(load) == GEN_DONE;
+}
+
+static uint64_t polls(void)
+{
+	return __atomic_load_n(&device.n_polls, __ATOMIC_RELAXED);
+}
+
+static bool has_polled_often(void)
+{
+	return polls() > OFTEN;
+}
+
+static void await_polls(unsigned n)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	for (uint64_t before = polls(); polls() < before + n;)
+		assert_true(clock_now_ns() - start_ns < 60000000000);
+}
+
+// The worker pauses in a poll, and polls ten times more.
+static void pause_worker(void)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	__atomic_store_n(&device.is_pause, true, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&device.is_pause, __ATOMIC_RELAXED))
+		assert_true(clock_now_ns() - start_ns < 60000000000);
+	await_polls(10);
+}
+
+static const struct sink_port *counters(void)
+{
+	return &load->current->port[0].counters;
+}
+
+static void a_flooded_port_keeps_the_worker_from_nothing(void **state)
+{
+	open_with(TO_LEFT("max"));
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	begin_run(0);
+	await(is_done);
+	assert_int_equal(stats_read(&sender_counters(load->current->sender[0])->sent), 1000);
+	assert_true(stats_read(&counters()->rx_packets) >= 1000);
+}
+
+static void polls_again_while_bursts_come_full(void **state)
+{
+	open_with(TO_LEFT("max"));
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	begin_run(0);
+	await(is_done);
+	uint64_t rounds = stats_read(&load->current->part[0].rounds);
+	uint64_t frames = stats_read(&counters()->rx_packets);
+	assert_true(frames > (rounds - 1) * BURST * 3 / 2);
+}
+
+static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(0);
+	assert_true(load->current->port[0].ring_cycles == 1024 * (FAKE_HZ / 1000000));
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	pause_worker();
+	assert_true(stats_read(&counters()->late_polls) >= 1);
+	// The real TSC is no slower than the fake one.
+	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_true(stats_read(&load->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+}
+
+// Whatever is sent, and whether anything is.
+static void logs_each_long_pause(void **state)
+{
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten, before = rte_rdtsc(), longest = 0;
+
+	open_with(TO_LEFT("1 Mpps"));
+	pause_worker();
+	unsigned n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
+	uint64_t after = rte_rdtsc();
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(known[i].cycles > FAKE_HZ / 1000000 * PAUSES_LEAST_US);
+		assert_true(known[i].end > before && known[i].end < after);
+		longest = MAX_OF(longest, known[i].cycles);
+	}
+	assert_true(longest >= PAUSE_MS * (FAKE_HZ / 1000));
+}
+
+static bool is_at_rest(void)
+{
+	return stats_read(&load->current->part[0].rested_tsc);
+}
+
+// The worker pauses 0.1 s after `rested`; whether it knows of a pause that began then.
+static bool logs_late_pause(uint64_t rested)
+{
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten, last = 0, late = rested + load->hz / 10;
+
+	while (rte_rdtsc() < late)
+		sched_yield();
+	await_polls(2); // it may have been kept from its core since before that
+	pause_worker();
+	unsigned n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
+	for (unsigned i = 0; i < n; i++)
+		last = MAX_OF(last, known[i].end - known[i].cycles);
+	return last > late;
+}
+
+// There is room for so many: those of a run stay until they are asked for.
+static void logs_no_pause_long_after_a_run(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(0);
+	await(is_done);
+	assert_false(logs_late_pause(run_sent_tsc(load->current)));
+}
+
+// Another worker still sends to it, 1000 frames of 10 ms.
+static void logs_pauses_of_a_worker_that_only_receives(void **state)
+{
+	open_with(FROM_TO_LEFT("right", "1 Mpps"));
+	fake.turn_cycles = FAKE_HZ / 100;
+	begin_run(0);
+	await(is_at_rest);
+	assert_true(logs_late_pause(stats_read(&load->current->part[0].rested_tsc)));
+}
+
+// Of the newest: not those in which others had the core.
+static unsigned count_pauses_below(uint64_t cycles)
+{
+	struct pause known[PAUSES_KNOWN];
+	uint64_t n_forgotten;
+	unsigned count = 0, n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
+
+	for (unsigned i = 0; i < n; i++)
+		count += known[i].cycles < cycles;
+	return count;
+}
+
+// On a machine whose cores others want, an attempt may be spoilt: `n_of` makes one, which it leaves
+// open, and returns how many short pauses were noted in it.
+static void expect_fewer_than(unsigned limit, unsigned (*n_of)(void))
+{
+	unsigned n = n_of();
+
+	for (unsigned i = 1; n >= limit && i < ATTEMPTS; i++) {
+		close_it(NULL);
+		n = n_of();
+	}
+	assert_true(n < limit);
+}
+
+static unsigned rounds_of_several_bursts(void)
+{
+	const uint64_t least = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+
+	open_with(TO_LEFT("1 Mpps"));
+	__atomic_store_n(&device.burst_cycles, least / 2, __ATOMIC_RELAXED);
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	uint64_t before = stats_read(&load->current->part[0].rounds);
+	__atomic_store_n(&device.n_polls, 0, __ATOMIC_RELAXED);
+	await(has_polled_often);
+	assert_true(stats_read(&load->current->part[0].rounds) - before > OFTEN / 4);
+	return count_pauses_below(3 * least);
+}
+
+// A burst takes less than a pause, all bursts of a round take more.
+static void a_round_of_several_bursts_is_no_pause(void **state)
+{
+	expect_fewer_than(OFTEN / 16, rounds_of_several_bursts); // some, at a device's interrupt
+}
+
+static unsigned rounds_that_send_and_receive(void)
+{
+	const uint64_t least = FAKE_HZ / 5000; // much more than what else a round does
+
+	long_gap = least;
+	open_with(TO_LEFT("1 Mpps"));
+	long_gap = 0;
+	fake.turn_cycles = least * 2 / 3;
+	__atomic_store_n(&device.burst_cycles, least * 2 / 3, __ATOMIC_RELAXED);
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	begin_run(0);
+	await(is_done);
+	assert_int_equal(stats_read(&sender_counters(load->current->sender[0])->sent), 1000);
+	return count_pauses_below(3 * least);
+}
+
+// Each burst takes less than a pause, one that is sent and one that is received take more.
+static void a_round_that_sends_and_receives_is_no_pause(void **state)
+{
+	expect_fewer_than(1000 / 4, rounds_that_send_and_receive); // as above
+}
+
+// Nothing was lost: a ring that was full for a moment is still full when it is polled again.
+static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(0);
+	__atomic_store_n(&device.n, BURST - 1, __ATOMIC_RELAXED);
+	pause_worker();
+	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_int_equal(stats_read(&counters()->late_polls), 0);
+}
+
+// At one frame a second the ring lasts 17 minutes.
+static void notes_no_pause_that_the_ring_outlasts(void **state)
+{
+	open_with(TO_LEFT("1 pps"));
+	begin_run(0);
+	pause_worker();
+	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_int_equal(stats_read(&counters()->late_polls), 0);
+}
+
+static void notes_no_pause_before_the_first_frame_is_due(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	begin_run(60);
+	pause_worker();
+	assert_int_equal(stats_read(&counters()->late_polls), 0);
+	assert_int_equal(stats_read(&counters()->longest_gap), 0);
+	assert_int_equal(stats_read(&load->current->part[0].longest_gap), 0);
+}
+
+// Nothing is known of the rate: what has come so far has to tell.
+static void judges_a_pause_by_what_came_so_far(void **state)
+{
+	open_with(TO_LEFT("max"));
+	begin_run(0);
+	pause_worker();
+	assert_int_equal(stats_read(&counters()->late_polls), 0);
+	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
+	for (int i = 0; i < 100 && !stats_read(&counters()->late_polls); i++)
+		pause_worker();
+	assert_true(stats_read(&counters()->late_polls) >= 1);
+}
+
+static bool has_slept(void)
+{
+	return stats_read(&load->worker[0].n_sleeps) > 100;
+}
+
+static void a_worker_sleeps_before_a_run_and_sends_all_of_it(void **state)
+{
+	may_sleep = true;
+	open_with(TO_LEFT("1 Mpps"));
+	may_sleep = false;
+	await(has_slept);
+	begin_run(0.001);
+	await(is_done);
+	assert_int_equal(stats_read(&sender_counters(load->current->sender[0])->sent), 1000);
+}
+
+static void a_worker_that_polls_does_not_sleep(void **state)
+{
+	open_with(TO_LEFT("1 Mpps"));
+	await(has_polled_often);
+	assert_int_equal(stats_read(&load->worker[0].n_sleeps), 0);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_it)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flooded_port_keeps_the_worker_from_nothing),
+		TEST(polls_again_while_bursts_come_full),
+		TEST(notes_a_pause_that_the_ring_does_not_outlast),
+		TEST(notes_no_pause_after_which_the_ring_is_not_full),
+		TEST(notes_no_pause_that_the_ring_outlasts),
+		TEST(notes_no_pause_before_the_first_frame_is_due),
+		TEST(logs_each_long_pause),
+		TEST(logs_no_pause_long_after_a_run),
+		TEST(logs_pauses_of_a_worker_that_only_receives),
+		TEST(a_round_of_several_bursts_is_no_pause),
+		TEST(a_round_that_sends_and_receives_is_no_pause),
+		TEST(a_worker_sleeps_before_a_run_and_sends_all_of_it),
+		TEST(a_worker_that_polls_does_not_sleep),
+		TEST(judges_a_pause_by_what_came_so_far),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+// A flush: ids are taken back from interfaces that are no links of ours any more, or other ones,
+// before others get theirs. Control thread.
+#include "netlink/assign.h"
+
+#include "netlink/judge.h"
+#include "netlink/routes.h"
+
+#include <string.h>
+
+// A read costs tens of microseconds: what is unknown is punted for some rounds.
+enum { READS_A_FLUSH = 100, READS_A_POLL = 10 };
+enum { MTU_DEFAULT = 1500 };
+
+void assign_take_back(struct ifaces *ifaces, struct interface *one)
+{
+	struct fib *fib = ifaces->mirror->settings.fib;
+	uint16_t id = one->id;
+
+	if (id == FIB_NO_IFACE)
+		return;
+	one->id = FIB_NO_IFACE;
+	iface_ids_give_up(&ifaces->ids, id);
+	if (id >= ifaces->ids.n_ports)
+		fib_iface_delete(fib, id);
+}
+
+static bool same_macs(const struct fib_iface *a, const struct fib_iface *b)
+{
+	return wire_mac_equal(&a->mac, &b->mac) && a->n_macs == b->n_macs &&
+	       !memcmp(a->macs, b->macs, a->n_macs * sizeof(a->macs[0]));
+}
+
+static bool same_tags(const struct fib_iface *a, const struct fib_iface *b)
+{
+	bool same = a->port == b->port && a->n_tags == b->n_tags;
+
+	for (unsigned i = 0; same && i < a->n_tags; i++)
+		same = a->tag[i].tpid == b->tag[i].tpid && a->tag[i].vid == b->tag[i].vid;
+	return same;
+}
+
+static bool same_iface(const struct fib_iface *a, const struct fib_iface *b)
+{
+	return same_tags(a, b) && same_macs(a, b) && a->vrf == b->vrf && a->flags == b->flags &&
+	       a->mtu == b->mtu && a->mtu6 == b->mtu6 && a->has_peer == b->has_peer;
+}
+
+static int set(struct ifaces *ifaces, uint16_t id, const struct fib_iface *iface)
+{
+	struct fib *fib = ifaces->mirror->settings.fib;
+	const struct fib_iface *old = fib_iface(fib, id);
+
+	return old && same_iface(old, iface) ? 0 : fib_iface_set(fib, id, iface);
+}
+
+static void take_back_ids(struct ifaces *ifaces)
+{
+	struct judgement found;
+
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		if (one->id == FIB_NO_IFACE)
+			continue;
+		judge(ifaces, one, &found);
+		const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, one->id);
+		if (!found.is_ours || !old || !same_tags(old, &found.iface))
+			assign_take_back(ifaces, one);
+	}
+}
+
+static void give_id(struct ifaces *ifaces, struct interface *one, const struct judgement *found)
+{
+	if (found->iface.n_tags) {
+		one->id = iface_ids_take(&ifaces->ids, one->ifindex);
+	} else {
+		one->id = found->iface.port;
+		ifaces->ids.ifindex[one->id] = one->ifindex;
+	}
+}
+
+// The VRF or the MTU of a link.
+static void tell_change(struct ifaces *ifaces, struct interface *one, const struct fib_iface *now)
+{
+	bool is_same = one->vrf == now->vrf && one->mtu == now->mtu;
+
+	one->vrf = now->vrf;
+	one->mtu = now->mtu;
+	if (!ifaces_tell(ifaces, one) && !is_same)
+		routes_iface_changed(ifaces->mirror->routes, one->ifindex);
+}
+
+static void give_iface(struct ifaces *ifaces, struct interface *one)
+{
+	struct judgement found;
+
+	judge(ifaces, one, &found);
+	if (found.is_ours && one->id == FIB_NO_IFACE)
+		give_id(ifaces, one, &found);
+	if (one->id != FIB_NO_IFACE && set(ifaces, one->id, &found.iface))
+		assign_take_back(ifaces, one);
+	if (found.is_ours && one->id == FIB_NO_IFACE)
+		found.reasons |= 1u << REASON_NO_ID;
+	one->reasons = found.reasons;
+	tell_change(ifaces, one, &found.iface);
+}
+
+// A port without a TAP interface takes nothing in.
+static void set_orphan(struct ifaces *ifaces, uint16_t port)
+{
+	const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, port);
+	struct fib_iface iface = {.mac = ifaces->taps.has[port].mac, .mtu = MTU_DEFAULT};
+
+	if (old)
+		iface = *old;
+	iface.port = (uint8_t)port;
+	iface.vrf = 0;
+	iface.flags = FIB_IFACE_DOWN;
+	set(ifaces, port, &iface);
+}
+
+static void give_ports(struct ifaces *ifaces)
+{
+	for (uint16_t port = 0; port < ifaces->mirror->settings.n_ports; port++) {
+		struct interface *tap = taps_find(ifaces, port);
+
+		if (tap)
+			give_iface(ifaces, tap);
+		else
+			set_orphan(ifaces, port);
+	}
+}
+
+static void read_sysctls(struct ifaces *ifaces, struct interface *one)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	const char *name = one->iface.name;
+	const uint8_t before = one->sysctls;
+
+	one->sysctls = 0;
+	one->sysctls_read = true;
+	if (!ops->disables_ipv6 || !ops->disables_ipv6(ops->ops, name))
+		one->sysctls |= SYSCTL_IPV6;
+	if (one->sysctls_known && (one->sysctls ^ before) & SYSCTL_IPV6)
+		ops->dump_again(ops->ops); // next hops of IPv6 die and come back without news
+	one->sysctls_known = true;
+	one->mtu6 = ops->mtu6 ? ops->mtu6(ops->ops, name) : 0;
+	one->tcx = ops->tcx ? ops->tcx(ops->ops, one->ifindex) : 0;
+	if (!ops->sends_redirects)
+		return;
+	if (ops->sends_redirects(ops->ops, name, 4))
+		one->sysctls |= FIB_IFACE_REDIRECTS4;
+	if (ops->sends_redirects(ops->ops, name, 6))
+		one->sysctls |= FIB_IFACE_REDIRECTS6;
+}
+
+void ifaces_poll(struct ifaces *ifaces)
+{
+	for (unsigned tries = 0, n = 0; tries < FIB_MAX_IFACES && n < READS_A_POLL; tries++) {
+		ifaces->polled = (uint16_t)((ifaces->polled + 1) % FIB_MAX_IFACES);
+		int ifindex = ifaces->ids.ifindex[ifaces->polled];
+		struct interface *one = ifindex ? interfaces_find(&ifaces->all, ifindex) : NULL;
+
+		if (!one || !one->sysctls_read)
+			continue;
+		uint8_t before = one->sysctls, tcx_before = one->tcx;
+		unsigned mtu6_before = one->mtu6;
+		read_sysctls(ifaces, one);
+		ifaces->is_dirty |= one->sysctls != before || one->mtu6 != mtu6_before ||
+		                    one->tcx != tcx_before;
+		n++;
+	}
+	foreign_poll(ifaces);
+}
+
+// Of links that workers may know. True: some are still to be read.
+static bool read_all_sysctls(struct ifaces *ifaces)
+{
+	struct judgement found;
+	unsigned n = 0;
+
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		if (one->sysctls_read || !one->is_known)
+			continue;
+		judge(ifaces, one, &found);
+		if (!found.is_ours && strcmp(one->iface.kind, "macvlan") != 0)
+			continue;
+		if (n++ == READS_A_FLUSH)
+			return true;
+		read_sysctls(ifaces, one);
+	}
+	return false;
+}
+
+void ifaces_flush(struct ifaces *ifaces)
+{
+	if (!ifaces->is_dirty)
+		return;
+	ifaces->is_dirty = read_all_sysctls(ifaces);
+	foreign_judge(ifaces);
+	judge_above(ifaces);
+	vrfs_follow(ifaces);
+	taps_follow(ifaces);
+	take_back_ids(ifaces);
+	give_ports(ifaces); // the fib wants to know a port before VLANs on it
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		give_iface(ifaces, one);
+	taps_follow_filters(ifaces);
+}
+
+bool ifaces_settled(struct ifaces *ifaces)
+{
+	ifaces->is_dirty |= iface_ids_settled(&ifaces->ids);
+	vrfs_settled(ifaces);
+	return ifaces->is_dirty;
+}

@@ -1,0 +1,176 @@
+// The slow audit: walks through the fib, a few routes at a time, and asks Linux about each. Drift
+// is told only when it is still there a second later, with all messages taken in. Control thread.
+#include "base/clock.h"
+#include "base/log.h"
+#include "netlink/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Ten ticks a second.
+enum { ROUTES_PER_TICK = 10, SUSPECTS = 16, TICKS_OF_DOUBT = 10, TICKS_BETWEEN_WORDS = 600 };
+enum { DRAWS = 8 }; // for an address of a prefix that no longer one covers
+
+struct suspect {
+	struct wire_addr addr;
+	uint8_t vrf;
+};
+
+struct audit {
+	struct netlink *netlink;
+	struct fib_walk walk;
+	struct wire_prefix after;
+	struct suspect suspect[SUSPECTS];
+	unsigned n_suspects, ticks, silent_ticks;
+	uint64_t audited, drifted;
+	uint64_t changes; // when the suspects were found
+	uint64_t random;
+};
+
+int audit_open(struct audit **out, struct netlink *netlink, struct error *error)
+{
+	struct audit *audit = calloc(1, sizeof(*audit));
+
+	if (!audit)
+		return error_set(error, -ENOMEM, "no memory for the audit");
+	audit->netlink = netlink;
+	audit->walk.family = 4;
+	audit->random = clock_now_ns() | 1;
+	*out = audit;
+	return 0;
+}
+
+void audit_close(struct audit *audit)
+{
+	free(audit);
+}
+
+void audit_info(const struct audit *audit, struct netlink_info *out)
+{
+	out->audited = audit->audited;
+	out->drifted = audit->drifted;
+}
+
+// The next route of the fib; after the last one of IPv6 comes the next VRF, after the last VRF the
+// first. False: there is none in this table.
+static bool next_route(struct audit *audit, struct fib_route *out)
+{
+	if (fib_next(audit->netlink->ctx.fib, &audit->walk, out)) {
+		audit->after = out->prefix;
+		audit->walk.after = &audit->after;
+		return true;
+	}
+	audit->walk.after = NULL;
+	if (audit->walk.family == 6)
+		audit->walk.vrf = (audit->walk.vrf + 1) % FIB_MAX_VRFS;
+	audit->walk.family = audit->walk.family == 4 ? 6 : 4;
+	return false;
+}
+
+// Whether workers do as Linux does for an address, what they read included.
+static bool agrees(struct audit *audit, const struct suspect *at)
+{
+	const struct fib *fib = audit->netlink->ctx.fib;
+	struct netlink_opinion opinion;
+	struct fib_answer answer;
+
+	rib_lookup(fib, at->vrf, &at->addr, &answer);
+	if (answer.found && fib_lookup(fib, at->vrf, &at->addr) != answer.hop_id)
+		return false;
+	if (netlink_explain(audit->netlink, at->vrf, &at->addr, &opinion, NULL))
+		return true; // Linux does not say
+	return opinion.agrees;
+}
+
+static void tell_drift(struct audit *audit, const struct suspect *at)
+{
+	char text[WIRE_ADDR_TEXT];
+
+	audit->drifted++;
+	if (audit->silent_ticks < TICKS_BETWEEN_WORDS && audit->drifted > 1)
+		return;
+	audit->silent_ticks = 0;
+	log_warn("workers would send to %s otherwise than Linux: all is read again; see "
+		 "`dl3 verify` and `dl3 show route %s`",
+		wire_addr_print(&at->addr, text), text);
+}
+
+// A second after something looked wrong: is it still?
+static void judge_suspects(struct audit *audit)
+{
+	unsigned n = audit->n_suspects;
+
+	audit->n_suspects = 0;
+	// In a time of changes an answer may be older than what the mirror knows.
+	if (audit->changes != audit->netlink->n_changes)
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		if (agrees(audit, &audit->suspect[i]))
+			continue;
+		tell_drift(audit, &audit->suspect[i]);
+		listen_dump_again(audit->netlink->listen);
+	}
+}
+
+// Any address of a prefix.
+static struct wire_addr draw(struct audit *audit, const struct wire_prefix *prefix)
+{
+	struct wire_addr addr = prefix->addr;
+	unsigned n = addr.family == 4 ? 4 : 16;
+
+	for (unsigned i = prefix->len / 8; i < n; i++) {
+		unsigned own = i == prefix->len / 8u ? prefix->len % 8u : 0;
+
+		audit->random = audit->random * 6364136223846793005u + 1442695040888963407u;
+		addr.bytes[i] |= audit->random >> 56 & 0xff >> own;
+	}
+	return addr;
+}
+
+// An address that is answered by this very route. The first one of a prefix seldom is: longer
+// prefixes begin there, and 0.0.0.0 and :: are nobody's.
+static struct suspect pick(struct audit *audit, const struct fib_route *route)
+{
+	struct suspect at = {.vrf = route->vrf};
+	struct fib_answer answer;
+	unsigned n = 0;
+
+	do {
+		at.addr = draw(audit, &route->prefix);
+		rib_lookup(audit->netlink->ctx.fib, at.vrf, &at.addr, &answer);
+	} while (++n < DRAWS && !(answer.found && answer.route.prefix.len == route->prefix.len));
+	return at;
+}
+
+static void look_at_some(struct audit *audit)
+{
+	struct fib_route route;
+
+	for (unsigned i = 0; i < ROUTES_PER_TICK && audit->n_suspects < SUSPECTS; i++) {
+		struct suspect at;
+
+		if (!next_route(audit, &route))
+			continue;
+		at = pick(audit, &route);
+		audit->audited++;
+		if (agrees(audit, &at))
+			continue;
+		if (!audit->n_suspects) {
+			audit->changes = audit->netlink->n_changes;
+			audit->ticks = 0;
+		}
+		audit->suspect[audit->n_suspects++] = at;
+	}
+}
+
+void audit_poll(struct audit *audit)
+{
+	audit->silent_ticks++;
+	if (listen_is_dumping(audit->netlink->listen)) {
+		audit->n_suspects = 0;
+		return;
+	}
+	if (audit->n_suspects && ++audit->ticks >= TICKS_OF_DOUBT)
+		judge_suspects(audit);
+	look_at_some(audit);
+}

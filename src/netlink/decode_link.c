@@ -1,0 +1,207 @@
+// Links, their addresses, neighbours and settings: bytes -> events. Pure.
+#include "netlink/kinds.h"
+
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/netconf.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+#define AT(noun, field) offsetof(struct event_##noun, field)
+
+// IFLA_INFO_DATA means what the kind says, which may come after it; IFLA_LINK counts only when
+// there is no namespace beside it.
+struct iface_draft {
+	struct event_link iface; // first: tables of a link's attributes fill it
+	struct piece data;
+	bool lower_is_elsewhere, carrier_is_told;
+};
+
+static bool take_data(void *out, const struct piece *value)
+{
+	((struct iface_draft *)out)->data = *value;
+	return true;
+}
+
+static bool take_carrier(void *out, const struct piece *value)
+{
+	struct iface_draft *draft = out;
+
+	if (!value->n)
+		return false;
+	draft->carrier_is_told = true;
+	draft->iface.carrier = *(const uint8_t *)value->bytes != 0;
+	return true;
+}
+
+static const struct want want_info[] = {
+	[IFLA_INFO_KIND] = {WANT_TEXT, .at = AT(link, kind)},
+	[IFLA_INFO_SLAVE_KIND] = {WANT_TEXT, .at = AT(link, slave_kind)},
+	[IFLA_INFO_DATA] = {WANT_TAKE, .take = take_data},
+};
+static const struct want want_xdp[] = {
+	[IFLA_XDP_ATTACHED] = {WANT_BOOL, .at = AT(link, has_xdp)},
+};
+static const struct wants wants_info = WANTS(want_info), wants_xdp = WANTS(want_xdp);
+static const struct want want_iface[] = {
+	[IFLA_ADDRESS] = {WANT_MAC, .at = AT(link, mac)},
+	[IFLA_IFNAME] = {WANT_TEXT, .at = AT(link, name)},
+	[IFLA_MTU] = {WANT_U32, .at = AT(link, mtu)},
+	[IFLA_LINK] = {WANT_U32, .at = AT(link, lower)},
+	[IFLA_MASTER] = {WANT_U32, .at = AT(link, master)},
+	[IFLA_OPERSTATE] = {WANT_U8, .at = AT(link, operstate)},
+	[IFLA_LINKINFO] = {WANT_INSIDE, .inside = &wants_info},
+	[IFLA_CARRIER] = {WANT_TAKE, .take = take_carrier},
+	[IFLA_LINK_NETNSID] = {WANT_THERE, .at = offsetof(struct iface_draft, lower_is_elsewhere)},
+	[IFLA_XDP] = {WANT_INSIDE, .inside = &wants_xdp},
+};
+static const struct wants wants_iface = WANTS(want_iface);
+
+static const struct want want_vlan[] = {
+	[IFLA_VLAN_ID] = {WANT_U16, .at = AT(link, vlan_id)},
+	[IFLA_VLAN_EGRESS_QOS] = {WANT_THERE, .at = AT(link, sets_priorities)},
+	[IFLA_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, vlan_protocol)},
+};
+static const struct want want_vrf[] = {[IFLA_VRF_TABLE] = {WANT_U32, .at = AT(link, vrf_table)}};
+enum { HSR_INTERLINK = 8 }; // IFLA_HSR_INTERLINK, which headers before Linux 6.10 lack
+static const struct want want_hsr[] = {
+	[IFLA_HSR_SLAVE1] = {WANT_U32, .at = AT(link, ring[0])},
+	[IFLA_HSR_SLAVE2] = {WANT_U32, .at = AT(link, ring[1])},
+	[HSR_INTERLINK] = {WANT_U32, .at = AT(link, ring[2])},
+};
+static const struct wants wants_vlan = WANTS(want_vlan), wants_vrf = WANTS(want_vrf),
+			  wants_hsr = WANTS(want_hsr);
+
+static bool take_iface_data(struct iface_draft *draft)
+{
+	if (!strcmp(draft->iface.kind, "vlan"))
+		return attrs_take(&wants_vlan, &draft->data, draft);
+	if (!strcmp(draft->iface.kind, "vrf"))
+		return attrs_take(&wants_vrf, &draft->data, draft);
+	if (!strcmp(draft->iface.kind, "hsr"))
+		return attrs_take(&wants_hsr, &draft->data, draft);
+	return true;
+}
+
+static enum decode_result iface_read(const struct nlmsghdr *message, struct event *out)
+{
+	const struct ifinfomsg *head = NLMSG_DATA(message);
+	struct iface_draft draft = {
+		.iface = {.ifindex = head->ifi_index, .flags = head->ifi_flags}};
+
+	// The same message in AF_BRIDGE tells of bridge ports, in AF_INET6 of nothing that we use.
+	if (head->ifi_family != AF_UNSPEC)
+		return DECODE_IGNORED;
+	if (head->ifi_index <= 0)
+		return DECODE_MALFORMED;
+	if (read_attrs(message, sizeof(*head), &wants_iface, &draft) != DECODE_EVENT ||
+		!take_iface_data(&draft))
+		return DECODE_MALFORMED;
+	if (!draft.carrier_is_told)
+		draft.iface.carrier = head->ifi_flags & IFF_LOWER_UP;
+	if (draft.lower_is_elsewhere)
+		draft.iface.lower = 0;
+	out->iface = draft.iface;
+	return DECODE_EVENT;
+}
+const struct reader read_iface = {sizeof(struct ifinfomsg), EVENT_LINK, sizeof(struct event_link),
+	iface_read};
+
+static const struct want want_address[] = {
+	[IFA_ADDRESS] = {WANT_ADDR, .at = AT(address, prefix.addr)},
+	[IFA_LOCAL] = {WANT_ADDR, .at = AT(address, local)},
+	[IFA_FLAGS] = {WANT_U32, .at = AT(address, flags)},
+};
+static const struct wants wants_address = WANTS(want_address);
+
+static enum decode_result address_read(const struct nlmsghdr *message, struct event *out)
+{
+	const struct ifaddrmsg *head = NLMSG_DATA(message);
+	struct event_address *address = &out->address;
+	uint8_t family = read_family(head->ifa_family);
+
+	if (!family)
+		return DECODE_IGNORED;
+	address->ifindex = head->ifa_index;
+	address->prefix.len = head->ifa_prefixlen;
+	address->flags = head->ifa_flags;
+	address->scope = head->ifa_scope;
+	if (read_attrs(message, sizeof(*head), &wants_address, address) != DECODE_EVENT)
+		return DECODE_MALFORMED;
+	// IPv4's IFA_ADDRESS is the peer; IPv6 tells IFA_LOCAL only where there is one.
+	if (!address->local.family)
+		address->local = address->prefix.addr;
+	if (!address->prefix.addr.family)
+		address->prefix.addr = address->local;
+	if (address->local.family != family || address->prefix.addr.family != family ||
+		address->prefix.len > (family == 4 ? 32 : 128))
+		return DECODE_MALFORMED;
+	return DECODE_EVENT;
+}
+const struct reader read_address = {sizeof(struct ifaddrmsg), EVENT_ADDRESS,
+	sizeof(struct event_address), address_read};
+
+static bool take_mac(void *out, const struct piece *value)
+{
+	struct event_neighbour *neighbour = out;
+
+	neighbour->has_mac = value->n == sizeof(neighbour->mac);
+	if (neighbour->has_mac)
+		memcpy(&neighbour->mac, value->bytes, sizeof(neighbour->mac));
+	return true;
+}
+
+static const struct want want_neighbour[] = {
+	[NDA_DST] = {WANT_ADDR, .at = AT(neighbour, addr)},
+	[NDA_LLADDR] = {WANT_TAKE, .take = take_mac},
+	[NDA_PROTOCOL] = {WANT_U8, .at = AT(neighbour, protocol)},
+	[NDA_FLAGS_EXT] = {WANT_U32, .at = AT(neighbour, ext_flags)},
+};
+static const struct wants wants_neighbour = WANTS(want_neighbour);
+
+static enum decode_result neighbour_read(const struct nlmsghdr *message, struct event *out)
+{
+	const struct ndmsg *head = NLMSG_DATA(message);
+	struct event_neighbour *neighbour = &out->neighbour;
+	uint8_t family = read_family(head->ndm_family);
+
+	if (!family)
+		return DECODE_IGNORED;
+	neighbour->ifindex = head->ndm_ifindex;
+	neighbour->state = head->ndm_state;
+	neighbour->flags = head->ndm_flags;
+	if (read_attrs(message, sizeof(*head), &wants_neighbour, neighbour) != DECODE_EVENT ||
+		neighbour->addr.family != family)
+		return DECODE_MALFORMED;
+	return DECODE_EVENT;
+}
+const struct reader read_neighbour = {sizeof(struct ndmsg), EVENT_NEIGHBOUR,
+	sizeof(struct event_neighbour), neighbour_read};
+
+static const struct want want_netconf[] = {
+	[NETCONFA_IFINDEX] = {WANT_U32, .at = AT(netconf, ifindex)},
+	[NETCONFA_FORWARDING] = {WANT_U32, .at = AT(netconf, forwarding)},
+	[NETCONFA_RP_FILTER] = {WANT_U32, .at = AT(netconf, rp_filter)},
+	[NETCONFA_MC_FORWARDING] = {WANT_U32, .at = AT(netconf, mc_forwarding)},
+	[NETCONFA_PROXY_NEIGH] = {WANT_U32, .at = AT(netconf, proxy_neigh)},
+	[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN] = {WANT_U32, .at = AT(netconf, ignore_linkdown)},
+};
+static const struct wants wants_netconf = WANTS(want_netconf);
+
+static enum decode_result netconf_read(const struct nlmsghdr *message, struct event *out)
+{
+	const struct netconfmsg *head = NLMSG_DATA(message);
+	struct event_netconf *netconf = &out->netconf;
+
+	*netconf = (struct event_netconf){0, read_family(head->ncm_family), -1, -1, -1, -1, -1};
+	if (!netconf->family)
+		return DECODE_IGNORED;
+	if (read_attrs(message, sizeof(*head), &wants_netconf, netconf) != DECODE_EVENT ||
+		!netconf->ifindex)
+		return DECODE_MALFORMED;
+	return DECODE_EVENT;
+}
+const struct reader read_netconf = {sizeof(struct netconfmsg), EVENT_NETCONF,
+	sizeof(struct event_netconf), netconf_read};

@@ -1,0 +1,383 @@
+// Messages as this kernel family sends them (test/corpus/netlink), and what becomes of them.
+#include "netlink/decode.h"
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MESSAGE_MAX 4096
+
+struct message {
+	uint8_t bytes[MESSAGE_MAX] __attribute__((aligned(4)));
+	size_t n;
+};
+
+static void load(struct message *message, const char *name)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", NETLINK_CORPUS, name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	message->n = fread(message->bytes, 1, MESSAGE_MAX, file);
+	fclose(file);
+}
+
+typedef enum decode_result decoder(const void *message, size_t bytes, struct event *out);
+
+static struct event decoded(decoder *decode, const char *name)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, name);
+	assert_int_equal(decode(message.bytes, message.n, &event), DECODE_EVENT);
+	return event;
+}
+
+static void assert_ignored(decoder *decode, const char *name)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, name);
+	assert_int_equal(decode(message.bytes, message.n, &event), DECODE_IGNORED);
+}
+
+static void assert_addr(const struct wire_addr *addr, const char *wanted)
+{
+	char text[WIRE_ADDR_TEXT];
+
+	assert_string_equal(wire_addr_print(addr, text), wanted);
+}
+
+static void assert_prefix(const struct wire_prefix *prefix, const char *wanted)
+{
+	char text[WIRE_PREFIX_TEXT];
+
+	assert_string_equal(wire_prefix_print(prefix, text), wanted);
+}
+
+static void reads_ifaces(void **state)
+{
+	struct event event = decoded(decode_route, "link");
+
+	assert_int_equal(event.kind, EVENT_LINK);
+	assert_string_equal(event.iface.name, "va");
+	assert_string_equal(event.iface.kind, "veth");
+	assert_int_equal(event.iface.mtu, 1500);
+	assert_true(event.iface.carrier);
+	event = decoded(decode_route, "link_in_bridge");
+	assert_string_equal(event.iface.slave_kind, "bridge");
+	assert_int_equal(event.iface.master, 4);
+	event = decoded(decode_route, "link_macvlan");
+	assert_string_equal(event.iface.kind, "macvlan");
+	assert_int_equal(event.iface.lower, 3);
+	event = decoded(decode_route, "link_hsr"); // put together as net/hsr/hsr_netlink.c does
+	assert_string_equal(event.iface.kind, "hsr");
+	assert_int_equal(event.iface.ring[0], 3);
+	assert_int_equal(event.iface.ring[1], 5);
+	assert_int_equal(event.iface.ring[2], 7);
+	assert_ignored(decode_route, "link_of_bridge_family");
+}
+
+static void reads_addresses(void **state)
+{
+	struct event event = decoded(decode_route, "address4");
+
+	assert_prefix(&event.address.prefix, "10.0.0.1/24");
+	assert_addr(&event.address.local, "10.0.0.1");
+	event = decoded(decode_route, "address6");
+	assert_addr(&event.address.local, "2001:db8::1");
+}
+
+static void reads_neighbours(void **state)
+{
+	struct event event = decoded(decode_route, "neighbour");
+
+	assert_addr(&event.neighbour.addr, "10.0.0.9");
+	assert_true(event.neighbour.has_mac);
+	assert_int_equal(event.neighbour.mac.bytes[5], 9);
+	assert_int_equal(event.neighbour.state, NUD_PERMANENT);
+}
+
+static void reads_ipv4_routes(void **state)
+{
+	struct event event = decoded(decode_route, "route4");
+
+	assert_prefix(&event.route.prefix, "10.1.0.0/16");
+	assert_int_equal(event.route.metric, 7);
+	assert_int_equal(event.route.mtu, 1400);
+	assert_int_equal(event.route.table, RT_TABLE_MAIN);
+	assert_int_equal(event.route.n_hops, 1);
+	assert_addr(&event.route.hop[0].via, "10.0.0.2");
+	assert_true(event.nl_flags & NLM_F_EXCL);
+	event = decoded(decode_route, "route4_replace");
+	assert_true(event.nl_flags & NLM_F_REPLACE);
+	event = decoded(decode_route, "route4_blackhole");
+	assert_int_equal(event.route.type, RTN_BLACKHOLE);
+	assert_int_equal(event.route.n_hops, 0);
+	event = decoded(decode_route, "route4_via6");
+	assert_addr(&event.route.hop[0].via, "2001:db8::2");
+}
+
+static void reads_routes_of_several_hops(void **state)
+{
+	struct event event = decoded(decode_route, "route4_multipath");
+
+	assert_int_equal(event.route.n_hops, 2);
+	assert_int_equal(event.route.hop[0].weight, 3);
+	assert_addr(&event.route.hop[1].via, "10.0.0.3");
+	event = decoded(decode_route, "route4_nexthop");
+	assert_int_equal(event.route.nh_id, 10);
+	assert_int_equal(event.route.hop[1].weight, 250);
+	event = decoded(decode_route, "route6_append");
+	assert_true(event.nl_flags & NLM_F_APPEND);
+	assert_int_equal(event.route.n_hops, 3);
+	event = decoded(decode_route, "route6_delete_one");
+	assert_true(event.is_delete);
+	assert_int_equal(event.route.n_hops, 1);
+	assert_addr(&event.route.hop[0].via, "2001:db8::b");
+	event = decoded(decode_route, "route6_encap");
+	assert_true(event.route.hop[0].has_encap);
+	assert_int_equal(event.route.expires, 0);
+	event = decoded(decode_route, "route6_lifetime"); // 500 s
+	assert_int_equal(event.route.expires, 50000);
+}
+
+static void ignores_cached_routes(void **state)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, "route4");
+	((struct rtmsg *)(message.bytes + NLMSG_HDRLEN))->rtm_flags |= RTM_F_CLONED;
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_IGNORED);
+}
+
+static void reads_next_hops_and_groups(void **state)
+{
+	struct event event = decoded(decode_route, "nexthop");
+	struct message message;
+
+	assert_int_equal(event.nexthop.id, 1);
+	assert_false(event.nexthop.is_group);
+	assert_addr(&event.nexthop.hop.via, "10.0.0.2");
+	event = decoded(decode_route, "nexthop_group");
+	assert_true(event.nexthop.is_group);
+	assert_int_equal(event.nexthop.n_members, 2);
+	assert_int_equal(event.nexthop.member[1].id, 2);
+	assert_int_equal(event.nexthop.member[1].weight, 250);
+	load(&message, "nexthop_group");
+	uint8_t *last = memmem(message.bytes, message.n, (uint8_t[]){2, 0, 0, 0, 249, 0}, 6);
+	assert_non_null(last);
+	last[5] = 1; // the weight's high byte
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_int_equal(event.nexthop.member[1].weight, 256 + 250);
+	assert_true(decoded(decode_route, "nexthop_resilient").nexthop.is_resilient);
+	assert_true(decoded(decode_route, "nexthop_delete").is_delete);
+}
+
+static void reads_settings_and_tells_what_was_not_told(void **state)
+{
+	struct event event = decoded(decode_route, "netconf");
+
+	assert_int_equal(event.netconf.family, 4);
+	assert_int_equal(event.netconf.rp_filter, 2);
+	assert_int_equal(event.netconf.forwarding, -1);
+	assert_int_equal(decoded(decode_route, "netconf_new").netconf.forwarding, 0);
+}
+
+static void reads_rules_and_sees_selectors(void **state)
+{
+	struct event event = decoded(decode_route, "rule");
+
+	assert_int_equal(event.rule.table, 101);
+	assert_false(event.rule.has_selector);
+	assert_true(decoded(decode_route, "rule_iif").rule.has_selector);
+	event = decoded(decode_route, "rule_delete");
+	assert_true(event.is_delete && event.rule.has_selector);
+}
+
+static void names_what_is_foreign(void **state)
+{
+	struct event event = decoded(decode_route, "qdisc_clsact");
+
+	assert_int_equal(event.foreign.sides, EVENT_INGRESS | EVENT_EGRESS);
+	assert_false(event.foreign.is_harmless);
+	assert_true(decoded(decode_route, "qdisc_delete").foreign.is_harmless);
+	event = decoded(decode_netfilter, "chain_forward");
+	assert_string_equal(event.foreign.name, "table inet filter chain forward");
+	assert_int_equal(event.foreign.hook, NF_INET_FORWARD);
+	assert_false(event.foreign.is_harmless);
+	assert_true(decoded(decode_netfilter, "chain_input").foreign.is_harmless);
+	assert_ignored(decode_netfilter, "chain_plain");
+	event = decoded(decode_netfilter, "chain_netdev");
+	assert_int_equal(event.foreign.hook, NF_INET_INGRESS);
+	event = decoded(decode_netfilter, "chain_delete");
+	assert_true(event.is_delete);
+	assert_string_equal(event.foreign.name, "table inet filter chain forward");
+	assert_false(event.foreign.is_part);
+}
+
+// As it is told of devices that are taken off: with the hook, as a new one.
+static void a_chain_that_loses_devices_is_told_apart(void **state)
+{
+	struct message message;
+	struct event event;
+
+	load(&message, "chain_netdev");
+	((struct nlmsghdr *)message.bytes)->nlmsg_type =
+		NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELCHAIN;
+	assert_int_equal(decode_netfilter(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_true(event.is_delete && event.foreign.is_part);
+	assert_int_equal(event.foreign.hook, NF_INET_INGRESS);
+	assert_string_equal(event.foreign.name,
+		decoded(decode_netfilter, "chain_netdev").foreign.name);
+}
+
+static void a_policy_and_its_deletion_have_one_name(void **state)
+{
+	struct event made = decoded(decode_xfrm, "policy_forward");
+	struct event gone = decoded(decode_xfrm, "policy_delete");
+
+	assert_true(gone.is_delete);
+	assert_string_equal(made.foreign.name, gone.foreign.name);
+	assert_false(made.foreign.is_harmless);
+	assert_true(decoded(decode_xfrm, "policy_in").foreign.is_harmless);
+	gone = decoded(decode_xfrm, "policy_flush");
+	assert_true(gone.is_delete);
+	assert_string_equal(gone.foreign.name, "");
+}
+
+static void a_default_policy_matters_when_it_blocks_what_is_forwarded(void **state)
+{
+	struct event event = decoded(decode_xfrm, "policy_default");
+	struct xfrm_userpolicy_default *told;
+	struct message message;
+
+	assert_int_equal(event.kind, EVENT_POLICY_DEFAULT);
+	assert_int_equal(event.foreign.family, 0);
+	assert_string_equal(event.foreign.name, "default of fwd or out is block");
+	assert_false(event.foreign.is_harmless);
+	load(&message, "policy_default");
+	told = NLMSG_DATA(message.bytes);
+	*told = (struct xfrm_userpolicy_default){XFRM_USERPOLICY_BLOCK, XFRM_USERPOLICY_ACCEPT,
+		XFRM_USERPOLICY_UNSPEC};
+	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_true(event.foreign.is_harmless);
+	told->out = XFRM_USERPOLICY_BLOCK;
+	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
+	assert_false(event.foreign.is_harmless);
+}
+
+static const struct {
+	decoder *decode;
+	const char *name;
+} samples[] = {{decode_route, "link"}, {decode_route, "route6_append"},
+	{decode_route, "route4_multipath"}, {decode_route, "nexthop_group"},
+	{decode_route, "neighbour"}, {decode_route, "rule_iif"},
+	{decode_netfilter, "chain_forward"}, {decode_xfrm, "policy_forward"}};
+
+static void a_message_cut_anywhere_is_malformed(void **state)
+{
+	struct message message;
+	struct event event;
+
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		load(&message, samples[i].name);
+		for (size_t n = 0; n < message.n; n++)
+			assert_int_equal(samples[i].decode(message.bytes, n, &event),
+				DECODE_MALFORMED);
+	}
+}
+
+// Each attribute in turn claims more than the message holds.
+static void an_oversized_attribute_is_malformed(void **state)
+{
+	struct message message;
+	struct event event;
+	uint16_t length;
+
+	load(&message, "route4");
+	for (size_t at = NLMSG_LENGTH(sizeof(struct rtmsg)); at < message.n; at += length) {
+		uint16_t more = message.n - at + 1;
+
+		memcpy(&length, message.bytes + at, sizeof(length));
+		memcpy(message.bytes + at, &more, sizeof(more));
+		assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_MALFORMED);
+		memcpy(message.bytes + at, &length, sizeof(length));
+		length = NLMSG_ALIGN(length);
+	}
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
+}
+
+static void a_hop_longer_than_its_route_is_malformed(void **state)
+{
+	struct message message;
+	struct event event;
+	struct rtnexthop *hop;
+
+	load(&message, "route4_multipath");
+	// The last hop: its header and one gateway.
+	hop = (void *)(message.bytes + message.n - sizeof(*hop) - 8);
+	assert_int_equal(hop->rtnh_len, sizeof(*hop) + 8);
+	hop->rtnh_len++;
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_MALFORMED);
+	hop->rtnh_len = 3;
+	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_MALFORMED);
+}
+
+static void ends_and_errors_tell_their_reason(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		int error;
+	} message = {{sizeof(message), NLMSG_ERROR, 0, 7, 0}, -101};
+	struct event event;
+
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_int_equal(event.kind, EVENT_ERROR);
+	assert_int_equal(event.error, -101);
+	assert_int_equal(event.sequence, 7);
+	message.head.nlmsg_type = NLMSG_DONE;
+	assert_int_equal(decode_xfrm(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_int_equal(event.kind, EVENT_DONE);
+	message.head.nlmsg_type = NLMSG_OVERRUN;
+	assert_int_equal(decode_route(&message, sizeof(message), &event), DECODE_EVENT);
+	assert_int_equal(event.kind, EVENT_ERROR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_ifaces),
+		cmocka_unit_test(reads_addresses),
+		cmocka_unit_test(reads_neighbours),
+		cmocka_unit_test(reads_ipv4_routes),
+		cmocka_unit_test(reads_routes_of_several_hops),
+		cmocka_unit_test(ignores_cached_routes),
+		cmocka_unit_test(reads_next_hops_and_groups),
+		cmocka_unit_test(reads_settings_and_tells_what_was_not_told),
+		cmocka_unit_test(reads_rules_and_sees_selectors),
+		cmocka_unit_test(names_what_is_foreign),
+		cmocka_unit_test(a_chain_that_loses_devices_is_told_apart),
+		cmocka_unit_test(a_policy_and_its_deletion_have_one_name),
+		cmocka_unit_test(a_default_policy_matters_when_it_blocks_what_is_forwarded),
+		cmocka_unit_test(a_message_cut_anywhere_is_malformed),
+		cmocka_unit_test(an_oversized_attribute_is_malformed),
+		cmocka_unit_test(a_hop_longer_than_its_route_is_malformed),
+		cmocka_unit_test(ends_and_errors_tell_their_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+// What Linux would do with a packet, beside what workers do. Control thread.
+#include "netlink/compare.h"
+#include "netlink/ifaces.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+
+// Linux answers a route of these types with an error only.
+static unsigned type_of_error(int err)
+{
+	switch (err) {
+	case -EHOSTUNREACH:
+		return RTN_UNREACHABLE;
+	case -EACCES:
+		return RTN_PROHIBIT;
+	case -EINVAL:
+		return RTN_BLACKHOLE;
+	}
+	return RTN_UNSPEC;
+}
+
+static void fill(struct netlink *netlink, const struct event_route *route,
+	struct netlink_opinion *out)
+{
+	out->answered = true;
+	out->prefix = route->prefix;
+	out->table = route->table;
+	out->metric = route->metric;
+	out->type = route->type;
+	if (!route->n_hops)
+		return;
+	out->via = route->hop[0].via;
+	out->ifindex = route->hop[0].ifindex;
+	snprintf(out->interface, sizeof(out->interface), "%s",
+		ifaces_name(netlink->mirror, out->ifindex));
+}
+
+// Workers that do not forward and have a class for it hand the packet to Linux, whatever Linux
+// does.
+static bool leaves_it_to_linux(const struct fib_answer *answer)
+{
+	return answer->verdict != VERDICT_FORWARD && verdict_class(answer->verdict) != CLASS_NONE;
+}
+
+int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
+	struct netlink_opinion *out, struct error *error)
+{
+	struct event_route route = {.prefix = {*addr, 0}};
+	struct fib_answer answer;
+	struct comparison comparison = {&route, &answer.hop, addr, ""};
+	int err = compare_ask(netlink, vrf, addr, &route);
+
+	*out = (struct netlink_opinion){.error = err};
+	if (err == -ETIMEDOUT || err == -ENOBUFS)
+		return error_set(error, err, "Linux does not say where it would send: %s",
+			strerror(-err));
+	if (!err)
+		fill(netlink, &route, out);
+	else
+		route.type = type_of_error(err);
+	rib_lookup(netlink->ctx.fib, vrf, addr, &answer);
+	if (leaves_it_to_linux(&answer) || (err && !answer.found)) {
+		out->agrees = true;
+		return 0;
+	}
+	if (err && route.type == RTN_UNSPEC)
+		snprintf(out->differs, sizeof(out->differs), "Linux says %s, workers have a route",
+			strerror(-err));
+	else
+		out->agrees = compare_hop(netlink, &comparison);
+	if (comparison.differs[0])
+		snprintf(out->differs, sizeof(out->differs), "%s", comparison.differs);
+	return 0;
+}

@@ -1,0 +1,290 @@
+// Brings the places that have changed into the fib, a batch at a time. Control thread.
+#include "base/bits.h"
+#include "base/log.h"
+#include "netlink/routes_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FULL_TRIES = 16, MOST_TOUCHED = 4 * ROUTES_BATCH };
+
+struct builtin {
+	uint8_t family, len;
+	uint8_t addr[2];
+};
+
+// Linux routes the rest of 0/8, and 240/4. 0.0.0.0; loopback, link-local, multicast; :: and ::1.
+static const struct builtin builtins[] = {
+	{4, 32, {0}},
+	{4, 8, {127}},
+	{4, 16, {169, 254}},
+	{4, 4, {224}},
+	{6, 10, {0xfe, 0x80}},
+	{6, 8, {0xff}},
+	{6, 127, {0}},
+};
+
+static bool is_within(const struct store_place *place, const struct builtin *builtin)
+{
+	static const uint8_t zero[16];
+	unsigned known = MIN_OF(builtin->len, 16u);
+	uint16_t mask = known ? 0xffff << (16 - known) : 0;
+	uint16_t differs =
+		(place->addr[0] ^ builtin->addr[0]) << 8 | (place->addr[1] ^ builtin->addr[1]);
+
+	if (place->is_ipv6 != (builtin->family == 6) || place->len < builtin->len || differs & mask)
+		return false;
+	return builtin->len <= 16 || (!memcmp(place->addr, zero, 15) && place->addr[15] < 2);
+}
+
+static bool is_limited_broadcast(const struct store_place *place)
+{
+	return !place->is_ipv6 && place->len == 32 && load32(place->addr) == UINT32_MAX;
+}
+
+bool routes_is_builtin(const struct store_place *place)
+{
+	if (is_limited_broadcast(place))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
+		if (is_within(place, &builtins[i]))
+			return true;
+	return false;
+}
+
+static bool should_be_broad(const struct routes *routes, const struct store_place *place)
+{
+	uint32_t first = place->first;
+
+	return first && routes->store.route[first].rank == RANK_LOCAL &&
+	       place->len < (place->is_ipv6 ? 128 : 32) && !routes_is_builtin(place);
+}
+
+static void touch_all(struct routes *routes, uint16_t domain)
+{
+	for (uint32_t i = 1; i < routes->store.top_place; i++)
+		if (routes->store.place[i].is_used && routes->store.place[i].domain == domain)
+			store_touch(&routes->store, i);
+}
+
+static bool add_broad(struct routes *routes, uint32_t number)
+{
+	if (routes->n_broad == routes->room_broad) {
+		uint32_t room = routes->room_broad ? 2 * routes->room_broad : 16;
+		uint32_t *broad = realloc(routes->broad, room * sizeof(*broad));
+		if (!broad)
+			return false;
+		routes->broad = broad;
+		routes->room_broad = room;
+	}
+	routes->broad[routes->n_broad++] = number;
+	return true;
+}
+
+// What lies under a broad local route depends on it: all is looked at anew. It is rare.
+void routes_poll_broad(struct routes *routes, uint32_t number)
+{
+	struct store_place *place = &routes->store.place[number];
+	bool is_broad = should_be_broad(routes, place);
+	uint32_t i = 0;
+
+	if (place->is_broad == is_broad)
+		return;
+	if (is_broad) {
+		if (!add_broad(routes, number))
+			return;
+	} else {
+		while (routes->broad[i] != number)
+			i++;
+		routes->broad[i] = routes->broad[--routes->n_broad];
+	}
+	place->is_broad = is_broad;
+	touch_all(routes, place->domain);
+}
+
+void routes_defer(struct routes *routes, uint32_t number)
+{
+	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+
+	hop_set->reason = HOP_SET_FULL;
+	hop_set->hop = (struct fib_hop){.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+	if (hop_set->is_deferred)
+		return;
+	hop_set->is_deferred = true;
+	hop_set->next_deferred = 0;
+	if (routes->last_deferred)
+		hop_sets_at(&routes->hop_sets, routes->last_deferred)->next_deferred = number;
+	else
+		routes->first_deferred = number;
+	routes->last_deferred = number;
+}
+
+// One way at a time is tried again.
+void routes_feed(struct routes *routes)
+{
+	uint32_t number = routes->first_deferred;
+	struct fib_usage usage;
+
+	if (!number)
+		return;
+	fib_usage(routes->mirror->settings.fib, &usage);
+	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+	if (usage.n_hops + HOP_SET_MAX_HOPS >= FIB_MAX_HOPS && hop_set->n_routes)
+		return;
+	routes->first_deferred = hop_set->next_deferred;
+	if (!routes->first_deferred)
+		routes->last_deferred = 0;
+	hop_set->is_deferred = false;
+	hop_set->is_resolved = false;
+	if (hop_set->n_routes && routes_resolve(routes, number)->reason == HOP_SET_FULL)
+		return; // last in the list again
+	routes_stale(routes, number);
+}
+
+static uint32_t touch_some(struct routes *routes, struct hop_set *hop_set, uint32_t budget)
+{
+	uint32_t at = hop_set->cursor;
+
+	for (; at && budget; budget--) {
+		store_touch(&routes->store, routes->store.route[at].place);
+		at = routes->store.route[at].hop_set_next;
+	}
+	hop_set->cursor = at;
+	return budget;
+}
+
+// So many routes at a time; a way's routes that came meanwhile are told of anyway.
+static void settle_stale(struct routes *routes)
+{
+	uint32_t budget = MOST_TOUCHED;
+
+	while (routes->first_stale) {
+		uint32_t number = routes->first_stale;
+		struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+		budget = touch_some(routes, hop_set, budget);
+		if (hop_set->cursor)
+			return;
+		routes->first_stale = hop_set->next_stale;
+		hop_set->is_stale = false;
+		routes_free_hop_set(routes, number);
+	}
+}
+
+static void free_if_empty(struct routes *routes, uint32_t number)
+{
+	const struct store_place *place = &routes->store.place[number];
+
+	if (!place->first && !place->is_in_fib && !place->is_dirty)
+		store_free_place(&routes->store, number);
+}
+
+// What the fib is to be told of a place. False: nothing.
+static bool make_change(struct routes *routes, uint32_t number, size_t at)
+{
+	struct store_place *place = &routes->store.place[number];
+	uint8_t vrf = routes->store.domain[place->domain].vrf;
+	struct fib_change *change = &routes->changes[at];
+	struct routes_choice choice;
+
+	if (vrf == IFACES_NO_VRF || !fib_vrf_is_open(routes->mirror->settings.fib, vrf)) {
+		place->is_in_fib = place->is_linux = false; // it went with the table
+		return false;
+	}
+	if (routes_is_builtin(place))
+		return false;
+	routes_choose(routes, number, &choice);
+	if (choice.is_nothing && !place->is_in_fib)
+		return false;
+	*change = (struct fib_change){.op = choice.is_nothing ? FIB_DELETE : FIB_REPLACE,
+		.route = {.prefix = store_prefix(place), .vrf = vrf, .hop = choice.hop}};
+	routes->changed[at] = number;
+	routes->changed_hop_set[at] = choice.hop_set;
+	return true;
+}
+
+static size_t collect(struct routes *routes)
+{
+	size_t n = 0;
+	uint32_t number;
+
+	for (unsigned looked = 0; looked < 4 * ROUTES_BATCH && n < ROUTES_BATCH; looked++) {
+		number = store_next_dirty(&routes->store);
+		if (!number)
+			break;
+		if (make_change(routes, number, n))
+			n++;
+		else
+			free_if_empty(routes, number);
+	}
+	return n;
+}
+
+static bool same_hop(const struct fib_hop *a, const struct fib_hop *b)
+{
+	return a->kind == b->kind && a->iface == b->iface && wire_addr_equal(&a->via, &b->via);
+}
+
+// No room for a next hop: all routes of the batch that lead there, or after a few tries all that
+// lead anywhere, are Linux's.
+static void leave_to_linux(struct routes *routes, size_t n, size_t bad, bool all)
+{
+	const struct fib_hop hop = routes->changes[bad].route.hop;
+
+	for (size_t i = 0; i < n; i++) {
+		struct fib_change *change = &routes->changes[i];
+		bool leads_out = change->op != FIB_DELETE && change->route.hop.kind <= FIB_GROUP;
+		if (!leads_out || !(all || same_hop(&change->route.hop, &hop)))
+			continue;
+		routes_defer(routes, routes->changed_hop_set[i]);
+		change->route.hop = (struct fib_hop){.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+	}
+}
+
+// The fib does not take this one, whatever we do: it keeps what it has.
+static size_t refuse(struct routes *routes, size_t n, size_t bad, const struct error *error)
+{
+	if (!routes->n_refused++)
+		log_warn("a route of Linux is not in the workers' table: %s", error->text);
+	n--;
+	routes->changes[bad] = routes->changes[n];
+	routes->changed[bad] = routes->changed[n];
+	routes->changed_hop_set[bad] = routes->changed_hop_set[n];
+	return n;
+}
+
+static size_t apply(struct routes *routes, size_t n)
+{
+	struct error error;
+	size_t bad;
+
+	for (unsigned tries = 0; n; tries++) {
+		int err =
+			fib_change(routes->mirror->settings.fib, routes->changes, n, &bad, &error);
+		if (!err)
+			break;
+		const struct fib_change *change = &routes->changes[bad];
+		bool leads_out = change->op != FIB_DELETE && change->route.hop.kind <= FIB_GROUP;
+		if (err == -ENOSPC && leads_out)
+			leave_to_linux(routes, n, bad, tries >= FULL_TRIES);
+		else
+			n = refuse(routes, n, bad, &error);
+	}
+	return n;
+}
+
+bool routes_flush(struct routes *routes)
+{
+	routes->batch++;
+	routes_feed(routes);
+	settle_stale(routes);
+	size_t n = apply(routes, collect(routes));
+	for (size_t i = 0; i < n; i++) {
+		struct store_place *place = &routes->store.place[routes->changed[i]];
+		place->is_in_fib = routes->changes[i].op != FIB_DELETE;
+		place->is_linux =
+			place->is_in_fib && routes->changes[i].route.hop.kind == FIB_LINUX;
+		free_if_empty(routes, routes->changed[i]);
+	}
+	return routes->store.n_dirty || routes->first_stale;
+}

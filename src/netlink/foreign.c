@@ -1,0 +1,294 @@
+// A list, as short as Linux is left to the routing. Control thread.
+#include "netlink/foreign.h"
+
+#include "base/bits.h"
+#include "netlink/ifaces_inside.h"
+
+#include <linux/fib_rules.h>
+#include <linux/netfilter.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_DEFAULT = 253, TABLE_MAIN = 254, TABLE_LOCAL = 255 };
+enum { PRIORITY_L3MDEV = 1000, PRIORITY_MAIN = 32766, PRIORITY_DEFAULT = 32767, HOOK_EGRESS = 6 };
+
+void foreign_close(struct foreign *foreign)
+{
+	free(foreign->thing);
+}
+
+static uint32_t hash_name(const char *name)
+{
+	uint32_t hash = 2166136261u; // FNV-1a
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 16777619u;
+	return hash;
+}
+
+static struct foreign_thing thing_of(const struct event *event)
+{
+	struct foreign_thing thing = {.kind = event->kind};
+
+	if (event->kind == EVENT_RULE) {
+		thing.rule = event->rule;
+		thing.what.family = event->rule.family;
+	} else {
+		thing.what = event->foreign;
+		thing.name = hash_name(thing.what.name);
+	}
+	return thing;
+}
+
+static bool same_rule(const struct event_rule *a, const struct event_rule *b)
+{
+	return a->family == b->family && a->priority == b->priority && a->table == b->table &&
+	       a->action == b->action && a->is_l3mdev == b->is_l3mdev &&
+	       a->has_selector == b->has_selector;
+}
+
+static bool same(const struct foreign_thing *a, const struct foreign_thing *b)
+{
+	return a->kind == b->kind && a->what.ifindex == b->what.ifindex && a->name == b->name &&
+	       !strcmp(a->what.name, b->what.name) && same_rule(&a->rule, &b->rule);
+}
+
+static struct foreign_thing *find(struct foreign *foreign, const struct foreign_thing *wanted)
+{
+	for (uint32_t i = 0; i < foreign->n; i++)
+		if (same(&foreign->thing[i], wanted))
+			return &foreign->thing[i];
+	return NULL;
+}
+
+static void remove_thing(struct foreign *foreign, struct foreign_thing *thing)
+{
+	*thing = foreign->thing[--foreign->n];
+}
+
+static void add(struct foreign *foreign, const struct foreign_thing *thing)
+{
+	if (foreign->n == foreign->room) {
+		uint32_t room = foreign->room ? foreign->room * 2 : 16;
+		struct foreign_thing *more = realloc(foreign->thing, room * sizeof(*more));
+
+		if (!more)
+			return;
+		foreign->thing = more;
+		foreign->room = room;
+	}
+	foreign->thing[foreign->n++] = *thing;
+}
+
+// The kernel forgets all policies at once.
+static void remove_kind(struct foreign *foreign, uint8_t kind)
+{
+	for (uint32_t i = foreign->n; i-- > 0;)
+		if (foreign->thing[i].kind == kind)
+			remove_thing(foreign, &foreign->thing[i]);
+}
+
+static bool has_qdisc(const struct foreign *foreign, int ifindex)
+{
+	for (uint32_t i = 0; i < foreign->n; i++)
+		if (foreign->thing[i].kind == EVENT_QDISC &&
+			foreign->thing[i].what.ifindex == ifindex)
+			return true;
+	return false;
+}
+
+// Whether the kernel leaves it open what else is there now: a chain that loses a device may have
+// others, and with a qdisc all below it go without a word.
+static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *told)
+{
+	if (told->kind == EVENT_CHAIN)
+		return told->what.is_part && told->what.hook >= NF_INET_INGRESS;
+	return told->kind == EVENT_QDISC && has_qdisc(foreign, told->what.ifindex);
+}
+
+static void delete_event(struct foreign *foreign, const struct foreign_thing *told)
+{
+	struct foreign_thing *known = find(foreign, told);
+
+	if (told->kind == EVENT_CHAIN && is_unclear(foreign, told))
+		return; // it stays until a dump does not name it
+	if (told->kind != EVENT_RULE && !told->what.name[0])
+		remove_kind(foreign, told->kind);
+	else if (known && --known->n == 0)
+		remove_thing(foreign, known);
+}
+
+// Rules that look the same to us are counted: the last one's deletion is what matters. A dump
+// counts anew. All else has a name of its own, and may be told again when it changes.
+void foreign_event(struct ifaces *ifaces, const struct event *event)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	struct foreign *foreign = &ifaces->foreign;
+	struct foreign_thing told = thing_of(event), *known;
+
+	ifaces->is_dirty = true;
+	if (event->is_delete) {
+		delete_event(foreign, &told);
+		if (is_unclear(foreign, &told))
+			ops->dump_again(ops->ops);
+		return;
+	}
+	told.seen = ifaces->dump;
+	told.n = 1;
+	known = find(foreign, &told);
+	if (known && told.kind == EVENT_RULE && (!event->is_dump || known->seen == ifaces->dump))
+		told.n = known->n + 1;
+	if (known)
+		*known = told;
+	else if (told.kind == EVENT_MROUTE || !told.what.is_harmless)
+		add(foreign, &told);
+}
+
+void foreign_iface_gone(struct ifaces *ifaces, int ifindex)
+{
+	struct foreign *foreign = &ifaces->foreign;
+
+	for (uint32_t i = foreign->n; i-- > 0;)
+		if (foreign->thing[i].what.ifindex == ifindex)
+			remove_thing(foreign, &foreign->thing[i]);
+}
+
+static uint8_t flags_of_family(uint8_t family)
+{
+	static const uint8_t both = FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6;
+
+	return family == 4 ? FIB_IFACE_LINUX4 : family == 6 ? FIB_IFACE_LINUX6 : both;
+}
+
+// Kinds of things that keep workers from forwarding as soon as there is one.
+static bool keeps_from_forwarding(enum event_kind kind)
+{
+	return kind == EVENT_RULE || kind == EVENT_QDISC || kind == EVENT_CHAIN ||
+	       kind == EVENT_POLICY || kind == EVENT_POLICY_DEFAULT;
+}
+
+void foreign_lacks(struct ifaces *ifaces, enum event_kind kind)
+{
+	if (!keeps_from_forwarding(kind) || event_kinds_have(ifaces->foreign.told, kind))
+		return;
+	ifaces->foreign.lacking |= 1u << kind;
+	ifaces->is_dirty = true;
+}
+
+void foreign_poll(struct ifaces *ifaces)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	uint8_t found = 0;
+
+	for (uint8_t family = 4; ops->has_old_tables && family <= 6; family += 2)
+		if (ops->has_old_tables(ops->ops, family))
+			found |= flags_of_family(family);
+	ifaces->is_dirty |= found != ifaces->foreign.old_tables;
+	ifaces->foreign.old_tables = found;
+}
+
+void foreign_sweep(struct ifaces *ifaces, uint32_t partial)
+{
+	struct foreign *foreign = &ifaces->foreign;
+
+	foreign->told |= ~partial;
+	foreign->lacking &= ~foreign->told;
+	for (uint32_t i = foreign->n; i-- > 0;) {
+		struct foreign_thing *thing = &foreign->thing[i];
+
+		if (thing->seen != ifaces->dump && !event_kinds_have(partial, thing->kind))
+			remove_thing(foreign, thing);
+	}
+	ifaces->is_dirty = true;
+}
+
+// The rules that every namespace has, and that of VRFs.
+static bool is_usual_rule(const struct event_rule *rule)
+{
+	if (rule->has_selector)
+		return false;
+	// For packets to which no table of a VRF had an answer.
+	if (rule->action != FR_ACT_TO_TBL)
+		return rule->is_l3mdev && rule->priority > PRIORITY_L3MDEV;
+	return rule->is_l3mdev || (rule->table == TABLE_LOCAL && rule->priority < PRIORITY_MAIN) ||
+	       (rule->table == TABLE_MAIN && rule->priority == PRIORITY_MAIN) ||
+	       (rule->table == TABLE_DEFAULT && rule->priority == PRIORITY_DEFAULT);
+}
+
+static bool sees_forwarded(uint8_t hook)
+{
+	return hook == NF_INET_PRE_ROUTING || hook == NF_INET_FORWARD ||
+	       hook == NF_INET_POST_ROUTING || hook == NF_INET_INGRESS || hook == HOOK_EGRESS;
+}
+
+uint8_t foreign_flags(const struct foreign_thing *thing)
+{
+	bool counts = false;
+
+	switch (thing->kind) {
+	case EVENT_RULE:
+		counts = !is_usual_rule(&thing->rule);
+		break;
+	case EVENT_CHAIN:
+		counts = !thing->what.is_harmless && sees_forwarded(thing->what.hook);
+		break;
+	case EVENT_POLICY:
+	case EVENT_POLICY_DEFAULT:
+		counts = !thing->what.is_harmless;
+	}
+	return counts ? flags_of_family(thing->what.family) : 0;
+}
+
+unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)
+{
+	unsigned found = 0;
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct foreign_thing *thing = &foreign->thing[i];
+
+		if (thing->kind != EVENT_RULE || thing->what.family != family ||
+			!is_usual_rule(&thing->rule))
+			continue;
+		if (thing->rule.is_l3mdev)
+			found |= thing->rule.action == FR_ACT_TO_TBL ? RULE_L3MDEV : 0;
+		else if (thing->rule.table == TABLE_LOCAL)
+			found |= RULE_LOCAL;
+		else if (thing->rule.table == TABLE_MAIN)
+			found |= RULE_MAIN;
+	}
+	return found;
+}
+
+static void judge_rules(struct foreign *foreign, uint8_t family)
+{
+	unsigned rules = foreign_usual_rules(foreign, family);
+
+	if (!(rules & RULE_LOCAL) || !(rules & RULE_MAIN))
+		foreign->iface_flags |= flags_of_family(family);
+	if (!(rules & RULE_L3MDEV))
+		foreign->vrf_flags |= flags_of_family(family);
+}
+
+void foreign_judge(struct ifaces *ifaces)
+{
+	struct foreign *foreign = &ifaces->foreign;
+
+	foreign->vrf_flags = 0;
+	foreign->iface_flags = foreign->old_tables;
+	if (foreign->lacking)
+		foreign->iface_flags |= flags_of_family(0);
+	judge_rules(foreign, 4);
+	judge_rules(foreign, 6);
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		one->tc = one->tcx;
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct foreign_thing *thing = &foreign->thing[i];
+		struct interface *one = thing->kind == EVENT_QDISC
+		                                ? interfaces_find(&ifaces->all, thing->what.ifindex)
+		                                : NULL;
+
+		foreign->iface_flags |= foreign_flags(thing);
+		if (one)
+			one->tc |= thing->what.sides ? thing->what.sides : EVENT_EGRESS;
+	}
+}

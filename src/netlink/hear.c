@@ -1,0 +1,203 @@
+// What Linux says of a route goes into the store, as the kernel itself keeps it: hear4.c and
+// hear6.c know what the families do differently. Control thread.
+#include "netlink/hear.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+// The kernel calls a lifetime that is over to the tick none at all, hence the margin. Dumps for
+// lifetimes' sake keep a distance; what is over is looked at again until the kernel collects it.
+static const uint64_t TICK_NS = 10000000, MARGIN_NS = 200000000;
+static const uint64_t SOON_NS = 1000000000, LATER_NS = 5000000000;
+
+static uint8_t rank_of(uint32_t table)
+{
+	return table == RT_TABLE_LOCAL     ? RANK_LOCAL
+	       : table == RT_TABLE_DEFAULT ? RANK_DEFAULT
+	                                   : RANK_MAIN;
+}
+
+static bool is_error(uint8_t type)
+{
+	return type == RTN_BLACKHOLE || type == RTN_UNREACHABLE || type == RTN_PROHIBIT ||
+	       type == RTN_THROW;
+}
+
+// IPv6: what the kernel tells such routes apart by is less than with IPv4.
+static void fill_key(struct hop_set_key *key, const struct event_route *told)
+{
+	bool is_ipv4 = told->prefix.addr.family == 4;
+
+	memset(key, 0, sizeof(*key));
+	key->family = told->prefix.addr.family;
+	key->type = told->type;
+	key->nh_id = told->nh_id;
+	key->mtu = told->mtu;
+	key->protocol = is_ipv4 || told->protocol == RTPROT_RA ? told->protocol : 0;
+	key->has_too_many_hops = told->too_many_hops && !told->nh_id;
+	if (is_ipv4) {
+		key->scope = told->scope;
+		key->metrics = told->metrics;
+		key->prefsrc = told->prefsrc;
+	} else {
+		key->src = told->src;
+		key->src_len = told->src_len;
+	}
+	if (told->nh_id && told->type == RTN_BLACKHOLE)
+		key->type = RTN_UNICAST; // what the object is now
+	if (!told->nh_id && !is_error(told->type))
+		key->n_hops = told->n_hops;
+	if (is_ipv4 && (key->n_hops > 1 || key->prefsrc.family)) { // what is lost apart
+		key->table = told->table;
+		key->metric = told->metric;
+	}
+}
+
+// Linux calls dead what it only ignores for want of a carrier, too. That is judged by the link's
+// state: nothing is told of routes when the carrier comes back. A link without addresses makes its
+// hops look so as well, though it has a carrier.
+static bool is_dead(const struct routes *routes, const struct event_hop *hop, uint8_t family)
+{
+	if (!(hop->flags & RTNH_F_DEAD))
+		return false;
+	const struct ifaces_state state = ifaces_state(routes->mirror, hop->ifindex);
+	bool is_ignored = family == 4 ? state.ignores_linkdown4 : state.ignores_linkdown6;
+
+	return !(hop->flags & RTNH_F_LINKDOWN && state.is_up && !state.has_carrier && is_ignored);
+}
+
+static void fill_request(struct routes *routes, const struct event_route *told)
+{
+	struct hop_set_request *request = &routes->request;
+
+	fill_key(&request->key, told);
+	for (unsigned i = 0; i < request->key.n_hops; i++) {
+		const struct event_hop *hop = &told->hop[i];
+		request->hops[i] = (struct hop_set_hop){.via = hop->via,
+			.has_encap = hop->has_encap,
+			.is_onlink = hop->flags & RTNH_F_ONLINK,
+			.is_dead = is_dead(routes, hop, request->key.family),
+			.ifindex = hop->ifindex,
+			.weight = hop->weight};
+	}
+}
+
+// Next hops die and come back to life without a change of what the way is.
+static void take_deaths(struct routes *routes, uint32_t number,
+	const struct hop_set_request *request)
+{
+	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+	bool has_changed = false;
+
+	for (unsigned i = 0; i < hop_set->key.n_hops; i++) {
+		has_changed |= hop_set->hops[i].is_dead != request->hops[i].is_dead;
+		hop_set->hops[i].is_dead = request->hops[i].is_dead;
+	}
+	if (has_changed)
+		routes_stale(routes, number);
+}
+
+uint32_t read_hop_set(struct routes *routes, const struct hop_set_request *request)
+{
+	uint32_t number = hop_sets_get(&routes->hop_sets, request);
+
+	if (!number)
+		return 0;
+	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+	if (!hop_set->n_routes && !hop_set->is_stale && !hop_set->is_deferred &&
+		request->key.nh_id) {
+		struct nexthop *nexthop = nexthops_get(&routes->nexthops, request->key.nh_id);
+		if (!nexthop) {
+			hop_sets_free(&routes->hop_sets, number);
+			return 0;
+		}
+		hop_set->next_of_nexthop = nexthop->first_hop_set;
+		nexthop->first_hop_set = number;
+	}
+	take_deaths(routes, number, request);
+	return number;
+}
+
+static void forget(struct routes *routes, const struct peers *peers, bool is_ipv4)
+{
+	if (!peers->place)
+		return;
+	if (is_ipv4)
+		hear_delete4(routes, peers);
+	else
+		hear_delete6(routes, peers);
+}
+
+static int domain_of(struct routes *routes, uint32_t table)
+{
+	struct store *store = &routes->store;
+	uint32_t n_before = store->n_domains;
+	int domain = store_domain(store, table);
+
+	if (domain >= 0 && store->n_domains != n_before)
+		store->domain[domain].vrf =
+			ifaces_vrf_of_table(routes->mirror, store->domain[domain].table);
+	return domain;
+}
+
+// A route whose lifetime is over is as good as gone, however long the kernel keeps it. When the
+// next one's is, the kernel is asked again: it may have become longer without a word. True: it is
+// over.
+static bool has_expired(struct routes *routes, const struct event_route *told)
+{
+	uint64_t left_ns = LATER_NS;
+
+	if (!told->expires)
+		return false;
+	if (told->expires > 0)
+		left_ns = MAX_OF(told->expires * TICK_NS + MARGIN_NS, SOON_NS);
+	const uint64_t at_ns = clock_now_ns() + left_ns;
+	if (!routes->look_again_ns || at_ns < routes->look_again_ns)
+		routes->look_again_ns = at_ns;
+	return told->expires < 0;
+}
+
+void routes_poll(struct routes *routes)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+
+	if (!routes->look_again_ns || routes->is_dumping || clock_now_ns() < routes->look_again_ns)
+		return;
+	routes->look_again_ns = 0; // the dump tells when next
+	ops->dump_again(ops->ops);
+}
+
+void routes_event(struct routes *routes, const struct event *event)
+{
+	const struct event_route *told = &event->route;
+	bool is_ipv4 = told->prefix.addr.family == 4;
+	int domain = domain_of(routes, told->table);
+
+	if (told->flags & RTM_F_CLONED || domain < 0)
+		return;
+	if (!event->is_delete && has_expired(routes, told))
+		return;
+	struct peers peers = {.rank = rank_of(told->table),
+		.narrow = is_ipv4 ? told->tos : told->src_len,
+		.metric = told->metric};
+	fill_request(routes, told);
+	if (event->is_delete) {
+		peers.place = store_find(&routes->store, domain, &told->prefix);
+		forget(routes, &peers, is_ipv4);
+		return;
+	}
+	uint32_t hop_set = read_hop_set(routes, &routes->request);
+	peers.place = hop_set ? store_place(&routes->store, domain, &told->prefix) : 0;
+	if (!peers.place) {
+		routes->n_lost++;
+		if (hop_set)
+			routes_free_hop_set(routes, hop_set);
+	} else if (is_ipv4) {
+		hear_add4(routes, &peers, hop_set, event);
+	} else {
+		hear_add6(routes, &peers, hop_set, event);
+	}
+}

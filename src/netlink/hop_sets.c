@@ -1,0 +1,146 @@
+// The table of ways. Control thread.
+#include "netlink/hop_sets.h"
+
+#include "base/bits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int hop_sets_open(struct hop_sets *hop_sets)
+{
+	memset(hop_sets, 0, sizeof(*hop_sets));
+	hop_sets->n = 1;
+	hop_sets->bucket = calloc(HOP_SETS_BUCKETS, sizeof(*hop_sets->bucket));
+	return hop_sets->bucket ? 0 : -ENOMEM;
+}
+
+void hop_sets_close(struct hop_sets *hop_sets)
+{
+	for (uint32_t i = 1; i < hop_sets->n; i++)
+		free(hop_sets->hop_set[i]);
+	free(hop_sets->hop_set);
+	free(hop_sets->idle);
+	free(hop_sets->bucket);
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	for (; n >= sizeof(uint64_t); n -= sizeof(uint64_t), at += sizeof(uint64_t)) {
+		hash = (hash ^ load64(at)) * 0x9e3779b97f4a7c15ull; // 2^64 / golden ratio
+		hash ^= hash >> 32;
+	}
+	for (; n; n--, at++)
+		hash = (hash ^ *at) * 1099511628211ull; // FNV-1a's prime
+	return hash;
+}
+
+static uint32_t *bucket_of(const struct hop_sets *hop_sets, const struct hop_set_key *key,
+	const struct hop_set_hop *hops)
+{
+	uint64_t hash = mix(1469598103934665603ull, key, sizeof(*key));
+
+	for (unsigned i = 0; i < key->n_hops; i++) {
+		hash = mix(hash, hops[i].via.bytes, sizeof(hops[i].via.bytes));
+		hash = mix(hash, &hops[i].ifindex, sizeof(hops[i].ifindex));
+	}
+	return &hop_sets->bucket[(hash ^ hash >> 29) % HOP_SETS_BUCKETS];
+}
+
+static bool same_hops(const struct hop_set_hop *a, const struct hop_set_hop *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!wire_addr_equal(&a[i].via, &b[i].via) || a[i].ifindex != b[i].ifindex ||
+			a[i].weight != b[i].weight || a[i].has_encap != b[i].has_encap ||
+			a[i].is_onlink != b[i].is_onlink)
+			return false;
+	return true;
+}
+
+uint32_t hop_sets_find(const struct hop_sets *hop_sets, const struct hop_set_request *request)
+{
+	uint32_t number = *bucket_of(hop_sets, &request->key, request->hops);
+
+	for (; number; number = hop_sets->hop_set[number]->chain) {
+		const struct hop_set *hop_set = hop_sets->hop_set[number];
+		if (!memcmp(&hop_set->key, &request->key, sizeof(request->key)) &&
+			same_hops(hop_set->hops, request->hops, request->key.n_hops))
+			break;
+	}
+	return number;
+}
+
+static int grow(struct hop_sets *hop_sets)
+{
+	uint32_t room = hop_sets->room ? 2 * hop_sets->room : 256;
+	struct hop_set **hop_set = realloc(hop_sets->hop_set, room * sizeof(struct hop_set *));
+
+	if (!hop_set)
+		return -ENOMEM;
+	hop_sets->hop_set = hop_set;
+	uint32_t *idle = realloc(hop_sets->idle, room * sizeof(*idle));
+	if (!idle)
+		return -ENOMEM;
+	hop_sets->idle = idle;
+	hop_sets->room = room;
+	return 0;
+}
+
+static uint32_t take_number(struct hop_sets *hop_sets)
+{
+	uint32_t number = hop_sets->free;
+
+	if (number) {
+		hop_sets->free = hop_sets->idle[number];
+		return number;
+	}
+	return hop_sets->n < hop_sets->room || !grow(hop_sets) ? hop_sets->n++ : 0;
+}
+
+static size_t hop_set_bytes(const struct hop_set_key *key)
+{
+	return sizeof(struct hop_set) + key->n_hops * sizeof(struct hop_set_hop);
+}
+
+uint32_t hop_sets_get(struct hop_sets *hop_sets, const struct hop_set_request *request)
+{
+	uint32_t number = hop_sets_find(hop_sets, request);
+
+	if (number)
+		return number;
+	struct hop_set *hop_set = calloc(1, hop_set_bytes(&request->key));
+	if (!hop_set)
+		return 0;
+	number = take_number(hop_sets);
+	if (!number) {
+		free(hop_set);
+		return 0;
+	}
+	uint32_t *bucket = bucket_of(hop_sets, &request->key, request->hops);
+	hop_set->key = request->key;
+	memcpy(hop_set->hops, request->hops, request->key.n_hops * sizeof(*request->hops));
+	hop_set->chain = *bucket;
+	*bucket = number;
+	hop_sets->hop_set[number] = hop_set;
+	hop_sets->bytes += hop_set_bytes(&request->key);
+	hop_sets->n_used++;
+	return number;
+}
+
+void hop_sets_free(struct hop_sets *hop_sets, uint32_t number)
+{
+	struct hop_set *hop_set = hop_sets->hop_set[number];
+	uint32_t *iface = bucket_of(hop_sets, &hop_set->key, hop_set->hops);
+
+	while (*iface != number)
+		iface = &hop_sets->hop_set[*iface]->chain;
+	*iface = hop_set->chain;
+	hop_sets->bytes -= hop_set_bytes(&hop_set->key);
+	hop_sets->n_used--;
+	free(hop_set);
+	hop_sets->hop_set[number] = NULL;
+	hop_sets->idle[number] = hop_sets->free;
+	hop_sets->free = number;
+}

@@ -1,0 +1,284 @@
+// What Linux says of interfaces is kept as it comes; at each flush all of it is judged from scratch
+// where anything has changed, so that the order in which it came does not matter. Control thread.
+#include "netlink/ifaces.h"
+
+#include "netlink/assign.h"
+#include "netlink/judge.h"
+#include "netlink/neighbours.h"
+#include "netlink/routes.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONF_ALL = -1 };
+
+int ifaces_create(struct ifaces **out, struct mirror *mirror, struct error *error)
+{
+	struct ifaces *ifaces = calloc(1, sizeof(*ifaces));
+
+	if (!ifaces || interfaces_open(&ifaces->all) || addresses_open(&ifaces->addresses)) {
+		if (ifaces)
+			ifaces_destroy(ifaces);
+		return error_set(error, -ENOMEM, "no memory for Linux's interfaces");
+	}
+	ifaces->mirror = mirror;
+	ifaces->is_dirty = true;
+	iface_ids_open(&ifaces->ids, mirror->settings.n_ports);
+	taps_open(ifaces);
+	foreign_poll(ifaces);
+	*out = ifaces;
+	return 0;
+}
+
+void ifaces_destroy(struct ifaces *ifaces)
+{
+	interfaces_close(&ifaces->all);
+	addresses_close(&ifaces->addresses);
+	foreign_close(&ifaces->foreign);
+	free(ifaces);
+}
+
+// IPv4's setting counts where it is on for the interface or for all (Linux 5.11); with IPv6 that
+// for all is written to each interface.
+static struct ifaces_state state_of(const struct ifaces *ifaces, const struct interface *one)
+{
+	bool all_ignore4 = ifaces->conf_all[0].ignore_linkdown > 0;
+
+	if (!one || !one->is_known)
+		return (struct ifaces_state){.iface = FIB_NO_IFACE};
+	return (struct ifaces_state){
+		.is_known = true,
+		.is_up = one->iface.flags & IFF_UP,
+		.has_carrier = one->iface.carrier,
+		.ignores_linkdown4 = all_ignore4 || one->conf[0].ignore_linkdown > 0,
+		.ignores_linkdown6 = one->conf[1].ignore_linkdown > 0,
+		.iface = judge_lets_out(one->reasons) ? one->id : FIB_NO_IFACE,
+		.is_loopback = one->iface.flags & IFF_LOOPBACK,
+	};
+}
+
+static bool same_state(const struct ifaces_state *a, const struct ifaces_state *b)
+{
+	return a->is_known == b->is_known && a->is_up == b->is_up &&
+	       a->has_carrier == b->has_carrier && a->ignores_linkdown4 == b->ignores_linkdown4 &&
+	       a->ignores_linkdown6 == b->ignores_linkdown6 && a->iface == b->iface &&
+	       a->is_loopback == b->is_loopback;
+}
+
+// At once when Linux tells of it: the kernel drops routes with the state, and those that it puts in
+// afterwards must find the old ones gone.
+bool ifaces_tell(struct ifaces *ifaces, struct interface *one)
+{
+	struct ifaces_state now = state_of(ifaces, one);
+
+	if (same_state(&now, &one->told))
+		return false;
+	if (now.iface != one->told.iface)
+		neighbours_iface_changed(ifaces->mirror->neighbours, one->ifindex);
+	one->told = now;
+	routes_iface_changed(ifaces->mirror->routes, one->ifindex);
+	return true;
+}
+
+void ifaces_forget(struct ifaces *ifaces, struct interface *one)
+{
+	int ifindex = one->ifindex;
+	bool was_known = one->is_known;
+
+	ifaces->is_dirty = true;
+	assign_take_back(ifaces, one);
+	addresses_iface_gone(ifaces, ifindex);
+	foreign_iface_gone(ifaces, ifindex);
+	interfaces_remove(&ifaces->all, ifindex);
+	if (!was_known)
+		return;
+	neighbours_iface_gone(ifaces->mirror->neighbours, ifindex);
+	routes_iface_gone(ifaces->mirror->routes, ifindex);
+}
+
+static void link_event(struct ifaces *ifaces, const struct event *event)
+{
+	struct interface *one = event->is_delete
+	                                ? interfaces_find(&ifaces->all, event->iface.ifindex)
+	                                : interfaces_get(&ifaces->all, event->iface.ifindex);
+
+	if (!one)
+		return;
+	if (event->is_delete) {
+		ifaces_forget(ifaces, one);
+		return;
+	}
+	const struct interface *vrf_before = vrfs_master(ifaces, one);
+	one->sysctls_read &= one->is_known && !strcmp(one->iface.name, event->iface.name) &&
+	                     one->iface.mtu == event->iface.mtu; // Linux sets IPv6's to it
+	one->iface = event->iface;
+	one->is_known = true;
+	one->seen = ifaces->dump;
+	ifaces->is_dirty = true;
+	if (!strcmp(one->iface.kind, "vrf"))
+		vrfs_follow(ifaces); // what comes next may be about its table
+	// Its addresses stay, and Linux puts their routes into the other table when it comes up.
+	if (!event->is_dump && vrfs_master(ifaces, one) != vrf_before)
+		routes_ip4_gone(ifaces->mirror->routes, one->ifindex);
+	ifaces_tell(ifaces, one);
+}
+
+// Says only what has changed: -1 is "not told".
+static void take_conf(struct interface_conf *conf, const struct event *event, uint32_t dump)
+{
+	const struct event_netconf *told = &event->netconf;
+
+	if (event->is_delete || !conf->is_known)
+		*conf = (struct interface_conf){.forwarding = -1,
+			.rp_filter = -1,
+			.ignore_linkdown = -1,
+			.proxy_neigh = -1};
+	if (event->is_delete)
+		return;
+	conf->is_known = true;
+	conf->seen = dump;
+	if (told->forwarding >= 0)
+		conf->forwarding = told->forwarding;
+	if (told->rp_filter >= 0)
+		conf->rp_filter = told->rp_filter;
+	if (told->ignore_linkdown >= 0)
+		conf->ignore_linkdown = told->ignore_linkdown;
+	if (told->proxy_neigh >= 0)
+		conf->proxy_neigh = told->proxy_neigh;
+}
+
+static void conf_event(struct ifaces *ifaces, const struct event *event)
+{
+	const struct event_netconf *told = &event->netconf;
+	unsigned family = told->family == 6;
+	struct interface_conf *conf = NULL;
+	struct interface *one = NULL;
+
+	if (told->ifindex == CONF_ALL) {
+		conf = &ifaces->conf_all[family];
+	} else if (told->ifindex > 0) {
+		one = event->is_delete ? interfaces_find(&ifaces->all, told->ifindex)
+		                       : interfaces_get(&ifaces->all, told->ifindex);
+		conf = one ? &one->conf[family] : NULL;
+	}
+	if (!conf)
+		return;
+	ifaces->is_dirty = true;
+	take_conf(conf, event, ifaces->dump);
+	if (one && one->is_known)
+		ifaces_tell(ifaces, one);
+}
+
+static void address_event(struct ifaces *ifaces, const struct event *event)
+{
+	struct interface *one = interfaces_find(&ifaces->all, event->address.ifindex);
+
+	addresses_event(ifaces, event);
+	if (!one || event->address.prefix.addr.family != 6)
+		return;
+	one->sysctls_read = false; // IPv6 that is disabled loses its addresses
+	ifaces->is_dirty = true;
+}
+
+void ifaces_event(struct ifaces *ifaces, const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_LINK:
+		link_event(ifaces, event);
+		break;
+	case EVENT_ADDRESS:
+		address_event(ifaces, event);
+		break;
+	case EVENT_NETCONF:
+		conf_event(ifaces, event);
+		break;
+	default:
+		foreign_event(ifaces, event);
+	}
+}
+
+void ifaces_tap_changed(struct ifaces *ifaces, unsigned port, int ifindex)
+{
+	ifaces->mirror->settings.tap[port] = ifindex;
+	ifaces->is_dirty = true;
+}
+
+void ifaces_dump_begins(struct ifaces *ifaces)
+{
+	ifaces->dump++;
+}
+
+void ifaces_dump_lacks(struct ifaces *ifaces, enum event_kind kind)
+{
+	foreign_lacks(ifaces, kind);
+}
+
+// An interface that came into being by its settings alone was never there.
+static bool is_stale(const struct ifaces *ifaces, const struct interface *one, uint32_t partial)
+{
+	if (one->is_known)
+		return one->seen != ifaces->dump && !event_kinds_have(partial, EVENT_LINK);
+	return one->conf[0].seen != ifaces->dump && one->conf[1].seen != ifaces->dump &&
+	       !event_kinds_have(partial, EVENT_NETCONF);
+}
+
+static struct interface *find_stale(const struct ifaces *ifaces, uint32_t partial)
+{
+	struct interface *one = NULL;
+
+	while ((one = interfaces_next(&ifaces->all, one)))
+		if (is_stale(ifaces, one, partial))
+			break;
+	return one;
+}
+
+static void sweep_confs(const struct ifaces *ifaces, struct interface *one)
+{
+	for (unsigned family = 0; family < 2; family++)
+		if (one->conf[family].seen != ifaces->dump)
+			one->conf[family] = (struct interface_conf){0};
+}
+
+void ifaces_dump_ends(struct ifaces *ifaces, uint32_t partial)
+{
+	struct interface *one;
+
+	while ((one = find_stale(ifaces, partial)))
+		ifaces_forget(ifaces, one);
+	for (one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		if (!event_kinds_have(partial, EVENT_NETCONF))
+			sweep_confs(ifaces, one);
+		one->sysctls_read = false;
+		ifaces_tell(ifaces, one);
+	}
+	if (!event_kinds_have(partial, EVENT_ADDRESS))
+		addresses_sweep(ifaces);
+	foreign_sweep(ifaces, partial);
+}
+
+struct ifaces_state ifaces_state(const struct mirror *mirror, int ifindex)
+{
+	return state_of(mirror->ifaces, interfaces_find(&mirror->ifaces->all, ifindex));
+}
+
+const char *ifaces_name(const struct mirror *mirror, int ifindex)
+{
+	const struct interface *one = interfaces_find(&mirror->ifaces->all, ifindex);
+
+	return one && one->is_known ? one->iface.name : "?";
+}
+
+int ifaces_ifindex(const struct mirror *mirror, uint16_t iface)
+{
+	return iface < FIB_MAX_IFACES ? mirror->ifaces->ids.ifindex[iface] : 0;
+}
+
+void ifaces_info(const struct ifaces *ifaces, struct netlink_info *out)
+{
+	out->ifaces = 0;
+	for (const struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		out->ifaces += one->is_known;
+	out->control_bytes += sizeof(*ifaces) + ifaces->all.n * sizeof(struct interface);
+}

@@ -1,0 +1,873 @@
+// Linux's interfaces as links of the fib: made-up events, a real fib. Tests only.
+#include "netlink/fake_linux.h"
+#include "netlink/fake_routes.h"
+
+#include <linux/fib_rules.h>
+#include <linux/netfilter.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint8_t flags_of(int ifindex)
+{
+	const struct fib_iface *iface = fake_fib_iface(&fake, ifindex);
+
+	assert_non_null(iface);
+	return iface->flags & (uint8_t) ~(FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6);
+}
+
+static uint16_t way_out(int ifindex)
+{
+	return ifaces_state(fake.mirror, ifindex).iface;
+}
+
+static void add(struct event_link iface)
+{
+	fake_router(&fake, &iface);
+	fake_flush(&fake);
+}
+
+static void remove_iface(int ifindex)
+{
+	fake_iface_gone(&fake, ifindex);
+	fake_flush(&fake);
+}
+
+static void makes_a_tap_the_iface_of_its_port(void **state)
+{
+	const struct fib_iface *iface = fake_fib_iface(&fake, 11);
+
+	assert_non_null(iface);
+	assert_ptr_equal(iface, fib_iface(fake.fib, 1));
+	assert_int_equal(iface->port, 1);
+	assert_int_equal(iface->mtu, 1500);
+	assert_int_equal(iface->vrf, 0);
+	assert_int_equal(iface->n_tags, 0);
+	assert_int_equal(iface->mac.bytes[5], 1);
+	assert_int_equal(iface->flags, FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6);
+	assert_int_equal(way_out(11), 1);
+	assert_string_equal(ifaces_name(fake.mirror, 11), "p1");
+	assert_string_equal(ifaces_name(fake.mirror, 99), "?");
+	assert_int_equal(fake.n_asked, 0);
+	assert_int_equal(fake_unsupported(&fake, "rp_filter on an interface", NULL), 0);
+}
+
+static void takes_nothing_in_on_a_port_without_its_tap(void **state)
+{
+	remove_iface(10);
+	assert_true(fib_iface(fake.fib, 0)->flags & FIB_IFACE_DOWN);
+	assert_int_equal(ifaces_ifindex(fake.mirror, 0), 0);
+	assert_int_equal(way_out(10), FIB_NO_IFACE);
+	assert_int_equal(fake_calls(CALL_GONE, 10), 1);
+	struct event_link anew = fake_tap(0);
+	anew.ifindex = 77;
+	add(anew);
+	assert_true(fib_iface(fake.fib, 0)->flags & FIB_IFACE_DOWN);
+	mirror_tap_changed(fake.mirror, 0, 77);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(77), 0);
+	assert_int_equal(way_out(77), 0);
+}
+
+static void forwards_nothing_before_linux_has_told_of_forwarding(void **state)
+{
+	struct fake_linux early;
+	struct event_link tap = fake_tap(0);
+
+	fake_open(&early, 1);
+	fake_iface(&early, &tap);
+	fake_flush(&early);
+	assert_int_equal(fake_fib_iface(&early, 10)->flags & (FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6),
+		FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+	fake_close(&early);
+}
+
+static void gives_vlans_ifaces_of_their_own(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	vlan.mtu = 1400;
+	add(vlan);
+	const struct fib_iface *iface = fake_fib_iface(&fake, 20);
+	assert_non_null(iface);
+	assert_int_equal(iface->port, 0);
+	assert_int_equal(iface->n_tags, 1);
+	assert_int_equal(iface->tag[0].tpid, 0x8100);
+	assert_int_equal(iface->tag[0].vid, 100);
+	assert_int_equal(iface->mtu, 1400);
+	assert_int_equal(iface->mac.bytes[5], 20);
+	assert_true(way_out(20) >= 2);
+	remove_iface(20);
+	assert_null(fake_fib_iface(&fake, 20));
+	assert_null(fib_iface(fake.fib, 2));
+}
+
+// Linux gives it what has a priority and no VLAN, which workers know as the port's own.
+static void a_vlan_without_a_number_takes_what_is_untagged(void **state)
+{
+	add(fake_vlan(20, 10, 0));
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(11), 0);
+	remove_iface(20);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void gives_vlans_up_with_their_tap(void **state)
+{
+	add(fake_vlan(20, 10, 100));
+	mirror_tap_changed(fake.mirror, 0, 0);
+	fake_flush(&fake);
+	assert_null(fake_fib_iface(&fake, 20));
+	assert_null(fib_iface(fake.fib, 2));
+	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	mirror_tap_changed(fake.mirror, 0, 11); // the TAP interfaces change places
+	mirror_tap_changed(fake.mirror, 1, 10);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_iface(&fake, 20)->port, 1);
+	assert_int_equal(fake_fib_iface(&fake, 10)->port, 1);
+	assert_int_equal(fake_fib_iface(&fake, 11)->port, 0);
+}
+
+static void stacks_tags_with_the_outer_one_first(void **state)
+{
+	struct event_link outer = fake_vlan(20, 10, 100), deeper = fake_vlan(22, 21, 3);
+
+	outer.vlan_protocol = 0x88a8;
+	add(fake_vlan(21, 20, 7)); // told before what is under it
+	assert_null(fake_fib_iface(&fake, 21));
+	add(outer);
+	const struct fib_iface *iface = fake_fib_iface(&fake, 21);
+	assert_non_null(iface);
+	assert_int_equal(iface->n_tags, 2);
+	assert_int_equal(iface->tag[0].tpid, 0x88a8);
+	assert_int_equal(iface->tag[0].vid, 100);
+	assert_int_equal(iface->tag[1].tpid, 0x8100);
+	assert_int_equal(iface->tag[1].vid, 7);
+	add(deeper);
+	assert_null(fake_fib_iface(&fake, 22));
+	assert_int_equal(way_out(22), FIB_NO_IFACE);
+	assert_int_equal(fake_unsupported(&fake, "VLAN interface with more than 2 tags", NULL), 1);
+}
+
+static void survives_vlans_in_a_circle(void **state)
+{
+	add(fake_vlan(20, 21, 1));
+	add(fake_vlan(21, 20, 2));
+	assert_null(fake_fib_iface(&fake, 20));
+}
+
+static void knows_no_iface_that_stands_on_no_tap(void **state)
+{
+	add(fake_device(30, "wg0", "wireguard"));
+	add(fake_vlan(31, 30, 5));
+	assert_null(fake_fib_iface(&fake, 30));
+	assert_null(fake_fib_iface(&fake, 31));
+	assert_true(ifaces_state(fake.mirror, 31).is_known);
+	assert_int_equal(way_out(31), FIB_NO_IFACE);
+}
+
+static void takes_a_iface_down_with_what_is_under_it(void **state)
+{
+	struct event_link tap = fake_tap(0);
+
+	add(fake_vlan(20, 10, 100));
+	tap.flags = 0;
+	tap.carrier = false;
+	add(tap);
+	assert_int_equal(flags_of(10), FIB_IFACE_DOWN);
+	assert_int_equal(flags_of(20), FIB_IFACE_DOWN);
+	assert_false(ifaces_state(fake.mirror, 10).is_up);
+	assert_false(ifaces_state(fake.mirror, 10).has_carrier);
+	assert_false(fake.port[0].up);
+}
+
+// What is on the TAP interface, and what becomes of it and of a VLAN on it.
+static void leaves_to_linux_what_workers_do_not_know(void **state)
+{
+	static const struct {
+		const char *kind; // "": a master; else an upper device
+		uint8_t tap, vlan;
+	} row[] = {
+		{"", FIB_IFACE_LINUX, 0},
+		{"ipvlan", FIB_IFACE_LINUX, 0},
+		{"macsec", FIB_IFACE_LINUX, 0},
+		{"macvtap", FIB_IFACE_LINUX, 0},
+		{"vxlan", 0, 0},
+		{"gre", 0, 0},
+		{"vlan", 0, 0},
+	};
+	add(fake_vlan(20, 10, 100));
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct event_link tap = fake_tap(0), other = fake_device(40, "br0", "bridge");
+
+		if (row[i].kind[0]) {
+			other = fake_device(40, "up0", row[i].kind);
+			other.lower = 10;
+			other.vlan_id = 9;
+			other.vlan_protocol = 0x8100;
+		} else {
+			tap.master = 40;
+		}
+		add(other);
+		add(tap);
+		assert_int_equal(flags_of(10), row[i].tap);
+		assert_int_equal(way_out(10), row[i].tap ? FIB_NO_IFACE : 0);
+		assert_int_equal(flags_of(20), row[i].vlan);
+		add(fake_tap(0));
+		remove_iface(40);
+		assert_int_equal(flags_of(10), 0);
+		assert_int_equal(way_out(10), 0);
+	}
+}
+
+// They have no master, and the ring has none of them under it as a VLAN has.
+static void leaves_what_is_in_a_ring_to_linux(void **state)
+{
+	struct event_link ring = fake_device(40, "hsr0", "hsr");
+	char where[64];
+
+	ring.ring[0] = 11;
+	ring.ring[1] = 12; // not there
+	add(ring);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(flags_of(11), FIB_IFACE_LINUX);
+	assert_int_equal(way_out(11), FIB_NO_IFACE);
+	assert_int_equal(fake_unsupported(&fake,
+				 "interface under one of a kind that workers do not know", where),
+		1);
+	assert_string_equal(where, "p1");
+	remove_iface(40);
+	assert_int_equal(flags_of(11), 0);
+}
+
+static void treats_a_master_not_yet_told_of_as_unknown(void **state)
+{
+	struct event_link tap = fake_tap(0);
+	char where[64];
+
+	tap.master = 50;
+	add(tap);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(fake_unsupported(&fake, "interface in a bridge, bond or the like", where),
+		1);
+	assert_string_equal(where, "p0");
+	add(fake_vrf(50, "red", 10));
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake_fib_iface(&fake, 10)->vrf, 1);
+}
+
+static void hands_all_frames_to_linux_where_tc_or_xdp_is(void **state)
+{
+	struct event_foreign ingress = {.ifindex = 10,
+		.sides = EVENT_INGRESS,
+		.name = "qdisc ingress"};
+	struct event_foreign plain = {.ifindex = 10,
+		.sides = EVENT_EGRESS,
+		.is_harmless = true,
+		.name = "qdisc fq_codel"};
+	struct event_link tap = fake_tap(0);
+
+	add(fake_vlan(20, 10, 100));
+	fake_foreign(&fake, EVENT_QDISC, &plain, false);
+	fake_foreign(&fake, EVENT_QDISC, &ingress, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(20), FIB_IFACE_LINUX); // it sees tagged frames too
+	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 2);
+	fake_foreign(&fake, EVENT_QDISC, &ingress, true);
+	tap.has_xdp = true;
+	add(tap);
+	assert_int_equal(flags_of(20), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(11), 0);
+	add(fake_tap(0));
+	assert_int_equal(flags_of(10) | flags_of(20), 0);
+}
+
+// No news tell of these: they are looked for.
+static void leaves_to_linux_where_programs_hang_by_tcx(void **state)
+{
+	fake.tcx[10] = EVENT_INGRESS;
+	fake.tcx[11] = EVENT_EGRESS;
+	mirror_poll(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(flags_of(11), 0);
+	assert_int_equal(way_out(10), FIB_NO_IFACE);
+	assert_int_equal(way_out(11), FIB_NO_IFACE);
+	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 1);
+	assert_int_equal(fake_unsupported(&fake, "tc egress on an interface", NULL), 1);
+	fake.tcx[10] = fake.tcx[11] = 0;
+	mirror_poll(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(way_out(11), 1);
+}
+
+static void sends_nothing_itself_where_tc_shapes(void **state)
+{
+	struct event_foreign htb = {.ifindex = 10, .sides = EVENT_EGRESS, .name = "qdisc htb 1:"};
+
+	add(fake_vlan(20, 10, 100));
+	fake_foreign(&fake, EVENT_QDISC, &htb, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10) | flags_of(20), 0);
+	assert_int_equal(way_out(10), FIB_NO_IFACE);
+	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	fake_foreign(&fake, EVENT_QDISC, &htb, true);
+	fake_flush(&fake);
+	assert_int_equal(way_out(10), 0);
+}
+
+static void sends_nothing_itself_where_linux_sets_priorities(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	vlan.sets_priorities = true;
+	add(vlan);
+	add(fake_vlan(21, 20, 7));
+	assert_int_equal(flags_of(20) | flags_of(21), 0);
+	assert_int_equal(way_out(20), FIB_NO_IFACE);
+	assert_int_equal(way_out(21), FIB_NO_IFACE);
+	assert_int_equal(way_out(10), 0);
+	assert_int_equal(fake_unsupported(&fake, "egress-qos-map on a VLAN interface", NULL), 2);
+	add(fake_vlan(20, 10, 100));
+	assert_int_not_equal(way_out(21), FIB_NO_IFACE);
+}
+
+static struct event_link macvlan(int ifindex, int lower)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vrrp%d", ifindex);
+	struct event_link iface = fake_device(ifindex, name, "macvlan");
+	iface.lower = lower;
+	return iface;
+}
+
+static void counts_macvlan_addresses_as_ours(void **state)
+{
+	struct event_link down = macvlan(31, 10);
+
+	add(macvlan(30, 10));
+	down.flags = 0;
+	add(down);
+	const struct fib_iface *iface = fake_fib_iface(&fake, 10);
+	assert_int_equal(iface->n_macs, 1);
+	assert_int_equal(iface->macs[0].bytes[5], 30);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(way_out(30), FIB_NO_IFACE);
+	remove_iface(30);
+	assert_int_equal(fake_fib_iface(&fake, 10)->n_macs, 0);
+}
+
+// A real device sorts out what is not for its port's address.
+static void takes_all_frames_in_where_linux_wants_those_for_others(void **state)
+{
+	struct event_link tap = fake_tap(0), vlan = fake_vlan(20, 10, 100);
+
+	assert_false(fake.port[0].promiscuous);
+	vlan.mac = tap.mac;
+	add(vlan);
+	assert_false(fake.port[0].promiscuous);
+	add(macvlan(30, 10)); // VRRP
+	assert_true(fake.port[0].promiscuous);
+	assert_false(fake.port[1].promiscuous);
+	remove_iface(30);
+	assert_false(fake.port[0].promiscuous);
+	tap.master = 40;
+	add(fake_device(40, "br0", "bridge"));
+	add(tap);
+	assert_true(fake.port[0].promiscuous);
+	add(fake_tap(0));
+	assert_false(fake.port[0].promiscuous);
+	vlan.mac = fake_mac(20);
+	add(vlan);
+	assert_true(fake.port[0].promiscuous);
+	tap = fake_tap(0);
+	tap.mac = vlan.mac; // the port takes it over
+	add(tap);
+	assert_false(fake.port[0].promiscuous);
+}
+
+static void leaves_a_tap_with_many_macvlans_to_linux(void **state)
+{
+	for (int i = 0; i < FIB_IFACE_MACS; i++)
+		add(macvlan(30 + i, 10));
+	assert_int_equal(fake_fib_iface(&fake, 10)->n_macs, FIB_IFACE_MACS);
+	assert_int_equal(flags_of(10), 0);
+	add(macvlan(60, 10));
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	assert_int_equal(fake_unsupported(&fake, "more than 8 macvlans on an interface", NULL), 1);
+}
+
+static void leaves_a_macvlan_that_goes_its_own_way_to_linux(void **state)
+{
+	struct event_link one = macvlan(30, 10);
+
+	one.mac = fake_mac(0); // the TAP interface's: passthru
+	add(one);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	one.mac = fake_mac(30);
+	one.master = 50;
+	add(fake_vrf(50, "red", 10));
+	add(one);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
+	one.master = 0;
+	add(one);
+	fake_rp_filter(&fake, 30, 1);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+}
+
+static void leaves_packets_to_linux_where_forwarding_is_off(void **state)
+{
+	fake_conf(&fake, 10, 4, 0);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(11), 0);
+	assert_int_equal(way_out(10), 0);
+	fake_conf(&fake, 10, 4, 1);
+	fake_conf(&fake, 10, 6, 0); // means "hears router advertisements", no more
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	fake_conf(&fake, -1, 6, 0);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(11), FIB_IFACE_LINUX6);
+	assert_int_equal(fake_unsupported(&fake, "IPv6 forwarding is off", NULL), 2);
+}
+
+static void leaves_packets_to_linux_under_rp_filter(void **state)
+{
+	fake_rp_filter(&fake, 10, 2);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(11), 0);
+	fake_rp_filter(&fake, 10, 0);
+	fake_rp_filter(&fake, -1, 1);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(flags_of(11), FIB_IFACE_LINUX4);
+	fake_rp_filter(&fake, -1, 0);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10) | flags_of(11), 0);
+}
+
+static void routes_without_carrier_do_not_count_where_all_say_so(void **state)
+{
+	struct event conf = {.kind = EVENT_NETCONF,
+		.netconf = {-1, 4, -1, -1, .ignore_linkdown = 1, -1, -1}};
+
+	assert_false(ifaces_state(fake.mirror, 10).ignores_linkdown4);
+	fake_n_calls = 0;
+	mirror_event(fake.mirror, &conf);
+	fake_flush(&fake);
+	assert_true(ifaces_state(fake.mirror, 10).ignores_linkdown4);
+	assert_false(ifaces_state(fake.mirror, 10).ignores_linkdown6); // told of each interface
+	assert_int_equal(fake_calls(CALL_CHANGED, 10), 1);
+	assert_int_equal(fake_calls(CALL_CHANGED, 11), 1);
+}
+
+static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
+{
+	snprintf(fake.no_ipv6, sizeof(fake.no_ipv6), "p0");
+	fake_address(&fake, 10, "fe80::1/64", true); // what the kernel tells then
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	assert_int_equal(flags_of(11), 0);
+	assert_int_equal(fake.n_dumps_requested, 1); // for its next hops
+	fake.no_ipv6[0] = 0;
+	fake_address(&fake, 10, "fe80::1/64", false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake.n_dumps_requested, 2);
+}
+
+static void dump_without_ipv6_settings(uint32_t partial)
+{
+	struct event_link tap = fake_tap(0);
+
+	mirror_dump_begins(fake.mirror);
+	fake.in_dump = true;
+	fake_basics(&fake);
+	fake_iface(&fake, &tap);
+	fake_conf(&fake, 10, 4, 1);
+	mirror_dump_ends(fake.mirror, partial);
+	fake.in_dump = false;
+	fake_flush(&fake);
+}
+
+static void leaves_ipv6_to_linux_where_its_settings_are_gone(void **state)
+{
+	struct event gone = {.kind = EVENT_NETCONF,
+		.is_delete = true,
+		.netconf = {.ifindex = 10, .family = 6}};
+	struct event_link tap = fake_tap(0);
+
+	tap.mtu = 1000; // IPv6 wants 1280: the kernel takes it away
+	fake_iface(&fake, &tap);
+	mirror_event(fake.mirror, &gone);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+	fake_router(&fake, &tap);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	dump_without_ipv6_settings(1 << EVENT_NETCONF); // Linux could not tell them all
+	assert_int_equal(flags_of(10), 0);
+	dump_without_ipv6_settings(0);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+}
+
+static void shows_redirects_to_linux_where_it_sends_them(void **state)
+{
+	struct event_link vlan = fake_vlan(20, 10, 100);
+
+	snprintf(fake.no_redirects, sizeof(fake.no_redirects), "%s", vlan.name);
+	add(vlan);
+	assert_int_equal(fake_fib_iface(&fake, 20)->flags, 0);
+	assert_int_equal(fake_fib_iface(&fake, 10)->flags,
+		FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6);
+}
+
+static void looks_at_sysctls_now_and_then(void **state)
+{
+	snprintf(fake.no_redirects, sizeof(fake.no_redirects), "p1");
+	fake_flush(&fake);
+	assert_int_not_equal(fake_fib_iface(&fake, 11)->flags, 0);
+	mirror_poll(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_iface(&fake, 11)->flags, 0);
+	assert_int_not_equal(fake_fib_iface(&fake, 10)->flags, 0);
+}
+
+static void takes_over_a_lower_mtu_of_ipv6(void **state)
+{
+	struct event_link tap = fake_tap(1);
+
+	snprintf(fake.has_mtu6, sizeof(fake.has_mtu6), "p1");
+	fake.mtu6 = 1400;
+	mirror_poll(fake.mirror); // nobody tells of it
+	mirror_poll(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_iface(&fake, 11)->mtu6, 1400);
+	assert_int_equal(fake_fib_iface(&fake, 11)->mtu, 1500);
+	assert_int_equal(fake_fib_iface(&fake, 10)->mtu6, 0);
+	fake.mtu6 = tap.mtu = 1600; // with the link's MTU Linux sets that of IPv6
+	fake_iface(&fake, &tap);
+	fake_flush(&fake);
+	assert_int_equal(fake_fib_iface(&fake, 11)->mtu6, 0);
+	assert_int_equal(fake_fib_iface(&fake, 11)->mtu, 1600);
+}
+
+static void leaves_packets_to_linux_under_foreign_rules(void **state)
+{
+	static const struct {
+		enum event_kind kind;
+		struct event_foreign what;
+		uint8_t flags;
+	} row[] = {
+		{EVENT_CHAIN, {.hook = NF_INET_FORWARD, .name = "chain inet a"},
+			FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6},
+		{EVENT_CHAIN, {.family = 4, .hook = NF_INET_PRE_ROUTING, .name = "chain ip a"},
+			FIB_IFACE_LINUX4},
+		{EVENT_CHAIN, {.family = 6, .hook = NF_INET_POST_ROUTING, .name = "chain ip6 a"},
+			FIB_IFACE_LINUX6},
+		{EVENT_CHAIN, {.hook = NF_INET_INGRESS, .name = "chain netdev a"},
+			FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6},
+		{EVENT_CHAIN,
+			{.hook = NF_INET_LOCAL_IN, .is_harmless = true, .name = "chain inet b"}, 0},
+		{EVENT_POLICY, {.family = 4, .name = "policy out"}, FIB_IFACE_LINUX4},
+		{EVENT_POLICY, {.family = 6, .is_harmless = true, .name = "policy in"}, 0},
+		{EVENT_POLICY_DEFAULT, {.name = "default"}, FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6},
+		{EVENT_MROUTE, {.family = 4, .is_harmless = true, .name = "239.1.1.1"}, 0},
+	};
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		fake_foreign(&fake, row[i].kind, &row[i].what, false);
+		fake_foreign(&fake, row[i].kind, &row[i].what, false); // told again: changed
+		fake_flush(&fake);
+		assert_int_equal(flags_of(10), row[i].flags);
+		assert_int_equal(flags_of(11), row[i].flags);
+		fake_foreign(&fake, row[i].kind, &row[i].what, true);
+		fake_flush(&fake);
+		assert_int_equal(flags_of(10), 0);
+	}
+}
+
+// Only a new dump says whether it has others.
+static void a_chain_that_loses_a_device_stays_until_a_dump(void **state)
+{
+	struct event_foreign chain = {.hook = NF_INET_INGRESS, .name = "table netdev f chain c"};
+	struct event_foreign part = chain;
+
+	part.is_part = true;
+	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
+	fake_foreign(&fake, EVENT_CHAIN, &part, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+	assert_int_equal(fake.n_dumps_requested, 1);
+	fake_foreign(&fake, EVENT_CHAIN, &chain, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake.n_dumps_requested, 1);
+}
+
+static void qdiscs_below_one_that_is_deleted_are_looked_for(void **state)
+{
+	struct event_foreign prio = {.ifindex = 10, .sides = EVENT_EGRESS, .name = "qdisc prio 1:"};
+	struct event_foreign netem = prio, other = prio;
+
+	snprintf(netem.name, sizeof(netem.name), "qdisc netem 10: parent 1:1");
+	other.ifindex = 11;
+	fake_foreign(&fake, EVENT_QDISC, &prio, false);
+	fake_foreign(&fake, EVENT_QDISC, &other, false);
+	fake_foreign(&fake, EVENT_QDISC, &other, true);
+	assert_int_equal(fake.n_dumps_requested, 0);
+	fake_foreign(&fake, EVENT_QDISC, &netem, false);
+	fake_foreign(&fake, EVENT_QDISC, &prio, true);
+	assert_int_equal(fake.n_dumps_requested, 1);
+}
+
+static void names_what_is_foreign(void **state)
+{
+	struct event_foreign chain = {.hook = NF_INET_FORWARD, .name = "table inet f chain fwd"};
+	struct event_foreign mroute = {.family = 4, .is_harmless = true, .name = "239.1.1.1"};
+	char where[64];
+
+	fake_foreign(&fake, EVENT_CHAIN, &chain, false);
+	fake_foreign(&fake, EVENT_MROUTE, &mroute, false);
+	fake_flush(&fake);
+	assert_int_equal(fake_unsupported(&fake, "nftables hook", where), 1);
+	assert_string_equal(where, "table inet f chain fwd");
+	assert_int_equal(fake_unsupported(&fake, "multicast routes", where), 1);
+	assert_string_equal(where, "IPv4");
+}
+
+static void forgets_all_policies_at_once(void **state)
+{
+	struct event_foreign a = {.family = 4, .name = "a"}, b = {.family = 4, .name = "b"};
+	struct event_foreign all = {.name = ""};
+
+	fake_foreign(&fake, EVENT_POLICY, &a, false);
+	fake_foreign(&fake, EVENT_POLICY, &b, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	fake_foreign(&fake, EVENT_POLICY, &all, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void a_default_policy_stays_without_policies_and_can_be_taken_back(void **state)
+{
+	struct event_foreign all = {.name = ""}, block = {.name = "default"}, accept = block;
+	char where[64];
+
+	accept.is_harmless = true;
+	fake_foreign(&fake, EVENT_POLICY_DEFAULT, &block, false);
+	fake_foreign(&fake, EVENT_POLICY, &all, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+	assert_int_equal(fake_unsupported(&fake, "xfrm policy", where), 1);
+	assert_string_equal(where, "default");
+	fake_foreign(&fake, EVENT_POLICY_DEFAULT, &accept, false);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake_unsupported(&fake, "xfrm policy", NULL), 0);
+}
+
+static void dump_of(uint32_t lacking)
+{
+	mirror_dump_begins(fake.mirror);
+	fake.in_dump = true;
+	fake_basics(&fake);
+	fake_taps(&fake, 2);
+	for (enum event_kind kind = 0; kind < N_EVENT_KINDS; kind++)
+		if (event_kinds_have(lacking, kind))
+			mirror_dump_lacks(fake.mirror, kind);
+	fake_flush(&fake); // packets come while it goes on
+	uint8_t flags_meanwhile = flags_of(10);
+	mirror_dump_ends(fake.mirror, lacking);
+	fake.in_dump = false;
+	fake_flush(&fake);
+	if (lacking)
+		assert_int_equal(flags_of(10), flags_meanwhile);
+}
+
+// Who does not know whether there is a firewall does not forward past it.
+static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **state)
+{
+	static const struct {
+		enum event_kind kind;
+		const char *where;
+	} row[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
+		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
+		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
+	static const char *const what = "what Linux could not tell";
+	char where[64];
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		fake_teardown(state);
+		fake_setup(state);
+		dump_of(1u << row[i].kind);
+		assert_int_equal(flags_of(10), FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6);
+		assert_int_equal(fake_unsupported(&fake, what, where), 1);
+		assert_string_equal(where, row[i].where);
+		dump_of(0);
+		assert_int_equal(flags_of(10), 0);
+		assert_int_equal(fake_unsupported(&fake, what, NULL), 0);
+		dump_of(1u << row[i].kind); // what was known before is known still
+		assert_int_equal(flags_of(10), 0);
+	}
+	fake_teardown(state);
+	fake_setup(state);
+	dump_of(1u << EVENT_MROUTE);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void leaves_packets_to_linux_under_old_iptables(void **state)
+{
+	static const char *const what = "iptables of the old kind (legacy)";
+	char where[64];
+
+	for (uint8_t family = 4; family <= 6; family += 2) {
+		fake.old_tables = family;
+		mirror_poll(fake.mirror);
+		fake_flush(&fake);
+		assert_int_equal(flags_of(10), family == 4 ? FIB_IFACE_LINUX4 : FIB_IFACE_LINUX6);
+		assert_int_equal(fake_unsupported(&fake, what, where), 1);
+		assert_string_equal(where, family == 4 ? "IPv4" : "IPv6");
+	}
+	fake.old_tables = 0;
+	mirror_poll(fake.mirror);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	assert_int_equal(fake_unsupported(&fake, what, NULL), 0);
+}
+
+static void leaves_packets_to_linux_under_policy_rules(void **state)
+{
+	struct event_rule rule = {.family = 4,
+		.priority = 100,
+		.table = 5,
+		.has_selector = true,
+		.action = FR_ACT_TO_TBL};
+	struct event_rule main = {.family = 6,
+		.priority = 32766,
+		.table = 254,
+		.action = FR_ACT_TO_TBL};
+	char where[64];
+
+	fake_rule(&fake, &rule, false);
+	fake_rule(&fake, &rule, false); // two that look the same to us
+	fake_rule(&fake, &rule, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
+	assert_int_equal(fake_unsupported(&fake, "policy rule", where), 1);
+	assert_string_equal(where, "IPv4, priority 100, table 5");
+	fake_rule(&fake, &rule, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+	fake_rule(&fake, &main, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
+}
+
+static void takes_the_usual_rules_in_another_order(void **state)
+{
+	struct event_rule first = {.family = 4, .table = 255, .action = FR_ACT_TO_TBL};
+	struct event_rule later = first;
+
+	later.priority = 32765; // as VRFs want it
+	fake_rule(&fake, &later, false);
+	fake_rule(&fake, &first, true);
+	fake_flush(&fake);
+	assert_int_equal(flags_of(10), 0);
+}
+
+static void follows_the_tap_with_the_port(void **state)
+{
+	struct event_link tap = fake_tap(1);
+
+	tap.mtu = 9000;
+	tap.mac = fake_mac(0x77);
+	tap.flags = 0;
+	add(tap);
+	assert_int_equal(fake.n_asked, 3);
+	assert_int_equal(fake.port[1].mtu, 9000);
+	assert_int_equal(fake.port[1].mac.bytes[5], 0x77);
+	assert_false(fake.port[1].up);
+	assert_int_equal(fake_fib_iface(&fake, 11)->mtu, 9000);
+	add(tap);
+	assert_int_equal(fake.n_asked, 3);
+}
+
+static void goes_by_the_ports_mtu_when_it_refuses_the_taps(void **state)
+{
+	struct event_link tap = fake_tap(0), vlan = fake_vlan(20, 10, 5);
+
+	fake.mtu_max = 2000;
+	tap.mtu = vlan.mtu = 9000;
+	vlan.mac = tap.mac;
+	add(tap);
+	add(vlan);
+	assert_int_equal(fake.n_asked, 1);
+	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1500);
+	assert_int_equal(fake_fib_iface(&fake, 20)->mtu, 1500);
+	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 2);
+	fake_flush(&fake);
+	add(tap);
+	assert_int_equal(fake.n_asked, 1); // once is enough
+	tap.mtu = 1800;
+	add(tap);
+	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1800);
+	assert_int_equal(fake_fib_iface(&fake, 20)->mtu, 1800);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(makes_a_tap_the_iface_of_its_port),
+		TEST(takes_nothing_in_on_a_port_without_its_tap),
+		TEST(forwards_nothing_before_linux_has_told_of_forwarding),
+		TEST(gives_vlans_ifaces_of_their_own),
+		TEST(a_vlan_without_a_number_takes_what_is_untagged),
+		TEST(gives_vlans_up_with_their_tap),
+		TEST(stacks_tags_with_the_outer_one_first),
+		TEST(survives_vlans_in_a_circle),
+		TEST(knows_no_iface_that_stands_on_no_tap),
+		TEST(takes_a_iface_down_with_what_is_under_it),
+		TEST(leaves_to_linux_what_workers_do_not_know),
+		TEST(leaves_what_is_in_a_ring_to_linux),
+		TEST(treats_a_master_not_yet_told_of_as_unknown),
+		TEST(hands_all_frames_to_linux_where_tc_or_xdp_is),
+		TEST(leaves_to_linux_where_programs_hang_by_tcx),
+		TEST(sends_nothing_itself_where_tc_shapes),
+		TEST(sends_nothing_itself_where_linux_sets_priorities),
+		TEST(counts_macvlan_addresses_as_ours),
+		TEST(takes_all_frames_in_where_linux_wants_those_for_others),
+		TEST(leaves_a_tap_with_many_macvlans_to_linux),
+		TEST(leaves_a_macvlan_that_goes_its_own_way_to_linux),
+		TEST(leaves_packets_to_linux_where_forwarding_is_off),
+		TEST(leaves_packets_to_linux_under_rp_filter),
+		TEST(routes_without_carrier_do_not_count_where_all_say_so),
+		TEST(leaves_ipv6_to_linux_where_it_is_disabled),
+		TEST(leaves_ipv6_to_linux_where_its_settings_are_gone),
+		TEST(shows_redirects_to_linux_where_it_sends_them),
+		TEST(looks_at_sysctls_now_and_then),
+		TEST(takes_over_a_lower_mtu_of_ipv6),
+		TEST(leaves_packets_to_linux_under_foreign_rules),
+		TEST(a_chain_that_loses_a_device_stays_until_a_dump),
+		TEST(qdiscs_below_one_that_is_deleted_are_looked_for),
+		TEST(names_what_is_foreign),
+		TEST(forgets_all_policies_at_once),
+		TEST(a_default_policy_stays_without_policies_and_can_be_taken_back),
+		TEST(leaves_packets_to_linux_until_it_has_told_what_acts_on_them),
+		TEST(leaves_packets_to_linux_under_old_iptables),
+		TEST(leaves_packets_to_linux_under_policy_rules),
+		TEST(takes_the_usual_rules_in_another_order),
+		TEST(follows_the_tap_with_the_port),
+		TEST(goes_by_the_ports_mtu_when_it_refuses_the_taps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+// From an interface, what is below, above and around it, to the link that workers see. Control
+// thread.
+#include "netlink/judge.h"
+
+#include "base/bits.h"
+
+#include <net/if.h>
+#include <string.h>
+
+enum { MTU_MIN = 68, MTU_MAX = 9600, VLAN_DEPTH = 8 };
+
+#define BIT(reason) (1u << (reason))
+
+const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
+	[REASON_MASTER] = {FIB_IFACE_LINUX, "interface in a bridge, bond or the like",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_UPPER] = {FIB_IFACE_LINUX, "interface under one of a kind that workers do not know",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_MANY_MACS] = {FIB_IFACE_LINUX, "more than 8 macvlans on an interface",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_ELSEWHERE] = {FIB_IFACE_LINUX, "macvlan in another VRF than the interface under it",
+		"all frames of that interface go to Linux, routes over it too"},
+	[REASON_XDP] = {FIB_IFACE_LINUX, "XDP program on an interface",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_INGRESS] = {FIB_IFACE_LINUX, "tc ingress on an interface",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_EGRESS] = {0, "tc egress on an interface",
+		"packets routed over it go to Linux, which sends them"},
+	[REASON_PRIORITIES] = {0, "egress-qos-map on a VLAN interface",
+		"packets routed over it go to Linux, which sets their priority"},
+	[REASON_NO_TABLE] = {FIB_IFACE_LINUX, "interface in a VRF beyond the 63 that workers hold",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_VRF_DOWN] = {FIB_IFACE_LINUX, "interface in a VRF that is set down",
+		"all its frames go to Linux, routes over it too"},
+	[REASON_FORWARDING4] = {FIB_IFACE_LINUX4, "IPv4 forwarding is off on an interface",
+		"IPv4 packets that come in go to Linux, which does not forward them"},
+	[REASON_FORWARDING6] = {FIB_IFACE_LINUX6, "IPv6 forwarding is off",
+		"IPv6 packets that come in go to Linux, which does not forward them"},
+	[REASON_RP_FILTER] = {FIB_IFACE_LINUX4, "rp_filter on an interface",
+		"IPv4 packets that come in go to Linux, which checks their source"},
+	[REASON_NO_IPV6] = {FIB_IFACE_LINUX6, "IPv6 is disabled on an interface",
+		"IPv6 packets that come in go to Linux, which drops them"},
+	[REASON_PROXY_NDP] = {FIB_IFACE_DISCOVERY6, "proxy_ndp on an interface",
+		"neighbour discovery that comes in goes to Linux, which answers or forwards it"},
+	[REASON_MTU] = {0, "MTU that the port refuses",
+		"longer packets than the port takes go to Linux, whose frames the port drops"},
+	[REASON_NO_ID] = {0, "VLAN interface beyond the links that workers hold",
+		"its frames go to Linux, routes over it too"},
+	[REASON_TAGS] = {0, "VLAN interface with more than 2 tags",
+		"its frames go to Linux, routes over it too"},
+};
+
+// Linux sees these before it looks at the VLAN tag, and after it has put it on.
+static const uint32_t inherited =
+	BIT(REASON_XDP) | BIT(REASON_INGRESS) | BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES);
+
+// They have an interface under them, but take no frames from it that are not for an address of
+// ours.
+static const char *const takes_nothing[] = {"vxlan", "gre", "gretap", "erspan", "ip6gre",
+	"ip6gretap", "ip6erspan", "ipip", "sit", "ip6tnl", "veth"};
+
+static bool is_kind(const struct interface *one, const char *kind)
+{
+	return !strcmp(one->iface.kind, kind);
+}
+
+static bool is_tunnel(const struct interface *one)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(takes_nothing); i++)
+		if (is_kind(one, takes_nothing[i]))
+			return true;
+	return false;
+}
+
+// What Linux does to IP packets that come in by it.
+static uint32_t judge_conf(const struct ifaces *ifaces, const struct interface *one)
+{
+	const struct interface_conf *all = ifaces->conf_all, *own = one->conf;
+	uint32_t reasons = 0;
+
+	if (!own[0].is_known || own[0].forwarding <= 0)
+		reasons |= BIT(REASON_FORWARDING4);
+	if (MAX_OF(own[0].rp_filter, all[0].rp_filter) > 0)
+		reasons |= BIT(REASON_RP_FILTER);
+	if (all[1].forwarding <= 0) // the interface's own value concerns router advertisements
+		reasons |= BIT(REASON_FORWARDING6);
+	else if (!own[1].is_known || !(one->sysctls & SYSCTL_IPV6))
+		reasons |= BIT(REASON_NO_IPV6);
+	if (MAX_OF(own[1].proxy_neigh, all[1].proxy_neigh) > 0)
+		reasons |= BIT(REASON_PROXY_NDP);
+	return reasons;
+}
+
+// By the master; *vrf is told.
+static uint32_t judge_master(const struct ifaces *ifaces, const struct interface *one, uint8_t *vrf)
+{
+	const struct interface *master = vrfs_master(ifaces, one);
+
+	*vrf = 0;
+	if (!one->iface.master)
+		return 0;
+	if (!master)
+		return BIT(REASON_MASTER);
+	uint8_t found = vrfs_of_interface(ifaces, one);
+	if (found == IFACES_NO_VRF)
+		return BIT(REASON_NO_TABLE);
+	*vrf = found;
+	return master->iface.flags & IFF_UP ? 0 : BIT(REASON_VRF_DOWN);
+}
+
+static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
+	const struct interface *one)
+{
+	struct interface_above *above = &lower->above;
+	uint32_t own = judge_conf(ifaces, one);
+
+	// A passthru takes all that comes, and has the same address.
+	if (wire_mac_equal(&one->iface.mac, &lower->iface.mac))
+		above->reasons |= BIT(REASON_UPPER);
+	if (!(one->iface.flags & IFF_UP))
+		return;
+	if (one->iface.master != lower->iface.master)
+		above->reasons |= BIT(REASON_ELSEWHERE);
+	if (one->iface.has_xdp || one->tc)
+		own |= BIT(REASON_UPPER);
+	above->reasons |= own;
+	if (above->n_macs < FIB_IFACE_MACS)
+		above->macs[above->n_macs] = one->iface.mac;
+	above->n_macs++;
+}
+
+// A device for two cables to the same place (HSR, PRP) takes all frames of both.
+static void add_ring(const struct ifaces *ifaces, const struct interface *ring)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(ring->iface.ring); i++) {
+		int ifindex = ring->iface.ring[i];
+		struct interface *one = ifindex ? interfaces_find(&ifaces->all, ifindex) : NULL;
+
+		if (one)
+			one->above.reasons |= BIT(REASON_UPPER);
+	}
+}
+
+void judge_above(struct ifaces *ifaces)
+{
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
+		one->above = (struct interface_above){0};
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		struct interface *lower = one->is_known && one->iface.lower
+		                                  ? interfaces_find(&ifaces->all, one->iface.lower)
+		                                  : NULL;
+
+		if (one->is_known)
+			add_ring(ifaces, one);
+		// Linux gives it what has a priority and no VLAN, which workers take for the
+		// lower's.
+		bool takes_untagged = is_kind(one, "vlan") && one->iface.vlan_id == 0;
+
+		if (!lower || (is_kind(one, "vlan") && !takes_untagged) || is_tunnel(one))
+			continue;
+		if (is_kind(one, "macvlan"))
+			add_macvlan(ifaces, lower, one);
+		else
+			lower->above.reasons |= BIT(REASON_UPPER);
+	}
+}
+
+static uint32_t judge_own(const struct interface *one)
+{
+	uint32_t reasons = one->above.reasons;
+
+	if (one->above.n_macs > FIB_IFACE_MACS)
+		reasons |= BIT(REASON_MANY_MACS);
+	if (one->iface.has_xdp)
+		reasons |= BIT(REASON_XDP);
+	if (one->tc & EVENT_INGRESS)
+		reasons |= BIT(REASON_INGRESS);
+	if (one->tc & EVENT_EGRESS)
+		reasons |= BIT(REASON_EGRESS);
+	if (one->iface.sets_priorities)
+		reasons |= BIT(REASON_PRIORITIES);
+	return reasons;
+}
+
+// One VLAN more on the way down: its tag is the outermost so far.
+static void add_tag(struct judgement *out, const struct event_link *vlan)
+{
+	struct fib_iface *iface = &out->iface;
+
+	if (iface->n_tags == FIB_MAX_TAGS) {
+		out->reasons |= BIT(REASON_TAGS);
+		return;
+	}
+	for (unsigned i = iface->n_tags++; i > 0; i--)
+		iface->tag[i] = iface->tag[i - 1];
+	iface->tag[0] = (struct fib_tag){vlan->vlan_protocol, vlan->vlan_id};
+}
+
+// Down to the TAP interface: port, tags, and what the interfaces below bring with them. Whether it
+// is there.
+static bool judge_below(const struct ifaces *ifaces, const struct interface *one,
+	struct judgement *out)
+{
+	const struct interface *at = one;
+
+	for (unsigned depth = 0; is_kind(at, "vlan") && depth < VLAN_DEPTH; depth++) {
+		add_tag(out, &at->iface);
+		at = interfaces_find(&ifaces->all, at->iface.lower);
+		if (!at || !at->is_known)
+			return false;
+		out->reasons |= judge_own(at) & inherited;
+		if (!(at->iface.flags & IFF_UP))
+			out->iface.flags |= FIB_IFACE_DOWN;
+	}
+	int port = taps_port(ifaces, at->ifindex);
+	out->iface.port = (uint8_t)MAX_OF(port, 0);
+	return port >= 0;
+}
+
+static uint16_t judge_mtu(const struct ifaces *ifaces, const struct interface *one,
+	struct judgement *out)
+{
+	const struct mirror_port *has = &ifaces->taps.has[out->iface.port];
+	const struct mirror_port *asked = &ifaces->taps.asked[out->iface.port];
+	uint32_t mtu = MIN_OF(one->iface.mtu, MTU_MAX);
+
+	if (has->mtu && asked->mtu != has->mtu && mtu > has->mtu)
+		out->reasons |= BIT(REASON_MTU);
+	if (has->mtu)
+		mtu = MIN_OF(mtu, has->mtu);
+	return (uint16_t)MAX_OF(mtu, MTU_MIN);
+}
+
+// What Linux has set to the link's own, or more, is of no consequence.
+static uint16_t judge_mtu6(const struct interface *one, uint16_t mtu)
+{
+	return one->mtu6 >= MTU_MIN && one->mtu6 < mtu ? (uint16_t)one->mtu6 : 0;
+}
+
+bool judge_lets_out(uint32_t reasons)
+{
+	for (unsigned i = 0; i < N_IFACE_REASONS; i++)
+		if (reasons & BIT(i) && iface_reason[i].flags & FIB_IFACE_LINUX)
+			return false;
+	return !(reasons & (BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES)));
+}
+
+void judge(const struct ifaces *ifaces, const struct interface *one, struct judgement *out)
+{
+	*out = (struct judgement){0};
+	if (!one->is_known)
+		return;
+	if (!judge_below(ifaces, one, out)) {
+		out->reasons = 0;
+		return;
+	}
+	out->is_ours = !(out->reasons & BIT(REASON_TAGS));
+	out->reasons |= judge_own(one) | judge_conf(ifaces, one) |
+	                judge_master(ifaces, one, &out->iface.vrf);
+	out->iface.mac = one->iface.mac;
+	out->iface.mtu = judge_mtu(ifaces, one, out);
+	out->iface.mtu6 = judge_mtu6(one, out->iface.mtu);
+	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, FIB_IFACE_MACS);
+	memcpy(out->iface.macs, one->above.macs, out->iface.n_macs * sizeof(struct wire_mac));
+	out->iface.flags |= one->iface.flags & IFF_UP ? 0 : FIB_IFACE_DOWN;
+	out->iface.flags |= ifaces->foreign.iface_flags | (one->sysctls & SYSCTL_REDIRECTS);
+	if (out->iface.vrf)
+		out->iface.flags |= ifaces->foreign.vrf_flags;
+	for (unsigned i = 0; i < N_IFACE_REASONS; i++)
+		if (out->reasons & BIT(i))
+			out->iface.flags |= iface_reason[i].flags;
+}

@@ -1,0 +1,331 @@
+// Bytes in, events out; two states, DUMPING and FOLLOWING. Control thread.
+//
+// News and a dump come by different sockets, so that news can be read while a dump is slow. The
+// kernel writes a dump's next piece at the moment in which we read the one before. So each step
+// first reads news without acting on them, then takes a piece of the dump in, then the news: a
+// piece never comes after news that are younger than it, and what was deleted is not told again.
+#include "netlink/listen_inside.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "netlink/ask.h"
+
+#include <errno.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const uint16_t groups_route[] = {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_TC,
+	RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_MROUTE, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV4_RULE,
+	RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_MROUTE, RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV6_RULE,
+	RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP};
+static const uint16_t groups_netfilter[] = {NFNLGRP_NFTABLES};
+static const uint16_t groups_xfrm[] = {XFRMNLGRP_POLICY};
+
+const struct listen_protocol listen_protocols[N_PROTOS] = {
+	[PROTO_ROUTE] = {NETLINK_ROUTE, decode_route, groups_route,
+		sizeof(groups_route) / sizeof(groups_route[0])},
+	[PROTO_NETFILTER] = {NETLINK_NETFILTER, decode_netfilter, groups_netfilter, 1},
+	[PROTO_XFRM] = {NETLINK_XFRM, decode_xfrm, groups_xfrm, 1},
+};
+
+static void shut(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int open_voice(struct listen *listen, unsigned protocol, uint32_t room)
+{
+	struct epoll_event wake = {.events = EPOLLIN};
+	int fd = socket_open(listen_protocols[protocol].protocol, listen->namespace), err;
+
+	// What the kernel has not does nothing to packets; what it refuses to tell may.
+	if (fd < 0)
+		return protocol != PROTO_ROUTE && fd == -EPROTONOSUPPORT ? 0 : fd;
+	listen->news[protocol] = fd;
+	room = socket_make_space(fd, room);
+	if (protocol == PROTO_ROUTE)
+		listen->info.receive_buffer = room;
+	err = socket_join(fd, listen_protocols[protocol].groups,
+		listen_protocols[protocol].n_groups);
+	if (err)
+		return err;
+	listen->dump[protocol] =
+		socket_open(listen_protocols[protocol].protocol, listen->namespace);
+	if (listen->dump[protocol] < 0)
+		return listen->dump[protocol];
+	return epoll_ctl(listen->epoll, EPOLL_CTL_ADD, fd, &wake) ? -errno : 0;
+}
+
+static int open_sockets(struct listen *listen, uint32_t room)
+{
+	int err = 0;
+
+	listen->namespace = netlink_namespace();
+	if (listen->namespace < 0)
+		return listen->namespace;
+	listen->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (listen->epoll < 0)
+		return -errno;
+	for (unsigned i = 0; i < N_PROTOS && !err; i++)
+		err = open_voice(listen, i, room);
+	if (err)
+		return err;
+	listen->ask = ask_open(listen->namespace);
+	return listen->ask < 0 ? listen->ask : 0;
+}
+
+static void take_nothing(void *arg, const struct event *event)
+{
+}
+
+static int ask_for_nexthops(int fd)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nhmsg nexthop;
+	} message = {.head = {.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETNEXTHOP,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+	struct listen_request request = {&message, sizeof(message), take_nothing, NULL};
+
+	return ask(fd, 1, &request);
+}
+
+int listen_check(struct error *error)
+{
+	int namespace = netlink_namespace();
+	int fd = namespace < 0 ? namespace : ask_open(namespace), err = fd;
+
+	shut(&namespace);
+	if (fd < 0)
+		return error_set(error, err, "cannot ask Linux over netlink: %s", strerror(-err));
+	err = ask_for_nexthops(fd);
+	close(fd);
+	if (err)
+		return error_set(error, err,
+			"this kernel has no next-hop objects (%s): Linux as control plane wants "
+			"Linux 5.3 or newer",
+			strerror(-err));
+	return 0;
+}
+
+int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t receive_buffer,
+	struct error *error)
+{
+	struct listen *listen = calloc(1, sizeof(*listen));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!listen)
+		return error_set(error, err, "no memory for listening to Linux");
+	listen->ops = *ops;
+	listen->namespace = listen->epoll = listen->ask = -1;
+	for (unsigned i = 0; i < N_PROTOS; i++)
+		listen->news[i] = listen->dump[i] = -1;
+	listen->held.bytes = malloc((size_t)NETLINK_SLOTS * NETLINK_SLOT_BYTES);
+	listen->piece = malloc(LISTEN_PIECE_BYTES);
+	if (listen->held.bytes && listen->piece)
+		err = open_sockets(listen, receive_buffer);
+	if (err) {
+		error_set(error, err, "cannot listen to Linux over netlink: %s", strerror(-err));
+		listen_close(listen);
+		return err;
+	}
+	if (listen->info.receive_buffer < receive_buffer)
+		log_warn("netlink may hold %u KiB only of %u unread: raise net.core.rmem_max, or "
+			 "bursts of changes will have to be dumped anew",
+			listen->info.receive_buffer >> 10, receive_buffer >> 10);
+	listen_dump_again(listen);
+	*out = listen;
+	return 0;
+}
+
+void listen_close(struct listen *listen)
+{
+	for (unsigned i = 0; i < N_PROTOS; i++) {
+		shut(&listen->news[i]);
+		shut(&listen->dump[i]);
+	}
+	shut(&listen->ask);
+	shut(&listen->epoll);
+	shut(&listen->namespace);
+	free(listen->held.bytes);
+	free(listen->piece);
+	free(listen);
+}
+
+int listen_fd(const struct listen *listen)
+{
+	return listen->epoll;
+}
+
+void listen_dump_again(struct listen *listen)
+{
+	listen->wants_dump = true;
+}
+
+bool listen_is_dumping(const struct listen *listen)
+{
+	return listen->stage != STAGE_FOLLOWING ||
+	       !(listen->info.dumps + listen->info.dumps_partial);
+}
+
+void listen_info(const struct listen *listen, struct listen_info *out)
+{
+	*out = listen->info;
+}
+
+unsigned listen_bursts(const struct listen *listen, struct netlink_burst *out)
+{
+	return bursts_read(&listen->bursts, out);
+}
+
+// Messages were lost. While any are left in the socket's buffer the kernel puts no new ones in, so
+// they have to go first.
+static void begin_gap(struct listen *listen)
+{
+	uint64_t now = clock_now_ns();
+
+	if (listen->stage == STAGE_ASK || listen->stage == STAGE_ANSWER)
+		listen->info.dumps_restarted++;
+	dump_stop(listen);
+	listen->stage = STAGE_GAP;
+	listen->info.overruns++;
+	if (!listen->warned_ns || now - listen->warned_ns > 10000000000) {
+		log_warn("Linux changed faster than it could be followed: all is read again");
+		listen->warned_ns = now;
+	}
+}
+
+static bool section_has(const struct section *section, const struct event *event)
+{
+	if (event->kind != section->kind)
+		return false;
+	return event->kind != EVENT_ROUTE ||
+	       (event->route.prefix.addr.family == 4) == (section->family == AF_INET);
+}
+
+// An event of the news.
+static void take_news(struct listen *listen, const struct event *event)
+{
+	if (event->kind == EVENT_ERROR) {
+		if (event->error == -ENOBUFS)
+			begin_gap(listen);
+		return;
+	}
+	if (event->kind == EVENT_DONE)
+		return;
+	if (event->is_delete && section_has(&sections[listen->section % n_sections], event))
+		listen->is_disturbed = true;
+	listen->ops.event(listen->ops.arg, event);
+}
+
+// A message from the kernel that is not sound: something was said that we did not understand.
+static void take_nonsense(struct listen *listen)
+{
+	listen->info.malformed++;
+	listen_dump_again(listen);
+}
+
+static void take_messages(struct listen *listen, unsigned protocol, struct socket_rest rest)
+{
+	const struct nlmsghdr *message;
+	struct event event;
+
+	while ((message = socket_next(&rest))) {
+		listen->info.messages++;
+		switch (listen_protocols[protocol].decode(message, message->nlmsg_len, &event)) {
+		case DECODE_EVENT:
+			event.is_dump = false;
+			take_news(listen, &event);
+			break;
+		case DECODE_IGNORED:
+			listen->info.ignored++;
+			break;
+		case DECODE_MALFORMED:
+			take_nonsense(listen);
+			break;
+		}
+	}
+	if (rest.n)
+		take_nonsense(listen);
+}
+
+static void take_held(struct listen *listen)
+{
+	for (unsigned i = 0; i < listen->held.n && listen->stage != STAGE_GAP; i++) {
+		const struct socket_slot *slot = &listen->held.slot[i];
+		struct socket_rest messages = {socket_slot(&listen->held, i), slot->bytes};
+
+		if (slot->is_foreign)
+			listen->info.malformed++; // whoever it was, it was not Linux
+		else if (slot->is_cut)
+			take_nonsense(listen);
+		else
+			take_messages(listen, slot->protocol, messages);
+	}
+}
+
+// Reads news of all voices; how many datagrams came.
+static unsigned hold_news(struct listen *listen)
+{
+	listen->held.n = 0;
+	// That of the routes last: it may fill all that there is.
+	for (unsigned i = N_PROTOS; i-- > 0;)
+		if (listen->news[i] >= 0 &&
+			socket_buffer_open(listen->news[i], i, &listen->held) == -ENOBUFS)
+			begin_gap(listen);
+	return listen->held.n;
+}
+
+// One step; true: something was done.
+static bool step(struct listen *listen)
+{
+	uint64_t overruns = listen->info.overruns;
+	unsigned n = hold_news(listen);
+
+	if (listen->stage == STAGE_GAP) {
+		// The call that tells of a loss brings nothing: that is no sign that all is read.
+		if (!n && overruns == listen->info.overruns)
+			dump_begin(listen);
+		return true;
+	}
+	if (listen->stage == STAGE_ANSWER)
+		dump_take_piece(listen);
+	take_held(listen);
+	if (listen->stage == STAGE_ASK)
+		dump_ask(listen);
+	if (listen->stage != STAGE_FOLLOWING)
+		return true;
+	if (dump_is_due(listen)) {
+		dump_begin(listen);
+		return true;
+	}
+	return n > 0;
+}
+
+bool listen_poll(struct listen *listen, uint64_t budget_ns)
+{
+	uint64_t begin = clock_now_ns(), until = begin + budget_ns, before = listen->info.messages;
+	bool more;
+
+	do
+		more = step(listen);
+	while (more && clock_now_ns() < until);
+	bursts_note(&listen->bursts, begin, clock_now_ns(), listen->info.messages - before);
+	return more;
+}
+
+int listen_ask(struct listen *listen, const struct listen_request *request)
+{
+	return ask(listen->ask, ++listen->asked, request);
+}

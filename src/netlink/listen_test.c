@@ -1,0 +1,624 @@
+// A real kernel in a namespace of this process: dumps, news, what is lost and what is foreign. What
+// it answers can be changed on the way, into what it says when a dump goes wrong.
+#include "netlink/listen.h"
+
+#include "base/clock.h"
+#include "netlink/socket.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N_ROUTES = 4096 };
+
+// How the dump of a family's routes goes. The kernel says no word of a route but in WHOLE and HALF.
+enum ending {
+	WHOLE,
+	REFUSED,     // NLMSG_ERROR
+	CUT_SHORT,   // NLMSG_DONE with an error
+	HALF,        // the same, behind the first route
+	INTERRUPTED, // NLM_F_DUMP_INTR in one message, which is of no concern
+	EMPTY,       // all is well, but there are no routes
+	GARBLED,     // the first route's attributes are malformed
+	TORN,        // the last message is longer than what is there of it
+};
+static struct {
+	enum ending ending;
+	uint8_t family;
+	int error;
+} dumps;
+
+// To be read by nobody: of no kind that we know.
+enum { TYPE_OF_NO_CONCERN = RTM_NEWTCLASS };
+
+int __real_socket_read(int fd, void *bytes, size_t room);
+int __wrap_socket_read(int fd, void *bytes, size_t room);
+
+static bool is_route(const struct nlmsghdr *message)
+{
+	const struct rtmsg *route = NLMSG_DATA(message);
+
+	return message->nlmsg_type == RTM_NEWROUTE && message->nlmsg_flags & NLM_F_MULTI &&
+	       route->rtm_family == dumps.family;
+}
+
+static bool is_end(const struct nlmsghdr *message)
+{
+	return message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR;
+}
+
+// The kernel takes no further request before its dump is read to its end.
+static void skip_to_end(int fd, struct socket_rest rest)
+{
+	static uint8_t bytes[256 << 10];
+	const struct nlmsghdr *message;
+
+	for (;;) {
+		while ((message = socket_next(&rest)))
+			if (is_end(message))
+				return;
+		rest.bytes = bytes;
+		rest.n = (uint32_t)__real_socket_read(fd, bytes, sizeof(bytes));
+	}
+}
+
+// The kernel's last word, in place of a message.
+static int put_end(struct nlmsghdr *message, uint16_t type, const uint8_t *bytes)
+{
+	message->nlmsg_len = NLMSG_LENGTH(sizeof(int));
+	message->nlmsg_type = type;
+	memcpy(NLMSG_DATA(message), &dumps.error, sizeof(int));
+	return (int)((uint8_t *)message - bytes) + (int)message->nlmsg_len;
+}
+
+static void leave_out_routes(struct socket_rest rest, bool is_interrupted)
+{
+	const struct nlmsghdr *message;
+
+	while ((message = socket_next(&rest)))
+		if (is_route(message)) {
+			((struct nlmsghdr *)message)->nlmsg_type = TYPE_OF_NO_CONCERN;
+			if (is_interrupted)
+				((struct nlmsghdr *)message)->nlmsg_flags |= NLM_F_DUMP_INTR;
+			is_interrupted = false;
+		}
+}
+
+// An attribute that is shorter than its own head.
+static void garble(struct nlmsghdr *message)
+{
+	((struct rtattr *)RTM_RTA(NLMSG_DATA(message)))->rta_len = 1;
+}
+
+// The last message of the datagram claims to go on.
+static void lengthen_last(struct socket_rest rest)
+{
+	const struct nlmsghdr *message, *last = NULL;
+
+	while ((message = socket_next(&rest)))
+		last = message;
+	((struct nlmsghdr *)last)->nlmsg_len += NLMSG_ALIGNTO;
+}
+
+int __wrap_socket_read(int fd, void *bytes, size_t room)
+{
+	int n = __real_socket_read(fd, bytes, room);
+	struct socket_rest rest = {bytes, n > 0 ? (uint32_t)n : 0}, all = rest;
+	const struct nlmsghdr *first = socket_next(&rest), *second = (const void *)rest.bytes;
+
+	if (!first || !is_route(first) || dumps.ending == WHOLE)
+		return n;
+	if (dumps.ending == GARBLED) {
+		garble((struct nlmsghdr *)first);
+		return n;
+	}
+	if (dumps.ending == TORN) {
+		lengthen_last(all);
+		return n;
+	}
+	if (dumps.ending == INTERRUPTED || dumps.ending == EMPTY) {
+		leave_out_routes(all, dumps.ending == INTERRUPTED);
+		return n;
+	}
+	skip_to_end(fd, rest);
+	if (dumps.ending == HALF)
+		first = second;
+	return put_end((struct nlmsghdr *)first, dumps.ending == REFUSED ? NLMSG_ERROR : NLMSG_DONE,
+		bytes);
+}
+
+// How the kernel answers who wants to know of xfrm; 0: as it does.
+static int refusal;
+
+int __real_socket_open(int protocol, int namespace);
+int __wrap_socket_open(int protocol, int namespace);
+
+int __wrap_socket_open(int protocol, int namespace)
+{
+	return refusal && protocol == NETLINK_XFRM ? refusal
+	                                           : __real_socket_open(protocol, namespace);
+}
+
+struct heard {
+	unsigned begins, ends;
+	uint32_t partial, lacking;               // of the newest dump
+	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
+};
+
+static int number_of(const struct event *event)
+{
+	const uint8_t *b = event->route.prefix.addr.bytes;
+
+	if (event->kind != EVENT_ROUTE || event->route.type != RTN_BLACKHOLE || b[0] != 10)
+		return -1;
+	return (b[2] << 8 | b[3]) % N_ROUTES;
+}
+
+static void take(void *arg, const struct event *event)
+{
+	struct heard *heard = arg;
+	int number = number_of(event);
+
+	if (number < 0)
+		return;
+	heard->known[number] = !event->is_delete;
+	heard->doubted[number] = false;
+}
+
+static void begin(void *arg)
+{
+	struct heard *heard = arg;
+
+	heard->begins++;
+	heard->lacking = 0;
+	memcpy(heard->doubted, heard->known, sizeof(heard->known));
+}
+
+static void lack(void *arg, enum event_kind kind)
+{
+	((struct heard *)arg)->lacking |= 1u << kind;
+}
+
+static void end(void *arg, uint32_t partial)
+{
+	struct heard *heard = arg;
+
+	assert_int_equal(heard->lacking, partial);
+	heard->ends++;
+	heard->partial = partial;
+	for (unsigned i = 0; i < N_ROUTES && !event_kinds_have(partial, EVENT_ROUTE); i++)
+		heard->known[i] &= !heard->doubted[i];
+}
+
+static void run(const char *command)
+{
+	assert_int_equal(system(command), 0);
+}
+
+static struct listen *listen_with(struct heard *heard, uint32_t room)
+{
+	struct listen_ops ops = {take, begin, lack, end, heard};
+	struct error error = {""};
+	struct listen *listen;
+
+	*heard = (struct heard){0};
+	if (listen_open(&listen, &ops, room, &error))
+		fail_msg("%s", error.text);
+	return listen;
+}
+
+static void settle(struct listen *listen)
+{
+	uint64_t until = clock_now_ns() + 10000000000;
+
+	while (listen_poll(listen, 1000000) || listen_is_dumping(listen))
+		assert_true(clock_now_ns() < until);
+}
+
+static unsigned count(const struct heard *heard)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < N_ROUTES; i++)
+		n += heard->known[i];
+	return n;
+}
+
+// Adds or deletes 10.0.x.y/32 with numbers from `from` up to `to`.
+static void change_routes(const char *method, unsigned from, unsigned to)
+{
+	FILE *batch = popen("ip -force -batch -", "w");
+
+	assert_non_null(batch);
+	for (unsigned i = from; i < to; i++)
+		fprintf(batch, "route %s blackhole 10.0.%u.%u/32\n", method, i >> 8, i & 255);
+	assert_int_equal(pclose(batch), 0);
+}
+
+static int in_own_namespace(void **state)
+{
+	return unshare(CLONE_NEWNET);
+}
+
+static int without_routes(void **state)
+{
+	return system("ip route flush table main");
+}
+
+static void hears_what_is_there_and_what_comes(void **state)
+{
+	struct heard heard;
+	struct listen *listen;
+
+	change_routes("add", 0, 100);
+	listen = listen_with(&heard, 1 << 20);
+	settle(listen);
+	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&heard), 100);
+	change_routes("add", 100, 150);
+	change_routes("del", 0, 10);
+	settle(listen);
+	assert_int_equal(count(&heard), 140);
+	assert_int_equal(heard.ends, 1);
+	listen_close(listen);
+}
+
+static void remembers_when_much_was_said_at_once(void **state)
+{
+	struct netlink_burst bursts[NETLINK_BURSTS];
+	struct heard heard;
+	struct listen *listen = listen_with(&heard, 1 << 20);
+	uint64_t before, messages = 0;
+	unsigned n, n_before;
+
+	settle(listen);
+	n_before = listen_bursts(listen, bursts);
+	assert_true(n_before > 0); // the dump
+	usleep(10000);
+	before = clock_now_ns();
+	change_routes("add", 0, 300);
+	settle(listen);
+	n = listen_bursts(listen, bursts);
+	assert_true(n > n_before);
+	for (unsigned i = n_before; i < n; i++) {
+		assert_true(bursts[i].end_ns > bursts[i].begin_ns);
+		assert_true(bursts[i].begin_ns > before);
+		assert_true(bursts[i].end_ns <= clock_now_ns());
+		messages += bursts[i].messages;
+	}
+	assert_true(messages >= 300);
+	listen_close(listen);
+}
+
+static void only_what_a_kernel_has_not_may_be_silent(void **state)
+{
+	struct heard heard;
+	struct listen_ops ops = {take, begin, lack, end, &heard};
+	struct error error = {""};
+	struct listen *listen;
+
+	refusal = -EPROTONOSUPPORT;
+	listen = listen_with(&heard, 1 << 20);
+	settle(listen);
+	assert_int_equal(heard.ends, 1);
+	listen_close(listen);
+	refusal = -EACCES;
+	assert_int_equal(listen_open(&listen, &ops, 1 << 20, &error), -EACCES);
+	refusal = 0;
+	assert_string_equal(error.text, "cannot listen to Linux over netlink: Permission denied");
+}
+
+static void a_loss_leads_to_a_dump_that_finds_all(void **state)
+{
+	struct heard heard;
+	struct listen *listen = listen_with(&heard, 16 << 10);
+	struct listen_info info;
+
+	settle(listen);
+	change_routes("add", 0, 2000);
+	change_routes("del", 0, 500);
+	settle(listen);
+	listen_info(listen, &info);
+	assert_true(info.overruns > 0);
+	assert_true(heard.ends > 1);
+	assert_int_equal(count(&heard), 1500);
+	listen_close(listen);
+}
+
+// Routes go while the dump is told piece by piece: none may come back.
+static void what_is_deleted_during_a_dump_stays_deleted(void **state)
+{
+	struct heard heard;
+	struct listen *listen;
+
+	change_routes("add", 0, N_ROUTES);
+	listen = listen_with(&heard, 16 << 20);
+	for (unsigned i = 0; i < N_ROUTES; i += 256) {
+		listen_poll(listen, 1);
+		change_routes("del", N_ROUTES - i - 128, N_ROUTES - i);
+		listen_poll(listen, 1);
+		change_routes("del", i, i + 64);
+	}
+	settle(listen);
+	for (unsigned i = 0; i < N_ROUTES; i++) {
+		bool gone = i % 256 < 64 || i % 256 >= 128;
+
+		assert_int_equal(heard.known[i], !gone);
+	}
+	listen_close(listen);
+}
+
+// Another process sends us what looks like a message of the kernel.
+static void what_others_say_is_counted_and_ignored(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg route;
+		struct rtattr attr;
+		uint8_t dst[4];
+	} lie = {.head = {.nlmsg_len = sizeof(lie), .nlmsg_type = RTM_NEWROUTE},
+		.route = {.rtm_family = AF_INET, .rtm_dst_len = 32, .rtm_type = RTN_BLACKHOLE},
+		.attr = {8, RTA_DST},
+		.dst = {10, 0, 0, 7}};
+	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_ROUTE};
+	int liar = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	struct heard heard;
+	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct listen_info info;
+
+	settle(listen);
+	assert_int_equal(sendto(liar, &lie, sizeof(lie), 0, (void *)&to, sizeof(to)), sizeof(lie));
+	settle(listen);
+	listen_info(listen, &info);
+	assert_int_equal(info.malformed, 1);
+	assert_int_equal(count(&heard), 0);
+	assert_int_equal(heard.ends, 1);
+	listen_close(listen);
+	close(liar);
+}
+
+static void poll_until_dumps_ended(struct listen *listen, const struct heard *heard, unsigned n)
+{
+	uint64_t until = clock_now_ns() + 10000000000;
+
+	while (heard->ends < n) {
+		if (!listen_poll(listen, 1000000))
+			usleep(1000);
+		assert_true(clock_now_ns() < until);
+	}
+}
+
+static void dump(struct listen *listen, const struct heard *heard)
+{
+	listen_dump_again(listen);
+	poll_until_dumps_ended(listen, heard, heard->ends + 1);
+}
+
+// With 100 routes of IPv4, and some of IPv6.
+static struct listen *listen_to_routes(struct heard *heard)
+{
+	struct listen *listen;
+
+	dumps.ending = WHOLE;
+	dumps.family = AF_INET;
+	run("ip link set lo up");
+	change_routes("add", 0, 100);
+	listen = listen_with(heard, 1 << 20);
+	settle(listen);
+	assert_int_equal(count(heard), 100);
+	return listen;
+}
+
+static void what_a_failed_dump_does_not_name_stays(void **state)
+{
+	static const enum ending endings[] = {REFUSED, CUT_SHORT, HALF, INTERRUPTED};
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+	struct listen_info info;
+
+	dumps.error = -ENOMEM;
+	for (unsigned i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		dumps.ending = endings[i];
+		dump(listen, &heard);
+		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&heard), 100);
+	}
+	listen_info(listen, &info);
+	assert_int_equal(info.dumps_partial, 4);
+	assert_int_equal(info.dumps, 1);
+	assert_int_equal(info.dumps_restarted, 8); // only what is interrupted is repeated at once
+	dumps.ending = EMPTY;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 0);
+	assert_int_equal(count(&heard), 0);
+	listen_close(listen);
+}
+
+// What it told may have been of any route: none is gone for it.
+static void what_a_malformed_message_of_a_dump_told_stays(void **state)
+{
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+	struct listen_info info;
+
+	for (enum ending ending = GARBLED; ending <= TORN; ending++) {
+		dumps.ending = ending;
+		dump(listen, &heard);
+		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&heard), 100);
+	}
+	listen_info(listen, &info);
+	assert_int_equal(info.malformed, 1 + 8); // what is torn is asked for again at once
+	assert_int_equal(info.dumps_partial, 2);
+	dumps.ending = WHOLE;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 0);
+	assert_int_equal(count(&heard), 100);
+	listen_close(listen);
+}
+
+// Its IPv6 routes may lack because the kernel has none, or because it could not tell them.
+static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
+{
+	static const int lacks[] = {-EOPNOTSUPP, -EAFNOSUPPORT, -EINVAL};
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+
+	dumps.ending = REFUSED;
+	dumps.family = AF_INET6;
+	for (unsigned i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
+		dumps.error = lacks[i];
+		dump(listen, &heard);
+		assert_int_equal(heard.partial, 0);
+	}
+	dumps.error = -ENOMEM;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	dumps.family = AF_INET; // every kernel has these
+	dumps.error = -EOPNOTSUPP;
+	dump(listen, &heard);
+	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	listen_close(listen);
+}
+
+// Lines of a file that have these words.
+static unsigned lines_with(FILE *file, const char *words)
+{
+	char line[1024];
+	unsigned n = 0;
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		n += strstr(line, words) != NULL;
+	return n;
+}
+
+static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
+{
+	static const char *const words = "Linux's IPv4 routes could not be read (Cannot allocate "
+					 "memory): what is known of them stays";
+	struct heard heard;
+	struct listen *listen = listen_to_routes(&heard);
+	FILE *said = tmpfile();
+	int stderr_fd = dup(STDERR_FILENO);
+	uint64_t since;
+
+	assert_non_null(said);
+	dup2(fileno(said), STDERR_FILENO);
+	dumps.ending = CUT_SHORT;
+	dumps.error = -ENOMEM;
+	dump(listen, &heard);
+	since = clock_now_ns();
+	poll_until_dumps_ended(listen, &heard, 4); // after a second, and two more
+	since = clock_now_ns() - since;
+	dumps.ending = WHOLE;
+	dump(listen, &heard);
+	dumps.ending = CUT_SHORT;
+	dump(listen, &heard);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	assert_true(since >= 2500000000);
+	assert_int_equal(lines_with(said, words), 2);
+	fclose(said);
+	dumps.ending = WHOLE;
+	poll_until_dumps_ended(listen, &heard, 7);
+	assert_int_equal(heard.partial, 0);
+	assert_int_equal(count(&heard), 100);
+	listen_close(listen);
+}
+
+static void take_type(void *arg, const struct event *event)
+{
+	if (event->kind == EVENT_ROUTE)
+		*(int *)arg = event->route.type;
+}
+
+static void asks_and_gets_the_kernels_word(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg route;
+		struct rtattr attr;
+		uint8_t dst[4];
+	} question = {.head = {.nlmsg_len = sizeof(question),
+			      .nlmsg_type = RTM_GETROUTE,
+			      .nlmsg_flags = NLM_F_REQUEST},
+		.route = {.rtm_family = AF_INET, .rtm_dst_len = 32, .rtm_flags = RTM_F_FIB_MATCH},
+		.attr = {8, RTA_DST},
+		.dst = {127, 0, 0, 1}};
+	int type = 0;
+	struct listen_request request = {&question, sizeof(question), take_type, &type};
+	struct heard heard;
+	struct listen *listen = listen_with(&heard, 1 << 20);
+
+	run("ip link set lo up");
+	assert_int_equal(listen_ask(listen, &request), 0);
+	assert_int_equal(type, RTN_LOCAL);
+	question.dst[0] = 11;
+	assert_int_equal(listen_ask(listen, &request), -ENETUNREACH);
+	listen_close(listen);
+}
+
+// Somebody wants to know of a route (`dl3 show route`) while the tables are being read.
+static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg route;
+	} question = {.head = {.nlmsg_len = sizeof(question),
+			      .nlmsg_type = RTM_GETROUTE,
+			      .nlmsg_flags = NLM_F_REQUEST},
+		.route = {.rtm_family = AF_INET, .rtm_flags = RTM_F_FIB_MATCH}};
+	int type = 0;
+	struct listen_request request = {&question, sizeof(question), take_type, &type};
+	struct heard heard;
+	struct listen *listen;
+	unsigned n_asked = 0;
+
+	change_routes("add", 0, N_ROUTES);
+	listen = listen_with(&heard, 16 << 20);
+	alarm(20); // a dump that waits for an answer which never comes holds up all else
+	for (; listen_is_dumping(listen); n_asked++) {
+		listen_poll(listen, 1);
+		listen_ask(listen, &request);
+	}
+	alarm(0);
+	assert_true(n_asked > 1);
+	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&heard), N_ROUTES);
+	listen_close(listen);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(hears_what_is_there_and_what_comes, without_routes),
+		cmocka_unit_test_teardown(remembers_when_much_was_said_at_once, without_routes),
+		cmocka_unit_test_teardown(only_what_a_kernel_has_not_may_be_silent, without_routes),
+		cmocka_unit_test_teardown(a_loss_leads_to_a_dump_that_finds_all, without_routes),
+		cmocka_unit_test_teardown(what_is_deleted_during_a_dump_stays_deleted,
+			without_routes),
+		cmocka_unit_test_teardown(what_others_say_is_counted_and_ignored, without_routes),
+		cmocka_unit_test_teardown(what_a_failed_dump_does_not_name_stays, without_routes),
+		cmocka_unit_test_teardown(what_a_malformed_message_of_a_dump_told_stays,
+			without_routes),
+		cmocka_unit_test_teardown(what_a_kernel_lacks_is_told_from_what_it_cannot_tell,
+			without_routes),
+		cmocka_unit_test_teardown(a_failed_dump_is_repeated_ever_later_and_said_once,
+			without_routes),
+		cmocka_unit_test_teardown(asks_and_gets_the_kernels_word, without_routes),
+		cmocka_unit_test_teardown(a_question_in_the_middle_of_a_dump_does_not_end_it,
+			without_routes),
+	};
+
+	return cmocka_run_group_tests(tests, in_own_namespace, NULL);
+}

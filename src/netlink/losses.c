@@ -1,0 +1,290 @@
+// What Linux drops without a word when an interface goes down, loses its carrier or its addresses,
+// or a next-hop object goes (seen on Linux 6.18; net/ipv4/fib_semantics.c, nexthop.c). Control
+// thread.
+#include "netlink/routes_inside.h"
+
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KIND_4 = 1, KIND_6 = 2 };
+
+static bool leads_over(const struct hop_set *hop_set, int ifindex)
+{
+	for (unsigned i = 0; i < hop_set->key.n_hops; i++)
+		if (hop_set->hops[i].ifindex == ifindex)
+			return true;
+	return false;
+}
+
+static bool is_over(const struct nexthop *nexthop, int ifindex)
+{
+	return nexthop->is_known && !nexthop->is_group && !nexthop->is_blackhole &&
+	       nexthop->hop.ifindex == ifindex;
+}
+
+// Objects need an interface that is up and has a carrier. True: there were some.
+static bool lose_nexthops(struct routes *routes, int ifindex)
+{
+	struct nexthop *at = nexthops_next(&routes->nexthops, NULL);
+	bool has_lost = false;
+
+	while (at) {
+		bool is_lost = is_over(at, ifindex);
+		if (is_lost)
+			routes_nexthop_lost(routes, at);
+		has_lost |= is_lost;
+		at = nexthops_next(&routes->nexthops, is_lost ? NULL : at); // groups go, too
+	}
+	return has_lost;
+}
+
+static void refresh_nexthops(struct routes *routes, int ifindex)
+{
+	struct nexthop *at = NULL;
+
+	while ((at = nexthops_next(&routes->nexthops, at)))
+		if (is_over(at, ifindex))
+			routes_nexthop_changed(routes, at);
+}
+
+// Next hops over the interface die; where none is left alive, the routes go.
+static void kill_hop_set(struct routes *routes, uint32_t number, int ifindex)
+{
+	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+	unsigned n_dead = 0;
+
+	for (unsigned i = 0; i < hop_set->key.n_hops; i++) {
+		hop_set->hops[i].is_dead |= hop_set->hops[i].ifindex == ifindex;
+		n_dead += hop_set->hops[i].is_dead;
+	}
+	routes_stale(routes, number);
+	if (n_dead == hop_set->key.n_hops)
+		routes_drop_hop_set(routes, number);
+}
+
+// Addresses of the host outlive its interface's being down (IPv4: routes of scope host; IPv6: the
+// kernel tells of each one that goes).
+static bool outlives_down(const struct hop_set *hop_set)
+{
+	return hop_set->key.family == 4 ? hop_set->key.scope == RT_SCOPE_HOST
+	                                : hop_set->key.type != RTN_UNICAST;
+}
+
+static void lose_iface(struct routes *routes, int ifindex)
+{
+	lose_nexthops(routes, ifindex);
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+		if (hop_set && leads_over(hop_set, ifindex) && !outlives_down(hop_set))
+			kill_hop_set(routes, i, ifindex);
+	}
+}
+
+static void revive(struct routes *routes, int ifindex, unsigned kinds)
+{
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+		if (!hop_set || !leads_over(hop_set, ifindex) ||
+			!(kinds & (hop_set->key.family == 4 ? KIND_4 : KIND_6)))
+			continue;
+		for (unsigned k = 0; k < hop_set->key.n_hops; k++)
+			hop_set->hops[k].is_dead &= hop_set->hops[k].ifindex != ifindex;
+		routes_stale(routes, i);
+	}
+}
+
+static void refresh(struct routes *routes, int ifindex)
+{
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++)
+		if (hop_sets_at(&routes->hop_sets, i) &&
+			leads_over(hop_sets_at(&routes->hop_sets, i), ifindex))
+			routes_stale(routes, i);
+	refresh_nexthops(routes, ifindex);
+}
+
+// NULL: no memory; then as if it were always new.
+static struct routes_seen *seen_of(struct routes *routes, int ifindex)
+{
+	for (uint32_t i = 0; i < routes->n_seen; i++)
+		if (routes->seen[i].ifindex == ifindex)
+			return &routes->seen[i];
+	if (routes->n_seen == routes->room_seen) {
+		uint32_t room = routes->room_seen ? 2 * routes->room_seen : 16;
+		struct routes_seen *more = realloc(routes->seen, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		routes->seen = more;
+		routes->room_seen = room;
+	}
+	routes->seen[routes->n_seen] =
+		(struct routes_seen){.ifindex = ifindex, .is_up = true, .has_carrier = true};
+	return &routes->seen[routes->n_seen++];
+}
+
+// Linux drops next-hop objects a little after the carrier goes; if it is back by then, not at all.
+static void doubt(struct routes *routes, struct routes_seen *seen)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+
+	if (seen->has_lost_nexthops && !routes->is_dumping)
+		ops->dump_again(ops->ops);
+	seen->has_lost_nexthops = false;
+}
+
+void routes_iface_changed(struct routes *routes, int ifindex)
+{
+	const struct ifaces_state now = ifaces_state(routes->mirror, ifindex);
+	struct routes_seen none = {0}, *seen = seen_of(routes, ifindex);
+
+	if (!seen)
+		seen = &none;
+	if (seen->is_up && !now.is_up)
+		lose_iface(routes, ifindex);
+	else if (seen->has_carrier && !now.has_carrier)
+		seen->has_lost_nexthops |= lose_nexthops(routes, ifindex);
+	else if (!seen->has_carrier && now.has_carrier)
+		doubt(routes, seen);
+	if (!seen->is_up && now.is_up)
+		revive(routes, ifindex, KIND_4);
+	// Of IPv6 what died when the link was set down stays dead until it is up with a carrier.
+	if (now.is_up && now.has_carrier && !(seen->is_up && seen->has_carrier))
+		revive(routes, ifindex, KIND_6);
+	seen->is_up = now.is_up;
+	seen->has_carrier = now.has_carrier;
+	refresh(routes, ifindex);
+}
+
+// An IPv4 route goes as a whole when one of its interfaces does; of IPv6 routes the kernel tells.
+void routes_iface_gone(struct routes *routes, int ifindex)
+{
+	const struct mirror_ops *ops = &routes->mirror->settings.ops;
+	bool is_in_doubt = false;
+
+	lose_nexthops(routes, ifindex);
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+		if (!hop_set || !hop_set->n_routes || !leads_over(hop_set, ifindex))
+			continue;
+		if (hop_set->key.family == 4 || hop_set->key.n_hops == 1)
+			routes_drop_hop_set(routes, i);
+		else
+			is_in_doubt = true;
+	}
+	refresh(routes, ifindex);
+	for (uint32_t i = 0; i < routes->n_seen; i++)
+		if (routes->seen[i].ifindex == ifindex)
+			routes->seen[i] = routes->seen[--routes->n_seen];
+	if (is_in_doubt && !routes->is_dumping)
+		ops->dump_again(ops->ops);
+}
+
+void routes_ip4_gone(struct routes *routes, int ifindex)
+{
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+		if (hop_set && hop_set->key.family == 4 && leads_over(hop_set, ifindex))
+			kill_hop_set(routes, i, ifindex);
+	}
+}
+
+void routes_address_came(struct routes *routes, int ifindex)
+{
+	if (ifaces_state(routes->mirror, ifindex).is_up)
+		revive(routes, ifindex, KIND_4);
+}
+
+// Only in the table that the interface's addresses belong to.
+void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local)
+{
+	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
+		const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, i);
+		if (hop_set && hop_set->key.prefsrc.family &&
+			hop_set->key.table != RT_TABLE_LOCAL &&
+			hop_set->key.table != RT_TABLE_DEFAULT &&
+			wire_addr_equal(&hop_set->key.prefsrc, local) &&
+			ifaces_vrf_of_table(routes->mirror, hop_set->key.table) == vrf)
+			routes_drop_hop_set(routes, i);
+	}
+}
+
+static void stale_hop_sets(struct routes *routes, const struct nexthop *nexthop)
+{
+	for (uint32_t i = nexthop->first_hop_set; i;
+		i = hop_sets_at(&routes->hop_sets, i)->next_of_nexthop)
+		routes_stale(routes, i);
+}
+
+static bool is_member(const struct nexthop *group, uint32_t id)
+{
+	for (unsigned i = 0; i < group->n_members; i++)
+		if (group->member[i].id == id)
+			return true;
+	return false;
+}
+
+void routes_nexthop_changed(struct routes *routes, struct nexthop *nexthop)
+{
+	struct nexthop *at = NULL;
+
+	stale_hop_sets(routes, nexthop);
+	while (nexthop->n_groups && (at = nexthops_next(&routes->nexthops, at)))
+		if (is_member(at, nexthop->id))
+			stale_hop_sets(routes, at);
+}
+
+// A way of the object that routes lead, 0: none.
+static uint32_t hop_set_with_routes(struct routes *routes, uint32_t id)
+{
+	const struct nexthop *nexthop = nexthops_find(&routes->nexthops, id);
+	uint32_t hop_set = nexthop ? nexthop->first_hop_set : 0;
+
+	while (hop_set && !hop_sets_at(&routes->hop_sets, hop_set)->n_routes)
+		hop_set = hop_sets_at(&routes->hop_sets, hop_set)->next_of_nexthop;
+	return hop_set;
+}
+
+// A group that a member leaves: the first one found, NULL: none.
+static struct nexthop *group_with(struct routes *routes, uint32_t id)
+{
+	struct nexthop *at = NULL;
+
+	while ((at = nexthops_next(&routes->nexthops, at)))
+		if (is_member(at, id))
+			break;
+	return at;
+}
+
+void routes_nexthop_lost(struct routes *routes, struct nexthop *nexthop)
+{
+	uint32_t id = nexthop->id, hop_set;
+	struct nexthop *group;
+	bool is_in_groups = nexthop->n_groups;
+
+	nexthops_forget(&routes->nexthops, nexthop);
+	while ((hop_set = hop_set_with_routes(routes, id)))
+		routes_drop_hop_set(routes, hop_set);
+	while (is_in_groups && (group = group_with(routes, id))) {
+		stale_hop_sets(routes, group);
+		if (nexthops_leave(&routes->nexthops, group, id))
+			routes_nexthop_lost(routes, group);
+	}
+}
+
+void routes_nexthop_event(struct routes *routes, const struct event *event)
+{
+	const struct event_nexthop *told = &event->nexthop;
+	struct nexthop *nexthop = event->is_delete ? nexthops_find(&routes->nexthops, told->id)
+	                                           : nexthops_get(&routes->nexthops, told->id);
+
+	if (!nexthop || !told->id)
+		return;
+	if (event->is_delete) {
+		if (nexthop->is_known)
+			routes_nexthop_lost(routes, nexthop);
+		return;
+	}
+	nexthop->generation = routes->generation;
+	nexthops_set(&routes->nexthops, nexthop, told);
+	routes_nexthop_changed(routes, nexthop);
+}

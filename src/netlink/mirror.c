@@ -1,0 +1,141 @@
+// Each event goes to the part of the mirror that knows its kind; links come first in every flush,
+// because neighbours and routes stand on them. Control thread.
+#include "netlink/mirror.h"
+
+#include "netlink/ifaces.h"
+#include "netlink/neighbours.h"
+#include "netlink/routes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int open_parts(struct mirror *mirror, struct error *error)
+{
+	int err = ifaces_create(&mirror->ifaces, mirror, error);
+
+	if (!err)
+		err = neighbours_open(&mirror->neighbours, mirror, error);
+	if (!err)
+		err = routes_open(&mirror->routes, mirror, error);
+	return err;
+}
+
+int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error)
+{
+	struct mirror *mirror = calloc(1, sizeof(*mirror));
+
+	if (!mirror)
+		return error_set(error, -ENOMEM, "no memory for the mirror of Linux's tables");
+	mirror->settings = *settings;
+	int err = open_parts(mirror, error);
+	if (err) {
+		mirror_close(mirror);
+		return err;
+	}
+	*out = mirror;
+	return 0;
+}
+
+void mirror_close(struct mirror *mirror)
+{
+	if (!mirror)
+		return;
+	if (mirror->routes)
+		routes_close(mirror->routes);
+	if (mirror->neighbours)
+		neighbours_close(mirror->neighbours);
+	if (mirror->ifaces)
+		ifaces_destroy(mirror->ifaces);
+	free(mirror);
+}
+
+void mirror_tap_changed(struct mirror *mirror, unsigned port, int ifindex)
+{
+	ifaces_tap_changed(mirror->ifaces, port, ifindex);
+}
+
+void mirror_event(struct mirror *mirror, const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_NEIGHBOUR:
+		neighbours_event(mirror->neighbours, event);
+		break;
+	case EVENT_ROUTE:
+		routes_event(mirror->routes, event);
+		break;
+	case EVENT_NEXTHOP:
+		routes_nexthop_event(mirror->routes, event);
+		break;
+	case EVENT_DONE:
+	case EVENT_ERROR:
+		break; // the listener's business
+	default:
+		ifaces_event(mirror->ifaces, event);
+	}
+}
+
+void mirror_dump_begins(struct mirror *mirror)
+{
+	ifaces_dump_begins(mirror->ifaces);
+	neighbours_dump_begins(mirror->neighbours);
+	routes_dump_begins(mirror->routes);
+}
+
+void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind)
+{
+	ifaces_dump_lacks(mirror->ifaces, kind);
+}
+
+void mirror_dump_ends(struct mirror *mirror, uint32_t partial)
+{
+	ifaces_dump_ends(mirror->ifaces, partial);
+	if (!event_kinds_have(partial, EVENT_NEIGHBOUR))
+		neighbours_dump_ends(mirror->neighbours);
+	routes_dump_ends(mirror->routes, partial);
+}
+
+bool mirror_flush(struct mirror *mirror)
+{
+	ifaces_flush(mirror->ifaces);
+	neighbours_flush(mirror->neighbours);
+	return routes_flush(mirror->routes) || ifaces_settled(mirror->ifaces);
+}
+
+void mirror_poll(struct mirror *mirror)
+{
+	ifaces_poll(mirror->ifaces);
+	routes_poll(mirror->routes);
+}
+
+struct teller {
+	bool (*tell)(void *arg, const struct netlink_unsupported *one);
+	void *arg;
+	bool is_enough;
+};
+
+static bool tell_on(void *arg, const struct netlink_unsupported *one)
+{
+	struct teller *teller = arg;
+
+	teller->is_enough = !teller->tell(teller->arg, one);
+	return !teller->is_enough;
+}
+
+void mirror_unsupported(const struct mirror *mirror,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	struct teller teller = {.tell = tell, .arg = arg};
+
+	ifaces_unsupported(mirror->ifaces, tell_on, &teller);
+	if (!teller.is_enough)
+		neighbours_unsupported(mirror->neighbours, tell_on, &teller);
+	if (!teller.is_enough)
+		routes_unsupported(mirror->routes, tell_on, &teller);
+}
+
+void mirror_info(const struct mirror *mirror, struct netlink_info *out)
+{
+	ifaces_info(mirror->ifaces, out);
+	neighbours_info(mirror->neighbours, out);
+	routes_info(mirror->routes, out);
+}

@@ -1,0 +1,352 @@
+// Neighbours that workers use are kept alive: the kernel does not see their packets and would
+// forget them. Gateways are made managed (NTF_EXT_MANAGED, Linux 5.16: the kernel itself keeps them
+// resolved), hosts and, with older kernels, gateways are probed once they are stale. Control
+// thread; goes round in small steps.
+#include "netlink/ifaces.h"
+#include "netlink/inside.h"
+#include "netlink/neighbours.h"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#ifndef NTF_EXT_MANAGED
+#define NTF_EXT_MANAGED 1
+#endif
+
+// Ten ticks a second. OURS: in NDA_PROTOCOL; no routing protocol has that number.
+enum { WRITES_PER_TICK = 16, LOOKS_PER_TICK = 512, TICKS_BETWEEN_ROUNDS = 20, OURS = 0xd3 };
+
+enum phase { PHASE_GATEWAYS, PHASE_NEIGHBOURS, PHASE_REST };
+
+struct gateway {
+	int ifindex;
+	struct wire_addr addr;
+};
+
+struct keep {
+	struct netlink *netlink;
+	uint8_t phase; // enum phase
+	unsigned rest; // ticks until the next round
+	unsigned writes;
+	uint16_t hop;            // next id to look at
+	uint32_t neighbour;      // cursor
+	struct gateway *gateway; // of this round, in order once it is complete
+	size_t n_gateways, room;
+	bool cannot_manage; // this kernel
+	uint64_t n_managed, n_counted;
+};
+
+int keep_open(struct keep **out, struct netlink *netlink, struct error *error)
+{
+	struct keep *keep = calloc(1, sizeof(*keep));
+
+	if (!keep)
+		return error_set(error, -ENOMEM, "no memory for keeping neighbours alive");
+	keep->netlink = netlink;
+	keep->hop = 1;
+	*out = keep;
+	return 0;
+}
+
+uint64_t keep_n_managed(const struct keep *keep)
+{
+	return keep->n_managed;
+}
+
+struct request {
+	struct nlmsghdr head;
+	struct ndmsg neighbour;
+	uint8_t attrs[96];
+};
+
+static void add_attr(struct request *request, uint16_t type, const void *value, size_t n)
+{
+	struct nlattr attr = {NLA_HDRLEN + n, type};
+	uint8_t *at = (uint8_t *)request + request->head.nlmsg_len;
+
+	memcpy(at, &attr, sizeof(attr));
+	memcpy(at + NLA_HDRLEN, value, n);
+	request->head.nlmsg_len += NLA_ALIGN(attr.nla_len);
+}
+
+static struct request request_for(uint16_t type, int ifindex, const struct wire_addr *addr)
+{
+	struct request request = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(request.neighbour)),
+					  .nlmsg_type = type,
+					  .nlmsg_flags = NLM_F_REQUEST},
+		.neighbour = {.ndm_family = addr->family == 4 ? AF_INET : AF_INET6,
+			.ndm_ifindex = ifindex}};
+
+	add_attr(&request, NDA_DST, addr->bytes, addr->family == 4 ? 4 : 16);
+	return request;
+}
+
+static int ask_kernel(struct keep *keep, struct request *request,
+	void (*take)(void *arg, const struct event *event), void *arg)
+{
+	struct listen_request question = {request, request->head.nlmsg_len, take, arg};
+
+	return listen_ask(keep->netlink->listen, &question);
+}
+
+static void take_nothing(void *arg, const struct event *event)
+{
+}
+
+static void take_neighbour(void *arg, const struct event *event)
+{
+	if (event->kind == EVENT_NEIGHBOUR)
+		*(struct event_neighbour *)arg = event->neighbour;
+}
+
+// What the kernel has of it this moment: the mirror may be behind. False: nothing.
+static bool look_up(struct keep *keep, const struct gateway *at, struct event_neighbour *out)
+{
+	struct request request = request_for(RTM_GETNEIGH, at->ifindex, &at->addr);
+
+	*out = (struct event_neighbour){0};
+	return !ask_kernel(keep, &request, take_neighbour, out) && out->ifindex;
+}
+
+static bool is_the_operators(uint16_t state)
+{
+	return state & (NUD_PERMANENT | NUD_NOARP);
+}
+
+// Writes an entry anew: its MAC stays, its state is `state`.
+static void write_neighbour(struct keep *keep, const struct event_neighbour *now, uint16_t state,
+	uint32_t ext_flags)
+{
+	struct request request = request_for(RTM_NEWNEIGH, now->ifindex, &now->addr);
+	uint8_t protocol = OURS;
+
+	request.head.nlmsg_flags |= NLM_F_CREATE | NLM_F_REPLACE;
+	request.neighbour.ndm_state = state;
+	request.neighbour.ndm_flags = now->flags & (NTF_ROUTER | NTF_EXT_LEARNED);
+	if (now->has_mac && state != NUD_NONE)
+		add_attr(&request, NDA_LLADDR, now->mac.bytes, sizeof(now->mac.bytes));
+	if (ext_flags) {
+		add_attr(&request, NDA_FLAGS_EXT, &ext_flags, sizeof(ext_flags));
+		add_attr(&request, NDA_PROTOCOL, &protocol, sizeof(protocol));
+	}
+	keep->writes++;
+	ask_kernel(keep, &request, take_nothing, NULL);
+}
+
+static bool is_usable(const struct event_neighbour *now)
+{
+	return now->has_mac && now->state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE);
+}
+
+// The kernel begins to ask for a gateway that it does not know, and never stops asking. A kernel
+// that does not know the flag probes one that it knows, and ignores the rest.
+static void manage(struct keep *keep, const struct gateway *gateway)
+{
+	struct event_neighbour now;
+
+	if (!look_up(keep, gateway, &now))
+		now = (struct event_neighbour){.ifindex = gateway->ifindex, .addr = gateway->addr};
+	if (is_the_operators(now.state) || now.ext_flags & NTF_EXT_MANAGED)
+		return;
+	write_neighbour(keep, &now, is_usable(&now) ? NUD_PROBE : NUD_NONE, NTF_EXT_MANAGED);
+	if (look_up(keep, gateway, &now) && !(now.ext_flags & NTF_EXT_MANAGED))
+		keep->cannot_manage = true;
+}
+
+// It stays as an ordinary entry that has to prove itself again when Linux uses it.
+static void give_back(struct keep *keep, const struct neighbour *neighbour)
+{
+	struct gateway at = {neighbour->ifindex, neighbour->addr};
+	struct request request = request_for(RTM_DELNEIGH, at.ifindex, &at.addr);
+	struct event_neighbour now;
+
+	if (!look_up(keep, &at, &now) || !(now.ext_flags & NTF_EXT_MANAGED) || now.protocol != OURS)
+		return;
+	if (is_usable(&now)) {
+		write_neighbour(keep, &now, NUD_STALE, 0);
+		return;
+	}
+	keep->writes++;
+	ask_kernel(keep, &request, take_nothing, NULL);
+}
+
+static void probe(struct keep *keep, const struct neighbour *neighbour)
+{
+	struct gateway at = {neighbour->ifindex, neighbour->addr};
+	struct event_neighbour now;
+
+	if (look_up(keep, &at, &now) && now.state == NUD_STALE && now.has_mac)
+		write_neighbour(keep, &now, NUD_PROBE, now.ext_flags);
+}
+
+static int order_of_gateways(const void *one, const void *other)
+{
+	const struct gateway *a = one, *b = other;
+	int order = (a->ifindex > b->ifindex) - (a->ifindex < b->ifindex);
+
+	if (!order)
+		order = a->addr.family - b->addr.family;
+	return order ? order : memcmp(a->addr.bytes, b->addr.bytes, sizeof(a->addr.bytes));
+}
+
+static void add_gateway(struct keep *keep, const struct fib_hop *hop)
+{
+	struct gateway gateway = {ifaces_ifindex(keep->netlink->mirror, hop->iface), hop->via};
+	size_t room = keep->room ? keep->room * 2 : 64;
+	struct gateway *more = keep->gateway;
+
+	if (hop->kind != FIB_VIA || !gateway.ifindex)
+		return;
+	if (keep->n_gateways == keep->room) {
+		more = realloc(more, room * sizeof(*more));
+		if (!more)
+			return;
+		keep->gateway = more;
+		keep->room = room;
+	}
+	keep->gateway[keep->n_gateways++] = gateway;
+}
+
+static void add_hop(struct keep *keep, uint16_t id)
+{
+	const struct fib *fib = keep->netlink->ctx.fib;
+	struct fib_member member[EVENT_MAX_HOPS];
+	struct fib_hop_info info;
+	unsigned n;
+
+	if (!fib_hop_info(fib, id, &info) || !info.n_routes)
+		return;
+	if (info.hop.kind != FIB_GROUP) {
+		add_gateway(keep, &info.hop);
+		return;
+	}
+	n = fib_group_members(fib, &info.hop, member, EVENT_MAX_HOPS);
+	for (unsigned i = 0; i < n && i < EVENT_MAX_HOPS; i++)
+		add_gateway(keep, &member[i].hop);
+}
+
+// All gateways of all routes, as the fib has them. True: complete.
+static bool collect(struct keep *keep)
+{
+	struct fib_usage usage;
+
+	fib_usage(keep->netlink->ctx.fib, &usage);
+	for (unsigned i = 0; i < LOOKS_PER_TICK; i++) {
+		if (keep->hop > usage.max_hop_id)
+			return true;
+		add_hop(keep, keep->hop++);
+	}
+	return false;
+}
+
+static bool is_gateway(const struct keep *keep, int ifindex, const struct wire_addr *addr)
+{
+	struct gateway wanted = {ifindex, *addr};
+
+	return keep->n_gateways &&
+	       bsearch(&wanted, keep->gateway, keep->n_gateways, sizeof(wanted), order_of_gateways);
+}
+
+static void look_at_neighbour(struct keep *keep, const struct neighbour *neighbour)
+{
+	bool managed = neighbour->ext_flags & NTF_EXT_MANAGED && neighbour->protocol == OURS;
+
+	keep->n_counted += managed;
+	if (managed && !is_gateway(keep, neighbour->ifindex, &neighbour->addr))
+		give_back(keep, neighbour);
+	else if (!managed && neighbour->iface != FIB_NO_IFACE && neighbour->state == NUD_STALE)
+		probe(keep, neighbour);
+}
+
+static bool look_at_neighbours(struct keep *keep)
+{
+	struct neighbour neighbour;
+
+	for (unsigned i = 0; i < LOOKS_PER_TICK && keep->writes < WRITES_PER_TICK; i++) {
+		if (!neighbours_next(keep->netlink->mirror->neighbours, &keep->neighbour,
+			    &neighbour))
+			return true;
+		look_at_neighbour(keep, &neighbour);
+	}
+	return false;
+}
+
+// Gateways that are not managed yet. They stand in the list in order; those seen leave no trace, so
+// a round begins at the front and stops at its limit of writes.
+static bool manage_gateways(struct keep *keep)
+{
+	struct neighbour known;
+
+	for (size_t i = 0; i < keep->n_gateways && !keep->cannot_manage; i++) {
+		const struct gateway *gateway = &keep->gateway[i];
+
+		if (neighbours_find(keep->netlink->mirror->neighbours, gateway->ifindex,
+			    &gateway->addr, &known) &&
+			(known.ext_flags & NTF_EXT_MANAGED || is_the_operators(known.state)))
+			continue;
+		if (keep->writes >= WRITES_PER_TICK)
+			return false;
+		manage(keep, gateway);
+	}
+	return true;
+}
+
+static void begin_round(struct keep *keep)
+{
+	keep->phase = PHASE_GATEWAYS;
+	keep->hop = 1;
+	keep->neighbour = 0;
+	keep->n_gateways = keep->n_counted = 0;
+}
+
+void keep_poll(struct keep *keep)
+{
+	keep->writes = 0;
+	// In the middle of a dump not all gateways stand in the fib.
+	if (listen_is_dumping(keep->netlink->listen)) {
+		begin_round(keep);
+		return;
+	}
+	switch (keep->phase) {
+	case PHASE_GATEWAYS:
+		if (!collect(keep))
+			return;
+		if (keep->n_gateways)
+			qsort(keep->gateway, keep->n_gateways, sizeof(*keep->gateway),
+				order_of_gateways);
+		if (manage_gateways(keep))
+			keep->phase = PHASE_NEIGHBOURS;
+		return;
+	case PHASE_NEIGHBOURS:
+		if (!look_at_neighbours(keep))
+			return;
+		keep->n_managed = keep->n_counted;
+		keep->phase = PHASE_REST;
+		keep->rest = TICKS_BETWEEN_ROUNDS;
+		return;
+	}
+	if (!keep->rest--)
+		begin_round(keep);
+}
+
+// All that are ours, also those that a crash left behind and no round has met yet.
+static void give_all_back(struct keep *keep)
+{
+	struct neighbour neighbour;
+	uint32_t at = 0;
+
+	while (neighbours_next(keep->netlink->mirror->neighbours, &at, &neighbour))
+		if (neighbour.ext_flags & NTF_EXT_MANAGED && neighbour.protocol == OURS)
+			give_back(keep, &neighbour);
+}
+
+void keep_close(struct keep *keep)
+{
+	give_all_back(keep);
+	free(keep->gateway);
+	free(keep);
+}

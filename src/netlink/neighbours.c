@@ -1,0 +1,328 @@
+// A hash table by interface and address; what has changed is brought to the fib at each flush.
+// Control thread.
+#include "netlink/neighbours.h"
+
+#include "base/log.h"
+#include "netlink/hash.h"
+#include "netlink/ifaces.h"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_BUCKETS = 1024 };
+enum { NUD_USABLE = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY };
+
+struct entry {
+	struct entry *next;  // in its bucket
+	struct entry *dirty; // next in the list of those to be looked at
+	uint32_t at;         // in the list of all
+	uint32_t seen;       // the dump that named it last
+	bool is_dirty, is_gone;
+	struct wire_mac published; // where told.link says so
+	struct neighbour told;
+};
+
+struct neighbours {
+	struct mirror *mirror;
+	struct entry **bucket, **list; // list: all of them, dense; as long as there are buckets
+	uint32_t n_buckets, n, dump;
+	struct entry *dirty;
+	bool ifaces_changed; // all are to be looked at
+	bool is_full;        // said once
+};
+
+int neighbours_open(struct neighbours **out, struct mirror *mirror, struct error *error)
+{
+	struct neighbours *all = calloc(1, sizeof(*all));
+
+	if (all) {
+		all->mirror = mirror;
+		all->n_buckets = FIRST_BUCKETS;
+		all->bucket = calloc(FIRST_BUCKETS, sizeof(struct entry *));
+		all->list = calloc(FIRST_BUCKETS, sizeof(struct entry *));
+	}
+	if (!all || !all->bucket || !all->list) {
+		if (all)
+			neighbours_close(all);
+		return error_set(error, -ENOMEM, "no memory for Linux's neighbours");
+	}
+	*out = all;
+	return 0;
+}
+
+void neighbours_close(struct neighbours *all)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		free(all->list[i]);
+	free(all->list);
+	free(all->bucket);
+	free(all);
+}
+
+static struct entry **bucket_of(const struct neighbours *all, int ifindex,
+	const struct wire_addr *addr)
+{
+	return &all->bucket[hash_addr(addr, (uint32_t)ifindex) & (all->n_buckets - 1)];
+}
+
+static struct entry *find(const struct neighbours *all, int ifindex, const struct wire_addr *addr)
+{
+	struct entry *one = *bucket_of(all, ifindex, addr);
+
+	while (one && !(one->told.ifindex == ifindex && wire_addr_equal(&one->told.addr, addr)))
+		one = one->next;
+	return one;
+}
+
+static void put(struct neighbours *all, struct entry *one)
+{
+	struct entry **first = bucket_of(all, one->told.ifindex, &one->told.addr);
+
+	one->next = *first;
+	*first = one;
+}
+
+static bool grow(struct neighbours *all)
+{
+	size_t wanted = (size_t)all->n_buckets * 2;
+	struct entry **bucket = calloc(wanted, sizeof(struct entry *));
+	struct entry **list = realloc(all->list, wanted * sizeof(struct entry *));
+
+	if (list)
+		all->list = list;
+	if (!bucket || !list) {
+		free(bucket);
+		return false;
+	}
+	free(all->bucket);
+	all->bucket = bucket;
+	all->n_buckets = (uint32_t)wanted;
+	for (uint32_t i = 0; i < all->n; i++)
+		put(all, all->list[i]);
+	return true;
+}
+
+// NULL: no memory; packets to it go to Linux.
+static struct entry *add(struct neighbours *all, int ifindex, const struct wire_addr *addr)
+{
+	if (all->n == all->n_buckets && !grow(all))
+		return NULL;
+	struct entry *one = calloc(1, sizeof(*one));
+	if (!one)
+		return NULL;
+	one->told = (struct neighbour){.ifindex = ifindex, .addr = *addr, .iface = FIB_NO_IFACE};
+	one->at = all->n;
+	all->list[all->n++] = one;
+	put(all, one);
+	return one;
+}
+
+static void look_at(struct neighbours *all, struct entry *one)
+{
+	if (one->is_dirty)
+		return;
+	one->is_dirty = true;
+	one->dirty = all->dirty;
+	all->dirty = one;
+}
+
+static bool is_multicast(const struct wire_addr *addr)
+{
+	return addr->family == 4 ? addr->bytes[0] >> 4 == 0xe : addr->bytes[0] == 0xff;
+}
+
+void neighbours_event(struct neighbours *all, const struct event *event)
+{
+	const struct event_neighbour *told = &event->neighbour;
+
+	if (told->flags & NTF_PROXY || !told->addr.family || is_multicast(&told->addr))
+		return;
+	struct entry *one = find(all, told->ifindex, &told->addr);
+	if (!one && !event->is_delete)
+		one = add(all, told->ifindex, &told->addr);
+	if (!one)
+		return;
+	one->is_gone = event->is_delete;
+	one->seen = all->dump;
+	one->told.mac = told->has_mac ? told->mac : (struct wire_mac){0};
+	one->told.state = told->state;
+	one->told.flags = told->flags;
+	one->told.ext_flags = told->ext_flags;
+	one->told.protocol = told->protocol;
+	look_at(all, one);
+}
+
+static void mark_gone(struct neighbours *all, bool (*wants)(const struct entry *one, int arg),
+	int arg)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (wants(all->list[i], arg)) {
+			all->list[i]->is_gone = true;
+			look_at(all, all->list[i]);
+		}
+}
+
+static bool is_stale(const struct entry *one, int dump)
+{
+	return one->seen != (uint32_t)dump;
+}
+
+static bool is_on(const struct entry *one, int ifindex)
+{
+	return one->told.ifindex == ifindex;
+}
+
+void neighbours_dump_begins(struct neighbours *all)
+{
+	all->dump++;
+}
+
+void neighbours_dump_ends(struct neighbours *all)
+{
+	mark_gone(all, is_stale, (int)all->dump);
+}
+
+void neighbours_iface_changed(struct neighbours *all, int ifindex)
+{
+	all->ifaces_changed = true;
+}
+
+void neighbours_iface_gone(struct neighbours *all, int ifindex)
+{
+	mark_gone(all, is_on, ifindex);
+}
+
+static bool is_usable(const struct entry *one)
+{
+	static const struct wire_mac none;
+	const struct neighbour *told = &one->told;
+
+	if (one->is_gone || !(told->state & NUD_USABLE) || wire_mac_equal(&told->mac, &none))
+		return false;
+	// Linux keeps broadcast addresses like this.
+	return !(told->state & NUD_NOARP) || !(told->mac.bytes[0] & 1);
+}
+
+static uint16_t wanted_iface(const struct neighbours *all, const struct entry *one)
+{
+	return is_usable(one) ? ifaces_state(all->mirror, one->told.ifindex).iface : FIB_NO_IFACE;
+}
+
+static void take_back(struct neighbours *all, struct entry *one)
+{
+	struct neighbour *told = &one->told;
+
+	if (told->iface == FIB_NO_IFACE || told->iface == wanted_iface(all, one))
+		return;
+	fib_neighbour_delete(all->mirror->settings.fib, told->iface, &told->addr);
+	told->iface = FIB_NO_IFACE;
+}
+
+static void publish(struct neighbours *all, struct entry *one)
+{
+	struct fib *fib = all->mirror->settings.fib;
+	struct neighbour *told = &one->told;
+	uint16_t iface = wanted_iface(all, one);
+	struct error error;
+
+	if (iface == FIB_NO_IFACE ||
+		(told->iface == iface && wire_mac_equal(&one->published, &told->mac)))
+		return;
+	if (fib_neighbour_set(fib, iface, &told->addr, &told->mac, &error)) {
+		if (!all->is_full)
+			log_warn("%s; packets to it go to Linux", error.text);
+		all->is_full = true;
+		return;
+	}
+	told->iface = iface;
+	one->published = told->mac;
+}
+
+static void remove_entry(struct neighbours *all, struct entry *one)
+{
+	struct entry **at = bucket_of(all, one->told.ifindex, &one->told.addr);
+
+	while (*at != one)
+		at = &(*at)->next;
+	*at = one->next;
+	all->list[one->at] = all->list[--all->n];
+	all->list[one->at]->at = one->at;
+	free(one);
+}
+
+static void look_at_all(struct neighbours *all)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		look_at(all, all->list[i]);
+}
+
+void neighbours_flush(struct neighbours *all)
+{
+	if (all->ifaces_changed)
+		look_at_all(all);
+	all->ifaces_changed = false;
+	// First of all: a TAP interface made anew has the port's link now, and perhaps the same
+	// neighbours.
+	for (struct entry *one = all->dirty; one; one = one->dirty)
+		take_back(all, one);
+	for (struct entry *one = all->dirty, *next; one; one = next) {
+		next = one->dirty;
+		one->is_dirty = false;
+		publish(all, one);
+		if (one->is_gone)
+			remove_entry(all, one);
+	}
+	all->dirty = NULL;
+}
+
+// Those that should stand in the fib, and do not.
+void neighbours_unsupported(const struct neighbours *all,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	struct netlink_unsupported told = {.what = "neighbours beyond the room that workers have",
+		.where = "all interfaces",
+		.effect = "packets to them go to Linux, which forwards them"};
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct entry *one = all->list[i];
+
+		told.n += !one->is_dirty && one->told.iface == FIB_NO_IFACE && is_usable(one) &&
+		          ifaces_state(all->mirror, one->told.ifindex).iface != FIB_NO_IFACE;
+	}
+	if (told.n)
+		tell(arg, &told);
+}
+
+void neighbours_info(const struct neighbours *all, struct netlink_info *out)
+{
+	out->neighbours = all->n;
+	out->control_bytes += sizeof(*all) + 2 * all->n_buckets * sizeof(struct entry *) +
+	                      all->n * sizeof(struct entry);
+}
+
+bool neighbours_find(const struct neighbours *all, int ifindex, const struct wire_addr *addr,
+	struct neighbour *out)
+{
+	const struct entry *one = find(all, ifindex, addr);
+
+	if (!one || one->is_gone)
+		return false;
+	*out = one->told;
+	return true;
+}
+
+bool neighbours_next(const struct neighbours *all, uint32_t *at, struct neighbour *out)
+{
+	while (*at < all->n) {
+		const struct entry *one = all->list[(*at)++];
+
+		if (one->is_gone)
+			continue;
+		*out = one->told;
+		return true;
+	}
+	*at = 0;
+	return false;
+}

@@ -1,0 +1,318 @@
+// The public face: sockets and mirror together. Control thread.
+#include "netlink/netlink.h"
+
+#include "netlink/ifaces.h"
+#include "netlink/inside.h"
+#include "netlink/sysctl.h"
+#include "netlink/tcx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { RECEIVE_BUFFER = 64 << 20, TICK_NS = 100000000, BUDGET_NS = 5000000 };
+
+// The mirror's hands.
+static int set_admin(void *ops, unsigned port, bool up)
+{
+	struct netlink *netlink = ops;
+
+	return port_set_admin(netlink->ctx.ports, port, up, NULL);
+}
+
+static int set_mtu(void *ops, unsigned port, uint16_t mtu)
+{
+	struct netlink *netlink = ops;
+
+	return port_set_mtu(netlink->ctx.ports, port, mtu, NULL);
+}
+
+static int set_mac(void *ops, unsigned port, const struct wire_mac *mac)
+{
+	struct netlink *netlink = ops;
+
+	return port_set_mac(netlink->ctx.ports, port, mac, NULL);
+}
+
+static int set_promiscuous(void *ops, unsigned port, bool promiscuous)
+{
+	struct netlink *netlink = ops;
+
+	return port_set_promiscuous(netlink->ctx.ports, port, promiscuous, NULL);
+}
+
+static bool sends_redirects(void *ops, const char *interface, uint8_t family)
+{
+	return sysctl_sends_redirects(((struct netlink *)ops)->ctx.taps, interface, family);
+}
+
+static bool disables_ipv6(void *ops, const char *interface)
+{
+	return sysctl_disables_ipv6(((struct netlink *)ops)->ctx.taps, interface);
+}
+
+static unsigned mtu6(void *ops, const char *interface)
+{
+	return sysctl_mtu6(((struct netlink *)ops)->ctx.taps, interface);
+}
+
+static uint8_t tcx(void *ops, int ifindex)
+{
+	return tcx_sides(((struct netlink *)ops)->ctx.taps, ifindex);
+}
+
+static bool has_old_tables(void *ops, uint8_t family)
+{
+	return sysctl_has_old_tables(((struct netlink *)ops)->ctx.taps, family);
+}
+
+static void dump_again(void *ops)
+{
+	listen_dump_again(((struct netlink *)ops)->listen);
+}
+
+// The listener's ears.
+static void hear_event(void *arg, const struct event *event)
+{
+	struct netlink *netlink = arg;
+
+	if (event->kind != EVENT_NEIGHBOUR)
+		netlink->n_changes++;
+	mirror_event(netlink->mirror, event);
+}
+
+static void hear_begin(void *arg)
+{
+	mirror_dump_begins(((struct netlink *)arg)->mirror);
+}
+
+static void hear_lack(void *arg, enum event_kind kind)
+{
+	mirror_dump_lacks(((struct netlink *)arg)->mirror, kind);
+}
+
+static void hear_end(void *arg, uint32_t partial)
+{
+	mirror_dump_ends(((struct netlink *)arg)->mirror, partial);
+}
+
+static int open_mirror(struct netlink *netlink, struct error *error)
+{
+	struct mirror_settings settings = {.fib = netlink->ctx.fib,
+		.n_ports = netlink->ctx.n_ports,
+		.ops = {set_admin, set_mtu, set_mac, set_promiscuous, sends_redirects,
+			disables_ipv6, mtu6, tcx, has_old_tables, dump_again, netlink}};
+
+	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
+		struct port_info info;
+
+		port_info(netlink->ctx.ports, i, &info);
+		settings.tap[i] = tap_tap(netlink->ctx.taps, i);
+		settings.port[i] =
+			(struct mirror_port){.mac = info.mac, .mtu = info.mtu, .up = true};
+		sysctl_prepare_tap(netlink->ctx.taps, info.name);
+	}
+	return mirror_open(&netlink->mirror, &settings, error);
+}
+
+struct opening {
+	struct netlink *netlink;
+	struct error *error;
+};
+
+static int open_listen(void *arg)
+{
+	struct opening *opening = arg;
+	struct listen_ops ops = {hear_event, hear_begin, hear_lack, hear_end, opening->netlink};
+
+	return listen_open(&opening->netlink->listen, &ops, RECEIVE_BUFFER, opening->error);
+}
+
+// Readable when there are messages, and ten times a second.
+static int open_clock(struct netlink *netlink, struct error *error)
+{
+	struct itimerspec tick = {.it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS};
+	struct epoll_event wake = {.events = EPOLLIN};
+
+	netlink->epoll = epoll_create1(EPOLL_CLOEXEC);
+	netlink->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (netlink->epoll < 0 || netlink->timer < 0 ||
+		timerfd_settime(netlink->timer, 0, &tick, NULL) ||
+		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, netlink->timer, &wake) ||
+		epoll_ctl(netlink->epoll, EPOLL_CTL_ADD, listen_fd(netlink->listen), &wake))
+		return error_set(error, -errno, "cannot wait for Linux's messages: %s",
+			strerror(errno));
+	return 0;
+}
+
+static int open_all(struct netlink *netlink, struct error *error)
+{
+	struct opening opening = {netlink, error};
+	int err;
+
+	sysctl_prepare(netlink->ctx.taps);
+	err = open_mirror(netlink, error);
+	if (!err)
+		err = tap_inside(netlink->ctx.taps, open_listen, &opening);
+	if (!err)
+		err = open_clock(netlink, error);
+	if (!err)
+		err = keep_open(&netlink->keep, netlink, error);
+	if (!err)
+		err = audit_open(&netlink->audit, netlink, error);
+	return err;
+}
+
+int netlink_check(struct error *error)
+{
+	return listen_check(error);
+}
+
+int netlink_open(struct netlink **out, const struct netlink_ctx *ctx, struct error *error)
+{
+	struct netlink *netlink = calloc(1, sizeof(*netlink));
+	int err;
+
+	*out = NULL;
+	if (!netlink)
+		return error_set(error, -ENOMEM, "no memory for the mirror of Linux");
+	netlink->ctx = *ctx;
+	netlink->epoll = netlink->timer = -1;
+	err = open_all(netlink, error);
+	if (err)
+		netlink_close(netlink);
+	else
+		*out = netlink;
+	return err;
+}
+
+void netlink_close(struct netlink *netlink)
+{
+	if (netlink->audit)
+		audit_close(netlink->audit);
+	if (netlink->keep)
+		keep_close(netlink->keep);
+	if (netlink->timer >= 0)
+		close(netlink->timer);
+	if (netlink->epoll >= 0)
+		close(netlink->epoll);
+	if (netlink->listen)
+		listen_close(netlink->listen);
+	if (netlink->mirror)
+		mirror_close(netlink->mirror);
+	free(netlink);
+}
+
+int netlink_fd(const struct netlink *netlink)
+{
+	return netlink->epoll;
+}
+
+// A TAP interface may have been deleted and made anew under another number.
+static void look_at_taps(struct netlink *netlink)
+{
+	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
+		int ifindex = tap_tap(netlink->ctx.taps, i);
+
+		if (ifindex == netlink->mirror->settings.tap[i])
+			continue;
+		mirror_tap_changed(netlink->mirror, i, ifindex);
+		listen_dump_again(netlink->listen);
+	}
+}
+
+// What nobody tells of is read from the namespace: entered once for all of it.
+static int poll_mirror(void *arg)
+{
+	struct netlink *netlink = arg;
+
+	mirror_poll(netlink->mirror);
+	return 0;
+}
+
+bool netlink_poll(struct netlink *netlink)
+{
+	uint64_t ticks;
+	bool more = listen_poll(netlink->listen, BUDGET_NS);
+
+	more |= mirror_flush(netlink->mirror);
+	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		look_at_taps(netlink);
+		if (tap_inside(netlink->ctx.taps, poll_mirror, netlink) != 0)
+			poll_mirror(netlink); // it enters by itself where it can
+		keep_poll(netlink->keep);
+		audit_poll(netlink->audit);
+	}
+	return more;
+}
+
+void netlink_info(const struct netlink *netlink, struct netlink_info *out)
+{
+	struct listen_info heard;
+
+	*out = (struct netlink_info){0};
+	mirror_info(netlink->mirror, out);
+	audit_info(netlink->audit, out);
+	listen_info(netlink->listen, &heard);
+	out->state = listen_is_dumping(netlink->listen) ? NETLINK_DUMPING : NETLINK_FOLLOWING;
+	out->messages = heard.messages;
+	out->ignored += heard.ignored;
+	out->malformed = heard.malformed;
+	out->overruns = heard.overruns;
+	out->dumps = heard.dumps;
+	out->dumps_restarted = heard.dumps_restarted;
+	out->dumps_partial = heard.dumps_partial;
+	out->last_dump_ns = heard.last_dump_ns;
+	out->receive_buffer = heard.receive_buffer;
+	out->managed = keep_n_managed(netlink->keep);
+}
+
+unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[NETLINK_BURSTS])
+{
+	return listen_bursts(netlink->listen, out);
+}
+
+const char *netlink_iface_name(const struct netlink *netlink, uint16_t iface)
+{
+	int ifindex = ifaces_ifindex(netlink->mirror, iface);
+
+	return ifindex ? ifaces_name(netlink->mirror, ifindex) : NULL;
+}
+
+const char *netlink_vrf_name(const struct netlink *netlink, uint8_t vrf)
+{
+	return ifaces_vrf_name(netlink->mirror, vrf);
+}
+
+int netlink_vrf_find(const struct netlink *netlink, const char *name)
+{
+	return ifaces_vrf_find(netlink->mirror, name);
+}
+
+// Remembers that the listener has had enough.
+struct telling {
+	bool (*tell)(void *arg, const struct netlink_unsupported *one);
+	void *arg;
+	bool is_over;
+};
+
+static bool tell_on(void *arg, const struct netlink_unsupported *one)
+{
+	struct telling *telling = arg;
+
+	telling->is_over = !telling->tell(telling->arg, one);
+	return !telling->is_over;
+}
+
+void netlink_unsupported(struct netlink *netlink,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	struct telling telling = {tell, arg, false};
+
+	mirror_unsupported(netlink->mirror, tell_on, &telling);
+	if (!telling.is_over)
+		sysctl_unsupported(netlink->ctx.taps, tell, arg);
+}

@@ -1,0 +1,57 @@
+// Any bytes as a netlink datagram, of any of the three families: events with sane counts and texts
+// that end, or nothing.
+#include "netlink/decode.h"
+#include "netlink/socket.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static bool ends(const char *text, size_t room)
+{
+	return strnlen(text, room) < room;
+}
+
+static bool is_sane(const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_LINK:
+		return event->iface.ifindex > 0 && ends(event->iface.name, EVENT_NAME_MAX) &&
+		       ends(event->iface.kind, EVENT_KIND_MAX) &&
+		       ends(event->iface.slave_kind, EVENT_KIND_MAX);
+	case EVENT_ROUTE:
+		return event->route.n_hops <= EVENT_MAX_HOPS &&
+		       event->route.prefix.len <= (event->route.prefix.addr.family == 4 ? 32 : 128);
+	case EVENT_NEXTHOP:
+		return event->nexthop.id && event->nexthop.n_members <= EVENT_MAX_GROUP;
+	case EVENT_QDISC:
+	case EVENT_POLICY:
+	case EVENT_POLICY_DEFAULT:
+	case EVENT_CHAIN:
+	case EVENT_MROUTE:
+		return ends(event->foreign.name, EVENT_FOREIGN_MAX);
+	}
+	return event->kind < N_EVENT_KINDS;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static enum decode_result (*const decoders[])(const void *, size_t,
+		struct event *) = {decode_route, decode_netfilter, decode_xfrm};
+	static uint8_t copy[64 << 10] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct socket_rest rest = {copy + sizeof(copy) - NLMSG_ALIGN(n), n};
+	const struct nlmsghdr *message;
+	struct event event;
+
+	if (n > sizeof(copy))
+		return 0;
+	// At the end of the copy: what reads on is found out.
+	memcpy((void *)rest.bytes, data, n);
+	while ((message = socket_next(&rest)))
+		for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++)
+			if (decoders[i](message, message->nlmsg_len, &event) == DECODE_EVENT &&
+				!is_sane(&event))
+				abort();
+	return 0;
+}

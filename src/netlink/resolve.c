@@ -1,0 +1,287 @@
+// Where a way leads in the fib's terms, and which route of a prefix counts. Control thread.
+#include "base/bits.h"
+#include "netlink/routes_inside.h"
+
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+enum { MOST_WEIGHT = 255, GROUP_MAX = 64 };
+
+// The next hops of a way that are alive, as they are collected.
+struct members {
+	struct fib_member member[GROUP_MAX];
+	uint32_t weight[GROUP_MAX];
+	unsigned n;
+};
+
+static const struct fib_hop TO_LINUX = {.kind = FIB_LINUX, .iface = FIB_NO_IFACE};
+
+static void leave_to_linux(struct hop_set *hop_set, enum hop_set_reason reason, int ifindex)
+{
+	if (hop_set->reason != HOP_SET_OK)
+		return; // the first reason counts
+	hop_set->reason = reason;
+	hop_set->blame = ifindex;
+	hop_set->hop = TO_LINUX;
+	hop_set->is_usable = true;
+	hop_set->is_group = false;
+}
+
+static void lead_to(struct hop_set *hop_set, enum fib_kind kind)
+{
+	hop_set->hop = (struct fib_hop){.kind = kind, .iface = FIB_NO_IFACE};
+	hop_set->is_usable = true;
+}
+
+static bool is_dead(const struct hop_set *hop_set, const struct hop_set_hop *hop,
+	const struct ifaces_state *state)
+{
+	bool ignores_linkdown =
+		hop_set->key.family == 4 ? state->ignores_linkdown4 : state->ignores_linkdown6;
+
+	if (hop->is_dead)
+		return true;
+	return state->is_known && (!state->is_up || (!state->has_carrier && ignores_linkdown));
+}
+
+static void collect_hop(struct routes *routes, struct hop_set *hop_set,
+	const struct hop_set_hop *hop, struct members *members)
+{
+	const struct ifaces_state state = ifaces_state(routes->mirror, hop->ifindex);
+
+	if (is_dead(hop_set, hop, &state))
+		return;
+	const struct fib_iface *iface =
+		state.iface == FIB_NO_IFACE ? NULL
+					    : fib_iface(routes->mirror->settings.fib, state.iface);
+	if (hop->has_encap)
+		leave_to_linux(hop_set, HOP_SET_ENCAP, hop->ifindex);
+	else if (!state.is_known)
+		leave_to_linux(hop_set, HOP_SET_UNKNOWN_LINK, hop->ifindex);
+	else if (!iface)
+		leave_to_linux(hop_set, HOP_SET_FOREIGN_LINK, hop->ifindex);
+	else if (hop_set->key.mtu && hop_set->key.mtu < iface->mtu)
+		leave_to_linux(hop_set, HOP_SET_MTU, hop->ifindex);
+	else if (members->n == GROUP_MAX)
+		leave_to_linux(hop_set, HOP_SET_MANY, hop->ifindex);
+	if (hop_set->reason != HOP_SET_OK)
+		return;
+	struct fib_hop *out = &members->member[members->n].hop;
+	*out = (struct fib_hop){.via = hop->via,
+		.iface = state.iface,
+		.kind = hop->via.family ? FIB_VIA : FIB_CONNECTED};
+	members->weight[members->n++] = hop->weight;
+}
+
+static void collect_group(struct routes *routes, struct hop_set *hop_set,
+	const struct nexthop *group, struct members *members)
+{
+	for (unsigned i = 0; i < group->n_members; i++) {
+		const struct nexthop *one = nexthops_find(&routes->nexthops, group->member[i].id);
+		if (!one->is_known) {
+			leave_to_linux(hop_set, HOP_SET_UNKNOWN_NEXTHOP, 0);
+		} else if (one->is_blackhole && group->n_members == 1) {
+			lead_to(hop_set, FIB_BLACKHOLE);
+		} else if (one->is_group || one->is_fdb || one->is_blackhole) {
+			leave_to_linux(hop_set, HOP_SET_TYPE, 0);
+		} else {
+			struct hop_set_hop hop = one->hop;
+			hop.weight = group->member[i].weight;
+			collect_hop(routes, hop_set, &hop, members);
+		}
+	}
+}
+
+static void collect_nexthop(struct routes *routes, struct hop_set *hop_set, struct members *members)
+{
+	const struct nexthop *nexthop = nexthops_find(&routes->nexthops, hop_set->key.nh_id);
+
+	if (!nexthop || !nexthop->is_known)
+		leave_to_linux(hop_set, HOP_SET_UNKNOWN_NEXTHOP, 0);
+	else if (nexthop->is_fdb)
+		leave_to_linux(hop_set, HOP_SET_TYPE, 0);
+	else if (nexthop->has_too_many_members)
+		leave_to_linux(hop_set, HOP_SET_MANY, 0);
+	else if (nexthop->is_blackhole)
+		lead_to(hop_set, FIB_BLACKHOLE);
+	else if (nexthop->is_group)
+		collect_group(routes, hop_set, nexthop, members);
+	else
+		collect_hop(routes, hop_set, &nexthop->hop, members);
+}
+
+// Linux's weights go up to 65536, the fib's to 255.
+static void scale_weights(struct members *members)
+{
+	uint32_t most = 1;
+
+	for (unsigned i = 0; i < members->n; i++)
+		most = MAX_OF(most, members->weight[i]);
+	for (unsigned i = 0; i < members->n; i++) {
+		uint32_t weight = members->weight[i];
+		if (most > MOST_WEIGHT)
+			weight = (weight * MOST_WEIGHT + most / 2) / most;
+		members->member[i].weight = MAX_OF(weight, 1u);
+	}
+}
+
+static void join(struct routes *routes, struct hop_set *hop_set, struct members *members)
+{
+	for (unsigned i = 0; i < members->n; i++)
+		if (members->member[i].hop.kind != FIB_VIA)
+			leave_to_linux(hop_set, HOP_SET_MIXED, 0);
+	if (hop_set->reason != HOP_SET_OK)
+		return;
+	scale_weights(members);
+	hop_set->is_usable = hop_set->is_group = true;
+	hop_set->batch = routes->batch;
+	if (fib_group(routes->mirror->settings.fib, members->member, members->n, &hop_set->hop,
+		    NULL))
+		leave_to_linux(hop_set, HOP_SET_FULL, 0);
+}
+
+static void resolve_unicast(struct routes *routes, struct hop_set *hop_set)
+{
+	struct members members;
+
+	members.n = 0;
+	if (hop_set->key.src_len)
+		leave_to_linux(hop_set, HOP_SET_SOURCE, 0);
+	else if (hop_set->key.has_too_many_hops)
+		leave_to_linux(hop_set, HOP_SET_MANY, 0);
+	else if (hop_set->key.nh_id)
+		collect_nexthop(routes, hop_set, &members);
+	for (unsigned i = 0; i < hop_set->key.n_hops && hop_set->reason == HOP_SET_OK; i++)
+		collect_hop(routes, hop_set, &hop_set->hops[i], &members);
+	if (hop_set->reason != HOP_SET_OK || !members.n)
+		return;
+	if (members.n > 1) {
+		join(routes, hop_set, &members);
+		return;
+	}
+	hop_set->hop = members.member[0].hop;
+	hop_set->is_usable = true;
+}
+
+static void resolve(struct routes *routes, struct hop_set *hop_set)
+{
+	hop_set->is_resolved = true;
+	hop_set->is_usable = hop_set->is_group = false;
+	hop_set->reason = HOP_SET_OK;
+	hop_set->blame = 0;
+	switch (hop_set->key.type) {
+	case RTN_UNICAST:
+		resolve_unicast(routes, hop_set);
+		return;
+	case RTN_LOCAL:
+	case RTN_BROADCAST:
+	case RTN_ANYCAST:
+		lead_to(hop_set, FIB_LOCAL);
+		return;
+	case RTN_MULTICAST:
+		lead_to(hop_set, FIB_MULTICAST);
+		return;
+	case RTN_BLACKHOLE:
+		lead_to(hop_set, FIB_BLACKHOLE);
+		return;
+	case RTN_UNREACHABLE:
+		lead_to(hop_set, FIB_UNREACHABLE);
+		return;
+	case RTN_PROHIBIT:
+		lead_to(hop_set, FIB_PROHIBIT);
+		return;
+	default:
+		leave_to_linux(hop_set, HOP_SET_TYPE, 0);
+	}
+}
+
+// A group lives from one batch to the next only while routes lead there: asked for anew.
+const struct hop_set *routes_resolve(struct routes *routes, uint32_t number)
+{
+	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
+
+	if (hop_set->is_deferred)
+		return hop_set;
+	if (!hop_set->is_resolved || (hop_set->is_group && hop_set->batch != routes->batch))
+		resolve(routes, hop_set);
+	if (hop_set->reason == HOP_SET_FULL)
+		routes_defer(routes, number);
+	return hop_set;
+}
+
+static bool covers(const struct store_place *broad, const struct store_place *place)
+{
+	unsigned whole = broad->len / 8, rest = broad->len % 8;
+
+	if (broad->len >= place->len || broad->is_ipv6 != place->is_ipv6 ||
+		broad->domain != place->domain || memcmp(broad->addr, place->addr, whole))
+		return false;
+	return !rest || !((broad->addr[whole] ^ place->addr[whole]) >> (8 - rest));
+}
+
+// IPv6 and, with rules of one's own, IPv4: the local table is searched first, and its shorter
+// prefix wins. IPv4 without such rules takes the longest of both.
+static bool is_under_local(const struct routes *routes, const struct store_place *place)
+{
+	for (uint32_t i = 0; i < routes->n_broad; i++)
+		if (covers(&routes->store.place[routes->broad[i]], place))
+			return true;
+	return false;
+}
+
+// Another IPv6 route of the same metric that leads elsewhere: Linux chooses as it likes.
+static bool has_rival(struct routes *routes, const struct store_route *best,
+	const struct fib_hop *hop)
+{
+	for (uint32_t i = best->next; i; i = routes->store.route[i].next) {
+		const struct store_route *other = &routes->store.route[i];
+		if (other->rank != best->rank || other->metric != best->metric)
+			return false;
+		const struct hop_set *hop_set = routes_resolve(routes, other->hop_set);
+		if (hop_set->is_usable && memcmp(&hop_set->hop, hop, sizeof(*hop)))
+			return true;
+	}
+	return false;
+}
+
+// On link in another VRF: workers find neighbours in the link's own VRF only.
+static bool is_leaked(const struct routes *routes, const struct store_place *place,
+	const struct fib_hop *hop)
+{
+	return hop->kind == FIB_CONNECTED &&
+	       fib_iface(routes->mirror->settings.fib, hop->iface)->vrf !=
+	               routes->store.domain[place->domain].vrf;
+}
+
+static enum hop_set_reason find_reason(struct routes *routes, const struct store_place *place,
+	const struct store_route *best, const struct hop_set *hop_set)
+{
+	if (hop_set->reason != HOP_SET_OK)
+		return hop_set->reason;
+	if (best->narrow)
+		return place->is_ipv6 ? HOP_SET_SOURCE : HOP_SET_TOS;
+	if (best->rank == RANK_DEFAULT)
+		return HOP_SET_LAST_TABLE;
+	if (best->rank != RANK_LOCAL && is_under_local(routes, place))
+		return HOP_SET_UNDER_LOCAL;
+	if (place->is_ipv6 && has_rival(routes, best, &hop_set->hop))
+		return HOP_SET_SAME_METRIC;
+	return is_leaked(routes, place, &hop_set->hop) ? HOP_SET_LEAKED : HOP_SET_OK;
+}
+
+void routes_choose(struct routes *routes, uint32_t number, struct routes_choice *out)
+{
+	const struct store_place *place = &routes->store.place[number];
+	uint32_t i = place->first;
+
+	while (i && !routes_resolve(routes, routes->store.route[i].hop_set)->is_usable)
+		i = routes->store.route[i].next;
+	*out = (struct routes_choice){.is_nothing = !i};
+	if (!i)
+		return;
+	const struct store_route *best = &routes->store.route[i];
+	const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, best->hop_set);
+	out->hop_set = best->hop_set;
+	out->reason = find_reason(routes, place, best, hop_set);
+	out->hop = out->reason == HOP_SET_OK ? hop_set->hop : TO_LINUX;
+}

@@ -1,0 +1,132 @@
+// Netlink sockets. Control thread.
+#include "netlink/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int netlink_namespace(void)
+{
+	int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_here(int protocol)
+{
+	struct sockaddr_nl own = {.nl_family = AF_NETLINK};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol), on = 1, err;
+
+	if (fd < 0)
+		return -errno;
+	// Kernels that know neither answer as they always did.
+	setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
+	if (!bind(fd, (struct sockaddr *)&own, sizeof(own)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int socket_open(int protocol, int namespace)
+{
+	int home = netlink_namespace(), fd;
+
+	if (home < 0)
+		return home;
+	if (setns(namespace, CLONE_NEWNET)) {
+		fd = -errno;
+		close(home);
+		return fd;
+	}
+	fd = open_here(protocol);
+	// A control thread that cannot come home would do all else in the wrong place.
+	if (setns(home, CLONE_NEWNET))
+		abort();
+	close(home);
+	return fd;
+}
+
+uint32_t socket_make_space(int fd, uint32_t bytes)
+{
+	int want = bytes, have = 0;
+	socklen_t n = sizeof(have);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want));
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &have, &n);
+	// The kernel doubles what it is asked for, for its own needs.
+	return have / 2;
+}
+
+int socket_join(int fd, const uint16_t groups[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		int group = groups[i];
+
+		if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+			return -errno;
+	}
+	return 0;
+}
+
+int socket_buffer_open(int fd, uint8_t protocol, struct socket_buffer *held)
+{
+	struct mmsghdr message[NETLINK_SLOTS];
+	struct iovec piece[NETLINK_SLOTS];
+	struct sockaddr_nl from[NETLINK_SLOTS];
+	int n, room = NETLINK_SLOTS - held->n;
+
+	memset(message, 0, sizeof(message[0]) * room);
+	for (int i = 0; i < room; i++) {
+		piece[i] = (struct iovec){(uint8_t *)socket_slot(held, held->n + i),
+			NETLINK_SLOT_BYTES};
+		message[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+			.msg_namelen = sizeof(from[i]),
+			.msg_iov = &piece[i],
+			.msg_iovlen = 1};
+	}
+	n = room ? recvmmsg(fd, message, room, MSG_DONTWAIT, NULL) : 0;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n; i++)
+		held->slot[held->n++] = (struct socket_slot){message[i].msg_len, protocol,
+			message[i].msg_hdr.msg_flags & MSG_TRUNC, from[i].nl_pid != 0};
+	return n;
+}
+
+int socket_read(int fd, void *bytes, size_t room)
+{
+	struct sockaddr_nl from;
+	struct iovec piece = {bytes, room};
+	struct msghdr message = {.msg_name = &from,
+		.msg_namelen = sizeof(from),
+		.msg_iov = &piece,
+		.msg_iovlen = 1};
+	ssize_t n = recvmsg(fd, &message, 0);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (message.msg_flags & MSG_TRUNC || from.nl_pid)
+		return -EBADMSG;
+	return n;
+}
+
+const struct nlmsghdr *socket_next(struct socket_rest *rest)
+{
+	const struct nlmsghdr *message = (const void *)rest->bytes;
+	uint32_t step;
+
+	if (rest->n < NLMSG_HDRLEN || message->nlmsg_len < NLMSG_HDRLEN ||
+		message->nlmsg_len > rest->n)
+		return NULL;
+	step = NLMSG_ALIGN(message->nlmsg_len);
+	step = step < rest->n ? step : rest->n;
+	*rest = (struct socket_rest){rest->bytes + step, rest->n - step};
+	return message;
+}

@@ -1,0 +1,197 @@
+// The settings of Linux's network in the TAP interfaces' namespace. Control thread.
+#include "netlink/sysctl.h"
+
+#include "base/bits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VALUE_MAX = 24, DATAPATH_BYTES = 128 };
+
+// A file below /proc/sys/net, of the namespace that the calling thread is in.
+struct sysctl {
+	char path[DATAPATH_BYTES];
+	long value;
+};
+
+static int open_here(const struct sysctl *sysctl, int flags)
+{
+	char path[DATAPATH_BYTES + 16];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/%s", sysctl->path);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_here(void *arg)
+{
+	struct sysctl *sysctl = arg;
+	char text[VALUE_MAX] = "";
+	int fd = open_here(sysctl, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	sysctl->value = strtol(text, NULL, 10);
+	return n > 0 ? 0 : -EIO;
+}
+
+static int write_here(void *arg)
+{
+	struct sysctl *sysctl = arg;
+	char text[VALUE_MAX];
+	int n = snprintf(text, sizeof(text), "%ld", sysctl->value);
+	int fd = open_here(sysctl, O_WRONLY);
+
+	if (fd < 0)
+		return fd;
+	if (write(fd, text, n) != n)
+		n = -errno;
+	close(fd);
+	return n < 0 ? n : 0;
+}
+
+// What a router wants. ICMP: a thousand hosts that trace at once get their answers; classes limit
+// what comes up to Linux in the first place.
+static const struct sysctl wanted[] = {
+	{"ipv4/conf/all/forwarding", 1},
+	{"ipv4/conf/default/forwarding", 1},
+	{"ipv6/conf/all/forwarding", 1},
+	{"ipv6/conf/default/forwarding", 1},
+	{"ipv4/conf/all/rp_filter", 0},
+	{"ipv4/conf/default/rp_filter", 0},
+	{"ipv4/fib_multipath_hash_policy", 1},
+	{"ipv6/fib_multipath_hash_policy", 1},
+	{"ipv4/icmp_ratelimit", 10},
+	{"ipv4/icmp_msgs_per_sec", 10000},
+	{"ipv4/icmp_msgs_burst", 1000},
+	{"ipv6/icmp/ratelimit", 10},
+	{"ipv4/neigh/default/gc_thresh1", 4096},
+	{"ipv4/neigh/default/gc_thresh2", 32768},
+	{"ipv4/neigh/default/gc_thresh3", 65536},
+	{"ipv6/neigh/default/gc_thresh1", 4096},
+	{"ipv6/neigh/default/gc_thresh2", 32768},
+	{"ipv6/neigh/default/gc_thresh3", 65536},
+};
+
+static int prepare_here(void *arg)
+{
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct sysctl sysctl = wanted[i];
+
+		write_here(&sysctl);
+	}
+	return 0;
+}
+
+void sysctl_prepare(struct tap_table *taps)
+{
+	if (tap_namespace_is_own(taps))
+		tap_inside(taps, prepare_here, NULL);
+}
+
+// An interface's name may hold a dot, which is none of the path's: the file system takes it as it
+// is.
+static struct sysctl of_interface(const char *family, const char *interface, const char *name)
+{
+	struct sysctl sysctl = {.value = 0};
+
+	snprintf(sysctl.path, sizeof(sysctl.path), "%s/conf/%s/%s", family, interface, name);
+	return sysctl;
+}
+
+void sysctl_prepare_tap(struct tap_table *taps, const char *interface)
+{
+	struct sysctl rp_filter = of_interface("ipv4", interface, "rp_filter");
+
+	if (tap_namespace_is_own(taps))
+		tap_inside(taps, write_here, &rp_filter);
+}
+
+// 0 where it cannot be read.
+static long value_of(struct tap_table *taps, struct sysctl sysctl)
+{
+	return tap_inside(taps, read_here, &sysctl) ? 0 : sysctl.value;
+}
+
+bool sysctl_sends_redirects(struct tap_table *taps, const char *interface, uint8_t family)
+{
+	// IPv6 always does. IPv4: `all` or the interface.
+	if (family == 6)
+		return true;
+	return value_of(taps, of_interface("ipv4", "all", "send_redirects")) ||
+	       value_of(taps, of_interface("ipv4", interface, "send_redirects"));
+}
+
+bool sysctl_disables_ipv6(struct tap_table *taps, const char *interface)
+{
+	return value_of(taps, of_interface("ipv6", interface, "disable_ipv6"));
+}
+
+unsigned sysctl_mtu6(struct tap_table *taps, const char *interface)
+{
+	return (unsigned)value_of(taps, of_interface("ipv6", interface, "mtu"));
+}
+
+// One of the names is enough.
+static int read_old_tables(void *arg)
+{
+	uint8_t family = *(const uint8_t *)arg;
+	int fd = open(family == 4 ? "/proc/thread-self/net/ip_tables_names"
+				  : "/proc/thread-self/net/ip6_tables_names",
+		O_RDONLY | O_CLOEXEC);
+	char letter;
+
+	if (fd < 0)
+		return -errno;
+	ssize_t n = read(fd, &letter, 1);
+	close(fd);
+	return n > 0;
+}
+
+bool sysctl_has_old_tables(struct tap_table *taps, uint8_t family)
+{
+	return tap_inside(taps, read_old_tables, &family) > 0;
+}
+
+// Settings by which Linux does otherwise than workers, whatever they are set to.
+struct habit {
+	struct sysctl as_workers_do;
+	const char *what, *effect;
+};
+
+static const char hash_policy[] = "multipath hash policy",
+		  hash_effect[] = "workers spread flows by addresses and ports, as policy 1 does; "
+				  "Linux by what it is set to";
+static const struct habit habits[] = {
+	{{"ipv4/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
+	{{"ipv6/fib_multipath_hash_policy", 1}, hash_policy, hash_effect},
+	{{"ipv4/fib_multipath_use_neigh", 0}, "choice of next hops by their neighbours",
+		"flows whose next hop does not answer go to Linux, which chooses another one"},
+};
+
+void sysctl_unsupported(struct tap_table *taps,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	for (size_t i = 0; i < ARRAY_LEN(habits); i++) {
+		struct sysctl sysctl = habits[i].as_workers_do;
+		struct netlink_unsupported one = {.n = 1};
+
+		if (tap_inside(taps, read_here, &sysctl) ||
+			sysctl.value == habits[i].as_workers_do.value)
+			continue;
+		snprintf(one.what, sizeof(one.what), "%s", habits[i].what);
+		snprintf(one.effect, sizeof(one.effect), "%s", habits[i].effect);
+		snprintf(one.where, sizeof(one.where), "sysctl net.%.4s.%.40s = %d", sysctl.path,
+			sysctl.path + 5, (int)sysctl.value);
+		if (!tell(arg, &one))
+			return;
+	}
+}

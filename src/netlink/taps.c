@@ -1,0 +1,147 @@
+// From the TAP interface to its port, each value once: a port that refuses is not asked again for
+// the same. Control thread.
+#include "netlink/taps.h"
+
+#include "base/log.h"
+#include "netlink/ifaces_inside.h"
+#include "netlink/judge.h"
+
+#include <net/if.h>
+#include <string.h>
+
+enum { MTU_MAX = 9600 };
+
+void taps_open(struct ifaces *ifaces)
+{
+	const struct mirror_settings *settings = &ifaces->mirror->settings;
+
+	memcpy(ifaces->taps.has, settings->port, sizeof(settings->port));
+	memcpy(ifaces->taps.asked, settings->port, sizeof(settings->port));
+}
+
+struct interface *taps_find(const struct ifaces *ifaces, unsigned port)
+{
+	int ifindex = ifaces->mirror->settings.tap[port];
+	struct interface *one = ifindex ? interfaces_find(&ifaces->all, ifindex) : NULL;
+
+	return one && one->is_known ? one : NULL;
+}
+
+int taps_port(const struct ifaces *ifaces, int ifindex)
+{
+	const struct mirror_settings *settings = &ifaces->mirror->settings;
+
+	for (unsigned port = 0; port < settings->n_ports; port++)
+		if (settings->tap[port] == ifindex)
+			return (int)port;
+	return -1;
+}
+
+static void follow_admin(struct ifaces *ifaces, unsigned port, const struct interface *tap)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	bool up = tap->iface.flags & IFF_UP;
+
+	if (ifaces->taps.asked[port].up == up)
+		return;
+	ifaces->taps.asked[port].up = up;
+	if (ops->port_set_admin && ops->port_set_admin(ops->ops, port, up))
+		log_warn("port %s cannot be set %s as its TAP interface is; workers treat it so "
+			 "all the same",
+			tap->iface.name, up ? "up" : "down");
+	else
+		ifaces->taps.has[port].up = up;
+}
+
+static void follow_mtu(struct ifaces *ifaces, unsigned port, const struct interface *tap)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	uint16_t mtu = tap->iface.mtu > UINT16_MAX ? UINT16_MAX : (uint16_t)tap->iface.mtu;
+	struct taps *taps = &ifaces->taps;
+
+	if (taps->asked[port].mtu == mtu)
+		return;
+	taps->asked[port].mtu = mtu;
+	if (mtu > MTU_MAX || (ops->port_set_mtu && ops->port_set_mtu(ops->ops, port, mtu)))
+		log_warn("port %s refuses the MTU %u of its TAP interface and keeps %u; give the "
+			 "TAP interface one "
+			 "that it takes (ip link set %s mtu N)",
+			tap->iface.name, tap->iface.mtu, taps->has[port].mtu, tap->iface.name);
+	else
+		taps->has[port].mtu = mtu;
+}
+
+static void follow_mac(struct ifaces *ifaces, unsigned port, const struct interface *tap)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	const struct wire_mac *mac = &tap->iface.mac;
+	char text[WIRE_MAC_TEXT];
+
+	if (wire_mac_equal(&ifaces->taps.asked[port].mac, mac))
+		return;
+	ifaces->taps.asked[port].mac = *mac;
+	if (ops->port_set_mac && ops->port_set_mac(ops->ops, port, mac))
+		log_warn("port %s refuses the MAC address %s of its TAP interface; frames to it "
+			 "may not "
+			 "arrive, give the TAP interface the port's",
+			tap->iface.name, wire_mac_print(mac, text));
+	else
+		ifaces->taps.has[port].mac = *mac;
+}
+
+void taps_follow(struct ifaces *ifaces)
+{
+	for (unsigned port = 0; port < ifaces->mirror->settings.n_ports; port++) {
+		const struct interface *tap = taps_find(ifaces, port);
+
+		if (!tap)
+			continue;
+		follow_admin(ifaces, port, tap);
+		follow_mtu(ifaces, port, tap);
+		follow_mac(ifaces, port, tap);
+	}
+}
+
+// Macvlans and VLANs with MAC addresses of their own; all that a bridge and its like are to see.
+static bool wants_all_frames(const struct ifaces *ifaces, const struct interface *one,
+	const struct fib_iface *iface)
+{
+	static const uint32_t shown =
+		1u << REASON_MASTER | 1u << REASON_UPPER | 1u << REASON_MANY_MACS;
+
+	return iface->n_macs || one->reasons & shown ||
+	       !wire_mac_equal(&iface->mac, &ifaces->taps.has[iface->port].mac);
+}
+
+static void follow_filter(struct ifaces *ifaces, unsigned port, bool promiscuous)
+{
+	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
+	const struct interface *tap = taps_find(ifaces, port);
+
+	if (ifaces->taps.asked[port].promiscuous == promiscuous)
+		return;
+	ifaces->taps.asked[port].promiscuous = promiscuous;
+	if (ops->port_set_promiscuous && ops->port_set_promiscuous(ops->ops, port, promiscuous))
+		log_warn("port %s does not become %s; frames to MAC addresses other than its own, "
+			 "as of macvlans and bridges on its TAP interface, %s",
+			tap ? tap->iface.name : "?", promiscuous ? "promiscuous" : "selective",
+			promiscuous ? "may not arrive" : "still arrive");
+	else
+		ifaces->taps.has[port].promiscuous = promiscuous;
+}
+
+void taps_follow_filters(struct ifaces *ifaces)
+{
+	const struct fib *fib = ifaces->mirror->settings.fib;
+	bool wanted[PORT_MAX] = {false};
+
+	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
+		const struct fib_iface *iface =
+			one->id == FIB_NO_IFACE ? NULL : fib_iface(fib, one->id);
+
+		if (iface && wants_all_frames(ifaces, one, iface))
+			wanted[iface->port] = true;
+	}
+	for (unsigned port = 0; port < ifaces->mirror->settings.n_ports; port++)
+		follow_filter(ifaces, port, wanted[port]);
+}

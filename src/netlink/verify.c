@@ -1,0 +1,380 @@
+// Linux's tables, dumped afresh, against what workers read: routes here, neighbours next door.
+// Control thread; blocks while it looks.
+//
+// What is expected is worked out from the dump alone, not from what the mirror holds: of each
+// prefix the routes of the lowest metric, the first of them that is not dead and whose lifetime is
+// not over. One for a TOS or a source prefix counts where there is no other: workers leave all
+// packets there to Linux.
+#include "netlink/compare.h"
+#include "netlink/ifaces.h"
+#include "netlink/verify_inside.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { TRIES = 3, TABLE_LOCAL = 255, SETTLE_NS = 2000000000 };
+
+static const char MISSING[] = "Linux has a route that workers have not";
+
+// A route of Linux that may be the best of its prefix; what it says in full is kept beside it.
+struct wanted {
+	struct wire_prefix prefix;
+	uint8_t vrf, rank; // rank: of its table: `local` is asked first
+	bool is_narrow;    // for one TOS or source prefix only
+	uint32_t metric;
+	uint32_t order; // in the dump
+	uint32_t said;  // where its event begins in `words`
+};
+
+struct look {
+	struct netlink *netlink;
+	struct netlink_verification *how;
+	struct wanted *wanted;
+	size_t n, room;
+	uint8_t *words; // events, as much of each as it holds
+	size_t n_words, words_room;
+	bool is_out_of_memory;
+	bool has_expired; // the kernel still holds a route whose lifetime is over
+	bool has_asked;   // the mirror was told to look for such ones
+	uint64_t differences;
+};
+
+static bool grow(void **array, size_t *room, size_t need, size_t each)
+{
+	size_t more = *room ? *room * 2 : 4096;
+	void *larger;
+
+	if (need <= *room)
+		return true;
+	while (more < need)
+		more *= 2;
+	larger = realloc(*array, more * each);
+	if (!larger)
+		return false;
+	*array = larger;
+	*room = more;
+	return true;
+}
+
+// Prefixes that the fib answers by itself, or that workers never ask it for.
+static bool is_built_in(const struct wire_prefix *prefix)
+{
+	const uint8_t *b = prefix->addr.bytes;
+
+	if (prefix->addr.family == 4)
+		return prefix->len >= 4 &&
+		       (b[0] == 127 || b[0] >> 4 == 0xe || (b[0] == 169 && b[1] == 254) ||
+			       (prefix->len == 32 && load32(b) + 1 <= 1)); // 0.0.0.0, broadcast
+	return prefix->len >= 8 &&
+	       (b[0] == 0xff || (b[0] == 0xfe && (b[1] & 0xc0) == 0x80) ||
+		       (prefix->len == 128 && !memcmp(b, (uint8_t[15]){0}, 15) && b[15] <= 1));
+}
+
+static bool leads_somewhere(struct look *look, const struct event_route *route)
+{
+	if (route->type != RTN_UNICAST || !route->n_hops)
+		return true;
+	for (unsigned i = 0; i < route->n_hops; i++)
+		if (compare_is_alive(look->netlink, &route->hop[i], route->prefix.addr.family))
+			return true;
+	return false;
+}
+
+static void take_wanted(void *arg, const struct event *event)
+{
+	struct look *look = arg;
+	const struct event_route *route = &event->route;
+	size_t bytes = offsetof(struct event_route, hop[route->n_hops]);
+	uint8_t vrf;
+
+	if (event->kind != EVENT_ROUTE || is_built_in(&route->prefix))
+		return;
+	look->has_expired |= route->expires < 0;
+	if (route->expires < 0 || !leads_somewhere(look, route))
+		return;
+	vrf = ifaces_vrf_of_table(look->netlink->mirror, route->table);
+	if (vrf == IFACES_NO_VRF)
+		return;
+	bytes = (bytes + 7) & ~(size_t)7;
+	if (!grow((void **)&look->wanted, &look->room, look->n + 1, sizeof(*look->wanted)) ||
+		!grow((void **)&look->words, &look->words_room, look->n_words + bytes, 1)) {
+		look->is_out_of_memory = true;
+		return;
+	}
+	memcpy(look->words + look->n_words, route,
+		offsetof(struct event_route, hop[route->n_hops]));
+	look->wanted[look->n] = (struct wanted){route->prefix, vrf, route->table != TABLE_LOCAL,
+		route->tos || route->src_len, route->metric, look->n, look->n_words / 8};
+	look->n++;
+	look->n_words += bytes;
+}
+
+static int order_of_prefixes(const struct wanted *a, const struct wanted *b)
+{
+	int order = a->vrf - b->vrf;
+
+	if (!order)
+		order = a->prefix.addr.family - b->prefix.addr.family;
+	if (!order)
+		order = memcmp(a->prefix.addr.bytes, b->prefix.addr.bytes, 16);
+	return order ? order : a->prefix.len - b->prefix.len;
+}
+
+static int order_of_wanted(const void *one, const void *other)
+{
+	const struct wanted *a = one, *b = other;
+	int order = order_of_prefixes(a, b);
+
+	if (!order)
+		order = a->is_narrow - b->is_narrow;
+	if (!order)
+		order = a->rank - b->rank;
+	if (!order)
+		order = (a->metric > b->metric) - (a->metric < b->metric);
+	return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+// The best of each prefix stays, and knows whether there are others for one TOS or source only in
+// a table that is asked no later: then workers have to leave all to Linux.
+static void choose(struct look *look)
+{
+	size_t n = 0;
+
+	if (look->n)
+		qsort(look->wanted, look->n, sizeof(*look->wanted), order_of_wanted);
+	for (size_t i = 0; i < look->n; i++)
+		if (!i || order_of_prefixes(&look->wanted[i], &look->wanted[n - 1]))
+			look->wanted[n++] = look->wanted[i];
+		else
+			look->wanted[n - 1].is_narrow |=
+				look->wanted[i].is_narrow &&
+				look->wanted[i].rank <= look->wanted[n - 1].rank;
+	look->n = n;
+}
+
+static int dump(struct look *look, uint8_t family)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg route;
+	} message = {.head = {.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETROUTE,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.route = {.rtm_family = family}};
+	struct listen_request request = {&message, sizeof(message), take_wanted, look};
+	int err = listen_ask(look->netlink->listen, &request);
+
+	return look->is_out_of_memory ? -ENOMEM : err;
+}
+
+static void tell(struct look *look, const struct wanted *at, const char *what)
+{
+	char text[256], prefix[WIRE_PREFIX_TEXT];
+	const char *vrf = at->vrf ? ifaces_vrf_name(look->netlink->mirror, at->vrf) : NULL;
+
+	look->differences++;
+	snprintf(text, sizeof(text), "%s%s%s: %s", wire_prefix_print(&at->prefix, prefix),
+		vrf ? " in " : "", vrf ? vrf : "", what);
+	look->how->tell(look->how->arg, text);
+}
+
+// Whether workers read what the fib's books say: its copy is asked, for the prefix's first address
+// unless a longer prefix covers that.
+static bool workers_read_it(struct look *look, const struct wanted *wanted)
+{
+	const struct fib *fib = look->netlink->ctx.fib;
+	struct fib_answer answer;
+
+	rib_lookup(fib, wanted->vrf, &wanted->prefix.addr, &answer);
+	if (!answer.found || answer.route.prefix.len != wanted->prefix.len)
+		return true;
+	return fib_lookup(fib, wanted->vrf, &wanted->prefix.addr) == answer.hop_id;
+}
+
+static void compare_one(struct look *look, const struct wanted *wanted, const struct fib_hop *hop)
+{
+	struct event_route *route = (void *)(look->words + (size_t)wanted->said * 8);
+	struct comparison comparison = {route, hop, NULL, ""};
+
+	look->how->compared++;
+	if (wanted->is_narrow && hop->kind != FIB_LINUX)
+		tell(look, wanted, "Linux has it for one TOS or source only, workers for all");
+	else if (!compare_hop(look->netlink, &comparison))
+		tell(look, wanted, comparison.differs);
+	else if (!workers_read_it(look, wanted))
+		tell(look, wanted, "workers read another next hop than the table has");
+}
+
+// A walk over the fib's routes of one family and VRF beside Linux's, both in the same order.
+struct side {
+	struct fib_walk walk;
+	struct fib_route route;
+	struct wire_prefix after;
+	bool has;
+};
+
+static void next_route(const struct fib *fib, struct side *side)
+{
+	do {
+		side->has = fib_next(fib, &side->walk, &side->route);
+		side->after = side->route.prefix;
+		side->walk.after = &side->after;
+	} while (side->has && is_built_in(&side->route.prefix));
+}
+
+static void compare_side(struct look *look, struct side *side, size_t *at)
+{
+	const struct fib *fib = look->netlink->ctx.fib;
+
+	next_route(fib, side);
+	while (*at < look->n || side->has) {
+		struct wanted *linux_has = *at < look->n ? &look->wanted[*at] : NULL;
+		struct wanted workers_have = {.prefix = side->route.prefix, .vrf = side->walk.vrf};
+		int order = -1;
+
+		if (linux_has && (linux_has->vrf != side->walk.vrf ||
+					 linux_has->prefix.addr.family != side->walk.family))
+			linux_has = NULL;
+		if (!linux_has && !side->has)
+			return;
+		if (side->has)
+			order = linux_has ? order_of_prefixes(linux_has, &workers_have) : 1;
+		if (order < 0)
+			tell(look, linux_has, MISSING);
+		else if (order > 0)
+			tell(look, &workers_have, "workers have a route that Linux has not");
+		else
+			compare_one(look, linux_has, &side->route.hop);
+		*at += order <= 0;
+		if (order >= 0)
+			next_route(fib, side);
+	}
+}
+
+static void compare_all(struct look *look)
+{
+	size_t at = 0;
+
+	for (unsigned vrf = 0; vrf < FIB_MAX_VRFS; vrf++)
+		for (unsigned family = 4; family <= 6; family += 2) {
+			struct side side = {.walk = {NULL, family, vrf}};
+
+			if (fib_vrf_is_open(look->netlink->ctx.fib, vrf))
+				compare_side(look, &side, &at);
+		}
+}
+
+// The route itself is the first one after the prefix that sorts just before it.
+static bool find_exactly(const struct fib *fib, const struct wanted *wanted, struct fib_route *out)
+{
+	struct wire_prefix before = {wanted->prefix.addr, wanted->prefix.len - 1};
+	struct fib_walk walk = {wanted->prefix.len ? &before : NULL, before.addr.family,
+		wanted->vrf};
+
+	return fib_next(fib, &walk, out) && out->prefix.len == wanted->prefix.len &&
+	       wire_addr_equal(&out->prefix.addr, &wanted->prefix.addr);
+}
+
+// So many prefixes of Linux at random.
+static void compare_sample(struct look *look)
+{
+	uint64_t random = clock_now_ns() | 1;
+
+	for (uint32_t i = 0; i < look->how->sample && look->n; i++) {
+		const struct wanted *wanted = &look->wanted[(random >> 16) % look->n];
+		struct fib_route route;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		if (find_exactly(look->netlink->ctx.fib, wanted, &route))
+			compare_one(look, wanted, &route.hop);
+		else
+			tell(look, wanted, MISSING);
+	}
+}
+
+// Takes in all that Linux has told and waits for the end of a dump. False: it does not come to
+// rest.
+static bool settle(struct netlink *netlink)
+{
+	uint64_t until = clock_now_ns() + SETTLE_NS;
+	bool more;
+
+	do {
+		more = listen_poll(netlink->listen, SETTLE_NS / 100);
+		more |= mirror_flush(netlink->mirror);
+	} while ((more || listen_is_dumping(netlink->listen)) && clock_now_ns() < until);
+	return !more && !listen_is_dumping(netlink->listen);
+}
+
+// 1: Linux's tables changed meanwhile; 0, or -errno.
+static int look_once(struct look *look)
+{
+	struct netlink *netlink = look->netlink;
+	uint64_t changes = netlink->n_changes;
+	int err = dump(look, AF_INET);
+
+	if (!err)
+		err = dump(look, AF_INET6);
+	if (err && err != -EINTR)
+		return err;
+	listen_poll(netlink->listen, SETTLE_NS / 100);
+	if (err || changes != netlink->n_changes)
+		return 1;
+	if (look->has_expired && !look->has_asked) {
+		// Workers may have it for a second more: nobody tells when a lifetime is over.
+		look->has_asked = true;
+		listen_dump_again(netlink->listen);
+		return 1;
+	}
+	choose(look);
+	if (look->how->sample && look->how->sample < look->n)
+		compare_sample(look);
+	else
+		compare_all(look);
+	return 0;
+}
+
+// What differs only for a moment does not count.
+static int look_at_neighbours(struct look *look)
+{
+	int found = verify_neighbours(look->netlink, NULL);
+
+	for (unsigned i = 1; i < TRIES && (found > 0 || found == -EINTR); i++) {
+		settle(look->netlink);
+		found = verify_neighbours(look->netlink, NULL);
+	}
+	if (found > 0)
+		found = verify_neighbours(look->netlink, look->how);
+	if (found > 0)
+		look->differences += (uint64_t)found;
+	return found == -EINTR ? 1 : found < 0 ? found : 0;
+}
+
+int netlink_verify(struct netlink *netlink, struct netlink_verification *how, struct error *error)
+{
+	struct look look = {.netlink = netlink, .how = how};
+	int err = 1;
+
+	how->compared = 0;
+	for (unsigned i = 0; i < TRIES && err == 1; i++) {
+		look.n = look.n_words = 0;
+		err = settle(netlink) ? look_once(&look) : 1;
+	}
+	if (!err)
+		err = look_at_neighbours(&look);
+	free(look.wanted);
+	free(look.words);
+	if (err == 1)
+		return error_set(error, -EBUSY,
+			"Linux's tables are read or changed all the time; verify when they rest");
+	if (err)
+		return error_set(error, err, "Linux's tables cannot be dumped: %s", strerror(-err));
+	return look.differences > INT32_MAX ? INT32_MAX : (int)look.differences;
+}

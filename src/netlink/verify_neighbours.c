@@ -1,0 +1,138 @@
+// Linux's neighbours, dumped afresh, against the MAC addresses that workers write. Control thread;
+// blocks while it looks.
+//
+// A neighbour of Linux that workers do not know is no difference: packets to it go to Linux.
+#include "netlink/verify_inside.h"
+
+#include "netlink/ifaces.h"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUD_USABLE = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY };
+
+struct met {
+	int ifindex;
+	struct wire_addr addr;
+	struct wire_mac mac;
+};
+
+struct crowd {
+	struct met *met;
+	size_t n, room;
+	bool is_out_of_memory;
+};
+
+static void take(void *arg, const struct event *event)
+{
+	const struct event_neighbour *told = &event->neighbour;
+	struct crowd *crowd = arg;
+
+	if (event->kind != EVENT_NEIGHBOUR || !told->has_mac || !(told->state & NUD_USABLE))
+		return;
+	if (crowd->n == crowd->room) {
+		size_t room = crowd->room ? crowd->room * 2 : 1024;
+		struct met *more = realloc(crowd->met, room * sizeof(*more));
+
+		if (!more) {
+			crowd->is_out_of_memory = true;
+			return;
+		}
+		crowd->met = more;
+		crowd->room = room;
+	}
+	crowd->met[crowd->n++] = (struct met){told->ifindex, told->addr, told->mac};
+}
+
+static int dump(struct netlink *netlink, struct crowd *crowd)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ndmsg neighbour;
+	} message = {.head = {.nlmsg_len = sizeof(message),
+			     .nlmsg_type = RTM_GETNEIGH,
+			     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+	struct listen_request request = {&message, sizeof(message), take, crowd};
+	int err = listen_ask(netlink->listen, &request);
+
+	return crowd->is_out_of_memory ? -ENOMEM : err;
+}
+
+static int order(const void *one, const void *other)
+{
+	const struct met *a = one, *b = other;
+
+	if (a->ifindex != b->ifindex)
+		return a->ifindex < b->ifindex ? -1 : 1;
+	if (a->addr.family != b->addr.family)
+		return a->addr.family - b->addr.family;
+	return memcmp(a->addr.bytes, b->addr.bytes, sizeof(a->addr.bytes));
+}
+
+// Whether workers write the MAC address that Linux would; else why not.
+static bool is_right(const struct crowd *crowd, const struct met *wanted, char text[64])
+{
+	const struct met *found =
+		crowd->n ? bsearch(wanted, crowd->met, crowd->n, sizeof(*wanted), order) : NULL;
+
+	if (found && wire_mac_equal(&found->mac, &wanted->mac))
+		return true;
+	snprintf(text, 64, "%s",
+		found ? "workers send to another MAC address than Linux"
+		      : "workers have a neighbour that Linux has not");
+	return false;
+}
+
+static void tell(struct netlink *netlink, const struct netlink_verification *how,
+	const struct met *wrong, const char *what)
+{
+	char text[192], addr[WIRE_ADDR_TEXT];
+
+	snprintf(text, sizeof(text), "neighbour %s dev %s: %s", wire_addr_print(&wrong->addr, addr),
+		ifaces_name(netlink->mirror, wrong->ifindex), what);
+	how->tell(how->arg, text);
+}
+
+// All next hops that workers can send to.
+static int compare(struct netlink *netlink, const struct crowd *crowd,
+	const struct netlink_verification *how)
+{
+	const struct fib *fib = netlink->ctx.fib;
+	struct fib_usage usage;
+	int n = 0;
+
+	fib_usage(fib, &usage);
+	for (unsigned id = 1; id <= usage.max_hop_id; id++) {
+		struct fib_hop_info info;
+		char what[64];
+
+		if (!fib_hop_info(fib, (uint16_t)id, &info) || info.hop.kind != FIB_VIA ||
+			info.verdict != VERDICT_FORWARD)
+			continue;
+		struct met wanted = {ifaces_ifindex(netlink->mirror, info.hop.iface), info.hop.via,
+			info.mac};
+		if (is_right(crowd, &wanted, what))
+			continue;
+		n++;
+		if (how)
+			tell(netlink, how, &wanted, what);
+	}
+	return n;
+}
+
+int verify_neighbours(struct netlink *netlink, const struct netlink_verification *how)
+{
+	struct crowd crowd = {.met = NULL};
+	int err = dump(netlink, &crowd);
+
+	if (crowd.n)
+		qsort(crowd.met, crowd.n, sizeof(*crowd.met), order);
+	if (!err)
+		err = compare(netlink, &crowd, how);
+	free(crowd.met);
+	return err;
+}

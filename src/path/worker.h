@@ -1,5 +1,0 @@
-// The loop that one lane runs. Lane.
-#pragma once
-
-// `arg` is a struct worker; returns 0 once its `stop` is set and all it held is sent or dropped.
-int worker_run(void *arg);

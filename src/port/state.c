@@ -1,0 +1,195 @@
+// What workers and people see of the ports while they run. Control thread.
+#include "port/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+static_assert(offsetof(struct port_state, mac) % 8 == 0 &&
+		      offsetof(struct port_state, up) == offsetof(struct port_state, mac) + 6 &&
+		      offsetof(struct port_state, pass_martians) ==
+			      offsetof(struct port_state, up) + 1,
+	"mac and its two neighbours are one word");
+static_assert(offsetof(struct port_state, peer) % 8 == 0 &&
+		      offsetof(struct port_state, has_peer) ==
+			      offsetof(struct port_state, peer) + 6,
+	"peer and has_peer are one word");
+
+static bool read_link(struct port_device *device)
+{
+	struct rte_eth_link link = {0};
+
+	if (rte_eth_link_get_nowait(device->id, &link) != 0)
+		return true;
+	if (link.link_status)
+		device->has_been_up = true;
+	// Drivers without a link say "down" for ever; one that was up once knows what it says.
+	return link.link_status || !(device->kind.has_link || device->has_been_up);
+}
+
+// net_af_packet and net_af_xdp always say "up"; the interface below them knows better. -errno when
+// it does not say.
+static int interface_runs(int socket, const char *name)
+{
+	struct ifreq request = {0};
+
+	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+	if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
+		return -errno;
+	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
+static int poll_port(struct port_table *room, unsigned port, struct error *error)
+{
+	struct port_device *device = &room->devices[port];
+	bool is_gone = __atomic_load_n(&device->is_gone, __ATOMIC_RELAXED);
+	int up = !is_gone && device->is_started && read_link(device);
+	char label[48];
+
+	if (up && device->kind.netdev[0] && room->link_socket >= 0)
+		up = interface_runs(room->link_socket, device->kind.netdev);
+	is_gone |= up == -ENODEV;
+	device->has_carrier = up && !is_gone;
+	__atomic_store_n(&room->states[port].up, device->has_carrier && !device->is_set_down,
+		__ATOMIC_RELAXED);
+	if (!is_gone)
+		return 0;
+	return error_set(error, -ENODEV,
+		"%s: its device %s is gone (removed or reset); bring it back and start again",
+		plan_port_label(room->settings, port, label), device->kind.name);
+}
+
+int port_poll(struct port_table *room, struct error *error)
+{
+	int err = 0;
+
+	segments_mend(&room->segments);
+	for (unsigned i = 0; i < room->settings->n_ports && !err; i++)
+		err = poll_port(room, i, error);
+	return err;
+}
+
+const struct port_state *port_states(const struct port_table *room)
+{
+	return room->states;
+}
+
+bool port_has_carrier(const struct port_table *room, unsigned port)
+{
+	return room->devices[port].has_carrier;
+}
+
+// Address and flag in one store, so that a worker that reads eight bytes never sees half of a new
+// address.
+static void set_peer(struct port_state *port_state, const struct port_settings *settings)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+	uint8_t bytes[sizeof(word)] = {0};
+	word next;
+
+	memcpy(bytes, settings->peer.bytes, sizeof(port_state->peer));
+	bytes[sizeof(port_state->peer)] = settings->has_peer;
+	memcpy(&next, bytes, sizeof(next));
+	__atomic_store_n((word *)port_state->peer, next, __ATOMIC_RELAXED);
+}
+
+// The control thread is the only writer of the whole word.
+void port_state_set_mac(struct port_state *port_state, const struct wire_mac *mac)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+	word next = __atomic_load_n((word *)port_state->mac, __ATOMIC_RELAXED);
+
+	memcpy(&next, mac->bytes, sizeof(mac->bytes));
+	__atomic_store_n((word *)port_state->mac, next, __ATOMIC_RELAXED);
+}
+
+void port_state_fill(struct port_table *room, unsigned port)
+{
+	const struct port_settings *settings = &room->settings->ports[port];
+	struct port_state *port_state = &room->states[port];
+
+	port_state->is_xconnect = room->plan.ports[port].xconnect >= 0;
+	port_state->xconnect = port_state->is_xconnect ? room->plan.ports[port].xconnect : 0;
+	port_state->mac_update = settings->mac_update;
+	port_state->pass_martians = settings->pass_martians;
+	set_peer(port_state, settings);
+}
+
+int port_change(struct port_table *room, unsigned port, const struct port_settings *settings,
+	struct error *error)
+{
+	struct port_state *port_state = &room->states[port];
+	int err = port_set_mtu(room, port, settings->mtu ? settings->mtu : PORT_DEFAULT_MTU, error);
+
+	if (err)
+		return err;
+	__atomic_store_n(&port_state->pass_martians, settings->pass_martians, __ATOMIC_RELAXED);
+	set_peer(port_state, settings);
+	return 0;
+}
+
+static void read_errors(const struct port_device *device, struct port_info *out)
+{
+	struct rte_eth_stats stats;
+
+	if (rte_eth_stats_get(device->id, &stats) != 0)
+		return;
+	out->rx_missed = stats.imissed;
+	out->rx_no_mbuf = stats.rx_nombuf;
+	out->rx_errors = stats.ierrors;
+	out->tx_errors = stats.oerrors;
+}
+
+void port_info(const struct port_table *room, unsigned port, struct port_info *out)
+{
+	const struct port_device *device = &room->devices[port];
+	struct rte_eth_link link = {0};
+
+	memset(out, 0, sizeof(*out));
+	out->name = room->settings->ports[port].name;
+	out->device = room->settings->ports[port].device;
+	out->driver = device->info.driver_name ? device->info.driver_name : "";
+	out->device_id = device->id;
+	out->mtu = device->mtu;
+	out->n_rx_queues = room->plan.ports[port].n_rx;
+	out->n_tx_queues = room->plan.ports[port].n_tx;
+	out->n_rx_descriptors = room->rings[port].n_rx_descriptors;
+	out->n_tx_descriptors = room->rings[port].n_tx_descriptors;
+	out->mac = device->mac;
+	out->rss = device->rss.on;
+	out->numa = room->facts.devices[port].numa;
+	out->link_up = __atomic_load_n(&room->states[port].up, __ATOMIC_RELAXED);
+	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status &&
+		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+		out->link_mbps = link.link_speed;
+	out->line_bps = room->settings->ports[port].line_bps;
+	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those invent a speed
+		out->line_bps = out->link_mbps * 1e6;
+	out->has_backpressure = device->kind.has_backpressure;
+	out->rx_ring_slots = device->kind.ring_slots ? device->kind.ring_slots
+	                                             : room->rings[port].n_rx_descriptors;
+	read_errors(device, out);
+}
+
+struct rte_mempool *port_pool(const struct port_table *room, unsigned port)
+{
+	return room->pool[pools_of_port(&room->pools, &room->plan, port)];
+}
+
+void port_memory(const struct port_table *room, struct port_memory *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->huge = room->memory.huge;
+	out->planned_mib = room->memory.mib;
+	for (unsigned i = 0; i < room->pools.n_nodes; i++) {
+		const struct rte_mempool *pool = room->pool[i];
+
+		out->mbuf_bytes = MAX_OF(out->mbuf_bytes,
+			pool->header_size + pool->elt_size + pool->trailer_size);
+		out->n_mbufs += pool->size;
+		out->n_mbufs_free += rte_mempool_avail_count(pool);
+	}
+}

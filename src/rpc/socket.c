@@ -1,0 +1,257 @@
+// The socket file: made so that at no moment more can connect than shall, replaced only when dead.
+// Control thread.
+#include "rpc/socket.h"
+
+#include "base/bits.h"
+#include "rpc/rpc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 32, FILE_MODE = 0660, FOLDER_MODE = 0755 };
+enum { LOCK_TRIES = 50, LOCK_PAUSE_US = 20000, FOLDER_TRIES = 5 };
+
+static int set_path(struct rpc_socket *s, const char *path, struct error *error)
+{
+	size_t most = sizeof(s->addr.sun_path) - 1;
+
+	if (!*path)
+		return error_set(error, -EINVAL, "control socket: the path is empty; name a file");
+	if (strlen(path) > most)
+		return error_set(error, -ENAMETOOLONG,
+			"control socket %s: the path has %zu bytes, a socket's may have %zu; "
+			"choose a shorter one",
+			path, strlen(path), most);
+	s->addr.sun_family = AF_UNIX;
+	strcpy(s->addr.sun_path, path);
+	return 0;
+}
+
+// The folder's path, in `folder` of sizeof(sun_path) bytes.
+static void folder_of(const struct rpc_socket *s, char *folder)
+{
+	char *slash;
+
+	strcpy(folder, s->addr.sun_path);
+	slash = strrchr(folder, '/');
+	if (!slash)
+		strcpy(folder, ".");
+	else
+		slash[slash == folder] = 0;
+}
+
+// The lock goes with the descriptor. -errno; -ENOENT also when the folder has been removed.
+static int open_and_lock(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat file;
+
+	if (fd < 0)
+		return -errno;
+	for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
+		usleep(LOCK_PAUSE_US); // anybody who can read the folder can hold it: not for ever
+	if (fstat(fd, &file) == 0 && file.st_nlink > 0)
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+// Opens the folder, which it makes when only the last part of its path is missing, and locks it:
+// two programs that start at the same time must not both take a dead socket's place. One that ends
+// may take the folder away before it is locked.
+static int lock_folder(struct rpc_socket *s, struct error *error)
+{
+	char folder[sizeof(s->addr.sun_path)];
+	int fd = -ENOENT;
+
+	folder_of(s, folder);
+	for (int i = 0; i < FOLDER_TRIES && fd == -ENOENT; i++) {
+		s->made_folder = mkdir(folder, FOLDER_MODE) == 0;
+		if (s->made_folder)
+			chmod(folder, FOLDER_MODE); // whatever the umask: the group has to get in
+		else if (errno != EEXIST)
+			return error_set(error, -errno,
+				"control socket %s: cannot make folder %s: %s; make it first",
+				s->addr.sun_path, folder, strerror(errno));
+		fd = open_and_lock(folder);
+	}
+	if (fd < 0)
+		error_set(error, fd, "control socket %s: cannot open folder %s: %s",
+			s->addr.sun_path, folder, strerror(-fd));
+	return fd;
+}
+
+static bool answers(const struct rpc_socket *s)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool is_dead = false;
+
+	if (fd < 0)
+		return true; // not known: leave the file alone
+	if (connect(fd, (const struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
+		is_dead = errno == ECONNREFUSED || errno == ENOENT;
+	close(fd);
+	return !is_dead;
+}
+
+// 1: a socket is there, 0: nothing is.
+static int look_at(const char *path, struct error *error)
+{
+	struct stat file;
+
+	if (lstat(path, &file) < 0)
+		return errno == ENOENT ? 0
+		                       : error_set(error, -errno, "control socket %s: %s", path,
+						 strerror(errno));
+	if (!S_ISSOCK(file.st_mode))
+		return error_set(error, -EEXIST,
+			"control socket %s: there is a file that is no socket; remove it or choose "
+			"another path",
+			path);
+	return 1;
+}
+
+static int remove_dead(const struct rpc_socket *s, struct error *error)
+{
+	const char *path = s->addr.sun_path;
+	int found = look_at(path, error);
+
+	if (found <= 0)
+		return found;
+	if (answers(s))
+		return error_set(error, -EADDRINUSE,
+			"control socket %s is in use: a program answers there; stop it or choose "
+			"another path",
+			path);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_set(error, -errno,
+			"control socket %s: cannot remove the file of a dead program: %s", path,
+			strerror(errno));
+	return 0;
+}
+
+static int find_group(const char *name, gid_t *gid, struct error *error)
+{
+	const struct group *group = name ? getgrnam(name) : NULL;
+
+	if (name && !group)
+		return error_set(error, -ENOENT,
+			"control socket: there is no group '%s'; make it or name another", name);
+	*gid = group ? group->gr_gid : (gid_t)-1;
+	return 0;
+}
+
+// As lock_folder makes it: but for its last part it has to be there.
+static int check_folder(const struct rpc_socket *s, struct error *error)
+{
+	char folder[sizeof(s->addr.sun_path)], above[sizeof(folder)];
+	struct stat found;
+
+	folder_of(s, folder);
+	snprintf(above, sizeof(above), "%s", folder);
+	char *slash = strrchr(above, '/');
+	if (slash)
+		slash[slash == above] = 0;
+	if (stat(folder, &found) == 0
+			? S_ISDIR(found.st_mode)
+			: !slash || (stat(above, &found) == 0 && S_ISDIR(found.st_mode)))
+		return 0;
+	return error_set(error, -ENOTDIR,
+		"control socket %s: cannot make folder %s: it is no folder, or what it is in is "
+		"missing; make it first",
+		s->addr.sun_path, folder);
+}
+
+int rpc_check(const char *path, const char *group, struct error *error)
+{
+	struct rpc_socket s = {.fd = -1};
+	gid_t gid;
+	int err = set_path(&s, path, error);
+
+	if (!err)
+		err = find_group(group, &gid, error);
+	if (!err)
+		err = check_folder(&s, error);
+	return err ? err : MIN_OF(look_at(path, error), 0);
+}
+
+// The file appears with the mode of the descriptor (0600), gets its group and only then opens to
+// the group; nobody can connect before the listen that comes last.
+static int bind_and_listen(struct rpc_socket *s, gid_t gid, struct error *error)
+{
+	const char *path = s->addr.sun_path;
+	struct stat file;
+
+	if (fchmod(s->fd, 0600) < 0 ||
+		bind(s->fd, (struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
+		return error_set(error, -errno, "control socket %s: cannot make it: %s", path,
+			strerror(errno));
+	if (lstat(path, &file) < 0)
+		return error_set(error, -errno, "control socket %s: %s", path, strerror(errno));
+	s->device = file.st_dev;
+	s->inode = file.st_ino;
+	if (gid != (gid_t)-1 && lchown(path, -1, gid) < 0)
+		return error_set(error, -errno,
+			"control socket %s: cannot give it to its group: %s", path,
+			strerror(errno));
+	if (chmod(path, FILE_MODE) < 0 || listen(s->fd, BACKLOG) < 0)
+		return error_set(error, -errno, "control socket %s: cannot open it: %s", path,
+			strerror(errno));
+	return 0;
+}
+
+int rpc_socket_open(struct rpc_socket *s, const char *path, const char *group, struct error *error)
+{
+	gid_t gid = -1;
+	int folder, err;
+
+	*s = (struct rpc_socket){.fd = -1};
+	err = set_path(s, path, error);
+	if (!err)
+		err = find_group(group, &gid, error);
+	if (err)
+		return err;
+	folder = lock_folder(s, error);
+	if (folder < 0)
+		return folder;
+	err = remove_dead(s, error);
+	if (!err)
+		s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (!err && s->fd < 0)
+		err = error_set(error, -errno, "control socket %s: %s", path, strerror(errno));
+	if (!err)
+		err = bind_and_listen(s, gid, error);
+	close(folder);
+	if (err)
+		rpc_socket_close(s);
+	return err;
+}
+
+void rpc_socket_close(struct rpc_socket *s)
+{
+	char folder[sizeof(s->addr.sun_path)];
+	struct stat file;
+
+	if (s->inode && lstat(s->addr.sun_path, &file) == 0 && file.st_dev == s->device &&
+		file.st_ino == s->inode)
+		unlink(s->addr.sun_path);
+	folder_of(s, folder);
+	if (s->made_folder) {
+		int fd = open_and_lock(folder);
+
+		rmdir(folder); // fails, as it shall, where somebody has put something there
+		if (fd >= 0)
+			close(fd);
+	}
+	s->made_folder = false;
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}

@@ -1,0 +1,87 @@
+// Counters: one writer per worker, read by anybody while running. Reading never disturbs a worker;
+// a reader sees each counter at some recent value, and all of them settled once the worker has
+// parked.
+#pragma once
+
+#include "base/bits.h"
+#include "stats/pauses.h"
+#include "stats/verdict.h"
+
+#include <stdint.h>
+
+enum {
+	STATS_MAX_WORKERS = 128,
+	STATS_MAX_PORTS = 255,
+	STATS_MAX_QUEUES = 128,
+	STATS_MAX_HOPS = 32768
+};
+
+#define STATS_FIELD(name, text) uint64_t name;
+struct stats_port {
+	SCHEMA_PORT_COUNTERS(STATS_FIELD)
+};
+
+struct stats_queue {
+	SCHEMA_QUEUE_COUNTERS(STATS_FIELD)
+};
+
+// Cycles by step, in the bursts that were timed.
+struct stats_step {
+	SCHEMA_STEP_COUNTERS(STATS_FIELD)
+};
+
+// A worker's own counters, on cache lines of its own. Only that worker writes.
+struct stats_worker {
+	uint64_t verdict[N_VERDICTS];
+	SCHEMA_WORKER_COUNTERS(STATS_FIELD)
+	struct stats_step step;
+	struct pauses pauses;                       // rounds longer than their frames explain
+	uint64_t handed[N_VERDICTS];                // packets handed over for Linux, by why
+	uint64_t ring_full[N_CLASSES];              // those of verdict punt_ring_full, by class
+	struct stats_queue queue[STATS_MAX_QUEUES]; // in the order in which the worker polls them
+	struct stats_port port[STATS_MAX_PORTS];
+	uint64_t hop[STATS_MAX_HOPS]; // packets, by next hop id
+} LINE_ALIGNED;
+
+struct stats_class {
+	SCHEMA_CLASS_COUNTERS(STATS_FIELD)
+};
+
+// What became of packets handed over for Linux. Only the thread of the TAP interfaces writes.
+struct stats_tap {
+	struct stats_class class[N_CLASSES];
+	uint64_t punted_by_port[STATS_MAX_PORTS]; // frames that the port's TAP interface took
+} LINE_ALIGNED;
+#undef STATS_FIELD
+
+// The writer's way: a plain add that readers never see torn (relaxed). Worker.
+static inline void stats_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+// For what is not a sum: the longest, the latest. Worker.
+static inline void stats_set(uint64_t *counter, uint64_t value)
+{
+	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
+}
+
+// The reader's way (relaxed). Any thread.
+static inline uint64_t stats_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+// The account over `n` workers: received + injected = sent + punted + dropped, once nothing is in
+// flight.
+struct stats_account {
+	uint64_t received, injected, sent, punted, dropped;
+	uint64_t verdict[N_VERDICTS];
+};
+void stats_sum(struct stats_account *account, struct stats_worker *const workers[], unsigned n);
+// Adds what became of packets for Linux: punted, and its drops over the limit or refused. Any
+// thread.
+void stats_add_tap(struct stats_account *account, const struct stats_tap *tap);
+// Adds up one port over `n` workers. Any thread.
+void stats_sum_port(struct stats_port *sum, struct stats_worker *const workers[], unsigned n,
+	unsigned port);

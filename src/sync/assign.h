@@ -1,7 +1,0 @@
-// Judgements become links of the fib. Inside links. Control thread.
-#pragma once
-
-#include "sync/links_inside.h"
-
-// The interface has no link any more; its id rests.
-void assign_take_back(struct links *links, struct interface *one);

@@ -1,8 +1,0 @@
-// The parts of a verification. Inside verify. Control thread.
-#pragma once
-
-#include "sync/inside.h"
-
-// How many next hops lanes send to otherwise than Linux would, told one by one (`how` NULL: not
-// told), or -errno. One that changes at this very moment counts too: look again.
-int verify_neighbours(struct sync *sync, const struct sync_verification *how);

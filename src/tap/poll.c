@@ -1,0 +1,147 @@
+// What is looked after while the TAP interfaces run: carrier, names, the holder, frames too long.
+// Control thread.
+#include "tap/netns.h"
+#include "tap/table.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t look_every_ns = 1000000000, link_comes_within_ns = 10000000000;
+
+static const char *name_of(const struct tap_table *room, unsigned port)
+{
+	struct port_info info;
+
+	port_info(room->ports, port, &info);
+	return info.name;
+}
+
+static void say_gone(struct tap_table *room, unsigned port)
+{
+	struct tap_entry *tap = &room->taps[port];
+
+	log_warn("port '%s': its TAP interface '%s' in namespace '%s' has been deleted or moved "
+		 "away, and "
+		 "with it all that Linux had on it; the port's packets are dropped until `dl3 "
+		 "reload` makes a new one",
+		name_of(room, port), tap->tap.name, room->namespace_name);
+	taps_blank(room, port);
+	taps_release(room, port);
+}
+
+static void follow_name(struct tap_table *room, unsigned port)
+{
+	struct tap_device *tap = &room->taps[port].tap;
+	char now[IFNAMSIZ];
+	int err = netdev_name(&room->sockets, tap->index, now);
+
+	if (err == -ENODEV)
+		say_gone(room, port);
+	if (err || strcmp(now, tap->name) == 0)
+		return;
+	log_warn(
+		"port '%s': its TAP interface in namespace '%s' is now called '%s'; it goes on "
+		"under that "
+		"name, but the next start makes a new TAP interface unless it is called '%s' again",
+		name_of(room, port), room->namespace_name, now, name_of(room, port));
+	memcpy(tap->name, now, sizeof(tap->name));
+}
+
+// A device that has just been started is without link for a while; a TAP interface that was adopted
+// with carrier keeps it until then, or routing sessions would go down with each restart.
+static bool awaits_link(const struct tap_table *room, struct tap_entry *tap, bool carrier)
+{
+	if (carrier || clock_now_ns() - room->started_ns > link_comes_within_ns)
+		tap->awaits_link = false;
+	return tap->awaits_link;
+}
+
+static void follow_carrier(struct tap_table *room, unsigned port)
+{
+	struct tap_entry *tap = &room->taps[port];
+	bool carrier = port_has_carrier(room->ports, port);
+
+	if (!awaits_link(room, tap, carrier) && carrier != tap->tap.has_carrier)
+		tap_device_set_carrier(&tap->tap, carrier);
+}
+
+static void say_too_long(struct tap_table *room, unsigned port)
+{
+	struct tap_entry *tap = &room->taps[port];
+
+	if (tap->said_too_long || !__atomic_load_n(&tap->n_too_long, __ATOMIC_RELAXED))
+		return;
+	tap->said_too_long = true;
+	log_warn("port '%s': Linux sends frames longer than the buffers made at start, which are "
+		 "dropped; lower the MTU of '%s' in namespace '%s', or give the port a larger mtu "
+		 "in the file and start again",
+		name_of(room, port), tap->tap.name, room->namespace_name);
+}
+
+static void look_at_namespace(struct tap_table *room)
+{
+	bool is_named = netns_is_named(room->netns, room->namespace_name);
+
+	if (!is_named && !room->said_unnamed)
+		log_warn("linux: the network namespace '%s' has been deleted; its TAP interfaces "
+			 "work on, "
+			 "but no new command reaches them, and the next start finds none: stop, "
+			 "make it again if it is not dl3d's own, and start",
+			room->namespace_name);
+	room->said_unnamed = !is_named;
+}
+
+static int hold_again(void *arg)
+{
+	struct tap_table *room = arg;
+
+	for (unsigned p = 0; p < room->n_taps; p++)
+		if (room->taps[p].tap.index && tap_device_hold_again(&room->taps[p].tap) != 0)
+			return -1;
+	return 0;
+}
+
+// It may have been killed; what it held is held again by a new one.
+static void look_at_holder(struct tap_table *room)
+{
+	struct error error = {"the TAP interfaces cannot be opened a second time"};
+
+	if (!room->settings->keep || !hold_has_ended(room->holder))
+		return;
+	if (room->holder >= 0)
+		close(room->holder);
+	room->holder = -1;
+	int err = netns_inside(room->netns, hold_again, room);
+	if (!err)
+		err = taps_hold(room, &error);
+	if (!err)
+		log_warn("linux: the process that holds the TAP interfaces had ended; a new one "
+			 "does");
+	else if (!room->said_unheld)
+		log_error("%s; the TAP interfaces do not outlast a crash", error.text);
+	room->said_unheld = err;
+}
+
+void tap_poll(struct tap_table *room)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned p = 0; p < room->n_taps; p++) {
+		if (!room->taps[p].tap.index)
+			continue;
+		follow_name(room, p);
+		if (!room->taps[p].tap.index)
+			continue;
+		follow_carrier(room, p);
+		say_too_long(room, p);
+	}
+	if (now_ns - room->looked_ns < look_every_ns)
+		return;
+	room->looked_ns = now_ns;
+	look_at_namespace(room);
+	look_at_holder(room);
+}

@@ -1,0 +1,169 @@
+// All TAP interfaces of the room: made, held, made again, closed. Control thread.
+#include "tap/table.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static void request_for(const struct tap_table *room, unsigned port, struct tap_request *request)
+{
+	struct port_info info;
+
+	port_info(room->ports, port, &info);
+	*request = (struct tap_request){
+		.name = info.name,
+		.namespace_name = room->namespace_name,
+		.mac = info.mac,
+		.mtu = info.mtu,
+		.keep = room->settings->keep,
+	};
+}
+
+int taps_make(struct tap_table *room, struct error *error)
+{
+	unsigned n = port_n_ports(room->ports);
+	struct tap_request request;
+	int err = 0;
+
+	// All are looked at before the first is made.
+	for (unsigned p = 0; p < n && !err; p++) {
+		request_for(room, p, &request);
+		err = tap_device_check(&request, &room->sockets, error);
+	}
+	for (unsigned p = 0; p < n && !err; p++) {
+		request_for(room, p, &request);
+		struct tap_device *tap = &room->taps[p].tap;
+
+		err = tap_device_make(tap, &request, &room->sockets, error);
+		room->n_taps += !err;
+		room->taps[p].awaits_link = !err && tap->adopted && tap->has_carrier;
+	}
+	if (err)
+		taps_close(room, true);
+	return err;
+}
+
+static void key_of(const struct tap_table *room, unsigned port, char key[HOLD_KEY_MAX])
+{
+	struct port_info info;
+
+	port_info(room->ports, port, &info);
+	snprintf(key, HOLD_KEY_MAX, "%s/%s", room->namespace_name, info.name);
+}
+
+static int hold_one(struct tap_table *room, unsigned port, struct error *error)
+{
+	struct tap_entry *tap = &room->taps[port];
+	char key[HOLD_KEY_MAX];
+
+	if (tap->tap.held < 0)
+		return 0;
+	key_of(room, port, key);
+	int err = hold_give(room->holder, key, tap->tap.held);
+	if (err)
+		return error_set(error, err,
+			"linux: the process that holds the TAP interfaces does not take %s: %s; "
+			"end it "
+			"(dl3d --hold %s) and try again",
+			key, strerror(-err), room->settings->hold_socket);
+	close(tap->tap.held);
+	tap->tap.held = -1;
+	tap->is_held = true;
+	return 0;
+}
+
+void taps_release(struct tap_table *room, unsigned port)
+{
+	char key[HOLD_KEY_MAX];
+
+	if (room->holder < 0)
+		return;
+	key_of(room, port, key);
+	hold_release(room->holder, key);
+	room->taps[port].is_held = false;
+}
+
+int taps_hold(struct tap_table *room, struct error *error)
+{
+	const char *path = room->settings->hold_socket;
+	int err = 0;
+
+	if (room->holder < 0)
+		room->holder = room->settings->keep ? hold_start(path, error) : hold_connect(path);
+	if (room->settings->keep && room->holder < 0)
+		return room->holder;
+	for (unsigned p = 0; p < room->n_taps && !err; p++) {
+		if (room->settings->keep) {
+			err = hold_one(room, p, error);
+			continue;
+		}
+		tap_device_forget(&room->taps[p].tap);
+		taps_release(room, p);
+	}
+	return err;
+}
+
+void taps_blank(struct tap_table *room, unsigned port)
+{
+	struct tap_entry *tap = &room->taps[port];
+
+	dup3(room->blank, tap->tap.fd, O_CLOEXEC);
+	if (tap->tap.held >= 0)
+		close(tap->tap.held); // no holder has taken it
+	tap->tap.held = -1;
+	tap->tap.index = 0;
+	tap->tap.has_carrier = false;
+	__atomic_store_n(&tap->n_files, tap->n_files + 1, __ATOMIC_RELAXED);
+}
+
+static int restore_one(struct tap_table *room, unsigned port, struct error *error)
+{
+	struct tap_entry *tap = &room->taps[port];
+	struct tap_request request;
+	struct tap_device made;
+
+	request_for(room, port, &request);
+	int err = tap_device_make(&made, &request, &room->sockets, error);
+	if (err)
+		return err;
+	if (dup3(made.fd, tap->tap.fd, O_CLOEXEC) < 0) {
+		err = -errno;
+		tap_device_close(&made, true);
+		return error_set(error, err, "port '%s': no file for its TAP interface: %s",
+			request.name, strerror(-err));
+	}
+	close(made.fd);
+	// All but the file's number, which the thread reads at any time and which is the same.
+	tap->tap.held = made.held;
+	tap->tap.index = made.index;
+	memcpy(tap->tap.name, made.name, sizeof(made.name));
+	tap->tap.adopted = made.adopted;
+	tap->tap.has_carrier = made.has_carrier;
+	__atomic_store_n(&tap->n_files, tap->n_files + 1, __ATOMIC_RELAXED);
+	log_info("port '%s': its TAP interface is back in namespace '%s'", request.name,
+		request.namespace_name);
+	return 0;
+}
+
+int taps_restore(struct tap_table *room, struct error *error)
+{
+	int err = 0;
+
+	for (unsigned p = 0; p < room->n_taps && !err; p++)
+		if (!room->taps[p].tap.index)
+			err = restore_one(room, p, error);
+	return err;
+}
+
+void taps_close(struct tap_table *room, bool undo)
+{
+	for (unsigned p = 0; p < room->n_taps; p++) {
+		if (undo && !room->taps[p].tap.adopted)
+			taps_release(room, p);
+		tap_device_close(&room->taps[p].tap, undo);
+	}
+	room->n_taps = 0;
+}

@@ -1,0 +1,201 @@
+"""dl3d with TAP interfaces between dl3gen's memif links, and perhaps further ports on cables with real neighbours."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dl3.control.client import Client
+from dl3.control.generator import Results, Started
+from dl3.control.linux import Taps, Verification
+from dl3.control.replies import Drops, Reply
+from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
+from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.namespace import End, Lab, Namespace
+from dl3.lab.seat import Seat
+from dl3.model.fault import Fault
+from dl3.model.stream import Stream
+from dl3.trial.account import total
+from dl3.trial.passage import Passage
+from harness.answers import CORES
+from harness.calm import OURSELVES, going_first
+from harness.house import BUILD, DL3D
+from harness.router import SETTINGS, port_name, router_mac
+from harness.wire import wait_until
+
+# Not those of the static lab: routers around it have their own in 10.0.0.0/16.
+LINK_ADDRESSES = {4: "172.16.{}.{}", 6: "2001:db8:e{}::{}"}
+LENGTHS = {4: 24, 6: 64}
+BEHIND = {4: NETWORKS, 6: ("2001:2:0:1::/64", "2001:2:0:2::/64")}  # what lies behind each link
+QUIET_S = 0.2
+LONGEST_S = 600.0
+N_FIRST = 2  # number of dl3gen's own host on a link; dl3d is 1, others may follow
+
+
+def link_address(family: int, link: int, number: int = N_FIRST) -> str:
+    """Address of a host on left (0) or right (1)."""
+    return LINK_ADDRESSES[family].format(link + 1, number)
+
+
+@dataclass(frozen=True)
+class TwinnedDl3d:
+    """dl3d with TAP interfaces in `taps`: ports left and right on memif, others on the cables that end in `wires`."""
+
+    taps: Namespace
+    wires: Namespace
+    cables: Sequence[str] = ()
+    name: str = "dl3d"
+    ready_words: str = ""
+
+    def file(self, seat: Seat) -> dict[str, Any]:
+        """dl3d's file as a value."""
+        devices = seat.links.devices("server")
+        ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i]} for i in range(2)]
+        ports += [
+            {"name": cable, "device": f"net_af_packet{i},iface={cable},framecnt=4096", "mac": router_mac(i)}
+            for i, cable in enumerate(self.cables)
+        ]
+        return {
+            "linux": {"namespace": self.taps.name, "keep": False},
+            "ports": ports,
+            "workers": [{"core": seat.core}],
+            "burst": seat.burst,
+            "memory": {"hugepages": "require", "mib": seat.memory_mib},
+            "control": {"socket": str(self.socket(seat))},
+        }
+
+    def command(self, seat: Seat) -> Sequence[str]:
+        """On a file of its own, where the cables end."""
+        path = seat.links.folder / "dl3d.yaml"
+        path.write_text(yaml.safe_dump(self.file(seat), sort_keys=False), encoding="utf-8")
+        return self.wires.enter(str(DL3D), str(path))
+
+    def socket(self, seat: Seat) -> Path:
+        """In the private folder."""
+        return seat.links.folder / "dl3d.sock"
+
+
+def configure_links(taps: Namespace) -> None:
+    """Addresses, what lies behind each link, and the neighbours, who answer no ARP."""
+    for i, name in enumerate(NAMES):
+        for family, length in LENGTHS.items():
+            host = link_address(family, i)
+            taps.ip("address", "add", f"{link_address(family, i, 1)}/{length}", "dev", name)
+            taps.ip("neighbour", "replace", host, "lladdr", GENERATOR_MACS[i], "dev", name)
+            taps.ip("route", "add", BEHIND[family][i], "via", host)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the TAP interfaces and the cables' ends of a dl3d are; made before dl3d."""
+
+    lab: Lab
+    taps: Namespace
+    wires: Namespace
+
+    @classmethod
+    def made(cls, lab: Lab) -> "Site":
+        """In namespaces of their own, the TAP interfaces' one as a router wants it."""
+        site = cls(lab, lab.namespace("router"), lab.namespace("wires", silent=True))
+        site.taps.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
+        return site
+
+    def end(self, link: int) -> End:
+        """Where the cable of port p0, p1... goes in."""
+        return End(self.wires, port_name(link), router_mac(link))
+
+    @property
+    def namespace(self) -> Namespace:
+        """Where daemons run."""
+        return self.taps
+
+
+def differences(dut: Client) -> list[str]:
+    """What verify finds; a error (still dumping, say) counts as one."""
+    try:
+        return list(dut.ask(Verification, "verify").listed)
+    except Fault as error:
+        return [str(error)]
+
+
+def is_closed(account: Drops) -> bool:
+    """Received + injected = sent + punted + dropped."""
+    return account.received + account.injected == account.sent + account.punted + account.dropped
+
+
+def closed_account(dut: Client) -> Drops:
+    """The account at a moment in which nothing is under way; where daemons talk there soon is one."""
+    for _ in range(200):
+        account = dut.ask(Drops, "drops")
+        if is_closed(account):
+            return account
+        time.sleep(0.01)
+    raise AssertionError(f"packets are missing: {account}")
+
+
+class Traffic:
+    """Streams for the length of a block; afterwards both sides' accounts. Others may talk all the time."""
+
+    def __init__(self, lab: MemifLab, streams: Sequence[Stream], seconds: float = LONGEST_S) -> None:
+        assert lab.dut
+        self._lab, self._dut, self._streams, self._seconds = lab, lab.dut, streams, seconds
+        self.results: Results
+        self.passage: Passage
+
+    def wait(self) -> None:
+        """Until all is sent."""
+        while self._lab.generator.ask(Results, "results").state == "sending":
+            time.sleep(QUIET_S)
+
+    def __enter__(self) -> "Traffic":
+        self._before = closed_account(self._dut)
+        written = [each.written() for each in self._streams]
+        self._lab.generator.ask(Started, "send", streams=written, seconds=self._seconds, delay=0.01)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lab.generator.ask(Reply, "halt")
+        came, told = -1, self._lab.generator.ask(Results, "results")
+        while total(told.streams, "received") != came:
+            came = total(told.streams, "received")
+            time.sleep(QUIET_S)
+            told = self._lab.generator.ask(Results, "results")
+        self.results, self.passage = told, Passage.between(self._before, closed_account(self._dut))
+
+
+def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:
+    """Send for at most so long, to the end; both sides' accounts."""
+    with Traffic(lab, streams, seconds) as traffic:
+        traffic.wait()
+    return traffic.results, traffic.passage
+
+
+def settle(dut: Client) -> None:
+    """Return once workers read what Linux has."""
+    wait_until(lambda: not differences(dut), f"dl3d followed Linux: {differences(dut)[:5]}")
+
+
+def _have_carrier(lab: MemifLab) -> bool:
+    assert lab.dut
+    return all(tap.carrier for tap in lab.dut.ask(Taps, "taps").taps)
+
+
+@contextmanager
+def tapped_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
+    """dl3gen and such a dl3d, a core each; the cables' ends are there already."""
+    dut = TwinnedDl3d(site.taps, site.wires, cables)
+    terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
+    with memif_lab(terms) as made:
+        assert made.dut
+        wait_until(lambda: _have_carrier(made), "the TAP interfaces had their carrier")
+        configure_links(site.taps)
+        settle(made.dut)
+        with going_first(
+            {OURSELVES: -20, str(made.dut_process.process.pid): -20, str(made.generator_process.process.pid): -10}
+        ):
+            yield made
+            made.check_alive()  # else with its last words
