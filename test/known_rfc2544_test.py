@@ -15,7 +15,7 @@ from dl3.bench.reset import measure_reset
 from dl3.bench.site import Audience, Course
 from dl3.bench.stage import Stage
 from dl3.control.client import Client
-from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery
+from dl3.model.answers import BackToBack, Forwarding, LossPoint, Recovery
 from dl3.model.campaign import Job
 from dl3.model.fault import Fault
 from dl3.model.stream import Stream
@@ -31,6 +31,7 @@ WIDE = "ring=65536 slot=128"
 CATCH_UP, DEPTH = 256, 8  # frames that follow a pause, and what the limit lets through at once
 DELAY_TOLERANCE_NS = 1_000 if BUILD.name == "build" else 20_000  # an instrumented worker takes longer for a round
 ATTEMPTS = 6  # whoever shares the core may spoil one
+MOST_ANSWERS = 25
 A = TypeVar("A")
 
 
@@ -96,17 +97,31 @@ def _limited(folder: Path, limit_pps: int) -> Bench:
     return Bench(folder, [wire], measures=True, ports=LINE)
 
 
+LOADS = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]  # of the line; the device forwards 80 of 148.8 kpps
+
+
+def _valid_points(bench: Bench, folder: Path) -> dict[float, LossPoint]:
+    """A valid trial of each load: beside a busy neighbour an answer has some of them, several answers have all."""
+    found: dict[float, LossPoint] = {}
+    for _ in range(MOST_ANSWERS):
+        made = _made(lambda: _answer(bench, folder, job_of("frame loss", seconds=0.4)))
+        if isinstance(made, Fault):
+            continue
+        assert [point.loss_ratio for point in made.points[-2:]] == [0, 0]
+        found |= {round(point.share, 3): point for point in made.points}
+        if found.keys() >= set(LOADS):
+            break
+    return found
+
+
 def the_loss_of_each_load_is_known_to_the_frame(tmp_path: Path) -> None:
     limit_pps = 80_000
     with _limited(tmp_path, limit_pps) as bench:
-        answer = _until(
-            lambda: _answer(bench, tmp_path, job_of("frame loss", seconds=0.4)), lambda found: len(found.points) == 7
-        )
-    assert isinstance(answer, FrameLoss)
-    for point in answer.points:
+        points = _valid_points(bench, tmp_path)
+    assert points.keys() >= set(LOADS)
+    for point in points.values():
         assert point.pps == pytest.approx(LINE_PPS * point.share, rel=0.002)
         assert point.loss_ratio == pytest.approx(max(0.0, 1 - limit_pps / point.pps), abs=DEPTH / (0.4 * limit_pps))
-    assert [point.loss_ratio for point in answer.points[-2:]] == [0, 0]
 
 
 def one_in_n_is_lost_at_any_load(tmp_path: Path) -> None:
