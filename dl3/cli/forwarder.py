@@ -52,8 +52,8 @@ def by_linux(said: Opinion) -> str:
 def next_hops(decision: Decision) -> list[tuple[str, object]]:
     """Where it may go: one next hop, or those of a group."""
     if not decision.members:
-        return [("via", decision.via), ("link", decision.link or decision.port)]
-    return [("one of", f"via {m.via} dev {m.link} weight {m.weight}") for m in decision.members]
+        return [("via", decision.via), ("interface", decision.interface or decision.port)]
+    return [("one of", f"via {m.via} dev {m.interface} weight {m.weight}") for m in decision.members]
 
 
 def agreement(decision: Decision) -> list[tuple[str, object]]:

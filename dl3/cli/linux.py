@@ -10,7 +10,7 @@ from dl3.cli.outlet import judging
 from dl3.cli.printing import counted, err, out, print_json, table
 from dl3.cli.show import Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.linux import Link, Mirror, PuntClass, Tap, Taps, Unsupported, Verification
+from dl3.control.linux import Interface, Mirror, PuntClass, Tap, Taps, Unsupported, Verification
 
 VERIFY_SECONDS = 600.0  # millions of routes may have to be compared
 DIFFERENT = 1
@@ -56,12 +56,12 @@ def classes(reply: Taps) -> RenderableType:
     return table("", (*columns, "~what it is"), [class_row(one) for one in reply.classes])
 
 
-def link_row(link: Link) -> tuple[object, ...]:
+def interface_row(one: Interface) -> tuple[object, ...]:
     """One link, and what of its traffic Linux forwards."""
-    families = [name for name, is_so in (("IPv4", link.ip4_to_linux), ("IPv6", link.ip6_to_linux)) if is_so]
-    by_linux = "all" if link.all_to_linux else ", ".join(families) or "nothing"
-    state = "up" if link.up else "down"
-    return (link.name, link.port, ", ".join(link.vlans) or None, link.vrf, link.mtu, link.mac, state, by_linux)
+    families = [name for name, is_so in (("IPv4", one.ip4_to_linux), ("IPv6", one.ip6_to_linux)) if is_so]
+    by_linux = "all" if one.all_to_linux else ", ".join(families) or "nothing"
+    state = "up" if one.up else "down"
+    return (one.name, one.port, ", ".join(one.vlans) or None, one.vrf, one.mtu, one.mac, state, by_linux)
 
 
 @look_command(Mirror, "mirror")
@@ -87,8 +87,8 @@ def mirror(reply: Mirror) -> RenderableType:
         ("dumps told in part", reply.dumps_partial),
         ("slow audit", f"{reply.audited:,} routes looked at, {reply.drifted:,} found different"),
     ]
-    columns = ("link", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")
-    return Group(table("", ("the mirror", ""), rows), "", table("", columns, [link_row(link) for link in reply.links]))
+    columns = ("interface", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")
+    return Group(table("", ("the mirror", ""), rows), "", table("", columns, [interface_row(one) for one in reply.interfaces]))
 
 
 @look_command(Unsupported, "unsupported")

@@ -40,8 +40,8 @@ TAPS = {
     ],
     "classes": [{**TTL, "punted": 5, "over_limit": 6, "refused": 7, "ring_full": 8}],
 }
-LINK = {
-    "link": 2,
+INTERFACE = {
+    "interface": 2,
     "name": "left.5",
     "port": "left",
     "vrf": "blue",
@@ -60,7 +60,7 @@ COUNTS = (
 MIRROR = dict.fromkeys(COUNTS, 3) | {
     "state": "following",
     "last_dump_s": 0.25,
-    "links": [LINK],
+    "interfaces": [INTERFACE],
     "vrfs": ["main", "green"],
 }
 MIRROR["bursts"] = [{"at_ns": 9_500_000, "us": 500.0, "messages": 1200}]
@@ -74,7 +74,7 @@ DECISION = {
     "kind": "via",
     "via": "192.0.2.2",
     "port": "left",
-    "link": "left.5",
+    "interface": "left.5",
     "nexthop": 4,
     "workers_agree": True,
     "mac": "02:00:00:00:00:02",

@@ -38,7 +38,7 @@ NEXT_HOP = {
     "kind": "via",
     "via": "10.0.0.1",
     "port": "out",
-    "link": "out",
+    "interface": "out",
     "mac": "02:00:00:00:00:01",
     "mtu": 1500,
     "verdict": "forward",

@@ -91,17 +91,17 @@ def draw_steps(reply: Workers) -> RenderableType | None:
 
 def draw_routes(reply: Routes) -> RenderableType:
     """A page of routes."""
-    rows = [(route.prefix, route.kind, route.via, route.link or route.port) for route in reply.routes]
-    page = table("", ("prefix", "kind", "via", "link"), rows)
+    rows = [(route.prefix, route.kind, route.via, route.interface or route.port) for route in reply.routes]
+    page = table("", ("prefix", "kind", "via", "interface"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 
 def draw_nexthops(reply: NextHops) -> RenderableType:
     """A page of next hops."""
     rows = [
-        (h.id, h.kind, h.via, h.link or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets) for h in reply.nexthops
+        (h.id, h.kind, h.via, h.interface or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets) for h in reply.nexthops
     ]
-    page = table("", (">id", "kind", "via", "link", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
+    page = table("", (">id", "kind", "via", "interface", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 

@@ -22,7 +22,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 N_ROUTES, LINES = 90, 24
 PATIENCE_S = 30.0
 ROUTES = [
-    {"prefix": f"10.{n}.0.0/16", "kind": "via", "via": "10.0.0.1", "port": "out", "link": "out"}
+    {"prefix": f"10.{n}.0.0/16", "kind": "via", "via": "10.0.0.1", "port": "out", "interface": "out"}
     for n in range(N_ROUTES)
 ]
 REPLY = {"routes": ROUTES, "next": None}

@@ -40,10 +40,10 @@ class Taps(Reply):
     classes: tuple[PuntClass, ...]
 
 
-class Link(Reply):
+class Interface(Reply):
     """A port or a VLAN on one, as the mirror has it."""
 
-    link: int
+    interface: int
     name: str | None
     port: str | None
     vrf: str | None
@@ -85,7 +85,7 @@ class Mirror(Reply):
     drifted: int
     managed: int
     receive_buffer_bytes: int
-    links: tuple[Link, ...]
+    interfaces: tuple[Interface, ...]
     vrfs: tuple[str, ...]
     bursts: tuple[Burst, ...] = ()  # the newest ones, oldest first
 

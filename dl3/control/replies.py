@@ -129,7 +129,7 @@ class Route(Reply):
     kind: str
     via: str | None
     port: str | None
-    link: str | None = None  # a VLAN's name in Linux, else the port's
+    interface: str | None = None  # a VLAN's name in Linux, else the port's
 
 
 class Routes(Reply):
@@ -146,7 +146,7 @@ class NextHop(Reply):
     kind: str
     via: str | None
     port: str | None
-    link: str | None = None
+    interface: str | None = None
     mac: str | None
     mtu: int | None
     verdict: str
@@ -165,7 +165,7 @@ class Member(Reply):
     """One of the next hops of a group."""
 
     via: str | None
-    link: str | None
+    interface: str | None
     weight: int
 
 
@@ -193,7 +193,7 @@ class Decision(Reply):
     route_kind: str | None = None
     via: str | None = None
     port: str | None = None
-    link: str | None = None
+    interface: str | None = None
     members: tuple[Member, ...] = ()
     nexthop: int | None = None
     mac: str | None

@@ -57,9 +57,9 @@ class Mirroring(FakeForwarder):
 
     def answer_mirror(self) -> dict[str, Any]:
         self.heard += 40
-        more = set(Mirror.model_fields) - {"state", "messages", "links", "vrfs", "bursts"}
+        more = set(Mirror.model_fields) - {"state", "messages", "interfaces", "vrfs", "bursts"}
         counts = dict.fromkeys(more, 0)
-        return {**counts, "state": "following", "messages": self.heard, "links": (), "vrfs": (), "bursts": self.bursts}
+        return {**counts, "state": "following", "messages": self.heard, "interfaces": (), "vrfs": (), "bursts": self.bursts}
 
 
 def stands_beside_each_trial_of_dl3d() -> None:
