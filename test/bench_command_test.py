@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from harness.answers import AS_DUE, THERE, Bench, port
-from harness.house import TOP
+from harness.wired import TOP
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw

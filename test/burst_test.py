@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness.frames import Ether
-from harness.house import Port, config_text, port_mac, walked
+from harness.wired import Port, config_text, port_mac, walked
 from scapy.utils import PcapReader, PcapWriter
 from verdicts_test import NEIGHBOURS, PORTS, ROUTES, ROWS, Row
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.house import TOP
+from harness.wired import TOP
 
 PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 TRIES = 4  # on a noisy machine a search may have no answer; the same command tries it again

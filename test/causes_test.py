@@ -11,9 +11,9 @@ import pytest
 import yaml
 from harness.answers import CORES, DL3GEN
 from harness.busy import busy
-from harness.house import BUILD, DL3D
 from harness.plugins import plugin
 from harness.wire import wait_until
+from harness.wired import BUILD, DL3D
 
 from dl3.control.generator import Results
 from dl3.control.replies import Ports, Reply

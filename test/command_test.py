@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.house import DL3D, TOP, Port, config_text
+from harness.wired import DL3D, TOP, Port, config_text
 
 from dl3.lab.forwarder import Forwarder
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from harness.answers import DL3GEN
-from harness.house import BUILD, DL3D
-from harness.network import Network, Shelf
+from harness.network import Network, NetworkPool
 from harness.plugins import DEVICES
 from harness.router import ROUTERS
+from harness.wired import BUILD, DL3D
 
 from dl3.host.sessions import weighed_alone
 
@@ -42,23 +42,23 @@ def is_long(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="module", params=ROUTERS)
-def shelf(request: pytest.FixtureRequest) -> Iterator[Shelf]:
+def network_pool(request: pytest.FixtureRequest) -> Iterator[NetworkPool]:
     """The network of a module: first with the kernel as router (the control), then with dl3d."""
-    made = Shelf(request.param)
+    made = NetworkPool(request.param)
     yield made
     made.clear()
 
 
 @pytest.fixture
-def network(shelf: Shelf) -> Iterator[Network]:
+def network(network_pool: NetworkPool) -> Iterator[Network]:
     """Hosts around a router, as first set up; afterwards no packet may be missing in the router's account."""
     try:
-        made = shelf.take()
+        made = network_pool.take()
         yield made
         made.the_router.check()
     except BaseException:  # the next test gets another one
-        shelf.clear()
+        network_pool.clear()
         raise
     if made.has_died():
-        shelf.clear()
+        network_pool.clear()
         pytest.fail("dl3d has died")

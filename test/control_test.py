@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.house import DL3D
 from harness.wire import wait_until
+from harness.wired import DL3D
 
 from dl3.control.generator import Pauses
 from dl3.lab.forwarder import Forwarder

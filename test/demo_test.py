@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness.house import TOP
+from harness.wired import TOP
 
 from dl3.host.hugepages import NUMBER, read_number
 

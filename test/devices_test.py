@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from harness.frames import Ether, Packet, forwarded, ip4, ip6, on
-from harness.house import DL3D, House, Port, config_text, host_mac, port_mac, walked
 from harness.wire import wait_until
+from harness.wired import DL3D, Port, WiredForwarder, config_text, host_mac, port_mac, walked
 from scapy.utils import rdpcap, wrpcap
 
 from dl3.lab.forwarder import Forwarder
@@ -87,13 +87,13 @@ def _written(folder: Path) -> list[bytes]:
 
 
 @pytest.fixture
-def in_a_row(tmp_path: Path) -> Iterator[tuple[House, House]]:
+def in_a_row(tmp_path: Path) -> Iterator[tuple[WiredForwarder, WiredForwarder]]:
     """Two forwarders: a, memif, b."""
     first = [Port("a"), _memif(tmp_path, "server", "02:00:00:00:0a:01")]
     second = [_memif(tmp_path, "client", "02:00:00:00:0a:02"), Port("b")]
     to_m = {"routes": ["10.2.0.0/16 via 10.0.9.2 dev m"], "neighbours": ["10.0.9.2 lladdr 02:00:00:00:0a:02 dev m"]}
     to_b = {"routes": ["10.2.0.0/16 via 10.0.2.2 dev b"], "neighbours": [f"10.0.2.2 lladdr {host_mac(1)} dev b"]}
-    with House(first, **to_m) as left, House(second, **to_b) as right:
+    with WiredForwarder(first, **to_m) as left, WiredForwarder(second, **to_b) as right:
         # A ring takes frames once the other side has polled it for the first time.
         wait_until(lambda: _passes_on(left, right), "memif was connected")
         wait_until(lambda: _is_level(left, right), "all that was sent till then had passed")
@@ -107,19 +107,19 @@ def _memif(folder: Path, role: str, mac: str) -> Port:
     return Port("m", device=device, keys={"mac": mac})
 
 
-def _passes_on(left: House, right: House) -> bool:
+def _passes_on(left: WiredForwarder, right: WiredForwarder) -> bool:
     left.wires["a"].send(on(0, ip4("10.2.0.1")))
     time.sleep(0.05)
     return right.account().sent > 0
 
 
-def _is_level(left: House, right: House) -> bool:
+def _is_level(left: WiredForwarder, right: WiredForwarder) -> bool:
     """Nothing is under way between both."""
     here, there = left.account(), right.account()
     return here.is_closed and there.is_closed and there.received == here.sent
 
 
-def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[House, House]) -> None:
+def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[WiredForwarder, WiredForwarder]) -> None:
     left, right = in_a_row
     frame = on(0, ip4("10.2.0.1"))
     before = right.account().sent
@@ -128,7 +128,7 @@ def two_forwarders_in_a_row_pass_a_packet_on(in_a_row: tuple[House, House]) -> N
     assert right.wires["b"].receive(10.0) == forwarded(forwarded(frame, 0), 1)
 
 
-def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[House, House]) -> None:
+def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[WiredForwarder, WiredForwarder]) -> None:
     left, right = in_a_row
     frame = on(0, ip4("10.2.0.1"))
     before, n_sent = left.account(), 0
@@ -149,20 +149,20 @@ def a_peer_that_does_not_read_makes_the_device_refuse(in_a_row: tuple[House, Hou
 
 
 def a_mac_of_the_file_is_the_ports_mac() -> None:
-    with House([Port("a", keys={"mac": "02:00:00:00:0c:0c"}), Port("b")], **VIA_B) as house:
+    with WiredForwarder([Port("a", keys={"mac": "02:00:00:00:0c:0c"}), Port("b")], **VIA_B) as wired:
         frame = on(0, ip4("10.2.0.1"), dst="02:00:00:00:0c:0c")
-        house.wires["a"].send(frame)
-        assert house.settle(1).sent == 1
-        assert house.wires["b"].receive(10.0) == forwarded(frame, 1)
-        assert port_mac(0) not in str(house.dl3d.call("ports"))
+        wired.wires["a"].send(frame)
+        assert wired.settle(1).sent == 1
+        assert wired.wires["b"].receive(10.0) == forwarded(frame, 1)
+        assert port_mac(0) not in str(wired.dl3d.call("ports"))
 
 
 def a_device_that_goes_away_stops_it_with_a_status() -> None:
-    with House([Port("a"), Port("b")], memory={"hugepages": "never"}) as house:
-        house.namespace.ip("link", "delete", "dev", "b")
-        wait_until(lambda: house.dl3d.process.poll() is not None, "dl3d had ended")
-        assert house.dl3d.process.returncode == 1
-        assert "ports[1] (b): its device net_af_packet1 is gone" in house.dl3d.stderr
+    with WiredForwarder([Port("a"), Port("b")], memory={"hugepages": "never"}) as wired:
+        wired.namespace.ip("link", "delete", "dev", "b")
+        wait_until(lambda: wired.dl3d.process.poll() is not None, "dl3d had ended")
+        assert wired.dl3d.process.returncode == 1
+        assert "ports[1] (b): its device net_af_packet1 is gone" in wired.dl3d.stderr
 
 
 def an_interface_that_merges_frames_is_told_of() -> None:
@@ -172,8 +172,8 @@ def an_interface_that_merges_frames_is_told_of() -> None:
         (line,) = [line for line in dl3d.stderr.splitlines() if "ethtool" in line]
     assert "ports[0] (a)" in line
     assert "ethtool -K lo gro off lro off" in line
-    with House([Port("a")], memory={"hugepages": "never"}) as house:  # off on these
-        assert "ethtool" not in house.dl3d.stderr
+    with WiredForwarder([Port("a")], memory={"hugepages": "never"}) as wired:  # off on these
+        assert "ethtool" not in wired.dl3d.stderr
 
 
 def many_queues_fit_into_the_memory_that_it_chooses() -> None:

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness.house import BUILD
+from harness.wired import BUILD
 
 FUNCTIONS = {"null": b"eth_null_tx", "memif": b"eth_memif_tx_zc"}
 

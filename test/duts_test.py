@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from harness.answers import CORES
-from harness.house import BUILD
 from harness.wire import wait_until
+from harness.wired import BUILD
 
 from dl3.bench.compare import Contest, both_open, turn
 from dl3.control.replies import Reply

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from harness.answers import CORES
 from harness.busy import busy
-from harness.house import BUILD, DL3D, TOP
+from harness.wired import BUILD, DL3D, TOP
 
 from dl3.dut.dl3d import Dl3d
 from dl3.host.watching import MachineWatch

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 from harness.frames import forwarded, ip4, ip6, on
-from harness.house import JUMBO_OPTIONS, House, Port, host_mac, port_mac
+from harness.wired import JUMBO_OPTIONS, Port, WiredForwarder, host_mac, port_mac
 
 
-def _exchange(house: House, source: str, frame: bytes, target: str) -> bytes | None:
+def _exchange(wired: WiredForwarder, source: str, frame: bytes, target: str) -> bytes | None:
     """Send one frame, wait for the account, return what came out at `target`."""
-    before = house.account().received
-    house.wires[source].send(frame)
-    house.settle(before + 1)
-    return house.wires[target].receive(10.0)
+    before = wired.account().received
+    wired.wires[source].send(frame)
+    wired.settle(before + 1)
+    return wired.wires[target].receive(10.0)
 
 
 @pytest.fixture(scope="module")
-def crossed() -> Iterator[House]:
+def crossed() -> Iterator[WiredForwarder]:
     """a and b are tied plainly, c and d with MAC addresses rewritten; d knows its peer, c does not."""
     tied = {"mode": "xconnect"}
     ports = [
@@ -25,7 +25,7 @@ def crossed() -> Iterator[House]:
         Port("c", keys=tied | {"to": "d", "mac": "update"}),
         Port("d", keys=tied | {"to": "c", "mac": "update", "peer": host_mac(3)}),
     ]
-    with House(ports) as made:
+    with WiredForwarder(ports) as made:
         yield made
 
 
@@ -41,12 +41,12 @@ FRAMES = [
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: f"{len(frame)}_bytes")
-def a_plain_crossconnect_changes_no_byte(crossed: House, frame: bytes) -> None:
+def a_plain_crossconnect_changes_no_byte(crossed: WiredForwarder, frame: bytes) -> None:
     assert _exchange(crossed, "a", frame, "b") == frame
     assert _exchange(crossed, "b", frame, "a") == frame
 
 
-def a_crossconnect_rewrites_macs_when_told(crossed: House) -> None:
+def a_crossconnect_rewrites_macs_when_told(crossed: WiredForwarder) -> None:
     frame = on(2, ip4("10.2.0.1", ttl=1))
     to_d = bytes.fromhex((host_mac(3) + port_mac(3)).replace(":", ""))
     to_c = bytes.fromhex(("02:00:00:00:00:02" + port_mac(2)).replace(":", ""))
@@ -55,30 +55,30 @@ def a_crossconnect_rewrites_macs_when_told(crossed: House) -> None:
 
 
 @pytest.fixture(scope="module", params=[JUMBO_OPTIONS, "framesz=12288,blocksz=12288"])
-def jumbo(request: pytest.FixtureRequest) -> Iterator[House]:
+def jumbo(request: pytest.FixtureRequest) -> Iterator[WiredForwarder]:
     """Two ports with an MTU of 9000; their slots just hold it, or are what dl3d advises."""
     device = "net_af_packet{index},iface={name}," + request.param
     ports = [Port(name, mtu=9000, device=device) for name in ("a", "b")]
     routes = ["10.2.0.0/16 via 10.0.2.2 dev b", "2001:db8:22::/48 via 2001:db8:2::2 dev b"]
     neighbours = [f"{address} lladdr {host_mac(1)} dev b" for address in ("10.0.2.2", "2001:db8:2::2")]
-    with House(ports, routes=routes, neighbours=neighbours) as made:
+    with WiredForwarder(ports, routes=routes, neighbours=neighbours) as made:
         yield made
 
 
 @pytest.mark.parametrize("length", [1500, 2000, 2048, 4096, 8999, 9000])
-def a_jumbo_frame_is_forwarded_whole(jumbo: House, length: int) -> None:
+def a_jumbo_frame_is_forwarded_whole(jumbo: WiredForwarder, length: int) -> None:
     for frame in (on(0, ip4("10.2.0.1", payload=length - 28)), on(0, ip6("2001:db8:22::1", payload=length - 48))):
         assert len(frame) == length + 14
         assert _exchange(jumbo, "a", frame, "b") == forwarded(frame, 1)
 
 
-def fragments_are_forwarded_one_by_one(jumbo: House) -> None:
+def fragments_are_forwarded_one_by_one(jumbo: WiredForwarder) -> None:
     for fields in ({"flags": "MF"}, {"frag": 60}):
         frame = on(0, ip4("10.2.0.1", payload=472, id=8, **fields))
         assert _exchange(jumbo, "a", frame, "b") == forwarded(frame, 1)
 
 
-def a_tag_that_only_tells_a_priority_is_taken_off(jumbo: House) -> None:
+def a_tag_that_only_tells_a_priority_is_taken_off(jumbo: WiredForwarder) -> None:
     frame = on(0, ip4("10.2.0.1"))
     tagged = frame[:12] + bytes.fromhex("8100e000") + frame[12:]
     assert _exchange(jumbo, "a", tagged, "b") == forwarded(frame, 1)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from harness.guest import run_in_guest
-from harness.house import TOP
+from harness.wired import TOP
 
 PATIENCE_S = 600.0
 

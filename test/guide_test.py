@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness.campaigns import HERE
-from harness.house import TOP
+from harness.wired import TOP
 
 from dl3.campaign.plan import planned
 from dl3.campaign.reader import parsed

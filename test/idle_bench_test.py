@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.house import TOP
+from harness.wired import TOP
 
 from dl3.record.reader import read
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 from harness.frames import forwarded, ip4, on
-from harness.house import BUILD, DL3D, Account, House, Port, config_text, host_mac, settled
 from harness.wire import Wire, wait_until
+from harness.wired import BUILD, DL3D, Account, Port, WiredForwarder, config_text, host_mac, settled
 
 from dl3.lab.forwarder import Forwarder
 from dl3.lab.generator import Generator
@@ -24,8 +24,8 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def asleep() -> Iterator[House]:
-    with House(PORTS, **SETTINGS) as made:
+def asleep() -> Iterator[WiredForwarder]:
+    with WiredForwarder(PORTS, **SETTINGS) as made:
         yield made
 
 
@@ -43,7 +43,7 @@ def _wait_asleep(dl3d: Forwarder) -> None:
     wait_until(lambda: _sleeps(dl3d) > before, "the worker slept")
 
 
-def a_worker_that_sleeps_says_so(asleep: House) -> None:
+def a_worker_that_sleeps_says_so(asleep: WiredForwarder) -> None:
     _wait_asleep(asleep.dl3d)
     worker = _worker(asleep.dl3d)
     assert worker["idle"] == "sleep"
@@ -51,7 +51,7 @@ def a_worker_that_sleeps_says_so(asleep: House) -> None:
     assert worker["counters"]["slept_cycles"] > 0
 
 
-def frames_that_come_to_a_sleeping_worker_are_forwarded_in_order(asleep: House) -> None:
+def frames_that_come_to_a_sleeping_worker_are_forwarded_in_order(asleep: WiredForwarder) -> None:
     _wait_asleep(asleep.dl3d)
     before = asleep.account().received
     frames = [on(0, ip4("10.2.0.1", id=number)) for number in range(100)]
@@ -63,7 +63,7 @@ def frames_that_come_to_a_sleeping_worker_are_forwarded_in_order(asleep: House) 
     assert [asleep.wires["b"].receive(10.0) for _ in frames] == [forwarded(frame, 1, mac) for frame in frames]
 
 
-def a_change_of_the_table_reaches_a_sleeping_worker(asleep: House) -> None:
+def a_change_of_the_table_reaches_a_sleeping_worker(asleep: WiredForwarder) -> None:
     _wait_asleep(asleep.dl3d)
     for number in range(20):
         route = f"10.3.{number}.0/24 via 10.0.2.2 dev b"
@@ -74,14 +74,14 @@ def a_change_of_the_table_reaches_a_sleeping_worker(asleep: House) -> None:
 
 
 def a_worker_that_polls_never_sleeps() -> None:
-    with House(PORTS, idle="poll", **SETTINGS) as house:
-        loops = int(_worker(house.dl3d)["counters"]["loops"])
-        wait_until(lambda: int(_worker(house.dl3d)["counters"]["empty_loops"]) > loops + 100_000, "the worker polled")
-        assert _sleeps(house.dl3d) == 0
-        assert (_worker(house.dl3d)["idle"], _worker(house.dl3d)["woken_by"]) == ("poll", None)
+    with WiredForwarder(PORTS, idle="poll", **SETTINGS) as wired:
+        loops = int(_worker(wired.dl3d)["counters"]["loops"])
+        wait_until(lambda: int(_worker(wired.dl3d)["counters"]["empty_loops"]) > loops + 100_000, "the worker polled")
+        assert _sleeps(wired.dl3d) == 0
+        assert (_worker(wired.dl3d)["idle"], _worker(wired.dl3d)["woken_by"]) == ("poll", None)
 
 
-def a_worker_is_woken_by_a_packet_socket(asleep: House) -> None:
+def a_worker_is_woken_by_a_packet_socket(asleep: WiredForwarder) -> None:
     assert _worker(asleep.dl3d)["woken_by"] == "frames"
 
 

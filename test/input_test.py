@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness.house import DL3D
 from harness.plugins import plugin
+from harness.wired import DL3D
 
 GOOD = """\
 ports:

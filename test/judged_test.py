@@ -7,7 +7,7 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from harness.house import Port, config_text, walked
+from harness.wired import Port, config_text, walked
 from scapy.utils import PcapWriter, RawPcapReader
 
 N_FRAMES, N_FATES = 6_000, 21

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from harness.answers import AS_DUE, THERE, Bench, stream
-from harness.house import BUILD
+from harness.wired import BUILD
 
 from dl3.bench.proof import prove
 from dl3.bench.site import Course

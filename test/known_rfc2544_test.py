@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 from harness.answers import AS_DUE, THERE, Bench, Truth, port, stream
-from harness.house import BUILD
+from harness.wired import BUILD
 
 from dl3.bench.conduct import conduct
 from dl3.bench.fake import job_of

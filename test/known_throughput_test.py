@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness.answers import AS_DUE, THERE, Bench, stream
-from harness.house import BUILD
+from harness.wired import BUILD
 
 from dl3.control.client import Client
 from dl3.model.fault import Fault

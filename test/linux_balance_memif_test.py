@@ -7,9 +7,9 @@ is a multiple of that unless a flow changed on the way.
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from harness.house import BUILD
 from harness.shell import batch
-from harness.taps import Site, link_address, sent, settle, tapped_lab
+from harness.taps import Site, link_address, sent, settle, tap_lab
+from harness.wired import BUILD
 
 from dl3.control.replies import NextHops
 from dl3.lab.links import CATCH_UP, DUT_MACS
@@ -64,7 +64,7 @@ class Pair:
 def pair() -> Iterator[Pair]:
     with Lab() as lab:
         site = Site.made(lab)
-        with tapped_lab(site) as memif:
+        with tap_lab(site) as memif:
             for family in (4, 6):
                 batch(
                     site.taps,

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from harness.ears import small_ears
-from harness.house import BUILD
 from harness.kernel_churn import FAMILIES, MEMBERS, N_WATCHED, KernelChurn, circle, preparation
+from harness.netlink_buffers import small_receive_buffer
 from harness.shell import batch
 from harness.stall import stalled
-from harness.taps import Site, Traffic, link_address, settle, tapped_lab
+from harness.taps import Site, Traffic, link_address, settle, tap_lab
 from harness.wire import wait_until
+from harness.wired import BUILD
 
 from dl3.control.generator import Pauses
 from dl3.control.linux import Mirror
@@ -77,7 +77,7 @@ MOVING = (_stream("moving", "198.19.200.1", 200), _stream("moving-v6", "2001:2:0
 def pair() -> Iterator[Pair]:
     with Lab() as lab:
         site = Site.made(lab)
-        with tapped_lab(site) as memif:
+        with tap_lab(site) as memif:
             assert memif.dut
             batch(site.taps, preparation())
             settle(memif.dut)
@@ -133,7 +133,7 @@ def _overrun(pair: Pair, number: int) -> None:
     lines, step = circle(), number % N_STEPS
     some = lines[step * len(lines) // N_STEPS : (step + 1) * len(lines) // N_STEPS]
     pid, before = pair.lab.dut_process.process.pid, pair.mirror().overruns
-    with small_ears(pid), stalled(pid):
+    with small_receive_buffer(pid), stalled(pid):
         batch(pair.taps, some)
     wait_until(lambda: pair.mirror().overruns > before, "it was overrun", PATIENCE_S)
     _settle(pair)

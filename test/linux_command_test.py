@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.ears import deaf
-from harness.house import DL3D, TOP, Port, config_text
+from harness.netlink_buffers import unread_socket
 from harness.shell import batch
 from harness.stall import stalled
 from harness.wire import wait_until
+from harness.wired import DL3D, TOP, Port, config_text
 
 from dl3.lab.forwarder import Forwarder
 from dl3.model.fault import Fault
@@ -118,7 +118,7 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
     wait_until(lambda: dl3d.call("route", address="10.31.0.1")["found"], "workers have the routes")
     assert dl3d.call("verify")["listed"] == []
     before = dl3d.call("mirror")["drifted"]
-    with stalled(pid), deaf(pid):
+    with stalled(pid), unread_socket(pid):
         changes = ("route del 10.30.0.0/16", "route add 10.32.0.0/16 via 10.0.3.2")
         batch(taps, [f"{neighbour} 02:00:00:00:03:03", *changes])
         n_before = _n_asking(dl3d)  # it stands still, and may not have closed the last one
@@ -145,7 +145,7 @@ def the_audit_looks_inside_prefixes(dl3d: Forwarder, prefix: str) -> None:
     batch(taps, ["address replace 10.0.4.1/24 dev left", *neighbours, *routes])
     wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.2", "workers have the routes")
     before = dl3d.call("mirror")["drifted"]
-    with stalled(pid), deaf(pid):
+    with stalled(pid), unread_socket(pid):
         batch(taps, [f"route replace {prefix} via 10.0.4.3"])
     wait_until(lambda: dl3d.call("mirror")["drifted"] > before, "the audit has found it", timeout_s=20.0)
     wait_until(lambda: dl3d.call("route", address="10.40.9.9")["via"] == "10.0.4.3", "all was read again")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from harness.calm import Pulse
 from harness.frames import ARP, Ether
-from harness.house import BUILD
 from harness.routing import Routing
-from harness.taps import Site, link_address, sent, tapped_lab
+from harness.scheduling import Pulse
+from harness.taps import Site, link_address, sent, tap_lab
 from harness.wire import Wire, wait_until
+from harness.wired import BUILD
 
 from dl3.control.generator import StreamResult
 from dl3.control.linux import PuntClass, Taps
@@ -103,7 +103,7 @@ def town() -> Iterator[Town]:
         site = Site.made(lab)
         far = End(lab.namespace("stranger", silent=True), "eth0", "02:00:00:01:02:02")
         lab.cable(site.end(2), far)
-        with Routing(lab, site) as routing, tapped_lab(site, CABLES) as memif:
+        with Routing(lab, site) as routing, tap_lab(site, CABLES) as memif:
             assert memif.dut
             site.taps.ip("address", "add", "10.0.2.1/24", "dev", "p2")
             routing.start()

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from harness.house import BUILD
 from harness.million import Datagrams, Million, resident_mb, wait_for
 from harness.router import Dl3dRouter
 from harness.stall import stalled
+from harness.wired import BUILD
 
 from dl3.lab.namespace import Lab
 

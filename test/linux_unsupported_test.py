@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from harness.house import DL3D, Port, config_text
 from harness.wire import wait_until
+from harness.wired import DL3D, Port, config_text
 
 from dl3.lab.forwarder import Forwarder
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.answers import CORES
-from harness.house import BUILD, DL3D
+from harness.wired import BUILD, DL3D
 
 from dl3.control.generator import Results
 from dl3.control.replies import Drops

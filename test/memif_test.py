@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from harness.answers import DL3GEN
-from harness.house import BUILD, DL3D
+from harness.wired import BUILD, DL3D
 
 from dl3.control.client import Client
 from dl3.control.generator import Results, Started

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.house import DL3D, TOP
+from harness.wired import DL3D, TOP
 
 
 @pytest.mark.timing

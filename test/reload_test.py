@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from harness.frames import Packet, forwarded, ip4, ip6, on
-from harness.house import DL3D, JUMBO_OPTIONS, House, Port, config_text, host_mac
 from harness.traffic import Traffic
 from harness.wire import wait_until
+from harness.wired import DL3D, JUMBO_OPTIONS, Port, WiredForwarder, config_text, host_mac
 
 from dl3.lab.forwarder import Forwarder
 from dl3.model.fault import Fault
@@ -26,34 +26,34 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    with House(PORTS, **SETTINGS) as made:
+def wired() -> Iterator[WiredForwarder]:
+    with WiredForwarder(PORTS, **SETTINGS) as made:
         yield made
 
 
-def _write(house: House, **changed: Any) -> None:
+def _write(wired: WiredForwarder, **changed: Any) -> None:
     text = config_text(changed.pop("ports", PORTS), **(SETTINGS | changed))
-    house.dl3d.file.write_text(text.replace("@SOCKET@", str(house.dl3d.socket)))
+    wired.dl3d.file.write_text(text.replace("@SOCKET@", str(wired.dl3d.socket)))
 
 
-def _n_reloads(house: House) -> int:
-    return int(house.dl3d.call("status")["reloads"])
+def _n_reloads(wired: WiredForwarder) -> int:
+    return int(wired.dl3d.call("status")["reloads"])
 
 
-def _wait_reloads(house: House, n: int) -> None:
-    wait_until(lambda: _n_reloads(house) == n, f"{n} reloads were counted")
+def _wait_reloads(wired: WiredForwarder, n: int) -> None:
+    wait_until(lambda: _n_reloads(wired) == n, f"{n} reloads were counted")
 
 
-def _out(house: House, packet: Packet) -> tuple[str, bytes] | None:
+def _out(wired: WiredForwarder, packet: Packet) -> tuple[str, bytes] | None:
     """The port on which a packet leaves, and its frame."""
-    before = house.account()
-    house.wires["a"].send(on(0, packet))
-    if not house.settle(before.received + 1).since(before).sent:
+    before = wired.account()
+    wired.wires["a"].send(on(0, packet))
+    if not wired.settle(before.received + 1).since(before).sent:
         return None
     found: list[tuple[str, bytes]] = []
 
     def is_out() -> bool:
-        found.extend((name, frame) for name, wire in house.wires.items() for frame in wire.drain())
+        found.extend((name, frame) for name, wire in wired.wires.items() for frame in wire.drain())
         return bool(found)
 
     wait_until(is_out, "the packet came out")
@@ -61,41 +61,41 @@ def _out(house: House, packet: Packet) -> tuple[str, bytes] | None:
     return only
 
 
-def _goes_to(house: House, index: int) -> bool:
+def _goes_to(wired: WiredForwarder, index: int) -> bool:
     packet = ip4("10.2.0.1")
-    return _out(house, packet) == (PORTS[index].name, forwarded(on(0, packet), index))
+    return _out(wired, packet) == (PORTS[index].name, forwarded(on(0, packet), index))
 
 
 @pytest.mark.parametrize("way", ["method", "signal"])
-def a_reload_loses_no_packet(house: House, way: str) -> None:
-    sinks = {name: house.wires[name] for name in "bc"}
-    with Traffic(house.wires["a"], on(0, ip4("10.2.0.1")), sinks) as traffic:
+def a_reload_loses_no_packet(wired: WiredForwarder, way: str) -> None:
+    sinks = {name: wired.wires[name] for name in "bc"}
+    with Traffic(wired.wires["a"], on(0, ip4("10.2.0.1")), sinks) as traffic:
         for i in range(8):
             hop = "10.0.3.2 dev c" if i % 2 == 0 else "10.0.2.2 dev b"
-            _write(house, routes=[f"10.2.0.0/16 via {hop}", f"10.9.{i}.0/24 via 10.0.3.2 dev c"])
+            _write(wired, routes=[f"10.2.0.0/16 via {hop}", f"10.9.{i}.0/24 via 10.0.3.2 dev c"])
             if way == "method":
-                house.dl3d.call("reload")
+                wired.dl3d.call("reload")
             else:
-                house.dl3d.process.send_signal(signal.SIGHUP)
-            _wait_reloads(house, i + 1)
+                wired.dl3d.process.send_signal(signal.SIGHUP)
+            _wait_reloads(wired, i + 1)
             traffic.go_on(100)
     assert traffic.missing == set()
     assert all(traffic.came_out.values()), "both ports had their turn"
     assert sum(map(len, traffic.came_out.values())) == traffic.n_sent
-    assert house.settle(traffic.n_sent).drops == {}
+    assert wired.settle(traffic.n_sent).drops == {}
 
 
-def an_address_of_ours_is_no_source_until_a_reload_takes_it_away(house: House) -> None:
+def an_address_of_ours_is_no_source_until_a_reload_takes_it_away(wired: WiredForwarder) -> None:
     packet = ip4("10.2.0.1", src="10.77.0.1")
     leaves = ("b", forwarded(on(0, packet), 1))
-    assert _out(house, packet) == leaves
-    _write(house, ports=[*PORTS[:2], Port("c", keys={"addresses": ["10.0.3.1/24", "10.77.0.1/32"]})])
-    house.dl3d.call("reload")
-    assert _out(house, packet) is None
-    assert house.account().drops == {"martian_source": 1}
-    _write(house)
-    house.dl3d.call("reload")
-    assert _out(house, packet) == leaves
+    assert _out(wired, packet) == leaves
+    _write(wired, ports=[*PORTS[:2], Port("c", keys={"addresses": ["10.0.3.1/24", "10.77.0.1/32"]})])
+    wired.dl3d.call("reload")
+    assert _out(wired, packet) is None
+    assert wired.account().drops == {"martian_source": 1}
+    _write(wired)
+    wired.dl3d.call("reload")
+    assert _out(wired, packet) == leaves
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -114,32 +114,32 @@ RESTART: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changed", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
-def an_invalid_file_changes_nothing(house: House, changed: dict[str, Any], words: str) -> None:
-    routes = house.dl3d.call("routes", family=4)
-    _write(house, **changed)
+def an_invalid_file_changes_nothing(wired: WiredForwarder, changed: dict[str, Any], words: str) -> None:
+    routes = wired.dl3d.call("routes", family=4)
+    _write(wired, **changed)
     with pytest.raises(Fault) as error:
-        house.dl3d.call("reload")
+        wired.dl3d.call("reload")
     assert words in str(error.value)
     assert "\n" not in str(error.value)
-    assert house.dl3d.call("routes", family=4) == routes
-    assert _n_reloads(house) == 0
-    assert _goes_to(house, 1)
+    assert wired.dl3d.call("routes", family=4) == routes
+    assert _n_reloads(wired) == 0
+    assert _goes_to(wired, 1)
 
 
 @pytest.mark.parametrize(("changed", "key"), [row[1:] for row in RESTART], ids=[row[0] for row in RESTART])
-def what_needs_a_restart_is_refused_by_name(house: House, changed: dict[str, Any], key: str) -> None:
-    _write(house, **(changed | {"routes": ["10.2.0.0/16 via 10.0.3.2 dev c"]}))
+def what_needs_a_restart_is_refused_by_name(wired: WiredForwarder, changed: dict[str, Any], key: str) -> None:
+    _write(wired, **(changed | {"routes": ["10.2.0.0/16 via 10.0.3.2 dev c"]}))
     with pytest.raises(Fault) as error:
-        house.dl3d.call("reload")
+        wired.dl3d.call("reload")
     assert f"needs a restart: {key}" in str(error.value)
-    assert _goes_to(house, 1)
+    assert _goes_to(wired, 1)
 
 
-def an_invalid_file_on_a_signal_is_told_in_the_log(house: House) -> None:
-    house.dl3d.file.write_text("ports: 5\n")
-    house.dl3d.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "ports" in house.dl3d.stderr, "the error was in the log")
-    assert _goes_to(house, 1)
+def an_invalid_file_on_a_signal_is_told_in_the_log(wired: WiredForwarder) -> None:
+    wired.dl3d.file.write_text("ports: 5\n")
+    wired.dl3d.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "ports" in wired.dl3d.stderr, "the error was in the log")
+    assert _goes_to(wired, 1)
 
 
 def a_signal_while_it_starts_reads_the_file_again(tmp_path: Path) -> None:
@@ -158,36 +158,36 @@ def a_signal_while_it_starts_reads_the_file_again(tmp_path: Path) -> None:
         assert [route["prefix"] for route in dl3d.call("routes")["routes"]] == ["11.0.0.0/8"]
 
 
-def a_pipe_that_nobody_writes_into_keeps_no_reload_waiting(house: House, tmp_path: Path) -> None:
+def a_pipe_that_nobody_writes_into_keeps_no_reload_waiting(wired: WiredForwarder, tmp_path: Path) -> None:
     pipe = tmp_path / "routes"
     os.mkfifo(pipe)
-    _write(house, route_files=[str(pipe)])
+    _write(wired, route_files=[str(pipe)])
     with pytest.raises(Fault, match=r"routes: cannot be read while the program runs: it is no regular file"):
-        house.dl3d.call("reload")
-    assert _goes_to(house, 1)
+        wired.dl3d.call("reload")
+    assert _goes_to(wired, 1)
 
 
-def a_neighbour_gets_a_new_mac(house: House) -> None:
-    _write(house, neighbours=["10.0.2.2 lladdr 02:00:00:00:09:09 dev b"], routes=ROUTES[:1])
-    house.dl3d.call("reload")
+def a_neighbour_gets_a_new_mac(wired: WiredForwarder) -> None:
+    _write(wired, neighbours=["10.0.2.2 lladdr 02:00:00:00:09:09 dev b"], routes=ROUTES[:1])
+    wired.dl3d.call("reload")
     packet = ip4("10.2.0.1")
-    assert _out(house, packet) == ("b", forwarded(on(0, packet), 1, dst_mac="02:00:00:00:09:09"))
+    assert _out(wired, packet) == ("b", forwarded(on(0, packet), 1, dst_mac="02:00:00:00:09:09"))
 
 
-def an_mtu_changes_while_running(house: House) -> None:
+def an_mtu_changes_while_running(wired: WiredForwarder) -> None:
     long_packet = ip4("10.2.0.1", payload=1300)
-    assert _out(house, long_packet)
-    _write(house, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 1300}), PORTS[2]])
-    house.dl3d.call("reload")
-    assert _out(house, long_packet) is None or house.account().drops == {"mtu_exceeded": 1}
-    assert house.account().drops == {"mtu_exceeded": 1}
+    assert _out(wired, long_packet)
+    _write(wired, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 1300}), PORTS[2]])
+    wired.dl3d.call("reload")
+    assert _out(wired, long_packet) is None or wired.account().drops == {"mtu_exceeded": 1}
+    assert wired.account().drops == {"mtu_exceeded": 1}
 
 
-def an_mtu_whose_frames_the_device_would_cut_is_refused(house: House) -> None:
-    _write(house, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 2000}), PORTS[2]])
+def an_mtu_whose_frames_the_device_would_cut_is_refused(wired: WiredForwarder) -> None:
+    _write(wired, ports=[PORTS[0], Port("b", keys=PORTS[1].keys | {"mtu": 2000}), PORTS[2]])
     with pytest.raises(Fault, match=r"ports\[1\] \(b\): .* mtu 2000 .* slots of 1982 bytes; it needs a restart"):
-        house.dl3d.call("reload")
-    assert _goes_to(house, 1)
+        wired.dl3d.call("reload")
+    assert _goes_to(wired, 1)
 
 
 def an_mtu_rises_again_and_so_does_that_of_the_interface_below() -> None:
@@ -198,28 +198,28 @@ def an_mtu_rises_again_and_so_does_that_of_the_interface_below() -> None:
         return wide
 
     long_packet = ip4("10.2.0.1", payload=8900)
-    with House(ports(1280), **SETTINGS) as house:
+    with WiredForwarder(ports(1280), **SETTINGS) as wired:
         for mtu, port in ((1280, None), (1500, None), (9000, "b"), (1280, None), (9000, "b")):
-            _write(house, ports=ports(mtu))
-            house.dl3d.call("reload")
-            out = _out(house, long_packet)
+            _write(wired, ports=ports(mtu))
+            wired.dl3d.call("reload")
+            out = _out(wired, long_packet)
             assert (out and out[0]) == port, mtu
-        assert house.account().drops == {"mtu_exceeded": 3}
+        assert wired.account().drops == {"mtu_exceeded": 3}
 
 
-def _change(house: House, *changes: tuple[str, str]) -> None:
-    house.dl3d.call("routes.change", changes=[{"op": op, "route": route} for op, route in changes])
+def _change(wired: WiredForwarder, *changes: tuple[str, str]) -> None:
+    wired.dl3d.call("routes.change", changes=[{"op": op, "route": route} for op, route in changes])
 
 
-def a_batch_of_changes_takes_effect(house: House) -> None:
-    _change(house, ("replace", "10.2.0.0/16 via 10.0.3.2 dev c"), ("add", "10.9.0.0/16 via 10.0.2.2 dev b"))
-    assert _goes_to(house, 2)
-    assert _out(house, ip4("10.9.0.1")) == ("b", forwarded(on(0, ip4("10.9.0.1")), 1))
-    _change(house, ("delete", "10.9.0.0/16 via 10.0.2.2 dev b"))
-    assert _out(house, ip4("10.9.0.1")) is None
-    assert house.account().drops == {"no_route": 1}
-    _change(house, ("replace", "2001:db8:22::/48 via 2001:db8:2::2 dev b"))
-    assert _out(house, ip6("2001:db8:22::1")) == ("b", forwarded(on(0, ip6("2001:db8:22::1")), 1))
+def a_batch_of_changes_takes_effect(wired: WiredForwarder) -> None:
+    _change(wired, ("replace", "10.2.0.0/16 via 10.0.3.2 dev c"), ("add", "10.9.0.0/16 via 10.0.2.2 dev b"))
+    assert _goes_to(wired, 2)
+    assert _out(wired, ip4("10.9.0.1")) == ("b", forwarded(on(0, ip4("10.9.0.1")), 1))
+    _change(wired, ("delete", "10.9.0.0/16 via 10.0.2.2 dev b"))
+    assert _out(wired, ip4("10.9.0.1")) is None
+    assert wired.account().drops == {"no_route": 1}
+    _change(wired, ("replace", "2001:db8:22::/48 via 2001:db8:2::2 dev b"))
+    assert _out(wired, ip6("2001:db8:22::1")) == ("b", forwarded(on(0, ip6("2001:db8:22::1")), 1))
 
 
 FAILING = [
@@ -232,18 +232,18 @@ FAILING = [
 
 
 @pytest.mark.parametrize("failing", FAILING, ids=lambda change: "_".join(change).replace("/", "-"))
-def a_batch_with_one_mistake_changes_nothing(house: House, failing: tuple[str, str]) -> None:
-    routes = house.dl3d.call("routes", family=4)
+def a_batch_with_one_mistake_changes_nothing(wired: WiredForwarder, failing: tuple[str, str]) -> None:
+    routes = wired.dl3d.call("routes", family=4)
     good = [("add", f"10.9.{i}.0/24 via 10.0.3.2 dev c") for i in range(50)]
     with pytest.raises(Fault) as error:
-        _change(house, ("replace", "10.2.0.0/17 via 10.0.3.2 dev c"), *good, failing)
+        _change(wired, ("replace", "10.2.0.0/17 via 10.0.3.2 dev c"), *good, failing)
     assert "changes[51]" in str(error.value)
-    assert house.dl3d.call("routes", family=4) == routes
-    assert _goes_to(house, 1)
+    assert wired.dl3d.call("routes", family=4) == routes
+    assert _goes_to(wired, 1)
 
 
-def a_reload_forgets_changes(house: House) -> None:
-    _change(house, ("replace", "10.2.0.0/16 via 10.0.3.2 dev c"))
-    house.dl3d.call("reload")
-    assert _goes_to(house, 1)
-    assert host_mac(1) in str(house.dl3d.call("nexthops"))
+def a_reload_forgets_changes(wired: WiredForwarder) -> None:
+    _change(wired, ("replace", "10.2.0.0/16 via 10.0.3.2 dev c"))
+    wired.dl3d.call("reload")
+    assert _goes_to(wired, 1)
+    assert host_mac(1) in str(wired.dl3d.call("nexthops"))

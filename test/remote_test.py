@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from harness.answers import CORES
-from harness.house import BUILD, DL3D, TOP
 from harness.sshd import Sshd
 from harness.wire import wait_until
+from harness.wired import BUILD, DL3D, TOP
 
 from dl3.bench.compare import Contest, both_open
 from dl3.bench.far import FarWatch

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 from harness.campaigns import every_test, proof, white_paper
-from harness.pilot import Pilot, piloted
+from harness.chromium import Chromium, chromium_at
 from harness.records import Maker, campaign
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Proof, Recovery, Reset, Versus
@@ -38,24 +38,24 @@ def _written(folder: Path, records: list[Record]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pilot]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     folder = tmp_path_factory.mktemp("white-paper")
     made = _written(folder, RECORDS)
     assert made.stat().st_size < MOST_BYTES
-    with piloted(made, folder) as pilot:
-        yield pilot
+    with chromium_at(made, folder) as chromium:
+        yield chromium
 
 
-def _texts(shown: Pilot, selector: str) -> list[str]:
+def _texts(shown: Chromium, selector: str) -> list[str]:
     found = shown.see(f"[...document.querySelectorAll({selector!r})].map(e => e.textContent)")
     return [str(text) for text in found]
 
 
-def _is_drawn(shown: Pilot, selector: str) -> bool:
+def _is_drawn(shown: Chromium, selector: str) -> bool:
     return bool(shown.see(f"document.querySelector({selector!r}).getClientRects().length > 0"))
 
 
-def tells_of_each_case_whether_it_was_run_or_why_not(shown: Pilot) -> None:
+def tells_of_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
     outcomes = dict(
         zip(_texts(shown, "#cases td[data-col=case]"), _texts(shown, "#cases td[data-col=outcome]"), strict=True)
     )
@@ -73,7 +73,7 @@ def tells_of_each_case_whether_it_was_run_or_why_not(shown: Pilot) -> None:
     assert "10 of 19 cases were measured on this machine (3 of them in part)" in _texts(shown, "main, body")[0]
 
 
-def draws_what_was_measured_beside_what_was_published(shown: Pilot) -> None:
+def draws_what_was_measured_beside_what_was_published(shown: Chromium) -> None:
     bars = shown.see(
         f"[...document.querySelectorAll('{CHART} rect[data-value]')].map("
         "e => [e.classList[0], e.dataset.frame, Number(e.dataset.value)])"
@@ -85,17 +85,17 @@ def draws_what_was_measured_beside_what_was_published(shown: Pilot) -> None:
     assert len(published) == 20
 
 
-def draws_published_figures_of_cases_that_cannot_be_run_here(shown: Pilot) -> None:
+def draws_published_figures_of_cases_that_cannot_be_run_here(shown: Chromium) -> None:
     assert _texts(shown, "#chart-case-2-6-published figcaption")[0].startswith("Figure")
     assert shown.see("document.querySelectorAll('#chart-case-2-6-published rect.hollow').length") >= 54
 
 
-def says_what_differs_from_the_published_measurement(shown: Pilot) -> None:
+def says_what_differs_from_the_published_measurement(shown: Chromium) -> None:
     assert _texts(shown, "#case-1-1-differs td[data-col=as_published]")[2] == "DUT-9 E5-2690v3"
     assert _texts(shown, "#case-1-1-differs td[data-col=here]")[2].startswith("AMD EPYC")
 
 
-def shows_a_value_while_the_pointer_is_at_it(shown: Pilot) -> None:
+def shows_a_value_while_the_pointer_is_at_it(shown: Chromium) -> None:
     tip = f"{CHART} .p .tip"
     assert not _is_drawn(shown, tip)
     shown.point_at(f"{CHART} .p rect")
@@ -103,7 +103,7 @@ def shows_a_value_while_the_pointer_is_at_it(shown: Pilot) -> None:
     assert f"{STRICT[0].pps / 1e6:,.3f} Mpps" in _texts(shown, tip)[0]
 
 
-def switches_a_series_off_and_on(shown: Pilot) -> None:
+def switches_a_series_off_and_on(shown: Chromium) -> None:
     bars = [f"{CHART} .s0 rect", f"{CHART} .s1 rect"]
     shown.click(f"{CHART} .k0")
     assert [_is_drawn(shown, bar) for bar in bars] == [False, True]
@@ -115,7 +115,7 @@ def _bars(saved: Element) -> list[str]:
     return [rect.attrib["height"] for rect in saved.iter(f"{SVG}rect") if "height" in rect.attrib]
 
 
-def saves_a_chart_with_its_legend_as_a_file(shown: Pilot) -> None:
+def saves_a_chart_with_its_legend_as_a_file(shown: Chromium) -> None:
     saved = fromstring(shown.saved_by(f"{CHART} .save"))  # noqa: S314 our own
     heights = shown.see(
         f"[...document.querySelectorAll('{CHART} rect[data-value]')].map(e => e.getAttribute('height'))"
@@ -127,7 +127,7 @@ def saves_a_chart_with_its_legend_as_a_file(shown: Pilot) -> None:
     assert not [a for a in saved.iter() if "href" in a.attrib or a.tag == "a"]
 
 
-def saves_a_table_as_csv(shown: Pilot) -> None:
+def saves_a_table_as_csv(shown: Chromium) -> None:
     saved = shown.saved_by(".block:has(> .table > #case-1-1-results) a[download]").decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(saved)))
     exact = [row for row in rows if row["Goal"] == "no loss" and "–" not in row["Throughput (Mpps)"]]
@@ -138,7 +138,7 @@ def saves_a_table_as_csv(shown: Pilot) -> None:
     assert len(rows) == len(OF_FIRST)
 
 
-def marks_a_whole_table_with_one_click(shown: Pilot) -> None:
+def marks_a_whole_table_with_one_click(shown: Chromium) -> None:
     shown.click(".block:has(> .table > #cases) .pick")
     shown.click("#cases td[data-col=outcome]")
     marked = shown.see("getSelection().toString()")
@@ -146,7 +146,7 @@ def marks_a_whole_table_with_one_click(shown: Pilot) -> None:
     shown.click(".block:has(> .table > #cases) .pick")
 
 
-def gives_a_range_where_the_machine_was_noisy(shown: Pilot) -> None:
+def gives_a_range_where_the_machine_was_noisy(shown: Chromium) -> None:
     noisy = next(one for one in OF_FIRST if one.noise and one.interval_pps)
     assert noisy.interval_pps
     low, high = (f"{pps / 1e6:.3f}" for pps in noisy.interval_pps)
@@ -154,7 +154,7 @@ def gives_a_range_where_the_machine_was_noisy(shown: Pilot) -> None:
     assert any("stolen by the hypervisor" in text for text in _texts(shown, "#section-cases .note"))
 
 
-def leads_from_a_figure_to_the_lines_of_its_trials(shown: Pilot) -> None:
+def leads_from_a_figure_to_the_lines_of_its_trials(shown: Chromium) -> None:
     answer = next(one for one in STRICT if one.frame == "66")
     wanted = [n for n, one in enumerate(RECORDS, 1) if isinstance(one, Trial) and one.job == answer.job]
     shown.click("#case-1-1-results td[data-col=lines] a")
@@ -162,7 +162,7 @@ def leads_from_a_figure_to_the_lines_of_its_trials(shown: Pilot) -> None:
     assert shown.see(f"document.querySelector('{CHART} .p a').getAttribute('href')") == shown.see("location.hash")
 
 
-def follows_the_system_until_the_reader_chooses(shown: Pilot) -> None:
+def follows_the_system_until_the_reader_chooses(shown: Chromium) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
     shown.prefer("dark")
     dark = shown.see(paper)
@@ -173,15 +173,15 @@ def follows_the_system_until_the_reader_chooses(shown: Pilot) -> None:
     shown.click("#theme-system")
 
 
-def names_the_job_without_an_answer(shown: Pilot) -> None:
+def names_the_job_without_an_answer(shown: Chromium) -> None:
     assert _texts(shown, "#skipped td[data-col=reason]")[0].startswith("Open vSwitch did not forward")
 
 
-def loads_nothing(shown: Pilot) -> None:
+def loads_nothing(shown: Chromium) -> None:
     assert shown.see("performance.getEntriesByType('resource').length") == 0
 
 
-def prints_light_and_without_its_tools(shown: Pilot, tmp_path: Path) -> None:
+def prints_light_and_without_its_tools(shown: Chromium, tmp_path: Path) -> None:
     shown.pdf(tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().count(b"/Type /Page\n") + 1 > 10
 
@@ -202,20 +202,20 @@ def says_so_where_the_tester_did_more_than_it_had_proved(language: Language, tmp
     answers = [maker.answer(size, pps) for size, pps in zip(sizes, (45e6, 8e6), strict=True)]
     made = tmp_path / "report.html"
     made.write_text(page([proof(maker, sizes), *answers], language, AT), encoding="utf-8")
-    with piloted(made, tmp_path) as shown:
+    with chromium_at(made, tmp_path) as shown:
         assert _texts(shown, "#results td[data-col=of_ceiling]") == ["≤ 100.0", "45.5"]
         assert _texts(shown, "#proof td[data-col=best_share]") == ["≤ 100.0", "45.5"]
         assert [text[:1] for text in _texts(shown, "#proof td[data-col=ceiling]")] == ["≥", "1"]
         assert sum(SHORT[language].lower() in note.lower() for note in _texts(shown, "p.note")) == 2
 
 
-def _column(shown: Pilot, table: str, column: str) -> list[float]:
+def _column(shown: Chromium, table: str, column: str) -> list[float]:
     return [_number(text) for text in _texts(shown, f"#{table} td[data-col={column}]")]
 
 
 def shows_the_answer_of_each_test_as_it_was_recorded(tmp_path: Path) -> None:
     records = every_test(Maker(), campaign(Maker()))
-    with piloted(_written(tmp_path, records), tmp_path) as shown:
+    with chromium_at(_written(tmp_path, records), tmp_path) as shown:
         lost = [point.loss_ratio * 100 for one in records if isinstance(one, FrameLoss) for point in one.points]
         assert _column(shown, "frame_loss", "ratio") == pytest.approx(lost, abs=0.0001)
         bursts = [one.frames for one in records if isinstance(one, BackToBack)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from harness.answers import THERE, Bench, port, stream
-from harness.house import TOP
+from harness.wired import TOP
 
 LIMIT_PPS, DEAD_MS = 80_000, 100
 ATTEMPTS = 4  # whoever shares the core may spoil one

@@ -10,8 +10,8 @@ from statistics import median
 import pytest
 from harness.churn import Churn
 from harness.frames import Ether, ip4, ip6, on
-from harness.house import BUILD, DL3D, Account, House, Port, config_text
 from harness.reference import IP4, IP6, N_HOPS, Family, Reference
+from harness.wired import BUILD, DL3D, Account, Port, WiredForwarder, config_text
 from scapy.utils import wrpcap
 
 from dl3.lab.forwarder import Forwarder
@@ -30,13 +30,13 @@ def _resident_mb(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024 / 1e6
 
 
-def _say_what_it_took(house: House, took_s: float, capsys: pytest.CaptureFixture[str]) -> None:
-    status = house.dl3d.call("status")
+def _say_what_it_took(wired: WiredForwarder, took_s: float, capsys: pytest.CaptureFixture[str]) -> None:
+    status = wired.dl3d.call("status")
     worker_mib = (status["table"]["worker_bytes4"] + status["table"]["worker_bytes6"]) / 2**20
     with capsys.disabled():
         print(
             f"\n  {sum(status['routes'].values()):,} routes: started in {took_s:.1f} s,"
-            f" {_resident_mb(house.dl3d.process.pid):.0f} MB resident, workers read {worker_mib:.1f} MiB"
+            f" {_resident_mb(wired.dl3d.process.pid):.0f} MB resident, workers read {worker_mib:.1f} MiB"
         )
 
 
@@ -47,17 +47,17 @@ def many_routes_load_and_answer_right(family: Family, tmp_path: Path, capsys: py
     file.write_text("".join(reference.lines()))
     neighbours = [f"{family.hop.format(hop)} lladdr {_hop_mac(hop)} dev b" for hop in range(N_HOPS)]
     start = time.monotonic()
-    with House([Port("a"), Port("b")], route_files=[str(file)], neighbours=neighbours) as house:
-        _say_what_it_took(house, time.monotonic() - start, capsys)
-        assert sum(house.dl3d.call("status")["routes"].values()) == N_ROUTES[family]
+    with WiredForwarder([Port("a"), Port("b")], route_files=[str(file)], neighbours=neighbours) as wired:
+        _say_what_it_took(wired, time.monotonic() - start, capsys)
+        assert sum(wired.dl3d.call("status")["routes"].values()) == N_ROUTES[family]
         for address in reference.sample(400, seed=2):
             hop, text = reference.find(address), family.text(address)
-            answer = house.dl3d.call("route", address=text)
+            answer = wired.dl3d.call("route", address=text)
             assert answer["verdict"] == ("no_route" if hop is None else "forward"), text
             assert answer["workers_agree"], text
             assert hop is None or answer["mac"] == _hop_mac(hop), text
-            house.wires["a"].send(on(0, FRAMES[family](text)))
-            frame = house.wires["b"].receive(10.0 if hop is not None else 0.002)
+            wired.wires["a"].send(on(0, FRAMES[family](text)))
+            frame = wired.wires["b"].receive(10.0 if hop is not None else 0.002)
             assert (frame and Ether(frame).dst) == (None if hop is None else _hop_mac(hop)), text
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from harness.frames import ip4, on
-from harness.house import DL3D, House, Port, port_mac
 from harness.wire import wait_until
+from harness.wired import DL3D, Port, WiredForwarder, port_mac
 
 from dl3.lab.namespace import Lab, Namespace
 from dl3.model.fault import Fault
@@ -22,156 +22,156 @@ memory: {hugepages: never}
 """
 
 
-def _house(**linux: object) -> House:
-    return House([Port("a"), Port("b")], linux=linux, memory={"hugepages": "never"})
+def _wired(**linux: object) -> WiredForwarder:
+    return WiredForwarder([Port("a"), Port("b")], linux=linux, memory={"hugepages": "never"})
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    with _house() as made:
+def wired() -> Iterator[WiredForwarder]:
+    with _wired() as made:
         yield made
 
 
 @pytest.fixture
-def keeping_house() -> Iterator[House]:
-    with _house(keep=True) as made:
+def keeping_taps() -> Iterator[WiredForwarder]:
+    with _wired(keep=True) as made:
         yield made
 
 
-def _show(house: House, tap: str) -> str:
-    return house.dl3d.taps.ip("-d", "link", "show", "dev", tap)
+def _show(wired: WiredForwarder, tap: str) -> str:
+    return wired.dl3d.taps.ip("-d", "link", "show", "dev", tap)
 
 
-def _wait_for_carrier(house: House) -> None:
-    wait_until(lambda: all("LOWER_UP" in _show(house, tap) for tap in "ab"), "both TAP interfaces had carrier")
+def _wait_for_carrier(wired: WiredForwarder) -> None:
+    wait_until(lambda: all("LOWER_UP" in _show(wired, tap) for tap in "ab"), "both TAP interfaces had carrier")
 
 
-def _index(house: House, tap: str) -> str:
-    return _show(house, tap).split(":")[0]
+def _index(wired: WiredForwarder, tap: str) -> str:
+    return _show(wired, tap).split(":")[0]
 
 
-def _punts(house: House) -> bool:
+def _punts(wired: WiredForwarder) -> bool:
     """Whether a packet for Linux, sent just now, has reached TAP interface a."""
-    before = house.dl3d.call("taps")["taps"][0]["punted"]
-    house.wires["a"].send(on(0, ip4("10.0.1.1")))
+    before = wired.dl3d.call("taps")["taps"][0]["punted"]
+    wired.wires["a"].send(on(0, ip4("10.0.1.1")))
     time.sleep(0.05)
-    return bool(house.dl3d.call("taps")["taps"][0]["punted"] > before)
+    return bool(wired.dl3d.call("taps")["taps"][0]["punted"] > before)
 
 
-def a_tap_has_its_port_s_name_address_mtu_and_carrier(house: House) -> None:
-    _wait_for_carrier(house)
-    assert "only dl3d sees" not in house.dl3d.stderr
+def a_tap_has_its_port_s_name_address_mtu_and_carrier(wired: WiredForwarder) -> None:
+    _wait_for_carrier(wired)
+    assert "only dl3d sees" not in wired.dl3d.stderr
     for index, tap in enumerate("ab"):
-        text = _show(house, tap)
+        text = _show(wired, tap)
         for words in ("tun type tap", "multi_queue", "mtu 1500", port_mac(index)):
             assert words in text, text
 
 
-def a_tap_loses_and_gets_carrier_with_its_port(house: House) -> None:
-    _wait_for_carrier(house)
-    far = house.wires["a"].end
+def a_tap_loses_and_gets_carrier_with_its_port(wired: WiredForwarder) -> None:
+    _wait_for_carrier(wired)
+    far = wired.wires["a"].end
     far.namespace.ip("link", "set", "dev", far.device, "down")
-    wait_until(lambda: "NO-CARRIER" in _show(house, "a"), "the TAP interface had lost carrier")
-    assert "LOWER_UP" in _show(house, "b")
+    wait_until(lambda: "NO-CARRIER" in _show(wired, "a"), "the TAP interface had lost carrier")
+    assert "LOWER_UP" in _show(wired, "b")
     far.namespace.ip("link", "set", "dev", far.device, "up")
-    _wait_for_carrier(house)
+    _wait_for_carrier(wired)
 
 
-def a_port_takes_all_frames_while_its_tap_has_a_mac_address_more(house: House) -> None:
+def a_port_takes_all_frames_while_its_tap_has_a_mac_address_more(wired: WiredForwarder) -> None:
     def is_promiscuous() -> bool:
-        return "PROMISC" in house.namespace.ip("link", "show", "dev", "a")
+        return "PROMISC" in wired.namespace.ip("link", "show", "dev", "a")
 
-    _wait_for_carrier(house)
+    _wait_for_carrier(wired)
     assert not is_promiscuous()
-    house.dl3d.taps.ip("link", "add", "vrrp", "link", "a", "up", "type", "macvlan", "mode", "private")
+    wired.dl3d.taps.ip("link", "add", "vrrp", "link", "a", "up", "type", "macvlan", "mode", "private")
     wait_until(is_promiscuous, "the port's device was promiscuous")
-    house.dl3d.taps.ip("link", "delete", "vrrp")
+    wired.dl3d.taps.ip("link", "delete", "vrrp")
     wait_until(lambda: not is_promiscuous(), "the port's device was selective again")
 
 
-def a_crash_takes_neither_carrier_nor_routes(keeping_house: House) -> None:
-    house = keeping_house
-    taps = house.dl3d.taps
-    _wait_for_carrier(house)
+def a_crash_takes_neither_carrier_nor_routes(keeping_taps: WiredForwarder) -> None:
+    wired = keeping_taps
+    taps = wired.dl3d.taps
+    _wait_for_carrier(wired)
     taps.ip("addr", "add", "10.0.1.1/24", "dev", "a")
     taps.ip("route", "add", "10.2.0.0/16", "via", "10.0.1.2")
-    index = _index(house, "a")
+    index = _index(wired, "a")
     with subprocess.Popen(["ip", "-n", taps.name, "monitor", "link", "route"], stdout=subprocess.PIPE) as monitor:
-        house.dl3d.kill()
+        wired.dl3d.kill()
         with pytest.raises(subprocess.TimeoutExpired):
             monitor.wait(0.5)
-        assert "LOWER_UP" in _show(house, "a")
+        assert "LOWER_UP" in _show(wired, "a")
         assert "linkdown" not in taps.ip("route", "show")
-        house.dl3d.start_again()
-        house.dl3d.wait_ready()
+        wired.dl3d.start_again()
+        wired.dl3d.wait_ready()
         with pytest.raises(subprocess.TimeoutExpired):
             monitor.wait(0.5)
         monitor.terminate()
         said = monitor.communicate()[0].decode()
     assert "NO-CARRIER" not in said, said
     assert "Deleted" not in said, said
-    assert _index(house, "a") == index
-    rows = house.dl3d.call("taps")["taps"]
+    assert _index(wired, "a") == index
+    rows = wired.dl3d.call("taps")["taps"]
     assert all(row["adopted"] and row["held"] and row["carrier"] for row in rows), rows
     assert "10.2.0.0/16 via 10.0.1.2 dev a" in taps.ip("route", "show")
 
 
-def the_new_dl3d_s_tap_gets_packets_again(keeping_house: House) -> None:
-    house = keeping_house
-    house.dl3d.taps.ip("addr", "add", "10.0.1.1/24", "dev", "a")
-    house.dl3d.kill()
-    house.dl3d.start_again()
-    house.dl3d.wait_ready()
-    wait_until(lambda: _punts(house), "the TAP interface took a packet")
+def the_new_dl3d_s_tap_gets_packets_again(keeping_taps: WiredForwarder) -> None:
+    wired = keeping_taps
+    wired.dl3d.taps.ip("addr", "add", "10.0.1.1/24", "dev", "a")
+    wired.dl3d.kill()
+    wired.dl3d.start_again()
+    wired.dl3d.wait_ready()
+    wait_until(lambda: _punts(wired), "the TAP interface took a packet")
 
 
-def a_clean_stop_takes_taps_and_namespace_along_unless_they_are_kept(house: House) -> None:
-    name = house.dl3d.taps.name
+def a_clean_stop_takes_taps_and_namespace_along_unless_they_are_kept(wired: WiredForwarder) -> None:
+    name = wired.dl3d.taps.name
     assert Path(f"/run/netns/{name}").exists()
-    assert house.dl3d.stop() == 0
+    assert wired.dl3d.stop() == 0
     assert not Path(f"/run/netns/{name}").exists()
 
 
-def a_file_can_be_checked_while_its_dl3d_runs(house: House) -> None:
-    command = house.namespace.enter(str(DL3D), "--check", str(house.dl3d.file))
+def a_file_can_be_checked_while_its_dl3d_runs(wired: WiredForwarder) -> None:
+    command = wired.namespace.enter(str(DL3D), "--check", str(wired.dl3d.file))
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 
-def a_clean_stop_leaves_taps_that_are_kept(keeping_house: House) -> None:
-    _wait_for_carrier(keeping_house)
-    assert keeping_house.dl3d.stop() == 0
-    assert "LOWER_UP" in _show(keeping_house, "a")
+def a_clean_stop_leaves_taps_that_are_kept(keeping_taps: WiredForwarder) -> None:
+    _wait_for_carrier(keeping_taps)
+    assert keeping_taps.dl3d.stop() == 0
+    assert "LOWER_UP" in _show(keeping_taps, "a")
 
 
-def a_deleted_tap_is_named_once_and_made_again_by_reload(house: House) -> None:
-    house.dl3d.taps.ip("link", "delete", "dev", "a")
-    wait_until(lambda: "has been deleted" in house.dl3d.stderr, "the log named the TAP interface")
-    house.wires["a"].send(on(0, ip4("10.0.1.1")))
-    wait_until(lambda: bool({"port_disabled", "tap_refused"} & set(house.account().drops)), "its packet was dropped")
-    house.dl3d.call("reload")
-    _wait_for_carrier(house)
-    wait_until(lambda: _punts(house), "the new TAP interface took a packet")
-    assert house.dl3d.stderr.count("has been deleted") == 1
+def a_deleted_tap_is_named_once_and_made_again_by_reload(wired: WiredForwarder) -> None:
+    wired.dl3d.taps.ip("link", "delete", "dev", "a")
+    wait_until(lambda: "has been deleted" in wired.dl3d.stderr, "the log named the TAP interface")
+    wired.wires["a"].send(on(0, ip4("10.0.1.1")))
+    wait_until(lambda: bool({"port_disabled", "tap_refused"} & set(wired.account().drops)), "its packet was dropped")
+    wired.dl3d.call("reload")
+    _wait_for_carrier(wired)
+    wait_until(lambda: _punts(wired), "the new TAP interface took a packet")
+    assert wired.dl3d.stderr.count("has been deleted") == 1
 
 
-def a_renamed_tap_goes_on_under_its_new_name(house: House) -> None:
-    taps = house.dl3d.taps
+def a_renamed_tap_goes_on_under_its_new_name(wired: WiredForwarder) -> None:
+    taps = wired.dl3d.taps
     taps.ip("link", "set", "dev", "a", "down")
     taps.ip("link", "set", "dev", "a", "name", "uplink")
     taps.ip("link", "set", "dev", "uplink", "up")
-    wait_until(lambda: "is now called 'uplink'" in house.dl3d.stderr, "the log told the new name")
-    row = house.dl3d.call("taps")["taps"][0]
+    wait_until(lambda: "is now called 'uplink'" in wired.dl3d.stderr, "the log told the new name")
+    row = wired.dl3d.call("taps")["taps"][0]
     assert (row["port"], row["name"]) == ("a", "uplink")
-    assert house.dl3d.stderr.count("is now called") == 1
+    assert wired.dl3d.stderr.count("is now called") == 1
 
 
-def a_deleted_namespace_is_named_and_dl3d_goes_on(house: House) -> None:
-    subprocess.run(["ip", "netns", "delete", house.dl3d.taps.name], check=True)
-    wait_until(lambda: "has been deleted" in house.dl3d.stderr, "the log named the namespace")
-    house.wires["a"].send(on(0, ip4("10.0.1.1")))
-    assert house.settle(1).received >= 1
-    assert house.dl3d.stop() == 0
+def a_deleted_namespace_is_named_and_dl3d_goes_on(wired: WiredForwarder) -> None:
+    subprocess.run(["ip", "netns", "delete", wired.dl3d.taps.name], check=True)
+    wait_until(lambda: "has been deleted" in wired.dl3d.stderr, "the log named the namespace")
+    wired.wires["a"].send(on(0, ip4("10.0.1.1")))
+    assert wired.settle(1).received >= 1
+    assert wired.dl3d.stop() == 0
 
 
 @pytest.fixture

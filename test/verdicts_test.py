@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 
 import pytest
 from harness.frames import ICMP, IP, ICMPv6EchoRequest, IPv6, Raw, forwarded, ip4, ip6, on
-from harness.house import TOP, House, Port, host_mac, port_mac
+from harness.wired import TOP, Port, WiredForwarder, host_mac, port_mac
 
 PORTS = [
     Port("a", keys={"addresses": ["10.0.1.1/24", "2001:db8:1::1/64"]}),
@@ -175,24 +175,24 @@ ELSEWHERE = {
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[House]:
+def wired() -> Iterator[WiredForwarder]:
     """Five ports: a receives, b and c have neighbours, d has no peer, e's device takes short frames only."""
-    with House(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
+    with WiredForwarder(PORTS, routes=ROUTES, neighbours=NEIGHBOURS) as made:
         made.namespace.ip("link", "set", "dev", "e", "mtu", "1000")
         yield made
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def frame_in_verdict_frame_out(house: House, row: Row) -> None:
-    before = house.account()
-    house.wires["a"].send(row.frame)
-    after = house.settle(before.received + 1).since(before)
+def frame_in_verdict_frame_out(wired: WiredForwarder, row: Row) -> None:
+    before = wired.account()
+    wired.wires["a"].send(row.frame)
+    after = wired.settle(before.received + 1).since(before)
     assert after.drops == ({} if row.verdict == "forward" else {row.verdict: 1})
     assert after.received == 1
     assert after.sent == (1 if row.verdict == "forward" else 0)
     for index, port in enumerate(PORTS):
         wanted = row.leaves(index) if index == row.out else None
-        assert house.wires[port.name].receive(10.0 if wanted else 0.0) == wanted, f"what leaves on port {port.name}"
+        assert wired.wires[port.name].receive(10.0 if wanted else 0.0) == wanted, f"what leaves on port {port.name}"
 
 
 def every_verdict_has_a_row() -> None:

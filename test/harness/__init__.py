@@ -1,1 +1,1 @@
-"""What the whole-house tests share."""
+"""What the whole-wired tests share."""

@@ -14,9 +14,9 @@ import yaml
 from dl3.control.generator import Results, StreamResult
 from dl3.lab.generator import Generator
 from dl3.lab.program import Surroundings
-from harness.house import BUILD
 from harness.plugins import plugin
 from harness.wire import wait_until
+from harness.wired import BUILD
 
 DL3GEN = BUILD / "src" / "dl3gen"
 ROW = struct.Struct("24sQ")

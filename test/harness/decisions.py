@@ -76,7 +76,7 @@ def ask_linux(namespace: Namespace, addresses: Iterable[str], source: str, port:
     return [errors[i] if i in errors else _linux_decision(next(answers), family) for i in range(len(lines))]
 
 
-def _worker_ways(reply: dict[str, Any]) -> frozenset[Way]:
+def _worker_paths(reply: dict[str, Any]) -> frozenset[Way]:
     if reply["route_kind"] == "connected":
         return frozenset({("", reply["port"], 1)})
     members = reply.get("members", [reply | {"weight": 1}])
@@ -91,7 +91,7 @@ def ask_workers(router: Dl3dRouter, address: str) -> tuple[Decision, bool]:
         return Decision("no_route"), is_sure
     kind = reply["route_kind"]
     if kind in ("connected", "via", "group"):
-        return Decision("unicast", reply["prefix"], _worker_ways(reply)), is_sure
+        return Decision("unicast", reply["prefix"], _worker_paths(reply)), is_sure
     return Decision(kind, reply["prefix"]), is_sure
 
 

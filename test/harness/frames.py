@@ -7,7 +7,7 @@ from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from harness.house import host_mac, port_mac
+from harness.wired import host_mac, port_mac
 
 __all__ = [
     "ARP",

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness.house import TOP
+from harness.wired import TOP
 
 GUEST = TOP / "build" / "guest"
 MEMORY_MIB = 3072

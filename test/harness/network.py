@@ -259,7 +259,7 @@ class Network:
         self.lab.close()
 
 
-class Shelf:
+class NetworkPool:
     """Where a network waits for the next test; a new one is built when there is none."""
 
     def __init__(self, kind: str) -> None:

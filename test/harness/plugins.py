@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dl3.host.private import is_safe, private_folder
-from harness.house import BUILD
+from harness.wired import BUILD
 
 DEVICES = BUILD / "test" / "device"
 

@@ -11,7 +11,7 @@ import pytest
 from dl3.lab.forwarder import Forwarder
 from dl3.lab.namespace import End, Lab, Namespace
 from dl3.model.fault import Fault
-from harness.house import DL3D, Account, Port, config_text
+from harness.wired import DL3D, Account, Port, config_text
 
 # The control is run rarely: what the kernel does changes with the kernel alone.
 ROUTERS = (pytest.param("kernel", marks=pytest.mark.long), "dl3d")

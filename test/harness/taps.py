@@ -22,10 +22,10 @@ from dl3.model.stream import Stream
 from dl3.trial.account import total
 from dl3.trial.passage import Passage
 from harness.answers import CORES
-from harness.calm import OURSELVES, going_first
-from harness.house import BUILD, DL3D
 from harness.router import SETTINGS, port_name, router_mac
+from harness.scheduling import OURSELVES, raised_priority
 from harness.wire import wait_until
+from harness.wired import BUILD, DL3D
 
 # Not those of the static lab: routers around it have their own in 10.0.0.0/16.
 LINK_ADDRESSES = {4: "172.16.{}.{}", 6: "2001:db8:e{}::{}"}
@@ -185,7 +185,7 @@ def _have_carrier(lab: MemifLab) -> bool:
 
 
 @contextmanager
-def tapped_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
+def tap_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
     """dl3gen and such a dl3d, a core each; the cables' ends are there already."""
     dut = TwinnedDl3d(site.taps, site.wires, cables)
     terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
@@ -194,7 +194,7 @@ def tapped_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
         wait_until(lambda: _have_carrier(made), "the TAP interfaces had their carrier")
         configure_links(site.taps)
         settle(made.dut)
-        with going_first(
+        with raised_priority(
             {OURSELVES: -20, str(made.dut_process.process.pid): -20, str(made.generator_process.process.pid): -10}
         ):
             yield made

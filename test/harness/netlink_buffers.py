@@ -40,13 +40,13 @@ def _sockets(pid: int) -> Iterator[socket.socket]:
         os.close(process)
 
 
-def _hears_routes(one: socket.socket) -> bool:
+def _receives_routes(one: socket.socket) -> bool:
     is_route = one.family == socket.AF_NETLINK and one.getsockopt(socket.SOL_SOCKET, SO_PROTOCOL) == NETLINK_ROUTE
     return is_route and bool(one.getsockname()[1] & TELLS_ROUTES)
 
 
-def _make_room(pid: int, option: int, size: int) -> None:
-    ears = [one.setsockopt(socket.SOL_SOCKET, option, size) for one in _sockets(pid) if _hears_routes(one)]
+def _set_buffer(pid: int, option: int, size: int) -> None:
+    ears = [one.setsockopt(socket.SOL_SOCKET, option, size) for one in _sockets(pid) if _receives_routes(one)]
     assert ears, "it hears of routes by some socket"
 
 
@@ -57,19 +57,19 @@ def _throw_away(heard: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def deaf(pid: int) -> Iterator[None]:
+def unread_socket(pid: int) -> Iterator[None]:
     """What Linux tells it of routes and neighbours meanwhile it never hears; it has to stand still."""
     yield
     for one in _sockets(pid):
-        if _hears_routes(one):
+        if _receives_routes(one):
             _throw_away(one)
 
 
 @contextlib.contextmanager
-def small_ears(pid: int) -> Iterator[None]:
+def small_receive_buffer(pid: int) -> Iterator[None]:
     """What Linux tells it of routes overruns it soon."""
-    _make_room(pid, socket.SO_RCVBUF, SMALL_BYTES)
+    _set_buffer(pid, socket.SO_RCVBUF, SMALL_BYTES)
     try:
         yield
     finally:
-        _make_room(pid, SO_RCVBUFFORCE, USUAL_BYTES)
+        _set_buffer(pid, SO_RCVBUFFORCE, USUAL_BYTES)

@@ -12,7 +12,7 @@ OURSELVES = "self"
 
 
 @contextlib.contextmanager
-def going_first(nice: Mapping[str, int]) -> Iterator[None]:
+def raised_priority(nice: Mapping[str, int]) -> Iterator[None]:
     """Processes (by pid, or OURSELVES) go before others; we get our weight back, the others are expected to end.
 
     Linux weighs sessions first, then threads; a process in no session (started by init, say) has only its threads.

@@ -52,7 +52,7 @@ def config_text(ports: Sequence[Port], **keys: Any) -> str:
     return text
 
 
-class House:
+class WiredForwarder:
     """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement.
 
     `keys` are those of the file's top level; `linux` as Forwarder takes it.
@@ -81,7 +81,7 @@ class House:
         self.lab.cable(End(namespace, port.name, port_mac(index)), far, mtu=port.mtu)
         self.wires[port.name] = Wire(far)
 
-    def __enter__(self) -> "House":
+    def __enter__(self) -> "WiredForwarder":
         return self
 
     def __exit__(self, *_: object) -> None:

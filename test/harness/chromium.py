@@ -27,7 +27,7 @@ def high_pipe() -> tuple[int, int]:
     return ends
 
 
-class Pilot:
+class Chromium:
     """One page in one browser; speaks the DevTools protocol over file descriptors 3 and 4."""
 
     def __init__(self, folder: Path, width: int = 1100, height: int = 1400) -> None:
@@ -35,7 +35,7 @@ class Pilot:
         assert program, "there is no chromium: run tools/install-deps test"
         self.folder, self.width, self.height = folder, width, height
         (its_in, self.write_to), (self.read_from, its_out) = high_pipe(), high_pipe()
-        command = [program, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder / 'pilot'}", "about:blank"]
+        command = [program, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder / 'chromium'}", "about:blank"]
         shell = ["bash", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "bash", *command]
         quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(shell, pass_fds=(its_in, its_out), stdout=quiet, stderr=quiet)
@@ -151,11 +151,11 @@ class Pilot:
 
 
 @contextmanager
-def piloted(page: Path, folder: Path, width: int = 1100) -> Iterator[Pilot]:
+def chromium_at(page: Path, folder: Path, width: int = 1100) -> Iterator[Chromium]:
     """A browser that shows a page."""
-    pilot = Pilot(folder, width)
+    chromium = Chromium(folder, width)
     try:
-        pilot.open(page)
-        yield pilot
+        chromium.open(page)
+        yield chromium
     finally:
-        pilot.close()
+        chromium.close()
