@@ -88,7 +88,9 @@ def mirror(reply: Mirror) -> RenderableType:
         ("slow audit", f"{reply.audited:,} routes looked at, {reply.drifted:,} found different"),
     ]
     columns = ("interface", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")
-    return Group(table("", ("the mirror", ""), rows), "", table("", columns, [interface_row(one) for one in reply.interfaces]))
+    return Group(
+        table("", ("the mirror", ""), rows), "", table("", columns, [interface_row(one) for one in reply.interfaces])
+    )
 
 
 @look_command(Unsupported, "unsupported")

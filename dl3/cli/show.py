@@ -99,7 +99,8 @@ def draw_routes(reply: Routes) -> RenderableType:
 def draw_nexthops(reply: NextHops) -> RenderableType:
     """A page of next hops."""
     rows = [
-        (h.id, h.kind, h.via, h.interface or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets) for h in reply.nexthops
+        (h.id, h.kind, h.via, h.interface or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets)
+        for h in reply.nexthops
     ]
     page = table("", (">id", "kind", "via", "interface", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page

@@ -59,7 +59,14 @@ class Mirroring(FakeForwarder):
         self.heard += 40
         more = set(Mirror.model_fields) - {"state", "messages", "interfaces", "vrfs", "bursts"}
         counts = dict.fromkeys(more, 0)
-        return {**counts, "state": "following", "messages": self.heard, "interfaces": (), "vrfs": (), "bursts": self.bursts}
+        return {
+            **counts,
+            "state": "following",
+            "messages": self.heard,
+            "interfaces": (),
+            "vrfs": (),
+            "bursts": self.bursts,
+        }
 
 
 def stands_beside_each_trial_of_dl3d() -> None:
