@@ -8,15 +8,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { BACKLOG = 32, FILE_MODE = 0660, FOLDER_MODE = 0755 };
 enum { LOCK_TRIES = 50, LOCK_PAUSE_US = 20000, FOLDER_TRIES = 5 };
+enum { ENDING_MS = 10000, ENDING_TRIES = 50, ENDING_PAUSE_US = 20000 };
 
 static int set_path(struct rpc_socket *s, const char *path, struct error *error)
 {
@@ -88,17 +92,77 @@ static int lock_folder(struct rpc_socket *s, struct error *error)
 	return fd;
 }
 
+// Whether a process that still holds its files is ending: after SIGKILL the kernel first frees its
+// memory, which takes seconds where that is many GiB. False also where it cannot be seen.
+static bool is_ending(pid_t pid)
+{
+	enum { PF_EXITING = 4 }; // include/linux/sched.h; field 9 of /proc/PID/stat
+	unsigned long long pending = 0;
+	unsigned flags = 0;
+	char path[64], line[512], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fgets(line, sizeof(line), file) && strrchr(line, ')'))
+		sscanf(strrchr(line, ')'), ") %c %*d %*d %*d %*d %*d %u", &state, &flags);
+	fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		unsigned long long mask = 0;
+
+		if (sscanf(line, "SigPnd: %llx", &mask) == 1 ||
+			sscanf(line, "ShdPnd: %llx", &mask) == 1)
+			pending |= mask;
+	}
+	if (file)
+		fclose(file);
+	return state == 'Z' || state == 'X' || flags & PF_EXITING ||
+	       pending & 1ull << (SIGKILL - 1);
+}
+
+// Waits until the process at the other end of `fd` has ended if it is ending. False: it lives on.
+static bool wait_for_end(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct pollfd ended = {.fd = -1, .events = POLLIN};
+	bool has_ended = false;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0)
+		return false;
+	ended.fd = syscall(SYS_pidfd_open, peer.pid, 0);
+	if (ended.fd < 0)
+		return errno == ESRCH;
+	if (is_ending(peer.pid))
+		has_ended = poll(&ended, 1, ENDING_MS) > 0;
+	close(ended.fd);
+	return has_ended;
+}
+
+// Whether a program that lives listens at the socket. One that was killed accepts connections until
+// the kernel has closed its files: its end is waited for.
 static bool answers(const struct rpc_socket *s)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool is_dead = false;
+	for (int i = 0; i < ENDING_TRIES; i++) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		bool is_dead = false, has_ended = false;
 
-	if (fd < 0)
-		return true; // not known: leave the file alone
-	if (connect(fd, (const struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
-		is_dead = errno == ECONNREFUSED || errno == ENOENT;
-	close(fd);
-	return !is_dead;
+		if (fd < 0)
+			return true; // not known: leave the file alone
+		if (connect(fd, (const struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
+			is_dead = errno == ECONNREFUSED || errno == ENOENT;
+		else
+			has_ended = wait_for_end(fd);
+		close(fd);
+		if (is_dead || !has_ended)
+			return !is_dead;
+		usleep(ENDING_PAUSE_US); // it is gone, its files may still be
+	}
+	return true;
 }
 
 // 1: a socket is there, 0: nothing is.

@@ -9,12 +9,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -128,6 +130,43 @@ static void leaves_a_living_socket_alone(void **state)
 	assert_non_null(strstr(error.text, "in use"));
 	assert_true(connects());
 	rpc_socket_close(&first);
+}
+
+// Ends only by a signal; what it holds takes the kernel a while to free.
+static void listen_and_hold(int ready, size_t bytes)
+{
+	struct rpc_socket s;
+	char *held = malloc(bytes);
+
+	if (!held || rpc_socket_open(&s, path, NULL, NULL) < 0)
+		_exit(1);
+	memset(held, 1, bytes);
+	if (write(ready, "", 1) == 1)
+		for (;;)
+			pause();
+	_exit(1);
+}
+
+static void takes_the_place_of_a_program_that_is_being_killed(void **state)
+{
+	int ready[2];
+	char byte;
+	struct rpc_socket s;
+
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		listen_and_hold(ready[1], 1u << 30);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	kill(child, SIGKILL);
+	assert_int_equal(rpc_socket_open(&s, path, NULL, &error), 0);
+	assert_true(connects());
+	rpc_socket_close(&s);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(ready[0]);
+	close(ready[1]);
 }
 
 static void leaves_a_file_that_is_no_socket_alone(void **state)
@@ -249,6 +288,7 @@ int main(void)
 		IN_FOLDER(belongs_to_the_group_that_was_named),
 		IN_FOLDER(takes_the_place_of_a_dead_socket),
 		IN_FOLDER(leaves_a_living_socket_alone),
+		IN_FOLDER(takes_the_place_of_a_program_that_is_being_killed),
 		IN_FOLDER(leaves_a_file_that_is_no_socket_alone),
 		IN_FOLDER(does_not_remove_the_file_of_its_successor),
 		IN_FOLDER(makes_one_missing_folder_but_not_two),
