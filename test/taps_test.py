@@ -125,6 +125,18 @@ def the_new_dl3d_s_tap_gets_packets_again(keeping_taps: WiredForwarder) -> None:
     wait_until(lambda: _punts(wired), "the TAP interface took a packet")
 
 
+def a_dl3d_that_is_being_killed_is_followed_at_once(keeping_taps: WiredForwarder) -> None:
+    wired = keeping_taps
+    for _ in range(3):
+        killed = wired.dl3d.process
+        killed.kill()
+        wired.dl3d.start_again()
+        wired.dl3d.wait_ready()
+        assert killed.wait(10.0) < 0
+    _wait_for_carrier(wired)
+    assert wired.dl3d.stop() == 0, wired.dl3d.stderr
+
+
 def a_clean_stop_takes_taps_and_namespace_along_unless_they_are_kept(wired: WiredForwarder) -> None:
     name = wired.dl3d.taps.name
     assert Path(f"/run/netns/{name}").exists()
