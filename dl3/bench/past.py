@@ -10,9 +10,10 @@ from dl3.campaign.duration import Pace
 from dl3.campaign.plan import by_key
 from dl3.model.campaign import Job, Plan
 from dl3.model.fault import UsageFault
+from dl3.model.files import read_bounded
 from dl3.model.trial import wire_of
 from dl3.record.journal import mend
-from dl3.record.reader import Record, read
+from dl3.record.reader import MOST_BYTES, Record, read
 
 PLAN_LINE = b'{"kind":"plan",'  # how the first line of a record begins
 
@@ -65,7 +66,7 @@ class Past:
 
 def is_begun_plan(path: Path) -> bool:
     """Whether a file is no more than a plan's line that somebody was killed in."""
-    content = path.read_bytes()
+    content = read_bounded(path, MOST_BYTES, "a record")
     return b"\n" not in content and (content.startswith(PLAN_LINE) or PLAN_LINE.startswith(content))
 
 

@@ -10,6 +10,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from dl3.model.fault import UsageFault
+from dl3.model.files import unprintable
 
 MOST_BYTES = 1 << 20
 MOST_LEVELS = 20
@@ -79,6 +80,8 @@ def plain(node: Node, place: Place, tree: Tree) -> object:
         return [plain(item, (*place, i), tree) for i, item in enumerate(node.value)]
     if isinstance(node, MappingNode):
         return dict(pairs(node, place, tree))
+    if bad := unprintable(str(node.value)):
+        raise tree.fault(place, f"the text contains {bad}")
     is_plain_word = isinstance(node, ScalarNode) and node.style is None
     return None if is_plain_word and node.value in NOTHING else str(node.value)
 
@@ -103,6 +106,8 @@ def pairs(node: MappingNode, place: Place, tree: Tree) -> Iterator[tuple[str, ob
         tree.lines[place] = min(tree.lines[place], key.start_mark.line + 1)
         if not isinstance(key, ScalarNode):
             raise tree.fault(place, "a key is a list or a map, and a word was wanted")
+        if bad := unprintable(key.value):
+            raise tree.fault(place, f"a key contains {bad}")
         below = (*place, key.value)
         if key.value in seen:
             tree.lines[below] = key.start_mark.line + 1

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dl3.campaign.lines import Place, Tree, parse, shown
+from dl3.campaign.lines import MOST_BYTES, Place, Tree, parse, shown
 from dl3.campaign.parameters import PARAMETERS, Unfit
 from dl3.campaign.sense import check_amount, check_case
 from dl3.campaign.streams import stream_of
@@ -14,6 +14,7 @@ from dl3.campaign.vocabulary import Vocabulary, check_given, check_kind, check_p
 from dl3.campaign.written import A_FRAME, A_NAME, A_WORD, WrittenCampaign, typed
 from dl3.model.campaign import MOST_FRAME_BYTES
 from dl3.model.fault import UsageFault
+from dl3.model.files import read_bounded
 from dl3.model.noun import Noun
 from dl3.model.stream import MIXES
 
@@ -201,6 +202,6 @@ def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
 def read(path: Path, vocabulary: Vocabulary) -> Campaign:
     """The campaign in a file."""
     try:
-        return parsed(path, path.read_bytes(), vocabulary)
+        return parsed(path, read_bounded(path, MOST_BYTES, "a campaign"), vocabulary)
     except OSError as error:
         raise UsageFault(f"the campaign {path} cannot be read: {error.strerror}") from error

@@ -239,6 +239,9 @@ ROWS: list[tuple[str, str]] = [
     ),
     (HEAD + "  - " + "[" * 30 + "]" * 30, "line 8: this is no YAML: more than 20 levels"),
     ("name: a\x00b", "c.yaml is no YAML: "),
+    (HEAD + CASE + '    note: "\\ud800"\n', "line 10: the text contains half of a surrogate pair, \\ud800, "),
+    (HEAD + CASE + '    note: "a\\0"\n', "line 10: the text contains the character NUL"),
+    (HEAD + CASE + '    "\\ud800": a\n', "a key contains half of a surrogate pair"),
 ]
 
 

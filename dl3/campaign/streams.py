@@ -5,9 +5,12 @@ from pathlib import Path
 
 import yaml
 from pydantic import ValidationError
+from yaml.nodes import ScalarNode
 
+from dl3.campaign.lines import MOST_BYTES
 from dl3.campaign.written import typed
 from dl3.model.fault import UsageFault
+from dl3.model.files import read_bounded, unprintable
 from dl3.model.stream import Stream
 
 STREAMS_WANTED = "a list of streams is wanted, each with 'from', 'to' and what dl3gen's guide names"
@@ -33,10 +36,21 @@ def parsed_streams(written: Iterable[Mapping[str, object]], where: object) -> tu
     return tuple(stream_of(each, where) for each in written)
 
 
+class Words(yaml.BaseLoader):
+    """Words only, none of which no text can hold."""
+
+    def construct_scalar(self, node: ScalarNode) -> str:
+        """One of them, or a error with its line."""
+        word = str(super().construct_scalar(node))
+        if bad := unprintable(word):
+            raise yaml.MarkedYAMLError(problem=f"the text contains {bad}", problem_mark=node.start_mark)
+        return word
+
+
 def read_streams(path: Path) -> tuple[Stream, ...]:
     """The streams in a YAML file: a list, or a map with the key 'streams'."""
     try:
-        words = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - it makes words only
+        words = yaml.load(read_bounded(path, MOST_BYTES, "a file of streams").decode(), Loader=Words)  # noqa: S506 - it makes words only
         value = typed(words)  # to YAML 1.1 itself 12:34:56:00:00:01 is a number and 2026-13-01 a mistake
     except OSError as error:
         raise UsageFault(f"{path} cannot be read: {error.strerror}") from error

@@ -262,6 +262,7 @@ def refuses_what_is_no_share(text: str) -> None:
         ("- {from: [a]}", "'from' of a stream: Input should be a valid string"),
         ("a: [", "is no YAML"),
         ("\xff", "is no text: byte 0 is not UTF-8"),
+        ('- from: a\n  to: "\\udc00"\n', "the text contains half of a surrogate pair"),
         ("[" * 5000, "goes too deep: a list of streams is wanted"),
     ],
 )

@@ -10,8 +10,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Idle, Proof, Recovery, Reset, Versus
 from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
+from dl3.model.files import read_bounded
 from dl3.model.trial import Throughput, Trial
 
+MOST_BYTES = 1 << 30
 NAMED_LINES = 10  # broken ones that are named by number
 
 OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
@@ -94,7 +96,7 @@ def parse(path: Path, content: bytes) -> Record:
 def read(path: Path) -> Record:
     """The record in a file, or a Fault when the file cannot be read."""
     try:
-        return parse(path, path.read_bytes())
+        return parse(path, read_bounded(path, MOST_BYTES, "a record"))
     except FileNotFoundError as error:
         raise UsageFault(f"there is no record {path}: name a file that 'dl3 bench' wrote") from error
     except OSError as error:
