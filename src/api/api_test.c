@@ -156,6 +156,8 @@ static void tells_of_ports_and_workers(void **state)
 	expect(ports, "ports.0.name", "\"left\"");
 	expect(ports, "ports.0.mac", "\"02:00:00:00:00:0a\"");
 	expect(ports, "ports.0.peer", "null");
+	expect(ports, "ports.0.addresses", "[\"192.0.2.1/24\"]");
+	expect(ports, "ports.1.speed_mbps", "null");
 	expect(ports, "ports.1.device", "\"y,z=1\"");
 	expect(ports, "ports.1.peer", "\"02:00:00:00:00:99\"");
 	expect(ports, "ports.1.link_up", "false");

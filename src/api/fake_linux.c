@@ -157,3 +157,17 @@ int netlink_verify(struct netlink *netlink, struct netlink_verification *how, st
 	}
 	return fake.n_differences;
 }
+
+unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct wire_prefix out[],
+	unsigned max)
+{
+	return wire_prefix_parse(port ? "2001:db8::1/128" : "192.0.2.1/32", &out[0]) ? 0 : 1;
+}
+
+bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
+	const struct wire_prefix *prefix, struct netlink_origin *out)
+{
+	*out = (struct netlink_origin){.protocol = prefix->addr.bytes[0] == 10 ? 186 : 77,
+		.metric = 20};
+	return prefix->addr.bytes[0] <= 11;
+}

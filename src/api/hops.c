@@ -1,4 +1,4 @@
-// Next hops, a page at a time. Control thread.
+// Next hops and neighbours, a page at a time. Control thread.
 #include "api/inside.h"
 
 // A reply's line is at most 1 MiB: next hops and members of groups are far below 250 bytes each.
@@ -41,9 +41,40 @@ static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, ui
 	return iface && iface->vrf == vrf;
 }
 
-json_t *method_nexthops(void *ctx_, const json_t *params, struct error *error)
+// A list of next hops, or of those that are neighbours.
+struct hop_page {
+	bool (*wants)(const struct fib_hop_info *info);
+	json_t *(*json)(const struct api_ctx *ctx, unsigned id, const struct fib_hop_info *info,
+		long *n_listed);
+	const char *name; // of the list
+};
+
+static bool is_any(const struct fib_hop_info *info)
 {
-	const struct api_ctx *ctx = ctx_;
+	return true;
+}
+
+static bool is_neighbour(const struct fib_hop_info *info)
+{
+	return info->is_neighbour;
+}
+
+static json_t *neighbour_json(const struct api_ctx *ctx, unsigned id,
+	const struct fib_hop_info *info, long *n_listed)
+{
+	const struct fib_iface *iface = fib_iface(ctx->fib, info->hop.iface);
+	json_t *json = json_pack("{s:i, s:o}", "id", (int)id, "address", addr_json(&info->hop.via));
+
+	json_object_set_new(json, "interface", rpc_text_json(iface_word(ctx, info->hop.iface)));
+	json_object_set_new(json, "vrf", rpc_text_json(iface ? vrf_word(ctx, iface->vrf) : NULL));
+	json_object_set_new(json, "mac", mac_json(&info->mac));
+	++*n_listed;
+	return json;
+}
+
+static json_t *read_hop_page(const struct api_ctx *ctx, const json_t *params,
+	const struct hop_page *page, struct error *error)
+{
 	long after = -1, limit = PAGE_HOPS;
 	const char *vrf = NULL;
 	uint8_t table = 0;
@@ -61,14 +92,29 @@ json_t *method_nexthops(void *ctx_, const json_t *params, struct error *error)
 	json_t *list = json_array(), *next = json_null();
 	long n = 0, n_listed = 0, last = after;
 	for (long id = after + 1; id <= usage.max_hop_id; id++) {
-		if (!fib_hop_info(ctx->fib, id, &info) || (vrf && !is_in(ctx, &info, table)))
+		if (!fib_hop_info(ctx->fib, id, &info) || !page->wants(&info) ||
+			(vrf && !is_in(ctx, &info, table)))
 			continue;
 		if (n++ == limit || n_listed >= PAGE_MAX_LISTED) {
 			next = json_integer(last);
 			break;
 		}
-		json_array_append_new(list, hop_json(ctx, id, &info, &n_listed));
+		json_array_append_new(list, page->json(ctx, id, &info, &n_listed));
 		last = id;
 	}
-	return json_pack("{s:o, s:o}", "nexthops", list, "next", next);
+	return json_pack("{s:o, s:o}", page->name, list, "next", next);
+}
+
+json_t *method_neighbours(void *ctx, const json_t *params, struct error *error)
+{
+	const struct hop_page page = {is_neighbour, neighbour_json, "neighbours"};
+
+	return read_hop_page(ctx, params, &page, error);
+}
+
+json_t *method_nexthops(void *ctx, const json_t *params, struct error *error)
+{
+	const struct hop_page page = {is_any, hop_json, "nexthops"};
+
+	return read_hop_page(ctx, params, &page, error);
 }

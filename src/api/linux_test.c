@@ -106,6 +106,25 @@ static void the_account_counts_what_taps_took_and_did_not(void **state)
 	check("ports", "{}", "ports.1.injected_packets", "10");
 }
 
+static void shows_what_linux_has_beside_the_tables(void **state)
+{
+	check("ports", "{}", "ports.0.addresses", "[\"192.0.2.1/32\"]");
+	check("ports", "{}", "ports.1.addresses", "[\"2001:db8::1/128\"]");
+	json_t *routes = call("routes", "{}");
+
+	expect(routes, "routes.0.prefix", "\"10.0.0.0/8\"");
+	expect(routes, "routes.0.protocol", "\"bgp\"");
+	expect(routes, "routes.0.metric", "20");
+	expect(routes, "routes.1.protocol", "\"77\"");
+	expect(routes, "routes.2.protocol", "null");
+	json_decref(routes);
+	check("neighbours", "{}", "neighbours.0.address", "\"192.0.2.2\"");
+	check("neighbours", "{}", "neighbours.0.interface", "\"left\"");
+	check("neighbours", "{}", "neighbours.0.vrf", "\"main\"");
+	check("neighbours", "{}", "neighbours.0.mac", "\"02:00:00:00:00:02\"");
+	check("neighbours", "{\"after\": 32767}", "neighbours", "[]");
+}
+
 static void taps_tells_of_each_port_and_class(void **state)
 {
 	fake.taps.punted_by_port[1] = 9;
@@ -340,6 +359,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_account_counts_what_taps_took_and_did_not),
+		TEST(shows_what_linux_has_beside_the_tables),
 		TEST(taps_tells_of_each_port_and_class),
 		TEST(mirror_tells_its_state_and_links),
 		TEST(unsupported_is_a_list_with_an_end),

@@ -1,6 +1,8 @@
 // Ports and workers with their counters. Control thread.
 #include "api/inside.h"
 
+enum { MAX_ADDRESSES = 64 };
+
 #define SET_FIELD(name, text) json_object_set_new(json, #name, number_json(sum.name));
 
 static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
@@ -16,6 +18,20 @@ static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
 	json_object_set_new(json, "rx_no_mbuf", number_json(info->rx_no_mbuf));
 	json_object_set_new(json, "rx_errors", number_json(info->rx_errors));
 	json_object_set_new(json, "tx_errors", number_json(info->tx_errors));
+}
+
+// Of the TAP interface; without Linux as control plane those of the file.
+static json_t *addresses_json(const struct api_ctx *ctx, unsigned port)
+{
+	struct wire_prefix address[MAX_ADDRESSES];
+	char text[WIRE_PREFIX_TEXT];
+	json_t *list = json_array();
+	unsigned n = ctx->netlink ? netlink_addresses(ctx->netlink, port, address, MAX_ADDRESSES)
+	                          : config_addresses(ctx->config, port, address, MAX_ADDRESSES);
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(list, json_string(wire_prefix_print(&address[i], text)));
+	return list;
 }
 
 static json_t *port_json(const struct api_ctx *ctx, unsigned i)
@@ -39,12 +55,13 @@ static json_t *port_json(const struct api_ctx *ctx, unsigned i)
 		rpc_text_json(settings->xconnect[0] ? settings->xconnect : NULL));
 	json_object_set_new(port, "martians",
 		rpc_text_json(settings->pass_martians ? "pass" : "drop"));
-	json_object_set_new(port, "link_mbps",
+	json_object_set_new(port, "speed_mbps",
 		info.link_mbps ? number_json(info.link_mbps) : json_null());
 	json_object_set_new(port, "rx_queues", number_json(info.n_rx_queues));
 	json_object_set_new(port, "tx_queues", number_json(info.n_tx_queues));
 	json_object_set_new(port, "rx_descriptors", number_json(info.n_rx_descriptors));
 	json_object_set_new(port, "tx_descriptors", number_json(info.n_tx_descriptors));
+	json_object_set_new(port, "addresses", addresses_json(ctx, i));
 	set_counters(port, ctx, i, &info);
 	return port;
 }

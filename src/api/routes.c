@@ -4,17 +4,31 @@
 #include "base/bits.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 // A reply's line is at most 1 MiB; a route in JSON is far below 200 bytes. Filters look at so many
 // routes for one page, so that no call takes long.
 enum { PAGE_ROUTES = 1000, PAGE_MAX_ROUTES = 5000, PAGE_MAX_LOOKED_AT = 100000 };
 
+static void set_origin(json_t *json, const struct netlink_origin *origin)
+{
+	const char *name = netlink_protocol_name(origin->protocol);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", origin->protocol);
+	json_object_set_new(json, "protocol", json_string(name ? name : number));
+	json_object_set_new(json, "metric", number_json(origin->metric));
+}
+
 static json_t *route_json(const struct api_ctx *ctx, const struct fib_route *route)
 {
 	json_t *json = json_pack("{s:o}", "prefix", prefix_json(&route->prefix));
+	struct netlink_origin origin;
 
 	set_hop(json, ctx, &route->hop);
+	if (ctx->netlink && netlink_route_origin(ctx->netlink, route->vrf, &route->prefix, &origin))
+		set_origin(json, &origin);
 	return json;
 }
 

@@ -273,3 +273,15 @@ int config_parse_route(const struct config *config, struct fib *fib, const char 
 		*out = line.route;
 	return err;
 }
+
+unsigned config_addresses(const struct config *config, unsigned port, struct wire_prefix out[],
+	unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < config->n_own && n < max; i++)
+		if (config->own[i].port == port)
+			out[n++] = (struct wire_prefix){config->own[i].addr,
+				config->own[i].prefix.len};
+	return n;
+}

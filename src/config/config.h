@@ -31,6 +31,11 @@ const char *config_socket(const struct config *config);              // control 
 const char *config_socket_group(const struct config *config);        // NULL: the process's own
 const char *config_path(const struct config *config);
 
+// The addresses that the file gives a port, with the lengths of their networks, at most `max`;
+// returns how many were written.
+unsigned config_addresses(const struct config *config, unsigned port, struct wire_prefix out[],
+	unsigned max);
+
 // Fills a fresh table: ports (their MACs as `macs[port]`, which only the running device knows), own
 // addresses, connected routes, routes (inline and files), neighbours. Where Linux is the control
 // plane: ports only, the mirror does the rest. -errno with `error` set that

@@ -201,10 +201,13 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	*out = (struct fib_hop_info){.hop = hop->key,
 		.verdict = told_verdict(entry->verdict),
 		.n_routes = hop->n_routes,
+		.is_neighbour = hop->is_neighbour,
 		.counted_before = hop->counted_before};
 	if (entry->frame_max)
 		out->mtu = entry->frame_max - ETHERNET_BYTES;
-	if (out->verdict == VERDICT_FORWARD && hop->key.kind != FIB_GROUP)
+	if (hop->is_neighbour)
+		out->mac = hop->mac;
+	else if (out->verdict == VERDICT_FORWARD && hop->key.kind != FIB_GROUP)
 		memcpy(out->mac.bytes, entry->macs, sizeof(out->mac.bytes));
 	return true;
 }

@@ -197,7 +197,8 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 
 struct fib_hop_info {
 	struct fib_hop hop;
-	struct wire_mac mac;
+	struct wire_mac mac; // of a neighbour, or where packets are forwarded to
+	bool is_neighbour;   // fib_neighbour_set has told of it
 	uint8_t verdict; // VERDICT_FORWARD (groups: each member has its own) or why packets to it
 	                 // are dropped
 	uint16_t mtu;

@@ -172,3 +172,15 @@ void addresses_sweep(struct ifaces *ifaces)
 {
 	remove_all(ifaces, 0);
 }
+
+unsigned addresses_of(const struct addresses *all, int ifindex, struct wire_prefix out[],
+	unsigned max)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < all->n_buckets; i++)
+		for (const struct address *one = all->bucket[i]; one && n < max; one = one->next)
+			if (one->ifindex == ifindex)
+				out[n++] = (struct wire_prefix){one->local, one->prefix.len};
+	return n;
+}

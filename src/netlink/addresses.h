@@ -16,4 +16,7 @@ int addresses_open(struct addresses *all);
 void addresses_close(struct addresses *all);
 void addresses_event(struct ifaces *ifaces, const struct event *event);
 void addresses_iface_gone(struct ifaces *ifaces, int ifindex);
+// Those of an interface, with the lengths of their prefixes, at most `max`; returns how many.
+unsigned addresses_of(const struct addresses *all, int ifindex, struct wire_prefix out[],
+	unsigned max);
 void addresses_sweep(struct ifaces *ifaces); // what the newest dump did not name

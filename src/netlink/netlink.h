@@ -96,6 +96,21 @@ struct netlink_opinion {
 };
 int netlink_explain(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
 	struct netlink_opinion *out, struct error *error);
+// Addresses that Linux has on the TAP interface of a port, in no order, at most `max` of them;
+// returns how many were written.
+unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct wire_prefix out[],
+	unsigned max);
+
+// Who installed a route that Linux has, and its metric. False: Linux has no such route.
+struct netlink_origin {
+	uint8_t protocol; // RTPROT_KERNEL...: netlink_protocol_name
+	uint32_t metric;
+};
+bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
+	const struct wire_prefix *prefix, struct netlink_origin *out);
+// RTPROT_KERNEL... as the tool ip prints it; NULL: it has no name. Any thread.
+const char *netlink_protocol_name(unsigned protocol);
+
 // RTN_UNICAST... as the tool ip names it; NULL: no word for it. Any thread.
 const char *netlink_type_name(unsigned type);
 

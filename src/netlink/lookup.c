@@ -1,0 +1,54 @@
+// What people want to see of kernel state beside the forwarding tables: addresses of ports, and who
+// installed a route. Control thread.
+#include "netlink/ifaces_inside.h"
+#include "netlink/inside.h"
+#include "netlink/routes_inside.h"
+
+#include <string.h>
+
+unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct wire_prefix out[],
+	unsigned max)
+{
+	const struct mirror *mirror = netlink->mirror;
+	const int ifindex = mirror->settings.tap[port];
+
+	return ifindex ? addresses_of(&mirror->ifaces->addresses, ifindex, out, max) : 0;
+}
+
+// The domain of a VRF's table, which is not made here. False: there is none yet.
+static bool find_domain(const struct store *store, uint32_t table, uint16_t *out)
+{
+	for (uint32_t i = 0; i < store->n_domains; i++)
+		if (store->domain[i].table == table) {
+			*out = i;
+			return true;
+		}
+	return false;
+}
+
+bool netlink_route_origin(const struct netlink *netlink, uint8_t vrf,
+	const struct wire_prefix *prefix, struct netlink_origin *out)
+{
+	const struct mirror *mirror = netlink->mirror;
+	struct routes *routes = mirror->routes;
+	uint16_t domain;
+
+	if (!find_domain(&routes->store, ifaces_table_of_vrf(mirror, vrf), &domain))
+		return false;
+	uint32_t number = store_find(&routes->store, domain, prefix);
+	if (!number)
+		return false;
+	struct routes_choice choice;
+	uint32_t route = routes->store.place[number].first;
+
+	routes_choose(routes, number, &choice);
+	while (route && routes->store.route[route].hop_set != choice.hop_set)
+		route = routes->store.route[route].next;
+	if (!route || choice.is_nothing)
+		return false;
+	const struct hop_set *set = hop_sets_at(&routes->hop_sets, choice.hop_set);
+
+	*out = (struct netlink_origin){.protocol = set->key.protocol,
+		.metric = routes->store.route[route].metric};
+	return true;
+}
