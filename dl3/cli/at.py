@@ -18,7 +18,7 @@ from dl3.model.fault import UsageFault
 At = Annotated[
     str,
     typer.Option(
-        callback=given.machine, help="The other machine, on which the 'external' devices are: ssh://admin@192.0.2.7."
+        callback=given.machine, metavar="URL", help="Machine that runs the 'external' devices: ssh://admin@192.0.2.7."
     ),
 ]
 

@@ -30,11 +30,15 @@ from dl3.record.journal import append, now
 from dl3.record.spare import kept
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Which = Annotated[str, typer.Argument(metavar="FILE|NAME", help="A YAML file, or one of 'dl3 bench campaigns'.")]
-RecordFile = Annotated[Path | None, typer.Option("--record", help="Goes on with this record, or begins it.")]
-Budget = Annotated[str | None, typer.Option(help="Fit into this time, not that of the file: 90s, 20m, 1h30m.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what --record lacks of it; start nothing.")]
-Check = Annotated[bool, typer.Option("--check", help="Only read the file and say what is wrong with it.")]
+Which = Annotated[
+    str, typer.Argument(metavar="FILE|NAME", help="Campaign file (YAML), or a name listed by 'dl3 bench campaigns'.")
+]
+RecordFile = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="Record to continue, or to create.")]
+Budget = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Time budget instead of that in the file: 90s, 20m, 1h30m.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what is missing in --record, and exit.")]
+Check = Annotated[bool, typer.Option("--check", help="Check the file and exit.")]
 
 PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trials of", "about", "~not applicable here")
 
@@ -50,7 +54,7 @@ def budget_of(text: str | None) -> float:
 
 
 def campaigns(as_json: Json = False) -> None:
-    """List the campaigns that come with the program.
+    """List the built-in campaigns.
 
     Example: dl3 bench campaigns
     """
@@ -211,13 +215,13 @@ def run(
     check: Check = False,
     as_json: Json = False,
 ) -> None:
-    """Run a campaign: devices x parameters x tests, from a file, with all results in one record.
+    """Run a campaign from a file: devices x parameters x tests, with all results in one record.
 
-    What this machine cannot do is not applicable, with the reason. A campaign that was cut short, in whatever way, goes
-    on where it was with --record. With --budget less is measured, and what less is said.
+    Jobs that this machine cannot run are reported as not applicable, with the reason. An interrupted campaign is continued
+    with --record. With --budget fewer or shorter jobs run, and the report lists the difference.
 
-    Exit codes: 0 all was measured that can be here; 1 a job gave no answer, nothing can be measured, or the record
-    cannot be written; 2 the file or an option is wrong; 130 after Ctrl-C.
+    Exit status: 0 all applicable jobs were measured; 1 a job gave no result, nothing can be measured, or the record cannot
+    be written; 2 the file or an option is invalid; 130 after Ctrl-C.
 
     \b
     Example: dl3 bench run smoke

@@ -24,16 +24,19 @@ from dl3.record.journal import now
 
 SMALLEST = "64"
 COLUMNS = ("frame", ">ours, Mpps", ">peer, Mpps", ">ratio", ">from", ">to", ">pairs")
-Device = Annotated[str, typer.Argument(help="A kind, with options after it: testpmd:mode=mac,wire=veth")]
-Pairs = Annotated[int, typer.Option(min=2, max=1000, help="How often each of the two is measured.")]
-Measure = Annotated[str, typer.Option("--test", help="'forwarding', at the most that can be offered, or 'throughput'.")]
-Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial.")]
-Ways = Annotated[Direction, typer.Option("--direction", help="Of the streams.")]
-Flows = Annotated[int, typer.Option(min=1, max=1 << 24, help="Of each direction.")]
-Memory = Annotated[int, typer.Option(min=64, help="Of huge pages for each device, MiB.")]
+Device = Annotated[str, typer.Argument(help="Kind of device, with options: testpmd:mode=mac,wire=veth")]
+Pairs = Annotated[int, typer.Option(min=2, max=1000, metavar="N", help="Number of measurements of each device.")]
+Measure = Annotated[str, typer.Option("--test", help="'forwarding' (at the maximum offered load) or 'throughput'.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of one trial.")]
+Ways = Annotated[Direction, typer.Option("--direction", help="Direction of the streams.")]
+Flows = Annotated[int, typer.Option(min=1, max=1 << 24, metavar="FLOWS", help="Number of flows in each direction.")]
+Memory = Annotated[int, typer.Option(min=64, metavar="MIB", help="Huge-page memory of each device.")]
 SLOTS_HELP = "Descriptors of a queue, or slots of a ring; default: 16384, or 2048 where one of the two cannot be told."
 Slots = Annotated[int | None, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, help=SLOTS_HELP)]
-Routes = Annotated[str, typer.Option(help="A table of ours beside the links' routes: one, 10k, 1m, v6-1, v6-200k.")]
+Routes = Annotated[
+    str,
+    typer.Option(metavar="TABLE", help="Built-in table in addition to connected routes: one, 10k, 1m, v6-1, v6-200k."),
+]
 
 
 def spec_of(text: str) -> DutSpec:
@@ -122,10 +125,10 @@ def compare_two(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Compare two devices, in turns on the same cores, and print the ratio of their rates.
+    """Compare two devices on the same cores, measured alternately, and print the ratio of their rates.
 
-    Both are started with dl3gen beside them; one stands still while the other is measured. Kinds: dl3d, l3fwd, testpmd,
-    ovs, linux, grout, external. The last is started by nobody here, so it may be on another machine: --at.
+    Both devices run with a dl3gen of their own; one is stopped while the other is measured. Kinds: dl3d, l3fwd, testpmd,
+    ovs, linux, grout, external. An external device is not started here; it may be on another machine (--at).
 
     \b
     Example: dl3 bench compare dl3d l3fwd --sizes 64,512

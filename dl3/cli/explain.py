@@ -95,14 +95,16 @@ def for_programs(record: Record, trial: Trial, language: Language) -> dict[str, 
 
 def explain(
     record: Annotated[
-        Path | None, typer.Argument(help="A file that 'dl3 bench' wrote; the newest one without it.")
+        Path | None, typer.Argument(help="Record written by 'dl3 bench'; default: the newest one.")
     ] = None,
-    line: Annotated[int | None, typer.Option("--trial", min=1, help="The trial in this line of the record.")] = None,
+    line: Annotated[
+        int | None, typer.Option("--trial", min=1, metavar="LINE", help="Line of the record that holds the trial.")
+    ] = None,
     is_worst: Annotated[bool, typer.Option("--worst", help=WORST)] = False,
-    lang: Annotated[Language, typer.Option(help="Of the sentences.")] = Language.EN,
+    lang: Annotated[Language, typer.Option(help="Language of the output.")] = Language.EN,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say where and why packets of a trial were lost; of one without loss, what limits next and at which rate.
+    """Explain where and why a trial lost packets, or what would limit a trial without loss, and at which rate.
 
     Example: dl3 explain build/records/throughput.jsonl --trial 12
     """

@@ -15,7 +15,7 @@ from dl3.model.fault import Fault
 BUILT = Path(__file__).resolve().parent.parent.parent / "build" / "src" / "dl3d"
 RELOAD_SECONDS = 60.0  # millions of routes may have to be read
 
-Socket = Annotated[Path, typer.Option(help="dl3d's control socket.", readable=False)]
+Socket = Annotated[Path, typer.Option(metavar="PATH", help="Control socket of dl3d.", readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -28,9 +28,11 @@ def program() -> str:
 
 
 def run(
-    words: Annotated[list[str], typer.Argument(metavar="FILE", help="The YAML file; dl3d --example prints one.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Configuration file (YAML); dl3d --example prints one.")
+    ],
 ) -> None:
-    """Become dl3d on a file; all further arguments are dl3d's, before and after it. Leaves with its exit code.
+    """Start dl3d with a configuration file; all other arguments are passed on. Exits with the status of dl3d.
 
     Example: dl3 run router.yaml
 
@@ -71,11 +73,13 @@ def agreement(decision: Decision) -> list[tuple[str, object]]:
 
 def route(
     address: Annotated[str, typer.Argument(help="An IPv4 or IPv6 address.")],
-    vrf: Annotated[str | None, typer.Option(help="Name of a VRF device; default: the main table.")] = None,
+    vrf: Annotated[
+        str | None, typer.Option(metavar="VRF", help="Name of a VRF device; default: the main table.")
+    ] = None,
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
-    """Explain what becomes of a packet to an address: prefix, next hop, neighbour, port, and whether Linux agrees.
+    """Explain the forwarding decision for an address: prefix, next hop, neighbour, port, and whether Linux agrees.
 
     Example: dl3 show route 203.0.113.7
     """
@@ -101,7 +105,7 @@ def route(
 
 
 def reload(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
-    """Let dl3d read its file again and apply what can change while it runs; an invalid file changes nothing.
+    """Reload the configuration file of dl3d; an invalid file changes nothing.
 
     Example: dl3 reload
     """

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dl3.cli import bench, given, peers, place
+from dl3.cli import given, onecore, peers, place
 from dl3.cli.main import app
 from dl3.dut import wired
 from dl3.model.answers import FrameLoss
@@ -44,8 +44,8 @@ def knows_the_mixes_that_dl3gen_knows() -> None:
 
 
 def _options_of_sockets(command: Any) -> Iterator[Any]:
-    for under in getattr(command, "commands", {}).values():
-        yield from _options_of_sockets(under)
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from _options_of_sockets(command.get_command(None, name))
     for option in command.params:
         if option.name in ("socket", "generator") and option.type_descriptor.annotation is Path:
             yield option.type_descriptor.parameter_info
@@ -62,7 +62,7 @@ def _nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: object, **__: object) -> None:
         raise AssertionError("something was started")
 
-    for module, name in ((place, "memif_lab"), (wired, "reserved"), (peers, "build_peers"), (bench, "workplace")):
+    for module, name in ((place, "memif_lab"), (wired, "reserved"), (peers, "build_peers"), (onecore, "workplace")):
         monkeypatch.setattr(module, name, start)
 
 

@@ -33,16 +33,41 @@ COLUMNS = (
 )
 NOT_KNOWN = "-"
 
-Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
-Rounds = Annotated[int, typer.Option(min=1, max=100, help="Of idle cores, latency and throughput, for each mode.")]
-Seconds = Annotated[float, typer.Option(min=0.1, max=3600, help="Of a look at idle cores, and of a latency trial.")]
-SearchSeconds = Annotated[float, typer.Option(min=0.05, max=3600, help="Of a trial of the throughput search.")]
-Steps = Annotated[int, typer.Option(min=1, max=1000, help="From nothing to nearly the throughput, for each mode.")]
-StepSeconds = Annotated[float, typer.Option(min=0.01, max=60, help="Of a step.")]
-Slots = Annotated[int, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, help="Slots of each ring, 2^N.")]
+Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d, connected by memif, on cores 0 and 1.")]
+Rounds = Annotated[
+    int,
+    typer.Option(min=1, max=100, metavar="N", help="Number of rounds (idle CPU, latency, throughput) in each mode."),
+]
+Seconds = Annotated[
+    float,
+    typer.Option(
+        min=0.1, max=3600, metavar="SECONDS", help="Duration of one idle measurement and of one latency trial."
+    ),
+]
+SearchSeconds = Annotated[
+    float, typer.Option(min=0.05, max=3600, metavar="SECONDS", help="Duration of one trial of the throughput search.")
+]
+Steps = Annotated[
+    int,
+    typer.Option(
+        min=1, max=1000, metavar="N", help="Number of load steps, from idle to almost the throughput, in each mode."
+    ),
+]
+StepSeconds = Annotated[float, typer.Option(min=0.01, max=60, metavar="SECONDS", help="Duration of one load step.")]
+Slots = Annotated[
+    int,
+    typer.Option(
+        "--descriptors", min=64, max=MOST_DESCRIPTORS, metavar="SLOTS", help="Slots of each ring, as a power of two."
+    ),
+]
 RecordFile = Annotated[
     Path | None,
-    typer.Option("--record", callback=given.record, help="File that gets a JSON line per trial and answer."),
+    typer.Option(
+        "--record",
+        callback=given.record,
+        metavar="FILE",
+        help="File to which one JSON line per trial and result is appended.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -130,7 +155,7 @@ def idle(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Compare dl3d that polls with dl3d that sleeps while no frame comes: cores, latency, throughput, sudden load.
+    """Compare the idle modes of dl3d, poll and sleep: CPU share, latency, throughput, sudden load.
 
     Example: dl3 bench idle --lab --rounds 1
     """

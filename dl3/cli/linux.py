@@ -25,7 +25,7 @@ def tap_row(tap: Tap) -> tuple[object, ...]:
 
 @look_command(Taps, "taps")
 def taps(reply: Taps) -> RenderableType:
-    """Each port's TAP interface in Linux: namespace, name, index, carrier, packets to and from Linux.
+    """TAP interfaces of the ports: namespace, name, index, carrier, packets to and from Linux.
 
     Example: dl3 show taps
     """
@@ -48,7 +48,7 @@ def class_row(one: PuntClass) -> tuple[object, ...]:
 
 @look_command(Taps, "taps")
 def classes(reply: Taps) -> RenderableType:
-    """Each class of packets for Linux, first served first: its limit, and what became of its packets.
+    """Classes of punted packets in order of priority: limits and counters.
 
     Example: dl3 show classes --watch
     """
@@ -66,7 +66,7 @@ def interface_row(one: Interface) -> tuple[object, ...]:
 
 @look_command(Mirror, "mirror")
 def mirror(reply: Mirror) -> RenderableType:
-    """The mirror of Linux: its state, what it holds, what it missed; ports and VLANs with their VRFs.
+    """Mirror of the kernel state: progress, contents, overruns; interfaces with their VRFs.
 
     Example: dl3 show mirror --watch
     """
@@ -95,7 +95,7 @@ def mirror(reply: Mirror) -> RenderableType:
 
 @look_command(Unsupported, "unsupported")
 def unsupported(reply: Unsupported) -> RenderableType:
-    """What is set up in Linux that workers cannot do, and what becomes of its packets.
+    """Linux configuration that workers do not support, and how its packets are handled.
 
     Example: dl3 show unsupported
     """
@@ -108,12 +108,16 @@ def unsupported(reply: Unsupported) -> RenderableType:
 
 
 def verify(
-    sample: Annotated[int | None, typer.Option(min=1, help="Compare so many routes at random; default: all.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="List at most so many differences.")] = 100,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Compare this many randomly chosen routes; default: all.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="N", help="Maximum number of differences to list.")
+    ] = 100,
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
-    """Compare Linux's tables with what workers read. Leaves with 0: the same, 1: different, 2: could not compare.
+    """Compare the tables of Linux with those of the workers. Exits with status 0 (equal), 1 (different) or 2 (not compared).
 
     Example: dl3 verify --sample 1000
     """

@@ -1,67 +1,65 @@
-"""The command: its methods, and the one place where a fault becomes a sentence and an exit code."""
+"""The command `dl3`: its commands, and the one place where a fault becomes a sentence and an exit status."""
 
 import signal
 import sys
+from collections.abc import Mapping
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer._completion_classes import completion_init
 
 from dl3 import VERSION
-from dl3.cli import explain, forwarder, linux, report, show, streams
-from dl3.cli.outlet import written
-from dl3.cli.printing import err
+from dl3.cli.lazy import CONTEXT, LazyGroup
 from dl3.model.fault import Fault, UsageFault
 
+FORWARDER, MEASURE, OTHER = "Forwarder", "Measure", "Other"
+RUN: Mapping[str, Any] = {"context_settings": {"allow_interspersed_args": False, "ignore_unknown_options": True}}
 
-class Methods(TyperGroup):
-    """All methods; 'bench', which needs most of our modules, is loaded when the name is none of the others."""
 
-    def _load_bench(self) -> None:
-        if "bench" not in self.commands:
-            from dl3.cli import bench
+class Commands(LazyGroup):
+    """The commands of dl3."""
 
-            self.commands["bench"] = typer.main.get_command(bench.app)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """In the order in which help shows them."""
-        self._load_bench()
-        return super().list_commands(ctx)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The method, or None."""
-        if cmd_name not in self.commands:
-            self._load_bench()
-        return super().get_command(ctx, cmd_name)
+    sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+        "run": ("dl3.cli.forwarder:run", FORWARDER, RUN),
+        "show": ("dl3.cli.show:app", FORWARDER, {}),
+        "route": ("dl3.cli.forwarder:route", FORWARDER, {}),
+        "reload": ("dl3.cli.forwarder:reload", FORWARDER, {}),
+        "verify": ("dl3.cli.linux:verify", FORWARDER, {}),
+        "call": ("dl3.cli.call:call", FORWARDER, {}),
+        "bench": ("dl3.cli.bench:app", MEASURE, {}),
+        "report": ("dl3.cli.report:report", MEASURE, {}),
+        "explain": ("dl3.cli.explain:explain", MEASURE, {}),
+        "completion": ("dl3.cli.call:completion", OTHER, {}),
+        "version": ("dl3.cli.call:version", OTHER, {}),
+    }
 
 
 app = typer.Typer(
-    cls=Methods,
+    cls=Commands,
     help="Run, show and measure dl3d, the layer-3 forwarder.\n\nExample: dl3 show ports --watch",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings=CONTEXT,
 )
-for command in (streams.streams, linux.taps, linux.classes, linux.mirror, linux.unsupported, forwarder.route):
-    show.app.command()(command)
-app.add_typer(show.app, name="show")
-app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})(forwarder.run)
-app.command()(forwarder.route)
-app.command()(forwarder.reload)
-app.command()(linux.verify)
-app.command()(report.report)
-app.command()(explain.explain)
 
 
-@app.command()
-def version() -> None:
-    """Print the version.
+def print_version(is_asked: bool) -> None:
+    """Print the version and stop."""
+    if is_asked:
+        typer.echo(f"dl3 {VERSION}")
+        raise typer.Exit
 
-    Example: dl3 version
-    """
-    typer.echo(VERSION)
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of dl3 itself."""
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -72,13 +70,18 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 failed, 2 asked for something that cannot be, 130 after Ctrl-C."""
+    """Exit statuses: 0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C."""
+    from dl3.cli.outlet import written
+
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
+    completion_init()
     try:
         with written():
             app(prog_name="dl3")
     except Fault as fault:
+        from dl3.cli.printing import err
+
         err.print(f"dl3: {fault}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(fault, UsageFault) else 1)
     except KeyboardInterrupt:

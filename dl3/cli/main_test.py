@@ -1,6 +1,7 @@
 """The command as people type it: help, exit codes, JSON."""
 
 import json
+import os
 import shlex
 import socket
 import subprocess
@@ -16,8 +17,10 @@ from dl3.cli.main import app
 TOP = Path(__file__).resolve().parent.parent.parent
 METHODS = [
     *([], ["show"], ["bench"]),
-    *(["run"], ["route"], ["reload"], ["verify"], ["report"], ["explain"], ["version"]),
+    *(["run"], ["route"], ["reload"], ["verify"], ["call"], ["report"], ["explain"], ["completion"], ["version"]),
     *(
+        ["show", "status"],
+        ["show", "neighbours"],
         ["show", "ports"],
         ["show", "workers"],
         ["show", "drops"],
@@ -76,6 +79,75 @@ def explains_each_method_with_an_example(method: list[str]) -> None:
     for example in examples:
         lines = example.splitlines()
         assert all(line.endswith(" \\") for line in lines[:-1]), "it can be pasted into a shell"
+
+
+@pytest.mark.parametrize("group", [[], ["show"], ["bench"]], ids=str)
+def summaries_are_whole_at_80_columns(group: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = CliRunner().invoke(app, [*group, "-h"], prog_name="dl3")
+    assert done.exit_code == 0
+    assert "..." not in done.stdout.replace("[ARGS]...", "")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def show_imports_nothing_of_benches_and_reports(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from dl3.cli.main import app\n"
+        "try:\n"
+        "    app(['show', 'ports', '--socket', sys.argv[1]], prog_name='dl3')\n"
+        "finally:\n"
+        "    print(*sorted(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "none")], cwd=TOP, capture_output=True, text=True
+    )
+    imported = done.stdout.split()
+    assert "dl3.cli.show" in imported
+    heavy = (
+        "dl3.bench",
+        "dl3.report",
+        "dl3.campaign",
+        "dl3.search",
+        "dl3.trial",
+        "dl3.dut",
+        "plotly",
+        "scipy",
+        "MLRsearch",
+    )
+    assert not [name for name in imported if name.startswith(heavy)]
+
+
+def the_version_is_an_option_too() -> None:
+    assert dl3("--version").stdout == f"dl3 {dl3('version').stdout}"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def completes_commands_in_a_shell(shell: str) -> None:
+    script = dl3("completion", shell)
+    assert (script.returncode, "_dl3_completion" in script.stdout) == (0, True)
+    words = {"_DL3_COMPLETE": f"complete_{shell}", "COMP_WORDS": "dl3 show n", "COMP_CWORD": "2"}
+    words |= {"_TYPER_COMPLETE_ARGS": "dl3 show n"}
+    command = [sys.executable, "-m", "dl3"]
+    done = subprocess.run(command, cwd=TOP, env=os.environ | words, capture_output=True, text=True, timeout=120)
+    assert "nexthops" in done.stdout
+    assert "neighbours" in done.stdout
+    assert "ports" not in done.stdout
+
+
+def calls_any_method_and_prints_its_result(tmp_path: Path) -> None:
+    thread = _answer_once(tmp_path / "s", {"a": [1, None, "ä"]})
+    done = dl3("call", "some.method", '{"limit": 5}', "--socket", str(tmp_path / "s"))
+    thread.join()
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"a": [1, None, "ä"]})
+
+
+@pytest.mark.parametrize("params", ["5", "{", "[]"])
+def refuses_parameters_that_are_not_an_object(params: str) -> None:
+    done = dl3("call", "routes", params)
+    assert done.returncode == 2
+    assert "JSON" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def leaves_with_1_and_a_sentence_when_no_dl3d_is_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The methods under 'dl3 bench'."""
+"""The commands 'dl3 bench onecore', 'plugin' and 'tables': a program measured on one core, without devices."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.measure import Plan, measure, step_aside
 from dl3.bench.onecore import Job, fill_in
 from dl3.bench.workplace import BUILD, PLUGIN, TABLES, Workplace, built, workplace
-from dl3.cli import campaign, compare, given, idle, peers, proof, rfc, rfc2544
+from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.show import draw_steps
 from dl3.control.client import Client
@@ -23,42 +23,22 @@ from dl3.lab.tables import TableFiles
 from dl3.model.fault import UsageFault
 from dl3.model.sample import Sample, middle
 
-app = typer.Typer(
-    help="Measure forwarders: how fast, how late, and what a packet costs.\n\nExample: dl3 bench throughput --lab",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-)
-
-app.command()(campaign.run)
-app.command()(campaign.campaigns)
-app.command("compare")(compare.compare_two)
-app.command()(peers.peers)
-app.command()(rfc2544.throughput)
-app.command()(rfc2544.latency)
-app.command()(proof.proof)
-app.command()(idle.idle)
-app.command("frame-loss")(rfc.frame_loss)
-app.command("back-to-back")(rfc.back_to_back)
-app.command("recovery")(rfc.recovery)
-app.command("reset")(rfc.reset)
-app.command("forwarding")(rfc.forwarding)
-app.command("rfc2544")(rfc.rfc2544)
-
 RECORD = BUILD / "records" / "onecore.jsonl"
 MOST_DESCRIPTORS = 1 << 20
 RING_HELP = "Descriptors of a ring in which frames arrive: seeks the zero-loss rate. COMMAND pins its workers itself."
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Core = Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")]
-Routes = Annotated[str, typer.Option(help="A table of ours: one, 10k, 1m, v6-1 or v6-200k.")]
-Record = Annotated[Path, typer.Option(callback=given.record, help="File that gets a JSON line per sample.")]
-Hops = Annotated[int, typer.Option(min=1, max=16384, help="Next hops in dl3d's routes.")]
+Core = Annotated[int, typer.Option(min=0, callback=given.core, metavar="CORE", help="CPU core to measure on.")]
+Routes = Annotated[str, typer.Option(metavar="TABLE", help="Built-in table: one, 10k, 1m, v6-1 or v6-200k.")]
+Record = Annotated[
+    Path,
+    typer.Option(callback=given.record, metavar="FILE", help="File to which one JSON line per sample is appended."),
+]
+Hops = Annotated[int, typer.Option(min=1, max=16384, metavar="N", help="Number of next hops in the routes of dl3d.")]
 
 
-@app.command()
 def plugin(as_json: Json = False) -> None:
-    """Print the path of the one-core plugin, for the EAL option -d of any DPDK program.
+    """Print the path of the one-core plugin, for the EAL option -d.
 
     Example: dl3 bench plugin
     """
@@ -66,9 +46,8 @@ def plugin(as_json: Json = False) -> None:
     print_json({"plugin": path}) if as_json else typer.echo(path)
 
 
-@app.command()
 def tables(routes: Routes = "1m", hops: Hops = 256, as_json: Json = False) -> None:
-    """Make a table of destinations with its routes and print the paths of the files.
+    """Write a table of destinations and its routes, and print the paths of the files.
 
     Example: dl3 bench tables --routes 1m
     """
@@ -164,24 +143,33 @@ def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
         return measure(job, place, plan, hear, record)
 
 
-@app.command(context_settings={"ignore_unknown_options": True})
 def onecore(
-    command: Annotated[list[str], typer.Argument(help="A DPDK program; {plugin} and {config} are filled in.")],
-    table: Annotated[Path | None, typer.Option(help="A file of destinations instead of a table of ours.")] = None,
+    command: Annotated[
+        list[str], typer.Argument(help="A DPDK program and its arguments; {plugin} and {config} are replaced.")
+    ],
+    table: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of destinations to use instead of a built-in table.")
+    ] = None,
     routes: Routes = "one",
     hops: Hops = 256,
     core: Core = 0,
-    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds of one sample.")] = 3.0,
-    samples: Annotated[int, typer.Option(min=1, help="How many samples.")] = 3,
-    burst: Annotated[int | None, typer.Option(min=1, help="Frames that a poll gets at most.")] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of one sample.")
+    ] = 3.0,
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Number of samples.")] = 3,
+    burst: Annotated[
+        int | None, typer.Option(min=1, metavar="FRAMES", help="Maximum number of frames per poll.")
+    ] = None,
     ring: Annotated[int | None, typer.Option(min=1, max=MOST_DESCRIPTORS, help=RING_HELP)] = None,
-    pages: Annotated[int, typer.Option(min=0, help="2 MiB pages to have free; reserved for the time.")] = 512,
+    pages: Annotated[
+        int, typer.Option(min=0, metavar="PAGES", help="Number of 2 MiB huge pages to reserve during the measurement.")
+    ] = 512,
     record: Record = RECORD,
     as_json: Json = False,
 ) -> None:
-    """Measure any DPDK program on one core: its port 0 receives real frames, made by a plugin, port 1 swallows them.
+    """Measure a DPDK program on one core: a plugin generates frames on port 0 and discards them on port 1.
 
-    {plugin} in the command stands for the plugin's path, {config} for a file for dl3d with the routes.
+    In the command, {plugin} is replaced by the path of the plugin, {config} by a configuration file for dl3d with the routes.
 
     Example: dl3 bench onecore --routes 1m -- build/src/dl3d {config}
 

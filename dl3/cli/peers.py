@@ -98,16 +98,25 @@ def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
 
 
 def peers(
-    starts: Annotated[int, typer.Option(min=1, help="Starts of both programs, each for five pairs of samples.")] = 5,
-    rows: Annotated[list[str] | None, typer.Option(help="Only these rows; several with commas.")] = None,
-    output: Annotated[Path, typer.Option(callback=given.output, help="The JSON file to write.")] = OUTPUT,
-    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds of one sample.")] = 0.5,
-    core: Annotated[int, typer.Option(min=0, callback=given.core, help="The processor to measure on.")] = 0,
-    burst: Annotated[int, typer.Option(min=4, max=64, help="Frames that both programs take at a time.")] = 64,
-    memory: Annotated[int, typer.Option(min=64, help="EAL's memory of each program, MiB.")] = 1024,
+    starts: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="How often both programs are started; five pairs of samples each time."),
+    ] = 5,
+    rows: Annotated[
+        list[str] | None, typer.Option(metavar="ROWS", help="Only these rows, separated by commas.")
+    ] = None,
+    output: Annotated[Path, typer.Option(callback=given.output, metavar="FILE", help="JSON file to write.")] = OUTPUT,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of one sample.")
+    ] = 0.5,
+    core: Annotated[int, typer.Option(min=0, callback=given.core, metavar="CORE", help="CPU core to measure on.")] = 0,
+    burst: Annotated[
+        int, typer.Option(min=4, max=64, metavar="FRAMES", help="Burst size of both programs, in frames.")
+    ] = 64,
+    memory: Annotated[int, typer.Option(min=64, metavar="MIB", help="EAL memory of each program.")] = 1024,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare dl3d with l3fwd and testpmd, in turns on one core: same memory, burst, descriptors and -march.
+    """Compare dl3d with l3fwd and testpmd alternately on one core, with equal memory, burst, descriptors and -march.
 
     Example: dl3 bench peers --rows ipv4-1-route,ipv4-1m-routes
     """

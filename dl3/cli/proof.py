@@ -40,15 +40,31 @@ class Wire(StrEnum):
 
 
 Socket = Annotated[
-    Path, typer.Option("--generator", help="dl3gen's control socket, its two ports joined by a cable.", readable=False)
+    Path,
+    typer.Option(
+        "--generator",
+        metavar="PATH",
+        help="Control socket of dl3gen; its two ports are connected to each other.",
+        readable=False,
+    ),
 ]
-Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and testpmd as a loop for the time, on cores 0 and 1.")]
-WireOption = Annotated[Wire, typer.Option("--wire", help="Kind of ports in the lab.")]
-Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]
-Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of one trial.")]
+Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and testpmd as a loopback, on cores 0 and 1.")]
+WireOption = Annotated[Wire, typer.Option("--wire", help="Type of the ports in the lab.")]
+Sizes = Annotated[
+    str,
+    typer.Option(
+        callback=given.sizes, metavar="SIZES", help="Frame sizes including the FCS, and mixes, separated by commas."
+    ),
+]
+Seconds = Annotated[float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of one trial.")]
 RecordFile = Annotated[
     Path | None,
-    typer.Option("--record", callback=given.record, help="File that gets a JSON line per trial and proof."),
+    typer.Option(
+        "--record",
+        callback=given.record,
+        metavar="FILE",
+        help="File to which one JSON line per trial and proof is appended.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -99,9 +115,9 @@ def proof(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Measure dl3gen against itself: its ceiling, its pacing error, its latency floor.
+    """Measure dl3gen itself: maximum rate, pacing error, minimum latency.
 
-    Its two ports are joined by a cable, or in the lab by the least of programs.
+    Its two ports are connected by a cable, or in the lab by a minimal forwarder.
 
     Example: dl3 bench proof --lab --sizes 64,1518
     """

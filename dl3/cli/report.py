@@ -198,18 +198,19 @@ def made(
 
 
 def report(
-    record: Annotated[list[Path], typer.Argument(help="Files that 'dl3 bench' wrote; two are compared.")],
+    record: Annotated[list[Path], typer.Argument(help="Records written by 'dl3 bench'; two records are compared.")],
     output: Annotated[Path | None, typer.Option(help=OUTPUT_HELP)] = None,
-    lang: Annotated[Language, typer.Option(help="Of the page, and of what is said.")] = Language.EN,
-    together: Annotated[bool, typer.Option(help="Two records on one page instead of comparing them.")] = False,
-    as_csv_: Annotated[bool, typer.Option("--csv", help="Print figures as CSV; a page only with --output.")] = False,
-    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON; a page only with --output.")] = False,
+    lang: Annotated[Language, typer.Option(help="Language of the page and of the output.")] = Language.EN,
+    together: Annotated[bool, typer.Option(help="Show two records on one page instead of comparing them.")] = False,
+    as_csv_: Annotated[
+        bool, typer.Option("--csv", help="Print figures as CSV; write a page only with --output.")
+    ] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON; write a page only with --output.")] = False,
 ) -> None:
-    """Make one HTML page of records: results, charts, the machine. It loads nothing, works offline and prints well.
+    """Write an HTML report of records: results, charts, machine. It is one file that works offline.
 
-    Of two records it says what changed from the first to the second beyond noise, and leaves with 1 when a figure
-    became worse or is missing, with 0 when none did, with 2 when it could not compare. Of three and more, or with
-    --together, it makes one page.
+    Two records are compared: the report shows what changed beyond noise. Exit status: 0 nothing became worse, 1 a figure
+    became worse or is missing, 2 the records could not be compared. Three or more records, or --together, give one page.
 
     Example: dl3 report build/records/before.jsonl build/records/after.jsonl
     """

@@ -29,13 +29,33 @@ from dl3.control.client import DL3GEN
 from dl3.model.campaign import Effort, TestName
 from dl3.model.fault import Fault
 
-Again = Annotated[int, typer.Option("--repeat", min=1, max=1000, help="Whole searches, bursts, recoveries, resets.")]
-AsRfc = Annotated[bool, typer.Option("--rfc", help="Times and numbers as the RFC wants them; that takes hours.")]
-Step = Annotated[float, typer.Option(min=0.1, max=10, help="Percent of the most, between two loads.")]
-ProcessCommand = Annotated[
-    str, typer.Option(callback=given.command, help="Ends the device's process and starts it again.")
+Again = Annotated[
+    int,
+    typer.Option(
+        "--repeat",
+        min=1,
+        max=1000,
+        metavar="N",
+        help="Number of repetitions of the whole search, burst, recovery or reset.",
+    ),
 ]
-PortCommand = Annotated[str, typer.Option(callback=given.command, help="Takes a port of the device down and up.")]
+AsRfc = Annotated[
+    bool, typer.Option("--rfc", help="Use the durations and repetitions that the RFC requires; takes hours.")
+]
+Step = Annotated[
+    float,
+    typer.Option(min=0.1, max=10, metavar="PERCENT", help="Step between two loads, in percent of the maximum rate."),
+]
+ProcessCommand = Annotated[
+    str,
+    typer.Option(callback=given.command, metavar="COMMAND", help="Command that restarts the process of the device."),
+]
+PortCommand = Annotated[
+    str,
+    typer.Option(
+        callback=given.command, metavar="COMMAND", help="Command that sets a port of the device down and up again."
+    ),
+]
 
 ALL: tuple[TestName, ...] = ("throughput", "latency", "frame loss", "back-to-back", "recovery", "reset")
 
@@ -102,28 +122,28 @@ def method(test: TestName, text: str) -> Callable[..., None]:
 
 frame_loss = method(
     "frame loss",
-    """Measure how much is lost at each load, from the most down, until two lost nothing (RFC 2544, 26.3).
+    """Measure the frame loss at each load, from the maximum downwards, until two loads are lossless (RFC 2544, 26.3).
 
     Example: dl3 bench frame-loss --lab --sizes 64 --step 5
     """,
 )
 back_to_back = method(
     "back-to-back",
-    """Find the longest burst at the highest rate of which nothing is lost (RFC 2544, 26.4, RFC 9004).
+    """Find the longest burst at the maximum rate without loss (RFC 2544, 26.4; RFC 9004).
 
     Example: dl3 bench back-to-back --lab --sizes 64,1518 --repeat 50
     """,
 )
 recovery = method(
     "recovery",
-    """Measure how long frames are lost after an overload of 110 % fell to 50 % of the throughput (RFC 2544, 26.5).
+    """Measure how long loss continues after the load drops from 110 % to 50 % of the throughput (RFC 2544, 26.5).
 
     Example: dl3 bench recovery --sizes 64 --seconds 60 --from throughput.jsonl
     """,
 )
 forwarding = method(
     "forwarding",
-    """Measure forwarding rates at loads from the most down (RFC 2889, 5.1), of a cross-connect or a router.
+    """Measure forwarding rates of a switch or router at decreasing loads (RFC 2889, 5.1).
 
     Example: dl3 bench forwarding --lab --sizes 64 --direction bidirectional
     """,
@@ -146,9 +166,9 @@ def reset(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how long a device forwards nothing after a reset of its process and of its port (RFC 2544, 26.6).
+    """Measure how long forwarding stops after a reset of the process and of a port (RFC 2544, 26.6).
 
-    The lab resets its dl3d, over veth; any other device is reset by your own commands.
+    The lab resets its dl3d over veth; other devices are reset by the commands that you give.
 
     Example: dl3 bench reset --sizes 64 --process-command 'systemctl restart dl3d'
     """
@@ -179,7 +199,7 @@ def rfc2544(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Make all six tests of RFC 2544, with a table each and one record: dl3 report draws it.
+    """Run all six tests of RFC 2544; prints a table for each and writes one record for dl3 report.
 
     Example: dl3 bench rfc2544 --lab --sizes 64,1518 --seconds 0.5
     """

@@ -33,38 +33,82 @@ class Search(StrEnum):
     BINARY = "binary"
 
 
-Socket = Annotated[Path, typer.Option("--generator", help="dl3gen's control socket.", readable=False)]
-Dut = Annotated[str, typer.Option(help="Socket of the dl3d that is tested, to check its account; 'none' for others.")]
-Name = Annotated[str, typer.Option("--dut-name", help="What is tested, as reports call it.")]
-Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d over memif for the time, on cores 0 and 1.")]
+Socket = Annotated[Path, typer.Option("--generator", metavar="PATH", help="Control socket of dl3gen.", readable=False)]
+Dut = Annotated[
+    str,
+    typer.Option(
+        metavar="PATH", help="Control socket of the tested dl3d, for packet accounting; 'none' for other devices."
+    ),
+]
+Name = Annotated[str, typer.Option("--dut-name", metavar="NAME", help="Name of the device under test in reports.")]
+Lab = Annotated[bool, typer.Option("--lab", help="Start dl3gen and dl3d, connected by memif, on cores 0 and 1.")]
 At = Annotated[
     str,
     typer.Option(
-        callback=given.machine, help="The other machine, on which the tested dl3d runs: ssh://admin@192.0.2.7."
+        callback=given.machine, metavar="URL", help="Machine that runs the tested dl3d: ssh://admin@192.0.2.7."
     ),
 ]
-Sizes = Annotated[str, typer.Option(callback=given.sizes, help="Frame sizes with FCS, and mixes, with commas.")]
-Ways = Annotated[Direction, typer.Option("--direction", help="Of the lab's streams; a file's go where they say.")]
-Streams = Annotated[Path | None, typer.Option(help="A YAML list of streams instead of those of dl3gen's file.")]
-Method = Annotated[Search, typer.Option(help="mlrsearch: RFC 9971, all goals at once; binary: halving, goal by goal.")]
-Goals = Annotated[str, typer.Option(help="Loss ratios that still pass, with commas: '0,0.005'.")]
-Exceed = Annotated[
-    float, typer.Option(min=0, max=0.9, help="Share of a rate's trial time that may lose more, on noisy machines.")
+Sizes = Annotated[
+    str,
+    typer.Option(
+        callback=given.sizes, metavar="SIZES", help="Frame sizes including the FCS, and mixes, separated by commas."
+    ),
 ]
-Resolution = Annotated[float, typer.Option(min=0.0001, max=0.5, help="Of the answer, relative.")]
-Seconds = Annotated[float, typer.Option(min=0.1, max=86400, help="Of a full trial; RFC 2544 wants 60.")]
-Trials = Annotated[int, typer.Option(min=1, max=100, help="Full trials that decide about a rate.")]
-Repeat = Annotated[int, typer.Option(min=1, max=100, help="Whole searches; the answer is their median.")]
-Retries = Annotated[int, typer.Option(min=0, max=1000, help="Of INVALID trials, at each rate.")]
-MaxRate = Annotated[str, typer.Option(help="Search no higher, all streams together: '1.5 Mpps'.")]
+Ways = Annotated[
+    Direction,
+    typer.Option("--direction", help="Direction of the streams of the lab; streams from a file name their own ports."),
+]
+Streams = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="YAML list of streams to use instead of those in the file of dl3gen."),
+]
+Method = Annotated[
+    Search, typer.Option(help="mlrsearch (RFC 9971, all goals in one search) or binary (one search per goal).")
+]
+Goals = Annotated[str, typer.Option(metavar="RATIOS", help="Accepted loss ratios, separated by commas: '0,0.005'.")]
+Exceed = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=0.9,
+        metavar="SHARE",
+        help="Share of the trial time at a rate in which more loss is accepted (noisy machines).",
+    ),
+]
+Resolution = Annotated[float, typer.Option(min=0.0001, max=0.5, metavar="SHARE", help="Relative width of the result.")]
+Seconds = Annotated[
+    float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Duration of a full trial; RFC 2544 requires 60.")
+]
+Trials = Annotated[
+    int, typer.Option(min=1, max=100, metavar="N", help="Number of full trials that decide about a rate.")
+]
+Repeat = Annotated[
+    int, typer.Option(min=1, max=100, metavar="N", help="Number of searches; the result is their median.")
+]
+Retries = Annotated[
+    int, typer.Option(min=0, max=1000, metavar="N", help="Maximum number of repeated INVALID trials at each rate.")
+]
+MaxRate = Annotated[
+    str, typer.Option(metavar="RATE", help="Upper limit of the search, all streams together: '1.5 Mpps'.")
+]
 RecordFile = Annotated[
     Path | None,
-    typer.Option("--record", callback=given.record, help="File that gets a JSON line per trial and answer."),
+    typer.Option(
+        "--record",
+        callback=given.record,
+        metavar="FILE",
+        help="File to which one JSON line per trial and result is appended.",
+    ),
 ]
-Loads = Annotated[str, typer.Option(help="Percent of the throughput, with commas.")]
+Loads = Annotated[str, typer.Option(metavar="PERCENT", help="Loads in percent of the throughput, separated by commas.")]
 From = Annotated[
     Path | None,
-    typer.Option("--from", callback=given.source, help="Take the throughput from this record; else find it first."),
+    typer.Option(
+        "--from",
+        callback=given.source,
+        metavar="FILE",
+        help="Take the throughput from this record instead of measuring it.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -161,7 +205,7 @@ def throughput(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Find the highest rate without loss, or with no more than a goal allows (RFC 2544, 26.1, RFC 9971).
+    """Find the highest rate without loss, or with the loss that a goal allows (RFC 2544, 26.1; RFC 9971).
 
     Example: dl3 bench throughput --lab --sizes 64,imix --goals 0,0.005
     """
@@ -215,7 +259,7 @@ def latency(
     record: RecordFile = None,
     as_json: Json = False,
 ) -> None:
-    """Measure latency at shares of the throughput, which is found first when no record has it.
+    """Measure latency at percentages of the throughput, which is measured first if no record has it.
 
     Example: dl3 bench latency --lab --sizes 64 --loads 10,50,90
     """

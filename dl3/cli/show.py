@@ -2,64 +2,117 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Group, RenderableType
 
+from dl3.cli.lazy import LazyGroup
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.watching import watch
 from dl3.control.client import DEFAULT_SOCKET, Client
-from dl3.control.replies import Drops, NextHops, Port, Ports, Reply, Routes, Worker, Workers
+from dl3.control.replies import Drops, Neighbours, NextHops, Port, Ports, Reply, Routes, Status, Worker, Workers
+
+FORWARDING, LINUX, GENERATOR = "Forwarding", "Linux as control plane", "Generator"
+
+
+class Shown(LazyGroup):
+    """The commands of 'dl3 show'."""
+
+    sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+        **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("status", "ports", "workers", "drops")},
+        **{name: (f"dl3.cli.show:{name}", FORWARDING, {}) for name in ("routes", "nexthops", "neighbours")},
+        "route": ("dl3.cli.forwarder:route", FORWARDING, {}),
+        **{name: (f"dl3.cli.linux:{name}", LINUX, {}) for name in ("taps", "classes", "mirror", "unsupported")},
+        "streams": ("dl3.cli.streams:streams", GENERATOR, {}),
+    }
+
 
 app = typer.Typer(
-    help="What the forwarder says about itself.\n\nExample: dl3 show drops --watch",
+    cls=Shown,
+    help="Show the state and counters of the forwarder and of the generator.\n\nExample: dl3 show drops --watch",
     no_args_is_help=True,
     rich_markup_mode=None,
+    add_completion=False,
 )
 
-Socket = Annotated[Path, typer.Option(help="dl3d's control socket.", readable=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch one line each time.")]
-Watch = Annotated[bool, typer.Option("--watch", help="Show it again and again, until Ctrl-C.")]
-Interval = Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds between two looks of --watch.")]
-Vrf = Annotated[str | None, typer.Option(help="Name of a VRF device; default: the main table.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")]
+
+@app.callback()
+def options() -> None:
+    """Options of 'dl3 show': none."""
+
+
+Socket = Annotated[Path, typer.Option(metavar="PATH", help="Control socket of dl3d.", readable=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; with --watch, one line per update.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")]
+Interval = Annotated[float, typer.Option(min=0.1, max=86400, metavar="SECONDS", help="Interval of --watch.")]
+Vrf = Annotated[str | None, typer.Option(metavar="VRF", help="Name of a VRF device; default: the main table.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="Maximum number of rows.")]
 
 Kind = TypeVar("Kind", bound=Reply)
 
 
 class Rates:
-    """Packets per second between two looks at ports."""
+    """Packets and bits per second between two looks at ports."""
 
     def __init__(self) -> None:
         self.ports: tuple[Port, ...] = ()
         self.at_s = 0.0
 
-    def of(self, reply: Ports) -> list[tuple[str, str]]:
-        """(received, sent) in packets per second, per port; dashes at the first look."""
+    def of(self, reply: Ports) -> list[tuple[str, str, str, str]]:
+        """(packets/s in, bit/s in, packets/s out, bit/s out) of each port; dashes at the first look."""
         now_s, before, span_s = time.monotonic(), self.ports, time.monotonic() - self.at_s
         self.ports, self.at_s = reply.ports, now_s
         if len(before) != len(reply.ports):
-            return [("-", "-")] * len(reply.ports)
-        return [
-            (
-                f"{(b.rx_packets - a.rx_packets) / span_s:,.0f}",
-                f"{(b.tx_packets - a.tx_packets) / span_s:,.0f}",
-            )
-            for a, b in zip(before, reply.ports, strict=True)
-        ]
+            return [("-",) * 4] * len(reply.ports)
+        found = []
+        for a, b in zip(before, reply.ports, strict=True):
+            pps = (b.rx_packets - a.rx_packets) / span_s, (b.tx_packets - a.tx_packets) / span_s
+            bps = 8 * (b.rx_bytes - a.rx_bytes) / span_s, 8 * (b.tx_bytes - a.tx_bytes) / span_s
+            found.append((f"{pps[0]:,.0f}", si(bps[0]), f"{pps[1]:,.0f}", si(bps[1])))
+        return found
+
+
+def si(bps: float) -> str:
+    """'1.23 G': bit/s with three or four digits."""
+    for unit in ("", "k", "M"):
+        if bps < 1000:
+            return f"{bps:.3g} {unit}".rstrip()
+        bps /= 1000
+    return f"{bps:,.4g} G"
+
+
+def speed(mbps: int | None) -> str | None:
+    """'10 Gbit/s'."""
+    if mbps is None:
+        return None
+    return f"{mbps / 1000:g} Gbit/s" if mbps >= 1000 else f"{mbps} Mbit/s"
 
 
 def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
-    """Ports with their counters."""
-    columns = ("port", "~device", "MAC", "link", ">received", ">packets/s in", ">sent", ">packets/s out", ">wire loss")
+    """What each port is, then its counters and rates."""
     rows = [
-        (p.name, p.device, p.mac, "up" if p.link_up else "down", p.rx_packets, rx, p.tx_packets, tx, lost(p))
-        for p, (rx, tx) in zip(reply.ports, rates.of(reply), strict=True)
+        (
+            p.name,
+            "up" if p.link_up else "down",
+            speed(p.speed_mbps),
+            p.mtu,
+            p.mac,
+            p.device,
+            ", ".join(p.addresses) or None,
+        )
+        for p in reply.ports
     ]
-    return table("", columns, rows)
+    ports_of = table("", ("port", "link", "speed", ">MTU", "MAC", "~device", "~addresses"), rows)
+    columns = (">packets in", ">bytes in", ">packets out", ">bytes out", ">wire loss")
+    counted = [
+        (p.name, p.rx_packets, p.rx_bytes, p.tx_packets, p.tx_bytes, lost(p), *rate)
+        for p, rate in zip(reply.ports, rates.of(reply), strict=True)
+    ]
+    per_second = (">packets/s in", ">bit/s in", ">packets/s out", ">bit/s out")
+    return Group(ports_of, "", table("", ("port", *columns, *per_second), counted))
 
 
 def lost(port: Port) -> int:
@@ -91,8 +144,8 @@ def draw_steps(reply: Workers) -> RenderableType | None:
 
 def draw_routes(reply: Routes) -> RenderableType:
     """A page of routes."""
-    rows = [(route.prefix, route.kind, route.via, route.interface or route.port) for route in reply.routes]
-    page = table("", ("prefix", "kind", "via", "interface"), rows)
+    rows = [(r.prefix, r.kind, r.via, r.interface or r.port, r.protocol, r.metric) for r in reply.routes]
+    page = table("", ("prefix", "kind", "via", "interface", "protocol", ">metric"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 
@@ -151,11 +204,10 @@ def look_command(reply: type[Kind], method: str) -> Callable[[Callable[[Kind], R
     return command_of
 
 
-@app.command()
 def ports(
     socket: Socket = DEFAULT_SOCKET, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
 ) -> None:
-    """Each port: device, MAC, link, counters.
+    """Ports: link, speed, MTU, MAC, device, addresses, packets, bytes, rates with --watch.
 
     Example: dl3 show ports --watch
     """
@@ -163,10 +215,9 @@ def ports(
     look(lambda: client.ask(Ports, "ports"), lambda reply: draw_ports(reply, rates), again, interval, as_json)
 
 
-@app.command()
 @look_command(Workers, "workers")
 def workers(reply: Workers) -> RenderableType:
-    """Each worker: core, queues, rounds, packets.
+    """Workers: core, queues, packets, idle state, cycles per step.
 
     Example: dl3 show workers --json
     """
@@ -187,10 +238,9 @@ def workers(reply: Workers) -> RenderableType:
     return Group(listing, "", steps) if steps else listing
 
 
-@app.command()
 @look_command(Drops, "drops")
 def drops(reply: Drops) -> RenderableType:
-    """The account of all packets: received, sent, and each named drop with what it means.
+    """Packet accounting: received, sent, punted, and each drop reason.
 
     Example: dl3 show drops --watch
     """
@@ -211,10 +261,9 @@ def drops(reply: Drops) -> RenderableType:
     return Group(*lines)
 
 
-@app.command()
 def routes(
-    family: Annotated[int, typer.Option(min=4, max=6, help="4 or 6.")] = 4,
-    after: Annotated[str | None, typer.Option(help="Begin behind this prefix.")] = None,
+    family: Annotated[int, typer.Option(min=4, max=6, metavar="4|6", help="Address family.")] = 4,
+    after: Annotated[str | None, typer.Option(metavar="PREFIX", help="Start after this prefix.")] = None,
     limit: Limit = 100,
     vrf: Vrf = None,
     socket: Socket = DEFAULT_SOCKET,
@@ -222,7 +271,7 @@ def routes(
     interval: Interval = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Routes in order of address, a page at a time.
+    """Routes in order of address, one page at a time.
 
     Example: dl3 show routes --family 6 --limit 1000
     """
@@ -231,9 +280,8 @@ def routes(
     look(lambda: client.ask(Routes, "routes", **page), draw_routes, again, interval, as_json)
 
 
-@app.command()
 def nexthops(
-    after: Annotated[int | None, typer.Option(help="Begin behind this id.")] = None,
+    after: Annotated[int | None, typer.Option(metavar="ID", help="Start after this id.")] = None,
     limit: Limit = 100,
     vrf: Vrf = None,
     socket: Socket = DEFAULT_SOCKET,
@@ -241,9 +289,51 @@ def nexthops(
     interval: Interval = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Next hops: where they are, whether they are resolved, how many routes use them.
+    """Next hops: address, interface, MAC, state, number of routes, packets.
 
     Example: dl3 show nexthops
     """
     client, page = Client(socket), {"after": after, "limit": limit, "vrf": vrf}
     look(lambda: client.ask(NextHops, "nexthops", **page), draw_nexthops, again, interval, as_json)
+
+
+def draw_neighbours(reply: Neighbours) -> RenderableType:
+    """A page of neighbours."""
+    rows = [(one.address, one.interface, one.vrf, one.mac) for one in reply.neighbours]
+    page = table("", ("address", "interface", "VRF", "MAC"), rows)
+    return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
+
+
+def neighbours(
+    after: Annotated[int | None, typer.Option(metavar="ID", help="Start after this id.")] = None,
+    limit: Limit = 100,
+    vrf: Vrf = None,
+    socket: Socket = DEFAULT_SOCKET,
+    again: Watch = False,
+    interval: Interval = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Neighbours whose MAC addresses are known, with interface and VRF.
+
+    Example: dl3 show neighbours --vrf blue
+    """
+    client, page = Client(socket), {"after": after, "limit": limit, "vrf": vrf}
+    look(lambda: client.ask(Neighbours, "neighbours", **page), draw_neighbours, again, interval, as_json)
+
+
+def flat(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """('memory.mbufs', 4096), ... of nested objects."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from flat(below, f"{name}.{key}" if name else key)
+    else:
+        yield name, value
+
+
+@look_command(Status, "status")
+def status(reply: Status) -> RenderableType:
+    """Version, process, configuration file, uptime, memory, table sizes, packet accounting.
+
+    Example: dl3 show status --json
+    """
+    return table("", ("", "~"), list(flat(reply.model_dump())))

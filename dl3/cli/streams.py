@@ -12,7 +12,7 @@ from dl3.cli.show import Interval, Json, Watch, look
 from dl3.control.client import DL3GEN, Client
 from dl3.control.generator import Results, StreamResult
 
-Socket = Annotated[Path, typer.Option(help="dl3gen's control socket.", readable=False)]
+Socket = Annotated[Path, typer.Option(metavar="PATH", help="Control socket of dl3gen.", readable=False)]
 
 SENT = ("stream", "from", "to", ">flows", ">asked Mpps", ">offered Mpps", ">sent", ">refused", ">late")
 RECEIVED = ("stream", ">received", ">lost", ">duplicated", ">reordered", "per", ">corrupted")
@@ -53,7 +53,7 @@ def draw_streams(reply: Results) -> RenderableType:
 def streams(
     socket: Socket = DL3GEN.socket, again: Watch = False, interval: Interval = 1.0, as_json: Json = False
 ) -> None:
-    """Each stream of dl3gen's newest run: sent, received, lost, latency.
+    """Streams of the latest run of dl3gen: sent, received, lost, latency.
 
     Example: dl3 show streams --watch
     """

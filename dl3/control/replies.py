@@ -1,6 +1,6 @@
 """What dl3d answers to each method; fields that are not named here are kept as they came."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 
 class Reply(BaseModel):
@@ -24,6 +24,10 @@ class Answer(Reply):
     error: Complaint | None = None
 
 
+class AnyReply(RootModel[object]):
+    """A result as it came."""
+
+
 class Port(Reply):
     """One port and its counters, in packets and bytes without FCS."""
 
@@ -43,6 +47,8 @@ class Port(Reply):
     rx_errors: int
     tx_errors: int
     rx_descriptors: int = 0  # of each receive queue
+    speed_mbps: int | None = None  # None: the device does not report one
+    addresses: tuple[str, ...] = ()
 
 
 class Ports(Reply):
@@ -130,6 +136,8 @@ class Route(Reply):
     via: str | None
     port: str | None
     interface: str | None = None  # a VLAN's name in Linux, else the port's
+    protocol: str | None = None  # as the tool ip prints it; None: Linux is not the control plane
+    metric: int | None = None
 
 
 class Routes(Reply):
@@ -159,6 +167,26 @@ class NextHops(Reply):
 
     nexthops: tuple[NextHop, ...]
     next: int | None
+
+
+class Neighbour(Reply):
+    """A neighbour whose MAC address is known."""
+
+    address: str
+    interface: str | None
+    vrf: str | None
+    mac: str
+
+
+class Neighbours(Reply):
+    """Method 'neighbours': a page, and where the next one begins."""
+
+    neighbours: tuple[Neighbour, ...]
+    next: int | None
+
+
+class Status(Reply):
+    """Method 'status': all its fields are kept as they came."""
 
 
 class Member(Reply):
