@@ -52,6 +52,7 @@ class CampaignBar(Bar, Listener):
         """INVALID trials are told of when the job is over, all in one line."""
         self._n_trials += 1
         self._invalid += trial.invalid[:1]
+        self.judge_machine(trial)
 
     def heard_done(self, job: Job, answers: Sequence[Noun]) -> None:
         """A line for each rate that was found."""

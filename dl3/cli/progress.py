@@ -7,12 +7,18 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from dl3.bench.site import Audience, Found
 from dl3.cli.printing import err
+from dl3.host.busy import look, sentence
 from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial
 from dl3.report.texts import words_in
 from dl3.report.words import Language
 
 MINUTE_S = 60
+MOST_AT_FIRST, MOST_IN_A_ROW = 3, 5  # INVALID trials until the machine is called too busy
+BUSY = (
+    "{n} trials in a row are INVALID: the machine is too busy to measure; {who}. Stop them, use other cores, or expect the "
+    "measurement to take longer and to give ranges"
+)
 
 
 def span(seconds: float) -> str:
@@ -42,6 +48,8 @@ class Bar(Audience):
         self._task = TaskID(0)
         self._began_s = time.monotonic()
         self.n_without_answer = 0
+        self._n_heard = self._n_spoilt = 0  # the latter: in a row
+        self._is_told = False
 
     def __enter__(self) -> "Bar":
         self._began_s = time.monotonic()
@@ -71,6 +79,16 @@ class Bar(Audience):
         for reason in trial.invalid:
             at = f"{trial.asked_pps / 1e6:.3f} Mpps" if trial.asked_pps else "full speed"
             self._say(f"INVALID, {words_for(trial.frame)} at {at}: {reason}")
+        self.judge_machine(trial)
+
+    def judge_machine(self, trial: Trial) -> None:
+        """Say once that the machine is too busy, after the first trials or several in a row were INVALID."""
+        self._n_heard += 1
+        self._n_spoilt = self._n_spoilt + 1 if trial.invalid else 0
+        is_too_busy = self._n_spoilt == MOST_IN_A_ROW or self._n_spoilt == self._n_heard == MOST_AT_FIRST
+        if is_too_busy and not self._is_told:
+            self._is_told = True
+            self._say(BUSY.format(n=self._n_spoilt, who=sentence(look())))
 
     def heard_answer(self, found: Found) -> None:
         """One line."""

@@ -1,11 +1,18 @@
 """The bar where there is no terminal."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from dl3.cli import progress, tour
 from dl3.cli.progress import Bar
+from dl3.host.busy import Busy
 from dl3.model.fault import Fault
+from dl3.model.trial import Trial
 
 
 def draws_nothing_and_leaves_no_empty_line_where_there_is_no_terminal() -> None:
@@ -15,3 +22,44 @@ def draws_nothing_and_leaves_no_empty_line_where_there_is_no_terminal() -> None:
         bar.heard_fault("64", Fault("too little"))
         bar.heard_left("64", 30.0)
     assert file.getvalue() == "64-byte frames: too little\n"
+
+
+def _heard(*spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(progress, "look", lambda: [Busy("stress", 7, 0.99)])
+    file = StringIO()
+    with Bar(Console(file=file, width=200)) as bar:
+        for is_spoilt in spoilt:
+            reasons = ("sink late",) if is_spoilt else ()
+            bar.heard_trial(Trial.model_construct(frame="64", asked_pps=1e6, invalid=reasons))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "spoilt", [(True,) * 3, (True,) * 9, (False, *(True,) * 5), (True, True, False, *(True,) * 6)], ids=str
+)
+def says_once_and_at_once_that_the_machine_is_too_busy(
+    spoilt: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = _heard(*spoilt, monkeypatch=monkeypatch)
+    assert heard.count("the machine is too busy to measure") == 1
+    assert "stress (pid 7, 99% of a core)" in heard
+
+
+@pytest.mark.parametrize("spoilt", [(True, True), (True, True, False, True, True, True, True), (False,) * 9], ids=str)
+def a_few_invalid_trials_are_nothing_unusual(spoilt: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "too busy" not in _heard(*spoilt, monkeypatch=monkeypatch)
+
+
+def a_demo_without_an_answer_fails_and_names_who_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def no_course(*_: object) -> Iterator[None]:
+        yield
+
+    monkeypatch.setattr(tour, "course_at", no_course)
+    monkeypatch.setattr(tour, "search_all", lambda _: [])
+    monkeypatch.setattr(tour, "latency_at", lambda *_: [])
+    monkeypatch.setattr(tour, "look", lambda: [Busy("stress", 7, 0.99)])
+    with pytest.raises(
+        Fault, match=r"no page; other programs use the cores: stress \(pid 7, 99% of a core\); try again"
+    ):
+        tour.tour(tmp_path / "r.jsonl")

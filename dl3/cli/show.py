@@ -336,4 +336,5 @@ def status(reply: Status) -> RenderableType:
 
     Example: dl3 show status --json
     """
-    return table("", ("", "~"), list(flat(reply.model_dump())))
+    rows = [(name, str(value) if name == "pid" else value) for name, value in flat(reply.model_dump())]
+    return table("", ("", "~"), rows)

@@ -11,6 +11,8 @@ from dl3.cli.progress import Bar
 from dl3.cli.report import report
 from dl3.cli.rfc2544 import LATENCY_COLUMNS, latency_row
 from dl3.control.client import DL3GEN
+from dl3.host.busy import look, sentence
+from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 
 
@@ -18,11 +20,14 @@ class Patient(Bar):
     """Says nothing of INVALID trials: they are in the record, and each is made again."""
 
     def heard_trial(self, trial: Trial) -> None:
-        """Nothing."""
+        """Only that the machine is too busy."""
+        self.judge_machine(trial)
 
 
 def tour(record: Path) -> None:
     """Measure, print, write the page beside the record."""
+    if busy := look():
+        say(f"warning: {sentence(busy)}; figures will be lower and noisier than those of a quiet machine")
     place = Place(DL3GEN.socket, "", "", is_lab=True, streams=None, record=record)
     bar = Patient()
     audience: Audience = bar
@@ -30,8 +35,9 @@ def tour(record: Path) -> None:
         found = search_all(course)
         trials = latency_at(course, [one.answer for one in found])
     if not found:
-        say("no frame size has an answer: other programs use the two cores; try again when they are free")
-        return
+        raise Fault(
+            f"no frame size has a throughput, so there is no page; {sentence(look())}; try again when the cores are free"
+        )
     show("throughput of dl3d without loss; Gbit/s with preamble and gap, latency at that rate", found, is_brief=True)
     say("latency of dl3d at shares of that, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))
