@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from dl3.host.private import private_folder
+from dl3.host.root import need_root
 from dl3.model.fault import Fault
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -41,6 +42,7 @@ def built(path: Path, maker: str) -> Path:
 @contextmanager
 def workplace() -> Iterator[Workplace]:
     """Make the folder and remove it at the end; a clone may lie where EAL takes no plugin from."""
+    need_root("a measurement on one core")
     source = built(PLUGIN, "make")
     with private_folder() as folder:
         yield Workplace(folder, Path(shutil.copy(source, folder / "onecore.so")))

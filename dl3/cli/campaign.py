@@ -23,6 +23,7 @@ from dl3.cli.left_out import HEAD, not_here, reasons
 from dl3.cli.place import say
 from dl3.cli.printing import counted, out, print_json, table
 from dl3.cli.progress import span
+from dl3.host.root import need_root
 from dl3.model.campaign import Case, Plan
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
@@ -113,9 +114,11 @@ def again(which: str, record: Path) -> str:
 
 def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> Conductor:
     """Make all jobs that are not done, and say what to do when that is cut short."""
+    whole = plan_of(campaign, 0)
+    if any(job.setup.dut.kind != "external" for job in jobs_of(whole)):
+        need_root("a device that is started here")
     with kept(record):
         past = read_past(record, campaign.source)
-        whole = plan_of(campaign, 0)
         plan = past.plan if past else plan_of(campaign, budget_s)
         if past:
             refuse_moved(record, past, whole)

@@ -17,6 +17,7 @@ from dl3.cli.progress import Bar
 from dl3.cli.rfc2544 import Json, RecordFile, Sizes
 from dl3.dut import external
 from dl3.dut.beds import kind_of
+from dl3.host.root import need_root
 from dl3.model.answers import Versus
 from dl3.model.campaign import Direction, DutSpec, Setup, Traffic
 from dl3.model.fault import UsageFault
@@ -135,6 +136,8 @@ def compare_two(
     Example: dl3 bench compare external:streams=a.yaml external:streams=b.yaml --at ssh://admin@192.0.2.7
     """
     duts = [there(spec_of(text), at) for text in (ours, peer)]
+    if any(dut.kind != "external" for dut in duts):
+        need_root("a device that is started here")
     setups = alike([Setup(dut=dut, memory_mib=memory, routes=routes) for dut in duts], slots)
     traffic, path = Traffic(direction=direction, flows=flows), record or new_record(now())
     contest = Contest(frames_for(setups, sizes), path, test_of(test), pairs, seconds, traffic=traffic)

@@ -16,6 +16,7 @@ from dl3.bench.workplace import BUILD, TOP, workplace
 from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
 from dl3.host.hugepages import reserved
+from dl3.host.root import need_root
 from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
@@ -121,6 +122,7 @@ def peers(
     Example: dl3 bench peers --rows ipv4-1-route,ipv4-1m-routes
     """
     picked = chosen(rows)
+    need_root("a measurement on one core")
     build_peers(picked, burst)
     result = contest(picked, Terms(core=core, burst=burst, memory_mib=memory), Effort(starts, seconds))
     write(output, result)

@@ -20,6 +20,7 @@ from dl3.cli.progress import Bar, words_for
 from dl3.control.client import DL3GEN, Client
 from dl3.dut.beds import open_bed
 from dl3.host.noise import Watch
+from dl3.host.root import need_root
 from dl3.model.answers import Proof, ProofPoint
 from dl3.model.campaign import DutSpec, Setup, Traffic
 from dl3.model.fault import Fault
@@ -82,6 +83,7 @@ def looped_lab(wire: Wire) -> Iterator[tuple[Site, str, Watch]]:
 def looped_site(socket: Path, wire: Wire | None) -> Iterator[tuple[Site, str, Watch]]:
     """The lab, or a dl3gen that runs already."""
     if wire:
+        need_root("the lab")
         with looped_lab(wire) as found:
             yield found
         return

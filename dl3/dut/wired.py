@@ -11,6 +11,7 @@ from dl3.dut.check import check_forwards
 from dl3.dut.kind import ALWAYS_HONOURED, Subject, check_honoured, chosen_options
 from dl3.host.cores import listed, usable
 from dl3.host.hugepages import reserved
+from dl3.host.root import need_root
 from dl3.lab.cables import cables
 from dl3.lab.links import ENDS, Links
 from dl3.lab.pair import Pair, Tester, distance_ns, pair
@@ -161,6 +162,7 @@ def memif_links(slots: int) -> Iterator[Wire]:
 @contextmanager
 def pages_for(setup: Setup, own: int) -> Iterator[None]:
     """Huge pages for both sides."""
+    need_root(f"{setup.dut.name} beside dl3gen")
     if setup.page_kib not in (4, 2048, 1 << 20):
         raise UsageFault(f"{setup.dut.name}: page_kib = {setup.page_kib}; there are pages of 4, 2048 and 1048576 KiB")
     if setup.page_kib == 2048:

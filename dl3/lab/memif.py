@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from dl3.host.hugepages import reserved
+from dl3.host.root import need_root
 from dl3.lab.links import Flows, Links
 from dl3.lab.pair import TOP, Pair, Tester, distance_ns, pair
 from dl3.lab.seat import Seat
@@ -53,6 +54,7 @@ class MemifTerms:
 @contextmanager
 def memif_lab(terms: MemifTerms) -> Iterator[MemifLab]:
     """The lab, ready to send; all of it is gone afterwards, huge pages too."""
+    need_root("the lab")
     cores = terms.generator_core, terms.dut_cores[0]
     found_ns = [distance_ns(terms.build, *cores)]
     with reserved(terms.pages), tempfile.TemporaryDirectory(prefix="dl3-memif-") as name:

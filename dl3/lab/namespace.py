@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from dl3.host.root import need_root
 from dl3.lab.command import run
 
 CLONE_NEWNET = 0x40000000
@@ -80,6 +81,7 @@ class Lab:
         self._namespaces: list[Namespace] = []
 
     def __enter__(self) -> "Lab":
+        need_root("the lab")
         return self
 
     def __exit__(
