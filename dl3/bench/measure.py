@@ -9,12 +9,12 @@ from dl3.bench.onecore import Job, started
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.sample import Sample
 from dl3.record.facts import Facts, collect
-from dl3.record.journal import Trial, append, now
+from dl3.record.journal import SampleRecord, append, now
 
 
-def trial_of(job: Job, sample: Sample, facts: Facts) -> Trial:
+def trial_of(job: Job, sample: Sample, facts: Facts) -> SampleRecord:
     """The record of one sample."""
-    return Trial(
+    return SampleRecord(
         at=now(),
         name=job.name,
         command=list(job.command),

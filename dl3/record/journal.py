@@ -24,7 +24,7 @@ class DiskFull(Unwritable):
     """There is no room for more."""
 
 
-class Trial(BaseModel):
+class SampleRecord(BaseModel):
     """One sample of one program."""
 
     model_config = ConfigDict(frozen=True)

@@ -6,12 +6,12 @@ import pytest
 
 from dl3.model.fault import Fault
 from dl3.record.facts import collect, default_idle, last_march
-from dl3.record.journal import Trial, append, now
+from dl3.record.journal import SampleRecord, append, now
 from dl3.record.machine import number_in
 
 
-def trial(name: str) -> Trial:
-    return Trial(
+def trial(name: str) -> SampleRecord:
+    return SampleRecord(
         at=now(),
         name=name,
         command=["testpmd", "-d", "x"],
@@ -31,7 +31,7 @@ def appends_a_line_per_trial(tmp_path: Path) -> None:
     append(path, trial("first"))
     append(path, trial("second"))
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert [Trial.model_validate_json(line).name for line in lines] == ["first", "second"]
+    assert [SampleRecord.model_validate_json(line).name for line in lines] == ["first", "second"]
 
 
 def says_when_it_cannot_write(tmp_path: Path) -> None:

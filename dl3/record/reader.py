@@ -12,8 +12,19 @@ from dl3.model.campaign import Finished, Plan, Skipped
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.files import read_bounded
 from dl3.model.trial import Throughput, Trial
+from dl3.record.journal import OF_SAMPLES
 
 MOST_BYTES = 1 << 30
+MOST_OF_START = 4096
+KNOWN_MISTAKES = {
+    "json_invalid": "invalid JSON",
+    "union_tag_not_found": "it has no 'kind'",
+    "union_tag_invalid": "its 'kind' is unknown",
+    "missing": "'{place}' is missing",
+    "model_attributes_type": "not a JSON object",
+    "model_type": "not a JSON object",
+    "dict_type": "not a JSON object",
+}
 NAMED_LINES = 10  # broken ones that are named by number
 
 OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
@@ -46,8 +57,27 @@ def mistake(line: bytes) -> str:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(word) for word in first["loc"])
-        return f"at '{place}': {first['msg']}" if place else first["msg"]
+        return KNOWN_MISTAKES.get(first["type"], "'{place}' is invalid").format(place=place)
     return ""
+
+
+def written_by(content: bytes) -> str:
+    """The command that wrote a file of ours that is not a record of trials, or ''."""
+    first = content[:MOST_OF_START]
+    if first.startswith(OF_SAMPLES):
+        return "'dl3 bench onecore'"
+    if first.startswith(b"{\n") and b'"at":' in first:
+        return "'make bench BASE=REV'" if b'"base_commit":' in first else "'dl3 bench peers'"
+    return ""
+
+
+def refuse_other(path: Path, content: bytes) -> None:
+    """UsageFault for a file that another command of ours wrote."""
+    if program := written_by(content):
+        raise UsageFault(
+            f"{path} was written by {program}, which prints its own table; reports are made of the records of the other "
+            "commands of 'dl3 bench'"
+        )
 
 
 def errors(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> Iterator[str]:
@@ -96,8 +126,10 @@ def parse(path: Path, content: bytes) -> Record:
 def read(path: Path) -> Record:
     """The record in a file, or a Fault when the file cannot be read."""
     try:
-        return parse(path, read_bounded(path, MOST_BYTES, "a record"))
+        content = read_bounded(path, MOST_BYTES, "a record")
     except FileNotFoundError as error:
         raise UsageFault(f"there is no record {path}: name a file that 'dl3 bench' wrote") from error
     except OSError as error:
         raise Fault(f"the record {path} cannot be read: {error.strerror}") from error
+    refuse_other(path, content)
+    return parse(path, content)

@@ -1,6 +1,7 @@
 """Records that were cut, glued, and written over by somebody's cat."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Account, Spread, Throughput, Trial
 from dl3.record.journal import append
-from dl3.record.reader import parse, read
+from dl3.record.reader import mistake, parse, read
 
 NOWHERE = Path("r.jsonl")
 
@@ -93,8 +94,7 @@ def names_broken_lines_by_number() -> None:
     found = parse(NOWHERE, b"{}\n" + joined(trial()) + b'\n{"kind": "trial"}\n\xff\xfe\n' + joined(answer()))
     assert (len(found.trials), len(found.answers)) == (1, 1)
     assert found.left_out == (
-        "r.jsonl: lines 1, 4, 5 left out; line 1 is no record of a trial or an answer, "
-        "Unable to extract tag using discriminator 'kind'",
+        "r.jsonl: lines 1, 4, 5 left out; line 1 is no record of a trial or an answer, it has no 'kind'",
     )
 
 
@@ -152,3 +152,24 @@ def survives_a_line_with_wrong_bytes(number: int, data: st.DataObject) -> None:
         line[data.draw(st.integers(0, len(line) - 1))] = data.draw(st.integers(0, 255))
     found = parse(NOWHERE, WHOLE[0] + bytes(line) + b"\n" + WHOLE[1])
     assert len(found.trials) + len(found.answers) >= 2
+
+
+@pytest.mark.parametrize(
+    ("content", "program"),
+    [
+        (b'{"at":"2026-11-26","name":"dl3d"}\n', "'dl3 bench onecore'"),
+        (b'{\n "at": "2026-11-26",\n "base_commit": "1"\n}\n', "'make bench BASE=REV'"),
+        (b'{\n "at": "2026-11-26",\n "rows": []\n}\n', "'dl3 bench peers'"),
+    ],
+)
+def names_the_command_that_wrote_another_file_of_ours(content: bytes, program: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(UsageFault, match=f"^{tmp_path / 'f'} was written by {program}, which prints its own table; "):
+        read(tmp_path / "f")
+
+
+def says_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
+    lines = (b"x", b"{}", b'{"kind": "x"}', b'{"kind": "trial"}')
+    told = [mistake(line) for line in lines]
+    assert told[:3] == ["invalid JSON", "it has no 'kind'", "its 'kind' is unknown"]
+    assert re.fullmatch(r"'trial\.\w+' is missing", told[3])
