@@ -108,6 +108,9 @@ static int check(struct api_ctx *h, struct error *error)
 {
 	if (api_build(h->config, NULL, &h->fib, error))
 		return EXIT_OF_MISTAKE;
+	port_warn_of_drivers(&settings);
+	if (!taps.is_on)
+		api_warn_of_hops(h);
 	fib_destroy(h->fib);
 	printf("%s: no mistake found: ports %u, routes %zu\n", config_path(h->config),
 		settings.n_ports, config_n_routes(h->config));

@@ -153,6 +153,17 @@ def check_accepts_the_example(tmp_path: Path) -> None:
     assert "no mistake found" in check.stdout
 
 
+def check_warns_of_what_will_not_work(tmp_path: Path) -> None:
+    text = GOOD.replace("device: net_null1", "device: net_nul1, addresses: [10.0.3.1/24]")
+    text = text.replace("routes:\n", "routes:\n  - 10.3.0.0/16 via 10.0.3.9 dev b\n")
+    check = _run_on(tmp_path, text, "--check")
+    assert check.status == 0
+    assert "warning: ports[1] (b): DPDK has no driver for net_nul1" in check.stderr
+    assert "warning: next hop 10.0.2.2 dev b is in no connected network of that port" in check.stderr
+    assert "warning: next hop 10.0.3.9 dev b has no MAC address" in check.stderr
+    assert len(check.stderr.splitlines()) == 3
+
+
 def check_finds_a_mistake_without_touching_a_device(tmp_path: Path) -> None:
     _is_one_sentence(_run_on(tmp_path, GOOD.replace("10.2.0.0/16", "10.2.0.1/16"), "--check"))
 

@@ -72,9 +72,11 @@ def a_tap_loses_and_gets_carrier_with_its_port(wired: WiredForwarder) -> None:
     far = wired.wires["a"].end
     far.namespace.ip("link", "set", "dev", far.device, "down")
     wait_until(lambda: "NO-CARRIER" in _show(wired, "a"), "the TAP interface had lost carrier")
+    assert wired.dl3d.stderr.splitlines()[-1] == "dl3d: port a: link down"
     assert "LOWER_UP" in _show(wired, "b")
     far.namespace.ip("link", "set", "dev", far.device, "up")
     _wait_for_carrier(wired)
+    assert wired.dl3d.stderr.splitlines()[-1] == "dl3d: port a: link up"
 
 
 def a_port_takes_all_frames_while_its_tap_has_a_mac_address_more(wired: WiredForwarder) -> None:

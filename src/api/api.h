@@ -38,6 +38,11 @@ const struct rpc_method *api_table(size_t *n);
 int api_build(const struct config *config, const struct port_state states[], struct fib **out,
 	struct error *error);
 
+// For --check, where nothing runs: warns of next hops of `fib` that can never be resolved, since
+// they have no neighbour entry, and of those that no connected network of
+// their port contains.
+void api_warn_of_hops(const struct api_ctx *ctx);
+
 // Makes `fib` what workers read; its next hops are counted from here on. Returns the old one, which
 // no worker reads any more, for fib_destroy.
 struct fib *api_swap(struct api_ctx *ctx, struct fib *fib);

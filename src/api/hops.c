@@ -1,6 +1,8 @@
 // Next hops and neighbours, a page at a time. Control thread.
 #include "api/inside.h"
 
+#include "base/log.h"
+
 // A reply's line is at most 1 MiB: next hops and members of groups are far below 250 bytes each.
 enum { PAGE_HOPS = 1000, PAGE_MAX_LISTED = 4000 };
 
@@ -117,4 +119,41 @@ json_t *method_nexthops(void *ctx, const json_t *params, struct error *error)
 	const struct hop_page page = {is_any, hop_json, "nexthops"};
 
 	return read_hop_page(ctx, params, &page, error);
+}
+
+static bool is_connected(const struct fib *fib, const struct fib_hop *hop)
+{
+	struct fib_answer answer;
+
+	rib_lookup(fib, 0, &hop->via, &answer);
+	return wire_addr_is_link_local(&hop->via) ||
+	       (answer.found && answer.route.hop.kind == FIB_CONNECTED &&
+		       answer.route.hop.iface == hop->iface);
+}
+
+void api_warn_of_hops(const struct api_ctx *ctx)
+{
+	struct fib_hop_info info;
+	struct fib_usage usage;
+	char via[WIRE_ADDR_TEXT];
+	struct wire_prefix any;
+
+	fib_usage(ctx->fib, &usage);
+	for (unsigned id = 1; id <= usage.max_hop_id; id++) {
+		if (!fib_hop_info(ctx->fib, id, &info) || info.hop.kind != FIB_VIA ||
+			!info.n_routes)
+			continue;
+		const char *port = iface_word(ctx, info.hop.iface);
+
+		wire_addr_print(&info.hop.via, via);
+		if (!info.is_neighbour)
+			log_warn("next hop %s dev %s has no MAC address: add it to neighbours, or "
+				 "packets to it are dropped (neighbour_unresolved)",
+				via, port);
+		else if (config_addresses(ctx->config, info.hop.iface, &any, 1) &&
+			 !is_connected(ctx->fib, &info.hop))
+			log_warn("next hop %s dev %s is in no connected network of that port; "
+				 "check ports: addresses",
+				via, port);
+	}
 }

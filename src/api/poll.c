@@ -53,10 +53,8 @@ void api_handle_signals(struct api_ctx *ctx, int signals)
 	for (int number = signals_next(signals); number; number = signals_next(signals)) {
 		if (number != SIGHUP)
 			ctx->stop = true;
-		else if (api_reload(ctx, &error))
-			log_error("reload: %s", error.text);
 		else
-			log_info("reload: done");
+			api_reload(ctx, &error); // logged there
 	}
 }
 

@@ -139,16 +139,24 @@ static int apply(struct api_ctx *ctx, struct config *next, struct error *error)
 int api_reload(struct api_ctx *ctx, struct error *error)
 {
 	struct config *next;
+	struct fib_usage usage;
 	int err = config_load_again(&next, ctx->config, error);
 
-	if (err)
+	if (!err) {
+		err = apply(ctx, next, error);
+		if (err)
+			config_free(next);
+		else
+			config_forget_routes(next);
+	}
+	if (err) {
+		log_error("reload: %s", error->text);
 		return err;
-	err = apply(ctx, next, error);
-	if (err)
-		config_free(next);
-	else
-		config_forget_routes(next);
-	return err;
+	}
+	fib_usage(ctx->fib, &usage);
+	log_info("reload: done; IPv4 routes %u, IPv6 routes %u, next hops %u", usage.n_routes4,
+		usage.n_routes6, usage.n_hops);
+	return 0;
 }
 
 json_t *method_reload(void *ctx_, const json_t *params, struct error *error)

@@ -2,6 +2,7 @@
 #include "port/check.h"
 
 #include "base/bits.h"
+#include "base/log.h"
 #include "port/kind.h"
 #include "port/plan.h"
 
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <net/if.h>
+#include <rte_build_config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +129,31 @@ static int check_slots(const char *label, const struct port_settings *port, cons
 		label, mtu, kind->slot_bytes, wanted);
 }
 
+// The library of a virtual device's driver, for those whose name is not net_DRIVER.
+static const struct {
+	const char *prefix, *library;
+} libraries[] = {{"net_virtio_user", "net_virtio"}, {"net_bonding", "net_bond"}};
+
+// DPDK loads its drivers from one folder; a virtual device without a driver is refused at the
+// start only.
+static void warn_of_driver(const char *label, const struct kind *kind)
+{
+	char driver[KIND_BUS_NAME_MAX], path[sizeof(RTE_EAL_PMD_PATH) + sizeof(driver) + 32];
+	struct stat st;
+
+	snprintf(driver, sizeof(driver), "%s", kind->name);
+	driver[strcspn(driver, "0123456789")] = 0;
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
+		if (strcmp(driver, libraries[i].prefix) == 0)
+			snprintf(driver, sizeof(driver), "%s", libraries[i].library);
+	snprintf(path, sizeof(path), "%s/librte_%s.so", RTE_EAL_PMD_PATH, driver);
+	if (stat(RTE_EAL_PMD_PATH, &st) != 0 || stat(path, &st) == 0)
+		return;
+	log_warn("%s: DPDK has no driver for %s (there is no %s); check its name, or load a "
+		 "plugin that has one (eal: plugins)",
+		label, kind->name, path);
+}
+
 static int check_device(const struct port_table_settings *settings, unsigned port,
 	struct error *error)
 {
@@ -224,4 +251,16 @@ int check_files(const struct port_table_settings *settings, struct error *error)
 	for (unsigned i = 0; i < settings->n_ports && !err; i++)
 		err = check_device(settings, i, error);
 	return err;
+}
+
+void port_warn_of_drivers(const struct port_table_settings *settings)
+{
+	struct kind kind;
+	char label[48];
+
+	for (unsigned i = 0; i < settings->n_ports && !settings->n_plugins; i++) {
+		kind_read(settings->ports[i].device, &kind);
+		if (kind.bus == KIND_VIRTUAL && strncmp(kind.name, "net_", 4) == 0)
+			warn_of_driver(plan_port_label(settings, i, label), &kind);
+	}
 }

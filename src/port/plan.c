@@ -76,8 +76,9 @@ static int check_port(const struct port_table_settings *settings, unsigned port,
 	if (kind.bus == KIND_UNKNOWN)
 		return error_set(error, -EINVAL,
 			"%s: device \"%s\" is neither a PCI address (0000:03:00.0) nor a device "
-			"string such as net_memif0",
-			label, p->device);
+			"string such as net_memif0; for an interface of Linux write "
+			"\"net_af_packet%u,iface=%s\"",
+			label, p->device, port, p->device);
 	if (p->mtu && (p->mtu < MTU_MIN || p->mtu > MTU_MAX))
 		return error_set(error, -ERANGE, "%s: mtu %u is out of range; wanted: %d to %d",
 			label, p->mtu, MTU_MIN, MTU_MAX);

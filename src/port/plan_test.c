@@ -233,7 +233,7 @@ static const struct {
 	{{{.name = "a", .device = "0000:03:00.0"}, {.name = "b", .device = "03:00.0"}}, 0,
 		"device 0000:03:00.0 is already ports[0] (a)"},
 	{{{.name = "a", .device = "eth0"}, {.name = "b", .device = "net_null0"}}, 0,
-		"\"eth0\" is neither a PCI address"},
+		"net_memif0; for an interface of Linux write \"net_af_packet0,iface=eth0\""},
 	{{{.name = "a", .device = "net_null0", .mtu = 67}, {.name = "b", .device = "net_null1"}}, 0,
 		"mtu 67 is out of range; wanted: 68 to 9600"},
 	{{{.name = "a", .device = "net_null0"}, {.name = "b", .device = "net_null1", .mtu = 9601}},

@@ -82,6 +82,9 @@ struct port_table;
 // the bus). --check stops here. 0, or -errno with `error` set; warnings go to the log.
 int port_check(const struct port_table_settings *settings, struct error *error);
 
+// For --check: warns of virtual devices whose driver DPDK does not have. Touches no device.
+void port_warn_of_drivers(const struct port_table_settings *settings);
+
 // Starts EAL, makes pools, opens and configures all devices; nothing receives yet. On error
 // everything made is undone and the error says what, where, what to do. `settings` is borrowed
 // until port_close. Once per process (EAL's rule).

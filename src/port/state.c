@@ -1,6 +1,8 @@
 // What workers and people see of the ports while they run. Control thread.
 #include "port/table.h"
 
+#include "base/log.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <net/if.h>
@@ -42,6 +44,17 @@ static int interface_runs(int socket, const char *name)
 	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
+// Changes are logged; that a port comes up at the start, too.
+static void note_carrier(struct port_table *room, unsigned port, bool has_carrier)
+{
+	struct port_device *device = &room->devices[port];
+
+	if (device->has_carrier != has_carrier && device->is_started)
+		log_info("port %s: link %s", room->settings->ports[port].name,
+			has_carrier ? "up" : "down");
+	device->has_carrier = has_carrier;
+}
+
 static int poll_port(struct port_table *room, unsigned port, struct error *error)
 {
 	struct port_device *device = &room->devices[port];
@@ -52,7 +65,7 @@ static int poll_port(struct port_table *room, unsigned port, struct error *error
 	if (up && device->kind.netdev[0] && room->link_socket >= 0)
 		up = interface_runs(room->link_socket, device->kind.netdev);
 	is_gone |= up == -ENODEV;
-	device->has_carrier = up && !is_gone;
+	note_carrier(room, port, up && !is_gone);
 	__atomic_store_n(&room->states[port].up, device->has_carrier && !device->is_set_down,
 		__ATOMIC_RELAXED);
 	if (!is_gone)
