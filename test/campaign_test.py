@@ -118,7 +118,7 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
         (("run", "nothing"), "there is no campaign nothing: name a YAML file, or one of ours: peers, smoke, "),
         (("run", "smoke", "--budget", "soon"), "--budget 'soon': a time like '90s', '20m' or '1h30m' is wanted"),
         (("run", "smoke", "--budget", ""), "--budget '': a time like '90s', '20m' or '1h30m' is wanted"),
-        (("run", "white-paper", "--budget", "30s"), "the budget of 30 s is too short for "),
+        (("run", "white-paper", "--budget", "30s"), "the budget of 30s is too short for "),
         (("run", "smoke", "--record", "small.yaml/r"), "cannot be written: "),
         (("run", "smoke", "--record", "other.jsonl"), "other.jsonl is the record of something else"),
         (("run", "smoke", "--record", "small.yaml"), "small.yaml is no record: name another file, or none for a new"),

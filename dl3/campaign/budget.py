@@ -3,6 +3,7 @@
 In this order, each as little as will do; no case and no value of one is ever left out.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ RESERVE = 0.3  # of a budget, for trials that turn out INVALID and are made agai
 LEAST_RESERVE = 0.15  # a budget that leaves no more than that is refused
 RESOLUTIONS = (0.01, 0.02, 0.05)
 N_FRAMES_KEPT = 2  # the smallest and the largest
-MINUTE_S = 60
 
 Jobs = Sequence[Job]
 
@@ -142,8 +142,10 @@ def shortest(jobs: Jobs) -> tuple[Job, ...]:
 
 
 def span(seconds: float) -> str:
-    """As people say it, rounded up."""
-    return f"{int(-(-seconds // 1))} s" if seconds < MINUTE_S else f"{int(-(-seconds // MINUTE_S))} min"
+    """'95s' or '1h2m5s', as --budget takes it; rounded up to a second."""
+    whole = math.ceil(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return "".join(f"{n}{unit}" for n, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if n)
 
 
 def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int = 0) -> Fitted:

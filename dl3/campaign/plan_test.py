@@ -1,5 +1,6 @@
 """Plans for machines that are made up."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dl3.campaign.budget import FLOOR_S, fitted, shortest, thinned, what_was_shortened
+from dl3.campaign.budget_text import seconds_of
 from dl3.campaign.duration import Pace, grouped, job_s, total_s
 from dl3.campaign.fake import VOCABULARY
 from dl3.campaign.machine import Machine
@@ -170,11 +172,21 @@ def thins_frame_sizes_from_the_middle_and_says_which() -> None:
 
 
 def says_what_the_least_time_is() -> None:
-    with pytest.raises(
-        UsageFault, match=r"^the budget of 60 s is too short|^the budget of 1 min is too short"
-    ) as fault:
+    with pytest.raises(UsageFault, match=r"^the budget of 1m is too short") as fault:
         _plan_of("white-paper", budget_s=60)
     assert "the least is " in str(fault.value)
+
+
+@pytest.mark.parametrize("name", ["white-paper", "smoke", "peers"])
+def takes_the_least_budget_that_it_names(name: str) -> None:
+    with pytest.raises(UsageFault) as fault:
+        _plan_of(name, budget_s=1)
+    named = re.search(r"the least is (\S+);", str(fault.value))
+    assert named
+    least_s = seconds_of(named[1])
+    assert _plan_of(name, budget_s=least_s).seconds <= least_s
+    with pytest.raises(UsageFault):
+        _plan_of(name, budget_s=least_s - 1)
 
 
 @given(st.floats(60, 5000))
