@@ -1,5 +1,7 @@
 // Netlink sockets. Control thread.
 #include "netlink/socket.h"
+#include "base/bits.h"
+#include "netlink/bursts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,4 +131,31 @@ const struct nlmsghdr *socket_next(struct socket_rest *rest)
 	step = step < rest->n ? step : rest->n;
 	*rest = (struct socket_rest){rest->bytes + step, rest->n - step};
 	return message;
+}
+
+// Keeps the newest bursts of Linux's messages.
+
+void bursts_note(struct bursts *bursts, uint64_t begin_ns, uint64_t end_ns, uint64_t messages)
+{
+	struct netlink_burst *last =
+		&bursts->slot[(bursts->n + NETLINK_BURSTS - 1) % NETLINK_BURSTS];
+
+	if (!messages)
+		return;
+	if (bursts->n && begin_ns <= last->end_ns + BURSTS_APART_NS) {
+		last->end_ns = end_ns;
+		last->messages += messages;
+		return;
+	}
+	bursts->slot[bursts->n++ % NETLINK_BURSTS] =
+		(struct netlink_burst){begin_ns, end_ns, messages};
+}
+
+unsigned bursts_read(const struct bursts *bursts, struct netlink_burst out[NETLINK_BURSTS])
+{
+	unsigned n = MIN_OF(bursts->n, (uint64_t)NETLINK_BURSTS);
+
+	for (unsigned i = 0; i < n; i++)
+		out[i] = bursts->slot[(bursts->n - n + i) % NETLINK_BURSTS];
+	return n;
 }

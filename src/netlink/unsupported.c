@@ -1,8 +1,176 @@
-// The list for people: what in Linux workers leave to it, interface by interface. Control thread.
+// What is foreign, for people. Control thread.
+#include "netlink/foreign.h"
+
+#include "base/bits.h"
+#include "netlink/ifaces_inside.h"
 #include "netlink/judge.h"
 
 #include <net/if.h>
 #include <stdio.h>
+
+enum { TABLE_LOCAL = 255 };
+
+static bool has_vrf(const struct ifaces *ifaces)
+{
+	for (uint8_t vrf = 1; vrf < FIB_MAX_VRFS; vrf++)
+		if (ifaces_table_of_vrf(ifaces->mirror, vrf))
+			return true;
+	return false;
+}
+
+// Where the first of these rules stands.
+static uint32_t priority_of(const struct foreign *foreign, uint8_t family, bool is_l3mdev)
+{
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		const struct event_rule *rule = &foreign->thing[i].rule;
+
+		if (foreign->thing[i].kind == EVENT_RULE && rule->family == family &&
+			rule->is_l3mdev == is_l3mdev && (is_l3mdev || rule->table == TABLE_LOCAL))
+			first = MIN_OF(first, rule->priority);
+	}
+	return first;
+}
+
+// What the order of rules means for VRFs.
+static bool tell_vrf_rules(const struct ifaces *ifaces, uint8_t family,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	struct netlink_unsupported one = {.n = 1};
+	uint32_t local = priority_of(&ifaces->foreign, family, false);
+	uint32_t vrfs = priority_of(&ifaces->foreign, family, true);
+
+	if (!has_vrf(ifaces) || local > vrfs)
+		return true;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	if (vrfs == UINT32_MAX) {
+		snprintf(one.what, sizeof(one.what), "rule for VRFs (l3mdev) is missing");
+		snprintf(one.effect, sizeof(one.effect),
+			"IPv%u packets in VRFs go to Linux, which does not look into their tables",
+			family);
+	} else {
+		snprintf(one.what, sizeof(one.what), "rule for table local before that for VRFs");
+		snprintf(one.effect, sizeof(one.effect),
+			"Linux takes packets in a VRF to its addresses outside for its own, "
+			"workers "
+			"forward them; give table local a priority after %u",
+			vrfs);
+	}
+	return tell(arg, &one);
+}
+
+static bool tell_missing(const struct foreign *foreign, uint8_t family,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	unsigned rules = foreign_usual_rules(foreign, family);
+	struct netlink_unsupported one = {.what = "rule for table local or main is missing",
+		.n = 1};
+
+	if (rules & RULE_LOCAL && rules & RULE_MAIN)
+		return true;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	snprintf(one.effect, sizeof(one.effect), "all IPv%u packets go to Linux", family);
+	return tell(arg, &one);
+}
+
+static void describe(const struct foreign_thing *thing, struct netlink_unsupported *one)
+{
+	static const char *const what[N_EVENT_KINDS] = {[EVENT_RULE] = "policy rule",
+		[EVENT_CHAIN] = "nftables hook",
+		[EVENT_POLICY] = "xfrm policy",
+		[EVENT_POLICY_DEFAULT] = "xfrm policy"};
+	uint8_t flags = foreign_flags(thing);
+
+	*one = (struct netlink_unsupported){.n = thing->n};
+	snprintf(one->what, sizeof(one->what), "%s", what[thing->kind]);
+	if (thing->kind == EVENT_RULE)
+		snprintf(one->where, sizeof(one->where), "IPv%u, priority %u, table %u",
+			thing->what.family, thing->rule.priority, thing->rule.table);
+	else
+		snprintf(one->where, sizeof(one->where), "%.63s", thing->what.name);
+	snprintf(one->effect, sizeof(one->effect),
+		"all %s packets go to Linux, which forwards them under it",
+		flags == FIB_IFACE_LINUX4   ? "IPv4"
+		: flags == FIB_IFACE_LINUX6 ? "IPv6"
+					    : "IP");
+}
+
+// Kinds that no dump could tell yet.
+static bool tell_lacking(const struct foreign *foreign,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	static const struct {
+		enum event_kind kind;
+		const char *name;
+	} rows[] = {{EVENT_RULE, "policy rules"}, {EVENT_QDISC, "tc qdiscs"},
+		{EVENT_CHAIN, "nftables hooks"}, {EVENT_POLICY, "xfrm policies"},
+		{EVENT_POLICY_DEFAULT, "default xfrm policy"}};
+	struct netlink_unsupported one = {.what = "what Linux could not tell",
+		.effect = "all IP packets go to Linux until it has told whether there are any",
+		.n = 1};
+
+	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!event_kinds_have(foreign->lacking, rows[i].kind))
+			continue;
+		snprintf(one.where, sizeof(one.where), "%s", rows[i].name);
+		if (!tell(arg, &one))
+			return false;
+	}
+	return true;
+}
+
+static bool tell_old_tables(const struct foreign *foreign, uint8_t family,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	struct netlink_unsupported one = {.what = "iptables of the old kind (legacy)", .n = 1};
+
+	if (!(foreign->old_tables & (family == 4 ? FIB_IFACE_LINUX4 : FIB_IFACE_LINUX6)))
+		return true;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	snprintf(one.effect, sizeof(one.effect),
+		"all IPv%u packets go to Linux, which forwards them under its rules", family);
+	return tell(arg, &one);
+}
+
+static bool tell_mroutes(const struct foreign *foreign, uint8_t family,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	struct netlink_unsupported one = {.what = "multicast routes",
+		.effect = "multicast packets go to Linux, which forwards them"};
+
+	for (uint32_t i = 0; i < foreign->n; i++)
+		one.n += foreign->thing[i].kind == EVENT_MROUTE &&
+		         foreign->thing[i].what.family == family;
+	snprintf(one.where, sizeof(one.where), "IPv%u", family);
+	return !one.n || tell(arg, &one);
+}
+
+bool foreign_unsupported(const struct ifaces *ifaces,
+	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
+{
+	const struct foreign *foreign = &ifaces->foreign;
+	struct netlink_unsupported one;
+
+	for (uint32_t i = 0; i < foreign->n; i++) {
+		if (!foreign_flags(&foreign->thing[i]))
+			continue;
+		describe(&foreign->thing[i], &one);
+		if (!tell(arg, &one))
+			return false;
+	}
+	if (!tell_lacking(foreign, tell, arg))
+		return false;
+	for (uint8_t family = 4; family <= 6; family += 2)
+		if (!tell_missing(foreign, family, tell, arg) ||
+			!tell_old_tables(foreign, family, tell, arg) ||
+			!tell_vrf_rules(ifaces, family, tell, arg) ||
+			!tell_mroutes(foreign, family, tell, arg))
+			return false;
+	return true;
+}
+
+// The list for people: what in Linux workers leave to it, interface by interface.
 
 static bool tell_reasons(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
