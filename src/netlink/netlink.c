@@ -1,4 +1,4 @@
-// The public face: sockets and mirror together. Control thread.
+// Public functions: connects the sockets with the mirror. Control thread.
 #include "netlink/netlink.h"
 
 #include "netlink/ifaces.h"
@@ -15,7 +15,7 @@
 
 enum { RECEIVE_BUFFER = 64 << 20, TICK_NS = 100000000, BUDGET_NS = 5000000 };
 
-// The mirror's hands.
+// Operations that the mirror calls.
 static int set_admin(void *ops, unsigned port, bool up)
 {
 	struct netlink *netlink = ops;
@@ -74,8 +74,8 @@ static void dump_again(void *ops)
 	listen_dump_again(((struct netlink *)ops)->listen);
 }
 
-// The listener's ears.
-static void hear_event(void *arg, const struct event *event)
+// Handlers that the listener calls.
+static void handle_event(void *arg, const struct event *event)
 {
 	struct netlink *netlink = arg;
 
@@ -84,17 +84,17 @@ static void hear_event(void *arg, const struct event *event)
 	mirror_event(netlink->mirror, event);
 }
 
-static void hear_begin(void *arg)
+static void handle_dump_begin(void *arg)
 {
 	mirror_dump_begins(((struct netlink *)arg)->mirror);
 }
 
-static void hear_lack(void *arg, enum event_kind kind)
+static void handle_dump_lack(void *arg, enum event_kind kind)
 {
 	mirror_dump_lacks(((struct netlink *)arg)->mirror, kind);
 }
 
-static void hear_end(void *arg, uint32_t partial)
+static void handle_dump_end(void *arg, uint32_t partial)
 {
 	mirror_dump_ends(((struct netlink *)arg)->mirror, partial);
 }
@@ -126,7 +126,8 @@ struct opening {
 static int open_listen(void *arg)
 {
 	struct opening *opening = arg;
-	struct listen_ops ops = {hear_event, hear_begin, hear_lack, hear_end, opening->netlink};
+	struct listen_ops ops = {handle_event, handle_dump_begin, handle_dump_lack, handle_dump_end,
+		opening->netlink};
 
 	return listen_open(&opening->netlink->listen, &ops, RECEIVE_BUFFER, opening->error);
 }

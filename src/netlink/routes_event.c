@@ -1,6 +1,6 @@
-// What Linux says of a route goes into the store, as the kernel itself keeps it: hear4.c and
-// hear6.c know what the families do differently. Control thread.
-#include "netlink/hear.h"
+// Handlers of route events: each updates the store in the way the kernel updates its own tables,
+// which differs between IPv4 and IPv6. Control thread.
+#include "netlink/routes_event.h"
 
 #include "base/bits.h"
 #include "base/clock.h"
