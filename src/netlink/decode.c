@@ -113,6 +113,7 @@ static enum decode_result decode(struct meaning (*meaning_of)(uint16_t type), co
 	memset(out, 0, offsetof(struct event, iface));
 	out->nl_flags = message->nlmsg_flags;
 	out->sequence = message->nlmsg_seq;
+	out->port_id = message->nlmsg_pid;
 	out->is_dump = message->nlmsg_flags & NLM_F_MULTI;
 	if (message->nlmsg_type < NLMSG_MIN_TYPE)
 		return read_control(message, out);

@@ -99,7 +99,8 @@ struct event_hop {
 //   hop out of a route of several without a word (RTNH_F_DEAD in the next dump); routes whose only
 //   hop it was are told as deleted.
 // - A route by nh_id comes with the hops that it has now; when its next-hop object or group changes
-//   it is told again with NLM_F_REPLACE (sysctl nexthop_compat_mode, 1 by default).
+//   it is told again with NLM_F_REPLACE (sysctl nexthop_compat_mode, 1 by default), with the
+//   sequence and the port ID of the object's own message, which comes before.
 // - Next-hop objects: those on a link that is set down or loses its carrier go without a word, and
 //   IPv4 routes by them with them; deleting one tells the groups that it was in (as deleted when
 //   they are empty now), no route.
@@ -167,10 +168,10 @@ struct event_foreign {
 struct event {
 	uint8_t kind; // enum event_kind
 	bool is_delete;
-	bool is_dump;      // answers a dump of ours
-	uint16_t nl_flags; // NLM_F_REPLACE, NLM_F_APPEND, NLM_F_CREATE...
-	uint32_t sequence;
-	int error; // EVENT_ERROR, EVENT_DONE: 0 or -errno
+	bool is_dump;               // answers a dump of ours
+	uint16_t nl_flags;          // NLM_F_REPLACE, NLM_F_APPEND, NLM_F_CREATE...
+	uint32_t sequence, port_id; // of the request that this answers or that caused it
+	int error;                  // EVENT_ERROR, EVENT_DONE: 0 or -errno
 	union {
 		struct event_link iface;
 		struct event_address address;

@@ -171,6 +171,8 @@ static void take_pair(struct event *event, const char *word, char *value)
 		assert_int_equal(wire_prefix_parse(value, &from), 0);
 		route->src = from.addr;
 		route->src_len = from.len;
+	} else if (!strcmp(word, "request")) {
+		event->sequence = atoi(value);
 	} else if (!strcmp(word, "group")) {
 		take_group(&event->nexthop, value);
 	} else {

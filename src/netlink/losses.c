@@ -277,6 +277,8 @@ void routes_nexthop_event(struct routes *routes, const struct event *event)
 	struct nexthop *nexthop = event->is_delete ? nexthops_find(&routes->nexthops, told->id)
 	                                           : nexthops_get(&routes->nexthops, told->id);
 
+	routes->nexthop_sequence = event->sequence;
+	routes->nexthop_port_id = event->port_id;
 	if (!nexthop || !told->id)
 		return;
 	if (event->is_delete) {

@@ -292,6 +292,13 @@ static uint32_t find_src(struct routes *routes, uint32_t first, const struct pee
 	return peers_has(routes, first, peers) ? first : 0;
 }
 
+// Whether Linux only says that the route's next-hop object has changed.
+static bool is_nexthop_change(const struct routes *routes, const struct event *event)
+{
+	return event->route.nh_id && event->sequence == routes->nexthop_sequence &&
+	       event->port_id == routes->nexthop_port_id;
+}
+
 void hear_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
@@ -299,7 +306,9 @@ void hear_add6(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	uint32_t *first = peers_first(routes, peers);
 	uint32_t old = peers_find_hop_set(routes, *first, peers, hop_set);
 
-	if (!old && event->nl_flags & NLM_F_REPLACE) {
+	if (event->nl_flags & NLM_F_REPLACE && !(old && is_nexthop_change(routes, event))) {
+		// The first of its kind goes, though one like the new one may be there already:
+		// then there are two that are equal.
 		old = find_joined(routes, *first, peers, request);
 		if (!old)
 			old = find_src(routes, *first, peers, &request->key);

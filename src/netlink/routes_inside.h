@@ -22,6 +22,7 @@ struct routes {
 	struct store store;
 	struct hop_sets hop_sets;
 	struct nexthops nexthops;
+	uint32_t nexthop_sequence, nexthop_port_id; // of the last event of a next-hop object
 	uint8_t generation;
 	bool is_dumping;
 	uint32_t first_stale;

@@ -236,6 +236,38 @@ static void a_iface_that_goes_down_leaves_no_doubt(void **state)
 	assert_int_equal(fake.n_dumps, 1);
 }
 
+// Linux replaces the first route of its kind, also where one like the new one stands behind it:
+// then it has two that are equal, and a deletion takes one of them.
+static void an_ipv6_route_replaces_the_first_one_though_its_equal_is_there(void **state)
+{
+	fake_say("prohibit 2001:db8::/48 metric 30");
+	fake_say("2001:db8::/48 dev 1 metric 30 append");
+	fake_say("2001:db8::/48 dev 1 metric 30 replace");
+	fake_say("deleted 2001:db8::/48 dev 1 metric 30");
+	ASK("2001:db8::1", "dev 1");
+	fake_say("deleted 2001:db8::/48 dev 1 metric 30");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
+// A route by a next-hop object that changes is told as replaced, with the object's own request.
+static void an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes(void **state)
+{
+	fake_say("id 1 via fe80::2 dev 1 request 7");
+	fake_say("2001:db8::/48 dev 2 metric 30 request 8");
+	fake_say("2001:db8::/48 nhid 1 via fe80::2 dev 1 metric 30 append request 9");
+	fake_say("id 1 via fe80::3 dev 1 request 10");
+	fake_say("2001:db8::/48 nhid 1 via fe80::3 dev 1 metric 30 replace request 10");
+	fake_say("deleted 2001:db8::/48 dev 2 metric 30 request 11");
+	ASK("2001:db8::1", "via fe80::3 dev 1");
+	fake_say("2001:db8::/48 dev 2 metric 30 append request 12");
+	fake_say("2001:db8::/48 dev 2 metric 30 replace request 13");
+	fake_say("deleted 2001:db8::/48 dev 2 metric 30 request 14");
+	fake_say("deleted 2001:db8::/48 dev 2 metric 30 request 15");
+	ASK("2001:db8::1", "nothing");
+	assert_int_equal(fake.n_dumps, 0);
+}
+
 // Linux calls them dead, and does not tell when the carrier comes back.
 static void routes_told_without_carrier_come_back_with_it(void **state)
 {
@@ -592,6 +624,8 @@ int main(void)
 		TEST(ipv6_next_hops_of_a_iface_set_up_without_carrier_wait_for_it),
 		TEST(ipv4_routes_that_differ_in_a_metric_of_tcp_are_two),
 		TEST(a_iface_that_goes_down_leaves_no_doubt),
+		TEST(an_ipv6_route_replaces_the_first_one_though_its_equal_is_there),
+		TEST(an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes),
 		TEST(routes_told_without_carrier_come_back_with_it),
 		TEST(a_hop_that_is_dead_though_the_carrier_is_there_stays_dead),
 		TEST(a_iface_that_is_deleted_takes_its_routes_along),
