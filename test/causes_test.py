@@ -1,4 +1,4 @@
-"""Five injected causes of loss: each is named, to the packet where the law allows it."""
+"""Five injected causes of loss: each is named, with the exact number of packets where the accounting gives it."""
 
 import contextlib
 import time
@@ -18,10 +18,10 @@ from harness.wired import BUILD, DL3D
 from dl3.control.generator import Results
 from dl3.control.replies import Ports, Reply
 from dl3.dut.dl3d import Dl3d
+from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.lab.process import Process
-from dl3.lab.seat import Seat
 from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.evidence import Gap, Loss
 from dl3.model.stream import Stream
@@ -52,33 +52,35 @@ DEAF_PREFIX = "198.19.128"  # its lower half goes to the generator
 class Trapped(Dl3d):
     """dl3d with a third port, and with buffers that can be taken away."""
 
-    def file(self, seat: Seat) -> dict[str, Any]:
+    def file(self, endpoint: Endpoint) -> dict[str, Any]:
         """The usual file and the traps."""
-        whole = super().file(seat)
-        keys = {"device": _deaf_device(seat, "server"), "mac": "02:00:00:00:00:09", "addresses": ["10.0.9.1/24"]}
+        whole = super().file(endpoint)
+        keys = {"device": _deaf_device(endpoint, "server"), "mac": "02:00:00:00:00:09", "addresses": ["10.0.9.1/24"]}
         whole["ports"].append({"name": "deaf", **keys})
         whole["routes"].append(f"{DEAF_PREFIX}.0/24 via 10.0.9.2 dev deaf")
         whole["neighbours"].append("10.0.9.2 lladdr 02:00:00:00:00:99 dev deaf")
         return whole | {"eal": {"plugins": [plugin("hoard")]}}
 
 
-def _deaf_device(seat: Seat, role: str) -> str:
+def _deaf_device(endpoint: Endpoint, role: str) -> str:
     """An end of the third link."""
     number = 2 if role == "server" else 0
-    return f"net_memif{number},role={role},id=0,socket={seat.links.folder}/deaf,socket-abstract=no,rsize={RING_BITS}"
+    return (
+        f"net_memif{number},role={role},id=0,socket={endpoint.links.folder}/deaf,socket-abstract=no,rsize={RING_BITS}"
+    )
 
 
-def _start_deaf_peer(seat: Seat) -> Process:
+def _start_deaf_peer(endpoint: Endpoint) -> Process:
     """A program at the other end of the third link; once it is frozen it takes no frame."""
-    file = seat.links.folder / "deaf.yaml"
+    file = endpoint.links.folder / "deaf.yaml"
     whole = {
-        "ports": [{"name": "deaf", "device": _deaf_device(seat, "client"), "mac": "02:00:00:00:00:99"}],
+        "ports": [{"name": "deaf", "device": _deaf_device(endpoint, "client"), "mac": "02:00:00:00:00:99"}],
         "workers": [{"core": CORES[0]}],
         "memory": {"hugepages": "never"},
-        "control": {"socket": str(seat.links.folder / "deaf.sock")},
+        "control": {"socket": str(endpoint.links.folder / "deaf.sock")},
     }
     file.write_text(yaml.safe_dump(whole))
-    return start_process("deaf", (str(DL3GEN), str(file)), seat.links.folder)
+    return start_process("deaf", (str(DL3GEN), str(file)), endpoint.links.folder)
 
 
 def _is_up(lab: MemifLab) -> bool:
@@ -90,12 +92,14 @@ def _is_up(lab: MemifLab) -> bool:
 def lab() -> Iterator[MemifLab]:
     """With a peer at the third link that stands still, until dl3d has left."""
     assert len(CORES) > 1, "dl3gen and dl3d want a core each"
-    terms = MemifTerms(Trapped(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],), ring_bits=RING_BITS)
+    terms = MemifSettings(
+        Trapped(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],), ring_bits=RING_BITS
+    )
     with contextlib.ExitStack() as ends:
         peers: list[Process] = []
         ends.callback(lambda: [peer.kill() for peer in peers])
         made = ends.enter_context(memif_lab(terms))
-        peers.append(_start_deaf_peer(made.seat))
+        peers.append(_start_deaf_peer(made.endpoint))
         peers[0].wait_until(lambda: _is_up(made), "had its link up", START_SECONDS)
         peers[0].freeze()
         yield made
@@ -108,7 +112,7 @@ def _trial(
     text = streams(Flows())[0] | {"dst_ip": dst, "catch_up": 64}
     order = Order((Stream.model_validate(text),), "64", pps, seconds, warm_up_s=0.0)
     made = Runner(Site(lab.generator, lab.dut)).run(order, act)
-    assert not any(reason.startswith("law") for reason in made.invalid), made.invalid
+    assert not any(reason.startswith("accounting") for reason in made.invalid), made.invalid
     assert made.account.lost == sum(made.account.lost_by_place.values())
     if made.timeline:
         assert sum(made.timeline.sent) == made.account.sent
@@ -153,7 +157,7 @@ class Hoard:
 
     @property
     def _file(self) -> Path:
-        return self.lab.seat.links.folder / "hoard"
+        return self.lab.endpoint.links.folder / "hoard"
 
     def _n_free(self) -> int:
         assert self.lab.dut is not None
@@ -162,8 +166,8 @@ class Hoard:
 
     def _has_cost(self) -> bool:
         """Or the trial is over before."""
-        told = _told(self.lab)
-        return total(told.streams, "refused") > RING or told.state != "sending"
+        reported = _told(self.lab)
+        return total(reported.streams, "refused") > RING or reported.state != "sending"
 
     def __call__(self) -> None:
         """Until workers find none, and until that has cost frames."""

@@ -62,10 +62,10 @@ def reload_reports_a_mistake_in_one_sentence(dl3d: Forwarder) -> None:
     assert run.returncode != 0
     assert "host bits" in run.stderr
     assert len(run.stderr.splitlines()) == 1
-    told = [line for line in dl3d.stderr.splitlines() if "reload: " in line]
-    assert "reload: done; IPv4 routes " in told[-2]
-    assert "reload: " in told[-1]
-    assert "host bits" in told[-1]
+    reported = [line for line in dl3d.stderr.splitlines() if "reload: " in line]
+    assert "reload: done; IPv4 routes " in reported[-2]
+    assert "reload: " in reported[-1]
+    assert "host bits" in reported[-1]
 
 
 def a_socket_where_nobody_is_gets_one_sentence(tmp_path: Path) -> None:

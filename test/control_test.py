@@ -189,8 +189,8 @@ def a_forwarder_that_stood_still_tells_when_and_how_long(dl3d: Forwarder) -> Non
     after_ns = time.monotonic_ns()
     dl3d.process.send_signal(signal.SIGCONT)
     time.sleep(0.01)
-    told = Pauses.model_validate(dl3d.call("gaps", min_us=0.9e6 * stopped_s)).gaps
-    (gap,) = (gap for gap in told if gap.at_ns > before_ns + 0.9e9 * stopped_s)
+    reported = Pauses.model_validate(dl3d.call("gaps", min_us=0.9e6 * stopped_s)).gaps
+    (gap,) = (gap for gap in reported if gap.at_ns > before_ns + 0.9e9 * stopped_s)
     assert (gap.worker, gap.core) == (0, 1)
     assert gap.us * 1e3 > after_ns - before_ns - 2e6
     assert gap.at_ns - gap.us * 1e3 < before_ns + 2e6

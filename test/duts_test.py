@@ -81,12 +81,12 @@ def forwards_both_ways_and_tells_what_it_is(text: str) -> None:
     with _bed(text, Traffic(flows=10)) as bed:
         assert len(bed.streams) == 2
         assert _passes(bed)
-        told = bed.facts["dut"]
-        assert isinstance(told, dict)
-        assert (told["name"], told["kind"]) == (text, text.partition(":")[0])
-        assert any(letter.isdigit() for letter in told["version"])
-        assert told["configuration"]
-        assert bed.dut is None or told["kind"] == "dl3d"
+        reported = bed.facts["dut"]
+        assert isinstance(reported, dict)
+        assert (reported["name"], reported["kind"]) == (text, text.partition(":")[0])
+        assert any(letter.isdigit() for letter in reported["version"])
+        assert reported["configuration"]
+        assert bed.dut is None or reported["kind"] == "dl3d"
     assert read_number(NUMBER) <= pages
     assert subprocess.check_output(["ip", "netns"]) == namespaces
 
@@ -132,8 +132,8 @@ def says_what_cannot_be_reset(text: str, what: str) -> None:
 def routes_a_table_of_ours_beside_the_links() -> None:
     with _bed("dl3d", routes="10k") as bed:
         assert bed.dut
-        told = bed.dut.ask(Reply, "route", address="48.5.6.7").model_dump()
-        assert "10.0.2.2" in str(told) or "10.0.1.2" in str(told)
+        reported = bed.dut.ask(Reply, "route", address="48.5.6.7").model_dump()
+        assert "10.0.2.2" in str(reported) or "10.0.1.2" in str(reported)
         assert _passes(bed)
 
 

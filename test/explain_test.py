@@ -14,7 +14,7 @@ from harness.wired import BUILD, DL3D, TOP
 from dl3.dut.dl3d import Dl3d
 from dl3.host.watching import MachineWatch
 from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.model.stream import Stream
 from dl3.model.trial import Trial
 from dl3.record.journal import append
@@ -38,7 +38,7 @@ ATTEMPTS = 10  # on a machine whose cores others want, too
 def lab() -> Iterator[MemifLab]:
     """dl3gen on the first core, dl3d on the last one."""
     assert len(CORES) > 1, "dl3gen and dl3d want a core each"
-    terms = MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],), ring_bits=RING_BITS)
+    terms = MemifSettings(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],), ring_bits=RING_BITS)
     with memif_lab(terms) as made:
         yield made
 
@@ -76,9 +76,11 @@ def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
     assert f"Core {CORES[-1]} was taken away from dl3d's worker 0" in text
     assert "by thief" in text
     assert "or move thief away) or deepen the ring." in text
-    told = json.loads(subprocess.run([*command, "--json"], cwd=TOP, capture_output=True, text=True, check=True).stdout)
-    assert told["lost"] == made.account.lost
-    assert sum(one["frames"] for one in told["findings"] if one["topic"] == "place") == made.account.lost
+    reported = json.loads(
+        subprocess.run([*command, "--json"], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    )
+    assert reported["lost"] == made.account.lost
+    assert sum(one["frames"] for one in reported["findings"] if one["topic"] == "place") == made.account.lost
 
 
 def tells_the_headroom_of_a_trial_without_loss(lab: MemifLab) -> None:

@@ -25,10 +25,10 @@ def _sent(folder: Path, way: str, **keys: Any) -> tuple[list[int], int]:
     """The flows of all frames, and how many frames were said to be reordered."""
     ports = {"first": 1024, "count": FLOWS}
     with Bench(folder, [f"{THERE} swap_every=100 swap_by=1 dump={FRAMES}"]) as bench:
-        told, truth = bench.run_one(flood(frames=FRAMES, src_port=ports, **(WAYS[way] | keys)))
-        assert (told.received, told.lost, truth.swapped) == (FRAMES, 0, FRAMES // 100)
-        assert told.reordered_per == "flow"
-        return _flows(bench.dumped()), told.reordered
+        reported, truth = bench.run_one(flood(frames=FRAMES, src_port=ports, **(WAYS[way] | keys)))
+        assert (reported.received, reported.lost, truth.swapped) == (FRAMES, 0, FRAMES // 100)
+        assert reported.reordered_per == "flow"
+        return _flows(bench.dumped()), reported.reordered
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -47,15 +47,15 @@ def _padded(frames: list[Any]) -> list[bytes]:
 
 def _sent(folder: Path, n: int, stream: dict[str, Any]) -> tuple[list[bytes], StreamResult]:
     with Bench(folder, [f"{THERE} dump={n}"]) as bench:
-        told, _ = bench.run_one(stream)
-        return [bytes(frame) for frame in rdpcap(str(bench.dumped()))], told
+        reported, _ = bench.run_one(stream)
+        return [bytes(frame) for frame in rdpcap(str(bench.dumped()))], reported
 
 
 def frames_are_sent_as_they_are_loop_after_loop(tmp_path: Path) -> None:
-    out, told = _sent(tmp_path, 5 * len(FRAMES), _stream(_capture(tmp_path), loops=5))
+    out, reported = _sent(tmp_path, 5 * len(FRAMES), _stream(_capture(tmp_path), loops=5))
     assert out == _padded(FRAMES) * 5
-    assert (told.sent, told.received, told.lost, told.unstamped) == (0, 0, 0, 5 * len(FRAMES))
-    assert told.sent_bytes == 5 * sum(len(frame) + 4 for frame in _padded(FRAMES))
+    assert (reported.sent, reported.received, reported.lost, reported.unstamped) == (0, 0, 0, 5 * len(FRAMES))
+    assert reported.sent_bytes == 5 * sum(len(frame) + 4 for frame in _padded(FRAMES))
 
 
 def a_pcapng_file_is_read_too(tmp_path: Path) -> None:
@@ -76,62 +76,62 @@ def stamped_frames_are_accounted_for_and_the_others_are_foreign(tmp_path: Path) 
     loops = 200
     with Bench(tmp_path, [f"{THERE} drop_every=5"]) as bench:
         results = bench.run(_stream(_capture(tmp_path), stamp=True, loops=loops))
-        (told,), (truth,) = results.streams, bench.truths()
+        (reported,), (truth,) = results.streams, bench.truths()
         foreign = sum(each.foreign for each in results.ports)
-    assert (told.sent, told.unstamped) == (STAMPED * loops, (len(FRAMES) - STAMPED) * loops)
+    assert (reported.sent, reported.unstamped) == (STAMPED * loops, (len(FRAMES) - STAMPED) * loops)
     assert (truth.offered, truth.dropped) == (len(FRAMES) * loops, len(FRAMES) * loops // 5)
-    assert told.received + foreign == truth.taken
-    assert (told.corrupted, told.reordered, told.duplicated) == (0, 0, 0)
-    assert told.reordered_per == "stream"  # of whatever flows they are
-    assert told.lost == told.lost_by_gaps == STAMPED * loops - told.received > 0
+    assert reported.received + foreign == truth.taken
+    assert (reported.corrupted, reported.reordered, reported.duplicated) == (0, 0, 0)
+    assert reported.reordered_per == "stream"  # of whatever flows they are
+    assert reported.lost == reported.lost_by_gaps == STAMPED * loops - reported.received > 0
 
 
 def the_answer_to_send_says_how_many_frames_are_stamped(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
-        (told,) = bench.dl3gen.call("send", streams=[_stream(_capture(tmp_path), stamp=True)])["streams"]
+        (reported,) = bench.dl3gen.call("send", streams=[_stream(_capture(tmp_path), stamp=True)])["streams"]
         bench.dl3gen.finish()
-    assert told["pcap"]["frames"] == len(FRAMES)
-    assert told["pcap"]["stamped"] == STAMPED
-    assert told["pcap"]["seconds"] == pytest.approx(0.012)
+    assert reported["pcap"]["frames"] == len(FRAMES)
+    assert reported["pcap"]["stamped"] == STAMPED
+    assert reported["pcap"]["seconds"] == pytest.approx(0.012)
 
 
 def _punctual(folder: Path, stream: dict[str, Any]) -> StreamResult:
     """A run whose core was not taken away for long; others are made again."""
     with Bench(folder, [THERE], measures=True) as bench:
         for _ in range(20):
-            told, _ = bench.run_one(stream)
-            if told.longest_lag_us < 1000:
-                return told
+            reported, _ = bench.run_one(stream)
+            if reported.longest_lag_us < 1000:
+                return reported
     raise AssertionError("the core was taken away in each of 20 runs")
 
 
 @pytest.mark.timing
 @pytest.mark.parametrize(("rate", "seconds"), [("as recorded", 0.012), ("x2.0", 0.006), ("1 kpps", 0.006)])
 def frames_are_due_as_recorded_or_faster_or_at_a_rate(tmp_path: Path, rate: str, seconds: float) -> None:
-    told = _punctual(tmp_path, _stream(_capture(tmp_path), rate=rate, loops=LOOPS, catch_up=16384))
-    assert told.asked_pps == pytest.approx(len(FRAMES) / seconds, rel=1e-6)
-    assert told.unstamped == len(FRAMES) * LOOPS
-    assert told.offered_pps == pytest.approx(told.asked_pps, rel=0.05)
+    reported = _punctual(tmp_path, _stream(_capture(tmp_path), rate=rate, loops=LOOPS, catch_up=16384))
+    assert reported.asked_pps == pytest.approx(len(FRAMES) / seconds, rel=1e-6)
+    assert reported.unstamped == len(FRAMES) * LOOPS
+    assert reported.offered_pps == pytest.approx(reported.asked_pps, rel=0.05)
 
 
 def what_comes_later_than_may_be_caught_up_with_is_left_out_and_late(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} limit_pps=50000 refuses=1"]) as bench:
-        told, truth = bench.run_one(_stream(_capture(tmp_path, 1e-6), rate="x10", loops=2000))
-    assert told.unstamped + told.late == 2000 * len(FRAMES)
-    assert told.late > 0
-    assert truth.offered - truth.refused == told.unstamped
+        reported, truth = bench.run_one(_stream(_capture(tmp_path, 1e-6), rate="x10", loops=2000))
+    assert reported.unstamped + reported.late == 2000 * len(FRAMES)
+    assert reported.late > 0
+    assert truth.offered - truth.refused == reported.unstamped
 
 
 def what_a_full_ring_refuses_of_stamped_frames_is_lost_there(tmp_path: Path) -> None:
     loops = 300
     with Bench(tmp_path, [f"{THERE} limit_pps=50000 refuses=1"]) as bench:
-        told, truth = bench.run_one(
+        reported, truth = bench.run_one(
             _stream(_capture(tmp_path), stamp=True, rate="500 kpps", loops=loops, catch_up=16384)
         )
-    assert told.sent + told.unstamped + told.late == loops * len(FRAMES)
-    assert 0 < told.refused <= truth.refused
-    assert told.lost == told.refused
-    assert told.received == told.sent - told.refused
+    assert reported.sent + reported.unstamped + reported.late == loops * len(FRAMES)
+    assert 0 < reported.refused <= truth.refused
+    assert reported.lost == reported.refused
+    assert reported.received == reported.sent - reported.refused
 
 
 def a_stream_and_a_capture_run_side_by_side(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def plain() -> Iterator[Bed]:
     made.close()
 
 
-def _law(results: Results) -> None:
+def _accounting(results: Results) -> None:
     """Each frame received is in one place of the account."""
     for port in results.ports:
         streams = [stream for stream in results.streams if stream.to_port == port.name]
@@ -130,9 +130,9 @@ def _neighbour_macs(router: Namespace) -> set[str]:
 
 def a_router_without_static_neighbours_forwards_both_families(bed: Bed) -> None:
     results = bed.run(_stream(4), _stream(6))
-    _law(results)
-    for told in results.streams:
-        assert (told.sent, told.lost, told.corrupted) == (FRAMES, 0, 0), told
+    _accounting(results)
+    for reported in results.streams:
+        assert (reported.sent, reported.lost, reported.corrupted) == (FRAMES, 0, 0), reported
     assert _neighbour_macs(bed.router) == {MACS[1]}
     right = next(port for port in results.ports if port.name == "right")
     assert right.answered >= 40
@@ -144,8 +144,8 @@ def hosts_behind_a_router_of_its_own_are_reached_through_its_addresses(plain: Be
     plain.router.ip("route", "add", "2001:2:0:2::/64", "via", "2001:db8:1::2")
     far = {4: ("198.18.0.1", "198.19.0.1"), 6: ("2001:2:0:1::1", "2001:2:0:2::1")}
     for family, (src, dst) in far.items():
-        (told,) = plain.run(_stream(family, src_ip=src, dst_ip={"first": dst, "count": 1000})).streams
-        assert (told.sent, told.lost) == (FRAMES, 0)
+        (reported,) = plain.run(_stream(family, src_ip=src, dst_ip={"first": dst, "count": 1000})).streams
+        assert (reported.sent, reported.lost) == (FRAMES, 0)
 
 
 def neighbours_that_are_forgotten_in_the_middle_are_found_again(plain: Bed) -> None:
@@ -161,8 +161,8 @@ def neighbours_that_are_forgotten_in_the_middle_are_found_again(plain: Bed) -> N
             "frames arrived after the neighbours were forgotten",
         )
     results = plain.dl3gen.finish(stragglers_s=0.3)
-    _law(results)
-    assert sum(told.lost for told in results.streams) < FRAMES / 10
+    _accounting(results)
+    assert sum(reported.lost for reported in results.streams) < FRAMES / 10
 
 
 def malformed_and_strange_questions_are_counted_and_ignored(plain: Bed) -> None:
@@ -190,5 +190,5 @@ def a_gateway_that_does_not_answer_is_named(plain: Bed) -> None:
     plain.router.ip("address", "del", "10.0.0.254/24", "dev", "left")
     with pytest.raises(Fault, match=r"stream ipv4: 10\.0\.0\.254 on port left did not tell its MAC address within 3 s"):
         plain.run(_stream(4))
-    (told,) = plain.run(_stream(6, frames=100)).streams
-    assert told.lost == 0
+    (reported,) = plain.run(_stream(6, frames=100)).streams
+    assert reported.lost == 0

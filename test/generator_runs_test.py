@@ -36,9 +36,9 @@ RATES: dict[str, tuple[dict[str, Any], float]] = {
 def rates_are_what_they_are_called(tmp_path: Path) -> None:
     with Bench(tmp_path, ports=[port(0, line_rate="1 Gbit/s"), port(1)]) as bench:
         for keys, pps in RATES.values():
-            (told,) = bench.dl3gen.send(streams=[stream(frames=1, **keys)], delay=0).streams
+            (reported,) = bench.dl3gen.send(streams=[stream(frames=1, **keys)], delay=0).streams
             bench.dl3gen.finish(stragglers_s=0.0)
-            assert told["pps"] == pytest.approx(pps, rel=1e-9)
+            assert reported["pps"] == pytest.approx(pps, rel=1e-9)
 
 
 def _arrivals_us(path: Path) -> list[int]:
@@ -55,19 +55,19 @@ def _dump_of_all(folder: Path, n: int, **keys: Any) -> tuple[StreamResult, list[
     """Account and arrivals of a run in which no frame was late; such runs are made again."""
     for _ in range(20):
         with Bench(folder, [f"{THERE} dump={n}"], measures=True) as bench:
-            told, _ = bench.run_one(stream(frames=n, **keys))
-            if told.sent == n:
-                return told, _arrivals_us(bench.dumped())
+            reported, _ = bench.run_one(stream(frames=n, **keys))
+            if reported.sent == n:
+                return reported, _arrivals_us(bench.dumped())
     raise AssertionError("the core was taken away in each of 20 runs")
 
 
 @pytest.mark.alone  # no frame may be late
 def the_rate_that_it_tells_is_the_wires(tmp_path: Path) -> None:
-    told, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
+    reported, arrivals = _dump_of_all(tmp_path, 8000, rate="20 kpps")
     assert len(arrivals) == 8000
     # Of any frame and the 4000th after it: a pause of some of them makes no difference.
     taken_us = statistics.median(after - before for before, after in zip(arrivals, arrivals[4000:], strict=False))
-    assert told.offered_pps == pytest.approx(4000 / taken_us * 1e6, rel=1e-3)
+    assert reported.offered_pps == pytest.approx(4000 / taken_us * 1e6, rel=1e-3)
 
 
 @pytest.mark.alone  # no frame may be late
@@ -97,7 +97,7 @@ def a_ring_comes_back_to_each_of_two_workers() -> None:
     try:
         dl3gen.wait_ready()
         dl3gen.send()
-        assert [told.received for told in dl3gen.finish().streams] == [500, 500]
+        assert [reported.received for reported in dl3gen.finish().streams] == [500, 500]
         assert dl3gen.stop() == 0
     finally:
         dl3gen.close()
@@ -110,10 +110,10 @@ def a_halted_run_keeps_its_account(tmp_path: Path) -> None:
         assert bench.dl3gen.results().state == "sending"
         bench.dl3gen.call("halt")
         results = bench.dl3gen.finish()
-        (told,), (truth,) = results.streams, bench.truths()
+        (reported,), (truth,) = results.streams, bench.truths()
         assert results.state == "done"
-        assert told.sent == told.received == truth.taken > 100
-        assert (told.lost, told.lost_by_gaps) == (0, 0)
+        assert reported.sent == reported.received == truth.taken > 100
+        assert (reported.lost, reported.lost_by_gaps) == (0, 0)
         assert results.seconds < 30
 
 
@@ -138,8 +138,8 @@ def a_new_run_waits_until_the_one_before_is_halted(tmp_path: Path) -> None:
             wait_until(lambda: bench.dl3gen.results().streams[0].sent > 0, "a frame was sent")
             bench.dl3gen.call("halt")
             wait_until(lambda: bench.dl3gen.results().state == "done", "the run was over")
-        told = bench.run(flood(frames=1_000)).streams[0]
-        assert (told.sent, told.received, told.lost, told.duplicated) == (1_000, 1_000, 0, 0)
+        reported = bench.run(flood(frames=1_000)).streams[0]
+        assert (reported.sent, reported.received, reported.lost, reported.duplicated) == (1_000, 1_000, 0, 0)
 
 
 def _has_received(bench: Bench, n: int) -> bool:
@@ -153,9 +153,9 @@ def hundreds_of_runs_do_not_mix(tmp_path: Path) -> None:
             bench.dl3gen.send(streams=[flood(frames=number)], delay=0)
             wait_until(partial(_has_received, bench, number), "all frames came")
             results = bench.dl3gen.finish(stragglers_s=0.001)
-            (told,) = results.streams
+            (reported,) = results.streams
             assert results.run == first + number
-            assert (told.sent, told.received, told.duplicated) == (number, number, 0)
+            assert (reported.sent, reported.received, reported.duplicated) == (number, number, 0)
 
 
 def frames_of_another_program_are_received(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def frames_of_another_program_are_received(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} delay_ns=500000000 drop_every=10"]) as bench:
         sent = bench.run(flood(id=9, frames=1_000), stragglers_s=0.0).streams[0]
         results = bench.run({"to": "right", "id": 9}, seconds=1.0)
-        (told,) = results.streams
-        assert (sent.received, told.received, told.sent, told.corrupted) == (0, 900, 999, 0)
-        assert told.lost == told.lost_by_gaps == 99  # the 1000th, lost too, leaves no gap
+        (reported,) = results.streams
+        assert (sent.received, reported.received, reported.sent, reported.corrupted) == (0, 900, 999, 0)
+        assert reported.lost == reported.lost_by_gaps == 99  # the 1000th, lost too, leaves no gap
 
 
 def sixty_four_streams_at_once_are_told_apart(tmp_path: Path) -> None:
@@ -186,18 +186,18 @@ def two_workers_account_as_one_does(tmp_path: Path) -> None:
         truths = bench.truths()
         assert len(results.workers) == 2
         assert {worker.core for worker in results.workers} == {CORES[0], CORES[-1]}
-        for told, truth in zip(results.streams, truths, strict=True):
-            assert told.sent == truth.offered > 0
-            assert told.lost == told.lost_by_gaps == truth.lost == told.sent - told.received
-            assert truth.dropped == told.sent // (10 if told.name == "east" else 20)
+        for reported, truth in zip(results.streams, truths, strict=True):
+            assert reported.sent == truth.offered > 0
+            assert reported.lost == reported.lost_by_gaps == truth.lost == reported.sent - reported.received
+            assert truth.dropped == reported.sent // (10 if reported.name == "east" else 20)
 
 
 def sixteen_million_flows_can_be_asked_for(tmp_path: Path) -> None:
     counting = {"src_ip": {"first": "10.0.0.0", "count": 4096}, "src_port": {"first": 0, "count": 4096, "random": True}}
     with Bench(tmp_path, [f"{THERE} drop_every=10"]) as bench:
-        told, truth = bench.run_one(flood(frames=100_000, **counting))
-        assert (told.flows, told.reordered_per) == (1 << 24, "stream")
-        assert (told.sent, told.lost) == (100_000, truth.dropped)
+        reported, truth = bench.run_one(flood(frames=100_000, **counting))
+        assert (reported.flows, reported.reordered_per) == (1 << 24, "stream")
+        assert (reported.sent, reported.lost) == (100_000, truth.dropped)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, None])
@@ -217,10 +217,10 @@ def the_histogram_holds_every_frame(tmp_path: Path) -> None:
         bench.run(stream(rate="20 kpps", frames=2_000))
         (whole,) = bench.dl3gen.call("results", histograms=True)["streams"]
         for key in ("latency", "latency_from_sending"):
-            told = whole[key]
-            assert sum(n for _, _, n in told["histogram"]) == told["n"] == whole["received"]
-            shares = [told[name] for name in ("min", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999", "max")]
+            reported = whole[key]
+            assert sum(n for _, _, n in reported["histogram"]) == reported["n"] == whole["received"]
+            shares = [reported[name] for name in ("min", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999", "max")]
             assert shares == sorted(shares)
-            assert told["min"] <= told["mean"] <= told["max"]
-            edges = [edge for low, high, _ in told["histogram"] for edge in (low, high)]
+            assert reported["min"] <= reported["mean"] <= reported["max"]
+            edges = [edge for low, high, _ in reported["histogram"] for edge in (low, high)]
             assert edges == sorted(edges)

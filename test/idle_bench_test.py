@@ -22,14 +22,14 @@ def tells_what_idle_workers_cost_and_lose(tmp_path: Path) -> None:
     command = [str(TOP / "bin" / "dl3"), "bench", "idle", "--lab", *SHORT, *FEW, "--json", "--record", str(record)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in (0, 1), done.stderr  # 1: others took so much of the cores that a mode has no rate
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert [mode["idle"] for mode in told["modes"]] == ["poll", "sleep"]
-    for mode in told["modes"]:
+    reported: dict[str, Any] = json.loads(done.stdout)
+    assert [mode["idle"] for mode in reported["modes"]] == ["poll", "sleep"]
+    for mode in reported["modes"]:
         for name in ("dl3d_shares", "asleep_shares", "dl3gen_shares", "pps"):
             assert len(mode[name]) == 1
         assert len(mode["p50_ns"]) + mode["invalid_latencies"] == 1
         assert len(mode["steps_lost"]) + mode["invalid_steps"] == 1
-    assert told["modes"][0]["asleep_shares"] == [0.0]
+    assert reported["modes"][0]["asleep_shares"] == [0.0]
     kept = read(record)
-    assert [one.model_dump(mode="json") for one in kept.idles] == [{k: v for k, v in told.items() if k != "record"}]
+    assert [one.model_dump(mode="json") for one in kept.idles] == [{k: v for k, v in reported.items() if k != "record"}]
     assert {trial.facts["forwarder"]["idle"] for trial in kept.trials} == {"poll", "sleep"}  # type: ignore[index]

@@ -31,100 +31,100 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def law(told: StreamResult, truth: Truth) -> None:
+def check_accounting(reported: StreamResult, truth: Truth) -> None:
     """What must hold of every run once nothing is under way."""
-    assert told.sent == truth.offered
-    assert told.sent == told.received + told.lost
-    assert told.lost == told.lost_by_gaps == truth.lost + truth.corrupted
-    assert told.received + told.corrupted + told.duplicated == truth.taken
-    assert told.refused == truth.refused
+    assert reported.sent == truth.offered
+    assert reported.sent == reported.received + reported.lost
+    assert reported.lost == reported.lost_by_gaps == truth.lost + truth.corrupted
+    assert reported.received + reported.corrupted + reported.duplicated == truth.taken
+    assert reported.refused == truth.refused
 
 
 def a_wire_that_keeps_its_word_loses_nothing(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
-        told, truth = bench.run_one(stream(), seconds=0.2)
-        law(told, truth)
-        assert 0 < told.sent == told.received
-        assert told.sent + told.late == 20_000
-        assert (told.duplicated, told.reordered, told.corrupted, told.too_old) == (0, 0, 0, 0)
-        assert told.received_bytes == told.sent_bytes == told.sent * 64
+        reported, truth = bench.run_one(stream(), seconds=0.2)
+        check_accounting(reported, truth)
+        assert 0 < reported.sent == reported.received
+        assert reported.sent + reported.late == 20_000
+        assert (reported.duplicated, reported.reordered, reported.corrupted, reported.too_old) == (0, 0, 0, 0)
+        assert reported.received_bytes == reported.sent_bytes == reported.sent * 64
         (right,) = (each for each in bench.dl3gen.ports().ports if each.name == "right")
-        assert (right.rx_packets, right.foreign, right.stale, right.misdirected) == (told.received, 0, 0, 0)
+        assert (right.rx_packets, right.foreign, right.stale, right.misdirected) == (reported.received, 0, 0, 0)
 
 
 def exactly_one_in_n_is_lost(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} drop_every=100"]) as bench:
-        told, truth = bench.run_one(flood(frames=20_000))
-        law(told, truth)
-        assert truth.dropped == told.lost == 200
-        assert told.received == 19_800
+        reported, truth = bench.run_one(flood(frames=20_000))
+        check_accounting(reported, truth)
+        assert truth.dropped == reported.lost == 200
+        assert reported.received == 19_800
 
 
 def the_last_frame_of_a_run_and_the_first_are_missed_too(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} drop_every=1000"]) as bench:
         for frames, lost in ((1000, 1), (999, 0), (500, 1)):  # the last, none, the first
-            told, truth = bench.run_one(flood(frames=frames))
-            law(told, truth)
-            assert (told.sent, told.lost) == (frames, lost)
+            reported, truth = bench.run_one(flood(frames=frames))
+            check_accounting(reported, truth)
+            assert (reported.sent, reported.lost) == (frames, lost)
 
 
 def duplicates_are_told_apart_from_frames(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} duplicate_every=50"]) as bench:
-        told, truth = bench.run_one(flood(frames=20_000))
-        law(told, truth)
-        assert truth.duplicated == told.duplicated == 400
-        assert (told.received, told.lost, told.reordered) == (20_000, 0, 0)
+        reported, truth = bench.run_one(flood(frames=20_000))
+        check_accounting(reported, truth)
+        assert truth.duplicated == reported.duplicated == 400
+        assert (reported.received, reported.lost, reported.reordered) == (20_000, 0, 0)
 
 
 @pytest.mark.parametrize(("flows", "by", "wanted"), [(1, 1, 100), (1, 5, 100), (FLOWS, 1, 0), (FLOWS, FLOWS, 100)])
 def frames_that_change_places_are_counted_in_their_flow(tmp_path: Path, flows: int, by: int, wanted: int) -> None:
     with Bench(tmp_path, [f"{THERE} swap_every=100 swap_by={by}"]) as bench:
-        told, truth = bench.run_one(flood(frames=10_050, src_port={"first": 1024, "count": flows}))
-        law(told, truth)
+        reported, truth = bench.run_one(flood(frames=10_050, src_port={"first": 1024, "count": flows}))
+        check_accounting(reported, truth)
         assert truth.swapped == 100
-        assert (told.reordered, told.reordered_per, told.flows) == (wanted, "flow", flows)
-        assert (told.received, told.lost, told.duplicated) == (10_050, 0, 0)
+        assert (reported.reordered, reported.reordered_per, reported.flows) == (wanted, "flow", flows)
+        assert (reported.received, reported.lost, reported.duplicated) == (10_050, 0, 0)
 
 
 def order_is_judged_in_the_stream_where_there_are_too_many_flows(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} swap_every=100 swap_by=1"]) as bench:
-        told, truth = bench.run_one(flood(frames=10_050, src_ip={"first": "198.18.0.1", "count": 65_537}))
-        law(told, truth)
-        assert (told.reordered, told.reordered_per, told.flows) == (100, "stream", 65_537)
+        reported, truth = bench.run_one(flood(frames=10_050, src_ip={"first": "198.18.0.1", "count": 65_537}))
+        check_accounting(reported, truth)
+        assert (reported.reordered, reported.reordered_per, reported.flows) == (100, "stream", 65_537)
 
 
 @pytest.mark.parametrize("what", [what for what in BYTE if what != "source MAC"])
 def a_changed_byte_makes_a_frame_corrupted_and_never_received(tmp_path: Path, what: str) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={BYTE[what]}"]) as bench:
-        told, truth = bench.run_one(flood(frames=10_000))
-        law(told, truth)
-        assert truth.corrupted == told.corrupted == 100
-        assert (told.received, told.lost, told.duplicated, told.reordered) == (9_900, 100, 0, 0)
+        reported, truth = bench.run_one(flood(frames=10_000))
+        check_accounting(reported, truth)
+        assert truth.corrupted == reported.corrupted == 100
+        assert (reported.received, reported.lost, reported.duplicated, reported.reordered) == (9_900, 100, 0, 0)
 
 
 @pytest.mark.parametrize(("protocol", "size", "at"), [("tcp", 128, 38), ("tcp", 128, 123), ("udp", 1518, 1513)])
 def corruption_shows_in_every_protocol_and_at_every_place(tmp_path: Path, protocol: str, size: int, at: int) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={at} corrupt_with=1"]) as bench:
-        told, truth = bench.run_one(flood(frames=5_000, protocol=protocol, size=size))
-        law(told, truth)
-        assert (told.corrupted, told.received) == (50, 4_950)
+        reported, truth = bench.run_one(flood(frames=5_000, protocol=protocol, size=size))
+        check_accounting(reported, truth)
+        assert (reported.corrupted, reported.received) == (50, 4_950)
 
 
 @pytest.mark.parametrize("at", [18, 30, 41, 60, 66, 73, 78])
 def corruption_shows_in_ip6(tmp_path: Path, at: int) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={at} corrupt_with=1"]) as bench:
-        told, truth = bench.run_one(flood(frames=5_000, dst_ip="2001:db8::1"))
-        law(told, truth)
-        assert (told.corrupted, told.received) == (50, 4_950)
+        reported, truth = bench.run_one(flood(frames=5_000, dst_ip="2001:db8::1"))
+        check_accounting(reported, truth)
+        assert (reported.corrupted, reported.received) == (50, 4_950)
 
 
 @pytest.mark.parametrize("at", [12, 14, 23, 42, 43, 44])
 def a_frame_that_is_no_longer_ours_is_foreign_or_corrupted_and_lost(tmp_path: Path, at: int) -> None:
     with Bench(tmp_path, [f"{THERE} corrupt_every=100 corrupt_at={at}"]) as bench:
-        told, truth = bench.run_one(flood(frames=5_000))
+        reported, truth = bench.run_one(flood(frames=5_000))
         (right,) = (each for each in bench.dl3gen.ports().ports if each.name == "right")
-        assert (told.sent, told.received, told.lost, told.lost_by_gaps) == (5_000, 4_950, 50, 50)
-        assert told.corrupted + right.foreign + right.stale == truth.corrupted == 50
+        assert (reported.sent, reported.received, reported.lost, reported.lost_by_gaps) == (5_000, 4_950, 50, 50)
+        assert reported.corrupted + right.foreign + right.stale == truth.corrupted == 50
         assert right.rx_packets == truth.taken
 
 
@@ -133,12 +133,12 @@ def a_frame_that_is_no_longer_ours_is_foreign_or_corrupted_and_lost(tmp_path: Pa
 def all_at_once_are_told_apart(tmp_path: Path, kind: str, code: str) -> None:
     words = "drop_every=7 corrupt_every=11 corrupt_at=29 swap_every=13 swap_by=3 duplicate_every=17 delay_ns=20000"
     with Bench(tmp_path, [f"{THERE} {words}"], eal=eal(*VECTORS[code])) as bench:
-        told, truth = bench.run_one(flood(frames=50_000, **SHAPES[kind]))
-        law(told, truth)
+        reported, truth = bench.run_one(flood(frames=50_000, **SHAPES[kind]))
+        check_accounting(reported, truth)
         # Both copies of a corrupted frame are corrupted, and neither is a duplicate.
-        assert told.corrupted + told.duplicated == truth.corrupted + truth.duplicated
-        assert told.corrupted >= truth.corrupted
-        assert 0 < told.reordered <= truth.swapped
+        assert reported.corrupted + reported.duplicated == truth.corrupted + truth.duplicated
+        assert reported.corrupted >= truth.corrupted
+        assert 0 < reported.reordered <= truth.swapped
 
 
 def streams_and_directions_are_accounted_for_each(tmp_path: Path) -> None:
@@ -147,21 +147,21 @@ def streams_and_directions_are_accounted_for_each(tmp_path: Path) -> None:
     with Bench(
         tmp_path, [f"{THERE} drop_every=10 ring=32768 slot=128", f"{BACK} drop_every=70 ring=32768 slot=128"]
     ) as bench:
-        told = {each.name: each for each in bench.run(*east, west).streams}
+        reported = {each.name: each for each in bench.run(*east, west).streams}
         there, back = bench.truths()
-    assert told["west"].lost == told["west"].lost_by_gaps == back.dropped == 100
-    assert [told[f"east{i}"].sent for i in range(3)] == [3_000, 6_000, 9_000]
-    assert sum(told[f"east{i}"].lost for i in range(3)) == there.dropped == 1_800
-    assert all(each.sent == each.received + each.lost for each in told.values())
+    assert reported["west"].lost == reported["west"].lost_by_gaps == back.dropped == 100
+    assert [reported[f"east{i}"].sent for i in range(3)] == [3_000, 6_000, 9_000]
+    assert sum(reported[f"east{i}"].lost for i in range(3)) == there.dropped == 1_800
+    assert all(each.sent == each.received + each.lost for each in reported.values())
 
 
 def a_ring_that_is_full_refuses_and_its_frames_are_sent_and_lost(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} limit_pps=50000 limit_depth=16 refuses=1"]) as bench:
-        told, truth = bench.run_one(stream(rate="100 kpps"), seconds=0.3)
-        law(told, truth)
+        reported, truth = bench.run_one(stream(rate="100 kpps"), seconds=0.3)
+        check_accounting(reported, truth)
         assert truth.over_limit == 0 < truth.refused
-        assert told.lost == told.refused == truth.refused
-        assert told.sent + told.late == 30_000
+        assert reported.lost == reported.refused == truth.refused
+        assert reported.sent + reported.late == 30_000
         assert truth.taken <= 50_000 * 0.3 + 17
 
 
@@ -170,13 +170,19 @@ def an_earlier_run_leaves_nothing_behind(tmp_path: Path) -> None:
         bench.dl3gen.send(streams=[stream()], seconds=0.1)
         bench.dl3gen.call("halt")
         bench.dl3gen.finish(stragglers_s=0.0)
-        told = bench.run(flood(frames=1_000), delay=0.001).streams[0]
-        assert (told.sent, told.received, told.lost, told.duplicated, told.corrupted) == (1_000, 1_000, 0, 0, 0)
+        reported = bench.run(flood(frames=1_000), delay=0.001).streams[0]
+        assert (reported.sent, reported.received, reported.lost, reported.duplicated, reported.corrupted) == (
+            1_000,
+            1_000,
+            0,
+            0,
+            0,
+        )
 
 
 def jumbo_frames_are_accounted_for(tmp_path: Path) -> None:
     ports = [port(i, mtu=9600) for i in range(2)]
     with Bench(tmp_path, [f"{THERE} slot=9700 drop_every=10"], ports=ports) as bench:
-        told, truth = bench.run_one(flood(size=9618, frames=1_000))
-        law(told, truth)
-        assert (told.received, told.lost, told.sent_bytes) == (900, 100, 9_618_000)
+        reported, truth = bench.run_one(flood(size=9618, frames=1_000))
+        check_accounting(reported, truth)
+        assert (reported.received, reported.lost, reported.sent_bytes) == (900, 100, 9_618_000)

@@ -7,7 +7,7 @@ from harness.answers import AS_DUE, THERE, Bench, stream
 from harness.wired import BUILD
 
 from dl3.bench.proof import prove
-from dl3.bench.site import Course
+from dl3.bench.site import Run
 from dl3.control.client import Client
 from dl3.model.answers import Proof
 from dl3.model.stream import Stream
@@ -24,8 +24,8 @@ TOLERANCE_NS = 5_000 if BUILD.name == "build" else 50_000  # on a core that othe
 def _proved(bench: Bench, record: Path) -> Proof:
     """By short trials: many of them are over before somebody else wants the core."""
     site = Site(Client(bench.dl3gen.socket), dut_name="loop", campaign="now")
-    course = Course(Runner(site), (Stream.model_validate(stream()),), record, seconds=0.1, warm_up_s=0.0)
-    return prove(course, ("64",), "known")
+    run = Run(Runner(site), (Stream.model_validate(stream()),), record, seconds=0.1, warm_up_s=0.0)
+    return prove(run, ("64",), "known")
 
 
 @pytest.mark.timing

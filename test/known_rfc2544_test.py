@@ -12,8 +12,8 @@ from dl3.bench.conduct import conduct
 from dl3.bench.fake import job_of
 from dl3.bench.known import Known
 from dl3.bench.reset import measure_reset
-from dl3.bench.site import Audience, Course
-from dl3.bench.stage import Stage
+from dl3.bench.site import ProgressListener, Run
+from dl3.bench.testbed import Testbed
 from dl3.control.client import Client
 from dl3.model.answers import BackToBack, Forwarding, LossPoint, Recovery
 from dl3.model.campaign import Job
@@ -35,14 +35,14 @@ MOST_ANSWERS = 25
 A = TypeVar("A")
 
 
-class Witness(Audience):
+class Witness(ProgressListener):
     """Compares each trial with what the device did, to the frame."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.seen: list[tuple[Trial, Truth]] = []
 
-    def heard_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:
         """One more."""
         truth = self.bench.truths()[0]
         self.bench.forget()
@@ -51,10 +51,10 @@ class Witness(Audience):
         assert trial.account.lost == truth.lost
 
 
-def _course(bench: Bench, folder: Path, seconds: float, catch_up: int = CATCH_UP) -> Course:
+def _run(bench: Bench, folder: Path, seconds: float, catch_up: int = CATCH_UP) -> Run:
     site = Site(Client(bench.dl3gen.socket), dut_name="device", campaign="now")
     streams = (Stream.model_validate(stream(catch_up=catch_up)),)
-    return Course(Runner(site), streams, folder / "record.jsonl", seconds, warm_up_s=0.0, audience=Witness(bench))
+    return Run(Runner(site), streams, folder / "record.jsonl", seconds, warm_up_s=0.0, listener=Witness(bench))
 
 
 def _known(job: Job, pps: float) -> Known:
@@ -69,7 +69,7 @@ def _known(job: Job, pps: float) -> Known:
 def _answer(bench: Bench, folder: Path, job: Job, known: Known | None = None) -> Any:
     bench.forget()
     catch_up = 16_384 if job.test == "back-to-back" else CATCH_UP  # a burst is whole or it is none
-    (made,) = conduct(_course(bench, folder, job.effort.seconds, catch_up), job, None, known or Known())
+    (made,) = conduct(_run(bench, folder, job.effort.seconds, catch_up), job, None, known or Known())
     return made
 
 
@@ -224,13 +224,13 @@ def a_reset_takes_as_long_as_the_device_is_dead(tmp_path: Path) -> None:
     wanted_s = {"process": 0.3, "port": 0.02}
     job = job_of("reset", seconds=1.0)
     with Bench(tmp_path, [f"{THERE} {WIDE}"], measures=True, ports=LINE) as bench:
-        course = _course(bench, tmp_path, 1.0)
-        assert isinstance(course.audience, Witness)
-        trigger = _Trigger(bench, course.audience)
+        run = _run(bench, tmp_path, 1.0)
+        assert isinstance(run.listener, Witness)
+        trigger = _Trigger(bench, run.listener)
 
         def measure() -> Any:
             bench.forget()
-            return measure_reset(Stage(course, job, None, _known(job, 100_000)), trigger)
+            return measure_reset(Testbed(run, job, None, _known(job, 100_000)), trigger)
 
         # A kind whose trials were all INVALID has no answer.
         answers = _until(

@@ -15,7 +15,7 @@ from dl3.model.stream import Stream
 from dl3.model.trial import Trial
 from dl3.search.mlr import Goals, Measure, find_throughputs
 from dl3.search.throughput import Answer, Bounds, Terms, find_throughput
-from dl3.trial.law import MOST_PACING_ERROR
+from dl3.trial.accounting import MOST_PACING_ERROR
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
 
@@ -99,7 +99,7 @@ class Bill:
         """Whether both limits were found."""
         return not self.fault and all(map(_is_near, self.answers, (LIMIT_PPS, LIMIT_PPS / (1 - LOSS))))
 
-    def told(self) -> str:
+    def reported(self) -> str:
         """A line for people."""
         n_invalid = sum(1 for trial in self.trials if trial.invalid)
         found = self.fault or ", ".join(f"{one.pps:,.0f} to {one.ended_pps:,.0f} packets/s" for one in self.answers)
@@ -154,7 +154,7 @@ def the_search_of_rfc_9971_takes_less_than_half_the_trial_time_of_two_binary_sea
             ours, theirs = _bill("MLRsearch", _search_once, bench), _bill("binary searches", _halve_twice, bench)
             if ours.is_right and theirs.is_right:
                 break
-    print(f"{ours.told()}\n{theirs.told()}")
+    print(f"{ours.reported()}\n{theirs.reported()}")
     assert ours.is_right
     assert theirs.is_right
     share = ours.valid_s / theirs.valid_s
@@ -193,11 +193,11 @@ def a_loss_has_its_place_in_the_account(tmp_path: Path) -> None:
 
 
 def _median_error_ns(bench: Bench, delay_ns: int) -> float:
-    told, _ = bench.run_one(stream(rate="50 kpps"), seconds=0.2)
-    assert told.received == told.sent == told.latency.n == told.latency_from_sending.n
-    assert told.latency_from_sending.min >= delay_ns * 0.995  # the histogram's own error
-    assert told.latency.p50 >= told.latency_from_sending.p50 * 0.995
-    return told.latency.p50 - delay_ns
+    reported, _ = bench.run_one(stream(rate="50 kpps"), seconds=0.2)
+    assert reported.received == reported.sent == reported.latency.n == reported.latency_from_sending.n
+    assert reported.latency_from_sending.min >= delay_ns * 0.995  # the histogram's own error
+    assert reported.latency.p50 >= reported.latency_from_sending.p50 * 0.995
+    return reported.latency.p50 - delay_ns
 
 
 @pytest.mark.timing
@@ -218,11 +218,11 @@ def _tail_errors_ns(bench: Bench) -> dict[str, float]:
     Frames that a pause of the machine made later than that add to the mean jitter at most twice what they add to the
     mean latency: each is in two differences.
     """
-    told, truth = bench.run_one(stream(rate="20 kpps"), seconds=0.2)
-    assert told.jitter.n == truth.taken - 1
-    latency = told.latency_from_sending
+    reported, truth = bench.run_one(stream(rate="20 kpps"), seconds=0.2)
+    assert reported.jitter.n == truth.taken - 1
+    latency = reported.latency_from_sending
     pauses = 2 * max(0.0, latency.mean - 20_500)
-    jitter = max(0.0, abs(told.jitter.mean - 1_000) - pauses)
+    jitter = max(0.0, abs(reported.jitter.mean - 1_000) - pauses)
     return {"p50": latency.p50 - 20_000, "p99": latency.p99 - 25_000, "jitter": jitter}
 
 

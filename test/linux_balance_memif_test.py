@@ -41,8 +41,8 @@ class Pair:
 
     def counts(self, family: int) -> list[int]:
         """Packets of each member so far."""
-        told = self.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
-        return [sum(each.packets for each in told if each.via == link_address(family, 1, n)) for n in NUMBERS]
+        reported = self.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
+        return [sum(each.packets for each in reported if each.via == link_address(family, 1, n)) for n in NUMBERS]
 
     def spread(self, stream: Stream) -> list[int]:
         """Each flow's packets sent once and none lost: how many took which member."""
@@ -51,13 +51,13 @@ class Pair:
             before = self.counts(family)
             slower = stream.model_copy(update={"rate": float(max(PPS >> number, SLOWEST_PPS))})
             results, passage = sent(self.lab, [slower], 60.0)
-            (told,) = results.streams
+            (reported,) = results.streams
             assert set(passage.lost) <= {"tx_refused"}, passage.lost
             counted = [now - then for now, then in zip(self.counts(family), before, strict=True)]
-            assert sum(counted) == told.sent - told.refused
-            if told.sent == N_FLOWS * N_EACH and not told.refused:
+            assert sum(counted) == reported.sent - reported.refused
+            if reported.sent == N_FLOWS * N_EACH and not reported.refused:
                 return counted
-        raise AssertionError(f"in {TRIES} runs the ring was full for some frames: {told}")
+        raise AssertionError(f"in {TRIES} runs the ring was full for some frames: {reported}")
 
 
 @pytest.fixture(scope="module")
@@ -109,15 +109,15 @@ def _disturb(pair: Pair, family: int) -> None:
 @pytest.mark.parametrize(
     "weights", [EVEN, TWOS, pytest.param(ODD, marks=pytest.mark.long)], ids=["even", "1-2-3-10", "5-1-7-3"]
 )
-@pytest.mark.parametrize("told", [_by_nexthops, _by_group], ids=["nexthops", "group"])
+@pytest.mark.parametrize("reported", [_by_nexthops, _by_group], ids=["nexthops", "group"])
 def each_member_has_its_share_and_no_flow_changes(
     pair: Pair,
-    told: Callable[[Pair, int, Sequence[int]], None],
+    reported: Callable[[Pair, int, Sequence[int]], None],
     weights: Sequence[int],
     family: int,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told(pair, family, weights)
+    reported(pair, family, weights)
     settle(pair.dut)
     counted = pair.spread(_flows(family))
     assert [n % N_EACH for n in counted] == [0] * len(weights), f"a flow had two members: {counted}"

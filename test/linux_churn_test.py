@@ -53,10 +53,10 @@ class Pair:
     def counts(self) -> tuple[int, int]:
         """Packets by the watched next hops, and by all members of the moving groups."""
         assert self.lab.dut
-        told = self.lab.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
+        reported = self.lab.dut.ask(NextHops, "nexthops", limit=10_000).nexthops
         watched = [link_address(family, 1) for family in FAMILIES]
         members = [link_address(family, 1, n) for family in FAMILIES for n in MEMBERS]
-        found = [sum(each.packets for each in told if each.via in vias) for vias in (watched, members)]
+        found = [sum(each.packets for each in reported if each.via in vias) for vias in (watched, members)]
         return found[0], found[1]
 
 

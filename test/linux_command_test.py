@@ -125,8 +125,8 @@ def what_the_mirror_was_never_told_is_found_and_mended(dl3d: Forwarder) -> None:
         asked = subprocess.Popen(_command(dl3d, "verify", "--json"), stdout=subprocess.PIPE, text=True)
         # The audit mends it all within a second or so: the command has to be there before.
         wait_until(lambda: _n_asking(dl3d) > n_before, "dl3 verify waits for its answer", timeout_s=20.0)
-    told, _ = asked.communicate(timeout=120)
-    assert json.loads(told)["listed"] == [
+    reported, _ = asked.communicate(timeout=120)
+    assert json.loads(reported)["listed"] == [
         "10.30.0.0/16: workers have a route that Linux has not",
         "10.32.0.0/16: Linux has a route that workers have not",
         "neighbour 10.0.3.2 dev left: workers send to another MAC address than Linux",

@@ -109,10 +109,10 @@ def the_sender_is_told_why(network: Network, family: int, kind: str) -> None:
     if kind != "none":
         network.ip(f"route add {kind} {target}")
     pings = ping(host.namespace, target, "-W", "0.2" if kind == "blackhole" else "10")
-    told = [line for line in pings.text.splitlines() if line.startswith("From")]
+    reported = [line for line in pings.text.splitlines() if line.startswith("From")]
     assert pings.received == 0
-    assert len(told) == (0 if kind == "blackhole" else pings.sent), pings.text
-    for line in told:
+    assert len(reported) == (0 if kind == "blackhole" else pings.sent), pings.text
+    for line in reported:
         assert SAYS[family][kind] in line
         assert address_of(family, host.link, 1) in line
 

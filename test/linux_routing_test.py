@@ -40,7 +40,7 @@ def _has_learned(routing: Routing) -> bool:
     theirs = [neighbour.ip("route") + neighbour.ip("-6", "route") for neighbour in routing.neighbours]
     far = [[address.format(1 - number) for address in LOOPBACK.values()] for number in range(N_NEIGHBOURS)]
     return all(prefix in own for prefix in LEARNED) and all(
-        address in told for wanted, told in zip(far, theirs, strict=True) for address in wanted
+        address in reported for wanted, reported in zip(far, theirs, strict=True) for address in wanted
     )
 
 
@@ -61,11 +61,11 @@ def what_the_daemons_learned_carries_packets(routing: Routing, family: int) -> N
 def sessions_stay_up_while_neighbours_ping(routing: Routing) -> None:
     before = routing.sessions()
     options = ("-n", "-I", "10.9.9.10", "-i", "0.01", "-c", str(N_ECHOES), "-w", "60")  # -w: waits for the last reply
-    told = ask(routing.neighbours[0], "ping", *options, "10.9.9.11", timeout_s=90.0)
+    reported = ask(routing.neighbours[0], "ping", *options, "10.9.9.11", timeout_s=90.0)
     assert routing.flapped(before) == []
-    came = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", told)]
+    came = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", reported)]
     # One that is lost leaves a gap: ping goes on until so many came, perhaps with one more that was under way.
-    assert came == list(range(1, len(came) + 1)), told
+    assert came == list(range(1, len(came) + 1)), reported
     assert len(came) >= N_ECHOES
 
 

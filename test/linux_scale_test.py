@@ -41,8 +41,8 @@ def _router(million: Million) -> Dl3dRouter:
 
 
 def _is_level(million: Million, number: int) -> bool:
-    told = _router(million).call("mirror")
-    return bool(told["state"] == "following" and abs(told["routes4"] - number) < 100)
+    reported = _router(million).call("mirror")
+    return bool(reported["state"] == "following" and abs(reported["routes4"] - number) < 100)
 
 
 def _overruns(million: Million) -> int:

@@ -10,7 +10,7 @@ from dl3.control.generator import Results
 from dl3.control.replies import Drops
 from dl3.dut.dl3d import Dl3d
 from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.model.stream import Stream
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
@@ -27,7 +27,7 @@ ASTRAY = tuple(Stream.model_validate(each | {"dst_ip": "192.0.2.1"}) for each in
 @pytest.fixture(scope="module")
 def lab() -> Iterator[MemifLab]:
     assert len(CORES) > 1, "dl3gen and dl3d want a core each"
-    with memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as made:
+    with memif_lab(MemifSettings(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))) as made:
         yield made
 
 
@@ -38,12 +38,12 @@ def both_sides_tell_of_the_same_packets(lab: MemifLab, sent: tuple[Stream, ...],
     before = lab.dut.ask(Drops, "drops")
     trial = Runner(Site(lab.generator, lab.dut)).run(Order(sent, frame, PPS, SECONDS, warm_up_s=0.0))
     passage = Passage.between(before, lab.dut.ask(Drops, "drops"))
-    told = lab.generator.ask(Results, "results").streams
-    assert sum(each.sent - each.refused for each in told) == passage.received > 0
-    assert sum(each.received for each in told) == passage.sent
+    reported = lab.generator.ask(Results, "results").streams
+    assert sum(each.sent - each.refused for each in reported) == passage.received > 0
+    assert sum(each.received for each in reported) == passage.sent
     assert passage.missing == 0
     assert passage.lost.get("no_route", 0) == (passage.received if sent is ASTRAY else 0)
-    assert not any(reason.startswith("law") for reason in trial.invalid)
-    for each in told:
+    assert not any(reason.startswith("accounting") for reason in trial.invalid)
+    for each in reported:
         assert each.lost == each.lost_by_gaps == each.sent - each.received
         assert (each.duplicated, each.corrupted, each.reordered, each.too_old) == (0, 0, 0, 0)

@@ -16,7 +16,7 @@ from dl3.control.replies import Drops
 from dl3.dut.dl3d import Dl3d
 from dl3.host.hugepages import NUMBER, read_number, reserved
 from dl3.lab.links import Flows, Links, streams
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.lab.pair import generator_socket, links_are_up, start_generator
 from dl3.lab.process import Process
 from dl3.lab.single import START_SECONDS, answers, start_process
@@ -24,7 +24,7 @@ from dl3.model.fault import Fault
 
 pytestmark = pytest.mark.alone  # huge pages, and a core for each program
 
-TERMS = MemifTerms(Dl3d(DL3D), ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
+TERMS = MemifSettings(Dl3d(DL3D), ring_bits=12, flows=Flows(number=100, is_both_ways=True), build=BUILD)
 
 
 def _run(lab: MemifLab, rate: str, seconds: float) -> Results:
@@ -43,7 +43,7 @@ def accounts_for_each_frame_in_both_directions() -> None:
         results = _run(lab, "50 kpps", 0.5)
         assert lab.dut
         account = lab.dut.ask(Drops, "drops")
-        folder = lab.seat.links.folder
+        folder = lab.endpoint.links.folder
     assert len(results.streams) == 2
     for stream in results.streams:
         assert stream.received > 0
@@ -59,7 +59,7 @@ def accounts_for_each_frame_in_both_directions() -> None:
 
 @pytest.mark.parametrize("is_zero_copy", [True, False])
 def ends_in_order_while_frames_flow(is_zero_copy: bool, is_long: bool) -> None:
-    terms = MemifTerms(Dl3d(DL3D), ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
+    terms = MemifSettings(Dl3d(DL3D), ring_bits=10, is_zero_copy=is_zero_copy, build=BUILD)
     for _ in range(20 if is_long else 4):
         with memif_lab(terms) as lab:
             lab.generator.ask(Started, "send", streams=streams(terms.flows, "max"), seconds=60)
@@ -90,7 +90,7 @@ def tells_that_the_forwarder_is_gone_and_clears_up() -> None:
     with pytest.raises(Fault, match="dl3d left with status -9"):
         _lose_the_forwarder(labs)
     assert _is_gone(labs[0].generator_process.process.pid)
-    assert not labs[0].seat.links.folder.exists()
+    assert not labs[0].endpoint.links.folder.exists()
 
 
 def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Process:
@@ -113,15 +113,15 @@ def _start_server(folder: Path, name: str, device: str, ends: ExitStack) -> Proc
 def a_peer_that_answers_late_gets_a_link(tmp_path: Path, late: int, seconds: float) -> None:
     """DPDK's driver closes the file behind the buffers that one peer got, and the next one gets the same."""
     links = Links(tmp_path, ring_bits=10, is_zero_copy=True)
-    seat = TERMS.seat(tmp_path)
+    endpoint = TERMS.endpoint(tmp_path)
     with ExitStack() as ends:
         ends.enter_context(reserved(TERMS.pages))
         devices = links.devices("server")
         servers = [_start_server(tmp_path, f"s{i}", device, ends) for i, device in enumerate(devices)]
         servers[late].freeze()
-        generator = start_generator(TERMS.tester, replace(seat, links=links))
+        generator = start_generator(TERMS.tester, replace(endpoint, links=links))
         ends.callback(generator.kill)
-        client = Client(generator_socket(seat))
+        client = Client(generator_socket(endpoint))
         time.sleep(seconds)
         servers[late].thaw()
         generator.wait_until(lambda: links_are_up(client), "had both links up", START_SECONDS)

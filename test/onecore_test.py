@@ -18,10 +18,10 @@ def measures_dl3d_with_frames_that_are_there_or_arrive(ring: str, tmp_path: Path
     command = [str(TOP / "bin" / "dl3"), "bench", "onecore", *options, "--", str(DL3D), "{config}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    told: list[dict[str, Any]] = json.loads(done.stdout)["samples"]
+    reported: list[dict[str, Any]] = json.loads(done.stdout)["samples"]
     kept = [json.loads(line) for line in record.read_text().splitlines()]
-    assert len(told) == len(kept) == 2
-    for said, row in zip(told, kept, strict=True):
+    assert len(reported) == len(kept) == 2
+    for said, row in zip(reported, kept, strict=True):
         assert row["environment"]["ONECORE_RING"] == ring
         assert said["sent_pps"] == row["sent_pps"] > 1e5  # what arrives begins with a million
         assert abs(said["received_pps"] - said["sent_pps"]) < 0.01 * said["sent_pps"]

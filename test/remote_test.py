@@ -23,7 +23,7 @@ from dl3.control.remote import Machine
 from dl3.dut.dl3d import Dl3d
 from dl3.dut.there import dl3d_there
 from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
 from dl3.model.stream import Stream
@@ -49,7 +49,7 @@ def _dl3(sshd: Sshd, *words: str, key: str = "ours") -> subprocess.CompletedProc
 
 
 def _lab() -> AbstractContextManager[MemifLab]:
-    return memif_lab(MemifTerms(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],)))
+    return memif_lab(MemifSettings(Dl3d(DL3D), build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],)))
 
 
 def _astray() -> tuple[Stream, ...]:
@@ -144,7 +144,7 @@ def both_devices_of_a_comparison_may_be_on_the_other_machine(
         setup = Setup(dut=there(spec_of(box), at))
         with both_open((setup, setup), Contest(("64",), tmp_path / "record.jsonl")) as sides:
             for side in sides:
-                _is_seen_from_both(side.course.run(Order(_astray(), "64", 10_000, 0.2, warm_up_s=0.0)))
+                _is_seen_from_both(side.run.trial(Order(_astray(), "64", 10_000, 0.2, warm_up_s=0.0)))
     assert done.returncode == 1
     assert "127.0.0.1 cannot be reached" in done.stderr
 

@@ -65,11 +65,11 @@ def tells_of_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
         if not case.jobs:
             assert case.reason
             assert outcomes[case.key] == case.reason.en
-    told = {case.key: outcomes[case.key] for case in PLAN.cases if case.jobs}
-    assert told["1.1"] == "measured"
-    assert told["1.2"] == "measured in part: 1 of 2 settings are not applicable here"
-    assert told["1.7"] == "measured in part: 10 of 12 settings are not applicable here"
-    assert told["3.3"] == "measured in part"  # one job has no answer
+    reported = {case.key: outcomes[case.key] for case in PLAN.cases if case.jobs}
+    assert reported["1.1"] == "measured"
+    assert reported["1.2"] == "measured in part: 1 of 2 settings are not applicable here"
+    assert reported["1.7"] == "measured in part: 10 of 12 settings are not applicable here"
+    assert reported["3.3"] == "measured in part"  # one job has no answer
     assert "10 of 19 cases were measured on this machine (3 of them in part)" in _texts(shown, "main, body")[0]
 
 

@@ -7,7 +7,7 @@ from harness.answers import CORES, THERE, Bench, stream
 from harness.busy import busy
 
 from dl3.control.generator import Results
-from dl3.trial.law import reasons
+from dl3.trial.accounting import reasons
 
 SECONDS = 0.5
 STARVING_RUNS = 10
@@ -26,14 +26,14 @@ def _texts(results: Results) -> list[str]:
 def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} ring=65536 slot=128"]) as bench:
         with busy(CORES[-1]):
-            told, truth = bench.run_one(stream(rate="500 kpps"), seconds=SECONDS)
+            reported, truth = bench.run_one(stream(rate="500 kpps"), seconds=SECONDS)
             results = bench.dl3gen.results()
-        assert told.late > 0.001 * (told.sent + told.late)
+        assert reported.late > 0.001 * (reported.sent + reported.late)
         assert any(text.startswith("late: ") for text in _texts(results))
-        assert told.sent + told.late == SECONDS * 500_000
-        assert told.sent == truth.offered
-        assert (told.lost, told.lost_by_gaps, truth.lost) == (0, 0, 0)
-        assert told.longest_lag_us > 0
+        assert reported.sent + reported.late == SECONDS * 500_000
+        assert reported.sent == truth.offered
+        assert (reported.lost, reported.lost_by_gaps, truth.lost) == (0, 0, 0)
+        assert reported.longest_lag_us > 0
         assert results.workers[0].longest_gap_us > 1000
 
 
@@ -41,8 +41,8 @@ def a_sender_without_its_core_is_late_and_loses_nothing(tmp_path: Path) -> None:
 def what_is_sent_after_a_pause_is_at_most_64_frames(tmp_path: Path) -> None:
     # The bucket holds no more than the frames that may follow a pause at once, and those of the run itself.
     with Bench(tmp_path, [f"{THERE} ring=65536 slot=128 limit_pps=300000 limit_depth=80"]) as bench, busy(CORES[-1]):
-        told, truth = bench.run_one(stream(rate="250 kpps"), seconds=SECONDS)
-        assert told.late > 0
+        reported, truth = bench.run_one(stream(rate="250 kpps"), seconds=SECONDS)
+        assert reported.late > 0
         assert truth.over_limit == 0
 
 
@@ -53,13 +53,13 @@ def a_sink_without_its_core_is_late_and_nobodys_loss(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} ring=2048 slot=128"], workers=workers) as bench:
         with busy(CORES[-1]):
             for _ in range(STARVING_RUNS):
-                told, truth = bench.run_one(stream(rate="1 Mpps"), seconds=SECONDS)
+                reported, truth = bench.run_one(stream(rate="1 Mpps"), seconds=SECONDS)
                 if truth.ring_full:
                     break  # else the core was left to the sink for all of the run
             results = bench.dl3gen.results()
         (right,) = (each for each in results.ports if each.name == "right")
         assert truth.ring_full > 0
-        assert told.lost == told.lost_by_gaps == truth.ring_full
+        assert reported.lost == reported.lost_by_gaps == truth.ring_full
         assert right.late_polls > 0
         assert right.longest_gap_us > 2048
         assert any(text.startswith("sink late: ") for text in _texts(results))

@@ -27,8 +27,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 def _dump(folder: Path, n: int, code: str = "with vectors", **keys: Any) -> list[Packet]:
     with Bench(folder, [f"{THERE} dump={n}"], eal=eal(*VECTORS[code])) as bench:
-        told, _ = bench.run_one(flood(frames=n, **keys))
-        assert told.sent == told.received == n
+        reported, _ = bench.run_one(flood(frames=n, **keys))
+        assert reported.sent == reported.received == n
         return list(rdpcap(str(bench.dumped())))
 
 
@@ -90,8 +90,8 @@ def a_mix_has_its_shares_to_the_frame(tmp_path: Path, size: Any, wanted: dict[in
 
 def bytes_are_counted_with_the_fcs(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
-        told, _ = bench.run_one(flood(frames=1200, size="classic"))
-        assert told.sent_bytes == told.received_bytes == 100 * (7 * 64 + 4 * 570 + 1518)
+        reported, _ = bench.run_one(flood(frames=1200, size="classic"))
+        assert reported.sent_bytes == reported.received_bytes == 100 * (7 * 64 + 4 * 570 + 1518)
 
 
 def _fields(packets: list[Packet], key: str) -> list[object]:
@@ -145,8 +145,8 @@ def a_million_flows_are_distinct(tmp_path: Path) -> None:
     n = 1_000_000
     counting = {"src_ip": {"first": "198.18.0.1", "count": 1000}, "dst_ip": {"first": "198.19.0.1", "count": 1000}}
     with Bench(tmp_path, [f"{THERE} dump={n} ring=16384"]) as bench:
-        told, truth = bench.run_one(flood(frames=n, **counting))
-        assert (told.flows, told.sent, truth.offered) == (n, n, n)
+        reported, truth = bench.run_one(flood(frames=n, **counting))
+        assert (reported.flows, reported.sent, truth.offered) == (n, n, n)
         whole = bench.dumped().read_bytes()
         bench.dumped().unlink()
     step = PCAP_RECORD + 60

@@ -71,9 +71,11 @@ def _n_runs(folder: Path) -> int:
 def a_test_of_timing_is_tried_three_times_at_most(tmp_path: Path, n_failures: int, n_tries: int, status: int) -> None:
     done = _pytest(tmp_path, FAILS.format(mark="timing", n_failures=n_failures))
     assert (done.returncode, _n_runs(tmp_path)) == (status, n_tries), done.stdout
-    n_told = min(n_failures, 3)
-    assert done.stdout.count(" of 3 failed: it_test.py::it_passes_at_last: ") == 2 * n_told, "at once and at the end"
-    assert (f" failed tries of tests of timing: {n_told} " in done.stdout) == bool(n_told)
+    n_reported = min(n_failures, 3)
+    assert done.stdout.count(" of 3 failed: it_test.py::it_passes_at_last: ") == 2 * n_reported, (
+        "at once and at the end"
+    )
+    assert (f" failed tries of tests of timing: {n_reported} " in done.stdout) == bool(n_reported)
     assert ("1 failed in" if status else "1 passed in") in done.stdout
 
 

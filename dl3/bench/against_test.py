@@ -90,15 +90,15 @@ def names_the_rows_when_one_is_unknown_or_not_of_dl3d(name: str) -> None:
 
 
 def starts_both_programs_anew_for_each_pair_beginning_with_the_other_side() -> None:
-    seen, told = list[bool](), list[int]()
+    seen, reported = list[bool](), list[int]()
 
     def start(is_ours_first: bool) -> list[Pair]:
         seen.append(is_ours_first)
         return [pair(1, 1)]
 
-    assert len(take_pairs(start, 3, told.append)) == 3
+    assert len(take_pairs(start, 3, reported.append)) == 3
     assert seen == [True, False, True]
-    assert told == [1, 1, 1]
+    assert reported == [1, 1, 1]
 
 
 def repeats_a_start_that_compares_nothing_but_not_forever() -> None:

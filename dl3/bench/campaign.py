@@ -11,9 +11,9 @@ from dl3.bench.far import runner_of
 from dl3.bench.known import Known
 from dl3.bench.past import Past
 from dl3.bench.proof import loop_of, prove
-from dl3.bench.site import Audience, Course, facts_of
+from dl3.bench.recording import Recording
+from dl3.bench.site import ProgressListener, Run, facts_of
 from dl3.bench.stability import watch_of_bed
-from dl3.bench.tape import Tape
 from dl3.bench.workplace import BUILD
 from dl3.campaign.duration import PROOF_S, Pace, bed_of, bed_s, grouped, job_s, total_s
 from dl3.campaign.plan import by_key, comparable, jobs_of, refitted, shortest_of, with_jobs
@@ -35,45 +35,45 @@ SPARE = 0.5  # of the time that is left: those that take less get back what was 
 BESIDE_S = 5.0  # of a budget: the program's own start and end
 
 
-class Listener(Audience):
+class Listener(ProgressListener):
     """Hears of a campaign as it goes on; this one is deaf."""
 
-    def heard_bed(self, setup: Setup, left_s: float) -> None:
+    def on_bed(self, setup: Setup, left_s: float) -> None:
         """A device is about to be started."""
 
-    def heard_proof(self, wire: str, left_s: float) -> None:
+    def on_proof(self, wire: str, left_s: float) -> None:
         """The tester proves itself."""
 
-    def heard_job(self, job: Job, n_done: int, left_s: float) -> None:
+    def on_job(self, job: Job, n_done: int, left_s: float) -> None:
         """A job begins; all that is left will take about so long."""
 
-    def heard_done(self, job: Job, answers: Sequence[Noun]) -> None:
+    def on_done(self, job: Job, answers: Sequence[Noun]) -> None:
         """A job is over."""
 
-    def heard_skip(self, job: Job, reason: str) -> None:
+    def on_skip(self, job: Job, reason: str) -> None:
         """A job has no answer."""
 
-    def heard_fault_of_bed(self, fault: Fault) -> None:
+    def on_fault_of_bed(self, fault: Fault) -> None:
         """A device did not end as it should, or the tester could not prove itself."""
 
-    def heard_plan(self, plan: Plan) -> None:
+    def on_plan(self, plan: Plan) -> None:
         """The rest was made shorter, or longer again."""
 
 
 @dataclass(frozen=True)
-class Forwarded(Audience):
+class Forwarded(ProgressListener):
     """Adds to what is left of a job what all later ones will take."""
 
     listener: Listener
     later_s: float
 
-    def heard_left(self, frame: str, seconds: float) -> None:
+    def on_left(self, frame: str, seconds: float) -> None:
         """Of all."""
-        self.listener.heard_left(frame, seconds + self.later_s)
+        self.listener.on_left(frame, seconds + self.later_s)
 
-    def heard_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:
         """As it is."""
-        self.listener.heard_trial(trial)
+        self.listener.on_trial(trial)
 
 
 def started(setup: Setup, traffic: Traffic) -> AbstractContextManager[Bed]:
@@ -92,7 +92,7 @@ def look_at(bed: Bed) -> Callable[[], Look]:
 
 
 @dataclass(frozen=True)
-class House:
+class Environment:
     """The outside: tests put another one in its place."""
 
     open_bed: Callable[[Setup, Traffic], AbstractContextManager[Bed]] = started
@@ -108,7 +108,7 @@ class Conductor:
 
     plan: Plan
     record: Path
-    house: House = field(default_factory=House)
+    environment: Environment = field(default_factory=Environment)
     listener: Listener = field(default_factory=Listener)
     past: Past | None = None
     budget_s: float = 0.0  # from now; 0: none
@@ -121,7 +121,7 @@ class Conductor:
         self._pace = self.past.pace() if self.past else Pace()
         self._begun: set[str] = self.past.begun if self.past else set()
         self._whole = comparable(self.plan, self.whole)
-        self._deadline_s = self.house.clock() + self.budget_s - BESIDE_S if self.budget_s else None
+        self._deadline_s = self.environment.clock() + self.budget_s - BESIDE_S if self.budget_s else None
 
     def left(self) -> list[Job]:
         """Jobs that are still to be made, in their order."""
@@ -153,20 +153,20 @@ class Conductor:
         """Of one wire; that there is none is told, and the report shows it."""
         job = wanted.first
         loop = job.model_copy(update={"key": "", "setup": loop_of(job.setup, wanted.wire)})
-        self.listener.heard_proof(wanted.wire, total_s(self.left(), self._pace, len(wanted.frames)))
+        self.listener.on_proof(wanted.wire, total_s(self.left(), self._pace, len(wanted.frames)))
         try:
             with self._bed(loop) as bed:
-                course = self._course(loop, bed, total_s(self.left(), self._pace))
-                tape = self.past.tape_of_proof(wanted.wire) if self.past else Tape()
-                prove(replace(course, seconds=wanted.seconds, tape=tape), wanted.frames, wanted.wire)
+                run = self._run(loop, bed, total_s(self.left(), self._pace))
+                recording = self.past.tape_of_proof(wanted.wire) if self.past else Recording()
+                prove(replace(run, seconds=wanted.seconds, recording=recording), wanted.frames, wanted.wire)
         except Unwritable:
             raise
         except Fault as fault:
-            self.listener.heard_fault_of_bed(fault)
+            self.listener.on_fault_of_bed(fault)
 
     def _make_group(self, keys: Sequence[str], first: Job) -> None:
         """Jobs of one bed, until one of them may have broken it."""
-        self.listener.heard_bed(first.setup, total_s(self.left(), self._pace))
+        self.listener.on_bed(first.setup, total_s(self.left(), self._pace))
         try:
             with self._bed(first) as bed:
                 for key in keys:
@@ -182,39 +182,39 @@ class Conductor:
     @contextmanager
     def _bed(self, job: Job) -> Iterator[Bed]:
         """NoBed when it does not open; that it does not close as it should is only told."""
-        began_s = self.house.clock()
+        began_s = self.environment.clock()
         try:
-            context = self.house.open_bed(job.setup, job.traffic)
+            context = self.environment.open_bed(job.setup, job.traffic)
             bed = context.__enter__()
         except Unwritable:
             raise
         except Fault as fault:
             raise NoBed(str(fault)) from fault
-        opened_s = self.house.clock()
+        opened_s = self.environment.clock()
         try:
             yield bed
         finally:
-            closing_s = self.house.clock()
+            closing_s = self.environment.clock()
             try:
                 context.__exit__(None, None, None)
             except Fault as fault:
-                self.listener.heard_fault_of_bed(fault)
-            took_s = opened_s - began_s + self.house.clock() - closing_s
+                self.listener.on_fault_of_bed(fault)
+            took_s = opened_s - began_s + self.environment.clock() - closing_s
             self._pace.learn("bed", bed_s(bed_of(job)), took_s)
 
     def _make(self, job: Job, bed: Bed) -> bool:
         """One job; whether the bed is as good as before."""
         later_s = total_s([other for other in self.left() if other.key != job.key], self._pace)
-        self.listener.heard_job(job, len(self.done), later_s + job_s(job) * self._pace.factor("job"))
-        began_s = self.house.clock()
+        self.listener.on_job(job, len(self.done), later_s + job_s(job) * self._pace.factor("job"))
+        began_s = self.environment.clock()
         try:
-            answers = conduct(self._course(job, bed, later_s), job, bed, self._known)
+            answers = conduct(self._run(job, bed, later_s), job, bed, self._known)
         except Unwritable:
             raise
         except Fault as fault:
             self._skip(job, str(fault))
             return isinstance(fault, Undecided)
-        took_s = self.house.clock() - began_s
+        took_s = self.environment.clock() - began_s
         planned_s, is_rest = job_s(job), job.key in self._begun
         if not is_rest:  # the time of one that was replayed says nothing
             self._pace.learn("job", planned_s, took_s)
@@ -228,26 +228,26 @@ class Conductor:
         )
         append(self.record, line)
         self.done.add(job.key)
-        self.listener.heard_done(job, answers)
+        self.listener.on_done(job, answers)
         return True
 
-    def _course(self, job: Job, bed: Bed, later_s: float) -> Course:
-        site = Site(bed.generator, bed.dut, job.setup.dut.name, self.plan.campaign, self.house.facts(bed))
-        return Course(
-            self.house.runner(site, bed.at),
+    def _run(self, job: Job, bed: Bed, later_s: float) -> Run:
+        site = Site(bed.generator, bed.dut, job.setup.dut.name, self.plan.campaign, self.environment.facts(bed))
+        return Run(
+            self.environment.runner(site, bed.at),
             bed.streams,
             self.record,
             job.effort.seconds,
-            audience=Forwarded(self.listener, later_s),
-            look=self.house.look(bed),
+            listener=Forwarded(self.listener, later_s),
+            look=self.environment.look(bed),
             job=job.key,
-            tape=self.past.tape(job.key) if self.past and job.key else Tape(),
+            recording=self.past.recording(job.key) if self.past and job.key else Recording(),
         )
 
     def _skip(self, job: Job, reason: str) -> None:
         self.failed[job.key] = reason
         append(self.record, Skipped(at=now(), campaign=self.plan.campaign, job=job.key, reason=reason))
-        self.listener.heard_skip(job, reason)
+        self.listener.on_skip(job, reason)
 
     def _keep_to_budget(self, has_bed: bool = False) -> None:
         """Make later jobs shorter or longer when the time that is left wants it, and record the plan that holds."""
@@ -257,7 +257,7 @@ class Conductor:
         if jobs_of(plan) != jobs_of(self.plan):
             self.plan = plan.model_copy(update={"at": now()})
             append(self.record, self.plan)
-            self.listener.heard_plan(self.plan)
+            self.listener.on_plan(self.plan)
 
     def _within_budget(self, spared_s: float) -> Plan:
         """The plan with later jobs as long as the time that is left lets them be, and `spared_s` more."""
@@ -266,7 +266,7 @@ class Conductor:
         if self._deadline_s is None or not (left or gone):
             return self.plan
         begun_s = total_s([job for job in self.left() if job.key in self._begun], self._pace)
-        left_s = self._deadline_s - self.house.clock() - begun_s + spared_s
+        left_s = self._deadline_s - self.environment.clock() - begun_s + spared_s
         needed_s = total_s([job for job in self.left() if job.key in left], self._pace)
         if needed_s > left_s:
             plans = self._refitted([left], left_s)

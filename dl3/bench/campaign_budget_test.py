@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dl3.bench.campaign import Conductor
-from dl3.bench.fake_house import MACHINE, Ears, FakeHouse, conducted, plan
+from dl3.bench.fake_environment import MACHINE, FakeEnvironment, NotingListener, conducted, plan
 from dl3.bench.past import read_past
 from dl3.campaign.budget import FLOOR_S
 from dl3.campaign.duration import Pace
@@ -24,15 +24,15 @@ from dl3.record.reader import read
 
 
 def makes_later_jobs_shorter_when_the_machine_is_slower_than_planned(tmp_path: Path) -> None:
-    path, ears, fake = tmp_path / "r.jsonl", Ears(), FakeHouse(slowness=6.0)
+    path, listener, fake = tmp_path / "r.jsonl", NotingListener(), FakeEnvironment(slowness=6.0)
     budget_s = plan().seconds * 1.2
-    conducted(path, fake, budget_s, ears)
-    assert ears.plans
-    assert ears.plans[-1].shortened
+    conducted(path, fake, budget_s, listener)
+    assert listener.plans
+    assert listener.plans[-1].shortened
     assert fake.time_s <= budget_s * 1.1
     record = read(path)
-    assert record.plans[-1] == ears.plans[-1]
-    assert len(record.finished) == len(jobs_of(ears.plans[-1])) >= 6
+    assert record.plans[-1] == listener.plans[-1]
+    assert len(record.finished) == len(jobs_of(listener.plans[-1])) >= 6
     seconds = [trial.seconds for trial in record.trials if trial.test == "throughput"]
     assert seconds[-1] < seconds[0]
 
@@ -46,12 +46,12 @@ def keeps_to_the_budget_though_trials_are_made_again(every: int, tmp_path: Path)
             for stream in results["streams"]:
                 stream["late"] += stream["sent"] // 100
 
-    fake, whole = FakeHouse(spoil=spoil), sized()
+    fake, whole = FakeEnvironment(spoil=spoil), sized()
     budget_s = 1.3 * least(sized)
     path = tmp_path / "r.jsonl"
     first = sized(budget_s)
     append(path, first)
-    conductor = Conductor(first, path, fake.house(), Ears(), budget_s=budget_s, whole=whole)
+    conductor = Conductor(first, path, fake.environment(), NotingListener(), budget_s=budget_s, whole=whole)
     conductor.run()
     assert not conductor.failed
     assert sum(bool(trial.invalid) for trial in read(path).trials) >= 0.7 * len(read(path).trials) / every
@@ -84,18 +84,18 @@ def least(plan_of: Callable[[float], Plan]) -> int:
 
 
 def gives_time_back_when_the_machine_is_faster_than_planned(tmp_path: Path) -> None:
-    path, ears, fake = tmp_path / "r.jsonl", Ears(), FakeHouse(slowness=0.2)
+    path, listener, fake = tmp_path / "r.jsonl", NotingListener(), FakeEnvironment(slowness=0.2)
     whole, budget_s = sized(), least(sized)
     first = sized(budget_s)
     gone = by_key(whole).keys() - by_key(first).keys()
     assert {key.rsplit("|", 1)[1] for key in gone} == {"256"}
     append(path, first)
-    conductor = Conductor(first, path, fake.house(), ears, budget_s=budget_s, whole=whole)
+    conductor = Conductor(first, path, fake.environment(), listener, budget_s=budget_s, whole=whole)
     conductor.run()
     assert fake.time_s <= budget_s
     assert conductor.done == by_key(whole).keys() > gone
     last = read(path).plans[-1]
-    assert last == ears.plans[-1] == conductor.plan
+    assert last == listener.plans[-1] == conductor.plan
     assert by_key(last).keys() == by_key(whole).keys()
     assert not any("left out" in text.en for text in last.shortened)
     assert max(job.effort.seconds for key, job in by_key(last).items() if key in gone) > FLOOR_S
@@ -106,7 +106,7 @@ def takes_back_no_sizes_that_the_tester_was_not_proved_with(tmp_path: Path) -> N
     first = with_fitted(whole, whole, by_key(whole), [job for job in jobs_of(whole) if job.frame != "256"], Pace())
     path = tmp_path / "r.jsonl"
     append(path, first)
-    conductor = Conductor(first, path, FakeHouse().house(), Ears(), budget_s=1e5, whole=whole)
+    conductor = Conductor(first, path, FakeEnvironment().environment(), NotingListener(), budget_s=1e5, whole=whole)
     conductor.run()
     assert {job.frame for job in jobs_of(conductor.plan)} == {"64", "512"}
     assert {point.frame for proof in read(path).proofs for point in proof.points} == {"64", "512"}
@@ -121,7 +121,7 @@ def keeps_what_was_shortened_and_left_out_when_the_machine_has_become_another(tm
     append(path, first)
     past = read_past(path, THREE_SIZES)
     for budget_s in (1e5, 1.0):
-        rest = Conductor(first, path, FakeHouse().house(), Ears(), past, budget_s, sized()).rest()
+        rest = Conductor(first, path, FakeEnvironment().environment(), NotingListener(), past, budget_s, sized()).rest()
         assert rest.shortened[: len(first.shortened)] == first.shortened
         assert [case.left_out for case in rest.cases] == [case.left_out for case in first.cases]
         assert by_key(rest).keys() <= by_key(first).keys()

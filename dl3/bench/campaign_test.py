@@ -1,4 +1,4 @@
-"""Campaigns in a house that is made up: generator, device and clock do as they are told."""
+"""Campaigns with a simulated generator, device and clock."""
 
 import re
 import subprocess
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dl3.bench.campaign import Conductor, House
-from dl3.bench.fake_house import FILE, Ears, FakeBed, FakeHouse, conducted, plan, said
+from dl3.bench.campaign import Conductor, Environment
+from dl3.bench.fake_environment import FILE, FakeBed, FakeEnvironment, NotingListener, conducted, plan, said
 from dl3.bench.past import look_into, read_past
 from dl3.campaign.duration import bed_of
 from dl3.campaign.plan import jobs_of
@@ -27,11 +27,11 @@ from dl3.trial.fake import FakeGenerator
 
 
 def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
-    path, fake, ears = tmp_path / "r.jsonl", FakeHouse(), Ears()
-    conducted(path, fake, ears=ears)
+    path, fake, listener = tmp_path / "r.jsonl", FakeEnvironment(), NotingListener()
+    conducted(path, fake, listener=listener)
     record = read(path)
     assert record.plans == (plan(),)
-    assert ears.jobs == [job.key for job in jobs_of(plan())] == [finished.job for finished in record.finished]
+    assert listener.jobs == [job.key for job in jobs_of(plan())] == [finished.job for finished in record.finished]
     assert [setup.dut.name for setup in fake.beds] == ["loop", "dl3d", "dl3d", "dl3d"]
     assert len({str(bed_of(job)) for job in jobs_of(plan())}) == 3
     assert [(proof.wire, [point.frame for point in proof.points]) for proof in record.proofs] == [
@@ -45,7 +45,7 @@ def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
         for trial in record.trials
     )
     assert record.left_out == ()
-    assert ears.left_s == sorted(ears.left_s, reverse=True)
+    assert listener.left_s == sorted(listener.left_s, reverse=True)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
 
     path = tmp_path / "r.jsonl"
     with pytest.raises(Killed):
-        conducted(path, FakeHouse(spoil=spoil))
+        conducted(path, FakeEnvironment(spoil=spoil))
     n_before = len(read(path).trials)
     assert 0 < n_before < len(parse(path, whole).trials)
     conducted(path)
@@ -113,17 +113,17 @@ def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: 
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", tmp_path], check=True)
     try:
 
-        class Filling(Ears):
-            def heard_job(self, job: Job, _n_done: int, _left_s: float) -> None:
+        class Filling(NotingListener):
+            def on_job(self, job: Job, _n_done: int, _left_s: float) -> None:
                 self.jobs.append(job.key)
                 if len(self.jobs) == 4:
                     with suppress(OSError):
                         ballast.write_bytes(bytes(2 << 20))
 
-        ears = Filling()
+        listener = Filling()
         with pytest.raises(DiskFull, match="all that was measured is in it"), kept(path):
-            conducted(path, ears=ears)
-        assert len(ears.jobs) in (4, 5)
+            conducted(path, listener=listener)
+        assert len(listener.jobs) in (4, 5)
         assert read(path).left_out == ()
         with pytest.raises(DiskFull, match="make room, then go on"), kept(path):
             raise AssertionError
@@ -136,7 +136,7 @@ def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: 
 
 
 def makes_nothing_again_when_all_is_done(tmp_path: Path, whole: bytes) -> None:
-    path, fake = tmp_path / "r.jsonl", FakeHouse()
+    path, fake = tmp_path / "r.jsonl", FakeEnvironment()
     path.write_bytes(whole)
     assert conducted(path, fake).left() == []
     assert path.read_bytes() == whole
@@ -229,9 +229,9 @@ def tells_of_everything_before_it_has_begun(tmp_path: Path) -> None:
 
 
 def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path) -> None:
-    path, ears = tmp_path / "r.jsonl", Ears()
-    made = conducted(path, FakeHouse(cannot_start="box left with status 1: no memory"), ears=ears)
-    assert made.failed == ears.skipped
+    path, listener = tmp_path / "r.jsonl", NotingListener()
+    made = conducted(path, FakeEnvironment(cannot_start="box left with status 1: no memory"), listener=listener)
+    assert made.failed == listener.skipped
     assert [one.reason for one in read(path).skipped] == ["box left with status 1: no memory"] * 10
     assert read(path).finished == ()
     assert conducted(path).failed == {}
@@ -239,14 +239,14 @@ def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path
 
 
 def skips_jobs_whose_bed_is_refused_at_the_call_and_makes_the_others(tmp_path: Path) -> None:
-    class Strict(FakeHouse):
+    class Strict(FakeEnvironment):
         def opened(self, setup: Setup, traffic: Traffic) -> AbstractContextManager[Bed]:
             if setup.memory_mib == 512 and setup.dut.name == "dl3d":
                 raise UsageFault("box: burst = 32, but it was built for 64")
             return self.bed(setup, traffic)
 
-        def house(self) -> House:
-            return replace(super().house(), open_bed=self.opened)
+        def environment(self) -> Environment:
+            return replace(super().environment(), open_bed=self.opened)
 
     path = tmp_path / "r.jsonl"
     for _ in range(2):
@@ -257,7 +257,7 @@ def skips_jobs_whose_bed_is_refused_at_the_call_and_makes_the_others(tmp_path: P
 
 
 def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
-    class Laying(FakeHouse):
+    class Laying(FakeEnvironment):
         """Makes route tables before it hands out the context."""
 
         laying_s = 0.0
@@ -266,15 +266,15 @@ def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
             self.time_s += self.laying_s
             return self.bed(setup, traffic)
 
-        def house(self) -> House:
-            return replace(super().house(), open_bed=self.opened)
+        def environment(self) -> Environment:
+            return replace(super().environment(), open_bed=self.opened)
 
     class Slow(Laying):
         laying_s = 60.0
 
-    quick, slow = Ears(), Ears()
-    conducted(tmp_path / "quick.jsonl", Laying(), ears=quick)
-    conducted(tmp_path / "slow.jsonl", Slow(), ears=slow)
+    quick, slow = NotingListener(), NotingListener()
+    conducted(tmp_path / "quick.jsonl", Laying(), listener=quick)
+    conducted(tmp_path / "slow.jsonl", Slow(), listener=slow)
     assert slow.left_s[0] > quick.left_s[0] + 5
 
 
@@ -284,11 +284,11 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
             if results["run"] < 12:
                 stream["lost_by_gaps"] += 7
 
-    path, ears = tmp_path / "r.jsonl", Ears()
-    made = conducted(path, FakeHouse(spoil=spoil), ears=ears)
+    path, listener = tmp_path / "r.jsonl", NotingListener()
+    made = conducted(path, FakeEnvironment(spoil=spoil), listener=listener)
     assert made.failed
     assert len(made.done) + len(made.failed) == 10
-    assert all(re.match("no answer: ", reason) for reason in ears.skipped.values())
+    assert all(re.match("no answer: ", reason) for reason in listener.skipped.values())
     assert {one.job for one in read(path).skipped} == set(made.failed)
     assert conducted(path).failed == {}
     assert len(read(path).finished) == 10
@@ -303,7 +303,7 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
                 raise Fault("dl3gen does not answer")
             return super().answer_send(params)
 
-    class Frail(FakeHouse):
+    class Frail(FakeEnvironment):
         @contextmanager
         def bed(self, setup: Setup, traffic: Traffic) -> Iterator[Bed]:
             with super().bed(setup, traffic) as bed:
@@ -317,11 +317,11 @@ def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
 
 
 def tells_how_much_is_left_with_what_later_jobs_take(tmp_path: Path) -> None:
-    class More(Ears):
-        def heard_left(self, _frame: str, seconds: float) -> None:
+    class More(NotingListener):
+        def on_left(self, _frame: str, seconds: float) -> None:
             self.left_s.append(seconds)
 
-    ears = More()
-    conducted(tmp_path / "r.jsonl", ears=ears)
-    assert ears.left_s[0] == pytest.approx(plan().seconds, rel=0.3)
-    assert ears.left_s[-1] < plan().seconds / 8
+    listener = More()
+    conducted(tmp_path / "r.jsonl", listener=listener)
+    assert listener.left_s[0] == pytest.approx(plan().seconds, rel=0.3)
+    assert listener.left_s[-1] < plan().seconds / 8

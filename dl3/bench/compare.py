@@ -8,7 +8,7 @@ from statistics import median
 from typing import Literal
 
 from dl3.bench.far import runner_of
-from dl3.bench.site import Audience, Course, facts_of
+from dl3.bench.site import ProgressListener, Run, facts_of
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.throughput import Wanted, ceiling_of, find
 from dl3.bench.workplace import BUILD
@@ -39,7 +39,7 @@ class Contest:
     seconds: float = 1.0
     resolution: float = 0.02
     traffic: Traffic = field(default_factory=Traffic)
-    audience: Audience = field(default_factory=Audience)
+    listener: ProgressListener = field(default_factory=ProgressListener)
     campaign: str = field(default_factory=now)
 
 
@@ -48,12 +48,12 @@ class Side:
     """A bed, and the trials that are made on it."""
 
     bed: Bed
-    course: Course
+    run: Run
 
     @property
     def name(self) -> str:
         """As people called it."""
-        return self.course.site.dut_name
+        return self.run.site.dut_name
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
     facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
     site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
     watch, runner = watch_of_bed(bed, BUILD), runner_of(site, bed.at)
-    course = Course(runner, bed.streams, terms.record, terms.seconds, audience=terms.audience, look=watch.look)
-    return Side(bed, course)
+    run = Run(runner, bed.streams, terms.record, terms.seconds, listener=terms.listener, look=watch.look)
+    return Side(bed, run)
 
 
 @contextmanager
@@ -86,22 +86,22 @@ def both_open(setups: tuple[Setup, Setup], terms: Contest) -> Iterator[tuple[Sid
             yield side, other
 
 
-def valid_ceiling(course: Course, frame: str) -> Trial:
+def valid_ceiling(run: Run, frame: str) -> Trial:
     """A trial as fast as can be; again while it says nothing of the device."""
     for _ in range(TRIES):
-        trial = ceiling_of(course, frame)
+        trial = ceiling_of(run, frame)
         if not trial.invalid:
             return trial
-    raise Fault(f"{course.site.dut_name}, frames of {frame}: {TRIES} trials were INVALID; {trial.invalid[0]}")
+    raise Fault(f"{run.site.dut_name}, frames of {frame}: {TRIES} trials were INVALID; {trial.invalid[0]}")
 
 
 def measured(side: Side, frame: str, terms: Contest) -> Sample:
     """One figure: what comes back when as much is offered as can be, or the throughput without loss."""
     if terms.test == "forwarding":
-        trial = valid_ceiling(side.course, frame)
+        trial = valid_ceiling(side.run, frame)
         return Sample(trial.received_pps, trial.mean_bytes)
     wanted = Wanted((frame,), Terms(resolution=terms.resolution), method="binary")
-    answer: Throughput = find(side.course, wanted, frame, 0.0)[0].answer
+    answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
     return Sample(answer.pps, answer.mean_bytes)
 
 
@@ -154,10 +154,10 @@ def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versu
     """One frame size, recorded."""
     ours, peer = sides
     with turn(ours):
-        before = ours.course.look()
+        before = ours.run.look()
     pairs = take_pairs(sides, frame, terms)
     with turn(ours):
-        noise = reasons(before, ours.course.look())
+        noise = reasons(before, ours.run.look())
     ratio, bounds = ratio_of(pairs, (ours.name, peer.name))
     answer = Versus(
         at=now(),
@@ -166,7 +166,7 @@ def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versu
         frame=frame,
         mean_bytes=pairs[0][0].mean_bytes,
         noise=tuple(noise),
-        facts={**ours.course.site.facts, "peer": peer.bed.facts["dut"]},
+        facts={**ours.run.site.facts, "peer": peer.bed.facts["dut"]},
         peer=peer.name,
         test=terms.test,
         ours_pps=tuple(mine.pps for mine, _ in pairs),
@@ -174,7 +174,7 @@ def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versu
         ratio=ratio,
         interval=bounds,
     )
-    ours.course.keep(answer)
+    ours.run.keep(answer)
     return answer
 
 

@@ -10,25 +10,25 @@ from dl3.bench.known import Known
 from dl3.bench.latency import measure_latency
 from dl3.bench.recovery import measure_recovery
 from dl3.bench.reset import measure_reset
-from dl3.bench.site import Course
-from dl3.bench.stage import Stage, throughput_of, throughputs_of
+from dl3.bench.site import Run
+from dl3.bench.testbed import Testbed, throughput_of, throughputs_of
 from dl3.dut.bed import Bed
 from dl3.model.campaign import Job
 from dl3.model.fault import Fault
 from dl3.model.noun import Noun
 
 
-def throughput(stage: Stage) -> Sequence[Noun]:
+def throughput(testbed: Testbed) -> Sequence[Noun]:
     """RFC 2544, 26.1, or RFC 9971: one answer for each goal."""
-    return throughputs_of(stage)
+    return throughputs_of(testbed)
 
 
-def latency(stage: Stage) -> Sequence[Noun]:
+def latency(testbed: Testbed) -> Sequence[Noun]:
     """RFC 2544, 26.2, at the job's shares of the throughput; its trials are the answer."""
-    return measure_latency(stage.course, [throughput_of(stage)], stage.job.effort.loads)
+    return measure_latency(testbed.run, [throughput_of(testbed)], testbed.job.effort.loads)
 
 
-TESTS: Mapping[str, Callable[[Stage], Sequence[Noun]]] = {
+TESTS: Mapping[str, Callable[[Testbed], Sequence[Noun]]] = {
     "throughput": throughput,
     "latency": latency,
     "frame loss": measure_frame_loss,
@@ -39,12 +39,12 @@ TESTS: Mapping[str, Callable[[Stage], Sequence[Noun]]] = {
 }
 
 
-def conduct(course: Course, job: Job, bed: Bed | None, known: Known) -> Sequence[Noun]:
+def conduct(run: Run, job: Job, bed: Bed | None, known: Known) -> Sequence[Noun]:
     """Make the job's trials and return its answers, which are in the record then; Fault where there is none.
 
-    Streams are those of the course; `bed` is None where the device is not ours to reset.
+    Streams are those of the run; `bed` is None where the device is not ours to reset.
     """
     made = TESTS.get(job.test)
     if not made:
         raise Fault(f"no test of the name '{job.test}' is made with dl3gen: one of {', '.join(TESTS)} is wanted")
-    return made(Stage(replace(course, seconds=job.effort.seconds, job=job.key), job, bed, known))
+    return made(Testbed(replace(run, seconds=job.effort.seconds, job=job.key), job, bed, known))

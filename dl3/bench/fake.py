@@ -1,19 +1,19 @@
-"""What tests of conductors share: a course over a generator that is made up, and jobs."""
+"""What tests of conductors share: a run over a generator that is made up, and jobs."""
 
 from pathlib import Path
 from typing import Any
 
-from dl3.bench.site import Course, streams_of
+from dl3.bench.site import Run, streams_of
 from dl3.model.campaign import DutSpec, Effort, Job, Setup, Traffic
 from dl3.trial.fake import FakeGenerator
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 
-def course_of(generator: FakeGenerator, folder: Path) -> Course:
+def course_of(generator: FakeGenerator, folder: Path) -> Run:
     """Trials that take no time, recorded in a folder."""
     runner = Runner(Site(generator, campaign="now"), sleep=lambda _: None)
-    return Course(runner, streams_of(generator, None), folder / "r.jsonl", seconds=9.0, warm_up_s=0)
+    return Run(runner, streams_of(generator, None), folder / "r.jsonl", seconds=9.0, warm_up_s=0)
 
 
 def job_of(test: Any, key: str = "1|x", frame: str = "64", **effort: Any) -> Job:

@@ -17,11 +17,11 @@ class Script:
     """In the place of watch.py; remembers its methods, and fails at some."""
 
     def __init__(self, error: BaseException | None = None, fails_at: str = "") -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.error, self.fails_at = error, fails_at
 
     def __call__(self, _source: str, method: str, *_words: str) -> str:
-        self.told.append(method)
+        self.reported.append(method)
         if self.error and method == self.fails_at:
             raise self.error
         return json.dumps({"ring": NAME})
@@ -39,7 +39,7 @@ def ends_the_other_machines_watch_when_ours_does_not_begin(error: BaseException)
     far = Script()
     with pytest.raises(type(error)):
         watched(Script(error, "begin"), far).start([0], {})
-    assert far.told == ["begin", "end"]
+    assert far.reported == ["begin", "end"]
 
 
 def ends_the_other_machines_watch_when_ours_is_interrupted_at_its_end() -> None:
@@ -48,4 +48,4 @@ def ends_the_other_machines_watch_when_ours_is_interrupted_at_its_end() -> None:
     watch.start([0], {})
     with pytest.raises(KeyboardInterrupt):
         watch.stop()
-    assert far.told == ["begin", "end"]
+    assert far.reported == ["begin", "end"]

@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 
-from dl3.bench.loads import RETRIES, Loads, told_of
-from dl3.bench.stage import Most, Stage, head_of
+from dl3.bench.loads import RETRIES, Loads, reported_of
+from dl3.bench.testbed import Most, Testbed, head_of
 from dl3.model.answers import Forwarding
 from dl3.search.forwarding import find_rates, forwarded_pps
 
 
-def measure_forwarding(stage: Stage) -> Sequence[Forwarding]:
+def measure_forwarding(testbed: Testbed) -> Sequence[Forwarding]:
     """The rate at each intended load, at the maximum offered load (FRMOL), and the highest of all (MFR)."""
-    course, effort, frame = stage.course, stage.job.effort, stage.job.frame
-    most = Most.of(course, frame)
-    rates = find_rates(Loads(course, frame, "forwarding", most, effort.step).at, effort.step, RETRIES)
+    run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
+    most = Most.of(run, frame)
+    rates = find_rates(Loads(run, frame, "forwarding", most, effort.step).at, effort.step, RETRIES)
     answer = Forwarding(
-        **head_of(stage, most.ceiling),
-        **told_of(rates),
+        **head_of(testbed, most.ceiling),
+        **reported_of(rates),
         at_most_offered_pps=forwarded_pps(rates.at_most_offered),
         most_pps=forwarded_pps(rates.most),
         most_at_pps=rates.most.offered_pps,
     )
-    course.keep(answer)
+    run.keep(answer)
     return (answer,)

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from dl3.bench.loads import RETRIES, Loads, told_of
-from dl3.bench.stage import Most, Stage, head_of
+from dl3.bench.loads import RETRIES, Loads, reported_of
+from dl3.bench.testbed import Most, Testbed, head_of
 from dl3.model.answers import FrameLoss
 from dl3.search.frame_loss import find_losses
 
 
-def measure_frame_loss(stage: Stage) -> Sequence[FrameLoss]:
+def measure_frame_loss(testbed: Testbed) -> Sequence[FrameLoss]:
     """Loss over load, from the line's or the tester's most down until two loads in a row lost nothing."""
-    course, effort, frame = stage.course, stage.job.effort, stage.job.frame
-    most = Most.of(course, frame)
-    found = find_losses(Loads(course, frame, "frame loss", most, effort.step).at, effort.step, RETRIES)
-    answer = FrameLoss(**head_of(stage, most.ceiling), **told_of(found), trial_seconds=course.seconds)
-    course.keep(answer)
+    run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
+    most = Most.of(run, frame)
+    found = find_losses(Loads(run, frame, "frame loss", most, effort.step).at, effort.step, RETRIES)
+    answer = FrameLoss(**head_of(testbed, most.ceiling), **reported_of(found), trial_seconds=run.seconds)
+    run.keep(answer)
     return (answer,)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from dl3.bench.site import Course
+from dl3.bench.site import Run
 from dl3.bench.stability import Programs
 from dl3.bench.throughput import Wanted, find
 from dl3.control.replies import Workers
@@ -47,11 +47,11 @@ class Plan:
     steps: int = 10
     step_seconds: float = 0.2
 
-    def left_s(self, course: Course, rounds_left: int, steps_left: int) -> float:
+    def left_s(self, run: Run, rounds_left: int, steps_left: int) -> float:
         """About how long these will take, of both modes."""
-        search_s = SEARCH_TRIALS * (self.search_seconds + course.trial_s_beside)
-        round_s = RUN_OVER_S + 2 * self.seconds + course.trial_s_beside + search_s
-        return 2 * (rounds_left * round_s + steps_left * (QUIET_S + self.step_seconds + course.trial_s_beside))
+        search_s = SEARCH_TRIALS * (self.search_seconds + run.trial_s_beside)
+        round_s = RUN_OVER_S + 2 * self.seconds + run.trial_s_beside + search_s
+        return 2 * (rounds_left * round_s + steps_left * (QUIET_S + self.step_seconds + run.trial_s_beside))
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Side:
 
     idle: Mode
     programs: Programs
-    course: Course
+    run: Run
     read: Callable[[], Reading]
     rounds: list[Round] = field(default_factory=list)
     steps: list[Trial] = field(default_factory=list)
@@ -105,7 +105,7 @@ def reader_of(lab: Pair) -> Callable[[], Reading]:
 
     def read() -> Reading:
         workers = lab.dut.ask(Workers, "workers") if lab.dut else Workers(workers=())
-        dl3d_s = ran_s(lab.dut_process.process.pid, lab.seat.core)
+        dl3d_s = ran_s(lab.dut_process.process.pid, lab.endpoint.core)
         dl3gen_s = ran_s(lab.generator_process.process.pid, lab.tester.cores[0])
         return Reading(time.monotonic(), dl3d_s, asleep_s(workers), dl3gen_s, idle_of(workers).get("woken_by", ""))
 
@@ -130,36 +130,36 @@ def shares_between(before: Reading, after: Reading) -> tuple[float, float, float
     return dl3d, asleep, dl3gen
 
 
-def valid_trial(course: Course, order: Order, quiet_s: float = 0.0) -> Trial:
+def valid_trial(run: Run, order: Order, quiet_s: float = 0.0) -> Trial:
     """One that is not INVALID, or the last of some tries; each after a time without frames."""
     for _ in range(TRIES):
-        course.runner.sleep(quiet_s)
-        trial = course.run(order)
+        run.runner.sleep(quiet_s)
+        trial = run.trial(order)
         if not trial.invalid:
             break
     return trial
 
 
-def throughput_of(course: Course) -> Throughput | None:
+def throughput_of(run: Run) -> Throughput | None:
     """Without loss; None, and a sentence for the person, where the search has no answer."""
     try:
-        return find(course, Wanted((FRAME,), TERMS, method="binary"), FRAME, 0.0)[0].answer
+        return find(run, Wanted((FRAME,), TERMS, method="binary"), FRAME, 0.0)[0].answer
     except Undecided as fault:
-        course.audience.heard_fault(FRAME, fault)
+        run.listener.on_fault(FRAME, fault)
         return None
 
 
 def round_of(side: Side, plan: Plan) -> Round:
     """All but the steps."""
-    course = side.course
-    course.runner.sleep(RUN_OVER_S)
+    run = side.run
+    run.runner.sleep(RUN_OVER_S)
     before = side.read()
-    course.runner.sleep(plan.seconds)
+    run.runner.sleep(plan.seconds)
     after = side.read()
     shares = shares_between(before, after)
-    order = Order(course.streams, FRAME, LATENCY_PPS, plan.seconds, "latency", warm_up_s=course.warm_up_s)
-    latency = valid_trial(course, order)
-    return Round(*shares, after.woken_by, latency, throughput_of(replace(course, seconds=plan.search_seconds)))
+    order = Order(run.streams, FRAME, LATENCY_PPS, plan.seconds, "latency", warm_up_s=run.warm_up_s)
+    latency = valid_trial(run, order)
+    return Round(*shares, after.woken_by, latency, throughput_of(replace(run, seconds=plan.search_seconds)))
 
 
 def step_pps_of(sides: Sequence[Side]) -> float:
@@ -190,22 +190,22 @@ def mode_of(side: Side) -> IdleMode:
 
 def measure(sides: Sequence[Side], plan: Plan) -> Idle:
     """All rounds, then all steps, the modes in turns; the answer is in the record then."""
-    course = sides[0].course
+    run = sides[0].run
     for i in range(plan.rounds):
         for side in sides:
-            course.audience.heard_left(FRAME, plan.left_s(course, plan.rounds - i, plan.steps))
+            run.listener.on_left(FRAME, plan.left_s(run, plan.rounds - i, plan.steps))
             with turn(side):
                 side.rounds.append(round_of(side, plan))
     step_pps = step_pps_of(sides)
     for i in range(plan.steps if step_pps else 0):
-        course.audience.heard_left(FRAME, plan.left_s(course, 0, plan.steps - i))
+        run.listener.on_left(FRAME, plan.left_s(run, 0, plan.steps - i))
         for side in sides:
-            order = Order(side.course.streams, FRAME, step_pps, plan.step_seconds, warm_up_s=0.0)
+            order = Order(side.run.streams, FRAME, step_pps, plan.step_seconds, warm_up_s=0.0)
             with turn(side):
-                side.steps.append(valid_trial(side.course, order, QUIET_S))
+                side.steps.append(valid_trial(side.run, order, QUIET_S))
     answer = Idle(
         at=now(),
-        campaign=course.site.campaign,
+        campaign=run.site.campaign,
         frame=FRAME,
         seconds=plan.seconds,
         latency_pps=LATENCY_PPS,
@@ -214,7 +214,7 @@ def measure(sides: Sequence[Side], plan: Plan) -> Idle:
         quiet_seconds=QUIET_S,
         modes=tuple(mode_of(side) for side in sides),
         noise=tuple(dict.fromkeys(reason for side in sides for one in side.answers for reason in one.noise)),
-        facts=dict(course.site.facts),
+        facts=dict(run.site.facts),
     )
-    course.keep(answer)
+    run.keep(answer)
     return answer

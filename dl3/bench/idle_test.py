@@ -47,9 +47,9 @@ class Clock:
 
 def _side(idle: Mode, folder: Path, generator: FakeGenerator, heard: list[str]) -> Side:
     clock = Clock({"poll": 1.0, "sleep": 0.02}[idle])
-    course = course_of(generator, folder)
-    site = replace(course.site, dut_name=f"dl3d (idle: {idle})")
-    return Side(idle, Programs(idle, heard), replace(course, runner=Runner(site, clock.sleep)), clock.read)
+    run = course_of(generator, folder)
+    site = replace(run.site, dut_name=f"dl3d (idle: {idle})")
+    return Side(idle, Programs(idle, heard), replace(run, runner=Runner(site, clock.sleep)), clock.read)
 
 
 def _sides(folder: Path, **sleeper: Any) -> tuple[list[Side], list[str]]:
@@ -129,7 +129,7 @@ def makes_no_steps_without_a_throughput(tmp_path: Path) -> None:
 def keeps_trials_and_answer_in_the_record(tmp_path: Path) -> None:
     sides, _ = _sides(tmp_path)
     answer = measure(sides, PLAN)
-    record = read(sides[0].course.record)
+    record = read(sides[0].run.record)
     assert record.idles == (answer,)
     assert not record.left_out
     assert [trial.dut for trial in record.trials if trial.test == "free"] == [

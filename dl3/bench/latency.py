@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dl3.bench.site import Course
+from dl3.bench.site import Run
 from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.trial.order import Order
@@ -12,27 +12,27 @@ NO_SHARE = "so no share of it can be offered: look at the trials of its search"
 TRIES = 4  # of a trial that is INVALID
 
 
-def measure_latency(course: Course, answers: Sequence[Throughput], loads: Sequence[float]) -> Sequence[Trial]:
+def measure_latency(run: Run, answers: Sequence[Throughput], loads: Sequence[float]) -> Sequence[Trial]:
     """One trial for each frame size and load; one that stays INVALID is among them, with its reasons.
 
     An answer that is 0 has no shares; that is told.
     """
     for answer in (one for one in answers if not one.pps):
-        course.audience.heard_fault(answer.frame, Fault(f"{answer.dut} has no throughput, {NO_SHARE}"))
+        run.listener.on_fault(answer.frame, Fault(f"{answer.dut} has no throughput, {NO_SHARE}"))
     jobs = [(answer, load) for answer in answers if answer.pps for load in loads]
     trials = []
     for i, (answer, load) in enumerate(jobs):
-        course.audience.heard_left(answer.frame, (len(jobs) - i) * course.trial_s)
-        trials.append(at_load(course, answer, load))
+        run.listener.on_left(answer.frame, (len(jobs) - i) * run.trial_s)
+        trials.append(at_load(run, answer, load))
     return trials
 
 
-def at_load(course: Course, answer: Throughput, load: float) -> Trial:
+def at_load(run: Run, answer: Throughput, load: float) -> Trial:
     """At one share of the throughput, again while it is INVALID."""
     pps = answer.pps * load
-    order = Order(course.streams, answer.frame, pps, course.seconds, "latency", load=load, warm_up_s=course.warm_up_s)
+    order = Order(run.streams, answer.frame, pps, run.seconds, "latency", load=load, warm_up_s=run.warm_up_s)
     for _ in range(TRIES):
-        trial = course.run(order)
+        trial = run.trial(order)
         if not trial.invalid:
             break
     return trial

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dl3.bench.site import Course
-from dl3.bench.stage import Most
+from dl3.bench.site import Run
+from dl3.bench.testbed import Most
 from dl3.model.answers import LossPoint
 from dl3.model.trial import Test, Trial
 from dl3.search.frame_loss import Tried
@@ -19,7 +19,7 @@ RETRIES = 1  # of a load: where the generator fell behind it mostly does so agai
 class Loads:
     """Makes them from the highest down, and says how long the rest will take."""
 
-    course: Course
+    run: Run
     frame: str
     test: Test
     most: Most
@@ -27,13 +27,13 @@ class Loads:
 
     def at(self, share: float) -> Trial:
         """One trial."""
-        course = self.course
-        course.audience.heard_left(self.frame, share / self.step * course.trial_s)
+        run = self.run
+        run.listener.on_left(self.frame, share / self.step * run.trial_s)
         pps = self.most.asked_pps if share == WHOLE else self.most.pps * share
-        return course.run(Order(course.streams, self.frame, pps, course.seconds, self.test, warm_up_s=course.warm_up_s))
+        return run.trial(Order(run.streams, self.frame, pps, run.seconds, self.test, warm_up_s=run.warm_up_s))
 
 
-def told_of(tried: Tried[Trial]) -> dict[str, Any]:
+def reported_of(tried: Tried[Trial]) -> dict[str, Any]:
     """What an answer over loads has of them."""
     points = [
         LossPoint(share=round(share, DIGITS), pps=trial.offered_pps, loss_ratio=trial.loss_ratio)

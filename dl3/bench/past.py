@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dl3.bench.known import Known
-from dl3.bench.tape import Tape, tape_of
+from dl3.bench.recording import Recording, tape_of
 from dl3.campaign.duration import Pace
 from dl3.campaign.plan import by_key
 from dl3.model.campaign import Job, Plan
@@ -45,14 +45,14 @@ class Past:
         finished = {key: job for key, job in self.jobs.items() if key in self.done}
         return Known.of(finished, self.record.answers)
 
-    def tape(self, job: str) -> Tape:
+    def recording(self, job: str) -> Recording:
         """All that is there of a job."""
         return tape_of(self.record, job)
 
-    def tape_of_proof(self, wire: str) -> Tape:
+    def tape_of_proof(self, wire: str) -> Recording:
         """Of a proof that was cut short."""
         trials = [trial for trial in self.record.trials if trial.test == "proof"]
-        return Tape([trial for trial in trials if wire_of(trial.facts) in ("", wire)])
+        return Recording([trial for trial in trials if wire_of(trial.facts) in ("", wire)])
 
     def pace(self) -> Pace:
         """How fast jobs went that were made in one go."""

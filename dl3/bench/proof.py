@@ -13,7 +13,7 @@ own is lower; and as one clock stamps and reads the stamps, an error of that clo
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dl3.bench.site import Course
+from dl3.bench.site import Run
 from dl3.host.noise import reasons
 from dl3.model.answers import Proof, ProofPoint
 from dl3.model.campaign import DutSpec, Setup
@@ -43,38 +43,38 @@ def loop_of(setup: Setup, wire: str) -> Setup:
     return setup.model_copy(update={"dut": loop, "cores": 1, "dut_cores": cores, "routes": "one", "channels": 0})
 
 
-def prove(course: Course, frames: Sequence[str], wire: str) -> Proof:
-    """Measure the tester with each frame size, on a course whose device is a loop; the proof is in the record then."""
-    course, points, before = replace(course, job=""), list[ProofPoint](), course.look()
+def prove(run: Run, frames: Sequence[str], wire: str) -> Proof:
+    """Measure the tester with each frame size, on a run whose device is a loop; the proof is in the record then."""
+    run, points, before = replace(run, job=""), list[ProofPoint](), run.look()
     for i, frame in enumerate(frames):
-        course.audience.heard_left(frame, (len(frames) - i) * likely_s(course))
-        points.append(point_of(course, frame))
+        run.listener.on_left(frame, (len(frames) - i) * likely_s(run))
+        points.append(point_of(run, frame))
     proof = Proof(
         at=now(),
-        campaign=course.site.campaign,
+        campaign=run.site.campaign,
         wire=wire,
         points=tuple(points),
-        noise=reasons(before, course.look()),
-        facts=dict(course.site.facts),
+        noise=reasons(before, run.look()),
+        facts=dict(run.site.facts),
     )
-    course.keep(proof)
+    run.keep(proof)
     return proof
 
 
-def likely_s(course: Course) -> float:
+def likely_s(run: Run) -> float:
     """About how long it takes for one frame size: full speed, the search below it, two trials."""
-    return 6 * course.trial_s
+    return 6 * run.trial_s
 
 
-def point_of(course: Course, frame: str) -> ProofPoint:
+def point_of(run: Run, frame: str) -> ProofPoint:
     """The tester with one frame size; zeros and a reason where it has no ceiling."""
     try:
-        found = ceiling(course, frame)
+        found = ceiling(run, frame)
     except Undecided as fault:
         return point_without(frame, str(fault))
     if not found.pps:
         return point_without(frame, "no answer: the loop lost frames at any rate, or the generator fell behind")
-    half, tenth = (valid_trial(course, frame, found.pps * share) for share in (PACING_SHARE, FLOOR_SHARE))
+    half, tenth = (valid_trial(run, frame, found.pps * share) for share in (PACING_SHARE, FLOOR_SHARE))
     return ProofPoint(
         frame=frame,
         ceiling_pps=found.pps,
@@ -99,25 +99,25 @@ def limits_of_loop(found: Answer[Trial]) -> tuple[str, ...]:
     return (f"loop: it lost frames at {found.ended_pps / 1e6:.3f} Mpps, so the generator's own ceiling is higher",)
 
 
-def ceiling(course: Course, frame: str) -> Answer[Trial]:
+def ceiling(run: Run, frame: str) -> Answer[Trial]:
     """The highest rate at which the tester loses nothing and is not behind."""
-    full = proof_trial(course, frame, 0.0)
+    full = proof_trial(run, frame, 0.0)
     if not full.offered_pps:
         raise Undecided(f"no answer: {full.invalid[0]}")
     bounds = Bounds(full.offered_pps * LOWEST_SHARE, full.offered_pps, "generator")
     known = [] if full.invalid else [Rung(bounds.high_pps, (full,), "lost" if full.loss_ratio else "passed")]
-    return find_throughput(lambda pps: proof_trial(course, frame, pps), bounds, TERMS, known=known)
+    return find_throughput(lambda pps: proof_trial(run, frame, pps), bounds, TERMS, known=known)
 
 
-def proof_trial(course: Course, frame: str, pps: float) -> Trial:
+def proof_trial(run: Run, frame: str, pps: float) -> Trial:
     """One, of the loop."""
-    return course.run(Order(course.streams, frame, pps, course.seconds, "proof", warm_up_s=course.warm_up_s))
+    return run.trial(Order(run.streams, frame, pps, run.seconds, "proof", warm_up_s=run.warm_up_s))
 
 
-def valid_trial(course: Course, frame: str, pps: float) -> Trial:
+def valid_trial(run: Run, frame: str, pps: float) -> Trial:
     """One that is not INVALID, or the last of some tries."""
     for _ in range(TRIES):
-        trial = proof_trial(course, frame, pps)
+        trial = proof_trial(run, frame, pps)
         if not trial.invalid:
             break
     return trial

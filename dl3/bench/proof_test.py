@@ -21,14 +21,14 @@ def proved(generator: FakeGenerator, folder: Path) -> ProofPoint:
 
 
 def takes_full_speed_without_loss_for_the_ceiling(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
-    proof = prove(course, ("64", "imix"), "memif")
+    run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    proof = prove(run, ("64", "imix"), "memif")
     assert [point.frame for point in proof.points] == ["64", "imix"]
     for point in proof.points:
         assert (point.ceiling_pps, point.invalid) == (20e6, ())
         assert (point.latency_min_ns, point.latency_p50_ns, point.jitter_mean_ns) == (4000, 4000, 5)
         assert abs(point.pacing_error) < 1e-6
-    record = read(course.record)
+    record = read(run.record)
     assert record.proofs == (proof,)
     assert {trial.test for trial in record.trials} == {"proof"}
     asked = [trial.asked_pps for trial in record.trials if trial.frame == "64"]
@@ -47,8 +47,8 @@ def searches_the_ceiling_below_the_rate_that_it_cannot_keep(tmp_path: Path) -> N
 
 
 def says_that_the_machine_was_noisy(tmp_path: Path) -> None:
-    course = replace(course_of(FakeGenerator(), tmp_path), look=lambda: Look(shares={0: 0.5}))
-    assert prove(course, ("64",), "memif").noise == ("share: a probe was given 50.0% of core 0",)
+    run = replace(course_of(FakeGenerator(), tmp_path), look=lambda: Look(shares={0: 0.5}))
+    assert prove(run, ("64",), "memif").noise == ("share: a probe was given 50.0% of core 0",)
 
 
 def says_that_the_loop_was_the_limit(tmp_path: Path) -> None:

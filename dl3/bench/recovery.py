@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dl3.bench.stage import Most, Stage, head_of, throughput_of
+from dl3.bench.testbed import Most, Testbed, head_of, throughput_of
 from dl3.model.answers import Recovery
 from dl3.model.stream import shares
 from dl3.model.trial import Throughput, Trial
@@ -25,13 +25,13 @@ class Fall:
     overload_s: float
     relief_s: float
 
-    def order(self, stage: Stage) -> Order:
+    def order(self, testbed: Testbed) -> Order:
         """One trial."""
-        course = stage.course
+        run = testbed.run
         surplus = Surplus(self.overload_pps - self.relief_pps, self.overload_s)
         seconds = self.overload_s + self.relief_s
         return Order(
-            course.streams, stage.job.frame, self.relief_pps, seconds, "recovery", warm_up_s=0.0, surplus=surplus
+            run.streams, testbed.job.frame, self.relief_pps, seconds, "recovery", warm_up_s=0.0, surplus=surplus
         )
 
 
@@ -55,19 +55,19 @@ def overload_of(throughput: Throughput, most: Most) -> float:
     )
 
 
-def fall_of(stage: Stage, throughput: Throughput) -> Fall:
+def fall_of(testbed: Testbed, throughput: Throughput) -> Fall:
     """From 110 % of the throughput, or what the line carries, to half of the throughput."""
-    overload_pps = overload_of(throughput, Most.of(stage.course, stage.job.frame))
-    seconds = stage.course.seconds
+    overload_pps = overload_of(throughput, Most.of(testbed.run, testbed.job.frame))
+    seconds = testbed.run.seconds
     relief_s = min(max(seconds, SHORTEST_RELIEF_S), LONGEST_RELIEF_S)
     return Fall(overload_pps, RELIEF * throughput.pps, seconds, relief_s)
 
 
-def overload(stage: Stage, fall: Fall) -> Trial:
+def overload(testbed: Testbed, fall: Fall) -> Trial:
     """A valid trial, the first in which the generator left out no frame; else the one in which it left out fewest."""
     trials: list[Trial] = []
     while len(trials) <= RETRIES and not any(is_exact(trial) for trial in trials):
-        trials.append(stage.course.run(fall.order(stage)))
+        trials.append(testbed.run.trial(fall.order(testbed)))
     usable = [trial for trial in trials if not trial.invalid]
     if not usable:
         raise Undecided(
@@ -82,30 +82,30 @@ def is_exact(trial: Trial) -> bool:
     return not trial.invalid and not trial.account.late
 
 
-def last_lost_s(stage: Stage, fall: Fall, trial: Trial) -> float | None:
+def last_lost_s(testbed: Testbed, fall: Fall, trial: Trial) -> float | None:
     """When the last lost frame was due, at the latest: had all that were left out been before it, in its stream."""
     if trial.last_lost_s is None:
         return None
-    return trial.last_lost_s + trial.account.late / (fall.relief_pps * min(shares(stage.course.streams)))
+    return trial.last_lost_s + trial.account.late / (fall.relief_pps * min(shares(testbed.run.streams)))
 
 
-def measure_recovery(stage: Stage) -> Sequence[Recovery]:
+def measure_recovery(testbed: Testbed) -> Sequence[Recovery]:
     """The time from the fall of the load to the last lost frame, to a frame of the lower load."""
-    throughput = throughput_of(stage)
-    fall = fall_of(stage, throughput)
-    course, seconds, trials = stage.course, list[float](), list[Trial]()
-    n = stage.job.effort.repetitions
+    throughput = throughput_of(testbed)
+    fall = fall_of(testbed, throughput)
+    run, seconds, trials = testbed.run, list[float](), list[Trial]()
+    n = testbed.job.effort.repetitions
     whole_s = fall.overload_s + fall.relief_s
     for i in range(n):
-        course.audience.heard_left(throughput.frame, (n - i) * (whole_s + course.trial_s_beside))
-        trials.append(overload(stage, fall))
-        seconds.append(recovery_s(last_lost_s(stage, fall, trials[-1]), fall.overload_s, whole_s))
+        run.listener.on_left(throughput.frame, (n - i) * (whole_s + run.trial_s_beside))
+        trials.append(overload(testbed, fall))
+        seconds.append(recovery_s(last_lost_s(testbed, fall, trials[-1]), fall.overload_s, whole_s))
     answer = Recovery(
-        **head_of(stage, trials[0]),
+        **head_of(testbed, trials[0]),
         overload_pps=fall.overload_pps,
         recovery_pps=fall.relief_pps,
         seconds=tuple(seconds),
         is_at_most=any(trial.account.late for trial in trials),
     )
-    course.keep(answer)
+    run.keep(answer)
     return (answer,)

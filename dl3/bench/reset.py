@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from dl3.bench.site import Course
-from dl3.bench.stage import Stage, head_of, throughput_of
+from dl3.bench.site import Run
+from dl3.bench.testbed import Testbed, head_of, throughput_of
 from dl3.model.answers import Reset
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.trial import Trial
@@ -59,9 +59,9 @@ class Outage:
         return cls(seconds, trial.account.lost + trial.account.busy, trial)
 
 
-def without_account(course: Course) -> Course:
+def without_account(run: Run) -> Run:
     """Trials of which the device's own account is not checked: it begins anew with the process."""
-    return replace(course, runner=Runner(replace(course.site, dut=None), course.runner.sleep))
+    return replace(run, runner=Runner(replace(run.site, dut=None), run.runner.sleep))
 
 
 def is_down(trial: Trial) -> bool:
@@ -87,43 +87,43 @@ def has_come_back(trial: Trial) -> bool:
     return is_back(trial.last_lost_s + left_out_s, trial.seconds)
 
 
-def outage_in(course: Course, frame: str, pps: float, act: Callable[[], None]) -> Outage:
+def outage_in(run: Run, frame: str, pps: float, act: Callable[[], None]) -> Outage:
     """One reset, seen from before to after."""
 
     def measure(seconds: float) -> Trial:
         for _ in range(1 + RETRIES):
-            course.audience.heard_left(frame, seconds + course.trial_s_beside)
-            order = Order(course.streams, frame, pps, seconds, "reset", warm_up_s=course.warm_up_s)
-            trial = course.run(order, act)
+            run.listener.on_left(frame, seconds + run.trial_s_beside)
+            order = Order(run.streams, frame, pps, seconds, "reset", warm_up_s=run.warm_up_s)
+            trial = run.trial(order, act)
             if is_usable(trial):
                 return trial
         raise Undecided(f"no answer: the trials of a reset were INVALID, the last because {trial.invalid[0]}")
 
-    seconds = max(course.seconds, SHORTEST_S)
+    seconds = max(run.seconds, SHORTEST_S)
     return Outage.of(trial_that_ends_well(measure, has_come_back, seconds, LONGEST_S))
 
 
-def measure_one(stage: Stage, what: Literal["process", "port"], pps: float, act: Callable[[], None]) -> Reset:
+def measure_one(testbed: Testbed, what: Literal["process", "port"], pps: float, act: Callable[[], None]) -> Reset:
     """All repetitions of one kind of reset."""
-    course = without_account(stage.course)
-    outages = [outage_in(course, stage.job.frame, pps, act) for _ in range(stage.job.effort.repetitions)]
+    run = without_account(testbed.run)
+    outages = [outage_in(run, testbed.job.frame, pps, act) for _ in range(testbed.job.effort.repetitions)]
     answer = Reset(
-        **head_of(stage, outages[0].trial),
+        **head_of(testbed, outages[0].trial),
         what=what,
         offered_pps=pps,
         seconds=tuple(outage.seconds for outage in outages),
         lost=tuple(outage.lost for outage in outages),
     )
-    course.keep(answer)
+    run.keep(answer)
     return answer
 
 
-def measure_reset(stage: Stage, bed: Resettable | None = None) -> Sequence[Reset]:
+def measure_reset(testbed: Testbed, bed: Resettable | None = None) -> Sequence[Reset]:
     """Both kinds; one that this bed cannot do is told of, and a Fault where it can do neither."""
-    bed = bed or stage.bed
+    bed = bed or testbed.bed
     if bed is None:
         raise UsageFault("nobody here can reset this device: name a command that does, or test one that a bed starts")
-    pps = LOAD * throughput_of(stage).pps
+    pps = LOAD * throughput_of(testbed).pps
     answers, faults = list[Reset](), list[Fault]()
     kinds: list[tuple[Literal["process", "port"], Callable[[], None]]] = [
         ("process", bed.reset_process),
@@ -131,12 +131,12 @@ def measure_reset(stage: Stage, bed: Resettable | None = None) -> Sequence[Reset
     ]
     for what, act in kinds:
         try:
-            answers.append(measure_one(stage, what, pps, act))
+            answers.append(measure_one(testbed, what, pps, act))
         except Fault as fault:
             faults.append(fault)
     if not answers:
         raise faults[0]
     for one in faults:
         if not isinstance(one, NotAskedFor):
-            stage.course.audience.heard_fault(stage.job.frame, one)
+            testbed.run.listener.on_fault(testbed.job.frame, one)
     return tuple(answers)

@@ -10,7 +10,7 @@ from dl3.bench.conduct import conduct
 from dl3.bench.fake import course_of, job_of
 from dl3.bench.known import Known
 from dl3.bench.reset import measure_reset
-from dl3.bench.stage import Stage
+from dl3.bench.testbed import Testbed
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset
 from dl3.model.fault import Fault
 from dl3.model.trial import Throughput
@@ -27,14 +27,14 @@ def only(kind: Any, made: Any) -> Any:
 
 
 def tells_the_loss_of_each_load(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(device_pps=10e6), tmp_path)
-    answer = only(FrameLoss, conduct(course, job_of("frame loss"), None, Known()))
+    run = course_of(FakeGenerator(device_pps=10e6), tmp_path)
+    answer = only(FrameLoss, conduct(run, job_of("frame loss"), None, Known()))
     assert [point.share for point in answer.points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
     assert [point.loss_ratio for point in answer.points[:2]] == pytest.approx([0.5, 8 / 18])
     assert [point.loss_ratio for point in answer.points[-2:]] == [0, 0]
     assert answer.points[0].pps == 20e6
-    assert read(course.record).others == (answer,)
-    assert {trial.job for trial in read(course.record).trials} == {"1|x"}
+    assert read(run.record).others == (answer,)
+    assert {trial.job for trial in read(run.record).trials} == {"1|x"}
 
 
 @pytest.mark.parametrize(("test", "kind"), [("frame loss", FrameLoss), ("forwarding", Forwarding)])
@@ -44,23 +44,23 @@ def names_the_loads_without_a_valid_trial(tmp_path: Path, test: str, kind: type)
             if 15e6 < stream["asked_pps"] < 19e6:
                 stream["late"] = stream["sent"]
 
-    course = course_of(FakeGenerator(device_pps=14e6, spoil=fall_behind), tmp_path)
-    answer = only(kind, conduct(course, job_of(test), None, Known()))
+    run = course_of(FakeGenerator(device_pps=14e6, spoil=fall_behind), tmp_path)
+    answer = only(kind, conduct(run, job_of(test), None, Known()))
     assert answer.invalid_shares == (0.9, 0.8)
     assert [point.share for point in answer.points][:3] == [1, 0.7, 0.6]
-    assert read(course.record).others == (answer,)
+    assert read(run.record).others == (answer,)
 
 
 def begins_at_the_line_where_it_is_known(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(line_bps=1e9), tmp_path)
-    answer = only(FrameLoss, conduct(course, job_of("frame loss", step=0.05), None, Known()))
+    run = course_of(FakeGenerator(line_bps=1e9), tmp_path)
+    answer = only(FrameLoss, conduct(run, job_of("frame loss", step=0.05), None, Known()))
     assert [point.share for point in answer.points] == [1, 0.95]
     assert answer.points[0].pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
 
 
 def tells_forwarding_rates(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(), tmp_path)
-    answer = only(Forwarding, conduct(course, job_of("forwarding"), None, Known()))
+    run = course_of(FakeGenerator(), tmp_path)
+    answer = only(Forwarding, conduct(run, job_of("forwarding"), None, Known()))
     assert len(answer.points) == 10
     assert answer.at_most_offered_pps == pytest.approx(7.3e6, rel=1e-6)
     assert answer.most_pps == pytest.approx(7.3e6, rel=1e-6)
@@ -69,9 +69,9 @@ def tells_forwarding_rates(tmp_path: Path) -> None:
 
 def finds_the_longest_burst_and_the_buffer_behind_it(tmp_path: Path) -> None:
     buffer, device, most = 5000, 5e6, 20e6
-    course = course_of(FakeGenerator(device_pps=device, buffer_frames=buffer), tmp_path)
+    run = course_of(FakeGenerator(device_pps=device, buffer_frames=buffer), tmp_path)
     job = job_of("back-to-back", repetitions=3, resolution=0.0001, seconds=10.0)
-    answer = only(BackToBack, conduct(course, job, None, Known()))
+    answer = only(BackToBack, conduct(run, job, None, Known()))
     longest = buffer / (1 - device / most)
     assert answer.bursts == (answer.frames,) * 3
     assert answer.frames == pytest.approx(longest, abs=1)
@@ -82,8 +82,8 @@ def finds_the_longest_burst_and_the_buffer_behind_it(tmp_path: Path) -> None:
 
 
 def says_that_no_burst_was_too_long(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
-    answer = only(BackToBack, conduct(course, job_of("back-to-back", repetitions=5), None, Known()))
+    run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    answer = only(BackToBack, conduct(run, job_of("back-to-back", repetitions=5), None, Known()))
     assert (answer.is_at_least, answer.bursts) == (True, (20_000_000,))
     assert answer.corrected_buffer_s == 0
 
@@ -98,8 +98,8 @@ def recovering(results: dict[str, Any]) -> None:
 
 def tells_the_time_to_the_last_lost_frame(tmp_path: Path) -> None:
     generator = FakeGenerator(spoil=recovering)
-    course = course_of(generator, tmp_path)
-    answer = only(Recovery, conduct(course, job_of("recovery", repetitions=2), None, Known()))
+    run = course_of(generator, tmp_path)
+    answer = only(Recovery, conduct(run, job_of("recovery", repetitions=2), None, Known()))
     assert answer.seconds == pytest.approx((0.25, 0.25), abs=1e-6)
     assert answer.overload_pps == pytest.approx(1.1 * 7.3e6, rel=0.01)
     assert answer.recovery_pps == pytest.approx(0.5 * 7.3e6, rel=0.01)
@@ -122,35 +122,35 @@ def adds_the_time_of_frames_that_were_left_out_when_no_trial_is_without(
         if len(results["streams"]) == 2:
             results["streams"][0].update(late=next(turns))
 
-    course = course_of(FakeGenerator(spoil=be_late), tmp_path)
-    answer = only(Recovery, conduct(course, job_of("recovery"), None, Known()))
+    run = course_of(FakeGenerator(spoil=be_late), tmp_path)
+    answer = only(Recovery, conduct(run, job_of("recovery"), None, Known()))
     assert answer.seconds == pytest.approx((seconds,), abs=2e-6)
     assert answer.is_at_most == is_at_most
-    assert sum(1 for trial in read(course.record).trials if trial.test == "recovery") == n_trials
+    assert sum(1 for trial in read(run.record).trials if trial.test == "recovery") == n_trials
 
 
 def there_is_no_recovery_of_a_device_that_cannot_be_overloaded(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
     why = (
         r"not applicable: .* the tester cannot overload .* \(110% of 20.000 Mpps is above its ceiling of 20.000 Mpps\)"
     )
     with pytest.raises(Undecided, match=why):
-        conduct(course, job_of("recovery"), None, Known())
+        conduct(run, job_of("recovery"), None, Known())
 
 
 def says_that_a_limit_is_not_known_when_the_tester_has_become_faster_since(tmp_path: Path) -> None:
     known, slow = Known(), course_of(FakeGenerator(ceiling_pps=10e6, device_pps=50e6), tmp_path)
     conduct(slow, job_of("throughput"), None, known)
-    course = course_of(FakeGenerator(device_pps=50e6), tmp_path)
+    run = course_of(FakeGenerator(device_pps=50e6), tmp_path)
     with pytest.raises(Undecided, match=r"cannot overload .* \(its limit is not known: at least 10\.000 Mpps\)"):
-        conduct(course, job_of("recovery"), None, known)
+        conduct(run, job_of("recovery"), None, known)
 
 
 def gives_up_an_overload_above_the_ceiling_before_its_trials(tmp_path: Path) -> None:
-    course = course_of(FakeGenerator(device_pps=19e6), tmp_path)
+    run = course_of(FakeGenerator(device_pps=19e6), tmp_path)
     with pytest.raises(Undecided, match=r"110% of 18\.\d* Mpps is above its ceiling of 20.000 Mpps"):
-        conduct(course, job_of("recovery"), None, Known())
-    assert {trial.test for trial in read(course.record).trials} == {"ceiling", "throughput"}
+        conduct(run, job_of("recovery"), None, Known())
+    assert {trial.test for trial in read(run.record).trials} == {"ceiling", "throughput"}
 
 
 def searches_no_second_time_for_a_throughput_that_has_no_answer(tmp_path: Path) -> None:
@@ -158,20 +158,20 @@ def searches_no_second_time_for_a_throughput_that_has_no_answer(tmp_path: Path) 
         for stream in results["streams"]:
             stream["lost_by_gaps"] += 7
 
-    course, known = course_of(FakeGenerator(spoil=spoil), tmp_path), Known()
+    run, known = course_of(FakeGenerator(spoil=spoil), tmp_path), Known()
     with pytest.raises(Undecided, match="no answer: "):
-        conduct(course, job_of("throughput"), None, known)
-    n_trials = len(read(course.record).trials)
+        conduct(run, job_of("throughput"), None, known)
+    n_trials = len(read(run.record).trials)
     for test in ("latency", "recovery"):
         with pytest.raises(Undecided, match="begins with the throughput, and its search had no answer: at "):
-            conduct(course, job_of(test), None, known)
-    assert len(read(course.record).trials) == n_trials
+            conduct(run, job_of(test), None, known)
+    assert len(read(run.record).trials) == n_trials
 
 
 def searches_with_the_exceed_ratio_of_the_job_and_apart_from_others(tmp_path: Path) -> None:
-    course, known = course_of(FakeGenerator(), tmp_path), Known()
+    run, known = course_of(FakeGenerator(), tmp_path), Known()
     lenient, strict = (job_of("throughput", method="mlrsearch", exceed=exceed) for exceed in (0.5, 0.0))
-    (forgiving,) = conduct(course, lenient, None, known)
+    (forgiving,) = conduct(run, lenient, None, known)
     assert isinstance(forgiving, Throughput)
     assert (forgiving.exceed_ratio, forgiving.repetitions) == (0.5, 3)
     assert known.of_job(lenient) == forgiving
@@ -204,24 +204,24 @@ class FakeBed:
         stream.update(longest_outage_us=self._seconds * 1e6 if end_s < whole_s else 7.0)
 
 
-def stage(generator: FakeGenerator, folder: Path, **effort: Any) -> Stage:
-    return Stage(replace(course_of(generator, folder), seconds=1.0), job_of("reset", **effort), None, Known())
+def testbed(generator: FakeGenerator, folder: Path, **effort: Any) -> Testbed:
+    return Testbed(replace(course_of(generator, folder), seconds=1.0), job_of("reset", **effort), None, Known())
 
 
 def tells_how_long_both_resets_take(tmp_path: Path) -> None:
     generator = FakeGenerator()
-    ours = stage(generator, tmp_path, repetitions=2)
+    ours = testbed(generator, tmp_path, repetitions=2)
     made = measure_reset(ours, FakeBed(generator, 0.5))
     assert [answer.what for answer in made] == ["process", "port"]
     for answer in made:
         assert answer.seconds == (0.5, 0.5)
         assert [lost / answer.offered_pps for lost in answer.lost] == pytest.approx([0.5, 0.5], rel=1e-6)
-    assert read(ours.course.record).others == tuple(made)
+    assert read(ours.run.record).others == tuple(made)
 
 
 def a_silence_without_loss_is_the_device_s_unless_the_tester_paused(tmp_path: Path) -> None:
     generator = FakeGenerator(spoil=lambda results: results["streams"][0].update(longest_silence_us=30_000.0))
-    (process, _) = measure_reset(stage(generator, tmp_path), FakeBed(generator, 0.0))
+    (process, _) = measure_reset(testbed(generator, tmp_path), FakeBed(generator, 0.0))
     assert (process.seconds, process.lost) == ((0.03,), (0,))
 
     def pause(results: dict[str, Any]) -> None:
@@ -229,16 +229,16 @@ def a_silence_without_loss_is_the_device_s_unless_the_tester_paused(tmp_path: Pa
         results["workers"][0].update(longest_gap_us=29_900.0)
 
     generator = FakeGenerator(spoil=pause)
-    (process, _) = measure_reset(stage(generator, tmp_path / "again"), FakeBed(generator, 0.01))
+    (process, _) = measure_reset(testbed(generator, tmp_path / "again"), FakeBed(generator, 0.01))
     assert process.seconds == (0.01,)
 
 
 def waits_for_a_device_that_takes_long(tmp_path: Path) -> None:
     generator = FakeGenerator()
-    ours = stage(generator, tmp_path)
+    ours = testbed(generator, tmp_path)
     (process, _) = measure_reset(ours, FakeBed(generator, 5.0))
     assert process.seconds == (5.0,)
-    assert [trial.seconds for trial in read(ours.course.record).trials if trial.test == "reset"][:3] == [2.0, 4.0, 8.0]
+    assert [trial.seconds for trial in read(ours.run.record).trials if trial.test == "reset"][:3] == [2.0, 4.0, 8.0]
 
 
 class LinklessBed(FakeBed):
@@ -254,7 +254,7 @@ class LinklessBed(FakeBed):
 
 def is_not_misled_by_frames_that_a_port_without_link_never_took(tmp_path: Path) -> None:
     generator = FakeGenerator()
-    (process, _) = measure_reset(stage(generator, tmp_path), LinklessBed(generator, 3.0))
+    (process, _) = measure_reset(testbed(generator, tmp_path), LinklessBed(generator, 3.0))
     assert process.seconds == (3.0,)
 
 
@@ -269,17 +269,17 @@ class UnpluggedBed(LinklessBed):
 
 def a_link_that_is_down_at_the_end_asks_for_a_longer_trial(tmp_path: Path) -> None:
     generator = FakeGenerator()
-    ours = stage(generator, tmp_path)
+    ours = testbed(generator, tmp_path)
     (process, _) = measure_reset(ours, UnpluggedBed(generator, 3.0))
     assert process.seconds == (3.0,)
-    trials = [trial for trial in read(ours.course.record).trials if trial.test == "reset"]
+    trials = [trial for trial in read(ours.run.record).trials if trial.test == "reset"]
     assert [trial.seconds for trial in trials] == [2.0, 4.0, 8.0] * 2
     assert any(why.startswith("link: ") for why in trials[0].invalid)
 
 
 def does_the_reset_that_can_be_done(tmp_path: Path) -> None:
     generator = FakeGenerator()
-    ours = stage(generator, tmp_path)
+    ours = testbed(generator, tmp_path)
     (made,) = measure_reset(ours, FakeBed(generator, 0.1, port="this port cannot be reset"))
     assert isinstance(made, Reset)
     assert made.what == "process"
@@ -288,7 +288,7 @@ def does_the_reset_that_can_be_done(tmp_path: Path) -> None:
 def gives_up_a_device_that_never_comes_back(tmp_path: Path) -> None:
     generator = FakeGenerator()
     with pytest.raises(Undecided, match="did not forward again within 120 s"):
-        measure_reset(stage(generator, tmp_path), FakeBed(generator, 1000.0, port="no"))
+        measure_reset(testbed(generator, tmp_path), FakeBed(generator, 1000.0, port="no"))
 
 
 def says_that_nobody_can_reset_the_device(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""What a measurement with dl3gen needs besides loads: site, ports and streams, where records go, who listens."""
+"""What a measurement with dl3gen needs besides loads: site, ports, streams, the record, the progress listener."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dl3.bench.tape import Tape
+from dl3.bench.recording import Recording
 from dl3.campaign.streams import parsed_streams
 from dl3.control.client import Client
 from dl3.control.generator import GeneratorPorts, StreamTexts
@@ -25,20 +25,20 @@ USUAL_MTU, AROUND_BYTES = 1500, 18  # of a frame; what stands around the IP pack
 OVERHEAD_S = 0.4  # of a trial: starting, stragglers, reading
 
 
-class Audience:
-    """Hears of a measurement as it goes on; this one is deaf."""
+class ProgressListener:
+    """Receives the progress of a measurement. All methods do nothing here."""
 
-    def heard_left(self, frame: str, seconds: float) -> None:
-        """About how long all will still take; told before each trial, and nothing while one runs."""
+    def on_left(self, frame: str, seconds: float) -> None:
+        """The estimated time left, in seconds; called before each trial, never during one."""
 
-    def heard_trial(self, trial: Trial) -> None:
-        """A trial is over."""
+    def on_trial(self, trial: Trial) -> None:
+        """A trial has ended."""
 
-    def heard_answer(self, found: "Found") -> None:
-        """A search is over."""
+    def on_answer(self, found: "Found") -> None:
+        """A search has ended with an answer."""
 
-    def heard_fault(self, frame: str, fault: Fault) -> None:
-        """A search has no answer."""
+    def on_fault(self, frame: str, fault: Fault) -> None:
+        """A search has ended without an answer."""
 
     def is_waiting(self) -> bool:
         """Whether a coarse answer now is worth more than a fine one later; asked between rates of a binary search."""
@@ -54,7 +54,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Course:
+class Run:
     """All trials of one command."""
 
     runner: Runner
@@ -62,10 +62,10 @@ class Course:
     record: Path
     seconds: float  # of one trial
     warm_up_s: float = 0.2
-    audience: Audience = field(default_factory=Audience)
+    listener: ProgressListener = field(default_factory=ProgressListener)
     look: Callable[[], Look] = Look  # at the machine, before and after searches; this one sees nothing
     job: str = ""  # key of a campaign's job, kept with each trial
-    tape: Tape = field(default_factory=Tape)  # what a record has of that job from before
+    recording: Recording = field(default_factory=Recording)  # what a record has of that job from before
 
     @property
     def site(self) -> Site:
@@ -74,7 +74,7 @@ class Course:
 
     @property
     def trial_s(self) -> float:
-        """How long one takes, all told."""
+        """Duration of one trial, everything included."""
         return self.seconds + self.trial_s_beside
 
     @property
@@ -82,18 +82,18 @@ class Course:
         """What a trial takes beside the time in which it sends what counts."""
         return self.warm_up_s + OVERHEAD_S
 
-    def run(self, order: Order, act: Act | None = None) -> Trial:
-        """Make one trial and write it down at once; `act` after a quarter of its time. One on the tape is not made."""
-        if known := self.tape.take(order):
+    def trial(self, order: Order, act: Act | None = None) -> Trial:
+        """Make one trial and write it down at once; `act` after a quarter of its time. One on the recording is not made."""
+        if known := self.recording.take(order):
             return known
         trial = self.runner.run(replace(order, job=self.job), act)
         self.keep(trial)
-        self.audience.heard_trial(trial)
+        self.listener.on_trial(trial)
         return trial
 
     def keep(self, noun: Noun) -> None:
         """One line in the record, unless it has it."""
-        if not self.tape.has(noun):
+        if not self.recording.has(noun):
             append(self.record, noun)
 
 
@@ -166,9 +166,9 @@ def jumbo_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
 def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, object]:
     """Of the machine, and what both programs say about themselves."""
     facts: dict[str, object] = collect(build).model_dump()
-    told = [("generator", generator), *([("forwarder", dut)] if dut else [])]
+    reported = [("generator", generator), *([("forwarder", dut)] if dut else [])]
     wanted = ("version", "dpdk", "workers", "memory")
-    for name, client in told:
+    for name, client in reported:
         status = client.ask(Reply, "status").model_dump()
         idle = ask_idle(client) if client is dut else {}
         facts[name] = {key: value for key, value in status.items() if key in wanted} | idle

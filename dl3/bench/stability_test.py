@@ -69,8 +69,8 @@ def tells_a_generator_that_is_interrupted_from_one_at_its_ceiling() -> None:
 
 def looks_before_and_after_and_searches_as_often_as_wanted(tmp_path: Path) -> None:
     looks = iter([Look(round_trip_ns=80.0), Look(round_trip_ns=420.0)])
-    course = replace(course_of(FakeGenerator(), tmp_path), look=lambda: next(looks))
-    strict, loose = find(course, Wanted(("64",), goals=(0.0, 0.005), repeats=3), "64", 0.0)
+    run = replace(course_of(FakeGenerator(), tmp_path), look=lambda: next(looks))
+    strict, loose = find(run, Wanted(("64",), goals=(0.0, 0.005), repeats=3), "64", 0.0)
     for one in (strict.answer, loose.answer):
         assert len(one.repeats_pps) == 3
         assert len(set(one.repeats_pps)) == 1

@@ -59,7 +59,7 @@ class Told:
 
     def __init__(self, socket: Path, text: str) -> None:
         self._client, self._namespace, self._text = Client(socket, ANSWER_SECONDS), socket.stem, text
-        self._is_told = False
+        self._is_reported = False
 
     def __call__(self) -> bool:
         """Whether all routes are there."""
@@ -67,7 +67,7 @@ class Told:
             self._client.ask(Reply, "status")
         except Fault:
             return False
-        if not self._is_told:
+        if not self._is_reported:
             self._tell()
         return not self._client.ask(Verification, "verify", sample=1000).differences
 
@@ -76,7 +76,7 @@ class Told:
         batch.write_text(self._text, encoding="ascii")
         run(["ip", "-n", self._namespace, "-batch", str(batch)], BATCH_SECONDS)
         batch.unlink()
-        self._is_told = True
+        self._is_reported = True
 
 
 def make_tapped_dl3d(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
@@ -85,5 +85,5 @@ def make_tapped_dl3d(entry: Entry, terms: Terms, place: Workplace) -> Contestant
     files = TableFiles(entry.routes, TABLES)
     path, socket = write_tapped_config(settings, files, place)
     job = job_of(entry, terms, (str(built(DL3D, "make")), str(path)))
-    told = Told(socket, commands(files, entry.n_hops))
-    return Contestant(replace(job, begin=told), march_of_build("."))
+    reported = Told(socket, commands(files, entry.n_hops))
+    return Contestant(replace(job, begin=reported), march_of_build("."))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dl3.bench.site import Course, Found, Lines
+from dl3.bench.site import Found, Lines, Run
 from dl3.bench.stability import interruption_reasons, together
 from dl3.host.noise import reasons
 from dl3.model.fault import Fault
@@ -50,31 +50,31 @@ class Wanted:
         terms = self.search
         return Goals(self.goals, self.exceed, terms.resolution, seconds, terms.repetitions, terms.retries)
 
-    def likely_s(self, course: Course) -> float:
+    def likely_s(self, run: Run) -> float:
         """About how long all searches with one frame size will take."""
-        return self.repeats * self.once_s(course)
+        return self.repeats * self.once_s(run)
 
-    def once_s(self, course: Course) -> float:
+    def once_s(self, run: Run) -> float:
         """About how long one of them will take, its ceiling included."""
         if self.method == "binary":
             rates = 1 + halvings(2.0, self.search.resolution)
-            return (1 + rates * self.search.repetitions * len(self.goals)) * course.trial_s
-        goals = self.of_rfc9971(course.seconds)
+            return (1 + rates * self.search.repetitions * len(self.goals)) * run.trial_s
+        goals = self.of_rfc9971(run.seconds)
         n_trials = len(self.goals) * (goals.n_trials + LIKELY_SHORT_TRIALS)
-        return course.trial_s + goals.likely_s + n_trials * course.trial_s_beside
+        return run.trial_s + goals.likely_s + n_trials * run.trial_s_beside
 
 
-def budget_s(course: Course, wanted: Wanted) -> float:
+def budget_s(run: Run, wanted: Wanted) -> float:
     """About how long all will take, in seconds."""
-    return len(wanted.frames) * wanted.likely_s(course)
+    return len(wanted.frames) * wanted.likely_s(run)
 
 
-def ceiling_of(course: Course, frame: str, longest_s: float = LONGEST_CEILING_S) -> Trial:
+def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Trial:
     """A trial as fast as can be: what it offered is all that the generator has."""
-    seconds = min(course.seconds, longest_s)
-    order = Order(course.streams, frame, 0, seconds, "ceiling", warm_up_s=course.warm_up_s)
+    seconds = min(run.seconds, longest_s)
+    order = Order(run.streams, frame, 0, seconds, "ceiling", warm_up_s=run.warm_up_s)
     for _ in range(CEILING_TRIES):
-        trial = course.run(order)
+        trial = run.trial(order)
         if trial.account.sent:
             return trial
     raise Fault(f"no answer for frames of {frame}: dl3gen sent nothing as fast as it can; {trial.invalid[0]}")
@@ -90,7 +90,7 @@ def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
     return Bounds(high_pps * LOWEST_SHARE, high_pps, high_is)
 
 
-def known_from(course: Course, ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
+def known_from(run: Run, ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
     """What ceiling trials say of the upper bound: passed, where it is the generator's; lost; or nothing.
 
     A device that loses nothing while the generator sends all that it can is not to be measured any further with it.
@@ -100,9 +100,9 @@ def known_from(course: Course, ceiling: Trial, bounds: Bounds, terms: Terms) -> 
         return []
     if is_good(ceiling, terms) and bounds.high_is != "generator":
         return []
-    trials, n_short = [ceiling], int(course.seconds > LONGEST_CEILING_S)
+    trials, n_short = [ceiling], int(run.seconds > LONGEST_CEILING_S)
     while is_good(trials[-1], terms) and len(trials) < n_short + terms.repetitions:
-        trials.append(ceiling_of(course, ceiling.frame, course.seconds))
+        trials.append(ceiling_of(run, ceiling.frame, run.seconds))
     newest = trials[-1]
     if is_good(newest, terms):
         return [Rung(bounds.high_pps, tuple(trials[n_short:]), "passed")]
@@ -114,35 +114,35 @@ def is_good(trial: Trial, terms: Terms) -> bool:
     return not trial.invalid and trial.loss_ratio <= terms.goal_loss_ratio
 
 
-def answer_of(hunt: "Hunt", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
+def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
     """The answer as it is recorded; `trials` are all that its search made."""
-    course, wanted, is_binary = hunt.course, hunt.wanted, hunt.wanted.method == "binary"
-    full = [trial for trial in trials if trial.seconds > FULL_SHARE * course.seconds]
+    run, wanted, is_binary = search_run.run, search_run.wanted, search_run.wanted.method == "binary"
+    full = [trial for trial in trials if trial.seconds > FULL_SHARE * run.seconds]
     passed = [trial.offered_pps for trial in full if is_good(trial, wanted.terms(goal))]
     return Throughput(
         at=now(),
-        campaign=course.site.campaign,
-        dut=course.site.dut_name,
-        frame=hunt.frame,
-        mean_bytes=hunt.ceiling.mean_bytes,
+        campaign=run.site.campaign,
+        dut=run.site.dut_name,
+        frame=search_run.frame,
+        mean_bytes=search_run.ceiling.mean_bytes,
         pps=found.pps,
         upper_pps=found.upper_pps,
         ended_pps=found.ended_pps,
         limited_by=found.limited_by,
         goal_loss_ratio=goal,
         resolution=wanted.search.resolution,
-        trial_seconds=course.seconds,
-        repetitions=wanted.search.repetitions if is_binary else wanted.of_rfc9971(course.seconds).n_trials,
+        trial_seconds=run.seconds,
+        repetitions=wanted.search.repetitions if is_binary else wanted.of_rfc9971(run.seconds).n_trials,
         n_trials=found.n_trials,
         n_invalid=found.n_invalid,
-        line_bps=hunt.lines.total_bps,
-        job=course.job,
+        line_bps=search_run.lines.total_bps,
+        job=run.job,
         method=wanted.method,
         exceed_ratio=0.0 if is_binary else wanted.exceed,
         conditional_pps=found.conditional_pps,
         passed_pps=max((found.pps, *passed)),
         search_seconds=sum(trial.seconds for trial in trials),
-        facts=dict(course.site.facts),
+        facts=dict(run.site.facts),
     )
 
 
@@ -179,10 +179,10 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
 
 
 @dataclass
-class Hunt:
+class Search:
     """One search with one frame size; `later_s` is what all others will still take."""
 
-    course: Course
+    run: Run
     wanted: Wanted
     frame: str
     later_s: float
@@ -198,16 +198,16 @@ class Hunt:
 
     def measure(self, pps: float, seconds: float) -> Trial:
         """One trial; a short one has no longer warm-up than itself."""
-        course, warm_up_s = self.course, min(self.course.warm_up_s, seconds)
-        order = Order(course.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
-        self.trials.append(course.run(order))
+        run, warm_up_s = self.run, min(self.run.warm_up_s, seconds)
+        order = Order(run.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
+        self.trials.append(run.trial(order))
         check_starved(self.trials, self.ceiling, self.wanted.search.retries)
         check_dead(self.trials, self.ceiling)
         return self.trials[-1]
 
     def hear(self, seconds: float) -> None:
         """How long this search will still take."""
-        self.course.audience.heard_left(self.frame, self.later_s + seconds)
+        self.run.listener.on_left(self.frame, self.later_s + seconds)
 
     def search(self) -> list[Found]:
         """An answer for each goal."""
@@ -221,48 +221,48 @@ class Hunt:
 
     def halve(self, i: int, goal: float) -> Found:
         """A binary search for one of the goals."""
-        hunt, course, terms = replace(self, trials=[]), self.course, self.wanted.terms(goal)
-        each_s, n_goals = terms.repetitions * course.trial_s, len(self.wanted.goals)
-        after_s = (n_goals - 1 - i) * self.wanted.once_s(course) / n_goals
-        known = known_from(course, self.ceiling, self.bounds, terms)
-        measure = lambda pps: hunt.measure(pps, course.seconds)  # noqa: E731
+        search_run, run, terms = replace(self, trials=[]), self.run, self.wanted.terms(goal)
+        each_s, n_goals = terms.repetitions * run.trial_s, len(self.wanted.goals)
+        after_s = (n_goals - 1 - i) * self.wanted.once_s(run) / n_goals
+        known = known_from(run, self.ceiling, self.bounds, terms)
+        measure = lambda pps: search_run.measure(pps, run.seconds)  # noqa: E731
         hear = lambda rates: self.hear(after_s + rates * each_s)  # noqa: E731
-        answer = find_throughput(measure, self.bounds, terms, hear, known, course.audience.is_waiting)
-        self.trials += hunt.trials
-        if answer.ended_pps - answer.pps > terms.resolution * answer.ended_pps and course.audience.is_waiting():
+        answer = find_throughput(measure, self.bounds, terms, hear, known, run.listener.is_waiting)
+        self.trials += search_run.trials
+        if answer.ended_pps - answer.pps > terms.resolution * answer.ended_pps and run.listener.is_waiting():
             self.cut.append(CUT.format(resolution=terms.resolution))
-        return self.found(goal, answer, hunt.trials)
+        return self.found(goal, answer, search_run.trials)
 
     def search_all(self) -> Sequence[Answer[Trial]]:
         """All goals at once, by MLRsearch; full speed without loss is the answer to all of them."""
-        course, wanted = self.course, self.wanted
-        goals = wanted.of_rfc9971(course.seconds)
+        run, wanted = self.run, self.wanted
+        goals = wanted.of_rfc9971(run.seconds)
         terms = replace(wanted.terms(min(goals.loss_ratios)), repetitions=goals.n_trials)
-        known = known_from(course, self.ceiling, self.bounds, terms)
+        known = known_from(run, self.ceiling, self.bounds, terms)
         if known and known[0].verdict == "passed":
             return [answer_from(known, self.bounds, terms)] * len(goals.loss_ratios)
-        share = course.trial_s / course.seconds
+        share = run.trial_s / run.seconds
         first = known[0].trials[-1] if known else None
         return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.hear(left_s * share), first)
 
 
-def find_once(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
+def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
     """One whole search: an answer for each goal, and whether the generator or the search was interrupted."""
-    course.audience.heard_left(frame, later_s + wanted.once_s(course))
-    lines = Lines.of(course.site.generator, course.streams)
-    hunt = Hunt(course, wanted, frame, later_s, ceiling_of(course, frame), lines)
-    return hunt.search(), [*interruption_reasons(hunt.trials), *hunt.cut]
+    run.listener.on_left(frame, later_s + wanted.once_s(run))
+    lines = Lines.of(run.site.generator, run.streams)
+    search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines)
+    return search_run.search(), [*interruption_reasons(search_run.trials), *search_run.cut]
 
 
-def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
+def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
     """The throughput with one frame size for each goal; `later_s` is what all others will still take.
 
     Of whole searches again the median is the answer; one that has none is noise. Raises Undecided when none has one.
     """
-    before, runs, noise = course.look(), list[list[Found]](), list[str]()
+    before, runs, noise = run.look(), list[list[Found]](), list[str]()
     for n_left in reversed(range(wanted.repeats)):
         try:
-            found, interrupted = find_once(course, wanted, frame, later_s + n_left * wanted.once_s(course))
+            found, interrupted = find_once(run, wanted, frame, later_s + n_left * wanted.once_s(run))
         except Undecided as fault:
             if not runs and not n_left:
                 raise
@@ -270,24 +270,24 @@ def find(course: Course, wanted: Wanted, frame: str, later_s: float) -> tuple[Fo
             continue
         runs.append(found)
         noise += interrupted
-    noise = [*reasons(before, course.look()), *dict.fromkeys(noise)]
+    noise = [*reasons(before, run.look()), *dict.fromkeys(noise)]
     results = tuple(together(found, noise) for found in zip(*runs, strict=True))
     for one in results:
-        course.keep(one.answer)
+        run.keep(one.answer)
     return results
 
 
-def find_all(course: Course, wanted: Wanted) -> Sequence[Found]:
+def find_all(run: Run, wanted: Wanted) -> Sequence[Found]:
     """One search after the other; a size without an answer is told of and left out."""
     results: list[Found] = []
-    each_s = wanted.likely_s(course)
+    each_s = wanted.likely_s(run)
     for i, frame in enumerate(wanted.frames):
         try:
-            found = find(course, wanted, frame, each_s * (len(wanted.frames) - i - 1))
+            found = find(run, wanted, frame, each_s * (len(wanted.frames) - i - 1))
         except Undecided as fault:
-            course.audience.heard_fault(frame, fault)
+            run.listener.on_fault(frame, fault)
             continue
         results += found
         for one in found:
-            course.audience.heard_answer(one)
+            run.listener.on_answer(one)
     return results

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dl3.bench.latency import measure_latency, newest
-from dl3.bench.site import FRAMES, Audience, Course, Lines, frames_for, streams_of
+from dl3.bench.site import FRAMES, Lines, ProgressListener, Run, frames_for, streams_of
 from dl3.bench.throughput import Wanted, bounds_of, budget_s, find_all
 from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
@@ -20,29 +20,29 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 
-class Ears(Audience):
+class NotingListener(ProgressListener):
     """Writes down what it hears."""
 
     def __init__(self) -> None:
         self.left: list[tuple[str, float]] = []
         self.faults: list[tuple[str, Fault]] = []
 
-    def heard_left(self, frame: str, seconds: float) -> None:
+    def on_left(self, frame: str, seconds: float) -> None:
         """All of it."""
         self.left.append((frame, seconds))
 
-    def heard_fault(self, frame: str, fault: Fault) -> None:
+    def on_fault(self, frame: str, fault: Fault) -> None:
         """All of them."""
         self.faults.append((frame, fault))
 
 
-def course(generator: FakeGenerator, folder: Path, audience: Audience | None = None) -> Course:
+def run(generator: FakeGenerator, folder: Path, listener: ProgressListener | None = None) -> Run:
     runner = Runner(Site(generator, campaign="now", facts={"kernel": "6"}), sleep=lambda _: None)
     streams = streams_of(generator, None)
-    return Course(runner, streams, folder / "r.jsonl", seconds=1.0, audience=audience or Audience())
+    return Run(runner, streams, folder / "r.jsonl", seconds=1.0, listener=listener or ProgressListener())
 
 
-class Waiting(Audience):
+class Waiting(ProgressListener):
     """Wants an answer at once."""
 
     def is_waiting(self) -> bool:
@@ -51,21 +51,21 @@ class Waiting(Audience):
 
 def a_search_that_is_cut_short_answers_with_a_range_and_says_why(tmp_path: Path) -> None:
     wanted = Wanted(("64",), Terms(resolution=1e-4), method="binary")
-    (found,) = find_all(course(FakeGenerator(), tmp_path, Waiting()), wanted)
+    (found,) = find_all(run(FakeGenerator(), tmp_path, Waiting()), wanted)
     answer = found.answer
     assert answer.noise == ("time: the search was ended before its answer was as fine as its resolution of 0.01%",)
     assert answer.range_pps
     low, high = answer.range_pps
     assert low <= 7.3e6 < high
     assert read(tmp_path / "r.jsonl").answers == (answer,)
-    (patient,) = find_all(course(FakeGenerator(), tmp_path), wanted)
+    (patient,) = find_all(run(FakeGenerator(), tmp_path), wanted)
     assert (patient.answer.noise, patient.answer.range_pps) == ((), None)
     assert patient.answer.n_trials > answer.n_trials
 
 
 def answers_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
-    ears, generator = Ears(), FakeGenerator()
-    found = find_all(course(generator, tmp_path, ears), Wanted(("64", "imix")))
+    listener, generator = NotingListener(), FakeGenerator()
+    found = find_all(run(generator, tmp_path, listener), Wanted(("64", "imix")))
     assert [one.answer.frame for one in found] == ["64", "imix"]
     for one in found:
         assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
@@ -78,17 +78,17 @@ def answers_each_frame_size_and_records_all_trials(tmp_path: Path) -> None:
     assert {trial.test for trial in record.trials} == {"ceiling", "throughput"}
     assert record.answers == tuple(one.answer for one in found)
     assert record.left_out == ()
-    assert ears.left[0] == ("64", budget_s(course(generator, tmp_path), Wanted(("64", "imix"))))
-    assert ears.left[-1] == ("imix", 0)
+    assert listener.left[0] == ("64", budget_s(run(generator, tmp_path), Wanted(("64", "imix"))))
+    assert listener.left[-1] == ("imix", 0)
 
 
 def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
-    (found,) = find_all(course(FakeGenerator(device_pps=50e6), tmp_path), Wanted(("64",)))
+    (found,) = find_all(run(FakeGenerator(device_pps=50e6), tmp_path), Wanted(("64",)))
     assert (found.answer.pps, found.answer.limited_by) == (20e6, "generator")
 
 
 def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
-    one = course(FakeGenerator(device_pps=50e6), tmp_path)
+    one = run(FakeGenerator(device_pps=50e6), tmp_path)
     (found,) = find_all(one, Wanted(("64",), Terms(repetitions=3)))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 3)
     assert [trial.test for trial in read(one.record).trials] == ["ceiling"] * 3
@@ -96,7 +96,7 @@ def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["binary", "mlrsearch"])
 def takes_only_trials_of_full_length_for_an_answer(tmp_path: Path, method: Any) -> None:
-    one = replace(course(FakeGenerator(device_pps=50e6), tmp_path), seconds=60.0)
+    one = replace(run(FakeGenerator(device_pps=50e6), tmp_path), seconds=60.0)
     (found,) = find_all(one, Wanted(("64",), Terms(repetitions=2), method=method))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 2)
     assert [trial.seconds for trial in read(one.record).trials] == [2.0, 60.0, 60.0]
@@ -108,7 +108,7 @@ def searches_on_where_only_a_short_trial_at_full_speed_lost_nothing(tmp_path: Pa
         if results["seconds"] > 2 and stream["offered_pps"] > 19e6:
             stream.update(received=stream["sent"] - 1, lost=1, lost_by_gaps=1)
 
-    one = replace(course(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), seconds=60.0)
+    one = replace(run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), seconds=60.0)
     (found,) = find_all(one, Wanted(("64",)))
     assert found.answer.pps == pytest.approx(19e6, rel=0.01)
     assert found.answer.limited_by == "dut"
@@ -121,20 +121,20 @@ def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
         results["streams"][0].update({"received": 19_999_999, "lost": 1, "lost_by_gaps": 1} if next(turns) == 3 else {})
 
     (found,) = find_all(
-        course(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), Terms(repetitions=2))
+        run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), Terms(repetitions=2))
     )
     assert found.answer.pps < 20e6
 
 
 def says_that_the_line_is_the_limit(tmp_path: Path) -> None:
-    (found,) = find_all(course(FakeGenerator(line_bps=1e9), tmp_path), Wanted(("64",)))
+    (found,) = find_all(run(FakeGenerator(line_bps=1e9), tmp_path), Wanted(("64",)))
     assert found.answer.limited_by == "line"
     assert found.answer.pps == pytest.approx(1e9 / 84 / 8, rel=1e-6)
     assert found.answer.line_share == pytest.approx(1, rel=1e-6)
 
 
 def goes_no_higher_than_asked(tmp_path: Path) -> None:
-    (found,) = find_all(course(FakeGenerator(), tmp_path), Wanted(("64",), max_pps=1e6))
+    (found,) = find_all(run(FakeGenerator(), tmp_path), Wanted(("64",), max_pps=1e6))
     assert (found.answer.pps, found.answer.limited_by) == (1e6, "asked")
     assert (found.answer.upper_pps, found.answer.ended_pps) == (None, 1e6), "no trial lost anything"
 
@@ -144,11 +144,11 @@ def goes_on_with_the_next_size_when_one_has_no_answer(tmp_path: Path) -> None:
         stream = results["streams"][0]
         stream["lost_by_gaps"] += 1 if stream["sent_bytes"] == 64 * stream["sent"] else 0
 
-    ears = Ears()
-    found = find_all(course(FakeGenerator(spoil=spoil), tmp_path, ears), Wanted(("64", "128")))
+    listener = NotingListener()
+    found = find_all(run(FakeGenerator(spoil=spoil), tmp_path, listener), Wanted(("64", "128")))
     assert [one.answer.frame for one in found] == ["128"]
-    assert ears.faults[0][0] == "64"
-    assert "no answer: at " in str(ears.faults[0][1])
+    assert listener.faults[0][0] == "64"
+    assert "no answer: at " in str(listener.faults[0][1])
     assert len(read(tmp_path / "r.jsonl").answers) == 1
 
 
@@ -156,11 +156,11 @@ def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
     def starve(results: dict[str, Any]) -> None:
         results["streams"][0]["late"] = 9_999 if results["streams"][0]["asked_pps"] else 0
 
-    ears = Ears()
-    one = course(FakeGenerator(device_pps=1e6, spoil=starve), tmp_path, ears)
+    listener = NotingListener()
+    one = run(FakeGenerator(device_pps=1e6, spoil=starve), tmp_path, listener)
     assert find_all(one, Wanted(("64",), Terms(retries=2))) == []
     wanted = r"no answer: the generator fell behind 3 times, even at 0\.99\d Mpps, though it has reached 20\.000: give"
-    assert re.match(wanted, str(ears.faults[0][1]))
+    assert re.match(wanted, str(listener.faults[0][1]))
     assert len(read(one.record).trials) == 4
 
 
@@ -171,19 +171,19 @@ def knows_that_refused_frames_cost_the_generator_little(tmp_path: Path) -> None:
         stream["refused"] = 0 if asked else stream["lost"]
         stream["late"] = round(sent * 0.05) if asked > 0.9e6 else 0
 
-    (found,) = find_all(course(FakeGenerator(device_pps=1e6, spoil=refuse), tmp_path), Wanted(("64",)))
+    (found,) = find_all(run(FakeGenerator(device_pps=1e6, spoil=refuse), tmp_path), Wanted(("64",)))
     assert found.answer.limited_by == "generator"
     assert 0.8e6 < found.answer.pps <= 0.9e6
 
 
 def complains_when_the_generator_sends_nothing(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="no answer for frames of 64: dl3gen sent nothing as fast as it can"):
-        find_all(course(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))
+        find_all(run(FakeGenerator(ceiling_pps=0.1), tmp_path), Wanted(("64",)))
 
 
 def takes_a_ceiling_near_the_line_for_the_line_s(tmp_path: Path) -> None:
     generator = FakeGenerator(ceiling_pps=1.4840e6, line_bps=1e9, device_pps=9e9)
-    one = course(generator, tmp_path)
+    one = run(generator, tmp_path)
     find_all(one, Wanted(("64",)))
     bounds = bounds_of(read(one.record).trials[0], Lines((1e9,), (1.0,)), 0)
     assert (round(bounds.high_pps), bounds.high_is) == (1488095, "line")
@@ -203,7 +203,7 @@ def fills_the_line_that_is_full_first() -> None:
 
 
 def measures_latency_at_shares_of_the_throughput(tmp_path: Path) -> None:
-    one = course(FakeGenerator(), tmp_path)
+    one = run(FakeGenerator(), tmp_path)
     answers = [found.answer for found in find_all(one, Wanted(("64",)))]
     trials = measure_latency(one, answers, (0.1, 0.5))
     assert [(trial.test, trial.load) for trial in trials] == [("latency", 0.1), ("latency", 0.5)]
@@ -214,9 +214,9 @@ def measures_latency_at_shares_of_the_throughput(tmp_path: Path) -> None:
 def tries_a_latency_trial_again_that_is_invalid(tmp_path: Path) -> None:
     turns = iter(range(99))
     spoil = lambda results: results.update(tsc_offset_ns=500.0 if next(turns) < 5 else 0.0)  # noqa: E731
-    one = course(FakeGenerator(), tmp_path)
+    one = run(FakeGenerator(), tmp_path)
     answers = [found.answer for found in find_all(one, Wanted(("64",)))]
-    again = course(FakeGenerator(spoil=spoil), tmp_path / "again")
+    again = run(FakeGenerator(spoil=spoil), tmp_path / "again")
     (trial,) = measure_latency(again, answers, (0.5,))
     assert not trial.invalid
     assert len(read(again.record).trials) == 3
@@ -272,10 +272,10 @@ def adds_jumbo_frames_where_both_ports_take_them(mtus: tuple[int, int], jumbo: t
 
 
 def gives_up_where_nothing_ever_comes_back(tmp_path: Path) -> None:
-    ears = Ears()
-    found = find_all(course(FakeGenerator(device_pps=0.0), tmp_path, ears), Wanted(("64",)))
+    listener = NotingListener()
+    found = find_all(run(FakeGenerator(device_pps=0.0), tmp_path, listener), Wanted(("64",)))
     assert found == []
-    ((frame, fault),) = ears.faults
+    ((frame, fault),) = listener.faults
     assert frame == "64"
     assert "none came back" in str(fault)
     assert len(read(tmp_path / "r.jsonl").trials) < 12

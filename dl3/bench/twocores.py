@@ -14,7 +14,7 @@ from dl3.dut.dl3d import Dl3d
 from dl3.dut.l3fwd import L3fwd
 from dl3.host.cores import usable
 from dl3.lab.links import Flows, streams
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.lab.single import Dut
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
@@ -44,7 +44,7 @@ def busy_seconds(lab: MemifLab) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Run:
+class MemifRun:
     """What a run offered and what the forwarder took of it."""
 
     results: Results
@@ -76,7 +76,7 @@ class Run:
         return self.is_quiet and self.overload >= LEAST_OVERLOAD
 
 
-def most_loaded(name: str, runs: Sequence[Run]) -> Run:
+def most_loaded(name: str, runs: Sequence[MemifRun]) -> MemifRun:
     """The run that offered most; leave without a row when that was too little."""
     quiet = [run for run in runs if run.is_quiet]
     if not quiet:
@@ -92,7 +92,7 @@ def most_loaded(name: str, runs: Sequence[Run]) -> Run:
     return best
 
 
-def sample_of(run: Run) -> Sample:
+def sample_of(run: MemifRun) -> Sample:
     """What came back in the time of the run."""
     results = run.results
     seconds, came = results.seconds, sum(stream.received for stream in results.streams)
@@ -131,18 +131,18 @@ class MemifRunner:
         time.sleep(0.05)  # for what is under way
         return self.lab.generator.ask(Results, "results")
 
-    def run(self, seconds: float) -> Run:
+    def run(self, seconds: float) -> MemifRun:
         """As fast as dl3gen can."""
         before, start = busy_seconds(self.lab), time.monotonic()
         self.lab.generator.ask(Started, "send", streams=streams(FLOWS, "max"), seconds=seconds)
         results = self.finish()
         after, passed = busy_seconds(self.lab), time.monotonic() - start
-        return Run(results, ((after[0] - before[0]) / passed, (after[1] - before[1]) / passed))
+        return MemifRun(results, ((after[0] - before[0]) / passed, (after[1] - before[1]) / passed))
 
     def measure(self, seconds: float) -> Sample:
         """One run; again while too little was offered, or others had the cores."""
         time.sleep(SETTLE_SECONDS)
-        runs: list[Run] = []
+        runs: list[MemifRun] = []
         while len(runs) < TRIES and not (runs and runs[-1].counts):
             runs.append(self.run(seconds))
         return sample_of(most_loaded(self.lab.device.name, runs))
@@ -154,7 +154,7 @@ def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
     others = sorted(set(usable()) - {terms.core})
     if not others:
         raise NoRow("no row memif-2-core: it needs a second core for dl3gen")
-    lab_terms = MemifTerms(
+    lab_terms = MemifSettings(
         dut=dut,
         flows=FLOWS,
         generator_core=others[0],

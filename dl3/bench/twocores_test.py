@@ -2,15 +2,15 @@
 
 import pytest
 
-from dl3.bench.twocores import NoRow, Run, most_loaded, sample_of
+from dl3.bench.twocores import MemifRun, NoRow, most_loaded, sample_of
 from dl3.control.generator import Results, StreamResult
 from dl3.model.fault import Fault
 
 
-def run(sent: int, refused: int, received: int, share: float = 0.98) -> Run:
+def run(sent: int, refused: int, received: int, share: float = 0.98) -> MemifRun:
     stream = StreamResult.model_construct(sent=sent, refused=refused, received=received)
     results = Results.model_construct(seconds=2.0, tsc_hz=2_000_000_000, streams=(stream,))
-    return Run(results, (1.0, share))
+    return MemifRun(results, (1.0, share))
 
 
 def counts_what_came_back() -> None:

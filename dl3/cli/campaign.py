@@ -183,8 +183,8 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
     if as_json:
         skipped = [{"job": key, "reason": reason} for key, reason in conductor.failed.items()]
         absent = [{"cases": keys, "reason": why} for keys, why in not_here(conductor.plan).items()]
-        told = {"results": [vars(row) for row in rows], "skipped": skipped, "not_applicable": absent}
-        print_json({"record": str(conductor.record), **told})
+        reported = {"results": [vars(row) for row in rows], "skipped": skipped, "not_applicable": absent}
+        print_json({"record": str(conductor.record), **reported})
     else:
         columns = ("case", "device", "~parameters", "test", "frame", "~result")
         cells: Sequence[Sequence[object]] = [tuple(vars(row).values())[:6] for row in rows]

@@ -31,45 +31,45 @@ class CampaignBar(Bar, Listener):
         """What is being done."""
         return self._doing or words_for(frame)
 
-    def heard_bed(self, setup: Setup, left_s: float) -> None:
+    def on_bed(self, setup: Setup, left_s: float) -> None:
         """A device is about to be started."""
         self._doing = f"starting {setup.dut.name}"
-        self.heard_left("", left_s)
+        self.on_left("", left_s)
 
-    def heard_proof(self, wire: str, left_s: float) -> None:
+    def on_proof(self, wire: str, left_s: float) -> None:
         """The tester by itself."""
         self._doing = f"proving the tester over {wire}"
         self._n_trials, self._invalid = 0, []
-        self.heard_left("", left_s)
+        self.on_left("", left_s)
 
-    def heard_job(self, job: Job, n_done: int, left_s: float) -> None:
+    def on_job(self, job: Job, n_done: int, left_s: float) -> None:
         """The next one."""
         self._doing = f"{n_done + 1}/{self._n_jobs} {name_of(job)}"
         self._n_trials, self._invalid = 0, []
-        self.heard_left(job.frame, left_s)
+        self.on_left(job.frame, left_s)
 
-    def heard_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:
         """INVALID trials are told of when the job is over, all in one line."""
         self._n_trials += 1
         self._invalid += trial.invalid[:1]
         self.judge_machine(trial)
 
-    def heard_done(self, job: Job, answers: Sequence[Noun]) -> None:
+    def on_done(self, job: Job, answers: Sequence[Noun]) -> None:
         """A line for each rate that was found."""
         rates = [f"{answer.pps / 1e6:.3f} Mpps" for answer in answers if isinstance(answer, Throughput)]
         n = len(self._invalid)
         invalid = f"; {n} of {self._n_trials} trials were INVALID, the last because {self._invalid[-1]}" if n else ""
         self._say(f"{name_of(job)}: {', '.join(rates) or 'done'}{invalid}")
 
-    def heard_skip(self, job: Job, reason: str) -> None:
+    def on_skip(self, job: Job, reason: str) -> None:
         """A line, and the exit code."""
         self._say(f"{name_of(job)}: SKIPPED, {reason}")
 
-    def heard_fault_of_bed(self, fault: Fault) -> None:
+    def on_fault_of_bed(self, fault: Fault) -> None:
         """It says by itself what happened to what."""
         self._say(f"{self._doing}: {fault}")
 
-    def heard_plan(self, plan: Plan) -> None:
+    def on_plan(self, plan: Plan) -> None:
         """Slower or faster than planned."""
         self._n_jobs = len(jobs_of(plan))
         self._say(f"what is left was planned anew, to fit into the time: {span(plan.seconds)}")

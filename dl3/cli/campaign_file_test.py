@@ -132,9 +132,9 @@ def finds_all_that_can_be_said_in_the_guide(guide: str) -> None:
     for kind, ability in abilities().items():
         words = [*ability.choices, *(value for values in ability.choices.values() for value in values)]
         assert all(f"`{word}`" in rows[kind] for word in words)
-        told = rows[kind].split("|")[3]
+        reported = rows[kind].split("|")[3]
         cannot = {name for name, field in FIELDS.items() if field not in ability.honours}
-        assert kind == "external" or cannot == {name for name in FIELDS if re.search(rf"(^|[ 、；]){name}", told)}
+        assert kind == "external" or cannot == {name for name in FIELDS if re.search(rf"(^|[ 、；]){name}", reported)}
     keys = (model.model_fields for model in (WrittenCampaign, WrittenDut, WrittenCase))
     assert all(f"`{key}`" in text for fields in keys for key in fields)
     assert all(f"`{source}`" in text for source in published() if " " not in source)

@@ -105,8 +105,8 @@ def says_that_there_is_time_for_what_an_earlier_budget_left_out(n_done: int, tmp
     words = ["bench", "run", str(file), "--dry-run", "--json", "--budget", "10h", "--record", str(record)]
     done = CliRunner().invoke(app, words)
     others = "" if n_done == 2 else "going on with the others; "
-    told = f"{record} has {n_done} of 2 jobs: {others}there is time for 1 job that an earlier budget left out"
-    assert told in " ".join(done.stderr.split())
+    reported = f"{record} has {n_done} of 2 jobs: {others}there is time for 1 job that an earlier budget left out"
+    assert reported in " ".join(done.stderr.split())
     made = [job["key"] for case in json.loads(done.stdout)["cases"] for job in case["jobs"]]
     assert (len(made), made[-1]) == (3 - n_done, "b|dl3d||latency|64")
 
@@ -120,8 +120,10 @@ def says_what_is_not_applicable_before_it_measures_and_when_that_is_all(
     done = CliRunner().invoke(app, ["bench", "run", str(file), "--record", str(record)])
     assert isinstance(done.exception, Fault)
     assert str(done.exception) == "nothing of mine can be measured here, see above"
-    told = " ".join(done.stderr.split())
-    assert "a, b: not applicable here: grout is not installed: build it as https://github.com/DPDK/grout says" in told
+    reported = " ".join(done.stderr.split())
+    assert (
+        "a, b: not applicable here: grout is not installed: build it as https://github.com/DPDK/grout says" in reported
+    )
     assert read(record).plans[0].cases[0].reason
     assert "not applicable" not in done.stdout
     as_json = CliRunner().invoke(app, ["bench", "run", str(file), "--record", str(record), "--json"]).stdout

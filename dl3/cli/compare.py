@@ -90,7 +90,7 @@ def idle_words(answer: Versus) -> str:
 def measure(setups: Sequence[Setup], contest: Contest) -> list[Versus]:
     """With a bar, and a line for each frame size."""
     with Bar() as bar:
-        heard = replace(contest, audience=bar)
+        heard = replace(contest, listener=bar)
         return compare((setups[0], setups[1]), heard, lambda answer: say(f"{answer.frame}: {answer.ratio:.3f}"))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dl3.bench.idle import FRAME, MODES, STEP_SHARE, Mode, Plan, Side, measure, reader_of
-from dl3.bench.site import Audience, Course, facts_of, streams_of
+from dl3.bench.site import ProgressListener, Run, facts_of, streams_of
 from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
@@ -19,7 +19,7 @@ from dl3.cli.place import new_record, say
 from dl3.cli.printing import out, print_json, table
 from dl3.cli.progress import Bar, span
 from dl3.dut.dl3d import Dl3d
-from dl3.lab.memif import MemifTerms, memif_lab
+from dl3.lab.memif import MemifSettings, memif_lab
 from dl3.lab.pair import Pair
 from dl3.model.answers import Idle, IdleMode
 from dl3.model.fault import Fault, UsageFault
@@ -79,26 +79,26 @@ def ring_bits_of(slots: int) -> int:
     return slots.bit_length() - 1
 
 
-def side_of(lab: Pair, idle: Mode, course: tuple[str, Path, Audience]) -> Side:
+def side_of(lab: Pair, idle: Mode, run: tuple[str, Path, ProgressListener]) -> Side:
     """All that is measured on a lab."""
-    (campaign, record, audience), generator = course, lab.generator
+    (campaign, record, listener), generator = run, lab.generator
     facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
     site = Site(generator, lab.dut, f"dl3d (idle: {idle})", campaign, facts)
     look = watch_of(lab, lab.cores, lab.tester.build).look
     streams = streams_of(generator, None)
-    return Side(idle, lab, Course(Runner(site), streams, record, 1.0, audience=audience, look=look), reader_of(lab))
+    return Side(idle, lab, Run(Runner(site), streams, record, 1.0, listener=listener, look=look), reader_of(lab))
 
 
 @contextmanager
-def both_open(slots: int, course: tuple[str, Path, Audience]) -> Iterator[list[Side]]:
+def both_open(slots: int, run: tuple[str, Path, ProgressListener]) -> Iterator[list[Side]]:
     """A lab for each mode, each standing still unless it is its turn."""
     bits, program = ring_bits_of(slots), built(DL3D_PROGRAM, "make")
     with ExitStack() as stack:
         sides = []
         for idle in MODES:
-            terms = MemifTerms(Dl3d(program, idle=idle), ring_bits=bits, generator_idle=idle)
+            terms = MemifSettings(Dl3d(program, idle=idle), ring_bits=bits, generator_idle=idle)
             lab = stack.enter_context(memif_lab(terms))
-            sides.append(side_of(lab, idle, course))
+            sides.append(side_of(lab, idle, run))
             lab.freeze()
         yield sides
 
@@ -164,7 +164,7 @@ def idle(
     plan, bar, campaign = Plan(rounds, seconds, search_seconds, steps, step_seconds), Bar(), now()
     path = record or new_record(campaign)
     with both_open(descriptors, (campaign, path, bar)) as sides:
-        say(f"about {span(plan.left_s(sides[0].course, rounds, steps))}; record: {path}")
+        say(f"about {span(plan.left_s(sides[0].run, rounds, steps))}; record: {path}")
         with bar:
             answer = measure(sides, plan)
     print_json({"record": str(path), **answer.model_dump()}) if as_json else show(answer, descriptors)

@@ -57,11 +57,11 @@ def has_medians_of_rounds_and_sums_of_steps_in_its_rows() -> None:
 def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "say", lambda text: print(text))
     show(_answer(_mode(idle="poll", invalid_steps=2), _mode()), 2048)
-    told = capsys.readouterr().out
-    assert "rings of 2,048, frames of 64 bytes" in told
-    assert "6.390 Mpps (90% of the lower throughput) for 0.2 s" in told
-    assert "idle: poll: 2 steps stayed INVALID and are left out" in told
-    assert "noisy, share: a probe was given 50.0% of core 0" in told
+    reported = capsys.readouterr().out
+    assert "rings of 2,048, frames of 64 bytes" in reported
+    assert "6.390 Mpps (90% of the lower throughput) for 0.2 s" in reported
+    assert "idle: poll: 2 steps stayed INVALID and are left out" in reported
+    assert "noisy, share: a probe was given 50.0% of core 0" in reported
 
 
 def says_the_first_noise_of_each_kind() -> None:

@@ -159,7 +159,8 @@ def leaves_with_1_and_a_sentence_when_no_dl3d_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["show", "ears"], ["bench", "peers", "--rows", "ipv5"], ["bench", "tables", "--routes", "2m"], ["route"]]
+    "words",
+    [["show", "listener"], ["bench", "peers", "--rows", "ipv5"], ["bench", "tables", "--routes", "2m"], ["route"]],
 )
 def leaves_with_2_when_asked_for_what_cannot_be(words: list[str]) -> None:
     assert dl3(*words).returncode == 2

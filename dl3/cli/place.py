@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dl3.bench.far import runner_of
-from dl3.bench.site import Audience, Course, facts_of, streams_of
+from dl3.bench.site import ProgressListener, Run, facts_of, streams_of
 from dl3.bench.stability import watch_of
 from dl3.bench.workplace import BUILD, built
 from dl3.bench.workplace import DL3D as DL3D_PROGRAM
@@ -20,7 +20,7 @@ from dl3.dut.dl3d import Dl3d
 from dl3.dut.there import dl3d_there, facts_there
 from dl3.host.noise import Watch
 from dl3.lab.links import Flows
-from dl3.lab.memif import MemifTerms, memif_lab
+from dl3.lab.memif import MemifSettings, memif_lab
 from dl3.model.campaign import Direction
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.journal import now
@@ -46,14 +46,14 @@ class Place:
 
 
 @contextmanager
-def course_at(place: Place, seconds: float, audience: Audience) -> Iterator[Course]:
+def run_at(place: Place, seconds: float, listener: ProgressListener) -> Iterator[Run]:
     """Everything that trials need, for as long as they are made."""
     given = read_streams(place.streams) if place.streams else None
     refuse_direction(place)
     with site_at(place) as (site, watch):
         record, streams = place.record or new_record(site.campaign), streams_of(site.generator, given)
         runner = runner_of(site, Machine.parse(place.at) if place.at else None)
-        yield Course(runner, streams, record, seconds, audience=audience, look=watch.look)
+        yield Run(runner, streams, record, seconds, listener=listener, look=watch.look)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
         yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD)), Watch()
         return
     flows = Flows(is_both_ways=place.direction != ONE_WAY)  # meshed, too: there are two ports
-    with memif_lab(MemifTerms(Dl3d(built(DL3D_PROGRAM, "make")), flows)) as lab:
+    with memif_lab(MemifSettings(Dl3d(built(DL3D_PROGRAM, "make")), flows)) as lab:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
         site = Site(generator, lab.dut, place.dut_name or lab.device.name, campaign, facts)

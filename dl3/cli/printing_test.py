@@ -35,7 +35,7 @@ def draws_a_device_with_brackets_in_its_name() -> None:
 
     terminal = io.StringIO()
     with Named(Console(file=terminal, force_terminal=True, no_color=True, width=200)) as bar:
-        bar.heard_left("64", 1.0)
+        bar.on_left("64", 1.0)
     assert NAMES in terminal.getvalue()
 
 

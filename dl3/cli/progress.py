@@ -5,7 +5,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from dl3.bench.site import Audience, Found
+from dl3.bench.site import Found, ProgressListener
 from dl3.cli.printing import err
 from dl3.host.busy import look, sentence
 from dl3.model.fault import Fault
@@ -38,7 +38,7 @@ def limit_words(answer: Throughput) -> str:
     return words_in(Language.EN)(f"limit.{answer.limited_by}")
 
 
-class Bar(Audience):
+class Bar(ProgressListener):
     """Draws the bar, and says what cannot wait for the table at the end."""
 
     def __init__(self, console: Console = err) -> None:
@@ -49,7 +49,7 @@ class Bar(Audience):
         self._began_s = time.monotonic()
         self.n_without_answer = 0
         self._n_heard = self._n_spoilt = 0  # the latter: in a row
-        self._is_told = False
+        self._is_reported = False
 
     def __enter__(self) -> "Bar":
         self._began_s = time.monotonic()
@@ -62,7 +62,7 @@ class Bar(Audience):
         if self._progress.console.is_interactive:
             self._progress.stop()
 
-    def heard_left(self, frame: str, seconds: float) -> None:
+    def on_left(self, frame: str, seconds: float) -> None:
         """Draw it once."""
         done_s = time.monotonic() - self._began_s
         left = f"about {span(seconds)} left"
@@ -74,7 +74,7 @@ class Bar(Audience):
         """What is being done."""
         return words_for(frame)
 
-    def heard_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:
         """An INVALID trial is told of with its reason; it will be repeated."""
         for reason in trial.invalid:
             at = f"{trial.asked_pps / 1e6:.3f} Mpps" if trial.asked_pps else "full speed"
@@ -86,17 +86,17 @@ class Bar(Audience):
         self._n_heard += 1
         self._n_spoilt = self._n_spoilt + 1 if trial.invalid else 0
         is_too_busy = self._n_spoilt == MOST_IN_A_ROW or self._n_spoilt == self._n_heard == MOST_AT_FIRST
-        if is_too_busy and not self._is_told:
-            self._is_told = True
+        if is_too_busy and not self._is_reported:
+            self._is_reported = True
             self._say(BUSY.format(n=self._n_spoilt, who=sentence(look())))
 
-    def heard_answer(self, found: Found) -> None:
+    def on_answer(self, found: Found) -> None:
         """One line."""
         answer = found.answer
         goal = f", loss ratio up to {answer.goal_loss_ratio:.6g}" if answer.goal_loss_ratio else ""
         self._say(f"{words_for(answer.frame)}{goal}: {answer.pps / 1e6:.3f} Mpps, limited by {limit_words(answer)}")
 
-    def heard_fault(self, frame: str, fault: Fault) -> None:
+    def on_fault(self, frame: str, fault: Fault) -> None:
         """One line, and the exit code."""
         self.n_without_answer += 1
         self._say(f"{words_for(frame)}: {fault}")

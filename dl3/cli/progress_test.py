@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dl3.cli import progress, tour
+from dl3.cli import demo, progress
 from dl3.cli.progress import Bar
 from dl3.host.busy import Busy
 from dl3.model.fault import Fault
@@ -18,9 +18,9 @@ from dl3.model.trial import Trial
 def draws_nothing_and_leaves_no_empty_line_where_there_is_no_terminal() -> None:
     file = StringIO()
     with Bar(Console(file=file)) as bar:
-        bar.heard_left("64", 90.0)
-        bar.heard_fault("64", Fault("too little"))
-        bar.heard_left("64", 30.0)
+        bar.on_left("64", 90.0)
+        bar.on_fault("64", Fault("too little"))
+        bar.on_left("64", 30.0)
     assert file.getvalue() == "64-byte frames: too little\n"
 
 
@@ -30,7 +30,7 @@ def _heard(*spoilt: bool, monkeypatch: pytest.MonkeyPatch) -> str:
     with Bar(Console(file=file, width=200)) as bar:
         for is_spoilt in spoilt:
             reasons = ("sink late",) if is_spoilt else ()
-            bar.heard_trial(Trial.model_construct(frame="64", asked_pps=1e6, invalid=reasons))
+            bar.on_trial(Trial.model_construct(frame="64", asked_pps=1e6, invalid=reasons))
     return file.getvalue()
 
 
@@ -52,14 +52,14 @@ def a_few_invalid_trials_are_nothing_unusual(spoilt: tuple[bool, ...], monkeypat
 
 def a_demo_without_an_answer_fails_and_names_who_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
-    def no_course(*_: object) -> Iterator[None]:
+    def no_run(*_: object) -> Iterator[None]:
         yield
 
-    monkeypatch.setattr(tour, "course_at", no_course)
-    monkeypatch.setattr(tour, "search_all", lambda _: [])
-    monkeypatch.setattr(tour, "latency_at", lambda *_: [])
-    monkeypatch.setattr(tour, "look", lambda: [Busy("stress", 7, 0.99)])
+    monkeypatch.setattr(demo, "run_at", no_run)
+    monkeypatch.setattr(demo, "search_all", lambda _: [])
+    monkeypatch.setattr(demo, "latency_at", lambda *_: [])
+    monkeypatch.setattr(demo, "look", lambda: [Busy("stress", 7, 0.99)])
     with pytest.raises(
         Fault, match=r"no page; other programs use the cores: stress \(pid 7, 99% of a core\); try again"
     ):
-        tour.tour(tmp_path / "r.jsonl")
+        demo.demo(tmp_path / "r.jsonl")

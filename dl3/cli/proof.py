@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dl3.bench.proof import LOOP, loop_of, prove
-from dl3.bench.site import Audience, Course, facts_of, frames_for, streams_of
+from dl3.bench.site import ProgressListener, Run, facts_of, frames_for, streams_of
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli import given
@@ -126,12 +126,12 @@ def proof(
     bar = Bar()
     if lab:
         given.refuse_beyond_lab(sizes)
-    audience: Audience = bar
+    listener: ProgressListener = bar
     with looped_site(generator, wire if lab else None) as (site, kind, watch), bar:
         path, streams = record or new_record(site.campaign), streams_of(site.generator, None)
-        course = Course(Runner(site), streams, path, seconds, audience=audience, look=watch.look)
-        frames = given.frames_of(sizes) or frames_for(course.streams, course.site.generator)
-        found = prove(course, frames, kind)
+        run = Run(Runner(site), streams, path, seconds, listener=listener, look=watch.look)
+        frames = given.frames_of(sizes) or frames_for(run.streams, run.site.generator)
+        found = prove(run, frames, kind)
     print_json({"record": str(path), **found.model_dump()}) if as_json else show(found)
     err.print(f"recorded in {path}", highlight=False, soft_wrap=True)
     if any(point.invalid for point in found.points):

@@ -69,8 +69,8 @@ def show(made: Made, as_json: bool) -> None:
     """A table for each test and what is not as the RFC wants it, or JSON; Fault where answers are missing."""
     if as_json:
         answers = {test: [answer.model_dump() for answer in found] for test, found in made.answers.items()}
-        told = [text.model_dump() for text in made.deviations]
-        print_json({"record": str(made.record), "answers": answers, "deviations": told})
+        reported = [text.model_dump() for text in made.deviations]
+        print_json({"record": str(made.record), "answers": answers, "deviations": reported})
     else:
         for test, found in made.answers.items():
             draw(made.dut, test, found)

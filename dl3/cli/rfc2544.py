@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from dl3.bench.latency import LOADS, measure_latency, newest
-from dl3.bench.site import Course, Found, frames_for
+from dl3.bench.site import Found, Run, frames_for
 from dl3.bench.throughput import Wanted, budget_s, find_all
 from dl3.cli import given
 from dl3.cli.answers import METHODS, as_plain, microseconds, say, show
-from dl3.cli.place import ONE_WAY, Place, course_at, device_of, fit_for
+from dl3.cli.place import ONE_WAY, Place, device_of, fit_for, run_at
 from dl3.cli.printing import err, out, print_json, table
 from dl3.cli.progress import Bar, span
 from dl3.control.client import DL3GEN
@@ -161,25 +161,25 @@ def loads_of(text: str) -> tuple[float, ...]:
     return loads
 
 
-def frames_of(text: str, course: Course) -> tuple[str, ...]:
+def frames_of(text: str, run: Run) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
-    return given.frames_of(text) or frames_for(course.streams, course.site.generator)
+    return given.frames_of(text) or frames_for(run.streams, run.site.generator)
 
 
-def search(course: Course, bar: Bar, wanted: Wanted) -> Sequence[Found]:
+def search(run: Run, bar: Bar, wanted: Wanted) -> Sequence[Found]:
     """Find the throughput of all frames, and say beforehand how long it will take."""
-    err.print(f"about {span(budget_s(course, wanted))}; record: {course.record}", highlight=False, soft_wrap=True)
+    err.print(f"about {span(budget_s(run, wanted))}; record: {run.record}", highlight=False, soft_wrap=True)
     try:
         with bar:
-            return find_all(course, wanted)
+            return find_all(run, wanted)
     except KeyboardInterrupt:
-        err.print(f"stopped; the trials so far are in {course.record}", highlight=False, soft_wrap=True)
+        err.print(f"stopped; the trials so far are in {run.record}", highlight=False, soft_wrap=True)
         raise
 
 
-def finish(bar: Bar, course: Course) -> None:
+def finish(bar: Bar, run: Run) -> None:
     """Where the record is, and the exit code."""
-    err.print(f"recorded in {course.record}", highlight=False, soft_wrap=True)
+    err.print(f"recorded in {run.record}", highlight=False, soft_wrap=True)
     if bar.n_without_answer:
         raise Fault(f"{bar.n_without_answer} of the searches ended without an answer, see above")
 
@@ -218,25 +218,25 @@ def throughput(
 def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, as_json: bool) -> None:
     """Search, then the table or JSON."""
     bar = Bar()
-    with course_at(fit_for(sizes, place), seconds, bar) as course:
-        found = search(course, bar, replace(wanted, frames=frames_of(sizes, course)))
+    with run_at(fit_for(sizes, place), seconds, bar) as run:
+        found = search(run, bar, replace(wanted, frames=frames_of(sizes, run)))
     if as_json:
-        print_json({"record": str(course.record), "answers": [as_plain(one) for one in found]})
+        print_json({"record": str(run.record), "answers": [as_plain(one) for one in found]})
     elif found:
-        how = f"throughput of {device_of(course.site)} by {METHODS[wanted.method]}"
+        how = f"throughput of {device_of(run.site)} by {METHODS[wanted.method]}"
         show(f"{how}; Gbit/s with preamble and gap, latency at that rate", found)
-    finish(bar, course)
+    finish(bar, run)
 
 
-def known_answers(course: Course, source: Path, sizes: str) -> list[Throughput]:
+def known_answers(run: Run, source: Path, sizes: str) -> list[Throughput]:
     """Those of a record, for this device."""
     record = read(source)
     for sentence in record.left_out:
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)
-    frames = frames_of(sizes, course) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
-    wire = wire_of(course.site.facts)
-    found = newest(record.answers, course.site.dut_name, frames, wire)
-    of = f"{course.site.dut_name} over {wire}" if wire else course.site.dut_name
+    frames = frames_of(sizes, run) if sizes else tuple(dict.fromkeys(answer.frame for answer in record.answers))
+    wire = wire_of(run.site.facts)
+    found = newest(record.answers, run.site.dut_name, frames, wire)
+    of = f"{run.site.dut_name} over {wire}" if wire else run.site.dut_name
     if not found:
         raise UsageFault(f"{source} has no throughput of {of}: name the device with --dut-name")
     if missing := [frame for frame in frames if sizes and frame not in {one.frame for one in found}]:
@@ -265,21 +265,21 @@ def latency(
     """
     shares, bar = loads_of(loads), Bar()
     place = fit_for(sizes, Place(generator, dut, dut_name, lab, streams, record, at, direction))
-    with course_at(place, seconds, bar) as course:
+    with run_at(place, seconds, bar) as run:
         if source:
-            answers = known_answers(course, source, sizes)
+            answers = known_answers(run, source, sizes)
         else:
-            answers = [one.answer for one in search(course, bar, Wanted(frames_of(sizes, course)))]
+            answers = [one.answer for one in search(run, bar, Wanted(frames_of(sizes, run)))]
         with bar:
-            trials = measure_latency(course, answers, shares)
-    show_latency(course, trials, as_json)
-    finish(bar, course)
+            trials = measure_latency(run, answers, shares)
+    show_latency(run, trials, as_json)
+    finish(bar, run)
 
 
-def show_latency(course: Course, trials: Sequence[Trial], as_json: bool) -> None:
+def show_latency(run: Run, trials: Sequence[Trial], as_json: bool) -> None:
     """The table, or JSON."""
     if as_json:
-        print_json({"record": str(course.record), "trials": [trial.model_dump() for trial in trials]})
+        print_json({"record": str(run.record), "trials": [trial.model_dump() for trial in trials]})
         return
-    say(f"latency of {device_of(course.site)}, from the time at which a frame was due")
+    say(f"latency of {device_of(run.site)}, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))

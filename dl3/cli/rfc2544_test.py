@@ -15,18 +15,18 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from dl3.bench import far
-from dl3.bench.site import Audience
+from dl3.bench.site import ProgressListener
 from dl3.campaign.streams import read_streams
 from dl3.cli import place, rfc2544
 from dl3.cli.main import app
-from dl3.cli.place import NOBODY, Place, course_at
+from dl3.cli.place import NOBODY, Place, run_at
 from dl3.cli.progress import Bar, span
 from dl3.cli.rfc2544 import Search, exceed_of, goals_of, loads_of, pps_of
 from dl3.control.client import DL3GEN, Program
 from dl3.control.generator import Results
 from dl3.host.noise import Look, Watch
 from dl3.lab.links import streams
-from dl3.lab.memif import MemifTerms
+from dl3.lab.memif import MemifSettings
 from dl3.model.fault import Fault, UsageFault
 from dl3.record.reader import read
 from dl3.trial.fake import MIX_BYTES, FakeGenerator
@@ -295,15 +295,15 @@ def says_which_dl3d_it_found(
     monkeypatch.setattr(place, "say", lambda text: print(text))
     with speaking(tmp_path / "s", Speaking()) as path:
         here = Place(path, "", "", is_lab=False, streams=None, record=tmp_path / "r")
-        with course_at(here, 1.0, Audience()) as course:
-            assert (course.site.dut, course.site.dut_name) == (None, "device")
+        with run_at(here, 1.0, ProgressListener()) as run:
+            assert (run.site.dut, run.site.dut_name) == (None, "device")
         monkeypatch.setattr(place, "DL3D", Program("dl3d", "", "", path))
-        with course_at(here, 1.0, Audience()) as course:
-            assert course.site.dut
-            assert course.site.dut_name == "dl3d"
-    told = capsys.readouterr().out
-    assert "no dl3d answers at" in told
-    assert "its account is checked, too" in told
+        with run_at(here, 1.0, ProgressListener()) as run:
+            assert run.site.dut
+            assert run.site.dut_name == "dl3d"
+    reported = capsys.readouterr().out
+    assert "no dl3d answers at" in reported
+    assert "its account is checked, too" in reported
 
 
 @pytest.mark.parametrize("method", ["throughput", "latency", "frame-loss", "rfc2544"])
@@ -318,16 +318,16 @@ def refuses_a_direction_where_streams_say_it(method: str, tmp_path: Path) -> Non
 def lets_the_streams_of_the_lab_go_where_they_are_told(
     direction: Any, ways: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[MemifTerms] = []
+    given: list[MemifSettings] = []
 
-    def lab(terms: MemifTerms) -> AbstractContextManager[object]:
+    def lab(terms: MemifSettings) -> AbstractContextManager[object]:
         given.append(terms)
         raise Fault("enough")
 
     monkeypatch.setattr(place, "memif_lab", lab)
     monkeypatch.setattr(place, "built", lambda program, _maker: program)
     here = Place(tmp_path, "", "", True, None, tmp_path / "r", direction=direction)
-    with pytest.raises(Fault, match="enough"), course_at(here, 1.0, Audience()):
+    with pytest.raises(Fault, match="enough"), run_at(here, 1.0, ProgressListener()):
         pass
     assert len(streams(given[0].flows)) == ways
 
@@ -346,8 +346,8 @@ def says_how_to_start_a_generator(tmp_path: Path) -> None:
 def tells_the_time_that_is_left() -> None:
     console = Console(force_terminal=True, width=100, color_system=None)
     with console.capture() as capture, Bar(console) as bar:
-        bar.heard_left("64", 30)
-        bar.heard_left("imix", 600)
+        bar.on_left("64", 30)
+        bar.on_left("imix", 600)
     assert "64-byte frames" in capture.get()
     assert "about 30 s left" in capture.get()
     assert "about 10 min left" in capture.get()

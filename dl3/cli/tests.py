@@ -11,11 +11,11 @@ from dl3.bench.conduct import conduct
 from dl3.bench.known import Known
 from dl3.bench.latency import newest
 from dl3.bench.reset import NotAskedFor, Resettable
-from dl3.bench.site import Course, facts_of, frames_for
+from dl3.bench.site import Run, facts_of, frames_for
 from dl3.bench.stability import watch_of_bed
 from dl3.bench.workplace import BUILD
 from dl3.cli import given
-from dl3.cli.place import Place, course_at, device_of, fit_for, new_record, say
+from dl3.cli.place import Place, device_of, fit_for, new_record, run_at, say
 from dl3.cli.progress import Bar
 from dl3.dut.beds import open_bed
 from dl3.host.watching import MachineWatch
@@ -89,7 +89,7 @@ class Made:
 
 
 @contextmanager
-def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Course, Resettable]]:
+def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Run, Resettable]]:
     """A bed for the time."""
     if ask.place.streams or ask.place.at:
         raise UsageFault("--lab starts programs of its own: leave --streams and --at out")
@@ -99,18 +99,18 @@ def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iter
         site = Site(bed.generator, bed.dut, ask.place.dut_name or setup.dut.name, ask.campaign, facts)
         path = record or ask.place.record or new_record(ask.campaign)
         look, runner = watch_of_bed(bed, BUILD).look, Runner(site, watch=MachineWatch())
-        yield Course(runner, bed.streams, path, ask.effort.seconds, audience=bar, look=look), bed
+        yield Run(runner, bed.streams, path, ask.effort.seconds, listener=bar, look=look), bed
 
 
 @contextmanager
-def course_of(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Course, Resettable | None]]:
+def course_of(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Run, Resettable | None]]:
     """At the programs that run already, or in the lab."""
     if ask.place.is_lab:
-        with course_in_lab(ask, setup, record, bar) as (course, bed):
-            yield course, bed
+        with course_in_lab(ask, setup, record, bar) as (run, bed):
+            yield run, bed
         return
-    with course_at(ask.place, ask.effort.seconds, bar) as course:
-        yield course if record is None else replace(course, record=record), ask.commands
+    with run_at(ask.place, ask.effort.seconds, bar) as run:
+        yield run if record is None else replace(run, record=record), ask.commands
 
 
 def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> list[Job]:
@@ -123,21 +123,21 @@ def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> li
     ]
 
 
-def frames_of(ask: Ask, course: Course) -> tuple[str, ...]:
+def frames_of(ask: Ask, run: Run) -> tuple[str, ...]:
     """Those that were named, else all that the streams can have."""
-    return given.frames_of(ask.sizes) or frames_for(course.streams, course.site.generator)
+    return given.frames_of(ask.sizes) or frames_for(run.streams, run.site.generator)
 
 
-def learn(ask: Ask, course: Course, job: Job, known: Known) -> None:
+def learn(ask: Ask, run: Run, job: Job, known: Known) -> None:
     """The throughput out of a record, where one was named."""
     if not ask.source:
         return
     answers = [answer for answer in read(ask.source).answers if not answer.goal_loss_ratio]
-    wire = wire_of(course.site.facts)
-    found = newest(answers, course.site.dut_name, (job.frame,), wire)
+    wire = wire_of(run.site.facts)
+    found = newest(answers, run.site.dut_name, (job.frame,), wire)
     if not found:
         raise UsageFault(
-            f"{ask.source} has no throughput of {course.site.dut_name} with frames of {job.frame}"
+            f"{ask.source} has no throughput of {run.site.dut_name} with frames of {job.frame}"
             f"{f' over {wire}' if wire else ''}: name the device with --dut-name, or leave --from out"
         )
     known.learn(job, found[0])
@@ -146,27 +146,27 @@ def learn(ask: Ask, course: Course, job: Job, known: Known) -> None:
 def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, bar: Bar) -> Made:
     """The tests one after the other; what has no answer is told of and left out."""
     known = Known()
-    with course_of(ask, setup, made.record if made else None, bar) as (course, bed), bar:
-        made = made or Made(course.record, device_of(course.site))
+    with course_of(ask, setup, made.record if made else None, bar) as (run, bed), bar:
+        made = made or Made(run.record, device_of(run.site))
         for test in tests:
-            jobs = jobs_of(ask, test, setup, frames_of(ask, course))
+            jobs = jobs_of(ask, test, setup, frames_of(ask, run))
             for job in jobs:
-                learn(ask, course, job, known)
-                made.answers.setdefault(test, []).extend(answers_of(course, job, bed, known, bar))
+                learn(ask, run, job, known)
+                made.answers.setdefault(test, []).extend(answers_of(run, job, bed, known, bar))
             made.deviations += [text for text in deviations(jobs[0].effort, test) if text not in made.deviations]
     return made
 
 
-def answers_of(course: Course, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
+def answers_of(run: Run, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
     """Those of one job; none where there was a fault, which is told of and recorded."""
     try:
-        return conduct(course, job, bed, known)
+        return conduct(run, job, bed, known)
     except (UsageFault, Unwritable):
         raise
     except Fault as fault:
-        bar.heard_fault(job.frame, fault)
-        site, key = course.site, key_by_hand(course.site.dut_name, job.test, job.frame)
-        append(course.record, Skipped(at=now(), campaign=site.campaign, job=key, reason=str(fault)))
+        bar.on_fault(job.frame, fault)
+        site, key = run.site, key_by_hand(run.site.dut_name, job.test, job.frame)
+        append(run.record, Skipped(at=now(), campaign=site.campaign, job=key, reason=str(fault)))
         return ()
 
 

@@ -11,6 +11,7 @@ import yaml
 from dl3.control.replies import Reply
 from dl3.control.workers import ask_idle
 from dl3.dut.wired import WiredKind
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import (
     DUT_ADDRESSES,
     DUT_ADDRESSES_6,
@@ -22,7 +23,6 @@ from dl3.lab.links import (
     NETWORKS,
     NETWORKS_6,
 )
-from dl3.lab.seat import Device, Seat
 from dl3.lab.single import built, started
 from dl3.lab.tables import TableFiles
 from dl3.model.campaign import Setup
@@ -44,22 +44,22 @@ class Dl3d:
     name: str = "dl3d"
     ready_words: str = ""
 
-    def ports(self, seat: Seat) -> list[dict[str, object]]:
+    def ports(self, endpoint: Endpoint) -> list[dict[str, object]]:
         """Both, with one queue each."""
-        devices = seat.links.devices("server")
-        rings = {"queues": 1, "rx_descriptors": seat.descriptors, "tx_descriptors": seat.descriptors}
+        devices = endpoint.links.devices("server")
+        rings = {"queues": 1, "rx_descriptors": endpoint.descriptors, "tx_descriptors": endpoint.descriptors}
         ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], **rings} for i in range(2)]
         if self.mode == "xconnect":
             return [port | {"mode": "xconnect", "to": NAMES[1 - i]} for i, port in enumerate(ports)]
         return [port | {"addresses": [DUT_ADDRESSES[i], DUT_ADDRESSES_6[i]]} for i, port in enumerate(ports)]
 
-    def workers(self, seat: Seat) -> list[dict[str, object]]:
+    def workers(self, endpoint: Endpoint) -> list[dict[str, object]]:
         """One polls both ports, two poll one each."""
-        if len(seat.cores) > MOST_WORKERS:
+        if len(endpoint.cores) > MOST_WORKERS:
             raise UsageFault(
-                f"dl3d: {len(seat.cores)} cores, but two ports of one queue keep {MOST_WORKERS} workers busy"
+                f"dl3d: {len(endpoint.cores)} cores, but two ports of one queue keep {MOST_WORKERS} workers busy"
             )
-        return [{"core": core} for core in seat.cores]
+        return [{"core": core} for core in endpoint.cores]
 
     def tables(self) -> dict[str, object]:
         """Routes and neighbours."""
@@ -71,41 +71,41 @@ class Dl3d:
             "neighbours": lines,
         }
 
-    def file(self, seat: Seat) -> dict[str, Any]:
+    def file(self, endpoint: Endpoint) -> dict[str, Any]:
         """dl3d's file as a value."""
-        pages = {"hugepages": "never" if seat.page_kib == 4 else "require", "mib": seat.memory_mib}
+        pages = {"hugepages": "never" if endpoint.page_kib == 4 else "require", "mib": endpoint.memory_mib}
         return {
-            "ports": self.ports(seat),
-            "workers": self.workers(seat),
-            "burst": seat.burst,
+            "ports": self.ports(endpoint),
+            "workers": self.workers(endpoint),
+            "burst": endpoint.burst,
             **({} if self.idle == OWN_DEFAULT else {"idle": self.idle}),
             **(self.tables() if self.mode == "route" else {}),
             "memory": pages,
-            **({"eal": {"args": ["-n", str(seat.channels)]}} if seat.channels else {}),
-            "control": {"socket": str(self.socket(seat))},
+            **({"eal": {"args": ["-n", str(endpoint.channels)]}} if endpoint.channels else {}),
+            "control": {"socket": str(self.socket(endpoint))},
         }
 
-    def command(self, seat: Seat) -> Sequence[str]:
+    def command(self, endpoint: Endpoint) -> Sequence[str]:
         """On a file of its own."""
-        path = seat.links.folder / "dl3d.yaml"
-        path.write_text(yaml.safe_dump(self.file(seat), sort_keys=False), encoding="utf-8")
+        path = endpoint.links.folder / "dl3d.yaml"
+        path.write_text(yaml.safe_dump(self.file(endpoint), sort_keys=False), encoding="utf-8")
         return str(self.program), str(path)
 
-    def socket(self, seat: Seat) -> Path:
+    def socket(self, endpoint: Endpoint) -> Path:
         """In the private folder."""
-        return seat.links.folder / "dl3d.sock"
+        return endpoint.links.folder / "dl3d.sock"
 
-    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+    def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
         """See dl3.dut.kind.Subject."""
-        return started(self, seat)
+        return started(self, endpoint)
 
-    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """As it says itself."""
         if not device.client:
-            return {"configuration": self.file(seat)}
+            return {"configuration": self.file(endpoint)}
         status = device.client.ask(Reply, "status").model_dump()
         version = f"dl3d {status['version']}, {status['dpdk']}"
-        return {"version": version, **ask_idle(device.client), "configuration": self.file(seat)}
+        return {"version": version, **ask_idle(device.client), "configuration": self.file(endpoint)}
 
 
 def route_file(name: str, folder: Path) -> tuple[Path, ...]:

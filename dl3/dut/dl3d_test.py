@@ -5,14 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from dl3.dut.dl3d import Dl3d
+from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import Flows, Links, generator_file, streams
-from dl3.lab.seat import Seat
 
 
 def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
-    seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
-    file = Dl3d(Path("dl3d"), routes=("203.0.113.0/24 dev left",)).file(seat)
-    given = generator_file(seat.links, (0,), 32, streams(Flows()))
+    endpoint = Endpoint(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
+    file = Dl3d(Path("dl3d"), routes=("203.0.113.0/24 dev left",)).file(endpoint)
+    given = generator_file(endpoint.links, (0,), 32, streams(Flows()))
     for number, port in enumerate(given["ports"]):
         assert f"lladdr {port['mac']} dev {port['name']}" in file["neighbours"][number]
     assert given["streams"][0]["dst_mac"] == file["ports"][0]["mac"]
@@ -26,24 +26,24 @@ def names_each_side_as_the_others_next_hop(tmp_path: Path) -> None:
 
 
 def names_dpdk_once(tmp_path: Path) -> None:
-    seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
+    endpoint = Endpoint(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
     says: dict[str, Any] = {"version": "0.1.0", "dpdk": "DPDK 22.11.11", "workers": []}
     device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _method: kind.model_validate(says)))
-    assert Dl3d(Path("dl3d")).about(seat, device)["version"] == "dl3d 0.1.0, DPDK 22.11.11"
+    assert Dl3d(Path("dl3d")).about(endpoint, device)["version"] == "dl3d 0.1.0, DPDK 22.11.11"
 
 
 def tells_dl3d_what_to_do_without_frames_only_where_it_is_asked_to(tmp_path: Path) -> None:
-    seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
-    assert "idle" not in Dl3d(Path("dl3d")).file(seat)
-    assert Dl3d(Path("dl3d"), idle="sleep").file(seat)["idle"] == "sleep"
+    endpoint = Endpoint(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
+    assert "idle" not in Dl3d(Path("dl3d")).file(endpoint)
+    assert Dl3d(Path("dl3d"), idle="sleep").file(endpoint)["idle"] == "sleep"
 
 
 def notes_what_dl3d_does_without_frames(tmp_path: Path) -> None:
-    seat = Seat(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
+    endpoint = Endpoint(Links(tmp_path, 10), cores=(1,), burst=32, memory_mib=256)
     worker = {"worker": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0, "idle": "sleep"}
     worker["woken_by"] = "frames"
     worker |= {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}
     says = {"version": "0.1.0", "dpdk": "DPDK 22.11.11", "workers": [worker, worker]}
     device: Any = SimpleNamespace(client=SimpleNamespace(ask=lambda kind, _method: kind.model_validate(says)))
-    about = Dl3d(Path("dl3d")).about(seat, device)
+    about = Dl3d(Path("dl3d")).about(endpoint, device)
     assert (about["idle"], about["woken_by"]) == ("sleep", "frames")

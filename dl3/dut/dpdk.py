@@ -3,18 +3,18 @@
 import re
 from collections.abc import Sequence
 
-from dl3.lab.seat import Device, Seat
+from dl3.lab.endpoint import Device, Endpoint
 
 INSTALL = "run 'tools/install-deps bench'"
 
 
-def eal(seat: Seat, lcores: str) -> tuple[str, ...]:
+def eal(endpoint: Endpoint, lcores: str) -> tuple[str, ...]:
     """EAL's arguments; the lcores are pairs like '0@1', joined by commas."""
-    devices = seat.links.devices("server")
-    pages = ("--no-huge",) if seat.page_kib == 4 else ("--in-memory", "--single-file-segments")
-    channels = ("-n", str(seat.channels)) if seat.channels else ()
+    devices = endpoint.links.devices("server")
+    pages = ("--no-huge",) if endpoint.page_kib == 4 else ("--in-memory", "--single-file-segments")
+    channels = ("-n", str(endpoint.channels)) if endpoint.channels else ()
     return (
-        *("-v", "--no-pci", "--no-telemetry", *pages, "-m", str(seat.memory_mib), *channels),
+        *("-v", "--no-pci", "--no-telemetry", *pages, "-m", str(endpoint.memory_mib), *channels),
         *("--vdev", devices[0], "--vdev", devices[1], "--lcores", lcores, "--file-prefix", "dl3-dut", "--"),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from dl3.control.client import Client
 from dl3.dut.wired import WiredKind
 from dl3.lab.command import run
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import (
     DUT_ADDRESSES,
     DUT_ADDRESSES_6,
@@ -22,7 +23,6 @@ from dl3.lab.links import (
 )
 from dl3.lab.namespace import Lab
 from dl3.lab.process import Process, end_all
-from dl3.lab.seat import Device, Seat
 from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
@@ -30,50 +30,54 @@ from dl3.model.fault import Fault
 PROGRAM, TELLER = "grout", "grcli"
 
 
-def lines_for(port: int, seat: Seat) -> list[str]:
+def lines_for(port: int, endpoint: Endpoint) -> list[str]:
     """What grcli is told of one port."""
-    name, device = NAMES[port], seat.links.devices("server")[port]
+    name, device = NAMES[port], endpoint.links.devices("server")[port]
     hops = (GENERATOR_ADDRESSES[port], GENERATOR_ADDRESSES_6[port])
     networks = (NETWORKS[port], NETWORKS_6[port])
     return [
-        f"interface add port {name} devargs {device} mac {DUT_MACS[port]} rxqs 1 qsize {seat.descriptors}",
+        f"interface add port {name} devargs {device} mac {DUT_MACS[port]} rxqs 1 qsize {endpoint.descriptors}",
         *(f"address add {address} iface {name}" for address in (DUT_ADDRESSES[port], DUT_ADDRESSES_6[port])),
         *(f"nexthop add l3 iface {name} address {hop} mac {GENERATOR_MACS[port]}" for hop in hops),
         *(f"route add {network} via {hop}" for network, hop in zip(networks, hops, strict=True)),
     ]
 
 
-def lines(seat: Seat) -> list[str]:
+def lines(endpoint: Endpoint) -> list[str]:
     """The whole configuration."""
-    cores = ",".join(str(core) for core in seat.cores)
-    return [f"affinity cpus set control {seat.core} datapath {cores}", *lines_for(0, seat), *lines_for(1, seat)]
+    cores = ",".join(str(core) for core in endpoint.cores)
+    return [
+        f"affinity cpus set control {endpoint.core} datapath {cores}",
+        *lines_for(0, endpoint),
+        *lines_for(1, endpoint),
+    ]
 
 
-def command(seat: Seat) -> list[str]:
+def command(endpoint: Endpoint) -> list[str]:
     """It polls all the time, and exports nothing."""
-    pages = ["-t"] if seat.page_kib == 4 else []
-    channels = ["-n", str(seat.channels)] if seat.channels else []
-    socket = str(seat.links.folder / "grout.sock")
-    return [PROGRAM, "-p", "-M", ":0", "-s", socket, *pages, "--", "-m", str(seat.memory_mib), *channels]
+    pages = ["-t"] if endpoint.page_kib == 4 else []
+    channels = ["-n", str(endpoint.channels)] if endpoint.channels else []
+    socket = str(endpoint.links.folder / "grout.sock")
+    return [PROGRAM, "-p", "-M", ":0", "-s", socket, *pages, "--", "-m", str(endpoint.memory_mib), *channels]
 
 
 @dataclass
 class Running:
-    """See dl3.lab.seat.Device."""
+    """See dl3.lab.endpoint.Device."""
 
-    seat: Seat
+    endpoint: Endpoint
     processes: list[Process] = field(default_factory=list)
     name: str = "grout"
     client: Client | None = None
 
     def configure(self) -> None:
         """Tell it all, as soon as it listens."""
-        folder, router = self.seat.links.folder, self.processes[0]
+        folder, router = self.endpoint.links.folder, self.processes[0]
         socket, file = folder / "grout.sock", folder / "grout.init"
         router.wait_until(socket.exists, "was ready", START_SECONDS)
-        file.write_text("\n".join(lines(self.seat)) + "\n", encoding="ascii")
+        file.write_text("\n".join(lines(self.endpoint)) + "\n", encoding="ascii")
         run([TELLER, "-s", str(socket), "-e", "-f", str(file)])
-        router.wait_until(self.seat.links.is_listening, "had its ports", START_SECONDS)
+        router.wait_until(self.endpoint.links.is_listening, "had its ports", START_SECONDS)
 
     def restart(self) -> None:
         """Not over memif."""
@@ -82,7 +86,18 @@ class Running:
     def reset_port(self) -> None:
         """As its own command does it."""
         for state in ("down", "up"):
-            run([TELLER, "-s", str(self.seat.links.folder / "grout.sock"), "interface", "set", "port", NAMES[0], state])
+            run(
+                [
+                    TELLER,
+                    "-s",
+                    str(self.endpoint.links.folder / "grout.sock"),
+                    "interface",
+                    "set",
+                    "port",
+                    NAMES[0],
+                    state,
+                ]
+            )
 
 
 @dataclass(frozen=True)
@@ -90,21 +105,21 @@ class Grout:
     """The router with its routes."""
 
     @contextmanager
-    def started(self, seat: Seat) -> Iterator[Device]:
+    def started(self, endpoint: Endpoint) -> Iterator[Device]:
         """It makes an interface in Linux for each port, so it gets a namespace."""
         with Lab() as lab:
-            inside = lab.namespace("grout", silent=True).command(*command(seat))
-            device = Running(seat, [start_process(PROGRAM, inside, seat.links.folder)])
+            inside = lab.namespace("grout", silent=True).command(*command(endpoint))
+            device = Running(endpoint, [start_process(PROGRAM, inside, endpoint.links.folder)])
             try:
                 device.configure()
                 yield device
             finally:
                 end_all(device.processes)
 
-    def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
         """As it says itself."""
         version = run([PROGRAM, "-V"]).strip()
-        return {"version": version, "configuration": {"command": command(seat), "grcli": lines(seat)}}
+        return {"version": version, "configuration": {"command": command(endpoint), "grcli": lines(endpoint)}}
 
 
 def make(_setup: Setup, _options: Mapping[str, str], _build: Path) -> Grout:

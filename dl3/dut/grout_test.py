@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from dl3.dut import grout
+from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import Links
-from dl3.lab.seat import Seat
 
-SEAT = Seat(Links(Path("/private"), 11), cores=(1,), burst=64, memory_mib=256)
+SEAT = Endpoint(Links(Path("/private"), 11), cores=(1,), burst=64, memory_mib=256)
 
 
 def routes_to_each_link_with_its_neighbour_known() -> None:

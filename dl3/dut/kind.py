@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dl3.dut.bed import Bed
-from dl3.lab.seat import Device, Seat
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import UsageFault
 
@@ -38,10 +38,10 @@ class Kind(Protocol):
 class Subject(Protocol):
     """A device with all that it needs to be started at the lab's links."""
 
-    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+    def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
         """Start and configure it; return once dl3gen may come. It ends in order with the context."""
 
-    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """'version' and 'configuration', for the record."""
 
 

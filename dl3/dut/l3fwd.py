@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dl3.dut import dpdk
 from dl3.dut.wired import WiredKind
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import GENERATOR_MACS, NETWORKS, NETWORKS_6
 from dl3.lab.pair import TOP
-from dl3.lab.seat import Device, Seat
 from dl3.lab.single import started
 from dl3.lab.tables import TableFiles
 from dl3.model.campaign import Setup
@@ -38,31 +38,31 @@ class L3fwd:
     name: str = "l3fwd"
     ready_words: str = "Checking link status"
 
-    def command(self, seat: Seat) -> Sequence[str]:
+    def command(self, endpoint: Endpoint) -> Sequence[str]:
         """On rules of its own."""
-        if len(seat.cores) > 1:
+        if len(endpoint.cores) > 1:
             raise UsageFault("l3fwd: each of its cores sends on a queue of its own, and links have one: take 1 core")
-        rules4, rules6 = (seat.links.folder / f"rules{family}" for family in (4, 6))
+        rules4, rules6 = (endpoint.links.folder / f"rules{family}" for family in (4, 6))
         rules4.write_text(rules(NETWORKS, self.prefixes4), encoding="ascii")
         rules6.write_text(rules(NETWORKS_6, self.prefixes6), encoding="ascii")
         return (
-            *(str(self.program), *dpdk.eal(seat, f"0@{seat.core}"), "-p", "0x3", "-P", "--no-numa"),
+            *(str(self.program), *dpdk.eal(endpoint, f"0@{endpoint.core}"), "-p", "0x3", "-P", "--no-numa"),
             *("--config=(0,0,0),(1,0,0)", "--parse-ptype", "--lookup=lpm"),
-            *(f"--rx-queue-size={seat.descriptors}", f"--tx-queue-size={seat.descriptors}"),
+            *(f"--rx-queue-size={endpoint.descriptors}", f"--tx-queue-size={endpoint.descriptors}"),
             *(f"--eth-dest={i},{GENERATOR_MACS[i]}" for i in range(2)),
             *(f"--rule_ipv4={rules4}", f"--rule_ipv6={rules6}"),
         )
 
-    def socket(self, _seat: Seat) -> None:
+    def socket(self, _endpoint: Endpoint) -> None:
         """It has none."""
 
-    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+    def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
         """See dl3.dut.kind.Subject."""
-        return started(self, seat)
+        return started(self, endpoint)
 
-    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """As EAL says, and how it was built."""
-        found = dpdk.about(self.command(seat), device)
+        found = dpdk.about(self.command(endpoint), device)
         note = json.loads(NOTE.read_text(encoding="utf-8"))
         return {**found, "build": {key: note[key] for key in ("dpdk", "march", "burst", "edits")}}
 

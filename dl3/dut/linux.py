@@ -10,6 +10,7 @@ from typing import cast
 from dl3.control.client import Client
 from dl3.dut.wired import WiredKind
 from dl3.lab.cables import Cables
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import (
     DUT_ADDRESSES,
     DUT_ADDRESSES_6,
@@ -22,7 +23,6 @@ from dl3.lab.links import (
 )
 from dl3.lab.namespace import Namespace
 from dl3.lab.process import Process
-from dl3.lab.seat import Device, Seat
 from dl3.lab.tables import TableFiles
 from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
@@ -93,13 +93,13 @@ class Linux:
     prefixes: tuple[str, ...] = ()
 
     @contextmanager
-    def started(self, seat: Seat) -> Iterator[Device]:
+    def started(self, endpoint: Endpoint) -> Iterator[Device]:
         """Settings, routes, neighbours; packets are handled on the device's cores, not on the sender's."""
-        router = Router(cast(Cables, seat.links))  # there is no other wire to choose
+        router = Router(cast(Cables, endpoint.links))  # there is no other wire to choose
         router.namespace.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
         for name in NAMES:
             queue = f"/sys/class/net/{name}/queues/rx-0/rps_cpus"
-            router.namespace.run("sh", "-c", f"echo {core_mask(seat.cores)} > {queue}")
+            router.namespace.run("sh", "-c", f"echo {core_mask(endpoint.cores)} > {queue}")
         hops = [GENERATOR_ADDRESSES, GENERATOR_ADDRESSES_6]
         more = (
             f"route replace {prefix} via {hops[':' in prefix][i % 2]} dev {NAMES[i % 2]}"
@@ -108,7 +108,7 @@ class Linux:
         router.tell([*lines_for(0), *lines_for(1), *more])
         yield router
 
-    def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
         """The kernel, and what it was told."""
         return {
             "version": f"Linux {platform.release()} {platform.version()}",
@@ -116,7 +116,7 @@ class Linux:
                 "sysctl": SETTINGS,
                 "ip": [*lines_for(0), *lines_for(1)],
                 "further_routes": len(self.prefixes),
-                "rps_cpus": core_mask(seat.cores),
+                "rps_cpus": core_mask(endpoint.cores),
                 "offloads": "tx, rx, tso, gso and gro off",
             },
         }

@@ -14,10 +14,10 @@ from dl3.control.client import Client
 from dl3.dut import dpdk
 from dl3.dut.wired import WiredKind
 from dl3.lab.command import run
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS, NETWORKS_6
 from dl3.lab.namespace import Lab, Namespace
 from dl3.lab.process import Process, end_all
-from dl3.lab.seat import Device, Seat
 from dl3.lab.single import START_SECONDS, start_process
 from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
@@ -39,25 +39,25 @@ def flows() -> list[str]:
     return made
 
 
-def settings(seat: Seat) -> dict[str, str]:
+def settings(endpoint: Endpoint) -> dict[str, str]:
     """Of DPDK; its workers poll on our cores, all else runs on the first of them, and memory is what it is given."""
-    mask = sum(1 << core for core in seat.cores)
-    channels = f" -n {seat.channels}" if seat.channels else ""
+    mask = sum(1 << core for core in endpoint.cores)
+    channels = f" -n {endpoint.channels}" if endpoint.channels else ""
     return {
         "dpdk-init": "true",
-        "dpdk-socket-mem": str(seat.memory_mib),
-        "dpdk-socket-limit": str(seat.memory_mib),
+        "dpdk-socket-mem": str(endpoint.memory_mib),
+        "dpdk-socket-limit": str(endpoint.memory_mib),
         "pmd-cpu-mask": f"0x{mask:x}",
-        "dpdk-lcore-mask": f"0x{1 << seat.core:x}",
+        "dpdk-lcore-mask": f"0x{1 << endpoint.core:x}",
         "dpdk-extra": f'"--no-pci --in-memory --no-telemetry --file-prefix dl3-dut{channels}"',
     }
 
 
 @dataclass
 class Switch:
-    """See dl3.lab.seat.Device."""
+    """See dl3.lab.endpoint.Device."""
 
-    seat: Seat
+    endpoint: Endpoint
     namespace: Namespace
     processes: list[Process] = field(default_factory=list)
     name: str = "ovs"
@@ -66,7 +66,7 @@ class Switch:
     @property
     def folder(self) -> Path:
         """Its database, sockets and logs."""
-        return self.seat.links.folder
+        return self.endpoint.links.folder
 
     @property
     def database(self) -> Path:
@@ -89,7 +89,7 @@ class Switch:
         server = start_process(SERVER, command, self.folder)
         self.processes.append(server)
         server.wait_until(self.database.exists, "was ready", START_SECONDS)
-        words = (f"other_config:{key}={value}" for key, value in settings(self.seat).items())
+        words = (f"other_config:{key}={value}" for key, value in settings(self.endpoint).items())
         self.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *words)
 
     def start_switch(self) -> None:
@@ -105,7 +105,7 @@ class Switch:
                 raise Fault(f"ovs: its port {name} does not work: {error}; its last words: {switch.last_words()}")
         for flow in flows():
             self.ofctl("add-flow", flow)
-        switch.wait_until(self.seat.links.is_listening, "had its ports", START_SECONDS)
+        switch.wait_until(self.endpoint.links.is_listening, "had its ports", START_SECONDS)
 
     def bridge(self) -> list[str]:
         """A bridge in user space and both ports; their sockets are in the folder and have the ports' names."""
@@ -130,10 +130,10 @@ class Ovs:
     """The switch with its flows."""
 
     @contextmanager
-    def started(self, seat: Seat) -> Iterator[Device]:
+    def started(self, endpoint: Endpoint) -> Iterator[Device]:
         """The bridge has an interface in Linux, so it gets a namespace."""
         with Lab() as lab:
-            switch = Switch(seat, lab.namespace("ovs", silent=True))
+            switch = Switch(endpoint, lab.namespace("ovs", silent=True))
             try:
                 switch.start_server()
                 switch.start_switch()
@@ -141,12 +141,12 @@ class Ovs:
             finally:
                 end_all(switch.processes)
 
-    def about(self, seat: Seat, _device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
         """As it says itself."""
         return {
             "version": ", ".join(run([str(WITH_DPDK), "--version"]).split("\n")[:2]),
             "configuration": {
-                "other_config": settings(seat),
+                "other_config": settings(endpoint),
                 "ports": "dpdkvhostuser",
                 "flows": flows(),
                 "burst": OWN_BURST,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dl3.dut import dpdk
 from dl3.dut.wired import WiredKind
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.links import GENERATOR_MACS, NAMES
-from dl3.lab.seat import Device, Seat
 from dl3.lab.single import started
 from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
@@ -27,35 +27,40 @@ class Testpmd:
     name: str = "testpmd"
     ready_words: str = "Press enter to exit"
 
-    def command(self, seat: Seat) -> Sequence[str]:
+    def command(self, endpoint: Endpoint) -> Sequence[str]:
         """A port each way for each core."""
-        if len(seat.cores) > len(NAMES):
-            raise UsageFault(f"testpmd: {len(seat.cores)} cores, but two ports of one queue keep {len(NAMES)} busy")
-        lcores = ",".join(f"{i}@{core}" for i, core in enumerate((seat.core, *seat.cores)))
+        if len(endpoint.cores) > len(NAMES):
+            raise UsageFault(f"testpmd: {len(endpoint.cores)} cores, but two ports of one queue keep {len(NAMES)} busy")
+        lcores = ",".join(f"{i}@{core}" for i, core in enumerate((endpoint.core, *endpoint.cores)))
         return (
             *(
                 "stdbuf",
                 "-oL",
                 PROGRAM,
-                *dpdk.eal(seat, lcores),
-                f"--nb-cores={len(seat.cores)}",
+                *dpdk.eal(endpoint, lcores),
+                f"--nb-cores={len(endpoint.cores)}",
                 f"--forward-mode={self.mode}",
             ),
-            *(f"--burst={seat.burst}", f"--rxd={seat.descriptors}", f"--txd={seat.descriptors}", "--auto-start"),
-            *("--disable-link-check", f"--total-num-mbufs={MBUFS_PER_DESCRIPTOR * seat.descriptors}"),
+            *(
+                f"--burst={endpoint.burst}",
+                f"--rxd={endpoint.descriptors}",
+                f"--txd={endpoint.descriptors}",
+                "--auto-start",
+            ),
+            *("--disable-link-check", f"--total-num-mbufs={MBUFS_PER_DESCRIPTOR * endpoint.descriptors}"),
             *(f"--eth-peer={i},{GENERATOR_MACS[i]}" for i in range(2)),
         )
 
-    def socket(self, _seat: Seat) -> None:
+    def socket(self, _endpoint: Endpoint) -> None:
         """It has none."""
 
-    def started(self, seat: Seat) -> AbstractContextManager[Device]:
+    def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
         """See dl3.dut.kind.Subject."""
-        return started(self, seat)
+        return started(self, endpoint)
 
-    def about(self, seat: Seat, device: Device) -> Mapping[str, object]:
+    def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """As EAL says."""
-        return dpdk.about(self.command(seat), device)
+        return dpdk.about(self.command(endpoint), device)
 
 
 def make(_setup: Setup, options: Mapping[str, str], _build: Path) -> Testpmd:

@@ -13,9 +13,9 @@ from dl3.host.cores import listed, usable
 from dl3.host.hugepages import reserved
 from dl3.host.root import need_root
 from dl3.lab.cables import cables
+from dl3.lab.endpoint import Endpoint, Wire
 from dl3.lab.links import ENDS, Links
 from dl3.lab.pair import Pair, Tester, distance_ns, pair
-from dl3.lab.seat import Seat, Wire
 from dl3.lab.vhost import vhost
 from dl3.model.campaign import Ability, Setup, Traffic
 from dl3.model.fault import Fault, UsageFault
@@ -50,13 +50,13 @@ class WiredBed:
     @property
     def wire(self) -> str:
         """Kind of port."""
-        return self.lab.seat.links.name
+        return self.lab.endpoint.links.name
 
     @property
     def facts(self) -> Mapping[str, object]:
         """Of the device and the lab."""
-        told = {key: value for key, value in self.lab.facts().items() if key not in self.not_told}
-        return {"dut": dict(self.about), "lab": told}
+        reported = {key: value for key, value in self.lab.facts().items() if key not in self.not_told}
+        return {"dut": dict(self.about), "lab": reported}
 
     def freeze(self) -> None:
         """All stand still."""
@@ -123,13 +123,15 @@ class WiredKind:
         tester = Tester(tester_cores(setup), build=build)
         cores, found_ns = cores_for(setup, tester), list[float]()
         with pages_for(setup, self._own_mib(setup)), self._wire(options["wire"], setup) as wire:
-            seat = seat_of(setup, cores, wire)
+            endpoint = seat_of(setup, cores, wire)
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
-            with pair(subject.started, seat, tester, found_ns) as lab:
+            with pair(subject.started, endpoint, tester, found_ns) as lab:
                 check_forwards(lab)
                 about = {"name": setup.dut.name, "kind": self.name, "options": options}
                 not_told = frozenset(Setup.model_fields) - self.honours
-                yield WiredBed(lab, streams_for(traffic, ENDS), {**about, **subject.about(seat, lab.device)}, not_told)
+                yield WiredBed(
+                    lab, streams_for(traffic, ENDS), {**about, **subject.about(endpoint, lab.device)}, not_told
+                )
             found_ns.append(distance_ns(build, tester.cores[0], cores[0]))
 
     def _own_mib(self, setup: Setup) -> int:
@@ -195,9 +197,9 @@ def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
     return cores
 
 
-def seat_of(setup: Setup, cores: tuple[int, ...], wire: Wire) -> Seat:
+def seat_of(setup: Setup, cores: tuple[int, ...], wire: Wire) -> Endpoint:
     """All that the device is given."""
-    return Seat(
+    return Endpoint(
         links=wire,
         cores=cores,
         burst=setup.burst,

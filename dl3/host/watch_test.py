@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dl3.host import watch
+from dl3.host.diagnosis import evidence_of
 from dl3.host.seen import Seen
-from dl3.host.story import evidence_of
 from dl3.host.watching import SOURCE, MachineWatch, run_here
 from dl3.model.evidence import Evidence
 from dl3.model.fault import Fault
@@ -194,8 +194,8 @@ def gives_all_other_evidence_when_its_ring_was_taken_away() -> None:
 def says_what_is_missing_without_tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "TRACING", tmp_path / "none")
     state = watch.begin([CORE], {"me": os.getpid()})
-    told = Seen.model_validate_json(json.dumps(watch.end(state)))
-    found = evidence_of(told)
+    reported = Seen.model_validate_json(json.dumps(watch.end(state)))
+    found = evidence_of(reported)
     assert "who took a core, for how long, and interrupts by time: this kernel has no tracefs" in found.missing
     assert (found.events, f"switches core {CORE}" in found.totals) == ((), False)
     assert f"interrupts core {CORE}" in found.totals

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from dl3.host.diagnosis import evidence_of
 from dl3.host.seen import Seen
-from dl3.host.story import evidence_of
 from dl3.model.evidence import Evidence
 from dl3.model.fault import Fault
 
@@ -31,9 +31,9 @@ def run_here(source: str, *arguments: str) -> str:
             command, input=source, capture_output=True, text=True, timeout=LONGEST_S, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        told = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        reported = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
         raise Fault(
-            f"the machine cannot be watched: {told[-1] if told else error}; look at dl3/host/watch.py"
+            f"the machine cannot be watched: {reported[-1] if reported else error}; look at dl3/host/watch.py"
         ) from error
 
 
@@ -56,8 +56,8 @@ class MachineWatch:
         """Until now: what the machine did. Where it does not tell, that is missing: a trial is good without it."""
         known = {key: value for key, value in self._state.items() if key != "before"}
         try:
-            told = self._state | self.ask("end", json.dumps(known))
-            return evidence_of(Seen.model_validate_json(json.dumps(told)))
+            reported = self._state | self.ask("end", json.dumps(known))
+            return evidence_of(Seen.model_validate_json(json.dumps(reported)))
         except ValidationError as error:
             return Evidence(missing=(not_understood(error),))
         except Fault as fault:
@@ -65,9 +65,9 @@ class MachineWatch:
 
     def ask(self, *words: str) -> dict[str, Any]:
         """What watch.py says."""
-        told = self.run_python(SOURCE.read_text(encoding="utf-8"), *words)
+        reported = self.run_python(SOURCE.read_text(encoding="utf-8"), *words)
         try:
-            return STATE.validate_json(told)
+            return STATE.validate_json(reported)
         except ValidationError as error:
             raise Fault(not_understood(error)) from error
 

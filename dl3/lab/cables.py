@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dl3.lab.endpoint import Role
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES
 from dl3.lab.namespace import End, Lab, Namespace
-from dl3.lab.seat import Role
 
 MTU = 1500
 FRAME_BYTES = 2048  # of a slot in a packet socket's ring

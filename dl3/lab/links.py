@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dl3.lab.seat import Role, Wire
+from dl3.lab.endpoint import Role, Wire
 from dl3.model.fault import Fault
 from dl3.model.traffic import End
 

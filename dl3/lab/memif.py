@@ -9,9 +9,9 @@ from pathlib import Path
 
 from dl3.host.hugepages import reserved
 from dl3.host.root import need_root
+from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import Flows, Links
 from dl3.lab.pair import TOP, Pair, Tester, distance_ns, pair
-from dl3.lab.seat import Seat
 from dl3.lab.single import Dut, started
 
 MemifLab = Pair
@@ -19,7 +19,7 @@ PAGE_MIB = 2
 
 
 @dataclass(frozen=True)
-class MemifTerms:
+class MemifSettings:
     """What the lab is made of."""
 
     dut: Dut
@@ -45,19 +45,19 @@ class MemifTerms:
         """dl3gen's part."""
         return Tester((self.generator_core,), self.generator_burst, self.flows, self.generator_idle, self.build)
 
-    def seat(self, folder: Path) -> Seat:
+    def endpoint(self, folder: Path) -> Endpoint:
         """The device's part."""
         links = Links(folder, self.ring_bits, self.is_zero_copy)
-        return Seat(links, self.dut_cores, self.burst, self.dut_mib, descriptors=1 << self.ring_bits)
+        return Endpoint(links, self.dut_cores, self.burst, self.dut_mib, descriptors=1 << self.ring_bits)
 
 
 @contextmanager
-def memif_lab(terms: MemifTerms) -> Iterator[MemifLab]:
+def memif_lab(terms: MemifSettings) -> Iterator[MemifLab]:
     """The lab, ready to send; all of it is gone afterwards, huge pages too."""
     need_root("the lab")
     cores = terms.generator_core, terms.dut_cores[0]
     found_ns = [distance_ns(terms.build, *cores)]
     with reserved(terms.pages), tempfile.TemporaryDirectory(prefix="dl3-memif-") as name:
-        with pair(partial(started, terms.dut), terms.seat(Path(name)), terms.tester, found_ns) as lab:
+        with pair(partial(started, terms.dut), terms.endpoint(Path(name)), terms.tester, found_ns) as lab:
             yield lab
         found_ns.append(distance_ns(terms.build, *cores))

@@ -15,9 +15,9 @@ from dl3.control.client import DL3GEN, Client
 from dl3.control.generator import GeneratorPorts
 from dl3.host.sessions import weighed_alone
 from dl3.lab.command import run
+from dl3.lab.endpoint import Device, Endpoint, Start
 from dl3.lab.links import Flows, generator_file, streams
 from dl3.lab.process import Process
-from dl3.lab.seat import Device, Seat, Start
 from dl3.lab.single import START_SECONDS, built, start_process
 from dl3.model.fault import Fault
 
@@ -47,7 +47,7 @@ class Pair:
     """Both sides, running."""
 
     tester: Tester
-    seat: Seat
+    endpoint: Endpoint
     device: Device
     generator_process: Process
     round_trips_ns: list[float]  # before the start, at each `look`, after the end
@@ -55,12 +55,12 @@ class Pair:
     @property
     def cores(self) -> tuple[int, ...]:
         """dl3gen's, then the device's."""
-        return (*self.tester.cores, *self.seat.cores)
+        return (*self.tester.cores, *self.endpoint.cores)
 
     @property
     def generator(self) -> Client:
         """dl3gen."""
-        return Client(generator_socket(self.seat), REPLY_TIMEOUT_S, DL3GEN)
+        return Client(generator_socket(self.endpoint), REPLY_TIMEOUT_S, DL3GEN)
 
     @property
     def dut(self) -> Client | None:
@@ -88,23 +88,23 @@ class Pair:
         """Measure the round trip between the cores now, with all frozen for a moment."""
         self.freeze()
         try:
-            self.round_trips_ns.append(distance_ns(self.tester.build, self.tester.cores[0], self.seat.core))
+            self.round_trips_ns.append(distance_ns(self.tester.build, self.tester.cores[0], self.endpoint.core))
         finally:
             self.thaw()
         return self.round_trips_ns[-1]
 
     def facts(self) -> dict[str, object]:
         """What belongs into the record of a figure that comes from here."""
-        seat = self.seat
+        endpoint = self.endpoint
         return {
-            "wire": seat.links.name,
+            "wire": endpoint.links.name,
             "dut": self.device.name,
             "cores": list(self.cores),
-            "descriptors": seat.descriptors,
-            "burst": seat.burst,
-            "memory_mib": seat.memory_mib,
-            "page_kib": seat.page_kib,
-            "channels": seat.channels,
+            "descriptors": endpoint.descriptors,
+            "burst": endpoint.burst,
+            "memory_mib": endpoint.memory_mib,
+            "page_kib": endpoint.page_kib,
+            "channels": endpoint.channels,
             "round_trips_ns": list(self.round_trips_ns),
         }
 
@@ -115,9 +115,9 @@ class Pair:
             process.check_alive()
 
 
-def generator_socket(seat: Seat) -> Path:
+def generator_socket(endpoint: Endpoint) -> Path:
     """Where dl3gen answers."""
-    return seat.links.folder / "dl3gen.sock"
+    return endpoint.links.folder / "dl3gen.sock"
 
 
 def links_are_up(generator: Client) -> bool:
@@ -128,27 +128,27 @@ def links_are_up(generator: Client) -> bool:
         return False
 
 
-def start_generator(tester: Tester, seat: Seat) -> Process:
+def start_generator(tester: Tester, endpoint: Endpoint) -> Process:
     """dl3gen on a file of its own."""
-    file = seat.links.folder / "dl3gen.yaml"
-    whole = generator_file(seat.links, tester.cores, tester.burst, streams(tester.flows))
+    file = endpoint.links.folder / "dl3gen.yaml"
+    whole = generator_file(endpoint.links, tester.cores, tester.burst, streams(tester.flows))
     idle = {"idle": tester.idle} if tester.idle else {}
     file.write_text(yaml.safe_dump(whole | idle, sort_keys=False), encoding="utf-8")
     command = (str(built(tester.build / "src" / "dl3gen")), str(file))
-    return start_process("dl3gen", seat.links.enter("client", *command), seat.links.folder)
+    return start_process("dl3gen", endpoint.links.enter("client", *command), endpoint.links.folder)
 
 
 @contextmanager
-def pair(start: Start, seat: Seat, tester: Tester, found_ns: list[float]) -> Iterator[Pair]:
+def pair(start: Start, endpoint: Endpoint, tester: Tester, found_ns: list[float]) -> Iterator[Pair]:
     """Start the device, then dl3gen, and see their links up."""
     generator: Process | None = None
     try:
-        with weighed_alone(), start(seat) as device:
+        with weighed_alone(), start(endpoint) as device:
             try:
-                generator = start_generator(tester, seat)
-                client = Client(generator_socket(seat))
+                generator = start_generator(tester, endpoint)
+                client = Client(generator_socket(endpoint))
                 generator.wait_until(lambda: links_are_up(client), "had its links up", START_SECONDS)
-                made = Pair(tester, seat, device, generator, found_ns)
+                made = Pair(tester, endpoint, device, generator, found_ns)
                 made.check_alive()
                 yield made
             finally:

@@ -9,8 +9,8 @@ from typing import Protocol
 from dl3.control.client import Client
 from dl3.control.replies import Reply
 from dl3.host.cores import listed, usable
+from dl3.lab.endpoint import Device, Endpoint
 from dl3.lab.process import Process, end_all
-from dl3.lab.seat import Device, Seat
 from dl3.model.fault import Fault
 
 START_SECONDS = 60.0
@@ -27,10 +27,10 @@ class Dut(Protocol):
     def ready_words(self) -> str:
         """What it prints once its ports have started; '' for one that answers questions from then on."""
 
-    def command(self, seat: Seat) -> Sequence[str]:
+    def command(self, endpoint: Endpoint) -> Sequence[str]:
         """Write what it needs into the links' folder; the command that starts it."""
 
-    def socket(self, seat: Seat) -> Path | None:
+    def socket(self, endpoint: Endpoint) -> Path | None:
         """Where it answers questions, when it does."""
 
 
@@ -58,10 +58,10 @@ def start_process(name: str, command: Sequence[str], folder: Path) -> Process:
 
 @dataclass
 class Running:
-    """See dl3.lab.seat.Device."""
+    """See dl3.lab.endpoint.Device."""
 
     dut: Dut
-    seat: Seat
+    endpoint: Endpoint
     processes: list[Process] = field(default_factory=list)
 
     @property
@@ -72,13 +72,13 @@ class Running:
     @property
     def client(self) -> Client | None:
         """Where it answers questions, when it does."""
-        socket = self.dut.socket(self.seat)
+        socket = self.dut.socket(self.endpoint)
         return Client(socket) if socket else None
 
     def start(self) -> None:
         """Return once dl3gen may come."""
-        command = self.seat.links.enter("server", *self.dut.command(self.seat))
-        self.processes[:] = [start_process(self.name, command, self.seat.links.folder)]
+        command = self.endpoint.links.enter("server", *self.dut.command(self.endpoint))
+        self.processes[:] = [start_process(self.name, command, self.endpoint.links.folder)]
         self.processes[0].wait_until(self._is_listening, "was ready", START_SECONDS)
 
     def restart(self) -> None:
@@ -88,19 +88,19 @@ class Running:
 
     def reset_port(self) -> None:
         """The link's end of it."""
-        self.seat.links.reset_port()
+        self.endpoint.links.reset_port()
 
     def _is_listening(self) -> bool:
         client = self.client
         words = self.processes[0].log.read_text(encoding="utf-8", errors="replace")
         has_started = answers(client) if client else self.dut.ready_words in words
-        return has_started and self.seat.links.is_listening()
+        return has_started and self.endpoint.links.is_listening()
 
 
 @contextmanager
-def started(dut: Dut, seat: Seat) -> Iterator[Device]:
+def started(dut: Dut, endpoint: Endpoint) -> Iterator[Device]:
     """Run it until the context ends."""
-    device = Running(dut, seat)
+    device = Running(dut, endpoint)
     try:
         device.start()
         yield device

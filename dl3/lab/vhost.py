@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dl3.lab.endpoint import Role
 from dl3.lab.links import GENERATOR_MACS, NAMES
-from dl3.lab.seat import Role
 from dl3.model.fault import Fault
 
 

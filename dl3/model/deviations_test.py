@@ -15,8 +15,8 @@ def the_rfc_s_own_effort_deviates_only_where_we_chose_so(test: TestName) -> None
 
 
 def says_what_is_shorter_and_rarer() -> None:
-    told = [text.en for text in deviations(Effort(seconds=0.5, repetitions=3), "back-to-back")]
-    assert told == [
+    reported = [text.en for text in deviations(Effort(seconds=0.5, repetitions=3), "back-to-back")]
+    assert reported == [
         "Trials take 0.5 s instead of 2 s (RFC 2544, 26.4).",
         "The longest burst is searched 3 times instead of 50 (RFC 2544, 26.4).",
     ]

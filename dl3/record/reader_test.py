@@ -170,6 +170,6 @@ def names_the_command_that_wrote_another_file_of_ours(content: bytes, program: s
 
 def says_what_is_wrong_with_a_line_in_words_of_its_own() -> None:
     lines = (b"x", b"{}", b'{"kind": "x"}', b'{"kind": "trial"}')
-    told = [mistake(line) for line in lines]
-    assert told[:3] == ["invalid JSON", "it has no 'kind'", "its 'kind' is unknown"]
-    assert re.fullmatch(r"'trial\.\w+' is missing", told[3])
+    reported = [mistake(line) for line in lines]
+    assert reported[:3] == ["invalid JSON", "it has no 'kind'", "its 'kind' is unknown"]
+    assert re.fullmatch(r"'trial\.\w+' is missing", reported[3])

@@ -112,7 +112,7 @@ CHINESE = {
     "reason.late": "发生器发送不及时",
     "reason.sink late": "发生器接收不及时",
     "reason.pacing": "发送速率偏差过大",
-    "reason.law": "帧数账目不平",
+    "reason.accounting": "帧数账目不平",
     "reason.link": "链路中断",
     "reason.burst": "突发不完整",
     "reason.clock": "时钟偏差过大",

@@ -130,8 +130,8 @@ def _lost(*points: tuple[float, float]) -> FrameLoss:
 def _forwarded(*points: tuple[float, float]) -> Forwarding:
     found = next(one for one in every_test(Maker(), []) if isinstance(one, Forwarding))
     rates = [mpps * 1e6 * (1 - ratio) for mpps, ratio in points]  # from the highest load down
-    told = {"at_most_offered_pps": rates[0], "most_pps": max(rates)}
-    return found.model_copy(update={"points": _points(*points), **told})
+    reported = {"at_most_offered_pps": rates[0], "most_pps": max(rates)}
+    return found.model_copy(update={"points": _points(*points), **reported})
 
 
 def _told(old: Record, new: Record) -> list[str]:

@@ -117,7 +117,7 @@ ENGLISH = {
     "reason.late": "generator late",
     "reason.sink late": "generator's receiving side late",
     "reason.pacing": "rate not kept",
-    "reason.law": "account does not come out",
+    "reason.accounting": "accounting does not balance",
     "reason.link": "link lost",
     "reason.burst": "burst not whole",
     "reason.clock": "clocks apart",

@@ -16,8 +16,8 @@ from dl3.report.words import Language
 def recovery(is_at_most: bool) -> Recovery:
     """Twelve milliseconds."""
     rates = {"mean_bytes": 64.0, "overload_pps": 1.1e6, "recovery_pps": 5e5}
-    told = {"at": "1", "campaign": "1", "dut": "dl3d", "frame": "64", "facts": {}, "seconds": (0.012,)}
-    return Recovery.model_validate({**rates, **told, "is_at_most": is_at_most})
+    reported = {"at": "1", "campaign": "1", "dut": "dl3d", "frame": "64", "facts": {}, "seconds": (0.012,)}
+    return Recovery.model_validate({**rates, **reported, "is_at_most": is_at_most})
 
 
 @pytest.mark.parametrize(("language", "said"), [(Language.EN, "for at most 12"), (Language.ZH, "至多为 12")])
@@ -32,9 +32,17 @@ def says_at_most_where_the_generator_left_out_frames(language: Language, said: s
 def losses(*invalid_shares: float) -> FrameLoss:
     """Of loads from 70 % of 20 Mpps on; as old records have it without any that are INVALID."""
     points = [LossPoint(share=share, pps=20e6 * share, loss_ratio=0.1) for share in (0.7, 0.6)]
-    told = {"at": "1", "campaign": "1", "dut": "box", "frame": "64", "mean_bytes": 64.0, "facts": {}, "points": points}
+    reported = {
+        "at": "1",
+        "campaign": "1",
+        "dut": "box",
+        "frame": "64",
+        "mean_bytes": 64.0,
+        "facts": {},
+        "points": points,
+    }
     more = {"invalid_shares": invalid_shares} if invalid_shares else {}
-    return FrameLoss.model_validate({**told, "trial_seconds": 1.0, **more})
+    return FrameLoss.model_validate({**reported, "trial_seconds": 1.0, **more})
 
 
 @pytest.mark.parametrize(
@@ -58,9 +66,9 @@ def names_the_loads_without_a_valid_trial(language: Language, note: str, says: s
 
 
 def names_the_loads_without_a_valid_trial_for_programs() -> None:
-    told = as_json(gather([losses(1.0, 0.9), losses().model_copy(update={"frame": "512"})]), ())
+    reported = as_json(gather([losses(1.0, 0.9), losses().model_copy(update={"frame": "512"})]), ())
     found = {"dut": "box", "frame": "64", "test": "frame loss", "job": "", "shares": [1.0, 0.9]}
-    assert told["invalid_loads"] == [found]
+    assert reported["invalid_loads"] == [found]
 
 
 def names_the_first_of_many_loads() -> None:

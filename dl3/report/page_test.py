@@ -273,14 +273,14 @@ def counts_reasons_where_many_trials_are_invalid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "told"),
+    ("language", "reported"),
     [(Language.EN, "TTL or hop limit ended (ttl_expired)"), (Language.ZH, "TTL 或跳数耗尽（ttl_expired）")],
 )
-def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, told: str) -> None:
+def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, reported: str) -> None:
     lossy = Maker().trial("64", 20e6)
     account = lossy.account.model_copy(update={"lost_by_place": {"ttl_expired": lossy.account.lost}})
     text = Reader(page([lossy.model_copy(update={"account": account})], language, AT)).text
-    assert text.count(told) >= 3  # table, chart, and why frames were lost
+    assert text.count(reported) >= 3  # table, chart, and why frames were lost
 
 
 UNANSWERED = "no answer: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"
@@ -288,7 +288,7 @@ UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
 
 
 @pytest.mark.parametrize(
-    ("language", "told"),
+    ("language", "reported"),
     [
         (Language.EN, (UNANSWERED, f"Not known here: {UNSEEN}.")),
         (
@@ -300,10 +300,10 @@ UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
         ),
     ],
 )
-def says_what_no_answer_and_no_evidence_there_is_in_its_language(language: Language, told: tuple[str, ...]) -> None:
+def says_what_no_answer_and_no_evidence_there_is_in_its_language(language: Language, reported: tuple[str, ...]) -> None:
     lossy = Maker().trial("64", 20e6)
     assert lossy.account.lost > 0
     skipped = Skipped(at=AT, campaign=AT, job="one", reason=UNANSWERED)
     trial = lossy.model_copy(update={"evidence": Evidence(missing=(UNSEEN,))})
     text = Reader(page([trial, skipped], language, AT)).text
-    assert all(one in text for one in told)
+    assert all(one in text for one in reported)

@@ -16,7 +16,7 @@ SOURCES = {
     "thesis": "HUST thesis",
     "vrouter": "OpenContrail DPDK vRouter report",
     "notes": "SR-IOV and kernel forwarding notes",
-    "course": "KVM l2fwd course report",
+    "run": "KVM l2fwd run report",
 }
 GBPS = 1e9
 PAIR_GBPS = 20.0  # 2 x 10 Gbit/s, of which the white paper's percentages are

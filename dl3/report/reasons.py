@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dl3.report.words import Words
 
 NUMBER, SHARE = r"-?[\d,]+", r"[\d.]+%"
-# Keys of texts and the sentences of dl3/trial/law.py; what none of them fits stays as it is.
+# Keys of texts and the sentences of dl3/trial/accounting.py; what none of them fits stays as it is.
 OF_TRIALS = (
     ("why.left_out", rf"the generator left out (?P<n>{NUMBER}) frames \((?P<share>{SHARE})\) that were due"),
     ("why.nothing", r"the generator sent nothing"),
@@ -68,7 +68,7 @@ OF_NOISE = (
 SENTENCES = (*OF_TRIALS, *OF_NOISE)
 
 
-def told(sentence: str, words: Words) -> str | None:
+def reported(sentence: str, words: Words) -> str | None:
     """The sentence behind the colon of a reason; None for one that is not known."""
     for key, pattern in SENTENCES:
         found = re.fullmatch(pattern, sentence)
@@ -80,9 +80,9 @@ def told(sentence: str, words: Words) -> str | None:
 def reason_text(reason: str, words: Words) -> str:
     """Why a trial is INVALID, as the page shows it."""
     word, colon, rest = reason.partition(": ")
-    return words("reason", name=words.name("reason", word), text=told(rest, words) or rest) if colon else reason
+    return words("reason", name=words.name("reason", word), text=reported(rest, words) or rest) if colon else reason
 
 
 def noise_text(reasons: Iterable[str], words: Words) -> str:
     """Why a machine was noisy, as the page shows it: without the word before the colon, which the sentence repeats."""
-    return words("list.semicolon").join(told(reason.partition(": ")[2], words) or reason for reason in reasons)
+    return words("list.semicolon").join(reported(reason.partition(": ")[2], words) or reason for reason in reasons)

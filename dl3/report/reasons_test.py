@@ -25,11 +25,11 @@ TOLD = (
     ("link: port 'left' of the generator lost its link", "left"),
     ("clock: the TSCs of two workers are 230 ns apart", "230"),
     ("burst: of 5,000 frames 70 were left out, because the generator was late", "5,000", "70"),
-    ("law: stream 'east' sent 1,000, received 990 and lost 11 frames", "east", "1,000", "990", "11"),
-    ("law: stream 'east' lost 11 frames, by the gaps in its numbers 12", "east", "11", "12"),
-    ("law: dl3d's counters went back; it was started again during the trial",),
+    ("accounting: stream 'east' sent 1,000, received 990 and lost 11 frames", "east", "1,000", "990", "11"),
+    ("accounting: stream 'east' lost 11 frames, by the gaps in its numbers 12", "east", "11", "12"),
+    ("accounting: dl3d's counters went back; it was started again during the trial",),
     (
-        "law: dl3d received 1,000 and injected 2 packets, sent 900, punted 30 and dropped 4 by name; -5 are missing",
+        "accounting: dl3d received 1,000 and injected 2 packets, sent 900, punted 30 and dropped 4 by name; -5 are missing",
         *("1,000", "2", "900", "30", "4", "-5"),
     ),
 )
@@ -46,18 +46,18 @@ NOISE = (
 )
 
 
-@pytest.mark.parametrize("told", TOLD, ids=lambda told: told[0][:24])
-def says_each_reason_in_chinese_with_its_figures(told: tuple[str, ...]) -> None:
-    text = reason_text(told[0], words_in(Language.ZH))
-    assert told[0].partition(": ")[2] not in text
-    assert all(figure in text for figure in told[1:])
+@pytest.mark.parametrize("reported", TOLD, ids=lambda reported: reported[0][:24])
+def says_each_reason_in_chinese_with_its_figures(reported: tuple[str, ...]) -> None:
+    text = reason_text(reported[0], words_in(Language.ZH))
+    assert reported[0].partition(": ")[2] not in text
+    assert all(figure in text for figure in reported[1:])
 
 
-@pytest.mark.parametrize("told", NOISE, ids=lambda told: told[:24])
-def says_in_chinese_why_the_machine_was_noisy(told: str) -> None:
-    text = noise_text([told], words_in(Language.ZH))
+@pytest.mark.parametrize("reported", NOISE, ids=lambda reported: reported[:24])
+def says_in_chinese_why_the_machine_was_noisy(reported: str) -> None:
+    text = noise_text([reported], words_in(Language.ZH))
     assert re.search("[\u4e00-\u9fff]", text)
-    assert sorted(re.findall(r"\d[\d.,]*", text)) == sorted(re.findall(r"\d[\d.,]*", told))
+    assert sorted(re.findall(r"\d[\d.,]*", text)) == sorted(re.findall(r"\d[\d.,]*", reported))
 
 
 def joins_what_made_the_machine_noisy() -> None:
@@ -73,5 +73,5 @@ def has_a_case_for_each_sentence() -> None:
 
 
 def leaves_what_it_does_not_know() -> None:
-    assert reason_text("law: 1 is not 2", words_in(Language.ZH)).endswith("1 is not 2")
+    assert reason_text("accounting: 1 is not 2", words_in(Language.ZH)).endswith("1 is not 2")
     assert reason_text("no colon", words_in(Language.ZH)) == "no colon"

@@ -74,8 +74,8 @@ def sources(folder: str) -> list[str]:
     return [f"{folder}/{one.name}" for one in (DL3 / folder).glob("*.py") if not one.stem.endswith("_test")]
 
 
-def told() -> list[str]:
-    """Every such sentence that programs of this house can write."""
+def reported() -> list[str]:
+    """Every such sentence that our programs can write."""
     found = [
         one
         for folder in ("search", "bench")
@@ -98,7 +98,7 @@ def figures(text: str) -> list[str]:
     return sorted(re.findall(r"\d[\d.,]*\d|\d", text))
 
 
-@pytest.mark.parametrize("english", told(), ids=lambda text: text[:40])
+@pytest.mark.parametrize("english", reported(), ids=lambda text: text[:40])
 def says_each_sentence_in_chinese_with_its_figures(english: str) -> None:
     chinese = sentence_text(english, CHINESE)
     assert re.search("[\u4e00-\u9fff]", chinese)
@@ -108,7 +108,7 @@ def says_each_sentence_in_chinese_with_its_figures(english: str) -> None:
 
 
 def finds_a_sentence_for_each_of_its_rows() -> None:
-    english = [*told(), *OTHERS]
+    english = [*reported(), *OTHERS]
     for pattern, _ in (*NO_ANSWER, *NO_BED, *NO_EVIDENCE):
         assert any(re.fullmatch(pattern, one) for one in english), pattern
 

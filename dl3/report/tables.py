@@ -224,7 +224,7 @@ def invalid_table(groups: Groups, words: Words) -> list[Element]:
 
 
 def loss_table(results: Results, words: Words) -> list[Element]:
-    """Where frames were lost, and the law that was checked: sent = received + lost."""
+    """Where frames were lost, and the accounting: sent = received + lost."""
     valid, places = results.valid, losses(results.valid)
     sums = {key: f"{sum(getattr(t.account, key) for t in valid):,}" for key in ("sent", "received", "lost")}
     if not places:

@@ -1,6 +1,6 @@
 """Throughput for several loss ratios in one search: MLRsearch (RFC 9971), by the package of its authors.
 
-The package chooses loads and durations; the law of this house stands beside it: INVALID trials are made again and
+The package chooses loads and durations; our own rules are added here: INVALID trials are made again and
 never shown to it, and without an exceed ratio no rate is answered at or above which any trial lost more than allowed.
 Its clock has no say: the same trials lead to the same loads, so that a search can be replayed from a record. It adds
 durations up, so it is given them in whole milliseconds, whose sums are exact.
@@ -192,7 +192,7 @@ class Rate(Generic[M]):
 
 
 def rate_below(made: Sequence[Made[M]], ratio: float, low_pps: float, goals: Goals) -> Rate[M] | None:
-    """The package's lower bound, or the next rate below that the law of the house allows.
+    """The package's lower bound, or the next rate below it that our rules allow.
 
     Rates as offered differ a little from rates as asked; the answer has to lie below all that was offered and lost.
     """

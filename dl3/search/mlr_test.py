@@ -76,7 +76,7 @@ def check(device: Device, within: Bounds, wanted: Goals) -> tuple[Answer[Seen], 
 
 
 def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
-    """The law: below all that lost, and tried as often and as long as was wanted."""
+    """Below all rates that lost, and tried as often and as long as was wanted."""
     _hold_upper(desk, ratio, one, wanted)
     if not one.best:
         assert one.pps == 0

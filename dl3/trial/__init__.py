@@ -1,1 +1,1 @@
-"""One trial: send, wait, read both sides, check the law."""
+"""One trial: send, wait, read the counters of both programs, check the accounting."""

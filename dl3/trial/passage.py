@@ -52,5 +52,5 @@ class Passage:
 
     @property
     def missing(self) -> int:
-        """received + injected - sent - punted - named drops: 0 by the law, once nothing is under way."""
+        """received + injected - sent - punted - named drops: 0 if the accounting balances, once no packet is in flight."""
         return self.received + self.injected - self.sent - self.punted - self.named

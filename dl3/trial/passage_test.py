@@ -9,8 +9,8 @@ from dl3.trial.passage import Passage
 
 def drops(**wire: int) -> Drops:
     """Of a dl3d that has received nothing yet."""
-    told = FakeForwarder().answer_drops()
-    return Drops.model_validate({**told, "wire": {**told["wire"], **wire}})
+    reported = FakeForwarder().answer_drops()
+    return Drops.model_validate({**reported, "wire": {**reported["wire"], **wire}})
 
 
 def takes_each_look_for_the_rounds_since_the_one_before() -> None:

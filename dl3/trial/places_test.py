@@ -32,7 +32,7 @@ def passage(received: int, sent: int, lost: dict[str, int] | None = None, **more
 
 
 @pytest.mark.parametrize(
-    ("told", "dut", "wanted"),
+    ("reported", "dut", "wanted"),
     [
         (results(999_000), None, {"unknown": 1_000}),
         (results(999_000, refused=1_000), None, {"dut rx ring full": 1_000}),
@@ -54,5 +54,5 @@ def passage(received: int, sent: int, lost: dict[str, int] | None = None, **more
         (results(999_990), passage(SENT, SENT, punted=50), {"punted to Linux": 10}),
     ],
 )
-def names_where_frames_were_lost(told: Results, dut: Passage | None, wanted: dict[str, int]) -> None:
-    assert places(told, dut) == wanted
+def names_where_frames_were_lost(reported: Results, dut: Passage | None, wanted: dict[str, int]) -> None:
+    assert places(reported, dut) == wanted

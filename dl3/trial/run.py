@@ -12,7 +12,7 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
 from dl3.trial.account import account_of, jitter_of, last_lost_s, merged, total
-from dl3.trial.law import pacing_error, reasons
+from dl3.trial.accounting import pacing_error, reasons
 from dl3.trial.order import Order, Site
 from dl3.trial.passage import Passage
 from dl3.trial.seen import Watch, watching, with_evidence, with_longest_gaps

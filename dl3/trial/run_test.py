@@ -139,8 +139,8 @@ def names_the_place_of_each_loss() -> None:
             "clock: the TSCs of two workers are 101 ns apart",
             False,
         ),
-        (counting(lost_by_gaps=3), "law: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
-        (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "law: stream 'stream0' sent 1,000,000,", False),
+        (counting(lost_by_gaps=3), "accounting: stream 'stream0' lost 0 frames, by the gaps in its numbers 3", False),
+        (counting(received=1_000_001, lost=-1, lost_by_gaps=-1), "accounting: stream 'stream0' sent 1,000,000,", False),
         (receiving(link_up=False), "link: port 'right' of the generator lost its link", False),
         (
             counting(sent=0, received=0, lost=0, lost_by_gaps=0, offered_pps=0.0),
@@ -192,9 +192,9 @@ def knows_that_dl3d_never_waits_for_the_sink(refused: int, is_valid: bool) -> No
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"received": 1_000_003}, "law: dl3d received 1,000,003 and injected 0 packets, sent 1,000,000,"),
-        ({"dropped": 2}, "law: dl3d received"),
-        ({"punted": -7}, "law: dl3d's counters went back"),
+        ({"received": 1_000_003}, "accounting: dl3d received 1,000,003 and injected 0 packets, sent 1,000,000,"),
+        ({"dropped": 2}, "accounting: dl3d received"),
+        ({"punted": -7}, "accounting: dl3d's counters went back"),
     ],
 )
 def holds_dl3d_to_its_account(changed: dict[str, int], reason: str) -> None:

@@ -23,13 +23,13 @@ class FakeWatch:
     """Sees one switch; remembers what it was told to look at."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.reported: list[object] = []
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
-        self.told.append((tuple(cores), dict(processes)))
+        self.reported.append((tuple(cores), dict(processes)))
 
     def stop(self) -> Evidence:
-        self.told.append("stop")
+        self.reported.append("stop")
         return Evidence(events=(SWITCH,), totals={"switches core 3": 1}, missing=("no tracefs",))
 
 
@@ -115,7 +115,7 @@ def watches_the_cores_of_all_workers_around_the_trial() -> None:
     watch = FakeWatch()
     evidence = trial(watch=watch, own=pauses((START_NS + 10_000, 25.0))).evidence
     assert evidence is not None
-    assert watch.told == [((1, 3), {"dl3gen": 11, "dl3d": 12}), "stop"]
+    assert watch.reported == [((1, 3), {"dl3gen": 11, "dl3d": 12}), "stop"]
     assert evidence.events == (SWITCH,)
     assert evidence.totals == {"switches core 3": 1}
     assert evidence.missing == ("no tracefs",)
@@ -127,4 +127,4 @@ def ends_watching_when_a_trial_fails() -> None:
     generator = FakeGenerator(spoil=lambda results: results.update(state="sending"))
     with pytest.raises(Fault):
         Runner(Site(generator), lambda _: None, watch).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
-    assert watch.told[-1] == "stop"
+    assert watch.reported[-1] == "stop"

@@ -61,7 +61,7 @@ def work_between(before: Workers, after: Workers) -> tuple[Work, ...]:
     return tuple(work_of(first, last, after.tsc_hz) for first, last in pairs)
 
 
-def heard_in(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[Event, ...]:
+def on_in(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[Event, ...]:
     """Bursts of Linux's messages while frames were due; `ahead_ns`: of the clock of another machine."""
     if not trial.timeline:
         return ()
@@ -105,7 +105,7 @@ class Worked:
             return trial
         evidence = trial.evidence or Evidence()
         heard = {} if self.messages is None else {"netlink messages": float(self.messages)}
-        events = (*evidence.events, *heard_in(self.bursts, trial, self.ahead_ns))
+        events = (*evidence.events, *on_in(self.bursts, trial, self.ahead_ns))
         more = {"work": self.work, "ring_frames": self.ring_frames, "totals": {**evidence.totals, **heard}}
         more["missing"] = (*evidence.missing, *unheard(self.bursts, trial, self.ahead_ns))
         in_order = tuple(sorted(events, key=lambda event: event.at_ns))

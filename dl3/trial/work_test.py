@@ -98,13 +98,13 @@ def lays_bursts_of_messages_on_the_axis_of_the_trial(ahead_ns: int | None) -> No
     ]
 
 
-@pytest.mark.parametrize(("n_bursts", "is_told"), [(MOST_BURSTS, True), (MOST_BURSTS - 1, False)])
-def tells_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("n_bursts", "is_reported"), [(MOST_BURSTS, True), (MOST_BURSTS - 1, False)])
+def tells_that_bursts_of_the_beginning_are_forgotten(n_bursts: int, is_reported: bool) -> None:
     bursts = tuple({"at_ns": START_NS + 1_000_000 * (i + 500), "us": 1.0, "messages": 1} for i in range(n_bursts))
     dut = Mirroring(generator=FakeGenerator(device_pps=9e5), bursts=bursts)
     made = Runner(Site(dut.generator, dut), lambda _: None).run(Order(ONE, "64", 1e6, 1.0, warm_up_s=0))
     assert made.evidence is not None
-    assert any("newest bursts" in sentence for sentence in made.evidence.missing) == is_told
+    assert any("newest bursts" in sentence for sentence in made.evidence.missing) == is_reported
 
 
 def other_devices_tell_nothing() -> None:

@@ -110,8 +110,8 @@ class Bonded:
         """Whether each end of the two cables has heard by LACP that its neighbour is ready, and is."""
         for namespace in (self.far, self.router.namespace):
             for port in json.loads(namespace.ip("-json", "-details", "link", "show", "master", "bond0")):
-                told = port["linkinfo"]["info_slave_data"]
-                states = (told["ad_actor_oper_port_state"], told["ad_partner_oper_port_state"])
+                reported = port["linkinfo"]["info_slave_data"]
+                states = (reported["ad_actor_oper_port_state"], reported["ad_partner_oper_port_state"])
                 if any(state & READY != READY for state in states):
                     return False
         return True

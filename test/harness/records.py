@@ -48,7 +48,7 @@ class Maker:
     facts: tuple[tuple[str, object], ...] = tuple(FACTS.items())
 
     def account(self, sent: int, lost: int) -> Account:
-        """An account that holds the law."""
+        """Balanced accounting."""
         places = {"dut rx ring full": lost - lost // 10, "corrupted": lost // 10} if lost else {}
         return Account(
             sent=sent,

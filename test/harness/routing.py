@@ -159,16 +159,18 @@ class Routing:
         """All of them: BGP by neighbour's address, BFD, OSPF and OSPFv3 by interface."""
         found = {}
         for family in ("ipv4", "ipv6"):
-            for peer, told in self.show(f"bgp {family} unicast summary").get("peers", {}).items():
-                up = told["state"] == "Established" and told["pfxRcd"] > 0
-                found[f"bgp {peer}"] = Session(up, 2 * told["connectionsDropped"])
+            for peer, reported in self.show(f"bgp {family} unicast summary").get("peers", {}).items():
+                up = reported["state"] == "Established" and reported["pfxRcd"] > 0
+                found[f"bgp {peer}"] = Session(up, 2 * reported["connectionsDropped"])
         for peer in self.show("bfd peers counters"):
             found[f"bfd {peer['peer']}"] = Session(peer["session-up"] > peer["session-down"], 2 * peer["session-down"])
-        for neighbour, told in self.show("ip ospf neighbor detail")["neighbors"].items():
-            found[f"ospf {neighbour}"] = Session("Full" in told[0]["nbrState"], 2 * told[0]["stateChangeCounter"])
-        for told in self.show("ipv6 ospf6 neighbor")["neighbors"]:
-            since = round(time.monotonic() - seconds_of(told["duration"]))
-            found[f"ospf6 {told['interfaceName']}"] = Session(told["state"] == "Full", since)
+        for neighbour, reported in self.show("ip ospf neighbor detail")["neighbors"].items():
+            found[f"ospf {neighbour}"] = Session(
+                "Full" in reported[0]["nbrState"], 2 * reported[0]["stateChangeCounter"]
+            )
+        for reported in self.show("ipv6 ospf6 neighbor")["neighbors"]:
+            since = round(time.monotonic() - seconds_of(reported["duration"]))
+            found[f"ospf6 {reported['interfaceName']}"] = Session(reported["state"] == "Full", since)
         return found
 
     def are_up(self) -> bool:

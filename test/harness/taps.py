@@ -13,10 +13,10 @@ from dl3.control.client import Client
 from dl3.control.generator import Results, Started
 from dl3.control.linux import Taps, Verification
 from dl3.control.replies import Drops, Reply
+from dl3.lab.endpoint import Endpoint
 from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES, NETWORKS
-from dl3.lab.memif import MemifLab, MemifTerms, memif_lab
+from dl3.lab.memif import MemifLab, MemifSettings, memif_lab
 from dl3.lab.namespace import End, Lab, Namespace
-from dl3.lab.seat import Seat
 from dl3.model.fault import Fault
 from dl3.model.stream import Stream
 from dl3.trial.account import total
@@ -51,9 +51,9 @@ class TwinnedDl3d:
     name: str = "dl3d"
     ready_words: str = ""
 
-    def file(self, seat: Seat) -> dict[str, Any]:
+    def file(self, endpoint: Endpoint) -> dict[str, Any]:
         """dl3d's file as a value."""
-        devices = seat.links.devices("server")
+        devices = endpoint.links.devices("server")
         ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i]} for i in range(2)]
         ports += [
             {"name": cable, "device": f"net_af_packet{i},iface={cable},framecnt=4096", "mac": router_mac(i)}
@@ -62,21 +62,21 @@ class TwinnedDl3d:
         return {
             "linux": {"namespace": self.taps.name, "keep": False},
             "ports": ports,
-            "workers": [{"core": seat.core}],
-            "burst": seat.burst,
-            "memory": {"hugepages": "require", "mib": seat.memory_mib},
-            "control": {"socket": str(self.socket(seat))},
+            "workers": [{"core": endpoint.core}],
+            "burst": endpoint.burst,
+            "memory": {"hugepages": "require", "mib": endpoint.memory_mib},
+            "control": {"socket": str(self.socket(endpoint))},
         }
 
-    def command(self, seat: Seat) -> Sequence[str]:
+    def command(self, endpoint: Endpoint) -> Sequence[str]:
         """On a file of its own, where the cables end."""
-        path = seat.links.folder / "dl3d.yaml"
-        path.write_text(yaml.safe_dump(self.file(seat), sort_keys=False), encoding="utf-8")
+        path = endpoint.links.folder / "dl3d.yaml"
+        path.write_text(yaml.safe_dump(self.file(endpoint), sort_keys=False), encoding="utf-8")
         return self.wires.enter(str(DL3D), str(path))
 
-    def socket(self, seat: Seat) -> Path:
+    def socket(self, endpoint: Endpoint) -> Path:
         """In the private folder."""
-        return seat.links.folder / "dl3d.sock"
+        return endpoint.links.folder / "dl3d.sock"
 
 
 def configure_links(taps: Namespace) -> None:
@@ -159,12 +159,12 @@ class Traffic:
 
     def __exit__(self, *_: object) -> None:
         self._lab.generator.ask(Reply, "halt")
-        came, told = -1, self._lab.generator.ask(Results, "results")
-        while total(told.streams, "received") != came:
-            came = total(told.streams, "received")
+        came, reported = -1, self._lab.generator.ask(Results, "results")
+        while total(reported.streams, "received") != came:
+            came = total(reported.streams, "received")
             time.sleep(QUIET_S)
-            told = self._lab.generator.ask(Results, "results")
-        self.results, self.passage = told, Passage.between(self._before, closed_account(self._dut))
+            reported = self._lab.generator.ask(Results, "results")
+        self.results, self.passage = reported, Passage.between(self._before, closed_account(self._dut))
 
 
 def sent(lab: MemifLab, streams: Sequence[Stream], seconds: float) -> tuple[Results, Passage]:
@@ -188,7 +188,7 @@ def _have_carrier(lab: MemifLab) -> bool:
 def tap_lab(site: Site, cables: Sequence[str] = ()) -> Iterator[MemifLab]:
     """dl3gen and such a dl3d, a core each; the cables' ends are there already."""
     dut = TwinnedDl3d(site.taps, site.wires, cables)
-    terms = MemifTerms(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
+    terms = MemifSettings(dut=dut, build=BUILD, generator_core=CORES[0], dut_cores=(CORES[-1],))
     with memif_lab(terms) as made:
         assert made.dut
         wait_until(lambda: _have_carrier(made), "the TAP interfaces had their carrier")

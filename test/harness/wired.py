@@ -125,7 +125,7 @@ class Account:
 
     @property
     def is_closed(self) -> bool:
-        """The law holds, and the named drops add up."""
+        """The accounting balances, and the named drops add up."""
         left, right = self.received + self.injected, self.sent + self.punted + self.dropped
         return left == right and self.dropped == sum(self.drops.values())
 

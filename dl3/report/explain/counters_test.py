@@ -23,15 +23,15 @@ HERE = (
 LOST = {"dut rx ring full": 500}
 
 
-def told(totals: dict[str, float], language: Language = Language.EN) -> list[str]:
+def reported(totals: dict[str, float], language: Language = Language.EN) -> list[str]:
     made = trial(LOST, [loss(200, 500)], seen(totals=totals))
     texts = zip(findings(made), explain(made, words_in(language)), strict=True)
     return [text for finding, text in texts if finding.topic == "counters"]
 
 
 def tells_what_came_over_each_workers_core() -> None:
-    assert told(TOTALS) == [HERE]
-    assert told(TOTALS, Language.ZH) == [
+    assert reported(TOTALS) == [HERE]
+    assert reported(TOTALS, Language.ZH) == [
         "整个试验期间，dl3d 所在的核 3：其他线程运行 98 次，中断 464 次，软中断 84 次，"
         "虚拟机监控器占用 40 ms；dl3d 缺页 7 次。"
     ]
@@ -39,7 +39,7 @@ def tells_what_came_over_each_workers_core() -> None:
 
 def tells_of_the_messages_of_linux_and_of_frequency_where_they_are_known() -> None:
     more = {"netlink messages": 1200.0, "MHz before core 3": 2100.0, "MHz core 3": 3400.0}
-    assert told({**TOTALS, **more}) == [
+    assert reported({**TOTALS, **more}) == [
         f"{HERE[:-1]}, 2,100 MHz before and 3,400 MHz after.",
         "Messages of Linux to dl3d meanwhile, on routes, neighbours and links: 1,200.",
     ]
@@ -47,12 +47,12 @@ def tells_of_the_messages_of_linux_and_of_frequency_where_they_are_known() -> No
 
 def takes_the_schedulers_count_where_threads_were_not_traced() -> None:
     del (untraced := dict(TOTALS))["switches core 3"]
-    assert "other threads 71," in told(untraced)[0]
+    assert "other threads 71," in reported(untraced)[0]
 
 
 def keeps_cores_of_two_machines_apart() -> None:
     other = {f"{name} {OF_THE_OTHER}": 2 * n for name, n in TOTALS.items()}
-    here, there = told({**TOTALS, **other})
+    here, there = reported({**TOTALS, **other})
     assert here == HERE
     assert "other threads 196, interrupts 928, softirqs 168, page faults 14" in there
 

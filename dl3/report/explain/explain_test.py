@@ -20,7 +20,7 @@ EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 FULL = "dut rx ring full"
 
 
-def told(made: Trial) -> str:
+def reported(made: Trial) -> str:
     return "\n".join(explain(made, EN))
 
 
@@ -35,7 +35,7 @@ def taken(**more: object) -> Trial:
 
 
 def names_who_took_the_core_when_and_what_that_cost() -> None:
-    assert told(taken()) == (
+    assert reported(taken()) == (
         "1,072 packets, 100.0% of those lost: device's receive ring full.\n"
         "Core 3 was taken away from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1; "
         "at 10 Mpps a ring of 2,048 holds 205 µs; 1,072 packets lost (1,072 expected of an empty ring): "
@@ -57,7 +57,7 @@ def puts_pauses_of_one_cause_together_and_tells_the_worst() -> None:
     made = trial({FULL: 7904}, [loss(200, 952), loss(500, 6952)], evidence)
     assert (
         "Core 3 was taken away from dl3d's worker 0 2 times, at the worst for 900 µs at 0.500 s by kworker/3:1 and 1 "
-        in (told(made))
+        in (reported(made))
     )
     (cause,) = [finding for finding in findings(made) if finding.topic == "time"]
     assert (cause.frames, cause.values["n"], cause.values["expected"]) == (7904, 2, 7904)
@@ -75,7 +75,7 @@ def sums_up_what_is_more_than_one_reads() -> None:
     events = [event(100 * i, 300, f"thief{i}") for i in range(1, 9)]
     made = trial({FULL: 8 * 952}, [loss(100 * i, 952) for i in range(1, 9)], seen(gaps, events))
     assert keys(made)[1:] == ["taken.ring"] * 5 + ["more"]
-    assert "2,856 packets were lost in other pauses, of which there were 3." in told(made)
+    assert "2,856 packets were lost in other pauses, of which there were 3." in reported(made)
 
 
 @pytest.mark.parametrize(
@@ -118,27 +118,29 @@ def sums_up_what_is_more_than_one_reads() -> None:
 def a_pause_has_the_owner_that_evidence_gives_it_and_no_other(evidence: Evidence, key: str, words: str) -> None:
     made = trial({FULL: 1072}, [loss(200, 1072)], evidence)
     assert keys(made)[1] == key
-    assert words in told(made)
-    assert ("kworker" in told(made)) is (key == "taken.device")
+    assert words in reported(made)
+    assert ("kworker" in reported(made)) is (key == "taken.device")
 
 
 def takes_the_ring_from_the_laboratory_when_the_device_does_not_tell() -> None:
     evidence = seen([gap(200, 312)], [event(200, 312)], ring_frames=0)
     made = trial({FULL: 1072}, [loss(200, 1072)], evidence, facts={"lab": {"ring_frames": 1024}})
-    assert "a ring of 1,024 holds 102 µs" in told(made)
+    assert "a ring of 1,024 holds 102 µs" in reported(made)
 
 
 def what_a_worker_is_offered_is_its_share() -> None:
     # Half of 10 Mpps come to each worker, so its ring holds twice as long; a pause of 312 µs loses nothing.
     two = (work(packets=5_000_000), work(packets=5_000_000, worker=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
-    assert "at 5 Mpps a ring of 2,048 holds 410 µs; 1,072 packets lost (452 expected of an empty ring)" in told(made)
+    assert "at 5 Mpps a ring of 2,048 holds 410 µs; 1,072 packets lost (452 expected of an empty ring)" in reported(
+        made
+    )
 
 
 def a_pause_that_fits_into_the_ring_is_no_cause() -> None:
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 50)], [event(200, 50)]))
     assert keys(made) == ["place", "unexplained"]
-    assert "the evidence does not suffice to name a cause" in told(made)
+    assert "the evidence does not suffice to name a cause" in reported(made)
 
 
 def a_pause_at_another_time_is_no_cause() -> None:
@@ -162,7 +164,7 @@ def several_pauses_may_share_one_loss() -> None:
 @pytest.mark.parametrize("place", ["tx_refused", FULL])
 def the_generator_s_own_pauses_are_its_own(place: str) -> None:
     evidence = seen([gap(200, 900, "dl3gen", 0)], [event(200, 900, "stress", 0)])
-    text = told(trial({place: 500}, [loss(200, 500)], evidence))
+    text = reported(trial({place: 500}, [loss(200, 500)], evidence))
     assert "Core 0 was taken away from dl3gen's worker 0 for 900 µs at 0.200 s by stress; 500 packets " in text
     assert "isolate core 0" in text
 
@@ -172,13 +174,13 @@ def a_refused_frame_is_laid_beside_the_generator_first() -> None:
     events = [event(200, 900), event(200, 900, "stress", 0)]
     refused = trial({"tx_refused": 500}, [loss(200, 500)], seen(pauses, events))
     full = trial({FULL: 500}, [loss(200, 500)], seen(pauses, events))
-    assert "stress" in told(refused)
-    assert "stress" not in told(full)
+    assert "stress" in reported(refused)
+    assert "stress" not in reported(full)
 
 
 def a_generator_that_stood_still_may_have_polled_later() -> None:
     made = trial({"tx_refused": 500}, [loss(200, 500)], seen([gap(200, 900, "dl3gen", 0)]))
-    assert "dl3gen's worker 0 on core 0 stood still for 900 µs at 0.200 s" in told(made)
+    assert "dl3gen's worker 0 on core 0 stood still for 900 µs at 0.200 s" in reported(made)
     assert "dl3gen 的 worker 0 停顿" in "".join(explain(made, ZH))
 
 
@@ -186,7 +188,7 @@ def tells_why_a_generator_fell_behind() -> None:
     evidence = seen([gap(200, 9000, "dl3gen", 0)], [event(200, 9000, "stress", 0)])
     invalid = ("late: the generator left out 90,000 frames (0.90%) that were due",)
     made = trial({}, (), evidence, invalid=invalid, is_behind=True)
-    assert told(made) == (
+    assert reported(made) == (
         "This trial is INVALID and says nothing about the device; generator late: "
         "the generator left out 90,000 frames (0.90%) that were due.\n"
         "Core 0 was taken away from dl3gen's worker 0 for 9,000 µs at 0.000 s by stress; the generator could not keep to "
@@ -200,15 +202,15 @@ def knows_nothing_of_a_device_that_says_nothing() -> None:
     always = trial({"unknown": 5000}, [loss(0, 5000, ms=1000)], evidence)
     assert keys(once) == ["place", "silent", "missing"]
     assert keys(always) == ["place", "silent.steady", "missing"]
-    assert "lost evenly, in 100% of the time" in told(always)
-    assert told(once).endswith("Not known here: frequency of the cores: this kernel has no cpufreq for them.")
+    assert "lost evenly, in 100% of the time" in reported(always)
+    assert reported(once).endswith("Not known here: frequency of the cores: this kernel has no cpufreq for them.")
 
 
 def a_reset_on_purpose_is_no_fault() -> None:
     text = "dl3gen paused more often than it can remember: pauses from before 5000000210000 ns are missing"
     made = trial({"unknown": 5000, "corrupted": 7}, [loss(0, 5007, ms=3)], Evidence(missing=(text,)), test="reset")
     assert keys(made) == ["reset", "place", "missing"]
-    assert told(made).startswith(
+    assert reported(made).startswith(
         "5,000 packets, 99.9% of those lost, while the device was away because it was reset on purpose: how long that "
         "lasts is what this test measures."
     )
@@ -220,9 +222,9 @@ def a_reset_on_purpose_is_no_fault() -> None:
 def tells_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
     text = "dl3gen paused more often than it can remember: pauses from before 5000210000000 ns are missing"
     made = trial({"unknown": 500}, [loss(300, 500)], Evidence(missing=(text,)))
-    assert told(made).endswith("than it can remember: pauses of the first 0.210 s are missing.")
+    assert reported(made).endswith("than it can remember: pauses of the first 0.210 s are missing.")
     assert "最初 0.210 s 内的停顿缺失" in explain(made, ZH)[-1]
-    assert "5000210000000 ns" in told(trial({"unknown": 500}, (), Evidence(missing=(text,))))
+    assert "5000210000000 ns" in reported(trial({"unknown": 500}, (), Evidence(missing=(text,))))
 
 
 def knows_no_cause_without_times() -> None:
@@ -231,7 +233,7 @@ def knows_no_cause_without_times() -> None:
 
 def verdicts_need_no_times() -> None:
     made = trial({"no_route": 100, "ttl_expired": 7}, [loss(200, 107)], seen([gap(200, 312)], [event(200, 312)]))
-    assert told(made) == (
+    assert reported(made) == (
         "100 packets, 93.5% of those lost: no route to the destination (no_route): ask 'dl3 route ADDRESS' for a "
         "destination of the streams, and add the route that is missing.\n"
         "7 packets, 6.5% of those lost: TTL or hop limit ended (ttl_expired): send a larger TTL."
@@ -256,7 +258,7 @@ def names_each_place_in_both_languages(place: str) -> None:
 
 
 def without_loss_tells_what_limits_next() -> None:
-    assert told(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
+    assert reported(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
         "No packet of 10,000,000 was lost at 10 Mpps.\n"
         "The longest pause of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 overflows in such a pause from "
         "13.65 Mpps on: this limits next, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
@@ -269,12 +271,12 @@ def without_loss_tells_what_limits_next() -> None:
 def a_worker_limits_where_pauses_are_short() -> None:
     made = trial({}, (), seen(gaps=[gap(200, 30)]))
     assert keys(made) == ["headroom.none_lost", "headroom.worker", "headroom.pause"]
-    assert "this limits next, at 14.44 Mpps; the step 'lookup' costs most" in told(made)
+    assert "this limits next, at 14.44 Mpps; the step 'lookup' costs most" in reported(made)
 
 
 def headroom_is_that_of_the_fullest_worker() -> None:
     workers = (work(packets=2_000_000), work(packets=8_000_000, worker=1))
-    assert "dl3d's worker 1 on core 4 was 55% full" in told(trial({}, (), seen(work=workers)))
+    assert "dl3d's worker 1 on core 4 was 55% full" in reported(trial({}, (), seen(work=workers)))
 
 
 def knows_no_headroom_of_a_device_that_says_nothing() -> None:

@@ -67,7 +67,7 @@ def trial(places: dict[str, int], losses: Sequence[Loss] = (), evidence: Evidenc
         "mean_bytes": 64.0,
     }
     rates = {"asked_pps": pps, "offered_pps": pps, "received_pps": (sent - lost) / seconds, "seconds": seconds}
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "timeline": line(losses, pps, ms) if losses else None,
         "evidence": evidence,
         "invalid": (),
@@ -75,7 +75,7 @@ def trial(places: dict[str, int], losses: Sequence[Loss] = (), evidence: Evidenc
         "facts": {},
     }
     times = {"latency": Spread(), "latency_from_sending": Spread(), "jitter_mean": 0.0, "jitter_max": 0.0}
-    return Trial.model_validate({**names, **rates, "account": account, **times, **told, **more})
+    return Trial.model_validate({**names, **rates, "account": account, **times, **reported, **more})
 
 
 def seen(gaps: Sequence[Gap] = (), events: Sequence[Event] = (), **more: Any) -> Evidence:

@@ -55,5 +55,5 @@ def sentence(finding: Finding, words: Words) -> str:
 
 def plain(finding: Finding, words: Words) -> dict[str, object]:
     """A finding for programs."""
-    told = {"topic": finding.topic, "frames": finding.frames, "text": sentence(finding, words)}
-    return told | {"key": finding.key, "advice": finding.advice, "values": dict(finding.values)}
+    reported = {"topic": finding.topic, "frames": finding.frames, "text": sentence(finding, words)}
+    return reported | {"key": finding.key, "advice": finding.advice, "values": dict(finding.values)}

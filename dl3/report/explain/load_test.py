@@ -16,7 +16,7 @@ FULL = "dut rx ring full"
 BIG: Any = {"cycles": 1181, "empty": 0.999}  # most rounds are those before and after the trial: a full one lasts 29 us
 
 
-def told(made: Trial) -> str:
+def reported(made: Trial) -> str:
     return "\n".join(explain(made, EN))
 
 
@@ -36,12 +36,12 @@ def a_full_worker_is_told_by_its_cycles() -> None:
     assert (
         "dl3d's worker 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse "
         "30), so at 2.60 GHz it forwards 9.63 Mpps; 10 Mpps were offered to it, and its packets took 100% of its time"
-    ) in told(made)
+    ) in reported(made)
 
 
 def a_worker_is_full_by_its_price_whatever_it_did_before_and_after() -> None:
     made = overrun(155_270, work(packets=583_285, **BIG))
-    assert told(made) == (
+    assert reported(made) == (
         "155,270 packets, 100.0% of those lost: device's receive ring full.\n"
         "dl3d's worker 0 on core 3 was full: a packet costs it 1,181 cycles (lookup 407, send 262, rx 197, rewrite 184, "
         "parse 131), so at 2.60 GHz it forwards 2.202 Mpps; 2.787 Mpps were offered to it, and its packets took 100% "
@@ -63,7 +63,9 @@ def a_full_worker_is_not_to_blame_for_more_than_it_could_not_do() -> None:
     assert (full.key, over.key, rest.key) == ("full", "overrun", "unexplained.full")
     assert over.frames == pytest.approx(738_555 - 0.95 * 265e-3 * 2.6e9 / 1181, abs=2)
     assert over.frames + rest.frames == 400_000
-    assert f"{rest.frames:,} packets were lost in no pause that is known, and are more than a full worker" in told(made)
+    assert f"{rest.frames:,} packets were lost in no pause that is known, and are more than a full worker" in reported(
+        made
+    )
     assert f"{rest.frames:,} 个包的丢失不在任何已知的停顿之内，也超出 worker" in "\n".join(explain(made, ZH))
 
 

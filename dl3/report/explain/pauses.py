@@ -106,11 +106,11 @@ def gaps_beside(loss: Loss, gaps: Sequence[Gap], first: str, bucket_us: float) -
 
 def parted(frames: int, weights: dict[Gap, float]) -> dict[Gap, int]:
     """Frames by weight; together they are all."""
-    total, so_far, told, found = sum(weights.values()), 0.0, 0, {}
+    total, so_far, reported, found = sum(weights.values()), 0.0, 0, {}
     for gap, weight in weights.items():
         so_far += weight
-        found[gap] = round(frames * so_far / total) - told
-        told += found[gap]
+        found[gap] = round(frames * so_far / total) - reported
+        reported += found[gap]
     return found
 
 

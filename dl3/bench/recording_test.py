@@ -2,7 +2,7 @@
 
 import pytest
 
-from dl3.bench.tape import Tape
+from dl3.bench.recording import Recording
 from dl3.trial.fake import FakeGenerator
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
@@ -29,4 +29,4 @@ def order(seconds: float = 2.0, frames: int = 0) -> Order:
 )
 def a_trial_of_another_length_is_another_trial(made: Order, asked: Order, is_the_same: bool) -> None:
     trial = Runner(Site(FakeGenerator()), lambda _: None).run(made)
-    assert Tape([trial]).take(asked) == (trial if is_the_same else None)
+    assert Recording([trial]).take(asked) == (trial if is_the_same else None)

@@ -40,7 +40,7 @@ class Wire(Protocol):
 
 
 @dataclass(frozen=True)
-class Seat:
+class Endpoint:
     """Links, cores, and what EAL and queues are given; what they mean to a kind stands there."""
 
     links: Wire
@@ -79,4 +79,4 @@ class Device(Protocol):
         """Take its first port down and up again; Fault where that cannot be."""
 
 
-Start = Callable[[Seat], AbstractContextManager[Device]]  # returns once dl3gen may come; the device ends in order
+Start = Callable[[Endpoint], AbstractContextManager[Device]]  # returns once dl3gen may come; the device ends in order

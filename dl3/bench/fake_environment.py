@@ -1,4 +1,4 @@
-"""What tests of campaigns share: a house that is made up; generator, device and clock do as they are told."""
+"""Shared by tests of campaigns: a simulated generator, device and clock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dl3.bench.campaign import Conductor, House, Listener
+from dl3.bench.campaign import Conductor, Environment, Listener
 from dl3.bench.past import read_past
 from dl3.bench.site import streams_of
 from dl3.campaign.fake import VOCABULARY
@@ -57,7 +57,7 @@ class FakeBed:
 
 
 @dataclass
-class FakeHouse:
+class FakeEnvironment:
     """Counts beds; time goes by while trials run."""
 
     time_s: float = 0.0
@@ -77,14 +77,14 @@ class FakeHouse:
         self.time_s += 3
         yield FakeBed(FakeGenerator(device_pps=1e4 * setup.memory_mib, spoil=self.spoil))
 
-    def house(self) -> House:
+    def environment(self) -> Environment:
         def runner(site: Site, _at: Address | None) -> Runner:
             return Runner(site, self.sleep)
 
-        return House(self.bed, lambda _bed: {"kernel": "6"}, runner, lambda _bed: Look, lambda: self.time_s)
+        return Environment(self.bed, lambda _bed: {"kernel": "6"}, runner, lambda _bed: Look, lambda: self.time_s)
 
 
-class Ears(Listener):
+class NotingListener(Listener):
     """Writes down what it hears."""
 
     def __init__(self) -> None:
@@ -93,14 +93,14 @@ class Ears(Listener):
         self.left_s: list[float] = []
         self.plans: list[Plan] = []
 
-    def heard_job(self, job: Job, _n_done: int, left_s: float) -> None:
+    def on_job(self, job: Job, _n_done: int, left_s: float) -> None:
         self.jobs.append(job.key)
         self.left_s.append(left_s)
 
-    def heard_skip(self, job: Job, reason: str) -> None:
+    def on_skip(self, job: Job, reason: str) -> None:
         self.skipped[job.key] = reason
 
-    def heard_plan(self, plan: Plan) -> None:
+    def on_plan(self, plan: Plan) -> None:
         self.plans.append(plan)
 
 
@@ -108,13 +108,17 @@ def plan(budget_s: float = 0.0) -> Plan:
     return planned(parsed(Path("c.yaml"), FILE.encode(), VOCABULARY), MACHINE, "now", budget_s)
 
 
-def conducted(path: Path, fake: FakeHouse | None = None, budget_s: float = 0.0, ears: Ears | None = None) -> Conductor:
+def conducted(
+    path: Path, fake: FakeEnvironment | None = None, budget_s: float = 0.0, listener: NotingListener | None = None
+) -> Conductor:
     """As the command does it: a new record, or on with one."""
     past = read_past(path, FILE)
     holds = past.plan if past else plan(budget_s)
     if not past:
         append(path, holds)
-    made = Conductor(holds, path, (fake or FakeHouse()).house(), ears or Ears(), past, budget_s, plan())
+    made = Conductor(
+        holds, path, (fake or FakeEnvironment()).environment(), listener or NotingListener(), past, budget_s, plan()
+    )
     made.run()
     return made
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dl3.bench.known import Known
-from dl3.bench.site import Course, Lines
+from dl3.bench.site import Lines, Run
 from dl3.bench.throughput import Wanted, bounds_of, ceiling_of, find
 from dl3.dut.bed import Bed
 from dl3.model.campaign import Job
@@ -16,10 +16,10 @@ from dl3.search.throughput import Terms, Undecided
 
 
 @dataclass(frozen=True)
-class Stage:
+class Testbed:
     """A job and all that it is made with."""
 
-    course: Course
+    run: Run
     job: Job
     bed: Bed | None
     known: Known
@@ -39,58 +39,58 @@ class Most:
         return self.pps if self.limit == "line" else 0.0
 
     @classmethod
-    def of(cls, course: Course, frame: str) -> "Most":
+    def of(cls, run: Run, frame: str) -> "Most":
         """What a short trial as fast as can be shows."""
-        ceiling = ceiling_of(course, frame)
-        bounds = bounds_of(ceiling, Lines.of(course.site.generator, course.streams), 0.0)
+        ceiling = ceiling_of(run, frame)
+        bounds = bounds_of(ceiling, Lines.of(run.site.generator, run.streams), 0.0)
         return cls(bounds.high_pps, bounds.high_is, ceiling)
 
 
-def head_of(stage: Stage, trial: Trial) -> dict[str, Any]:
+def head_of(testbed: Testbed, trial: Trial) -> dict[str, Any]:
     """What all answers have, with the frame of a trial."""
-    site = stage.course.site
+    site = testbed.run.site
     return {
         "at": now(),
         "campaign": site.campaign,
         "dut": site.dut_name,
         "frame": trial.frame,
         "mean_bytes": trial.mean_bytes,
-        "job": stage.course.job,
+        "job": testbed.run.job,
         "facts": dict(site.facts),
     }
 
 
-def throughputs_of(stage: Stage) -> Sequence[Throughput]:
+def throughputs_of(testbed: Testbed) -> Sequence[Throughput]:
     """Search for the throughput at all goals; the answers are in the record, and known from then on."""
-    effort, frame = stage.job.effort, stage.job.frame
+    effort, frame = testbed.job.effort, testbed.job.frame
     terms = Terms(resolution=effort.resolution)
     goals, repeats, exceed = effort.goals, effort.repetitions, effort.exceed
     wanted = Wanted((frame,), terms, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
     try:
-        found = [one.answer for one in find(stage.course, wanted, frame, 0.0)]
+        found = [one.answer for one in find(testbed.run, wanted, frame, 0.0)]
     except Undecided as fault:
-        stage.known.miss(stage.job, str(fault))
+        testbed.known.miss(testbed.job, str(fault))
         raise
     for answer in found:
-        stage.known.learn(stage.job, answer)
+        testbed.known.learn(testbed.job, answer)
     return found
 
 
-def best_throughput_of(stage: Stage) -> Throughput:
+def best_throughput_of(testbed: Testbed) -> Throughput:
     """The throughput at the strictest goal, be it 0: as it is known, else found now, unless that has failed before."""
-    if known := stage.known.of_job(stage.job):
+    if known := testbed.known.of_job(testbed.job):
         return known
-    if why := stage.known.why_missed(stage.job):
+    if why := testbed.known.why_missed(testbed.job):
         raise Undecided(f"no answer: this test begins with the throughput, and its search had {why}")
-    return min(throughputs_of(stage), key=lambda found: found.goal_loss_ratio)
+    return min(throughputs_of(testbed), key=lambda found: found.goal_loss_ratio)
 
 
-def throughput_of(stage: Stage) -> Throughput:
+def throughput_of(testbed: Testbed) -> Throughput:
     """The same, when there is some."""
-    answer = best_throughput_of(stage)
+    answer = best_throughput_of(testbed)
     if not answer.pps:
         raise Fault(
-            f"frames of {stage.job.frame}: {answer.dut} has no throughput, so no share of it can be offered: look at "
+            f"frames of {testbed.job.frame}: {answer.dut} has no throughput, so no share of it can be offered: look at "
             "the trials of its search"
         )
     return answer

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from dl3.bench.site import Audience
-from dl3.bench.tour import latency_at, search_all
+from dl3.bench.demo import latency_at, search_all
+from dl3.bench.site import ProgressListener
 from dl3.cli.answers import say, show
-from dl3.cli.place import Place, course_at
+from dl3.cli.place import Place, run_at
 from dl3.cli.printing import out, table
 from dl3.cli.progress import Bar
 from dl3.cli.report import report
@@ -19,21 +19,21 @@ from dl3.model.trial import Trial
 class Patient(Bar):
     """Says nothing of INVALID trials: they are in the record, and each is made again."""
 
-    def heard_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:
         """Only that the machine is too busy."""
         self.judge_machine(trial)
 
 
-def tour(record: Path) -> None:
+def demo(record: Path) -> None:
     """Measure, print, write the page beside the record."""
     if busy := look():
         say(f"warning: {sentence(busy)}; figures will be lower and noisier than those of a quiet machine")
     place = Place(DL3GEN.socket, "", "", is_lab=True, streams=None, record=record)
     bar = Patient()
-    audience: Audience = bar
-    with course_at(place, 1.0, audience) as course, bar:
-        found = search_all(course)
-        trials = latency_at(course, [one.answer for one in found])
+    listener: ProgressListener = bar
+    with run_at(place, 1.0, listener) as run, bar:
+        found = search_all(run)
+        trials = latency_at(run, [one.answer for one in found])
     if not found:
         raise Fault(
             f"no frame size has a throughput, so there is no page; {sentence(look())}; try again when the cores are free"

@@ -79,12 +79,12 @@ def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
     for stream in streams:
         if stream.lost != stream.sent - stream.received or stream.lost < 0:
             yield Reason(
-                f"law: stream '{stream.name}' sent {stream.sent:,}, received {stream.received:,} and "
+                f"accounting: stream '{stream.name}' sent {stream.sent:,}, received {stream.received:,} and "
                 f"lost {stream.lost:,} frames"
             )
         elif stream.lost != stream.lost_by_gaps:
             yield Reason(
-                f"law: stream '{stream.name}' lost {stream.lost:,} frames, by the gaps in its numbers "
+                f"accounting: stream '{stream.name}' lost {stream.lost:,} frames, by the gaps in its numbers "
                 f"{stream.lost_by_gaps:,}"
             )
 
@@ -94,10 +94,10 @@ def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
     if not passage:
         return
     if not passage.is_whole:
-        yield Reason("law: dl3d's counters went back; it was started again during the trial")
+        yield Reason("accounting: dl3d's counters went back; it was started again during the trial")
     elif passage.missing or passage.named != passage.dropped:
         yield Reason(
-            f"law: dl3d received {passage.received:,} and injected {passage.injected:,} packets, sent {passage.sent:,},"
+            f"accounting: dl3d received {passage.received:,} and injected {passage.injected:,} packets, sent {passage.sent:,},"
             f" punted {passage.punted:,} and dropped {passage.named:,} by name; {passage.missing:,} are missing"
         )
 

@@ -24,7 +24,7 @@ IDLE = 0
 
 
 @dataclass
-class Story:
+class Diagnosis:
     """What the ring tells of some cores. A core is taken away by each thread that is not its worker."""
 
     start_ns: int
@@ -52,8 +52,8 @@ class Story:
             thread = int(found[2])
             self.note("page fault", at_ns, 0.0, core, self.names.get(thread, found[1]))
         elif kind == "cpu_frequency":
-            if told := FREQUENCY.search(rest):
-                self.note("frequency", at_ns, 0.0, int(told[2]), f"{int(told[1]) / 1000:,.0f} MHz")
+            if reported := FREQUENCY.search(rest):
+                self.note("frequency", at_ns, 0.0, int(reported[2]), f"{int(reported[1]) / 1000:,.0f} MHz")
         elif edge := EDGE.fullmatch(kind):
             number = NUMBER.search(rest)
             self.edge((core, edge[1], number[1] if number else ""), edge[2] == "entry", rest, at_ns)
@@ -70,20 +70,20 @@ class Story:
 
     def switch(self, core: int, rest: str, at_ns: int) -> None:
         """One thread leaves, another one comes."""
-        if told := SWITCHED.match(rest):
-            self.leave(core, int(told[2]), told[1], at_ns)
-            self.since[core], self.runs[core] = at_ns, (int(told[4]), told[3])
+        if reported := SWITCHED.match(rest):
+            self.leave(core, int(reported[2]), reported[1], at_ns)
+            self.since[core], self.runs[core] = at_ns, (int(reported[4]), reported[3])
 
     def edge(self, key: tuple[int, str, str], is_begin: bool, rest: str, at_ns: int) -> None:
         """An interrupt begins or ends; one whose beginning is not known is left out."""
         core, kind, _ = key
         if is_begin:
             name = NAME.search(rest)
-            told = (name[1] or f"softirq {name[2]}") if name else kind.replace("_", " ")
-            self.begun[key] = (at_ns, told)
+            reported = (name[1] or f"softirq {name[2]}") if name else kind.replace("_", " ")
+            self.begun[key] = (at_ns, reported)
         elif key in self.begun:
-            since_ns, told = self.begun.pop(key)
-            self.note("interrupt", at_ns, (at_ns - since_ns) / 1e3, core, told)
+            since_ns, reported = self.begun.pop(key)
+            self.note("interrupt", at_ns, (at_ns - since_ns) / 1e3, core, reported)
 
     def count(self, core: int) -> float:
         """How often another thread was on a core."""
@@ -94,17 +94,17 @@ class Story:
         kept: list[Event] = []
         for core, what in sorted({(event.core, event.what) for event in self.events}):
             some = [event for event in self.events if (event.core, event.what) == (core, what)]
-            told = [event for event in some if event.us >= LEAST_US.get(what, 0.0)]
-            kept += sorted(told, key=lambda event: -event.us)[: MOST[what]]
+            reported = [event for event in some if event.us >= LEAST_US.get(what, 0.0)]
+            kept += sorted(reported, key=lambda event: -event.us)[: MOST[what]]
         return tuple(sorted(kept, key=lambda event: event.at_ns))
 
 
 def evidence_of(seen: Seen) -> Evidence:
     """What the machine did."""
     workers = {core: thread for core, (_, thread) in seen.workers().items()}
-    story = Story(
+    diagnosis = Diagnosis(
         seen.start_ns, workers, {thread: n for thread, n in seen.names().items() if thread not in workers.values()}
     )
-    story.read(seen.lines(), seen.end_ns)
-    switches = {} if seen.problem else {f"switches core {core}": story.count(core) for core in seen.cores}
-    return Evidence(events=story.longest(), totals={**switches, **totals(seen)}, missing=tuple(missing(seen)))
+    diagnosis.read(seen.lines(), seen.end_ns)
+    switches = {} if seen.problem else {f"switches core {core}": diagnosis.count(core) for core in seen.cores}
+    return Evidence(events=diagnosis.longest(), totals={**switches, **totals(seen)}, missing=tuple(missing(seen)))

@@ -25,7 +25,7 @@ def plain(value: object) -> object:
     return json.loads(json.dumps(value))
 
 
-class Tape:
+class Recording:
     """Trials in their order, and answers that need not be written a second time."""
 
     def __init__(self, trials: Iterable[Trial] = (), answers: Iterable[Noun] = ()) -> None:
@@ -63,7 +63,7 @@ def is_for(trial: Trial, order: Order) -> bool:
     return same and took_as_ordered(trial, order) and plain(trial.streams) == plain(order.written())
 
 
-def tape_of(record: Record, job: str) -> Tape:
+def tape_of(record: Record, job: str) -> Recording:
     """What a record has of a job since it was last left out: what had no answer is tried again, not played again."""
     answers: Iterable[Noun] = (*record.answers, *record.others)
     trials: list[Trial] = []
@@ -72,4 +72,4 @@ def tape_of(record: Record, job: str) -> Tape:
             trials.append(entry)
         elif isinstance(entry, Skipped) and entry.job == job:
             trials.clear()
-    return Tape(trials, [answer for answer in answers if getattr(answer, "job", "") == job])
+    return Recording(trials, [answer for answer in answers if getattr(answer, "job", "") == job])

@@ -1,4 +1,4 @@
-"""A tour of what dl3gen measures, in little time: the throughput of some frames, then latency at shares of it."""
+"""A demo of what dl3gen measures, in little time: the throughput of some frames, then latency at shares of it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dl3.bench.latency import at_load
-from dl3.bench.site import Audience, Course, Found
+from dl3.bench.site import Found, ProgressListener, Run
 from dl3.bench.throughput import Wanted, find
 from dl3.host.noise import Look
 from dl3.model.fault import Fault
@@ -32,10 +32,10 @@ class TimeUp(Fault):
 
 
 @dataclass
-class Hurried(Audience):
+class Hurried(ProgressListener):
     """Has a coarse answer taken when time is up, ends what has none soon after; passes all else on."""
 
-    audience: Audience
+    listener: ProgressListener
     clock: Clock = time.monotonic
     deadline_s: float = 0.0
     end_s: float = 0.0
@@ -48,51 +48,51 @@ class Hurried(Audience):
         self.end_s = max(self.end_s, self.clock()) + seconds
         self.deadline_s = self.end_s + PATIENCE_S
 
-    def heard_left(self, frame: str, seconds: float) -> None:
+    def on_left(self, frame: str, seconds: float) -> None:
         """Never more than there is."""
-        self.audience.heard_left(frame, min(seconds, max(0.0, self.end_s - self.clock())))
+        self.listener.on_left(frame, min(seconds, max(0.0, self.end_s - self.clock())))
 
     def is_waiting(self) -> bool:
         """A range is enough from now on."""
         return self.clock() > self.end_s
 
-    def heard_trial(self, trial: Trial) -> None:
+    def on_trial(self, trial: Trial) -> None:
         """The moment to look at the clock: nobody waits for ever."""
-        self.audience.heard_trial(trial)
+        self.listener.on_trial(trial)
         if self.clock() > self.deadline_s:
             raise TimeUp("no answer in time: other programs use the two cores; try again when they are free")
 
 
-def hurried(course: Course) -> tuple[Course, Hurried]:
+def hurried(run: Run) -> tuple[Run, Hurried]:
     """Short trials, someone who looks at the clock, and nobody who looks at the machine: that takes time too."""
-    clock = Hurried(course.audience)
-    return replace(course, seconds=TRIAL_S, warm_up_s=WARM_UP_S, audience=clock, look=Look), clock
+    clock = Hurried(run.listener)
+    return replace(run, seconds=TRIAL_S, warm_up_s=WARM_UP_S, listener=clock, look=Look), clock
 
 
-def search_all(course: Course, frames: Sequence[str] = FRAMES) -> list[Found]:
+def search_all(run: Run, frames: Sequence[str] = FRAMES) -> list[Found]:
     """The throughput of each, a range where time was short; one without any answer is told of and left out."""
-    course, clock = hurried(course)
+    run, clock = hurried(run)
     found: list[Found] = []
     for frame in frames:
         clock.allow(SEARCH_S)
         try:
-            found += find(course, Wanted((frame,), TERMS, method=METHOD), frame, 0.0)
+            found += find(run, Wanted((frame,), TERMS, method=METHOD), frame, 0.0)
         except (TimeUp, Undecided) as fault:
-            clock.audience.heard_fault(frame, fault)
+            clock.listener.on_fault(frame, fault)
             continue
-        clock.audience.heard_answer(found[-1])
+        clock.listener.on_answer(found[-1])
     return found
 
 
-def latency_at(course: Course, answers: Sequence[Throughput], loads: Sequence[float] = LOADS) -> list[Trial]:
+def latency_at(run: Run, answers: Sequence[Throughput], loads: Sequence[float] = LOADS) -> list[Trial]:
     """A trial for some frames and each load, as far as time allows; the last try counts, even when it is INVALID."""
-    (course, clock), trials = hurried(course), []
+    (run, clock), trials = hurried(run), []
     clock.allow(LATENCY_S)
     for answer in (one for one in answers if one.pps and one.frame in LATENCY_FRAMES):
         for load in loads:
             try:
-                trials.append(at_load(course, answer, load))
+                trials.append(at_load(run, answer, load))
             except TimeUp as fault:
-                clock.audience.heard_fault(answer.frame, fault)
+                clock.listener.on_fault(answer.frame, fault)
                 return trials
     return trials
