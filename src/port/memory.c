@@ -1,4 +1,4 @@
-// Decides which pages DPDK's memory is made of.
+// Decides which pages DPDK's memory uses.
 #include "port/memory.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Huge pages or not.
+// Selection of huge or ordinary pages.
 #include "port/memory.h"
 
 #include "base/bits.h"

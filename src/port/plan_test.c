@@ -1,5 +1,5 @@
-// Plans by table: cores, ports and workers in one line of text each, the whole plan or the error
-// in another.
+// Plans as a table: cores, ports and workers as one text each, and the whole plan or the error as
+// another.
 #include "port/plan.h"
 
 #include "base/bits.h"
@@ -18,8 +18,8 @@
 // `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx,
 // '^' takes a power of two.
 // `workers`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
-// `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' behind shared transmit queues; or `error`
-// and `warning`: a part of the sentence.
+// `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' after shared transmit queues; or `error` and
+// `warning`: a part of the message.
 struct row {
 	const char *name, *cores, *ports, *workers, *plan, *error, *warning;
 };
@@ -248,7 +248,7 @@ static const struct {
 		0, "65 queues; a port has at most 64"},
 };
 
-// Debian's DPDK is built for 32, fewer than a file may name.
+// Debian's DPDK supports 32, fewer than a file may contain.
 static void complains_of_more_ports_than_dpdk_holds(void **state)
 {
 	struct error error = {""};
