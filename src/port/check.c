@@ -29,7 +29,7 @@ static int check_owner_only(const char *plugin, char *path, struct error *error)
 	for (;;) {
 		if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH))
 			return error_set(error, -EPERM,
-				"plugin %s: everybody may write to %s, and DPDK loads no plugin "
+				"plugin %s: %s is world-writable, and DPDK loads no plugin "
 				"from there; move it to a folder "
 				"that only its owner can write to",
 				plugin, path);
@@ -55,7 +55,7 @@ static int check_library(const char *plugin, struct error *error)
 	if (is_folder || (n == sizeof(magic) && !memcmp(begin, magic, sizeof(magic))))
 		return 0;
 	return error_set(error, -ENOEXEC,
-		"plugin %s: it is no shared library; name one, or a folder of them", plugin);
+		"plugin %s: not a shared library; name one, or a folder of them", plugin);
 }
 
 static int check_plugin(const char *plugin, struct error *error)
@@ -91,7 +91,7 @@ static int check_folder(const char *label, const char *device, const char *socke
 	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	return error_set(error, -ENOENT,
-		"%s: %s wants its socket in %s, which is not a folder; create it or name another",
+		"%s: %s needs its socket in %s, which is not a folder; create it or name another",
 		label, device, folder);
 }
 
@@ -102,8 +102,8 @@ static int check_socket(const char *label, const struct kind *kind, struct error
 
 	if (stat(kind->socket, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 		return error_set(error, -ENOTSOCK,
-			"%s: %s wants its socket at %s, where a file or folder is; name another "
-			"path",
+			"%s: %s needs its socket at %s, where a file or folder exists; name "
+			"another path",
 			label, kind->name, kind->socket);
 	return check_folder(label, kind->name, kind->socket, error);
 }

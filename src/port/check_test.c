@@ -33,8 +33,8 @@ static const struct {
 	{"net_vhost0,iface=/tmp/x.sock", NULL},
 	{"net_vhost0,iface=/no/such/x.sock", "its socket in /no/such, which is not a folder"},
 	{"net_vhost0,iface=/etc/hostname",
-		"its socket at /etc/hostname, where a file or folder is"},
-	{"net_vhost0,iface=/tmp", "its socket at /tmp, where a file or folder is"},
+		"its socket at /etc/hostname, where a file or folder exists"},
+	{"net_vhost0,iface=/tmp", "its socket at /tmp, where a file or folder exists"},
 	{"net_virtio_user0,path=/dev/null", NULL}, // like /dev/vhost-net
 	{"net_virtio_user0,path=/no/such/x.sock", "its socket in /no/such"},
 	{"net_memif0,socket=/no/such/x.sock", NULL}, // abstract: no file
@@ -161,7 +161,7 @@ static void refuses_a_plugin_that_everybody_may_write(void **state)
 
 	chmod(plugin, 0666);
 	assert_true(check_plugin(plugin, &error) < 0);
-	assert_non_null(strstr(error.text, "everybody may write to"));
+	assert_non_null(strstr(error.text, "is world-writable"));
 }
 
 // /tmp itself is such a directory.
@@ -171,7 +171,7 @@ static void refuses_a_plugin_in_a_folder_that_everybody_may_write(void **state)
 
 	chmod(plugin, 0644);
 	assert_true(check_plugin(plugin, &error) < 0);
-	assert_non_null(strstr(error.text, "everybody may write to /tmp,"));
+	assert_non_null(strstr(error.text, "/tmp is world-writable,"));
 }
 
 static void wants_a_library_or_a_folder_of_them(void **state)
@@ -180,7 +180,7 @@ static void wants_a_library_or_a_folder_of_them(void **state)
 
 	assert_true(check_plugin("/etc/passwd", &error) < 0);
 	assert_string_equal(error.text,
-		"plugin /etc/passwd: it is no shared library; name one, or a folder of them");
+		"plugin /etc/passwd: not a shared library; name one, or a folder of them");
 	assert_int_equal(check_plugin("/bin/sh", &error), 0);
 	assert_int_equal(check_plugin("/usr/lib", &error), 0);
 }

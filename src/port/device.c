@@ -80,7 +80,7 @@ int device_find(struct port_table *room, unsigned port, struct error *error)
 	device->is_found = true;
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
-		return error_set(error, err, "%s: the device does not say what it can do: %s",
+		return error_set(error, err, "%s: cannot read the capabilities of its device: %s",
 			plan_port_label(room->settings, port, label), strerror(-err));
 	facts->n_rx_most = device->info.max_rx_queues;
 	facts->n_tx_most = device->info.max_tx_queues;
@@ -207,7 +207,7 @@ static int set_up_queues(struct port_table *room, unsigned port, const struct of
 	char label[48];
 
 	return error_set(error, err,
-		"%s: its device gives no queues with %u receive and %u transmit descriptors: %s",
+		"%s: its device refuses queues with %u receive and %u transmit descriptors: %s",
 		plan_port_label(room->settings, port, label), rings->n_rx_descriptors,
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }

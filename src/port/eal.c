@@ -306,8 +306,7 @@ static int check_release(struct error *error)
 	if (!strncmp(rte_version(), built, strlen(built)))
 		return 0;
 	return error_set(error, -ENOEXEC,
-		"this program was built with " RTE_VER_PREFIX
-		" %u.%02u, and finds %s: build it anew",
+		"this program was built with " RTE_VER_PREFIX " %u.%02u but found %s: rebuild it",
 		RTE_VER_YEAR, RTE_VER_MONTH, rte_version());
 }
 

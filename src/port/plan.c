@@ -126,7 +126,7 @@ static int check_core(unsigned worker, int core, const struct plan_facts *facts,
 			worker, core, core);
 	if (!c->allowed)
 		return error_set(error, -EPERM,
-			"workers[%u]: core %d is not allowed to this process; widen its CPU set "
+			"workers[%u]: this process may not use core %d; widen its CPU set "
 			"(taskset, cgroup) or "
 			"name another core",
 			worker, core);
@@ -220,7 +220,7 @@ static int choose_workers(const struct port_table_settings *settings,
 
 	if (n_cores == 0)
 		return error_set(error, -ENODEV,
-			"workers: this process is allowed no core that is online");
+			"workers: this process may not use any core that is online");
 	plan->n_workers = count_useful_workers(settings, facts, n_cores);
 	for (unsigned i = 0; i < plan->n_workers; i++) {
 		plan->workers[i].core = cores[i];

@@ -76,7 +76,7 @@ static const struct row rows[] = {
 	{"refuses_a_core_that_is_offline", "0x", "1/1/1", "1",
 		.error = "core 1 is offline; put it online"},
 	{"refuses_a_core_that_is_not_allowed", "0n", "1/1/1", "1",
-		.error = "core 1 is not allowed to this process"},
+		.error = "this process may not use core 1"},
 	{"refuses_a_core_used_twice", "00", "1/1/1", "1 1",
 		.error = "core 1 already runs workers[0]"},
 	{"refuses_a_process_without_cores", "nx", "1/1/1", "", .error = "no core that is online"},
