@@ -1,7 +1,7 @@
-// Reads headers: is the frame for us, is it sound, where does it want to go. Worker.
-// The common case (plain IPv4 or IPv6, nothing odd) is recognised by a few comparisons here; every
-// other frame goes to parse_odd. The two agree: what wire_check calls sound is forwarded whichever
-// way it was recognised.
+// Reads headers: is the frame addressed to us, is it valid, and what is its destination. The common
+// case (plain IPv4 or IPv6) is recognised by a few comparisons here; all other frames go to
+// parse_odd. The two agree: whatever wire_check accepts is forwarded, whichever of them handles it.
+// Worker.
 #include "datapath/parse.h"
 #include "datapath/variant.h"
 
@@ -10,8 +10,8 @@ static inline bool is_source4_sound(uint32_t src)
 	return src - 0x01000000 < 0xdf000000 && src >> 24 != 127 && src >> 16 != 0xa9fe;
 }
 
-// Header checksum of 20 bytes: trusted where the device vouches for it, else added up (RFC 1071); a
-// bad mark is left to wire_check.
+// Checks the header checksum of 20 bytes: trusted where the device reports it good, otherwise
+// computed (RFC 1071). A header that the device reports as bad is left to wire_check.
 static inline bool is_sum4_good(const struct rte_mbuf *m, const uint8_t *frame)
 {
 	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK, sum;
@@ -68,7 +68,7 @@ void parse_scalar(struct parse *p)
 	stats_add(p->rx_bytes, bytes);
 }
 
-// Frames of a port that is set down in Linux.
+// Drops the frames of a port that is down in Linux.
 static void drop_all(struct parse *p)
 {
 	uint64_t bytes = 0;
@@ -80,7 +80,7 @@ static void drop_all(struct parse *p)
 	stats_add(p->rx_bytes, bytes);
 }
 
-// Empty bursts, and what the link of their packets says of them.
+// Clears the bursts and sets the flags of the input interface.
 static inline void begin(struct worker *w, const struct fib_view *view, struct fib_iface_in iface)
 {
 	uint8_t all = iface.flags & FIB_IFACE_LINUX;

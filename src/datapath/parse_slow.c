@@ -1,5 +1,5 @@
-// The long way of parse, for frames that the short one does not know: faults by name, VLAN tags,
-// further MAC addresses, links of which Linux wants all. Worker.
+// Slow path of parse, for frames that the fast path does not recognise: malformed frames, VLAN
+// tags, further MAC addresses, interfaces that Linux forwards for. Worker.
 #include "datapath/parse.h"
 
 #include "wire/check.h"
@@ -24,13 +24,13 @@ static const uint8_t verdict_of_fault[N_WIRE_FAULTS] = {
 	[WIRE_LINK_LOCAL_SOURCE] = VERDICT_LINK_LOCAL_SOURCE,
 };
 
-// A frame, and the link that it came in on.
+// A frame and the interface that it arrived on.
 struct arrival {
 	struct rte_mbuf *mbuf;
-	uint8_t *start;            // of the frame as it came
+	uint8_t *start;            // of the frame as received
 	uint8_t *frame;            // of the frame as it would be without its tags
-	uint16_t id;               // of the link
-	struct fib_iface_in iface; // the port's, or that of the VLAN
+	uint16_t id;               // of the interface
+	struct fib_iface_in iface; // the port's or the VLAN's
 };
 
 static uint16_t tag_bytes(const struct arrival *a)
@@ -38,7 +38,7 @@ static uint16_t tag_bytes(const struct arrival *a)
 	return a->frame - a->start;
 }
 
-// Takes off up to two tags (IEEE 802.1Q, 9.6). Tags of VID 0 tell a priority and no VLAN.
+// Removes up to two tags (IEEE 802.1Q, 9.6). Tags with VID 0 carry a priority only.
 static struct fib_tags read_tags(struct arrival *a)
 {
 	struct fib_tags tags = {{0}};
@@ -49,7 +49,7 @@ static struct fib_tags read_tags(struct arrival *a)
 
 		if (tpid != WIRE_ETHERTYPE_VLAN && tpid != WIRE_ETHERTYPE_QINQ)
 			break;
-		if (a->mbuf->data_len < at + 6) // not with the EtherType behind it
+		if (a->mbuf->data_len < at + 6) // the EtherType after the tag is missing
 			break;
 		vid = load16_be(a->start + at + 2) & 0xfff;
 		a->frame += WIRE_VLAN_BYTES;
@@ -63,7 +63,7 @@ static struct fib_tags read_tags(struct arrival *a)
 	return tags;
 }
 
-// Finds the VLAN by the tags. One that no link of this port has: the frame is as it came.
+// Finds the VLAN by the tags. If no interface of this port has them, the frame is left as received.
 static void find_vlan(const struct parse *p, struct arrival *a)
 {
 	struct fib_tags tags = read_tags(a);
@@ -90,8 +90,8 @@ static bool is_our_mac(const struct parse *p, const struct arrival *a)
 	return (is_vlan || a->iface.n_macs) && fib_iface_has_mac(p->view, a->id, a->start);
 }
 
-// Sources that the RFCs keep off the wire, and Linux does not: 0/8 and 240/4 but for 0.0.0.0 and
-// the limited broadcast (ip_route_input_slow() in net/ipv4/route.c), and IPv4-mapped ones of IPv6.
+// Sources that the RFCs forbid and Linux accepts: 0/8 and 240/4 except 0.0.0.0 and the limited
+// broadcast address (ip_route_input_slow() in net/ipv4/route.c), and IPv4-mapped ones in IPv6.
 static bool linux_takes(const uint8_t *frame)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -102,9 +102,9 @@ static bool linux_takes(const uint8_t *frame)
 	return !memcmp(frame + 22, mapped, sizeof(mapped));
 }
 
-// Linux hears what is for all or for a group, also in a frame to us alone (RFC 6085), and also
-// without a source address: who has none yet asks like this for one (RFC 2131, 4.1), or whether it
-// is free (RFC 4862, 5.4.2).
+// Linux gets broadcasts and multicasts, also in a unicast frame to us (RFC 6085), and also without
+// a source address: hosts send those to obtain an address (RFC 2131, 4.1) or to check that it is
+// unique (RFC 4862, 5.4.2).
 static enum verdict judge_martian(const struct parse *p, const struct arrival *a)
 {
 	bool is_ip4 = a->frame[12] == 0x08;
@@ -146,8 +146,8 @@ static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
 	return judge_mac(p, a, fault);
 }
 
-// Of some links Linux gets all: what is not sound or not for us too, in the class that it has or in
-// that of all the rest.
+// Linux gets all packets of some interfaces: malformed ones and those not for us too, in their own
+// class, or in CLASS_LINUX if they have none.
 static enum verdict judge(const struct parse *p, const struct arrival *a)
 {
 	enum verdict verdict = judge_frame(p, a);

@@ -1,4 +1,4 @@
-// A table from birth to death, and the questions the control thread asks it. Control thread.
+// Creates and destroys tables, and answers queries of the control thread. Control thread.
 #include "fib/fib.h"
 
 #include "base/pages.h"
@@ -184,7 +184,7 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
-// Workers take tagged ways out and groups apart; to people both forward.
+// Workers handle tagged hops and groups separately; for users both forward.
 static uint8_t told_verdict(uint8_t verdict)
 {
 	return verdict == FIB_VERDICT_TAGGED || verdict == FIB_VERDICT_GROUP ? VERDICT_FORWARD

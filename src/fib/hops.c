@@ -26,7 +26,7 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_LINUX] = VERDICT_LINUX,
 };
 
-// Lines that every worker reads are written only where something changes.
+// Cache lines that every worker reads are written only if a value changes.
 static void write_port(struct hops *hops, uint16_t id, uint8_t port)
 {
 	if (hops->plain->port[id] == port)
@@ -44,8 +44,8 @@ static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_ent
 	write_port(hops, id, is_plain ? entry->port : FIB_NOT_PLAIN);
 }
 
-// The limit rises as far as plain hops allow: after each change of a link, and by hops_sweep where
-// hops are plain no more.
+// Raises frame_max as far as the plain hops allow: called after each change of an interface, and by
+// hops_sweep if hops are no longer plain.
 static void widen_plain(struct hops *hops)
 {
 	uint16_t least = UINT16_MAX;
@@ -71,7 +71,7 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
-	// Straight from mmap: what is not used stays a page of zeros.
+	// Allocated with mmap: unused memory stays unmapped zero pages.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
 	hops->plain = pages_alloc(sizeof(*hops->plain));
 	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
@@ -200,7 +200,7 @@ void hops_sweep(struct hops *hops, struct defer *defer)
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
-		if (id < FIB_PLAIN_HOPS) // workers that still know it ask its entry
+		if (id < FIB_PLAIN_HOPS) // workers that still use it read its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
 		defer_add(defer, (struct deferred){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
@@ -228,7 +228,7 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 	memcpy(entry->macs, &first, sizeof(first));
 }
 
-// Both families may leave by the same hop (RFC 8950).
+// Both families may use the same hop (RFC 8950).
 static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
@@ -248,8 +248,8 @@ static void write_tags(struct hops *hops, uint16_t id, const struct fib_iface *i
 	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
 }
 
-// A worker that has already judged the old verdict may still write the header: lost neighbours keep
-// their MAC, and deleted links what was told of them.
+// A worker that has already read the old verdict may still write the header: a hop whose neighbour
+// is lost keeps its MAC, and one on a deleted interface its settings.
 static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct hop *hop = &hops->hop[id];
@@ -262,7 +262,7 @@ static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *
 	memcpy(entry->macs + 6, iface->told.mac.bytes, sizeof(iface->told.mac.bytes));
 	write_lengths(hops, id, entry);
 	entry->port = iface->told.port;
-	write_tags(hops, id, &iface->told); // none, too: the id may have had some before
+	write_tags(hops, id, &iface->told); // clears tags that the id had before, too
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)

@@ -1,5 +1,5 @@
-// Routes, neighbours, links and VRFs at random, each step judged by plain lists: what becomes of
-// packets to a few hosts that all VRFs have. Tests only.
+// Random changes of routes, neighbours, interfaces and VRFs, each compared with plain lists: where
+// packets to a few hosts, present in all VRFs, are sent. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -15,11 +15,11 @@
 
 enum { N_VRFS = 3, N_IFACES = 4, N_HOSTS = 16, N_STEPS = 20000 };
 
-// What is known of a link: two ports, and a VLAN on each.
+// Model of an interface: two ports, and a VLAN on each.
 struct iface_model {
 	uint16_t number;
 	bool is_told;
-	struct fib_iface told;   // also of a link that was deleted
+	struct fib_iface told;   // kept after the interface is deleted
 	uint8_t mac[2][N_HOSTS]; // last byte, by family and host; 0: unknown
 };
 
@@ -128,7 +128,8 @@ static void change_vrf(struct fib *fib)
 	churn_reset(&model[vrf], number_of_vrf[vrf]);
 }
 
-// What a packet gets that a route sends to a link: its link's word for it, and the MAC's last byte.
+// Checks what a packet routed to an interface gets: the interface's settings, and the MAC's last
+// byte.
 static void check_way_out(const struct fib *fib, const struct fib_answer *answer,
 	const struct iface_model *iface, uint8_t mac)
 {
@@ -153,7 +154,7 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 		assert_memory_equal(&found, &tags, sizeof(tags));
 }
 
-// What workers read in brief is what the entries say; the limit is that of the shortest one.
+// The summary table agrees with the entries; its limit is that of the smallest entry.
 static void check_plain(const struct fib *fib)
 {
 	const struct fib_plain_hops *plain = fib->view.plain;

@@ -1,5 +1,6 @@
-// What a worker waits for while no frame comes: a socket to be readable, memif's peer or a device's
-// interrupt to tell, or somebody to ring its bell; time ends it in any case. Worker, unless said.
+// What an idle worker waits for: a readable socket, an event from memif's peer or a device
+// interrupt, or a wakeup by another thread; a timeout ends the wait in any case. Worker, unless
+// noted.
 #include "port/wait.h"
 
 #include "port/table.h"
@@ -17,11 +18,11 @@
 
 enum { MAX_EVENTS = 16 };
 
-// How a worker learns that frames have come on a queue.
+// How a worker is notified of frames on a queue.
 enum hop_set { HOP_SET_NONE, HOP_SET_SOCKET, HOP_SET_MEMIF, HOP_SET_INTERRUPT };
 
 struct wait_queue {
-	enum hop_set hop_set; // atomic, relaxed: the worker may take a way back that fails
+	enum hop_set hop_set; // atomic, relaxed: the worker may disable a method that fails
 	const struct port_queue *io;
 	struct memif_ring *ring; // HOP_SET_MEMIF
 };
@@ -29,7 +30,8 @@ struct wait_queue {
 struct port_wait {
 	unsigned n_queues;
 	struct wait_queue queues[PORT_WORKER_QUEUES];
-	// epoll with edges (nothing has to be read), then sockets, which say what is still unread.
+	// An edge-triggered epoll descriptor (nothing has to be read), then sockets, which report
+	// what is still unread.
 	unsigned n_polled;
 	struct pollfd polled[1 + PORT_WORKER_QUEUES];
 	int bell;       // an eventfd
@@ -149,7 +151,7 @@ bool port_wait_is_woken(const struct port_wait *wait)
 	return true;
 }
 
-// A driver that cannot be asked although it has interrupts always tells.
+// If a driver's interrupts cannot be enabled on demand, they are always on.
 static bool ask(struct wait_queue *queue)
 {
 	if (queue->hop_set == HOP_SET_MEMIF)
@@ -187,7 +189,7 @@ bool port_wait_begin(struct port_wait *wait)
 	return true;
 }
 
-// An error of a socket (its interface went down) is one event; reading it takes it off.
+// A socket error (its interface went down) is a single event; reading it clears it.
 static void read_error(const struct pollfd *polled)
 {
 	int error;
@@ -223,8 +225,8 @@ void port_wait_end(struct port_wait *wait)
 		ask_no_more(&wait->queues[q]);
 }
 
-// The fence: what the caller wrote is there before it looks whether the worker sleeps, and a worker
-// says that it sleeps before it looks for what was written.
+// The fence ensures that what the caller has written is visible before it checks whether the worker
+// sleeps; the worker announces its sleep before it checks for new work.
 void port_wake(struct port_wait *wait)
 {
 	const uint64_t one = 1;
@@ -236,5 +238,5 @@ void port_wake(struct port_wait *wait)
 		return;
 	ssize_t n = write(wait->bell, &one, sizeof(one));
 
-	(void)n; // refused only where it has rung 2^64 times
+	(void)n; // fails only if the counter is full, after 2^64 wakeups
 }
