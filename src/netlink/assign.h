@@ -1,7 +1,7 @@
-// Judgements become links of the fib. Inside links. Control thread.
+// Publishes judged interfaces to the fib. Internal to ifaces. Control thread.
 #pragma once
 
 #include "netlink/ifaces_inside.h"
 
-// The interface has no link any more; its id rests.
+// Removes the interface from the fib. Its id is quarantined until ifaces_settled.
 void assign_take_back(struct ifaces *ifaces, struct interface *one);
