@@ -3,5 +3,6 @@
 
 #include "netlink/ifaces_inside.h"
 
-// Removes the interface from the fib. Its id is quarantined until ifaces_settled.
+// Takes the fib interface id away from the interface and deletes a VLAN from the fib. The id is
+// quarantined until ifaces_settled.
 void assign_take_back(struct ifaces *ifaces, struct interface *one);

@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A fragile section that was disturbed is dumped this many times; the union of all passes is used.
+// A fragile section is dumped up to this many times while it is disturbed; the union of all passes
+// is used.
 enum { FRAGILE_PASSES = 3, MOST_PASSES = 8 };
 enum { SECOND_NS = 1000000000, LONGEST_RETRY_S = 64 };
 

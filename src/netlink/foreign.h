@@ -18,7 +18,7 @@ struct foreign_thing {
 struct foreign {
 	struct foreign_thing *thing;
 	uint32_t n, room;
-	uint32_t told, lacking; // kinds fully dumped so far; kinds that no dump has returned yet
+	uint32_t told, lacking; // kinds dumped completely so far; kinds never dumped completely
 	uint8_t old_tables;     // FIB_IFACE_LINUX4, 6: families with legacy iptables rules
 	uint8_t iface_flags;    // FIB_IFACE_LINUX4, 6: set on all interfaces because of these
 	                        // objects
