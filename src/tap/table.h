@@ -62,7 +62,8 @@ void taps_blank(struct tap_table *room, unsigned port);
 // move.c: moves frames between rings and TAP interfaces. Tap thread; after it has ended, control
 // thread. Moves up to several bulks of punted frames; returns whether there were any.
 bool move_punted(struct tap_table *room);
-// Whether any are left; frames of a worker that has not taken its used mbufs back are not counted.
+// Whether any are left, including those that cannot be moved until their worker has taken its used
+// mbufs back.
 bool move_has_punted(const struct tap_table *room);
 // Empties the rings. Workers have ended, so used mbufs are freed here.
 void move_rest(struct tap_table *room);
