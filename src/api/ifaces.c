@@ -1,4 +1,4 @@
-// Links and VRFs by name. Control thread.
+// Interfaces and VRFs by name. Control thread.
 #include "api/inside.h"
 
 #include <errno.h>

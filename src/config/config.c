@@ -1,4 +1,4 @@
-// The file as a whole: bytes -> tree -> settings -> routes. Control thread.
+// Reads the whole file: bytes -> tree -> settings -> routes. Control thread.
 #include "config/inside.h"
 #include "config/words.h"
 
@@ -47,7 +47,7 @@ static int read_neighbour(struct reader *reader, const struct node *node, unsign
 	return err ? 0 : routes_add_neighbour(config, &neighbour, reader->error);
 }
 
-// Names in the file are relative to the file.
+// Relative names are resolved against the directory of the configuration file.
 static char *beside(const char *path, const char *name)
 {
 	char *copy = strdup(path), *out = NULL;

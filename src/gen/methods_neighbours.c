@@ -1,4 +1,4 @@
-// The method neighbours. Control thread; workers go on counting.
+// The method neighbours. Control thread; workers continue counting.
 #include "gen/inside.h"
 
 static json_t *addresses_json(const struct port_settings *port)

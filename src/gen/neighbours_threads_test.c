@@ -1,5 +1,5 @@
-// Ports that play hosts: what they answer and learn, with the test as their worker and their
-// router; the rings for ThreadSanitizer too.
+// Ports that simulate hosts: what they answer and learn, with the test acting as their worker and
+// their router; the rings also run under ThreadSanitizer.
 #include "gen/fake_ctx.h"
 
 #include "base/clock.h"
@@ -78,7 +78,7 @@ static struct wire_neighbour question(const char *target, const char *sender)
 		.asker_mac = router};
 }
 
-// As the worker of `port` does.
+// Receives a message as the worker of `port` does.
 static void hear(unsigned port, const struct wire_neighbour *said)
 {
 	uint8_t frame[WIRE_NEIGHBOUR_BYTES];
@@ -86,7 +86,7 @@ static void hear(unsigned port, const struct wire_neighbour *said)
 	assert_true(post_hear(n.post[port], frame, wire_neighbour_build(said, frame)));
 }
 
-// What is sent on `port`; false: nothing.
+// The next message sent on `port`; false: none.
 static bool said(unsigned port, struct wire_neighbour *out)
 {
 	struct post_frame frame;
@@ -98,7 +98,7 @@ static bool said(unsigned port, struct wire_neighbour *out)
 	return true;
 }
 
-// Asks on `port` and tells whether there is an answer, which then must be right.
+// Sends a request on `port` and returns whether there is a reply, which must then be correct.
 static bool is_answered(unsigned port, const char *target, const char *sender)
 {
 	struct wire_neighbour asked = question(target, sender), got;
@@ -139,7 +139,7 @@ static void answers_for_the_hosts_that_streams_make_in_its_networks(void **state
 	assert_true(is_answered(1, "10.0.1.149", "10.0.1.254"));
 	assert_false(is_answered(1, "10.0.1.99", "10.0.1.254"));
 	assert_false(is_answered(1, "10.0.1.150", "10.0.1.254"));
-	assert_false(is_answered(0, "10.0.1.100", "10.0.0.254")); // the other end of it
+	assert_false(is_answered(0, "10.0.1.100", "10.0.0.254")); // its other end
 	assert_false(is_answered(1, "198.19.0.1", "10.0.1.254")); // behind the router
 	assert_false(is_answered(0, "10.0.0.254", "10.0.0.3"));   // the router itself
 }
@@ -213,7 +213,7 @@ static void says_who_does_not_answer(void **state)
 		"dst_mac");
 }
 
-// A router at the other end of both ports, which answers the second time that it is asked.
+// A router at the other end of both ports, which answers the second request.
 static bool is_over; // atomic
 
 static void *route(void *unused)

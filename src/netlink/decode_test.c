@@ -1,4 +1,4 @@
-// Messages as this kernel family sends them (test/corpus/netlink), and what becomes of them.
+// Messages recorded from this kernel series (test/corpus/netlink), and their decoded events.
 #include "netlink/decode.h"
 
 #include <linux/netfilter.h>
@@ -82,7 +82,7 @@ static void reads_ifaces(void **state)
 	event = decoded(decode_route, "link_macvlan");
 	assert_string_equal(event.iface.kind, "macvlan");
 	assert_int_equal(event.iface.lower, 3);
-	event = decoded(decode_route, "link_hsr"); // put together as net/hsr/hsr_netlink.c does
+	event = decoded(decode_route, "link_hsr"); // built like net/hsr/hsr_netlink.c does
 	assert_string_equal(event.iface.kind, "hsr");
 	assert_int_equal(event.iface.ring[0], 3);
 	assert_int_equal(event.iface.ring[1], 5);
@@ -180,7 +180,7 @@ static void reads_next_hops_and_groups(void **state)
 	load(&message, "nexthop_group");
 	uint8_t *last = memmem(message.bytes, message.n, (uint8_t[]){2, 0, 0, 0, 249, 0}, 6);
 	assert_non_null(last);
-	last[5] = 1; // the weight's high byte
+	last[5] = 1; // high byte of the weight
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_int_equal(event.nexthop.member[1].weight, 256 + 250);
 	assert_true(decoded(decode_route, "nexthop_resilient").nexthop.is_resilient);
@@ -229,7 +229,7 @@ static void names_what_is_foreign(void **state)
 	assert_false(event.foreign.is_part);
 }
 
-// As it is told of devices that are taken off: with the hook, as a new one.
+// Removed devices are reported like a new chain, with the hook.
 static void a_chain_that_loses_devices_is_told_apart(void **state)
 {
 	struct message message;
@@ -301,7 +301,7 @@ static void a_message_cut_anywhere_is_malformed(void **state)
 	}
 }
 
-// Each attribute in turn claims more than the message holds.
+// Makes each attribute in turn longer than the message.
 static void an_oversized_attribute_is_malformed(void **state)
 {
 	struct message message;

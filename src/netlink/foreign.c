@@ -1,4 +1,4 @@
-// A list, as short as Linux is left to the routing. Control thread.
+// A list: in a system that leaves routing to workers it is short. Control thread.
 #include "netlink/foreign.h"
 
 #include "base/bits.h"
@@ -80,7 +80,7 @@ static void add(struct foreign *foreign, const struct foreign_thing *thing)
 	foreign->thing[foreign->n++] = *thing;
 }
 
-// The kernel forgets all policies at once.
+// The kernel deletes all policies at once.
 static void remove_kind(struct foreign *foreign, uint8_t kind)
 {
 	for (uint32_t i = foreign->n; i-- > 0;)
@@ -97,8 +97,8 @@ static bool has_qdisc(const struct foreign *foreign, int ifindex)
 	return false;
 }
 
-// Whether the kernel leaves it open what else is there now: a chain that loses a device may have
-// others, and with a qdisc all below it go without a word.
+// Whether the remaining kernel state is unknown: a chain that loses a device may have others, and
+// everything below a deleted qdisc is removed without a notification.
 static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *told)
 {
 	if (told->kind == EVENT_CHAIN)
@@ -111,15 +111,16 @@ static void delete_event(struct foreign *foreign, const struct foreign_thing *to
 	struct foreign_thing *known = find(foreign, told);
 
 	if (told->kind == EVENT_CHAIN && is_unclear(foreign, told))
-		return; // it stays until a dump does not name it
+		return; // kept until a dump does not contain it
 	if (told->kind != EVENT_RULE && !told->what.name[0])
 		remove_kind(foreign, told->kind);
 	else if (known && --known->n == 0)
 		remove_thing(foreign, known);
 }
 
-// Rules that look the same to us are counted: the last one's deletion is what matters. A dump
-// counts anew. All else has a name of its own, and may be told again when it changes.
+// Rules that we cannot tell apart are counted: the entry is removed with the last one. A dump
+// counts from zero. All other objects have a unique name and may be reported again when they
+// change.
 void foreign_event(struct ifaces *ifaces, const struct event *event)
 {
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
@@ -160,7 +161,7 @@ static uint8_t flags_of_family(uint8_t family)
 	return family == 4 ? FIB_IFACE_LINUX4 : family == 6 ? FIB_IFACE_LINUX6 : both;
 }
 
-// Kinds of things that keep workers from forwarding as soon as there is one.
+// Kinds of objects that prevent workers from forwarding as soon as one exists.
 static bool keeps_from_forwarding(enum event_kind kind)
 {
 	return kind == EVENT_RULE || kind == EVENT_QDISC || kind == EVENT_CHAIN ||
@@ -202,12 +203,12 @@ void foreign_sweep(struct ifaces *ifaces, uint32_t partial)
 	ifaces->is_dirty = true;
 }
 
-// The rules that every namespace has, and that of VRFs.
+// The default rules of every namespace, and the VRF rule.
 static bool is_usual_rule(const struct event_rule *rule)
 {
 	if (rule->has_selector)
 		return false;
-	// For packets to which no table of a VRF had an answer.
+	// For packets that matched no route in their VRF's table.
 	if (rule->action != FR_ACT_TO_TBL)
 		return rule->is_l3mdev && rule->priority > PRIORITY_L3MDEV;
 	return rule->is_l3mdev || (rule->table == TABLE_LOCAL && rule->priority < PRIORITY_MAIN) ||

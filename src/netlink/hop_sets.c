@@ -1,4 +1,4 @@
-// The table of ways. Control thread.
+// The table of next-hop sets. Control thread.
 #include "netlink/hop_sets.h"
 
 #include "base/bits.h"
@@ -152,7 +152,7 @@ void hop_sets_free(struct hop_sets *hop_sets, uint32_t number)
 
 static uint32_t id_bucket(uint32_t id)
 {
-	return id * 0x9e3779b1u >> 20; // 2^32 / golden ratio; 12 bits stay
+	return id * 0x9e3779b1u >> 20; // 2^32 / golden ratio; keep 12 bits
 }
 
 int nexthops_open(struct nexthops *nexthops)
@@ -248,7 +248,8 @@ void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
 	const struct event_nexthop *told)
 {
 	nexthops->n_known += !nexthop->is_known;
-	nexthop->is_known = true; // before its old members go: it may be held by this alone
+	nexthop->is_known = true; // set before its old members are released: they may be its only
+	                          // reference
 	drop_members(nexthops, nexthop);
 	nexthop->is_blackhole = told->is_blackhole;
 	nexthop->is_group = told->is_group;

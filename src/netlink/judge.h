@@ -1,9 +1,10 @@
-// What an interface is to workers: pure, from what Linux has said. Inside links. Control thread.
+// Judges how workers have to treat an interface: a pure function of kernel state. Internal to
+// ifaces. Control thread.
 #pragma once
 
 #include "netlink/ifaces_inside.h"
 
-// Why an interface is not as workers would like it; one bit each.
+// Why workers cannot fully handle an interface; one bit each.
 enum iface_reason {
 	REASON_MASTER,
 	REASON_UPPER,
@@ -12,8 +13,8 @@ enum iface_reason {
 	REASON_XDP,
 	REASON_INGRESS,
 	REASON_EGRESS,
-	REASON_PRIORITIES, // of VLAN tags, by DSCP: workers send all with priority 0
-	REASON_NO_TABLE,   // its VRF has none in the fib
+	REASON_PRIORITIES, // priorities in VLAN tags, by DSCP: workers send priority 0 only
+	REASON_NO_TABLE,   // its VRF has no table in the fib
 	REASON_VRF_DOWN,
 	REASON_FORWARDING4,
 	REASON_FORWARDING6,
@@ -22,12 +23,12 @@ enum iface_reason {
 	REASON_PROXY_NDP,
 	REASON_MTU,
 	REASON_NO_ID,
-	REASON_TAGS, // more VLAN tags than workers know
+	REASON_TAGS, // more VLAN tags than workers support
 	N_IFACE_REASONS
 };
 
 struct iface_reason_row {
-	uint8_t flags; // enum fib_iface_flag that it leads to
+	uint8_t flags; // the resulting enum fib_iface_flag bits
 	const char *what, *effect;
 };
 extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
@@ -39,8 +40,8 @@ struct judgement {
 };
 void judge(const struct ifaces *ifaces, const struct interface *one, struct judgement *out);
 
-// Before a round of judgements: what stands on each interface.
+// Call before a round of judgements: collects the upper devices of each interface.
 void judge_above(struct ifaces *ifaces);
 
-// Frames can leave by its link, as far as anything on it is concerned.
+// Whether workers may send by this interface, given these reasons.
 bool judge_lets_out(uint32_t reasons);

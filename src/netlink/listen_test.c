@@ -1,5 +1,5 @@
-// A real kernel in a namespace of this process: dumps, news, what is lost and what is foreign. What
-// it answers can be changed on the way, into what it says when a dump goes wrong.
+// Uses a real kernel in a namespace of this process: dumps, notifications, lost and foreign
+// messages. Replies can be modified on the way to simulate failing dumps.
 #include "netlink/listen.h"
 
 #include "base/clock.h"
@@ -20,16 +20,16 @@
 
 enum { N_ROUTES = 4096 };
 
-// How the dump of a family's routes goes. The kernel says no word of a route but in WHOLE and HALF.
+// How the dump of a family's routes ends. Routes are only returned in WHOLE and HALF.
 enum ending {
 	WHOLE,
 	REFUSED,     // NLMSG_ERROR
 	CUT_SHORT,   // NLMSG_DONE with an error
-	HALF,        // the same, behind the first route
-	INTERRUPTED, // NLM_F_DUMP_INTR in one message, which is of no concern
-	EMPTY,       // all is well, but there are no routes
+	HALF,        // same, after the first route
+	INTERRUPTED, // NLM_F_DUMP_INTR in one message that we ignore
+	EMPTY,       // success, but no routes
 	GARBLED,     // the first route's attributes are malformed
-	TORN,        // the last message is longer than what is there of it
+	TORN,        // the last message is truncated
 };
 static struct {
 	enum ending ending;
@@ -37,7 +37,7 @@ static struct {
 	int error;
 } dumps;
 
-// To be read by nobody: of no kind that we know.
+// A message type that is ignored.
 enum { TYPE_OF_NO_CONCERN = RTM_NEWTCLASS };
 
 int __real_socket_read(int fd, void *bytes, size_t room);
@@ -56,7 +56,7 @@ static bool is_end(const struct nlmsghdr *message)
 	return message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR;
 }
 
-// The kernel takes no further request before its dump is read to its end.
+// The kernel accepts no further request before its dump has been read to the end.
 static void skip_to_end(int fd, struct socket_rest rest)
 {
 	static uint8_t bytes[256 << 10];
@@ -71,7 +71,7 @@ static void skip_to_end(int fd, struct socket_rest rest)
 	}
 }
 
-// The kernel's last word, in place of a message.
+// Replaces a message by the end of the dump.
 static int put_end(struct nlmsghdr *message, uint16_t type, const uint8_t *bytes)
 {
 	message->nlmsg_len = NLMSG_LENGTH(sizeof(int));
@@ -93,13 +93,13 @@ static void leave_out_routes(struct socket_rest rest, bool is_interrupted)
 		}
 }
 
-// An attribute that is shorter than its own head.
+// Makes an attribute shorter than its own header.
 static void garble(struct nlmsghdr *message)
 {
 	((struct rtattr *)RTM_RTA(NLMSG_DATA(message)))->rta_len = 1;
 }
 
-// The last message of the datagram claims to go on.
+// Makes the last message of the datagram longer than it is.
 static void lengthen_last(struct socket_rest rest)
 {
 	const struct nlmsghdr *message, *last = NULL;
@@ -136,7 +136,7 @@ int __wrap_socket_read(int fd, void *bytes, size_t room)
 		bytes);
 }
 
-// How the kernel answers who wants to know of xfrm; 0: as it does.
+// The error of the xfrm request; 0: the kernel's own reply.
 static int refusal;
 
 int __real_socket_open(int protocol, int namespace);
@@ -150,7 +150,7 @@ int __wrap_socket_open(int protocol, int namespace)
 
 struct heard {
 	unsigned begins, ends;
-	uint32_t partial, lacking;               // of the newest dump
+	uint32_t partial, lacking;               // of the latest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
 };
 
@@ -233,7 +233,7 @@ static unsigned count(const struct heard *heard)
 	return n;
 }
 
-// Adds or deletes 10.0.x.y/32 with numbers from `from` up to `to`.
+// Adds or deletes 10.0.x.y/32 for the numbers from `from` up to `to`.
 static void change_routes(const char *method, unsigned from, unsigned to)
 {
 	FILE *batch = popen("ip -force -batch -", "w");
@@ -334,7 +334,7 @@ static void a_loss_leads_to_a_dump_that_finds_all(void **state)
 	listen_close(listen);
 }
 
-// Routes go while the dump is told piece by piece: none may come back.
+// Routes are deleted while the dump is being read: none may reappear.
 static void what_is_deleted_during_a_dump_stays_deleted(void **state)
 {
 	struct heard heard;
@@ -357,7 +357,7 @@ static void what_is_deleted_during_a_dump_stays_deleted(void **state)
 	listen_close(listen);
 }
 
-// Another process sends us what looks like a message of the kernel.
+// Another process sends a message that looks like one from the kernel.
 static void what_others_say_is_counted_and_ignored(void **state)
 {
 	struct {
@@ -403,7 +403,7 @@ static void dump(struct listen *listen, const struct heard *heard)
 	poll_until_dumps_ended(listen, heard, heard->ends + 1);
 }
 
-// With 100 routes of IPv4, and some of IPv6.
+// With 100 IPv4 routes and some IPv6 routes.
 static struct listen *listen_to_routes(struct heard *heard)
 {
 	struct listen *listen;
@@ -435,7 +435,7 @@ static void what_a_failed_dump_does_not_name_stays(void **state)
 	listen_info(listen, &info);
 	assert_int_equal(info.dumps_partial, 4);
 	assert_int_equal(info.dumps, 1);
-	assert_int_equal(info.dumps_restarted, 8); // only what is interrupted is repeated at once
+	assert_int_equal(info.dumps_restarted, 8); // only interrupted dumps are repeated at once
 	dumps.ending = EMPTY;
 	dump(listen, &heard);
 	assert_int_equal(heard.partial, 0);
@@ -443,7 +443,7 @@ static void what_a_failed_dump_does_not_name_stays(void **state)
 	listen_close(listen);
 }
 
-// What it told may have been of any route: none is gone for it.
+// The message may have been about any route, so no route is removed.
 static void what_a_malformed_message_of_a_dump_told_stays(void **state)
 {
 	struct heard heard;
@@ -457,7 +457,7 @@ static void what_a_malformed_message_of_a_dump_told_stays(void **state)
 		assert_int_equal(count(&heard), 100);
 	}
 	listen_info(listen, &info);
-	assert_int_equal(info.malformed, 1 + 8); // what is torn is asked for again at once
+	assert_int_equal(info.malformed, 1 + 8); // a truncated part is requested again at once
 	assert_int_equal(info.dumps_partial, 2);
 	dumps.ending = WHOLE;
 	dump(listen, &heard);
@@ -466,7 +466,7 @@ static void what_a_malformed_message_of_a_dump_told_stays(void **state)
 	listen_close(listen);
 }
 
-// Its IPv6 routes may lack because the kernel has none, or because it could not tell them.
+// IPv6 routes may be missing because the kernel has none, or because it could not dump them.
 static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
 {
 	static const int lacks[] = {-EOPNOTSUPP, -EAFNOSUPPORT, -EINVAL};
@@ -483,14 +483,14 @@ static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
 	dumps.error = -ENOMEM;
 	dump(listen, &heard);
 	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
-	dumps.family = AF_INET; // every kernel has these
+	dumps.family = AF_INET; // supported by every kernel
 	dumps.error = -EOPNOTSUPP;
 	dump(listen, &heard);
 	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
 	listen_close(listen);
 }
 
-// Lines of a file that have these words.
+// Number of lines in a file that contain this text.
 static unsigned lines_with(FILE *file, const char *words)
 {
 	char line[1024];
@@ -518,7 +518,7 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 	dumps.error = -ENOMEM;
 	dump(listen, &heard);
 	since = clock_now_ns();
-	poll_until_dumps_ended(listen, &heard, 4); // after a second, and two more
+	poll_until_dumps_ended(listen, &heard, 4); // after one second, and two more
 	since = clock_now_ns() - since;
 	dumps.ending = WHOLE;
 	dump(listen, &heard);
@@ -568,7 +568,7 @@ static void asks_and_gets_the_kernels_word(void **state)
 	listen_close(listen);
 }
 
-// Somebody wants to know of a route (`dl3 show route`) while the tables are being read.
+// A route is queried (`dl3 show route`) while the tables are being dumped.
 static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 {
 	struct {
@@ -586,7 +586,7 @@ static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 
 	change_routes("add", 0, N_ROUTES);
 	listen = listen_with(&heard, 16 << 20);
-	alarm(20); // a dump that waits for an answer which never comes holds up all else
+	alarm(20); // guards against a dump that waits forever for a reply
 	for (; listen_is_dumping(listen); n_asked++) {
 		listen_poll(listen, 1);
 		listen_ask(listen, &request);

@@ -1,7 +1,7 @@
-// Neighbours that workers use are kept alive: the kernel does not see their packets and would
-// forget them. Gateways are made managed (NTF_EXT_MANAGED, Linux 5.16: the kernel itself keeps them
-// resolved), hosts and, with older kernels, gateways are probed once they are stale. Control
-// thread; goes round in small steps.
+// Keeps neighbours used by workers resolved: the kernel does not see their packets and would expire
+// the entries. Gateways are marked managed (NTF_EXT_MANAGED, Linux 5.16: the kernel keeps them
+// resolved); hosts and, on older kernels, gateways are probed once they are stale. Control thread;
+// works in small steps.
 #include "netlink/ifaces.h"
 #include "netlink/inside.h"
 #include "netlink/neighbours.h"
@@ -17,7 +17,7 @@
 #define NTF_EXT_MANAGED 1
 #endif
 
-// Ten ticks a second. OURS: in NDA_PROTOCOL; no routing protocol has that number.
+// Ten ticks per second. OURS is used in NDA_PROTOCOL and is not assigned to any routing protocol.
 enum { WRITES_PER_TICK = 16, LOOKS_PER_TICK = 512, TICKS_BETWEEN_ROUNDS = 20, OURS = 0xd3 };
 
 enum phase { PHASE_GATEWAYS, PHASE_NEIGHBOURS, PHASE_REST };
@@ -32,11 +32,11 @@ struct keep {
 	uint8_t phase; // enum phase
 	unsigned rest; // ticks until the next round
 	unsigned writes;
-	uint16_t hop;            // next id to look at
+	uint16_t hop;            // next hop id to check
 	uint32_t neighbour;      // cursor
-	struct gateway *gateway; // of this round, in order once it is complete
+	struct gateway *gateway; // of this round, sorted once it is complete
 	size_t n_gateways, room;
-	bool cannot_manage; // this kernel
+	bool cannot_manage; // not supported by this kernel
 	uint64_t n_managed, n_counted;
 };
 
@@ -103,7 +103,7 @@ static void take_neighbour(void *arg, const struct event *event)
 		*(struct event_neighbour *)arg = event->neighbour;
 }
 
-// What the kernel has of it this moment: the mirror may be behind. False: nothing.
+// Reads the current kernel entry, since the mirror may lag behind. Returns false if there is none.
 static bool look_up(struct keep *keep, const struct gateway *at, struct event_neighbour *out)
 {
 	struct request request = request_for(RTM_GETNEIGH, at->ifindex, &at->addr);
@@ -117,7 +117,7 @@ static bool is_the_operators(uint16_t state)
 	return state & (NUD_PERMANENT | NUD_NOARP);
 }
 
-// Writes an entry anew: its MAC stays, its state is `state`.
+// Rewrites an entry with its MAC address and the given state.
 static void write_neighbour(struct keep *keep, const struct event_neighbour *now, uint16_t state,
 	uint32_t ext_flags)
 {
@@ -142,8 +142,8 @@ static bool is_usable(const struct event_neighbour *now)
 	return now->has_mac && now->state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE);
 }
 
-// The kernel begins to ask for a gateway that it does not know, and never stops asking. A kernel
-// that does not know the flag probes one that it knows, and ignores the rest.
+// Makes the kernel resolve an unknown gateway and keep it resolved. Kernels without the flag probe
+// a known gateway and ignore the rest.
 static void manage(struct keep *keep, const struct gateway *gateway)
 {
 	struct event_neighbour now;
@@ -157,7 +157,7 @@ static void manage(struct keep *keep, const struct gateway *gateway)
 		keep->cannot_manage = true;
 }
 
-// It stays as an ordinary entry that has to prove itself again when Linux uses it.
+// Turns it into an ordinary entry that is revalidated when Linux uses it next.
 static void give_back(struct keep *keep, const struct neighbour *neighbour)
 {
 	struct gateway at = {neighbour->ifindex, neighbour->addr};
@@ -229,7 +229,7 @@ static void add_hop(struct keep *keep, uint16_t id)
 		add_gateway(keep, &member[i].hop);
 }
 
-// All gateways of all routes, as the fib has them. True: complete.
+// All gateways of all routes in the fib. Returns true when complete.
 static bool collect(struct keep *keep)
 {
 	struct fib_usage usage;
@@ -275,8 +275,8 @@ static bool look_at_neighbours(struct keep *keep)
 	return false;
 }
 
-// Gateways that are not managed yet. They stand in the list in order; those seen leave no trace, so
-// a round begins at the front and stops at its limit of writes.
+// Marks the gateways that are not managed yet. The list is sorted and progress is not recorded, so
+// each call starts at the front and stops at the limit of writes.
 static bool manage_gateways(struct keep *keep)
 {
 	struct neighbour known;
@@ -306,7 +306,7 @@ static void begin_round(struct keep *keep)
 void keep_poll(struct keep *keep)
 {
 	keep->writes = 0;
-	// In the middle of a dump not all gateways stand in the fib.
+	// During a dump, the fib may not contain all gateways.
 	if (listen_is_dumping(keep->netlink->listen)) {
 		begin_round(keep);
 		return;
@@ -333,7 +333,7 @@ void keep_poll(struct keep *keep)
 		begin_round(keep);
 }
 
-// All that are ours, also those that a crash left behind and no round has met yet.
+// All of our entries, including those left by a crash and not visited by a round yet.
 static void give_all_back(struct keep *keep)
 {
 	struct neighbour neighbour;

@@ -1,5 +1,5 @@
-// A hash table by interface and address; what has changed is brought to the fib at each flush.
-// Control thread.
+// Hash table keyed by interface and address; changes are applied to the fib at each flush. Control
+// thread.
 #include "netlink/neighbours.h"
 
 #include "base/log.h"
@@ -15,22 +15,22 @@ enum { FIRST_BUCKETS = 1024 };
 enum { NUD_USABLE = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY };
 
 struct entry {
-	struct entry *next;  // in its bucket
-	struct entry *dirty; // next in the list of those to be looked at
-	uint32_t at;         // in the list of all
-	uint32_t seen;       // the dump that named it last
+	struct entry *next;  // next in the hash bucket
+	struct entry *dirty; // next in the list of entries to re-evaluate
+	uint32_t at;         // index in `list`
+	uint32_t seen;       // the last dump that contained it
 	bool is_dirty, is_gone;
-	struct wire_mac published; // where told.link says so
+	struct wire_mac published; // on interface told.iface
 	struct neighbour told;
 };
 
 struct neighbours {
 	struct mirror *mirror;
-	struct entry **bucket, **list; // list: all of them, dense; as long as there are buckets
+	struct entry **bucket, **list; // list: all entries, dense; same capacity as the buckets
 	uint32_t n_buckets, n, dump;
 	struct entry *dirty;
-	bool ifaces_changed; // all are to be looked at
-	bool is_full;        // said once
+	bool ifaces_changed; // re-evaluate all entries
+	bool is_full;        // logged once
 };
 
 int neighbours_open(struct neighbours **out, struct mirror *mirror, struct error *error)
@@ -104,7 +104,7 @@ static bool grow(struct neighbours *all)
 	return true;
 }
 
-// NULL: no memory; packets to it go to Linux.
+// NULL: out of memory; packets to it go to Linux.
 static struct entry *add(struct neighbours *all, int ifindex, const struct wire_addr *addr)
 {
 	if (all->n == all->n_buckets && !grow(all))
@@ -201,7 +201,7 @@ static bool is_usable(const struct entry *one)
 
 	if (one->is_gone || !(told->state & NUD_USABLE) || wire_mac_equal(&told->mac, &none))
 		return false;
-	// Linux keeps broadcast addresses like this.
+	// Linux represents broadcast addresses this way.
 	return !(told->state & NUD_NOARP) || !(told->mac.bytes[0] & 1);
 }
 
@@ -263,7 +263,7 @@ void neighbours_flush(struct neighbours *all)
 	if (all->ifaces_changed)
 		look_at_all(all);
 	all->ifaces_changed = false;
-	// First of all: a TAP interface made anew has the port's link now, and perhaps the same
+	// This comes first: a recreated TAP interface now has the port's id, and perhaps the same
 	// neighbours.
 	for (struct entry *one = all->dirty; one; one = one->dirty)
 		take_back(all, one);
@@ -277,7 +277,7 @@ void neighbours_flush(struct neighbours *all)
 	all->dirty = NULL;
 }
 
-// Those that should stand in the fib, and do not.
+// Neighbours that should be in the fib, but are not.
 void neighbours_unsupported(const struct neighbours *all,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {

@@ -1,4 +1,4 @@
-// What is foreign, for people. Control thread.
+// Lists foreign objects for display. Control thread.
 #include "netlink/foreign.h"
 
 #include "base/bits.h"
@@ -18,7 +18,7 @@ static bool has_vrf(const struct ifaces *ifaces)
 	return false;
 }
 
-// Where the first of these rules stands.
+// The priority of the first of these rules.
 static uint32_t priority_of(const struct foreign *foreign, uint8_t family, bool is_l3mdev)
 {
 	uint32_t first = UINT32_MAX;
@@ -96,7 +96,7 @@ static void describe(const struct foreign_thing *thing, struct netlink_unsupport
 					    : "IP");
 }
 
-// Kinds that no dump could tell yet.
+// Kinds that no dump has returned yet.
 static bool tell_lacking(const struct foreign *foreign,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
@@ -170,7 +170,7 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 	return true;
 }
 
-// The list for people: what in Linux workers leave to it, interface by interface.
+// What workers leave to Linux, by interface.
 
 static bool tell_reasons(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
@@ -189,7 +189,8 @@ static bool tell_reasons(const struct interface *one,
 	return true;
 }
 
-// Linux takes them for its own all the same, and names no local route by which workers would.
+// Linux treats them as local all the same, but has no local route from which workers could learn
+// it.
 static bool tell_hidden_addresses(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {

@@ -1,7 +1,7 @@
-// Linux's neighbours, dumped afresh, against the MAC addresses that workers write. Control thread;
-// blocks while it looks.
+// Compares a fresh dump of the kernel's neighbours with the MAC addresses that workers write.
+// Control thread; blocks while it runs.
 //
-// A neighbour of Linux that workers do not know is no difference: packets to it go to Linux.
+// A kernel neighbour unknown to workers is not a difference: packets to it go to Linux.
 #include "netlink/verify_inside.h"
 
 #include "netlink/ifaces.h"
@@ -73,7 +73,7 @@ static int order(const void *one, const void *other)
 	return memcmp(a->addr.bytes, b->addr.bytes, sizeof(a->addr.bytes));
 }
 
-// Whether workers write the MAC address that Linux would; else why not.
+// Whether workers write the MAC address that Linux would; if not, `text` gives the reason.
 static bool is_right(const struct crowd *crowd, const struct met *wanted, char text[64])
 {
 	const struct met *found =

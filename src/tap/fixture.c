@@ -1,4 +1,4 @@
-// Ports, rooms and frames for tests.
+// Ports, TAP interfaces and frames for tests.
 #include "tap/fixture.h"
 
 #include "base/clock.h"
@@ -47,8 +47,8 @@ uint32_t count_free(void)
 }
 
 #ifdef __SANITIZE_THREAD__
-// Buffers pass from thread to thread through pools, whose order ThreadSanitizer cannot see in
-// DPDK's own library: it is told.
+// Mbufs move between threads through mempools, whose ordering ThreadSanitizer cannot see inside
+// DPDK's library, so it is annotated here.
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 static rte_mempool_enqueue_t give_back;
@@ -119,7 +119,7 @@ void close_room(void)
 	room = NULL;
 }
 
-// A namespace, a holder, settings of each test's own.
+// A namespace, a holder and settings for each test.
 int begin(void **state)
 {
 	static unsigned n;

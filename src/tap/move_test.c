@@ -1,5 +1,5 @@
 // Frames between the workers' rings and TAP interfaces: to Linux by class and within limits, from
-// Linux in order; nothing uncounted, no buffer lost.
+// Linux in order; every frame is counted, no buffer is lost.
 #include "tap/fixture.h"
 
 #include "base/clock.h"
@@ -78,7 +78,7 @@ static void counts_what_lies_in_the_rings_at_the_end(void **state)
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
-// As the worker: takes until `n` frames with marks have come, which must be in order.
+// Acts as the worker: receives until `n` frames with marks have arrived, which must be in order.
 static void take_marks(unsigned n)
 {
 	uint64_t start_ns = clock_now_ns();

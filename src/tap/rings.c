@@ -1,4 +1,4 @@
-// A worker's rings: made by the control thread, used by the worker.
+// A worker's rings: created by the control thread, used by the worker.
 #include "tap/rings.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static struct rte_ring *make_ring(unsigned frames)
 void rings_limit_redirects(struct tap_worker *worker, const struct tap_class_settings *class,
 	unsigned n_workers)
 {
-	uint64_t cycles = 0; // no limit here: the TAP interfaces' thread has one
+	uint64_t cycles = 0; // no limit here: the tap thread applies one
 
 	if (class->forwards)
 		cycles = class->rate ? rte_get_tsc_hz() * n_workers / class->rate : UINT64_MAX;
@@ -95,7 +95,7 @@ void tap_worker_free(struct tap_worker *worker)
 	free_ring(&worker->used);
 }
 
-// Lends the TAP interfaces' thread what it is owed, as far as the pool can give it.
+// Lends the buffers owed to the tap thread, as far as the pool can supply them.
 static void lend(struct tap_worker *worker)
 {
 	struct rte_mbuf *mbufs[RINGS_BULK];
@@ -143,7 +143,7 @@ unsigned tap_exchange(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsig
 	return taken;
 }
 
-// Either this sees that the thread sleeps, or the thread sees what was put into the ring before.
+// Either this call sees that the thread is asleep, or the thread sees what was enqueued before.
 static void ring(struct tap_bell *bell)
 {
 	uint64_t one = 1;
@@ -155,7 +155,7 @@ static void ring(struct tap_bell *bell)
 		return;
 	ssize_t n = write(bell->fd, &one, sizeof(one));
 
-	(void)n; // where it fails, the thread looks by itself in a while
+	(void)n; // if it fails, the thread checks by itself after a while
 }
 
 bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_mbuf *mbuf,

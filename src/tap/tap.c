@@ -1,4 +1,4 @@
-// Opens, changes and closes the room. Control thread.
+// Opens, changes and closes the TAP interfaces. Control thread.
 #include "tap/tap.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// The worker that takes what Linux sends on the port: that of its first queue.
+// The worker that transmits what Linux sends on the port: that of its first queue.
 static unsigned find_worker(struct port_table *ports, unsigned port)
 {
 	for (unsigned l = 0; l < port_n_workers(ports); l++) {
@@ -25,7 +25,7 @@ static unsigned find_worker(struct port_table *ports, unsigned port)
 	return 0;
 }
 
-// Buffers for frames to all ports of a worker: the largest that one of them has.
+// Buffers for frames to all ports of a worker: from the pool with the largest buffers among them.
 static struct rte_mempool *choose_pool(struct tap_table *room, unsigned worker)
 {
 	struct rte_mempool *best = NULL;
@@ -106,7 +106,7 @@ static int restore_inside(void *arg)
 	return taps_restore(call->room, call->error);
 }
 
-// In order; tap_close undoes what has been done.
+// Opens everything in order; on failure tap_close undoes the steps done so far.
 static int open_all(struct tap_table *room, struct error *error)
 {
 	struct call call = {room, error};
@@ -220,7 +220,7 @@ int tap_restore(struct tap_table *room, struct error *error)
 	struct call call = {room, error};
 	int err = netns_inside(room->netns, restore_inside, &call);
 
-	// Outside: a holder that lived in the namespace would keep it for ever.
+	// Outside the namespace: a holder inside would keep it alive forever.
 	return err ? err : taps_hold(room, error);
 }
 

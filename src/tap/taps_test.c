@@ -1,5 +1,5 @@
-// TAP interfaces as interfaces: made, adopted, kept, refused, lost and found. The program is its
-// own holder.
+// TAP interfaces as network interfaces: created, adopted, kept, refused, deleted and recreated. The
+// test program acts as its own holder.
 #include "tap/fixture.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	tap_info(room, 0, &info);
 	assert_true(info.adopted && info.held && info.carrier && info.keep);
 
-	// The same TAP interfaces, kept no more.
+	// The same TAP interfaces, with keep off.
 	close_room();
 	settings.keep = false;
 	open_room();
@@ -170,7 +170,7 @@ static void starts_the_holder_again_when_it_was_killed(void **state)
 	open_room();
 }
 
-// It cannot be started for a while, and a TAP interface is deleted meanwhile.
+// The holder cannot be started for a while, and a TAP interface is deleted meanwhile.
 static void starts_the_holder_outside_of_the_namespace_at_a_reload(void **state)
 {
 	struct error error = {""};
@@ -201,8 +201,8 @@ static void lets_the_holder_have_nothing_else_of_ours(void **state)
 	open_room();
 	pid_t holder = find_holder();
 
-	// Three of stdio, its socket, our connection, two TAP interfaces.
-	// Another one, by which we asked for its id, may not be closed yet.
+	// Three of stdio, its socket, our connection, two TAP interfaces. Another connection, used
+	// to query its process id, may not be closed yet.
 	for (unsigned i = 0; i < 100 && run("test $(ls /proc/%d/fd | wc -l) = 7", holder); i++)
 		usleep(10000);
 	assert_int_equal(run("test $(ls /proc/%d/fd | wc -l) = 7", holder), 0);

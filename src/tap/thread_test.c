@@ -1,5 +1,4 @@
-// The TAP interfaces' thread: it sleeps while there is nothing to do, and the first punted packet
-// wakes it.
+// The tap thread: it sleeps while there is nothing to do, and the first punted packet wakes it.
 #include "tap/fixture.h"
 
 #include "base/clock.h"
@@ -9,7 +8,7 @@
 
 static const uint64_t patience_ns = 60000000000;
 
-// How often the thread has gone to sleep.
+// Number of times that the thread has gone to sleep.
 static unsigned long count_naps(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -55,7 +54,7 @@ static void sleeps_while_nothing_comes(void **state)
 	usleep(2000000);
 	uint64_t ms = (clock_now_ns() - start_ns) / 1000000;
 
-	assert_in_range((count_naps() - naps) * 1000 / ms, 0, 200); // a second
+	assert_in_range((count_naps() - naps) * 1000 / ms, 0, 200); // per second
 }
 
 static void is_woken_once_by_the_first_packet(void **state)
@@ -84,7 +83,7 @@ static void hands_over_what_is_punted_while_it_sleeps_or_goes_to_sleep(void **st
 		if (i % 3 == 0)
 			wait_until_it_sleeps();
 		else
-			usleep(1500 + 5 * i); // about when it lies down
+			usleep(1500 + 5 * i); // about when it goes to sleep
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 		assert_int_equal(receive_mark(fd), i);
 	}
