@@ -68,7 +68,7 @@ no_rcu:
 }
 
 // The socket is opened first: if another dl3d serves it, no device is touched.
-static int open_rooms(struct api_ctx *h, int signals, struct error *error)
+static int open_modules(struct api_ctx *h, int signals, struct error *error)
 {
 	struct rpc_methods methods = {.ctx = h};
 	struct rpc *rpc;
@@ -98,7 +98,7 @@ static int run(struct api_ctx *h, struct error *error)
 
 	h->wake = signals < 0 ? -1 : wake_open(error);
 	if (h->wake >= 0 && !wake_add(h->wake, signals, error))
-		left = open_rooms(h, signals, error);
+		left = open_modules(h, signals, error);
 	close(h->wake);
 	close(signals);
 	return left;

@@ -319,7 +319,7 @@ static void a_reload_whose_taps_cannot_be_made_changes_nothing(void **state)
 	check("reload", "{}", "error", "\"needs a restart: linux; nothing was changed\"");
 }
 
-static void the_rooms_of_linux_open_in_order(void **state)
+static void the_modules_of_linux_open_in_order(void **state)
 {
 	struct error error = {""};
 
@@ -370,7 +370,7 @@ int main(void)
 		TEST(a_reload_changes_limits_and_leaves_the_table),
 		TEST(a_reload_leaves_the_mtu_to_linux),
 		TEST(a_reload_whose_taps_cannot_be_made_changes_nothing),
-		TEST(the_rooms_of_linux_open_in_order),
+		TEST(the_modules_of_linux_open_in_order),
 		TEST(the_loop_comes_back_at_once_while_the_mirror_has_more),
 	};
 

@@ -233,8 +233,8 @@ const char *config_path(const struct config *config)
 int config_parse_prefix(const char *text, struct wire_prefix *out)
 {
 	struct wire_prefix prefix = {.len = 0};
-	struct error unheard;
-	struct line line = {.error = &unheard};
+	struct error unreceived;
+	struct line line = {.error = &unreceived};
 
 	if (!line_split(&line, text, strlen(text)) || line.n != 1 ||
 		line_read_prefix(&line, line.word[0], &prefix))

@@ -46,12 +46,12 @@ static int fill_ports(const struct config *config, const struct wire_mac macs[],
 {
 	for (unsigned i = 0; i < config->ports.n_ports; i++) {
 		const struct port_settings *port = &config->ports.ports[i];
-		struct fib_iface told = {.port = i,
+		struct fib_iface reported = {.port = i,
 			.mac = macs[i],
 			.peer = port->peer,
 			.has_peer = port->has_peer,
 			.mtu = port->mtu};
-		int err = fib_iface_set(fib, i, &told);
+		int err = fib_iface_set(fib, i, &reported);
 
 		if (err)
 			return error_set(error, err, "%s:%d: port %s does not fit the table: %s",

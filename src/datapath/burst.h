@@ -63,11 +63,11 @@ struct sorted {
 
 // TRAIN_POLLS: maximum number of consecutive polls of one queue whose lookups are pipelined.
 // UNDER_WAY: polls in the pipeline at once; see worker.c.
-enum { TRAIN_POLLS = 8, UNDER_WAY = 3 };
+enum { BATCH_POLLS = 8, UNDER_WAY = 3 };
 
 // Deferred packets: those of VLANs that use another table or other flags than the rest of their
 // burst. They are forwarded after it.
-struct aside {
+struct deferred {
 	uint16_t n;
 	struct rte_mbuf *mbuf[BURST_MAX];
 	uint8_t *frame[BURST_MAX];
@@ -94,7 +94,7 @@ struct worker {
 	struct sorted *now;                     // the poll being processed
 	uint16_t n_dropped;
 	struct rte_mbuf *dropped[UNDER_WAY * BURST_MAX] LINE_ALIGNED; // includes injected frames
-	struct aside aside;
+	struct deferred deferred;
 	struct injection injection;
 	uint64_t timed_from;    // when stat->bursts reaches this, the next burst is timed
 	uint64_t redirects_due; // TSC: theoretical arrival time of the redirect limit (GCRA)

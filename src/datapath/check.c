@@ -14,7 +14,7 @@ static inline bool is_tagged(uint32_t limits)
 // Called only when check_one_hop() or check_each_hop() found a packet in the burst that cannot
 // simply be forwarded. Both of them, and all_plain of each variant, have to detect every condition
 // checked here.
-static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
+static inline enum verdict decide(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
 {
 	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
 		return limits_verdict(limits);
@@ -25,13 +25,13 @@ static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length
 
 // Where Linux forwards, it also checks TTL, MTU and routes. Workers only determine which packets
 // are local, and so their class.
-static enum verdict judge_for_linux(const struct tap_worker *tap, enum verdict verdict)
+static enum verdict decide_for_linux(const struct tap_worker *tap, enum verdict verdict)
 {
 	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
 }
 
 // Length from the Ethernet header to the end of the packet, by the packet's own header.
-static uint32_t told_length(const uint8_t *frame)
+static uint32_t reported_length(const uint8_t *frame)
 {
 	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
 	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
@@ -61,12 +61,12 @@ static void cut(struct rte_mbuf *m, uint32_t length)
 // make the frame too long, trims them. Returns whether the frame fits then.
 static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
 {
-	uint32_t told = told_length(b->frame[i]), length = told + burst_tag_bytes(b, i);
+	uint32_t reported = reported_length(b->frame[i]), length = reported + burst_tag_bytes(b, i);
 
-	if (told > most || length > b->mbuf[i]->pkt_len)
+	if (reported > most || length > b->mbuf[i]->pkt_len)
 		return false;
 	cut(b->mbuf[i], length);
-	b->length[i] = told;
+	b->length[i] = reported;
 	return true;
 }
 
@@ -80,17 +80,17 @@ static uint16_t longest(const struct fib_view *view, const struct burst *b, uint
 }
 
 // Drops or punts packets that cannot be forwarded and closes the gaps; order is kept.
-static __attribute__((noinline)) void drop_odd(struct worker *w, const struct fib_view *view,
+static __attribute__((noinline)) void drop_slow(struct worker *w, const struct fib_view *view,
 	const uint32_t limits[], struct burst *b)
 {
 	uint16_t alive = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		uint16_t most = longest(view, b, i, limits[i]);
-		enum verdict verdict = judge(limits[i], most, b->length[i], b->ttl[i]);
+		enum verdict verdict = decide(limits[i], most, b->length[i], b->ttl[i]);
 
 		if (b->for_linux)
-			verdict = judge_for_linux(w->tap, verdict);
+			verdict = decide_for_linux(w->tap, verdict);
 		else if (verdict == VERDICT_MTU_EXCEEDED && has_lost_its_trailer(b, i, most))
 			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
@@ -117,13 +117,13 @@ static inline bool check_one_hop(const struct fib_view *view, struct burst *b, u
 {
 	uint32_t same = limits_read(view, b->hop[0]);
 	uint16_t longest = limits_frame_max(same);
-	uint8_t is_odd = 0;
+	uint8_t is_slow = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		is_odd |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
+		is_slow |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
-	if (likely(!is_odd && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
+	if (likely(!is_slow && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
 		return true;
 	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
@@ -209,10 +209,10 @@ void datapath_check(struct worker *w, const struct fib_view *view, struct burst 
 		datapath_discovery(w, b);
 	all_pass = check_all(w, view, b, limits);
 
-	if (unlikely(!all_pass) && datapath_spread(view, b))
+	if (unlikely(!all_pass) && datapath_ecmp(view, b))
 		all_pass = check_all(w, view, b, limits);
 	if (unlikely(!all_pass))
-		drop_odd(w, view, limits, b);
+		drop_slow(w, view, limits, b);
 	if (b->sees_redirects && unlikely(some_return(b, w->from)))
 		datapath_redirect(w, view, b);
 }

@@ -389,7 +389,7 @@ static uint16_t member_of(const struct wire_recipe *recipe, uint16_t fragment)
 	if (recipe->src.family == 4)
 		((struct wire_ip4 *)(b->frame[0] + 14))->fragment_be = htobe16(fragment);
 	b->length[0] = recipe->frame_bytes;
-	assert_true(datapath_spread(&view, b));
+	assert_true(datapath_ecmp(&view, b));
 	return b->hop[0];
 }
 
@@ -456,7 +456,7 @@ static void what_lies_behind_a_segment_chooses_no_member(void **state)
 		packets[0].mbuf.data_off -= WIRE_VLAN_BYTES;
 		packets[0].mbuf.data_len = WIRE_VLAN_BYTES + WIRE_ETHER_BYTES + WIRE_IP4_BYTES;
 		b->has_segments = true;
-		assert_true(datapath_spread(&view, b));
+		assert_true(datapath_ecmp(&view, b));
 		assert_true(i == 0 || b->hop[0] == member);
 		member = b->hop[0];
 	}

@@ -58,7 +58,7 @@ static uint64_t hash_flow(const struct burst *b, unsigned i)
 	                               : hash_flow6(b->frame[i], contiguous);
 }
 
-bool datapath_spread(const struct fib_view *view, struct burst *b)
+bool datapath_ecmp(const struct fib_view *view, struct burst *b)
 {
 	bool has_group = false;
 

@@ -285,7 +285,7 @@ static unsigned count_freed(void)
 	return n;
 }
 
-static void expect_law(void)
+static void expect_accounting(void)
 {
 	struct stats_worker *workers[] = {&fake.stat};
 	struct stats_account account;
@@ -309,7 +309,7 @@ void fake_run(void)
 	fake.stop = false;
 	fake.n_idle = 0;
 	assert_int_equal(worker_run(&fake.worker), 0);
-	expect_law();
+	expect_accounting();
 }
 
 struct rte_mbuf *fake_punted(enum punt_class class)

@@ -33,7 +33,7 @@ struct watch {
 	uint64_t n_passed, n_stopped, n_wrong;
 };
 
-static void judge(struct watch *watch, const struct fib_view *view)
+static void decide(struct watch *watch, const struct fib_view *view)
 {
 	static struct burst b;
 
@@ -60,7 +60,7 @@ static void *run_worker(void *arg)
 
 	fib_reader_online(watch->rcu, 0);
 	while (!__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
-		judge(watch, fib_reader_view(watch->rcu));
+		decide(watch, fib_reader_view(watch->rcu));
 		fib_reader_report(watch->rcu, 0);
 	}
 	fib_reader_offline(watch->rcu, 0);

@@ -1,7 +1,7 @@
 // Reads headers: is the frame addressed to us, is it valid, and what is its destination. The common
 // case (plain IPv4 or IPv6) is recognised by a few comparisons here; all other frames go to
-// parse_odd. The two agree: whatever wire_check accepts is forwarded, whichever of them handles it.
-// Worker.
+// parse_slow. The two agree: whatever wire_check accepts is forwarded, whichever of them handles
+// it. Worker.
 #include "datapath/parse.h"
 #include "datapath/variant.h"
 
@@ -50,7 +50,7 @@ void parse_one(struct parse *p, struct rte_mbuf *m)
 	else if (is_plain6(p, m, frame))
 		take6(&p->w->now->ip6, m, frame, m->pkt_len);
 	else
-		parse_odd(p, m);
+		parse_slow(p, m);
 }
 
 void parse_scalar(struct parse *p)
@@ -126,9 +126,9 @@ const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *v
 	return view_of(view, p.iface.vrf);
 }
 
-const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_view *view)
+const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view)
 {
-	struct aside *a = &w->aside;
+	struct deferred *a = &w->deferred;
 	struct fib_iface_in iface = a->iface[0];
 	uint16_t n = a->n;
 
@@ -138,7 +138,7 @@ const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_v
 		if (parse_same_rules(a->iface[i], iface))
 			parse_take(w, a->mbuf[i], a->frame[i]);
 		else
-			parse_put_aside(a, a->mbuf[i], a->frame[i], a->iface[i]);
+			parse_defer(a, a->mbuf[i], a->frame[i], a->iface[i]);
 	}
 	return view_of(view, iface.vrf);
 }

@@ -33,7 +33,7 @@ void parse_avx512(struct parse *p);
 
 // Parses one frame of any kind. / Slow path: parses one frame that is not plain.
 void parse_one(struct parse *p, struct rte_mbuf *m);
-void parse_odd(struct parse *p, struct rte_mbuf *m);
+void parse_slow(struct parse *p, struct rte_mbuf *m);
 
 static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
 {
@@ -73,7 +73,7 @@ static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 // segments.
 void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame);
 
-static inline void parse_put_aside(struct aside *a, struct rte_mbuf *m, uint8_t *frame,
+static inline void parse_defer(struct deferred *a, struct rte_mbuf *m, uint8_t *frame,
 	struct fib_iface_in iface)
 {
 	a->mbuf[a->n] = m;

@@ -105,7 +105,7 @@ static bool linux_takes(const uint8_t *frame)
 // Linux gets broadcasts and multicasts, also in a unicast frame to us (RFC 6085), and also without
 // a source address: hosts send those to obtain an address (RFC 2131, 4.1) or to check that it is
 // unique (RFC 4862, 5.4.2).
-static enum verdict judge_martian(const struct parse *p, const struct arrival *a)
+static enum verdict check_martian(const struct parse *p, const struct arrival *a)
 {
 	bool is_ip4 = a->frame[12] == 0x08;
 	const uint8_t *dst = a->frame + (is_ip4 ? 30 : 38);
@@ -117,7 +117,7 @@ static enum verdict judge_martian(const struct parse *p, const struct arrival *a
 	return p->w->tap && linux_takes(a->frame) ? VERDICT_FORWARD : VERDICT_MARTIAN_SOURCE;
 }
 
-static enum verdict judge_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
+static enum verdict check_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
 {
 	bool vlan_is_linuxs = fault == WIRE_VLAN && p->w->tap;
 
@@ -128,11 +128,11 @@ static enum verdict judge_mac(const struct parse *p, const struct arrival *a, en
 	if (!is_our_mac(p, a))
 		return VERDICT_MAC_NOT_OURS;
 	if (fault == WIRE_MARTIAN_SOURCE)
-		return judge_martian(p, a);
+		return check_martian(p, a);
 	return verdict_of_fault[fault];
 }
 
-static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
+static enum verdict check_frame(const struct parse *p, const struct arrival *a)
 {
 	const struct rte_mbuf *m = a->mbuf;
 	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
@@ -143,14 +143,14 @@ static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
 	enum wire_fault fault =
 		wire_check(a->frame, m->data_len - tag_bytes(a), m->pkt_len - tag_bytes(a), &rules);
 
-	return judge_mac(p, a, fault);
+	return check_mac(p, a, fault);
 }
 
 // Linux gets all packets of some interfaces: malformed ones and those not for us too, in their own
 // class, or in CLASS_LINUX if they have none.
-static enum verdict judge(const struct parse *p, const struct arrival *a)
+static enum verdict decide(const struct parse *p, const struct arrival *a)
 {
-	enum verdict verdict = judge_frame(p, a);
+	enum verdict verdict = check_frame(p, a);
 	bool has_class = p->w->tap && p->w->tap->class_of[verdict] != CLASS_NONE;
 
 	if (a->iface.flags & FIB_IFACE_DOWN)
@@ -175,18 +175,18 @@ void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
 		take6(b, m, frame, length);
 }
 
-__attribute__((noinline)) void parse_odd(struct parse *p, struct rte_mbuf *m)
+__attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
 	struct arrival a = {m, start, start, p->w->from, p->iface};
 
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
-	enum verdict verdict = judge(p, &a);
+	enum verdict verdict = decide(p, &a);
 	if (verdict != VERDICT_FORWARD)
 		burst_drop(p->w, m, verdict);
 	else if (likely(parse_same_rules(a.iface, p->iface)))
 		parse_take(p->w, m, a.frame);
 	else
-		parse_put_aside(&p->w->aside, m, a.frame, a.iface);
+		parse_defer(&p->w->deferred, m, a.frame, a.iface);
 }

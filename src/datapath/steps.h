@@ -15,7 +15,7 @@ void datapath_inject_rest(struct worker *w);
 const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *view,
 	const struct received *r);
 // Does the same for deferred packets, one table and set of flags per call, until none is left.
-const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_view *view);
+const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view);
 // Writes hop[] of all packets.
 void datapath_lookup4(const struct fib_view *view, struct burst *b);
 void datapath_lookup6(const struct fib_view *view, struct burst *b);
@@ -30,7 +30,7 @@ void datapath_discovery(struct worker *w, struct burst *b);
 void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b);
 // ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
 // group. Part of check.
-bool datapath_spread(const struct fib_view *view, struct burst *b);
+bool datapath_ecmp(const struct fib_view *view, struct burst *b);
 // Punts a limited number of packets that leave by their input interface to Linux. Part of check.
 void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
 // (rewrite follows here: variant.h)

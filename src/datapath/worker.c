@@ -85,11 +85,11 @@ static inline uint64_t finish(struct worker *w, const struct fib_view *view, boo
 
 // Forwards the deferred packets: those of VLANs with a table or flags of their own. Runs after the
 // bursts that they arrived in.
-static __attribute__((noinline)) void route_aside(struct worker *w, const struct fib_view *main,
+static __attribute__((noinline)) void route_deferred(struct worker *w, const struct fib_view *main,
 	bool is_timed, uint64_t t)
 {
-	while (w->aside.n) {
-		const struct fib_view *view = datapath_parse_aside(w, main);
+	while (w->deferred.n) {
+		const struct fib_view *view = datapath_parse_deferred(w, main);
 
 		t = lap(is_timed, &w->step.parse, t);
 		t = look_up(w, view, is_timed, t);
@@ -112,7 +112,7 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 
 // Consecutive polls of one queue whose lookups are pipelined. The first poll has already been
 // received.
-struct train {
+struct batch {
 	const struct fib_view *main;
 	struct received newest;
 	unsigned n; // number of polls, or its upper bound while receiving
@@ -126,13 +126,13 @@ static inline struct sorted *poll_of(struct worker *w, unsigned number)
 }
 
 // A poll that is not full, or that has deferred packets, is the last one.
-static inline void parse_poll(struct worker *w, struct train *train, unsigned number)
+static inline void parse_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->now = poll_of(w, number);
-	w->now->view = datapath_parse(w, train->main, &train->newest);
-	if (train->newest.n < w->io->burst || unlikely(w->aside.n))
-		train->n = number + 1;
-	train->t = lap(train->is_timed, &w->step.parse, train->t);
+	w->now->view = datapath_parse(w, batch->main, &batch->newest);
+	if (batch->newest.n < w->io->burst || unlikely(w->deferred.n))
+		batch->n = number + 1;
+	batch->t = lap(batch->is_timed, &w->step.parse, batch->t);
 }
 
 static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
@@ -162,23 +162,23 @@ static inline void end_lookup(struct sorted *s)
 		datapath_lookup6(s->view, &s->ip6);
 }
 
-static inline void finish_poll(struct worker *w, struct train *train, unsigned number)
+static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->now = poll_of(w, number);
-	train->t = finish(w, w->now->view, train->is_timed, train->t);
+	batch->t = finish(w, w->now->view, batch->is_timed, batch->t);
 	burst_free_dropped(w);
-	train->t = lap(train->is_timed, &w->step.send, train->t);
+	batch->t = lap(batch->is_timed, &w->step.send, batch->t);
 }
 
 // Returns the number of frames received. If there are none, the previous poll was the last one.
-static inline uint16_t receive_next(struct worker *w, struct train *train, unsigned number)
+static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsigned number)
 {
-	struct received *r = &train->newest;
+	struct received *r = &batch->newest;
 
 	r->n = receive(w, r->from, r->mbuf);
 	if (!r->n)
-		train->n = number;
-	train->t = lap(train->is_timed, &w->step.rx, train->t);
+		batch->n = number;
+	batch->t = lap(batch->is_timed, &w->step.rx, batch->t);
 	return r->n;
 }
 
@@ -188,30 +188,30 @@ static inline uint16_t receive_next(struct worker *w, struct train *train, unsig
 // vectors, and would stall on store forwarding if they had just been written one by one. Adds the
 // frames of further polls to r->n.
 enum { LAST = UNDER_WAY - 1 };
-static __attribute__((noinline)) void route_train(struct worker *w, struct received *r,
+static __attribute__((noinline)) void route_batch(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
 {
-	struct train train = {fib_reader_view(w->rcu), *r, TRAIN_POLLS, is_timed, t};
+	struct batch batch = {fib_reader_view(w->rcu), *r, BATCH_POLLS, is_timed, t};
 
-	for (unsigned i = 0; i < train.n + LAST; i++) {
-		if (i < train.n)
-			parse_poll(w, &train, i);
+	for (unsigned i = 0; i < batch.n + LAST; i++) {
+		if (i < batch.n)
+			parse_poll(w, &batch, i);
 		if (i >= LAST)
 			end_lookup(poll_of(w, i - LAST));
-		if (i >= 1 && i - 1 < train.n)
-			begin_lookup(poll_of(w, i - 1), train.main);
-		train.t = lap(is_timed, &w->step.lookup, train.t);
+		if (i >= 1 && i - 1 < batch.n)
+			begin_lookup(poll_of(w, i - 1), batch.main);
+		batch.t = lap(is_timed, &w->step.lookup, batch.t);
 		if (i >= LAST)
-			finish_poll(w, &train, i - LAST);
-		if (i >= 1 && i - 1 < train.n)
+			finish_poll(w, &batch, i - LAST);
+		if (i >= 1 && i - 1 < batch.n)
 			go_on_with_lookup(poll_of(w, i - 1));
-		train.t = lap(is_timed, &w->step.lookup, train.t);
-		if (i + 1 < train.n)
-			r->n += receive_next(w, &train, i + 1);
+		batch.t = lap(is_timed, &w->step.lookup, batch.t);
+		if (i + 1 < batch.n)
+			r->n += receive_next(w, &batch, i + 1);
 	}
 	w->now = w->sorted;
-	if (unlikely(w->aside.n))
-		route_aside(w, train.main, is_timed, train.t);
+	if (unlikely(w->deferred.n))
+		route_deferred(w, batch.main, is_timed, batch.t);
 }
 
 // `is_timed` is a constant, so the compiler generates two copies, and the untimed one has no timing
@@ -224,8 +224,8 @@ static inline __attribute__((always_inline)) void route(struct worker *w, const 
 	t = lap(is_timed, &w->step.parse, t);
 	t = look_up(w, view, is_timed, t);
 	t = finish(w, view, is_timed, t);
-	if (unlikely(w->aside.n))
-		route_aside(w, main, is_timed, t);
+	if (unlikely(w->deferred.n))
+		route_deferred(w, main, is_timed, t);
 }
 
 static inline void cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
@@ -240,7 +240,7 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, struct 
 	if (w->states[r->from->port].is_xconnect)
 		cross(w, r, is_timed, t);
 	else if (r->n == w->io->burst && fib_waits4(fib_reader_view(w->rcu)))
-		route_train(w, r, is_timed, t);
+		route_batch(w, r, is_timed, t);
 	else
 		route(w, r, is_timed, t);
 	if (w->n_dropped) {

@@ -217,7 +217,7 @@ static void each_frame_leaves_by_its_own_hop(void **state)
 static void families_and_drops_share_a_train(void **state)
 {
 	static const char *const dst[] = {"10.1.0.2", "2001:db8:2::2", "10.3.0.2", "2001:db8:1::2"};
-	const unsigned n = (2 * TRAIN_POLLS + 1) * BURST_MAX + 7;
+	const unsigned n = (2 * BATCH_POLLS + 1) * BURST_MAX + 7;
 	unsigned n_seen[FAKE_PORTS] = {0}, n_others = 0;
 
 	fake_reset(fake_variants[2]);
@@ -249,7 +249,7 @@ static void families_and_drops_share_a_train(void **state)
 static void all_frames_of_a_train_may_be_dropped(void **state)
 {
 	struct bytes frame = frame_to(1, "10.1.0.2");
-	const unsigned n = (TRAIN_POLLS + 1) * BURST_MAX;
+	const unsigned n = (BATCH_POLLS + 1) * BURST_MAX;
 
 	fake_reset(fake_variants[2]);
 	fake.io.burst = BURST_MAX;
@@ -270,8 +270,8 @@ static void a_train_is_timed_as_often_as_bursts_alone(void **state)
 	fake_run();
 	assert_int_equal(fake.stat.bursts, n_bursts);
 	// One pipelined batch, then 64 times as many bursts.
-	const unsigned turn = TRAIN_POLLS * 65, rest = n_bursts % turn;
-	const unsigned n_timed = n_bursts / turn * TRAIN_POLLS + MIN_OF(rest, TRAIN_POLLS);
+	const unsigned turn = BATCH_POLLS * 65, rest = n_bursts % turn;
+	const unsigned n_timed = n_bursts / turn * BATCH_POLLS + MIN_OF(rest, BATCH_POLLS);
 	assert_int_equal(fake.stat.timed_packets, 2 * n_timed);
 }
 

@@ -232,10 +232,10 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
-	const struct fib_iface *told = &hops->ifaces->iface[key->iface].told;
+	const struct fib_iface *reported = &hops->ifaces->iface[key->iface].reported;
 
-	entry->frame_max = fib_iface_mtu(told, key->via.family) + ETHERNET_BYTES;
-	__atomic_store_n(&hops->frame_max4[id], fib_iface_mtu(told, 4) + ETHERNET_BYTES,
+	entry->frame_max = fib_iface_mtu(reported, key->via.family) + ETHERNET_BYTES;
+	__atomic_store_n(&hops->frame_max4[id], fib_iface_mtu(reported, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
 }
 
@@ -256,13 +256,13 @@ static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *
 	const struct iface *iface = &hops->ifaces->iface[hop->key.iface];
 	struct wire_mac mac;
 
-	if (find_mac(hop, &iface->told, &mac) && iface->is_told)
-		entry->verdict = iface->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
+	if (find_mac(hop, &iface->reported, &mac) && iface->is_reported)
+		entry->verdict = iface->reported.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
-	memcpy(entry->macs + 6, iface->told.mac.bytes, sizeof(iface->told.mac.bytes));
+	memcpy(entry->macs + 6, iface->reported.mac.bytes, sizeof(iface->reported.mac.bytes));
 	write_lengths(hops, id, entry);
-	entry->port = iface->told.port;
-	write_tags(hops, id, &iface->told); // clears tags that the id had before, too
+	entry->port = iface->reported.port;
+	write_tags(hops, id, &iface->reported); // clears tags that the id had before, too
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)
@@ -273,7 +273,7 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 
 	if (key->kind == FIB_GROUP)
 		write_group(&entry, groups_number(key));
-	if (leads_out && hops->ifaces->iface[key->iface].was_told)
+	if (leads_out && hops->ifaces->iface[key->iface].was_reported)
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
 }

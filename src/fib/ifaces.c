@@ -156,19 +156,19 @@ static void count_tags(struct fib_ifaces *ifaces, uint8_t port)
 
 	in.n_tags = 0;
 	for (uint16_t i = 0; i < ifaces->end; i++)
-		if (ifaces->iface[i].is_told && ifaces->iface[i].told.port == port)
-			in.n_tags = MAX_OF(in.n_tags, ifaces->iface[i].told.n_tags);
+		if (ifaces->iface[i].is_reported && ifaces->iface[i].reported.port == port)
+			in.n_tags = MAX_OF(in.n_tags, ifaces->iface[i].reported.n_tags);
 	write_in(ifaces, port, &in);
 }
 
 static void write_macs(struct fib_ifaces *ifaces, uint16_t iface)
 {
-	const struct fib_iface *told = &ifaces->iface[iface].told;
+	const struct fib_iface *reported = &ifaces->iface[iface].reported;
 	uint64_t *mac = ifaces->macs[iface].mac;
 
-	__atomic_store_n(&mac[0], iface_mac_word(told->mac.bytes), __ATOMIC_RELAXED);
+	__atomic_store_n(&mac[0], iface_mac_word(reported->mac.bytes), __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < FIB_IFACE_MACS; i++) {
-		uint64_t word = i < told->n_macs ? iface_mac_word(told->macs[i].bytes) : 0;
+		uint64_t word = i < reported->n_macs ? iface_mac_word(reported->macs[i].bytes) : 0;
 		__atomic_store_n(&mac[1 + i], word, __ATOMIC_RELAXED);
 	}
 }
@@ -176,54 +176,54 @@ static void write_macs(struct fib_ifaces *ifaces, uint16_t iface)
 // Publishes an interface to workers. The tags are last, so that what they lead to is already there.
 static void show_to_workers(struct fib_ifaces *ifaces, uint16_t iface)
 {
-	const struct fib_iface *told = &ifaces->iface[iface].told;
-	const struct fib_iface_in in = {.flags = told->flags,
-		.vrf = told->vrf,
-		.n_macs = told->n_macs + !!told->n_tags,
-		.n_tags = told->n_tags ? told->n_tags : ifaces->in[iface].n_tags,
+	const struct fib_iface *reported = &ifaces->iface[iface].reported;
+	const struct fib_iface_in in = {.flags = reported->flags,
+		.vrf = reported->vrf,
+		.n_macs = reported->n_macs + !!reported->n_tags,
+		.n_tags = reported->n_tags ? reported->n_tags : ifaces->in[iface].n_tags,
 		.iface = iface};
 
 	write_macs(ifaces, iface);
 	write_in(ifaces, iface, &in);
-	if (!told->n_tags)
+	if (!reported->n_tags)
 		return;
-	const uint64_t key = key_of(told);
+	const uint64_t key = key_of(reported);
 	write_slot(ifaces, find_slot(ifaces, key), (struct iface_slot){key, iface});
-	if (ifaces->in[told->port].n_tags < told->n_tags)
-		count_tags(ifaces, told->port);
+	if (ifaces->in[reported->port].n_tags < reported->n_tags)
+		count_tags(ifaces, reported->port);
 }
 
 // Workers that have just looked up the interface for a received frame drop it: its number may be
 // given to another VLAN.
 static void hide_from_workers(struct fib_ifaces *ifaces, uint16_t iface)
 {
-	const struct fib_iface *told = &ifaces->iface[iface].told;
+	const struct fib_iface *reported = &ifaces->iface[iface].reported;
 
 	struct fib_iface_in in = {.flags = FIB_IFACE_DOWN, .iface = iface};
 
-	if (told->n_tags)
-		leave_slot(ifaces, key_of(told));
+	if (reported->n_tags)
+		leave_slot(ifaces, key_of(reported));
 	else
 		in.n_tags = ifaces->in[iface].n_tags;
 	write_in(ifaces, iface, &in);
-	if (told->n_tags && ifaces->in[told->port].n_tags == told->n_tags)
-		count_tags(ifaces, told->port);
+	if (reported->n_tags && ifaces->in[reported->port].n_tags == reported->n_tags)
+		count_tags(ifaces, reported->port);
 }
 
 void fib_iface_delete(struct fib *fib, uint16_t iface)
 {
 	if (!fib_iface(fib, iface))
 		return;
-	fib->ifaces.iface[iface].is_told = false;
+	fib->ifaces.iface[iface].is_reported = false;
 	hops_rewrite_iface(&fib->hops, iface);
 	hide_from_workers(&fib->ifaces, iface);
 }
 
 const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface)
 {
-	if (iface >= FIB_MAX_IFACES || !fib->ifaces.iface[iface].is_told)
+	if (iface >= FIB_MAX_IFACES || !fib->ifaces.iface[iface].is_reported)
 		return NULL;
-	return &fib->ifaces.iface[iface].told;
+	return &fib->ifaces.iface[iface].reported;
 }
 
 // The port or the tags of a number change. A worker may have checked a packet with the old ones and
@@ -245,10 +245,10 @@ int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *setti
 	struct iface *own = &ifaces->iface[iface];
 	if (hosts_follow_iface(fib, iface, settings->vrf))
 		return -ENOSPC;
-	if (own->was_told && key_of(&own->told) != key_of(settings))
+	if (own->was_reported && key_of(&own->reported) != key_of(settings))
 		forget_place(fib, iface);
-	own->told = *settings;
-	own->is_told = own->was_told = true;
+	own->reported = *settings;
+	own->is_reported = own->was_reported = true;
 	ifaces->end = MAX_OF(ifaces->end, iface + 1);
 	hops_rewrite_iface(&fib->hops, iface);
 	show_to_workers(ifaces, iface);

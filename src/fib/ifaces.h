@@ -10,8 +10,8 @@
 enum { IFACE_SLOTS = 2 * FIB_MAX_IFACES };
 
 struct iface {
-	struct fib_iface told; // the latest settings; kept after the interface is deleted
-	bool is_told, was_told;
+	struct fib_iface reported; // the latest settings; kept after the interface is deleted
+	bool is_reported, was_reported;
 	uint16_t n_hops; // next hops on it
 };
 
@@ -43,7 +43,7 @@ void iface_table_close(struct fib_ifaces *ifaces);
 // The VRF of an interface's neighbours: the latest one set, initially 0.
 static inline uint8_t iface_vrf(const struct fib_ifaces *ifaces, uint16_t iface)
 {
-	return ifaces->iface[iface].told.vrf;
+	return ifaces->iface[iface].reported.vrf;
 }
 
 static inline uint64_t iface_key(uint8_t port, const struct fib_tags *tags)

@@ -145,7 +145,7 @@ int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf)
 		return 0;
 	if (fib->ifaces.iface[iface].n_hops && add_hosts(fib, iface, vrf))
 		return -ENOSPC;
-	fib->ifaces.iface[iface].told.vrf = vrf;
+	fib->ifaces.iface[iface].reported.vrf = vrf;
 	if (!fib->ifaces.iface[iface].n_hops)
 		return 0;
 	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {

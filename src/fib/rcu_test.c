@@ -152,7 +152,7 @@ struct watch {
 	uint64_t n_lookups, n_wrong;
 };
 
-static void judge(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
+static void decide(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
 {
 	for (unsigned i = 0; i < N_WATCHED; i++) {
 		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
@@ -171,16 +171,16 @@ static void *run_worker(void *arg)
 	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
 		const struct fib_view *view = fib_reader_view(watch->rcu);
 		watch->lookups->near4(view, watch->dst4, hop, N_WATCHED);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		watch->lookups->six(view, watch->dst6, hop, N_WATCHED);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		struct fib_begun4 begun = {.n = N_WATCHED};
 		watch->lookups->begin4(view, watch->dst4, hop, &begun);
 		fib_lookup4_go_on(view, hop, &begun);
 		fib_lookup4_end(view, watch->dst4, hop, &begun);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		fib_reader_report(watch->rcu, watch->worker);
 	}
 	fib_reader_offline(watch->rcu, watch->worker);

@@ -58,7 +58,7 @@ static struct fib_iface vlan(uint16_t tag)
 
 // Workers.
 
-static void judge(struct watch *watch, const struct fib_view *view, unsigned vrf,
+static void decide(struct watch *watch, const struct fib_view *view, unsigned vrf,
 	const uint16_t hop[])
 {
 	for (unsigned i = 0; i < N_WATCHED; i++) {
@@ -80,9 +80,9 @@ static void look_in_all_vrfs(struct watch *watch, const struct fib_view *view)
 	for (unsigned vrf = 0; vrf < N_VRFS; vrf++) {
 		const struct fib_view *own = &view->vrfs[vrf];
 		fib_lookup4(own, watch->dst4, hop, N_WATCHED);
-		judge(watch, own, vrf, hop);
+		decide(watch, own, vrf, hop);
 		fib_lookup6(own, watch->dst6, hop, N_WATCHED);
-		judge(watch, own, vrf, hop);
+		decide(watch, own, vrf, hop);
 	}
 }
 
@@ -110,14 +110,14 @@ static void send_out(struct watch *watch, const struct fib_view *view, uint16_t 
 	uint16_t hop;
 
 	fib_lookup4(view, &dst, &hop, 1);
-	struct fib_hop_entry judged = fib_hop_load(&view->hops[hop]);
-	if (judged.verdict != FIB_VERDICT_TAGGED)
+	struct fib_hop_entry checked = fib_hop_load(&view->hops[hop]);
+	if (checked.verdict != FIB_VERDICT_TAGGED)
 		return;
 	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
 	struct fib_tags tags = fib_tags_load(view, hop);
 	uint16_t tag = tags.bytes[3];
 	watch->n_tagged_out++;
-	watch->n_wrong += judged.port != port_of_tag(tag) || judged.frame_max != 1014 + tag;
+	watch->n_wrong += checked.port != port_of_tag(tag) || checked.frame_max != 1014 + tag;
 	watch->n_wrong += entry.macs[5] != tag || entry.macs[11] != tag;
 }
 

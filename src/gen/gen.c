@@ -147,8 +147,8 @@ static bool is_quiet(struct run *run)
 
 	for (unsigned i = 0; i < run->n_ports; i++)
 		n += stats_read(&run->port[i].counters.rx_packets);
-	if (n != run->n_heard || !run->heard_tsc) {
-		run->n_heard = n;
+	if (n != run->n_received || !run->heard_tsc) {
+		run->n_received = n;
 		run->heard_tsc = now;
 	}
 	return now - run->heard_tsc > ms * QUIET_MS || now - run_sent_tsc(run) > ms * NOISE_MS;

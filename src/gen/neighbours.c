@@ -130,16 +130,16 @@ static void answer(struct neighbours *n, unsigned port, struct wire_neighbour *a
 	neighbours_say(n, port, asked);
 }
 
-static void learn(struct neighbours *n, unsigned port, const struct wire_neighbour *told)
+static void learn(struct neighbours *n, unsigned port, const struct wire_neighbour *reported)
 {
 	for (unsigned i = 0; i < n->n_wanted; i++) {
 		struct neighbour *wanted = &n->wanted[i];
 
-		if (wanted->port != port || wanted->has_vlan != told->has_vlan ||
-			(wanted->vlan_tag & 0xfff) != (told->vlan_tag & 0xfff) ||
-			!wire_addr_equal(&wanted->addr, &told->target))
+		if (wanted->port != port || wanted->has_vlan != reported->has_vlan ||
+			(wanted->vlan_tag & 0xfff) != (reported->vlan_tag & 0xfff) ||
+			!wire_addr_equal(&wanted->addr, &reported->target))
 			continue;
-		wanted->mac = told->about_mac;
+		wanted->mac = reported->about_mac;
 		wanted->is_known = true;
 	}
 }
@@ -153,7 +153,7 @@ void neighbours_poll(struct neighbours *n, const struct gen_streams *streams)
 		if (!n->post[i])
 			continue;
 		for (unsigned k = 0;
-			k < NEIGHBOURS_AT_ONCE && post_take(&n->post[i]->heard, &frame); k++) {
+			k < NEIGHBOURS_AT_ONCE && post_take(&n->post[i]->received, &frame); k++) {
 			if (wire_neighbour_read(frame.bytes, frame.n, &said))
 				n->n_malformed[i]++;
 			else if (said.is_reply)

@@ -79,11 +79,11 @@ static struct wire_neighbour question(const char *target, const char *sender)
 }
 
 // Receives a message as the worker of `port` does.
-static void hear(unsigned port, const struct wire_neighbour *said)
+static void handle(unsigned port, const struct wire_neighbour *said)
 {
 	uint8_t frame[WIRE_NEIGHBOUR_BYTES];
 
-	assert_true(post_hear(n.post[port], frame, wire_neighbour_build(said, frame)));
+	assert_true(post_received(n.post[port], frame, wire_neighbour_build(said, frame)));
 }
 
 // The next message sent on `port`; false: none.
@@ -103,7 +103,7 @@ static bool is_answered(unsigned port, const char *target, const char *sender)
 {
 	struct wire_neighbour asked = question(target, sender), got;
 
-	hear(port, &asked);
+	handle(port, &asked);
 	neighbours_poll(&n, &streams);
 	if (!said(port, &got))
 		return false;
@@ -125,7 +125,7 @@ static void answers_for_its_addresses_and_no_others(void **state)
 	assert_false(is_answered(0, "10.0.1.1", "10.0.0.254"));
 	assert_false(is_answered(0, "2001:db8::2", "fe80::fe"));
 	assert_false(is_answered(1, "fe80::ff:fe00:1", "fe80::fe"));
-	assert_int_equal(n.post[0]->n_heard, 7);
+	assert_int_equal(n.post[0]->n_received, 7);
 	assert_int_equal(n.n_malformed[0], 0);
 }
 
@@ -150,7 +150,7 @@ static void answers_in_the_tag_of_the_question(void **state)
 
 	asked.has_vlan = true;
 	asked.vlan_tag = 0xa005;
-	hear(0, &asked);
+	handle(0, &asked);
 	neighbours_poll(&n, &streams);
 	assert_true(said(0, &got));
 	assert_true(got.has_vlan);
@@ -164,22 +164,22 @@ static void counts_what_is_malformed_or_too_much_and_goes_on(void **state)
 	size_t bytes = wire_neighbour_build(&asked, frame);
 
 	frame[15] = 9;
-	assert_true(post_hear(n.post[0], frame, bytes));
-	assert_true(post_hear(n.post[0], frame, sizeof(frame)));
+	assert_true(post_received(n.post[0], frame, bytes));
+	assert_true(post_received(n.post[0], frame, sizeof(frame)));
 	for (unsigned i = 0; i < POST_SLOTS; i++)
-		hear(0, &asked);
+		handle(0, &asked);
 	for (unsigned i = 0; i < POST_SLOTS / NEIGHBOURS_AT_ONCE; i++)
 		neighbours_poll(&n, &streams);
 	assert_int_equal(n.n_malformed[0], 1);
 	assert_int_equal(n.post[0]->n_overflow, 2);
-	assert_int_equal(n.post[0]->n_heard, POST_SLOTS + 2);
+	assert_int_equal(n.post[0]->n_received, POST_SLOTS + 2);
 	for (unsigned i = 0; i < POST_SLOTS - 1; i++)
 		assert_true(said(0, &asked));
 	assert_false(said(0, &asked));
 	assert_true(is_answered(0, "10.0.0.1", "10.0.0.254"));
 	frame[12] = 0;
-	assert_false(post_hear(n.post[0], frame, bytes));
-	assert_false(post_hear(NULL, frame, bytes));
+	assert_false(post_received(n.post[0], frame, bytes));
+	assert_false(post_received(NULL, frame, bytes));
 }
 
 static void names_a_stream_that_has_nobody_to_ask(void **state)
@@ -229,7 +229,7 @@ static void *route(void *unused)
 			asked.is_reply = true;
 			asked.about_mac = router;
 			asked.about_mac.bytes[4] = asked.has_vlan ? 0xaa : asked.target.family;
-			hear(port, &asked);
+			handle(port, &asked);
 		}
 	}
 	return NULL;

@@ -36,12 +36,12 @@ bool post_take(struct post_ring *ring, struct post_frame *out)
 	return true;
 }
 
-bool post_hear(struct post *post, const uint8_t *frame, size_t n)
+bool post_received(struct post *post, const uint8_t *frame, size_t n)
 {
 	if (!post || !wire_is_neighbour(frame, n))
 		return false;
-	stats_add(&post->n_heard, 1);
-	if (!post_put(&post->heard, frame, n, false))
+	stats_add(&post->n_received, 1);
+	if (!post_put(&post->received, frame, n, false))
 		stats_add(&post->n_overflow, 1);
 	return true;
 }

@@ -25,13 +25,13 @@ struct post_ring {
 
 // Queues of one port with addresses. Created by the control thread.
 struct post {
-	struct post_ring heard;   // producer: the port's worker
-	struct post_ring to_send; // producer: the control thread
-	uint64_t n_heard;         // written by the worker, stats_read: ARP and ND frames
-	uint64_t n_overflow;      // of which lost: ring full, or frame longer than a slot
-	uint64_t n_answered;      // written by the worker: replies accepted by the device
-	uint64_t n_unsent;        // written by the worker: frames refused by the device, or no
-	                          // buffer
+	struct post_ring received; // producer: the port's worker
+	struct post_ring to_send;  // producer: the control thread
+	uint64_t n_received;       // written by the worker, stats_read: ARP and ND frames
+	uint64_t n_overflow;       // of which lost: ring full, or frame longer than a slot
+	uint64_t n_answered;       // written by the worker: replies accepted by the device
+	uint64_t n_unsent;         // written by the worker: frames refused by the device, or no
+	                           // buffer
 	struct port_out out;
 	struct rte_mempool *pool;
 } LINE_ALIGNED;
@@ -44,7 +44,7 @@ bool post_put(struct post_ring *ring, const uint8_t *frame, size_t n, bool is_re
 bool post_take(struct post_ring *ring, struct post_frame *out);
 
 // Queues a frame that belongs to no stream if it is ARP or ND. Worker.
-bool post_hear(struct post *post, const uint8_t *frame, size_t n);
+bool post_received(struct post *post, const uint8_t *frame, size_t n);
 // Sends frames waiting for the ports of this worker, a few per port. Returns true if none are left.
 // Worker.
 bool post_deliver(struct run *run, const struct port_worker *io);

@@ -93,7 +93,7 @@ static inline struct sink_stream *find_stream(const struct recognise *r, const u
 static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m, unsigned from,
 	unsigned n)
 {
-	bool is_odd = false;
+	bool is_slow = false;
 	uint64_t sum = 0;
 
 	for (; m && n; m = m->next) {
@@ -104,8 +104,8 @@ static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m,
 		unsigned piece = MIN_OF(n, m->data_len - from);
 		const uint8_t *at = rte_pktmbuf_mtod_offset(m, const uint8_t *, from);
 		uint16_t part = ~wire_sum_finish_be(wire_sum(0, at, piece));
-		sum += is_odd ? __builtin_bswap16(part) : part;
-		is_odd ^= piece & 1;
+		sum += is_slow ? __builtin_bswap16(part) : part;
+		is_slow ^= piece & 1;
 		n -= piece;
 		from = 0;
 	}
@@ -185,7 +185,7 @@ static inline void take(const struct frame *f, uint8_t id, struct whole *out)
 	out->bytes[n] = f->mbuf->pkt_len + WIRE_FCS_BYTES;
 }
 
-static inline __attribute__((always_inline)) void judge(const struct recognise *r,
+static inline __attribute__((always_inline)) void decide(const struct recognise *r,
 	const struct rte_mbuf *m, const struct place *place, struct whole *out)
 {
 	struct frame f = {.mbuf = m, .at = rte_pktmbuf_mtod(m, const uint8_t *), .place = place};
@@ -201,16 +201,16 @@ static inline __attribute__((always_inline)) void judge(const struct recognise *
 }
 
 // The slow path, for all frames that are not plain.
-static __attribute__((noinline)) void judge_odd(const struct recognise *r, const struct rte_mbuf *m,
-	struct whole *out)
+static __attribute__((noinline)) void decide_slow(const struct recognise *r,
+	const struct rte_mbuf *m, struct whole *out)
 {
 	struct place place;
 
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (find_place(m, frame, &place))
-		judge(r, m, &place, out);
-	else if (post_hear(r->sink->post[r->port], frame, m->data_len))
+		decide(r, m, &place, out);
+	else if (post_received(r->sink->post[r->port], frame, m->data_len))
 		stats_add(&r->counters->neighbours, 1);
 	else
 		stats_add(&r->counters->foreign, 1);
@@ -219,9 +219,9 @@ static __attribute__((noinline)) void judge_odd(const struct recognise *r, const
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
 {
 	if (likely(is_plain(r->mbuf[i], r->at[i])))
-		judge(r, r->mbuf[i], &plain, out);
+		decide(r, r->mbuf[i], &plain, out);
 	else
-		judge_odd(r, r->mbuf[i], out);
+		decide_slow(r, r->mbuf[i], out);
 }
 
 void recognise_scalar(const struct recognise *r, struct whole *out)

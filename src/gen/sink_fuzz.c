@@ -106,7 +106,7 @@ static void check(bool is_right)
 }
 
 // Every frame is counted once; both ways to count missing frames agree.
-static void check_laws(const struct sink_port *port, uint64_t n)
+static void check_accounting(const struct sink_port *port, uint64_t n)
 {
 	uint64_t sum = port->foreign + port->stale + port->misdirected;
 
@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		n -= 5 + bytes;
 	}
 	sink_take(&sink, &port, &(struct sink_burst){mbuf, n_frames, PORT, 1ull << 36});
-	check_laws(&port, n_frames);
+	check_accounting(&port, n_frames);
 	for (uint16_t i = 0; i < n_frames; i++)
 		free_mbuf(held[i]);
 	return 0;

@@ -72,10 +72,10 @@ struct run {
 	struct run_lines *lines[STATS_MAX_WORKERS]; // NULL: the worker neither sends nor receives
 	struct offset_pair pair[RUN_MAX_PAIRS];
 	// Used only by the control thread.
-	struct run *older;  // may still be held by workers
-	unsigned n_tries;   // attempts to measure the TSC offset after sending
-	uint64_t n_heard;   // frames received at the last count,
-	uint64_t heard_tsc; // and when the count last changed; 0: not counted yet
+	struct run *older;   // may still be held by workers
+	unsigned n_tries;    // attempts to measure the TSC offset after sending
+	uint64_t n_received; // frames received at the last count,
+	uint64_t heard_tsc;  // and when the count last changed; 0: not counted yet
 	bool is_measured_before, is_measured_again;
 };
 

@@ -94,7 +94,7 @@ static bool is_ours_in(const struct ifaces *ifaces, uint8_t vrf, const struct wi
 
 // Removes the address and notifies routes, unless another interface of the same VRF still has it.
 // Entries removed by a dump sweep are not notified: the same dump contains the remaining routes.
-static void remove_at(struct ifaces *ifaces, struct address **at, bool is_told)
+static void remove_at(struct ifaces *ifaces, struct address **at, bool is_reported)
 {
 	struct address *gone = *at;
 	struct interface *one = interfaces_find(&ifaces->all, gone->ifindex);
@@ -103,9 +103,9 @@ static void remove_at(struct ifaces *ifaces, struct address **at, bool is_told)
 
 	*at = gone->next;
 	ifaces->addresses.n--;
-	if (is_told && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
+	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
-	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_told)
+	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_reported)
 		routes_ip4_gone(routes, gone->ifindex);
 	free(gone);
 }
@@ -130,11 +130,11 @@ static void add(struct ifaces *ifaces, const struct address *wanted)
 
 void addresses_event(struct ifaces *ifaces, const struct event *event)
 {
-	const struct event_address *told = &event->address;
-	struct address wanted = {.ifindex = told->ifindex,
+	const struct event_address *reported = &event->address;
+	struct address wanted = {.ifindex = reported->ifindex,
 		.seen = ifaces->dump,
-		.local = told->local.family ? told->local : told->prefix.addr,
-		.prefix = told->prefix};
+		.local = reported->local.family ? reported->local : reported->prefix.addr,
+		.prefix = reported->prefix};
 	struct address **at = place_of(&ifaces->addresses, &wanted);
 
 	if (event->is_delete && *at)

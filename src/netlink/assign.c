@@ -3,7 +3,7 @@
 #include "netlink/assign.h"
 
 #include "netlink/iface_ids.h"
-#include "netlink/judge.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/routes.h"
 
 #include <string.h>
@@ -57,19 +57,19 @@ static int set(struct ifaces *ifaces, uint16_t id, const struct fib_iface *iface
 
 static void take_back_ids(struct ifaces *ifaces)
 {
-	struct judgement found;
+	struct iface_verdict found;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		if (one->id == FIB_NO_IFACE)
 			continue;
-		judge(ifaces, one, &found);
+		decide(ifaces, one, &found);
 		const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, one->id);
 		if (!found.is_ours || !old || !same_tags(old, &found.iface))
 			assign_take_back(ifaces, one);
 	}
 }
 
-static void give_id(struct ifaces *ifaces, struct interface *one, const struct judgement *found)
+static void give_id(struct ifaces *ifaces, struct interface *one, const struct iface_verdict *found)
 {
 	if (found->iface.n_tags) {
 		one->id = iface_ids_take(&ifaces->ids, one->ifindex);
@@ -92,9 +92,9 @@ static void tell_change(struct ifaces *ifaces, struct interface *one, const stru
 
 static void give_iface(struct ifaces *ifaces, struct interface *one)
 {
-	struct judgement found;
+	struct iface_verdict found;
 
-	judge(ifaces, one, &found);
+	decide(ifaces, one, &found);
 	if (found.is_ours && one->id == FIB_NO_IFACE)
 		give_id(ifaces, one, &found);
 	if (one->id != FIB_NO_IFACE && set(ifaces, one->id, &found.iface))
@@ -176,13 +176,13 @@ void ifaces_poll(struct ifaces *ifaces)
 // For interfaces that may be published to workers. Returns true if some are still to be read.
 static bool read_all_sysctls(struct ifaces *ifaces)
 {
-	struct judgement found;
+	struct iface_verdict found;
 	unsigned n = 0;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		if (one->sysctls_read || !one->is_known)
 			continue;
-		judge(ifaces, one, &found);
+		decide(ifaces, one, &found);
 		if (!found.is_ours && strcmp(one->iface.kind, "macvlan") != 0)
 			continue;
 		if (n++ == READS_A_FLUSH)
@@ -197,8 +197,8 @@ void ifaces_flush(struct ifaces *ifaces)
 	if (!ifaces->is_dirty)
 		return;
 	ifaces->is_dirty = read_all_sysctls(ifaces);
-	foreign_judge(ifaces);
-	judge_above(ifaces);
+	foreign_check(ifaces);
+	check_above(ifaces);
 	vrfs_follow(ifaces);
 	taps_follow(ifaces);
 	take_back_ids(ifaces);

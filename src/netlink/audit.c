@@ -97,7 +97,7 @@ static void tell_drift(struct audit *audit, const struct suspect *at)
 }
 
 // One second after a mismatch was found: checks whether it persists.
-static void judge_suspects(struct audit *audit)
+static void check_suspects(struct audit *audit)
 {
 	unsigned n = audit->n_suspects;
 
@@ -172,6 +172,6 @@ void audit_poll(struct audit *audit)
 		return;
 	}
 	if (audit->n_suspects && ++audit->ticks >= TICKS_OF_DOUBT)
-		judge_suspects(audit);
+		check_suspects(audit);
 	look_at_some(audit);
 }

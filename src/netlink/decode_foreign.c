@@ -263,10 +263,10 @@ const struct reader read_policy = {0, EVENT_POLICY, sizeof(struct event_foreign)
 // Default action for packets that match no policy. The one for local input is irrelevant.
 static enum decode_result policy_default_read(const struct nlmsghdr *message, struct event *out)
 {
-	const struct xfrm_userpolicy_default *told = NLMSG_DATA(message);
+	const struct xfrm_userpolicy_default *reported = NLMSG_DATA(message);
 
 	out->foreign.is_harmless =
-		told->fwd != XFRM_USERPOLICY_BLOCK && told->out != XFRM_USERPOLICY_BLOCK;
+		reported->fwd != XFRM_USERPOLICY_BLOCK && reported->out != XFRM_USERPOLICY_BLOCK;
 	snprintf(out->foreign.name, sizeof(out->foreign.name), "default of fwd or out is block");
 	return DECODE_EVENT;
 }

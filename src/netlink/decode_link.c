@@ -16,7 +16,7 @@
 struct iface_draft {
 	struct event_link iface; // first: filled in by the tables of link attributes
 	struct piece data;
-	bool lower_is_elsewhere, carrier_is_told;
+	bool lower_is_elsewhere, carrier_is_reported;
 };
 
 static bool take_data(void *out, const struct piece *value)
@@ -31,7 +31,7 @@ static bool take_carrier(void *out, const struct piece *value)
 
 	if (!value->n)
 		return false;
-	draft->carrier_is_told = true;
+	draft->carrier_is_reported = true;
 	draft->iface.carrier = *(const uint8_t *)value->bytes != 0;
 	return true;
 }
@@ -99,7 +99,7 @@ static enum decode_result iface_read(const struct nlmsghdr *message, struct even
 	if (read_attrs(message, sizeof(*head), &wants_iface, &draft) != DECODE_EVENT ||
 		!take_iface_data(&draft))
 		return DECODE_MALFORMED;
-	if (!draft.carrier_is_told)
+	if (!draft.carrier_is_reported)
 		draft.iface.carrier = head->ifi_flags & IFF_LOWER_UP;
 	if (draft.lower_is_elsewhere)
 		draft.iface.lower = 0;

@@ -262,7 +262,7 @@ static void a_policy_and_its_deletion_have_one_name(void **state)
 static void a_default_policy_matters_when_it_blocks_what_is_forwarded(void **state)
 {
 	struct event event = decoded(decode_xfrm, "policy_default");
-	struct xfrm_userpolicy_default *told;
+	struct xfrm_userpolicy_default *reported;
 	struct message message;
 
 	assert_int_equal(event.kind, EVENT_POLICY_DEFAULT);
@@ -270,12 +270,12 @@ static void a_default_policy_matters_when_it_blocks_what_is_forwarded(void **sta
 	assert_string_equal(event.foreign.name, "default of fwd or out is block");
 	assert_false(event.foreign.is_harmless);
 	load(&message, "policy_default");
-	told = NLMSG_DATA(message.bytes);
-	*told = (struct xfrm_userpolicy_default){XFRM_USERPOLICY_BLOCK, XFRM_USERPOLICY_ACCEPT,
+	reported = NLMSG_DATA(message.bytes);
+	*reported = (struct xfrm_userpolicy_default){XFRM_USERPOLICY_BLOCK, XFRM_USERPOLICY_ACCEPT,
 		XFRM_USERPOLICY_UNSPEC};
 	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_true(event.foreign.is_harmless);
-	told->out = XFRM_USERPOLICY_BLOCK;
+	reported->out = XFRM_USERPOLICY_BLOCK;
 	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_false(event.foreign.is_harmless);
 }

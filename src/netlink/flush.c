@@ -122,7 +122,7 @@ void routes_defer(struct routes *routes, uint32_t number)
 }
 
 // Retries one next-hop set at a time.
-void routes_feed(struct routes *routes)
+void routes_retry(struct routes *routes)
 {
 	uint32_t number = routes->first_deferred;
 	struct fib_usage usage;
@@ -277,7 +277,7 @@ static size_t apply(struct routes *routes, size_t n)
 bool routes_flush(struct routes *routes)
 {
 	routes->batch++;
-	routes_feed(routes);
+	routes_retry(routes);
 	settle_stale(routes);
 	size_t n = apply(routes, collect(routes));
 	for (size_t i = 0; i < n; i++) {

@@ -99,21 +99,21 @@ static bool has_qdisc(const struct foreign *foreign, int ifindex)
 
 // Whether the remaining kernel state is unknown: a chain that loses a device may have others, and
 // everything below a deleted qdisc is removed without a notification.
-static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *told)
+static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *reported)
 {
-	if (told->kind == EVENT_CHAIN)
-		return told->what.is_part && told->what.hook >= NF_INET_INGRESS;
-	return told->kind == EVENT_QDISC && has_qdisc(foreign, told->what.ifindex);
+	if (reported->kind == EVENT_CHAIN)
+		return reported->what.is_part && reported->what.hook >= NF_INET_INGRESS;
+	return reported->kind == EVENT_QDISC && has_qdisc(foreign, reported->what.ifindex);
 }
 
-static void delete_event(struct foreign *foreign, const struct foreign_thing *told)
+static void delete_event(struct foreign *foreign, const struct foreign_thing *reported)
 {
-	struct foreign_thing *known = find(foreign, told);
+	struct foreign_thing *known = find(foreign, reported);
 
-	if (told->kind == EVENT_CHAIN && is_unclear(foreign, told))
+	if (reported->kind == EVENT_CHAIN && is_unclear(foreign, reported))
 		return; // kept until a dump does not contain it
-	if (told->kind != EVENT_RULE && !told->what.name[0])
-		remove_kind(foreign, told->kind);
+	if (reported->kind != EVENT_RULE && !reported->what.name[0])
+		remove_kind(foreign, reported->kind);
 	else if (known && --known->n == 0)
 		remove_thing(foreign, known);
 }
@@ -125,24 +125,25 @@ void foreign_event(struct ifaces *ifaces, const struct event *event)
 {
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	struct foreign *foreign = &ifaces->foreign;
-	struct foreign_thing told = thing_of(event), *known;
+	struct foreign_thing reported = thing_of(event), *known;
 
 	ifaces->is_dirty = true;
 	if (event->is_delete) {
-		delete_event(foreign, &told);
-		if (is_unclear(foreign, &told))
+		delete_event(foreign, &reported);
+		if (is_unclear(foreign, &reported))
 			ops->dump_again(ops->ops);
 		return;
 	}
-	told.seen = ifaces->dump;
-	told.n = 1;
-	known = find(foreign, &told);
-	if (known && told.kind == EVENT_RULE && (!event->is_dump || known->seen == ifaces->dump))
-		told.n = known->n + 1;
+	reported.seen = ifaces->dump;
+	reported.n = 1;
+	known = find(foreign, &reported);
+	if (known && reported.kind == EVENT_RULE &&
+		(!event->is_dump || known->seen == ifaces->dump))
+		reported.n = known->n + 1;
 	if (known)
-		*known = told;
-	else if (told.kind == EVENT_MROUTE || !told.what.is_harmless)
-		add(foreign, &told);
+		*known = reported;
+	else if (reported.kind == EVENT_MROUTE || !reported.what.is_harmless)
+		add(foreign, &reported);
 }
 
 void foreign_iface_gone(struct ifaces *ifaces, int ifindex)
@@ -170,7 +171,7 @@ static bool keeps_from_forwarding(enum event_kind kind)
 
 void foreign_lacks(struct ifaces *ifaces, enum event_kind kind)
 {
-	if (!keeps_from_forwarding(kind) || event_kinds_have(ifaces->foreign.told, kind))
+	if (!keeps_from_forwarding(kind) || event_kinds_have(ifaces->foreign.reported, kind))
 		return;
 	ifaces->foreign.lacking |= 1u << kind;
 	ifaces->is_dirty = true;
@@ -192,8 +193,8 @@ void foreign_sweep(struct ifaces *ifaces, uint32_t partial)
 {
 	struct foreign *foreign = &ifaces->foreign;
 
-	foreign->told |= ~partial;
-	foreign->lacking &= ~foreign->told;
+	foreign->reported |= ~partial;
+	foreign->lacking &= ~foreign->reported;
 	for (uint32_t i = foreign->n; i-- > 0;) {
 		struct foreign_thing *thing = &foreign->thing[i];
 
@@ -260,7 +261,7 @@ unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)
 	return found;
 }
 
-static void judge_rules(struct foreign *foreign, uint8_t family)
+static void check_rules(struct foreign *foreign, uint8_t family)
 {
 	unsigned rules = foreign_usual_rules(foreign, family);
 
@@ -270,7 +271,7 @@ static void judge_rules(struct foreign *foreign, uint8_t family)
 		foreign->vrf_flags |= flags_of_family(family);
 }
 
-void foreign_judge(struct ifaces *ifaces)
+void foreign_check(struct ifaces *ifaces)
 {
 	struct foreign *foreign = &ifaces->foreign;
 
@@ -278,8 +279,8 @@ void foreign_judge(struct ifaces *ifaces)
 	foreign->iface_flags = foreign->old_tables;
 	if (foreign->lacking)
 		foreign->iface_flags |= flags_of_family(0);
-	judge_rules(foreign, 4);
-	judge_rules(foreign, 6);
+	check_rules(foreign, 4);
+	check_rules(foreign, 6);
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		one->tc = one->tcx;
 	for (uint32_t i = 0; i < foreign->n; i++) {

@@ -18,11 +18,11 @@ struct foreign_thing {
 struct foreign {
 	struct foreign_thing *thing;
 	uint32_t n, room;
-	uint32_t told, lacking; // kinds dumped completely so far; kinds never dumped completely
-	uint8_t old_tables;     // FIB_IFACE_LINUX4, 6: families with legacy iptables rules
-	uint8_t iface_flags;    // FIB_IFACE_LINUX4, 6: set on all interfaces because of these
-	                        // objects
-	uint8_t vrf_flags;      // set on interfaces in VRFs, because the l3mdev rule is missing
+	uint32_t reported, lacking; // kinds dumped completely so far; kinds never dumped completely
+	uint8_t old_tables;         // FIB_IFACE_LINUX4, 6: families with legacy iptables rules
+	uint8_t iface_flags;        // FIB_IFACE_LINUX4, 6: set on all interfaces because of these
+	                            // objects
+	uint8_t vrf_flags;          // set on interfaces in VRFs, because the l3mdev rule is missing
 };
 
 struct ifaces;
@@ -36,7 +36,7 @@ void foreign_poll(struct ifaces *ifaces);
 // Removes what the latest dump did not contain, except kinds that were dumped partially.
 void foreign_sweep(struct ifaces *ifaces, uint32_t partial);
 // Recomputes iface_flags, vrf_flags and the tc state of each interface.
-void foreign_judge(struct ifaces *ifaces);
+void foreign_check(struct ifaces *ifaces);
 // FIB_IFACE_LINUX4, 6: the flags that this object sets on all interfaces.
 uint8_t foreign_flags(const struct foreign_thing *thing);
 // Which of the default rules are present.

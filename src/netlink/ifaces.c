@@ -3,7 +3,7 @@
 #include "netlink/ifaces.h"
 
 #include "netlink/assign.h"
-#include "netlink/judge.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/neighbours.h"
 #include "netlink/routes.h"
 
@@ -54,7 +54,7 @@ static struct ifaces_state state_of(const struct ifaces *ifaces, const struct in
 		.has_carrier = one->iface.carrier,
 		.ignores_linkdown4 = all_ignore4 || one->conf[0].ignore_linkdown > 0,
 		.ignores_linkdown6 = one->conf[1].ignore_linkdown > 0,
-		.iface = judge_lets_out(one->reasons) ? one->id : FIB_NO_IFACE,
+		.iface = check_lets_out(one->reasons) ? one->id : FIB_NO_IFACE,
 		.is_loopback = one->iface.flags & IFF_LOOPBACK,
 	};
 }
@@ -73,11 +73,11 @@ bool ifaces_tell(struct ifaces *ifaces, struct interface *one)
 {
 	struct ifaces_state now = state_of(ifaces, one);
 
-	if (same_state(&now, &one->told))
+	if (same_state(&now, &one->reported))
 		return false;
-	if (now.iface != one->told.iface)
+	if (now.iface != one->reported.iface)
 		neighbours_iface_changed(ifaces->mirror->neighbours, one->ifindex);
-	one->told = now;
+	one->reported = now;
 	routes_iface_changed(ifaces->mirror->routes, one->ifindex);
 	return true;
 }
@@ -128,7 +128,7 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 // The event contains only what has changed: -1 means not reported.
 static void take_conf(struct interface_conf *conf, const struct event *event, uint32_t dump)
 {
-	const struct event_netconf *told = &event->netconf;
+	const struct event_netconf *reported = &event->netconf;
 
 	if (event->is_delete || !conf->is_known)
 		*conf = (struct interface_conf){.forwarding = -1,
@@ -139,28 +139,28 @@ static void take_conf(struct interface_conf *conf, const struct event *event, ui
 		return;
 	conf->is_known = true;
 	conf->seen = dump;
-	if (told->forwarding >= 0)
-		conf->forwarding = told->forwarding;
-	if (told->rp_filter >= 0)
-		conf->rp_filter = told->rp_filter;
-	if (told->ignore_linkdown >= 0)
-		conf->ignore_linkdown = told->ignore_linkdown;
-	if (told->proxy_neigh >= 0)
-		conf->proxy_neigh = told->proxy_neigh;
+	if (reported->forwarding >= 0)
+		conf->forwarding = reported->forwarding;
+	if (reported->rp_filter >= 0)
+		conf->rp_filter = reported->rp_filter;
+	if (reported->ignore_linkdown >= 0)
+		conf->ignore_linkdown = reported->ignore_linkdown;
+	if (reported->proxy_neigh >= 0)
+		conf->proxy_neigh = reported->proxy_neigh;
 }
 
 static void conf_event(struct ifaces *ifaces, const struct event *event)
 {
-	const struct event_netconf *told = &event->netconf;
-	unsigned family = told->family == 6;
+	const struct event_netconf *reported = &event->netconf;
+	unsigned family = reported->family == 6;
 	struct interface_conf *conf = NULL;
 	struct interface *one = NULL;
 
-	if (told->ifindex == CONF_ALL) {
+	if (reported->ifindex == CONF_ALL) {
 		conf = &ifaces->conf_all[family];
-	} else if (told->ifindex > 0) {
-		one = event->is_delete ? interfaces_find(&ifaces->all, told->ifindex)
-		                       : interfaces_get(&ifaces->all, told->ifindex);
+	} else if (reported->ifindex > 0) {
+		one = event->is_delete ? interfaces_find(&ifaces->all, reported->ifindex)
+		                       : interfaces_get(&ifaces->all, reported->ifindex);
 		conf = one ? &one->conf[family] : NULL;
 	}
 	if (!conf)

@@ -5,14 +5,14 @@
 #include "netlink/mirror.h"
 #include "netlink/netlink.h"
 
-struct keep;
+struct neigh_refresh;
 struct audit;
 
 struct netlink {
 	struct netlink_ctx ctx;
 	struct mirror *mirror;
 	struct listen *listen;
-	struct keep *keep;
+	struct neigh_refresh *refresh;
 	struct audit *audit;
 	int epoll, timer;
 	uint64_t n_changes; // number of events that affect routes
@@ -20,11 +20,11 @@ struct netlink {
 
 // Neighbour refresh: keeps neighbours used by workers resolved, by marking them managed in the
 // kernel or by probing them.
-int keep_open(struct keep **out, struct netlink *netlink, struct error *error);
-void keep_close(struct keep *keep); // clears the managed flag of our entries
+int neigh_refresh_open(struct neigh_refresh **out, struct netlink *netlink, struct error *error);
+void neigh_refresh_close(struct neigh_refresh *refresh); // clears the managed flag of our entries
 // A bounded amount of work, about ten times a second.
-void keep_poll(struct keep *keep);
-uint64_t keep_n_managed(const struct keep *keep);
+void neigh_refresh_poll(struct neigh_refresh *refresh);
+uint64_t neigh_refresh_n_managed(const struct neigh_refresh *refresh);
 
 // The slow audit: checks some routes per second while no dump is running.
 int audit_open(struct audit **out, struct netlink *netlink, struct error *error);

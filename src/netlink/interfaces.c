@@ -77,7 +77,7 @@ struct interface *interfaces_get(struct interfaces *all, int ifindex)
 		return NULL;
 	one->ifindex = ifindex;
 	one->id = FIB_NO_IFACE;
-	one->told.iface = FIB_NO_IFACE;
+	one->reported.iface = FIB_NO_IFACE;
 	if (all->n >= all->n_buckets)
 		grow(all);
 	put(all, one);

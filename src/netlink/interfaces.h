@@ -43,7 +43,7 @@ struct interface {
 	uint32_t reasons;   // of the current judgement
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint8_t vrf;
-	struct ifaces_state told; // what routes were last notified of
+	struct ifaces_state reported; // what routes were last notified of
 };
 
 struct interfaces {

@@ -148,7 +148,7 @@ int __wrap_socket_open(int protocol, int namespace)
 	                                           : __real_socket_open(protocol, namespace);
 }
 
-struct heard {
+struct received {
 	unsigned begins, ends;
 	uint32_t partial, lacking;               // of the latest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
@@ -165,38 +165,38 @@ static int number_of(const struct event *event)
 
 static void take(void *arg, const struct event *event)
 {
-	struct heard *heard = arg;
+	struct received *received = arg;
 	int number = number_of(event);
 
 	if (number < 0)
 		return;
-	heard->known[number] = !event->is_delete;
-	heard->doubted[number] = false;
+	received->known[number] = !event->is_delete;
+	received->doubted[number] = false;
 }
 
 static void begin(void *arg)
 {
-	struct heard *heard = arg;
+	struct received *received = arg;
 
-	heard->begins++;
-	heard->lacking = 0;
-	memcpy(heard->doubted, heard->known, sizeof(heard->known));
+	received->begins++;
+	received->lacking = 0;
+	memcpy(received->doubted, received->known, sizeof(received->known));
 }
 
 static void lack(void *arg, enum event_kind kind)
 {
-	((struct heard *)arg)->lacking |= 1u << kind;
+	((struct received *)arg)->lacking |= 1u << kind;
 }
 
 static void end(void *arg, uint32_t partial)
 {
-	struct heard *heard = arg;
+	struct received *received = arg;
 
-	assert_int_equal(heard->lacking, partial);
-	heard->ends++;
-	heard->partial = partial;
+	assert_int_equal(received->lacking, partial);
+	received->ends++;
+	received->partial = partial;
 	for (unsigned i = 0; i < N_ROUTES && !event_kinds_have(partial, EVENT_ROUTE); i++)
-		heard->known[i] &= !heard->doubted[i];
+		received->known[i] &= !received->doubted[i];
 }
 
 static void run(const char *command)
@@ -204,13 +204,13 @@ static void run(const char *command)
 	assert_int_equal(system(command), 0);
 }
 
-static struct listen *listen_with(struct heard *heard, uint32_t room)
+static struct listen *listen_with(struct received *received, uint32_t room)
 {
-	struct listen_ops ops = {take, begin, lack, end, heard};
+	struct listen_ops ops = {take, begin, lack, end, received};
 	struct error error = {""};
 	struct listen *listen;
 
-	*heard = (struct heard){0};
+	*received = (struct received){0};
 	if (listen_open(&listen, &ops, room, &error))
 		fail_msg("%s", error.text);
 	return listen;
@@ -224,12 +224,12 @@ static void settle(struct listen *listen)
 		assert_true(clock_now_ns() < until);
 }
 
-static unsigned count(const struct heard *heard)
+static unsigned count(const struct received *received)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < N_ROUTES; i++)
-		n += heard->known[i];
+		n += received->known[i];
 	return n;
 }
 
@@ -256,27 +256,27 @@ static int without_routes(void **state)
 
 static void hears_what_is_there_and_what_comes(void **state)
 {
-	struct heard heard;
+	struct received received;
 	struct listen *listen;
 
 	change_routes("add", 0, 100);
-	listen = listen_with(&heard, 1 << 20);
+	listen = listen_with(&received, 1 << 20);
 	settle(listen);
-	assert_int_equal(heard.ends, 1);
-	assert_int_equal(count(&heard), 100);
+	assert_int_equal(received.ends, 1);
+	assert_int_equal(count(&received), 100);
 	change_routes("add", 100, 150);
 	change_routes("del", 0, 10);
 	settle(listen);
-	assert_int_equal(count(&heard), 140);
-	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&received), 140);
+	assert_int_equal(received.ends, 1);
 	listen_close(listen);
 }
 
 static void remembers_when_much_was_said_at_once(void **state)
 {
 	struct netlink_burst bursts[NETLINK_BURSTS];
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct received received;
+	struct listen *listen = listen_with(&received, 1 << 20);
 	uint64_t before, messages = 0;
 	unsigned n, n_before;
 
@@ -301,15 +301,15 @@ static void remembers_when_much_was_said_at_once(void **state)
 
 static void only_what_a_kernel_has_not_may_be_silent(void **state)
 {
-	struct heard heard;
-	struct listen_ops ops = {take, begin, lack, end, &heard};
+	struct received received;
+	struct listen_ops ops = {take, begin, lack, end, &received};
 	struct error error = {""};
 	struct listen *listen;
 
 	refusal = -EPROTONOSUPPORT;
-	listen = listen_with(&heard, 1 << 20);
+	listen = listen_with(&received, 1 << 20);
 	settle(listen);
-	assert_int_equal(heard.ends, 1);
+	assert_int_equal(received.ends, 1);
 	listen_close(listen);
 	refusal = -EACCES;
 	assert_int_equal(listen_open(&listen, &ops, 1 << 20, &error), -EACCES);
@@ -319,8 +319,8 @@ static void only_what_a_kernel_has_not_may_be_silent(void **state)
 
 static void a_loss_leads_to_a_dump_that_finds_all(void **state)
 {
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 16 << 10);
+	struct received received;
+	struct listen *listen = listen_with(&received, 16 << 10);
 	struct listen_info info;
 
 	settle(listen);
@@ -329,19 +329,19 @@ static void a_loss_leads_to_a_dump_that_finds_all(void **state)
 	settle(listen);
 	listen_info(listen, &info);
 	assert_true(info.overruns > 0);
-	assert_true(heard.ends > 1);
-	assert_int_equal(count(&heard), 1500);
+	assert_true(received.ends > 1);
+	assert_int_equal(count(&received), 1500);
 	listen_close(listen);
 }
 
 // Routes are deleted while the dump is being read: none may reappear.
 static void what_is_deleted_during_a_dump_stays_deleted(void **state)
 {
-	struct heard heard;
+	struct received received;
 	struct listen *listen;
 
 	change_routes("add", 0, N_ROUTES);
-	listen = listen_with(&heard, 16 << 20);
+	listen = listen_with(&received, 16 << 20);
 	for (unsigned i = 0; i < N_ROUTES; i += 256) {
 		listen_poll(listen, 1);
 		change_routes("del", N_ROUTES - i - 128, N_ROUTES - i);
@@ -352,7 +352,7 @@ static void what_is_deleted_during_a_dump_stays_deleted(void **state)
 	for (unsigned i = 0; i < N_ROUTES; i++) {
 		bool gone = i % 256 < 64 || i % 256 >= 128;
 
-		assert_int_equal(heard.known[i], !gone);
+		assert_int_equal(received.known[i], !gone);
 	}
 	listen_close(listen);
 }
@@ -371,8 +371,8 @@ static void what_others_say_is_counted_and_ignored(void **state)
 		.dst = {10, 0, 0, 7}};
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_ROUTE};
 	int liar = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct received received;
+	struct listen *listen = listen_with(&received, 1 << 20);
 	struct listen_info info;
 
 	settle(listen);
@@ -380,31 +380,32 @@ static void what_others_say_is_counted_and_ignored(void **state)
 	settle(listen);
 	listen_info(listen, &info);
 	assert_int_equal(info.malformed, 1);
-	assert_int_equal(count(&heard), 0);
-	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&received), 0);
+	assert_int_equal(received.ends, 1);
 	listen_close(listen);
 	close(liar);
 }
 
-static void poll_until_dumps_ended(struct listen *listen, const struct heard *heard, unsigned n)
+static void poll_until_dumps_ended(struct listen *listen, const struct received *received,
+	unsigned n)
 {
 	uint64_t until = clock_now_ns() + 10000000000;
 
-	while (heard->ends < n) {
+	while (received->ends < n) {
 		if (!listen_poll(listen, 1000000))
 			usleep(1000);
 		assert_true(clock_now_ns() < until);
 	}
 }
 
-static void dump(struct listen *listen, const struct heard *heard)
+static void dump(struct listen *listen, const struct received *received)
 {
 	listen_dump_again(listen);
-	poll_until_dumps_ended(listen, heard, heard->ends + 1);
+	poll_until_dumps_ended(listen, received, received->ends + 1);
 }
 
 // With 100 IPv4 routes and some IPv6 routes.
-static struct listen *listen_to_routes(struct heard *heard)
+static struct listen *listen_to_routes(struct received *received)
 {
 	struct listen *listen;
 
@@ -412,57 +413,57 @@ static struct listen *listen_to_routes(struct heard *heard)
 	dumps.family = AF_INET;
 	run("ip link set lo up");
 	change_routes("add", 0, 100);
-	listen = listen_with(heard, 1 << 20);
+	listen = listen_with(received, 1 << 20);
 	settle(listen);
-	assert_int_equal(count(heard), 100);
+	assert_int_equal(count(received), 100);
 	return listen;
 }
 
 static void what_a_failed_dump_does_not_name_stays(void **state)
 {
 	static const enum ending endings[] = {REFUSED, CUT_SHORT, HALF, INTERRUPTED};
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 	struct listen_info info;
 
 	dumps.error = -ENOMEM;
 	for (unsigned i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		dumps.ending = endings[i];
-		dump(listen, &heard);
-		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
-		assert_int_equal(count(&heard), 100);
+		dump(listen, &received);
+		assert_int_equal(received.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&received), 100);
 	}
 	listen_info(listen, &info);
 	assert_int_equal(info.dumps_partial, 4);
 	assert_int_equal(info.dumps, 1);
 	assert_int_equal(info.dumps_restarted, 8); // only interrupted dumps are repeated at once
 	dumps.ending = EMPTY;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 0);
-	assert_int_equal(count(&heard), 0);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 0);
 	listen_close(listen);
 }
 
 // The message may have been about any route, so no route is removed.
 static void what_a_malformed_message_of_a_dump_told_stays(void **state)
 {
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 	struct listen_info info;
 
 	for (enum ending ending = GARBLED; ending <= TORN; ending++) {
 		dumps.ending = ending;
-		dump(listen, &heard);
-		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
-		assert_int_equal(count(&heard), 100);
+		dump(listen, &received);
+		assert_int_equal(received.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&received), 100);
 	}
 	listen_info(listen, &info);
 	assert_int_equal(info.malformed, 1 + 8); // a truncated part is requested again at once
 	assert_int_equal(info.dumps_partial, 2);
 	dumps.ending = WHOLE;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 0);
-	assert_int_equal(count(&heard), 100);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 100);
 	listen_close(listen);
 }
 
@@ -470,23 +471,23 @@ static void what_a_malformed_message_of_a_dump_told_stays(void **state)
 static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
 {
 	static const int lacks[] = {-EOPNOTSUPP, -EAFNOSUPPORT, -EINVAL};
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 
 	dumps.ending = REFUSED;
 	dumps.family = AF_INET6;
 	for (unsigned i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
 		dumps.error = lacks[i];
-		dump(listen, &heard);
-		assert_int_equal(heard.partial, 0);
+		dump(listen, &received);
+		assert_int_equal(received.partial, 0);
 	}
 	dumps.error = -ENOMEM;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 1 << EVENT_ROUTE);
 	dumps.family = AF_INET; // supported by every kernel
 	dumps.error = -EOPNOTSUPP;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 1 << EVENT_ROUTE);
 	listen_close(listen);
 }
 
@@ -506,8 +507,8 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 {
 	static const char *const words = "Linux's IPv4 routes could not be read (Cannot allocate "
 					 "memory): what is known of them stays";
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 	FILE *said = tmpfile();
 	int stderr_fd = dup(STDERR_FILENO);
 	uint64_t since;
@@ -516,23 +517,23 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 	dup2(fileno(said), STDERR_FILENO);
 	dumps.ending = CUT_SHORT;
 	dumps.error = -ENOMEM;
-	dump(listen, &heard);
+	dump(listen, &received);
 	since = clock_now_ns();
-	poll_until_dumps_ended(listen, &heard, 4); // after one second, and two more
+	poll_until_dumps_ended(listen, &received, 4); // after one second, and two more
 	since = clock_now_ns() - since;
 	dumps.ending = WHOLE;
-	dump(listen, &heard);
+	dump(listen, &received);
 	dumps.ending = CUT_SHORT;
-	dump(listen, &heard);
+	dump(listen, &received);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
 	assert_true(since >= 2500000000);
 	assert_int_equal(lines_with(said, words), 2);
 	fclose(said);
 	dumps.ending = WHOLE;
-	poll_until_dumps_ended(listen, &heard, 7);
-	assert_int_equal(heard.partial, 0);
-	assert_int_equal(count(&heard), 100);
+	poll_until_dumps_ended(listen, &received, 7);
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 100);
 	listen_close(listen);
 }
 
@@ -557,8 +558,8 @@ static void asks_and_gets_the_kernels_word(void **state)
 		.dst = {127, 0, 0, 1}};
 	int type = 0;
 	struct listen_request request = {&question, sizeof(question), take_type, &type};
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct received received;
+	struct listen *listen = listen_with(&received, 1 << 20);
 
 	run("ip link set lo up");
 	assert_int_equal(listen_ask(listen, &request), 0);
@@ -580,12 +581,12 @@ static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 		.route = {.rtm_family = AF_INET, .rtm_flags = RTM_F_FIB_MATCH}};
 	int type = 0;
 	struct listen_request request = {&question, sizeof(question), take_type, &type};
-	struct heard heard;
+	struct received received;
 	struct listen *listen;
 	unsigned n_asked = 0;
 
 	change_routes("add", 0, N_ROUTES);
-	listen = listen_with(&heard, 16 << 20);
+	listen = listen_with(&received, 16 << 20);
 	alarm(20); // guards against a dump that waits forever for a reply
 	for (; listen_is_dumping(listen); n_asked++) {
 		listen_poll(listen, 1);
@@ -593,8 +594,8 @@ static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 	}
 	alarm(0);
 	assert_true(n_asked > 1);
-	assert_int_equal(heard.ends, 1);
-	assert_int_equal(count(&heard), N_ROUTES);
+	assert_int_equal(received.ends, 1);
+	assert_int_equal(count(&received), N_ROUTES);
 	listen_close(listen);
 }
 

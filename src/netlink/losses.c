@@ -276,13 +276,13 @@ void routes_nexthop_lost(struct routes *routes, struct nexthop *nexthop)
 
 void routes_nexthop_event(struct routes *routes, const struct event *event)
 {
-	const struct event_nexthop *told = &event->nexthop;
-	struct nexthop *nexthop = event->is_delete ? nexthops_find(&routes->nexthops, told->id)
-	                                           : nexthops_get(&routes->nexthops, told->id);
+	const struct event_nexthop *reported = &event->nexthop;
+	struct nexthop *nexthop = event->is_delete ? nexthops_find(&routes->nexthops, reported->id)
+	                                           : nexthops_get(&routes->nexthops, reported->id);
 
 	routes->nexthop_sequence = event->sequence;
 	routes->nexthop_port_id = event->port_id;
-	if (!nexthop || !told->id)
+	if (!nexthop || !reported->id)
 		return;
 	if (event->is_delete) {
 		if (nexthop->is_known)
@@ -290,6 +290,6 @@ void routes_nexthop_event(struct routes *routes, const struct event *event)
 		return;
 	}
 	nexthop->generation = routes->generation;
-	nexthops_set(&routes->nexthops, nexthop, told);
+	nexthops_set(&routes->nexthops, nexthop, reported);
 	routes_nexthop_changed(routes, nexthop);
 }

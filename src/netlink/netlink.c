@@ -161,7 +161,7 @@ static int open_all(struct netlink *netlink, struct error *error)
 	if (!err)
 		err = open_clock(netlink, error);
 	if (!err)
-		err = keep_open(&netlink->keep, netlink, error);
+		err = neigh_refresh_open(&netlink->refresh, netlink, error);
 	if (!err)
 		err = audit_open(&netlink->audit, netlink, error);
 	return err;
@@ -194,8 +194,8 @@ void netlink_close(struct netlink *netlink)
 {
 	if (netlink->audit)
 		audit_close(netlink->audit);
-	if (netlink->keep)
-		keep_close(netlink->keep);
+	if (netlink->refresh)
+		neigh_refresh_close(netlink->refresh);
 	if (netlink->timer >= 0)
 		close(netlink->timer);
 	if (netlink->epoll >= 0)
@@ -244,7 +244,7 @@ bool netlink_poll(struct netlink *netlink)
 		look_at_taps(netlink);
 		if (tap_inside(netlink->ctx.taps, poll_mirror, netlink) != 0)
 			poll_mirror(netlink); // enters the namespace itself where it can
-		keep_poll(netlink->keep);
+		neigh_refresh_poll(netlink->refresh);
 		audit_poll(netlink->audit);
 	}
 	return more;
@@ -252,23 +252,23 @@ bool netlink_poll(struct netlink *netlink)
 
 void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 {
-	struct listen_info heard;
+	struct listen_info received;
 
 	*out = (struct netlink_info){0};
 	mirror_info(netlink->mirror, out);
 	audit_info(netlink->audit, out);
-	listen_info(netlink->listen, &heard);
+	listen_info(netlink->listen, &received);
 	out->state = listen_is_dumping(netlink->listen) ? NETLINK_DUMPING : NETLINK_FOLLOWING;
-	out->messages = heard.messages;
-	out->ignored += heard.ignored;
-	out->malformed = heard.malformed;
-	out->overruns = heard.overruns;
-	out->dumps = heard.dumps;
-	out->dumps_restarted = heard.dumps_restarted;
-	out->dumps_partial = heard.dumps_partial;
-	out->last_dump_ns = heard.last_dump_ns;
-	out->receive_buffer = heard.receive_buffer;
-	out->managed = keep_n_managed(netlink->keep);
+	out->messages = received.messages;
+	out->ignored += received.ignored;
+	out->malformed = received.malformed;
+	out->overruns = received.overruns;
+	out->dumps = received.dumps;
+	out->dumps_restarted = received.dumps_restarted;
+	out->dumps_partial = received.dumps_partial;
+	out->last_dump_ns = received.last_dump_ns;
+	out->receive_buffer = received.receive_buffer;
+	out->managed = neigh_refresh_n_managed(netlink->refresh);
 }
 
 unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[NETLINK_BURSTS])

@@ -37,7 +37,7 @@ struct nexthop *nexthops_get(struct nexthops *nexthops, uint32_t id);
 // Stores what was reported; if there is no memory for the members, the object is treated as having
 // too many.
 void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
-	const struct event_nexthop *told);
+	const struct event_nexthop *reported);
 // Marks it unknown and removes it from the group counts of its members.
 void nexthops_forget(struct nexthops *nexthops, struct nexthop *nexthop);
 // Removes a member from a group. Returns true if it was the last one.

@@ -29,32 +29,32 @@ static bool is_error(uint8_t type)
 }
 
 // For IPv6 the kernel compares fewer fields than for IPv4.
-static void fill_key(struct hop_set_key *key, const struct event_route *told)
+static void fill_key(struct hop_set_key *key, const struct event_route *reported)
 {
-	bool is_ipv4 = told->prefix.addr.family == 4;
+	bool is_ipv4 = reported->prefix.addr.family == 4;
 
 	memset(key, 0, sizeof(*key));
-	key->family = told->prefix.addr.family;
-	key->type = told->type;
-	key->nh_id = told->nh_id;
-	key->mtu = told->mtu;
-	key->protocol = is_ipv4 || told->protocol == RTPROT_RA ? told->protocol : 0;
-	key->has_too_many_hops = told->too_many_hops && !told->nh_id;
+	key->family = reported->prefix.addr.family;
+	key->type = reported->type;
+	key->nh_id = reported->nh_id;
+	key->mtu = reported->mtu;
+	key->protocol = is_ipv4 || reported->protocol == RTPROT_RA ? reported->protocol : 0;
+	key->has_too_many_hops = reported->too_many_hops && !reported->nh_id;
 	if (is_ipv4) {
-		key->scope = told->scope;
-		key->metrics = told->metrics;
-		key->prefsrc = told->prefsrc;
+		key->scope = reported->scope;
+		key->metrics = reported->metrics;
+		key->prefsrc = reported->prefsrc;
 	} else {
-		key->src = told->src;
-		key->src_len = told->src_len;
+		key->src = reported->src;
+		key->src_len = reported->src_len;
 	}
-	if (told->nh_id && told->type == RTN_BLACKHOLE)
+	if (reported->nh_id && reported->type == RTN_BLACKHOLE)
 		key->type = RTN_UNICAST; // current content of the object
-	if (!told->nh_id && !is_error(told->type))
-		key->n_hops = told->n_hops;
+	if (!reported->nh_id && !is_error(reported->type))
+		key->n_hops = reported->n_hops;
 	if (is_ipv4 && (key->n_hops > 1 || key->prefsrc.family)) { // removed separately
-		key->table = told->table;
-		key->metric = told->metric;
+		key->table = reported->table;
+		key->metric = reported->metric;
 	}
 }
 
@@ -71,13 +71,13 @@ static bool is_dead(const struct routes *routes, const struct event_hop *hop, ui
 	return !(hop->flags & RTNH_F_LINKDOWN && state.is_up && !state.has_carrier && is_ignored);
 }
 
-static void fill_request(struct routes *routes, const struct event_route *told)
+static void fill_request(struct routes *routes, const struct event_route *reported)
 {
 	struct hop_set_request *request = &routes->request;
 
-	fill_key(&request->key, told);
+	fill_key(&request->key, reported);
 	for (unsigned i = 0; i < request->key.n_hops; i++) {
-		const struct event_hop *hop = &told->hop[i];
+		const struct event_hop *hop = &reported->hop[i];
 		request->hops[i] = (struct hop_set_hop){.via = hop->via,
 			.has_encap = hop->has_encap,
 			.is_onlink = hop->flags & RTNH_F_ONLINK,
@@ -128,9 +128,9 @@ static void forget(struct routes *routes, const struct peers *peers, bool is_ipv
 	if (!peers->place)
 		return;
 	if (is_ipv4)
-		hear_delete4(routes, peers);
+		handle_delete4(routes, peers);
 	else
-		hear_delete6(routes, peers);
+		handle_delete6(routes, peers);
 }
 
 static int domain_of(struct routes *routes, uint32_t table)
@@ -148,18 +148,18 @@ static int domain_of(struct routes *routes, uint32_t table)
 // An expired route counts as deleted, however long the kernel keeps it. When the next lifetime
 // ends, the kernel is queried again, because the lifetime may have been extended without a
 // notification. Returns true if the route has expired.
-static bool has_expired(struct routes *routes, const struct event_route *told)
+static bool has_expired(struct routes *routes, const struct event_route *reported)
 {
 	uint64_t left_ns = LATER_NS;
 
-	if (!told->expires)
+	if (!reported->expires)
 		return false;
-	if (told->expires > 0)
-		left_ns = MAX_OF(told->expires * TICK_NS + MARGIN_NS, SOON_NS);
+	if (reported->expires > 0)
+		left_ns = MAX_OF(reported->expires * TICK_NS + MARGIN_NS, SOON_NS);
 	const uint64_t at_ns = clock_now_ns() + left_ns;
 	if (!routes->look_again_ns || at_ns < routes->look_again_ns)
 		routes->look_again_ns = at_ns;
-	return told->expires < 0;
+	return reported->expires < 0;
 }
 
 void routes_poll(struct routes *routes)
@@ -174,33 +174,33 @@ void routes_poll(struct routes *routes)
 
 void routes_event(struct routes *routes, const struct event *event)
 {
-	const struct event_route *told = &event->route;
-	bool is_ipv4 = told->prefix.addr.family == 4;
-	int domain = domain_of(routes, told->table);
+	const struct event_route *reported = &event->route;
+	bool is_ipv4 = reported->prefix.addr.family == 4;
+	int domain = domain_of(routes, reported->table);
 
-	if (told->flags & RTM_F_CLONED || domain < 0)
+	if (reported->flags & RTM_F_CLONED || domain < 0)
 		return;
-	if (!event->is_delete && has_expired(routes, told))
+	if (!event->is_delete && has_expired(routes, reported))
 		return;
-	struct peers peers = {.rank = rank_of(told->table),
-		.narrow = is_ipv4 ? told->tos : told->src_len,
-		.metric = told->metric};
-	fill_request(routes, told);
+	struct peers peers = {.rank = rank_of(reported->table),
+		.narrow = is_ipv4 ? reported->tos : reported->src_len,
+		.metric = reported->metric};
+	fill_request(routes, reported);
 	if (event->is_delete) {
-		peers.place = store_find(&routes->store, domain, &told->prefix);
+		peers.place = store_find(&routes->store, domain, &reported->prefix);
 		forget(routes, &peers, is_ipv4);
 		return;
 	}
 	uint32_t hop_set = read_hop_set(routes, &routes->request);
-	peers.place = hop_set ? store_place(&routes->store, domain, &told->prefix) : 0;
+	peers.place = hop_set ? store_place(&routes->store, domain, &reported->prefix) : 0;
 	if (!peers.place) {
 		routes->n_lost++;
 		if (hop_set)
 			routes_free_hop_set(routes, hop_set);
 	} else if (is_ipv4) {
-		hear_add4(routes, &peers, hop_set, event);
+		handle_add4(routes, &peers, hop_set, event);
 	} else {
-		hear_add6(routes, &peers, hop_set, event);
+		handle_add6(routes, &peers, hop_set, event);
 	}
 }
 
@@ -222,7 +222,7 @@ static void move_to_end(struct routes *routes, uint32_t number, const struct pee
 	store_touch(&routes->store, peers->place);
 }
 
-void hear_add4(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+void handle_add4(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
 	uint32_t *first = peers_first(routes, peers);
@@ -242,7 +242,7 @@ void hear_add4(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	}
 }
 
-void hear_delete4(struct routes *routes, const struct peers *peers)
+void handle_delete4(struct routes *routes, const struct peers *peers)
 {
 	uint32_t hop_set = hop_sets_find(&routes->hop_sets, &routes->request);
 	uint32_t old =
@@ -298,7 +298,7 @@ static bool is_nexthop_change(const struct routes *routes, const struct event *e
 	       event->port_id == routes->nexthop_port_id;
 }
 
-void hear_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
 	const struct hop_set_request *request = &routes->request;
@@ -329,7 +329,7 @@ static bool same_exit(const struct hop_set_hop *a, const struct hop_set_hop *b)
 	return a->ifindex == b->ifindex && wire_addr_equal(&a->via, &b->via);
 }
 
-static bool is_told(const struct hop_set_request *request, const struct hop_set_hop *hop)
+static bool is_reported(const struct hop_set_request *request, const struct hop_set_hop *hop)
 {
 	for (unsigned i = 0; i < request->key.n_hops; i++)
 		if (same_exit(&request->hops[i], hop))
@@ -346,7 +346,7 @@ static void subtract(struct routes *routes, uint32_t route, const struct peers *
 	rest->key = hop_set->key;
 	rest->key.n_hops = 0;
 	for (unsigned i = 0; i < hop_set->key.n_hops; i++)
-		if (!is_told(&routes->request, &hop_set->hops[i]))
+		if (!is_reported(&routes->request, &hop_set->hops[i]))
 			rest->hops[rest->key.n_hops++] = hop_set->hops[i];
 	if (rest->key.n_hops == hop_set->key.n_hops)
 		peers_missed(routes, peers);
@@ -373,7 +373,7 @@ static uint32_t find_alone(struct routes *routes, uint32_t first, const struct p
 	return 0;
 }
 
-void hear_delete6(struct routes *routes, const struct peers *peers)
+void handle_delete6(struct routes *routes, const struct peers *peers)
 {
 	const struct hop_set_request *request = &routes->request;
 	uint32_t first = *peers_first(routes, peers);

@@ -7,9 +7,9 @@
 uint32_t read_hop_set(struct routes *routes, const struct hop_set_request *request);
 
 // routes->request was added with next-hop set `hop_set`, or was deleted.
-void hear_add4(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+void handle_add4(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event);
-void hear_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event);
-void hear_delete4(struct routes *routes, const struct peers *peers);
-void hear_delete6(struct routes *routes, const struct peers *peers);
+void handle_delete4(struct routes *routes, const struct peers *peers);
+void handle_delete6(struct routes *routes, const struct peers *peers);

@@ -62,7 +62,7 @@ void routes_nexthop_lost(struct routes *routes, struct nexthop *nexthop);
 // The fib's table of hops or groups has no space for a set: its routes are left to Linux until
 // there is.
 void routes_defer(struct routes *routes, uint32_t hop_set);
-void routes_feed(struct routes *routes); // retries
+void routes_retry(struct routes *routes); // retries
 
 // Resolves a set to a fib hop; valid for this batch.
 const struct hop_set *routes_resolve(struct routes *routes, uint32_t hop_set);

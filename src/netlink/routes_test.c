@@ -595,17 +595,18 @@ static bool remember(void *arg, const struct netlink_unsupported *one)
 
 static void names_what_is_left_to_linux(void **state)
 {
-	char told[200] = "";
+	char reported[200] = "";
 
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
 	fake_flush();
-	routes_unsupported(fake.routes, remember, told);
-	assert_string_equal(told, "");
+	routes_unsupported(fake.routes, remember, reported);
+	assert_string_equal(reported, "");
 	fake_say("24.0.0.0/8 dev 7");
 	fake_say("25.0.0.0/8 dev 7");
 	fake_flush();
-	routes_unsupported(fake.routes, remember, told);
-	assert_string_equal(told, "route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
+	routes_unsupported(fake.routes, remember, reported);
+	assert_string_equal(reported,
+		"route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)

@@ -3,8 +3,8 @@
 #include "netlink/taps.h"
 
 #include "base/log.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/ifaces_inside.h"
-#include "netlink/judge.h"
 
 #include <net/if.h>
 #include <string.h>

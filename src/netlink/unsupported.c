@@ -2,8 +2,8 @@
 #include "netlink/foreign.h"
 
 #include "base/bits.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/ifaces_inside.h"
-#include "netlink/judge.h"
 
 #include <net/if.h>
 #include <stdio.h>
@@ -176,14 +176,14 @@ static bool tell_reasons(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++) {
-		struct netlink_unsupported told = {.n = 1};
+		struct netlink_unsupported reported = {.n = 1};
 
 		if (!(one->reasons & 1u << i))
 			continue;
-		snprintf(told.what, sizeof(told.what), "%s", iface_reason[i].what);
-		snprintf(told.where, sizeof(told.where), "%s", one->iface.name);
-		snprintf(told.effect, sizeof(told.effect), "%s", iface_reason[i].effect);
-		if (!tell(arg, &told))
+		snprintf(reported.what, sizeof(reported.what), "%s", iface_reason[i].what);
+		snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
+		snprintf(reported.effect, sizeof(reported.effect), "%s", iface_reason[i].effect);
+		if (!tell(arg, &reported))
 			return false;
 	}
 	return true;
@@ -194,14 +194,14 @@ static bool tell_reasons(const struct interface *one,
 static bool tell_hidden_addresses(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	struct netlink_unsupported told = {.n = one->n_addresses4,
+	struct netlink_unsupported reported = {.n = one->n_addresses4,
 		.what = "IPv4 address on an interface that is set down",
 		.effect = "workers forward packets that say they come from it; Linux drops them"};
 
 	if (!one->is_known || !one->n_addresses4 || one->iface.flags & IFF_UP)
 		return true;
-	snprintf(told.where, sizeof(told.where), "%s", one->iface.name);
-	return tell(arg, &told);
+	snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
+	return tell(arg, &reported);
 }
 
 void ifaces_unsupported(const struct ifaces *ifaces,

@@ -29,10 +29,10 @@ struct crowd {
 
 static void take(void *arg, const struct event *event)
 {
-	const struct event_neighbour *told = &event->neighbour;
+	const struct event_neighbour *reported = &event->neighbour;
 	struct crowd *crowd = arg;
 
-	if (event->kind != EVENT_NEIGHBOUR || !told->has_mac || !(told->state & NUD_USABLE))
+	if (event->kind != EVENT_NEIGHBOUR || !reported->has_mac || !(reported->state & NUD_USABLE))
 		return;
 	if (crowd->n == crowd->room) {
 		size_t room = crowd->room ? crowd->room * 2 : 1024;
@@ -45,7 +45,7 @@ static void take(void *arg, const struct event *event)
 		crowd->met = more;
 		crowd->room = room;
 	}
-	crowd->met[crowd->n++] = (struct met){told->ifindex, told->addr, told->mac};
+	crowd->met[crowd->n++] = (struct met){reported->ifindex, reported->addr, reported->mac};
 }
 
 static int dump(struct netlink *netlink, struct crowd *crowd)

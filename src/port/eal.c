@@ -37,7 +37,7 @@ static struct {
 	const char *option, *value; // the value, if it is a separate argument
 	bool has_reason;            // in `words`
 } refused;
-static char aside[WORDS_MAX];
+static char deferred[WORDS_MAX];
 
 // A driver may log an error for each packet; a few messages per second are enough. Call with
 // words_lock held.
@@ -54,7 +54,7 @@ static bool may_speak(void)
 
 // Handles a DPDK message: while ports are being opened, the first error (or else the first warning)
 // is kept for our error message, since further ones are only consequences. Later errors are logged.
-static ssize_t hear(void *cookie, const char *text, size_t n)
+static ssize_t handle(void *cookie, const char *text, size_t n)
 {
 	int level = rte_log_cur_msg_loglevel();
 	int length = n;
@@ -97,7 +97,7 @@ void eal_words_forget(void)
 static void listen_to_dpdk(void)
 {
 	static FILE *stream;
-	cookie_io_functions_t functions = {.write = hear};
+	cookie_io_functions_t functions = {.write = handle};
 
 	if (!stream)
 		stream = fopencookie(NULL, "w", functions);
@@ -127,14 +127,15 @@ static void show_stdout(int kept)
 	close(kept);
 }
 
-static ssize_t hear_aside(void *cookie, const char *text, size_t n)
+static ssize_t handle_deferred(void *cookie, const char *text, size_t n)
 {
 	static const char farewell[] = "EAL: FATAL: ";
 	const char *end = memchr(text, '\n', n);
 	bool is_farewell = n >= strlen(farewell) && !memcmp(text, farewell, strlen(farewell));
 
-	if (!aside[0] && !is_farewell)
-		snprintf(aside, sizeof(aside), "%.*s", (int)(end ? end - text : (ssize_t)n), text);
+	if (!deferred[0] && !is_farewell)
+		snprintf(deferred, sizeof(deferred), "%.*s", (int)(end ? end - text : (ssize_t)n),
+			text);
 	return n;
 }
 
@@ -143,10 +144,10 @@ static ssize_t hear_aside(void *cookie, const char *text, size_t n)
 static FILE *hide_stderr(void)
 {
 	static FILE *stream;
-	cookie_io_functions_t functions = {.write = hear_aside};
+	cookie_io_functions_t functions = {.write = handle_deferred};
 	FILE *kept = stderr;
 
-	aside[0] = 0;
+	deferred[0] = 0;
 	if (!stream)
 		stream = fopencookie(NULL, "w", functions);
 	if (!stream)
@@ -212,9 +213,9 @@ static int complain_of_start(const struct eal_args *args, struct error *error)
 			"eal: args: one does not go with DPDK's other arguments: %s; " ADVICE,
 			words);
 	return error_set(error, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
-		words[0]   ? words
-		: aside[0] ? aside
-			   : rte_strerror(rte_errno));
+		words[0]      ? words
+		: deferred[0] ? deferred
+			      : rte_strerror(rte_errno));
 }
 
 // EAL leaves sockets and maps behind in its runtime directory.
@@ -251,9 +252,9 @@ static void tell_the_end(void)
 		return;
 	remove_own_folder();
 	dprintf(STDERR_FILENO, "dl3d: DPDK ended the process at its start: %s\n",
-		words[0]   ? words
-		: aside[0] ? aside
-			   : "it did not say why");
+		words[0]      ? words
+		: deferred[0] ? deferred
+			      : "it did not say why");
 	_exit(1);
 }
 
@@ -343,8 +344,8 @@ int eal_start(struct eal_args *args, struct error *error)
 		return error_set(error, -EINVAL,
 			"eal: args: lcore 0 has to be the main one; leave --main-lcore out");
 	}
-	if (aside[0])
-		log_warn("DPDK: %s", aside);
+	if (deferred[0])
+		log_warn("DPDK: %s", deferred);
 	hush_library("libbpf.so.1", "libbpf_set_print");
 	hush_library("libxdp.so.1", "libxdp_set_print");
 	return 0;

@@ -133,13 +133,13 @@ void memif_ring_free(struct memif_ring *ring)
 	free(ring);
 }
 
-bool memif_ring_is_told(struct memif_ring *ring)
+bool memif_ring_is_reported(struct memif_ring *ring)
 {
 	pthread_mutex_lock(&ring->lock);
-	bool is_told = !ring->is_untold;
+	bool is_reported = !ring->is_untold;
 
 	pthread_mutex_unlock(&ring->lock);
-	return is_told;
+	return is_reported;
 }
 
 // Only the sender moves the tail of a ring to the client, and the head of one to the server.

@@ -166,7 +166,7 @@ static int tear_down(void **state)
 
 static void where_no_peer_is_nothing_can_come(void **state)
 {
-	assert_true(memif_ring_is_told(ring));
+	assert_true(memif_ring_is_reported(ring));
 	assert_true(memif_ring_ask(ring));
 	memif_ring_ask_no_more(ring);
 }
@@ -174,7 +174,7 @@ static void where_no_peer_is_nothing_can_come(void **state)
 static void the_peer_tells_only_while_it_is_asked(void **state)
 {
 	agree(TO_SERVER);
-	assert_true(memif_ring_is_told(ring));
+	assert_true(memif_ring_is_reported(ring));
 	send_frame(HEAD);
 	assert_false(has_event());
 	assert_false(memif_ring_ask(ring)); // it arrived after the ring was last read
@@ -236,15 +236,15 @@ static void a_ring_that_cannot_be_had_is_untold(void **state)
 		say_init(ID);
 		say_region();
 		say_ring(TO_SERVER, 0, offsets[i]);
-		assert_false(memif_ring_is_told(ring));
+		assert_false(memif_ring_is_reported(ring));
 		assert_true(memif_ring_ask(ring));
 		memif_ring_ask_no_more(ring);
 	}
 	say_init(ID);
 	say_ring(TO_SERVER, 0, HEAD_AT); // no region
-	assert_false(memif_ring_is_told(ring));
+	assert_false(memif_ring_is_reported(ring));
 	agree(TO_SERVER);
-	assert_true(memif_ring_is_told(ring));
+	assert_true(memif_ring_is_reported(ring));
 }
 
 static void memory_that_the_peer_could_take_away_is_not_mapped(void **state)
@@ -253,7 +253,7 @@ static void memory_that_the_peer_could_take_away_is_not_mapped(void **state)
 	region = memfd_create("region", MFD_ALLOW_SEALING);
 	assert_int_equal(ftruncate(region, REGION), 0);
 	agree(TO_SERVER);
-	assert_false(memif_ring_is_told(ring));
+	assert_false(memif_ring_is_reported(ring));
 }
 
 static void a_peer_that_leaves_is_forgotten(void **state)

@@ -220,7 +220,7 @@ static int choose_workers(const struct port_table_settings *settings,
 
 	if (n_cores == 0)
 		return error_set(error, -ENODEV,
-			"workers: this process may not use any core that is online");
+			"workers: there is no core that is online and that this process may use");
 	plan->n_workers = count_useful_workers(settings, facts, n_cores);
 	for (unsigned i = 0; i < plan->n_workers; i++) {
 		plan->workers[i].core = cores[i];

@@ -140,7 +140,7 @@ static void run_workers(void)
 	assert_false(port_workers_run(room));
 }
 
-static int open_room(void **state)
+static int open_module(void **state)
 {
 	char path[64];
 	struct error error = {0};
@@ -325,5 +325,5 @@ int main(void)
 		cmocka_unit_test(leaves_nothing_behind),
 	};
 
-	return cmocka_run_group_tests(tests, open_room, remove_files);
+	return cmocka_run_group_tests(tests, open_module, remove_files);
 }

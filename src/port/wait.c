@@ -34,7 +34,7 @@ struct port_wait {
 	// what is still unread.
 	unsigned n_polled;
 	struct pollfd polled[1 + PORT_WORKER_QUEUES];
-	int bell;       // an eventfd
+	int wakeup;     // an eventfd
 	bool is_asleep; // or about to be; atomic, partner: port_wake
 } LINE_ALIGNED;
 
@@ -74,8 +74,8 @@ static int open_one(struct port_table *room, struct port_worker *worker, struct 
 	worker->wait = wait;
 	wait->n_polled = 1;
 	wait->polled[0] = (struct pollfd){epoll_create1(EPOLL_CLOEXEC), POLLIN, 0};
-	wait->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wait->polled[0].fd < 0 || wait->bell < 0 || add_event(wait, wait->bell))
+	wait->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wait->polled[0].fd < 0 || wait->wakeup < 0 || add_event(wait, wait->wakeup))
 		return error_set(error, -errno,
 			"workers[%u]: cannot wait for frames: %s; allow more open files (ulimit "
 			"-n), "
@@ -129,8 +129,8 @@ void wait_close(struct port_table *room)
 		for (unsigned q = 0; q < wait->n_queues; q++)
 			if (wait->queues[q].ring)
 				memif_ring_free(wait->queues[q].ring);
-		if (wait->bell >= 0)
-			close(wait->bell);
+		if (wait->wakeup >= 0)
+			close(wait->wakeup);
 		if (wait->polled[0].fd >= 0)
 			close(wait->polled[0].fd);
 		free(wait);
@@ -145,7 +145,7 @@ bool port_wait_is_woken(const struct port_wait *wait)
 		enum hop_set hop_set = __atomic_load_n(&wait->queues[q].hop_set, __ATOMIC_RELAXED);
 
 		if (hop_set == HOP_SET_NONE ||
-			(hop_set == HOP_SET_MEMIF && !memif_ring_is_told(wait->queues[q].ring)))
+			(hop_set == HOP_SET_MEMIF && !memif_ring_is_reported(wait->queues[q].ring)))
 			return false;
 	}
 	return true;
@@ -236,7 +236,7 @@ void port_wake(struct port_wait *wait)
 	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&wait->is_asleep, __ATOMIC_RELAXED))
 		return;
-	ssize_t n = write(wait->bell, &one, sizeof(one));
+	ssize_t n = write(wait->wakeup, &one, sizeof(one));
 
 	(void)n; // fails only if the counter is full, after 2^64 wakeups
 }

@@ -25,7 +25,7 @@ struct memif_ring *memif_ring_make(const char *device, uint16_t queue, int epoll
 void memif_ring_free(struct memif_ring *ring);
 // False: frames may arrive without an event. / Enables events from the peer; false: frames have
 // arrived since the last call but one, and events stay disabled. / Disables events. Worker.
-bool memif_ring_is_told(struct memif_ring *ring);
+bool memif_ring_is_reported(struct memif_ring *ring);
 bool memif_ring_ask(struct memif_ring *ring);
 void memif_ring_ask_no_more(struct memif_ring *ring);
 

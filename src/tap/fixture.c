@@ -105,7 +105,7 @@ int close_ports(void **state)
 	return 0;
 }
 
-void open_room(void)
+void open_module(void)
 {
 	struct error error = {""};
 
@@ -113,7 +113,7 @@ void open_room(void)
 		fail_msg("%s", error.text);
 }
 
-void close_room(void)
+void close_module(void)
 {
 	tap_close(room);
 	room = NULL;
@@ -141,7 +141,7 @@ int end(void **state)
 	if (room) {
 		for (unsigned p = 0; p < room->n_taps; p++)
 			taps_release(room, p);
-		close_room();
+		close_module();
 	}
 	run("ip netns del %s 2>/dev/null", namespace_name);
 	return 0;

@@ -32,8 +32,8 @@ int end(void **state);
 // Runs a shell command; 0 on success.
 int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint32_t count_free(void);
-void open_room(void);
-void close_room(void);
+void open_module(void);
+void close_module(void);
 // Propagates the ports' carrier to the TAP interfaces.
 void bring_carrier(void);
 struct netdev read_tap(unsigned port);

@@ -144,16 +144,16 @@ unsigned tap_exchange(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsig
 }
 
 // Either this call sees that the thread is asleep, or the thread sees what was enqueued before.
-static void ring(struct tap_bell *bell)
+static void ring(struct tap_wakeup *wakeup)
 {
 	uint64_t one = 1;
 
 	rte_smp_mb();
-	if (likely(!__atomic_load_n(&bell->is_asleep, __ATOMIC_RELAXED)))
+	if (likely(!__atomic_load_n(&wakeup->is_asleep, __ATOMIC_RELAXED)))
 		return;
-	if (!__atomic_exchange_n(&bell->is_asleep, false, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&wakeup->is_asleep, false, __ATOMIC_RELAXED))
 		return;
-	ssize_t n = write(bell->fd, &one, sizeof(one));
+	ssize_t n = write(wakeup->fd, &one, sizeof(one));
 
 	(void)n; // if it fails, the thread checks by itself after a while
 }
@@ -175,7 +175,7 @@ bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_m
 		return false;
 	}
 	stats_add(&stat->handed[verdict], 1);
-	if (worker->bell)
-		ring(worker->bell);
+	if (worker->wakeup)
+		ring(worker->wakeup);
 	return true;
 }

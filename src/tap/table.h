@@ -38,7 +38,7 @@ struct tap_table {
 	struct tap_class_settings class[N_CLASSES]; // rate and burst: atomic, relaxed
 	uint64_t started_ns, looked_ns;             // looked: last check of the namespace's name
 
-	struct tap_bell bell;
+	struct tap_wakeup wakeup;
 	pthread_t thread;
 	bool thread_runs, stop; // stop: atomic, relaxed
 	bool is_beside_workers; // the thread may run on a worker's core

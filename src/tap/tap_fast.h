@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 // Wakes the tap thread if it is asleep. After one wakeup it polls the rings by itself for a while.
-struct tap_bell {
+struct tap_wakeup {
 	int fd;         // an eventfd
 	bool is_asleep; // set by the tap thread, cleared by it and by the waker; atomic
 } LINE_ALIGNED;
@@ -26,7 +26,7 @@ struct tap_worker {
 	struct rte_ring *used;            // mbufs of punted packets, to be freed by the worker
 	struct rte_ring *empty;           // mbufs for frames from Linux
 	struct rte_mempool *pool;         // pool of the lent mbufs; NULL: none
-	struct tap_bell *bell;            // NULL: no wakeup needed
+	struct tap_wakeup *wakeup;        // NULL: no wakeup needed
 	struct port_wait *wait;           // wakes the worker for `inject`; NULL: it never sleeps
 	unsigned n_owed;                  // mbufs still to be lent when the pool has some
 	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE

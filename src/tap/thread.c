@@ -58,7 +58,7 @@ static int sleep_on_taps(struct tap_table *room, struct rounds *r, bool is_busy,
 		are_all_asked &= is_one;
 	}
 	// A wakeup that arrived while the thread was already awake must not keep it awake.
-	r->polled[room->n_taps] = (struct pollfd){is_quiet ? room->bell.fd : -1, POLLIN, 0};
+	r->polled[room->n_taps] = (struct pollfd){is_quiet ? room->wakeup.fd : -1, POLLIN, 0};
 	if (is_busy)
 		nap.tv_nsec = 0;
 	else if (is_quiet)
@@ -67,18 +67,18 @@ static int sleep_on_taps(struct tap_table *room, struct rounds *r, bool is_busy,
 }
 
 // From now on a waker wakes us; frames punted before are seen at the next check of the rings.
-static void lie_down(struct tap_bell *bell)
+static void lie_down(struct tap_wakeup *wakeup)
 {
-	__atomic_store_n(&bell->is_asleep, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&wakeup->is_asleep, true, __ATOMIC_RELAXED);
 	rte_smp_mb();
 }
 
-static void get_up(struct tap_bell *bell)
+static void get_up(struct tap_wakeup *wakeup)
 {
 	uint64_t n_rung;
 
-	__atomic_store_n(&bell->is_asleep, false, __ATOMIC_RELAXED);
-	ssize_t n = read(bell->fd, &n_rung, sizeof(n_rung));
+	__atomic_store_n(&wakeup->is_asleep, false, __ATOMIC_RELAXED);
+	ssize_t n = read(wakeup->fd, &n_rung, sizeof(n_rung));
 
 	(void)n; // no wakeup is pending
 }
@@ -109,13 +109,13 @@ static void *run(void *arg)
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
 		if (is_quiet)
-			lie_down(&room->bell);
+			lie_down(&room->wakeup);
 		bool is_busy = move_punted(room);
 		r.now_ns = clock_now_ns();
 		if (sleep_on_taps(room, &r, is_busy, is_quiet) > 0)
 			is_busy |= inject(room, &r) > 0 || r.polled[room->n_taps].revents;
 		if (is_quiet)
-			get_up(&room->bell);
+			get_up(&room->wakeup);
 		if (is_busy)
 			r.moved_ns = clock_now_ns();
 	}
@@ -159,7 +159,7 @@ void thread_stop(struct tap_table *room)
 	uint64_t one = 1;
 
 	__atomic_store_n(&room->stop, true, __ATOMIC_RELAXED);
-	if (write(room->bell.fd, &one, sizeof(one)) < 0)
+	if (write(room->wakeup.fd, &one, sizeof(one)) < 0)
 		log_warn("linux: the thread of the TAP interfaces is not woken: %s",
 			strerror(errno));
 	pthread_join(room->thread, NULL);

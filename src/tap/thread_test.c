@@ -38,14 +38,14 @@ static void wait_until_it_sleeps(void)
 {
 	uint64_t start_ns = clock_now_ns();
 
-	while (!__atomic_load_n(&room->bell.is_asleep, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&room->wakeup.is_asleep, __ATOMIC_RELAXED))
 		if (clock_now_ns() - start_ns > patience_ns)
 			fail_msg("the thread never sleeps");
 }
 
 static void sleeps_while_nothing_comes(void **state)
 {
-	open_room();
+	open_module();
 	wait_until_it_sleeps();
 	unsigned long naps = count_naps();
 	uint64_t start_ns = clock_now_ns();
@@ -61,22 +61,22 @@ static void is_woken_once_by_the_first_packet(void **state)
 {
 	uint64_t n_rung;
 
-	open_room();
+	open_module();
 	thread_stop(room);
-	while (read(room->bell.fd, &n_rung, sizeof(n_rung)) > 0)
+	while (read(room->wakeup.fd, &n_rung, sizeof(n_rung)) > 0)
 		;
-	room->bell.is_asleep = true;
+	room->wakeup.is_asleep = true;
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 1));
-	assert_false(room->bell.is_asleep);
+	assert_false(room->wakeup.is_asleep);
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 2));
-	assert_int_equal(read(room->bell.fd, &n_rung, sizeof(n_rung)), sizeof(n_rung));
+	assert_int_equal(read(room->wakeup.fd, &n_rung, sizeof(n_rung)), sizeof(n_rung));
 	assert_int_equal(n_rung, 1);
 	move_rest(room);
 }
 
 static void hands_over_what_is_punted_while_it_sleeps_or_goes_to_sleep(void **state)
 {
-	open_room();
+	open_module();
 	int fd = listen_to_tap(0);
 
 	for (unsigned i = 0; i < 300; i++) {

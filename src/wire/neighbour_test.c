@@ -30,11 +30,11 @@ static struct wire_neighbour question(const char *target, const char *sender)
 
 static struct wire_neighbour answer(const char *target, const char *sender)
 {
-	struct wire_neighbour told = question(target, sender);
+	struct wire_neighbour reported = question(target, sender);
 
-	told.is_reply = true;
-	told.about_mac = mine;
-	return told;
+	reported.is_reply = true;
+	reported.about_mac = mine;
+	return reported;
 }
 
 // clang-format off
@@ -124,11 +124,11 @@ static void reads_what_it_builds_with_and_without_a_tag_and_padding(void **state
 
 static void tells_all_where_the_asker_has_no_address_yet(void **state)
 {
-	const struct wire_neighbour told = answer("2001:db8::1", "::");
+	const struct wire_neighbour reported = answer("2001:db8::1", "::");
 	uint8_t frame[WIRE_NEIGHBOUR_BYTES];
 	struct wire_neighbour got;
 
-	size_t n = wire_neighbour_build(&told, frame);
+	size_t n = wire_neighbour_build(&reported, frame);
 	assert_memory_equal(frame, "\x33\x33\0\0\0\1", 6);
 	assert_int_equal(frame[14 + 40 + 4], 0x20); // not solicited
 	assert_int_equal(wire_neighbour_read(frame, n, &got), 0);

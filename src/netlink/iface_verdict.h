@@ -33,15 +33,15 @@ struct iface_reason_row {
 };
 extern const struct iface_reason_row iface_reason[N_IFACE_REASONS];
 
-struct judgement {
+struct iface_verdict {
 	bool is_ours; // a port's TAP interface, or a VLAN on one
 	struct fib_iface iface;
 	uint32_t reasons;
 };
-void judge(const struct ifaces *ifaces, const struct interface *one, struct judgement *out);
+void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out);
 
 // Call before a round of judgements: collects the upper devices of each interface.
-void judge_above(struct ifaces *ifaces);
+void check_above(struct ifaces *ifaces);
 
 // Whether workers may send by this interface, given these reasons.
-bool judge_lets_out(uint32_t reasons);
+bool check_lets_out(uint32_t reasons);

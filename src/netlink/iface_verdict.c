@@ -1,6 +1,6 @@
 // Derives the fib interface from an interface, its lower and upper devices and settings. Control
 // thread.
-#include "netlink/judge.h"
+#include "netlink/iface_verdict.h"
 
 #include "base/bits.h"
 
@@ -72,7 +72,7 @@ static bool is_tunnel(const struct interface *one)
 }
 
 // What Linux does with IP packets received on it.
-static uint32_t judge_conf(const struct ifaces *ifaces, const struct interface *one)
+static uint32_t check_conf(const struct ifaces *ifaces, const struct interface *one)
 {
 	const struct interface_conf *all = ifaces->conf_all, *own = one->conf;
 	uint32_t reasons = 0;
@@ -91,7 +91,7 @@ static uint32_t judge_conf(const struct ifaces *ifaces, const struct interface *
 }
 
 // Reasons due to the master; sets *vrf.
-static uint32_t judge_master(const struct ifaces *ifaces, const struct interface *one, uint8_t *vrf)
+static uint32_t check_master(const struct ifaces *ifaces, const struct interface *one, uint8_t *vrf)
 {
 	const struct interface *master = vrfs_master(ifaces, one);
 
@@ -111,7 +111,7 @@ static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 	const struct interface *one)
 {
 	struct interface_above *above = &lower->above;
-	uint32_t own = judge_conf(ifaces, one);
+	uint32_t own = check_conf(ifaces, one);
 
 	// A passthru macvlan takes all frames and has the same address.
 	if (wire_mac_equal(&one->iface.mac, &lower->iface.mac))
@@ -140,7 +140,7 @@ static void add_ring(const struct ifaces *ifaces, const struct interface *ring)
 	}
 }
 
-void judge_above(struct ifaces *ifaces)
+void check_above(struct ifaces *ifaces)
 {
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		one->above = (struct interface_above){0};
@@ -164,7 +164,7 @@ void judge_above(struct ifaces *ifaces)
 	}
 }
 
-static uint32_t judge_own(const struct interface *one)
+static uint32_t check_own(const struct interface *one)
 {
 	uint32_t reasons = one->above.reasons;
 
@@ -182,7 +182,7 @@ static uint32_t judge_own(const struct interface *one)
 }
 
 // Adds a VLAN on the path to the TAP interface: its tag is the outermost so far.
-static void add_tag(struct judgement *out, const struct event_link *vlan)
+static void add_tag(struct iface_verdict *out, const struct event_link *vlan)
 {
 	struct fib_iface *iface = &out->iface;
 
@@ -197,8 +197,8 @@ static void add_tag(struct judgement *out, const struct event_link *vlan)
 
 // Follows the lower devices to the TAP interface: port, tags, and the reasons inherited from the
 // interfaces below. Returns false if there is no TAP interface.
-static bool judge_below(const struct ifaces *ifaces, const struct interface *one,
-	struct judgement *out)
+static bool check_below(const struct ifaces *ifaces, const struct interface *one,
+	struct iface_verdict *out)
 {
 	const struct interface *at = one;
 
@@ -207,7 +207,7 @@ static bool judge_below(const struct ifaces *ifaces, const struct interface *one
 		at = interfaces_find(&ifaces->all, at->iface.lower);
 		if (!at || !at->is_known)
 			return false;
-		out->reasons |= judge_own(at) & inherited;
+		out->reasons |= check_own(at) & inherited;
 		if (!(at->iface.flags & IFF_UP))
 			out->iface.flags |= FIB_IFACE_DOWN;
 	}
@@ -216,8 +216,8 @@ static bool judge_below(const struct ifaces *ifaces, const struct interface *one
 	return port >= 0;
 }
 
-static uint16_t judge_mtu(const struct ifaces *ifaces, const struct interface *one,
-	struct judgement *out)
+static uint16_t check_mtu(const struct ifaces *ifaces, const struct interface *one,
+	struct iface_verdict *out)
 {
 	const struct mirror_port *has = &ifaces->taps.has[out->iface.port];
 	const struct mirror_port *asked = &ifaces->taps.asked[out->iface.port];
@@ -231,12 +231,12 @@ static uint16_t judge_mtu(const struct ifaces *ifaces, const struct interface *o
 }
 
 // A value set to the interface's own MTU or more has no effect.
-static uint16_t judge_mtu6(const struct interface *one, uint16_t mtu)
+static uint16_t check_mtu6(const struct interface *one, uint16_t mtu)
 {
 	return one->mtu6 >= MTU_MIN && one->mtu6 < mtu ? (uint16_t)one->mtu6 : 0;
 }
 
-bool judge_lets_out(uint32_t reasons)
+bool check_lets_out(uint32_t reasons)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++)
 		if (reasons & BIT(i) && iface_reason[i].flags & FIB_IFACE_LINUX)
@@ -244,21 +244,21 @@ bool judge_lets_out(uint32_t reasons)
 	return !(reasons & (BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES)));
 }
 
-void judge(const struct ifaces *ifaces, const struct interface *one, struct judgement *out)
+void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out)
 {
-	*out = (struct judgement){0};
+	*out = (struct iface_verdict){0};
 	if (!one->is_known)
 		return;
-	if (!judge_below(ifaces, one, out)) {
+	if (!check_below(ifaces, one, out)) {
 		out->reasons = 0;
 		return;
 	}
 	out->is_ours = !(out->reasons & BIT(REASON_TAGS));
-	out->reasons |= judge_own(one) | judge_conf(ifaces, one) |
-	                judge_master(ifaces, one, &out->iface.vrf);
+	out->reasons |= check_own(one) | check_conf(ifaces, one) |
+	                check_master(ifaces, one, &out->iface.vrf);
 	out->iface.mac = one->iface.mac;
-	out->iface.mtu = judge_mtu(ifaces, one, out);
-	out->iface.mtu6 = judge_mtu6(one, out->iface.mtu);
+	out->iface.mtu = check_mtu(ifaces, one, out);
+	out->iface.mtu6 = check_mtu6(one, out->iface.mtu);
 	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, FIB_IFACE_MACS);
 	memcpy(out->iface.macs, one->above.macs, out->iface.n_macs * sizeof(struct wire_mac));
 	out->iface.flags |= one->iface.flags & IFF_UP ? 0 : FIB_IFACE_DOWN;
