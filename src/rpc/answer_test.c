@@ -49,7 +49,7 @@ static const struct rpc_method table[] = {
 	{"refuse", refuse},
 	{"silent", fail_silently},
 	{"cut", cut_a_character},
-	{"house", tell_ctx},
+	{"context", tell_ctx},
 };
 static int ctx = 7;
 static const struct rpc_methods methods = {table, ARRAY_LEN(table), &ctx};
@@ -75,7 +75,7 @@ static void answers_each_request_with_the_right_line(void **state)
 			"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{}}"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"echo\"}",
 			"{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}"},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"house\",\"params\":{}}",
+		{"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"context\",\"params\":{}}",
 			"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"result\":7}"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"refuse\",\"params\":{\"prefix\":\"10."
 		 "0.0.1/8\"}}",
