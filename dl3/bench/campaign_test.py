@@ -121,11 +121,11 @@ def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: 
                         ballast.write_bytes(bytes(2 << 20))
 
         listener = Filling()
-        with pytest.raises(DiskFull, match="all that was measured is in it"), kept(path):
+        with pytest.raises(DiskFull, match="all results are recorded"), kept(path):
             conducted(path, listener=listener)
         assert len(listener.jobs) in (4, 5)
         assert read(path).left_out == ()
-        with pytest.raises(DiskFull, match="make room, then go on"), kept(path):
+        with pytest.raises(DiskFull, match="free some space, then continue"), kept(path):
             raise AssertionError
         ballast.unlink()
         with kept(path):
