@@ -68,7 +68,7 @@ def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
         (
             "kind: external, options: {at: box.example}",
             "",
-            "4: 'at' of the kind 'external': box.example: the other machine is written like ssh://admin@192.0.2.7 or ",
+            "4: 'at' of the kind 'external': box.example: the other machine must be given as ssh://admin@192.0.2.7 or ",
         ),
         ("kind: external", "parameters: {direction: unidirectional}", f"{GIVEN}[direction]' at that device"),
         ("kind: dl3d", "streams: [{from: [a]}]", "10: 'from' of a stream: Input should be a valid string"),

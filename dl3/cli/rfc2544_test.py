@@ -333,13 +333,13 @@ def lets_the_streams_of_the_lab_go_where_they_are_told(
 
 
 def complains_when_the_dl3d_that_was_named_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match=r"no dl3d has a socket at .* or name its socket with --dut$"):
+    with pytest.raises(Fault, match=r"dl3d has no socket at .* or name its socket with --dut$"):
         place.tested(str(tmp_path / "none"))
 
 
 def says_how_to_start_a_generator(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "throughput", "--generator", str(tmp_path / "none"), "--dut", NOBODY])
-    assert "no dl3gen has a socket at" in str(done.exception)
+    assert "dl3gen has no socket at" in str(done.exception)
     assert DL3GEN.start in str(done.exception)
 
 
