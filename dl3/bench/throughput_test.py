@@ -249,7 +249,7 @@ def needs_streams_that_the_generator_sends() -> None:
     with pytest.raises(UsageFault, match="stream west is only received"):
         streams_of(FakeGenerator(), [Stream.model_validate({"name": "west", "to": "left"})])
     replay = {"from": "left", "to": "right", "pcap": "x.pcap"}
-    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and nobody can tell what was lost"):
+    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and loss cannot be measured"):
         streams_of(FakeGenerator(streams=[replay]), None)
     replaying = FakeGenerator(streams=[{**replay, "stamp": True}])
     assert frames_for(streams_of(replaying, None), replaying) == ("capture",)

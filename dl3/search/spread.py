@@ -16,7 +16,7 @@ STUDENT = {
     3: 4.303,
     4: 3.182,
     5: 2.776,
-}  # 97.5 % quantile of Student's t with n - 1 degrees of freedom, by n
+}  # 97.5 % quantile of t with n - 1 degrees of freedom, by n
 
 
 def outside(n: int, rank: int) -> float:
