@@ -175,7 +175,7 @@ def _open(setup: Setup) -> None:
 
 
 def says_that_a_device_does_not_start() -> None:
-    with pytest.raises(Fault, match=r"testpmd left with status 1: .*burst must be"):
+    with pytest.raises(Fault, match=r"testpmd exited with status 1: .*burst must be"):
         _open(_setup("testpmd", burst=600))
 
 

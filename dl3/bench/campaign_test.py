@@ -230,9 +230,9 @@ def tells_of_everything_before_it_has_begun(tmp_path: Path) -> None:
 
 def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path) -> None:
     path, listener = tmp_path / "r.jsonl", NotingListener()
-    made = conducted(path, FakeEnvironment(cannot_start="box left with status 1: no memory"), listener=listener)
+    made = conducted(path, FakeEnvironment(cannot_start="box exited with status 1: no memory"), listener=listener)
     assert made.failed == listener.skipped
-    assert [one.reason for one in read(path).skipped] == ["box left with status 1: no memory"] * 10
+    assert [one.reason for one in read(path).skipped] == ["box exited with status 1: no memory"] * 10
     assert read(path).finished == ()
     assert conducted(path).failed == {}
     assert len(read(path).finished) == 10

@@ -95,7 +95,7 @@ class Runner:
         """Complain when the program has left."""
         if self.process.poll() is not None:
             raise Fault(
-                f"{self.job.name} left with status {self.process.returncode} while it was measured; "
+                f"{self.job.name} exited with status {self.process.returncode} while it was measured; "
                 f"its last lines were\n{self.last_words()}"
             )
 

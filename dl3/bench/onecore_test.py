@@ -93,7 +93,7 @@ def ends_a_program_that_is_stopped(place: Workplace) -> None:
 
 def shows_the_last_words_of_a_program_that_leaves(place: Workplace) -> None:
     with (
-        pytest.raises(Fault, match=r"counting left with status 3(.|\n)*no such port"),
+        pytest.raises(Fault, match=r"counting exited with status 3(.|\n)*no such port"),
         started(job("import sys; print('no such port'); sys.exit(3)"), place),
     ):
         pass
