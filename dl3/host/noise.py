@@ -57,7 +57,7 @@ def frequencies(cpus: Path = CPUS) -> dict[int, float]:
 
 
 def probe(core: int, seconds: float = PROBE_S) -> tuple[float, float] | None:
-    """Spin on a core; returns the fraction of the core received and the longest pause in us, or None if not permitted."""
+    """Spin on a core: fraction of the core received and longest pause in us; None if not permitted."""
     allowed = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {core})
