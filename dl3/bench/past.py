@@ -87,7 +87,7 @@ def look_into(path: Path, source: str) -> Past | None:
     if record.plans[-1].source != source:
         name = record.plans[-1].name
         raise UsageFault(
-            f"{path} is the record of the campaign '{name}' as it was written then, and this one is written otherwise: "
+            f"{path} is the record of the campaign '{name}' with a different campaign file: "
             "name another file, or none for a new one"
         )
     return Past(record, record.plans[-1])

@@ -122,7 +122,9 @@ def measure_reset(testbed: Testbed, bed: Resettable | None = None) -> Sequence[R
     """Both kinds; one that this bed cannot do is told of, and a Fault where it can do neither."""
     bed = bed or testbed.bed
     if bed is None:
-        raise UsageFault("nobody here can reset this device: name a command that does, or test one that a bed starts")
+        raise UsageFault(
+            "this device cannot be reset from here: give a command for it, or use a device that dl3 starts"
+        )
     pps = LOAD * throughput_of(testbed).pps
     answers, faults = list[Reset](), list[Fault]()
     kinds: list[tuple[Literal["process", "port"], Callable[[], None]]] = [

@@ -292,5 +292,5 @@ def gives_up_a_device_that_never_comes_back(tmp_path: Path) -> None:
 
 
 def says_that_nobody_can_reset_the_device(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match="nobody here can reset this device"):
+    with pytest.raises(Fault, match="this device cannot be reset from here"):
         conduct(course_of(FakeGenerator(), tmp_path), job_of("reset"), None, Known())

@@ -130,7 +130,7 @@ def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Strea
     if given is None:
         texts = generator.ask(StreamTexts, "streams").streams
         if not texts:
-            raise UsageFault("dl3gen's file has no streams: put some there, or name a file of them with --streams")
+            raise UsageFault("dl3gen's file has no streams: add some, or give a file with --streams")
         given = parsed_streams(texts, "dl3gen's file")
     for i, stream in enumerate(given):
         if not stream.sender:

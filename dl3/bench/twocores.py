@@ -81,7 +81,7 @@ def most_loaded(name: str, runs: Sequence[MemifRun]) -> MemifRun:
     quiet = [run for run in runs if run.is_quiet]
     if not quiet:
         share = max(min(run.shares) for run in runs)
-        raise NoRow(f"no row memif-2-core: other programs left {share:.0%} of the cores, wanted is {LEAST_SHARE:.0%}")
+        raise NoRow(f"no row memif-2-core: other programs left {share:.0%} of the cores, {LEAST_SHARE:.0%} is needed")
     best = max(quiet, key=lambda run: run.overload)
     if best.overload < LEAST_OVERLOAD:
         raise NoRow(

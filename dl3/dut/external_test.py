@@ -1,4 +1,4 @@
-"""A box between ports of a dl3gen that runs already."""
+"""A device between the ports of a running dl3gen."""
 
 from pathlib import Path
 
