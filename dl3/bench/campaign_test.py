@@ -50,7 +50,7 @@ def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The record of a campaign that nobody cut short."""
+    """The record of an uninterrupted campaign."""
     path = tmp_path_factory.mktemp("whole") / "r.jsonl"
     conducted(path)
     return path.read_bytes()
@@ -90,7 +90,7 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
 
 
 def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> None:
-    """Of the first job all trials are there, and only its last line is missing: the rest of it takes no time."""
+    """All trials of the first job are recorded and only its last line is missing: the remainder takes no time."""
     path = tmp_path / "r.jsonl"
     lines = whole.splitlines(keepends=True)
     first = next(i for i, line in enumerate(lines) if b'"kind":"finished"' in line.replace(b" ", b""))
@@ -108,7 +108,7 @@ def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> 
 
 
 def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: Path, whole: bytes) -> None:
-    """As the command does it, on two megabytes of memory."""
+    """As in the command, on a 2 MB tmpfs."""
     path, ballast = tmp_path / "r.jsonl", tmp_path / "ballast"
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", tmp_path], check=True)
     try:
@@ -256,7 +256,7 @@ def skips_jobs_whose_bed_is_refused_at_the_call_and_makes_the_others(tmp_path: P
 
 def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
     class Laying(FakeEnvironment):
-        """Makes route tables before it hands out the context."""
+        """Creates routing tables before it returns the context."""
 
         laying_s = 0.0
 
@@ -294,7 +294,7 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
 
 def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
     class Dying(FakeGenerator):
-        """Answers nothing from its fourth run on."""
+        """Stops answering from its fourth run on."""
 
         def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
             if self.run == 3:

@@ -1,4 +1,4 @@
-"""The runner, with programs that are no forwarders but count like one."""
+"""The runner, with programs that forward nothing but maintain the same counters."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from dl3.bench.onecore import Job, environment, fill_in, started
 from dl3.bench.workplace import Workplace
 from dl3.model.fault import Fault, UsageFault
 
-# Sends a million packets per second of its own time, as far as its counters tell; leaves at the end of its input.
+# Counts a million packets per second of its own CPU time; exits at the end of its input.
 COUNTING = """
 import os, select, sys, time
 path, sent = os.environ["ONECORE_STATS"], 200_000

@@ -1,4 +1,4 @@
-"""A whole measurement with a generator that is made up."""
+"""A complete measurement with a simulated generator."""
 
 import re
 from dataclasses import replace
@@ -21,18 +21,18 @@ from dl3.trial.run import Runner
 
 
 class NotingListener(ProgressListener):
-    """Writes down what it hears."""
+    """Records all events."""
 
     def __init__(self) -> None:
         self.left: list[tuple[str, float]] = []
         self.faults: list[tuple[str, Fault]] = []
 
     def on_left(self, frame: str, seconds: float) -> None:
-        """All of it."""
+        """Record the event."""
         self.left.append((frame, seconds))
 
     def on_fault(self, frame: str, fault: Fault) -> None:
-        """All of them."""
+        """Record the event."""
         self.faults.append((frame, fault))
 
 
@@ -43,7 +43,7 @@ def run(generator: FakeGenerator, folder: Path, listener: ProgressListener | Non
 
 
 class Waiting(ProgressListener):
-    """Wants an answer at once."""
+    """Accepts a result at any time."""
 
     def is_waiting(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""When a forwarder on two cores gives a figure, and when it gives none."""
+"""When a forwarder on two cores yields a result, and when it does not."""
 
 import pytest
 

@@ -109,7 +109,7 @@ class Dl3d:
 
 
 def route_file(name: str, folder: Path) -> tuple[Path, ...]:
-    """A built-in table in dl3d's format, with prefixes alternating between the links; 'one' is already part of the lab."""
+    """A built-in table in dl3d's format, with prefixes alternating between the links; the lab already has 'one'."""
     if name == "one":
         return ()
     files = TableFiles(name, folder)

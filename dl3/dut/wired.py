@@ -70,8 +70,8 @@ class WiredBed:
         """Kill and restart; not possible if rings are shared with dl3gen."""
         if self.wire != "veth":
             raise Fault(
-                f"{self.lab.device.name} at {self.wire} links cannot be reset, because dl3gen would poll a dead peer: give "
-                "the device the option 'wire: veth', if it has that"
+                f"{self.lab.device.name} at {self.wire} links cannot be reset, because dl3gen would poll a dead peer: "
+                "give the device the option 'wire: veth', if it has that"
             )
         self.lab.device.restart()
 
