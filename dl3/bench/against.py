@@ -128,7 +128,7 @@ def side_of(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contes
 
 
 def renamed(side: Contestant, place: Workplace) -> Contestant:
-    """Started through a link in the workplace: a longer path of one program would shift its stack and change its rate."""
+    """Started through a link in the workplace: a longer path of one program would shift its stack and its rate."""
     link = place.folder / f"dl3d-{place.next_number():06}"
     link.symlink_to(side.job.command[0])
     return replace(side, job=replace(side.job, command=(str(link), *side.job.command[1:])))

@@ -1,4 +1,4 @@
-"""Compares two devices under test: both testbeds are open and use the cores alternately (ABAB), the other is suspended."""
+"""Compares two devices under test: both testbeds are open and alternate on the cores (ABAB), the other is suspended."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -39,7 +39,7 @@ def at_load(run: Run, answer: Throughput, load: float) -> Trial:
 
 
 def is_lesser(answer: Throughput, before: Throughput) -> bool:
-    """Whether a result is secondary to another one of its campaign: of a looser goal, or over the wire of a later test."""
+    """Whether a result is secondary to another of its campaign: of a looser goal, or over the wire of a later test."""
     is_other = wire_of(answer.facts) != wire_of(before.facts)
     return answer.campaign == before.campaign and (is_other or before.goal_loss_ratio < answer.goal_loss_ratio)
 

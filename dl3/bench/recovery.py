@@ -18,7 +18,7 @@ SHORTEST_RELIEF_S = 1.0
 
 @dataclass(frozen=True)
 class Fall:
-    """The load drops from overload to relief without a gap: the surplus part of each stream ends, the rest continues."""
+    """The load drops from overload to relief without a gap: the surplus of each stream ends, the rest continues."""
 
     overload_pps: float
     relief_pps: float

@@ -52,7 +52,7 @@ def watch_of_bed(bed: Bed, build: Path) -> Watch:
 
 
 def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
-    """Whether the generator often fell behind at rates that it reached in other trials, which means it was interrupted."""
+    """Whether the generator often fell behind at rates that it reached in other trials, so it was interrupted."""
     reached_pps = max((trial.asked_pps for trial in trials if not trial.invalid), default=0.0)
     n = sum(1 for trial in trials if trial.is_behind and 0 < trial.asked_pps <= reached_pps)
     if n > MOST_INTERRUPTED * len(trials):

@@ -184,7 +184,7 @@ ROWS: list[tuple[str, str]] = [
     ),
     (
         HEAD.replace("mine", "a b") + CASE,
-        "line 1: 'name': found 'a b', expected 1 to 41 letters, digits, '-', '_' or '.', starting with a letter or a digit",
+        "line 1: 'name': found 'a b', expected 1 to 41 letters, digits, '-', '_' or '.', starting with a letter",
     ),
     (HEAD + CASE + "    effort: {seconds: fast}\n", "line 10: 'seconds': found 'fast', expected a number"),
     (HEAD + CASE + "    effort: {seconds: 0}\n", "line 10: 'seconds': found '0', expected at least 0.1"),

@@ -34,7 +34,7 @@ class OverLoads(Answer):
 
 
 class FrameLoss(OverLoads):
-    """RFC 2544, 26.3: loss over load, from the maximum of the line or the tester down to two lossless loads in a row."""
+    """RFC 2544, 26.3: loss over load, from the maximum of line or tester down to two lossless loads in a row."""
 
     kind: Literal["frame_loss"] = "frame_loss"
     trial_seconds: float

@@ -100,7 +100,7 @@ class Job(Noun):
 
 
 class LeftOut(Noun):
-    """A device, or parameter values of a case, that this machine cannot run, although it can run the rest of the case."""
+    """A device or parameter values that this machine cannot run, while it can run other parts of the case."""
 
     dut: str
     parameters: dict[str, str]
@@ -147,9 +147,7 @@ class Finished(Noun):
     job: str
     seconds: float  # duration, without its share of the time to start the testbed
     planned_seconds: float
-    is_rest: bool = (
-        False  # interrupted before: `seconds` covers only the remainder and says nothing about speed
-    )
+    is_rest: bool = False  # interrupted before: `seconds` covers only the remainder and says nothing about speed
 
 
 class Skipped(Noun):

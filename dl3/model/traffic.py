@@ -10,9 +10,7 @@ from dl3.model.stream import Stream
 HOSTS = 65_024  # number of addresses that a stream iterates over in one network
 FIRST_PORT = 1024
 STAMP_PORT = 4791
-CATCH_UP = (
-    16_384  # frames, one ring of the testbed: hypervisors preempt virtual cores for up to a few ms
-)
+CATCH_UP = 16_384  # frames, one ring of the testbed: hypervisors preempt virtual cores for up to a few ms
 NUMBER_OF_PAIR = 2
 
 

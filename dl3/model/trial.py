@@ -114,9 +114,7 @@ class Throughput(Noun):
     mean_bytes: float
     pps: float  # offered load of the best trial; sum over all streams
     upper_pps: float | None  # lowest rate at which a valid trial missed the goal; None: no such rate above `pps`
-    ended_pps: float = (
-        0.0  # lowest rate that failed for any reason, generator included, or the search's upper bound
-    )
+    ended_pps: float = 0.0  # lowest rate that failed for any reason, generator included, or the search's upper bound
     limited_by: Limit
     goal_loss_ratio: float
     resolution: float
@@ -139,7 +137,7 @@ class Throughput(Noun):
     @model_validator(mode="before")
     @classmethod
     def split_upper(cls, values: dict[str, object]) -> dict[str, object]:
-        """Old records have one rate for both, where the search ended; it is the device's if the device was the limit."""
+        """Old records have one rate for both, where the search ended: the device's if it was the limit."""
         if "ended_pps" in values or "upper_pps" not in values:
             return values
         upper_pps = values["upper_pps"]

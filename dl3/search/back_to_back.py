@@ -41,7 +41,7 @@ def next_burst(passed: Sequence[int], lost: Sequence[int], most: int) -> int:
 
 
 def find_burst(measure: Callable[[int], T], reach: Reach) -> Burst[T]:
-    """The longest burst that passed and is shorter than every burst that lost frames; Undecided if trials stay INVALID."""
+    """The longest burst that passed, shorter than every burst that lost frames; Undecided if trials stay INVALID."""
     passed: dict[int, T] = {}
     lost: list[int] = []
     while True:

@@ -17,7 +17,7 @@ def is_back(last_lost_s: float | None, whole_s: float) -> bool:
 def trial_that_ends_well(
     measure: Callable[[float], T], is_good: Callable[[T], bool], seconds: float, most_s: float
 ) -> T:
-    """The first trial in which the device recovered. Each trial is twice as long as the previous one, at most `most_s`."""
+    """The first trial in which the device recovered. Each trial is twice as long as the last, at most `most_s`."""
     while True:
         trial = measure(seconds)
         if is_good(trial):

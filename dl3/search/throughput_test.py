@@ -1,4 +1,4 @@
-"""The search with simulated devices: it terminates, stays within its bounds, and never returns a rate that lost frames."""
+"""The search with simulated devices: it ends, stays within its bounds, and never returns a rate that lost frames."""
 
 import random
 from collections.abc import Callable

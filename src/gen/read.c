@@ -237,7 +237,7 @@ int gen_read_streams(struct gen_streams *out, const json_t *list, const struct g
 	int err = 0;
 
 	if (!json_is_array(list))
-		return error_set(error, -EINVAL, "streams: expected a list of streams");
+		return error_set(error, -EINVAL, "streams: a list of streams is wanted");
 	if (!json_array_size(list) || json_array_size(list) > GEN_MAX_STREAMS)
 		return error_set(error, -EINVAL, "streams: %zu of them; 1 to %d are wanted",
 			json_array_size(list), GEN_MAX_STREAMS);

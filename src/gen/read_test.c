@@ -79,8 +79,8 @@ static void check_mistakes(const struct mistake mistakes[], size_t n, const stru
 static void answers_each_mistake_in_the_list_with_one_sentence(void **state)
 {
 	static const struct mistake mistakes[] = {
-		{"{}", "streams: expected a list of streams"},
-		{"3", "streams: expected a list of streams"},
+		{"{}", "streams: a list of streams is wanted"},
+		{"3", "streams: a list of streams is wanted"},
 		{"[]", "streams: 0 of them; 1 to 64 are wanted"},
 		{"[4]", "streams[0]: a map (key: value) is wanted"},
 		{ONE("\"vlan\": {\"id\": 1, \"\": 1}"),
