@@ -1,4 +1,4 @@
-"""Compares two devices under test: both beds are open, each in turn has the cores (ABAB), the other stands still."""
+"""Compares two devices under test: both testbeds are open and alternate on the cores (ABAB), the other is suspended."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,12 +25,12 @@ from dl3.search.throughput import Terms
 from dl3.trial.order import Site
 
 Test = Literal["throughput", "forwarding"]
-TRIES = 8  # of a trial that is INVALID
+TRIES = 8  # of an INVALID trial
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What both sides have in common."""
+    """Settings common to both sides."""
 
     frames: tuple[str, ...]
     record: Path
@@ -45,27 +45,27 @@ class Contest:
 
 @dataclass(frozen=True)
 class Side:
-    """A bed, and the trials that are made on it."""
+    """A testbed and the trials run on it."""
 
     bed: Bed
     run: Run
 
     @property
     def name(self) -> str:
-        """As people called it."""
+        """Name given by the user."""
         return self.run.site.dut_name
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One side's figure."""
+    """A result of one side."""
 
     pps: float
     mean_bytes: float
 
 
 def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
-    """All that trials need."""
+    """Everything that trials need."""
     facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
     site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
     watch, runner = watch_of_bed(bed, BUILD), runner_of(site, bed.at)
@@ -75,8 +75,8 @@ def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
 
 @contextmanager
 def both_open(setups: tuple[Setup, Setup], terms: Contest) -> Iterator[tuple[Side, Side]]:
-    """Both beds, each standing still unless it is its turn."""
-    opening, opening_peer = (open_bed(setup, terms.traffic, BUILD) for setup in setups)  # judges both, starts none
+    """Both testbeds, each suspended unless it is its turn."""
+    opening, opening_peer = (open_bed(setup, terms.traffic, BUILD) for setup in setups)  # checks both, starts neither
     with opening as ours:
         side = side_of(ours, setups[0], terms)
         ours.freeze()
@@ -87,7 +87,7 @@ def both_open(setups: tuple[Setup, Setup], terms: Contest) -> Iterator[tuple[Sid
 
 
 def valid_ceiling(run: Run, frame: str) -> Trial:
-    """A trial as fast as can be; again while it says nothing of the device."""
+    """A trial at maximum rate, repeated while it is INVALID."""
     for _ in range(TRIES):
         trial = ceiling_of(run, frame)
         if not trial.invalid:
@@ -96,7 +96,7 @@ def valid_ceiling(run: Run, frame: str) -> Trial:
 
 
 def measured(side: Side, frame: str, terms: Contest) -> Sample:
-    """One figure: what comes back when as much is offered as can be, or the throughput without loss."""
+    """One result: the received rate at maximum offered load, or the lossless throughput."""
     if terms.test == "forwarding":
         trial = valid_ceiling(side.run, frame)
         return Sample(trial.received_pps, trial.mean_bytes)
@@ -107,7 +107,7 @@ def measured(side: Side, frame: str, terms: Contest) -> Sample:
 
 @contextmanager
 def turn(side: Side) -> Iterator[None]:
-    """The cores are this side's."""
+    """Use the cores for this side."""
     side.bed.thaw()
     try:
         yield
@@ -116,12 +116,12 @@ def turn(side: Side) -> Iterator[None]:
 
 
 def turns(pair: int) -> tuple[int, int]:
-    """Which side is measured first, and which then."""
+    """Which side is measured first, and which second."""
     return pair % 2, 1 - pair % 2
 
 
 def take_pairs(sides: tuple[Side, Side], frame: str, terms: Contest) -> list[tuple[Sample, Sample]]:
-    """All pairs of a frame size, each time the other side first."""
+    """All pairs of a frame size; the side measured first alternates."""
     pairs = []
     for i in range(terms.pairs):
         found: dict[int, Sample] = {}
@@ -133,9 +133,9 @@ def take_pairs(sides: tuple[Side, Side], frame: str, terms: Contest) -> list[tup
 
 
 def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> tuple[float, tuple[float, float]]:
-    """That of the medians, and where it lies with 95 % confidence, from the ratios within the pairs.
+    """Ratio of the medians, with its 95 % confidence interval from the ratios within the pairs.
 
-    Both are of the same pairs, so each pair has to have two rates: Fault where one has none.
+    Both use the same pairs, so each pair must have two rates: Fault otherwise.
     """
     for number, name in enumerate(names):
         n_without = sum(1 for pair in pairs if pair[number].pps <= 0)
@@ -151,7 +151,7 @@ def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> 
 
 
 def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versus:
-    """One frame size, recorded."""
+    """Measure and record one frame size."""
     ours, peer = sides
     with turn(ours):
         before = ours.run.look()
@@ -179,7 +179,7 @@ def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versu
 
 
 def compare(setups: tuple[Setup, Setup], terms: Contest, hear: Callable[[Versus], None]) -> list[Versus]:
-    """All frame sizes; `hear` is told of each as it is done."""
+    """Measure all frame sizes; `hear` is called with each result."""
     answers = []
     with both_open(setups, terms) as sides:
         for frame in terms.frames:

@@ -1,4 +1,4 @@
-"""The comparison's rules."""
+"""Rules of the comparison."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from dl3.model.sample import Sample
 
 @dataclass
 class Fake:
-    """A program that writes down what is done with it."""
+    """A program that records how it is used."""
 
     name: str
     seen: list[str]
@@ -36,7 +36,7 @@ class Fake:
 
 
 def _both_fakes(monkeypatch: pytest.MonkeyPatch, seen: list[str], unequal: int = 0) -> Row:
-    """A row of two fakes, of whose first starts so many compare nothing."""
+    """A row of two fakes whose first `unequal` starts cannot be compared."""
 
     def side(name: str) -> Contestant:
         @contextmanager

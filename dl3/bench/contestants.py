@@ -1,4 +1,4 @@
-"""The programs that are compared, each started in its own way on the same core, memory, burst and descriptors."""
+"""The compared programs, each started in its own way with the same core, memory, burst and descriptors."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from dl3.record.machine import output_of
 
 
 def make_dl3d(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """dl3d of one of our builds, on a file made for it."""
+    """dl3d of one of our builds, with a generated configuration."""
     program = built(BUILD / folder / "src" / "dl3d", "make")
     settings = Settings(terms.core, terms.burst, entry.n_hops, terms.descriptors, entry.mode, terms.memory_mib)
     config = write_config(settings, TableFiles(entry.routes, TABLES), place)
@@ -23,7 +23,7 @@ def make_dl3d(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Cont
 
 
 def make_l3fwd(name: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """l3fwd with LPM. Its main lcore forwards: it would wait busily on the same core otherwise."""
+    """l3fwd with LPM. The main lcore forwards: otherwise it would busy-wait on the same core."""
     program = built(PEERS / "l3fwd" / name, MAKER)
     is_ip6 = entry.routes.startswith("v6")
     rules4 = TableFiles("one" if is_ip6 else entry.routes, TABLES).l3fwd_rules()
@@ -38,7 +38,7 @@ def make_l3fwd(name: str, entry: Entry, terms: Terms, place: Workplace) -> Conte
 
 
 def make_graph(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """l3fwd-graph: rte_graph's own nodes, one route, bursts as its library has them."""
+    """l3fwd-graph: rte_graph's nodes, one route, and the burst size of its library."""
     program = built(PEERS / "l3fwd-graph" / "program", MAKER)
     command = (
         *(str(program), *eal(terms, place, f"0@{terms.core},1@{terms.core}")),

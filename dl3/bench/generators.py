@@ -1,4 +1,4 @@
-"""dl3gen and testpmd's own generator and sink, each alone on one core over net_null."""
+"""dl3gen and testpmd's generator and sink, each alone on one core over net_null."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,12 +18,12 @@ from dl3.record.machine import output_of
 
 FLOWS = 1_000_000
 MOST_FLOWS = 16_777_216
-FLOWS_OF_TESTPMD = 256  # txonly counts through one byte of the source address
-FLOWS_OF_SINK = 65_536  # as many as the table has destinations: reordering is judged in each
-FRAME_BYTES = 60  # without FCS, so 64 with it
+FLOWS_OF_TESTPMD = 256  # txonly varies one byte of the source address
+FLOWS_OF_SINK = 65_536  # number of destinations in the table: reordering is checked per flow
+FRAME_BYTES = 60  # without the FCS, 64 with it
 LONGEST_S = 86_400
 NO_RX = "net_null0,no-rx=1"
-DOING: Mapping[str, tuple[str, ...]] = {  # of testpmd
+DOING: Mapping[str, tuple[str, ...]] = {  # options of testpmd
     "sink": ("--forward-mode=rxonly",),
     "flows": ("--forward-mode=txonly", "--txonly-multi-flow"),
     "flowgen": ("--forward-mode=flowgen", f"--flowgen-flows={FLOWS}"),
@@ -44,7 +44,7 @@ ROW_OF_SINK = (
 
 
 def stream(mode: str) -> dict[str, Any]:
-    """One, a million or 16,777,216 flows out, or what the plugin stamps in."""
+    """A transmit stream of one, a million or 16,777,216 flows, or the stream stamped by the plugin."""
     common = {"to": "wire", "dst_mac": "02:00:00:00:00:aa", "size": 64}
     if mode == "sink":
         return common | {"id": 0, "dst_ip": {"first": "48.0.0.0", "count": FLOWS_OF_SINK}}
@@ -57,7 +57,7 @@ def stream(mode: str) -> dict[str, Any]:
 
 
 def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any]:
-    """dl3gen's file: one port of net_null, one worker."""
+    """dl3gen's configuration: one net_null port, one worker."""
     rings = {"rx_descriptors": terms.descriptors, "tx_descriptors": terms.descriptors}
     device = "net_null0" if mode == "sink" else NO_RX
     return {
@@ -72,7 +72,7 @@ def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any
 
 
 def begin(socket: Path) -> bool:
-    """Tell dl3gen to run its streams; False while it does not answer yet."""
+    """Start dl3gen's streams; False while it does not answer yet."""
     client = Client(socket)
     try:
         client.ask(Reply, "status")

@@ -1,4 +1,4 @@
-"""The file that a comparison leaves behind."""
+"""The result file of a comparison."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from dl3.record.journal import now
 
 
 class Outcome(BaseModel):
-    """All rows, with what they depend on."""
+    """All rows, with the conditions they depend on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,11 +30,11 @@ class Outcome(BaseModel):
     seconds_per_sample: float
     marches: dict[str, str]  # of both programs, by row
     rows: tuple[Comparison, ...]
-    missing: dict[str, str]  # rows that could not be measured here, each with the reason
+    missing: dict[str, str]  # rows that could not be measured here, with the reason
 
 
 def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) -> Outcome:
-    """Put together what was found, each row with its -march."""
+    """Combine the results, with the -march of each row."""
     return Outcome(
         at=now(),
         facts=facts,
@@ -52,7 +52,7 @@ def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) 
 
 
 def write(path: Path, result: Outcome) -> None:
-    """Write it whole or not at all."""
+    """Write the file atomically."""
     draft = path.with_suffix(".draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

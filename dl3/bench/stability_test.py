@@ -1,4 +1,4 @@
-"""One answer of several, and when a machine is called noisy."""
+"""Combination of several results, and the criteria for a noisy machine."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -100,17 +100,17 @@ def takes_a_search_without_an_answer_for_noise_when_another_has_one(tmp_path: Pa
 
 @dataclass
 class Sleeper:
-    """A bed that can do nothing but stand still."""
+    """A testbed that can only be suspended."""
 
     facts: dict[str, Any]
     said: list[str] = field(default_factory=list)
 
     def freeze(self) -> None:
-        """Says so."""
+        """Record the call."""
         self.said.append("freeze")
 
     def thaw(self) -> None:
-        """Says so."""
+        """Record the call."""
         self.said.append("thaw")
 
 

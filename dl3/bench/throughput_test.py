@@ -1,4 +1,4 @@
-"""A whole measurement with a generator that is made up."""
+"""A complete measurement with a simulated generator."""
 
 import re
 from dataclasses import replace
@@ -21,18 +21,18 @@ from dl3.trial.run import Runner
 
 
 class NotingListener(ProgressListener):
-    """Writes down what it hears."""
+    """Records all events."""
 
     def __init__(self) -> None:
         self.left: list[tuple[str, float]] = []
         self.faults: list[tuple[str, Fault]] = []
 
     def on_left(self, frame: str, seconds: float) -> None:
-        """All of it."""
+        """Record the event."""
         self.left.append((frame, seconds))
 
     def on_fault(self, frame: str, fault: Fault) -> None:
-        """All of them."""
+        """Record the event."""
         self.faults.append((frame, fault))
 
 
@@ -43,7 +43,7 @@ def run(generator: FakeGenerator, folder: Path, listener: ProgressListener | Non
 
 
 class Waiting(ProgressListener):
-    """Wants an answer at once."""
+    """Accepts a result at any time."""
 
     def is_waiting(self) -> bool:
         return True
@@ -249,7 +249,7 @@ def needs_streams_that_the_generator_sends() -> None:
     with pytest.raises(UsageFault, match="stream west is only received"):
         streams_of(FakeGenerator(), [Stream.model_validate({"name": "west", "to": "left"})])
     replay = {"from": "left", "to": "right", "pcap": "x.pcap"}
-    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and nobody can tell what was lost"):
+    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and loss cannot be measured"):
         streams_of(FakeGenerator(streams=[replay]), None)
     replaying = FakeGenerator(streams=[{**replay, "stamp": True}])
     assert frames_for(streams_of(replaying, None), replaying) == ("capture",)

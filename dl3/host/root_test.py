@@ -1,4 +1,4 @@
-"""Commands of somebody who is not root."""
+"""Commands run without root."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""The search against devices that are known: it ends, keeps to its bounds, and never answers a rate that lost."""
+"""The search with simulated devices: it ends, stays within its bounds, and never returns a rate that lost frames."""
 
 import random
 from collections.abc import Callable
@@ -26,7 +26,7 @@ LATE = "late: the generator could not keep up"
 
 @dataclass(frozen=True)
 class Seen:
-    """A trial as the search sees it."""
+    """A trial as seen by the search."""
 
     offered_pps: float
     received_pps: float
@@ -35,7 +35,7 @@ class Seen:
 
     @property
     def loss_ratio(self) -> float:
-        """Of the frames that were offered."""
+        """Fraction of the offered frames."""
         return max(0.0, 1 - self.received_pps / self.offered_pps)
 
 
@@ -43,7 +43,7 @@ Device = Callable[[float], Seen]
 
 
 def forwarder(threshold: float) -> Device:
-    """Forwards so many packets a second and drops the rest."""
+    """Forwards up to `threshold` packets/s and drops the rest."""
     return lambda pps: Seen(pps, min(pps, threshold))
 
 
@@ -53,7 +53,7 @@ def generator(ceiling: float, device: Device) -> Device:
 
 
 def recorded(device: Device, seen: list[tuple[float, Seen]]) -> Device:
-    """Keeps each trial beside the rate that was asked."""
+    """Store each trial with its requested rate."""
 
     def measure(pps: float) -> Seen:
         seen.append((pps, device(pps)))
@@ -74,14 +74,14 @@ terms = st.builds(
 
 @st.composite
 def bounds(draw: st.DrawFn) -> Bounds:
-    """Any two rates in order."""
+    """Any two rates in ascending order."""
     low, high = sorted((draw(rates), draw(rates)))
     limits: list[Limit] = ["line", "generator", "asked"]
     return Bounds(low, high, draw(st.sampled_from(limits)))
 
 
 def check(device: Device, within: Bounds, wanted: Terms) -> Answer[Seen]:
-    """Search, and hold the answer against all that was seen on the way."""
+    """Run a search and check the result against all trials."""
     seen: list[tuple[float, Seen]] = []
     left: list[int] = []
     found = find_throughput(recorded(device, seen), within, wanted, left.append)
