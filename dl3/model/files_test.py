@@ -27,7 +27,7 @@ def reads_a_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 def refuses_devices(device: str) -> None:
-    with pytest.raises(UsageFault, match=f"^{device} is a device, not a record: name a regular file$"):
+    with pytest.raises(UsageFault, match=f"^{device} is a device, not a record: choose a regular file$"):
         read_bounded(Path(device), 4, "a record")
 
 
