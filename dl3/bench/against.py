@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from dl3.bench.base import Base, run
 from dl3.bench.contest import PORTABLE, Row, check_equal, rows_named, take_start
 from dl3.bench.contestants import make_dl3d
-from dl3.bench.sides import Contestant, Entry, Terms
+from dl3.bench.sides import Contestant, Entry, PairSettings
 from dl3.bench.twocores import NoRow, make_memif_dl3d
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -120,7 +120,7 @@ def check_readable(base: Base, row: str, core: int, config: str) -> None:
         ) from fault
 
 
-def side_of(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def side_of(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3d of one of the two builds; `folder` is below build/. Rows over memif use today's dl3gen."""
     if entry.program == OVER_MEMIF:
         return make_memif_dl3d(folder, entry, terms)
@@ -134,7 +134,7 @@ def renamed(side: Contestant, place: Workplace) -> Contestant:
     return replace(side, job=replace(side.job, command=(str(link), *side.job.command[1:])))
 
 
-def sides_of(base: Base, entry: Entry, terms: Terms, place: Workplace) -> tuple[Contestant, Contestant]:
+def sides_of(base: Base, entry: Entry, terms: PairSettings, place: Workplace) -> tuple[Contestant, Contestant]:
     """The current side and the base, not started; their configurations differ only in the control socket."""
     folders = (".", f"{base.name}/{base.build.name}")
     now, before = (renamed(side_of(folder, entry, terms, place), place) for folder in folders)
@@ -160,7 +160,7 @@ def take_pairs(start: Callable[[bool], list[Pair]], n_pairs: int, pair_taken: Ca
 
 
 def take_row(
-    base: Base, row: Row, terms: Terms, place: Workplace, effort: Effort, pair_taken: Callable[[int], None]
+    base: Base, row: Row, terms: PairSettings, place: Workplace, effort: Effort, pair_taken: Callable[[int], None]
 ) -> Verdict:
     """Measure one row."""
     now, before = sides_of(base, row.ours, terms, place)
@@ -176,7 +176,7 @@ def take_row(
 
 
 def run_rows(
-    base: Base, entries: dict[str, Entry], terms: Terms, place: Workplace, effort: Effort, listener: Listener
+    base: Base, entries: dict[str, Entry], terms: PairSettings, place: Workplace, effort: Effort, listener: Listener
 ) -> tuple[list[Verdict], dict[str, str]]:
     """All rows in sequence, and the reasons for those that could not be measured."""
     verdicts, missing = list[Verdict](), dict[str, str]()

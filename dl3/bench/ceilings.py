@@ -13,7 +13,7 @@ import yaml
 
 from dl3.bench.generators import DOING, FLOWS, FLOWS_OF_TESTPMD, FRAME_BYTES, begin, stream
 from dl3.bench.onecore import Job
-from dl3.bench.sides import Contestant, Entry, Terms, march_of_build
+from dl3.bench.sides import Contestant, Entry, PairSettings, march_of_build
 from dl3.bench.twocores import NoRow
 from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
@@ -105,7 +105,7 @@ class Start:
     """Parameters of a generator."""
 
     links: Links
-    terms: Terms
+    terms: PairSettings
 
 
 def start_testpmd(start: Start, mode: str) -> Process:
@@ -139,7 +139,7 @@ def start_dl3gen(start: Start) -> Process:
 
 
 @contextmanager
-def sending(generate: Callable[[Start], Process], terms: Terms) -> Iterator[Sending]:
+def sending(generate: Callable[[Start], Process], terms: PairSettings) -> Iterator[Sending]:
     """Start the sink on another core, then the generator; stop them in the order that memif requires."""
     others = sorted(set(usable()) - {terms.core})
     if not others:
@@ -170,18 +170,18 @@ def end(sink: Process, generator: Process | None) -> None:
             generator.kill()
 
 
-def contestant_of(entry: Entry, terms: Terms, march: str, generate: Callable[[Start], Process]) -> Contestant:
+def contestant_of(entry: Entry, terms: PairSettings, march: str, generate: Callable[[Start], Process]) -> Contestant:
     """A side that has its own sink."""
     job = Job(entry.program, (entry.program,), Path("memif"), core=terms.core)
     return Contestant(job, march, lambda: sending(generate, terms))
 
 
-def make_dl3gen_over_memif(entry: Entry, terms: Terms, _place: Workplace) -> Contestant:
+def make_dl3gen_over_memif(entry: Entry, terms: PairSettings, _place: Workplace) -> Contestant:
     """dl3gen of the portable build, which is compared with testpmd."""
     return contestant_of(entry, terms, march_of_build(PORTABLE), start_dl3gen)
 
 
-def make_testpmd_over_memif(entry: Entry, terms: Terms, _place: Workplace) -> Contestant:
+def make_testpmd_over_memif(entry: Entry, terms: PairSettings, _place: Workplace) -> Contestant:
     """The distribution's testpmd in mode 'flows' or 'flowgen'."""
     march = last_march(output_of("pkg-config", "--cflags", "libdpdk"))
     return contestant_of(entry, terms, march, lambda start: start_testpmd(start, entry.mode))

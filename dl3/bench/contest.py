@@ -10,7 +10,7 @@ from dl3.bench.ceilings import ROW_OF_CEILING, ROW_OF_FLOWGEN_CEILING
 from dl3.bench.contestants import contestant
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
-from dl3.bench.sides import Contestant, Entry, Running, Terms
+from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.workplace import BUILD, Workplace
@@ -128,7 +128,7 @@ class Effort:
 Sides = tuple[Contestant, Contestant]  # ours, the peer's
 
 
-def sides_of(row: Row, terms: Terms, place: Workplace) -> Sides:
+def sides_of(row: Row, terms: PairSettings, place: Workplace) -> Sides:
     """Both sides of a row, not started."""
     return contestant(row.ours, terms, place), contestant(row.peer, terms, place)
 
@@ -178,7 +178,7 @@ def take_start(
             return [take_pair(ours, peer, ours_first, seconds) for ours_first in turns]
 
 
-def run_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> tuple[list[Pair], int]:
+def run_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) -> tuple[list[Pair], int]:
     """All pairs of a row, from starts that alternate the side started first, and how many starts were repeated.
 
     Both programs are started several times: their memory layout differs between starts, and with it the CPU's
@@ -214,7 +214,7 @@ class Found:
     reason: str = ""
 
 
-def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
+def take_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) -> Found:
     """Measure one row and record its samples."""
     sides = sides_of(row, terms, place)
     check_equal(row, *sides)
@@ -229,11 +229,11 @@ def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
 
 
 def run_rows(
-    rows: Sequence[Row], terms: Terms, place: Workplace, effort: Effort, hear: Callable[[Found], None]
+    rows: Sequence[Row], terms: PairSettings, place: Workplace, effort: Effort, report: Callable[[Found], None]
 ) -> list[Found]:
-    """All rows in sequence; `hear` is called with each one."""
+    """All rows in sequence; `report` is called with each one."""
     done = []
     for row in rows:
         done.append(take_row(row, terms, place, effort))
-        hear(done[-1])
+        report(done[-1])
     return done

@@ -11,12 +11,12 @@ from dl3.bench.throughput import Wanted, find
 from dl3.host.noise import Look
 from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 
 FRAMES = ("64", "128", "256", "512", "1024", "1518", "imix")
 LATENCY_FRAMES = ("64", "512", "imix")
 LOADS = (0.1, 0.5, 0.9)
-TERMS = Terms(resolution=0.05, retries=2)
+SETTINGS = SearchSettings(resolution=0.05, retries=2)
 METHOD: Literal["binary"] = "binary"  # with trials this short, even shorter ones save no time
 TRIAL_S = 0.4  # short, because virtual cores pause for a millisecond or two several times a second
 WARM_UP_S = 0.1
@@ -78,7 +78,7 @@ def search_all(run: Run, frames: Sequence[str] = FRAMES) -> list[Found]:
     for frame in frames:
         clock.allow(SEARCH_S)
         try:
-            found += find(run, Wanted((frame,), TERMS, method=METHOD), frame, 0.0)
+            found += find(run, Wanted((frame,), SETTINGS, method=METHOD), frame, 0.0)
         except (TimeUp, Undecided) as fault:
             clock.listener.on_fault(frame, fault)
             continue

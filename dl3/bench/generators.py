@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from dl3.bench.onecore import FIRST_MAC
-from dl3.bench.sides import Contestant, Entry, Terms, eal, job_of, march_of_build
+from dl3.bench.sides import Contestant, Entry, PairSettings, eal, job_of, march_of_build
 from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
 from dl3.control.replies import Reply
@@ -56,7 +56,7 @@ def stream(mode: str) -> dict[str, Any]:
     return common | spread | {"flows": count * count}
 
 
-def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any]:
+def generator_config(mode: str, terms: PairSettings, place: Workplace) -> dict[str, Any]:
     """dl3gen's configuration: one net_null port, one worker."""
     rings = {"rx_descriptors": terms.descriptors, "tx_descriptors": terms.descriptors}
     device = "net_null0" if mode == "sink" else NO_RX
@@ -82,7 +82,7 @@ def begin(socket: Path) -> bool:
     return True
 
 
-def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_dl3gen(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3gen of one of our builds; mode 'flows', '1-flow', '16m-flows' or 'sink'."""
     program = built(BUILD / folder / "src" / "dl3gen", "tools/build-peers")
     file = place.folder / f"{place.next_number()}.yaml"
@@ -95,7 +95,7 @@ def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Co
     return Contestant(job, march_of_build(folder))
 
 
-def make_testpmd_alone(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_testpmd_alone(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """The distribution's testpmd on one port; mode 'flows', 'flowgen' or 'sink'."""
     is_sink = entry.mode == "sink"
     device = "net_null0" if is_sink else NO_RX

@@ -22,7 +22,7 @@ from dl3.lab.pair import Pair
 from dl3.model.answers import Idle, IdleMode
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 from dl3.trial.order import Order
 
 Mode = Literal["poll", "sleep"]
@@ -32,7 +32,7 @@ LATENCY_PPS = 1000.0
 STEP_SHARE = 0.9  # fraction of the lower throughput
 QUIET_S = 0.6  # before a step
 RUN_OVER_S = 2.5  # dl3gen's worker sleeps from 2 s after the last frame on
-TERMS = Terms(resolution=0.02, retries=3)  # as in a self-test, which has to be short
+TERMS = SearchSettings(resolution=0.02, retries=3)  # as in a self-test, which has to be short
 TRIES = 4  # of an INVALID trial
 SEARCH_TRIALS = 8  # estimate, including the ceiling
 

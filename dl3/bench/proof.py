@@ -21,13 +21,13 @@ from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput
+from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput
 from dl3.trial.order import Order
 
 LOOP = "loop"
 LOOPED_WIRES = ("memif", "veth")
 LOWEST_SHARE = 1e-3  # of full speed: lower limit of the search
-TERMS = Terms(resolution=0.02, retries=3)  # sufficient for a ceiling; a self-test has to be short
+TERMS = SearchSettings(resolution=0.02, retries=3)  # sufficient for a ceiling; a self-test has to be short
 PACING_SHARE = 0.5  # of the ceiling
 FLOOR_SHARE = 0.1
 TRIES = 4  # of INVALID trials

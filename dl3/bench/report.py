@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from dl3.bench.contest import PAIRS_PER_START, Effort, Found
-from dl3.bench.sides import Terms
+from dl3.bench.sides import PairSettings
 from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault
 from dl3.record.facts import Facts
@@ -33,7 +33,7 @@ class Outcome(BaseModel):
     missing: dict[str, str]  # rows that could not be measured here, with the reason
 
 
-def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) -> Outcome:
+def outcome(terms: PairSettings, effort: Effort, facts: Facts, found: Sequence[Found]) -> Outcome:
     """Combine the results, with the -march of each row."""
     return Outcome(
         at=now(),

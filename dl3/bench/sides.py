@@ -20,7 +20,7 @@ ZERO_LOSS_RING = 16384  # same as the lab's links: on a core shared by the hyper
 
 
 @dataclass(frozen=True)
-class Terms:
+class PairSettings:
     """Settings common to both programs of a pair."""
 
     core: int = 0
@@ -85,14 +85,14 @@ def march_of_peer(name: str) -> str:
     return str(json.loads(note.read_text(encoding="utf-8"))["march"])
 
 
-def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
+def job_of(entry: Entry, settings: PairSettings, command: tuple[str, ...]) -> Job:
     """The common part of all jobs."""
     return Job(
         name=entry.program,
         command=command,
         table=TableFiles(entry.routes, TABLES).destinations(),
-        core=terms.core,
-        max_burst=terms.burst // 2 if entry.is_half_load else None,
+        core=settings.core,
+        max_burst=settings.burst // 2 if entry.is_half_load else None,
         ring=ZERO_LOSS_RING if entry.is_zero_loss else None,
     )
 
@@ -100,10 +100,10 @@ def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
 TWO_PORTS = ("net_null0", "net_null1,no-rx=1")
 
 
-def eal(terms: Terms, place: Workplace, lcores: str, devices: Sequence[str] = TWO_PORTS) -> tuple[str, ...]:
+def eal(settings: PairSettings, place: Workplace, lcores: str, devices: Sequence[str] = TWO_PORTS) -> tuple[str, ...]:
     """EAL's arguments for the peers."""
     return (
-        *("--no-pci", "--no-telemetry", "--in-memory", "-m", str(terms.memory_mib), "-d", str(place.plugin)),
+        *("--no-pci", "--no-telemetry", "--in-memory", "-m", str(settings.memory_mib), "-d", str(place.plugin)),
         *(word for device in devices for word in ("--vdev", device)),
         *("--lcores", lcores),
         *("--file-prefix", f"dl3-peer{place.next_number()}", "--"),

@@ -15,7 +15,7 @@ from dl3.dut.bed import Bed
 from dl3.host.noise import Look
 from dl3.model.trial import Throughput, Trial
 from dl3.record.reader import read
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 from dl3.trial.fake import FakeGenerator
 
 
@@ -89,7 +89,7 @@ def takes_a_search_without_an_answer_for_noise_when_another_has_one(tmp_path: Pa
     def spoil(results: dict[str, Any]) -> None:
         results["tsc_offset_ns"] = 500.0 if 2 <= results["run"] <= 3 else 0.0
 
-    wanted = Wanted(("64",), Terms(retries=1), method=method, repeats=2)
+    wanted = Wanted(("64",), SearchSettings(retries=1), method=method, repeats=2)
     (one,) = find(course_of(FakeGenerator(spoil=spoil), tmp_path), wanted, "64", 0.0)
     assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
     assert [sentence[:14] for sentence in one.answer.noise] == ["no answer: at "]

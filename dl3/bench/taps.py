@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from dl3.bench.forwarder import ADDRESS_OF_OUT, PORT_OUT, Settings, config, ports
-from dl3.bench.sides import ZERO_LOSS_RING, Contestant, Entry, Terms, job_of, march_of_build
+from dl3.bench.sides import ZERO_LOSS_RING, Contestant, Entry, PairSettings, job_of, march_of_build
 from dl3.bench.workplace import DL3D, TABLES, Workplace, built
 from dl3.control.client import Client
 from dl3.control.linux import Verification
@@ -83,7 +83,7 @@ class Told:
         self._is_reported = True
 
 
-def make_tapped_dl3d(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_tapped_dl3d(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3d with Linux as its control plane."""
     settings = Settings(terms.core, terms.burst, entry.n_hops, terms.descriptors, entry.mode, terms.memory_mib)
     files = TableFiles(entry.routes, TABLES)

@@ -12,7 +12,7 @@ from dl3.model.campaign import Job
 from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def head_of(testbed: Testbed, trial: Trial) -> dict[str, Any]:
 def throughputs_of(testbed: Testbed) -> Sequence[Throughput]:
     """Search for the throughput at all goals; the results are recorded and known from then on."""
     effort, frame = testbed.job.effort, testbed.job.frame
-    terms = Terms(resolution=effort.resolution)
+    settings = SearchSettings(resolution=effort.resolution)
     goals, repeats, exceed = effort.goals, effort.repetitions, effort.exceed
-    wanted = Wanted((frame,), terms, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
+    wanted = Wanted((frame,), settings, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
     try:
         found = [one.answer for one in find(testbed.run, wanted, frame, 0.0)]
     except Undecided as fault:

@@ -11,7 +11,7 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, halvings
+from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput, halvings
 from dl3.search.throughput import answer as answer_from
 from dl3.trial.account import RING_FULL
 from dl3.trial.order import Order
@@ -34,21 +34,21 @@ class Wanted:
     """What to search for, and with which frames. `goals` are loss ratios; the goal in `search` is not used."""
 
     frames: tuple[str, ...]
-    search: Terms = field(default_factory=Terms)
+    search: SearchSettings = field(default_factory=SearchSettings)
     max_pps: float = 0.0  # sum over all streams; 0: no limit
     method: Literal["mlrsearch", "binary"] = "mlrsearch"
     goals: tuple[float, ...] = (0.0,)
     repeats: int = 1  # number of whole searches
     exceed: float = 0.0  # share of a rate's trial time allowed to exceed the goal; MLRsearch only
 
-    def terms(self, goal: float) -> Terms:
+    def settings(self, goal: float) -> SearchSettings:
         """The settings of a binary search."""
         return replace(self.search, goal_loss_ratio=goal)
 
     def of_rfc9971(self, seconds: float) -> Goals:
         """The settings of MLRsearch, with final trials of this duration."""
-        terms = self.search
-        return Goals(self.goals, self.exceed, terms.resolution, seconds, terms.repetitions, terms.retries)
+        settings = self.search
+        return Goals(self.goals, self.exceed, settings.resolution, seconds, settings.repetitions, settings.retries)
 
     def likely_s(self, run: Run) -> float:
         """Estimated time for all searches with one frame size."""
@@ -90,7 +90,7 @@ def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
     return Bounds(high_pps * LOWEST_SHARE, high_pps, high_is)
 
 
-def known_from(run: Run, ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
+def known_from(run: Run, ceiling: Trial, bounds: Bounds, settings: SearchSettings) -> list[Rung[Trial]]:
     """What ceiling trials show about the upper bound: passed, if the generator is the limit; lost; or nothing.
 
     A device that loses nothing at the generator's maximum rate cannot be measured any further with it. Only full-length
@@ -98,27 +98,27 @@ def known_from(run: Run, ceiling: Trial, bounds: Bounds, terms: Terms) -> list[R
     """
     if ceiling.invalid or ceiling.offered_pps > bounds.high_pps:
         return []
-    if is_good(ceiling, terms) and bounds.high_is != "generator":
+    if is_good(ceiling, settings) and bounds.high_is != "generator":
         return []
     trials, n_short = [ceiling], int(run.seconds > LONGEST_CEILING_S)
-    while is_good(trials[-1], terms) and len(trials) < n_short + terms.repetitions:
+    while is_good(trials[-1], settings) and len(trials) < n_short + settings.repetitions:
         trials.append(ceiling_of(run, ceiling.frame, run.seconds))
     newest = trials[-1]
-    if is_good(newest, terms):
+    if is_good(newest, settings):
         return [Rung(bounds.high_pps, tuple(trials[n_short:]), "passed")]
     return [] if newest.invalid else [Rung(bounds.high_pps, tuple(trials), "lost")]
 
 
-def is_good(trial: Trial, terms: Terms) -> bool:
+def is_good(trial: Trial, settings: SearchSettings) -> bool:
     """Valid, and lost no more than the goal allows."""
-    return not trial.invalid and trial.loss_ratio <= terms.goal_loss_ratio
+    return not trial.invalid and trial.loss_ratio <= settings.goal_loss_ratio
 
 
 def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
     """The result to record; `trials` are all trials of its search."""
     run, wanted, is_binary = search_run.run, search_run.wanted, search_run.wanted.method == "binary"
     full = [trial for trial in trials if trial.seconds > FULL_SHARE * run.seconds]
-    passed = [trial.offered_pps for trial in full if is_good(trial, wanted.terms(goal))]
+    passed = [trial.offered_pps for trial in full if is_good(trial, wanted.settings(goal))]
     return Throughput(
         at=now(),
         campaign=run.site.campaign,
@@ -205,7 +205,7 @@ class Search:
         check_dead(self.trials, self.ceiling)
         return self.trials[-1]
 
-    def hear(self, seconds: float) -> None:
+    def report(self, seconds: float) -> None:
         """Report the estimated time that this search still takes."""
         self.run.listener.on_left(self.frame, self.later_s + seconds)
 
@@ -221,29 +221,29 @@ class Search:
 
     def halve(self, i: int, goal: float) -> Found:
         """A binary search for one of the goals."""
-        search_run, run, terms = replace(self, trials=[]), self.run, self.wanted.terms(goal)
-        each_s, n_goals = terms.repetitions * run.trial_s, len(self.wanted.goals)
+        search_run, run, settings = replace(self, trials=[]), self.run, self.wanted.settings(goal)
+        each_s, n_goals = settings.repetitions * run.trial_s, len(self.wanted.goals)
         after_s = (n_goals - 1 - i) * self.wanted.once_s(run) / n_goals
-        known = known_from(run, self.ceiling, self.bounds, terms)
+        known = known_from(run, self.ceiling, self.bounds, settings)
         measure = lambda pps: search_run.measure(pps, run.seconds)  # noqa: E731
-        hear = lambda rates: self.hear(after_s + rates * each_s)  # noqa: E731
-        answer = find_throughput(measure, self.bounds, terms, hear, known, run.listener.is_waiting)
+        report = lambda rates: self.report(after_s + rates * each_s)  # noqa: E731
+        answer = find_throughput(measure, self.bounds, settings, report, known, run.listener.is_waiting)
         self.trials += search_run.trials
-        if answer.ended_pps - answer.pps > terms.resolution * answer.ended_pps and run.listener.is_waiting():
-            self.cut.append(CUT.format(resolution=terms.resolution))
+        if answer.ended_pps - answer.pps > settings.resolution * answer.ended_pps and run.listener.is_waiting():
+            self.cut.append(CUT.format(resolution=settings.resolution))
         return self.found(goal, answer, search_run.trials)
 
     def search_all(self) -> Sequence[Answer[Trial]]:
         """All goals at once with MLRsearch; if full speed is lossless, it is the result for all of them."""
         run, wanted = self.run, self.wanted
         goals = wanted.of_rfc9971(run.seconds)
-        terms = replace(wanted.terms(min(goals.loss_ratios)), repetitions=goals.n_trials)
-        known = known_from(run, self.ceiling, self.bounds, terms)
+        settings = replace(wanted.settings(min(goals.loss_ratios)), repetitions=goals.n_trials)
+        known = known_from(run, self.ceiling, self.bounds, settings)
         if known and known[0].verdict == "passed":
-            return [answer_from(known, self.bounds, terms)] * len(goals.loss_ratios)
+            return [answer_from(known, self.bounds, settings)] * len(goals.loss_ratios)
         share = run.trial_s / run.seconds
         first = known[0].trials[-1] if known else None
-        return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.hear(left_s * share), first)
+        return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.report(left_s * share), first)
 
 
 def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:

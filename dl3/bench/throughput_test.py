@@ -14,7 +14,7 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.model.trial import Throughput
 from dl3.record.reader import read
-from dl3.search.throughput import Terms
+from dl3.search.throughput import SearchSettings
 from dl3.trial.fake import FakeGenerator
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
@@ -50,7 +50,7 @@ class Waiting(ProgressListener):
 
 
 def a_search_that_is_cut_short_answers_with_a_range_and_says_why(tmp_path: Path) -> None:
-    wanted = Wanted(("64",), Terms(resolution=1e-4), method="binary")
+    wanted = Wanted(("64",), SearchSettings(resolution=1e-4), method="binary")
     (found,) = find_all(run(FakeGenerator(), tmp_path, Waiting()), wanted)
     answer = found.answer
     assert answer.noise == ("time: the search was ended before its answer was as fine as its resolution of 0.01%",)
@@ -89,7 +89,7 @@ def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
 
 def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
     one = run(FakeGenerator(device_pps=50e6), tmp_path)
-    (found,) = find_all(one, Wanted(("64",), Terms(repetitions=3)))
+    (found,) = find_all(one, Wanted(("64",), SearchSettings(repetitions=3)))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 3)
     assert [trial.test for trial in read(one.record).trials] == ["ceiling"] * 3
 
@@ -97,7 +97,7 @@ def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["binary", "mlrsearch"])
 def takes_only_trials_of_full_length_for_an_answer(tmp_path: Path, method: Any) -> None:
     one = replace(run(FakeGenerator(device_pps=50e6), tmp_path), seconds=60.0)
-    (found,) = find_all(one, Wanted(("64",), Terms(repetitions=2), method=method))
+    (found,) = find_all(one, Wanted(("64",), SearchSettings(repetitions=2), method=method))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 2)
     assert [trial.seconds for trial in read(one.record).trials] == [2.0, 60.0, 60.0]
 
@@ -121,7 +121,7 @@ def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
         results["streams"][0].update({"received": 19_999_999, "lost": 1, "lost_by_gaps": 1} if next(turns) == 3 else {})
 
     (found,) = find_all(
-        run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), Terms(repetitions=2))
+        run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), SearchSettings(repetitions=2))
     )
     assert found.answer.pps < 20e6
 
@@ -158,7 +158,7 @@ def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
 
     listener = NotingListener()
     one = run(FakeGenerator(device_pps=1e6, spoil=starve), tmp_path, listener)
-    assert find_all(one, Wanted(("64",), Terms(retries=2))) == []
+    assert find_all(one, Wanted(("64",), SearchSettings(retries=2))) == []
     wanted = r"no answer: the generator fell behind 3 times, even at 0\.99\d Mpps, though it has reached 20\.000: give"
     assert re.match(wanted, str(listener.faults[0][1]))
     assert len(read(one.record).trials) == 4

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dl3.bench.onecore import Job
-from dl3.bench.sides import MAKER, Contestant, Entry, Terms, march_of_build, march_of_peer
+from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, march_of_build, march_of_peer
 from dl3.bench.workplace import BUILD, PEERS, built
 from dl3.control.generator import Results, Started
 from dl3.dut.dl3d import Dl3d
@@ -149,7 +149,7 @@ class MemifRunner:
 
 
 @contextmanager
-def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
+def memif_started(dut: Dut, terms: PairSettings) -> Iterator[MemifRunner]:
     """A lab with this forwarder on the measured core and dl3gen on another."""
     others = sorted(set(usable()) - {terms.core})
     if not others:
@@ -169,19 +169,19 @@ def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
         yield MemifRunner(lab)
 
 
-def contestant_of(dut: Dut, program: Path, entry: Entry, terms: Terms, march: str) -> Contestant:
+def contestant_of(dut: Dut, program: Path, entry: Entry, terms: PairSettings, march: str) -> Contestant:
     """A side that has its own generator."""
     job = Job(entry.program, (str(program),), Path("memif"), core=terms.core)
     return Contestant(job, march, lambda: memif_started(dut, terms))
 
 
-def make_memif_dl3d(folder: str, entry: Entry, terms: Terms) -> Contestant:
+def make_memif_dl3d(folder: str, entry: Entry, terms: PairSettings) -> Contestant:
     """dl3d of one of our builds."""
     program = built(BUILD / folder / "src" / "dl3d", "make")
     return contestant_of(Dl3d(program), program, entry, terms, march_of_build(folder))
 
 
-def make_memif_l3fwd(entry: Entry, terms: Terms) -> Contestant:
+def make_memif_l3fwd(entry: Entry, terms: PairSettings) -> Contestant:
     """The same l3fwd as on one core."""
     program = built(PEERS / "l3fwd" / "program", MAKER)
     return contestant_of(L3fwd(program), program, entry, terms, march_of_peer("l3fwd"))

@@ -19,7 +19,7 @@ RELOADED = {"reloads": 3, "routes4": 2, "routes6": 1}
 @contextmanager
 def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
     """Serve one request of one client; yields the list of requests received."""
-    heard: list[dict[str, object]] = []
+    received: list[dict[str, object]] = []
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -27,12 +27,12 @@ def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator
         def serve() -> None:
             peer, _ = listener.accept()
             with peer, peer.makefile("rb") as stream:
-                heard.append(json.loads(stream.readline()))
-                peer.sendall(answer(heard[-1]))
+                received.append(json.loads(stream.readline()))
+                peer.sendall(answer(received[-1]))
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield heard
+        yield received
         thread.join(5)
 
 
@@ -41,9 +41,9 @@ def result(value: object) -> Callable[[dict[str, object]], bytes]:
 
 
 def asks_and_understands(tmp_path: Path) -> None:
-    with server(tmp_path / "s", result(RELOADED)) as heard:
+    with server(tmp_path / "s", result(RELOADED)) as received:
         assert Client(tmp_path / "s").ask(Reloaded, "reload").routes4 == 2
-    assert heard == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
+    assert received == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def tells_why_it_was_turned_away_before_it_had_asked(tmp_path: Path, line: bytes
 
 
 def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
-    with server(tmp_path / "s", result({"routes": [], "next": None})) as heard:
+    with server(tmp_path / "s", result({"routes": [], "next": None})) as received:
         Client(tmp_path / "s").ask(Routes, "routes", family=6, after=None, limit=5)
-    assert heard[0]["params"] == {"family": 6, "limit": 5}
+    assert received[0]["params"] == {"family": 6, "limit": 5}
 
 
 def keeps_fields_that_it_does_not_know(tmp_path: Path) -> None:

@@ -39,11 +39,11 @@ class Diagnosis:
         """Process all lines in time order; a thread still running at the end is counted up to `end_ns`."""
         for line in lines:
             if found := LINE.match(line):
-                self.hear(found, int(found[4]) * 10**9 + int(found[5]) * 1000)
+                self.handle(found, int(found[4]) * 10**9 + int(found[5]) * 1000)
         for core, (thread, name) in self.runs.items():
             self.leave(core, thread, name, end_ns)
 
-    def hear(self, found: re.Match[str], at_ns: int) -> None:
+    def handle(self, found: re.Match[str], at_ns: int) -> None:
         """Process one line."""
         core, kind, rest = int(found[3]), found[6], found[7]
         if kind == "sched_switch":

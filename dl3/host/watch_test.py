@@ -42,13 +42,13 @@ def running(code: str) -> Iterator[subprocess.Popen[bytes]]:
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code, str(CORE)], stdin=pipe, stdout=pipe) as process:
         try:
-            hear(process)
+            report(process)
             yield process
         finally:
             process.kill()
 
 
-def hear(process: subprocess.Popen[bytes]) -> None:
+def report(process: subprocess.Popen[bytes]) -> None:
     """Wait for the next line of output."""
     assert process.stdout is not None
     assert select.select([process.stdout], [], [], LONGEST_S)[0]
@@ -60,7 +60,7 @@ def steal(thief: subprocess.Popen[bytes]) -> None:
     assert thief.stdin is not None
     thief.stdin.write(b"\n")
     thief.stdin.flush()
-    hear(thief)
+    report(thief)
 
 
 def watched() -> Evidence:

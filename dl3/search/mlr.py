@@ -113,7 +113,7 @@ class Measurer(AbstractMeasurer, Generic[M]):
     trial: Measure[M]
     bounds: Bounds
     goals: Goals
-    hear: Callable[[float], None]
+    report: Callable[[float], None]
     known: M | None
     made: list[Made[M]] = field(default_factory=list)
     behind: set[float] = field(default_factory=set)  # rates that the generator did not reach
@@ -125,7 +125,7 @@ class Measurer(AbstractMeasurer, Generic[M]):
         """
         self._check_time()
         tries = self._try(intended_load, max(1, round(intended_duration)) * MS)
-        self.hear(max(self.goals.likely_s - self.spent_s, self.goals.seconds))
+        self.report(max(self.goals.likely_s - self.spent_s, self.goals.seconds))
         if not tries[-1].invalid:
             return result_of(tries[-1].loss_ratio, intended_load, intended_duration)
         given_up(intended_load, tries)
@@ -251,16 +251,16 @@ def find_throughputs(
     measure: Measure[M],
     bounds: Bounds,
     goals: Goals | None = None,
-    hear: Callable[[float], None] | None = None,
+    report: Callable[[float], None] | None = None,
     known: M | None = None,
 ) -> tuple[Answer[M], ...]:
     """One result per goal, in the same order. `bounds` are two different rates. Raises Undecided.
 
-    Before each trial except the first, `hear` is called with an estimate of the remaining trial time in seconds.
+    Before each trial except the first, `report` is called with an estimate of the remaining trial time in seconds.
     `known` is an earlier valid trial at the upper bound, used in place of the first trial.
     """
     goals = goals or Goals()
-    measurer = Measurer(measure, bounds, goals, hear or (lambda _: None), known)
+    measurer = Measurer(measure, bounds, goals, report or (lambda _: None), known)
     config = Config(
         goals=goals.of_package(),
         max_load=bounds.high_pps,
@@ -269,7 +269,7 @@ def find_throughputs(
         warmup_duration=0.0,
     )
     found = MultipleLossRatioSearch(config=config).search(measurer)
-    measurer.hear(0.0)
+    measurer.report(0.0)
     results = [found[goal] for goal in config.goals]
     both = [(result.relevant_lower_bound, result.relevant_upper_bound) for result in results]
     brackets = [(float(low) if low else None, float(high) if high else None) for low, high in both]

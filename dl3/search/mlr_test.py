@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dl3.model.trial import Limit
 from dl3.search import mlr
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import FILL, Answer, Bounds, Terms, Undecided, find_throughput
+from dl3.search.throughput import FILL, Answer, Bounds, SearchSettings, Undecided, find_throughput
 from dl3.search.throughput_test import LATE, Device, Seen, forwarder, generator
 
 OVERHEAD_S = 0.6  # per trial: warm-up, drain, reading of counters
@@ -142,7 +142,7 @@ def calls_no_rate_too_high_that_lies_below_the_answer() -> None:
     within, wanted = Bounds(5000, 10_000, "line"), Goals(resolution=1e-4, seconds=0.05, retries=0)
     (one,) = find_throughputs(lambda pps, _: hasty(pps), within, wanted)
     assert (one.upper_pps, one.ended_pps >= one.pps > 9990) == (None, True)
-    other = find_throughput(hasty, within, Terms(resolution=1e-4, retries=0))
+    other = find_throughput(hasty, within, SearchSettings(resolution=1e-4, retries=0))
     assert (other.upper_pps, other.ended_pps >= other.pps > 9990) == (None, True)
 
 
@@ -152,7 +152,7 @@ def takes_no_rate_for_too_high_at_which_the_generator_was_behind() -> None:
 
     desk, within = Desk(halting), Bounds(1e4, 2e7)
     (one,) = find_throughputs(desk.measure, within, Goals(retries=1))
-    other = find_throughput(halting, within, Terms(retries=1))
+    other = find_throughput(halting, within, SearchSettings(retries=1))
     for found in (one, other):
         assert found.pps <= 1e6 < found.ended_pps < 1.01e6, "where the search ended"
         assert found.limited_by == "generator"
@@ -305,7 +305,7 @@ def takes_less_than_half_the_time_of_two_binary_searches(
         found = find_throughputs(ours.measure, within, Goals(within_it, seconds=seconds))
         for ratio, one in zip(within_it, found, strict=True):
             measure = lambda pps: theirs.measure(pps, seconds)  # noqa: E731
-            other = find_throughput(measure, within, Terms(goal_loss_ratio=ratio))
+            other = find_throughput(measure, within, SearchSettings(goal_loss_ratio=ratio))
             assert one.ended_pps - one.pps <= 0.005 * one.ended_pps
             assert one.pps == pytest.approx(other.pps, rel=0.005)
     shares = ours.trial_s / theirs.trial_s, ours.wall_s / theirs.wall_s

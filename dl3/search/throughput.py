@@ -54,7 +54,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Terms:
+class SearchSettings:
     """The pass criterion and the relative resolution (0.005 is half a percent)."""
 
     goal_loss_ratio: float = 0.0
@@ -108,15 +108,15 @@ def halvings(ratio: float, resolution: float) -> int:
     return max(0, math.ceil(math.log2(steps))) if steps > 0 else 0
 
 
-def most_rates(bounds: Bounds, terms: Terms) -> int:
+def most_rates(bounds: Bounds, settings: SearchSettings) -> int:
     """Maximum number of rates: the upper bound, the hints, halvings until the first rate passes, then bisection."""
     ratio = bounds.high_pps / bounds.low_pps
-    return 2 + 2 * N_HINTED + math.ceil(math.log2(ratio)) + halvings(ratio, terms.resolution)
+    return 2 + 2 * N_HINTED + math.ceil(math.log2(ratio)) + halvings(ratio, settings.resolution)
 
 
-def most_trials(bounds: Bounds, terms: Terms) -> int:
+def most_trials(bounds: Bounds, settings: SearchSettings) -> int:
     """Maximum number of trials."""
-    return most_rates(bounds, terms) * (terms.repetitions + terms.retries)
+    return most_rates(bounds, settings) * (settings.repetitions + settings.retries)
 
 
 def bracket(rungs: Sequence[Rung[M]], bounds: Bounds) -> tuple[float, float]:
@@ -135,26 +135,26 @@ def hints(rungs: Sequence[Rung[M]], resolution: float) -> list[float]:
     return found
 
 
-def next_rate(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> float | None:
+def next_rate(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> float | None:
     """The next rate to try; None if the search is complete."""
     if all(rung.asked_pps != bounds.high_pps for rung in rungs):
         return bounds.high_pps
     low, high = bracket(rungs, bounds)
     any_passed = any(rung.verdict == "passed" for rung in rungs)
-    if high - low <= terms.resolution * high:
+    if high - low <= settings.resolution * high:
         return None if any_passed or high <= low else low
-    for hint in hints(rungs, terms.resolution):
+    for hint in hints(rungs, settings.resolution):
         if low < hint < high:
             return hint
     return max(high / 2, low) if not any_passed and high > 2 * low else math.sqrt(low * high)
 
 
-def likely_left(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> int:
+def likely_left(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> int:
     """Estimated number of rates still to try, for a progress bar; 0 at the end."""
-    if next_rate(rungs, bounds, terms) is None:
+    if next_rate(rungs, bounds, settings) is None:
         return 0
     low, high = bracket(rungs, bounds)
-    return 1 + halvings(min(high / low, 2.0), terms.resolution)
+    return 1 + halvings(min(high / low, 2.0), settings.resolution)
 
 
 def is_enough(newest: Measured, n_here: int, n_all: int, retries: int) -> bool:
@@ -166,20 +166,20 @@ def is_enough(newest: Measured, n_here: int, n_all: int, retries: int) -> bool:
     return n_here > retries or (newest.is_behind and n_here > 1 and n_all > FILL * retries)
 
 
-def try_rate(measure: Measure[M], pps: float, terms: Terms, n_invalid: int = 0) -> Rung[M]:
+def try_rate(measure: Measure[M], pps: float, settings: SearchSettings, n_invalid: int = 0) -> Rung[M]:
     """Repeat trials at one rate until it has passed often enough, lost frames, or been INVALID too often. `n_invalid`
     counts INVALID trials at other rates.
     """
     trials: list[M] = []
     n_valid = 0
-    while n_valid < terms.repetitions:
+    while n_valid < settings.repetitions:
         trials.append(measure(pps))
         n_here = len(trials) - n_valid
         if not trials[-1].invalid:
-            if trials[-1].loss_ratio > terms.goal_loss_ratio:
+            if trials[-1].loss_ratio > settings.goal_loss_ratio:
                 return Rung(pps, tuple(trials), "lost")
             n_valid += 1
-        elif is_enough(trials[-1], n_here, n_invalid + n_here, terms.retries):
+        elif is_enough(trials[-1], n_here, n_invalid + n_here, settings.retries):
             return given_up(pps, tuple(trials))
     return Rung(pps, tuple(trials), "passed")
 
@@ -194,10 +194,10 @@ def given_up(pps: float, trials: tuple[M, ...]) -> Rung[M]:
     )
 
 
-def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
+def answer(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> Answer[M]:
     """The highest rate that passed and is below every offered rate that lost frames."""
     trials = [trial for rung in rungs for trial in rung.trials]
-    lossy = [trial for trial in trials if not trial.invalid and trial.loss_ratio > terms.goal_loss_ratio]
+    lossy = [trial for trial in trials if not trial.invalid and trial.loss_ratio > settings.goal_loss_ratio]
     lowest_lossy = min((trial.offered_pps for trial in lossy), default=math.inf)
     passed = [rung for rung in rungs if rung.verdict == "passed" and rung.offered_pps < lowest_lossy]
     best = max(passed, key=lambda rung: rung.offered_pps, default=None)
@@ -219,24 +219,24 @@ def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
 def find_throughput(
     measure: Measure[M],
     bounds: Bounds,
-    terms: Terms | None = None,
-    hear: Callable[[int], None] | None = None,
+    settings: SearchSettings | None = None,
+    report: Callable[[int], None] | None = None,
     known: Sequence[Rung[M]] = (),
     is_over: Callable[[], bool] = lambda: False,
 ) -> Answer[M]:
-    """Search within bounds. After each rate, `hear` is called with the estimated number of rates left. Raises
+    """Search within bounds. After each rate, `report` is called with the estimated number of rates left. Raises
     Undecided.
 
     Rates in `known` are not tried again; their trials count like all others. Once `is_over` returns true, the search
     ends as soon as one rate has passed, with a correspondingly coarser result.
     """
-    terms = terms or Terms()
+    settings = settings or SearchSettings()
     rungs = list(known)
-    while (pps := next_rate(rungs, bounds, terms)) is not None:
-        if is_over() and answer(rungs, bounds, terms).best:
+    while (pps := next_rate(rungs, bounds, settings)) is not None:
+        if is_over() and answer(rungs, bounds, settings).best:
             break
         n_invalid = sum(len(rung.trials) - len(rung.valid) for rung in rungs)
-        rungs.append(try_rate(measure, pps, terms, n_invalid))
-        if hear:
-            hear(likely_left(rungs, bounds, terms))
-    return answer(rungs, bounds, terms)
+        rungs.append(try_rate(measure, pps, settings, n_invalid))
+        if report:
+            report(likely_left(rungs, bounds, settings))
+    return answer(rungs, bounds, settings)
