@@ -9,7 +9,7 @@ class Reply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Complaint(Reply):
+class ErrorReply(Reply):
     """The error of a failed method."""
 
     code: int
@@ -21,7 +21,7 @@ class Answer(Reply):
 
     jsonrpc: str
     result: object = None
-    error: Complaint | None = None
+    error: ErrorReply | None = None
 
 
 class AnyReply(RootModel[object]):

@@ -175,7 +175,7 @@ def gives_up_in_a_sentence_when_no_trial_is_valid(within: Bounds, wanted: Search
 
 @given(rates, bounds(), st.integers(1, 3))
 def takes_invalid_trials_neither_for_loss_nor_for_a_pass(threshold: float, within: Bounds, retries: int) -> None:
-    calm = SearchSettings(retries=retries)
+    undisturbed = SearchSettings(retries=retries)
     turns = iter(range(10**6))
     device = forwarder(threshold)
 
@@ -183,8 +183,8 @@ def takes_invalid_trials_neither_for_loss_nor_for_a_pass(threshold: float, withi
         turn = next(turns)
         return device(pps) if turn % (retries + 1) == retries else Seen(pps, pps * (turn % 2), ("the TSCs are apart",))
 
-    found = check(sometimes, within, calm)
-    assert found.pps == find_throughput(device, within, calm).pps
+    found = check(sometimes, within, undisturbed)
+    assert found.pps == find_throughput(device, within, undisturbed).pps
 
 
 def asks_few_rates_of_a_device_that_only_drops_what_is_too_much() -> None:

@@ -40,7 +40,7 @@ struct iface_verdict {
 };
 void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out);
 
-// Call before a round of judgements: collects the upper devices of each interface.
+// Call before a round of verdicts: collects the upper devices of each interface.
 void check_above(struct ifaces *ifaces);
 
 // Whether workers may send by this interface, given these reasons.

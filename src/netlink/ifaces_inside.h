@@ -19,7 +19,7 @@ struct ifaces {
 	struct taps taps;
 	uint32_t dump;   // dump counter: entries not seen in the latest dump are swept
 	uint16_t polled; // the fib interface whose sysctls were read last
-	bool is_dirty;   // an input of the judgement has changed
+	bool is_dirty;   // an input of the verdict has changed
 };
 
 // Notifies routes if the state they use has changed. Returns false if it has not.

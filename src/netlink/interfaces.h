@@ -1,5 +1,5 @@
 // All interfaces of the namespace by index, each with its kernel state and the result of its
-// judgement. Internal to ifaces. Control thread.
+// verdict. Internal to ifaces. Control thread.
 #pragma once
 
 #include "netlink/ifaces.h"
@@ -17,7 +17,7 @@ enum interface_sysctl {
 	SYSCTL_REDIRECTS = FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6,
 };
 
-// Upper devices of an interface, recomputed before each judgement.
+// Upper devices of an interface, recomputed before each verdict.
 struct interface_above {
 	uint32_t reasons; // enum iface_reason, one bit each
 	unsigned n_macs;  // of macvlans that are up; may exceed FIB_IFACE_MACS
@@ -40,7 +40,7 @@ struct interface {
 	bool sysctls_read;  // and need not be read again before the next flush
 	bool sysctls_known; // they have been read at least once
 	unsigned mtu6;      // read with them; 0: unknown
-	uint32_t reasons;   // of the current judgement
+	uint32_t reasons;   // of the current verdict
 	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint8_t vrf;
 	struct ifaces_state reported; // what routes were last notified of
