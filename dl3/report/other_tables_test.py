@@ -50,8 +50,8 @@ def losses(*invalid_shares: float) -> FrameLoss:
     [
         (
             Language.EN,
-            "Loads without a valid trial of box with 64-byte frames: 2 (at 100, 90 % of the most).",
-            "the highest load with a valid trial",
+            "Offered loads without a valid trial for box with 64-byte frames: 2 (100, 90 % of the highest rate).",
+            "the highest offered load with a valid trial",
         ),
         (Language.ZH, "box（64 字节帧）没有有效试验的负载：2 个（最高速率的 100, 90%）", "获得有效试验的最高负载"),
     ],

@@ -145,8 +145,8 @@ def says_what_a_real_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def says_in_an_explanation_what_is_missing() -> None:
     finding = Finding("missing", "missing", {"sentence": "threads of dl3d: it is not there any more"})
-    assert sentence(finding, CHINESE) == "此处未知：dl3d 的线程：它已不在运行。"
-    assert sentence(finding, ENGLISH) == "Not known here: threads of dl3d: it is not there any more."
+    assert sentence(finding, CHINESE) == "缺少的证据：dl3d 的线程：它已不在运行。"
+    assert sentence(finding, ENGLISH) == "Missing evidence: threads of dl3d: it is not there any more."
 
 
 def leaves_what_it_does_not_know() -> None:

@@ -13,14 +13,13 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "latency_load.title": "Latency over load",
+        "latency_load.title": "Latency over offered load",
         "latency_load.axis": "Latency, logarithmic",
         "latency_load.share": "Load, % of the throughput",
         "latency_load.rate": "Offered load, Mpps",
         "latency_load.case": "{dut}, {frame} frames",
-        "latency_load.note": "From the time at which a frame was due to its arrival, "
-        "so that a queue before the device "
-        "counts. Medians over repeated trials.",
+        "latency_load.note": "From the time at which a frame was due to its arrival, so queueing in front of the "
+        "device is included. Medians over repeated trials.",
     },
     "zh": {
         "latency_load.title": "不同负载下的时延",

@@ -15,19 +15,18 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "latency_percentiles.title": "Distribution of latency",
-        "latency_percentiles.x": "Share of frames that are not slower (each step: ten times rarer)",
+        "latency_percentiles.title": "Latency distribution",
+        "latency_percentiles.x": "Share of frames at or below this latency (each step: a tenth of the frames remain)",
         "latency_percentiles.y": "Latency, logarithmic",
         "latency_percentiles.case": "{dut}, {frame} frames",
         "latency_percentiles.share": "{load} % load",
         "latency_percentiles.rate": "{load} Mpps",
-        "latency_percentiles.note": "The last point of a line is its maximum, drawn "
-        "at the share that so many frames "
-        "can resolve.",
+        "latency_percentiles.note": "The last point of each line is the maximum, drawn at the smallest share that the "
+        "number of frames can resolve.",
     },
     "zh": {
         "latency_percentiles.title": "时延分布",
-        "latency_percentiles.x": "不超过该时延的帧所占比例（每格稀少十倍）",
+        "latency_percentiles.x": "不超过该时延的帧所占比例（每格：其余的帧减至十分之一）",
         "latency_percentiles.y": "时延（对数坐标）",
         "latency_percentiles.case": "{dut}，{frame}帧",
         "latency_percentiles.share": "{load}% 负载",

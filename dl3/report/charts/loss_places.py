@@ -13,10 +13,9 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "loss_places.title": "Loss by place",
-        "loss_places.note": "Share of all frames lost in valid trials. A search goes "
-        "above the throughput on purpose, "
-        "so loss here is how the limit was found.",
+        "loss_places.title": "Loss by location",
+        "loss_places.note": "Share of all frames lost in valid trials. A search deliberately exceeds the throughput "
+        "to find the limit, so loss is expected here.",
     },
     "zh": {
         "loss_places.title": "丢包位置分布",

@@ -14,12 +14,11 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "proof.title": "How far results are from the tester's own limit",
-        "proof.ceiling": "the tester against itself",
-        "proof.best": "highest result with it",
-        "proof.note": "The generator sent to itself over the same kind of port. A result "
-        "near its ceiling says more of "
-        "the tester than of the device.",
+        "proof.title": "Results compared with the generator's own limit",
+        "proof.ceiling": "generator against itself",
+        "proof.best": "highest measured result",
+        "proof.note": "The generator sent to itself over the same kind of port. The closer a result is to its "
+        "ceiling, the more it reflects the generator rather than the device.",
     },
     "zh": {
         "proof.title": "测试结果与发生器自身上限的距离",

@@ -16,17 +16,15 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "published.title": "Measured here, and as published",
-        "published.only": "As published; not measured here",
+        "published.title": "Measured here and published",
+        "published.only": "Published; not measured here",
         "published.entry": "published: {value}",
         "published.all": "published",
         "published.tip": "{source}: {value}, {frame}: {figure} {unit}{rate}",
         "published.rate": " = {mpps} Mpps",
-        "published.note": "Filled bars were measured here, hollow ones are published; "
-        "each colour is one value of what "
-        "the case varies. Percentages were made into Mpps by the line rate that they "
-        "are of. It is another machine: "
-        "compare how the bars of one kind differ from each other, not one kind with the other.",
+        "published.note": "Filled bars were measured here, hollow bars are published; each colour is one value of the "
+        "parameter that the case varies. Percentages were converted to Mpps by the line rate they refer to. The "
+        "machines differ: compare bars of the same kind with each other, not filled bars with hollow ones.",
     },
     "zh": {
         "published.title": "本次实测与公开结果对照",

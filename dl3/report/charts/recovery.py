@@ -10,9 +10,8 @@ WORDS = {
     "en": {
         "recovery.title": "Recovery from overload",
         "recovery.axis": "Milliseconds",
-        "recovery.note": "From the moment the load fell from 110 % to 50 % of the throughput "
-        "to the last frame lost; "
-        "the mean of the repetitions, with the least and the greatest.",
+        "recovery.note": "From the moment the load dropped from 110 % to 50 % of the throughput until the last lost "
+        "frame; mean of the repetitions, with minimum and maximum.",
     },
     "zh": {
         "recovery.title": "过载后的恢复时间",

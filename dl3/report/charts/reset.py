@@ -10,11 +10,10 @@ WORDS = {
     "en": {
         "reset.title": "Time out of service after a reset",
         "reset.axis": "Milliseconds",
-        "reset.process": "reset of the process",
-        "reset.port": "reset of the port",
-        "reset.note": "From the last frame before to the first frame after; the mean "
-        "of the repetitions, with the "
-        "least and the greatest.",
+        "reset.process": "process reset",
+        "reset.port": "port reset",
+        "reset.note": "From the last frame before the reset to the first frame after it; mean of the repetitions, "
+        "with minimum and maximum.",
     },
     "zh": {
         "reset.title": "复位后的中断时间",

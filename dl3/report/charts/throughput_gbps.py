@@ -7,8 +7,8 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "throughput_gbps.title": "Throughput over frame size, Gbit/s on layer 1",
-        "throughput_gbps.note": "Layer 1 counts the frame with its FCS, and 20 bytes of preamble and gap.",
+        "throughput_gbps.title": "Throughput over frame size, Gbit/s at layer 1",
+        "throughput_gbps.note": "Layer 1 counts the frame with its FCS plus 20 bytes of preamble and inter-frame gap.",
     },
     "zh": {
         "throughput_gbps.title": "各帧长下的吞吐量（一层速率，Gbit/s）",

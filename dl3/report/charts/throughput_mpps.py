@@ -6,12 +6,10 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "throughput_mpps.title": "Throughput over frame size, million frames a second",
-        "throughput_mpps.note": "The thin line at a bar is where the answer lies: its "
-        "95 % interval, or up to the "
-        "lowest rate that is known to be too high. ≥ stands where the device was not "
-        "the limit. A dotted line across "
-        "a bar is the conditional throughput: what came back.",
+        "throughput_mpps.title": "Throughput over frame size, million frames per second",
+        "throughput_mpps.note": "The thin line at a bar is the range of the result: its 95 % interval, or up to the "
+        "lowest rate known to be too high. ≥: the device was not the limit. A dotted line across a bar is the "
+        "conditional throughput, that is, the rate received.",
     },
     "zh": {
         "throughput_mpps.title": "各帧长下的吞吐量（Mpps）",
