@@ -1,4 +1,4 @@
-"""All texts of a report in Chinese; those of a chart stand with the chart."""
+"""All texts of a report in Chinese, except those of the charts, which are in their modules."""
 
 CHINESE = {
     "title.throughput": "{duts} 吞吐量测试报告",

@@ -118,7 +118,7 @@ def takes_neither_one_step_nor_a_frame_for_a_change(
 
 
 def _points(*points: tuple[float, float]) -> tuple[LossPoint, ...]:
-    """Offered Mpps with what was lost of it."""
+    """Offered Mpps with the loss ratio."""
     most = max(mpps for mpps, _ in points)
     return tuple(LossPoint(share=mpps / most, pps=mpps * 1e6, loss_ratio=ratio) for mpps, ratio in points)
 
@@ -142,15 +142,15 @@ def _told(old: Record, new: Record) -> list[str]:
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ((19.97, 0.918), (39.07, 0.952), "unclear; at 19.970 and 39.070 Mpps"),  # and more came back
+        ((19.97, 0.918), (39.07, 0.952), "unclear; at 19.970 and 39.070 Mpps"),  # and more frames came back
         ((39.07, 0.952), (19.97, 0.918), "unclear; at 39.070 and 19.970 Mpps"),
         ((20, 0.9), (14, 0.1), "unclear; at 20.000 and 14.000 Mpps"),
-        ((40, 0.5), (20, 0.5), "unclear; at 40.000 and 20.000 Mpps"),  # and half as much came back
-        ((20, 0.05), (20.4, 0.0686), "unclear; at 20.000 and 20.400 Mpps"),  # as much came back
+        ((40, 0.5), (20, 0.5), "unclear; at 40.000 and 20.000 Mpps"),  # and half as many frames came back
+        ((20, 0.05), (20.4, 0.0686), "unclear; at 20.000 and 20.400 Mpps"),  # as many frames came back
         ((20, 0.05), (20.4, 0.2), "worse"),
         ((20.4, 0.2), (20, 0.05), "better"),
         ((20, 0.05), (20.4, 0.0502), "unchanged"),
-        ((20, 0.1), (14, 0.5), "worse"),  # more lost of less
+        ((20, 0.1), (14, 0.5), "worse"),  # more loss at a lower load
         ((14, 0.5), (20, 0.1), "better"),
         ((20, 0.0), (20, 0.02), "worse"),
     ],
@@ -178,14 +178,14 @@ def is_worse_where_a_device_loses_what_it_forwarded() -> None:
     whole = _lost((28.0, 0.0), (25.2, 0.0))
     assert _told(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
     assert _told(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
-    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more lost of less
+    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more loss at a lower load
 
 
 def tells_rates_of_different_loads_from_a_change() -> None:
     unclear = "unclear; at 39.000 and 20.000 Mpps"
     assert _told(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
     sags = _told(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
-    assert sags == ["unclear; at 20.000 and 28.000 Mpps", "worse"]  # the highest is of all loads
+    assert sags == ["unclear; at 20.000 and 28.000 Mpps", "worse"]  # the highest rate is over all loads
     assert _told(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["unchanged", "unchanged"]
 
 

@@ -1,4 +1,4 @@
-"""All texts of a report in English; those of a chart stand with the chart."""
+"""All texts of a report in English, except those of the charts, which are in their modules."""
 
 ENGLISH = {
     "title.throughput": "Throughput of {duts}",
@@ -35,7 +35,7 @@ ENGLISH = {
     "exactly.words": "{value}",
     "at_most": "≤ {value}",
     "at_most.words": "at most {value}",
-    # Numbers that stand out at the top.
+    # The highlighted figures at the top.
     "tile.throughput": "{frame} frames, {goal}",
     "tile.series": "{series}, {frame} frames",
     "tile.latency": "median latency at {load}, {frame} frames",
@@ -113,7 +113,7 @@ ENGLISH = {
     "place.wire from the dut": "on the wire from the device",
     "place.reset": "device out of service during its reset",
     "place.unknown": "unknown",
-    # What stands before the colon of a reason.
+    # The text before the colon of a reason.
     "reason": "{name}: {text}",
     "reason.late": "generator late",
     "reason.sink late": "generator's receiver late",

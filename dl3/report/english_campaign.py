@@ -1,4 +1,4 @@
-"""Texts of a report in English: campaigns, tests, comparisons, what a page can do."""
+"""Texts of a report in English: campaigns, tests, comparisons, controls of the page."""
 
 ENGLISH_CAMPAIGN = {
     "title.tests": "Tests of {duts}",

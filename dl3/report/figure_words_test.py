@@ -1,4 +1,4 @@
-"""What a figure is of, in both languages."""
+"""What a figure refers to, in both languages."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What tables and sentences say of an answer that is a bound."""
+"""Tables and sentences of a result that is a bound."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def says_at_most_where_the_generator_left_out_frames(language: Language, said: s
 
 
 def losses(*invalid_shares: float) -> FrameLoss:
-    """Of loads from 70 % of 20 Mpps on; as old records have it without any that are INVALID."""
+    """Loads down from 70 % of 20 Mpps; older records list none that are INVALID."""
     points = [LossPoint(share=share, pps=20e6 * share, loss_ratio=0.1) for share in (0.7, 0.6)]
     reported = {
         "at": "1",

@@ -1,4 +1,4 @@
-"""The page holds what the records say, loads nothing, and lets no record write markup."""
+"""The page shows the contents of the records, loads nothing, and lets no record inject markup."""
 
 import re
 from html.parser import HTMLParser
@@ -28,7 +28,7 @@ OUR_TAGS = {
     *("input", "label", "details", "summary", "pre"),
 }
 IN_FILES = ("svg", "style", "rect", "line", "text", "polyline", "polygon", "circle", "g", "title")
-NAMESPACE = "http://www.w3.org/2000/svg"  # a name, never an address
+NAMESPACE = "http://www.w3.org/2000/svg"  # a name, not an address that is loaded
 
 
 class Reader(HTMLParser):
@@ -48,7 +48,7 @@ class Reader(HTMLParser):
 
 
 def _assert_harmless_link(found: dict[str, str | None]) -> None:
-    """A link leads to a place of the page, or saves a file that is harmless itself."""
+    """A link points to an anchor of the page, or saves a file that is harmless itself."""
     href = found["href"] or ""
     if href.startswith("#"):
         return
@@ -180,7 +180,7 @@ def tells_what_could_not_be_read() -> None:
 
 
 def ints(values: tuple[float, ...]) -> tuple[int, ...]:
-    """Whole ones."""
+    """As integers."""
     return tuple(int(value) for value in values)
 
 
@@ -282,7 +282,7 @@ def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, report
     lossy = Maker().trial("64", 20e6)
     account = lossy.account.model_copy(update={"lost_by_place": {"ttl_expired": lossy.account.lost}})
     text = Reader(page([lossy.model_copy(update={"account": account})], language, AT)).text
-    assert text.count(reported) >= 3  # table, chart, and why frames were lost
+    assert text.count(reported) >= 3  # table, chart, and explanation
 
 
 UNANSWERED = "no answer: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"

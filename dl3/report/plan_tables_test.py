@@ -1,4 +1,4 @@
-"""What the plan of a campaign says, once there are answers."""
+"""How the plan of a campaign is shown once there are results."""
 
 import pytest
 from harness.campaigns import white_paper

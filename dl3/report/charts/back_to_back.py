@@ -1,4 +1,4 @@
-"""The longest burst that lost nothing (RFC 2544, 26.4, with RFC 9004)."""
+"""The longest burst forwarded without loss (RFC 2544, 26.4, and RFC 9004)."""
 
 from dataclasses import replace
 

@@ -27,7 +27,7 @@ def answers_of(results: Results) -> list[Forwarding]:
 
 
 def place(at: LossPoint) -> tuple[float, float]:
-    """Where a load stands."""
+    """The x value of a load."""
     return at.pps / 1e6, at.pps * max(1 - at.loss_ratio, 0) / 1e6
 
 

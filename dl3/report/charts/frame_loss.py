@@ -28,7 +28,7 @@ def answers_of(results: Results) -> list[FrameLoss]:
 
 
 def place(at: LossPoint) -> tuple[float, float]:
-    """Where a load stands."""
+    """The x value of a load."""
     return at.pps / 1e6, at.loss_ratio * 100
 
 

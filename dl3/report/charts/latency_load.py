@@ -35,12 +35,12 @@ LOWEST_NS = 1e-3
 
 
 def dot(x: float, value: float, name: str, line: str) -> Dot:
-    """A point with what it says."""
+    """A point with its tooltip."""
     return Dot(x, value, f"{name}, {x:.3g}: {micros(value)} µs", f"#{anchor_of(line)}" if line else None)
 
 
 def lines_of(case: LatencyCase, words: Words) -> list[Line]:
-    """A line for each figure of the distribution."""
+    """A line for each statistic of the distribution."""
     points = [(point, dict(point.values)) for point in case.points if 0 <= point.x < HIGHEST_NS]
     found = []
     for index, key in enumerate(QUANTILES):

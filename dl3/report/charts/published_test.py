@@ -1,4 +1,4 @@
-"""Measured bars beside published ones."""
+"""Measured bars next to published ones."""
 
 from harness.campaigns import AT, white_paper
 

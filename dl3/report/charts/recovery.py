@@ -1,4 +1,4 @@
-"""How long a device goes on losing after an overload (RFC 2544, 26.5)."""
+"""How long a device keeps losing frames after an overload (RFC 2544, 26.5)."""
 
 from dl3.model.answers import Recovery
 from dl3.report.answer_bars import Height, Quantity, draw, height_of

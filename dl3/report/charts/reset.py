@@ -1,4 +1,4 @@
-"""How long a device forwards nothing after a reset (RFC 2544, 26.6)."""
+"""How long a device does not forward after a reset (RFC 2544, 26.6)."""
 
 from dl3.model.answers import Reset
 from dl3.report.answer_bars import Height, Quantity, draw, height_of

@@ -1,4 +1,4 @@
-"""Time out of service: what was reset makes a series."""
+"""Time out of service: each kind of reset is a series."""
 
 from harness.campaigns import others
 from harness.records import Maker, scene

@@ -1,4 +1,4 @@
-"""Throughput over frame size in Gbit/s on layer 1: preamble and gap count."""
+"""Throughput over frame size in Gbit/s at layer 1, including preamble and inter-frame gap."""
 
 from dl3.model.trial import LAYER1_BYTES
 from dl3.report.by_frame import Measure, draw
@@ -18,7 +18,7 @@ WORDS = {
 
 
 def draw_gbps(scene: Scene, words: Words) -> Drawing | None:
-    """Bars in Gbit/s, with the line rate where the wire has one."""
+    """Bars in Gbit/s, with the line rate if the wire has one."""
     measure = Measure(
         title=words("throughput_gbps.title"),
         note=words("throughput_gbps.note"),

@@ -1,4 +1,4 @@
-"""Throughput over frame size in percent of the line rate; one sentence where the wire has none."""
+"""Throughput over frame size in percent of the line rate; one sentence if the wire has none."""
 
 from dl3.model.trial import Throughput
 from dl3.report.by_frame import Measure, draw, line_pps

@@ -1,4 +1,4 @@
-"""Throughput over frame size in million frames a second."""
+"""Throughput over frame size in million frames per second."""
 
 from dl3.report.by_frame import Measure, draw
 from dl3.report.chart import Chart, Drawing, Scene
@@ -21,7 +21,7 @@ WORDS = {
 
 
 def draw_mpps(scene: Scene, words: Words) -> Drawing | None:
-    """Bars in Mpps; the line rate, which differs from size to size, stands in the other charts."""
+    """Bars in Mpps; the line rate, which depends on the frame size, is shown in the other charts."""
     measure = Measure(
         title=words("throughput_mpps.title"),
         note=words("throughput_mpps.note"),
@@ -34,7 +34,7 @@ def draw_mpps(scene: Scene, words: Words) -> Drawing | None:
 
 
 def has_published(scene: Scene) -> bool:
-    """Whether another chart draws the same bars beside published ones."""
+    """Whether another chart draws the same bars next to published ones."""
     return bool(scene.part.case and scene.part.case.published)
 
 

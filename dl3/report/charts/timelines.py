@@ -1,4 +1,4 @@
-"""Loss over time on one axis with what the machine did: pauses of workers, and events on their cores."""
+"""Loss over time and machine activity on one axis: pauses of workers, and events on their cores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -50,14 +50,14 @@ WORDS = {
     },
 }
 FIELD, ROW, LEFT = 110, 20, 170
-LEAST = 1.5  # width of what is too short to be seen
+LEAST = 1.5  # minimum width, so that short intervals remain visible
 HIGHEST_NS = 1e18
 N_ROWS = 14
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Something with a length on a row, in nanoseconds since the first frame was due."""
+    """An interval on a row, in nanoseconds since the first frame was due."""
 
     row: str
     start_ns: float
@@ -77,7 +77,7 @@ def gap_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]
 
 
 def event_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]:
-    """What the machine did."""
+    """What the machine was doing."""
     for event in evidence.events:
         what = words.name("event", event.what)
         row = words("timelines.event" if event.core >= 0 else "timelines.nowhere", what=what, core=event.core)
@@ -88,13 +88,13 @@ def event_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mar
 
 
 def losses(line: Timeline) -> list[tuple[int, int, int]]:
-    """Bucket, lost and sent of each bucket that lost frames."""
+    """Index, lost and sent frames of each bucket that lost frames."""
     pairs = zip(line.sent, line.received, strict=False)
     return [(n, sent - received, sent) for n, (sent, received) in enumerate(pairs) if sent > received]
 
 
 def draw_loss(line: Timeline, scale: Linear, paper: Paper, words: Words) -> list[Element]:
-    """Upright bars of lost frames."""
+    """Vertical bars of lost frames."""
     found = losses(line)
     axis = linear_axis(words("timelines.loss"), max((lost for _, lost, _ in found), default=1))
     y_scale = axis.scale(paper.top + FIELD, paper.top)

@@ -1,4 +1,4 @@
-"""Loss over time beside what the machine did."""
+"""Loss over time next to machine activity."""
 
 from harness.campaigns import lossy
 from harness.records import Maker, scene

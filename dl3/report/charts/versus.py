@@ -1,4 +1,4 @@
-"""Two devices measured in turn: the ratio of what they do, with its interval."""
+"""Two devices measured in turn: the ratio of their rates, with its interval."""
 
 from dl3.model.answers import Versus
 from dl3.report.chart import Chart, Drawing, Scene

@@ -1,4 +1,4 @@
-"""What the machine counted beside a loss."""
+"""What the machine counted during a loss."""
 
 from dl3.model.evidence import OF_THE_OTHER
 from dl3.report.explain import explain, findings

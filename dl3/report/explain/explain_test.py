@@ -1,4 +1,4 @@
-"""Each place and each cause is named, with its figures; what evidence does not cover gets no cause."""
+"""Each location and each cause is named with its figures; no cause is named without evidence."""
 
 import re
 import tomllib
@@ -29,7 +29,7 @@ def keys(made: Trial) -> list[str]:
 
 
 def taken(**more: object) -> Trial:
-    """A kworker had the core for all of a pause of 312 µs: 3,120 frames came, 2,048 found room."""
+    """A kworker had the core for the whole pause of 312 µs: 3,120 frames arrived, 2,048 fitted into the ring."""
     evidence = seen([gap(200, 312)], [event(200, 310)], **more)
     return trial({FULL: 1072}, [loss(200, 1072)], evidence)
 
@@ -128,7 +128,7 @@ def takes_the_ring_from_the_laboratory_when_the_device_does_not_tell() -> None:
 
 
 def what_a_worker_is_offered_is_its_share() -> None:
-    # Half of 10 Mpps come to each worker, so its ring holds twice as long; a pause of 312 µs loses nothing.
+    # Each worker gets half of 10 Mpps, so its ring lasts twice as long; a pause of 312 µs loses nothing.
     two = (work(packets=5_000_000), work(packets=5_000_000, worker=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
     assert (

@@ -1,4 +1,4 @@
-"""A worker that was full is named with what it can do, and with no more of the loss than that explains."""
+"""A fully loaded worker is named with its capacity, and with no more of the loss than that explains."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dl3.report.words import Language
 
 EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 FULL = "dut rx ring full"
-BIG: Any = {"cycles": 1181, "empty": 0.999}  # most rounds are those before and after the trial: a full one lasts 29 us
+BIG: Any = {"cycles": 1181, "empty": 0.999}  # most polls are before and after the trial: a full burst takes 29 us
 
 
 def reported(made: Trial) -> str:
@@ -82,7 +82,7 @@ def a_full_worker_is_not_to_blame_for_what_the_generator_refused() -> None:
 
 
 def a_full_worker_may_pause_as_well() -> None:
-    # For 200 of 265 ms it did what it can; frames that came while it paused are those pauses'.
+    # It ran at capacity for 200 of 265 ms; frames that arrived during its pauses belong to the pauses.
     paused = [gap(100, 65_000)]
     made = trial(
         {FULL: 298_000},
@@ -98,7 +98,7 @@ def a_full_worker_may_pause_as_well() -> None:
 
 
 def a_worker_beside_a_full_one_is_not_accused() -> None:
-    # Both were offered as much; what the first one lost seems to have been meant for both.
+    # Both were offered the same; the losses of the first count as offered to both.
     made = overrun(
         155_000, work(packets=214_000, cycles=3_215, empty=0.9), work(packets=369_000, cycles=1_400, worker=1)
     )

@@ -1,6 +1,6 @@
-"""Each place in which a frame can be lost: what it means, in both languages, and which advice helps."""
+"""Each location of loss: its meaning in both languages, and the advice that helps."""
 
-# Name: English, Chinese, advice (empty where what happened over time tells what to do). Names of counters stand behind.
+# Name: English, Chinese, advice (empty if the events over time suggest one). Counter names are appended.
 PLACES: dict[str, tuple[str, str, str]] = {
     "rx_no_mbuf": ("device out of buffers", "被测设备的缓冲区耗尽", "memory"),
     "rx_errors": ("receive errors of the device's port", "被测设备端口的接收错误", "cable"),
