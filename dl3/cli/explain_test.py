@@ -1,4 +1,4 @@
-"""The method as people type it: which trial it takes, what it prints, how it refuses."""
+"""The command: which trial it picks, what it prints, what it refuses."""
 
 import json
 import os
