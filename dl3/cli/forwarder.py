@@ -39,7 +39,7 @@ def run(
     Example: dl3 run router.yaml -- --log-level=8
     """
     path = program()
-    os.execv(path, [path, *words])  # deliberately without a shell
+    os.execv(path, [path, *words])  # noqa: S606 - no shell is wanted
 
 
 def by_linux(said: Opinion) -> str:
