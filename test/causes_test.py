@@ -133,7 +133,7 @@ def a_route_that_is_missing_is_named_to_the_packet(lab: MemifLab) -> None:
     made = _trial(lab, dst="192.0.2.1")
     assert made.account.lost_by_place == {"no_route": made.account.sent}
     lost = f"{made.account.sent:,} packets, 100.0% of those lost: no route to the destination (no_route)"
-    assert f"{lost}: ask 'dl3 route ADDRESS' for a destination of the streams" in _said(made)
+    assert f"{lost}: run 'dl3 route ADDRESS' for a destination of the streams" in _said(made)
 
 
 def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) -> None:
@@ -143,7 +143,7 @@ def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) ->
     assert held <= RING
     assert account.lost_by_place == {"tx_refused": account.sent - held}
     assert f"{account.sent - held:,} packets, " in _said(made)
-    assert "of those lost: refused by the device's sending port" in _said(made)
+    assert "of those lost: refused by the device's transmit port" in _said(made)
     assert account.sent > RING
 
 
@@ -217,7 +217,7 @@ def a_core_that_is_taken_away_is_named_with_the_pauses_beside_the_loss(lab: Memi
     assert made.evidence is not None
     assert f"{refused:,} packets, " in _said(made)
     assert f"dl3d's worker 0 on core {CORES[-1]} did not poll" in _said(made)
-    assert f"a ring of {RING:,} holds" in _said(made)
+    assert f"a ring of {RING:,} descriptors fills in" in _said(made)
     pauses = [gap for gap in made.evidence.gaps if gap.program == "dl3d"]
     assert all((gap.worker, gap.core) == (0, CORES[-1]) for gap in pauses)
     assert max(gap.us for gap in pauses) > RING / EAGER_PPS * 1e6
@@ -236,7 +236,7 @@ def a_generator_without_its_core_is_nobodys_loss(lab: MemifLab) -> None:
     assert made.is_behind
     assert made.evidence is not None
     assert "This trial is INVALID and says nothing about the device; generator late: " in _said(made)
-    assert f"dl3gen's worker 0 on core {CORES[0]} stood still" in _said(made), made.evidence.missing
-    assert "; the generator could not keep to its rate" in _said(made)
+    assert f"dl3gen's worker 0 on core {CORES[0]} stalled" in _said(made), made.evidence.missing
+    assert "; the generator could not maintain its rate" in _said(made)
     own = [gap.us for gap in made.evidence.gaps if gap.program == "dl3gen"]
     assert max(own) > 64 / EAGER_PPS * 1e6

@@ -73,7 +73,7 @@ def names_the_program_that_took_the_core(lab: MemifLab, tmp_path: Path) -> None:
     append(tmp_path / "r.jsonl", made)
     command = [sys.executable, "-m", "dl3", "explain", str(tmp_path / "r.jsonl"), "--trial", "1"]
     text = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout
-    assert f"Core {CORES[-1]} was taken away from dl3d's worker 0" in text
+    assert f"Core {CORES[-1]} was taken from dl3d's worker 0" in text
     assert "by thief" in text
     assert "or move thief away) or deepen the ring." in text
     reported = json.loads(

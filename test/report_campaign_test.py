@@ -67,10 +67,10 @@ def tells_of_each_case_whether_it_was_run_or_why_not(shown: Chromium) -> None:
             assert outcomes[case.key] == case.reason.en
     reported = {case.key: outcomes[case.key] for case in PLAN.cases if case.jobs}
     assert reported["1.1"] == "measured"
-    assert reported["1.2"] == "measured in part: 1 of 2 settings are not applicable here"
-    assert reported["1.7"] == "measured in part: 10 of 12 settings are not applicable here"
-    assert reported["3.3"] == "measured in part"  # one job has no answer
-    assert "10 of 19 cases were measured on this machine (3 of them in part)" in _texts(shown, "main, body")[0]
+    assert reported["1.2"] == "partly measured: 1 of 2 settings are not applicable here"
+    assert reported["1.7"] == "partly measured: 10 of 12 settings are not applicable here"
+    assert reported["3.3"] == "partly measured"  # one job has no answer
+    assert "10 of 19 cases were measured on this machine (3 of them partly)" in _texts(shown, "main, body")[0]
 
 
 def draws_what_was_measured_beside_what_was_published(shown: Chromium) -> None:
@@ -191,7 +191,7 @@ def _number(text: str) -> float:
 
 
 SHORT = {
-    "en": "More came back from a device than the tester had proved of itself",
+    "en": "More frames came back from a device than in the generator's self-test",
     "zh": "从设备收回的速率高于发生器自测所得的上限",
 }
 

@@ -35,10 +35,10 @@ def _one(folder: Path, name: str, pps: float, **changes: object) -> Path:
 @pytest.mark.parametrize(
     ("before", "after", "code", "verdict"),
     [
-        ({"pps": 10e6}, {"pps": 10.2e6}, 0, "same"),
+        ({"pps": 10e6}, {"pps": 10.2e6}, 0, "unchanged"),
         ({"pps": 10e6}, {"pps": 12e6}, 0, "better"),
         ({"pps": 10e6}, {"pps": 9e6}, 1, "worse"),
-        ({"pps": 10e6, "interval_pps": (8e6, 11e6)}, {"pps": 9e6}, 0, "same"),
+        ({"pps": 10e6, "interval_pps": (8e6, 11e6)}, {"pps": 9e6}, 0, "unchanged"),
         ({"pps": 10e6, "repeats_pps": (9.9e6, 10.1e6)}, {"pps": 9.8e6, "repeats_pps": (9.7e6, 9.8e6)}, 1, "worse"),
         ({"pps": 10e6}, {"pps": 9e6, "limited_by": "generator"}, 0, "unclear"),
     ],
@@ -56,7 +56,7 @@ def counts_an_answer_that_is_missing_as_worse(tmp_path: Path) -> None:
     both = [Maker().answer("64", 10e6), Maker().answer("512", 9e6)]
     done = _report(_record(tmp_path, "before", both), _record(tmp_path, "after", both[:1]))
     assert done.returncode == 1
-    assert "worse: 0, missing: 1, better: 0, the same: 1." in done.stdout
+    assert "worse: 0, missing: 1, better: 0, unchanged: 1." in done.stdout
 
 
 def does_not_leave_as_if_something_became_worse_when_it_could_not_compare(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def names_the_wire_of_figures_that_only_differ_by_it(tmp_path: Path) -> None:
     answers = json.loads(_report(record, "--json").stdout)["throughput"]
     assert [(one["wire"], one["pps"]) for one in answers] == [("memif", 16e6), ("veth", 6e5)]
     done = _report(record, record)
-    assert "figures that are the same: 2, unclear: 0, new: 0." in done.stdout
+    assert "unchanged: 2, unclear: 0, new: 0." in done.stdout
     assert "dl3d wire veth" in done.stdout
 
 

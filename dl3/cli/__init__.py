@@ -1,1 +1,1 @@
-"""Methods, arguments, progress, printing: the only room that prints."""
+"""Command line: commands, arguments, progress, printing. The only package that prints."""

@@ -1,4 +1,4 @@
-"""How the answers of throughput searches become text."""
+"""Formats the results of throughput searches as text."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,19 +24,19 @@ METHODS = {"mlrsearch": "MLRsearch, RFC 9971", "binary": "binary search"}
 
 
 def microseconds(*times_ns: float) -> tuple[str, ...]:
-    """Times as they are printed."""
+    """Times formatted for the table."""
     return tuple(f"{ns / 1000:,.1f}" for ns in times_ns)
 
 
 def rate(answer: Throughput, factor: float) -> str:
-    """A number, or a range where the machine was noisy; `factor` turns packets/s into what is printed."""
+    """A number, or a range if the machine was noisy; `factor` converts packets/s to the printed unit."""
     at_least = ">= " if is_at_least(answer) else ""
     low, high = answer.range_pps or (answer.pps, None)
     return f"{at_least}{low * factor:.3f}" + (f" to {high * factor:.3f}" if high else "")
 
 
 def row(found: Found) -> tuple[object, ...]:
-    """One answer; times are those of the trial at that rate."""
+    """One result; times are those of the trial at that rate."""
     answer, best = found.answer, found.best
     share = f"{answer.line_share:.1%}" if answer.line_share is not None else None
     bits = answer.l1_bps / answer.pps if answer.pps else 0.0
@@ -47,7 +47,7 @@ def row(found: Found) -> tuple[object, ...]:
 
 
 def notes(answer: Throughput) -> Iterator[str]:
-    """What has to be known beside the row."""
+    """Remarks on the row."""
     words = f"{words_for(answer.frame)}, loss ratio {answer.goal_loss_ratio:.6g}"
     if answer.interval_pps:
         low, high = answer.interval_pps
@@ -63,7 +63,7 @@ def notes(answer: Throughput) -> Iterator[str]:
 
 
 def show(heading: str, found: Sequence[Found], is_brief: bool = False) -> None:
-    """The table, and what has to be known beside it; in brief only that the machine was noisy."""
+    """The table and remarks; the brief form only says that the machine was noisy."""
     say(heading)
     out.print(table("", COLUMNS, [row(one) for one in found]))
     if is_brief and any(one.answer.noise for one in found):
@@ -74,12 +74,12 @@ def show(heading: str, found: Sequence[Found], is_brief: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """One line on standard output, as it is."""
+    """One line on standard output, without markup."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def as_plain(found: Found) -> dict[str, object]:
-    """An answer with what people see beside it, for programs."""
+    """A result in machine-readable form, with the remarks that people see."""
     answer, best = found.answer, found.best
     more = {"l1_bps": answer.l1_bps, "line_share": answer.line_share, "range_pps": answer.range_pps}
     return {**answer.model_dump(), **more, "latency": best.latency.model_dump() if best else None}

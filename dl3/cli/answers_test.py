@@ -1,4 +1,4 @@
-"""Answers as people read them: numbers on a quiet machine, ranges on a noisy one."""
+"""Results for people: numbers on a quiet machine, ranges on a noisy one."""
 
 from typing import Any
 

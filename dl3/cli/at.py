@@ -1,4 +1,4 @@
-"""The option --at of campaigns and comparisons: the other machine, on which the devices are that dl3 does not start."""
+"""The option --at of campaigns and comparisons: the machine of the devices that dl3 does not start itself."""
 
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -27,7 +27,7 @@ Device = TypeVar("Device", DutSpec, WrittenDut)
 
 
 def there(device: Device, at: str) -> Device:
-    """The device on the machine that --at names; UsageFault where it cannot be there, or is said to be elsewhere."""
+    """The device on the machine given by --at; UsageFault if it cannot run there or names another machine."""
     if not at:
         return device
     if device.kind in KINDS and device.kind != external.KIND.name:
@@ -43,24 +43,24 @@ def there(device: Device, at: str) -> Device:
 
 
 def campaign_there(campaign: Campaign, at: str) -> Campaign:
-    """With all of its devices on that machine."""
+    """The setup with all of its devices on that machine."""
     duts = tuple(there(dut, at) for dut in campaign.written.duts)
     return campaign.model_copy(update={"written": campaign.written.model_copy(update={"duts": duts})})
 
 
 def devices_of(plan: Plan) -> dict[str, DutSpec]:
-    """By name."""
+    """The devices by name."""
     return {job.setup.dut.name: job.setup.dut for job in jobs_of(plan)}
 
 
 def where(device: DutSpec) -> str:
-    """As people said it."""
+    """The machine as the user wrote it."""
     at = device.options.get("at")
     return f"on {at}" if at else "without 'at'"
 
 
 def refuse_moved(record: Path, past: Past, now: Plan) -> None:
-    """What a record has of a device on one machine does not go on with it on another."""
+    """Refuse to continue the record of a device on one machine with the same device on another."""
     devices = devices_of(now)
     for name, device in devices_of(past.plan).items():
         was, is_now = (where(spec) for spec in (device, devices.get(name, device)))

@@ -1,4 +1,4 @@
-"""The group 'dl3 bench'; each command's module is imported when it is used."""
+"""The group 'dl3 bench'; each command's module is imported on first use."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Commands that need none of our other modules: an RPC method by its name, shell completion, the version."""
+"""Commands that need none of our other modules: calling an RPC method, shell completion, the version."""
 
 import json
 from enum import StrEnum
@@ -15,7 +15,7 @@ from dl3.model.fault import UsageFault
 
 
 def params_of(text: str) -> dict[str, object]:
-    """A JSON object, as an RPC method takes it."""
+    """A JSON object, the parameters of an RPC method."""
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -44,7 +44,7 @@ def call(
 
 
 class Shell(StrEnum):
-    """Shells that completion is known for."""
+    """Shells with completion."""
 
     bash = "bash"
     zsh = "zsh"

@@ -1,4 +1,4 @@
-"""The methods 'dl3 bench run' and 'dl3 bench campaigns'."""
+"""The commands 'dl3 bench run' and 'dl3 bench campaigns'."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trials of", "ab
 
 
 def budget_of(text: str | None) -> float:
-    """In seconds; 0 without any."""
+    """The budget in seconds; 0 if none."""
     if text is None:
         return 0.0
     try:
@@ -68,7 +68,7 @@ def campaigns(as_json: Json = False) -> None:
 
 
 def plan_of(campaign: Campaign, budget_s: float) -> Plan:
-    """For this machine as it is now."""
+    """The plan for this machine in its current state."""
     plan = planned(campaign, read_machine(dut.spec() for dut in campaign.written.duts), now(), budget_s)
     return plan.model_copy(update={"facts": collect(BUILD).model_dump()})
 
@@ -84,7 +84,7 @@ def plan_row(case: Case) -> tuple[object, ...]:
 
 
 def show_plan(plan: Plan, as_json: bool) -> None:
-    """The table, and what a budget took away."""
+    """The table, and the jobs removed by a budget."""
     if as_json:
         print_json(plan.model_dump(exclude={"source"}))
         return
@@ -97,23 +97,23 @@ def show_plan(plan: Plan, as_json: bool) -> None:
 
 
 def say_out(text: str) -> None:
-    """A line of the answer."""
+    """One line on standard output."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def new_record(name: str, at: str) -> Path:
-    """A file of this campaign's own, in the build or in the current folder."""
+    """A new file for this campaign, in the build or in the current folder."""
     folder = BUILD / "records" if BUILD.is_dir() else Path.cwd()
     return folder / f"{name}-{at[:19].replace(':', '')}.jsonl"
 
 
 def again(which: str, record: Path) -> str:
-    """The command that goes on."""
+    """The command that continues the campaign."""
     return f"go on with: dl3 bench run {which} --record {record}"
 
 
 def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> Conductor:
-    """Make all jobs that are not done, and say what to do when that is cut short."""
+    """Run all remaining jobs, and tell the user how to continue if interrupted."""
     whole = plan_of(campaign, 0)
     if any(job.setup.dut.kind != "external" for job in jobs_of(whole)):
         need_root("a device that is started here")
@@ -138,7 +138,7 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
 
 
 def before(conductor: Conductor) -> Iterator[str]:
-    """What is said before anything is measured, a line each."""
+    """What is printed before the first measurement, one line each."""
     plan, seconds = conductor.plan, total_s(conductor.left())
     if conductor.past:
         plan = conductor.rest()
@@ -149,13 +149,13 @@ def before(conductor: Conductor) -> Iterator[str]:
 
 
 def limits_of(plan: Plan) -> Iterator[str]:
-    """What will not be measured of a campaign, or less well, a line each."""
+    """What will not be measured, or less accurately, one line each."""
     yield from (f"{keys}: {HEAD}{why}" for keys, why in not_here(plan).items())
     yield from (f"shortened: {text.en}" for text in plan.shortened)
 
 
 def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
-    """What the command would measure: all, or what a record does not have yet. The record stays as it is."""
+    """What the command would measure: everything, or what a record is missing. The record is not changed."""
     past = look_into(record, campaign.source) if record else None
     if not record or not past:
         return plan_of(campaign, budget_s)
@@ -167,7 +167,7 @@ def rest_of(campaign: Campaign, record: Path | None, budget_s: float) -> Plan:
 
 
 def going_on(record: Path, past: Past, rest: Plan) -> str:
-    """How much is there, and what is made now."""
+    """How much the record has, and what is measured now."""
     planned_then = {job.key for job in jobs_of(past.plan)}
     n_done, n_back = len(planned_then & past.done), sum(1 for job in jobs_of(rest) if job.key not in planned_then)
     parts = ["going on with the others"] if n_done < len(planned_then) else []
@@ -178,7 +178,7 @@ def going_on(record: Path, past: Past, rest: Plan) -> str:
 
 
 def finish(conductor: Conductor, which: str, as_json: bool) -> None:
-    """What was found, and the exit code."""
+    """Print the results and the exit status."""
     rows = results(conductor.record)
     if as_json:
         skipped = [{"job": key, "reason": reason} for key, reason in conductor.failed.items()]
@@ -198,13 +198,13 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
 
 
 def make(campaign: Campaign, words: str, record: Path | None, budget_s: float, as_json: bool) -> None:
-    """Measure, and show what was found; `words` name the campaign when it is gone on with."""
+    """Measure, and show the results; `words` name the campaign for the command that continues it."""
     path = record or new_record(campaign.written.name, now())
     finish(conducted(campaign, words, path, budget_s), words, as_json)
 
 
 def show_check(campaign: Campaign, as_json: bool) -> None:
-    """That the file is well."""
+    """Report that the file is valid."""
     path, n = str(campaign.path), len(campaign.written.cases)
     print_json({"path": path, "cases": n}) if as_json else say_out(f"{path}: {counted(n, 'case')}, all well")
 

@@ -1,4 +1,4 @@
-"""The bar of a campaign: case, job and the time that all of it will still take."""
+"""The progress bar of a campaign: case, job and remaining time."""
 
 from collections.abc import Sequence
 
@@ -18,58 +18,58 @@ def name_of(job: Job) -> str:
 
 
 class CampaignBar(Bar, Listener):
-    """Draws between trials; what happens to a job stays as a line above."""
+    """Redraws between trials; events of a job stay as a line above the bar."""
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
         self._n_jobs = n_jobs
         self._doing = ""
         self._n_trials = 0
-        self._invalid: list[str] = []  # a reason for each INVALID trial of the job
+        self._invalid: list[str] = []  # one reason per INVALID trial of the job
 
     def words(self, frame: str) -> str:
-        """What is being done."""
+        """The current activity."""
         return self._doing or words_for(frame)
 
     def on_bed(self, setup: Setup, left_s: float) -> None:
-        """A device is about to be started."""
+        """A device is being started."""
         self._doing = f"starting {setup.dut.name}"
         self.on_left("", left_s)
 
     def on_proof(self, wire: str, left_s: float) -> None:
-        """The tester by itself."""
+        """The generator is tested against itself."""
         self._doing = f"proving the tester over {wire}"
         self._n_trials, self._invalid = 0, []
         self.on_left("", left_s)
 
     def on_job(self, job: Job, n_done: int, left_s: float) -> None:
-        """The next one."""
+        """The next job."""
         self._doing = f"{n_done + 1}/{self._n_jobs} {name_of(job)}"
         self._n_trials, self._invalid = 0, []
         self.on_left(job.frame, left_s)
 
     def on_trial(self, trial: Trial) -> None:
-        """INVALID trials are told of when the job is over, all in one line."""
+        """INVALID trials are reported at the end of the job, in a single line."""
         self._n_trials += 1
         self._invalid += trial.invalid[:1]
         self.judge_machine(trial)
 
     def on_done(self, job: Job, answers: Sequence[Noun]) -> None:
-        """A line for each rate that was found."""
+        """One line for each rate found."""
         rates = [f"{answer.pps / 1e6:.3f} Mpps" for answer in answers if isinstance(answer, Throughput)]
         n = len(self._invalid)
         invalid = f"; {n} of {self._n_trials} trials were INVALID, the last because {self._invalid[-1]}" if n else ""
         self._say(f"{name_of(job)}: {', '.join(rates) or 'done'}{invalid}")
 
     def on_skip(self, job: Job, reason: str) -> None:
-        """A line, and the exit code."""
+        """One line, and the exit status."""
         self._say(f"{name_of(job)}: SKIPPED, {reason}")
 
     def on_fault_of_bed(self, fault: Fault) -> None:
-        """It says by itself what happened to what."""
+        """The message names its job itself."""
         self._say(f"{self._doing}: {fault}")
 
     def on_plan(self, plan: Plan) -> None:
-        """Slower or faster than planned."""
+        """The remaining jobs were planned again."""
         self._n_jobs = len(jobs_of(plan))
         self._say(f"what is left was planned anew, to fit into the time: {span(plan.seconds)}")

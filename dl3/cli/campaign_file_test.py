@@ -1,4 +1,4 @@
-"""Campaigns' files, held against all that the program knows."""
+"""Campaign files, checked against everything that the program supports."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from dl3.dut.beds import abilities
 from dl3.model.fault import UsageFault
 
 GUIDES = Path(__file__).parent.parent.parent / "docs" / "guide"
-FIELDS = {  # of a setup, by the names that campaigns have for them
+FIELDS = {  # of a setup, by their names in campaigns
     "huge pages": "memory_mib",
     "page size": "page_kib",
     "cores": "cores",

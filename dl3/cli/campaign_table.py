@@ -1,4 +1,4 @@
-"""The answers of a campaign's record, one row each."""
+"""The results in a campaign's record, one row each."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dl3.record.reader import Record, read
 
 @dataclass(frozen=True)
 class Row:
-    """One answer as people read it."""
+    """One result for display."""
 
     case: str
     device: str
@@ -26,12 +26,12 @@ class Row:
 
 
 def mean(values: tuple[float, ...]) -> float:
-    """0 of nothing."""
+    """The mean; 0 if empty."""
     return sum(values) / len(values) if values else 0.0
 
 
 def throughput_words(answer: Throughput) -> str:
-    """Rate, and what kept it there."""
+    """The rate and what limited it."""
     if not answer.pps:
         return "no rate passed"
     goal = f" at a loss of {answer.goal_loss_ratio:.2%}" if answer.goal_loss_ratio else ""
@@ -40,13 +40,13 @@ def throughput_words(answer: Throughput) -> str:
 
 
 def latency_words(trial: Trial) -> str:
-    """Median and tail at one load."""
+    """Median and tail latency at one load."""
     p50, p99, most = (ns / 1e3 for ns in (trial.latency.p50, trial.latency.p99, trial.latency.max))
     return f"{trial.load or 0:.0%} load: p50 {p50:.1f}, p99 {p99:.1f}, max {most:.1f} us"
 
 
 def other_words(answer: Answer) -> str:
-    """The figure that the test is for."""
+    """The main figure of the test."""
     match answer:
         case FrameLoss():
             first = answer.points[0] if answer.points else None
@@ -65,12 +65,12 @@ def other_words(answer: Answer) -> str:
 
 
 def jobs_of(record: Record) -> Mapping[str, Job]:
-    """Of all plans; the last one holds."""
+    """The jobs of all plans; the last plan counts."""
     return {job.key: job for plan in record.plans for case in plan.cases for job in case.jobs}
 
 
 def found(record: Record) -> Iterator[tuple[str, str]]:
-    """Job and words of each answer; a trial that was repeated counts once, with the last."""
+    """Job and text of each result; a repeated trial counts once, as its last run."""
     yield from ((answer.job, throughput_words(answer)) for answer in record.answers)
     yield from ((answer.job, other_words(answer)) for answer in record.others)
     loads = {(trial.job, trial.load): trial for trial in record.trials if trial.test == "latency"}
@@ -78,7 +78,7 @@ def found(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def results(path: Path) -> list[Row]:
-    """All answers of jobs, in the order of the plan."""
+    """All results of jobs, in the order of the plan."""
     record = read(path)
     jobs, words = jobs_of(record), list(found(record))
     return [

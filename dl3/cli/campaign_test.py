@@ -1,4 +1,4 @@
-"""The command that runs campaigns, as far as nothing is started."""
+"""The command that runs campaigns, without starting anything."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def _plan() -> Plan:
 
 
 def _record(path: Path, n_done: int, plan: Plan | None = None) -> bytes:
-    """Of so many jobs, and half a line."""
+    """A record with this many jobs, and half a line."""
     plan = plan or _plan()
     append(path, plan)
     for job in jobs_of(plan)[:n_done]:

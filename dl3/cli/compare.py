@@ -1,4 +1,4 @@
-"""The method 'dl3 bench compare'."""
+"""The command 'dl3 bench compare'."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ Routes = Annotated[
 
 
 def spec_of(text: str) -> DutSpec:
-    """A device as it is typed: KIND or KIND:OPTION=VALUE,..."""
+    """Parses a device: KIND or KIND:OPTION=VALUE,..."""
     kind, _, rest = text.partition(":")
     options: dict[str, object] = {}
     for word in (word for word in rest.split(",") if word):
@@ -53,21 +53,21 @@ def spec_of(text: str) -> DutSpec:
 
 
 def alike(setups: Sequence[Setup], slots: int | None) -> list[Setup]:
-    """Both with the same descriptors: as many as were asked for, else the most, where both can be given these."""
+    """Both with the same descriptors: those requested, else the maximum, if both support the option."""
     if slots is None and all("descriptors" in kind_of(setup.dut).ability.honours for setup in setups):
         slots = MOST_DESCRIPTORS
     return [setup.model_copy(update={"descriptors": slots}) if slots else setup for setup in setups]
 
 
 def frames_for(setups: Sequence[Setup], sizes: str) -> tuple[str, ...]:
-    """Those that were asked for; refused where the links of a lab do not carry them."""
+    """The requested frame sizes; rejected if the links of a lab do not carry them."""
     if any(kind_of(setup.dut).name != external.KIND.name for setup in setups):
         given.refuse_beyond_lab(sizes)
     return given.frames_of(sizes) or (SMALLEST,)
 
 
 def test_of(text: str) -> Test:
-    """As it is typed."""
+    """Parses the name of a test."""
     for test in get_args(Test):
         if text == test:
             return test  # type: ignore[no-any-return]
@@ -82,13 +82,13 @@ def row(answer: Versus) -> tuple[object, ...]:
 
 
 def idle_words(answer: Versus) -> str:
-    """What workers do without frames, of those of the two that are dl3d; '' where none is."""
+    """The idle modes of the dl3d workers among the two; '' if neither is dl3d."""
     both = ((answer.dut, answer.facts.get("dut")), (answer.peer, answer.facts.get("peer")))
     return ", ".join(f"{name}: {facts['idle']}" for name, facts in both if isinstance(facts, dict) and "idle" in facts)
 
 
 def measure(setups: Sequence[Setup], contest: Contest) -> list[Versus]:
-    """With a bar, and a line for each frame size."""
+    """With a progress bar, and one line for each frame size."""
     with Bar() as bar:
         heard = replace(contest, listener=bar)
         return compare((setups[0], setups[1]), heard, lambda answer: say(f"{answer.frame}: {answer.ratio:.3f}"))

@@ -1,4 +1,4 @@
-"""How devices are typed."""
+"""How devices are given on the command line."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The second half of the demo: dl3gen measures dl3d over memif, one core each; two tables and a page come out."""
+"""The second half of the demo: dl3gen measures dl3d over memif, one core each, and prints two tables and a page."""
 
 from pathlib import Path
 
@@ -17,15 +17,15 @@ from dl3.model.trial import Trial
 
 
 class Patient(Bar):
-    """Says nothing of INVALID trials: they are in the record, and each is made again."""
+    """Does not report INVALID trials: they are in the record, and each is repeated."""
 
     def on_trial(self, trial: Trial) -> None:
-        """Only that the machine is too busy."""
+        """Only the warning that the machine is too busy."""
         self.judge_machine(trial)
 
 
 def demo(record: Path) -> None:
-    """Measure, print, write the page beside the record."""
+    """Measure, print, and write the page next to the record."""
     if busy := look():
         say(f"warning: {sentence(busy)}; figures will be lower and noisier than those of a quiet machine")
     place = Place(DL3GEN.socket, "", "", is_lab=True, streams=None, record=record)

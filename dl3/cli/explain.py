@@ -1,4 +1,4 @@
-"""The method 'dl3 explain': why packets of a recorded trial were lost, or how far its device is from its limit."""
+"""The command 'dl3 explain': why packets of a trial were lost, or how far the device is from its limit."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +24,7 @@ WORST = "The trial that lost most at a load that the device carries by its throu
 
 
 def newest() -> Path:
-    """The record of trials that was written last, in the build or in the current folder."""
+    """The newest record of trials, in the build or in the current folder."""
     found = [path for folder in (RECORDS, Path.cwd()) for path in folder.glob("*.jsonl") if has_trials(path)]
     if not found:
         raise UsageFault(f"there is no record in {RECORDS} or here: name a file that 'dl3 bench' wrote")
@@ -32,7 +32,7 @@ def newest() -> Path:
 
 
 def has_trials(path: Path) -> bool:
-    """Whether a file begins as a record of trials; those of samples on one core lie beside it."""
+    """Whether a file begins as a record of trials; one-core samples are stored in the same folder."""
     with suppress(OSError), path.open("rb") as file:
         return file.read(len(OF_TRIALS)) == OF_TRIALS
     return False
@@ -47,7 +47,7 @@ def trials_of(record: Record) -> dict[int, Trial]:
 
 
 def at_line(record: Record, line: int) -> Trial:
-    """The trial of a line."""
+    """The trial on a line."""
     trials = trials_of(record)
     if line not in trials:
         nearest = min(trials, key=lambda number: abs(number - line))
@@ -56,9 +56,9 @@ def at_line(record: Record, line: int) -> Trial:
 
 
 def choose(record: Record) -> Trial:
-    """The worst one with loss; without loss the one at the highest load.
+    """The worst trial with loss; without loss, the one at the highest load.
 
-    A reset, then a ceiling, then an INVALID trial only where there is no other.
+    Trials of resets, of the ceiling and INVALID ones, in this order, are used only if there are no others.
     """
     trials = list(trials_of(record).values())
     results = results_of([record])
@@ -71,12 +71,12 @@ def choose(record: Record) -> Trial:
 
 
 def line_of(record: Record, trial: Trial) -> int:
-    """In which line it stands."""
+    """The line of a trial."""
     return next(number for number, entry in record.lines if entry is trial)
 
 
 def heading(record: Record, trial: Trial, words: Words) -> str:
-    """Which trial it is, and what it lost."""
+    """The trial and its loss."""
     account = trial.account
     numbers = {"lost": account.lost, "sent": account.sent, "ratio": trial.loss_ratio}
     lost = words("explain.heading.lost", **numbers) if account.lost else words("explain.heading.none")
@@ -86,7 +86,7 @@ def heading(record: Record, trial: Trial, words: Words) -> str:
 
 
 def for_programs(record: Record, trial: Trial, language: Language) -> dict[str, object]:
-    """What --json prints."""
+    """The output of --json."""
     names = {"record": str(record.path), "line": line_of(record, trial), "dut": trial.dut, "frame": trial.frame}
     counts = {"offered_pps": trial.offered_pps, "sent": trial.account.sent, "lost": trial.account.lost}
     words = words_in(language)

@@ -1,4 +1,4 @@
-"""The method as people type it: which trial it takes, what it prints, how it refuses."""
+"""The command: which trial it picks, what it prints, what it refuses."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def takes_the_trial_that_lost_most(tmp_path: Path) -> None:
         first == f"{path}, line 3: dl3d, 64-byte frames at 10 Mpps for 1 s: 1,072 of 10,000,000 packets lost (0.0107%)"
     )
     assert [line[:2] for line in others] == ["- "] * 2
-    assert "Core 3 was taken away from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1" in others[1]
+    assert "Core 3 was taken from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1" in others[1]
     assert run(path, "--worst").stdout == result.stdout
 
 
@@ -57,7 +57,7 @@ def speaks_chinese(tmp_path: Path) -> None:
     path = record(tmp_path, lossy())
     first, *others = run(path, "--lang", "zh").stdout.splitlines()
     assert first == f"{path} 第 1 行：dl3d，64 字节帧，10 Mpps，1 s：10,000,000 个包中丢失 1,072 个（0.0107%）"
-    assert "核 3 被夺走" in "".join(others)
+    assert "核 3 被其他线程占用" in "".join(others)
 
 
 def takes_a_ceiling_before_an_invalid_trial_and_a_reset_last_of_the_valid(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def tells_the_headroom_without_loss(tmp_path: Path) -> None:
     path = record(tmp_path, trial({}, (), seen()), trial({}), trial({}, invalid=LATE))
     result = run(path)
     assert f"{path}, line 1: " in result.stdout
-    assert "it is full at about 14.44 Mpps" in result.stdout
+    assert "it is fully loaded at about 14.44 Mpps" in result.stdout
 
 
 def explains_an_invalid_trial_when_there_is_no_other(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The methods that run dl3d and change what it does."""
+"""The commands that run dl3d and change its state."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from dl3.control.replies import Decision, Opinion, Reloaded
 from dl3.model.fault import Fault
 
 BUILT = Path(__file__).resolve().parent.parent.parent / "build" / "src" / "dl3d"
-RELOAD_SECONDS = 60.0  # millions of routes may have to be read
+RELOAD_SECONDS = 60.0  # it may have to read millions of routes
 
 Socket = Annotated[Path, typer.Option(metavar="PATH", help="Control socket of dl3d.", readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -43,7 +43,7 @@ def run(
 
 
 def by_linux(said: Opinion) -> str:
-    """What Linux would do, in one line."""
+    """What Linux would do, on one line."""
     if said.agrees is None or not said.prefix:
         return said.error or "no answer"
     words = [said.type or "route", "to", said.prefix, *(("via", said.via) if said.via else ())]
@@ -52,14 +52,14 @@ def by_linux(said: Opinion) -> str:
 
 
 def next_hops(decision: Decision) -> list[tuple[str, object]]:
-    """Where it may go: one next hop, or those of a group."""
+    """Where the packet may go: one next hop, or those of a group."""
     if not decision.members:
         return [("via", decision.via), ("interface", decision.interface or decision.port)]
     return [("one of", f"via {m.via} dev {m.interface} weight {m.weight}") for m in decision.members]
 
 
 def agreement(decision: Decision) -> list[tuple[str, object]]:
-    """Workers and Linux beside it."""
+    """The workers' decision next to that of Linux."""
     rows: list[tuple[str, object]] = (
         [] if decision.workers_agree else [("workers", "read another next hop: please report")]
     )

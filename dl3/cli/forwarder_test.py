@@ -1,4 +1,4 @@
-"""dl3 run becomes dl3d."""
+"""dl3 run replaces itself with dl3d."""
 
 import subprocess
 import sys

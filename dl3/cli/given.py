@@ -1,4 +1,4 @@
-"""Options that are judged as they are read, before anybody is sought and anything is started."""
+"""Options that are checked while parsing, before any connection is made or anything is started."""
 
 import os
 import shlex
@@ -15,11 +15,11 @@ from dl3.model.stream import CAPTURE, MIXES
 from dl3.record.journal import is_record
 from dl3.record.reader import read
 
-LEAST_BYTES = 64  # of a frame, with FCS
+LEAST_BYTES = 64  # of a frame, including the FCS
 
 
 def frames_of(text: str) -> tuple[str, ...]:
-    """Sizes and mixes, each once."""
+    """Sizes and mixes, without duplicates."""
     words = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     for word in words:
         is_number = word.isascii() and word.isdigit()
@@ -42,18 +42,18 @@ def refuse_beyond_lab(text: str) -> None:
 
 
 def sizes(text: str) -> str:
-    """--sizes as it was given, or a error."""
+    """Checks --sizes."""
     frames_of(text)
     return text
 
 
 def nearest(path: Path) -> Path:
-    """Itself, or the first folder above it that is there; OSError where a folder may not be searched."""
+    """The path, or its first existing parent; OSError if a folder may not be searched."""
     return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
 
 
 def writable(option: str, path: Path, is_replaced: bool = False) -> Path:
-    """A file that may be written, or made; folders on the way to it are made later.
+    """Check that a file may be written or created; missing folders are created later.
 
     One that is replaced is put together beside itself: its folder has to be writable, and not the file.
     """
@@ -73,7 +73,7 @@ def writable(option: str, path: Path, is_replaced: bool = False) -> Path:
 
 
 def record(path: Path | None) -> Path | None:
-    """--record as it was given: a file to begin, or a record; no line is added to a file of anything else."""
+    """Checks --record: a new file or a record; lines are never appended to any other file."""
     try:
         if path is None or not path.exists() or is_record(path):
             return path and writable("--record", path)
@@ -83,19 +83,19 @@ def record(path: Path | None) -> Path | None:
 
 
 def output(path: Path) -> Path:
-    """--output as it was given."""
+    """Checks --output."""
     return writable("--output", path, is_replaced=True)
 
 
 def core(number: int) -> int:
-    """--core as it was given: one that we may use."""
+    """Checks --core: it must be available to this process."""
     if number not in usable():
         raise UsageFault(f"--core {number}: the processors here are {listed(usable())}; name one of them")
     return number
 
 
 def machine(text: str) -> str:
-    """--at as it was given: '' or an address."""
+    """Checks --at: '' or an address."""
     try:
         if text:
             Machine.parse(text)
@@ -105,7 +105,7 @@ def machine(text: str) -> str:
 
 
 def command(text: str) -> str:
-    """A command of the person's, whose program is there."""
+    """Checks a user's command, whose program must exist."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -118,7 +118,7 @@ def command(text: str) -> str:
 
 
 def source(path: Path | None) -> Path | None:
-    """--from as it was given: a record with a throughput; whose, is seen when it is known what is measured."""
+    """Checks --from: a record with a throughput; the device is checked once it is known."""
     found = read(path) if path is not None else None
     if found and not found.answers:
         for sentence in found.left_out:

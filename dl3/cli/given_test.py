@@ -1,4 +1,4 @@
-"""Options that are refused before anybody is sought."""
+"""Options that are refused before any connection is made."""
 
 import os
 import re
@@ -194,7 +194,7 @@ def refuses_a_folder_that_may_not_be_searched(monkeypatch: pytest.MonkeyPatch, t
 def asks_for_the_folder_of_what_is_replaced_and_for_the_file_of_what_is_continued(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Root may write anything, so what may be written is made up."""
+    """Root may write anything, so the permissions are faked."""
     path, closed = tmp_path / "b.json", set[Path]()
     path.touch()
     monkeypatch.setattr(os, "access", lambda there, _mode: there not in closed)

@@ -1,4 +1,4 @@
-"""The method 'dl3 bench idle'."""
+"""The command 'dl3 bench idle'."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -73,14 +73,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def ring_bits_of(slots: int) -> int:
-    """Of a memif's ring."""
+    """Checks the slots of a memif ring."""
     if slots & (slots - 1):
         raise UsageFault(f"--descriptors {slots}: a ring of memif has a power of two, like 2048, of slots")
     return slots.bit_length() - 1
 
 
 def side_of(lab: Pair, idle: Mode, run: tuple[str, Path, ProgressListener]) -> Side:
-    """All that is measured on a lab."""
+    """Measure everything on a lab."""
     (campaign, record, listener), generator = run, lab.generator
     facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
     site = Site(generator, lab.dut, f"dl3d (idle: {idle})", campaign, facts)
@@ -91,7 +91,7 @@ def side_of(lab: Pair, idle: Mode, run: tuple[str, Path, ProgressListener]) -> S
 
 @contextmanager
 def both_open(slots: int, run: tuple[str, Path, ProgressListener]) -> Iterator[list[Side]]:
-    """A lab for each mode, each standing still unless it is its turn."""
+    """A lab for each mode; all are idle except the one being measured."""
     bits, program = ring_bits_of(slots), built(DL3D_PROGRAM, "make")
     with ExitStack() as stack:
         sides = []
@@ -104,7 +104,7 @@ def both_open(slots: int, run: tuple[str, Path, ProgressListener]) -> Iterator[l
 
 
 def middle(values: Sequence[float], factor: float, digits: int) -> str:
-    """The median of all rounds as it is printed."""
+    """The median of all rounds, formatted."""
     return f"{median(values) * factor:,.{digits}f}" if values else NOT_KNOWN
 
 
@@ -128,7 +128,7 @@ def noise_in_short(reasons: Sequence[str]) -> Iterator[str]:
 
 
 def show(answer: Idle, slots: int) -> None:
-    """The table, and what its numbers are of."""
+    """The table, and the conditions of its numbers."""
     step = f"{answer.step_pps / 1e6:.3f} Mpps ({STEP_SHARE:.0%} of the lower throughput) for {answer.step_seconds:g} s"
     title = (
         f"dl3d over memif, rings of {slots:,}, frames of {FRAME} bytes; medians of rounds: cores without traffic, "

@@ -1,4 +1,4 @@
-"""The table of idle workers, and what the command refuses."""
+"""The table of idle modes, and what the command refuses."""
 
 from pathlib import Path
 

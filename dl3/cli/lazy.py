@@ -1,4 +1,4 @@
-"""Groups of commands whose modules are imported when one of them is used, and whose help cuts no summary off."""
+"""Command groups that import a command's module on first use, and show summaries in full."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -23,13 +23,13 @@ def summary(command: Any) -> str:
 
 
 class LazyGroup(TyperGroup):
-    """A subclass lists its commands; each stands in a panel of the help."""
+    """A subclass lists its commands; each belongs to a panel of the help."""
 
     # name -> ("module:attribute", panel, settings of typer's command())
     sources: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """In the order in which help shows them."""
+        """In help order."""
         return [*self.sources]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -47,7 +47,7 @@ class LazyGroup(TyperGroup):
         return self.commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """A list for each panel, summaries whole."""
+        """One list per panel, with full summaries."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             panels.setdefault(self.sources[name][1], []).append((name, summary(self.get_command(ctx, name))))

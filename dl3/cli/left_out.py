@@ -1,4 +1,4 @@
-"""Why a case of a plan, or some of its values, cannot be measured here, in as few words as will do. Pure."""
+"""Summarises why a case of a plan, or some of its values, cannot be measured here. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ HEAD = "not applicable here: "
 
 
 def reasons(case: Case) -> str:
-    """All reasons of a case; those that are alike but for their numbers stand together, behind what they are of."""
+    """All reasons of a case; those that differ only in numbers are merged, after the values they apply to."""
     if case.reason:
         return case.reason.en.removeprefix(HEAD)
     varied = varied_of(case)
@@ -24,7 +24,7 @@ def reasons(case: Case) -> str:
 
 
 def not_here(plan: Plan) -> dict[str, str]:
-    """What this machine cannot measure of a plan: reasons, by the keys of the cases that they are of."""
+    """What this machine cannot measure of a plan: reasons by case key."""
     found: dict[str, list[str]] = {}
     for case in plan.cases:
         if why := reasons(case):
@@ -33,14 +33,14 @@ def not_here(plan: Plan) -> dict[str, str]:
 
 
 def varied_of(case: Case) -> list[str]:
-    """The parameters of which the case has more than one value."""
+    """The parameters for which the case has more than one value."""
     every = [*(job.parameters for job in case.jobs), *(left.parameters for left in case.left_out)]
     keys = dict.fromkeys(key for one in every for key in one)
     return [key for key in keys if len({one.get(key) for one in every}) > 1]
 
 
 def name_of(left: LeftOut, varied: Sequence[str]) -> str:
-    """'cores 2', or 'unidirectional 4' where several parameters vary; the device where none does."""
+    """'cores 2', or 'unidirectional 4' if several parameters vary; the device if none does."""
     values = [left.parameters[key] for key in varied if key in left.parameters]
     if len(varied) == 1 and values:
         return f"{varied[0]} {values[0]}"
@@ -48,13 +48,13 @@ def name_of(left: LeftOut, varied: Sequence[str]) -> str:
 
 
 def together(texts: Sequence[str]) -> str:
-    """Sentences that are alike but for their numbers as one, with the range of each number."""
+    """Sentences that differ only in their numbers as one, with the range of each number."""
     parts = zip(*(re.split(r"(\d+)", text) for text in texts), strict=True)
     return "".join(range_of(some) for some in parts)
 
 
 def range_of(some: Sequence[str]) -> str:
-    """The one text, or from the least number to the greatest."""
+    """The single text, or the range from the lowest to the highest number."""
     if len(set(some)) == 1:
         return some[0]
     numbers = sorted(map(int, some))

@@ -1,4 +1,4 @@
-"""What a plan says of values that this machine cannot do."""
+"""How a plan reports values that this machine cannot measure."""
 
 from dl3.cli.left_out import HEAD, not_here, reasons
 from dl3.model.campaign import Case, LeftOut, Plan, Text

@@ -1,4 +1,4 @@
-"""The methods about Linux as control plane: TAP interfaces and classes, the mirror, and whether workers do as Linux would."""
+"""The commands about Linux as control plane: TAP interfaces, punt classes, the kernel mirror, and verification."""
 
 from typing import Annotated
 
@@ -12,12 +12,12 @@ from dl3.cli.show import Socket, look_command
 from dl3.control.client import DEFAULT_SOCKET, Client
 from dl3.control.linux import Interface, Mirror, PuntClass, Tap, Taps, Unsupported, Verification
 
-VERIFY_SECONDS = 600.0  # millions of routes may have to be compared
+VERIFY_SECONDS = 600.0  # it may have to compare millions of routes
 DIFFERENT = 1
 
 
 def tap_row(tap: Tap) -> tuple[object, ...]:
-    """One TAP interface, a gone one by its port's name."""
+    """One TAP interface; one that is gone is listed by its port's name."""
     index = tap.ifindex or None
     name = tap.name or tap.port
     return (name, index, "up" if tap.carrier else "down", tap.adopted, tap.held, tap.punted, tap.injected)
@@ -41,7 +41,7 @@ def taps(reply: Taps) -> RenderableType:
 
 
 def class_row(one: PuntClass) -> tuple[object, ...]:
-    """One class: its limit, and what became of its packets."""
+    """One class: its limit, and the counters of its packets."""
     limit = (one.rate_pps, one.burst, one.overflow)
     return (one.name, *limit, one.punted, one.over_limit, one.refused, one.ring_full, one.text)
 
@@ -57,7 +57,7 @@ def classes(reply: Taps) -> RenderableType:
 
 
 def interface_row(one: Interface) -> tuple[object, ...]:
-    """One link, and what of its traffic Linux forwards."""
+    """One interface, and which of its traffic Linux forwards."""
     families = [name for name, is_so in (("IPv4", one.ip4_to_linux), ("IPv6", one.ip6_to_linux)) if is_so]
     by_linux = "all" if one.all_to_linux else ", ".join(families) or "nothing"
     state = "up" if one.up else "down"
@@ -134,7 +134,7 @@ def verify(
 
 
 def say(reply: Verification) -> None:
-    """The differences, then the sum."""
+    """The differences, then the total."""
     for difference in reply.listed:
         out.print(difference, markup=False, highlight=False, soft_wrap=True)
     if reply.differences > len(reply.listed):

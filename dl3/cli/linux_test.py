@@ -1,4 +1,4 @@
-"""What is said of TAP interfaces, classes and the mirror, and the exit code of verify."""
+"""Output about TAP interfaces, classes and the mirror, and the exit status of verify."""
 
 import json
 import socket
@@ -99,7 +99,7 @@ SAID = {
 
 
 def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, object]]:
-    """The command against a dl3d that answers one question; what it was asked."""
+    """The command against a dl3d that answers one request; returns what was requested."""
     path = folder / "dl3d.sock"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))

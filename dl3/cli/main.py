@@ -1,4 +1,4 @@
-"""The command `dl3`: its commands, and the one place where a fault becomes a sentence and an exit status."""
+"""The command `dl3`: its commands, and the one place where a fault becomes a message and an exit status."""
 
 import signal
 import sys
@@ -47,7 +47,7 @@ app = typer.Typer(
 
 
 def print_version(is_asked: bool) -> None:
-    """Print the version and stop."""
+    """Print the version and exit."""
     if is_asked:
         typer.echo(f"dl3 {VERSION}")
         raise typer.Exit
@@ -63,7 +63,7 @@ def options(
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends like Ctrl-C; a second one does not disturb the clean-up."""
+    """SIGTERM ends like Ctrl-C; a second one does not interrupt the clean-up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt

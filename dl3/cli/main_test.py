@@ -1,4 +1,4 @@
-"""The command as people type it: help, exit codes, JSON."""
+"""The command line: help, exit statuses, JSON."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def dl3(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _answer_once(path: Path, result: object) -> threading.Thread:
-    """A dl3d that answers one question."""
+    """A dl3d that answers one request."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()

@@ -1,4 +1,4 @@
-"""The commands 'dl3 bench onecore', 'plugin' and 'tables': a program measured on one core, without devices."""
+"""The commands 'dl3 bench onecore', 'plugin' and 'tables': measures a program on one core, without devices."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -74,7 +74,7 @@ def tell(sample: Sample) -> None:
 
 
 def tell_steps(place: Workplace) -> None:
-    """What workers do without frames and where their cycles went, when it is dl3d that runs."""
+    """The idle mode of the workers and the cycles per step, if the program is dl3d."""
     for socket in place.folder.glob("*.sock"):
         workers = Client(socket).ask(Workers, "workers")
         err.print(f"dl3d's workers without frames: {idle_of(workers).get('idle', '')}", highlight=False)
@@ -96,7 +96,7 @@ def show(samples: Sequence[Sample], as_json: bool) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """What to measure, and with what."""
+    """What to measure, and with which settings."""
 
     command: list[str]
     files: TableFiles
@@ -108,7 +108,7 @@ class Case:
 
 
 def places(case: Case, place: Workplace) -> dict[str, str]:
-    """What {plugin} and {config} in a command stand for."""
+    """The values of {plugin} and {config} in a command."""
     named = {"plugin": str(place.plugin)}
     if any("{config}" in word for word in case.command):
         named["config"] = str(write_config(case.settings, case.files, place))
@@ -116,7 +116,7 @@ def places(case: Case, place: Workplace) -> dict[str, str]:
 
 
 def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
-    """Set up the workplace and the huge pages, measure, put all back."""
+    """Set up the workspace and huge pages, measure, and restore everything."""
     if case.table and not case.table.exists():
         raise UsageFault(f"there is no table {case.table}")
     with ExitStack() as stack:

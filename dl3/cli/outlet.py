@@ -1,4 +1,4 @@
-"""Standard output: that it is there, and that what was printed is out before a command leaves."""
+"""Standard output: makes sure that it is open, and that everything is flushed before a command exits."""
 
 import errno
 import os
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dl3.model.fault import Fault, UsageFault
 
 UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EBADF)
-STREAMS = (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))  # to stdout nothing can be written
+STREAMS = (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))  # writes to it fail
 
 
 def fill_gaps() -> None:
-    """Open what whoever started us has closed, so that no file or socket of ours takes its place."""
+    """Open standard streams that the caller has closed, so that no file or socket of ours takes their place."""
     for number, (name, flags) in enumerate(STREAMS):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, flags), number)
@@ -21,7 +21,7 @@ def fill_gaps() -> None:
 
 
 def unwritten_fault(error: OSError) -> str:
-    """Why not all could be written, and what to do about it."""
+    """Why not everything could be written, and what to do about it."""
     if error.errno == errno.EBADF:
         return "standard output is closed: send it somewhere, to /dev/null where nobody wants it"
     return f"not all could be written: {error.strerror}; make room, or send standard output elsewhere"
@@ -29,7 +29,7 @@ def unwritten_fault(error: OSError) -> str:
 
 @contextmanager
 def written(code: int = 1) -> Iterator[None]:
-    """What is printed in here is out at its end, or is complained about; with `code` for a reader that left."""
+    """Flushes what is printed inside, or raises; exits with `code` if the reader is gone."""
     try:
         try:
             yield
@@ -38,15 +38,15 @@ def written(code: int = 1) -> Iterator[None]:
     except OSError as error:
         if error.errno not in UNWRITTEN:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail again at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise the rest would fail again at exit
         if error.errno == errno.EPIPE:
-            sys.exit(code)  # it hears nothing
+            sys.exit(code)  # the reader is gone
         raise Fault(unwritten_fault(error)) from error
 
 
 @contextmanager
 def judging() -> Iterator[None]:
-    """For a method that leaves with 1 as its answer: with whatever stands in its way it leaves with 2."""
+    """For a command whose exit status 1 is a result: any failure exits with 2."""
     try:
         with written(2):
             yield

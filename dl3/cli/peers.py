@@ -1,4 +1,4 @@
-"""The method 'dl3 bench peers'."""
+"""The command 'dl3 bench peers'."""
 
 import subprocess
 from contextlib import ExitStack
@@ -22,8 +22,8 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import collect
 
 PAGE_MIB = 2
-STDERR = 2  # standard output belongs to the result
-TABLE_PAGES = 256  # for what the programs' tables need besides EAL's memory
+STDERR = 2  # standard output is for the result
+TABLE_PAGES = 256  # for the tables of the programs, in addition to EAL memory
 OUTPUT = BUILD / "bench.json"
 
 HEADING = "Mpps of one core; ratio of the medians; low, middle, high: ratios of pairs; TSC cycles per packet"
@@ -32,7 +32,7 @@ COLUMNS = ("row", ">ours", ">peer", *RATIOS, ">pairs", ">cycles", ">peer's", ">s
 
 
 def build_peers(rows: tuple[Row, ...], burst: int) -> None:
-    """Build what is missing."""
+    """Build whatever is missing."""
     graph = ["--graph"] if any(row.peer.program == "l3fwd-graph" for row in rows) else []
     command = [str(TOP / "tools" / "build-peers"), "--burst", str(burst), *graph]
     if subprocess.run(command, check=False, stdout=STDERR).returncode:
@@ -48,7 +48,7 @@ def cells(row: Comparison, march: str) -> tuple[str, ...]:
 
 
 def show(result: Outcome) -> None:
-    """The terms, then the rows."""
+    """The conditions, then the rows."""
     facts = result.facts
     out.print(f"{facts.cpu_model}, kernel {facts.kernel}, DPDK {facts.dpdk}, {facts.compiler}", highlight=False)
     out.print(
@@ -66,7 +66,7 @@ def show(result: Outcome) -> None:
 
 
 def in_a_line(found: Found) -> str:
-    """A row as soon as it is known."""
+    """A row as soon as it is complete."""
     if not (row := found.comparison):
         return found.reason
     return f"{row.name}: {row.ours:.2f} / {row.peer:.2f} Mpps = {row.ratio:.3f} (pairs {row.middle:.3f})"
@@ -81,7 +81,7 @@ def chosen(names: list[str] | None) -> tuple[Row, ...]:
 
 
 def contest(rows: tuple[Row, ...], terms: PairSettings, effort: Effort) -> Outcome:
-    """Run all rows with a bar that shows how far it is."""
+    """Run all rows with a progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
         place = stack.enter_context(workplace())

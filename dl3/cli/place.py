@@ -1,4 +1,4 @@
-"""Where a measurement takes place: who answers at which socket, or a lab of its own, and the file for the record."""
+"""Where a measurement runs: programs at given sockets or a lab of its own, and the file for the record."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -26,14 +26,14 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.record.journal import now
 from dl3.trial.order import Site
 
-REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
+REPLY_TIMEOUT_S = 30.0  # dl3gen may have to set up millions of flows
 NOBODY = "none"
 ONE_WAY: Direction = "unidirectional"
 
 
 @dataclass(frozen=True)
 class Place:
-    """As the options name it."""
+    """The settings from the options."""
 
     generator: Path
     dut: str
@@ -41,13 +41,13 @@ class Place:
     is_lab: bool
     streams: Path | None
     record: Path | None
-    at: str = ""  # the machine of the device under test, where that is another one
+    at: str = ""  # the machine of the device under test, if it is another one
     direction: Direction = ONE_WAY  # of the lab's streams
 
 
 @contextmanager
 def run_at(place: Place, seconds: float, listener: ProgressListener) -> Iterator[Run]:
-    """Everything that trials need, for as long as they are made."""
+    """Everything that trials need, for their duration."""
     given = read_streams(place.streams) if place.streams else None
     refuse_direction(place)
     with site_at(place) as (site, watch):
@@ -58,7 +58,7 @@ def run_at(place: Place, seconds: float, listener: ProgressListener) -> Iterator
 
 @contextmanager
 def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
-    """The programs that run already, or those of a lab, and who looks at their machine."""
+    """The running programs, or those of a lab, and an observer of their machine."""
     campaign = now()
     if place.at:
         with site_with(place, Machine.parse(place.at), campaign) as site:
@@ -69,7 +69,7 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
         name = place.dut_name or ("dl3d" if dut else "device")
         yield Site(generator, dut, name, campaign, facts_of(generator, dut, BUILD)), Watch()
         return
-    flows = Flows(is_both_ways=place.direction != ONE_WAY)  # meshed, too: there are two ports
+    flows = Flows(is_both_ways=place.direction != ONE_WAY)  # also if meshed: there are two ports
     with memif_lab(MemifSettings(Dl3d(built(DL3D_PROGRAM, "make")), flows)) as lab:
         generator = Client(lab.generator.path, REPLY_TIMEOUT_S, DL3GEN)
         facts = {**facts_of(generator, lab.dut, BUILD), "lab": lab.facts()}
@@ -78,14 +78,14 @@ def site_at(place: Place) -> Iterator[tuple[Site, Watch]]:
 
 
 def fit_for(sizes: str, place: Place) -> Place:
-    """The place, where it carries such frames: the lab's own streams have those that its links carry."""
+    """The place, checked for these frames: the lab's own streams support those that its links carry."""
     if place.is_lab and not place.streams:
         refuse_beyond_lab(sizes)
     return place
 
 
 def refuse_direction(place: Place) -> None:
-    """Streams that somebody wrote go where they say."""
+    """Streams written by the user have their own direction."""
     if place.direction != ONE_WAY and (place.streams or not place.is_lab):
         whose = f"{place.streams}" if place.streams else "dl3gen's file"
         raise UsageFault(
@@ -96,7 +96,7 @@ def refuse_direction(place: Place) -> None:
 
 @contextmanager
 def site_with(place: Place, at: Machine, campaign: str) -> Iterator[Site]:
-    """dl3gen here, dl3d on another machine, or only that machine's facts where the device is something else."""
+    """dl3gen here, dl3d on another machine, or only that machine's facts if the device is something else."""
     if place.is_lab:
         raise UsageFault("--lab and --at exclude each other: a lab is on this machine")
     with ExitStack() as stack:
@@ -108,7 +108,7 @@ def site_with(place: Place, at: Machine, campaign: str) -> Iterator[Site]:
 
 
 def tested(option: str) -> Client | None:
-    """The dl3d whose account is checked: the one that was named, else the one that runs here, else none."""
+    """The dl3d whose packet accounting is checked: the named one, else the one that runs here, else none."""
     if option == NOBODY:
         return None
     client = Client(Path(option) if option else DL3D.socket, program=replace(DL3D, option="--dut"))
@@ -124,18 +124,18 @@ def tested(option: str) -> Client | None:
 
 
 def device_of(site: Site) -> str:
-    """What is tested, for the heading of a table: of a dl3d also what its workers do without frames."""
+    """The device under test, for the heading of a table; of dl3d also the idle mode of its workers."""
     forwarder = site.facts.get("forwarder")
     idle = forwarder.get("idle") if isinstance(forwarder, Mapping) else None
     return f"{site.dut_name} (idle: {idle})" if idle else site.dut_name
 
 
 def say(text: str) -> None:
-    """One line for the person who waits."""
+    """One line of progress for the user."""
     err.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def new_record(campaign: str) -> Path:
-    """A file of this command's own, in the build or in the current folder."""
+    """A new file for this command, in the build or in the current folder."""
     name = f"dl3gen-{campaign[:19].replace(':', '')}.jsonl"
     return BUILD / "records" / name if BUILD.is_dir() else Path.cwd() / name

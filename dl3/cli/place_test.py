@@ -1,4 +1,4 @@
-"""Where measurements take place, and what is measured there."""
+"""Where measurements run, and what is measured there."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How results become text: tables for people, JSON for programs."""
+"""Formats results: tables for people, JSON for programs."""
 
 import json
 import sys
@@ -9,14 +9,14 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
-PIPE_COLUMNS = 200  # where no terminal says how wide it is
-FOLDED = 20  # columns that are left of what may be folded
-NARROW = 12  # the same where headings are folded, too
+PIPE_COLUMNS = 200  # if no terminal gives a width
+FOLDED = 20  # minimum width of a column that may be folded
+NARROW = 12  # the same if headings are folded as well
 GAP = 2  # between two columns
 LEFT: Literal["left"] = "left"
 RIGHT: Literal["right"] = "right"
 
-# What is printed is never a language of its own: ':a:' is a piece of an IPv6 address, '[b]' one of a name.
+# Output is never interpreted as markup: ':a:' is part of an IPv6 address, '[b]' part of a name.
 out = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS, markup=False, emoji=False)
 err = Console(stderr=True, markup=False, emoji=False)
 
@@ -29,14 +29,14 @@ def print_json(value: object) -> None:
 
 
 class Fitted:
-    """A table where there is room for it; else each row as a list of its own, so that no letter is cut off."""
+    """A table if it fits; otherwise each row as a list of its own, so that nothing is truncated."""
 
     def __init__(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         self.title, self.marked = title, columns
         self.rows = [[text(cell) for cell in row] for row in rows]
 
     def widths(self, names: Sequence[str], folded: int) -> list[int]:
-        """What each column needs, where `folded` are left of one that may be folded."""
+        """The width of each column, with at least `folded` for one that may be folded."""
         found = []
         for n, (column, name) in enumerate(zip(self.marked, names, strict=True)):
             cells = max((cell_len(row[n]) for row in self.rows), default=0)
@@ -78,7 +78,7 @@ class Fitted:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Fitted:
-    """A table; a column whose name begins with '>' stands right, one with '~' may be folded."""
+    """A table; a column whose name begins with '>' is right-aligned, one with '~' may be folded."""
     return Fitted(title, columns, rows)
 
 
@@ -88,7 +88,7 @@ def counted(n: int, word: str) -> str:
 
 
 def text(value: object) -> str:
-    """A cell: whole numbers with thin groups, yes or no, nothing for what is not known."""
+    """A cell: integers with thousands separators, yes or no, empty if unknown."""
     if value is None:
         return "-"
     if isinstance(value, bool):

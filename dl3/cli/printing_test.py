@@ -1,4 +1,4 @@
-"""What is printed is what was said: addresses and names hold no markup and no emoji."""
+"""Output is printed literally: addresses and names are not interpreted as markup or emoji."""
 
 import io
 

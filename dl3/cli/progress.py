@@ -1,4 +1,4 @@
-"""A bar with the time that is left. It is drawn between trials only: during one there may be no core to spare."""
+"""A progress bar with the remaining time. It is drawn between trials only, since a trial may need every core."""
 
 import time
 
@@ -14,7 +14,7 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language
 
 MINUTE_S = 60
-MOST_AT_FIRST, MOST_IN_A_ROW = 3, 5  # INVALID trials until the machine is called too busy
+MOST_AT_FIRST, MOST_IN_A_ROW = 3, 5  # INVALID trials before the machine is called too busy
 BUSY = (
     "{n} trials in a row are INVALID: the machine is too busy to measure; {who}. Stop them, use other cores, or expect the "
     "measurement to take longer and to give ranges"
@@ -22,7 +22,7 @@ BUSY = (
 
 
 def span(seconds: float) -> str:
-    """About how long, as people say it."""
+    """An approximate duration."""
     if seconds < MINUTE_S:
         return f"{seconds:.0f} s"
     return f"{seconds / MINUTE_S:.0f} min"
@@ -34,12 +34,12 @@ def words_for(frame: str) -> str:
 
 
 def limit_words(answer: Throughput) -> str:
-    """What kept a rate from being higher, in the words of the report: 'the device'."""
+    """What limited a rate, as in the report: 'the device'."""
     return words_in(Language.EN)(f"limit.{answer.limited_by}")
 
 
 class Bar(ProgressListener):
-    """Draws the bar, and says what cannot wait for the table at the end."""
+    """Draws the bar, and prints what cannot wait for the table at the end."""
 
     def __init__(self, console: Console = err) -> None:
         doing, left = (TextColumn(words, markup=False) for words in ("{task.description}", "{task.fields[left]}"))
@@ -53,7 +53,7 @@ class Bar(ProgressListener):
 
     def __enter__(self) -> "Bar":
         self._began_s = time.monotonic()
-        if self._progress.console.is_interactive:  # elsewhere it would leave an empty line behind
+        if self._progress.console.is_interactive:  # otherwise it would leave an empty line behind
             self._progress.start()
         self._task = self._progress.add_task("begins", total=1, left="")
         return self
@@ -71,18 +71,18 @@ class Bar(ProgressListener):
         )
 
     def words(self, frame: str) -> str:
-        """What is being done."""
+        """The current activity."""
         return words_for(frame)
 
     def on_trial(self, trial: Trial) -> None:
-        """An INVALID trial is told of with its reason; it will be repeated."""
+        """An INVALID trial is reported with its reason; it will be repeated."""
         for reason in trial.invalid:
             at = f"{trial.asked_pps / 1e6:.3f} Mpps" if trial.asked_pps else "full speed"
             self._say(f"INVALID, {words_for(trial.frame)} at {at}: {reason}")
         self.judge_machine(trial)
 
     def judge_machine(self, trial: Trial) -> None:
-        """Say once that the machine is too busy, after the first trials or several in a row were INVALID."""
+        """Warn once that the machine is too busy, after the first trials or several in a row were INVALID."""
         self._n_heard += 1
         self._n_spoilt = self._n_spoilt + 1 if trial.invalid else 0
         is_too_busy = self._n_spoilt == MOST_IN_A_ROW or self._n_spoilt == self._n_heard == MOST_AT_FIRST
@@ -97,7 +97,7 @@ class Bar(ProgressListener):
         self._say(f"{words_for(answer.frame)}{goal}: {answer.pps / 1e6:.3f} Mpps, limited by {limit_words(answer)}")
 
     def on_fault(self, frame: str, fault: Fault) -> None:
-        """One line, and the exit code."""
+        """One line, and the exit status."""
         self.n_without_answer += 1
         self._say(f"{words_for(frame)}: {fault}")
 

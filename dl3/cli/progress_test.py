@@ -1,4 +1,4 @@
-"""The bar where there is no terminal."""
+"""The progress bar without a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The method 'dl3 bench proof'."""
+"""The command 'dl3 bench proof'."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,12 +29,12 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 FILE = "ports of the file"
-RING = 16_384  # as in the lab of the other methods
+RING = 16_384  # as in the lab of the other commands
 COLUMNS = ("frame", ">Mpps", ">pacing error", ">min us", ">p50 us", ">jitter us", "proved")
 
 
 class Wire(StrEnum):
-    """Kinds of ports on which a loop can stand."""
+    """Kinds of ports that support a loop."""
 
     MEMIF = "memif"
     VETH = "veth"
@@ -81,7 +81,7 @@ def looped_lab(wire: Wire) -> Iterator[tuple[Site, str, Watch]]:
 
 @contextmanager
 def looped_site(socket: Path, wire: Wire | None) -> Iterator[tuple[Site, str, Watch]]:
-    """The lab, or a dl3gen that runs already."""
+    """The lab, or a dl3gen that is already running."""
     if wire:
         need_root("the lab")
         with looped_lab(wire) as found:
@@ -98,7 +98,7 @@ def row(point: ProofPoint) -> tuple[object, ...]:
 
 
 def show(proof: Proof) -> None:
-    """The table, and why something is no proof."""
+    """The table, and why a point is not valid."""
     say(f"dl3gen by itself over {proof.wire}: ceiling, pacing at half of it, latency and jitter at a tenth")
     out.print(table("", COLUMNS, [row(point) for point in proof.points]))
     for point in proof.points:

@@ -1,4 +1,4 @@
-"""The method that proves dl3gen, against one that is made up; its two ports are joined by a cable."""
+"""The command that tests dl3gen itself, with a fake dl3gen whose two ports are joined by a cable."""
 
 import json
 from functools import partial

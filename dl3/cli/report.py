@@ -1,4 +1,4 @@
-"""The method 'dl3 report': records in, one HTML page out; two records are compared."""
+"""The command 'dl3 report': turns records into one HTML page, or compares two records."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from dl3.report.summary import sentences
 from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
 
-WORSE = 1  # exit code of a comparison
+WORSE = 1  # exit status of a comparison
 OUTPUT_HELP = "The page. Without it the last record's name with .html, and with --csv or --json no page."
 MANY = 40  # figures in a terminal
 # Keys of the headings, as on the page.
@@ -35,7 +35,7 @@ COLUMNS = ("~device", "frame", "~figure", "~at_what", ">before", ">after_it", "u
 
 
 def write(path: Path, text: str) -> None:
-    """Write the page whole or not at all."""
+    """Write the page completely or not at all."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -49,27 +49,27 @@ def write(path: Path, text: str) -> None:
 
 
 def answer(search: Throughput) -> dict[str, object]:
-    """The answer of a search for programs."""
+    """The machine-readable result of a search."""
     bounds = {"is_at_least": is_at_least(search), "range_pps": search.range_pps}
     derived = {"l1_bps": search.l1_bps, "line_share": search.line_share, **bounds}
     return search.model_dump(exclude={"facts", "kind"}) | derived | {"wire": wire_of(search.facts)}
 
 
 def refuse_empty(records: Sequence[Record]) -> None:
-    """A page without a single record helps nobody."""
+    """Refuse to write a page without any records."""
     if not any(record.lines for record in records):
         names = ", ".join(str(record.path) for record in records)
         raise UsageFault(f"no trial and no answer in {names}: name a file that 'dl3 bench' wrote")
 
 
 def refuse_both(as_csv: bool, as_json: bool) -> None:
-    """Programs read one thing at a time."""
+    """Only one machine-readable format at a time."""
     if as_csv and as_json:
         raise UsageFault("--csv and --json exclude each other: ask for one of them at a time")
 
 
 def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool) -> Path | None:
-    """Where the page goes; what programs read has none unless it is named."""
+    """Where the page goes; machine-readable output has none unless it is named."""
     if is_for_programs and named is None:
         return None
     output = named or records[-1].with_suffix(".html")
@@ -78,13 +78,13 @@ def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool
 
 
 def refuse_record(output: Path, records: Sequence[Path]) -> None:
-    """A page never takes the place of what it was made from."""
+    """The page must not overwrite the records it is made from."""
     if output.exists() and any(output.samefile(record) for record in records):
         raise UsageFault(f"--output {output} is one of the records: name another file for the page")
 
 
 def numbered(records: Sequence[Record]) -> Iterator[tuple[Entry, str]]:
-    """All entries of records, with the line that each stands in; of several files with the file's number."""
+    """All entries of records with their lines; with several files, with the file's number."""
     for n, record in enumerate(records, 1):
         for number, entry in record.lines:
             yield entry, f"{n}:{number}" if len(records) > 1 else str(number)
@@ -107,7 +107,7 @@ def results_of(records: Sequence[Record]) -> Results:
 
 
 def refuse_unanswered(records: Sequence[Record]) -> None:
-    """A record without a figure has nothing to compare."""
+    """A record without figures cannot be compared."""
     if empty := [str(record.path) for record in records if not figures(results_of([record]))]:
         method = "has" if len(empty) == 1 else "have"
         raise UsageFault(
@@ -117,7 +117,7 @@ def refuse_unanswered(records: Sequence[Record]) -> None:
 
 
 def compared(records: Sequence[Record]) -> Comparison:
-    """What changed from the first record to the second."""
+    """The changes from the first record to the second."""
     old, new = records
     has_names = old.path.name != new.path.name
     names = [path.name if has_names else str(path) for path in (old.path, new.path)]
@@ -147,7 +147,7 @@ def changes_table(changes: Sequence[Change], words: Words) -> Fitted:
 
 
 def shown_changes(comparison: Comparison) -> list[Change]:
-    """All judged figures; of many only those that are not the same."""
+    """All judged figures; if there are many, only those that changed."""
     changes = ordered(comparison)
     return changes if len(changes) <= MANY else [change for change in changes if change.verdict != "same"]
 
@@ -168,7 +168,7 @@ def say(results: Results, comparison: Comparison | None, path: Path, lang: Langu
 def summary(
     path: Path | None, results: Results, left_out: Sequence[str], comparison: Comparison | None
 ) -> dict[str, object]:
-    """What --json prints."""
+    """The output of --json."""
     found = {
         "page": str(path) if path else None,
         "throughput": [answer(one) for one in results.searches],
@@ -180,7 +180,7 @@ def summary(
 def made(
     paths: Sequence[Path], output: Path | None, lang: Language, is_compared: bool, for_programs: tuple[bool, bool]
 ) -> Comparison | None:
-    """Write the page and print; what a comparison found. `for_programs`: as CSV, as JSON."""
+    """Write the page and print; returns the comparison. `for_programs`: as CSV, as JSON."""
     records, left_out = read_all(paths)
     path = page_path(paths, output, any(for_programs))
     comparison = compared(records) if is_compared else None

@@ -1,4 +1,4 @@
-"""The method as people type it: what it refuses before it reads or writes anything."""
+"""The command: what it refuses before it reads or writes anything."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The methods 'dl3 bench frame-loss', 'back-to-back', 'recovery', 'reset', 'forwarding' and 'rfc2544'."""
+"""The commands 'dl3 bench frame-loss', 'back-to-back', 'recovery', 'reset', 'forwarding' and 'rfc2544'."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -61,12 +61,12 @@ ALL: tuple[TestName, ...] = ("throughput", "latency", "frame loss", "back-to-bac
 
 
 def heading(text: str) -> None:
-    """A line of its own."""
+    """One line on standard output."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def show(made: Made, as_json: bool) -> None:
-    """A table for each test and what is not as the RFC wants it, or JSON; Fault where answers are missing."""
+    """A table for each test with its deviations from the RFC, or JSON; Fault if results are missing."""
     if as_json:
         answers = {test: [answer.model_dump() for answer in found] for test, found in made.answers.items()}
         reported = [text.model_dump() for text in made.deviations]
@@ -82,7 +82,7 @@ def show(made: Made, as_json: bool) -> None:
 
 
 def draw(dut: str, test: TestName, found: Sequence[object]) -> None:
-    """One table, when there is something in it."""
+    """One table, unless it is empty."""
     title, columns, rows = TABLES[test]
     if found:
         heading(f"{dut}: {title}")

@@ -1,4 +1,4 @@
-"""The methods 'dl3 bench throughput' and 'dl3 bench latency'."""
+"""The commands 'dl3 bench throughput' and 'dl3 bench latency'."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from dl3.search.throughput import SearchSettings
 
 
 class Search(StrEnum):
-    """How the throughput is searched for."""
+    """The search method for the throughput."""
 
     MLRSEARCH = "mlrsearch"
     BINARY = "binary"
@@ -125,7 +125,7 @@ def latency_row(trial: Trial) -> tuple[object, ...]:
 
 
 def pps_of(text: str) -> float:
-    """Packets per second as a person writes them; 0 without any."""
+    """Parses packets per second; 0 if none."""
     unit, value = amount(text)
     if text and (unit != "pps" or not 0 < value < inf):
         raise UsageFault(f"--max-rate {text}: a rate like '1.5 Mpps' or '800 kpps' is wanted")
@@ -133,7 +133,7 @@ def pps_of(text: str) -> float:
 
 
 def goals_of(text: str) -> tuple[float, ...]:
-    """Loss ratios as a person writes them."""
+    """Parses loss ratios."""
     try:
         goals = tuple(float(word) for word in text.split(",") if word.strip())
     except ValueError:
@@ -144,14 +144,14 @@ def goals_of(text: str) -> tuple[float, ...]:
 
 
 def exceed_of(exceed: float, method: Search) -> float:
-    """The exceed ratio, where the search knows one."""
+    """The exceed ratio, if the search method has one."""
     if exceed and method != Search.MLRSEARCH:
         raise UsageFault(f"--exceed {exceed:g} is RFC 9971's: leave it out, or search with --method mlrsearch")
     return exceed
 
 
 def loads_of(text: str) -> tuple[float, ...]:
-    """Shares as a person writes them in percent."""
+    """Parses percentages as shares."""
     try:
         loads = tuple(float(word) / 100 for word in text.split(",") if word.strip())
     except ValueError:
@@ -162,12 +162,12 @@ def loads_of(text: str) -> tuple[float, ...]:
 
 
 def frames_of(text: str, run: Run) -> tuple[str, ...]:
-    """Those that were named, else all that the streams can have."""
+    """Those that were given, else all that the streams support."""
     return given.frames_of(text) or frames_for(run.streams, run.site.generator)
 
 
 def search(run: Run, bar: Bar, wanted: Wanted) -> Sequence[Found]:
-    """Find the throughput of all frames, and say beforehand how long it will take."""
+    """Find the throughput of all frame sizes, and estimate the duration beforehand."""
     err.print(f"about {span(budget_s(run, wanted))}; record: {run.record}", highlight=False, soft_wrap=True)
     try:
         with bar:
@@ -178,7 +178,7 @@ def search(run: Run, bar: Bar, wanted: Wanted) -> Sequence[Found]:
 
 
 def finish(bar: Bar, run: Run) -> None:
-    """Where the record is, and the exit code."""
+    """Print where the record is, and the exit status."""
     err.print(f"recorded in {run.record}", highlight=False, soft_wrap=True)
     if bar.n_without_answer:
         raise Fault(f"{bar.n_without_answer} of the searches ended without an answer, see above")
@@ -216,7 +216,7 @@ def throughput(
 
 
 def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, as_json: bool) -> None:
-    """Search, then the table or JSON."""
+    """Search, then print the table or JSON."""
     bar = Bar()
     with run_at(fit_for(sizes, place), seconds, bar) as run:
         found = search(run, bar, replace(wanted, frames=frames_of(sizes, run)))
@@ -229,7 +229,7 @@ def print_throughput(place: Place, wanted: Wanted, sizes: str, seconds: float, a
 
 
 def known_answers(run: Run, source: Path, sizes: str) -> list[Throughput]:
-    """Those of a record, for this device."""
+    """The throughputs in a record, for this device."""
     record = read(source)
     for sentence in record.left_out:
         err.print(sentence, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The methods that measure with dl3gen, against a dl3gen that is made up but speaks over a real socket."""
+"""The commands that measure with dl3gen, against a fake dl3gen on a real socket."""
 
 import json
 import socket
@@ -42,12 +42,12 @@ def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers are numbers, whoever takes this machine's time; answers_test.py has the ranges of noisy ones."""
+    """Results are numbers, regardless of the load of this machine; answers_test.py covers ranges on noisy ones."""
     monkeypatch.setattr(Watch, "look", lambda _: Look())
 
 
 class Speaking(FakeGenerator):
-    """Answers 'status', too."""
+    """Also answers 'status'."""
 
     def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
         """Hardly anything."""
@@ -60,7 +60,7 @@ class Speaking(FakeGenerator):
 
 @contextmanager
 def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
-    """One question per connection, like dl3gen's clients ask them."""
+    """One request per connection, as dl3gen's clients do."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -89,7 +89,7 @@ def speaking(path: Path, generator: FakeGenerator) -> Iterator[Path]:
 
 
 def dl3(folder: Path, generator: FakeGenerator, *words: str) -> Result:
-    """The command, without its last step from faults to exit codes."""
+    """The command, without the last step from faults to exit statuses."""
     with speaking(folder / "s", generator) as path:
         place_of_all = ["--generator", str(path), "--dut", NOBODY, "--record", str(folder / "r.jsonl")]
         return CliRunner().invoke(app, ["bench", *words, *place_of_all, "--seconds", "0.1"])

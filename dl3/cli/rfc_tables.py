@@ -1,4 +1,4 @@
-"""Tables of the answers of RFC 2544's tests, as the command prints them."""
+"""Tables of the results of the RFC 2544 tests, as printed by the command."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
@@ -16,30 +16,30 @@ Rows = Iterable[Sequence[object]]
 
 
 def mpps(pps: float) -> str:
-    """As it is printed."""
+    """Formatted for the table."""
     return f"{pps / 1e6:.3f}"
 
 
 def milliseconds(seconds: Sequence[float]) -> tuple[str, str]:
-    """Mean, and least to most."""
+    """Mean, minimum and maximum."""
     low, high = min(seconds) * 1000, max(seconds) * 1000
     return f"{fmean(seconds) * 1000:,.3f}", f"{low:,.3f} to {high:,.3f}" if len(seconds) > 1 else "-"
 
 
 def throughput_rows(answers: Sequence[Throughput]) -> Rows:
-    """One for each frame and goal."""
+    """One row for each frame size and goal."""
     return (row(Found(answer, None)) for answer in answers)
 
 
 def loss_rows(answers: Sequence[FrameLoss]) -> Rows:
-    """One for each load."""
+    """One row for each load."""
     for answer in answers:
         for point in answer.points:
             yield answer.frame, f"{point.share:.0%}", mpps(point.pps), f"{point.loss_ratio:.4%}"
 
 
 def unknown_loads(answers: Sequence[object]) -> Iterator[str]:
-    """A sentence for each answer over loads of which some have no valid trial."""
+    """A sentence for each result over loads some of which have no valid trial."""
     for answer in answers:
         if isinstance(answer, OverLoads) and (shares := answer.invalid_shares):
             head = f"frames of {answer.frame}: loads without a valid trial: {len(shares)}"
@@ -47,7 +47,7 @@ def unknown_loads(answers: Sequence[object]) -> Iterator[str]:
 
 
 def burst_rows(answers: Sequence[BackToBack]) -> Rows:
-    """One for each frame."""
+    """One row for each frame size."""
     for answer in answers:
         at_least = ">= " if answer.is_at_least else ""
         spread = f"{min(answer.bursts):,} to {max(answer.bursts):,}" if len(answer.bursts) > 1 else "-"
@@ -56,7 +56,7 @@ def burst_rows(answers: Sequence[BackToBack]) -> Rows:
 
 
 def recovery_rows(answers: Sequence[Recovery]) -> Rows:
-    """One for each frame."""
+    """One row for each frame size."""
     for answer in answers:
         mean, spread = milliseconds(answer.seconds)
         at_most = "<= " if answer.is_at_most else ""
@@ -64,7 +64,7 @@ def recovery_rows(answers: Sequence[Recovery]) -> Rows:
 
 
 def reset_rows(answers: Sequence[Reset]) -> Rows:
-    """One for each kind."""
+    """One row for each kind."""
     for answer in answers:
         by_frames = fmean(answer.lost) / answer.offered_pps * 1000
         lost = f"{fmean(answer.lost):,.0f}"
@@ -73,7 +73,7 @@ def reset_rows(answers: Sequence[Reset]) -> Rows:
 
 
 def forwarding_rows(answers: Sequence[Forwarding]) -> Rows:
-    """One for each frame."""
+    """One row for each frame size."""
     for answer in answers:
         yield answer.frame, mpps(answer.at_most_offered_pps), mpps(answer.most_pps), mpps(answer.most_at_pps)
 

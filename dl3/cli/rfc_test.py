@@ -1,4 +1,4 @@
-"""RFC 2544's methods, against a dl3gen that is made up."""
+"""The RFC 2544 commands, against a fake dl3gen."""
 
 import json
 from functools import partial

@@ -1,4 +1,4 @@
-"""The methods under 'dl3 show': what the forwarder says about itself, once or again and again."""
+"""The commands under 'dl3 show': the state of the forwarder, once or repeatedly."""
 
 import sys
 import time
@@ -55,14 +55,14 @@ Kind = TypeVar("Kind", bound=Reply)
 
 
 class Rates:
-    """Packets and bits per second between two looks at ports."""
+    """Packets and bits per second between two snapshots of the ports."""
 
     def __init__(self) -> None:
         self.ports: tuple[Port, ...] = ()
         self.at_s = 0.0
 
     def of(self, reply: Ports) -> list[tuple[str, str, str, str]]:
-        """(packets/s in, bit/s in, packets/s out, bit/s out) of each port; dashes at the first look."""
+        """(packets/s in, bit/s in, packets/s out, bit/s out) of each port; dashes in the first snapshot."""
         now_s, before, span_s = time.monotonic(), self.ports, time.monotonic() - self.at_s
         self.ports, self.at_s = reply.ports, now_s
         if len(before) != len(reply.ports):
@@ -92,7 +92,7 @@ def speed(mbps: int | None) -> str | None:
 
 
 def draw_ports(reply: Ports, rates: Rates) -> RenderableType:
-    """What each port is, then its counters and rates."""
+    """The properties of each port, then its counters and rates."""
     rows = [
         (
             p.name,
@@ -121,7 +121,7 @@ def lost(port: Port) -> int:
 
 
 def worker_row(worker: Worker) -> tuple[object, ...]:
-    """Where it runs and how busy it is."""
+    """Where a worker runs and how busy it is."""
     queues = " ".join(f"{queue.port}/{queue.queue}" for queue in worker.queues)
     packets, bursts = sum(worker.verdicts.values()), worker.counters.get("bursts", 0)
     per_burst = packets / bursts if bursts else None
@@ -132,7 +132,7 @@ def worker_row(worker: Worker) -> tuple[object, ...]:
 
 
 def draw_steps(reply: Workers) -> RenderableType | None:
-    """What each step of the walk costs, once some bursts were timed."""
+    """The cost of each step of the datapath, once some bursts were timed."""
     timed = [(worker.worker, worker.cycles_per_packet) for worker in reply.workers if worker.cycles_per_packet]
     if not timed:
         return None
@@ -189,7 +189,7 @@ def look(
 
 
 def look_command(reply: type[Kind], method: str) -> Callable[[Callable[[Kind], RenderableType]], Callable[..., None]]:
-    """Make a command of what draws the reply to a method without parameters; its docstring becomes the help."""
+    """Make a command from a function that draws the reply to a method without parameters; its docstring is the help."""
 
     def command_of(draw: Callable[[Kind], RenderableType]) -> Callable[..., None]:
         def command(

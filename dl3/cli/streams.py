@@ -1,4 +1,4 @@
-"""The method 'dl3 show streams': what dl3gen's newest run has counted."""
+"""The command 'dl3 show streams': the counters of dl3gen's latest run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +20,19 @@ TIMES = ("stream", ">min us", ">mean us", ">p50 us", ">p99 us", ">p99.9 us", ">m
 
 
 def sent_row(one: StreamResult) -> tuple[object, ...]:
-    """How it was sent."""
+    """How the stream was sent."""
     rates = (f"{one.asked_pps / 1e6:.3f}" if one.asked_pps else "max", f"{one.offered_pps / 1e6:.3f}")
     return (one.name, one.from_port, one.to_port, one.flows, *rates, one.sent, one.refused, one.late)
 
 
 def received_row(one: StreamResult) -> tuple[object, ...]:
-    """What became of it."""
+    """How much of the stream was received or lost."""
     order = (one.duplicated, one.reordered, one.reordered_per)
     return (one.name, one.received, one.lost, *order, one.corrupted)
 
 
 def times_row(one: StreamResult) -> tuple[object, ...]:
-    """How long it took, from the time a frame was due."""
+    """The latency of the stream, from the time at which a frame was due."""
     spread = one.latency
     times = (spread.min, spread.mean, spread.p50, spread.p99, spread.p99_9, spread.max, one.jitter.mean)
     return (one.name, *(f"{ns / 1000:,.1f}" if spread.n else None for ns in times))

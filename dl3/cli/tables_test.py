@@ -1,4 +1,4 @@
-"""Answers in the tables of commands: ranges and bounds are said."""
+"""Ranges and bounds of results in the tables of commands."""
 
 from typing import Any
 

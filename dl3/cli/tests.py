@@ -1,4 +1,4 @@
-"""Where and how RFC 2544's tests are made by hand: one bed or running programs, jobs, answers, exit code."""
+"""Where and how the RFC 2544 tests are run by hand: testbed or running programs, jobs, results, exit status."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -31,22 +31,22 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 LAB = Setup(dut=DutSpec(name="dl3d", kind="dl3d"), descriptors=16_384)
-RESET_LAB = Setup(dut=DutSpec(name="dl3d", kind="dl3d", options={"wire": "veth"}))  # memif outlives no process
+RESET_LAB = Setup(dut=DutSpec(name="dl3d", kind="dl3d", options={"wire": "veth"}))  # memif ends with its process
 
 
 @dataclass(frozen=True)
 class Commands:
-    """A device that a person's own commands reset."""
+    """A device that is reset by the user's own commands."""
 
     process: str
     port: str
 
     def reset_process(self) -> None:
-        """Run the one."""
+        """Run the command that resets the process."""
         self._run(self.process, "process")
 
     def reset_port(self) -> None:
-        """Run the other."""
+        """Run the command that resets the port."""
         self._run(self.port, "port")
 
     def _run(self, command: str, what: str) -> None:
@@ -57,29 +57,29 @@ class Commands:
 
 @dataclass(frozen=True)
 class Ask:
-    """What the options say."""
+    """The settings from the options."""
 
     place: Place
     sizes: str
     effort: Effort
     is_rfc: bool = False
-    source: Path | None = None  # record that has the throughput
+    source: Path | None = None  # record that contains the throughput
     commands: Commands | None = None
-    campaign: str = field(default_factory=now)  # the same on all beds
+    campaign: str = field(default_factory=now)  # the same on all testbeds
 
     def effort_of(self, test: TestName) -> Effort:
-        """The person's, or the RFC's."""
+        """The user's setting, or that of the RFC."""
         return replace_effort(as_rfc(test), self.effort.step) if self.is_rfc else self.effort
 
 
 def replace_effort(effort: Effort, step: float) -> Effort:
-    """With the person's steps, which are never larger than the RFC's."""
+    """With the user's steps, which are never larger than those of the RFC."""
     return effort.model_copy(update={"step": step})
 
 
 @dataclass
 class Made:
-    """What became of all tests."""
+    """The outcome of all tests."""
 
     record: Path
     dut: str
@@ -90,7 +90,7 @@ class Made:
 
 @contextmanager
 def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Run, Resettable]]:
-    """A bed for the time."""
+    """A testbed for the duration of the block."""
     if ask.place.streams or ask.place.at:
         raise UsageFault("--lab starts programs of its own: leave --streams and --at out")
     traffic = Traffic(direction=ask.place.direction)
@@ -104,7 +104,7 @@ def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iter
 
 @contextmanager
 def course_of(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Run, Resettable | None]]:
-    """At the programs that run already, or in the lab."""
+    """On the programs that are already running, or in the lab."""
     if ask.place.is_lab:
         with course_in_lab(ask, setup, record, bar) as (run, bed):
             yield run, bed
@@ -114,7 +114,7 @@ def course_of(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator
 
 
 def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> list[Job]:
-    """One for each frame size; a reset is that of the smallest alone (RFC 2544, 26.6)."""
+    """One job for each frame size; a reset is tested with the smallest only (RFC 2544, 26.6)."""
     traffic, effort = Traffic(direction=ask.place.direction), ask.effort_of(test)
     wanted = frames[:1] if test == "reset" else frames
     return [
@@ -124,12 +124,12 @@ def jobs_of(ask: Ask, test: TestName, setup: Setup, frames: Sequence[str]) -> li
 
 
 def frames_of(ask: Ask, run: Run) -> tuple[str, ...]:
-    """Those that were named, else all that the streams can have."""
+    """Those that were given, else all that the streams support."""
     return given.frames_of(ask.sizes) or frames_for(run.streams, run.site.generator)
 
 
 def learn(ask: Ask, run: Run, job: Job, known: Known) -> None:
-    """The throughput out of a record, where one was named."""
+    """The throughput from a record, if one was named."""
     if not ask.source:
         return
     answers = [answer for answer in read(ask.source).answers if not answer.goal_loss_ratio]
@@ -144,7 +144,7 @@ def learn(ask: Ask, run: Run, job: Job, known: Known) -> None:
 
 
 def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, bar: Bar) -> Made:
-    """The tests one after the other; what has no answer is told of and left out."""
+    """The tests one after another; a test without a result is reported and skipped."""
     known = Known()
     with course_of(ask, setup, made.record if made else None, bar) as (run, bed), bar:
         made = made or Made(run.record, device_of(run.site))
@@ -158,7 +158,7 @@ def make(ask: Ask, tests: Sequence[TestName], setup: Setup, made: Made | None, b
 
 
 def answers_of(run: Run, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence[Noun]:
-    """Those of one job; none where there was a fault, which is told of and recorded."""
+    """The results of one job; none after a fault, which is reported and recorded."""
     try:
         return conduct(run, job, bed, known)
     except (UsageFault, Unwritable):
@@ -171,7 +171,7 @@ def answers_of(run: Run, job: Job, bed: Any, known: Known, bar: Bar) -> Sequence
 
 
 def make_all(ask: Ask, tests: Sequence[TestName]) -> Made:
-    """All tests, in the lab those that reset the device on wires that outlive it."""
+    """All tests; in the lab, those that reset the device run on wires that survive it."""
     bar = Bar()
     fit_for(ask.sizes, ask.place)
     is_apart = ask.place.is_lab and "reset" in tests

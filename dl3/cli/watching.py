@@ -1,4 +1,4 @@
-"""--watch: looks again and again. In a terminal what is seen renews itself, and keys move through what is too long."""
+"""--watch: repeats a command. In a terminal, the view is redrawn in place, and keys scroll it."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from rich.segment import Segment
 from dl3.cli.printing import out
 
 KEY = re.compile(rb"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
-LINE, PAGE, END = 1, 1 << 10, 1 << 20  # how far keys move: units of their own, see Window.move
+LINE, PAGE, END = 1, 1 << 10, 1 << 20  # how far keys scroll: special units, see Window.move
 MOVES = {
     **dict.fromkeys((b"\x1b[A", b"\x1bOA", b"k"), -LINE),
     **dict.fromkeys((b"\x1b[B", b"\x1bOB", b"j"), LINE),
@@ -29,14 +29,14 @@ MOVES = {
 
 
 class Window:
-    """As many lines of what is drawn as the terminal has, and below them which ones these are."""
+    """As many lines of the output as the terminal has, with their position on the last line."""
 
     def __init__(self, drawn: RenderableType, has_keys: bool) -> None:
         self.drawn, self._has_keys = drawn, has_keys
         self._first, self._room = 0, 1
 
     def move(self, far: int) -> None:
-        """By a key of MOVES; how far is possible is seen when it is drawn."""
+        """Scroll by a key of MOVES; the limits are applied when drawing."""
         unit = {LINE: 1, PAGE: self._room, END: END}[abs(far)]
         self._first = max(0, self._first + (unit if far > 0 else -unit))
 
@@ -57,7 +57,7 @@ class Window:
 
 @contextmanager
 def keys() -> Iterator[int | None]:
-    """The terminal's keys, each as it is pressed, from this descriptor; None where nobody can press one."""
+    """The terminal's keys as they are pressed, from this descriptor; None if there is no keyboard."""
     try:
         there = sys.stdin.fileno()
         is_ours = os.isatty(there) and os.tcgetpgrp(there) == os.getpgrp()
@@ -75,7 +75,7 @@ def keys() -> Iterator[int | None]:
 
 
 def wait(seconds: float, there: int | None, moved: Callable[[int], None]) -> None:
-    """So long; each key that moves is handed on at once."""
+    """Wait this long; each scroll key is passed on at once."""
     until_s = time.monotonic() + seconds
     while there is not None and (left_s := until_s - time.monotonic()) > 0:
         if select.select([there], [], [], left_s)[0]:
@@ -89,7 +89,7 @@ def wait(seconds: float, there: int | None, moved: Callable[[int], None]) -> Non
 
 
 def watch_terminal(draw: Callable[[], RenderableType], interval_s: float) -> None:
-    """In place."""
+    """Redraw in place."""
     with keys() as there:
         window = Window(draw(), there is not None)
         with Live(window, console=out, auto_refresh=False) as live:
@@ -105,7 +105,7 @@ def watch_terminal(draw: Callable[[], RenderableType], interval_s: float) -> Non
 
 
 def watch(draw: Callable[[], RenderableType], interval_s: float) -> None:
-    """Until Ctrl-C; where there is no terminal, one below the other, with an empty line between two."""
+    """Until Ctrl-C; without a terminal, outputs follow one another, separated by an empty line."""
     if out.is_terminal and not out.is_dumb_terminal:
         watch_terminal(draw, interval_s)
     while True:

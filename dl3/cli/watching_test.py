@@ -1,4 +1,4 @@
-"""--watch in a terminal of 24 lines, and where there is none."""
+"""--watch in a terminal of 24 lines, and without a terminal."""
 
 import json
 import os
@@ -29,10 +29,10 @@ REPLY = {"routes": ROUTES, "next": None}
 
 
 class Forwarder(StreamRequestHandler):
-    """A dl3d that has these routes, as far as it is asked for them."""
+    """A dl3d with these routes, as far as they are requested."""
 
     def handle(self) -> None:
-        """One who asks."""
+        """One client."""
         for line in self.rfile:
             answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": REPLY}
             self.wfile.write(json.dumps(answer).encode() + b"\n")
@@ -40,7 +40,7 @@ class Forwarder(StreamRequestHandler):
 
 @contextmanager
 def answering(path: Path) -> Iterator[None]:
-    """It answers here."""
+    """The socket at which it answers."""
     with ThreadingUnixStreamServer(str(path), Forwarder) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield
@@ -48,7 +48,7 @@ def answering(path: Path) -> Iterator[None]:
 
 
 class Terminal:
-    """One of 24 lines in which the command runs."""
+    """A terminal of 24 lines in which the command runs."""
 
     def __init__(self, socket_path: Path) -> None:
         self.seen = b""
@@ -61,7 +61,7 @@ class Terminal:
         os.close(there)
 
     def await_text(self, wanted: str) -> list[str]:
-        """What was written until this text came."""
+        """The output up to this text."""
         self.seen, until_s = b"", time.monotonic() + PATIENCE_S
         while wanted not in (text := re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.seen.decode(errors="replace"))):
             left_s = until_s - time.monotonic()
@@ -75,9 +75,9 @@ class Terminal:
         os.write(self.fd, key)
 
     def end(self) -> int:
-        """Ctrl-C; its exit code."""
+        """Ctrl-C; returns the exit status."""
         self.press(b"\x03")
-        with suppress(OSError):  # EIO: nobody has the terminal any more
+        with suppress(OSError):  # EIO: the terminal is closed
             while os.read(self.fd, 65536):
                 pass
         return self.process.wait(PATIENCE_S)

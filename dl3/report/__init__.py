@@ -1,1 +1,1 @@
-"""Records in; tables, charts and a page out. Pure: nothing here reads or writes a file."""
+"""Turns records into tables, charts and a page. Pure: nothing here reads or writes a file."""

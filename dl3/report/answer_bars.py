@@ -1,4 +1,4 @@
-"""Answers of other tests as bars over frame size: the mean of the repetitions, with the least and the greatest."""
+"""Results of the other tests as bars over frame size: mean of the repetitions, with minimum and maximum."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from dl3.report.words import Words
 
 @dataclass(frozen=True)
 class Height:
-    """What a bar shows of an answer."""
+    """What a bar shows of a result."""
 
     value: float
     low: float
@@ -30,7 +30,7 @@ class Quantity:
     y_name: str
     unit: str
     of: Callable[[Other], Height | None]
-    more: Callable[[Other, Words], str] = lambda _answer, _words: ""  # what else tells series apart
+    more: Callable[[Other, Words], str] = lambda _answer, _words: ""  # what else distinguishes the series
 
 
 def height_of(values: Sequence[float], factor: float = 1.0) -> Height | None:
@@ -42,7 +42,7 @@ def height_of(values: Sequence[float], factor: float = 1.0) -> Height | None:
 
 
 def draw(scene: Scene, words: Words, answers: Sequence[Other], quantity: Quantity) -> Drawing | None:
-    """The figure; None without a bar."""
+    """The figure; None if there is no bar."""
     results = scene.part.results
     heights = [(answer, height) for answer in answers if (height := quantity.of(answer)) is not None]
     if not heights:

@@ -10,14 +10,14 @@ from dl3.report.scale import Linear, Log, linear_axis
 from dl3.report.units import significant
 
 WIDEST = 46
-SHARE = 0.84  # of the room of a group that its bars may fill
-LARGEST, SMALLEST = 11.0, 7.5  # size of a value above its bar; where it had to be smaller, tip and table have it
-LETTER = 0.72  # width of a digit in bold, by its size
+SHARE = 0.84  # of the width of a group that its bars may fill
+LARGEST, SMALLEST = 11.0, 7.5  # font size of a value above its bar; if it has to be smaller, only the table shows it
+LETTER = 0.72  # width of a bold digit relative to its font size
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One value; `span` is where it may lie, `upper` where the next higher try failed, `limit` what the wire takes."""
+    """One value; `span` is its range, `upper` the lowest rate that failed, `limit` what the wire can carry."""
 
     series: int
     group: str
@@ -25,14 +25,14 @@ class Bar:
     is_at_least: bool = False
     span: tuple[float, float] | None = None
     limit: float | None = None
-    tick: float | None = None  # a second figure, drawn across the bar
+    tick: float | None = None  # a second value, drawn as a line across the bar
     tip: str = ""
     link: str | None = None
 
 
 @dataclass(frozen=True)
 class Group:
-    """Bars that stand together: its key, and as it is written."""
+    """Bars that stand together: their key and label."""
 
     key: str
     label: str
@@ -40,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars with all that is written around them."""
+    """Bars with their labels."""
 
     label: str
     x_name: str
@@ -49,13 +49,13 @@ class BarChart:
     groups: Sequence[Group]
     bars: Sequence[Bar]
     limit_name: str = ""
-    top: float = 0.0  # the axis reaches at least this
+    top: float = 0.0  # the axis reaches at least this value
     unit: str = ""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a bar stands."""
+    """The position of a bar."""
 
     x: float
     width: float
@@ -63,7 +63,7 @@ class Place:
 
     @property
     def middle(self) -> float:
-        """Half way through its width."""
+        """The middle of its width."""
         return self.x + self.width / 2
 
 
@@ -73,7 +73,7 @@ def bar_entry(index: int, name: str) -> Entry:
 
 
 def bar_place(chart: BarChart, paper: Paper, scale: Linear | Log, bar: Bar) -> Place:
-    """The place of a bar in its group."""
+    """The position of a bar in its group."""
     group = [one.key for one in chart.groups].index(bar.group)
     room = (paper.wall - paper.left) / len(chart.groups)
     width = min(room * SHARE / len(chart.series), WIDEST)
@@ -82,21 +82,21 @@ def bar_place(chart: BarChart, paper: Paper, scale: Linear | Log, bar: Bar) -> P
 
 
 def whisker(place: Place, low: float, high: float) -> list[Element]:
-    """From a low to a high place, with a short line at each end."""
+    """A vertical line from a low to a high position, with a short line at each end."""
     x, ends = place.middle, (low, high)
     caps = [tag("line", class_="whisker", x1=x - 4, x2=x + 4, y1=y, y2=y) for y in ends]
     return [tag("line", class_="whisker", x1=x, x2=x, y1=low, y2=high), *caps]
 
 
 def bar_tip(chart: BarChart, bar: Bar) -> str:
-    """What shows when the pointer is at a bar."""
+    """The tooltip of a bar."""
     label = next(one.label for one in chart.groups if one.key == bar.group)
     bound = "≥ " if bar.is_at_least else ""
     return bar.tip or f"{chart.series[bar.series].name}, {label}: {bound}{bar.value:,.3f} {chart.unit}".rstrip()
 
 
 def draw_bar(chart: BarChart, paper: Paper, scale: Linear | Log, bar: Bar) -> Element:
-    """The bar, where its answer may lie, what the wire takes, and its value."""
+    """The bar, the range of its result, the limit of the wire, and its value."""
     place, entry = bar_place(chart, paper, scale, bar), chart.series[bar.series]
     width = max(place.width - 3, place.width * 0.7)
     rect = tag("rect", class_=f"{entry.shape} {entry.class_}", x=place.middle - width / 2, y=place.y, width=width)
@@ -121,7 +121,7 @@ def draw_bar(chart: BarChart, paper: Paper, scale: Linear | Log, bar: Bar) -> El
 
 
 def highest(bar: Bar) -> float:
-    """What the axis has to reach for a bar."""
+    """The highest value that the axis has to show for a bar."""
     return max(bar.value, bar.span[1] if bar.span else 0, bar.limit or 0, bar.tick or 0)
 
 

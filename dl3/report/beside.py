@@ -1,4 +1,4 @@
-"""Measured figures beside published ones: what of them asks the same."""
+"""Measured figures next to published ones: which of them answer the same question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class Beside:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What the sources varied, each value once."""
+        """The values that the sources varied, each once."""
         return tuple(dict.fromkeys(label_of(row, self.published) for row in self.published))
 
     @property
@@ -29,27 +29,27 @@ class Beside:
         return tuple(sorted(found, key=lambda frame: found[frame]))
 
     def series_like(self, value: str) -> Series | None:
-        """The measured series of the same value."""
+        """The measured series with the same value."""
         for one in self.results.series:
             if same(value, (text for _, text in one.parameters)):
                 return one
         return None
 
     def measured(self, row: Published) -> Throughput | None:
-        """What was measured for the same value and frame size."""
+        """The result measured with the same value and frame size."""
         like = self.series_like(row.value)
         found = (s for s in self.results.searches if s.frame == row.frame and self.results.series_of(s) == like)
         return next(found, None) if like else None
 
 
 def label_of(row: Published, rows: Sequence[Published]) -> str:
-    """The value; with the device where several of them had the same."""
+    """The value; with the device if several devices had the same value."""
     duts = {other.dut for other in rows if other.value == row.value}
     return f"{row.value}, {row.dut}" if len(duts) > 1 else row.value or row.dut
 
 
 def beside(part: Part) -> Beside | None:
-    """The figures of a case that has published ones; of several goals that of the least loss, as they have it."""
+    """The figures of a case that has published ones; of several goals, the one with the least loss, as published."""
     found = published_for(part.case.published) if part.case else ()
     searches = part.results.searches
     least = min((one.goal_loss_ratio for one in searches), default=0.0)

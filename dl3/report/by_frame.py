@@ -13,7 +13,7 @@ from dl3.report.plot import Entry
 from dl3.report.results import Results, frames_of
 from dl3.report.words import Words
 
-HIGHEST = 1e18  # above it a figure is no figure
+HIGHEST = 1e18  # larger values are not plausible
 FAR = 4.0
 
 
@@ -24,30 +24,30 @@ class Measure:
     title: str
     note: str
     y_name: str
-    of: Callable[[Throughput, float], float | None]  # (answer, frames a second)
+    of: Callable[[Throughput, float], float | None]  # (result, frames per second)
     unit: str
-    top: float = 0.0  # the axis reaches at least this
+    top: float = 0.0  # the axis reaches at least this value
     shows_line: bool = True
 
 
 def line_pps(search: Throughput) -> float | None:
-    """Frames a second that the wire takes; None where it has no line rate."""
+    """Frames per second at line rate; None if the wire has none."""
     bits = (search.mean_bytes + LAYER1_BYTES) * 8
     return search.line_bps / bits if search.line_bps > 0 and bits > 0 else None
 
 
 def is_at_least(search: Throughput) -> bool:
-    """Whether the device may be faster than the answer: the search was stopped by something else."""
+    """Whether the device may be faster than the result: the search was stopped by something else."""
     return search.limited_by in ("generator", "asked")
 
 
 def ends_of(search: Throughput, shown: Callable[[float], str]) -> list[str]:
-    """What is shown of the rate, packets/s; both ends where the machine was too noisy for a number."""
+    """What is shown of the rate in packets/s; both ends of the range if the machine was too noisy for one number."""
     return list(dict.fromkeys(shown(pps) for pps in search.range_pps or (search.pps,)))
 
 
 def layer1_bps(search: Throughput, pps: float) -> float:
-    """Bits on the wire a second at another rate than that of the answer."""
+    """Bits per second on the wire at a rate other than that of the result."""
     return pps * (search.mean_bytes + LAYER1_BYTES) * 8
 
 
@@ -57,7 +57,7 @@ def plausible(value: float | None) -> float | None:
 
 
 def span_pps(search: Throughput) -> tuple[float, float] | None:
-    """Where the answer lies: its interval or range, else up to the lowest rate known to be too high."""
+    """The range of the result: its interval or range, else up to the lowest rate known to be too high."""
     if found := search.interval_pps or search.range_pps:
         return found
     too_high_pps = search.too_high_pps
@@ -73,7 +73,7 @@ def drawn_span(search: Throughput, measure: Measure) -> tuple[float, float] | No
 
 
 def bar_of(search: Throughput, series: int, measure: Measure, link: str | None) -> Bar | None:
-    """The bar of one answer; None where it has no such value."""
+    """The bar of one result; None if it has no such value."""
     value = plausible(measure.of(search, search.pps))
     if value is None:
         return None
@@ -91,7 +91,7 @@ def bar_of(search: Throughput, series: int, measure: Measure, link: str | None) 
 
 
 def is_far(bars: Sequence[Bar]) -> bool:
-    """Whether the line rate is so far above all bars that they would be hard to read beside it."""
+    """Whether the line rate is so far above all bars that showing it would make them hard to read."""
     return max(bar.limit or 0 for bar in bars) > FAR * max(bar.value for bar in bars)
 
 
@@ -102,7 +102,7 @@ def entries_of(results: Results, words: Words) -> list[Entry]:
 
 
 def picture(scene: Scene, words: Words, measure: Measure) -> Element | None:
-    """The chart; None without a value."""
+    """The chart; None if there are no values."""
     results = scene.part.results
     series = results.series
     found = [
@@ -131,7 +131,7 @@ def picture(scene: Scene, words: Words, measure: Measure) -> Element | None:
 
 
 def draw(scene: Scene, words: Words, measure: Measure) -> Drawing | None:
-    """The figure with its series; None without a value."""
+    """The figure with its series; None if there are no values."""
     shown = picture(scene, words, measure)
     if shown is None:
         return None

@@ -1,4 +1,4 @@
-"""One case of a campaign: its charts and tables, or why it is not applicable here, beside what was published of it."""
+"""One case of a campaign: its charts and tables, or why it is not applicable, and the published figures."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -28,11 +28,11 @@ BESIDE = (
 )
 DIFFERENCES = (Column("what"), Column("as_published"), Column("here"))
 GIB = 1024  # MiB
-OWN_PORTS = "ports of the file"  # a wire that is made of this machine's network cards
+OWN_PORTS = "ports of the file"  # a wire that consists of this machine's network cards
 
 
 def beside_row(row: Published, found: Beside, scene: Scene, words: Words) -> Row:
-    """A published figure, and what was measured for the same."""
+    """A published figure, and the result measured under the same conditions."""
     measured = found.measured(row)
     own = bound(measured, mpps(measured.pps), words) if measured else NOTHING
     value, unit, note = (words.quoted(text) for text in (row.value, row.unit, row.note))
@@ -46,7 +46,7 @@ def each(values: Sequence[str], words: Words) -> str:
 
 
 def conditions_of(job: Job) -> dict[str, str]:
-    """What a job was measured with, in the words of its case where the case varies it."""
+    """The conditions of a job, named as in its case if the case varies them."""
     mib, traffic = job.setup.memory_mib, job.traffic
     size = f"{mib} MiB" if mib % GIB else f"{mib // GIB} GiB"
     usual = {"cores": f"{job.setup.cores}", "huge pages": size}
@@ -54,7 +54,7 @@ def conditions_of(job: Job) -> dict[str, str]:
 
 
 def conditions_here(results: Results, words: Words) -> str:
-    """What the answers were measured with; the values of what a case varies side by side."""
+    """The conditions of the results; the values that a case varies are listed together."""
     found: dict[str, list[str]] = {}
     for key in dict.fromkeys(one.job for one in results.searches if one.job in results.jobs):
         for name, value in conditions_of(results.jobs[key]).items():
@@ -64,7 +64,7 @@ def conditions_here(results: Results, words: Words) -> str:
 
 
 def ports_here(facts: dict[str, object], words: Words) -> str:
-    """What the frames went over: the wire of the lab, or this machine's network cards."""
+    """The medium of the frames: the wire of the testbed, or this machine's network cards."""
     wire, cards = wire_of(facts), facts.get("network_devices")
     if wire and wire != OWN_PORTS:
         return words.name("wire", wire)
@@ -72,7 +72,7 @@ def ports_here(facts: dict[str, object], words: Words) -> str:
 
 
 def here_facts(scene: Scene, words: Words) -> dict[str, str]:
-    """What is known of this machine, as far as it stands beside a published machine."""
+    """The facts about this machine that can be compared with those of a published machine."""
     results = scene.part.results
     records = [*results.searches, *results.others, *results.trials]
     facts = records[0].facts if records else {}
@@ -85,7 +85,7 @@ def here_facts(scene: Scene, words: Words) -> dict[str, str]:
 
 
 def differences(found: Beside, scene: Scene, words: Words) -> Element:
-    """What differs between the published measurements and these."""
+    """The differences between the published measurements and these."""
     here, rows = here_facts(scene, words), found.published
     pairs = (
         ("source", each([row.source for row in rows], words), words("beside.here")),
@@ -105,12 +105,12 @@ def differences(found: Beside, scene: Scene, words: Words) -> Element:
 
 
 def prefix_of(case: Case | None) -> str:
-    """What the names of a case's charts and tables begin with."""
+    """The prefix of the names of a case's charts and tables."""
     return f"{case_anchor(case)}-" if case else ""
 
 
 def beside_section(scene: Scene, words: Words) -> list[Element]:
-    """What differs, and the published figures themselves."""
+    """The differences and the published figures themselves."""
     found = beside(scene.part)
     if found is None:
         return []
@@ -121,7 +121,7 @@ def beside_section(scene: Scene, words: Words) -> list[Element]:
 
 
 def left_out(case: Case, words: Words) -> list[Element]:
-    """Values of a case's parameters that this machine cannot do."""
+    """Values of a case's parameters that this machine does not support."""
     rows = [
         words("case.left_out", dut=one.dut, values=values_of(one.parameters, words), reason=said(one.reason, words))
         for one in case.left_out
@@ -130,13 +130,13 @@ def left_out(case: Case, words: Words) -> list[Element]:
 
 
 def values_of(parameters: dict[str, str], words: Words) -> str:
-    """Parameters in one line."""
+    """Parameters on one line."""
     found = (words("parameter", name=words.name("parameter", k), value=words.quoted(v)) for k, v in parameters.items())
     return words("list.comma").join(found)
 
 
 def case_head(case: Case, words: Words) -> list[Element]:
-    """The heading of a case, and why it is not applicable where it is not."""
+    """The heading of a case, and the reason if it is not applicable."""
     number = f"{case.key}  " if case.key[:1].isdigit() else ""
     heading = tag("h3", f"{number}{said(case.title, words)}", id=case_anchor(case))
     if case.jobs:

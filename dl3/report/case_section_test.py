@@ -1,4 +1,4 @@
-"""What stands beside the published figures of a case."""
+"""The published figures of a case and what is shown with them."""
 
 from xml.etree.ElementTree import Element
 

@@ -1,4 +1,4 @@
-"""What a chart is. Each module in dl3/report/charts/ holds one, with its words in both languages."""
+"""Definition of a chart. Each module in dl3/report/charts/ holds one, with its texts in both languages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from dl3.report.words import Words
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart as it stands on the page."""
+    """A chart as it appears on the page."""
 
     title: str
     pictures: Sequence[Element]  # SVG
     note: str = ""  # one sentence under it
-    keys: Sequence[Entry] = ()  # its series by their numbers: what a reader can switch off and on
+    keys: Sequence[Entry] = ()  # its series by number: what a reader can switch off and on
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a chart is drawn from."""
+    """The data that a chart is drawn from."""
 
     part: Part
     groups: Groups  # of the whole report
@@ -30,11 +30,11 @@ class Scene:
 
 @dataclass(frozen=True)
 class Chart:
-    """One kind of chart: a name for its figure, its place among the others, its words, and how it is drawn."""
+    """One kind of chart: its name, its position among the others, its texts, and its drawing function."""
 
     name: str
     order: int
     words: Mapping[str, Mapping[str, str]]  # by language, then by key; each key begins with the name
-    draw: Callable[[Scene, Words], Drawing | None]  # None: there is nothing for it
-    topic: str = "throughput"  # the section that it stands in
+    draw: Callable[[Scene, Words], Drawing | None]  # None: there is nothing to draw
+    topic: str = "throughput"  # the section it belongs to
     is_for_cases: bool = True  # whether each case of a campaign has one

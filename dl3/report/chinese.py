@@ -1,4 +1,4 @@
-"""All texts of a report in Chinese; those of a chart stand with the chart."""
+"""All texts of a report in Chinese, except those of the charts, which are in their modules."""
 
 CHINESE = {
     "title.throughput": "{duts} 吞吐量测试报告",
@@ -84,8 +84,8 @@ CHINESE = {
     "table.verdict": "判定",
     "table.place": "位置",
     "table.share_of_loss": "占丢包总数",
-    "table.n_trials": "出现次数",
-    "table.lowest": "出现时的最低速率",
+    "table.n_trials": "涉及的试验数",
+    "table.lowest": "涉及的最低速率",
     "table.frames_sent": "发送",
     "unit.bytes": "字节",
     "unit.frames": "帧",
@@ -102,7 +102,7 @@ CHINESE = {
     "place.dut rx ring full": "被测设备接收环满",
     "place.rx_missed": "被测设备端口未及时轮询（rx_missed）",
     "place.tx_refused": "被测设备端口发送失败",
-    "place.punted to Linux": "被测设备上送 Linux 后未转发",
+    "place.punted to Linux": "由被测设备上送 Linux，未转发",
     "place.generator rx missed": "发生器端口未及时轮询",
     "place.wire to the dut": "发往被测设备的链路上",
     "place.wire from the dut": "来自被测设备的链路上",
@@ -121,7 +121,7 @@ CHINESE = {
     "why.below": "流“{stream}”的实际速率比设定值低 {share}",
     "why.above": "流“{stream}”的实际速率比设定值高 {share}",
     "why.missed": "发生器端口因未及时轮询而丢弃 {n} 帧",
-    "why.paused": "缺 {n} 帧，同时发生器有 {times} 次停止收包的时间超过接收环可缓存的时间，最长 {us} µs",
+    "why.paused": "缺 {n} 帧，同时发生器有 {times} 次未轮询接收环的时间超过其可缓存的时间，最长 {us} µs",
     "why.link": "发生器端口“{port}”的链路曾断开",
     "why.apart": "两个工作线程的 TSC 相差 {ns} ns",
     "why.burst": "突发的 {frames} 帧中有 {n} 帧因发生器发送不及时而未能发出",

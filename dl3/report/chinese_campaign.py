@@ -1,4 +1,4 @@
-"""Texts of a report in Chinese: campaigns, tests, comparisons, what a page can do."""
+"""Texts of a report in Chinese: campaigns, tests, comparisons, controls of the page."""
 
 CHINESE_CAMPAIGN = {
     "title.tests": "{duts} 测试报告",

@@ -1,4 +1,4 @@
-"""Two campaigns side by side: which figures changed by more than their noise."""
+"""Compares two campaigns: which figures changed by more than their noise."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NONE = Figure("", "", "", "", "", "", "", "", "", 0.0, 0.0, 0.0, "spread", is_be
 
 @dataclass(frozen=True)
 class Change:
-    """One figure in both campaigns; one that has no counterpart is missing or new."""
+    """One figure in both campaigns; a figure without a counterpart is missing or new."""
 
     verdict: Verdict
     old: Figure | None
@@ -24,37 +24,37 @@ class Change:
 
     @property
     def figure(self) -> Figure:
-        """The one that there is, the later one of both."""
+        """The figure that exists, the later one if both do."""
         return self.new or self.old or NONE
 
     @property
     def are_bounds(self) -> bool:
-        """Whether both say no more than 'at least'."""
+        """Whether both are lower bounds only."""
         return bool(self.old and self.new and self.old.is_at_least and self.new.is_at_least)
 
     @property
     def loads_pps(self) -> tuple[float, float] | None:
-        """The loads of both where it is unclear for them."""
+        """The loads of both if they are the reason for an unclear verdict."""
         if self.verdict != "unclear" or not (self.old and self.new and is_of_loads(self.old, self.new)):
             return None
         return self.old.load_pps, self.new.load_pps
 
     @property
     def ratio(self) -> float | None:
-        """New by old; None of two bounds and of two loads, which tell nothing of it."""
+        """New / old; None for two bounds and for different loads, whose ratio has no meaning."""
         if self.are_bounds or self.loads_pps:
             return None
         return self.new.value / self.old.value if self.new and self.old and self.old.value else None
 
     @property
     def is_judged(self) -> bool:
-        """Whether it counts for the outcome."""
+        """Whether it counts towards the outcome."""
         return self.figure.is_judged
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All changes from one campaign to another, and what they were called."""
+    """All changes from one campaign to another, and the names of both."""
 
     old_name: str
     new_name: str
@@ -62,21 +62,21 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether any figure that is judged became worse, or is no longer there."""
+        """Whether any judged figure got worse or is missing."""
         return any(change.is_judged and change.verdict in ("worse", "missing") for change in self.changes)
 
     @property
     def has_common(self) -> bool:
-        """Whether the two ask anything alike."""
+        """Whether the two have any question in common."""
         return any(change.old and change.new for change in self.changes)
 
     def counts(self) -> Counter[str]:
-        """How many judged figures have each verdict."""
+        """The number of judged figures by verdict."""
         return Counter(change.verdict for change in self.changes if change.is_judged)
 
 
 def verdict(old: Figure, new: Figure) -> Verdict:
-    """Changed where the ranges of both lie apart; a bound says nothing of what lies above it, nor a load of others."""
+    """Changed if the ranges do not overlap; bounds and results at different loads leave the verdict open."""
     if is_of_loads(old, new):
         return "unclear"
     if is_alike(old, new):
@@ -89,7 +89,7 @@ def verdict(old: Figure, new: Figure) -> Verdict:
 
 
 def compare(old: Results, new: Results, old_name: str, new_name: str) -> Comparison:
-    """Every figure of both, in the order of the later one."""
+    """Every figure of both campaigns, in the order of the later one."""
     before = {figure.question: figure for figure in figures(old)}
     after = {figure.question: figure for figure in figures(new)}
     changes = []

@@ -66,12 +66,12 @@ def carries_at_least_to_every_figure() -> None:
 
     def row(old: Record, new: Record) -> list[str]:
         change = _compared([old], [new]).changes[0]
-        return [str(cell) for cell in change_row(change, words).cells[5:11] if cell not in ("Mpps", "usual spread")]
+        return [str(cell) for cell in change_row(change, words).cells[5:11] if cell not in ("Mpps", "typical spread")]
 
     bound, found = _answer(9e6, limited_by="generator"), _answer(10e6)
     assert row(bound, found) == ["≥ 9.000", "10.000", "≤ +11.11", "unclear"]
     assert row(found, bound) == ["10.000", "≥ 9.000", "≥ -10.00", "unclear"]
-    assert row(bound, bound) == ["≥ 9.000", "≥ 9.000", NOTHING, "same; both at least"]
+    assert row(bound, bound) == ["≥ 9.000", "≥ 9.000", NOTHING, "unchanged; both are lower bounds"]
     lossy = _answer(9e6, limited_by="generator", goal_loss_ratio=0.005, conditional_pps=9e6)
     burst = BackToBack.model_validate({**_burst().model_dump(), "is_at_least": True})
     assert [one.is_at_least for one in figures(gather([lossy, burst]))] == [True] * 4
@@ -118,7 +118,7 @@ def takes_neither_one_step_nor_a_frame_for_a_change(
 
 
 def _points(*points: tuple[float, float]) -> tuple[LossPoint, ...]:
-    """Offered Mpps with what was lost of it."""
+    """Offered Mpps with the loss ratio."""
     most = max(mpps for mpps, _ in points)
     return tuple(LossPoint(share=mpps / most, pps=mpps * 1e6, loss_ratio=ratio) for mpps, ratio in points)
 
@@ -142,15 +142,15 @@ def _told(old: Record, new: Record) -> list[str]:
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ((19.97, 0.918), (39.07, 0.952), "unclear; of 19.970 and 39.070 Mpps"),  # and more came back
-        ((39.07, 0.952), (19.97, 0.918), "unclear; of 39.070 and 19.970 Mpps"),
-        ((20, 0.9), (14, 0.1), "unclear; of 20.000 and 14.000 Mpps"),
-        ((40, 0.5), (20, 0.5), "unclear; of 40.000 and 20.000 Mpps"),  # and half as much came back
-        ((20, 0.05), (20.4, 0.0686), "unclear; of 20.000 and 20.400 Mpps"),  # as much came back
+        ((19.97, 0.918), (39.07, 0.952), "unclear; at 19.970 and 39.070 Mpps"),  # and more frames came back
+        ((39.07, 0.952), (19.97, 0.918), "unclear; at 39.070 and 19.970 Mpps"),
+        ((20, 0.9), (14, 0.1), "unclear; at 20.000 and 14.000 Mpps"),
+        ((40, 0.5), (20, 0.5), "unclear; at 40.000 and 20.000 Mpps"),  # and half as many frames came back
+        ((20, 0.05), (20.4, 0.0686), "unclear; at 20.000 and 20.400 Mpps"),  # as many frames came back
         ((20, 0.05), (20.4, 0.2), "worse"),
         ((20.4, 0.2), (20, 0.05), "better"),
-        ((20, 0.05), (20.4, 0.0502), "same"),
-        ((20, 0.1), (14, 0.5), "worse"),  # more lost of less
+        ((20, 0.05), (20.4, 0.0502), "unchanged"),
+        ((20, 0.1), (14, 0.5), "worse"),  # more loss at a lower load
         ((14, 0.5), (20, 0.1), "better"),
         ((20, 0.0), (20, 0.02), "worse"),
     ],
@@ -163,30 +163,30 @@ def tells_losses_of_different_loads_from_a_change(
 
 def is_not_worse_where_nothing_is_lost_of_what_a_slower_tester_offers() -> None:
     fast, slow = ((28.0, 0.0), (25.2, 0.0)), ((20.0, 0.0), (18.0, 0.0))
-    assert _told(_lost(*fast), _lost(*slow)) == ["unclear; of 28.000 and 20.000 Mpps", "unclear; both at least"]
-    assert _told(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both at least"] * 2
+    assert _told(_lost(*fast), _lost(*slow)) == ["unclear; at 28.000 and 20.000 Mpps", "unclear; both are lower bounds"]
+    assert _told(_forwarded(*fast), _forwarded(*slow)) == ["unclear; both are lower bounds"] * 2
     assert not _compared([_lost(*fast)], [_lost(*slow)]).is_worse
     first = next(change for change in _compared([_lost((20, 0.9))], [_lost((14, 0.1))]).changes)
     assert first.ratio is None
 
 
 def a_few_frames_do_not_make_what_the_tester_offers_a_limit_of_the_device() -> None:
-    assert _told(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both at least"] * 2
+    assert _told(_forwarded((28.0, 0.0)), _forwarded((20.0, 1e-6))) == ["unclear; both are lower bounds"] * 2
 
 
 def is_worse_where_a_device_loses_what_it_forwarded() -> None:
     whole = _lost((28.0, 0.0), (25.2, 0.0))
     assert _told(whole, _lost((28.0, 0.2), (25.2, 0.1), (22.4, 0.0))) == ["worse", "worse"]
     assert _told(_forwarded((28.0, 0.0)), _forwarded((28.0, 0.5), (14.0, 0.01))) == ["worse", "worse"]
-    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more lost of less
+    assert _told(_forwarded((28.0, 0.5)), _forwarded((20.0, 0.6))) == ["worse", "worse"]  # more loss at a lower load
 
 
 def tells_rates_of_different_loads_from_a_change() -> None:
-    unclear = "unclear; of 39.000 and 20.000 Mpps"
+    unclear = "unclear; at 39.000 and 20.000 Mpps"
     assert _told(_forwarded((39, 0.952)), _forwarded((20, 0.918))) == [unclear, unclear]  # rates rise with the load
     sags = _told(_forwarded((20, 0.05)), _forwarded((28, 0.5), (19.6, 0.25)))
-    assert sags == ["unclear; of 20.000 and 28.000 Mpps", "worse"]  # the highest is of all loads
-    assert _told(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["same", "same"]
+    assert sags == ["unclear; at 20.000 and 28.000 Mpps", "worse"]  # the highest rate is over all loads
+    assert _told(_forwarded((28, 0.5)), _forwarded((20, 0.3))) == ["unchanged", "unchanged"]
 
 
 def finds_every_kind_of_answer_the_same_as_itself() -> None:

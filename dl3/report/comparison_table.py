@@ -1,4 +1,4 @@
-"""The comparison of two campaigns on the page: a sentence, the ratios, and a table of all figures that are judged."""
+"""The comparison of two campaigns on the page: a sentence, the ratios, and a table of all judged figures."""
 
 from xml.etree.ElementTree import Element
 
@@ -33,14 +33,14 @@ ORDER = ("worse", "missing", "unclear", "better", "new", "same")
 
 
 def shown(found: Figure | None) -> str:
-    """A figure in the unit that people read, with ≥ where the device may do more."""
+    """A figure in its display unit, with ≥ if the device may do more."""
     if found is None:
         return NOTHING
     return f"≥ {in_unit(found)}" if found.is_at_least else in_unit(found)
 
 
 def in_unit(found: Figure) -> str:
-    """Its value."""
+    """The value in its display unit."""
     if found.unit == "packet/s":
         return mpps(found.value)
     if found.unit == "ns":
@@ -54,19 +54,19 @@ def unit(found: Figure) -> str:
 
 
 def bound(change: Change) -> str:
-    """What stands before a ratio of which one figure is a bound."""
+    """The prefix of a ratio if one of its figures is a bound."""
     if change.new and change.new.is_at_least:
         return "≥ "
     return "≤ " if change.old and change.old.is_at_least else ""
 
 
 def change_text(change: Change, decimals: int) -> str:
-    """By how many percent; with ≥ or ≤ where one of both is a bound."""
+    """The change in percent; with ≥ or ≤ if one of the figures is a bound."""
     return NOTHING if change.ratio is None else f"{bound(change)}{(change.ratio - 1) * 100:+.{decimals}f}"
 
 
 def verdict_text(change: Change, words: Words) -> str:
-    """'same', and whether both are bounds, or of which loads."""
+    """The verdict, and whether both are bounds, or at which loads they were measured."""
     verdict = words(f"change.{change.verdict}")
     if change.are_bounds:
         return words("change.bounds", verdict=verdict)
@@ -96,7 +96,7 @@ def change_row(change: Change, words: Words) -> Row:
 
 
 def ordered(comparison: Comparison) -> list[Change]:
-    """The judged figures, what became worse first."""
+    """The judged figures, those that got worse first."""
     judged = [change for change in comparison.changes if change.is_judged]
     return sorted(judged, key=lambda change: ORDER.index(change.verdict))
 
@@ -111,7 +111,7 @@ def comparison_text(comparison: Comparison, words: Words) -> str:
 
 
 def ratio_of(change: Change, words: Words) -> Ratio | None:
-    """A row of the chart; None without a ratio."""
+    """A row of the chart; None if there is no ratio."""
     old, new, ratio = change.old, change.new, change.ratio
     if not old or not new or ratio is None or old.low <= 0:
         return None
@@ -123,7 +123,7 @@ def ratio_of(change: Change, words: Words) -> Ratio | None:
 
 
 def comparison_section(comparison: Comparison, words: Words) -> list[Element]:
-    """All of it."""
+    """The whole section."""
     changes = ordered(comparison)
     rows = [change_row(change, words) for change in changes]
     found = [ratio for change in changes if (ratio := ratio_of(change, words)) is not None]

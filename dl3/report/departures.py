@@ -1,4 +1,4 @@
-"""Where measurements without a plan depart from their RFCs, read from the records themselves."""
+"""Deviations from the RFCs of measurements without a plan, derived from the records themselves."""
 
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
@@ -12,11 +12,11 @@ from dl3.report.results import Results
 from dl3.report.words import Words
 
 TIMED: tuple[TestName, ...] = ("latency", "frame loss", "back-to-back", "recovery", "reset", "forwarding")
-ENOUGH = 1e9  # seconds that no RFC wants
+ENOUGH = 1e9  # seconds; more than any RFC asks for
 
 
 def of_searches(results: Results) -> Iterable[Text]:
-    """Of throughput."""
+    """Deviations of throughput searches."""
     yield from of_times([one.trial_seconds for one in results.searches], "throughput")
     goals = tuple(dict.fromkeys(one.goal_loss_ratio for one in results.searches))
     exceed = max((one.exceed_ratio for one in results.searches), default=0.0)
@@ -24,7 +24,7 @@ def of_searches(results: Results) -> Iterable[Text]:
 
 
 def of_others(results: Results) -> Iterable[Text]:
-    """Of all other tests, by the shortest of their trials."""
+    """Deviations of all other tests, by their shortest trials."""
     bursts = [len(one.bursts) for one in results.others if isinstance(one, BackToBack)]
     for test in TIMED:
         seconds = [trial.seconds for trial in results.valid if trial.test == test]
@@ -35,7 +35,7 @@ def of_others(results: Results) -> Iterable[Text]:
 
 
 def departures(results: Results, words: Words) -> list[Element]:
-    """A sentence each; nothing where plans have said it."""
+    """One sentence each; none if plans already list them."""
     if results.plans:
         return []
     texts = dict.fromkeys(said(text, words) for text in (*of_searches(results), *of_others(results)))

@@ -1,46 +1,43 @@
-"""Texts of a report in English: campaigns, tests, comparisons, what a page can do."""
+"""Texts of a report in English: campaigns, tests, comparisons, controls of the page."""
 
 ENGLISH_CAMPAIGN = {
     "title.tests": "Tests of {duts}",
-    "title.proof": "Self-proof of the tester",
-    "result.proof": "The tester was proved against itself; no device was measured.",
-    "result.partly": " ({n} of them in part)",
-    "result.plan_some": "{run} of {cases} cases were measured on this machine{partly}; {answered} of {jobs} jobs gave "
-    "an answer.",
-    "result.plan": "{run} of {cases} cases were measured on this machine{partly}, {answered} "
-    "of {jobs} jobs gave an answer; "
-    "{absent} cases are not applicable here, each for the reason given below.",
-    "result.plan_all": "Cases measured on this machine: all that were planned, {cases}; {answered} of {jobs} jobs gave "
-    "an answer.",
+    "title.proof": "Generator self-test",
+    "result.proof": "Only the generator was tested against itself; no device was measured.",
+    "result.partly": " ({n} of them partly)",
+    "result.plan_some": "{run} of {cases} cases were measured on this machine{partly}; {answered} of {jobs} jobs "
+    "produced a result.",
+    "result.plan": "{run} of {cases} cases were measured on this machine{partly}; {answered} of {jobs} jobs produced "
+    "a result. {absent} cases are not applicable here, for the reasons given below.",
+    "result.plan_all": "All {cases} planned cases were measured on this machine; {answered} of {jobs} jobs produced a "
+    "result.",
     "result.best": "The highest rate of {frame} frames {goal} is {rate}, by {dut}{case}.",
     "result.in_case": " in case {case}",
     "rate.range": "between {low} and {high} Mpps (on a noisy machine)",
     "rate.range_or_more": "between {low} and {high} Mpps or more (on a noisy machine)",
     "tile.run": "of {cases} cases measured",
     "tile.absent": "cases not applicable here",
-    "says.nothing": "The test of {dut} with {frame} frames has no points.",
-    "says.frame_loss": "{dut} loses {loss} % of {frame} frames at {rate} Mpps, the highest load.",
-    "says.valid_loss": "{dut} loses {loss} % of {frame} frames at {rate} Mpps, the highest load with a valid trial.",
-    "says.back_to_back": "The longest burst of {frame} frames that {dut} takes without loss has {frames} frames.",
-    "says.recovery": "After an overload with {frame} frames {dut} goes on losing for {ms} ms.",
-    "says.reset": "After a {what} {dut} forwards no {frame} frames for {ms} ms.",
-    "says.forwarding": "{dut} forwards at most {rate} Mpps of {frame} frames, whether or not frames are lost.",
-    "says.faster": "{dut} is faster than {peer} with {frame} frames: {ratio} times "
-    "its rate ({low} to {high} with "
-    "95 % confidence).",
-    "says.slower": "{dut} is slower than {peer} with {frame} frames: {ratio} times "
-    "its rate ({low} to {high} with "
-    "95 % confidence).",
-    "says.alike": "{dut} and {peer} are not known to differ with {frame} frames: ratio "
-    "{ratio} ({low} to {high} "
-    "with 95 % confidence).",
-    "theme.system": "as the system",
+    "says.nothing": "The test of {dut} with {frame} frames has no data points.",
+    "says.frame_loss": "{dut} loses {loss} % of {frame} frames at {rate} Mpps, the highest offered load.",
+    "says.valid_loss": "{dut} loses {loss} % of {frame} frames at {rate} Mpps, the highest offered load with a valid "
+    "trial.",
+    "says.back_to_back": "The longest burst of {frame} frames that {dut} forwards without loss is {frames} frames.",
+    "says.recovery": "After an overload with {frame} frames, {dut} keeps losing frames for {ms} ms.",
+    "says.reset": "After a {what}, {dut} forwards no {frame} frames for {ms} ms.",
+    "says.forwarding": "{dut} forwards at most {rate} Mpps of {frame} frames, with or without loss.",
+    "says.faster": "With {frame} frames, {dut} is faster than {peer}: {ratio} times its rate ({low} to {high} at 95 % "
+    "confidence).",
+    "says.slower": "With {frame} frames, {dut} is slower than {peer}: {ratio} times its rate ({low} to {high} at 95 % "
+    "confidence).",
+    "says.alike": "With {frame} frames, no difference between {dut} and {peer} is established: ratio {ratio} ({low} "
+    "to {high} at 95 % confidence).",
+    "theme.system": "system",
     "theme.light": "light",
     "theme.dark": "dark",
     "tool.svg": "Save this chart as SVG",
-    "tool.pick": "one click marks the whole table, to copy it",
+    "tool.pick": "one click selects the whole table for copying",
     "axis.offered": "Offered load, Mpps",
-    "goal.none": "no loss",
+    "goal.none": "zero loss",
     "goal.cell": "≤ {loss} %",
     "invalid.all": "All {n} INVALID trials",
     "invalid.counts": "{n} trials are INVALID: {listed}.",
@@ -49,60 +46,60 @@ ENGLISH_CAMPAIGN = {
     "quantile.min": "minimum",
     "quantile.mean": "mean",
     "section.comparison": "Comparison",
-    "section.plan": "Plan",
+    "section.plan": "Test plan",
     "section.throughput": "Throughput",
-    "section.cases": "Cases",
+    "section.cases": "Test cases",
     "section.frame_loss": "Frame loss rate",
     "section.back_to_back": "Back-to-back frames",
     "section.recovery": "System recovery",
     "section.reset": "Reset",
     "section.forwarding": "Forwarding rate",
-    "section.versus": "Side by side",
-    "section.proof": "Self-proof of the tester",
+    "section.versus": "Side-by-side comparison",
+    "section.proof": "Generator self-test",
     "section.explained": "Why frames were lost",
-    "section.skipped": "Jobs without an answer",
+    "section.skipped": "Jobs without a result",
     "table.lines": "Lines",
     "table.line": "Line",
     "table.goal": "Goal",
     "table.interval_of": "95 % interval",
     "table.interval": "95 % interval",
     "table.conditional": "Conditional throughput",
-    "table.of_ceiling": "Of the tester's ceiling",
+    "table.of_ceiling": "Share of generator ceiling",
     "table.mean_latency": "Mean",
     "table.min": "Minimum",
     "table.p90": "p90",
     "table.p99_99": "p99.99",
-    "table.burst_rate": "Rate within the burst",
+    "table.burst_rate": "Rate within burst",
     "table.burst": "Longest burst",
-    "table.shortest": "Least",
-    "table.longest": "Greatest",
-    "table.buffer": "Buffer",
-    "table.corrected": "Buffer, corrected",
+    "table.shortest": "Shortest",
+    "table.longest": "Longest",
+    "table.buffer": "Buffer time",
+    "table.corrected": "Corrected",
     "table.overload": "Overload",
-    "table.after": "Then",
+    "table.after": "Load after",
     "table.mean_time": "Mean time",
-    "table.what": "What",
+    "table.what": "Reset",
     "table.frmol": "At the highest load",
     "table.mfr": "Highest rate",
-    "table.mfr_at": "at a load of",
-    "table.peer": "Against",
+    "table.mfr_at": "At load",
+    "table.peer": "Compared with",
     "table.ours": "Median",
-    "table.theirs": "The other's",
+    "table.theirs": "Median of the other",
     "table.ratio_of": "Ratio",
     "table.pairs": "Pairs",
     "table.wire": "Port",
     "table.ceiling": "Ceiling",
     "table.pacing": "Pacing error",
-    "table.floor": "Least latency",
-    "table.best_share": "Highest result of it",
-    "table.best_delay": "Least added by a device",
+    "table.floor": "Lowest latency",
+    "table.best_share": "Highest result, share of ceiling",
+    "table.best_delay": "Lowest latency added by a device",
     "table.job": "Job",
     "table.reason": "Reason",
     "table.case": "Case",
     "table.title": "Question",
     "table.outcome": "Outcome",
     "table.jobs": "Jobs",
-    "table.answers": "Answers",
+    "table.answers": "Results",
     "table.value": "Value",
     "table.published": "Published",
     "table.published_unit": "Unit",
@@ -112,75 +109,71 @@ ENGLISH_CAMPAIGN = {
     "table.here": "Here",
     "table.parameters": "Parameters",
     "table.figure": "Figure",
-    "table.at_what": "At",
+    "table.at_what": "Condition",
     "table.before": "Before",
     "table.after_it": "After",
     "table.unit_of": "Unit",
     "table.change": "Change",
-    "table.basis": "Noise known from",
+    "table.basis": "Noise estimate",
     "test.frame loss": "frame loss rate",
     "test.back-to-back": "back-to-back frames",
     "test.recovery": "recovery",
     "test.reset": "reset",
     "test.forwarding": "forwarding rate",
-    "test.proof": "self-proof",
+    "test.proof": "generator self-test",
     "place.rx ring full": "receive ring full",
     "place.generator": "generator",
     "place.wire": "wire",
-    "note.interval": "95 % interval: where the answer lies with 95 % confidence.",
-    "note.conditional": "Conditional throughput (RFC 9971): what came back at the rate of the answer, loss left out.",
-    "note.exceed": "Up to {exceed} % of the trial time at a rate may lose more than "
-    "its goal (exceed ratio, RFC "
-    "9971): single pauses of the machine do not decide.",
-    "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: {why}. Read the answer as a "
-    "range, not as a number.",
-    "note.frame_loss": "RFC 2544, 26.3. A row for each load with a valid trial, from the highest downwards.",
-    "note.loads": "Loads without a valid trial of {dut} with {frame} frames: {n} (at {loads} % of the most). Nothing "
-    "is known of them; why their trials are INVALID stands below.",
-    "note.back_to_back": "RFC 2544, 26.4, with RFC 9004: the buffer that the burst "
-    "tells of, and the same without what "
-    "the device forwarded meanwhile.",
-    "note.recovery": "RFC 2544, 26.5: from the moment the load fell from 110 % to 50 "
-    "% of the throughput to the last "
-    "frame lost. ≤: the generator left out frames; their time is added.",
-    "note.reset": "RFC 2544, 26.6 and RFC 6201: from the last frame before to the first frame after the reset.",
-    "note.forwarding": "RFC 2889: forwarding rate at the highest offered load, and "
-    "the highest one with the load at "
-    "which it was.",
-    "note.versus": "Both took turns (ABAB). Ratio of the medians; with 95 % confidence "
-    "the true one lies in the "
-    "interval.",
-    "note.proof": "The generator sent to itself over the same kind of port. Pacing "
-    "error: at half of the ceiling; "
-    "latency: at a tenth of it. What a device added is its least median latency less the tester's "
-    "own.",
-    "note.short_proof": "≤ of the tester's ceiling: more came back from a device than the tester had proved of itself, "
-    "so its ceiling is higher than proved. The share is of the most that came back, and at most what stands here.",
-    "note.trials": "Each row is one trial and has its line of the record; the figures above lead here.",
-    "note.not_printed": "The {n} trials are not printed; they stand on the page and in the record.",
+    "note.interval": "95 % interval: the range that contains the result with 95 % confidence.",
+    "note.conditional": "Conditional throughput (RFC 9971): the rate received at the resulting load, that is, without "
+    "the frames lost.",
+    "note.exceed": "Up to {exceed} % of the trial time at a rate may exceed the loss goal (exceed ratio, RFC 9971), "
+    "so that single pauses of the machine do not decide the result.",
+    "note.noisy": "The machine was noisy while {dut} was measured with {frame} frames: {why}. Treat the result as a "
+    "range, not as a single number.",
+    "note.frame_loss": "RFC 2544, 26.3. One row for each offered load with a valid trial, in descending order.",
+    "note.loads": "Offered loads without a valid trial for {dut} with {frame} frames: {n} ({loads} % of the highest "
+    "rate). Their loss is unknown; the reasons are listed below.",
+    "note.back_to_back": "RFC 2544, 26.4, and RFC 9004: the buffer time derived from the burst, and the same "
+    "corrected for the frames that the device forwarded in the meantime.",
+    "note.recovery": "RFC 2544, 26.5: from the moment the load dropped from 110 % to 50 % of the throughput until the "
+    "last lost frame. ≤: the generator skipped frames; the time they take is included.",
+    "note.reset": "RFC 2544, 26.6, and RFC 6201: from the last frame before the reset to the first frame after it.",
+    "note.forwarding": "RFC 2889: the forwarding rate at the highest offered load, and the highest forwarding rate "
+    "with the load at which it was reached.",
+    "note.versus": "The two were measured in turn (ABAB). Ratio of the medians; the interval contains the true ratio "
+    "with 95 % confidence.",
+    "note.proof": "The generator sent to itself over the same kind of port. Pacing error measured at half of the "
+    "ceiling, latency at a tenth of it. Latency added by a device is its lowest median latency minus that of the "
+    "generator.",
+    "note.short_proof": "≤ in the share of the generator ceiling: more frames came back from a device than in the "
+    "generator's self-test, so the true ceiling is higher. The share is relative to the highest rate received, and is "
+    "an upper bound.",
+    "note.trials": "Each row is one trial and names its line in the record; the figures above link here.",
+    "note.not_printed": "The {n} trials are omitted from print; see the HTML page or the record.",
     "trials.group": "{dut}, {test}, {frame} frames",
     "trials.lines": "lines {lines}",
     "explained.trial": "{dut}, {frame} frames at {mpps} Mpps: {lost} of {sent} lost",
     "explained.line": "line {line}",
     "event.switch": "other thread",
     "event.interrupt": "interrupt",
-    "event.steal": "taken by the host",
+    "event.steal": "taken by the hypervisor",
     "event.page fault": "page fault",
     "event.netlink": "netlink",
-    "event.frequency": "frequency",
-    "wire.ports of the file": "ports of the file",
+    "event.frequency": "frequency change",
+    "wire.ports of the file": "ports of the configuration file",
     "case.run": "measured",
-    "case.partly": "measured in part",
-    "case.partly_here": "measured in part: {n} of {all} settings are not applicable here",
-    "case.unanswered": "no answer",
+    "case.partly": "partly measured",
+    "case.partly_here": "partly measured: {n} of {all} settings are not applicable here",
+    "case.unanswered": "no result",
     "case.nothing": "not applicable here",
     "case.left_out": "{dut}, {values}: {reason}",
-    "plan.planned": "{name}: planned for {span}.",
-    "plan.budget": "{name}: planned into a budget of {span}.",
-    "plan.took": " Begun at {begun}, last result at {ended} UTC: {span} in all.",
-    "plan.source": "The campaign as it was written",
-    "plan.deviations": "Deviations",
-    "plan.shortened": "Shortened to fit the budget",
+    "plan.planned": "{name}: planned to take {span}.",
+    "plan.budget": "{name}: planned for a time budget of {span}.",
+    "plan.took": " Started at {begun}, last result at {ended} UTC: {span} in total.",
+    "plan.source": "Original campaign file",
+    "plan.deviations": "Deviations from the standards and original methods",
+    "plan.shortened": "Reductions to fit the time budget",
     "span.hours": "{hours} h {minutes} min",
     "span.minutes": "{minutes} min {seconds} s",
     "span.seconds": "{seconds} s",
@@ -195,32 +188,31 @@ ENGLISH_CAMPAIGN = {
     "beside.conditions": "Conditions",
     "beside.unit": "Unit",
     "beside.figures": "All {n} published figures",
-    "comparison.same": "Nothing changed beyond noise from {old} to {new}; figures that are the same: {same}, "
-    "unclear: {unclear}, new: {new_ones}.",
-    "comparison.better": "From {old} to {new} figures became better beyond noise and none worse; better: {better}, "
-    "the same: {same}.",
-    "comparison.worse": "From {old} to {new} figures became worse beyond noise or are missing; worse: {worse}, "
-    "missing: {missing}, better: {better}, the same: {same}.",
-    "comparison.left": "and {n} figures that are the same",
+    "comparison.same": "No change beyond noise from {old} to {new}; unchanged: {same}, unclear: {unclear}, new: "
+    "{new_ones}.",
+    "comparison.better": "From {old} to {new}, figures improved beyond noise and none got worse; better: {better}, "
+    "unchanged: {same}.",
+    "comparison.worse": "From {old} to {new}, figures got worse beyond noise or are missing; worse: {worse}, missing: "
+    "{missing}, better: {better}, unchanged: {same}.",
+    "comparison.left": "and {n} unchanged figures",
     "written": "written to {path}",
-    "comparison.title": "After by before",
-    "comparison.axis": "Ratio; at the dashed line nothing changed",
-    "comparison.note": "A figure has changed where the ranges of before and after lie "
-    "apart: the 95 % interval, or the "
-    "least and the greatest of repetitions; a figure that has neither gets {spread} % in all. Of "
-    "a latency less than 1 µs is no change. Unclear: the tester was the limit, or offered more or "
-    "less than before, or the machine was noisy and no interval is known. A figure that is missing counts as worse.",
+    "comparison.title": "Ratio of after to before",
+    "comparison.axis": "Ratio; the dashed line means no change",
+    "comparison.note": "A figure has changed if its ranges before and after do not overlap. The range is the 95 % "
+    "interval, or the minimum and maximum of the repetitions; a figure with neither is given a total spread of "
+    "{spread} %. A latency difference below 1 µs is not a change. Unclear: the generator was the limit, the offered "
+    "loads differ, or the machine was noisy and no interval is available. A missing figure counts as worse.",
     "basis.interval": "interval",
     "basis.repetitions": "repetitions",
-    "basis.spread": "usual spread",
+    "basis.spread": "typical spread",
     "change.better": "better",
     "change.worse": "worse",
-    "change.same": "same",
+    "change.same": "unchanged",
     "change.unclear": "unclear",
     "change.missing": "missing",
     "change.new": "new",
-    "change.bounds": "{verdict}; both at least",
-    "change.loads": "{verdict}; of {old} and {new} Mpps",
+    "change.bounds": "{verdict}; both are lower bounds",
+    "change.loads": "{verdict}; at {old} and {new} Mpps",
     "parameter.huge pages": "huge pages",
     "parameter.cores": "cores",
     "parameter.NUMA placement": "NUMA placement",
@@ -238,10 +230,10 @@ ENGLISH_CAMPAIGN = {
     "parameter.descriptors": "descriptors",
     "parameter.page size": "page size",
     "parameter.wire": "wire",
-    "parameter.distribution": "distribution of flows",
+    "parameter.distribution": "flow distribution",
     "parameter.family": "address family",
-    "parameter.generator cores": "generator's cores",
-    "figure.against": "{test} against {peer}",
+    "parameter.generator cores": "generator cores",
+    "figure.against": "{test} compared with {peer}",
     "figure.throughput": "throughput",
     "figure.conditional throughput": "conditional throughput",
     "figure.loss ratio at the highest load": "loss ratio at the highest load",

@@ -1,4 +1,4 @@
-"""The facts of machine and build that all figures depend on, as one table over all records."""
+"""The facts about machine and build that all figures depend on, as one table over all records."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from dl3.report.words import Words
 N_SHOWN = 6  # different values of one fact
 DEEPEST = 6
 MOST_DIGITS = 10**15
-CACHE = re.compile(r"(?P<kib>\d+)K for cpus (?P<cpus>\S+)")  # as records have them
+CACHE = re.compile(r"(?P<kib>\d+)K for cpus (?P<cpus>\S+)")  # the format of records
 
 
 def fact_text(value: object, words: Words, depth: int = 0) -> str:
-    """A fact as a person reads it: lists and tables in one line."""
+    """A fact for display: lists and tables on one line."""
     if isinstance(value, bool):
         return words("fact.yes" if value else "fact.no")
     if isinstance(value, Mapping) and depth < DEEPEST:
@@ -33,13 +33,13 @@ def fact_text(value: object, words: Words, depth: int = 0) -> str:
 
 
 def label(key: str, words: Words) -> str:
-    """What a fact is called."""
+    """The label of a fact."""
     named = words.name("fact", key)
     return key.replace("_", " ") if named == key and "." not in key else named  # 'net.ipv4.ip_forward' is a name
 
 
 def pair(key: str, value: str, words: Words) -> str:
-    """A fact behind what it is called; 'DPDK: 22.11', though a program says 'DPDK 22.11' of itself."""
+    """A fact after its label; 'DPDK: 22.11', although the program reports 'DPDK 22.11'."""
     name = label(key, words)
     return words("fact.pair", name=name, value=value.removeprefix(f"{name} "))
 

@@ -43,5 +43,5 @@ def says_in_words_which_processors_have_a_cache() -> None:
 
 def names_what_is_empty() -> None:
     assert together([[]], EN) == "none"
-    assert together([""], EN) == "not known"
+    assert together([""], EN) == "unknown"
     assert together([True, False], EN) == "yes | no"

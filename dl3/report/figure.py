@@ -1,4 +1,4 @@
-"""A chart on the page: its caption, its series to switch off, its pictures, and the links that save them."""
+"""A chart on the page: caption, series that can be switched off, pictures, and links to save them."""
 
 from xml.etree.ElementTree import Element
 
@@ -10,12 +10,12 @@ from dl3.report.saved import saved
 from dl3.report.words import Words
 
 N_ON_A_PAGE = 6  # small charts that stay together when printed
-WIDE = 600  # points: from here on a picture has the page to itself
+WIDE = 600  # points: a picture at least this wide gets the full width of the page
 SWATCHES = {"bar": "-1 -10 13 13", "hollow": "-1 -10 13 13"}
 
 
 def key(n: int, entry: Entry, can_hide: bool) -> Element:
-    """A series with what it looks like; ticked it is shown."""
+    """A series with its appearance; it is shown while ticked."""
     view = SWATCHES.get(entry.shape, "-9 -10 22 12")
     class_ = "swatch box" if entry.shape in SWATCHES else "swatch"
     sample = tag("svg", *swatch(entry, 0, 0), viewBox=view, class_=class_, aria_hidden="true")
@@ -42,12 +42,12 @@ def picture(shown: Element, name: str, caption: str | None, words: Words) -> Ele
 
 
 def is_half(shown: Element) -> bool:
-    """Whether two of it stand side by side."""
+    """Whether two pictures fit side by side."""
     return float(shown.get("viewBox", "0 0 0 0").split()[2]) < WIDE
 
 
 def figure(number: int | None, name: str, drawing: Drawing, words: Words) -> Element:
-    """A chart with its caption, numbered if it has a picture; several small ones stand in two columns, each named."""
+    """A chart with its caption, numbered if it has a picture; several small ones are set in two columns with names."""
     n = len(drawing.pictures)
     pictures = [
         picture(shown, f"{name}-{i}" if n > 1 else name, shown.get("aria-label") if n > 1 else None, words)

@@ -1,4 +1,4 @@
-"""What a figure of a comparison is of, in the report's language: figures keep it in English, for programs."""
+"""What a figure of a comparison refers to, in the report's language; figures keep it in English, for programs."""
 
 import re
 
@@ -18,7 +18,7 @@ def variant_text(figure: Figure, words: Words) -> str:
 
 
 def at_text(figure: Figure, words: Words) -> str:
-    """A goal, a load, what was reset, against what."""
+    """A goal, a load, what was reset, or the device compared with."""
     at = figure.at
     if found := re.fullmatch(r"loss <= (\S+)", at):
         return goal_text(float(found[1]), words)

@@ -1,4 +1,4 @@
-"""What a figure is of, in both languages."""
+"""What a figure refers to, in both languages."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,8 +34,8 @@ def names_parameters_with_their_values() -> None:
         ("loss <= 0.005", "at most 0.5 % loss", "丢包率 ≤ 0.5%"),
         ("load 50%", "50 % of the throughput", "吞吐量的 50%"),
         ("2500000 packet/s", "2.5 Mpps", "2.5 Mpps"),
-        ("process", "reset of the process", "进程复位"),
-        ("ceiling against l3fwd", "generator's ceiling against l3fwd", "发生器上限，对比 l3fwd"),
+        ("process", "process reset", "进程复位"),
+        ("ceiling against l3fwd", "generator ceiling compared with l3fwd", "发生器上限，对比 l3fwd"),
         ("", "", ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""Tables of the whole report: the tester's self-proof, jobs without an answer, and what losses come from."""
+"""Tables of the whole report: generator self-test, jobs without a result, and causes of loss."""
 
 from xml.etree.ElementTree import Element
 
@@ -33,14 +33,14 @@ SKIPPED = (Column("at"), Column("job"), Column("reason"), Column("line"))
 
 
 def best_delay(proof: Proof, point: ProofPoint, results: Results) -> float | None:
-    """What the fastest device added to the tester's own median latency."""
+    """The latency that the fastest device added to the generator's own median latency."""
     same = [one for one in results.latencies if one.frame == point.frame and is_of(tester_of(one), proof, results)]
     medians = [trial.latency.p50 for trial in same if trial.latency.n]
     return max(min(medians) - point.latency_p50_ns, 0) if medians else None
 
 
 def proof_table(results: Results, words: Words) -> list[Element]:
-    """What the tester itself can, and how far the results are from it."""
+    """The capability of the generator itself, and how close the results come to it."""
     rows = [
         Row(
             (
@@ -69,7 +69,7 @@ def proof_table(results: Results, words: Words) -> list[Element]:
 
 
 def skipped_table(results: Results, words: Words) -> list[Element]:
-    """Jobs that were planned and gave no answer."""
+    """Planned jobs that produced no result."""
     rows = [
         Row((moment(one.at), job_name(one.job, results, words), sentence_text(one.reason, words), results.line(one)))
         for one in results.skipped
@@ -78,7 +78,7 @@ def skipped_table(results: Results, words: Words) -> list[Element]:
 
 
 def explained(groups: Groups, words: Words) -> list[Element]:
-    """The worst trials with loss, each with its sentences."""
+    """The worst trials with loss, each with its explanation."""
     pieces = []
     for trial in worst(groups.results):
         names = {"dut": trial.dut, "frame": words.frame(trial.frame), "mpps": mpps(trial.offered_pps)}

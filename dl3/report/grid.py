@@ -1,4 +1,4 @@
-"""Tables: numbers to the right, each column's unit under its heading; they can be marked at once, and saved as CSV."""
+"""Tables: numbers right-aligned, units below the headings; one click selects a table, and it can be saved as CSV."""
 
 import csv
 import io
@@ -10,19 +10,19 @@ from dl3.report.markup import Content, add, data_url, download, tag
 from dl3.report.units import NOTHING
 from dl3.report.words import Words
 
-MANY = 9  # columns that stand side by side with ease
-BYTE_ORDER = "\ufeff"  # tells Excel that a file is UTF-8
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a cell of a spreadsheet run
+MANY = 9  # columns that fit side by side
+BYTE_ORDER = "\ufeff"  # lets Excel detect UTF-8
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets interpret as a formula
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the key of its heading, its unit, whether numbers stand in it."""
+    """A column: the key of its heading, its unit, whether it holds numbers."""
 
     key: str
     unit: str = ""
     is_number: bool = False
-    is_optional: bool = False  # left out where no row has anything in it
+    is_optional: bool = False  # omitted if no row has a value in it
 
 
 def heading(column: Column, words: Words) -> Element:
@@ -34,7 +34,7 @@ def heading(column: Column, words: Words) -> Element:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells, a class for rows that look different, and where the row's figures lead to."""
+    """Cells, a class for highlighted rows, and the link target of the row's figures."""
 
     cells: Sequence[Content]
     class_: str | None = None
@@ -42,7 +42,7 @@ class Row:
 
 
 def row_of(columns: Sequence[Column], row: Row) -> Element:
-    """A row; what a cell stands for is told to programs too, and each of its numbers leads to the record."""
+    """A row; each cell carries its column key for programs, and each number links to the record."""
     found = []
     for column, cell in zip(columns, row.cells, strict=True):
         is_linked = row.link and (column.is_number or column.key == "lines") and isinstance(cell, str)
@@ -52,7 +52,7 @@ def row_of(columns: Sequence[Column], row: Row) -> Element:
 
 
 def plain(cell: Content) -> str:
-    """A cell of a CSV file: numbers without their groups, text that no spreadsheet takes for a formula."""
+    """A cell of a CSV file: numbers without grouping, and no text that a spreadsheet would run as a formula."""
     if isinstance(cell, Element):
         return "; ".join(text for text in cell.itertext() if text.strip())
     text = "" if cell is None or cell == NOTHING else str(cell)
@@ -76,13 +76,13 @@ def csv_text(columns: Sequence[Column], rows: Iterable[Row], words: Words) -> st
 
 
 def tools(name: str, text: str, words: Words) -> Element:
-    """What can be done with a table: mark all of it with one click, save it."""
+    """The actions of a table: select all of it with one click, save it."""
     pick = tag("label", tag("input", type="checkbox", class_="pick", autocomplete="off"), words("tool.pick"))
     return tag("div", pick, download("CSV", f"{name}.csv", data_url("text/csv", text)), class_="tools")
 
 
 def without_empty(rows: list[Row], columns: Sequence[Column]) -> tuple[list[Row], Sequence[Column]]:
-    """Rows and columns without the optional columns that hold nothing."""
+    """Rows and columns without empty optional columns."""
     kept = [
         n
         for n, column in enumerate(columns)
@@ -92,7 +92,7 @@ def without_empty(rows: list[Row], columns: Sequence[Column]) -> tuple[list[Row]
 
 
 def grid(name: str, columns: Sequence[Column], rows: Iterable[Row], words: Words) -> Element:
-    """The whole table; `name` says which one it is."""
+    """The whole table; `name` identifies it."""
     shown, columns = without_empty(list(rows), columns)
     head = tag("thead", tag("tr", *(heading(column, words) for column in columns)))
     body = add(tag("tbody"), [row_of(columns, row) for row in shown])

@@ -1,4 +1,4 @@
-"""Trials that belong to one question, so that each figure leads to the lines of the record that it was made of."""
+"""Groups trials by question, so that each figure links to the lines of the record it was computed from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def anchor_of(line: str) -> str:
 
 
 def test_of(record: Measured) -> str:
-    """The test that a record belongs to."""
+    """The test to which a record belongs."""
     if isinstance(record, Trial | Versus):
         return record.test
     return {**TESTS, **MORE_TESTS}[type(record)]
@@ -41,7 +41,7 @@ def key_of(record: Measured) -> tuple[str, ...]:
 
 
 class Groups:
-    """All groups of a report; the face of a figure's way back to its trials."""
+    """All groups of a report; links figures to their trials."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -56,24 +56,24 @@ class Groups:
         return Group(anchor, first.test, first.dut, first.frame, first.job, trials)
 
     def of(self, record: Measured) -> Group | None:
-        """The trials behind an answer, or beside a trial."""
+        """The trials behind a result, or those of the same question as a trial."""
         return self.groups.get(key_of(record))
 
     def link(self, record: Measured) -> str | None:
-        """Where a figure leads to; None without trials."""
+        """The link target of a figure; None if it has no trials."""
         if isinstance(record, Trial):
             return f"#{anchor_of(self.results.line(record))}"
         found = self.of(record)
         return f"#{found.anchor}" if found else None
 
     def lines(self, record: Measured) -> str:
-        """Line numbers: '12–34' where the trials stand, or that of the record itself."""
+        """Line numbers: '12–34' for the trials, or that of the record itself."""
         found = None if isinstance(record, Trial) else self.of(record)
         return span([self.results.line(trial) for trial in found.trials]) if found else self.results.line(record)
 
 
 def span(lines: Sequence[str]) -> str:
-    """From the first to the last line; a file's number stands before the colon."""
+    """From the first to the last line; with several files, the file number precedes the colon."""
 
     def order(line: str) -> tuple[str, int]:
         file, _, number = line.rpartition(":")

@@ -1,6 +1,6 @@
-"""Colours in both themes, and how a chart looks on the page and in a file of its own."""
+"""Colours in both themes, and the style of a chart on the page and in its own file."""
 
-# name, on white, on dark
+# name, light theme, dark theme
 PALETTE = (
     ("paper", "#ffffff", "#14181e"),
     ("ink", "#1c2530", "#e3e8ee"),
@@ -24,7 +24,7 @@ N_KEYS = 24  # series of one figure that can be switched off
 
 
 def themes() -> str:
-    """The colours: as the reader's system has it, or as the switch at the top says; paper is always light."""
+    """The colours: as in the reader's system or as selected at the top; print is always light."""
     light = "; ".join(f"--{name}: {white}" for name, white, _ in PALETTE)
     both = "; ".join(f"--{name}: light-dark({white}, {dark})" for name, white, dark in PALETTE)
     return f"""
@@ -62,12 +62,12 @@ svg .value { text-anchor: middle; font-weight: 600; paint-order: stroke; stroke:
 .hollow { fill: var(--paper); stroke: var(--c); stroke-width: 1.4; }
 .loss { fill: var(--alarm); } .gap { fill: var(--c1); } .event { fill: var(--c3); }
 """
-# The same in a file: light, whatever the page was shown in, and each colour in its place.
+# The same in a file: light regardless of the page's theme, with each colour written out.
 IN_FILE = "svg { background: #fff; font-family: system-ui, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif; }"
 
 
 def file_style() -> str:
-    """The style of a chart that was saved; programs that draw SVG know no variables, so that none are left."""
+    """The style of a saved chart; SVG programs do not support CSS variables, so all of them are resolved."""
     style = CHART.replace("var(--c)", "var(--c-)")
     own = [f".c{n} {{ --c: var(--c{n}); }}" for n in range(6)]
     for rule in own:

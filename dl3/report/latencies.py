@@ -1,4 +1,4 @@
-"""Latency trials, grouped as charts and sentences want them."""
+"""Latency trials, grouped for charts and sentences."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dl3.model.trial import Trial
 from dl3.report.results import Results, Series
 
 QUANTILES = ("p50", "p99", "p99_9", "max")
-# All figures of a distribution, and the share of frames that is not slower.
+# All statistics of a distribution, with the share of frames at or below them.
 SHARES = {
     "min": 0.0,
     "p50": 0.5,
@@ -24,11 +24,11 @@ FIGURES = (*SHARES, "mean", "max")
 
 @dataclass(frozen=True)
 class LoadPoint:
-    """Latency at one load: the median over the trials at it, in nanoseconds, by name of the figure."""
+    """Latency at one load: the median over its trials, in nanoseconds, by name of the statistic."""
 
     x: float  # percent of the throughput, or Mpps offered
     values: tuple[tuple[str, float], ...]
-    n_frames: int = 0  # that were timed
+    n_frames: int = 0  # number of timed frames
     line: str = ""  # of the first of its trials
 
 
@@ -38,12 +38,12 @@ class LatencyCase:
 
     series: Series
     frame: str
-    is_share: bool  # x is percent of the throughput; else Mpps offered
+    is_share: bool  # x is percent of the throughput; otherwise offered Mpps
     points: tuple[LoadPoint, ...]
 
     @property
     def campaign(self) -> str:
-        """That it was measured in."""
+        """The campaign it was measured in."""
         return self.series.campaign
 
     @property
@@ -70,7 +70,7 @@ def latency_case(trials: Sequence[Trial], results: Results) -> LatencyCase:
 
 
 def latency_cases(results: Results) -> tuple[LatencyCase, ...]:
-    """One case for each series and frame that has latency trials in which something was received."""
+    """One case for each series and frame size with latency trials that received frames."""
     groups: dict[tuple[Series, str], list[Trial]] = {}
     for trial in results.latencies:
         if trial.latency.n > 0:

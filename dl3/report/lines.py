@@ -1,4 +1,4 @@
-"""Lines: a figure over a load, a share of frames, a rate; either axis may be logarithmic."""
+"""Line charts: a statistic over a load, a share of frames, or a rate; either axis may be logarithmic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SMALL = Paper(width=430, height=270, left=58, right=22, top=32, bottom=46)
 
 @dataclass(frozen=True)
 class Dot:
-    """One value of a line, what shows when the pointer is at it, and where it leads to."""
+    """One value of a line, its tooltip, and its link target."""
 
     x: float
     y: float
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Lines with all that is written around them."""
+    """Lines with their labels."""
 
     label: str
     x: Axis
@@ -57,7 +57,7 @@ class LineChart:
 
 
 def entry_of(index: int, name: str) -> Entry:
-    """The series of this number in a legend."""
+    """This series in a legend."""
     return Entry(name, SHAPES[index % len(SHAPES)], colour(index))
 
 
@@ -75,7 +75,7 @@ def draw_line(line: Line, chart: LineChart, paper: Paper) -> list[Element]:
 
 
 def draw_lines(chart: LineChart) -> Element | None:
-    """The whole chart; None when there is no point."""
+    """The whole chart; None if there are no points."""
     if not any(line.dots for line in chart.lines):
         return None
     rows = legend_rows([entry_of(line.index, line.name) for line in chart.lines], chart.paper.width - 20)

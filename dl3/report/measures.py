@@ -1,4 +1,4 @@
-"""Every answer as plain figures, each with where it may lie: what CSV, JSON and comparisons are made of."""
+"""Every result as plain figures, each with its range: the basis of CSV, JSON and comparisons."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from dl3.report.results import Measured, Other, Results, question
 
 HIGHEST_RATE = "highest forwarding rate"
 USUAL_SPREAD = 0.03  # of a figure that has neither an interval nor repetitions
-LEAST = {"ns": 1000.0, "s": 1e-4, "ratio": 1e-3}  # by unit: smaller differences are none
+LEAST = {"ns": 1000.0, "s": 1e-4, "ratio": 1e-3}  # by unit: smaller differences do not count
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Figure:
     parameters: str
     test: str
     frame: str
-    at: str  # what else the question has: a goal, a load, what was reset
+    at: str  # the rest of the question: a goal, a load, what was reset
     name: str
     unit: str
     value: float
@@ -35,28 +35,28 @@ class Figure:
     is_better_high: bool
     is_at_least: bool = False  # something other than the device ended the search, or the longest burst passed
     is_noisy: bool = False
-    is_judged: bool = True  # a comparison may end with 'worse' for it
+    is_judged: bool = True  # whether it can make a comparison end with 'worse'
     job: str = ""
     lines: str = ""
-    wire: str = ""  # '' where it is not known
-    load_pps: float = 0.0  # the highest of its test, where the figure hangs on it
+    wire: str = ""  # '' if unknown
+    load_pps: float = 0.0  # the highest load of its test, if the figure depends on it
 
     @property
     def variant(self) -> str:
-        """What else the device was measured with: the parameters of its case, without any the wire."""
+        """The other conditions: the parameters of its case, or the wire if there are none."""
         is_of_case = bool(self.job or self.parameters)
         return self.parameters if is_of_case or not self.wire else f"wire={self.wire}"
 
     @property
     def question(self) -> tuple[str, ...]:
-        """What two campaigns have in common when they ask the same."""
+        """The key by which two campaigns are compared."""
         who = self.job or f"{self.dut}|{self.variant}"
         return who, self.test, self.frame, self.at, self.name
 
 
 @dataclass(frozen=True)
 class Value:
-    """A figure without what it is of."""
+    """A figure without its context."""
 
     name: str
     unit: str
@@ -72,18 +72,18 @@ class Value:
 
 
 def around(value: float, name: str, unit: str, is_better_high: bool, at: str = "", judged: bool = True) -> Value:
-    """A figure that was measured once: half of the usual spread to each side."""
+    """A figure that was measured once: plus or minus half of the usual spread."""
     half = half_of(value, unit)
     return Value(name, unit, value, max(0.0, value - half), value + half, "spread", is_better_high, at, judged)
 
 
 def half_of(value: float, unit: str) -> float:
-    """By how much a figure may be more or less and still be the same."""
+    """By how much a figure may deviate and still count as unchanged."""
     return max(abs(value) * USUAL_SPREAD, LEAST.get(unit, 0.0)) / 2
 
 
 def repeated(values: Sequence[float], name: str, unit: str, is_better_high: bool, at: str = "") -> list[Value]:
-    """The mean of repetitions with the least and the greatest."""
+    """The mean of repetitions with minimum and maximum."""
     if not values:
         return []
     mean = sum(values) / len(values)
@@ -95,7 +95,7 @@ def repeated(values: Sequence[float], name: str, unit: str, is_better_high: bool
 
 
 def throughput_values(answer: Throughput) -> list[Value]:
-    """The rate, never narrower than the search was; and what came back at it."""
+    """The rate, with a range no narrower than the resolution of the search, and the conditional throughput."""
     at = f"loss <= {answer.goal_loss_ratio:g}"
     low, high, basis = answer.pps * (1 - USUAL_SPREAD / 2), answer.pps * (1 + USUAL_SPREAD / 2), "spread"
     if answer.interval_pps is not None:
@@ -110,12 +110,12 @@ def throughput_values(answer: Throughput) -> list[Value]:
 
 
 def highest(points: Sequence[LossPoint]) -> LossPoint | None:
-    """The highest load that was measured."""
+    """The highest load measured."""
     return max(points, key=lambda point: point.pps, default=None)
 
 
 def loss_values(answer: FrameLoss) -> list[Value]:
-    """Loss at the highest load, and the highest load without loss: at least that where none higher was measured."""
+    """Loss at the highest load, and the highest load without loss, a lower bound if no higher load was measured."""
     worst = highest(answer.points)
     if worst is None:
         return []
@@ -126,11 +126,11 @@ def loss_values(answer: FrameLoss) -> list[Value]:
     best = around(clean_pps, "highest load without loss", "packet/s", True)
     best = replace(best, is_at_least=clean_pps == worst.pps)
     next_pps = min((point.pps for point in answer.points if point.pps > clean_pps), default=0.0)
-    return [*found, replace(best, high=max(best.high, next_pps))]  # it lies somewhere below the next step
+    return [*found, replace(best, high=max(best.high, next_pps))]  # the true value is below the next step
 
 
 def forwarding_values(answer: Forwarding) -> list[Value]:
-    """Both rates; at least that where the device forwarded all that could be offered."""
+    """Both rates; lower bounds if the device forwarded everything that could be offered."""
     most = around(answer.at_most_offered_pps, "forwarding rate at the highest load", "packet/s", True)
     best = around(answer.most_pps, HIGHEST_RATE, "packet/s", True)
     top = highest(answer.points)
@@ -141,7 +141,7 @@ def forwarding_values(answer: Forwarding) -> list[Value]:
 
 
 def other_values(answer: Other) -> list[Value]:
-    """The figures of all tests but throughput and latency."""
+    """The figures of all tests except throughput and latency."""
     if isinstance(answer, FrameLoss):
         return loss_values(answer)
     if isinstance(answer, BackToBack):
@@ -158,7 +158,7 @@ def other_values(answer: Other) -> list[Value]:
 
 
 def latency_values(trials: Sequence[Trial]) -> list[Value]:
-    """Medians over the trials at one load; only the median latency is judged, tails are too few frames."""
+    """Medians over the trials at one load; only the median latency is judged, since the tails have too few frames."""
     load = trials[0].load
     at = f"load {load:.0%}" if load is not None else f"{trials[0].asked_pps:.0f} packet/s"
     found = []
@@ -175,14 +175,14 @@ def latency_values(trials: Sequence[Trial]) -> list[Value]:
 
 
 def is_bound(record: Measured) -> bool:
-    """Whether the device may do more than all figures of an answer say."""
+    """Whether all figures of a result are lower bounds."""
     return (
         record.is_at_least if isinstance(record, BackToBack) else isinstance(record, Throughput) and is_at_least(record)
     )
 
 
 def figure_of(record: Measured, value: Value, groups: Groups) -> Figure:
-    """A figure with what it is of."""
+    """A figure with its context."""
     results = groups.results
     job = results.jobs.get(record.job)
     parameters = job.parameters.items() if job else ()

@@ -1,4 +1,4 @@
-"""How it was measured: what was asked for, what it came to, and what the words mean."""
+"""Test method: the settings, the resulting trials, and the definitions of terms."""
 
 import math
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def each(values: Iterable[float]) -> list[float]:
 
 
 def asked(results: Results, words: Words) -> list[tuple[str, str]]:
-    """The terms of the searches."""
+    """The settings of the searches."""
     searches, comma = results.searches, words("list.comma")
     goals = [goal_text(ratio, words) for ratio in each(search.goal_loss_ratio for search in searches)]
     resolutions = each(search.resolution for search in searches)
@@ -34,7 +34,7 @@ def asked(results: Results, words: Words) -> list[tuple[str, str]]:
 
 
 def lengths(results: Results, words: Words) -> tuple[str, str]:
-    """How long trials were asked to be; where no search says it, how long they were."""
+    """The requested trial lengths; if no search states them, the actual ones."""
     values = each(search.trial_seconds for search in results.searches) or each(
         trial.seconds for trial in results.trials
     )
@@ -46,7 +46,7 @@ def lengths(results: Results, words: Words) -> tuple[str, str]:
 
 
 def came_to(results: Results, words: Words) -> list[tuple[str, str]]:
-    """What the trials came to."""
+    """A summary of the trials."""
     valid = results.valid
     found = [
         lengths(results, words),
@@ -66,7 +66,7 @@ OTHER_FAULTS = ("duplicated", "reordered", "corrupted", "late")
 
 
 def method(results: Results, words: Words) -> Element:
-    """The list of all of it."""
+    """The whole list."""
     rows = asked(results, words) if results.searches else []
     rows += came_to(results, words) if results.trials or results.searches else []
     rows += [(key, words(f"method.{key}_value")) for key in MEANINGS]

@@ -1,4 +1,4 @@
-"""What a series is called: of device, parameters, goal and time only what tells it from the others."""
+"""The name of a series: only those of device, parameters, goal and time that distinguish it from the others."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ def goal_text(goal_loss_ratio: float, words: Words) -> str:
 
 
 def short_loss(ratio: float) -> str:
-    """A goal in percent without zeros behind it: 0.5."""
+    """A goal in percent without trailing zeros: 0.5."""
     text = loss(ratio)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
@@ -30,7 +30,7 @@ def parameter_text(name: str, value: str, words: Words) -> str:
 
 
 def job_name(key: str, results: Results, words: Words) -> str:
-    """A job of a plan, or a test made by hand, in words; its key where nobody knows it."""
+    """The name of a planned job or of a test run by hand; its key if unknown."""
     job, parts = results.jobs.get(key), key.split("|")
     if job is None and len(parts) == len(("case", "dut", "parameters", "test", "frame")) and not parts[0]:
         return words("trials.group", dut=parts[1], test=words.name("test", parts[3]), frame=words.frame(parts[4]))
@@ -43,17 +43,17 @@ def job_name(key: str, results: Results, words: Words) -> str:
 
 @dataclass(frozen=True)
 class Differences:
-    """What differs between the series that stand side by side."""
+    """What differs between series that are shown together."""
 
     parameters: frozenset[str]
     has_goals: bool
     has_times: bool
     has_duts: bool
-    has_wires: bool  # nothing else tells some of them apart
+    has_wires: bool  # the only difference between some of them
 
     @classmethod
     def between(cls, series: Sequence[Series]) -> "Differences":
-        """What tells these apart."""
+        """What distinguishes these series."""
         values: dict[str, set[str]] = {}
         for one in series:
             for key, value in one.parameters:
@@ -68,7 +68,7 @@ class Differences:
 
 
 def series_name(one: Series, of: Differences, words: Words, is_whole: bool = False) -> str:
-    """The name with what tells it from others."""
+    """The name with its distinguishing parts."""
     parameters = [parameter_text(key, value, words) for key, value in one.parameters if key in of.parameters]
     parts = [one.dut, *parameters] if is_whole or of.has_duts or not parameters else parameters
     if of.has_wires and one.wire:
@@ -88,7 +88,7 @@ def names_of(series: Iterable[Series], words: Words) -> dict[Series, str]:
 
 
 def table_names(series: Iterable[Series], words: Words) -> dict[Series, str]:
-    """Names for the first column of a table: always with the device; goals have a column of their own."""
+    """Names for the first column of a table: always with the device; goals have their own column."""
     found = list(dict.fromkeys(series))
     of = replace(Differences.between(found), has_goals=False)
     return {one: series_name(one, of, words, is_whole=True) for one in found}

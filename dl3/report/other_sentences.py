@@ -1,4 +1,4 @@
-"""The answer of a test in one sentence."""
+"""The result of a test in one sentence."""
 
 from dl3.model.answers import BackToBack, Forwarding, FrameLoss, Recovery, Reset, Versus
 from dl3.report.other_tables import mean
@@ -14,7 +14,7 @@ def milliseconds(seconds: tuple[float, ...]) -> str:
 
 
 def loss_sentence(answer: FrameLoss, names: dict[str, str], words: Words) -> str:
-    """Loss at the highest load, or at the highest that has a valid trial."""
+    """Loss at the highest load, or at the highest with a valid trial."""
     if not answer.points:
         return words("says.nothing", **names)
     worst = max(answer.points, key=lambda point: point.pps)
@@ -23,7 +23,7 @@ def loss_sentence(answer: FrameLoss, names: dict[str, str], words: Words) -> str
 
 
 def other_sentence(answer: Other, words: Words) -> str:
-    """What the answer says."""
+    """The result in one sentence."""
     names = {"dut": answer.dut, "frame": words.frame(answer.frame)}
     if isinstance(answer, FrameLoss):
         return loss_sentence(answer, names, words)
@@ -41,7 +41,7 @@ def other_sentence(answer: Other, words: Words) -> str:
 
 
 def versus_sentence(answer: Versus, names: dict[str, str], words: Words) -> str:
-    """Which of two is faster, if that is known."""
+    """Which of the two is faster, if this is established."""
     low, high = answer.interval
     key = "says.faster" if low > 1 else "says.slower" if high < 1 else "says.alike"
     ends = {"low": number(low, 3), "high": number(high, 3)}

@@ -1,4 +1,4 @@
-"""Tables of all tests but throughput and latency: the rows of each answer, by test."""
+"""Tables of all tests except throughput and latency: the rows of each result, by test."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,12 +59,12 @@ VERSUS = (
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean; None of nothing."""
+    """The mean; None if empty."""
     return sum(values) / len(values) if values else None
 
 
 def times(seconds: Sequence[float]) -> tuple[str, ...]:
-    """Mean, least and greatest in milliseconds."""
+    """Mean, minimum and maximum in milliseconds."""
     if not seconds:
         return NOTHING, NOTHING, NOTHING
     return tuple(number(value * 1e3, 2) for value in (sum(seconds) / len(seconds), min(seconds), max(seconds)))
@@ -89,7 +89,7 @@ def burst_cells(answer: Other, words: Words) -> Cells:
 
 
 def recovery_cells(answer: Other, words: Words) -> Cells:
-    """The time of recovery."""
+    """The recovery time."""
     if not isinstance(answer, Recovery):
         return []
     shown = times(answer.seconds)
@@ -125,7 +125,7 @@ def versus_cells(answer: Other, words: Words) -> Cells:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table: its name, its columns, and the cells of an answer between its frame size and its lines."""
+    """A table: its name, its columns, and the cells of a result between its frame size and its lines."""
 
     name: str
     columns: Sequence[Column]
@@ -143,7 +143,7 @@ SHEETS = (
 
 
 def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[Element]:
-    """The table of one test with its notes; nothing without an answer."""
+    """The table of one test with its notes; empty without a result."""
     results, groups = scene.part.results, scene.groups
     found = [(answer, cells) for answer in results.others if (cells := sheet.cells(answer, words))]
     if not found:
@@ -162,13 +162,13 @@ def sheet_table(sheet: Sheet, scene: Scene, prefix: str, words: Words) -> list[E
 
 
 def loads_note(answer: OverLoads, words: Words) -> Element:
-    """Which loads have no valid trial."""
+    """Loads without a valid trial."""
     n, percent_of = str(len(answer.invalid_shares)), percents(answer.invalid_shares)
     frame = words.frame(answer.frame)
     return tag("p", words("note.loads", dut=answer.dut, frame=frame, n=n, loads=percent_of), class_="note")
 
 
 def noise_note(answer: Other, words: Words) -> Element:
-    """That a noisy machine gave an answer, and why it was noisy."""
+    """The note that a machine was noisy, with the reason."""
     why = noise_text(answer.noise, words)
     return tag("p", words("note.noisy", dut=answer.dut, frame=words.frame(answer.frame), why=why), class_="note")

@@ -1,4 +1,4 @@
-"""What tables and sentences say of an answer that is a bound."""
+"""Tables and sentences of a result that is a bound."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def says_at_most_where_the_generator_left_out_frames(language: Language, said: s
 
 
 def losses(*invalid_shares: float) -> FrameLoss:
-    """Of loads from 70 % of 20 Mpps on; as old records have it without any that are INVALID."""
+    """Loads down from 70 % of 20 Mpps; older records list none that are INVALID."""
     points = [LossPoint(share=share, pps=20e6 * share, loss_ratio=0.1) for share in (0.7, 0.6)]
     reported = {
         "at": "1",
@@ -50,8 +50,8 @@ def losses(*invalid_shares: float) -> FrameLoss:
     [
         (
             Language.EN,
-            "Loads without a valid trial of box with 64-byte frames: 2 (at 100, 90 % of the most).",
-            "the highest load with a valid trial",
+            "Offered loads without a valid trial for box with 64-byte frames: 2 (100, 90 % of the highest rate).",
+            "the highest offered load with a valid trial",
         ),
         (Language.ZH, "box（64 字节帧）没有有效试验的负载：2 个（最高速率的 100, 90%）", "获得有效试验的最高负载"),
     ],

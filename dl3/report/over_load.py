@@ -1,4 +1,4 @@
-"""Lines over the offered load, one picture for each device: one line for each frame size."""
+"""Lines over the offered load, one picture for each device and one line for each frame size."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ class View:
     name: str  # of the chart
     y_name: str
     xy: Callable[[LossPoint], tuple[float, float]]
-    of: Callable[[Results], Sequence[Answer]]  # the answers that have such lines
-    top: float  # the upright axis reaches at least this
+    of: Callable[[Results], Sequence[Answer]]  # the results that have such lines
+    top: float  # the vertical axis reaches at least this value
 
 
 def can_be_drawn(point: LossPoint) -> bool:
-    """Whether all its figures are figures."""
+    """Whether all its figures are plausible."""
     figures = (point.share, point.pps, point.loss_ratio)
     return all(math.isfinite(value) and 0 <= value < HIGHEST for value in figures)
 
@@ -62,7 +62,7 @@ def picture(name: str, answers: Sequence[Answer], scene: Scene, words: Words, sh
 
 
 def draw(scene: Scene, words: Words, view: View) -> Drawing | None:
-    """The figure; None without a point."""
+    """The figure; None if there are no points."""
     results = scene.part.results
     answers = view.of(results)
     frames = frames_of(answers)

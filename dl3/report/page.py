@@ -1,4 +1,4 @@
-"""A report: one HTML page that holds all it needs and loads nothing."""
+"""A report: one self-contained HTML page that loads nothing."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,24 +31,24 @@ from dl3.report.trials_table import trials_table
 from dl3.report.units import moment
 from dl3.report.words import Language, Words
 
-# Nothing may be loaded and nothing may run: the browser holds the page to it, whatever a record says.
+# Nothing is loaded and no script runs: the browser enforces it, whatever a record contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 LANGUAGE_TAGS = {Language.EN: "en", Language.ZH: "zh-Hans"}
-# The sections that a part of the results has, each with the tables that stand before its charts.
+# The sections of a part of the results, each with the tables before its charts.
 TOPICS = ("throughput", "latency", *(sheet.name for sheet in SHEETS))
 THEMES = ("system", "light", "dark")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page; one without content is left out."""
+    """A section of the page; omitted if empty."""
 
     key: str
     content: Sequence[Element]
 
 
 class Composer:
-    """Puts a page together; figures are numbered as they come."""
+    """Assembles a page; figures are numbered in order of appearance."""
 
     def __init__(self, results: Results, words: Words) -> None:
         self.words = words
@@ -57,13 +57,13 @@ class Composer:
         self.numbers = count(1)
 
     def figures(self, part: Part, topic: str) -> list[Element]:
-        """The charts of a topic for which these results have something."""
+        """The charts of a topic that have something to show."""
         scene = Scene(part, self.groups)
         wanted = [chart for chart in charts() if chart.topic == topic and (chart.is_for_cases or part.case is None)]
         return [made for chart in wanted if (made := self.drawn(chart, scene)) is not None]
 
     def drawn(self, chart: Chart, scene: Scene) -> Element | None:
-        """One chart; None where it has nothing to show."""
+        """One chart; None if it has nothing to show."""
         drawing = chart.draw(scene, self.words)
         if drawing is None:
             return None
@@ -104,7 +104,7 @@ class Composer:
         yield Section("cases", [*notes, *cases])
 
     def sections(self, comparison: Comparison | None) -> Iterable[Section]:
-        """The parts of the page in their order."""
+        """The sections of the page in order."""
         results, words, whole = self.results, self.words, Part(None, self.results)
         yield Section("comparison", comparison_section(comparison, words) if comparison else [])
         yield Section("plan", [piece for plan in results.plans for piece in plan_section(plan, self.groups, words)])
@@ -120,7 +120,7 @@ class Composer:
 
 
 def head(text: str) -> Element:
-    """What a browser has to know before it shows anything."""
+    """The head of the page."""
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -132,7 +132,7 @@ def head(text: str) -> Element:
 
 
 def theme_switch(words: Words) -> Element:
-    """Light, dark, or as the reader's system has it; no script is needed for it."""
+    """Light, dark, or the setting of the reader's system, without a script."""
     boxes = []
     for theme in THEMES:
         is_first = "" if theme == THEMES[0] else None
@@ -142,7 +142,7 @@ def theme_switch(words: Words) -> Element:
 
 
 def section(part: Section, words: Words) -> Element:
-    """A part with its heading."""
+    """A section with its heading."""
     return tag("section", tag("h2", words(f"section.{part.key}")), *part.content, id=f"section-{part.key}")
 
 
@@ -152,7 +152,7 @@ def contents(found: Sequence[Section], words: Words) -> Element:
 
 
 def remarks(left_out: Iterable[str], words: Words) -> list[Element]:
-    """What of the records could not be read: a reader has to know."""
+    """What could not be read of the records: the reader needs to see it."""
     return [tag("p", words("left_out", text=text), class_="remark") for text in left_out]
 
 
@@ -163,7 +163,7 @@ def page_of(
     left_out: Sequence[str] = (),
     comparison: Comparison | None = None,
 ) -> str:
-    """The whole page; `made_at` is told in its foot, and `left_out` what could not be read of the records."""
+    """The whole page; `made_at` appears in the footer, and `left_out` lists what could not be read of the records."""
     words = words_in(language)
     text = title(results, words)
     top = tag(
@@ -185,5 +185,5 @@ def page_of(
 
 
 def page(records: Iterable[Record], language: Language, made_at: str, left_out: Sequence[str] = ()) -> str:
-    """The page of records whose lines are counted."""
+    """The page of records, whose lines are counted."""
     return page_of(gather(records), language, made_at, left_out)

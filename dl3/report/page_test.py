@@ -1,4 +1,4 @@
-"""The page holds what the records say, loads nothing, and lets no record write markup."""
+"""The page shows the contents of the records, loads nothing, and lets no record inject markup."""
 
 import re
 from html.parser import HTMLParser
@@ -28,7 +28,7 @@ OUR_TAGS = {
     *("input", "label", "details", "summary", "pre"),
 }
 IN_FILES = ("svg", "style", "rect", "line", "text", "polyline", "polygon", "circle", "g", "title")
-NAMESPACE = "http://www.w3.org/2000/svg"  # a name, never an address
+NAMESPACE = "http://www.w3.org/2000/svg"  # a name, not an address that is loaded
 
 
 class Reader(HTMLParser):
@@ -48,7 +48,7 @@ class Reader(HTMLParser):
 
 
 def _assert_harmless_link(found: dict[str, str | None]) -> None:
-    """A link leads to a place of the page, or saves a file that is harmless itself."""
+    """A link points to an anchor of the page, or saves a file that is harmless itself."""
     href = found["href"] or ""
     if href.startswith("#"):
         return
@@ -95,12 +95,12 @@ def leaves_markup_in_records_as_text() -> None:
 def says_at_least_where_the_generator_was_the_limit() -> None:
     text = Reader(page([Maker().answer("64", 5e6, limited_by="generator")], Language.EN, AT)).text
     assert "dl3d forwards at least 5.00 Mpps of 64-byte frames without loss" in text
-    assert "the generator could not send more" in text
+    assert "the generator reached its own limit" in text
     assert "≥ 5.000" in text
 
 
 def calls_nothing_too_high_where_no_trial_missed_the_goal() -> None:
-    missed, words = {"upper_pps": 6e6, "ended_pps": 5.02e6}, "Too high: the lowest rate"
+    missed, words = {"upper_pps": 6e6, "ended_pps": 5.02e6}, "Upper bound: the lowest rate"
     for changes, is_shown in (({}, False), (missed, True), (missed | {"upper_pps": None}, False)):
         text = Reader(page([Maker().answer("64", 5e6, limited_by="generator", **changes)], Language.EN, AT)).text
         assert (words in text, "6.000" in text) == (is_shown, is_shown)
@@ -119,7 +119,7 @@ def says_a_range_of_a_single_search_on_a_noisy_machine() -> None:
     text = Reader(page([Maker().answer("64", 5e6, noise=("time was stolen",), passed_pps=5.5e6)], Language.EN, AT)).text
     assert (
         "dl3d forwards between 5.00 and 5.50 Mpps (on a noisy machine) of 64-byte frames without loss: "
-        "3.36 to 3.70 Gbit/s on layer 1, 3.4 to 3.7 % of line rate."
+        "3.36 to 3.70 Gbit/s at layer 1, 3.4 to 3.7 % of line rate."
     ) in text
     for value in ("5.000–5.500 Mpps64-byte frames", "3.360–3.696 Gbit/s64-byte frames"):
         assert value in text, "a number that stands out is none either"
@@ -139,7 +139,7 @@ def names_the_wire_on_which_the_machine_was_noisy_where_there_are_two() -> None:
 
 def says_so_where_the_wire_has_no_line_rate() -> None:
     text = Reader(page([Maker(line_bps=0).answer("64", 5e6)], Language.EN, AT)).text
-    assert "No line rate on this wire" in text
+    assert "This wire has no line rate" in text
     assert "% of line rate." not in text
 
 
@@ -148,14 +148,14 @@ def names_invalid_trials_with_their_reasons_and_counts_them_as_no_loss() -> None
     bad = maker.trial("64", 20e6, invalid=("late: the generator left out 7 frames",), at="2026-11-21T23:00:00+00:00")
     text = Reader(page([bad, maker.trial("64", 1e6)], Language.EN, AT)).text
     assert "generator late: the generator left out 7 frames" in text
-    assert "No frame was lost in 1 valid trials." in text
+    assert "No frames were lost in 1 valid trials." in text
 
 
 def counts_no_trial_of_the_tester_as_one_of_the_device() -> None:
     maker = Maker()
     text = Reader(page([maker.trial("64", 20e6, test="ceiling"), maker.trial("64", 1e6)], Language.EN, AT)).text
     assert "1valid trials, 0 INVALID" in text
-    assert "No frame was lost in 1 valid trials." in text
+    assert "No frames were lost in 1 valid trials." in text
     proof = Reader(page([maker.trial("64", 20e6, test="proof")], Language.EN, AT)).text
     assert "1valid trials, 0 INVALID" in proof
 
@@ -169,16 +169,18 @@ def takes_the_later_of_two_answers_to_one_question() -> None:
 
 def compares_devices_in_its_sentence() -> None:
     records = [Maker().answer("64", 5e6), Maker(dut="l3fwd").answer("64", 4e6)]
-    assert "Of 64-byte frames without loss: dl3d 5.00 Mpps, l3fwd 4.00 Mpps." in page(records, Language.EN, AT)
+    assert "Throughput with 64-byte frames without loss: dl3d 5.00 Mpps, l3fwd 4.00 Mpps." in page(
+        records, Language.EN, AT
+    )
 
 
 def tells_what_could_not_be_read() -> None:
     text = page([Maker().answer("64", 5e6)], Language.EN, AT, ["r was cut off in line 9"])
-    assert "Not all of the record could be read: r was cut off in line 9." in text
+    assert "Part of the record could not be read: r was cut off in line 9." in text
 
 
 def ints(values: tuple[float, ...]) -> tuple[int, ...]:
-    """Whole ones."""
+    """As integers."""
     return tuple(int(value) for value in values)
 
 
@@ -261,7 +263,7 @@ def makes_a_harmless_page_of_any_records(records: list[Record], language: Langua
 def names_searches_without_an_answer() -> None:
     bad = Maker().trial("imix", 20e6, invalid=("late: the generator left out 7 frames",))
     text = Reader(page([bad, Maker().answer("64", 5e6)], Language.EN, AT)).text
-    assert "No answer for dl3d (IMIX frames)" in text
+    assert "No result for dl3d (IMIX frames)" in text
     assert "No answer" not in page([Maker().trial("64", 1e6), Maker().answer("64", 5e6)], Language.EN, AT)
 
 
@@ -274,13 +276,13 @@ def counts_reasons_where_many_trials_are_invalid() -> None:
 
 @pytest.mark.parametrize(
     ("language", "reported"),
-    [(Language.EN, "TTL or hop limit ended (ttl_expired)"), (Language.ZH, "TTL 或跳数耗尽（ttl_expired）")],
+    [(Language.EN, "TTL or hop limit expired (ttl_expired)"), (Language.ZH, "TTL 或跳数耗尽（ttl_expired）")],
 )
 def names_a_place_of_loss_in_words_wherever_it_stands(language: Language, reported: str) -> None:
     lossy = Maker().trial("64", 20e6)
     account = lossy.account.model_copy(update={"lost_by_place": {"ttl_expired": lossy.account.lost}})
     text = Reader(page([lossy.model_copy(update={"account": account})], language, AT)).text
-    assert text.count(reported) >= 3  # table, chart, and why frames were lost
+    assert text.count(reported) >= 3  # table, chart, and explanation
 
 
 UNANSWERED = "no answer: at 5,000 packets/s 4 trials were INVALID, the last because late: the generator sent nothing"
@@ -290,12 +292,12 @@ UNSEEN = "frequency of the cores: this kernel has no cpufreq for them"
 @pytest.mark.parametrize(
     ("language", "reported"),
     [
-        (Language.EN, (UNANSWERED, f"Not known here: {UNSEEN}.")),
+        (Language.EN, (UNANSWERED, f"Missing evidence: {UNSEEN}.")),
         (
             Language.ZH,
             (
                 "没有结果：在每秒 5,000 包的速率上有 4 次试验无效，最后一次的原因为：发生器发送不及时：一帧也没有发出",
-                "此处未知：核的频率：此内核不为这些核提供 cpufreq。",
+                "缺少的证据：核的频率：此内核不为这些核提供 cpufreq。",
             ),
         ),
     ],

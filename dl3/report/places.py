@@ -12,16 +12,16 @@ AWAY = ("unknown", "dut rx ring full", "rx_missed", "port_down")  # where frames
 
 @dataclass(frozen=True)
 class Place:
-    """One place."""
+    """One location."""
 
     name: str
     n_lost: int
-    n_trials: int  # that lost frames there
+    n_trials: int  # in which frames were lost there
     lowest_pps: float  # the lowest load at which it happened
 
 
 def places_of(trial: Trial) -> dict[str, int]:
-    """Lost frames by place; what the places do not explain is 'unknown', and where a device was reset, that."""
+    """Lost frames by location; the remainder is 'unknown', or 'reset' if a device was reset."""
     found = {name: n for name, n in trial.account.lost_by_place.items() if n > 0}
     rest = trial.account.lost - sum(found.values())
     if rest > 0:
@@ -30,14 +30,14 @@ def places_of(trial: Trial) -> dict[str, int]:
 
 
 def with_reset(places: dict[str, int]) -> dict[str, int]:
-    """What was lost while the device was away on purpose put together: that is what such a trial measures."""
+    """Merges the loss during a deliberate reset into one location, since that loss is what such a trial measures."""
     away = sum(places.get(name, 0) for name in AWAY)
     others = {name: n for name, n in places.items() if name not in AWAY}
     return {RESET: away, **others} if away else others
 
 
 def losses(trials: Iterable[Trial]) -> tuple[Place, ...]:
-    """The places of loss, the greatest first."""
+    """The locations of loss, the largest first."""
     found: dict[str, Place] = {}
     for trial in trials:
         for name, n in places_of(trial).items():

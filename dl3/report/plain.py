@@ -1,4 +1,4 @@
-"""A report for programs: all figures as CSV or as JSON."""
+"""A machine-readable report: all figures as CSV or JSON."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ COLUMNS = (
 
 
 def as_csv(results: Results) -> str:
-    """One row for each figure: what it is of, its value, where it may lie, and the lines of the record behind it."""
+    """One row for each figure: its context, value, range, and the lines of the record behind it."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -46,7 +46,7 @@ def as_csv(results: Results) -> str:
 
 
 def figure_as_json(figure: Figure | None) -> dict[str, object] | None:
-    """A figure with all that it is of."""
+    """A figure with its context."""
     return asdict(figure) if figure else None
 
 
@@ -68,7 +68,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, object]:
 
 
 def cases_as_json(results: Results) -> list[dict[str, object]]:
-    """What became of each case of a campaign."""
+    """The outcome of each case of a campaign."""
     answered = {one.job for one in (*results.searches, *results.others, *results.latencies)}
     return [
         {
@@ -83,7 +83,7 @@ def cases_as_json(results: Results) -> list[dict[str, object]]:
 
 
 def invalid_loads_as_json(results: Results) -> list[dict[str, object]]:
-    """Of answers over loads: the loads, as shares of the most, that have no valid trial."""
+    """For results over loads: the loads without a valid trial, as shares of the highest."""
     return [
         {"dut": one.dut, "frame": one.frame, "test": test_of(one), "job": one.job, "shares": list(one.invalid_shares)}
         for one in results.others

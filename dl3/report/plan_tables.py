@@ -1,4 +1,4 @@
-"""What was planned: the cases with what became of them, what a budget took away, and deviations."""
+"""The plan: the cases with their outcomes, reductions for the budget, and deviations."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -23,35 +23,35 @@ def said(text: Text, words: Words) -> str:
 
 
 def case_anchor(case: Case) -> str:
-    """The id of a case's part of the page."""
+    """The anchor of a case's section of the page."""
     return "case-" + "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in case.key)
 
 
 def answered(case: Case, results: Results) -> int:
-    """How many jobs of a case gave an answer, or valid trials where their test has no other answer."""
+    """How many jobs of a case have a result, or valid trials if their test has no other result."""
     keys = {one.job for one in (*results.searches, *results.others)}
     keys |= {trial.job for trial in results.latencies}
     return sum(job.key in keys for job in case.jobs)
 
 
 def is_run(case: Case, results: Results) -> bool:
-    """Whether a case gave any answer."""
+    """Whether a case has any result."""
     return answered(case, results) > 0
 
 
 def is_partly(case: Case, results: Results) -> bool:
-    """Whether a job of a case gave no answer, or some of its values cannot be measured here."""
+    """Whether a job of a case has no result, or some of its values cannot be measured here."""
     return bool(case.left_out) or answered(case, results) < len(case.jobs)
 
 
 def settings_of(case: Case) -> int:
-    """How many combinations of a device with values it asks for."""
+    """The number of combinations of device and values that it asks for."""
     made = {(job.setup.dut.name, *job.parameters.items()) for job in case.jobs}
     return len(made) + len(case.left_out)
 
 
 def outcome(case: Case, results: Results, words: Words) -> str:
-    """What became of a case."""
+    """The outcome of a case."""
     if not case.jobs:
         return said(case.reason, words) if case.reason else words("case.nothing")
     n, n_absent = answered(case, results), len(case.left_out)
@@ -70,14 +70,14 @@ def case_row(case: Case, results: Results, words: Words) -> Row:
 
 
 def sentences(heading: str, texts: Sequence[Text], words: Words) -> list[Element]:
-    """A list under its heading; nothing when it is empty."""
+    """A list below its heading; nothing if it is empty."""
     if not texts:
         return []
     return [tag("h3", words(heading)), tag("ul", *(tag("li", said(text, words)) for text in texts), class_="plain")]
 
 
 def span_text(seconds: float, words: Words) -> str:
-    """A length of time as people say it."""
+    """A duration for display."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -86,7 +86,7 @@ def span_text(seconds: float, words: Words) -> str:
 
 
 def deviations_of(plan: Plan, results: Results) -> list[Text]:
-    """Those of a plan; how long trials are by the answers, for a budget makes them shorter on the way."""
+    """The deviations of a plan; trial lengths are those of the results, since a budget shortens trials on the way."""
     own = [one for one in (*results.searches, *results.others, *results.latencies) if one.campaign == plan.campaign]
     answered = {one.job for one in own}
     taken = {one.job: one.trial_seconds for one in own if isinstance(one, Throughput)}
@@ -102,7 +102,7 @@ def deviations_of(plan: Plan, results: Results) -> list[Text]:
 
 
 def time_text(plan: Plan, results: Results, words: Words) -> str:
-    """What time was planned or given, and what was taken. A plan made anew on the way knows only what was left then."""
+    """Planned or budgeted time and actual time. A plan remade on the way only covers what was left then."""
     name, moments = said(plan.title, words), [one.at for one in results.records if one.campaign == plan.campaign]
     given_s = plan.budget_seconds or plan.seconds
     given = words("plan.budget" if plan.budget_seconds else "plan.planned", name=name, span=span_text(given_s, words))

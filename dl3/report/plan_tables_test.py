@@ -1,4 +1,4 @@
-"""What the plan of a campaign says, once there are answers."""
+"""How the plan of a campaign is shown once there are results."""
 
 import pytest
 from harness.campaigns import white_paper
@@ -50,16 +50,16 @@ def tells_of_searches_without_a_plan_from_the_shortest_to_the_longest() -> None:
 
 
 BEGUN = "2026-11-22T10:00:00+00:00"
-ALL = " Begun at 2026-11-22 10:00:00, last result at 2026-11-22 10:09:03 UTC: 9 min 3 s in all."
+ALL = " Started at 2026-11-22 10:00:00, last result at 2026-11-22 10:09:03 UTC: 9 min 3 s in total."
 
 
 @pytest.mark.parametrize(
     ("begun", "ended", "budget_s", "text"),
     [
-        (BEGUN, "2026-11-22T10:09:03+00:00", 480.0, "planned into a budget of 8 min 0 s." + ALL),
-        (BEGUN, "soon", 480.0, "planned into a budget of 8 min 0 s."),
-        ("2026-11-22T10:00:00", "2026-11-22T10:09:03+00:00", 0.0, "planned for 1 min 5 s."),
-        (BEGUN, "2026-11-22T09:00:00+00:00", 0.0, "planned for 1 min 5 s."),
+        (BEGUN, "2026-11-22T10:09:03+00:00", 480.0, "planned for a time budget of 8 min 0 s." + ALL),
+        (BEGUN, "soon", 480.0, "planned for a time budget of 8 min 0 s."),
+        ("2026-11-22T10:00:00", "2026-11-22T10:09:03+00:00", 0.0, "planned to take 1 min 5 s."),
+        (BEGUN, "2026-11-22T09:00:00+00:00", 0.0, "planned to take 1 min 5 s."),
     ],
 )
 def tells_the_time_that_was_given_and_that_was_taken(begun: str, ended: str, budget_s: float, text: str) -> None:
@@ -68,7 +68,7 @@ def tells_the_time_that_was_given_and_that_was_taken(begun: str, ended: str, bud
     records = [answer.model_copy(update={"campaign": begun, "at": ended})]
     words = words_in(Language.EN)
     assert time_text(plan, gather([plan, *records]), words) == f"{PLAN.title.en}: {text}"
-    assert time_text(plan, gather([plan]), words) == f"{PLAN.title.en}: {text}".partition(" Begun")[0]
+    assert time_text(plan, gather([plan]), words) == f"{PLAN.title.en}: {text}".partition(" Started")[0]
 
 
 def tells_of_searches_that_forgave_trials() -> None:

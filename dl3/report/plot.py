@@ -1,4 +1,4 @@
-"""What all charts share: the paper, the grid, names of axes, points, the legend."""
+"""Shared by all charts: paper, grid, axis names, points, legend."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ CORNERS = {
     "triangle": ((0, -1.3), (1.2, 1), (-1.2, 1)),
 }
 R = 3.4  # half a marker
-WIDE, NARROW = 11.5, 6.4  # rough widths of a Chinese character and of a Latin one in a legend
-NEAR_THE_WALL = 0.3  # of the width: a tip there grows inwards
+WIDE, NARROW = 11.5, 6.4  # approximate widths of a Chinese and of a Latin character in a legend
+NEAR_THE_WALL = 0.3  # of the width: a tooltip there grows inwards
 
 
 @dataclass(frozen=True)
 class Paper:
-    """Size of a chart and of the margins around its field, in points; above all stands the legend.
+    """Size of a chart and of the margins around its field, in points; the legend is at the top.
 
-    A page shows the legend beside the chart, where series can be switched off, and leaves out that strip of it.
+    A page shows an interactive legend next to the chart instead, and crops the legend strip.
     """
 
     width: float = 760
@@ -33,27 +33,27 @@ class Paper:
     right: float = 14
     top: float = 34
     bottom: float = 46
-    legend: float = 0.0  # height of its strip; part of `height` and `top`
+    legend: float = 0.0  # height of its strip, included in `height` and `top`
 
     @property
     def floor(self) -> float:
-        """The lowest line of the field."""
+        """The bottom of the field."""
         return self.height - self.bottom
 
     @property
     def wall(self) -> float:
-        """The right end of the field."""
+        """The right edge of the field."""
         return self.width - self.right
 
     def under(self, rows: Sequence[Sequence["Entry"]]) -> "Paper":
-        """The same with a strip for a legend of so many rows."""
+        """The same with a strip for a legend of this many rows."""
         strip = len(rows) * LINE_HEIGHT + 4
         return replace(self, legend=strip, height=self.height + strip, top=self.top + strip)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A series in a legend; its shape is 'bar', 'hollow', 'limit', or that of a marker on a line."""
+    """A series in a legend; its shape is 'bar', 'hollow', 'limit', or the marker of a line."""
 
     name: str
     shape: str
@@ -61,24 +61,24 @@ class Entry:
 
 
 def colour(index: int) -> str:
-    """The class of a series: six colours that also differ when one does not see red or green, then again."""
+    """The class of a series: six colours that are also distinct with red-green colour blindness, then repeated."""
     return f"c{index % N_COLOURS}"
 
 
 def svg(paper: Paper, label: str, parts: Iterable[Element]) -> Element:
-    """A chart; the label is what a screen reader says. `data-full` is the view that has the legend in it."""
+    """A chart; the label is for screen readers. `data-full` is the view box that includes the legend."""
     seen = f"0 {paper.legend:g} {paper.width:g} {paper.height - paper.legend:g}"
     full = f"0 0 {paper.width:g} {paper.height:g}"
     return add(tag("svg", viewBox=seen, role="img", aria_label=label, data_full=full), parts)
 
 
 def text_width(text: str) -> float:
-    """About how wide a text of a legend is, in points."""
+    """The approximate width of a legend text, in points."""
     return sum(WIDE if ord(letter) > 0x2E80 else NARROW for letter in text)
 
 
 def grid(paper: Paper, axis: Axis) -> list[Element]:
-    """Horizontal lines with their values to the left."""
+    """Horizontal lines with their values at the left."""
     parts, scale = [], axis.scale(paper.floor, paper.top)
     for value, label in axis.ticks:
         y = scale.at(value)
@@ -88,7 +88,7 @@ def grid(paper: Paper, axis: Axis) -> list[Element]:
 
 
 def below(paper: Paper, labels: Iterable[tuple[float, str]]) -> list[Element]:
-    """The labels under the field, each at its x."""
+    """The labels below the field, each at its x."""
     return [
         tag("text", label, class_="tick", x=x, y=paper.floor + LINE_HEIGHT, text_anchor="middle")
         for x, label in labels
@@ -97,7 +97,7 @@ def below(paper: Paper, labels: Iterable[tuple[float, str]]) -> list[Element]:
 
 
 def axis_names(paper: Paper, x_name: str, y_name: str) -> list[Element]:
-    """The name of the upright axis above it, that of the other one under it."""
+    """The name of the vertical axis above it, that of the horizontal axis below it."""
     middle = (paper.left + paper.wall) / 2
     floor = tag("line", class_="floor", x1=paper.left, x2=paper.wall, y1=paper.floor, y2=paper.floor)
     under = tag("text", x_name, class_="axis", x=middle, y=paper.height - 6, text_anchor="middle")
@@ -105,20 +105,20 @@ def axis_names(paper: Paper, x_name: str, y_name: str) -> list[Element]:
 
 
 def tip(paper: Paper, text: str, x: float, y: float) -> Element:
-    """What shows while the pointer is at a point; it never leaves the chart."""
+    """The tooltip of a point; it never leaves the chart."""
     share = x / paper.width
     anchor = "start" if share < NEAR_THE_WALL else "end" if share > 1 - NEAR_THE_WALL else "middle"
     return tag("text", text, class_="tip", x=x, y=max(y - 9, paper.legend + 28), text_anchor=anchor)
 
 
 def point(series: int, shapes: Sequence[Element], says: Element, link: str | None) -> Element:
-    """A value of a series: what it looks like, what it says, and the trials that it leads to."""
+    """A value of a series: its shapes, its tooltip, and the link to its trials."""
     inner = [tag("a", *shapes, href=link)] if link else list(shapes)
     return tag("g", *inner, says, class_=f"p s{series}")
 
 
 def marker(shape: str, class_: str, x: float, y: float) -> Element:
-    """A point: each series has a shape of its own, so that it is told apart in print without colour."""
+    """A point: each series has its own shape, so that it can be identified in print without colour."""
     if shape == "circle":
         return tag("circle", class_=f"dot {class_}", cx=x, cy=y, r=R)
     corners = " ".join(f"{x + R * dx:.2f},{y + R * dy:.2f}" for dx, dy in CORNERS[shape])
@@ -135,12 +135,12 @@ def swatch(entry: Entry, x: float, y: float) -> list[Element]:
 
 
 def entry_width(name: str) -> float:
-    """What a series takes in a legend."""
+    """The width of a series in a legend."""
     return text_width(name) + 36
 
 
 def legend_rows(entries: Sequence[Entry], room: float) -> list[list[Entry]]:
-    """The series in rows that are not wider than the room."""
+    """The series in rows that fit into the width."""
     rows: list[list[Entry]] = [[]]
     left = room
     for entry in entries:
@@ -153,7 +153,7 @@ def legend_rows(entries: Sequence[Entry], room: float) -> list[list[Entry]]:
 
 
 def legend(rows: Iterable[Sequence[Entry]], paper: Paper) -> Element:
-    """The rows of a legend in their strip, each ending at the wall."""
+    """The rows of a legend in their strip, aligned to the right edge."""
     parts = []
     for n, row in enumerate(rows):
         x, y = paper.wall - sum(entry_width(entry.name) for entry in row) + 18, 14 + n * LINE_HEIGHT

@@ -1,4 +1,4 @@
-"""Self-proof: what the tester itself can, and how far results are from it."""
+"""Self-test: the capability of the generator itself, and how close results come to it."""
 
 from dataclasses import dataclass
 
@@ -11,37 +11,37 @@ from dl3.report.words import Words
 
 @dataclass(frozen=True)
 class Share:
-    """Of the tester's ceiling; at most so much, where the tester has done more with a device than by itself."""
+    """The share of the generator's ceiling; an upper bound if more came back from a device than in the self-test."""
 
     value: float
     is_at_most: bool = False
 
 
 def is_over(tester: Tester, proof: Proof) -> bool:
-    """Whether something was measured over the wire of a proof, as far as it says over which."""
+    """Whether anything was measured over the wire of a self-test, as far as the record names it."""
     return tester.wire in ("", proof.wire)
 
 
 def proofs_of(tester: Tester, results: Results) -> list[Proof]:
-    """Those over the same wire: of the same campaign, else of any other."""
+    """The self-tests over the same wire: of the same campaign, else of any other."""
     over = [proof for proof in results.proofs if is_over(tester, proof)]
     return [proof for proof in over if proof.campaign == tester.campaign] or over
 
 
 def is_of(tester: Tester, proof: Proof, results: Results) -> bool:
-    """Whether what it measured is held against this proof."""
+    """Whether a result is compared with this self-test."""
     return any(one is proof for one in proofs_of(tester, results))
 
 
 def proof_for(record: Measured, results: Results) -> ProofPoint | None:
-    """The tester's own figures with the same frames over the same wire."""
+    """The generator's own figures with the same frames over the same wire."""
     proofs = proofs_of(tester_of(record), results)
     points = [point for proof in proofs for point in proof.points if point.frame == record.frame]
     return points[-1] if points else None
 
 
 def share_of(search: Throughput, point: ProofPoint, results: Results) -> Share | None:
-    """Which share of the tester's ceiling an answer is: of what is proved, or of more that came back since."""
+    """The share of the generator's ceiling: of the proven one, or of a higher rate received since."""
     if point.ceiling_pps <= 0:
         return None
     reached_pps = results.reached.get(tester_of(search), 0.0)
@@ -49,13 +49,13 @@ def share_of(search: Throughput, point: ProofPoint, results: Results) -> Share |
 
 
 def ceiling_share(search: Throughput, results: Results) -> Share | None:
-    """The same by the proof that there is; None without a valid one."""
+    """The share according to the available self-test; None without a valid one."""
     point = proof_for(search, results)
     return share_of(search, point, results) if point and not point.invalid else None
 
 
 def is_short(proof: Proof, point: ProofPoint, results: Results) -> bool:
-    """Whether more came back from a device than the tester has proved of itself."""
+    """Whether more came back from a device than in the self-test."""
     return point.ceiling_pps > 0 and any(
         tester.frame == point.frame and reached_pps > point.ceiling_pps and is_of(tester, proof, results)
         for tester, reached_pps in results.reached.items()
@@ -63,29 +63,29 @@ def is_short(proof: Proof, point: ProofPoint, results: Results) -> bool:
 
 
 def best_answer(proof: Proof, point: ProofPoint, results: Results) -> Throughput | None:
-    """The highest answer with the same frames over the same wire."""
+    """The highest result with the same frames over the same wire."""
     same = [one for one in results.searches if one.frame == point.frame and is_of(tester_of(one), proof, results)]
     return max(same, key=lambda one: one.pps, default=None)
 
 
 def best_share(proof: Proof, point: ProofPoint, results: Results) -> Share | None:
-    """How near it came to the tester's ceiling."""
+    """How close it came to the generator's ceiling."""
     best = best_answer(proof, point, results)
     return share_of(best, point, results) if best else None
 
 
 def share_text(share: Share | None, words: Words) -> str:
-    """In percent, with ≤ where the tester's ceiling is higher than it has proved."""
+    """In percent, with ≤ if the generator's ceiling is higher than measured."""
     text = percent(share.value if share else None, 1)
     return words("at_most", value=text) if share and share.is_at_most else text
 
 
 def ceiling_text(proof: Proof, point: ProofPoint, results: Results, words: Words) -> str:
-    """In Mpps, with ≥ where the tester has done more since."""
+    """In Mpps, with ≥ if the generator has done more since."""
     text = mpps(point.ceiling_pps)
     return words("at_least", value=text) if is_short(proof, point, results) else text
 
 
 def points_of(results: Results) -> list[tuple[Proof, ProofPoint]]:
-    """All points of all proofs."""
+    """All points of all self-tests."""
     return [(proof, point) for proof in results.proofs for point in proof.points]

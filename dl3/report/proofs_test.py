@@ -1,4 +1,4 @@
-"""How far results are from what the tester itself can."""
+"""How close results come to the capability of the generator."""
 
 from harness.records import Maker
 
@@ -26,7 +26,7 @@ def _trial(received_pps: float, **changes: object) -> Trial:
 
 
 def _shares(proof: Proof, *records: Record) -> tuple[Share | None, bool]:
-    """Of the answer of 1 Mpps, and whether the proof fell short."""
+    """The share of a result of 1 Mpps, and whether the self-test fell short."""
     results = gather([proof, *records, _answer("memif")])
     return ceiling_share(_answer("memif"), results), is_short(proof, proof.points[0], results)
 

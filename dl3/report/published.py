@@ -1,4 +1,4 @@
-"""What others have published of the same questions: a table in the package, each row with its source."""
+"""Published results for the same questions: a table in the package, each row with its source."""
 
 import csv
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from dl3.model.trial import LAYER1_BYTES
 
 TABLE = Path(__file__).parent / "data" / "published-results.csv"
-# How a case of a campaign names a source, and how the table does.
+# The name of a source in the cases of a campaign, and in the table.
 SOURCES = {
     "white-paper": "China Telecom DPDK white paper",
     "thesis": "HUST thesis",
@@ -19,9 +19,9 @@ SOURCES = {
     "run": "KVM l2fwd run report",
 }
 GBPS = 1e9
-PAIR_GBPS = 20.0  # 2 x 10 Gbit/s, of which the white paper's percentages are
+PAIR_GBPS = 20.0  # 2 x 10 Gbit/s, the base of the white paper's percentages
 IMIX_BYTES = 209.92  # 64, 128, 256, 512, 1024 bytes: 45, 23.5, 15, 11, 5.5 %
-LEFT_OUT = ("offered rate", "bit rate", "loss ratio")  # stand beside what was forwarded
+LEFT_OUT = ("offered rate", "bit rate", "loss ratio")  # listed in addition to what was forwarded
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Published:
 
     @property
     def line_bps(self) -> float:
-        """What 100 % means: two ports of 10 Gbit/s; where a case varies the traffic, all of it."""
+        """The meaning of 100 %: two ports of 10 Gbit/s; if a case varies the traffic, all of it."""
         traffic = re.fullmatch(r"(\d+)G", self.value)
         vms = re.fullmatch(r"(\d+)\+(\d+)", self.value)
         if traffic:
@@ -56,7 +56,7 @@ class Published:
 
     @property
     def pps(self) -> float | None:
-        """Frames a second; None where the figure is none of a rate."""
+        """Frames per second; None if the figure is not a rate."""
         if self.unit.startswith("percent"):
             return self.figure / 100 * self.line_bps / ((self.mean_bytes + LAYER1_BYTES) * 8)
         return self.figure if self.unit == "packet/s" else None
@@ -72,13 +72,13 @@ def published_of(row: dict[str, str]) -> Published:
 
 @cache
 def table() -> tuple[Published, ...]:
-    """All of it."""
+    """The whole table."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         return tuple(published_of(row) for row in csv.DictReader(file))
 
 
 def published_for(names: Iterable[str]) -> tuple[Published, ...]:
-    """Forwarded rates of the cases with these names, 'white-paper 1.1'; of one without a number, all of its source."""
+    """Forwarded rates of the named cases, 'white-paper 1.1'; a name without a number means its whole source."""
     found: list[Published] = []
     for name in names:
         source, _, case = name.partition(" ")
@@ -88,6 +88,6 @@ def published_for(names: Iterable[str]) -> tuple[Published, ...]:
 
 
 def same(published: str, measured: Iterable[str]) -> bool:
-    """Whether a value of a source is one of a case's parameters, however each is written."""
+    """Whether a value of a source equals a parameter of a case, regardless of notation."""
     wanted = re.sub(r"[\s,_]", "", published).casefold()
     return any(re.sub(r"[\s,_]", "", value).casefold() == wanted for value in measured)

@@ -1,4 +1,4 @@
-"""The published figures that the package holds, and what they are made into."""
+"""The published figures in the package, and their conversions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Words of campaigns and of published tables that a page quotes: as they are written there, and in Chinese."""
+"""Words of campaigns and of published tables that a page quotes: the original, and in Chinese."""
 
 QUOTED = {
     # values of parameters
@@ -14,7 +14,7 @@ QUOTED = {
     "CPU across sockets": "CPU 跨路",
     "NIC across sockets": "网卡跨路",
     "any": "任意",
-    # what sources varied
+    # what the sources varied
     "hugepage memory": "大页内存",
     "hugepage MiB per node": "每节点大页（MiB）",
     "forwarding cores": "转发核数",

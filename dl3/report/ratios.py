@@ -1,4 +1,4 @@
-"""Ratios with their intervals, one beneath the other, around the line where both are equal."""
+"""Ratios with their intervals in rows, around the line at which both are equal."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from dl3.report.units import significant
 ROW, TOP, BOTTOM, LEFT, RIGHT = 26, 12, 40, 290, 64
 N_LETTERS = 42
 HIGHEST = 1e6
-LEAST = 0.05  # that the axis reaches to each side of 1
+LEAST = 0.05  # the axis extends at least this far to each side of 1
 N_STEPS = 4
 
 
@@ -27,11 +27,11 @@ class Ratio:
     high: float
     class_: str = "c0"
     link: str | None = None
-    bound: str = ""  # stands before its number: '≥ '
+    bound: str = ""  # prefix of its number: '≥ '
 
 
 def can_be_drawn(ratio: Ratio) -> bool:
-    """Whether its figures are figures."""
+    """Whether its figures are plausible."""
     return all(0 <= value < HIGHEST for value in (ratio.value, ratio.low, ratio.high))
 
 
@@ -51,7 +51,7 @@ def draw_row(ratio: Ratio, y: float, scale: Linear, paper: Paper) -> list[Elemen
 
 
 def around_one(low: float, high: float) -> list[float]:
-    """Round values that hold all ratios, and 1 among them."""
+    """Round values that span all ratios, including 1."""
     step = round_step(max(high - 1, 1 - low, LEAST) / N_STEPS)
     first = max(math.floor((min(low, 1) - 1) / step + 1e-9), math.ceil(-1 / step))
     last = max(math.ceil((max(high, 1) - 1) / step - 1e-9), first + 1, 1)
@@ -59,7 +59,7 @@ def around_one(low: float, high: float) -> list[float]:
 
 
 def draw_ratios(label: str, x_name: str, ratios: Sequence[Ratio]) -> Element | None:
-    """The chart; None without a row."""
+    """The chart; None without rows."""
     shown = [ratio for ratio in ratios if can_be_drawn(ratio)]
     if not shown:
         return None

@@ -1,4 +1,4 @@
-"""Why a trial is INVALID, or a machine noisy, in the report's language: a record keeps the sentence in English."""
+"""Why a trial is INVALID or a machine noisy, in the report's language; records keep the sentence in English."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dl3.report.words import Words
 
 NUMBER, SHARE = r"-?[\d,]+", r"[\d.]+%"
-# Keys of texts and the sentences of dl3/trial/accounting.py; what none of them fits stays as it is.
+# Text keys and the sentences of dl3/trial/accounting.py; a sentence that matches none is shown as it is.
 OF_TRIALS = (
     ("why.left_out", rf"the generator left out (?P<n>{NUMBER}) frames \((?P<share>{SHARE})\) that were due"),
     ("why.nothing", r"the generator sent nothing"),
@@ -37,7 +37,7 @@ OF_TRIALS = (
         rf"punted (?P<punted>{NUMBER}) and dropped (?P<dropped>{NUMBER}) by name; (?P<missing>{NUMBER}) are missing",
     ),
 )
-# The same of dl3/host/noise.py, dl3/bench/stability.py and dl3/bench/throughput.py.
+# The same for dl3/host/noise.py, dl3/bench/stability.py and dl3/bench/throughput.py.
 OF_NOISE = (
     ("noise.steal", rf"the hypervisor took (?P<share>{SHARE}) of core (?P<core>\d+)"),
     ("noise.share", rf"a probe was given (?P<share>{SHARE}) of core (?P<core>\d+)"),
@@ -69,7 +69,7 @@ SENTENCES = (*OF_TRIALS, *OF_NOISE)
 
 
 def reported(sentence: str, words: Words) -> str | None:
-    """The sentence behind the colon of a reason; None for one that is not known."""
+    """The sentence after the colon of a reason; None if it is unknown."""
     for key, pattern in SENTENCES:
         found = re.fullmatch(pattern, sentence)
         if found:
@@ -78,11 +78,11 @@ def reported(sentence: str, words: Words) -> str | None:
 
 
 def reason_text(reason: str, words: Words) -> str:
-    """Why a trial is INVALID, as the page shows it."""
+    """Why a trial is INVALID, for the page."""
     word, colon, rest = reason.partition(": ")
     return words("reason", name=words.name("reason", word), text=reported(rest, words) or rest) if colon else reason
 
 
 def noise_text(reasons: Iterable[str], words: Words) -> str:
-    """Why a machine was noisy, as the page shows it: without the word before the colon, which the sentence repeats."""
+    """Why a machine was noisy, for the page: without the word before the colon, which the sentence repeats."""
     return words("list.semicolon").join(reported(reason.partition(": ")[2], words) or reason for reason in reasons)

@@ -1,4 +1,4 @@
-"""The records of a report, sorted and grouped as its tables and charts want them."""
+"""The records of a report, sorted and grouped for its tables and charts."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -14,62 +14,62 @@ from dl3.model.trial import Throughput, Trial, wire_of
 Other = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 Measured = Trial | Throughput | Other
 Record = Measured | Proof | Plan | Skipped | Finished | Idle
-# Trials of the tester against itself: they say nothing of a device under test.
+# Trials of the generator against itself: not related to a device under test.
 OF_THE_TESTER = ("ceiling", "proof")
-# Trials at one load: of a burst or an overload more may come back than a device and its tester can go on with.
+# Trials at a steady load; after a burst or an overload, more may come back than can be sustained.
 STEADY = ("ceiling", "throughput", "latency", "frame loss", "forwarding")
 
 
 @dataclass(frozen=True)
 class Series:
-    """What one colour in a chart stands for."""
+    """What one colour in a chart represents."""
 
     campaign: str
     dut: str
     goal_loss_ratio: float = 0.0
     parameters: tuple[tuple[str, str], ...] = ()  # those that the case of its job varies
-    wire: str = ""  # a reset may be measured over another one than all else of its campaign
+    wire: str = ""  # a reset may be measured over a different wire than the rest of its campaign
 
 
 class Tester(NamedTuple):
     """What has one ceiling: the generator of a campaign, with the same frames over the same wire."""
 
     campaign: str
-    wire: str  # '' where it is not known
+    wire: str  # '' if unknown
     frame: str
 
 
 def tester_of(record: Measured) -> Tester:
-    """Who measured it."""
+    """The tester behind a record: its campaign, wire and frame size."""
     return Tester(record.campaign, wire_of(record.facts), record.frame)
 
 
 def frame_order(record: Measured) -> tuple[bool, float, str]:
-    """Fixed sizes in their order, mixes behind them by their mean."""
+    """Fixed sizes in ascending order, then mixes by their mean."""
     is_mix = not record.frame.isascii() or not record.frame.isdigit()
     size = record.mean_bytes if is_mix else float(record.frame[:12])
     return is_mix, size if math.isfinite(size) else 0.0, record.frame
 
 
 def question(record: Measured) -> tuple[str, ...]:
-    """What the trials and the answer of one test have in common; over another wire it is another question."""
+    """The key that the trials and the result of one test share; another wire is another question."""
     return record.campaign, record.job, record.dut, record.frame, wire_of(record.facts)
 
 
 def frames_of(records: Iterable[Measured]) -> tuple[str, ...]:
-    """The frame sizes and mixes of records, each once, in the order of charts."""
+    """The frame sizes and mixes of records, each once, in chart order."""
     return tuple(dict.fromkeys(record.frame for record in sorted(records, key=frame_order)))
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that a report speaks of."""
+    """All data of a report."""
 
-    searches: tuple[Throughput, ...]  # one for each series, job and frame
-    trials: tuple[Trial, ...]  # in the order of their times
+    searches: tuple[Throughput, ...]  # one for each series, job and frame size
+    trials: tuple[Trial, ...]  # in order of time
     others: tuple[Other, ...] = ()  # one for each question
     proofs: tuple[Proof, ...] = ()
-    plans: tuple[Plan, ...] = ()  # the last of each campaign
+    plans: tuple[Plan, ...] = ()  # the last plan of each campaign
     skipped: tuple[Skipped, ...] = ()
     lines: Mapping[int, str] = field(default_factory=dict)  # by id(): the line of the record, '17', of several '2:17'
 
@@ -95,12 +95,12 @@ class Results:
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """All series of searches, in the order of their first answers."""
+        """All series of searches, in the order of their first results."""
         return tuple(dict.fromkeys(self.series_of(search) for search in self.searches))
 
     @property
     def valid(self) -> tuple[Trial, ...]:
-        """Trials that say something about the device under test."""
+        """Trials that are valid for the device under test."""
         return tuple(trial for trial in self.trials if not trial.invalid and trial.test not in OF_THE_TESTER)
 
     @property
@@ -110,7 +110,7 @@ class Results:
 
     @cached_property
     def reached(self) -> dict[Tester, float]:
-        """The most that came back to each tester from a device, packets/s: so much at least it can."""
+        """The highest rate received from a device by each generator, packets/s: a lower bound of its ceiling."""
         trials = (one for one in self.trials if one.test in STEADY and not one.invalid)
         rates: list[tuple[Measured, float]] = [(one, one.received_pps) for one in trials]
         rates += [(one, one.pps) for one in self.searches]
@@ -125,7 +125,7 @@ class Results:
         """Valid latency trials, by device, parameters, frame and load."""
         found = [trial for trial in self.valid if trial.test == "latency"]
         series = list(dict.fromkeys(self.series_of(trial) for trial in found))
-        frames = frames_of(found)  # the mean of a mix differs a little from trial to trial
+        frames = frames_of(found)  # the mean of a mix differs slightly between trials
 
         def order(trial: Trial) -> tuple[str, int, int, float]:
             return trial.campaign, series.index(self.series_of(trial)), frames.index(trial.frame), trial.offered_pps
@@ -134,14 +134,14 @@ class Results:
 
     @property
     def unanswered(self) -> tuple[tuple[str, str], ...]:
-        """Device and frame of each search that has trials and no answer."""
+        """Device and frame size of each search that has trials but no result."""
         answered = {question(search) for search in self.searches}
         tried = sorted((trial for trial in self.trials if trial.test == "throughput"), key=frame_order)
         left = [(trial.dut, trial.frame) for trial in tried if question(trial) not in answered]
         return tuple(dict.fromkeys(left))
 
     def series_of(self, record: Measured) -> Series:
-        """The series that a record belongs to."""
+        """The series to which a record belongs."""
         job = self.jobs.get(record.job)
         goal = record.goal_loss_ratio if isinstance(record, Throughput) else 0.0
         parameters = tuple(job.parameters.items()) if job else ()
@@ -152,11 +152,11 @@ class Results:
         return self.lines.get(id(record), "")
 
     def moments(self) -> tuple[str, ...]:
-        """When the records were made, from the first to the last."""
+        """The times of the records, from the first to the last."""
         return tuple(sorted(record.at for record in self.records))
 
     def only(self, jobs: Iterable[str]) -> "Results":
-        """What belongs to these jobs."""
+        """The records that belong to these jobs."""
         wanted = frozenset(jobs)
         return replace(
             self,
@@ -169,7 +169,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Part:
-    """The results of one case, or of all that belongs to none."""
+    """The results of one case, or of everything that belongs to no case."""
 
     case: Case | None
     results: Results
@@ -185,9 +185,9 @@ def parts(results: Results) -> list[Part]:
 
 
 class Sorter:
-    """Takes records one after the other; of two answers to one question the later one counts.
+    """Collects records one after another; of two results for one question the later one counts.
 
-    A job that was left out and is finished after all, because its campaign was gone on with, is not left out any more.
+    A skipped job that was finished later, because its campaign was resumed, no longer counts as skipped.
     """
 
     def __init__(self) -> None:
@@ -200,7 +200,7 @@ class Sorter:
         self.finished: set[tuple[str, str]] = set()
 
     def take(self, record: Record) -> None:
-        """Put a record where it belongs."""
+        """Store a record where it belongs."""
         if isinstance(record, Throughput):
             self.searches[record.goal_loss_ratio, *question(record)] = record
         elif isinstance(record, Trial):
@@ -208,20 +208,20 @@ class Sorter:
         elif isinstance(record, Proof):
             self.proofs.append(record)
         elif isinstance(record, Plan):
-            first = self.plans.get(record.campaign, record)  # it has made the promise
+            first = self.plans.get(record.campaign, record)  # the first plan is the commitment
             self.plans[record.campaign] = record.model_copy(update={"seconds": first.seconds})
         elif isinstance(record, Skipped):
             self.skipped[record.campaign, record.job] = record
         elif isinstance(record, Finished):
             self.finished.add((record.campaign, record.job))
-        elif isinstance(record, Idle):  # its trials and searches are those of two devices here
+        elif isinstance(record, Idle):  # its trials and searches count as those of two devices here
             pass
         else:
             what = {"reset": "what", "versus": "test"}.get(record.kind, "kind")
             self.others[record.kind, getattr(record, what), *question(record)] = record
 
     def results(self, lines: Mapping[int, str]) -> Results:
-        """All of them in their order."""
+        """All records in order."""
         results = Results(
             searches=tuple(self.searches.values()),
             trials=tuple(sorted(self.trials, key=lambda trial: trial.at)),
@@ -237,7 +237,7 @@ class Sorter:
 
 
 def gather(records: Iterable[Record], lines: Iterable[str] | None = None) -> Results:
-    """Sort records; `lines` says where each stands, without it they are counted."""
+    """Sort records; `lines` gives their positions, otherwise they are counted."""
     sorter, found = Sorter(), {}
     for record, line in zip(records, lines or (str(n) for n in count(1)), strict=False):
         sorter.take(record)

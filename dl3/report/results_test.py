@@ -59,11 +59,12 @@ def counts_the_cases_that_were_measured_in_part_and_names_no_absent_ones_where_t
     n, n_jobs = len(here.cases), sum(len(case.jobs) for case in here.cases)
     words = words_in(Language.EN)
     (text,) = sentences(gather([here]), words)
-    assert text == f"0 of {n} cases were measured on this machine; 0 of {n_jobs} jobs gave an answer."
+    assert text == f"0 of {n} cases were measured on this machine; 0 of {n_jobs} jobs produced a result."
     first = next(one for one in record if isinstance(one, Throughput))
     text = sentences(gather([here, first]), words)[0]
     assert (
-        text == f"1 of {n} cases were measured on this machine (1 of them in part); 1 of {n_jobs} jobs gave an answer."
+        text
+        == f"1 of {n} cases were measured on this machine (1 of them partly); 1 of {n_jobs} jobs produced a result."
     )
 
 
@@ -75,7 +76,7 @@ def counts_cases_of_which_some_values_are_not_applicable() -> None:
     text = sentences(gather([*answered, Maker().answer("1024", 1e6).model_copy(update={"job": last.key})]), words)[0]
     partly = [case.key for case in plan.cases if case.jobs and case.left_out]
     assert partly == ["1.2", "1.7"]
-    assert "10 of 19 cases were measured on this machine (2 of them in part)" in text
+    assert "10 of 19 cases were measured on this machine (2 of them partly)" in text
 
 
 def keeps_the_trials_of_one_wire_from_those_of_another() -> None:

@@ -1,4 +1,4 @@
-"""A chart as a file of its own: with its legend and its colours, without what only the page can do."""
+"""A chart as a separate file: with legend and colours, without page-only features."""
 
 from copy import deepcopy
 from xml.etree.ElementTree import Element, tostring
@@ -10,7 +10,7 @@ STYLE = file_style()
 
 
 def strip(element: Element) -> None:
-    """Take away tips, links and values for programs, all the way down."""
+    """Remove tooltips, links and values for programs, recursively."""
     for child in list(element):
         if child.get("class") == "tip":
             element.remove(child)

@@ -1,4 +1,4 @@
-"""Axes name round values that hold all there is to draw."""
+"""Axes have round labels that span all data."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,9 +1,9 @@
-"""Sentences of records in Chinese: why a job or a proof gave no answer, and what evidence a trial lacks.
+"""Sentences of records in Chinese: why a job or a self-test has no result, and what evidence a trial lacks.
 
-Records keep them in English; here is what they look like, and one that looks like none of them stays as it is.
+Records keep them in English; the tables below match them, and a sentence that matches none is shown unchanged.
 
-What is found at 'reason' is a reason as an INVALID trial has it, at 'why' another sentence of these, at 'frame' and at
-'place' a word of the record.
+The group 'reason' matches the reason of an INVALID trial, 'why' another of these sentences, 'frame' and 'place' a name
+in the record.
 """
 
 import re
@@ -12,7 +12,7 @@ from dl3.report.reasons import noise_text, reason_text
 from dl3.report.words import Language, Words
 
 N = r"-?[\d,.]+"
-WORD = "(late|sink late|pacing|accounting|link|burst|clock)"  # that a reason begins with
+WORD = "(late|sink late|pacing|accounting|link|burst|clock)"  # the first word of a reason
 NO_ANSWER = (
     (
         rf"no answer: at (?P<pps>{N}) packets/s (?P<n>{N}) trials were INVALID, the last because (?P<reason>.*)",
@@ -130,7 +130,7 @@ NO_BED = (
         r"(?P<what>.*) is not installed: run '(?P<command>.*)' \(package (?P<package>.*)\)",
         "{what} 未安装：请运行 {command}（软件包 {package}）",
     ),
-    (r"此处不适用：(?P<why>.*)", "此处不适用：{why}"),  # a plan knows it in English alone
+    (r"此处不适用：(?P<why>.*)", "此处不适用：{why}"),  # the reason itself is in English
 )
 NO_EVIDENCE = (
     (
@@ -184,7 +184,7 @@ TABLES = {Language.ZH: (*NO_ANSWER, *NO_BED, *NO_EVIDENCE)}
 
 
 def value_text(name: str, value: str, words: Words) -> str:
-    """What was found in a sentence, where that has words of its own."""
+    """A matched part of a sentence, translated if it has its own text."""
     if name == "reason":
         return reason_text(value, words)
     if name == "noise":
@@ -197,7 +197,7 @@ def value_text(name: str, value: str, words: Words) -> str:
 
 
 def sentence_text(sentence: str, words: Words) -> str:
-    """A sentence of a record as the page shows it."""
+    """A sentence of a record as shown on the page."""
     for pattern, text in TABLES.get(words.language, ()):
         if found := re.fullmatch(pattern, sentence):
             return text.format(**{name: value_text(name, value, words) for name, value in found.groupdict().items()})

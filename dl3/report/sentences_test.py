@@ -1,4 +1,4 @@
-"""What records say in English is said in Chinese, with its figures; nothing of it is forgotten."""
+"""English sentences of records are translated to Chinese, with their figures; none is forgotten."""
 
 import ast
 import json
@@ -19,7 +19,7 @@ from dl3.report.words import Language
 DL3 = Path(__file__).resolve().parents[1]
 ENGLISH, CHINESE = words_in(Language.EN), words_in(Language.ZH)
 WHY = "late: the generator left out 1,049,954 frames (25.32%) that were due"
-# What stands in the sources' sentences in place of a number.
+# Placeholders of numbers in the sentences of the sources.
 PARTS = {
     "trials[-1].invalid[0]": WHY,
     "trial.invalid[0]": WHY,
@@ -48,7 +48,7 @@ PARTS = {
 
 
 def written(node: ast.expr) -> str:
-    """A sentence as a source has it, with a sample in each place."""
+    """A sentence of a source, with a sample value in each placeholder."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -58,7 +58,7 @@ def written(node: ast.expr) -> str:
 
 
 def strings(path: str, beginning: str) -> Iterator[str]:
-    """All strings of a file of dl3/ that begin so."""
+    """All strings of a file of dl3/ that begin like this."""
     tree = ast.parse((DL3 / path).read_text(encoding="utf-8"))
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
@@ -70,7 +70,7 @@ def strings(path: str, beginning: str) -> Iterator[str]:
 
 
 def sources(folder: str) -> list[str]:
-    """Files of a folder that are no tests."""
+    """Files of a folder that are not tests."""
     return [f"{folder}/{one.name}" for one in (DL3 / folder).glob("*.py") if not one.stem.endswith("_test")]
 
 
@@ -145,8 +145,8 @@ def says_what_a_real_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def says_in_an_explanation_what_is_missing() -> None:
     finding = Finding("missing", "missing", {"sentence": "threads of dl3d: it is not there any more"})
-    assert sentence(finding, CHINESE) == "此处未知：dl3d 的线程：它已不在运行。"
-    assert sentence(finding, ENGLISH) == "Not known here: threads of dl3d: it is not there any more."
+    assert sentence(finding, CHINESE) == "缺少的证据：dl3d 的线程：它已不在运行。"
+    assert sentence(finding, ENGLISH) == "Missing evidence: threads of dl3d: it is not there any more."
 
 
 def leaves_what_it_does_not_know() -> None:

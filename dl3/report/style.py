@@ -1,4 +1,4 @@
-"""How a report looks, on a screen and on A4. Nothing is loaded: fonts are those that the reader's system has."""
+"""The style of a report, on screen and on A4. Nothing is loaded: fonts are those of the reader's system."""
 
 from dl3.report.ink import CHART, switches, themes
 

@@ -1,4 +1,4 @@
-"""What a reader in a hurry sees: the title, and what was found in a sentence or two."""
+"""The summary: the title, and the result in a sentence or two."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -40,7 +40,7 @@ def title(results: Results, words: Words) -> str:
 
 
 def when(results: Results, words: Words) -> str:
-    """From the first record to the last; one day is named once."""
+    """From the first record to the last; a single day is named once."""
     found = results.moments()
     if not found:
         return ""
@@ -52,7 +52,7 @@ def when(results: Results, words: Words) -> str:
 
 
 def rate(search: Throughput, words: Words) -> str:
-    """'at least 14.2 Mpps'; a range where the machine was too noisy for a number."""
+    """'at least 14.2 Mpps'; a range if the machine was too noisy for one number."""
     if found := search.range_pps:
         low, high = (significant(pps / 1e6) for pps in found)
         return words("rate.range_or_more" if is_at_least(search) else "rate.range", low=low, high=high)
@@ -61,7 +61,7 @@ def rate(search: Throughput, words: Words) -> str:
 
 
 def spanned(search: Throughput, shown: Callable[[float], str], words: Words) -> str:
-    """What is shown of the rate, packets/s, or of both ends of its range."""
+    """The display form of the rate in packets/s, or of both ends of its range."""
     low, *high = ends_of(search, shown)
     return words("fact.range", low=low, high=high[0]) if high else low
 
@@ -73,7 +73,7 @@ def goal(search: Throughput, words: Words) -> str:
 
 
 def throughput_sentence(search: Throughput, words: Words) -> str:
-    """The answer of one search."""
+    """The result of one search."""
     names = {"dut": search.dut, "frame": words.frame(search.frame), "goal": goal(search, words)}
     if search.pps <= 0:
         return words("result.none", **names)
@@ -91,11 +91,11 @@ def throughput_sentence(search: Throughput, words: Words) -> str:
 
 
 def compared(searches: Sequence[Throughput], results: Results, words: Words) -> str:
-    """The answers of several searches with the same frames."""
+    """The results of several searches with the same frames."""
     names = series_names(results, words)
     items = [words("result.item", series=names[results.series_of(one)], rate=rate(one, words)) for one in searches]
     goals = dict.fromkeys(goal(one, words) for one in searches)
-    listed = words("list.comma").join(items).replace("） ", "）")  # which has its own room behind it
+    listed = words("list.comma").join(items).replace("） ", "）")  # a full-width bracket includes its own space
     return words("result.compared", frame=words.frame(searches[0].frame), goal=joined(list(goals), words), list=listed)
 
 
@@ -105,7 +105,7 @@ def load_text(case: LatencyCase, point: LoadPoint, words: Words) -> str:
 
 
 def usual(case: LatencyCase) -> LoadPoint:
-    """The load nearest to half of the throughput; the middle one where shares are not known."""
+    """The load nearest to half of the throughput; the middle one if shares are unknown."""
     if not case.is_share:
         return case.points[len(case.points) // 2]
     return min(case.points, key=lambda point: abs(point.x - USUAL_LOAD))
@@ -120,7 +120,7 @@ def latency_sentence(case: LatencyCase, words: Words) -> str:
 
 
 def smallest(results: Results) -> list[Throughput]:
-    """The answers for the smallest frames; those without loss where there are several goals."""
+    """The results for the smallest frames; those with zero loss if there are several goals."""
     first = frames_of(results.searches)[:1]
     found = [search for search in results.searches if search.frame in first]
     strictest = min((search.goal_loss_ratio for search in found), default=0.0)
@@ -143,7 +143,7 @@ def plan_sentence(plan: Plan, results: Results, words: Words) -> str:
 
 
 def best_sentence(results: Results, words: Words) -> str:
-    """The highest rate with the smallest frames, and in which case it was."""
+    """The highest rate with the smallest frames, and the case it belongs to."""
     best = max(smallest(results), key=lambda search: search.pps)
     if best.pps <= 0:
         return throughput_sentence(best, words)
@@ -154,7 +154,7 @@ def best_sentence(results: Results, words: Words) -> str:
 
 
 def found_sentence(results: Results, words: Words) -> str:
-    """The result of measurements that belong to no campaign's plan."""
+    """The result of measurements outside of a campaign's plan."""
     found = smallest(results)
     if len(found) > N_SERIES:
         return best_sentence(results, words)

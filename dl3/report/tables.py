@@ -1,4 +1,4 @@
-"""The tables of throughput, latency, loss and trials that stand on each page, with the notes under them."""
+"""The tables of throughput, latency, loss and trials on each page, with the notes below them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from dl3.report.results import Results
 from dl3.report.units import MICRO, NOTHING, gbps, loss, micros, moment, mpps, number, percent
 from dl3.report.words import Words, is_size
 
-MANY = 30  # INVALID trials that a reader wants to see at once
+MANY = 30  # INVALID trials shown without unfolding
 N_REASONS = 8
 RESULTS = (
     Column("device"),
@@ -72,17 +72,17 @@ LOSS = (
 
 
 def note(text: str) -> Element:
-    """A sentence under a table."""
+    """A sentence below a table."""
     return tag("p", text, class_="note")
 
 
 def bound(search: Throughput, value: str, words: Words) -> str:
-    """The value, with ≥ where the device was not the limit."""
+    """The value, with ≥ if the device was not the limit."""
     return words("at_least", value=value) if is_at_least(search) and value != NOTHING else value
 
 
 def goal_cell(search: Throughput, results: Results, words: Words) -> str:
-    """The goal, where not all searches have the same."""
+    """The goal, if the searches have different ones."""
     is_alike = all(one.goal_loss_ratio == 0 for one in results.searches)
     if is_alike:
         return NOTHING
@@ -91,12 +91,12 @@ def goal_cell(search: Throughput, results: Results, words: Words) -> str:
 
 
 def rate_cell(search: Throughput, shown: Callable[[float], str], words: Words) -> str:
-    """What is shown of the rate, packets/s; a range where the machine was too noisy for a number."""
+    """The display form of the rate in packets/s; a range if the machine was too noisy for one number."""
     return bound(search, "–".join(ends_of(search, shown)), words)
 
 
 def interval_cell(search: Throughput) -> str:
-    """Where the answer lies with 95 % confidence."""
+    """The 95 % interval of the result."""
     if search.interval_pps is None:
         return NOTHING
     low, high = search.interval_pps
@@ -104,7 +104,7 @@ def interval_cell(search: Throughput) -> str:
 
 
 def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> Row:
-    """The answer of one search."""
+    """The result of one search."""
     share, line, of_ceiling = search.line_share, search.line_bps, ceiling_share(search, scene.groups.results)
     counted = "count.with_invalid" if search.n_invalid else "count.trials"
     cells = (
@@ -127,12 +127,12 @@ def result_row(search: Throughput, series: str, scene: Scene, words: Words) -> R
 
 
 def unanswered_names(unanswered: Iterable[tuple[str, str]], words: Words) -> list[str]:
-    """Device and frame size of each search without an answer."""
+    """Device and frame size of each search without a result."""
     return [words("note.search", dut=dut, frame=words.frame(frame)) for dut, frame in unanswered]
 
 
 def result_notes(searches: Sequence[Throughput], results: Results, words: Words) -> list[Element]:
-    """What a reader of tables of these searches has to know; `results` are all of the page."""
+    """The notes for tables of these searches; `results` are all of the page."""
     shares = [ceiling_share(one, results) for one in searches]
     found = {
         "note.upper": any(one.too_high_pps is not None for one in searches),
@@ -148,7 +148,7 @@ def result_notes(searches: Sequence[Throughput], results: Results, words: Words)
 
 
 def noise_notes(results: Results, words: Words) -> list[Element]:
-    """Which answers a noisy machine gave, and why it was noisy: one sentence for each device and reason."""
+    """The results measured on a noisy machine, and why it was noisy: one sentence for each device and reason."""
     frames: dict[tuple[str, str], list[str]] = {}
     wires = {(one.dut, wire_of(one.facts)) for one in results.searches}
     for one in results.searches:
@@ -164,7 +164,7 @@ def noise_notes(results: Results, words: Words) -> list[Element]:
 
 
 def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
-    """What the searches answered, and what limited each."""
+    """The results of the searches, and what limited each."""
     results = scene.part.results
     unanswered = results.unanswered
     missing = [note(words("note.no_answer", searches=words("list.comma").join(unanswered_names(unanswered, words))))]
@@ -173,7 +173,7 @@ def results_table(scene: Scene, prefix: str, words: Words) -> list[Element]:
     names = table_names(results.series, words)
     rows = [result_row(search, names[results.series_of(search)], scene, words) for search in results.searches]
     table = grid(f"{prefix}results", RESULTS, rows, words)
-    is_case = scene.part.case is not None  # notes of all cases stand above them
+    is_case = scene.part.case is not None  # notes for all cases are above them
     standing = [] if is_case else result_notes(results.searches, scene.groups.results, words)
     return [table, *standing, *noise_notes(results, words), *(missing if unanswered else [])]
 
@@ -212,7 +212,7 @@ def reason_counts(results: Results, words: Words) -> str:
 
 
 def invalid_table(groups: Groups, words: Words) -> list[Element]:
-    """All INVALID trials, or that there are none."""
+    """All INVALID trials, or a note that there are none."""
     results = groups.results
     if not results.invalid:
         return [note(words("note.no_invalid", n=len(results.trials)))] if results.trials else []

@@ -1,4 +1,4 @@
-"""The one table of texts of each language: those of the page, and those that charts bring along."""
+"""The complete text table of each language: the texts of the page and those of the charts."""
 
 from dl3.report.charts import charts
 from dl3.report.chinese import CHINESE

@@ -1,4 +1,4 @@
-"""The numbers that stand out at the top of a page."""
+"""The highlighted figures at the top of a page."""
 
 from xml.etree.ElementTree import Element
 
@@ -17,12 +17,12 @@ N_TILES = 4
 
 
 def tile(value: str, unit: str, text: str) -> Element:
-    """A number that stands out, and what it is."""
+    """A highlighted figure with its caption."""
     return tag("li", tag("strong", value, tag("small", f" {unit}") if unit else None), tag("span", text))
 
 
 def throughput_tile(search: Throughput, text: str, words: Words, in_gbps: bool = False) -> Element:
-    """The tile of an answer, in Mpps or in Gbit/s on layer 1."""
+    """The tile of a result, in Mpps or in Gbit/s at layer 1."""
     unit = "Gbit/s" if in_gbps else "Mpps"
     ends = ends_of(search, lambda pps: gbps(layer1_bps(search, pps)) if in_gbps else mpps(pps))
     value = "–".join(ends)
@@ -30,7 +30,7 @@ def throughput_tile(search: Throughput, text: str, words: Words, in_gbps: bool =
 
 
 def throughput_tiles(results: Results, words: Words) -> list[Element]:
-    """With one series the smallest frame's rate and the greatest bit rate; else each series' rate for the smallest."""
+    """With one series: the rate of the smallest frames and the highest bit rate; else the rate of each series."""
     found = smallest(results)
     if len(found) > 1:
         names = series_names(results, words)
@@ -57,7 +57,7 @@ def plan_tiles(results: Results, words: Words) -> list[Element]:
 
 
 def throughput_or_plan(results: Results, words: Words) -> list[Element]:
-    """What a page is about."""
+    """The results that the tiles summarise."""
     if not results.plans:
         return throughput_tiles(results, words)[: N_TILES - 1]
     best = max(smallest(results), key=lambda search: search.pps, default=None)
@@ -69,7 +69,7 @@ def throughput_or_plan(results: Results, words: Words) -> list[Element]:
 
 
 def tiles(results: Results, words: Words) -> Element | None:
-    """The numbers at the top, at most four."""
+    """The figures at the top, at most four."""
     found = throughput_or_plan(results, words)
     for case in latency_cases(results)[: max(N_TILES - 1 - len(found), 0)]:
         if case.points:

@@ -1,4 +1,4 @@
-"""All trials, grouped by what they were made for: where each figure of the page leads to."""
+"""All trials, grouped by question: the link targets of the figures on the page."""
 
 from xml.etree.ElementTree import Element
 
@@ -10,8 +10,8 @@ from dl3.report.results import Results
 from dl3.report.units import NOTHING, loss, moment, mpps
 from dl3.report.words import Words
 
-MOST = 2000  # trials that are also a file inside of the page; of more the record is the file
-MANY = 400  # trials that are not printed, for they are in the record
+MOST = 2000  # trials for which the page embeds a CSV file; beyond that, use the record
+MANY = 400  # trials beyond which they are not printed, since the record has them
 COLUMNS = (
     Column("line"),
     Column("at"),
@@ -27,7 +27,7 @@ IN_FILE = (Column("device"), Column("test"), Column("frame"), Column("job"), *CO
 
 
 def cells(trial: Trial, results: Results, words: Words) -> tuple[str, ...]:
-    """One trial, valid or not; of an INVALID one no loss ratio is told."""
+    """One trial, valid or not; no loss ratio is given for an INVALID one."""
     return (
         results.line(trial),
         moment(trial.at),
@@ -42,13 +42,13 @@ def cells(trial: Trial, results: Results, words: Words) -> tuple[str, ...]:
 
 
 def row(trial: Trial, results: Results, words: Words) -> Element:
-    """A row that can be led to."""
+    """A row that can be linked to."""
     found = (tag("td", cell) for cell in cells(trial, results, words))
     return tag("tr", *found, id=anchor_of(results.line(trial)), class_="invalid" if trial.invalid else None)
 
 
 def group_rows(group: Group, results: Results, words: Words) -> Element:
-    """The trials of one question under their heading."""
+    """The trials of one question below their heading."""
     frame, test = words.frame(group.frame), words.name("test", group.test)
     text = words("trials.group", dut=group.dut, test=test, frame=frame)
     lines = words("trials.lines", lines=span([results.line(trial) for trial in group.trials]))

@@ -1,18 +1,18 @@
-"""Numbers as people read them. The unit stands in the heading or behind the number, never in both."""
+"""Number formatting. The unit is in the heading or after the number, never in both."""
 
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-NOTHING = "–"  # in place of a number
+NOTHING = "–"  # in place of a missing number
 MICRO = "µs"
-LEAST = 0.000099  # percent that four decimals show
-NAMED = 20  # of a list
-HUGE = 1e15  # from here on as a power of ten
+LEAST = 0.000099  # percent; the smallest value visible with four decimals
+NAMED = 20  # entries of a list that are shown
+HUGE = 1e15  # larger values are shown as a power of ten
 
 
 def number(value: float | None, decimals: int) -> str:
-    """Fixed decimals with groups of thousands; a dash for what is not known."""
+    """Fixed decimals with thousands separators; a dash for an unknown value."""
     if value is None or not math.isfinite(value):
         return NOTHING
     return f"{round(value, decimals) + 0.0:,.{decimals}f}" if abs(value) < HUGE else f"{value:.{decimals}e}"
@@ -29,7 +29,7 @@ def significant(value: float | None) -> str:
 
 
 def mpps(pps: float | None) -> str:
-    """Million frames a second, to the thousand."""
+    """Million frames per second, to the thousand."""
     return number(None if pps is None else pps / 1e6, 3)
 
 
@@ -39,18 +39,18 @@ def gbps(bps: float | None) -> str:
 
 
 def percent(share: float | None, decimals: int = 2) -> str:
-    """A share as a number of percent, without the sign."""
+    """A share as a percentage, without the sign."""
     return number(None if share is None else share * 100, decimals)
 
 
 def percents(shares: Sequence[float]) -> str:
-    """Shares as numbers of percent, without the sign; of many the first."""
+    """Shares as percentages, without the sign; only the first of many."""
     named = [number(share * 100, 1).removesuffix(".0") for share in shares[:NAMED]]
     return ", ".join([*named, "…"] if len(shares) > NAMED else named)
 
 
 def loss(ratio: float | None) -> str:
-    """A loss ratio as percent: exact zero is a bare 0, and what is above zero never looks like it."""
+    """A loss ratio in percent: exact zero is a plain 0, and a value above zero never looks like it."""
     if ratio is None or not math.isfinite(ratio):
         return NOTHING
     if ratio == 0:
@@ -60,7 +60,7 @@ def loss(ratio: float | None) -> str:
 
 
 def micros(nanoseconds: float | None) -> str:
-    """Microseconds to a hundredth; a dash for 0, which says that nothing was received."""
+    """Microseconds to a hundredth; a dash for 0, which means that nothing was received."""
     return number(nanoseconds / 1e3, 2) if nanoseconds else NOTHING
 
 
@@ -73,7 +73,7 @@ def duration(nanoseconds: float) -> str:
 
 
 def seconds_between(first: str, last: str) -> float | None:
-    """From one time of a record to another; None where one is none, or they are in the wrong order."""
+    """From one time of a record to another; None if either is invalid, or they are in the wrong order."""
     try:
         seconds = (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
     except (ValueError, TypeError, OverflowError):
@@ -82,7 +82,7 @@ def seconds_between(first: str, last: str) -> float | None:
 
 
 def moment(at: str) -> str:
-    """A time of a record to the second in UTC; as it stands when it is none."""
+    """A time of a record to the second in UTC; unchanged if it is invalid."""
     try:
         found = datetime.fromisoformat(at)
         return (found.astimezone(UTC) if found.tzinfo else found).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,4 +1,4 @@
-"""The words of a report in one language."""
+"""The texts of a report in one language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Language(StrEnum):
 
 @dataclass(frozen=True)
 class Words:
-    """All texts of one language by their keys; {places} in them are filled in."""
+    """All texts of one language by key; {placeholders} in them are filled in."""
 
     language: Language
     table: Mapping[str, str]
@@ -24,15 +24,15 @@ class Words:
         return self.table[key].format(**values)
 
     def name(self, group: str, name: str) -> str:
-        """What a name out of a record is called, as it stands where the table does not know it."""
+        """The display name of a name in a record; the name itself if the table has none."""
         return self.table.get(f"{group}.{name}", name)
 
     def quoted(self, text: str) -> str:
-        """A value of a campaign or of a published table, where it is a word that is known."""
+        """A value of a campaign or of a published table, translated if known."""
         return self.name("quoted", text)
 
     def place(self, place: str) -> str:
-        """A place in which frames were lost; the name of a counter stands behind what it means."""
+        """A location of loss; the name of a counter follows its meaning."""
         return self.name("place", self.name("means", place))
 
     def frame(self, frame: str) -> str:

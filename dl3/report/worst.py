@@ -8,9 +8,9 @@ N_SHOWN = 6
 
 
 def worst(results: Results) -> list[Trial]:
-    """Of each device the valid trial that lost most of what has evidence, else of all; at most six. No reset.
+    """The valid trial of each device that lost most, of those with evidence if any; at most six. No resets.
 
-    A search goes above the throughput on purpose, so a trial at a load that a device should carry comes first.
+    A search deliberately exceeds the throughput, so trials at a load that the device should carry come first.
     """
     lossy = [trial for trial in results.valid if trial.account.lost > 0 and trial.test != RESET]
     has_evidence = [trial for trial in lossy if trial.evidence is not None or trial.timeline is not None]

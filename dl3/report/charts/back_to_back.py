@@ -1,4 +1,4 @@
-"""The longest burst that lost nothing (RFC 2544, 26.4, with RFC 9004)."""
+"""The longest burst forwarded without loss (RFC 2544, 26.4, and RFC 9004)."""
 
 from dataclasses import replace
 
@@ -12,9 +12,8 @@ WORDS = {
     "en": {
         "back_to_back.title": "Longest burst without loss",
         "back_to_back.axis": "Frames",
-        "back_to_back.note": "The mean of the repetitions; the thin line goes from "
-        "the shortest to the longest. ≥: the "
-        "longest burst that was tried passed too.",
+        "back_to_back.note": "Mean of the repetitions; the thin line spans the shortest to the longest. ≥: the "
+        "longest burst tried also passed.",
     },
     "zh": {
         "back_to_back.title": "不丢帧的最长突发",

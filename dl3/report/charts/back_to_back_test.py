@@ -1,4 +1,4 @@
-"""The longest burst, with the span of its repetitions."""
+"""The longest burst, with the range of its repetitions."""
 
 from harness.campaigns import others
 from harness.records import Maker, scene

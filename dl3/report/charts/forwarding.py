@@ -10,14 +10,13 @@ WORDS = {
     "en": {
         "forwarding.title": "Forwarding rate over offered load",
         "forwarding.axis": "Forwarded, Mpps",
-        "forwarding.note": "What comes out, whether or not frames were lost: a device "
-        "that forwards less when it is "
-        "offered more is seen at once.",
+        "forwarding.note": "The rate forwarded, regardless of loss. It shows at once whether a device forwards less "
+        "when more is offered.",
     },
     "zh": {
         "forwarding.title": "不同发送速率下的转发速率",
         "forwarding.axis": "转发速率（Mpps）",
-        "forwarding.note": "无论是否丢帧，只看实际转出的速率；若负载升高而转发反而下降，一望即知。",
+        "forwarding.note": "不论是否丢帧的实际转发速率；若负载升高时转发速率反而下降，可从图中直接看出。",
     },
 }
 
@@ -28,7 +27,7 @@ def answers_of(results: Results) -> list[Forwarding]:
 
 
 def place(at: LossPoint) -> tuple[float, float]:
-    """Where a load stands."""
+    """The x value of a load."""
     return at.pps / 1e6, at.pps * max(1 - at.loss_ratio, 0) / 1e6
 
 

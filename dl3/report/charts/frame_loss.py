@@ -10,14 +10,14 @@ WORDS = {
     "en": {
         "frame_loss.title": "Frame loss over offered load",
         "frame_loss.axis": "Lost, %",
-        "frame_loss.note": "From the most that the line or the tester can send, downwards, "
-        "until two loads in a row lost nothing or none was left. Loads without a valid trial have no dot.",
+        "frame_loss.note": "From the highest rate that the line or the generator can send, in descending steps, until "
+        "two consecutive loads had no loss or the last step was reached. Loads without a valid trial have no dot.",
     },
     "zh": {
         "frame_loss.title": "不同发送速率下的丢帧率",
         "frame_loss.axis": "丢帧率（%）",
         "frame_loss.note": "从线路或发生器所能发送的最高速率起逐级降低，直到连续两级没有丢帧或已到最低一级。"
-        "没有有效试验的负载不画点。",
+        "没有有效试验的负载不标点。",
     },
 }
 
@@ -28,7 +28,7 @@ def answers_of(results: Results) -> list[FrameLoss]:
 
 
 def place(at: LossPoint) -> tuple[float, float]:
-    """Where a load stands."""
+    """The x value of a load."""
     return at.pps / 1e6, at.loss_ratio * 100
 
 

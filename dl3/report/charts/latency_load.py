@@ -13,14 +13,13 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "latency_load.title": "Latency over load",
+        "latency_load.title": "Latency over offered load",
         "latency_load.axis": "Latency, logarithmic",
         "latency_load.share": "Load, % of the throughput",
         "latency_load.rate": "Offered load, Mpps",
         "latency_load.case": "{dut}, {frame} frames",
-        "latency_load.note": "From the time at which a frame was due to its arrival, "
-        "so that a queue before the device "
-        "counts. Medians over repeated trials.",
+        "latency_load.note": "From the time at which a frame was due to its arrival, so queueing in front of the "
+        "device is included. Medians over repeated trials.",
     },
     "zh": {
         "latency_load.title": "不同负载下的时延",
@@ -36,12 +35,12 @@ LOWEST_NS = 1e-3
 
 
 def dot(x: float, value: float, name: str, line: str) -> Dot:
-    """A point with what it says."""
+    """A point with its tooltip."""
     return Dot(x, value, f"{name}, {x:.3g}: {micros(value)} µs", f"#{anchor_of(line)}" if line else None)
 
 
 def lines_of(case: LatencyCase, words: Words) -> list[Line]:
-    """A line for each figure of the distribution."""
+    """A line for each statistic of the distribution."""
     points = [(point, dict(point.values)) for point in case.points if 0 <= point.x < HIGHEST_NS]
     found = []
     for index, key in enumerate(QUANTILES):

@@ -15,19 +15,18 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "latency_percentiles.title": "Distribution of latency",
-        "latency_percentiles.x": "Share of frames that are not slower (each step: ten times rarer)",
+        "latency_percentiles.title": "Latency distribution",
+        "latency_percentiles.x": "Share of frames at or below this latency (each step: a tenth of the frames remain)",
         "latency_percentiles.y": "Latency, logarithmic",
         "latency_percentiles.case": "{dut}, {frame} frames",
         "latency_percentiles.share": "{load} % load",
         "latency_percentiles.rate": "{load} Mpps",
-        "latency_percentiles.note": "The last point of a line is its maximum, drawn "
-        "at the share that so many frames "
-        "can resolve.",
+        "latency_percentiles.note": "The last point of each line is the maximum, drawn at the smallest share that the "
+        "number of frames can resolve.",
     },
     "zh": {
         "latency_percentiles.title": "时延分布",
-        "latency_percentiles.x": "不超过该时延的帧所占比例（每格稀少十倍）",
+        "latency_percentiles.x": "不超过该时延的帧所占比例（每格：其余的帧减至十分之一）",
         "latency_percentiles.y": "时延（对数坐标）",
         "latency_percentiles.case": "{dut}，{frame}帧",
         "latency_percentiles.share": "{load}% 负载",
@@ -42,14 +41,14 @@ N_LINES = 24
 
 
 def rarity(share: float) -> float:
-    """How many times ten rarer slower frames are: 0 for all, 1 for 90 %, 2 for 99 %."""
+    """The x value of a share, in decades: 0 for all frames, 1 for 90 %, 2 for 99 %."""
     return -math.log10(1 - share)
 
 
 def dots(point: LoadPoint, name: str) -> list[Dot]:
-    """The figures of one load from its least to its greatest."""
+    """The statistics of one load, from the lowest to the highest."""
     values, link = dict(point.values), f"#{anchor_of(point.line)}" if point.line else None
-    most = math.log10(point.n_frames) if point.n_frames > 1 else 0.0  # 1 of so many is the slowest
+    most = math.log10(point.n_frames) if point.n_frames > 1 else 0.0  # the slowest frame is 1 of so many
     places = [(rarity(share), key) for key, share in SHARES.items() if rarity(share) < most or key == "min"]
     places.append((min(max(most, 0.05), LAST), "max"))
     return [
@@ -60,7 +59,7 @@ def dots(point: LoadPoint, name: str) -> list[Dot]:
 
 
 def load_name(case: LatencyCase, point: LoadPoint, words: Words) -> str:
-    """What a load is called."""
+    """The name of a load."""
     return words("latency_percentiles.share" if case.is_share else "latency_percentiles.rate", load=f"{point.x:.3g}")
 
 

@@ -1,4 +1,4 @@
-"""Where frames were lost: one bar for each place, over all valid trials."""
+"""Where frames were lost: one bar for each location, over all valid trials."""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +13,9 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "loss_places.title": "Loss by place",
-        "loss_places.note": "Share of all frames lost in valid trials. A search goes "
-        "above the throughput on purpose, "
-        "so loss here is how the limit was found.",
+        "loss_places.title": "Loss by location",
+        "loss_places.note": "Share of all frames lost in valid trials. A search deliberately exceeds the throughput "
+        "to find the limit, so loss is expected here.",
     },
     "zh": {
         "loss_places.title": "丢包位置分布",
@@ -29,7 +28,7 @@ N_SHOWN = 12
 
 
 def draw_place(place: Place, n_all: int, row: int, words: Words) -> list[Element]:
-    """Name, bar and share of one place."""
+    """Name, bar and share of one location."""
     y = row * ROW + 6
     share = place.n_lost / n_all
     name = words.place(place.name)
@@ -54,7 +53,7 @@ def picture_of(places: Sequence[Place], words: Words) -> Element:
 
 
 def draw_losses(scene: Scene, words: Words) -> Drawing | None:
-    """The chart; None where nothing was lost."""
+    """The chart; None if nothing was lost."""
     places = losses(scene.part.results.valid)
     if not places:
         return None

@@ -1,4 +1,4 @@
-"""Lost frames by place, of valid trials alone."""
+"""Lost frames by location, in valid trials only."""
 
 from harness.records import Maker, scene
 

@@ -1,4 +1,4 @@
-"""The tester's own ceiling beside what was measured with it."""
+"""The generator's own ceiling next to the results measured with it."""
 
 from dataclasses import replace
 from xml.etree.ElementTree import Element
@@ -14,12 +14,11 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "proof.title": "How far results are from the tester's own limit",
-        "proof.ceiling": "the tester against itself",
-        "proof.best": "highest result with it",
-        "proof.note": "The generator sent to itself over the same kind of port. A result "
-        "near its ceiling says more of "
-        "the tester than of the device.",
+        "proof.title": "Results compared with the generator's own limit",
+        "proof.ceiling": "generator against itself",
+        "proof.best": "highest measured result",
+        "proof.note": "The generator sent to itself over the same kind of port. The closer a result is to its "
+        "ceiling, the more it reflects the generator rather than the device.",
     },
     "zh": {
         "proof.title": "测试结果与发生器自身上限的距离",
@@ -31,7 +30,7 @@ WORDS = {
 
 
 def bars_of(proof: Proof, point: ProofPoint, results: Results) -> list[Bar]:
-    """The ceiling, and the highest answer with the same frames over the same wire."""
+    """The ceiling, and the highest result with the same frames over the same wire."""
     best = best_answer(proof, point, results)
     values = [plausible(point.ceiling_pps / 1e6), plausible(best.pps / 1e6) if best else None]
     bars = [Bar(series, point.frame, value) for series, value in enumerate(values) if value is not None]
@@ -39,12 +38,12 @@ def bars_of(proof: Proof, point: ProofPoint, results: Results) -> list[Bar]:
 
 
 def series_in(words: Words) -> list[Entry]:
-    """The tester, and what was measured with it."""
+    """The generator's ceiling and the results measured with it."""
     return [bar_entry(n, words(key)) for n, key in enumerate(("proof.ceiling", "proof.best"))]
 
 
 def picture(wire: str, label: str, results: Results, words: Words) -> Element | None:
-    """The last proof of each frame size over one wire."""
+    """The last self-test of each frame size over one wire."""
     points = {point.frame: (proof, point) for proof, point in points_of(results) if proof.wire == wire}
     bars = [bar for proof, point in points.values() for bar in bars_of(proof, point, results)]
     if not bars:
@@ -54,7 +53,7 @@ def picture(wire: str, label: str, results: Results, words: Words) -> Element | 
 
 
 def draw_proof(scene: Scene, words: Words) -> Drawing | None:
-    """A picture for each wire, named by it where there are several."""
+    """A picture for each wire, with its name if there are several."""
     results, title = scene.part.results, words("proof.title")
     wires = list(dict.fromkeys(proof.wire for proof in results.proofs))
     labels = [words.name("wire", wire) for wire in wires] if len(wires) > 1 else [title]

@@ -1,4 +1,4 @@
-"""The tester beside its results."""
+"""The generator's ceiling next to the results."""
 
 from xml.etree.ElementTree import Element
 

@@ -1,4 +1,4 @@
-"""Measured throughput beside what others published of the same question, both in million frames a second."""
+"""Measured throughput next to published results for the same question, both in million frames per second."""
 
 from dataclasses import dataclass
 
@@ -16,17 +16,15 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "published.title": "Measured here, and as published",
-        "published.only": "As published; not measured here",
+        "published.title": "Measured here and published",
+        "published.only": "Published; not measured here",
         "published.entry": "published: {value}",
         "published.all": "published",
         "published.tip": "{source}: {value}, {frame}: {figure} {unit}{rate}",
         "published.rate": " = {mpps} Mpps",
-        "published.note": "Filled bars were measured here, hollow ones are published; "
-        "each colour is one value of what "
-        "the case varies. Percentages were made into Mpps by the line rate that they "
-        "are of. It is another machine: "
-        "compare how the bars of one kind differ from each other, not one kind with the other.",
+        "published.note": "Filled bars were measured here, hollow bars are published; each colour is one value of the "
+        "parameter that the case varies. Percentages were converted to Mpps by the line rate they refer to. The "
+        "machines differ: compare bars of the same kind with each other, not filled bars with hollow ones.",
     },
     "zh": {
         "published.title": "本次实测与公开结果对照",
@@ -44,7 +42,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which bar stands where. With one frame size each value of the case is a group."""
+    """The positions of the bars. With a single frame size, each value of the case is a group."""
 
     found: Beside
     groups: Groups
@@ -52,7 +50,7 @@ class Layout:
 
     @property
     def is_by_value(self) -> bool:
-        """Whether a group is a value of what the case varies, and not a frame size."""
+        """Whether a group is a value of the varied parameter rather than a frame size."""
         return len(self.found.frames) == 1 and len(self.found.values) > 1
 
     @property
@@ -85,14 +83,14 @@ class Layout:
         return made
 
     def bar_groups(self) -> list[Group]:
-        """What stands below the bars."""
+        """The labels below the bars."""
         if not self.is_by_value:
             return [Group(frame, self.words.short_frame(frame)) for frame in self.found.frames]
         values = dict.fromkeys([*self.found.values, *(self.value_of(one) for one in self.order)])
         return [Group(value, shown(value, self.words)) for value in values]
 
     def measured(self) -> list[Bar]:
-        """A filled bar for each answer."""
+        """A filled bar for each result."""
         duts = list(dict.fromkeys(one.dut for one in self.order))
         bars = []
         for search in self.found.results.searches:
@@ -121,13 +119,13 @@ class Layout:
 
 
 def shown(label: str, words: Words) -> str:
-    """A value, with the device behind it where there is one."""
+    """A value, followed by the device if there is one."""
     value, comma, dut = label.partition(", ")
     return f"{words.quoted(value)}{comma}{dut}"
 
 
 def said(row: Published, words: Words) -> str:
-    """What shows when the pointer is at a published bar: the figure as it was published."""
+    """The tooltip of a published bar: the figure as it was published."""
     rate = "" if row.unit == "packet/s" else words("published.rate", mpps=mpps(row.pps))
     source, value, unit = (words.quoted(text) for text in (row.source, row.value, row.unit))
     says = {"source": source, "value": value, "frame": row.frame, "figure": f"{row.figure:,g}"}

@@ -1,4 +1,4 @@
-"""Measured bars beside published ones."""
+"""Measured bars next to published ones."""
 
 from harness.campaigns import AT, white_paper
 
@@ -30,7 +30,7 @@ def draws_published_bars_alone_where_nothing_can_be_measured() -> None:
     drawing = _drawn("2.1")
     assert drawing
     assert {entry.shape for entry in drawing.keys} == {"hollow"}
-    assert drawing.title == "As published; not measured here"
+    assert drawing.title == "Published; not measured here"
 
 
 def tells_the_figure_as_it_was_published() -> None:

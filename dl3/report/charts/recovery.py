@@ -1,4 +1,4 @@
-"""How long a device goes on losing after an overload (RFC 2544, 26.5)."""
+"""How long a device keeps losing frames after an overload (RFC 2544, 26.5)."""
 
 from dl3.model.answers import Recovery
 from dl3.report.answer_bars import Height, Quantity, draw, height_of
@@ -10,9 +10,8 @@ WORDS = {
     "en": {
         "recovery.title": "Recovery from overload",
         "recovery.axis": "Milliseconds",
-        "recovery.note": "From the moment the load fell from 110 % to 50 % of the throughput "
-        "to the last frame lost; "
-        "the mean of the repetitions, with the least and the greatest.",
+        "recovery.note": "From the moment the load dropped from 110 % to 50 % of the throughput until the last lost "
+        "frame; mean of the repetitions, with minimum and maximum.",
     },
     "zh": {
         "recovery.title": "过载后的恢复时间",

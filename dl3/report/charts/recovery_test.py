@@ -1,4 +1,4 @@
-"""Time of recovery in milliseconds."""
+"""Recovery time in milliseconds."""
 
 from harness.campaigns import others
 from harness.records import Maker, scene

@@ -1,4 +1,4 @@
-"""How long a device forwards nothing after a reset (RFC 2544, 26.6)."""
+"""How long a device does not forward after a reset (RFC 2544, 26.6)."""
 
 from dl3.model.answers import Reset
 from dl3.report.answer_bars import Height, Quantity, draw, height_of
@@ -10,11 +10,10 @@ WORDS = {
     "en": {
         "reset.title": "Time out of service after a reset",
         "reset.axis": "Milliseconds",
-        "reset.process": "reset of the process",
-        "reset.port": "reset of the port",
-        "reset.note": "From the last frame before to the first frame after; the mean "
-        "of the repetitions, with the "
-        "least and the greatest.",
+        "reset.process": "process reset",
+        "reset.port": "port reset",
+        "reset.note": "From the last frame before the reset to the first frame after it; mean of the repetitions, "
+        "with minimum and maximum.",
     },
     "zh": {
         "reset.title": "复位后的中断时间",

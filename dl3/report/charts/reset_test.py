@@ -1,4 +1,4 @@
-"""Time out of service: what was reset makes a series."""
+"""Time out of service: each kind of reset is a series."""
 
 from harness.campaigns import others
 from harness.records import Maker, scene
@@ -15,8 +15,8 @@ def tells_resets_of_the_process_from_those_of_the_port() -> None:
     assert drawing
     bars = [rect.attrib for rect in drawing.pictures[0].iter("rect") if "data-value" in rect.attrib]
     assert [(bar["data-series"], round(float(bar["data-value"]), 3)) for bar in bars] == [
-        ("dl3d, reset of the process", 635.0),
-        ("dl3d, reset of the port", 13.0),
+        ("dl3d, process reset", 635.0),
+        ("dl3d, port reset", 13.0),
     ]
 
 

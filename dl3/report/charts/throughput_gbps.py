@@ -1,4 +1,4 @@
-"""Throughput over frame size in Gbit/s on layer 1: preamble and gap count."""
+"""Throughput over frame size in Gbit/s at layer 1, including preamble and inter-frame gap."""
 
 from dl3.model.trial import LAYER1_BYTES
 from dl3.report.by_frame import Measure, draw
@@ -7,8 +7,8 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "throughput_gbps.title": "Throughput over frame size, Gbit/s on layer 1",
-        "throughput_gbps.note": "Layer 1 counts the frame with its FCS, and 20 bytes of preamble and gap.",
+        "throughput_gbps.title": "Throughput over frame size, Gbit/s at layer 1",
+        "throughput_gbps.note": "Layer 1 counts the frame with its FCS plus 20 bytes of preamble and inter-frame gap.",
     },
     "zh": {
         "throughput_gbps.title": "各帧长下的吞吐量（一层速率，Gbit/s）",
@@ -18,7 +18,7 @@ WORDS = {
 
 
 def draw_gbps(scene: Scene, words: Words) -> Drawing | None:
-    """Bars in Gbit/s, with the line rate where the wire has one."""
+    """Bars in Gbit/s, with the line rate if the wire has one."""
     measure = Measure(
         title=words("throughput_gbps.title"),
         note=words("throughput_gbps.note"),

@@ -1,4 +1,4 @@
-"""Bits count with preamble and gap, and the line rate is drawn where bars come near it."""
+"""Preamble and gap are counted, and the line rate is drawn if bars come close to it."""
 
 import pytest
 from harness.records import Maker, scene

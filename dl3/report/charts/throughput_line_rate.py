@@ -1,4 +1,4 @@
-"""Throughput over frame size in percent of the line rate; one sentence where the wire has none."""
+"""Throughput over frame size in percent of the line rate; one sentence if the wire has none."""
 
 from dl3.model.trial import Throughput
 from dl3.report.by_frame import Measure, draw, line_pps
@@ -9,14 +9,14 @@ WORDS = {
     "en": {
         "throughput_line_rate.title": "Throughput over frame size, percent of line rate",
         "throughput_line_rate.axis": "% of line rate",
-        "throughput_line_rate.none": "No line rate on this wire, so there is no percentage of it.",
-        "throughput_line_rate.note": "100 % is what the ports that send can put on their wires.",
+        "throughput_line_rate.none": "This wire has no line rate, so no percentage is given.",
+        "throughput_line_rate.note": "100 % is the sum of the line rates of all sending ports.",
     },
     "zh": {
         "throughput_line_rate.title": "各帧长下的吞吐量（占线速百分比）",
         "throughput_line_rate.axis": "占线速 %",
         "throughput_line_rate.none": "此链路没有线速，因此不给出百分比。",
-        "throughput_line_rate.note": "100 % 即所有发送端口的线速之和。",
+        "throughput_line_rate.note": "100% 即所有发送端口的线速之和。",
     },
 }
 

@@ -21,4 +21,4 @@ def says_that_the_wire_has_no_line_rate() -> None:
     drawing = CHART.draw(scene([Maker(line_bps=0).answer("64", 1e6)]), EN)
     assert drawing
     assert not drawing.pictures
-    assert drawing.note.startswith("No line rate on this wire")
+    assert drawing.note.startswith("This wire has no line rate")

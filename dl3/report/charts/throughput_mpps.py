@@ -1,4 +1,4 @@
-"""Throughput over frame size in million frames a second."""
+"""Throughput over frame size in million frames per second."""
 
 from dl3.report.by_frame import Measure, draw
 from dl3.report.chart import Chart, Drawing, Scene
@@ -6,12 +6,10 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "throughput_mpps.title": "Throughput over frame size, million frames a second",
-        "throughput_mpps.note": "The thin line at a bar is where the answer lies: its "
-        "95 % interval, or up to the "
-        "lowest rate that is known to be too high. ≥ stands where the device was not "
-        "the limit. A dotted line across "
-        "a bar is the conditional throughput: what came back.",
+        "throughput_mpps.title": "Throughput over frame size, million frames per second",
+        "throughput_mpps.note": "The thin line at a bar is the range of the result: its 95 % interval, or up to the "
+        "lowest rate known to be too high. ≥: the device was not the limit. A dotted line across a bar is the "
+        "conditional throughput, that is, the rate received.",
     },
     "zh": {
         "throughput_mpps.title": "各帧长下的吞吐量（Mpps）",
@@ -23,7 +21,7 @@ WORDS = {
 
 
 def draw_mpps(scene: Scene, words: Words) -> Drawing | None:
-    """Bars in Mpps; the line rate, which differs from size to size, stands in the other charts."""
+    """Bars in Mpps; the line rate, which depends on the frame size, is shown in the other charts."""
     measure = Measure(
         title=words("throughput_mpps.title"),
         note=words("throughput_mpps.note"),
@@ -36,7 +34,7 @@ def draw_mpps(scene: Scene, words: Words) -> Drawing | None:
 
 
 def has_published(scene: Scene) -> bool:
-    """Whether another chart draws the same bars beside published ones."""
+    """Whether another chart draws the same bars next to published ones."""
     return bool(scene.part.case and scene.part.case.published)
 
 

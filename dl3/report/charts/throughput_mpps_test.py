@@ -1,4 +1,4 @@
-"""Bars as high as the answers of the searches."""
+"""Bars as high as the results of the searches."""
 
 from harness.records import Maker, scene
 

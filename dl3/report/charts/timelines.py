@@ -1,4 +1,4 @@
-"""Loss over time on one axis with what the machine did: pauses of workers, and events on their cores."""
+"""Loss over time and machine activity on one axis: pauses of workers, and events on their cores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,51 +15,49 @@ from dl3.report.worst import worst
 
 WORDS = {
     "en": {
-        "timelines.title": "Loss over time, and what the machine did",
+        "timelines.title": "Loss over time and machine activity",
         "timelines.name": "{dut}, {frame} frames at {mpps} Mpps: {lost} frames lost",
         "timelines.loss": "frames lost",
         "timelines.axis": "Milliseconds since the first frame was due",
-        "timelines.gaps": "a worker did not poll",
-        "timelines.events": "the machine was busy elsewhere",
+        "timelines.gaps": "worker not polling",
+        "timelines.events": "core busy with other work",
         "timelines.worker": "{program} worker {worker}, core {core}",
         "timelines.event": "{what}, core {core}",
         "timelines.nowhere": "{what}",
         "timelines.gap_tip": "{at} ms: {us} µs without a poll",
         "timelines.event_tip": "{at} ms: {us} µs, {who}",
         "timelines.moment_tip": "{at} ms: {who}",
-        "timelines.messages": "{n} messages of Linux",
+        "timelines.messages": "{n} netlink messages from Linux",
         "timelines.loss_tip": "{at} ms: {lost} of {sent} frames lost",
-        "timelines.note": "Lost frames stand at the time at which they were due. Times "
-        "of all programs are those of "
-        "one clock.",
+        "timelines.note": "Lost frames are shown at the time at which they were due. All programs use the same clock.",
     },
     "zh": {
-        "timelines.title": "丢帧的时间分布与机器当时的活动",
+        "timelines.title": "丢帧的时间分布与机器活动",
         "timelines.name": "{dut}，{frame}帧，{mpps} Mpps：丢失 {lost} 帧",
         "timelines.loss": "丢失的帧",
         "timelines.axis": "自首帧应当发出时起的毫秒数",
-        "timelines.gaps": "worker 停止轮询",
-        "timelines.events": "机器忙于他事",
-        "timelines.worker": "{program} worker {worker}，核 {core}",
+        "timelines.gaps": "工作线程停止轮询",
+        "timelines.events": "核被其他任务占用",
+        "timelines.worker": "{program} 工作线程 {worker}，核 {core}",
         "timelines.event": "{what}，核 {core}",
         "timelines.nowhere": "{what}",
         "timelines.gap_tip": "{at} ms：{us} µs 没有轮询",
         "timelines.event_tip": "{at} ms：{us} µs，{who}",
         "timelines.moment_tip": "{at} ms：{who}",
-        "timelines.messages": "Linux 的 {n} 条消息",
+        "timelines.messages": "来自 Linux 的 {n} 条 netlink 消息",
         "timelines.loss_tip": "{at} ms：{sent} 帧中丢失 {lost} 帧",
         "timelines.note": "丢失的帧按其应当发出的时刻标出；各程序的时间均来自同一时钟。",
     },
 }
 FIELD, ROW, LEFT = 110, 20, 170
-LEAST = 1.5  # width of what is too short to be seen
+LEAST = 1.5  # minimum width, so that short intervals remain visible
 HIGHEST_NS = 1e18
 N_ROWS = 14
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Something with a length on a row, in nanoseconds since the first frame was due."""
+    """An interval on a row, in nanoseconds since the first frame was due."""
 
     row: str
     start_ns: float
@@ -79,7 +77,7 @@ def gap_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]
 
 
 def event_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mark]:
-    """What the machine did."""
+    """What the machine was doing."""
     for event in evidence.events:
         what = words.name("event", event.what)
         row = words("timelines.event" if event.core >= 0 else "timelines.nowhere", what=what, core=event.core)
@@ -90,13 +88,13 @@ def event_marks(evidence: Evidence, start_ns: int, words: Words) -> Iterable[Mar
 
 
 def losses(line: Timeline) -> list[tuple[int, int, int]]:
-    """Bucket, lost and sent of each bucket that lost frames."""
+    """Index, lost and sent frames of each bucket that lost frames."""
     pairs = zip(line.sent, line.received, strict=False)
     return [(n, sent - received, sent) for n, (sent, received) in enumerate(pairs) if sent > received]
 
 
 def draw_loss(line: Timeline, scale: Linear, paper: Paper, words: Words) -> list[Element]:
-    """Upright bars of lost frames."""
+    """Vertical bars of lost frames."""
     found = losses(line)
     axis = linear_axis(words("timelines.loss"), max((lost for _, lost, _ in found), default=1))
     y_scale = axis.scale(paper.top + FIELD, paper.top)

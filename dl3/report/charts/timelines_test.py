@@ -1,4 +1,4 @@
-"""Loss over time beside what the machine did."""
+"""Loss over time next to machine activity."""
 
 from harness.campaigns import lossy
 from harness.records import Maker, scene
@@ -26,7 +26,10 @@ def draws_loss_gaps_and_events_on_one_axis() -> None:
 
 
 def tells_of_linux_messages_in_the_words_of_the_page() -> None:
-    for language, reported in ((Language.EN, "1,200 messages of Linux"), (Language.ZH, "Linux 的 1,200 条消息")):
+    for language, reported in (
+        (Language.EN, "1,200 netlink messages from Linux"),
+        (Language.ZH, "来自 Linux 的 1,200 条 netlink 消息"),
+    ):
         drawing = CHART.draw(scene([lossy(Maker())]), words_in(language))
         assert drawing
         assert any(reported in "".join(one.itertext()) for one in drawing.pictures[0].iter())

@@ -1,4 +1,4 @@
-"""Two devices measured in turn: the ratio of what they do, with its interval."""
+"""Two devices measured in turn: the ratio of their rates, with its interval."""
 
 from dl3.model.answers import Versus
 from dl3.report.chart import Chart, Drawing, Scene
@@ -7,14 +7,12 @@ from dl3.report.words import Words
 
 WORDS = {
     "en": {
-        "versus.title": "Side by side, measured in turn",
-        "versus.axis": "Ratio; right of the dashed line the first is faster",
+        "versus.title": "Side-by-side comparison, measured in turn",
+        "versus.axis": "Ratio; to the right of the dashed line, the first is faster",
         "versus.row": "{dut} / {peer}, {frame}",
-        "versus.note": "The two took turns (ABAB), so that what the machine did in "
-        "the meantime met both. The line is "
-        "the interval of the ratio with 95 % confidence; where it crosses the dashed "
-        "line, neither is known to be "
-        "faster.",
+        "versus.note": "The two were measured in turn (ABAB), so that changes of the machine affect both alike. The "
+        "line is the 95 % confidence interval of the ratio; where it crosses the dashed line, no difference is "
+        "established.",
     },
     "zh": {
         "versus.title": "交替测试对比",

@@ -1,4 +1,4 @@
-"""Why frames of a trial were lost, in sentences with evidence; without loss, what limits next. Pure."""
+"""Why frames of a trial were lost, with evidence; without loss, which limit comes next. Pure."""
 
 from dl3.model.trial import Trial
 from dl3.report.explain.counters import counter_findings
@@ -13,7 +13,7 @@ __all__ = ["Finding", "explain", "findings", "plain", "sentence"]
 
 
 def findings(trial: Trial) -> tuple[Finding, ...]:
-    """All that is known of a trial's loss, or of its headroom; a cause is named only where evidence covers it."""
+    """All findings on a trial's loss or headroom; a cause is named only if the evidence supports it."""
     found = [Finding("invalid", "invalid", {"reason": reason}) for reason in trial.invalid]
     found += starved(trial)
     if trial.account.lost > 0:
@@ -24,5 +24,5 @@ def findings(trial: Trial) -> tuple[Finding, ...]:
 
 
 def explain(trial: Trial, words: Words) -> list[str]:
-    """The same in sentences."""
+    """The findings as sentences."""
     return [sentence(finding, words) for finding in findings(trial)]

@@ -8,12 +8,12 @@ from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding, Value
 from dl3.report.places import RESET, places_of
 
-# As dl3/host/seen.py has it: only the cores of workers have one.
+# The format of dl3/host/seen.py; only the cores of workers have this counter.
 OF_A_WORKER = re.compile(rf"involuntary switches (\w+) core (\d+)( {OF_THE_OTHER})?")
 
 
 def core_finding(totals: Mapping[str, float], worker: re.Match[str]) -> Finding:
-    """One core's; how often another thread had it is the scheduler's own count where it was not traced."""
+    """The counters of one core; the scheduler's own switch count is used if switches were not traced."""
     program, core, where = worker[1], worker[2], worker[3] or ""
 
     def total(what: str) -> float:
@@ -34,7 +34,7 @@ def core_finding(totals: Mapping[str, float], worker: re.Match[str]) -> Finding:
 
 
 def counter_findings(trial: Trial) -> Iterator[Finding]:
-    """A finding for each worker's core, and one for Linux; none where a reset on purpose explains all that was lost."""
+    """One finding per worker core and one for Linux; none if a deliberate reset explains all loss."""
     if not trial.evidence or not places_of(trial).keys() - {RESET}:
         return
     totals = trial.evidence.totals

@@ -1,4 +1,4 @@
-"""What the machine counted beside a loss."""
+"""What the machine counted during a loss."""
 
 from dl3.model.evidence import OF_THE_OTHER
 from dl3.report.explain import explain, findings
@@ -17,8 +17,8 @@ TOTALS = {
     "involuntary switches dl3d core 3": 71.0,
 }
 HERE = (
-    "In all of the trial, core 3 of dl3d: other threads 98, interrupts 464, softirqs 84, page faults 7, taken by the "
-    "hypervisor 40 ms."
+    "Over the whole trial, core 3 of dl3d had 98 switches to other threads, 464 interrupts, 84 softirqs and 7 page "
+    "faults; the hypervisor took 40 ms."
 )
 LOST = {"dut rx ring full": 500}
 
@@ -32,8 +32,8 @@ def reported(totals: dict[str, float], language: Language = Language.EN) -> list
 def tells_what_came_over_each_workers_core() -> None:
     assert reported(TOTALS) == [HERE]
     assert reported(TOTALS, Language.ZH) == [
-        "整个试验期间，dl3d 所在的核 3：其他线程运行 98 次，中断 464 次，软中断 84 次，"
-        "虚拟机监控器占用 40 ms；dl3d 缺页 7 次。"
+        "整个试验期间，dl3d 所在的核 3：切换到其他线程 98 次，中断 464 次，软中断 84 次，"
+        "被宿主机占用 40 ms；dl3d 缺页 7 次。"
     ]
 
 
@@ -41,20 +41,20 @@ def tells_of_the_messages_of_linux_and_of_frequency_where_they_are_known() -> No
     more = {"netlink messages": 1200.0, "MHz before core 3": 2100.0, "MHz core 3": 3400.0}
     assert reported({**TOTALS, **more}) == [
         f"{HERE[:-1]}, 2,100 MHz before and 3,400 MHz after.",
-        "Messages of Linux to dl3d meanwhile, on routes, neighbours and links: 1,200.",
+        "Linux sent 1,200 netlink messages (routes, neighbours, links) to dl3d during the trial.",
     ]
 
 
 def takes_the_schedulers_count_where_threads_were_not_traced() -> None:
     del (untraced := dict(TOTALS))["switches core 3"]
-    assert "other threads 71," in reported(untraced)[0]
+    assert "71 switches to other threads," in reported(untraced)[0]
 
 
 def keeps_cores_of_two_machines_apart() -> None:
     other = {f"{name} {OF_THE_OTHER}": 2 * n for name, n in TOTALS.items()}
     here, there = reported({**TOTALS, **other})
     assert here == HERE
-    assert "other threads 196, interrupts 928, softirqs 168, page faults 14" in there
+    assert "196 switches to other threads, 928 interrupts, 168 softirqs and 14 page faults" in there
 
 
 def says_nothing_of_a_reset_on_purpose_and_without_loss() -> None:

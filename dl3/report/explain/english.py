@@ -2,33 +2,34 @@
 
 WORKER = "{program}'s worker {worker}"
 WHEN = "{times} for {us:,.0f} µs at {at_s:.3f} s"
-TAKEN = "Core {core} was taken away from " + WORKER + WHEN + " by {who}{also}"
+TAKEN = "Core {core} was taken from " + WORKER + WHEN + " by {who}{also}"
 PAUSED = WORKER + " on core {core} {did}" + WHEN
 INTERRUPTED = PAUSED + " because of the interrupt {who}"
 STOLEN = (
-    PAUSED + ", and the kernel gave the core to no other thread; the hypervisor took {steal_ms:,.0f} ms of it in all"
+    PAUSED + ", and the kernel gave the core to no other thread; the hypervisor took {steal_ms:,.0f} ms of it in total"
 )
 OWN = (
-    PAUSED + ", though the core was its own all the time: the worker itself was held up, or a hypervisor tells no steal"
+    PAUSED + ", although no other thread had the core: the worker itself was blocked, or the hypervisor does not "
+    "report steal time"
 )
 RING = (
-    "; at {mpps:.4g} Mpps a ring of {ring:,} holds {holds_us:,.0f} µs; {frames:,} packets lost "
-    "({expected:,} expected of an empty ring)"
+    "; at {mpps:.4g} Mpps a ring of {ring:,} descriptors fills in {holds_us:,.0f} µs; {frames:,} packets lost "
+    "({expected:,} expected with an empty ring at the start)"
 )
 DEVICE = "; {frames:,} packets lost meanwhile"
-GENERATOR = "; {frames:,} packets lost, because the generator then neither sent nor received in time"
-BEHIND = "; the generator could not keep to its rate"
+GENERATOR = "; {frames:,} packets lost because the generator neither sent nor received in time"
+BEHIND = "; the generator could not maintain its rate"
 COUNTERS = (
-    "In all of the trial, core {core} of {program}: other threads {switches:,.0f}, interrupts {interrupts:,.0f}, "
-    "softirqs {softirqs:,.0f}, page faults {faults:,.0f}, taken by the hypervisor {steal_ms:,.0f} ms"
+    "Over the whole trial, core {core} of {program} had {switches:,.0f} switches to other threads, {interrupts:,.0f} "
+    "interrupts, {softirqs:,.0f} softirqs and {faults:,.0f} page faults; the hypervisor took {steal_ms:,.0f} ms"
 )
 STARTS = {"taken": TAKEN, "interrupted": INTERRUPTED, "paused": PAUSED, "stolen": STOLEN, "own": OWN}
-DID = {"ring": "did not poll", "device": "did not poll", "generator": "stood still"}
+DID = {"ring": "did not poll", "device": "did not poll", "generator": "stalled"}
 ENDS = {"ring": RING, "device": DEVICE, "generator": GENERATOR}
 
 
 def begun(start: str, end: str) -> str:
-    """How a sentence starts: a worker of dl3gen that stood still may have polled later than that, after it has sent."""
+    """The start of a sentence. A dl3gen worker that stalled may have polled even later, because it sends first."""
     return STARTS[start].replace("{did}", DID[end])
 
 
@@ -38,61 +39,62 @@ EXPLAIN_ENGLISH = {
     "explain.heading": "{record}, line {line}: {dut}, {frame} frames at {mpps:.4g} Mpps for {seconds:.4g} s: {lost}",
     "explain.heading.lost": "{lost:,} of {sent:,} packets lost ({ratio:.4%})",
     "explain.heading.none": "no loss",
-    "explain.times": " {n:,} times, at the worst",
+    "explain.times": " {n:,} times, at worst",
     "explain.also": " and {others:,} more",
     "explain.alone": "{text}.",
     "explain.advised": "{text}: {advice}.",
     "explain.invalid": "This trial is INVALID and says nothing about the device; {reason}",
     "explain.place": "{frames:,} packets, {share:.1%} of those lost: {place}",
-    "explain.reset": "{frames:,} packets, {share:.1%} of those lost, while the device was away because it was reset on "
-    "purpose: how long that lasts is what this test measures",
-    "explain.more": "{frames:,} packets were lost in other pauses, of which there were {n:,}",
-    "explain.full": "dl3d's worker {worker} on core {core} was full: a packet costs it {cycles:,.0f} cycles ({steps}"
-    "), so at {ghz:.2f} GHz it forwards {most:.4g} Mpps; {mpps:.4g} Mpps were offered to it, and its packets took "
-    "{busy:.0%} of its time",
-    "explain.overrun": "{frames:,} packets were lost outside of pauses, while a worker was full",
-    "explain.no_timeline": "When the {frames:,} packets were lost is not known, so no cause can be named",
-    "explain.silent": "{frames:,} packets were lost while the generator's workers polled; the device tells nothing "
-    "of itself, so no cause can be named",
-    "explain.silent.steady": "{frames:,} packets were lost evenly, in {share:.0%} of the time, while the "
-    "generator's workers polled; the device tells nothing of itself, so no cause can be named",
-    "explain.unexplained": "{frames:,} packets were lost in no pause that is known, and no worker was full: the "
-    "evidence does not suffice to name a cause",
-    "explain.unexplained.steady": "{frames:,} packets were lost evenly, in {share:.0%} of the time, in no pause "
-    "that is known, and no worker was full: the evidence does not suffice to name a cause",
-    "explain.unexplained.full": "{frames:,} packets were lost in no pause that is known, and are more than a full worker "
-    "explains: the evidence does not suffice to name a cause",
+    "explain.reset": "{frames:,} packets, {share:.1%} of those lost, while the device was out of service because of "
+    "the deliberate reset: the length of this outage is what the test measures",
+    "explain.more": "{frames:,} packets were lost in {n:,} other pauses",
+    "explain.full": "dl3d's worker {worker} on core {core} was fully loaded: at {cycles:,.0f} cycles per packet ("
+    "{steps}) and {ghz:.2f} GHz it can forward {most:.4g} Mpps; its offered load was {mpps:.4g} Mpps, and packet "
+    "processing took {busy:.0%} of its time",
+    "explain.overrun": "{frames:,} packets were lost outside of pauses, while a worker was fully loaded",
+    "explain.no_timeline": "It is not known when the {frames:,} packets were lost, so no cause can be named",
+    "explain.silent": "{frames:,} packets were lost while the generator's workers were polling; the device reports "
+    "nothing about itself, so no cause can be named",
+    "explain.silent.steady": "{frames:,} packets were lost evenly over {share:.0%} of the time, while the generator's "
+    "workers were polling; the device reports nothing about itself, so no cause can be named",
+    "explain.unexplained": "{frames:,} packets were lost outside of any known pause, and no worker was fully loaded: "
+    "there is not enough evidence to name a cause",
+    "explain.unexplained.steady": "{frames:,} packets were lost evenly over {share:.0%} of the time, outside of any "
+    "known pause, and no worker was fully loaded: there is not enough evidence to name a cause",
+    "explain.unexplained.full": "{frames:,} packets were lost outside of any known pause, more than a fully loaded "
+    "worker explains: there is not enough evidence to name a cause",
     "explain.counters": COUNTERS,
     "explain.counters.mhz": COUNTERS + ", {before:,.0f} MHz before and {mhz:,.0f} MHz after",
-    "explain.counters.linux": "Messages of Linux to dl3d meanwhile, on routes, neighbours and links: {messages:,.0f}",
-    "explain.missing": "Not known here: {sentence}",
-    "explain.headroom.none_lost": "No packet of {sent:,} was lost at {mpps:.4g} Mpps",
-    "explain.headroom.unknown": "No packet of {sent:,} was lost at {mpps:.4g} Mpps; the device does not tell how "
-    "near it was to its limit",
-    "explain.headroom.worker": "dl3d's worker {worker} on core {core} was {fill:.0%} full: a packet costs it "
-    "{cycles:,.0f} cycles ({steps}) in bursts of {burst:.1f}, at {ghz:.2f} GHz; it is full at about {limit:.4g} "
-    "Mpps, later if larger bursts make packets cheaper",
+    "explain.counters.linux": "Linux sent {messages:,.0f} netlink messages (routes, neighbours, links) to dl3d during "
+    "the trial",
+    "explain.missing": "Missing evidence: {sentence}",
+    "explain.headroom.none_lost": "None of {sent:,} packets were lost at {mpps:.4g} Mpps",
+    "explain.headroom.unknown": "None of {sent:,} packets were lost at {mpps:.4g} Mpps; the device does not report "
+    "how close it was to its limit",
+    "explain.headroom.worker": "dl3d's worker {worker} on core {core} was {fill:.0%} loaded: {cycles:,.0f} cycles per "
+    "packet ({steps}) in bursts of {burst:.1f}, at {ghz:.2f} GHz; it is fully loaded at about {limit:.4g} Mpps, or "
+    "later if larger bursts make packets cheaper",
     "explain.headroom.pause": "The longest pause of dl3d's worker {worker} on core {core} was {us:,.0f} µs; a ring of "
-    "{ring:,} overflows in such a pause from {limit:.4g} Mpps on",
+    "{ring:,} descriptors overflows in such a pause from {limit:.4g} Mpps on",
     "advice.isolate.device": "isolate core {core} (isolcpus, or move {who} away) or deepen the ring",
-    "advice.isolate.generator": "isolate core {core} (isolcpus, or move {who} away), it is the generator's",
+    "advice.isolate.generator": "isolate core {core} (isolcpus, or move {who} away), which belongs to the generator",
     "advice.interrupts.device": "move the interrupt {who} to another core (/proc/irq, irqaffinity=) or deepen the ring",
     "advice.interrupts.generator": "move the interrupt {who} to another core (/proc/irq, irqaffinity=)",
-    "advice.hypervisor": "give this machine cores of its own",
-    "advice.full": "give the port more queues and workers, or take away what step costs most",
-    "advice.silent": "measure a device that tells its counters, or look at its own",
-    "advice.worker_next": "this limits next, at {least:.4g} Mpps; the step '{step}' costs most",
-    "advice.pause_next": "this limits next, at {least:.4g} Mpps; isolate core {core} or deepen the ring",
-    "advice.memory": "give dl3d more buffers (memory in its file)",
-    "advice.cable": "look at the wire and at both its ends",
-    "advice.streams": "the generator sends what the device must not forward; change its streams",
-    "advice.routes": "ask 'dl3 route ADDRESS' for a destination of the streams, and add the route that is missing",
-    "advice.neighbour": "let the next hop answer ARP or ND, or write its MAC into the file",
+    "advice.hypervisor": "give this machine dedicated cores",
+    "advice.full": "give the port more queues and workers, or remove the most expensive step",
+    "advice.silent": "measure a device that exports its counters, or check the device's own counters",
+    "advice.worker_next": "this is the next limit, at {least:.4g} Mpps; the step '{step}' costs most",
+    "advice.pause_next": "this is the next limit, at {least:.4g} Mpps; isolate core {core} or deepen the ring",
+    "advice.memory": "give dl3d more buffers (memory in its configuration file)",
+    "advice.cable": "check the cable and both of its ends",
+    "advice.streams": "the generator sends packets that the device must not forward; change its streams",
+    "advice.routes": "run 'dl3 route ADDRESS' for a destination of the streams, and add the missing route",
+    "advice.neighbour": "make the next hop answer ARP or ND, or set its MAC address in the configuration file",
     "advice.mac": "set dst_mac of the streams to the port's MAC, see 'dl3 show ports'",
     "advice.mtu": "send smaller frames or raise the MTU",
     "advice.ttl": "send a larger TTL",
-    "advice.up": "set the port up and look at its link",
-    "advice.taps": "give the ports TAP interfaces in Linux (control: linux), which handles such packets",
-    "advice.unsupported": "'dl3 show unsupported' names what workers cannot express",
-    "advice.punt": "such packets go through Linux, which is slower; 'dl3 show classes' has the limits",
+    "advice.up": "set the port up and check its link",
+    "advice.taps": "create TAP interfaces for the ports (control: linux), so that Linux handles such packets",
+    "advice.unsupported": "'dl3 show unsupported' lists what workers cannot express",
+    "advice.punt": "such packets go through Linux, which is slower; 'dl3 show classes' shows the limits",
 }

@@ -1,4 +1,4 @@
-"""Each place and each cause is named, with its figures; what evidence does not cover gets no cause."""
+"""Each location and each cause is named with its figures; no cause is named without evidence."""
 
 import re
 import tomllib
@@ -29,7 +29,7 @@ def keys(made: Trial) -> list[str]:
 
 
 def taken(**more: object) -> Trial:
-    """A kworker had the core for all of a pause of 312 µs: 3,120 frames came, 2,048 found room."""
+    """A kworker had the core for the whole pause of 312 µs: 3,120 frames arrived, 2,048 fitted into the ring."""
     evidence = seen([gap(200, 312)], [event(200, 310)], **more)
     return trial({FULL: 1072}, [loss(200, 1072)], evidence)
 
@@ -37,8 +37,8 @@ def taken(**more: object) -> Trial:
 def names_who_took_the_core_when_and_what_that_cost() -> None:
     assert reported(taken()) == (
         "1,072 packets, 100.0% of those lost: device's receive ring full.\n"
-        "Core 3 was taken away from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1; "
-        "at 10 Mpps a ring of 2,048 holds 205 µs; 1,072 packets lost (1,072 expected of an empty ring): "
+        "Core 3 was taken from dl3d's worker 0 for 312 µs at 0.200 s by kworker/3:1; "
+        "at 10 Mpps a ring of 2,048 descriptors fills in 205 µs; 1,072 packets lost (1,072 expected with an empty ring at the start): "
         "isolate core 3 (isolcpus, or move kworker/3:1 away) or deepen the ring."
     )
 
@@ -46,8 +46,8 @@ def names_who_took_the_core_when_and_what_that_cost() -> None:
 def says_the_same_in_chinese() -> None:
     assert "\n".join(explain(taken(), ZH)) == (
         "1,072 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
-        "核 3 被夺走，dl3d 的 worker 0 无法运行，始于 0.200 s，持续 312 µs，占用者为 kworker/3:1；"
-        "10 Mpps 时深度为 2,048 的环可容纳 205 µs；丢失 1,072 个包（若环此前为空，预计 1,072 个）。"
+        "核 3 被其他线程占用（kworker/3:1），dl3d 的工作线程 0 无法运行，始于 0.200 s，持续 312 µs；"
+        "在 10 Mpps 下，深度为 2,048 的接收环 205 µs 即满；丢失 1,072 个包（若环起初为空，预计丢失 1,072 个）。"
         "建议：隔离核 3（isolcpus，或将 kworker/3:1 移走），或加深接收环。"
     )
 
@@ -55,9 +55,8 @@ def says_the_same_in_chinese() -> None:
 def puts_pauses_of_one_cause_together_and_tells_the_worst() -> None:
     evidence = seen([gap(200, 300), gap(500, 900)], [event(200, 300), event(500, 700), event(500.7, 200, "sshd")])
     made = trial({FULL: 7904}, [loss(200, 952), loss(500, 6952)], evidence)
-    assert (
-        "Core 3 was taken away from dl3d's worker 0 2 times, at the worst for 900 µs at 0.500 s by kworker/3:1 and 1 "
-        in (reported(made))
+    assert "Core 3 was taken from dl3d's worker 0 2 times, at worst for 900 µs at 0.500 s by kworker/3:1 and 1 " in (
+        reported(made)
     )
     (cause,) = [finding for finding in findings(made) if finding.topic == "time"]
     assert (cause.frames, cause.values["n"], cause.values["expected"]) == (7904, 2, 7904)
@@ -75,7 +74,7 @@ def sums_up_what_is_more_than_one_reads() -> None:
     events = [event(100 * i, 300, f"thief{i}") for i in range(1, 9)]
     made = trial({FULL: 8 * 952}, [loss(100 * i, 952) for i in range(1, 9)], seen(gaps, events))
     assert keys(made)[1:] == ["taken.ring"] * 5 + ["more"]
-    assert "2,856 packets were lost in other pauses, of which there were 3." in reported(made)
+    assert "2,856 packets were lost in 3 other pauses." in reported(made)
 
 
 @pytest.mark.parametrize(
@@ -91,22 +90,22 @@ def sums_up_what_is_more_than_one_reads() -> None:
         (
             seen([gap(200, 312)], totals={"switches core 3": 0, "steal ms core 3": 40}),
             "stolen.ring",
-            "the hypervisor took 40 ms of it in all",
+            "the hypervisor took 40 ms of it in total",
         ),
         (
             seen([gap(200, 312)], [event(200, 100)], totals={"switches core 3": 1}),
             "own.ring",
-            "though the core was its own all the time",
+            "although no other thread had the core",
         ),
         (
             seen([gap(200, 312)], [event(200, 312, core=1)], totals={"switches core 3": 0}),
             "own.ring",
-            "though the core was its own all the time",
+            "although no other thread had the core",
         ),
         (
             seen([gap(200, 312)], [event(300, 312)], totals={"switches core 3": 1}),
             "own.ring",
-            "though the core was its own all the time",
+            "although no other thread had the core",
         ),
         (
             seen([gap(200, 312)], [event(200, 312)], ring_frames=0, work=()),
@@ -125,22 +124,23 @@ def a_pause_has_the_owner_that_evidence_gives_it_and_no_other(evidence: Evidence
 def takes_the_ring_from_the_laboratory_when_the_device_does_not_tell() -> None:
     evidence = seen([gap(200, 312)], [event(200, 312)], ring_frames=0)
     made = trial({FULL: 1072}, [loss(200, 1072)], evidence, facts={"lab": {"ring_frames": 1024}})
-    assert "a ring of 1,024 holds 102 µs" in reported(made)
+    assert "a ring of 1,024 descriptors fills in 102 µs" in reported(made)
 
 
 def what_a_worker_is_offered_is_its_share() -> None:
-    # Half of 10 Mpps come to each worker, so its ring holds twice as long; a pause of 312 µs loses nothing.
+    # Each worker gets half of 10 Mpps, so its ring lasts twice as long; a pause of 312 µs loses nothing.
     two = (work(packets=5_000_000), work(packets=5_000_000, worker=1))
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 500)], [event(200, 500)], work=two))
-    assert "at 5 Mpps a ring of 2,048 holds 410 µs; 1,072 packets lost (452 expected of an empty ring)" in reported(
-        made
+    assert (
+        "at 5 Mpps a ring of 2,048 descriptors fills in 410 µs; 1,072 packets lost (452 expected with an empty"
+        in reported(made)
     )
 
 
 def a_pause_that_fits_into_the_ring_is_no_cause() -> None:
     made = trial({FULL: 1072}, [loss(200, 1072)], seen([gap(200, 50)], [event(200, 50)]))
     assert keys(made) == ["place", "unexplained"]
-    assert "the evidence does not suffice to name a cause" in reported(made)
+    assert "not enough evidence to name a cause" in reported(made)
 
 
 def a_pause_at_another_time_is_no_cause() -> None:
@@ -165,7 +165,7 @@ def several_pauses_may_share_one_loss() -> None:
 def the_generator_s_own_pauses_are_its_own(place: str) -> None:
     evidence = seen([gap(200, 900, "dl3gen", 0)], [event(200, 900, "stress", 0)])
     text = reported(trial({place: 500}, [loss(200, 500)], evidence))
-    assert "Core 0 was taken away from dl3gen's worker 0 for 900 µs at 0.200 s by stress; 500 packets " in text
+    assert "Core 0 was taken from dl3gen's worker 0 for 900 µs at 0.200 s by stress; 500 packets " in text
     assert "isolate core 0" in text
 
 
@@ -180,8 +180,8 @@ def a_refused_frame_is_laid_beside_the_generator_first() -> None:
 
 def a_generator_that_stood_still_may_have_polled_later() -> None:
     made = trial({"tx_refused": 500}, [loss(200, 500)], seen([gap(200, 900, "dl3gen", 0)]))
-    assert "dl3gen's worker 0 on core 0 stood still for 900 µs at 0.200 s" in reported(made)
-    assert "dl3gen 的 worker 0 停顿" in "".join(explain(made, ZH))
+    assert "dl3gen's worker 0 on core 0 stalled for 900 µs at 0.200 s" in reported(made)
+    assert "dl3gen 的工作线程 0 停顿" in "".join(explain(made, ZH))
 
 
 def tells_why_a_generator_fell_behind() -> None:
@@ -190,9 +190,9 @@ def tells_why_a_generator_fell_behind() -> None:
     made = trial({}, (), evidence, invalid=invalid, is_behind=True)
     assert reported(made) == (
         "This trial is INVALID and says nothing about the device; generator late: "
-        "the generator left out 90,000 frames (0.90%) that were due.\n"
-        "Core 0 was taken away from dl3gen's worker 0 for 9,000 µs at 0.000 s by stress; the generator could not keep to "
-        "its rate: isolate core 0 (isolcpus, or move stress away), it is the generator's."
+        "the generator did not send 90,000 frames (0.90%) that were due.\n"
+        "Core 0 was taken from dl3gen's worker 0 for 9,000 µs at 0.000 s by stress; the generator could not "
+        "maintain its rate: isolate core 0 (isolcpus, or move stress away), which belongs to the generator."
     )
 
 
@@ -202,8 +202,8 @@ def knows_nothing_of_a_device_that_says_nothing() -> None:
     always = trial({"unknown": 5000}, [loss(0, 5000, ms=1000)], evidence)
     assert keys(once) == ["place", "silent", "missing"]
     assert keys(always) == ["place", "silent.steady", "missing"]
-    assert "lost evenly, in 100% of the time" in reported(always)
-    assert reported(once).endswith("Not known here: frequency of the cores: this kernel has no cpufreq for them.")
+    assert "lost evenly over 100% of the time" in reported(always)
+    assert reported(once).endswith("Missing evidence: frequency of the cores: this kernel has no cpufreq for them.")
 
 
 def a_reset_on_purpose_is_no_fault() -> None:
@@ -211,12 +211,12 @@ def a_reset_on_purpose_is_no_fault() -> None:
     made = trial({"unknown": 5000, "corrupted": 7}, [loss(0, 5007, ms=3)], Evidence(missing=(text,)), test="reset")
     assert keys(made) == ["reset", "place", "missing"]
     assert reported(made).startswith(
-        "5,000 packets, 99.9% of those lost, while the device was away because it was reset on purpose: how long that "
-        "lasts is what this test measures."
+        "5,000 packets, 99.9% of those lost, while the device was out of service because of the deliberate reset: the "
+        "length of this outage is what the test measures."
     )
     only = trial({"dut rx ring full": 5000}, [loss(0, 5000)], Evidence(missing=(text,)), test="reset")
     assert keys(only) == ["reset"]
-    assert "中断多久正是此项测试所测量的" in explain(only, ZH)[0]
+    assert "中断时长正是此项测试的测量对象" in explain(only, ZH)[0]
 
 
 def tells_from_the_start_of_the_trial_since_when_pauses_are_known() -> None:
@@ -234,9 +234,9 @@ def knows_no_cause_without_times() -> None:
 def verdicts_need_no_times() -> None:
     made = trial({"no_route": 100, "ttl_expired": 7}, [loss(200, 107)], seen([gap(200, 312)], [event(200, 312)]))
     assert reported(made) == (
-        "100 packets, 93.5% of those lost: no route to the destination (no_route): ask 'dl3 route ADDRESS' for a "
-        "destination of the streams, and add the route that is missing.\n"
-        "7 packets, 6.5% of those lost: TTL or hop limit ended (ttl_expired): send a larger TTL."
+        "100 packets, 93.5% of those lost: no route to the destination (no_route): run 'dl3 route ADDRESS' for a "
+        "destination of the streams, and add the missing route.\n"
+        "7 packets, 6.5% of those lost: TTL or hop limit expired (ttl_expired): send a larger TTL."
     )
 
 
@@ -259,11 +259,11 @@ def names_each_place_in_both_languages(place: str) -> None:
 
 def without_loss_tells_what_limits_next() -> None:
     assert reported(trial({}, (), seen(gaps=[gap(200, 150)]))) == (
-        "No packet of 10,000,000 was lost at 10 Mpps.\n"
-        "The longest pause of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 overflows in such a pause from "
-        "13.65 Mpps on: this limits next, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
-        "dl3d's worker 0 on core 3 was 69% full: a packet costs it 180 cycles (lookup 62, send 40, rx 30, rewrite 28, "
-        "parse 20) in bursts of 20.0, at 2.60 GHz; it is full at about 14.44 Mpps, later if larger bursts make packets "
+        "None of 10,000,000 packets were lost at 10 Mpps.\n"
+        "The longest pause of dl3d's worker 0 on core 3 was 150 µs; a ring of 2,048 descriptors overflows in such a pause from "
+        "13.65 Mpps on: this is the next limit, at 13.65 Mpps; isolate core 3 or deepen the ring.\n"
+        "dl3d's worker 0 on core 3 was 69% loaded: 180 cycles per packet (lookup 62, send 40, rx 30, rewrite 28, "
+        "parse 20) in bursts of 20.0, at 2.60 GHz; it is fully loaded at about 14.44 Mpps, or later if larger bursts make packets "
         "cheaper."
     )
 
@@ -271,12 +271,12 @@ def without_loss_tells_what_limits_next() -> None:
 def a_worker_limits_where_pauses_are_short() -> None:
     made = trial({}, (), seen(gaps=[gap(200, 30)]))
     assert keys(made) == ["headroom.none_lost", "headroom.worker", "headroom.pause"]
-    assert "this limits next, at 14.44 Mpps; the step 'lookup' costs most" in reported(made)
+    assert "this is the next limit, at 14.44 Mpps; the step 'lookup' costs most" in reported(made)
 
 
 def headroom_is_that_of_the_fullest_worker() -> None:
     workers = (work(packets=2_000_000), work(packets=8_000_000, worker=1))
-    assert "dl3d's worker 1 on core 4 was 55% full" in reported(trial({}, (), seen(work=workers)))
+    assert "dl3d's worker 1 on core 4 was 55% loaded" in reported(trial({}, (), seen(work=workers)))
 
 
 def knows_no_headroom_of_a_device_that_says_nothing() -> None:

@@ -1,4 +1,4 @@
-"""A trial that is made up: 10 Mpps for a second through one worker of dl3d on core 3, with rings of 2,048 frames."""
+"""A synthetic trial: 10 Mpps for a second through one worker of dl3d on core 3, with rings of 2,048 frames."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,19 +14,19 @@ SWITCHES = {"switches core 3": 4.0, "switches core 0": 4.0}
 
 
 def gap(at_ms: float, us: float, program: str = "dl3d", core: int = 3) -> Gap:
-    """A pause that begins so many milliseconds after the start."""
+    """A pause that begins this many milliseconds after the start."""
     at_ns = START_NS + round(at_ms * 1e6 + us * 1e3)
     return Gap.model_validate({"program": program, "worker": 0, "core": core, "at_ns": at_ns, "us": us})
 
 
 def event(at_ms: float, us: float, who: str = "kworker/3:1", core: int = 3, what: str = "switch") -> Event:
-    """Something that begins so many milliseconds after the start."""
+    """An event that begins this many milliseconds after the start."""
     at_ns = START_NS + round(at_ms * 1e6 + us * 1e3)
     return Event.model_validate({"what": what, "at_ns": at_ns, "us": us, "core": core, "who": who})
 
 
 def loss(at_ms: int, frames: int, ms: int = 1) -> Loss:
-    """In buckets from there on."""
+    """Lost frames in the buckets from there on."""
     return Loss(at_ns=START_NS + (at_ms + ms) * BUCKET_NS, us=ms * 1e3, frames=frames)
 
 
@@ -39,7 +39,7 @@ def work(cycles: float = 180.0, empty: float = 0.4, packets: int = PPS, worker: 
 
 
 def line(losses: Sequence[Loss], pps: int = PPS, ms: int = 1000) -> Timeline:
-    """A bucket each millisecond."""
+    """One bucket per millisecond."""
     lost = [0] * ms
     for one in losses:
         n = round(one.us / 1e3)
@@ -52,7 +52,7 @@ def line(losses: Sequence[Loss], pps: int = PPS, ms: int = 1000) -> Timeline:
 
 
 def trial(places: dict[str, int], losses: Sequence[Loss] = (), evidence: Evidence | None = None, **more: Any) -> Trial:
-    """A trial with its loss, by place and by time; `pps` and `ms` tell of another one than the usual."""
+    """A trial with its loss by location and by time; `pps` and `ms` override the default rate and length."""
     lost, pps, ms = sum(places.values()), more.pop("pps", PPS), more.pop("ms", 1000)
     sent, seconds = pps * ms // 1000, ms / 1e3
     counts = {"sent": sent, "received": sent - lost, "lost": lost, "lost_by_place": places}
@@ -79,6 +79,6 @@ def trial(places: dict[str, int], losses: Sequence[Loss] = (), evidence: Evidenc
 
 
 def seen(gaps: Sequence[Gap] = (), events: Sequence[Event] = (), **more: Any) -> Evidence:
-    """Evidence of dl3d and of a machine that tells who has a core."""
+    """Evidence of dl3d and of a machine that traces which thread has a core."""
     known = {"totals": SWITCHES, "work": (work(),), "ring_frames": 2048}
     return Evidence.model_validate({"gaps": tuple(gaps), "events": tuple(events), **known, **more})

@@ -1,4 +1,4 @@
-"""What an explanation is made of: one sentence each, with the figures in it, and what to do."""
+"""The building blocks of an explanation: findings, each one sentence with figures, and advice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is known of a trial; `key` names its sentence, `advice` what to do about it."""
+    """One finding about a trial; `key` selects its sentence, `advice` what to do about it."""
 
     topic: Topic
     key: str
     values: Mapping[str, Value] = field(default_factory=dict)
-    frames: int = 0  # lost ones that it speaks of
-    advice: str = ""  # empty: nothing that helps for sure
+    frames: int = 0  # lost frames that it covers
+    advice: str = ""  # empty: nothing is certain to help
 
 
 def value_text(name: str, value: Value, words: Words) -> Value:
-    """A value in the report's language, where it is a word."""
+    """A value in the report's language, if it is a word."""
     if not isinstance(value, str):
         return value
     if name == "place":
@@ -35,7 +35,7 @@ def value_text(name: str, value: Value, words: Words) -> Value:
 
 
 def derived(values: Mapping[str, Value], words: Words) -> dict[str, str]:
-    """What is said of more than one pause, and of more than one thread."""
+    """The parts of a sentence for more than one pause and more than one thread."""
     found = {"times": "", "also": ""}
     if values.get("n", 1) != 1:
         found["times"] = words("explain.times", n=values["n"])
@@ -45,7 +45,7 @@ def derived(values: Mapping[str, Value], words: Words) -> dict[str, str]:
 
 
 def sentence(finding: Finding, words: Words) -> str:
-    """A finding in the language of the words."""
+    """A finding as a sentence in the report's language."""
     values = {name: value_text(name, value, words) for name, value in finding.values.items()}
     text = words(f"explain.{finding.key}", **values, **derived(values, words))
     if not finding.advice:
@@ -54,6 +54,6 @@ def sentence(finding: Finding, words: Words) -> str:
 
 
 def plain(finding: Finding, words: Words) -> dict[str, object]:
-    """A finding for programs."""
+    """A finding in machine-readable form."""
     reported = {"topic": finding.topic, "frames": finding.frames, "text": sentence(finding, words)}
     return reported | {"key": finding.key, "advice": finding.advice, "values": dict(finding.values)}

@@ -1,4 +1,4 @@
-"""Without loss: what limits next, and at which rate. Pure."""
+"""Without loss: which limit comes next, and at which rate. Pure."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from dl3.report.explain.load import load_of, strains
 
 
 def worker_limit(trial: Trial) -> tuple[float, Finding] | None:
-    """The rate at which the fullest worker is full, all streams together."""
+    """The rate at which the busiest worker is fully loaded, all streams together."""
     for strain in strains(trial.evidence, trial)[:1]:
         if not strain.fill:
             return None
@@ -31,7 +31,7 @@ def worker_limit(trial: Trial) -> tuple[float, Finding] | None:
 
 
 def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
-    """The rate from which on a pause like the longest one overflows a ring, all streams together."""
+    """The rate from which a pause like the longest one overflows a ring, all streams together."""
     gaps: list[Gap] = [gap for gap in trial.evidence.gaps if gap.program == "dl3d" and gap.us] if trial.evidence else []
     if not gaps:
         return None
@@ -52,7 +52,7 @@ def pause_limit(trial: Trial) -> tuple[float, Finding] | None:
 
 
 def headroom_findings(trial: Trial) -> Iterator[Finding]:
-    """What limits next stands first."""
+    """The nearest limit first."""
     found = [limit for limit in (worker_limit(trial), pause_limit(trial)) if limit]
     values: dict[str, Value] = {"mpps": trial.offered_pps / 1e6, "sent": trial.account.sent}
     if not found:

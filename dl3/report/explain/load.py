@@ -1,4 +1,4 @@
-"""Arithmetic of a worker under load: what each of its rings gets, how long that fits, what a pause costs. Pure."""
+"""Arithmetic of a worker under load: the rate of each ring, how long a ring lasts, the cost of a pause. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from dl3.model.evidence import Evidence, Work
 from dl3.model.trial import Trial
 
-FULL = 0.95  # of what a worker can do: its price is that of the bursts that were timed
-NEVER_EMPTY = 0.02  # share of rounds that found nothing, at most, of a worker that is always busy
+FULL = 0.95  # of a worker's capacity: its cost per packet is that of the timed bursts
+NEVER_EMPTY = 0.02  # maximum share of empty polls of a worker that is always busy
 
 
 def ring_frames(trial: Trial) -> int:
-    """That a receive queue of the device holds: as dl3d says, else as the laboratory knows; 0: unknown."""
+    """Descriptors of a receive queue of the device, from dl3d or else from the testbed; 0: unknown."""
     if trial.evidence and trial.evidence.ring_frames:
         return trial.evidence.ring_frames
     lab = trial.facts.get("lab")
@@ -21,14 +21,14 @@ def ring_frames(trial: Trial) -> int:
 
 @dataclass(frozen=True)
 class Load:
-    """What one worker of the device was offered."""
+    """The load offered to one worker of the device."""
 
-    rates_pps: tuple[float, ...]  # of each queue that got something
+    rates_pps: tuple[float, ...]  # of each queue that received anything
     ring_frames: int
 
     @property
     def busiest_pps(self) -> float:
-        """Of the queue that got most."""
+        """The rate of the busiest queue."""
         return max(self.rates_pps, default=0.0)
 
     @property
@@ -37,12 +37,12 @@ class Load:
         return self.ring_frames / self.busiest_pps * 1e6 if self.busiest_pps else 0.0
 
     def lost_in(self, pause_us: float) -> int:
-        """Frames that find no room in a pause, if all rings were empty when it began."""
+        """Frames that do not fit into the rings during a pause, if all rings were empty at its start."""
         return round(sum(max(0.0, pps * pause_us / 1e6 - self.ring_frames) for pps in self.rates_pps))
 
 
 def load_of(trial: Trial, worker: int) -> Load:
-    """Of a worker of dl3d; all that was offered, where it is not known how workers share it."""
+    """The load of a dl3d worker; all that was offered if the distribution over workers is unknown."""
     works = trial.evidence.work if trial.evidence else ()
     total, frames = sum(sum(work.queues.values()) for work in works), ring_frames(trial)
     own = next((work for work in works if work.worker == worker), None)
@@ -53,75 +53,75 @@ def load_of(trial: Trial, worker: int) -> Load:
 
 @dataclass(frozen=True)
 class Strain:
-    """How near a worker is to what it can do."""
+    """How close a worker is to its capacity."""
 
     work: Work
     offered_pps: float
-    cycles: float  # of a packet; 0: not measured
-    most_pps: float  # that the worker can do at that price; 0: not known
-    empty: float  # share of its rounds that found nothing, also of those before and after the trial
-    seconds: float  # of the trial, in which it did not pause
-    is_alone: bool  # so that it got all that was offered; else its share is that of what workers received
+    cycles: float  # per packet; 0: not measured
+    most_pps: float  # the worker's capacity at that cost; 0: unknown
+    empty: float  # share of empty polls, including those before and after the trial
+    seconds: float  # of the trial without pauses
+    is_alone: bool  # it received all that was offered; otherwise its share is the share of what workers received
 
     @property
     def fill(self) -> float:
-        """Offered / most; 0: not known."""
+        """Offered / capacity; 0: unknown."""
         return self.offered_pps / self.most_pps if self.most_pps else 0.0
 
     @property
     def busy(self) -> float:
-        """Share of that time that its packets took; 0: not known."""
+        """Share of that time spent on packets; 0: unknown."""
         can = self.most_pps * self.seconds
         return self.work.packets / can if can > 0 else 0.0
 
     @property
     def never_waits(self) -> bool:
-        """Whether it hardly ever found no packet, though as many came as it can do at most."""
+        """Whether polls were hardly ever empty while it was offered at least its capacity."""
         return self.fill >= FULL and self.empty <= NEVER_EMPTY
 
     @property
     def is_full(self) -> bool:
-        """It never waited; or its price says that it could not do what it was offered.
+        """Whether it never idled, or its cost per packet is too high for the load it was offered.
 
-        Where several workers share the load, it has to have done as much as it can, too: those that are not full seem
-        to be offered a part of what others lost.
+        If several workers share the load, it must also have been busy all the time: a worker that is not fully loaded
+        seems to be offered a part of what the others lost.
         """
         return self.never_waits or (self.fill >= 1 and (self.is_alone or self.busy >= FULL))
 
     @property
     def excess(self) -> int:
-        """Frames that a full worker could not do: all others, if it never waited; else as its price tells."""
+        """Frames beyond the capacity of a full worker: the rest if it never idled, else computed from its cost."""
         if self.never_waits:
             return max(0, round(self.offered_pps * self.seconds) - self.work.packets)
         return round(max(0.0, self.offered_pps - FULL * self.most_pps) * self.seconds)
 
     @property
     def steps(self) -> str:
-        """Cycles of each step, the costliest first."""
+        """Cycles of each step, the most expensive first."""
         costs = sorted(self.work.cycles_per_packet.items(), key=lambda step: -step[1])
         return ", ".join(f"{name} {cost:.0f}" for name, cost in costs)
 
     @property
     def costliest(self) -> str:
-        """The step that takes most."""
+        """The most expensive step."""
         costs = self.work.cycles_per_packet
         return max(costs, key=lambda name: costs[name], default="")
 
     @property
     def burst(self) -> float:
-        """Frames at a time."""
+        """Frames per burst."""
         return self.work.packets / self.work.bursts if self.work.bursts else 0.0
 
 
 def polled_s(trial: Trial, worker: int) -> float:
-    """How long a worker of dl3d polled while frames were sent: all but its known pauses."""
+    """How long a dl3d worker polled while frames were sent: all but its known pauses."""
     gaps = trial.evidence.gaps if trial.evidence else ()
     paused_us = sum(gap.us for gap in gaps if (gap.program, gap.worker) == ("dl3d", worker))
     return max(0.0, trial.seconds - paused_us / 1e6)
 
 
 def strain_of(trial: Trial, work: Work) -> Strain:
-    """Of one worker."""
+    """The load of one worker."""
     cycles = sum(work.cycles_per_packet.values())
     offered_pps = sum(load_of(trial, work.worker).rates_pps)
     most_pps = work.tsc_hz / cycles if cycles else 0.0
@@ -131,6 +131,6 @@ def strain_of(trial: Trial, work: Work) -> Strain:
 
 
 def strains(evidence: Evidence | None, trial: Trial) -> list[Strain]:
-    """Of all workers that did something, the fullest first."""
+    """The load of all active workers, the busiest first."""
     found = [strain_of(trial, work) for work in (evidence.work if evidence else ()) if work.packets > 0]
     return sorted(found, key=lambda strain: (-strain.fill, strain.empty))

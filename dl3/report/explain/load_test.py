@@ -1,4 +1,4 @@
-"""A worker that was full is named with what it can do, and with no more of the loss than that explains."""
+"""A fully loaded worker is named with its capacity, and with no more of the loss than that explains."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dl3.report.words import Language
 
 EN, ZH = words_in(Language.EN), words_in(Language.ZH)
 FULL = "dut rx ring full"
-BIG: Any = {"cycles": 1181, "empty": 0.999}  # most rounds are those before and after the trial: a full one lasts 29 us
+BIG: Any = {"cycles": 1181, "empty": 0.999}  # most polls are before and after the trial: a full burst takes 29 us
 
 
 def reported(made: Trial) -> str:
@@ -34,8 +34,9 @@ def a_full_worker_is_told_by_its_cycles() -> None:
     made = trial({FULL: 370_000}, [loss(0, 370_000, ms=1000)], evidence)
     assert keys(made) == ["place", "full", "overrun"]
     assert (
-        "dl3d's worker 0 on core 3 was full: a packet costs it 270 cycles (lookup 93, send 60, rx 45, rewrite 42, parse "
-        "30), so at 2.60 GHz it forwards 9.63 Mpps; 10 Mpps were offered to it, and its packets took 100% of its time"
+        "dl3d's worker 0 on core 3 was fully loaded: at 270 cycles per packet (lookup 93, send 60, rx 45, rewrite 42, "
+        "parse 30) and 2.60 GHz it can forward 9.63 Mpps; its offered load was 10 Mpps, and packet processing took 100% "
+        "of its time"
     ) in reported(made)
 
 
@@ -43,17 +44,17 @@ def a_worker_is_full_by_its_price_whatever_it_did_before_and_after() -> None:
     made = overrun(155_270, work(packets=583_285, **BIG))
     assert reported(made) == (
         "155,270 packets, 100.0% of those lost: device's receive ring full.\n"
-        "dl3d's worker 0 on core 3 was full: a packet costs it 1,181 cycles (lookup 407, send 262, rx 197, rewrite 184, "
-        "parse 131), so at 2.60 GHz it forwards 2.202 Mpps; 2.787 Mpps were offered to it, and its packets took 100% "
-        "of its time: give the port more queues and workers, or take away what step costs most.\n"
-        "155,270 packets were lost outside of pauses, while a worker was full."
+        "dl3d's worker 0 on core 3 was fully loaded: at 1,181 cycles per packet (lookup 407, send 262, rx 197, rewrite "
+        "184, parse 131) and 2.60 GHz it can forward 2.202 Mpps; its offered load was 2.787 Mpps, and packet processing "
+        "took 100% of its time: give the port more queues and workers, or remove the most expensive step.\n"
+        "155,270 packets were lost outside of pauses, while a worker was fully loaded."
     )
     assert "\n".join(explain(made, ZH)) == (
         "155,270 个包，占丢失总数的 100.0%：被测设备接收环满。\n"
-        "核 3 上 dl3d 的 worker 0 已满负荷：每个包耗费 1,181 周期（lookup 407, send 262, rx 197, rewrite 184, "
-        "parse 131），因此在 2.60 GHz 下可转发 2.202 Mpps；给予它的负载为 2.787 Mpps，处理这些包占用了它 100% 的时间。"
-        "建议：为端口增加队列和 worker，或去掉耗费最多的步骤。\n"
-        "155,270 个包在停顿之外丢失，当时有 worker 已满负荷。"
+        "核 3 上 dl3d 的工作线程 0 已满负荷：每个包耗费 1,181 个周期（lookup 407, send 262, rx 197, rewrite 184, "
+        "parse 131），主频 2.60 GHz 时最多转发 2.202 Mpps；其负载为 2.787 Mpps，包处理占用其 100% 的时间。"
+        "建议：为端口增加队列和工作线程，或去掉开销最大的步骤。\n"
+        "155,270 个包并非在停顿期间丢失，当时有工作线程已满负荷。"
     )
 
 
@@ -63,10 +64,10 @@ def a_full_worker_is_not_to_blame_for_more_than_it_could_not_do() -> None:
     assert (full.key, over.key, rest.key) == ("full", "overrun", "unexplained.full")
     assert over.frames == pytest.approx(738_555 - 0.95 * 265e-3 * 2.6e9 / 1181, abs=2)
     assert over.frames + rest.frames == 400_000
-    assert f"{rest.frames:,} packets were lost in no pause that is known, and are more than a full worker" in reported(
+    assert f"{rest.frames:,} packets were lost outside of any known pause, more than a fully loaded worker" in reported(
         made
     )
-    assert f"{rest.frames:,} 个包的丢失不在任何已知的停顿之内，也超出 worker" in "\n".join(explain(made, ZH))
+    assert f"{rest.frames:,} 个包的丢失不在任何已知的停顿之内，且数量超出工作线程" in "\n".join(explain(made, ZH))
 
 
 def a_full_worker_is_not_to_blame_for_what_the_generator_refused() -> None:
@@ -81,7 +82,7 @@ def a_full_worker_is_not_to_blame_for_what_the_generator_refused() -> None:
 
 
 def a_full_worker_may_pause_as_well() -> None:
-    # For 200 of 265 ms it did what it can; frames that came while it paused are those pauses'.
+    # It ran at capacity for 200 of 265 ms; frames that arrived during its pauses belong to the pauses.
     paused = [gap(100, 65_000)]
     made = trial(
         {FULL: 298_000},
@@ -97,7 +98,7 @@ def a_full_worker_may_pause_as_well() -> None:
 
 
 def a_worker_beside_a_full_one_is_not_accused() -> None:
-    # Both were offered as much; what the first one lost seems to have been meant for both.
+    # Both were offered the same; the losses of the first count as offered to both.
     made = overrun(
         155_000, work(packets=214_000, cycles=3_215, empty=0.9), work(packets=369_000, cycles=1_400, worker=1)
     )

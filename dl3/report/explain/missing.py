@@ -1,4 +1,4 @@
-"""Which evidence of a trial with loss the machine did not give. Pure."""
+"""Evidence that the machine could not provide for a trial with loss. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from dl3.model.trial import Trial
 from dl3.report.explain.finding import Finding
 from dl3.report.places import RESET, places_of
 
-# As dl3/trial/seen.py has it; its clock is the machine's, which no reader knows.
+# The format of dl3/trial/seen.py; its clock is the machine's, which means nothing to a reader.
 FORGOTTEN = re.compile(r"pauses from before (\d+) ns are missing")
 
 
 def missing_findings(trial: Trial) -> Iterator[Finding]:
-    """A finding for each kind; none where a reset on purpose explains all that was lost."""
+    """One finding for each kind; none if a deliberate reset explains all loss."""
     if not trial.evidence or not places_of(trial).keys() - {RESET}:
         return
     for text in trial.evidence.missing:
@@ -20,7 +20,7 @@ def missing_findings(trial: Trial) -> Iterator[Finding]:
 
 
 def since_start(text: str, trial: Trial) -> str:
-    """The sentence with its time told from the trial's start."""
+    """The sentence with its time relative to the start of the trial."""
     if not trial.timeline:
         return text
     start_ns = trial.timeline.start_ns

@@ -1,4 +1,4 @@
-"""Loss laid beside the pauses of workers, and those beside what the machine did on their cores. Pure."""
+"""Correlates loss with pauses of workers, and pauses with activity on their cores. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,30 +7,30 @@ from dl3.model.evidence import Event, Gap, Loss, Timeline, What
 from dl3.model.trial import Trial
 from dl3.report.explain.load import load_of
 
-COVERS = 0.5  # of a pause: who was on the core for less did not make it
-LEAST_US = 100.0  # of a pause that may have lost frames, where nobody knows what the rings hold
+COVERS = 0.5  # of a pause: a thread that had the core for less did not cause it
+LEAST_US = 100.0  # minimum length of a pause that may have lost frames if the ring size is unknown
 NO_WORKER = -1  # all that was offered
 Owner = tuple[What, str]
 
 
 def span_of(one: Gap | Event | Loss) -> tuple[float, float]:
-    """When it began and ended, in nanoseconds."""
+    """Begin and end, in nanoseconds."""
     return one.at_ns - one.us * 1e3, float(one.at_ns)
 
 
 def overlap_us(a: tuple[float, float], b: tuple[float, float]) -> float:
-    """How long both lasted at the same time; negative: how far they are apart."""
+    """The overlap of the two; negative: the distance between them."""
     return (min(a[1], b[1]) - max(a[0], b[0])) / 1e3
 
 
 @dataclass
 class Pause:
-    """A worker that did not poll, what was lost meanwhile, and who had its core then."""
+    """A worker that did not poll, the frames lost meanwhile, and the owner of its core."""
 
     gap: Gap
     frames: int = 0
-    owner: Owner | None = None  # who had the core longest of those who had most of it; None: nobody that is known
-    n_others: int = 0  # threads that had it, too
+    owner: Owner | None = None  # the thread that had the core longest; None: unknown
+    n_others: int = 0  # further threads that had it
     owners_us: float = 0.0  # how long all of them had it
 
 
@@ -46,22 +46,22 @@ class Cause:
 
     @property
     def is_elsewhere(self) -> bool:
-        """On the other machine of the laboratory; all workers of a program are on one."""
+        """On the other machine of the testbed; all workers of a program run on one machine."""
         return any(pause.gap.is_elsewhere for pause in self.pauses)
 
     @property
     def frames(self) -> int:
-        """Lost in all of them."""
+        """Frames lost in all of them."""
         return sum(pause.frames for pause in self.pauses)
 
     @property
     def worst(self) -> Pause:
-        """The one that lost most, of those the longest."""
+        """The one that lost most frames, the longest of those."""
         return max(self.pauses, key=lambda pause: (pause.frames, pause.gap.us))
 
 
 def losses_of(line: Timeline | None) -> tuple[Loss, ...]:
-    """When frames were lost, as finely as it is known."""
+    """When frames were lost, at the available resolution."""
     if not line or line.losses:
         return line.losses if line else ()
     lost = [sent - received for sent, received in zip(line.sent, line.received, strict=False)]
@@ -72,15 +72,15 @@ def losses_of(line: Timeline | None) -> tuple[Loss, ...]:
 
 
 def can_lose(trial: Trial, gap: Gap) -> bool:
-    """Whether a ring can overflow by a pause: of the device's worker, or by all that a generator's sends after it."""
+    """Whether a pause can overflow a ring: its own for the device, the generator's burst after the pause otherwise."""
     load = load_of(trial, gap.worker if gap.program == "dl3d" else NO_WORKER)
     return gap.us >= (load.holds_us * COVERS if load.ring_frames else LEAST_US)
 
 
 def shares(loss: Loss, gaps: Iterable[Gap]) -> dict[Gap, float]:
-    """How long of a loss each of the pauses lasted.
+    """How long each of the pauses overlaps a loss.
 
-    While a worker catches up its ring may still overflow, for as long as it paused at most.
+    The ring may still overflow while a worker catches up, for at most as long as the pause.
     """
     found = {}
     for gap in gaps:
@@ -92,9 +92,9 @@ def shares(loss: Loss, gaps: Iterable[Gap]) -> dict[Gap, float]:
 
 
 def gaps_beside(loss: Loss, gaps: Sequence[Gap], first: str, bucket_us: float) -> dict[Gap, int]:
-    """How many of the frames were lost in each pause; nothing when pauses do not cover most of the time.
+    """How many of the frames were lost in each pause; none if pauses cover less than most of the time.
 
-    Pauses of the program `first` count; those of the other one only where they do not.
+    Pauses of the program `first` are preferred; those of the other one count only if there are none.
     """
     for is_first in (True, False):
         found = shares(loss, [gap for gap in gaps if (gap.program == first) is is_first])
@@ -105,7 +105,7 @@ def gaps_beside(loss: Loss, gaps: Sequence[Gap], first: str, bucket_us: float) -
 
 
 def parted(frames: int, weights: dict[Gap, float]) -> dict[Gap, int]:
-    """Frames by weight; together they are all."""
+    """Frames distributed by weight; the sum is preserved."""
     total, so_far, reported, found = sum(weights.values()), 0.0, 0, {}
     for gap, weight in weights.items():
         so_far += weight
@@ -115,7 +115,7 @@ def parted(frames: int, weights: dict[Gap, float]) -> dict[Gap, int]:
 
 
 def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
-    """Who had a worker's core during a pause, for how many microseconds of it; who had it longest stands first."""
+    """The owners of a worker's core during a pause with their microseconds, the longest first."""
     times: dict[Owner, float] = {}
     for event in events:
         shared_us = overlap_us(span_of(gap), span_of(event))
@@ -126,7 +126,7 @@ def owners_of(gap: Gap, events: Iterable[Event]) -> dict[Owner, float]:
 
 
 def named(pause: Pause, events: Iterable[Event]) -> Pause:
-    """The pause with who had the core: other threads if they together had it for most of it, else one interrupt."""
+    """The pause with the owner of the core: other threads if they had most of it together, else one interrupt."""
     owners = owners_of(pause.gap, events)
     threads = {owner: us for owner, us in owners.items() if owner[0] == "switch"}
     least_us = COVERS * pause.gap.us
@@ -139,7 +139,7 @@ def named(pause: Pause, events: Iterable[Event]) -> Pause:
 
 
 def pauses_beside(trial: Trial, first: str) -> tuple[list[Pause], int]:
-    """The pauses in which frames were lost, and how many were lost while no worker is known to have paused."""
+    """The pauses in which frames were lost, and the number lost outside of any known pause."""
     evidence = trial.evidence
     gaps = [gap for gap in evidence.gaps if can_lose(trial, gap)] if evidence else []
     losses = losses_of(trial.timeline)
@@ -157,7 +157,7 @@ def pauses_beside(trial: Trial, first: str) -> tuple[list[Pause], int]:
 
 
 def causes_of(pauses: Iterable[Pause]) -> list[Cause]:
-    """Pauses put together by worker and owner, those that lost most first."""
+    """Pauses grouped by worker and owner, those with the most loss first."""
     found: dict[tuple[object, ...], Cause] = {}
     for pause in pauses:
         gap = pause.gap

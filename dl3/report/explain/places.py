@@ -1,4 +1,4 @@
-"""In which place frames were lost: a finding for each, the greatest first. Pure."""
+"""Where frames were lost: one finding per location, the largest first. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from dl3.report.explain.finding import Finding, Value
 from dl3.report.explain.verdicts import ADVICE_OF
 from dl3.report.places import RESET, places_of
 
-# Places in which frames are lost because somebody did not poll, or not fast enough; with the program that did not.
+# Locations where frames are lost because a program polled too late or too slowly, with that program.
 WAITING = {
     "dut rx ring full": "dl3d",
     "rx_missed": "dl3d",
@@ -18,7 +18,7 @@ WAITING = {
 
 
 def place_findings(trial: Trial) -> Iterator[Finding]:
-    """Each place."""
+    """One finding per location."""
     lost = trial.account.lost
     for place, frames in sorted(places_of(trial).items(), key=lambda one: -one[1]):
         values: dict[str, Value] = {"frames": frames, "share": frames / lost if lost else 0.0, "place": place}
@@ -31,7 +31,7 @@ def waited_for(trial: Trial, program: str) -> int:
 
 
 def waiting(trial: Trial) -> tuple[int, str]:
-    """How many frames were lost because somebody did not poll in time, and which program that was for most of them."""
+    """How many frames were lost for lack of polling, and the program responsible for most of them."""
     found = {place: frames for place, frames in places_of(trial).items() if place in WAITING}
     most = max(found, key=lambda place: found[place], default="unknown")
     return sum(found.values()), WAITING[most]

@@ -1,4 +1,4 @@
-"""Why frames were lost when they were: pauses of workers, who had their cores, workers that were full. Pure."""
+"""Causes by time: pauses of workers, owners of their cores, fully loaded workers. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ from dl3.report.explain.places import waited_for, waiting
 
 MOST_CAUSES = 5
 STEADY = 0.9  # share of the time
-SMALL = 0.01  # of all lost: not worth a sentence
+SMALL = 0.01  # of all loss: not worth a sentence
 
 
 def at_s(trial: Trial, at_ns: float) -> float:
@@ -42,13 +42,13 @@ def cause_values(trial: Trial, cause: Cause) -> dict[str, Value]:
 
 
 def steal_ms(trial: Trial, cause: Cause) -> float:
-    """What the hypervisor took of a core in all of the trial."""
+    """The time that the hypervisor took from a core over the whole trial."""
     found = trial.evidence.total("steal ms", cause.core, cause.is_elsewhere) if trial.evidence else None
     return found or 0.0
 
 
 def sees_all(trial: Trial, cause: Cause) -> bool:
-    """Whether each time that another thread had a core is known, and not only the longest ones."""
+    """Whether every switch to another thread is known, and not only the longest ones."""
     evidence, here = trial.evidence or Evidence(), (cause.core, cause.is_elsewhere)
     known = sum(1 for one in evidence.events if one.what == "switch" and (one.core, one.is_elsewhere) == here)
     found = evidence.total("switches", *here)
@@ -56,7 +56,7 @@ def sees_all(trial: Trial, cause: Cause) -> bool:
 
 
 def owner_key(trial: Trial, cause: Cause) -> str:
-    """Which sentence says who had the core."""
+    """The key of the sentence that names the owner of the core."""
     if cause.owner:
         return "interrupted" if cause.owner[0] == "interrupt" else "taken"
     if not sees_all(trial, cause):
@@ -65,7 +65,7 @@ def owner_key(trial: Trial, cause: Cause) -> str:
 
 
 def cause_finding(trial: Trial, cause: Cause) -> Finding:
-    """One sentence for a cause: who had the core, what the ring holds, what was lost."""
+    """One sentence for a cause: the owner of the core, the capacity of the ring, the frames lost."""
     values, key = cause_values(trial, cause), owner_key(trial, cause)
     knows_ring = cause.program == "dl3d" and values["ring"] and values["holds_us"]
     who = "device" if cause.program == "dl3d" else "generator"
@@ -74,7 +74,7 @@ def cause_finding(trial: Trial, cause: Cause) -> Finding:
 
 
 def starved(trial: Trial) -> Iterator[Finding]:
-    """Of a trial in which the generator fell behind: its longest pause, and who had its core then."""
+    """For a trial in which the generator fell behind: its longest pause, and who had its core."""
     evidence = trial.evidence
     gaps = [gap for gap in evidence.gaps if gap.program == "dl3gen"] if evidence else []
     if not evidence or not gaps or not trial.is_behind:
@@ -86,7 +86,7 @@ def starved(trial: Trial) -> Iterator[Finding]:
 
 
 def full_finding(strain: Strain) -> Finding:
-    """What a worker that was full can do, and what it was offered."""
+    """The capacity and the offered load of a worker that was fully loaded."""
     values: dict[str, Value] = {
         "worker": strain.work.worker,
         "core": strain.work.core,
@@ -101,7 +101,7 @@ def full_finding(strain: Strain) -> Finding:
 
 
 def share_of_time(line: Timeline | None) -> float:
-    """Share of the buckets in which frames were sent that lost some."""
+    """Share of the sending buckets that lost frames."""
     if not line:
         return 0.0
     pairs = [(sent, received) for sent, received in zip(line.sent, line.received, strict=False) if sent]
@@ -109,12 +109,12 @@ def share_of_time(line: Timeline | None) -> float:
 
 
 def overrun(trial: Trial, frames: int, full: Iterable[Strain]) -> int:
-    """How many frames that no pause covers were lost because workers of the device were full."""
+    """How many frames outside of pauses were lost because workers of the device were fully loaded."""
     return min(frames, waited_for(trial, "dl3d"), sum(strain.excess for strain in full))
 
 
 def unexplained(trial: Trial, frames: int, is_full: bool) -> Iterator[Finding]:
-    """What neither a pause nor a full worker covers."""
+    """The loss that is explained neither by pauses nor by a fully loaded worker."""
     share = share_of_time(trial.timeline)
     values: dict[str, Value] = {"frames": frames, "share": share}
     if is_full:
@@ -128,7 +128,7 @@ def unexplained(trial: Trial, frames: int, is_full: bool) -> Iterator[Finding]:
 
 
 def time_findings(trial: Trial) -> Iterator[Finding]:
-    """All causes that the evidence names, and what it does not explain."""
+    """All causes supported by the evidence, and the unexplained loss."""
     waited, program = waiting(trial)
     if not waited:
         return
@@ -143,7 +143,7 @@ def time_findings(trial: Trial) -> Iterator[Finding]:
 
 
 def left_findings(trial: Trial, waited: int, left: int) -> Iterator[Finding]:
-    """Workers that were full, and what they explain of the loss that pauses left."""
+    """Fully loaded workers, and their part of the loss outside of pauses."""
     full = [strain for strain in strains(trial.evidence, trial) if strain.is_full]
     yield from (full_finding(strain) for strain in full)
     if left <= SMALL * waited:
