@@ -236,7 +236,11 @@ def makes_invalid_trials_again_and_never_shows_them() -> None:
 
     (undisturbed,) = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 2e7), Goals(retries=2))
     (found,) = find_throughputs(Desk(sometimes).measure, Bounds(1e4, 2e7), Goals(retries=2))
-    assert (found.pps, found.upper_pps, found.n_invalid) == (undisturbed.pps, undisturbed.upper_pps, 2 * undisturbed.n_trials)
+    assert (found.pps, found.upper_pps, found.n_invalid) == (
+        undisturbed.pps,
+        undisturbed.upper_pps,
+        2 * undisturbed.n_trials,
+    )
 
 
 def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() -> None:
