@@ -20,16 +20,14 @@ def name_of(job: Job) -> str:
 class CampaignBar(Bar, Listener):
     """Redraws between trials; events of a job stay as a line above the bar."""
 
+    is_paced = False  # the conductor of the campaign corrects its estimates itself
+
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
         self._n_jobs = n_jobs
         self._doing = ""
         self._n_trials = 0
         self._invalid: list[str] = []  # one reason per INVALID trial of the job
-
-    def corrected(self, seconds: float, done_s: float) -> float:
-        """Unchanged: the conductor of the campaign corrects its estimates itself."""
-        return seconds
 
     def words(self, frame: str) -> str:
         """The current activity."""

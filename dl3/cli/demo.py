@@ -19,9 +19,7 @@ from dl3.model.trial import Trial
 class Patient(Bar):
     """Does not report INVALID trials: they are in the record, and each is repeated."""
 
-    def corrected(self, seconds: float, done_s: float) -> float:
-        """Unchanged: the time of the demo is limited."""
-        return seconds
+    is_paced = False  # the time of the demo is limited
 
     def on_trial(self, trial: Trial) -> None:
         """Only the warning that the machine is too busy."""

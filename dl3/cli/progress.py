@@ -57,6 +57,8 @@ class Pace:
 class Bar(ProgressListener):
     """Draws the bar, and prints what cannot wait for the table at the end."""
 
+    is_paced = True  # whether estimates are corrected by the pace so far
+
     def __init__(self, console: Console = err) -> None:
         doing, left = (TextColumn(words, markup=False) for words in ("{task.description}", "{task.fields[left]}"))
         columns = (doing, BarColumn(), left)
@@ -82,15 +84,12 @@ class Bar(ProgressListener):
     def on_left(self, frame: str, seconds: float) -> None:
         """Draw it once."""
         done_s = time.monotonic() - self._began_s
-        seconds = self.corrected(seconds, done_s)
+        if self.is_paced:
+            seconds = self._pace.corrected(seconds, done_s)
         left = f"about {span(seconds)} left"
         self._progress.update(
             self._task, description=self.words(frame), completed=done_s, total=done_s + seconds, left=left, refresh=True
         )
-
-    def corrected(self, seconds: float, done_s: float) -> float:
-        """The estimated time left, corrected by the pace so far."""
-        return self._pace.corrected(seconds, done_s)
 
     def words(self, frame: str) -> str:
         """The current activity."""
