@@ -93,7 +93,7 @@ def a_campaign_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     jobs = ["a|dl3d||throughput|64", "a|dl3d||throughput|512"]
     assert [one["job"] for one in _lines(record, "finished")] == jobs
     assert {one["job"] for one in _lines(record, "throughput")} == set(jobs)
-    assert "going on with the others" in done.stderr
+    assert "continuing with the rest" in done.stderr
 
 
 def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
     assert "SR-IOV" in plan["cases"][1]["reason"]["en"]
     assert 10 < plan["seconds"] < 120
     done = _run("run", "white-paper", "--budget", "20m", "--dry-run")
-    assert "trials of" in done.stdout
+    assert "trial length" in done.stdout
     assert "not applicable here" in done.stdout
     assert done.returncode == 0, done.stderr
     found = json.loads(_run("campaigns", "--json").stdout)
@@ -116,12 +116,12 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
     [
         (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: expected one of frames, tests, "),
         (("run", "nothing"), "there is no campaign nothing: give a YAML file, or a shipped campaign: peers, smoke, "),
-        (("run", "smoke", "--budget", "soon"), "--budget 'soon': a time like '90s', '20m' or '1h30m' is wanted"),
-        (("run", "smoke", "--budget", ""), "--budget '': a time like '90s', '20m' or '1h30m' is wanted"),
+        (("run", "smoke", "--budget", "soon"), "--budget 'soon': expected a time like '90s', '20m' or '1h30m'"),
+        (("run", "smoke", "--budget", ""), "--budget '': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "white-paper", "--budget", "30s"), "the budget of 30s is too short for "),
         (("run", "smoke", "--record", "small.yaml/r"), "cannot be written: "),
         (("run", "smoke", "--record", "other.jsonl"), "other.jsonl is the record of something else"),
-        (("run", "smoke", "--record", "small.yaml"), "small.yaml is no record: name another file, or none for a new"),
+        (("run", "smoke", "--record", "small.yaml"), "small.yaml is not a record: name another file, or omit it"),
     ],
 )
 def a_mistake_is_one_sentence_and_starts_nothing(

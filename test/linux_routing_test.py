@@ -15,7 +15,7 @@ from harness.wire import wait_until
 from dl3.lab.namespace import Lab
 
 SESSIONS_S = ROUTES_S = 120.0
-N_ECHOES = 1000  # 10 ms apart: for longer than BGP holds a session of which it hears nothing
+N_ECHOES = 1000  # 10 ms apart: longer than the BGP hold time
 LEARNED = ("10.9.9.10", "10.9.9.11", "20.0.0.0/16", "20.1.0.0/16")
 
 

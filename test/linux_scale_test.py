@@ -116,7 +116,7 @@ def all_come_although_the_mirror_was_overrun(million: Million, capsys: pytest.Ca
     forwarder = _router(million).forwarder
     assert forwarder
     before = _overruns(million)
-    with stalled(forwarder.process.pid):  # its control thread hears nothing while half of them come
+    with stalled(forwarder.process.pid):  # its control thread receives no event while half of them come
         million.tell(True)
         wait_for(lambda: million.n_kernel() >= NUMBER // 2, PATIENCE_S)
     in_kernel = wait_for(lambda: million.n_kernel() >= NUMBER, PATIENCE_S)

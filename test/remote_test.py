@@ -103,7 +103,7 @@ def a_campaign_measures_the_forwarder_on_the_other_machine_with_all_that_happene
         text = CAMPAIGN.replace("GENERATOR", str(lab.generator.path)).replace("DUT", str(lab.dut.path))
         file.write_text(text.replace("STREAM", json.dumps(partly_astray)), encoding="utf-8")
         stderr = _stopped_after_a_trial(sshd, record, "bench", "run", str(file), "--at", at, "--record", str(record))
-    assert f"go on with: dl3 bench run {file} --at {at} --record {record}" in stderr
+    assert f"continue with: dl3 bench run {file} --at {at} --record {record}" in stderr
     for trial in read(record).trials:
         _is_seen_from_both(trial)
 

@@ -69,7 +69,7 @@ def does_not_leave_as_if_something_became_worse_when_it_could_not_compare(tmp_pa
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
         assert done.returncode == 2
-        assert done.stderr.startswith("dl3: not all could be written: No space left on device")
+        assert done.stderr.startswith("dl3: output is incomplete: No space left on device")
 
 
 def refuses_to_compare_what_has_nothing_in_common(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def says_which_record_has_no_answers_to_compare(tmp_path: Path) -> None:
     for records, named in (((before, empty), empty), ((trials, before), trials)):
         done = _report(*records)
         assert done.returncode == 2
-        assert f"{named} has no answers" in done.stderr.replace("\n", " ")
-    assert "have no answers" in _report(trials, empty).stderr
+        assert f"{named} has no results" in done.stderr.replace("\n", " ")
+    assert "have no results" in _report(trials, empty).stderr
 
 
 def names_the_wire_of_figures_that_only_differ_by_it(tmp_path: Path) -> None:

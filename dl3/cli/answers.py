@@ -10,7 +10,7 @@ from dl3.report.by_frame import is_at_least
 
 COLUMNS = (
     "frame",
-    ">may lose",
+    ">loss goal",
     ">Mpps",
     ">Gbit/s",
     ">% of line",
@@ -56,9 +56,9 @@ def notes(answer: Throughput) -> Iterator[str]:
             f"between {low / 1e6:.3f} and {high / 1e6:.3f}"
         )
     if answer.exceed_ratio:
-        yield f"{words}: up to {answer.exceed_ratio:.0%} of the trial time at that rate may have lost more"
+        yield f"{words}: up to {answer.exceed_ratio:.0%} of the trial time at that rate may have exceeded it"
     if answer.noise and not answer.repeats_pps:
-        yield f"{words}: one search on a noisy machine; --repeat 5 tells how far the answers of five lie apart"
+        yield f"{words}: one search on a noisy machine; use --repeat 5 to see the spread of five searches"
     yield from (f"{words}: noisy, {reason}" for reason in answer.noise)
 
 
@@ -67,7 +67,7 @@ def show(heading: str, found: Sequence[Found], is_brief: bool = False) -> None:
     say(heading)
     out.print(table("", COLUMNS, [row(one) for one in found]))
     if is_brief and any(one.answer.noise for one in found):
-        say("ranges, not numbers, where the machine was noisy: other programs wanted the two cores")
+        say("results are ranges where the machine was noisy: other programs used the two cores")
     for one in found if not is_brief else ():
         for note in notes(one.answer):
             say(note)

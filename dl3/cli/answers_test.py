@@ -48,7 +48,7 @@ def says_what_stands_behind_an_answer() -> None:
     whole = answer(repeats_pps=(1e6,) * 6, interval_pps=(9.1e6, 10.2e6), exceed_ratio=0.5, noise=NOISE)
     assert list(notes(whole)) == [
         "64-byte frames, loss ratio 0: 6 searches, median 9.800 Mpps, with 95 % confidence between 9.100 and 10.200",
-        "64-byte frames, loss ratio 0: up to 50% of the trial time at that rate may have lost more",
+        "64-byte frames, loss ratio 0: up to 50% of the trial time at that rate may have exceeded it",
         "64-byte frames, loss ratio 0: noisy, steal: the hypervisor took 3.0% of core 1",
     ]
 
@@ -57,10 +57,10 @@ def prints_the_notes_below_the_table(capsys: pytest.CaptureFixture[str]) -> None
     show("throughput", [Found(answer(noise=NOISE), None)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "throughput"
-    assert lines[-2].endswith("one search on a noisy machine; --repeat 5 tells how far the answers of five lie apart")
+    assert lines[-2].endswith("one search on a noisy machine; use --repeat 5 to see the spread of five searches")
     assert lines[-1].endswith("core 1")
     show("throughput", [Found(answer(noise=NOISE), None), Found(answer(), None)], is_brief=True)
-    assert capsys.readouterr().out.splitlines()[-1].startswith("ranges, not numbers, where the machine was noisy")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("results are ranges where the machine was noisy")
     show("throughput", [Found(answer(), None)], is_brief=True)
     assert capsys.readouterr().out.splitlines()[-1].startswith("64 ")
 

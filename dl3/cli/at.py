@@ -32,12 +32,12 @@ def there(device: Device, at: str) -> Device:
         return device
     if device.kind in KINDS and device.kind != external.KIND.name:
         raise UsageFault(
-            f"--at {at}: dl3 starts '{device.name}' itself, which it does on this machine alone: start it there by "
-            "hand and measure it as a device of the kind 'external', or give only those that are there the option 'at'"
+            f"--at {at}: dl3 starts '{device.name}' itself, and only on this machine: start it there by hand and measure "
+            "it as a device of the kind 'external', or set the option 'at' only for the devices that are there"
         )
     if "at" in device.options:
         raise UsageFault(
-            f"--at {at}: the option 'at' of '{device.name}' names its machine already: leave one of them out"
+            f"--at {at}: the option 'at' of '{device.name}' already names its machine: omit one of the two"
         )
     return device.model_copy(update={"options": {**device.options, "at": at}})
 
@@ -66,6 +66,5 @@ def refuse_moved(record: Path, past: Past, now: Plan) -> None:
         was, is_now = (where(spec) for spec in (device, devices.get(name, device)))
         if was != is_now:
             raise UsageFault(
-                f"{record} was begun with '{name}' {was}, and now it is {is_now}: give --at as then, or name another "
-                "file"
+                f"{record} was started with '{name}' {was}, now it is {is_now}: use the same --at, or name another file"
             )

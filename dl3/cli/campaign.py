@@ -41,7 +41,7 @@ Budget = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan, or what is missing in --record, and exit.")]
 Check = Annotated[bool, typer.Option("--check", help="Check the file and exit.")]
 
-PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trials of", "about", "~not applicable here")
+PLAN_COLUMNS = ("case", "~title", "devices", ">jobs", "frames", "trial length", "duration", "~not applicable here")
 
 
 def budget_of(text: str | None) -> float:
@@ -51,7 +51,7 @@ def budget_of(text: str | None) -> float:
     try:
         return seconds_of(text)
     except ValueError as error:
-        raise UsageFault(f"--budget '{text}': {BUDGET_WANTED} is wanted") from error
+        raise UsageFault(f"--budget '{text}': expected {BUDGET_WANTED}") from error
 
 
 def campaigns(as_json: Json = False) -> None:
@@ -109,7 +109,7 @@ def new_record(name: str, at: str) -> Path:
 
 def again(which: str, record: Path) -> str:
     """The command that continues the campaign."""
-    return f"go on with: dl3 bench run {which} --record {record}"
+    return f"continue with: dl3 bench run {which} --record {record}"
 
 
 def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> Conductor:
@@ -132,7 +132,7 @@ def conducted(campaign: Campaign, which: str, record: Path, budget_s: float) -> 
             with bar:
                 conductor.run()
         except BaseException:
-            say(f"stopped; all that was measured is in {record}; {again(which, record)}")
+            say(f"stopped; all results so far are in {record}; {again(which, record)}")
             raise
     return conductor
 
@@ -170,10 +170,10 @@ def going_on(record: Path, past: Past, rest: Plan) -> str:
     """How much the record has, and what is measured now."""
     planned_then = {job.key for job in jobs_of(past.plan)}
     n_done, n_back = len(planned_then & past.done), sum(1 for job in jobs_of(rest) if job.key not in planned_then)
-    parts = ["going on with the others"] if n_done < len(planned_then) else []
+    parts = ["continuing with the rest"] if n_done < len(planned_then) else []
     if n_back:
-        parts.append(f"there is time for {counted(n_back, 'job')} that an earlier budget left out")
-    what = "; ".join(parts) or "nothing is left to do"
+        parts.append(f"there is time for {counted(n_back, 'job')} that an earlier budget excluded")
+    what = "; ".join(parts) or "nothing left to do"
     return f"{record} has {n_done} of {counted(len(planned_then), 'job')}: {what}"
 
 
@@ -189,12 +189,12 @@ def finish(conductor: Conductor, which: str, as_json: bool) -> None:
         columns = ("case", "device", "~parameters", "test", "frame", "~result")
         cells: Sequence[Sequence[object]] = [tuple(vars(row).values())[:6] for row in rows]
         out.print(table("", columns, cells))
-    say(f"recorded in {conductor.record}; make a page of it with: dl3 report {conductor.record}")
+    say(f"recorded in {conductor.record}; create a report with: dl3 report {conductor.record}")
     if not jobs_of(conductor.plan):
-        raise Fault(f"nothing of {conductor.plan.name} can be measured here, see above")
+        raise Fault(f"no part of {conductor.plan.name} can be measured here, see above")
     if conductor.failed:
         n, jobs = len(conductor.failed), counted(len(conductor.failed) + len(conductor.done), "job")
-        raise Fault(f"{n} of {jobs} gave no answer, see above; {again(which, conductor.record)}")
+        raise Fault(f"{n} of {jobs} produced no result, see above; {again(which, conductor.record)}")
 
 
 def make(campaign: Campaign, words: str, record: Path | None, budget_s: float, as_json: bool) -> None:
@@ -206,7 +206,7 @@ def make(campaign: Campaign, words: str, record: Path | None, budget_s: float, a
 def show_check(campaign: Campaign, as_json: bool) -> None:
     """Report that the file is valid."""
     path, n = str(campaign.path), len(campaign.written.cases)
-    print_json({"path": path, "cases": n}) if as_json else say_out(f"{path}: {counted(n, 'case')}, all well")
+    print_json({"path": path, "cases": n}) if as_json else say_out(f"{path}: {counted(n, 'case')}, valid")
 
 
 def run(

@@ -40,7 +40,7 @@ class CampaignBar(Bar, Listener):
 
     def on_proof(self, wire: str, left_s: float) -> None:
         """The generator is tested against itself."""
-        self._doing = f"proving the tester over {wire}"
+        self._doing = f"testing the generator itself over {wire}"
         self._n_trials, self._invalid = 0, []
         self.on_left("", left_s)
 
@@ -74,4 +74,4 @@ class CampaignBar(Bar, Listener):
     def on_plan(self, plan: Plan) -> None:
         """The remaining jobs were planned again."""
         self._n_jobs = len(jobs_of(plan))
-        self._say(f"what is left was planned anew, to fit into the time: {span(plan.seconds)}")
+        self._say(f"the remaining jobs were planned again to fit the time budget: {span(plan.seconds)}")

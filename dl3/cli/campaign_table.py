@@ -58,7 +58,7 @@ def other_words(answer: Answer) -> str:
         case Recovery():
             return f"recovers in {mean(answer.seconds) * 1e3:.1f} ms"
         case Reset():
-            return f"forwards {mean(answer.seconds):.2f} s after a reset of the {answer.what}"
+            return f"forwards again {mean(answer.seconds):.2f} s after a reset of the {answer.what}"
         case Forwarding():
             return f"forwards {answer.most_pps / 1e6:.3f} Mpps at most"
     return answer.dut

@@ -58,9 +58,9 @@ def shows_what_a_record_does_not_have_yet_and_leaves_it_as_it_was(tmp_path: Path
 @pytest.mark.parametrize(
     ("begun", "now", "sentence"),
     [
-        ("ssh://a", "ssh://b", "'box' on ssh://a, and now it is on ssh://b: give --at as then, or name"),
-        ("ssh://a", "", "'box' on ssh://a, and now it is without 'at': "),
-        ("", "ssh://b", "'box' without 'at', and now it is on ssh://b: "),
+        ("ssh://a", "ssh://b", "'box' on ssh://a, now it is on ssh://b: use the same --at, or name"),
+        ("ssh://a", "", "'box' on ssh://a, now it is without 'at': "),
+        ("", "ssh://b", "'box' without 'at', now it is on ssh://b: "),
         ("ssh://a", "ssh://a", ""),
     ],
 )
@@ -92,7 +92,7 @@ def says_that_nothing_is_left_of_a_campaign(tmp_path: Path) -> None:
     file.write_text(FILE)
     _record(record, 3)
     done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--record", str(record)])
-    assert f"{record} has 3 of 3 jobs: nothing is left to do" in " ".join(done.stderr.split())
+    assert f"{record} has 3 of 3 jobs: nothing left to do" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("n_done", [2, 1])
@@ -104,8 +104,8 @@ def says_that_there_is_time_for_what_an_earlier_budget_left_out(n_done: int, tmp
     _record(record, n_done, _plan().model_copy(update={"cases": without, "shortened": (Text(en="b", zh="b"),)}))
     words = ["bench", "run", str(file), "--dry-run", "--json", "--budget", "10h", "--record", str(record)]
     done = CliRunner().invoke(app, words)
-    others = "" if n_done == 2 else "going on with the others; "
-    reported = f"{record} has {n_done} of 2 jobs: {others}there is time for 1 job that an earlier budget left out"
+    others = "" if n_done == 2 else "continuing with the rest; "
+    reported = f"{record} has {n_done} of 2 jobs: {others}there is time for 1 job that an earlier budget excluded"
     assert reported in " ".join(done.stderr.split())
     made = [job["key"] for case in json.loads(done.stdout)["cases"] for job in case["jobs"]]
     assert (len(made), made[-1]) == (3 - n_done, "b|dl3d||latency|64")
@@ -119,7 +119,7 @@ def says_what_is_not_applicable_before_it_measures_and_when_that_is_all(
     monkeypatch.setenv("PATH", "/nowhere")
     done = CliRunner().invoke(app, ["bench", "run", str(file), "--record", str(record)])
     assert isinstance(done.exception, Fault)
-    assert str(done.exception) == "nothing of mine can be measured here, see above"
+    assert str(done.exception) == "no part of mine can be measured here, see above"
     reported = " ".join(done.stderr.split())
     assert (
         "a, b: not applicable here: grout is not installed: build it as https://github.com/DPDK/grout says" in reported
@@ -140,7 +140,7 @@ def refuses_to_plan_with_the_record_of_another_campaign(tmp_path: Path) -> None:
     assert record.read_bytes() == content
 
 
-@pytest.mark.parametrize(("n", "wanted"), [(1, ": 1 case, all well"), (2, ": 2 cases, all well")])
+@pytest.mark.parametrize(("n", "wanted"), [(1, ": 1 case, valid"), (2, ": 2 cases, valid")])
 def counts_the_cases_of_a_file_that_is_well(n: int, wanted: str, tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text("".join(FILE.splitlines(keepends=True)[: 4 + n]))
@@ -150,5 +150,5 @@ def counts_the_cases_of_a_file_that_is_well(n: int, wanted: str, tmp_path: Path)
 def reads_a_budget_or_refuses_it() -> None:
     assert [budget_of(text) for text in (None, "90s", "1h30m", "20 min")] == [0, 90, 5400, 1200]
     for text in ("", "0s", "soon"):
-        with pytest.raises(UsageFault, match=f"--budget '{text}': a time like '90s', '20m' or '1h30m' is wanted"):
+        with pytest.raises(UsageFault, match=f"--budget '{text}': expected a time like '90s', '20m' or '1h30m'"):
             budget_of(text)

@@ -32,7 +32,9 @@ Seconds = Annotated[float, typer.Option(min=0.1, max=86400, metavar="SECONDS", h
 Ways = Annotated[Direction, typer.Option("--direction", help="Direction of the streams.")]
 Flows = Annotated[int, typer.Option(min=1, max=1 << 24, metavar="FLOWS", help="Number of flows in each direction.")]
 Memory = Annotated[int, typer.Option(min=64, metavar="MIB", help="Huge-page memory of each device.")]
-SLOTS_HELP = "Descriptors of a queue, or slots of a ring; default: 16384, or 2048 where one of the two cannot be told."
+SLOTS_HELP = (
+    "Descriptors of a queue, or slots of a ring; default: 16384, or 2048 if it cannot be set for one of the two."
+)
 Slots = Annotated[int | None, typer.Option("--descriptors", min=64, max=MOST_DESCRIPTORS, help=SLOTS_HELP)]
 Routes = Annotated[
     str,
@@ -47,7 +49,7 @@ def spec_of(text: str) -> DutSpec:
     for word in (word for word in rest.split(",") if word):
         name, sign, value = word.partition("=")
         if not sign:
-            raise UsageFault(f"'{text}': after ':' options are wanted as OPTION=VALUE, '{word}' is none")
+            raise UsageFault(f"'{text}': invalid option '{word}' after ':': expected OPTION=VALUE")
         options[name] = value
     return DutSpec(name=text, kind=kind, options=options)
 
@@ -71,7 +73,7 @@ def test_of(text: str) -> Test:
     for test in get_args(Test):
         if text == test:
             return test  # type: ignore[no-any-return]
-    raise UsageFault(f"--test {text}: there are {', '.join(get_args(Test))}")
+    raise UsageFault(f"--test {text}: expected one of {', '.join(get_args(Test))}")
 
 
 def row(answer: Versus) -> tuple[object, ...]:
@@ -100,11 +102,11 @@ def show(answers: Sequence[Versus], contest: Contest, as_json: bool) -> None:
         print_json({"record": str(contest.record), "answers": [answer.model_dump() for answer in answers]})
         return
     first = answers[0]
-    title = f"{first.test} of {first.dut} / {first.peer}: medians, their ratio and where it lies with 95 % confidence"
+    title = f"{first.test} of {first.dut} / {first.peer}: medians, their ratio and its 95 % confidence interval"
     out.print(title, markup=False, highlight=False, soft_wrap=True)
     out.print(table("", COLUMNS, [row(answer) for answer in answers]))
     if words := idle_words(first):
-        out.print(f"workers without frames: {words}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"idle mode of workers: {words}", markup=False, highlight=False, soft_wrap=True)
     for reason in dict.fromkeys(reason for answer in answers for reason in answer.noise):
         out.print(f"noisy: {reason}", markup=False, highlight=False, soft_wrap=True)
     say(f"recorded in {contest.record}")

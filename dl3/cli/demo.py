@@ -41,6 +41,6 @@ def demo(record: Path) -> None:
             f"no frame size has a throughput, so there is no page; {sentence(look())}; try again when the cores are free"
         )
     show("throughput of dl3d without loss; Gbit/s with preamble and gap, latency at that rate", found, is_brief=True)
-    say("latency of dl3d at shares of that, from the time at which a frame was due")
+    say("latency of dl3d at shares of that throughput, from the time at which a frame was due")
     out.print(table("", LATENCY_COLUMNS, [latency_row(trial) for trial in trials]))
     report([record])

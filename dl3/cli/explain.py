@@ -20,14 +20,14 @@ from dl3.report.words import Language, Words
 from dl3.report.worst import worst
 
 RECORDS = BUILD / "records"
-WORST = "The trial that lost most at a load that the device carries by its throughput, else at any; the default."
+WORST = "The trial with the most loss at a load within the device's throughput, else at any load; the default."
 
 
 def newest() -> Path:
     """The newest record of trials, in the build or in the current folder."""
     found = [path for folder in (RECORDS, Path.cwd()) for path in folder.glob("*.jsonl") if has_trials(path)]
     if not found:
-        raise UsageFault(f"there is no record in {RECORDS} or here: name a file that 'dl3 bench' wrote")
+        raise UsageFault(f"no record in {RECORDS} or here: name a file written by 'dl3 bench'")
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
@@ -42,7 +42,7 @@ def trials_of(record: Record) -> dict[int, Trial]:
     """All trials by line."""
     found = {number: entry for number, entry in record.lines if isinstance(entry, Trial)}
     if not found:
-        raise UsageFault(f"no trial in {record.path}: name a file that 'dl3 bench' wrote")
+        raise UsageFault(f"no trial in {record.path}: name a file written by 'dl3 bench'")
     return found
 
 
@@ -51,7 +51,7 @@ def at_line(record: Record, line: int) -> Trial:
     trials = trials_of(record)
     if line not in trials:
         nearest = min(trials, key=lambda number: abs(number - line))
-        raise UsageFault(f"line {line} of {record.path} is no trial; the nearest one is in line {nearest}")
+        raise UsageFault(f"line {line} of {record.path} is not a trial; the nearest one is on line {nearest}")
     return trials[line]
 
 
@@ -65,9 +65,9 @@ def choose(record: Record) -> Trial:
     lossy = worst(results)
     if lossy:
         return lossy[0]
-    calm = [trial for trial in results.valid if trial.test != RESET]
+    steady = [trial for trial in results.valid if trial.test != RESET]
     valid = results.valid or [trial for trial in trials if not trial.invalid]
-    return max(calm or valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
+    return max(steady or valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
 
 
 def line_of(record: Record, trial: Trial) -> int:
@@ -109,7 +109,7 @@ def explain(
     Example: dl3 explain build/records/throughput.jsonl --trial 12
     """
     if line is not None and is_worst:
-        raise UsageFault("--trial and --worst exclude each other: name a line, or let the worst trial be found")
+        raise UsageFault("--trial and --worst are mutually exclusive: name a line, or let dl3 find the worst trial")
     found = read(record or newest())
     for text in found.left_out:
         err.print(f"dl3: {text}", markup=False, highlight=False, soft_wrap=True)

@@ -109,8 +109,8 @@ def prints_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--trial", "7"], r"line 7 of .*r.jsonl is no trial; the nearest one is in line 1$"),
-        (["--trial", "1", "--worst"], "exclude each other"),
+        (["--trial", "7"], r"line 7 of .*r.jsonl is not a trial; the nearest one is on line 1$"),
+        (["--trial", "1", "--worst"], "mutually exclusive"),
     ],
 )
 def refuses_what_cannot_be(words: list[str], sentence: str, tmp_path: Path) -> None:

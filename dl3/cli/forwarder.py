@@ -23,7 +23,7 @@ def program() -> str:
     """The dl3d of this build, else the installed one."""
     found = str(BUILT) if BUILT.exists() else shutil.which("dl3d")
     if not found:
-        raise Fault(f"there is no dl3d, neither at {BUILT} nor on the PATH: run 'make' first")
+        raise Fault(f"dl3d not found, neither at {BUILT} nor on the PATH: run 'make' first")
     return found
 
 
@@ -61,7 +61,7 @@ def next_hops(decision: Decision) -> list[tuple[str, object]]:
 def agreement(decision: Decision) -> list[tuple[str, object]]:
     """The workers' decision next to that of Linux."""
     rows: list[tuple[str, object]] = (
-        [] if decision.workers_agree else [("workers", "read another next hop: please report")]
+        [] if decision.workers_agree else [("workers", "use another next hop: please report this")]
     )
     said = decision.linux
     if said:
@@ -98,10 +98,10 @@ def route(
         *([("VLANs", ", ".join(decision.vlans))] if decision.vlans else []),
         ("MTU", decision.mtu),
         ("verdict", verdict),
-        *([("left to Linux as", decision.punt_class)] if decision.punt_class else []),
+        *([("punted to Linux as", decision.punt_class)] if decision.punt_class else []),
         *agreement(decision),
     ]
-    out.print(table("", ("", "~a packet to it"), rows))
+    out.print(table("", ("", "~forwarding decision"), rows))
 
 
 def reload(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:

@@ -25,8 +25,8 @@ def frames_of(text: str) -> tuple[str, ...]:
         is_number = word.isascii() and word.isdigit()
         if not (LEAST_BYTES <= int(word) <= MOST_FRAME_BYTES if is_number else word in (*MIXES, CAPTURE)):
             raise UsageFault(
-                f"--sizes {text}: frames of {LEAST_BYTES} to {MOST_FRAME_BYTES} bytes (with FCS) and the mixes "
-                f"{', '.join(MIXES)} are wanted, with commas, like 64,1518,imix; '{word}' is none"
+                f"--sizes {text}: invalid size '{word}': expected {LEAST_BYTES} to {MOST_FRAME_BYTES} bytes (with FCS) or "
+                f"the mixes {', '.join(MIXES)}, separated by commas, like 64,1518,imix"
             )
     return words
 
@@ -36,8 +36,8 @@ def refuse_beyond_lab(text: str) -> None:
     for word in frames_of(text):
         if word == CAPTURE or (word.isdigit() and int(word) > MOST_BYTES):
             raise UsageFault(
-                f"--sizes {text}: the lab sends frames of {LEAST_BYTES} to {MOST_BYTES} bytes and mixes, '{word}' is "
-                "none: leave it out, or measure with a dl3gen of your own"
+                f"--sizes {text}: the lab does not support '{word}', only frames of {LEAST_BYTES} to {MOST_BYTES} bytes "
+                "and mixes: omit it, or measure with a dl3gen of your own"
             )
 
 
@@ -65,10 +65,10 @@ def writable(option: str, path: Path, is_replaced: bool = False) -> Path:
     except OSError as error:
         raise UsageFault(f"{option} {path} cannot be written: {error.strerror}; name another file") from error
     if not is_kind:
-        why = "is no folder" if there != path.absolute() else "is no file"
+        why = "is not a folder" if there != path.absolute() else "is not a file"
         raise UsageFault(f"{option} {path} cannot be written: {there} {why}; name another file")
     if not is_allowed:
-        raise UsageFault(f"{option} {path} cannot be written: {touched} may not be written; name another file")
+        raise UsageFault(f"{option} {path} cannot be written: {touched} is not writable; name another file")
     return path
 
 
@@ -79,7 +79,7 @@ def record(path: Path | None) -> Path | None:
             return path and writable("--record", path)
     except OSError as error:
         raise UsageFault(f"--record {path} cannot be read: {error.strerror}; name another file") from error
-    raise UsageFault(f"--record {path} is no record: name another file, or none for a new one")
+    raise UsageFault(f"--record {path} is not a record: name another file, or omit it for a new one")
 
 
 def output(path: Path) -> Path:
@@ -90,7 +90,7 @@ def output(path: Path) -> Path:
 def core(number: int) -> int:
     """Checks --core: it must be available to this process."""
     if number not in usable():
-        raise UsageFault(f"--core {number}: the processors here are {listed(usable())}; name one of them")
+        raise UsageFault(f"--core {number}: not available; use one of {listed(usable())}")
     return number
 
 
@@ -112,7 +112,7 @@ def command(text: str) -> str:
         raise UsageFault(f"the command {text}: {error}; close its quotes") from error
     if words and not shutil.which(words[0]):
         raise UsageFault(
-            f"the command {text}: there is no program '{words[0]}'; name one that can be run without a shell"
+            f"the command {text}: program '{words[0]}' not found; name one that can be run without a shell"
         )
     return text
 
@@ -123,5 +123,5 @@ def source(path: Path | None) -> Path | None:
     if found and not found.answers:
         for sentence in found.left_out:
             err.print(sentence, markup=False, highlight=False, soft_wrap=True)
-        raise UsageFault(f"{path} has no throughput in it: name a record that 'dl3 bench throughput' has finished")
+        raise UsageFault(f"{path} contains no throughput: name a complete record of 'dl3 bench throughput'")
     return path

@@ -28,13 +28,15 @@ def reads_sizes_and_mixes_each_once() -> None:
 
 @pytest.mark.parametrize("text", ["63", "64,9623", "-64", "64;128", "64.5", "0x40", "\uff16\uff14"])
 def refuses_sizes_that_no_frame_has(text: str) -> None:
-    with pytest.raises(UsageFault, match=f"^--sizes {text}: frames of 64 to 9622 bytes"):
+    with pytest.raises(UsageFault, match=f"^--sizes {text}: invalid size .*: expected 64 to 9622 bytes"):
         given.frames_of(text)
 
 
 @pytest.mark.parametrize("word", ["imx", "IMIX", "imix2", "jumbo"])
 def refuses_a_mix_that_nobody_knows(word: str) -> None:
-    with pytest.raises(UsageFault, match=f"^--sizes 64,{word}: .* mixes imix, classic are wanted.*; '{word}' is none$"):
+    with pytest.raises(
+        UsageFault, match=f"^--sizes 64,{word}: invalid size '{word}': expected .* mixes imix, classic, "
+    ):
         given.frames_of(f"64,{word}")
 
 
@@ -68,8 +70,8 @@ def _nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
 
 REFUSED = {
     "throughput --lab --sizes 64,imx": "--sizes 64,imx: ",
-    "throughput --lab --sizes 9000": "the lab sends frames of 64 to 1518 bytes and mixes, '9000' is none",
-    "throughput --lab --sizes capture": "'capture' is none",
+    "throughput --lab --sizes 9000": "the lab does not support '9000', only frames of 64 to 1518 bytes and mixes",
+    "throughput --lab --sizes capture": "the lab does not support 'capture'",
     "throughput --lab --goals 0,x": "--goals 0,x: ",
     "throughput --lab --goals 0.6": "--goals 0.6: ",
     "throughput --lab --max-rate fast": "--max-rate fast: ",
@@ -78,21 +80,21 @@ REFUSED = {
     "throughput --lab --seconds 0": "greater than or equal to 0.1",
     "throughput --lab --resolution 2": "less than or equal to 0.5",
     "throughput --lab --streams /nowhere": "/nowhere cannot be read",
-    "throughput --lab --record /dev/null/r.jsonl": "cannot be written: /dev/null is no folder",
+    "throughput --lab --record /dev/null/r.jsonl": "cannot be written: /dev/null is not a folder",
     "latency --lab --loads 10,200": "--loads 10,200: ",
-    "latency --lab --sizes 1519": "'1519' is none",
+    "latency --lab --sizes 1519": "the lab does not support '1519'",
     "frame-loss --lab --sizes imx": "--sizes imx: ",
-    "frame-loss --lab --sizes 1519": "'1519' is none",
+    "frame-loss --lab --sizes 1519": "the lab does not support '1519'",
     "frame-loss --lab --step 0": "greater than or equal to 0.1",
     "back-to-back --lab --repeat 0": "greater than or equal to 1",
-    "reset --process-command no-such-program": "there is no program 'no-such-program'",
+    "reset --process-command no-such-program": "program 'no-such-program' not found",
     'reset --port-command "\'"': "No closing quotation; close its quotes",
     "proof --lab --sizes imx": "--sizes imx: ",
-    "proof --lab --sizes 1519": "'1519' is none",
-    "peers --rows ''": "--rows names no row",
-    "peers --rows ,": "--rows names no row",
+    "proof --lab --sizes 1519": "the lab does not support '1519'",
+    "peers --rows ''": "--rows is empty",
+    "peers --rows ,": "--rows is empty",
     "compare dl3d linux --sizes imx": "--sizes imx: ",
-    "compare dl3d linux --sizes 1519": "'1519' is none",
+    "compare dl3d linux --sizes 1519": "the lab does not support '1519'",
     "compare dl3d linx": "of the kind 'linx'",
     "compare dl3d linux:mode=fast --descriptors 2048": "has no option 'mode'",
     "compare dl3d dl3d:mode=fast": "option mode is 'fast'",
@@ -102,15 +104,15 @@ REFUSED = {
     "compare dl3d dl3d --flows 0": "greater than or equal to 1",
     "compare dl3d external:port=1 --descriptors 2048": "has no option 'port'",
     "peers --rows ipv5": "there is no row 'ipv5'",
-    "peers --core 4095": "--core 4095: the processors here are 0",
+    "peers --core 4095": "--core 4095: not available; use one of 0",
     "peers --output /dev/null/bench.json": "--output /dev/null/bench.json cannot be written",
     "onecore --routes 2k true": "there is no route table '2k'",
     "onecore --core 4095 true": "--core 4095: ",
     "run smoke --budget soon": "--budget 'soon': ",
-    "run smoke --at ssh://box": "--at ssh://box: dl3 starts 'dl3d' itself, which it does on this machine alone",
+    "run smoke --at ssh://box": "--at ssh://box: dl3 starts 'dl3d' itself, and only on this machine",
     "compare external linux --at ssh://box": "--at ssh://box: dl3 starts 'linux' itself",
     "compare external linx --at ssh://box": "of the kind 'linx'",
-    "compare external external:at=ssh://box --at ssh://dut": "names its machine already",
+    "compare external external:at=ssh://box --at ssh://dut": "already names its machine",
     "compare external external --at dut": "--at dut: the other machine must be given as",
     "compare external external:at=dut": "the option 'at' of 'external:at=dut': dut: the other machine must be given as",
     "throughput --at dut": "--at dut: the other machine must be given as",
@@ -151,14 +153,14 @@ def adds_no_line_to_a_file_of_anything_else(method: str, tmp_path: Path) -> None
     for path in (mine, folder):
         done = CliRunner().invoke(app, ["bench", *method.split(), "--record", str(path)])
         assert isinstance(done.exception, UsageFault)
-        assert str(done.exception) == f"--record {path} is no record: name another file, or none for a new one"
+        assert str(done.exception) == f"--record {path} is not a record: name another file, or omit it for a new one"
     assert mine.read_text() == "ports: []\n"
 
 
 @pytest.mark.parametrize("method", METHODS[:-1])
 def judges_sizes_before_it_looks_for_a_generator(method: str) -> None:
     done = CliRunner().invoke(app, ["bench", *method.split(), "--sizes", "63"])
-    assert "--sizes 63: frames of 64 to 9622 bytes" in str(done.exception)
+    assert "--sizes 63: invalid size '63': expected 64 to 9622 bytes" in str(done.exception)
 
 
 @pytest.mark.usefixtures("_nothing_is_started")
@@ -166,7 +168,7 @@ def seeks_no_throughput_in_a_record_that_has_none(tmp_path: Path) -> None:
     append(tmp_path / "r.jsonl", Skipped(at="now", campaign="c", job="j", reason="r"))
     for method in ("latency", "frame-loss"):
         done = CliRunner().invoke(app, ["bench", method, "--lab", "--from", str(tmp_path / "r.jsonl")])
-        assert str(done.exception).startswith(f"{tmp_path / 'r.jsonl'} has no throughput in it")
+        assert str(done.exception).startswith(f"{tmp_path / 'r.jsonl'} contains no throughput")
 
 
 def seeks_no_throughput_in_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def takes_the_processors_that_are_there_and_no_others(monkeypatch: pytest.Monkey
     """As with SMT siblings off."""
     monkeypatch.setattr(given, "usable", lambda: (0, 2, 4, 6))
     assert given.core(4) == 4
-    with pytest.raises(UsageFault, match=r"^--core 1: the processors here are 0,2,4,6; name one of them$"):
+    with pytest.raises(UsageFault, match=r"^--core 1: not available; use one of 0,2,4,6$"):
         given.core(1)
 
 
@@ -200,10 +202,10 @@ def asks_for_the_folder_of_what_is_replaced_and_for_the_file_of_what_is_continue
     monkeypatch.setattr(os, "access", lambda there, _mode: there not in closed)
     closed.add(path)
     assert given.output(path) == path
-    with pytest.raises(UsageFault, match=f"{path} may not be written"):
+    with pytest.raises(UsageFault, match=f"{path} is not writable"):
         given.record(path)
     closed.clear()
     closed.add(tmp_path)
     assert given.record(path) == path
-    with pytest.raises(UsageFault, match=f"^--output {path} cannot be written: {tmp_path} may not be written; "):
+    with pytest.raises(UsageFault, match=f"^--output {path} cannot be written: {tmp_path} is not writable; "):
         given.output(path)

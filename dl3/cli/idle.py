@@ -29,7 +29,7 @@ from dl3.trial.run import Runner
 
 COLUMNS = (
     *("idle", "woken by", ">dl3d, % of a core", ">asleep, %", ">dl3gen, % of a core", ">p50 us", ">p99.9 us"),
-    *(">Mpps without loss", ">steps that lost", ">frames lost"),
+    *(">Mpps without loss", ">steps with loss", ">frames lost"),
 )
 NOT_KNOWN = "-"
 
@@ -75,7 +75,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def ring_bits_of(slots: int) -> int:
     """Checks the slots of a memif ring."""
     if slots & (slots - 1):
-        raise UsageFault(f"--descriptors {slots}: a ring of memif has a power of two, like 2048, of slots")
+        raise UsageFault(f"--descriptors {slots}: the number of slots of a memif ring is a power of two, like 2048")
     return slots.bit_length() - 1
 
 
@@ -139,7 +139,7 @@ def show(answer: Idle, slots: int) -> None:
     for mode in answer.modes:
         for n, what in ((mode.invalid_latencies, "latency trials"), (mode.invalid_steps, "steps")):
             if n:
-                say(f"idle: {mode.idle}: {n} {what} stayed INVALID and are left out")
+                say(f"idle: {mode.idle}: {n} {what} remained INVALID and are omitted")
     for sentence in noise_in_short(answer.noise):
         say(f"noisy, {sentence}")
 
@@ -160,7 +160,7 @@ def idle(
     Example: dl3 bench idle --lab --rounds 1
     """
     if not lab:
-        raise UsageFault("idle workers are compared in a lab of their own: give --lab")
+        raise UsageFault("idle modes are compared in a separate lab: use --lab")
     plan, bar, campaign = Plan(rounds, seconds, search_seconds, steps, step_seconds), Bar(), now()
     path = record or new_record(campaign)
     with both_open(descriptors, (campaign, path, bar)) as sides:
@@ -171,6 +171,6 @@ def idle(
     say(f"recorded in {path}")
     if not answer.step_pps:
         raise Fault(
-            "no steps were made, for in one of the modes no rate passed without loss: look at its trials, and measure "
+            "no load steps were run, because in one of the modes no rate passed without loss: check its trials, and measure "
             "again on a quiet machine"
         )

@@ -60,7 +60,7 @@ def prints_the_table_with_its_terms(capsys: pytest.CaptureFixture[str], monkeypa
     reported = capsys.readouterr().out
     assert "rings of 2,048, frames of 64 bytes" in reported
     assert "6.390 Mpps (90% of the lower throughput) for 0.2 s" in reported
-    assert "idle: poll: 2 steps stayed INVALID and are left out" in reported
+    assert "idle: poll: 2 steps remained INVALID and are omitted" in reported
     assert "noisy, share: a probe was given 50.0% of core 0" in reported
 
 
@@ -72,11 +72,11 @@ def says_the_first_noise_of_each_kind() -> None:
 def wants_a_lab_of_its_own() -> None:
     done = CliRunner().invoke(app, ["bench", "idle"])
     assert isinstance(done.exception, UsageFault)
-    assert "give --lab" in str(done.exception)
+    assert "use --lab" in str(done.exception)
 
 
 def wants_rings_that_memif_has(tmp_path: Path) -> None:
     assert ring_bits_of(2048) == 11
     words = ["bench", "idle", "--lab", "--descriptors", "1000", "--record", str(tmp_path / "r")]
     done = CliRunner().invoke(app, words)
-    assert "--descriptors 1000: a ring of memif has a power of two" in str(done.exception)
+    assert "--descriptors 1000: the number of slots of a memif ring is a power of two" in str(done.exception)

@@ -29,14 +29,14 @@ def taps(reply: Taps) -> RenderableType:
 
     Example: dl3 show taps
     """
-    whose = "dl3d's own" if reply.namespace_is_own else "not dl3d's own: its settings are left alone"
-    stays = "they outlast dl3d" if reply.keep else "they go when dl3d stops"
+    whose = "owned by dl3d" if reply.namespace_is_own else "not owned by dl3d: its settings are not changed"
+    stays = "kept when dl3d stops" if reply.keep else "removed when dl3d stops"
     head = f"namespace {reply.namespace} ({whose}); {stays}"
     columns = ("tap", ">index", "carrier", "adopted", "held", ">packets to Linux", ">packets from Linux")
     parts: list[RenderableType] = [head, "", table("", columns, [tap_row(tap) for tap in reply.taps])]
     gone = [tap.port for tap in reply.taps if not tap.ifindex]
     if gone:
-        parts.append(f"\nGone from Linux: {', '.join(gone)}; 'dl3 reload' makes them again")
+        parts.append(f"\nGone from Linux: {', '.join(gone)}; 'dl3 reload' creates them again")
     return Group(*parts)
 
 
@@ -52,8 +52,8 @@ def classes(reply: Taps) -> RenderableType:
 
     Example: dl3 show classes --watch
     """
-    columns = ("class", ">packets/s", ">burst", "over it", ">to Linux", ">over limit", ">refused", ">ring full")
-    return table("", (*columns, "~what it is"), [class_row(one) for one in reply.classes])
+    columns = ("class", ">packets/s", ">burst", "when exceeded", ">to Linux", ">over limit", ">refused", ">ring full")
+    return table("", (*columns, "~description"), [class_row(one) for one in reply.classes])
 
 
 def interface_row(one: Interface) -> tuple[object, ...]:
@@ -75,21 +75,21 @@ def mirror(reply: Mirror) -> RenderableType:
         ("IPv4 routes of Linux", reply.routes4),
         ("IPv6 routes of Linux", reply.routes6),
         ("neighbours", reply.neighbours),
-        ("of them kept alive for dl3d", reply.managed),
+        ("kept alive for dl3d", reply.managed),
         ("next-hop objects", reply.nexthops),
         ("VRFs", ", ".join(reply.vrfs) or "none"),
         ("memory", f"{reply.control_bytes / 2**20:,.1f} MiB"),
-        ("messages taken in", reply.messages),
-        ("of no concern", reply.ignored),
+        ("messages processed", reply.messages),
+        ("messages ignored", reply.ignored),
         ("malformed", reply.malformed),
         ("overruns", reply.overruns),
-        ("dumps", f"{reply.dumps:,}, begun anew {reply.dumps_restarted:,}, the newest took {reply.last_dump_s:.3f} s"),
-        ("dumps told in part", reply.dumps_partial),
-        ("slow audit", f"{reply.audited:,} routes looked at, {reply.drifted:,} found different"),
+        ("dumps", f"{reply.dumps:,}, restarted {reply.dumps_restarted:,}, the last one took {reply.last_dump_s:.3f} s"),
+        ("partial dumps", reply.dumps_partial),
+        ("background audit", f"{reply.audited:,} routes checked, {reply.drifted:,} different"),
     ]
     columns = ("interface", "port", "VLANs", "VRF", ">MTU", "MAC", "state", "~forwarded by Linux")
     return Group(
-        table("", ("the mirror", ""), rows), "", table("", columns, [interface_row(one) for one in reply.interfaces])
+        table("", ("kernel mirror", ""), rows), "", table("", columns, [interface_row(one) for one in reply.interfaces])
     )
 
 
@@ -100,9 +100,9 @@ def unsupported(reply: Unsupported) -> RenderableType:
     Example: dl3 show unsupported
     """
     if not reply.found:
-        return "Nothing in Linux is beyond what workers can do."
+        return "Workers support everything that is configured in Linux."
     rows = [(one.what, one.where, one.alike, one.effect) for one in reply.unsupported]
-    listing = table("", ("~what", "~where", ">how many", "~what becomes of its packets"), rows)
+    listing = table("", ("~what", "~where", ">count", "~handling of its packets"), rows)
     more = reply.found - len(rows)
     return Group(listing, f"\nand {more:,} more") if more else listing
 
@@ -123,7 +123,7 @@ def verify(
     """
     client = Client(socket, VERIFY_SECONDS)
     with judging():
-        with err.status("comparing Linux's tables with what workers read"):
+        with err.status("comparing the tables of Linux with those of the workers"):
             reply = client.ask(Verification, "verify", sample=sample, limit=limit)
         if as_json:
             print_json(reply.model_dump())

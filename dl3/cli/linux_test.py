@@ -122,11 +122,11 @@ def ask(folder: Path, result: object, *words: str) -> tuple[Result, dict[str, ob
 @pytest.mark.parametrize(
     ("what", "result", "words"),
     [
-        ("taps", TAPS, ("core", "dl3d's own", "left", "12", "34", "Gone from Linux: right")),
+        ("taps", TAPS, ("core", "owned by dl3d", "left", "12", "34", "Gone from Linux: right")),
         ("classes", TAPS, ("ttl", "1,000", "200", "drop", "TTL expired")),
         ("mirror", MIRROR, ("following", "left.5", "802.1Q 5", "blue", "main, green", "IPv4", "0.250 s")),
         ("unsupported", {"found": 3, "unsupported": [THING]}, ("nftables forward hook", "and 2 more")),
-        ("unsupported", {"found": 0, "unsupported": []}, ("Nothing in Linux is beyond",)),
+        ("unsupported", {"found": 0, "unsupported": []}, ("Workers support everything",)),
     ],
 )
 def show_tells_of_linux(what: str, result: dict[str, object], words: tuple[str, ...], tmp_path: Path) -> None:

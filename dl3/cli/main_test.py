@@ -183,7 +183,7 @@ def says_that_what_it_found_could_not_be_written(words: tuple[str, ...], tmp_pat
         done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr == (
-        "dl3: not all could be written: No space left on device; make room, or send standard output elsewhere\n"
+        "dl3: output is incomplete: No space left on device; free some space, or redirect standard output\n"
     )
 
 
@@ -195,7 +195,7 @@ def says_that_standard_output_is_closed(words: tuple[str, ...], closed: str) -> 
     command = " ".join([shlex.quote(sys.executable), "-m", "dl3", *words, closed])
     done = subprocess.run(["sh", "-c", command], cwd=TOP, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1
-    assert done.stderr == ("dl3: standard output is closed: send it somewhere, to /dev/null where nobody wants it\n")
+    assert done.stderr == ("dl3: standard output is closed: redirect it, for example to /dev/null\n")
 
 
 def needs_no_standard_output_and_no_other_stream_for_what_it_writes_elsewhere(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def needs_no_standard_output_and_no_other_stream_for_what_it_writes_elsewhere(tm
     file.write_text("name: mine\ntitle: Mine\nduts: dl3d\ncases:\n  - {key: a, title: A, frames: 64, tests: latency}\n")
     command = f"{shlex.quote(sys.executable)} -m dl3 bench run {file} --check <&- 2>&-"
     done = subprocess.run(["sh", "-c", command], cwd=TOP, stdout=subprocess.PIPE, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, f"{file}: 1 case, all well\n")
+    assert (done.returncode, done.stdout) == (0, f"{file}: 1 case, valid\n")
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
@@ -216,7 +216,7 @@ def verify_does_not_call_it_a_difference_when_its_answer_cannot_be_written(
         done = subprocess.run(command, cwd=TOP, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 2
     assert done.stderr == (
-        "dl3: not all could be written: No space left on device; make room, or send standard output elsewhere\n"
+        "dl3: output is incomplete: No space left on device; free some space, or redirect standard output\n"
     )
 
 

@@ -67,7 +67,7 @@ def tell(sample: Sample) -> None:
     """One line per sample, as it is taken."""
     err.print(
         f"  received {sample.received_pps / 1e6:7.2f}  sent {sample.sent_mpps:7.2f} Mpps"
-        f"  {sample.cycles_per_packet:6.1f} cycles per packet  (had {sample.core_share:.0%} of the core)",
+        f"  {sample.cycles_per_packet:6.1f} cycles per packet  (got {sample.core_share:.0%} of the core)",
         highlight=False,
         soft_wrap=True,
     )
@@ -77,7 +77,7 @@ def tell_steps(place: Workplace) -> None:
     """The idle mode of the workers and the cycles per step, if the program is dl3d."""
     for socket in place.folder.glob("*.sock"):
         workers = Client(socket).ask(Workers, "workers")
-        err.print(f"dl3d's workers without frames: {idle_of(workers).get('idle', '')}", highlight=False)
+        err.print(f"idle mode of dl3d's workers: {idle_of(workers).get('idle', '')}", highlight=False)
         steps = draw_steps(workers)
         if steps:
             err.print(steps)
@@ -118,7 +118,7 @@ def places(case: Case, place: Workplace) -> dict[str, str]:
 def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
     """Set up the workspace and huge pages, measure, and restore everything."""
     if case.table and not case.table.exists():
-        raise UsageFault(f"there is no table {case.table}")
+        raise UsageFault(f"unknown table {case.table}")
     with ExitStack() as stack:
         place = stack.enter_context(workplace())
         table = case.table or case.files.destinations()

@@ -23,8 +23,8 @@ def fill_gaps() -> None:
 def unwritten_fault(error: OSError) -> str:
     """Why not everything could be written, and what to do about it."""
     if error.errno == errno.EBADF:
-        return "standard output is closed: send it somewhere, to /dev/null where nobody wants it"
-    return f"not all could be written: {error.strerror}; make room, or send standard output elsewhere"
+        return "standard output is closed: redirect it, for example to /dev/null"
+    return f"output is incomplete: {error.strerror}; free some space, or redirect standard output"
 
 
 @contextmanager

@@ -54,8 +54,8 @@ def show(result: Outcome) -> None:
     out.print(
         f"both programs: core {result.core}, {result.memory_mib} MiB in 2 MiB pages, bursts of {result.burst}, "
         f"{result.descriptors} descriptors; {result.starts} starts of {result.pairs_per_start} pairs, "
-        f"{result.seconds_per_sample:g} s a sample; within dl3d and dl3gen, plugins to the others: "
-        f"{', '.join(facts.drivers_within) or 'nothing'}; dl3d's workers without frames: {facts.default_idle}",
+        f"{result.seconds_per_sample:g} s a sample; built into dl3d and dl3gen, plugins in the others: "
+        f"{', '.join(facts.drivers_within) or 'nothing'}; idle mode of dl3d's workers: {facts.default_idle}",
         highlight=False,
     )
     rows = (cells(row, result.marches[row.name]) for row in result.rows)
@@ -76,7 +76,7 @@ def chosen(names: list[str] | None) -> tuple[Row, ...]:
     """Rows by name; names may be joined by commas."""
     found = [name for joined in names or [] for name in joined.split(",") if name]
     if names and not found:
-        raise UsageFault("--rows names no row: name some, or leave it out for the usual ones")
+        raise UsageFault("--rows is empty: name rows, or omit it for the default ones")
     return rows_named(found)
 
 

@@ -30,7 +30,7 @@ from dl3.trial.run import Runner
 
 FILE = "ports of the file"
 RING = 16_384  # as in the lab of the other commands
-COLUMNS = ("frame", ">Mpps", ">pacing error", ">min us", ">p50 us", ">jitter us", "proved")
+COLUMNS = ("frame", ">Mpps", ">pacing error", ">min us", ">p50 us", ">jitter us", "valid")
 
 
 class Wire(StrEnum):
@@ -135,4 +135,4 @@ def proof(
     print_json({"record": str(path), **found.model_dump()}) if as_json else show(found)
     err.print(f"recorded in {path}", highlight=False, soft_wrap=True)
     if any(point.invalid for point in found.points):
-        raise Fault("not all is proved, see above: give dl3gen cores that nothing else uses, or a faster loop")
+        raise Fault("some points are not valid, see above: give dl3gen dedicated cores, or a faster loop")

@@ -28,7 +28,7 @@ from dl3.report.texts import words_in
 from dl3.report.words import Language, Words
 
 WORSE = 1  # exit status of a comparison
-OUTPUT_HELP = "The page. Without it the last record's name with .html, and with --csv or --json no page."
+OUTPUT_HELP = "Page to write; default: the last record's name with .html, or no page with --csv or --json."
 MANY = 40  # figures in a terminal
 # Keys of the headings, as on the page.
 COLUMNS = ("~device", "frame", "~figure", "~at_what", ">before", ">after_it", "unit_of", ">change", "verdict")
@@ -59,13 +59,13 @@ def refuse_empty(records: Sequence[Record]) -> None:
     """Refuse to write a page without any records."""
     if not any(record.lines for record in records):
         names = ", ".join(str(record.path) for record in records)
-        raise UsageFault(f"no trial and no answer in {names}: name a file that 'dl3 bench' wrote")
+        raise UsageFault(f"no trials or results in {names}: name a file written by 'dl3 bench'")
 
 
 def refuse_both(as_csv: bool, as_json: bool) -> None:
     """Only one machine-readable format at a time."""
     if as_csv and as_json:
-        raise UsageFault("--csv and --json exclude each other: ask for one of them at a time")
+        raise UsageFault("--csv and --json are mutually exclusive")
 
 
 def page_path(records: Sequence[Path], named: Path | None, is_for_programs: bool) -> Path | None:
@@ -111,8 +111,8 @@ def refuse_unanswered(records: Sequence[Record]) -> None:
     if empty := [str(record.path) for record in records if not figures(results_of([record]))]:
         method = "has" if len(empty) == 1 else "have"
         raise UsageFault(
-            f"{' and '.join(empty)} {method} no answers, so that nothing can be compared: "
-            "name a record with answers of 'dl3 bench', or use --together for one page of both"
+            f"{' and '.join(empty)} {method} no results, so nothing can be compared: "
+            "name a record with results of 'dl3 bench', or use --together for one page of both"
         )
 
 
@@ -125,7 +125,7 @@ def compared(records: Sequence[Record]) -> Comparison:
     found = compare(results_of([old]), results_of([new]), *names)
     if not found.has_common:
         raise UsageFault(
-            f"{old.path} and {new.path} have no question in common, so that nothing can be compared: "
+            f"{old.path} and {new.path} have no question in common, so nothing can be compared: "
             "give both the same campaign or the same --dut-name, or use --together for one page of both"
         )
     return found

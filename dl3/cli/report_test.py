@@ -11,5 +11,5 @@ from dl3.model.fault import UsageFault
 def prints_one_thing_for_programs_at_a_time(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(tmp_path / "r.jsonl"), "--csv", "--json"])
     assert isinstance(result.exception, UsageFault)
-    assert str(result.exception) == "--csv and --json exclude each other: ask for one of them at a time"
+    assert str(result.exception) == "--csv and --json are mutually exclusive"
     assert result.stdout == ""

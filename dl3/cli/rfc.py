@@ -78,7 +78,7 @@ def show(made: Made, as_json: bool) -> None:
             heading(f"deviation: {text.en}")
     say(f"recorded in {made.record}")
     if made.n_without_answer:
-        raise Fault(f"{made.n_without_answer} of the tests ended without an answer, see above")
+        raise Fault(f"{made.n_without_answer} of the tests ended without a result, see above")
 
 
 def draw(dut: str, test: TestName, found: Sequence[object]) -> None:
@@ -208,5 +208,5 @@ def rfc2544(
     commands = Commands(process_command, port_command) if process_command or port_command else None
     tests = ALL if lab or commands else tuple(test for test in ALL if test != "reset")
     if len(tests) < len(ALL):
-        say("no reset is made: name a command that does one with --process-command or --port-command")
+        say("no reset is tested: specify a command with --process-command or --port-command")
     show(make_all(Ask(place, sizes, effort, rfc, commands=commands), tests), as_json)

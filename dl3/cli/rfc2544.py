@@ -128,7 +128,7 @@ def pps_of(text: str) -> float:
     """Parses packets per second; 0 if none."""
     unit, value = amount(text)
     if text and (unit != "pps" or not 0 < value < inf):
-        raise UsageFault(f"--max-rate {text}: a rate like '1.5 Mpps' or '800 kpps' is wanted")
+        raise UsageFault(f"--max-rate {text}: expected a rate like '1.5 Mpps' or '800 kpps'")
     return value if text else 0.0
 
 
@@ -139,14 +139,14 @@ def goals_of(text: str) -> tuple[float, ...]:
     except ValueError:
         goals = ()
     if not goals or len(set(goals)) < len(goals) or not all(0 <= goal <= MOST_GOAL for goal in goals):
-        raise UsageFault(f"--goals {text}: different loss ratios from 0 to {MOST_GOAL} are wanted, like 0,0.005")
+        raise UsageFault(f"--goals {text}: expected distinct loss ratios from 0 to {MOST_GOAL}, like 0,0.005")
     return goals
 
 
 def exceed_of(exceed: float, method: Search) -> float:
     """The exceed ratio, if the search method has one."""
     if exceed and method != Search.MLRSEARCH:
-        raise UsageFault(f"--exceed {exceed:g} is RFC 9971's: leave it out, or search with --method mlrsearch")
+        raise UsageFault(f"--exceed {exceed:g} applies to RFC 9971 only: omit it, or use --method mlrsearch")
     return exceed
 
 
@@ -157,7 +157,7 @@ def loads_of(text: str) -> tuple[float, ...]:
     except ValueError:
         loads = ()
     if not loads or not all(0 < load <= 1 for load in loads):
-        raise UsageFault(f"--loads {text}: percents of the throughput are wanted, like 10,50,90")
+        raise UsageFault(f"--loads {text}: expected percentages of the throughput, like 10,50,90")
     return loads
 
 
@@ -181,7 +181,7 @@ def finish(bar: Bar, run: Run) -> None:
     """Print where the record is, and the exit status."""
     err.print(f"recorded in {run.record}", highlight=False, soft_wrap=True)
     if bar.n_without_answer:
-        raise Fault(f"{bar.n_without_answer} of the searches ended without an answer, see above")
+        raise Fault(f"{bar.n_without_answer} of the searches ended without a result, see above")
 
 
 def throughput(
@@ -240,7 +240,7 @@ def known_answers(run: Run, source: Path, sizes: str) -> list[Throughput]:
     if not found:
         raise UsageFault(f"{source} has no throughput of {of}: name the device with --dut-name")
     if missing := [frame for frame in frames if sizes and frame not in {one.frame for one in found}]:
-        raise UsageFault(f"{source} has no throughput of {of} with frames of {', '.join(missing)}: leave them out")
+        raise UsageFault(f"{source} has no throughput of {of} with frames of {', '.join(missing)}: omit them")
     return found
 
 

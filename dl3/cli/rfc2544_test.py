@@ -99,7 +99,7 @@ def finds_the_throughput_and_prints_a_table(tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(line_bps=10e9), "throughput", "--sizes", "64,1518", "--dut-name", "box")
     assert done.exit_code == 0
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines[1][:6] == ["frame", "may", "lose", "Mpps", "Gbit/s", "%"]
+    assert lines[1][:6] == ["frame", "loss", "goal", "Mpps", "Gbit/s", "%"]
     assert lines[2][:10] == ["64", "0", "7.270", "4.885", "48.9%", "the", "device", "4.0", "4.0", "4.0"]
     assert lines[3][:8] == ["1518", "0", "0.813", "10.000", "100.0%", "the", "line", "rate"]
     record = read(tmp_path / "r.jsonl")
@@ -132,12 +132,12 @@ def finds_several_goals_in_one_run(tmp_path: Path, method: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0,0", "-1", "0.6", "1"])
 def says_which_goals_it_wants(text: str) -> None:
-    with pytest.raises(UsageFault, match=f"--goals {text}: different loss ratios from 0 to 0.5 are wanted"):
+    with pytest.raises(UsageFault, match=f"--goals {text}: expected distinct loss ratios from 0 to 0.5"):
         goals_of(text)
 
 
 def halves_with_no_exceed_ratio() -> None:
-    with pytest.raises(UsageFault, match=r"--exceed 0\.5 is RFC 9971's: leave it out"):
+    with pytest.raises(UsageFault, match=r"--exceed 0\.5 applies to RFC 9971 only: omit it"):
         exceed_of(0.5, Search.BINARY)
     assert exceed_of(0.5, Search.MLRSEARCH) == 0.5
 
@@ -160,7 +160,7 @@ def leaves_with_a_fault_when_a_search_has_no_answer(tmp_path: Path) -> None:
     done = dl3(tmp_path, generator, "throughput", "--sizes", "64")
     assert isinstance(done.exception, Fault)
     assert not isinstance(done.exception, UsageFault)
-    assert "1 of the searches ended without an answer" in str(done.exception)
+    assert "1 of the searches ended without a result" in str(done.exception)
     assert "the TSCs of two workers are 900 ns apart" in done.stderr
 
 
@@ -192,7 +192,7 @@ def refuses_a_size_that_the_record_does_not_have(tmp_path: Path) -> None:
     (tmp_path / "s").unlink()
     done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "r.jsonl"), "--sizes", "64,128,imix")
     assert isinstance(done.exception, UsageFault)
-    assert "has no throughput of device with frames of 128, imix: leave them out" in str(done.exception)
+    assert "has no throughput of device with frames of 128, imix: omit them" in str(done.exception)
 
 
 def says_that_there_is_no_share_of_nothing(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def says_that_there_is_no_share_of_nothing(tmp_path: Path) -> None:
 def says_when_a_record_knows_nothing_of_the_device(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text("{")
     done = dl3(tmp_path, Speaking(), "latency", "--from", str(tmp_path / "old.jsonl"))
-    assert "has no throughput in it: name a record" in str(done.exception)
+    assert "contains no throughput: name a complete record" in str(done.exception)
     assert "was cut off in line 1" in done.stderr
 
 
@@ -249,7 +249,7 @@ def refuses_what_is_no_rate_of_packets(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0", "101", "10;20"])
 def refuses_what_is_no_share(text: str) -> None:
-    with pytest.raises(UsageFault, match="percents of the throughput"):
+    with pytest.raises(UsageFault, match="percentages of the throughput"):
         loads_of(text)
 
 
@@ -303,13 +303,13 @@ def says_which_dl3d_it_found(
             assert run.site.dut_name == "dl3d"
     reported = capsys.readouterr().out
     assert "no dl3d answers at" in reported
-    assert "its account is checked, too" in reported
+    assert "its packet accounting is checked too" in reported
 
 
 @pytest.mark.parametrize("method", ["throughput", "latency", "frame-loss", "rfc2544"])
 def refuses_a_direction_where_streams_say_it(method: str, tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(), method, "--sizes", "64", "--direction", "bidirectional")
-    wanted = "--direction bidirectional is that of the lab's own streams, and those of dl3gen's file are sent"
+    wanted = "--direction bidirectional applies to the lab's own streams, but those of dl3gen's file are sent"
     assert wanted in str(done.exception)
     assert not (tmp_path / "r.jsonl").exists()
 

@@ -43,7 +43,7 @@ def unknown_loads(answers: Sequence[object]) -> Iterator[str]:
     for answer in answers:
         if isinstance(answer, OverLoads) and (shares := answer.invalid_shares):
             head = f"frames of {answer.frame}: loads without a valid trial: {len(shares)}"
-            yield f"{head} (at {percents(shares)} % of the most); nothing is known of them, the report has the reasons"
+            yield f"{head} (at {percents(shares)} % of the highest rate); their loss is unknown, see the report for the reasons"
 
 
 def burst_rows(answers: Sequence[BackToBack]) -> Rows:
@@ -97,12 +97,12 @@ TABLES: dict[TestName, tuple[str, tuple[str, ...], Callable[[Any], Rows]]] = {
         burst_rows,
     ),
     "recovery": (
-        "system recovery (26.5), from the fall of the load to the last lost frame",
+        "system recovery (26.5), from the drop of the load to the last lost frame",
         ("frame", ">from Mpps", ">to Mpps", ">ms", ">spread"),
         recovery_rows,
     ),
     "reset": (
-        "reset (26.6), from the last frame before to the first after, and by lost frames",
+        "reset (26.6), from the last frame before to the first frame after it, and by lost frames",
         ("frame", "of", ">at Mpps", ">ms", ">spread", ">lost", ">ms by lost"),
         reset_rows,
     ),

@@ -139,7 +139,7 @@ def draw_steps(reply: Workers) -> RenderableType | None:
     steps = list(timed[0][1])
     rows = [(worker, *(cycles.get(step) for step in steps), sum(cycles.values())) for worker, cycles in timed]
     names = (">worker", *(f">{step}" for step in steps), ">all")
-    return table("TSC cycles per packet, by step, in every 64th burst (the clock adds some)", names, rows)
+    return table("TSC cycles per packet, by step, in every 64th burst (includes timing overhead)", names, rows)
 
 
 def draw_routes(reply: Routes) -> RenderableType:
@@ -155,7 +155,7 @@ def draw_nexthops(reply: NextHops) -> RenderableType:
         (h.id, h.kind, h.via, h.interface or h.port, h.mac, h.mtu, h.verdict, h.routes, h.packets)
         for h in reply.nexthops
     ]
-    page = table("", (">id", "kind", "via", "interface", "MAC", ">MTU", "packets to it", ">routes", ">packets"), rows)
+    page = table("", (">id", "kind", "via", "interface", "MAC", ">MTU", "packets are", ">routes", ">packets"), rows)
     return Group(page, f"More: --after {reply.next}") if reply.next is not None else page
 
 
@@ -249,13 +249,13 @@ def drops(reply: Drops) -> RenderableType:
     handed = [(v.name, v.handed, v.step, v.text) for v in reply.verdicts if v.handed]
     sums = (("received", reply.received), ("injected", reply.injected), ("sent", reply.sent), ("punted", reply.punted))
     account = table(
-        "", ("the account", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
+        "", ("packet accounting", ">packets"), [*sums, ("dropped", reply.dropped), ("in flight", reply.in_flight)]
     )
     wire = sum((reply.wire.rx_missed, reply.wire.rx_no_mbuf, reply.wire.rx_errors))
     lines: list[RenderableType] = [account, ""]
     lines.append(table("", ("dropped as", ">packets", "step", "~meaning"), rows) if rows else "Nothing was dropped.")
     if handed:
-        lines += ["", table("", ("handed over for Linux as", ">packets", "step", "~meaning"), handed)]
+        lines += ["", table("", ("punted to Linux as", ">packets", "step", "~meaning"), handed)]
     if wire:
         lines.append(f"\nLost on the wire, before a worker could receive it: {wire:,}")
     return Group(*lines)

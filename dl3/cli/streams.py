@@ -14,7 +14,7 @@ from dl3.control.generator import Results, StreamResult
 
 Socket = Annotated[Path, typer.Option(metavar="PATH", help="Control socket of dl3gen.", readable=False)]
 
-SENT = ("stream", "from", "to", ">flows", ">asked Mpps", ">offered Mpps", ">sent", ">refused", ">late")
+SENT = ("stream", "from", "to", ">flows", ">requested Mpps", ">offered Mpps", ">sent", ">refused", ">late")
 RECEIVED = ("stream", ">received", ">lost", ">duplicated", ">reordered", "per", ">corrupted")
 TIMES = ("stream", ">min us", ">mean us", ">p50 us", ">p99 us", ">p99.9 us", ">max us", ">jitter us")
 

@@ -92,7 +92,7 @@ class Made:
 def course_in_lab(ask: Ask, setup: Setup, record: Path | None, bar: Bar) -> Iterator[tuple[Run, Resettable]]:
     """A testbed for the duration of the block."""
     if ask.place.streams or ask.place.at:
-        raise UsageFault("--lab starts programs of its own: leave --streams and --at out")
+        raise UsageFault("--lab starts its own programs: omit --streams and --at")
     traffic = Traffic(direction=ask.place.direction)
     with open_bed(setup, traffic, BUILD) as bed:
         facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
@@ -138,7 +138,7 @@ def learn(ask: Ask, run: Run, job: Job, known: Known) -> None:
     if not found:
         raise UsageFault(
             f"{ask.source} has no throughput of {run.site.dut_name} with frames of {job.frame}"
-            f"{f' over {wire}' if wire else ''}: name the device with --dut-name, or leave --from out"
+            f"{f' over {wire}' if wire else ''}: name the device with --dut-name, or omit --from"
         )
     known.learn(job, found[0])
 

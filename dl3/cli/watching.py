@@ -50,7 +50,7 @@ class Window:
             yield from line
             yield Segment.line()
         if len(shown) < len(lines):
-            how = "arrow and page keys move, Ctrl-C ends" if self._has_keys else "a higher terminal shows more"
+            how = "arrow and page keys scroll, Ctrl-C quits" if self._has_keys else "enlarge the terminal to see more"
             text = f"lines {self._first + 1} to {self._first + len(shown)} of {len(lines)}; {how}"
             yield Segment(text[: options.max_width])
 

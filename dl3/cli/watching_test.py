@@ -94,7 +94,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def moves_through_what_is_too_long_for_the_terminal(terminal: Terminal) -> None:
-    first = terminal.await_text("lines 1 to 23 of 91; arrow and page keys move, Ctrl-C ends")
+    first = terminal.await_text("lines 1 to 23 of 91; arrow and page keys scroll, Ctrl-C quits")
     assert any("10.0.0.0/16" in line for line in first)
     assert not any("10.30.0.0/16" in line for line in first)
     for key, wanted, prefix in (

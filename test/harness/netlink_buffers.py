@@ -47,7 +47,7 @@ def _receives_routes(one: socket.socket) -> bool:
 
 def _set_buffer(pid: int, option: int, size: int) -> None:
     listener = [one.setsockopt(socket.SOL_SOCKET, option, size) for one in _sockets(pid) if _receives_routes(one)]
-    assert listener, "it hears of routes by some socket"
+    assert listener, "it receives route events on some socket"
 
 
 def _throw_away(heard: socket.socket) -> None:
@@ -58,7 +58,7 @@ def _throw_away(heard: socket.socket) -> None:
 
 @contextlib.contextmanager
 def unread_socket(pid: int) -> Iterator[None]:
-    """What Linux tells it of routes and neighbours meanwhile it never hears; it has to stand still."""
+    """Events of routes and neighbours during this time are lost; it has to be stopped."""
     yield
     for one in _sockets(pid):
         if _receives_routes(one):

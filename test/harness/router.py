@@ -60,7 +60,7 @@ class Router(Protocol):
         """Return once what was configured counts for packets."""
 
     def check(self) -> None:
-        """Complain when it has not kept account of all packets."""
+        """Fail if the packet accounting does not balance."""
 
     def close(self) -> None:
         """Stop what was started."""
