@@ -19,7 +19,7 @@ static struct config *config;
 static int serve(struct gen_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	while (!h->stop) {
-		rpc_serve(rpc, signals, gen_poll_ms(h->load));
+		rpc_serve(rpc, signals, gen_poll_ms(h->gen));
 		h->stop |= signals_next(signals) != 0;
 		if (gen_poll(h, error))
 			return EXIT_OF_FAILURE;
@@ -32,17 +32,17 @@ static int generate(struct gen_ctx *h, struct rpc *rpc, int signals, struct erro
 {
 	int left = EXIT_OF_FAILURE;
 
-	if (gen_open(&h->load, h->ports, &settings, config_streams(config), error))
+	if (gen_open(&h->gen, h->ports, &settings, config_streams(config), error))
 		return left;
-	if (port_start(h->ports, error) || gen_start(h->load, error))
+	if (port_start(h->ports, error) || gen_start(h->gen, error))
 		goto not_started;
 	log_info("ready: ports %u, workers %u, socket %s", settings.n_ports,
 		port_n_workers(h->ports), config_socket(config));
 	left = serve(h, rpc, signals, error);
 	deadline_start(STOP_SECONDS, "dl3gen: error: a worker or a device does not end\n");
-	gen_stop(h->load);
+	gen_stop(h->gen);
 not_started:
-	gen_close(h->load);
+	gen_close(h->gen);
 	return left;
 }
 

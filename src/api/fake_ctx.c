@@ -38,33 +38,33 @@ struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_
 	return worker_stats;
 }
 
-unsigned port_n_workers(const struct port_table *room)
+unsigned port_n_workers(const struct port_table *ports)
 {
 	return 2;
 }
 
-struct port_worker *port_worker(struct port_table *room, unsigned worker)
+struct port_worker *port_worker(struct port_table *ports, unsigned worker)
 {
 	return &workers[worker];
 }
 
-const struct port_state *port_states(const struct port_table *room)
+const struct port_state *port_states(const struct port_table *ports)
 {
 	return states;
 }
 
-bool port_workers_run(const struct port_table *room)
+bool port_workers_run(const struct port_table *ports)
 {
 	return !fake.worker_has_ended;
 }
 
-int port_poll(struct port_table *room, struct error *error)
+int port_poll(struct port_table *ports, struct error *error)
 {
 	fake.n_polled++;
 	return fake.device_is_gone ? error_set(error, -ENODEV, "its device is gone") : 0;
 }
 
-int port_change(struct port_table *room, unsigned port, const struct port_settings *settings,
+int port_change(struct port_table *ports, unsigned port, const struct port_settings *settings,
 	struct error *error)
 {
 	if (fake.refuse_change_of == (int)port)
@@ -75,7 +75,7 @@ int port_change(struct port_table *room, unsigned port, const struct port_settin
 	return 0;
 }
 
-void port_info(const struct port_table *room, unsigned port, struct port_info *out)
+void port_info(const struct port_table *ports, unsigned port, struct port_info *out)
 {
 	*out = (struct port_info){.name = "?",
 		.device = "?",
@@ -91,7 +91,7 @@ void port_info(const struct port_table *room, unsigned port, struct port_info *o
 	memcpy(out->mac.bytes, states[port].mac, sizeof(out->mac.bytes));
 }
 
-void port_memory(const struct port_table *room, struct port_memory *out)
+void port_memory(const struct port_table *ports, struct port_memory *out)
 {
 	*out = (struct port_memory){.planned_mib = 64,
 		.mbuf_bytes = 2368,

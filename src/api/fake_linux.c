@@ -16,39 +16,39 @@ struct netlink *fake_sync(void)
 	return (struct netlink *)&fake;
 }
 
-int tap_start(struct tap_table *room, struct error *error)
+int tap_start(struct tap_table *taps, struct error *error)
 {
 	strcat(fake.calls, "t");
 	return fake.refuse_start ? error_set(error, -EAGAIN, "no thread") : 0;
 }
 
-void tap_poll(struct tap_table *room)
+void tap_poll(struct tap_table *taps)
 {
 	fake.n_taps_polled++;
 }
 
-int tap_restore(struct tap_table *room, struct error *error)
+int tap_restore(struct tap_table *taps, struct error *error)
 {
 	fake.n_restored++;
 	return fake.refuse_restore ? error_set(error, -EEXIST, "left: its name is taken") : 0;
 }
 
-void tap_change(struct tap_table *room, const struct tap_settings *settings)
+void tap_change(struct tap_table *taps, const struct tap_settings *settings)
 {
 	memcpy(fake.class, settings->class, sizeof(fake.class));
 }
 
-const struct stats_tap *tap_stats(const struct tap_table *room)
+const struct stats_tap *tap_stats(const struct tap_table *taps)
 {
 	return &fake.taps;
 }
 
-struct tap_class_settings tap_class(const struct tap_table *room, enum punt_class class)
+struct tap_class_settings tap_class(const struct tap_table *taps, enum punt_class class)
 {
 	return fake.class[class];
 }
 
-void tap_info(const struct tap_table *room, unsigned port, struct tap_info *out)
+void tap_info(const struct tap_table *taps, unsigned port, struct tap_info *out)
 {
 	*out = (struct tap_info){.namespace_name = "core",
 		.keep = true,

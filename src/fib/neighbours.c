@@ -30,7 +30,7 @@ static void publish_host(struct fib *fib, uint8_t vrf, const struct wire_addr *a
 	change_publish(fib, &edit, 1);
 }
 
-static int complain_full(struct error *error, const struct wire_addr *addr)
+static int full_error(struct error *error, const struct wire_addr *addr)
 {
 	char text[WIRE_ADDR_TEXT];
 
@@ -92,7 +92,7 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 		hops_rewrite(&fib->hops, id);
 		return 0;
 	}
-	return add_neighbour(fib, &hop, mac) ? complain_full(error, addr) : 0;
+	return add_neighbour(fib, &hop, mac) ? full_error(error, addr) : 0;
 }
 
 int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr *addr)

@@ -36,30 +36,30 @@ static struct worker_loop loops[FAKE_WORKERS];
 struct gen *fake_load(const json_t *streams)
 {
 	struct error error = {""};
-	struct gen *load;
+	struct gen *gen;
 
 	memset(&fake, 0, sizeof(fake));
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
 		workers[i] = (struct port_worker){.id = i, .core = 4 + i, .burst = 64};
-	if (gen_open(&load, NULL, &fake_settings, streams, &error))
+	if (gen_open(&gen, NULL, &fake_settings, streams, &error))
 		fail_msg("refused: %s", error.text);
 	// Workers without queues, which would require a DPDK device.
 	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
-		load->worker_of[i] = i;
-		load->worker[i].hz = FAKE_HZ;
-		load->worker[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
+		gen->worker_of[i] = i;
+		gen->worker[i].hz = FAKE_HZ;
+		gen->worker[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
 	}
-	load->patience_s = 60; // other tests may be using the CPUs
-	load->hz = load->current->hz = FAKE_HZ;
-	return load;
+	gen->patience_s = 60; // other tests may be using the CPUs
+	gen->hz = gen->current->hz = FAKE_HZ;
+	return gen;
 }
 
-unsigned port_n_workers(const struct port_table *room)
+unsigned port_n_workers(const struct port_table *ports)
 {
 	return FAKE_WORKERS;
 }
 
-struct port_worker *port_worker(struct port_table *room, unsigned worker)
+struct port_worker *port_worker(struct port_table *ports, unsigned worker)
 {
 	return &workers[worker];
 }
@@ -94,7 +94,7 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
-int port_workers_launch(struct port_table *room, int (*loop)(void *arg), void *args[],
+int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error)
 {
 	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
@@ -104,30 +104,30 @@ int port_workers_launch(struct port_table *room, int (*loop)(void *arg), void *a
 	return 0;
 }
 
-void port_workers_join(struct port_table *room)
+void port_workers_join(struct port_table *ports)
 {
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
 		pthread_join(threads[i], NULL);
 }
 
-bool port_workers_run(const struct port_table *room)
+bool port_workers_run(const struct port_table *ports)
 {
 	return !fake.worker_has_ended;
 }
 
-int port_poll(struct port_table *room, struct error *error)
+int port_poll(struct port_table *ports, struct error *error)
 {
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
 		states[i].up = !fake.is_down[i];
 	return fake.device_is_gone ? error_set(error, -ENODEV, "its device is gone") : 0;
 }
 
-const struct port_state *port_states(const struct port_table *room)
+const struct port_state *port_states(const struct port_table *ports)
 {
 	return states;
 }
 
-void port_info(const struct port_table *room, unsigned port, struct port_info *out)
+void port_info(const struct port_table *ports, unsigned port, struct port_info *out)
 {
 	*out = (struct port_info){.name = fake_settings.ports[port].name,
 		.device = fake_settings.ports[port].device,
@@ -142,12 +142,12 @@ void port_info(const struct port_table *room, unsigned port, struct port_info *o
 		.rx_missed = fake.missed};
 }
 
-struct rte_mempool *port_pool(const struct port_table *room, unsigned port)
+struct rte_mempool *port_pool(const struct port_table *ports, unsigned port)
 {
 	return NULL;
 }
 
-void port_memory(const struct port_table *room, struct port_memory *out)
+void port_memory(const struct port_table *ports, struct port_memory *out)
 {
 	*out = (struct port_memory){.planned_mib = 64, .n_mbufs = 1000};
 }

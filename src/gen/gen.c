@@ -11,9 +11,9 @@
 
 enum { OFFSET_TRIES = 5, QUIET_MS = 20, NOISE_MS = 500, POLL_MS = 50, POLL_OFTEN_MS = 2 };
 
-// Port names, addresses and line rates for the stream parser. `room` NULL: from the settings only.
+// Port names, addresses and line rates for the stream parser. `ports` NULL: from the settings only.
 static void describe_ports(struct gen_port out[PORT_MAX],
-	const struct port_table_settings *settings, const struct port_table *room)
+	const struct port_table_settings *settings, const struct port_table *ports)
 {
 	for (unsigned i = 0; i < settings->n_ports; i++) {
 		const struct port_settings *port = &settings->ports[i];
@@ -21,11 +21,11 @@ static void describe_ports(struct gen_port out[PORT_MAX],
 
 		out[i] = (struct gen_port){.name = port->name,
 			.mac = port->mac,
-			.line_bps = room || port->line_bps > 0 ? port->line_bps : -1,
+			.line_bps = ports || port->line_bps > 0 ? port->line_bps : -1,
 			.mtu = port->mtu ? port->mtu : PORT_DEFAULT_MTU};
-		if (!room)
+		if (!ports)
 			continue;
-		port_info(room, i, &info);
+		port_info(ports, i, &info);
 		out[i].mac = info.mac;
 		out[i].line_bps = info.line_bps;
 	}
@@ -49,35 +49,35 @@ int gen_check(const struct port_table_settings *settings, const json_t *streams,
 	return err;
 }
 
-static void take_workers(struct gen *load)
+static void take_workers(struct gen *gen)
 {
-	load->n_workers = port_n_workers(load->ports);
-	load->patience_s = HAND_PATIENCE_S;
-	for (unsigned i = 0; i < load->n_workers; i++) {
-		struct gen_worker *worker = &load->worker[i];
+	gen->n_workers = port_n_workers(gen->ports);
+	gen->patience_s = HAND_PATIENCE_S;
+	for (unsigned i = 0; i < gen->n_workers; i++) {
+		struct gen_worker *worker = &gen->worker[i];
 
-		worker->io = port_worker(load->ports, i);
-		worker->current = &load->current;
-		worker->stop = &load->stop;
-		worker->n_posted = &load->neighbours.n_posted;
-		worker->hz = load->hz;
-		worker->long_gap = load->hz / 1000000 * PAUSES_LEAST_US;
+		worker->io = port_worker(gen->ports, i);
+		worker->current = &gen->current;
+		worker->stop = &gen->stop;
+		worker->n_posted = &gen->neighbours.n_posted;
+		worker->hz = gen->hz;
+		worker->long_gap = gen->hz / 1000000 * PAUSES_LEAST_US;
 		for (unsigned q = 0; q < worker->io->n_queues; q++)
-			load->worker_of[worker->io->queues[q].port] = i;
+			gen->worker_of[worker->io->queues[q].port] = i;
 	}
 }
 
-static int make_run(struct gen *load, struct run **run, const struct gen_streams *streams,
+static int make_run(struct gen *gen, struct run **run, const struct gen_streams *streams,
 	struct error *error)
 {
 	const struct run_terms terms = {
-		.ports = load->ports,
-		.n_ports = load->settings->n_ports,
-		.worker_of = load->worker_of,
+		.ports = gen->ports,
+		.n_ports = gen->settings->n_ports,
+		.worker_of = gen->worker_of,
 		.streams = streams,
-		.posts = load->neighbours.post,
-		.number = load->current ? load->current->number + 1 : 0,
-		.hz = load->hz,
+		.posts = gen->neighbours.post,
+		.number = gen->current ? gen->current->number + 1 : 0,
+		.hz = gen->hz,
 	};
 
 	return run_create(run, &terms, error);
@@ -86,57 +86,57 @@ static int make_run(struct gen *load, struct run **run, const struct gen_streams
 int gen_open(struct gen **out, struct port_table *ports, const struct port_table_settings *settings,
 	const json_t *streams, struct error *error)
 {
-	struct gen *load = aligned_alloc(_Alignof(struct gen), sizeof(*load));
+	struct gen *gen = aligned_alloc(_Alignof(struct gen), sizeof(*gen));
 
-	if (!load)
+	if (!gen)
 		return error_set(error, -ENOMEM, "no memory for the generator");
-	memset(load, 0, sizeof(*load));
-	load->ports = ports;
-	load->settings = settings;
-	load->streams = streams;
-	load->hz = rte_get_tsc_hz();
-	take_workers(load);
-	const struct neighbours_terms terms = {ports, settings, load->worker_of};
-	int err = neighbours_make(&load->neighbours, &terms, error);
+	memset(gen, 0, sizeof(*gen));
+	gen->ports = ports;
+	gen->settings = settings;
+	gen->streams = streams;
+	gen->hz = rte_get_tsc_hz();
+	take_workers(gen);
+	const struct neighbours_terms terms = {ports, settings, gen->worker_of};
+	int err = neighbours_make(&gen->neighbours, &terms, error);
 	if (!err)
-		err = make_run(load, &load->current, NULL, error);
+		err = make_run(gen, &gen->current, NULL, error);
 	if (err)
-		gen_close(load);
+		gen_close(gen);
 	else
-		*out = load;
+		*out = gen;
 	return err;
 }
 
-int gen_start(struct gen *load, struct error *error)
+int gen_start(struct gen *gen, struct error *error)
 {
 	void *args[STATS_MAX_WORKERS];
 
-	for (unsigned i = 0; i < load->n_workers; i++)
-		args[i] = &load->worker[i];
-	int err = port_workers_launch(load->ports, worker_run, args, error);
+	for (unsigned i = 0; i < gen->n_workers; i++)
+		args[i] = &gen->worker[i];
+	int err = port_workers_launch(gen->ports, worker_run, args, error);
 	if (err)
-		gen_stop(load); // those that are already running
+		gen_stop(gen); // those that are already running
 	return err;
 }
 
-void gen_stop(struct gen *load)
+void gen_stop(struct gen *gen)
 {
-	__atomic_store_n(&load->stop, true, __ATOMIC_RELAXED);
-	port_workers_join(load->ports);
+	__atomic_store_n(&gen->stop, true, __ATOMIC_RELAXED);
+	port_workers_join(gen->ports);
 }
 
-void gen_close(struct gen *load)
+void gen_close(struct gen *gen)
 {
-	if (!load)
+	if (!gen)
 		return;
-	while (load->current) {
-		struct run *run = load->current;
+	while (gen->current) {
+		struct run *run = gen->current;
 
-		load->current = run->older;
+		gen->current = run->older;
 		run_destroy(run);
 	}
-	neighbours_free(&load->neighbours);
-	free(load);
+	neighbours_free(&gen->neighbours);
+	free(gen);
 }
 
 // Waits for stragglers first, because workers do not poll while they measure. The wait is limited,
@@ -172,9 +172,9 @@ static bool measure_again(struct run *run)
 	return false;
 }
 
-enum gen_state gen_state(struct gen *load)
+enum gen_state gen_state(struct gen *gen)
 {
-	struct run *run = load->current;
+	struct run *run = gen->current;
 
 	if (!run->number)
 		return GEN_IDLE;
@@ -183,11 +183,11 @@ enum gen_state gen_state(struct gen *load)
 	return run_is_sent(run) && measure_again(run) ? GEN_DONE : GEN_SENDING;
 }
 
-static int check_links(struct gen *load, const struct gen_streams *streams, struct error *error)
+static int check_links(struct gen *gen, const struct gen_streams *streams, struct error *error)
 {
-	const struct port_state *states = port_states(load->ports);
+	const struct port_state *states = port_states(gen->ports);
 
-	if (port_poll(load->ports, error))
+	if (port_poll(gen->ports, error))
 		return -ENODEV;
 	for (unsigned i = 0; i < streams->n; i++) {
 		const struct gen_stream *stream = &streams->stream[i];
@@ -198,7 +198,7 @@ static int check_links(struct gen *load, const struct gen_streams *streams, stru
 			return error_set(error, -ENETDOWN,
 				"port %s of stream %s has no link; plug in its cable or start the "
 				"program at its other end, then send again",
-				load->settings->ports[down].name, stream->name);
+				gen->settings->ports[down].name, stream->name);
 	}
 	return 0;
 }
@@ -224,26 +224,26 @@ static int check_end(const struct gen_streams *streams, double seconds, struct e
 	return 0;
 }
 
-static int read_order(struct gen *load, const struct gen_order *order, struct gen_streams *streams,
+static int read_order(struct gen *gen, const struct gen_order *order, struct gen_streams *streams,
 	struct error *error)
 {
 	struct gen_port ports[PORT_MAX];
-	const json_t *list = order->streams ? order->streams : load->streams;
+	const json_t *list = order->streams ? order->streams : gen->streams;
 
 	if (!list)
 		return error_set(error, -EINVAL,
 			"no streams: the file has none; give them with the method or write them "
 			"into "
 			"the file");
-	describe_ports(ports, load->settings, load->ports);
-	int err = gen_read_streams(streams, list, ports, load->settings->n_ports, error);
+	describe_ports(ports, gen->settings, gen->ports);
+	int err = gen_read_streams(streams, list, ports, gen->settings->n_ports, error);
 	if (!err && !streams->n)
 		err = error_set(error, -EINVAL, "the list of streams is empty; give at least one");
 	if (!err)
 		err = check_end(streams, order->seconds, error);
 	if (!err)
-		err = check_links(load, streams, error);
-	return err ? err : neighbours_resolve(&load->neighbours, streams, error);
+		err = check_links(gen, streams, error);
+	return err ? err : neighbours_resolve(&gen->neighbours, streams, error);
 }
 
 // The first round of the TSC offset is requested by the run itself. If a worker cannot take part,
@@ -266,29 +266,29 @@ static void measure_before(struct run *run)
 		run->pair[i].n_before = stats_read(&run->pair[i].n_measured);
 }
 
-int gen_send(struct gen *load, const struct gen_order *order, struct error *error)
+int gen_send(struct gen *gen, const struct gen_order *order, struct error *error)
 {
 	struct gen_streams *streams;
 	struct run *run;
 
-	if (gen_state(load) == GEN_SENDING)
+	if (gen_state(gen) == GEN_SENDING)
 		return error_set(error, -EBUSY,
 			"run %u still sends; wait for its end or call the method halt",
-			load->current->number);
-	int err = hand_await(load, error);
+			gen->current->number);
+	int err = hand_await(gen, error);
 	if (err)
 		return err;
 	streams = malloc(sizeof(*streams));
 	if (!streams)
 		return error_set(error, -ENOMEM, "no memory to read the streams");
-	err = read_order(load, order, streams, error);
+	err = read_order(gen, order, streams, error);
 	if (!err)
-		err = make_run(load, &run, streams, error);
+		err = make_run(gen, &run, streams, error);
 	free(streams);
 	if (err)
 		return err;
-	hand_over(load, run);
-	err = hand_await(load, error);
+	hand_over(gen, run);
+	err = hand_await(gen, error);
 	if (err)
 		return err;
 	measure_before(run);
@@ -304,16 +304,16 @@ int gen_poll(struct gen_ctx *ctx, struct error *error)
 		return err;
 	if (!port_workers_run(ctx->ports))
 		return error_set(error, -EIO, "a worker has ended by itself; all stop");
-	gen_state(ctx->load);
-	hand_poll(ctx->load);
-	neighbours_poll(&ctx->load->neighbours, &ctx->load->current->streams);
+	gen_state(ctx->gen);
+	hand_poll(ctx->gen);
+	neighbours_poll(&ctx->gen->neighbours, &ctx->gen->current->streams);
 	return 0;
 }
 
-int gen_poll_ms(const struct gen *load)
+int gen_poll_ms(const struct gen *gen)
 {
-	for (unsigned i = 0; i < load->settings->n_ports; i++)
-		if (load->neighbours.post[i])
+	for (unsigned i = 0; i < gen->settings->n_ports; i++)
+		if (gen->neighbours.post[i])
 			return POLL_OFTEN_MS;
 	return POLL_MS;
 }

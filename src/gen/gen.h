@@ -17,9 +17,9 @@ struct gen;
 int gen_open(struct gen **out, struct port_table *ports, const struct port_table_settings *settings,
 	const json_t *streams, struct error *error);
 // Starts the workers: they poll, and send once the method `send` is called. / Stops them.
-int gen_start(struct gen *load, struct error *error);
-void gen_stop(struct gen *load);
-void gen_close(struct gen *load);
+int gen_start(struct gen *gen, struct error *error);
+void gen_stop(struct gen *gen);
+void gen_close(struct gen *gen);
 
 // Checks a list of streams (NULL: none) without devices, for --check.
 int gen_check(const struct port_table_settings *settings, const json_t *streams,
@@ -27,7 +27,7 @@ int gen_check(const struct port_table_settings *settings, const json_t *streams,
 
 // Context of the methods; owned by dl3gen.c.
 struct gen_ctx {
-	struct gen *load;
+	struct gen *gen;
 	struct port_table *ports;
 	const struct port_table_settings *settings;
 	const char *file; // path of the configuration
@@ -39,4 +39,4 @@ const struct rpc_method *gen_methods(size_t *n);
 // The periodic work of the control loop. -errno with `error` set if a worker or device has ended.
 int gen_poll(struct gen_ctx *ctx, struct error *error);
 // How many milliseconds may pass until the next gen_poll: fewer if hosts are waiting for replies.
-int gen_poll_ms(const struct gen *load);
+int gen_poll_ms(const struct gen *gen);

@@ -8,28 +8,28 @@
 
 enum { HAND_STEP_NS = 10000000 };
 
-void hand_over(struct gen *load, struct run *run)
+void hand_over(struct gen *gen, struct run *run)
 {
-	run->older = load->current;
-	__atomic_store_n(&load->current, run, __ATOMIC_RELEASE);
+	run->older = gen->current;
+	__atomic_store_n(&gen->current, run, __ATOMIC_RELEASE);
 }
 
-static int find_holder(const struct gen *load)
+static int find_holder(const struct gen *gen)
 {
-	for (unsigned i = 0; i < load->n_workers; i++)
-		if (__atomic_load_n(&load->worker[i].held, __ATOMIC_ACQUIRE) != load->current)
+	for (unsigned i = 0; i < gen->n_workers; i++)
+		if (__atomic_load_n(&gen->worker[i].held, __ATOMIC_ACQUIRE) != gen->current)
 			return i;
 	return -1;
 }
 
-int hand_poll(struct gen *load)
+int hand_poll(struct gen *gen)
 {
-	int worker = load->current->older ? find_holder(load) : -1;
+	int worker = gen->current->older ? find_holder(gen) : -1;
 
-	while (worker < 0 && load->current->older) {
-		struct run *old = load->current->older;
+	while (worker < 0 && gen->current->older) {
+		struct run *old = gen->current->older;
 
-		load->current->older = old->older;
+		gen->current->older = old->older;
 		run_destroy(old);
 	}
 	return worker;
@@ -45,18 +45,18 @@ static uint64_t time_awake(uint64_t *last)
 	return MIN_OF(gap, (uint64_t)HAND_STEP_NS);
 }
 
-int hand_await(struct gen *load, struct error *error)
+int hand_await(struct gen *gen, struct error *error)
 {
 	uint64_t last = clock_now_ns(), waited_ns = 0;
 	int worker;
 
-	while ((worker = hand_poll(load)) >= 0) {
+	while ((worker = hand_poll(gen)) >= 0) {
 		waited_ns += time_awake(&last);
-		if (waited_ns > load->patience_s * 1000000000ull)
+		if (waited_ns > gen->patience_s * 1000000000ull)
 			return error_set(error, -EBUSY,
 				"worker %d (core %d) has not come round for %u s, so nothing is "
 				"sent; is its core taken? Give it a core of its own",
-				worker, load->worker[worker].io->core, load->patience_s);
+				worker, gen->worker[worker].io->core, gen->patience_s);
 		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 	}
 	return 0;

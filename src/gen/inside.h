@@ -30,11 +30,11 @@ enum { HAND_PATIENCE_S = 3 };
 // Publishes `run` to the workers; the previous one becomes its `older`. / Waits until every worker
 // holds the current run, and frees older ones. -EBUSY with `error` set to the worker that did not
 // take over; older runs are then freed by a later call.
-void hand_over(struct gen *load, struct run *run);
-int hand_await(struct gen *load, struct error *error);
+void hand_over(struct gen *gen, struct run *run);
+int hand_await(struct gen *gen, struct error *error);
 // Frees runs no longer held by workers. Returns the first worker that still holds an older run, -1:
 // none.
-int hand_poll(struct gen *load);
+int hand_poll(struct gen *gen);
 
 // --- run state, gen.c
 
@@ -42,7 +42,7 @@ enum gen_state { GEN_IDLE, GEN_SENDING, GEN_DONE };
 
 // State of the current run; also advances it as far as the control thread is involved. A run is
 // done when everything is sent and the TSC offset has been measured again.
-enum gen_state gen_state(struct gen *load);
+enum gen_state gen_state(struct gen *gen);
 
 // Parameters of the method send.
 struct gen_order {
@@ -52,7 +52,7 @@ struct gen_order {
 };
 // Starts a run. -errno with `error` set; nothing has changed in that case, unless a worker did not
 // take over: then the run has ended without sending anything.
-int gen_send(struct gen *load, const struct gen_order *order, struct error *error);
+int gen_send(struct gen *gen, const struct gen_order *order, struct error *error);
 
 // --- Methods. Each row of schema/generator_methods.toml needs its function here; a missing one
 // breaks the build.
@@ -62,6 +62,6 @@ SCHEMA_GENERATOR_METHODS(METHOD_PROTOTYPE)
 #undef METHOD_PROTOTYPE
 
 const char *gen_state_word(enum gen_state state);
-json_t *gen_port_json(const struct gen *load, unsigned port);
+json_t *gen_port_json(const struct gen *gen, unsigned port);
 // null if out of memory, or if nothing was sent yet.
 json_t *gen_timeline_json(const struct gen_ctx *ctx);

@@ -72,25 +72,25 @@ json_t *gen_method_status(void *ctx_, const json_t *params, struct error *error)
 	json_object_set_new(status, "config", rpc_text_json(ctx->file));
 	json_object_set_new(status, "uptime_s",
 		json_real((clock_now_ns() - ctx->started_ns) / 1e9));
-	json_object_set_new(status, "tsc_hz", json_integer(ctx->load->hz));
+	json_object_set_new(status, "tsc_hz", json_integer(ctx->gen->hz));
 	json_object_set_new(status, "ports", json_integer(ctx->settings->n_ports));
-	json_object_set_new(status, "workers", json_integer(ctx->load->n_workers));
+	json_object_set_new(status, "workers", json_integer(ctx->gen->n_workers));
 	json_object_set_new(status, "memory", memory_json(ctx));
-	json_object_set_new(status, "state", json_string(gen_state_word(gen_state(ctx->load))));
-	json_object_set_new(status, "run", json_integer(ctx->load->current->number));
+	json_object_set_new(status, "state", json_string(gen_state_word(gen_state(ctx->gen))));
+	json_object_set_new(status, "run", json_integer(ctx->gen->current->number));
 	return status;
 }
 
 json_t *gen_method_gaps(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct gen_ctx *ctx = ctx_;
-	const struct gen *load = ctx->load;
+	const struct gen *gen = ctx->gen;
 	struct rpc_worker workers[STATS_MAX_WORKERS];
-	struct rpc_gaps gaps = {.worker = workers, .n_workers = load->n_workers, .born = ctx->born};
+	struct rpc_gaps gaps = {.worker = workers, .n_workers = gen->n_workers, .born = ctx->born};
 
-	for (unsigned i = 0; i < load->n_workers; i++)
+	for (unsigned i = 0; i < gen->n_workers; i++)
 		workers[i] =
-			(struct rpc_worker){i, load->worker[i].io->core, &load->worker[i].pauses};
+			(struct rpc_worker){i, gen->worker[i].io->core, &gen->worker[i].pauses};
 	gaps.now = clock_pair_take(rte_rdtsc);
 	return rpc_gaps_json(&gaps, params, error);
 }
@@ -103,6 +103,6 @@ json_t *gen_method_ports(void *ctx_, const json_t *params, struct error *error)
 		return NULL;
 	json_t *list = json_array();
 	for (unsigned i = 0; i < ctx->settings->n_ports; i++)
-		json_array_append_new(list, gen_port_json(ctx->load, i));
+		json_array_append_new(list, gen_port_json(ctx->gen, i));
 	return json_pack("{s:o}", "ports", list);
 }

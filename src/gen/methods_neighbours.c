@@ -32,10 +32,10 @@ static json_t *wanted_json(const struct neighbours *n, unsigned port)
 	return list;
 }
 
-static json_t *port_json(const struct gen *load, unsigned i)
+static json_t *port_json(const struct gen *gen, unsigned i)
 {
-	const struct port_settings *port = &load->settings->ports[i];
-	const struct neighbours *n = &load->neighbours;
+	const struct port_settings *port = &gen->settings->ports[i];
+	const struct neighbours *n = &gen->neighbours;
 	const struct post *post = n->post[i];
 	char mac[WIRE_MAC_TEXT];
 
@@ -57,7 +57,7 @@ json_t *gen_method_neighbours(void *ctx_, const json_t *params, struct error *er
 		return NULL;
 	json_t *list = json_array();
 	for (unsigned i = 0; i < ctx->settings->n_ports; i++)
-		if (ctx->load->neighbours.post[i])
-			json_array_append_new(list, port_json(ctx->load, i));
+		if (ctx->gen->neighbours.post[i])
+			json_array_append_new(list, port_json(ctx->gen, i));
 	return json_pack("{s:o}", "ports", list);
 }

@@ -160,12 +160,12 @@ static void set_lost(json_t *json, const struct run *run, unsigned i)
 	json_object_set_new(json, "last_lost", gap_end ? json_integer(gap_end - 1) : json_null());
 }
 
-static json_t *stream_json(const struct gen *load, unsigned i, bool with_buckets)
+static json_t *stream_json(const struct gen *gen, unsigned i, bool with_buckets)
 {
 	static const struct sender_counters nothing;
-	const struct run *run = load->current;
+	const struct run *run = gen->current;
 	const struct gen_stream *stream = &run->streams.stream[i];
-	const struct port_settings *ports = load->settings->ports;
+	const struct port_settings *ports = gen->settings->ports;
 	json_t *json = json_pack("{s:s, s:i, s:o, s:o, s:I}", "name", stream->name, "id",
 		(int)stream->id, "from_port",
 		rpc_text_json(stream->is_receive_only ? "" : ports[stream->from].name), "to_port",
@@ -183,23 +183,23 @@ static json_t *stream_json(const struct gen *load, unsigned i, bool with_buckets
 	return json;
 }
 
-json_t *gen_port_json(const struct gen *load, unsigned i)
+json_t *gen_port_json(const struct gen *gen, unsigned i)
 {
-	const struct run *run = load->current;
+	const struct run *run = gen->current;
 	const struct sink_port *counters = &run->port[i].counters;
 	struct port_info info;
 	char mac[WIRE_MAC_TEXT];
 
-	port_info(load->ports, i, &info);
+	port_info(gen->ports, i, &info);
 	json_t *json = json_pack("{s:o, s:o, s:s, s:b, s:f, s:b}", "name",
-		rpc_text_json(load->settings->ports[i].name), "device",
-		rpc_text_json(load->settings->ports[i].device), "mac",
+		rpc_text_json(gen->settings->ports[i].name), "device",
+		rpc_text_json(gen->settings->ports[i].device), "mac",
 		wire_mac_print(&info.mac, mac), "link_up", info.link_up, "line_bps", info.line_bps,
 		"has_backpressure", info.has_backpressure);
 	json_object_set_new(json, "driver", rpc_text_json(info.driver));
 	json_object_set_new(json, "mtu", json_integer(info.mtu));
 	json_object_set_new(json, "numa", json_integer(info.numa));
-	json_object_set_new(json, "worker", json_integer(load->worker_of[i]));
+	json_object_set_new(json, "worker", json_integer(gen->worker_of[i]));
 	json_object_set_new(json, "rx_ring_slots", json_integer(info.rx_ring_slots));
 	json_object_set_new(json, "rx_packets", count_json(&counters->rx_packets));
 	json_object_set_new(json, "rx_bytes", count_json(&counters->rx_bytes));
@@ -219,13 +219,13 @@ json_t *gen_port_json(const struct gen *load, unsigned i)
 	return json;
 }
 
-static json_t *worker_json(const struct gen *load, unsigned i)
+static json_t *worker_json(const struct gen *gen, unsigned i)
 {
-	const struct run_part *part = &load->current->part[i];
+	const struct run_part *part = &gen->current->part[i];
 
 	return json_pack("{s:i, s:i, s:i, s:o, s:I}", "worker", (int)i, "core",
-		load->worker[i].io->core, "numa", load->worker[i].io->numa, "longest_gap_us",
-		us_json(load->current, stats_read(&part->longest_gap)), "rounds",
+		gen->worker[i].io->core, "numa", gen->worker[i].io->numa, "longest_gap_us",
+		us_json(gen->current, stats_read(&part->longest_gap)), "rounds",
 		(json_int_t)stats_read(&part->rounds));
 }
 
@@ -252,7 +252,7 @@ static double offset_ns(const struct run *run, enum gen_state state)
 json_t *gen_method_results(void *ctx_, const json_t *params, struct error *error)
 {
 	const struct gen_ctx *ctx = ctx_;
-	struct gen *load = ctx->load;
+	struct gen *gen = ctx->gen;
 	bool with_buckets = false;
 	bool with_timeline = false;
 	const struct rpc_param rows[] = {{"histograms", RPC_FLAG, false, 0, 0, &with_buckets},
@@ -260,15 +260,15 @@ json_t *gen_method_results(void *ctx_, const json_t *params, struct error *error
 
 	if (rpc_params_read(params, rows, ARRAY_LEN(rows), error))
 		return NULL;
-	enum gen_state state = gen_state(load);
-	const struct run *run = load->current;
+	enum gen_state state = gen_state(gen);
+	const struct run *run = gen->current;
 	json_t *streams = json_array(), *ports = json_array(), *workers = json_array();
 	for (unsigned i = 0; i < run->streams.n; i++)
-		json_array_append_new(streams, stream_json(load, i, with_buckets));
+		json_array_append_new(streams, stream_json(gen, i, with_buckets));
 	for (unsigned i = 0; i < run->n_ports; i++)
-		json_array_append_new(ports, gen_port_json(load, i));
+		json_array_append_new(ports, gen_port_json(gen, i));
 	for (unsigned i = 0; i < run->n_workers; i++)
-		json_array_append_new(workers, worker_json(load, i));
+		json_array_append_new(workers, worker_json(gen, i));
 	json_t *json = json_pack("{s:i, s:s, s:f, s:I, s:f, s:o, s:o, s:o}", "run",
 		(int)run->number, "state", gen_state_word(state), "seconds", seconds_of(run),
 		"tsc_hz", (json_int_t)run->hz, "tsc_offset_ns", offset_ns(run, state), "streams",

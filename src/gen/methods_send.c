@@ -14,7 +14,7 @@ json_t *gen_method_streams(void *ctx_, const json_t *params, struct error *error
 
 	if (rpc_params_none(params, error))
 		return NULL;
-	json_t *list = ctx->load->streams ? json_deep_copy(ctx->load->streams) : json_array();
+	json_t *list = ctx->gen->streams ? json_deep_copy(ctx->gen->streams) : json_array();
 	return json_pack("{s:o}", "streams", list);
 }
 
@@ -37,9 +37,9 @@ static json_t *capture_json(const struct gen_capture *capture)
 		"seconds", capture->lap_ns / 1e9, "speed", capture->speed);
 }
 
-static json_t *stream_json(const struct gen *load, const struct gen_stream *stream)
+static json_t *stream_json(const struct gen *gen, const struct gen_stream *stream)
 {
-	const struct port_settings *ports = load->settings->ports;
+	const struct port_settings *ports = gen->settings->ports;
 	json_t *from =
 		stream->is_receive_only ? json_null() : rpc_text_json(ports[stream->from].name);
 	json_t *json = json_pack("{s:s, s:i, s:o, s:o, s:b}", "name", stream->name, "id",
@@ -62,13 +62,13 @@ static json_t *stream_json(const struct gen *load, const struct gen_stream *stre
 	return json;
 }
 
-static json_t *started_json(const struct gen *load)
+static json_t *started_json(const struct gen *gen)
 {
-	const struct run *run = load->current;
+	const struct run *run = gen->current;
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < run->streams.n; i++)
-		json_array_append_new(list, stream_json(load, &run->streams.stream[i]));
+		json_array_append_new(list, stream_json(gen, &run->streams.stream[i]));
 	return json_pack("{s:i, s:o}", "run", (int)run->number, "streams", list);
 }
 
@@ -90,7 +90,7 @@ json_t *gen_method_send(void *ctx_, const json_t *params, struct error *error)
 			order.seconds, SECONDS_LEAST, SECONDS_MOST);
 		return NULL;
 	}
-	return gen_send(ctx->load, &order, error) ? NULL : started_json(ctx->load);
+	return gen_send(ctx->gen, &order, error) ? NULL : started_json(ctx->gen);
 }
 
 json_t *gen_method_halt(void *ctx_, const json_t *params, struct error *error)
@@ -99,6 +99,6 @@ json_t *gen_method_halt(void *ctx_, const json_t *params, struct error *error)
 
 	if (rpc_params_none(params, error))
 		return NULL;
-	__atomic_store_n(&ctx->load->current->is_halted, true, __ATOMIC_RELAXED);
-	return json_pack("{s:i}", "run", (int)ctx->load->current->number);
+	__atomic_store_n(&ctx->gen->current->is_halted, true, __ATOMIC_RELAXED);
+	return json_pack("{s:i}", "run", (int)ctx->gen->current->number);
 }

@@ -29,18 +29,18 @@ static int make_ctx(void **state)
 {
 	streams = json_loads("[" ONE_WAY "]", 0, NULL);
 	assert_non_null(streams);
-	ctx = (struct gen_ctx){.load = fake_load(streams),
+	ctx = (struct gen_ctx){.gen = fake_load(streams),
 		.settings = &fake_settings,
 		.file = "gen.yaml",
 		.started_ns = clock_now_ns()};
-	assert_int_equal(gen_start(ctx.load, NULL), 0);
+	assert_int_equal(gen_start(ctx.gen, NULL), 0);
 	return 0;
 }
 
 static int break_ctx(void **state)
 {
-	gen_stop(ctx.load);
-	gen_close(ctx.load);
+	gen_stop(ctx.gen);
+	gen_close(ctx.gen);
 	json_decref(streams);
 	assert_int_equal(fake.n_senders, 0);
 	assert_int_equal(fake.n_wrong, 0);
@@ -100,7 +100,7 @@ static void await_done(void)
 {
 	uint64_t start_ns = clock_now_ns();
 
-	while (gen_state(ctx.load) != GEN_DONE) {
+	while (gen_state(ctx.gen) != GEN_DONE) {
 		assert_true(clock_now_ns() - start_ns < 60000000000);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
@@ -108,7 +108,7 @@ static void await_done(void)
 
 static struct sink_counters *received(unsigned stream)
 {
-	return &ctx.load->current->received[stream]->counters;
+	return &ctx.gen->current->received[stream]->counters;
 }
 
 static void each_row_of_the_schema_is_a_method_in_help(void **state)
@@ -144,7 +144,7 @@ static void takes_exactly_its_parameters(void **state)
 	check("send", "{\"streams\": {}}", "error",
 		"\"parameter \\\"streams\\\" is no list of 1 to 64 members; give one\"");
 	assert_false(ctx.stop);
-	assert_int_equal(ctx.load->current->number, 0);
+	assert_int_equal(ctx.gen->current->number, 0);
 }
 
 static void tells_of_the_file_and_of_no_run_yet(void **state)
@@ -201,9 +201,9 @@ static void counts_what_the_sink_has_seen(void **state)
 		.jitter_sum = 200,
 		.jitter_max = 50};
 	for (unsigned i = 0; i < 90; i++)
-		histogram_add(&ctx.load->current->received[0]->due, 1000);
-	ctx.load->current->port[1].counters.late_polls = 2;
-	ctx.load->current->port[1].counters.longest_gap = 5000;
+		histogram_add(&ctx.gen->current->received[0]->due, 1000);
+	ctx.gen->current->port[1].counters.late_polls = 2;
+	ctx.gen->current->port[1].counters.longest_gap = 5000;
 	json_t *results = call("results", "{\"histograms\": true}");
 	expect(results, "streams.0.lost", "10");
 	expect(results, "streams.0.lost_by_gaps", "10");
@@ -223,7 +223,7 @@ static void a_late_first_frame_makes_no_higher_rate(void **state)
 {
 	json_decref(call("send", "{}"));
 	await_done();
-	struct run *run = ctx.load->current;
+	struct run *run = ctx.gen->current;
 	struct sender_counters *sent = (struct sender_counters *)sender_counters(run->sender[0]);
 	sent->first_tsc = run->start + 19 * 1000;
 	sent->last_tsc = run->start + 99 * 1000;
@@ -242,7 +242,7 @@ static void tells_when_those_frames_were_due_that_are_lost(void **state)
 	check("results", "{\"timeline\": true}", "timeline", "null");
 	json_decref(call("send", "{}"));
 	await_done();
-	struct run *run = ctx.load->current;
+	struct run *run = ctx.gen->current;
 	run->lines[0]->sent.count[1] = 100;
 	run->lines[0]->sent.count[3] = 50;
 	run->lines[1]->received.count[1] = 93;
@@ -305,12 +305,12 @@ static void a_refusal_changes_nothing(void **state)
 
 static void says_when_there_is_nothing_to_send(void **state)
 {
-	ctx.load->streams = NULL;
+	ctx.gen->streams = NULL;
 	check("send", "{}", "error",
 		"\"no streams: the file has none; give them with the method or write them into the "
 		"file\"");
 	check("streams", "{}", "streams", "[]");
-	ctx.load->streams = streams;
+	ctx.gen->streams = streams;
 }
 
 static void receives_only_for_as_long_as_it_is_told(void **state)

@@ -61,7 +61,7 @@ json_t *gen_timeline_json(const struct gen_ctx *ctx)
 	json_t *json = NULL;
 
 	if (sent && received)
-		sum_workers(ctx->load->current, sent, received);
+		sum_workers(ctx->gen->current, sent, received);
 	if (sent && received && sent->all.start)
 		json = sums_json(ctx, &sent->all, &received->all);
 	free(sent);

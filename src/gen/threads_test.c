@@ -25,7 +25,7 @@
 #define STRAIGHT "[" STREAM("a", "left", "left") ", " STREAM("b", "right", "right") "]"
 #define ACROSS "[" STREAM("a", "left", "right") ", " STREAM("b", "right", "left") "]"
 
-static struct gen *load;
+static struct gen *gen;
 static bool is_running;
 
 static void open_with(const char *streams)
@@ -34,21 +34,21 @@ static void open_with(const char *streams)
 	json_t *list = json_loads(streams, 0, &error);
 
 	assert_non_null(list);
-	load = fake_load(list);
+	gen = fake_load(list);
 }
 
 static int close_it(void **state)
 {
-	if (!load)
+	if (!gen)
 		return 0; // skipped
-	json_t *list = (json_t *)load->streams;
+	json_t *list = (json_t *)gen->streams;
 
 	if (is_running)
-		gen_stop(load);
+		gen_stop(gen);
 	is_running = false;
-	gen_close(load);
+	gen_close(gen);
 	json_decref(list);
-	load = NULL;
+	gen = NULL;
 	assert_int_equal(fake.n_senders, 0);
 	assert_int_equal(fake.n_wrong, 0);
 	return 0;
@@ -61,7 +61,7 @@ static void pause_ms(unsigned ms)
 
 static void start_workers(void)
 {
-	assert_int_equal(gen_start(load, NULL), 0);
+	assert_int_equal(gen_start(gen, NULL), 0);
 	is_running = true;
 }
 
@@ -70,7 +70,7 @@ static void send_for(double seconds)
 	const struct gen_order order = {.seconds = seconds, .delay_s = 0.0005};
 	struct error error = {""};
 
-	if (gen_send(load, &order, &error))
+	if (gen_send(gen, &order, &error))
 		fail_msg("refused: %s", error.text);
 }
 
@@ -78,7 +78,7 @@ static void await_done(void)
 {
 	uint64_t start_ns = clock_now_ns();
 
-	while (gen_state(load) != GEN_DONE) {
+	while (gen_state(gen) != GEN_DONE) {
 		assert_true(clock_now_ns() - start_ns < 60000000000);
 		pause_ms(1);
 	}
@@ -86,13 +86,13 @@ static void await_done(void)
 
 static uint64_t sent_by(unsigned stream)
 {
-	return stats_read(&sender_counters(load->current->sender[stream])->sent);
+	return stats_read(&sender_counters(gen->current->sender[stream])->sent);
 }
 
 // This thread acts as a worker that takes over the current run.
 static void take_up(unsigned worker)
 {
-	__atomic_store_n(&load->worker[worker].held, load->current, __ATOMIC_RELEASE);
+	__atomic_store_n(&gen->worker[worker].held, gen->current, __ATOMIC_RELEASE);
 }
 
 static struct run *make_run(unsigned number)
@@ -102,10 +102,10 @@ static struct run *make_run(unsigned number)
 	struct error error = {""};
 	struct run *run;
 
-	if (gen_read_streams(streams, load->streams, ports, 2, &error))
+	if (gen_read_streams(streams, gen->streams, ports, 2, &error))
 		fail_msg("refused: %s", error.text);
 	const struct run_terms terms = {.n_ports = 2,
-		.worker_of = load->worker_of,
+		.worker_of = gen->worker_of,
 		.streams = streams,
 		.number = number,
 		.hz = FAKE_HZ};
@@ -119,19 +119,19 @@ static void a_run_lives_until_the_last_worker_has_let_go(void **state)
 	open_with(STRAIGHT);
 	take_up(0);
 	take_up(1);
-	hand_over(load, make_run(1));
-	assert_int_equal(hand_poll(load), 0);
+	hand_over(gen, make_run(1));
+	assert_int_equal(hand_poll(gen), 0);
 	take_up(0);
 	take_up(1);
-	assert_int_equal(hand_poll(load), -1);
-	hand_over(load, make_run(2));
-	hand_over(load, make_run(3));
+	assert_int_equal(hand_poll(gen), -1);
+	hand_over(gen, make_run(2));
+	hand_over(gen, make_run(3));
 	assert_int_equal(fake.n_senders, 6);
 	take_up(0);
-	assert_int_equal(hand_poll(load), 1);
+	assert_int_equal(hand_poll(gen), 1);
 	assert_int_equal(fake.n_senders, 6);
 	take_up(1);
-	assert_int_equal(hand_poll(load), -1);
+	assert_int_equal(hand_poll(gen), -1);
 	assert_int_equal(fake.n_senders, 2);
 }
 
@@ -141,16 +141,16 @@ static void names_a_worker_that_does_not_come_and_sends_nothing(void **state)
 	struct error error = {""};
 
 	open_with(STRAIGHT);
-	load->patience_s = 1;
+	gen->patience_s = 1;
 	take_up(0);
 	take_up(1);
-	assert_int_equal(gen_send(load, &order, &error), -EBUSY);
+	assert_int_equal(gen_send(gen, &order, &error), -EBUSY);
 	assert_string_equal(error.text,
 		"worker 0 (core 4) has not come round for 1 s, so nothing is sent; is its core "
 		"taken? Give it a core of its own");
-	assert_int_equal(gen_state(load), GEN_DONE);
-	assert_int_equal(gen_send(load, &order, &error), -EBUSY);
-	assert_int_equal(load->current->number, 1);
+	assert_int_equal(gen_state(gen), GEN_DONE);
+	assert_int_equal(gen_send(gen, &order, &error), -EBUSY);
+	assert_int_equal(gen->current->number, 1);
 }
 
 // The offset added by __wrap_clock_gettime, and the number of __wrap_nanosleep calls since.
@@ -195,10 +195,10 @@ static void a_machine_that_stood_still_is_no_worker_that_does_not_come(void **st
 	open_with(STRAIGHT);
 	take_up(0);
 	take_up(1);
-	hand_over(load, make_run(1));
+	hand_over(gen, make_run(1));
 	n_naps = 0;
 	on_nap = workers_come_late;
-	int err = hand_await(load, &error);
+	int err = hand_await(gen, &error);
 	on_nap = NULL;
 	ahead_s = 0;
 	assert_string_equal(error.text, "");
@@ -212,10 +212,10 @@ static void workers_take_up_each_run_and_send_all_of_it(void **state)
 	start_workers();
 	for (unsigned i = 1; i <= 60; i++) {
 		send_for(0);
-		assert_int_equal(load->current->number, i);
+		assert_int_equal(gen->current->number, i);
 		await_done();
 		assert_int_equal(sent_by(0) + sent_by(1), 200);
-		assert_int_equal(hand_poll(load), -1);
+		assert_int_equal(hand_poll(gen), -1);
 		assert_int_equal(fake.n_senders, 2);
 	}
 }
@@ -226,7 +226,7 @@ static void all_senders_begin_together_and_end_together(void **state)
 	start_workers();
 	send_for(0.05);
 	await_done();
-	const struct run *run = load->current;
+	const struct run *run = gen->current;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct sender_counters *c = sender_counters(run->sender[i]);
 
@@ -245,7 +245,7 @@ static void halt_ends_sending_at_once(void **state)
 	send_for(3600);
 	while (!sent_by(0) || !sent_by(1))
 		pause_ms(1);
-	__atomic_store_n(&load->current->is_halted, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&gen->current->is_halted, true, __ATOMIC_RELAXED);
 	await_done();
 	uint64_t sent = sent_by(0);
 	pause_ms(5);
@@ -257,9 +257,9 @@ static void workers_end_in_the_middle_of_a_run(void **state)
 	open_with(ACROSS);
 	start_workers();
 	send_for(3600);
-	gen_stop(load);
+	gen_stop(gen);
 	is_running = false;
-	assert_null(load->worker[0].held);
+	assert_null(gen->worker[0].held);
 }
 
 // On a busy machine the two workers may fail to meet for a second, but not ten times.
@@ -274,7 +274,7 @@ static void measures_the_offset_of_two_workers_before_and_after(void **state)
 	for (unsigned i = 0; i < 10 && !is_measured; i++) {
 		send_for(0.002);
 		await_done();
-		const struct run *run = load->current;
+		const struct run *run = gen->current;
 		assert_int_equal(run->n_pairs, 1); // one for both directions
 		assert_true(run->is_measured_again);
 		is_measured = run->is_measured_before && run->pair[0].n_before >= 1 &&
@@ -288,7 +288,7 @@ static void needs_no_offset_where_one_worker_does_both(void **state)
 	open_with(STRAIGHT);
 	start_workers();
 	send_for(0.002);
-	assert_int_equal(load->current->n_pairs, 0);
+	assert_int_equal(gen->current->n_pairs, 0);
 	await_done();
 }
 

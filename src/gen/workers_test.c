@@ -31,7 +31,7 @@ static struct {
 static struct rte_mbuf mbufs[BURST];
 static void *queue_data[RTE_MAX_QUEUES_PER_PORT] = {&device};
 static void *no_callbacks[RTE_MAX_QUEUES_PER_PORT];
-static struct gen *load;
+static struct gen *gen;
 static json_t *streams;
 
 static uint16_t give(void *queue, struct rte_mbuf **mbuf, uint16_t n)
@@ -82,19 +82,19 @@ static void open_with(const char *text)
 	rte_eth_fp_ops[DEVICE].rxq.clbk = no_callbacks;
 	streams = json_loads(text, 0, NULL);
 	assert_non_null(streams);
-	load = fake_load(streams);
+	gen = fake_load(streams);
 	if (long_gap)
-		load->worker[0].long_gap = long_gap;
+		gen->worker[0].long_gap = long_gap;
 	worker->n_queues = 1;
 	worker->may_sleep = may_sleep;
 	worker->queues[0] = (struct port_queue){.device = DEVICE, .port = 0};
-	assert_int_equal(gen_start(load, NULL), 0);
+	assert_int_equal(gen_start(gen, NULL), 0);
 }
 
 static int close_it(void **state)
 {
-	gen_stop(load);
-	gen_close(load);
+	gen_stop(gen);
+	gen_close(gen);
 	json_decref(streams);
 	assert_int_equal(fake.n_wrong, 0);
 	return 0;
@@ -105,7 +105,7 @@ static void begin_run(double delay_s)
 	const struct gen_order order = {.delay_s = delay_s};
 	struct error error = {""};
 
-	if (gen_send(load, &order, &error))
+	if (gen_send(gen, &order, &error))
 		fail_msg("refused: %s", error.text);
 }
 
@@ -121,7 +121,7 @@ static void await(bool (*is_so)(void))
 
 static bool is_done(void)
 {
-	return gen_state(load) == GEN_DONE;
+	return gen_state(gen) == GEN_DONE;
 }
 
 static uint64_t polls(void)
@@ -155,7 +155,7 @@ static void pause_worker(void)
 
 static const struct sink_port *counters(void)
 {
-	return &load->current->port[0].counters;
+	return &gen->current->port[0].counters;
 }
 
 static void a_flooded_port_keeps_the_worker_from_nothing(void **state)
@@ -164,7 +164,7 @@ static void a_flooded_port_keeps_the_worker_from_nothing(void **state)
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	begin_run(0);
 	await(is_done);
-	assert_int_equal(stats_read(&sender_counters(load->current->sender[0])->sent), 1000);
+	assert_int_equal(stats_read(&sender_counters(gen->current->sender[0])->sent), 1000);
 	assert_true(stats_read(&counters()->rx_packets) >= 1000);
 }
 
@@ -174,7 +174,7 @@ static void polls_again_while_bursts_come_full(void **state)
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	begin_run(0);
 	await(is_done);
-	uint64_t rounds = stats_read(&load->current->part[0].rounds);
+	uint64_t rounds = stats_read(&gen->current->part[0].rounds);
 	uint64_t frames = stats_read(&counters()->rx_packets);
 	assert_true(frames > (rounds - 1) * BURST * 3 / 2);
 }
@@ -183,13 +183,13 @@ static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(0);
-	assert_true(load->current->port[0].ring_cycles == 1024 * (FAKE_HZ / 1000000));
+	assert_true(gen->current->port[0].ring_cycles == 1024 * (FAKE_HZ / 1000000));
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	pause_worker();
 	assert_true(stats_read(&counters()->late_polls) >= 1);
 	// The real TSC is not slower than the fake one.
 	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
-	assert_true(stats_read(&load->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
+	assert_true(stats_read(&gen->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
 }
 
 // Independent of what is sent, and whether anything is.
@@ -200,7 +200,7 @@ static void logs_each_long_pause(void **state)
 
 	open_with(TO_LEFT("1 Mpps"));
 	pause_worker();
-	unsigned n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
+	unsigned n = pauses_read(&gen->worker[0].pauses, known, &n_forgotten);
 	uint64_t after = rte_rdtsc();
 	for (unsigned i = 0; i < n; i++) {
 		assert_true(known[i].cycles > FAKE_HZ / 1000000 * PAUSES_LEAST_US);
@@ -212,20 +212,20 @@ static void logs_each_long_pause(void **state)
 
 static bool is_at_rest(void)
 {
-	return stats_read(&load->current->part[0].rested_tsc);
+	return stats_read(&gen->current->part[0].rested_tsc);
 }
 
 // The worker pauses 0.1 s after `rested`; returns whether a pause starting then is recorded.
 static bool logs_late_pause(uint64_t rested)
 {
 	struct pause known[PAUSES_KNOWN];
-	uint64_t n_forgotten, last = 0, late = rested + load->hz / 10;
+	uint64_t n_forgotten, last = 0, late = rested + gen->hz / 10;
 
 	while (rte_rdtsc() < late)
 		sched_yield();
 	await_polls(2); // it may have been preempted since before that
 	pause_worker();
-	unsigned n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
+	unsigned n = pauses_read(&gen->worker[0].pauses, known, &n_forgotten);
 	for (unsigned i = 0; i < n; i++)
 		last = MAX_OF(last, known[i].end - known[i].cycles);
 	return last > late;
@@ -237,7 +237,7 @@ static void logs_no_pause_long_after_a_run(void **state)
 	open_with(TO_LEFT("1 Mpps"));
 	begin_run(0);
 	await(is_done);
-	assert_false(logs_late_pause(run_sent_tsc(load->current)));
+	assert_false(logs_late_pause(run_sent_tsc(gen->current)));
 }
 
 // Another worker keeps sending to it, 1000 frames every 10 ms.
@@ -247,7 +247,7 @@ static void logs_pauses_of_a_worker_that_only_receives(void **state)
 	fake.turn_cycles = FAKE_HZ / 100;
 	begin_run(0);
 	await(is_at_rest);
-	assert_true(logs_late_pause(stats_read(&load->current->part[0].rested_tsc)));
+	assert_true(logs_late_pause(stats_read(&gen->current->part[0].rested_tsc)));
 }
 
 // Counts recent pauses, excluding those in which other programs used the core.
@@ -255,7 +255,7 @@ static unsigned count_pauses_below(uint64_t cycles)
 {
 	struct pause known[PAUSES_KNOWN];
 	uint64_t n_forgotten;
-	unsigned count = 0, n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
+	unsigned count = 0, n = pauses_read(&gen->worker[0].pauses, known, &n_forgotten);
 
 	for (unsigned i = 0; i < n; i++)
 		count += known[i].cycles < cycles;
@@ -282,10 +282,10 @@ static unsigned rounds_of_several_bursts(void)
 	open_with(TO_LEFT("1 Mpps"));
 	__atomic_store_n(&device.burst_cycles, least / 2, __ATOMIC_RELAXED);
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
-	uint64_t before = stats_read(&load->current->part[0].rounds);
+	uint64_t before = stats_read(&gen->current->part[0].rounds);
 	__atomic_store_n(&device.n_polls, 0, __ATOMIC_RELAXED);
 	await(has_polled_often);
-	assert_true(stats_read(&load->current->part[0].rounds) - before > OFTEN / 4);
+	assert_true(stats_read(&gen->current->part[0].rounds) - before > OFTEN / 4);
 	return count_pauses_below(3 * least);
 }
 
@@ -307,7 +307,7 @@ static unsigned rounds_that_send_and_receive(void)
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	begin_run(0);
 	await(is_done);
-	assert_int_equal(stats_read(&sender_counters(load->current->sender[0])->sent), 1000);
+	assert_int_equal(stats_read(&sender_counters(gen->current->sender[0])->sent), 1000);
 	return count_pauses_below(3 * least);
 }
 
@@ -345,7 +345,7 @@ static void notes_no_pause_before_the_first_frame_is_due(void **state)
 	pause_worker();
 	assert_int_equal(stats_read(&counters()->late_polls), 0);
 	assert_int_equal(stats_read(&counters()->longest_gap), 0);
-	assert_int_equal(stats_read(&load->current->part[0].longest_gap), 0);
+	assert_int_equal(stats_read(&gen->current->part[0].longest_gap), 0);
 }
 
 // The rate is unknown, so it is derived from what was received so far.
@@ -363,7 +363,7 @@ static void judges_a_pause_by_what_came_so_far(void **state)
 
 static bool has_slept(void)
 {
-	return stats_read(&load->worker[0].n_sleeps) > 100;
+	return stats_read(&gen->worker[0].n_sleeps) > 100;
 }
 
 static void a_worker_sleeps_before_a_run_and_sends_all_of_it(void **state)
@@ -374,14 +374,14 @@ static void a_worker_sleeps_before_a_run_and_sends_all_of_it(void **state)
 	await(has_slept);
 	begin_run(0.001);
 	await(is_done);
-	assert_int_equal(stats_read(&sender_counters(load->current->sender[0])->sent), 1000);
+	assert_int_equal(stats_read(&sender_counters(gen->current->sender[0])->sent), 1000);
 }
 
 static void a_worker_that_polls_does_not_sleep(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
 	await(has_polled_often);
-	assert_int_equal(stats_read(&load->worker[0].n_sleeps), 0);
+	assert_int_equal(stats_read(&gen->worker[0].n_sleeps), 0);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, close_it)

@@ -14,17 +14,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { VALUE_MAX = 24, DATAPATH_BYTES = 128 };
+enum { VALUE_MAX = 24, PATH_BYTES = 128 };
 
 // A file below /proc/sys/net, in the namespace of the calling thread.
 struct sysctl {
-	char path[DATAPATH_BYTES];
+	char path[PATH_BYTES];
 	long value;
 };
 
 static int open_here(const struct sysctl *sysctl, int flags)
 {
-	char path[DATAPATH_BYTES + 16];
+	char path[PATH_BYTES + 16];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/sys/net/%s", sysctl->path);

@@ -77,7 +77,7 @@ static double measure(void)
 	return found[WARM_UP_ROUNDS + n / 2];
 }
 
-static int complain_of(int core, int error)
+static int core_error(int core, int error)
 {
 	fprintf(stderr, "roundtrip: core %d cannot be used: %s\n", core, strerror(error));
 	return 1;
@@ -98,11 +98,11 @@ int main(int argc, char *argv[])
 	// before any thread waits.
 	for (int i = 1; i >= 0; i--)
 		if ((error = settle_on(cores[i])))
-			return complain_of(cores[i], error);
+			return core_error(cores[i], error);
 	if (cores[0] == cores[1])
-		return complain_of(cores[0], EINVAL);
+		return core_error(cores[0], EINVAL);
 	if ((error = pthread_create(&thread, NULL, answer, NULL)))
-		return complain_of(cores[1], error);
+		return core_error(cores[1], error);
 	printf("%.1f\n", measure());
 	pthread_join(thread, NULL);
 	return 0;

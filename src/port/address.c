@@ -29,10 +29,10 @@ static int tell_mac(struct port_device *device, const struct wire_mac *mac)
 	return 0;
 }
 
-static int set_mac(struct port_table *room, unsigned port, struct error *error)
+static int set_mac(struct port_table *ports, unsigned port, struct error *error)
 {
-	const struct port_settings *settings = &room->settings->ports[port];
-	struct port_device *device = &room->devices[port];
+	const struct port_settings *settings = &ports->settings->ports[port];
+	struct port_device *device = &ports->devices[port];
 	struct rte_ether_addr mac;
 	char label[48];
 
@@ -46,15 +46,15 @@ static int set_mac(struct port_table *room, unsigned port, struct error *error)
 		return error_set(error, err,
 			"%s: its device refuses the MAC address: %s; choose a unicast address or "
 			"leave mac out",
-			plan_port_label(room->settings, port, label), strerror(-err));
+			plan_port_label(ports->settings, port, label), strerror(-err));
 	device->mac = settings->mac;
 	return 0;
 }
 
-int port_set_mac(struct port_table *room, unsigned port, const struct wire_mac *mac,
+int port_set_mac(struct port_table *ports, unsigned port, const struct wire_mac *mac,
 	struct error *error)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 	char label[48], text[WIRE_MAC_TEXT];
 
 	if (wire_mac_equal(mac, &device->mac))
@@ -65,17 +65,17 @@ int port_set_mac(struct port_table *room, unsigned port, const struct wire_mac *
 			"%s: its device refuses the MAC address %s: %s; give its TAP interface the "
 			"old one "
 			"back",
-			plan_port_label(room->settings, port, label), wire_mac_print(mac, text),
+			plan_port_label(ports->settings, port, label), wire_mac_print(mac, text),
 			strerror(-err));
 	device->mac = *mac;
-	port_state_set_mac(&room->states[port], mac);
+	port_state_set_mac(&ports->states[port], mac);
 	return 0;
 }
 
-int port_set_promiscuous(struct port_table *room, unsigned port, bool promiscuous,
+int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuous,
 	struct error *error)
 {
-	const struct port_device *device = &room->devices[port];
+	const struct port_device *device = &ports->devices[port];
 	char label[48];
 	int err = 0;
 
@@ -86,13 +86,13 @@ int port_set_promiscuous(struct port_table *room, unsigned port, bool promiscuou
 	if (!err || is_tolerant(device))
 		return 0;
 	return error_set(error, err, "%s: its device cannot be set %s: %s",
-		plan_port_label(room->settings, port, label),
+		plan_port_label(ports->settings, port, label),
 		promiscuous ? "promiscuous" : "selective", strerror(-err));
 }
 
-int port_set_admin(struct port_table *room, unsigned port, bool up, struct error *error)
+int port_set_admin(struct port_table *ports, unsigned port, bool up, struct error *error)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 	char label[48];
 
 	if (device->is_set_down == !up)
@@ -100,22 +100,22 @@ int port_set_admin(struct port_table *room, unsigned port, bool up, struct error
 	int err = up ? rte_eth_dev_set_link_up(device->id) : rte_eth_dev_set_link_down(device->id);
 	if (err && err != -ENOTSUP && !is_tolerant(device))
 		return error_set(error, err, "%s: its device cannot be set %s: %s",
-			plan_port_label(room->settings, port, label), up ? "up" : "down",
+			plan_port_label(ports->settings, port, label), up ? "up" : "down",
 			strerror(-err));
 	device->is_set_down = !up;
-	__atomic_store_n(&room->states[port].up, device->has_carrier && up, __ATOMIC_RELAXED);
+	__atomic_store_n(&ports->states[port].up, device->has_carrier && up, __ATOMIC_RELAXED);
 	return 0;
 }
 
-int address_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error)
+int address_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 	const struct pools_node *node =
-		&room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
+		&ports->pools.nodes[pools_of_port(&ports->pools, &ports->plan, port)];
 	uint16_t now = 0;
 	char label[48];
 
-	plan_port_label(room->settings, port, label);
+	plan_port_label(ports->settings, port, label);
 	if (mtu + (unsigned)FRAME_AROUND + POOLS_HEADROOM > node->data_room)
 		return error_set(error, -ENOTSUP,
 			"%s: mtu %u does not fit the buffers made at start; it needs a restart",
@@ -140,18 +140,18 @@ int address_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct
 	return 0;
 }
 
-int port_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error)
+int port_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error)
 {
-	return mtu == room->devices[port].mtu ? 0 : address_set_mtu(room, port, mtu, error);
+	return mtu == ports->devices[port].mtu ? 0 : address_set_mtu(ports, port, mtu, error);
 }
 
-static void set_filters(struct port_table *room, unsigned port)
+static void set_filters(struct port_table *ports, unsigned port)
 {
-	const struct port_settings *settings = &room->settings->ports[port];
-	const struct port_device *device = &room->devices[port];
+	const struct port_settings *settings = &ports->settings->ports[port];
+	const struct port_device *device = &ports->devices[port];
 	char label[48];
 
-	plan_port_label(room->settings, port, label);
+	plan_port_label(ports->settings, port, label);
 	// Without it neighbour discovery, OSPF and VRRP fail on real devices; virtual ones do not
 	// show the problem.
 	if (rte_eth_allmulticast_enable(device->id) != 0 && !is_tolerant(device))
@@ -165,15 +165,15 @@ static void set_filters(struct port_table *room, unsigned port)
 			label);
 }
 
-int address_set_up(struct port_table *room, unsigned port, struct error *error)
+int address_set_up(struct port_table *ports, unsigned port, struct error *error)
 {
-	int err = set_mac(room, port, error);
+	int err = set_mac(ports, port, error);
 
 	if (!err)
-		err = address_set_mtu(room, port, room->devices[port].mtu, error);
+		err = address_set_mtu(ports, port, ports->devices[port].mtu, error);
 	if (err)
 		return err;
-	set_filters(room, port);
-	port_state_set_mac(&room->states[port], &room->devices[port].mac);
+	set_filters(ports, port);
+	port_state_set_mac(&ports->states[port], &ports->devices[port].mac);
 	return 0;
 }

@@ -76,20 +76,20 @@ static uint32_t ask(int socket, const char *netdev, uint32_t what)
 }
 
 // Frames longer than the MTU are truncated in the ring that net_af_packet reads.
-void below_warn_of_merging(const struct port_table *room, unsigned port)
+void below_warn_of_merging(const struct port_table *ports, unsigned port)
 {
-	const struct kind *kind = &room->devices[port].kind;
+	const struct kind *kind = &ports->devices[port].kind;
 	char label[48];
 
-	if (!kind->netdev[0] || !kind->slot_bytes || room->link_socket < 0)
+	if (!kind->netdev[0] || !kind->slot_bytes || ports->link_socket < 0)
 		return;
-	if (!ask(room->link_socket, kind->netdev, ETHTOOL_GGRO) &&
-		!(ask(room->link_socket, kind->netdev, ETHTOOL_GFLAGS) & ETH_FLAG_LRO))
+	if (!ask(ports->link_socket, kind->netdev, ETHTOOL_GGRO) &&
+		!(ask(ports->link_socket, kind->netdev, ETHTOOL_GFLAGS) & ETH_FLAG_LRO))
 		return;
 	log_warn(
 		"%s: Linux may merge frames that come in on %s, and what is longer than a frame is "
 		"cut; switch that off: ethtool -K %s gro off lro off",
-		plan_port_label(room->settings, port, label), kind->netdev, kind->netdev);
+		plan_port_label(ports->settings, port, label), kind->netdev, kind->netdev);
 }
 
 static int raise_mtu(int socket, const char *netdev, int mtu)

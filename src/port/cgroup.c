@@ -48,7 +48,7 @@ static uint64_t read_bytes(const char *folder, const char *name, const char *wor
 	return bytes;
 }
 
-static void take(struct cgroup_limits *room, const struct version *version, const char *folder)
+static void take(struct cgroup_limits *limits, const struct version *version, const char *folder)
 {
 	uint64_t limit = read_bytes(folder, version->limit, NULL, UINT64_MAX);
 	uint64_t usage = read_bytes(folder, version->usage, NULL, 0);
@@ -57,11 +57,11 @@ static void take(struct cgroup_limits *room, const struct version *version, cons
 	if (limit > INT64_MAX / 2) // version 1 represents no limit by a large number
 		return;
 	usage -= MIN_OF(cache, usage);
-	room->limit_bytes = MIN_OF(room->limit_bytes, limit);
-	room->available_bytes = MIN_OF(room->available_bytes, limit - MIN_OF(usage, limit));
+	limits->limit_bytes = MIN_OF(limits->limit_bytes, limit);
+	limits->available_bytes = MIN_OF(limits->available_bytes, limit - MIN_OF(usage, limit));
 }
 
-static void climb(struct cgroup_limits *room, const struct version *version, const char *mount,
+static void climb(struct cgroup_limits *limits, const struct version *version, const char *mount,
 	const char *path)
 {
 	char folder[PATH_MAX];
@@ -74,7 +74,7 @@ static void climb(struct cgroup_limits *room, const struct version *version, con
 	if (stat(folder, &st) != 0)
 		folder[root] = 0;
 	for (;;) {
-		take(room, version, folder);
+		take(limits, version, folder);
 		char *last = strrchr(folder + root, '/');
 		if (!last)
 			return;
@@ -91,12 +91,12 @@ static bool has_memory(char *controllers)
 	return false;
 }
 
-void cgroup_read(struct cgroup_limits *room, const char *list, const char *mount)
+void cgroup_read(struct cgroup_limits *limits, const char *list, const char *mount)
 {
 	char line[PATH_MAX];
 	FILE *file = fopen(list, "re");
 
-	*room = (struct cgroup_limits){UINT64_MAX, UINT64_MAX};
+	*limits = (struct cgroup_limits){UINT64_MAX, UINT64_MAX};
 	while (file && fgets(line, sizeof(line), file)) {
 		char *path = line, *number = strsep(&path, ":"), *controllers = strsep(&path, ":");
 
@@ -104,9 +104,9 @@ void cgroup_read(struct cgroup_limits *room, const char *list, const char *mount
 			continue;
 		path[strcspn(path, "\n")] = 0;
 		if (!strcmp(number, "0") && !*controllers)
-			climb(room, &versions[0], mount, path);
+			climb(limits, &versions[0], mount, path);
 		else if (has_memory(controllers))
-			climb(room, &versions[1], mount, path);
+			climb(limits, &versions[1], mount, path);
 	}
 	if (file)
 		fclose(file);

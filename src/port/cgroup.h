@@ -12,4 +12,4 @@ struct cgroup_limits {
 // Supports both versions of cgroups: `list` is /proc/self/cgroup, `mount` /sys/fs/cgroup. If a
 // cgroup is not visible there (a container may see its path on the host), the mount's own files are
 // used.
-void cgroup_read(struct cgroup_limits *room, const char *list, const char *mount);
+void cgroup_read(struct cgroup_limits *limits, const char *list, const char *mount);

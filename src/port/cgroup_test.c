@@ -47,21 +47,21 @@ static int close_it(void **state)
 
 static struct cgroup_limits read_it(void)
 {
-	struct cgroup_limits room;
+	struct cgroup_limits limits;
 	char list[64], mount[64];
 
 	snprintf(list, sizeof(list), "%s/list", root);
 	snprintf(mount, sizeof(mount), "%s/mount", root);
-	cgroup_read(&room, list, mount);
-	return room;
+	cgroup_read(&limits, list, mount);
+	return limits;
 }
 
 static void expect(uint64_t limit, uint64_t available)
 {
-	struct cgroup_limits room = read_it();
+	struct cgroup_limits limits = read_it();
 
-	assert_int_equal(room.limit_bytes, limit);
-	assert_int_equal(room.available_bytes, available);
+	assert_int_equal(limits.limit_bytes, limit);
+	assert_int_equal(limits.available_bytes, available);
 }
 
 static void version_2_counts_cache_as_free(void **state)

@@ -26,12 +26,12 @@ static void read_kernel_driver(const char *address, char *driver, size_t size)
 	snprintf(driver, size, "%.31s", n < 0 ? "none" : slash ? slash + 1 : target);
 }
 
-static int complain_of_missing(const struct port_table *room, unsigned port, struct error *error)
+static int missing_error(const struct port_table *ports, unsigned port, struct error *error)
 {
-	const struct kind *kind = &room->devices[port].kind;
+	const struct kind *kind = &ports->devices[port].kind;
 	char driver[32], label[48];
 
-	plan_port_label(room->settings, port, label);
+	plan_port_label(ports->settings, port, label);
 	if (kind->socket[0] && access(kind->socket, F_OK) == 0)
 		return error_set(error, -ENODEV,
 			"%s: DPDK made no port of %s%s%s; where no other program uses %s, remove "
@@ -68,20 +68,20 @@ static int find_id(const struct port_device *device, uint16_t *id)
 	return -ENODEV;
 }
 
-int device_find(struct port_table *room, unsigned port, struct error *error)
+int device_find(struct port_table *ports, unsigned port, struct error *error)
 {
-	struct port_device *device = &room->devices[port];
-	struct plan_device *facts = &room->facts.devices[port];
+	struct port_device *device = &ports->devices[port];
+	struct plan_device *facts = &ports->facts.devices[port];
 	char label[48];
 
-	kind_read(room->settings->ports[port].device, &device->kind);
+	kind_read(ports->settings->ports[port].device, &device->kind);
 	if (find_id(device, &device->id) != 0)
-		return complain_of_missing(room, port, error);
+		return missing_error(ports, port, error);
 	device->is_found = true;
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
 		return error_set(error, err, "%s: cannot read the capabilities of its device: %s",
-			plan_port_label(room->settings, port, label), strerror(-err));
+			plan_port_label(ports->settings, port, label), strerror(-err));
 	facts->n_rx_most = device->info.max_rx_queues;
 	facts->n_tx_most = device->info.max_tx_queues;
 	if (device->kind.bus == KIND_VIRTUAL)
@@ -95,10 +95,10 @@ int device_find(struct port_table *room, unsigned port, struct error *error)
 	return 0;
 }
 
-void device_adjust_rings(struct port_table *room, unsigned port)
+void device_adjust_rings(struct port_table *ports, unsigned port)
 {
-	const struct port_settings *settings = &room->settings->ports[port];
-	struct pools_rings *rings = &room->rings[port];
+	const struct port_settings *settings = &ports->settings->ports[port];
+	struct pools_rings *rings = &ports->rings[port];
 	struct kind kind;
 
 	rings->n_rx_descriptors =
@@ -109,27 +109,27 @@ void device_adjust_rings(struct port_table *room, unsigned port)
 	if (kind.is_zero_copy)
 		rings->n_rx_descriptors = rings->n_tx_descriptors = kind.ring_slots;
 	rings->n_extra = facts_count_looped_frames(settings->device);
-	if (room->devices[port].is_found)
-		rte_eth_dev_adjust_nb_rx_tx_desc(room->devices[port].id, &rings->n_rx_descriptors,
+	if (ports->devices[port].is_found)
+		rte_eth_dev_adjust_nb_rx_tx_desc(ports->devices[port].id, &rings->n_rx_descriptors,
 			&rings->n_tx_descriptors);
 }
 
-static void choose_offloads(const struct port_table *room, unsigned port, struct offload *offload)
+static void choose_offloads(const struct port_table *ports, unsigned port, struct offload *offload)
 {
-	const struct port_device *device = &room->devices[port];
+	const struct port_device *device = &ports->devices[port];
 	const struct pools_node *node =
-		&room->pools.nodes[pools_of_port(&room->pools, &room->plan, port)];
+		&ports->pools.nodes[pools_of_port(&ports->pools, &ports->plan, port)];
 	struct offload_facts facts = {
 		.rx_offers = device->info.rx_offload_capa,
 		.tx_offers = device->info.tx_offload_capa,
 		.tx_queue_offers = device->info.tx_queue_offload_capa,
 		.frame_max = device->mtu + FRAME_HEADER,
 		.data_room = node->data_room - POOLS_HEADROOM,
-		.one_pool = room->pools.n_nodes == 1,
+		.one_pool = ports->pools.n_nodes == 1,
 	};
 
-	for (unsigned i = 0; i < room->settings->n_ports; i++)
-		facts.may_chain |= room->devices[i].kind.may_chain;
+	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+		facts.may_chain |= ports->devices[i].kind.may_chain;
 	offload_choose(offload, &facts);
 }
 
@@ -148,15 +148,15 @@ static uint32_t choose_configured_mtu(const struct port_device *device)
 	return device->mtu;
 }
 
-static int configure(struct port_table *room, unsigned port, const struct offload *offload,
+static int configure(struct port_table *ports, unsigned port, const struct offload *offload,
 	struct error *error)
 {
-	struct port_device *device = &room->devices[port];
-	const struct plan_port *plan = &room->plan.ports[port];
+	struct port_device *device = &ports->devices[port];
+	const struct plan_port *plan = &ports->plan.ports[port];
 	struct rte_eth_conf conf = {0};
 	char label[48];
 
-	plan_port_label(room->settings, port, label);
+	plan_port_label(ports->settings, port, label);
 	conf.rxmode.offloads = offload->rx;
 	conf.rxmode.mtu = choose_configured_mtu(device);
 	conf.txmode.offloads = offload->tx;
@@ -183,13 +183,13 @@ static int configure(struct port_table *room, unsigned port, const struct offloa
 	return 0;
 }
 
-static int set_up_queues(struct port_table *room, unsigned port, const struct offload *offload,
+static int set_up_queues(struct port_table *ports, unsigned port, const struct offload *offload,
 	struct error *error)
 {
-	const struct port_device *device = &room->devices[port];
-	const struct plan_port *plan = &room->plan.ports[port];
-	const struct pools_rings *rings = &room->rings[port];
-	struct rte_mempool *pool = room->pool[pools_of_port(&room->pools, &room->plan, port)];
+	const struct port_device *device = &ports->devices[port];
+	const struct plan_port *plan = &ports->plan.ports[port];
+	const struct pools_rings *rings = &ports->rings[port];
+	struct rte_mempool *pool = ports->pool[pools_of_port(&ports->pools, &ports->plan, port)];
 	struct rte_eth_rxconf rx = device->info.default_rxconf;
 	struct rte_eth_txconf tx = device->info.default_txconf;
 	unsigned numa = plan->numa < 0 ? (unsigned)SOCKET_ID_ANY : (unsigned)plan->numa;
@@ -208,27 +208,27 @@ static int set_up_queues(struct port_table *room, unsigned port, const struct of
 
 	return error_set(error, err,
 		"%s: its device refuses queues with %u receive and %u transmit descriptors: %s",
-		plan_port_label(room->settings, port, label), rings->n_rx_descriptors,
+		plan_port_label(ports->settings, port, label), rings->n_rx_descriptors,
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
 
 // Some drivers use their device's numbers of descriptors, whatever was requested.
-static void read_back_rings(struct port_table *room, unsigned port)
+static void read_back_rings(struct port_table *ports, unsigned port)
 {
-	uint16_t id = room->devices[port].id;
+	uint16_t id = ports->devices[port].id;
 	struct rte_eth_rxq_info rx;
 	struct rte_eth_txq_info tx;
 
 	if (rte_eth_rx_queue_info_get(id, 0, &rx) == 0 && rx.nb_desc)
-		room->rings[port].n_rx_descriptors = rx.nb_desc;
+		ports->rings[port].n_rx_descriptors = rx.nb_desc;
 	if (rte_eth_tx_queue_info_get(id, 0, &tx) == 0 && tx.nb_desc)
-		room->rings[port].n_tx_descriptors = tx.nb_desc;
+		ports->rings[port].n_tx_descriptors = tx.nb_desc;
 }
 
-static int make_locks(struct port_table *room, unsigned port, struct error *error)
+static int make_locks(struct port_table *ports, unsigned port, struct error *error)
 {
-	const struct plan_port *plan = &room->plan.ports[port];
-	struct port_device *device = &room->devices[port];
+	const struct plan_port *plan = &ports->plan.ports[port];
+	struct port_device *device = &ports->devices[port];
 
 	if (!plan->shared_tx)
 		return 0;
@@ -260,58 +260,58 @@ static void listen_for_end(struct port_device *device)
 }
 
 // The only virtual device with interrupts is net_tap, and it has them as soon as it is started.
-static bool may_have_interrupts(const struct port_table *room, unsigned port)
+static bool may_have_interrupts(const struct port_table *ports, unsigned port)
 {
-	const struct port_table_settings *settings = room->settings;
+	const struct port_table_settings *settings = ports->settings;
 	bool may_sleep = !settings->n_workers && settings->idle == PORT_IDLE_SLEEP;
 
 	for (unsigned i = 0; i < settings->n_workers; i++)
 		may_sleep |= settings->workers[i].idle == PORT_IDLE_SLEEP;
-	return may_sleep && (room->devices[port].kind.bus != KIND_VIRTUAL ||
+	return may_sleep && (ports->devices[port].kind.bus != KIND_VIRTUAL ||
 				    strncmp(settings->ports[port].device, "net_tap", 7) == 0);
 }
 
 // Whether a driver supports interrupts (some need vfio-pci) can only be found by trying.
-static int configure_queues(struct port_table *room, unsigned port, const struct offload *offload,
+static int configure_queues(struct port_table *ports, unsigned port, const struct offload *offload,
 	struct error *error)
 {
-	int err = configure(room, port, offload, error);
+	int err = configure(ports, port, offload, error);
 
 	if (!err)
-		err = set_up_queues(room, port, offload, error);
-	if (!err || !room->devices[port].has_interrupts)
+		err = set_up_queues(ports, port, offload, error);
+	if (!err || !ports->devices[port].has_interrupts)
 		return err;
-	room->devices[port].has_interrupts = false;
+	ports->devices[port].has_interrupts = false;
 	eal_words_forget();
-	return configure_queues(room, port, offload, error);
+	return configure_queues(ports, port, offload, error);
 }
 
-int device_set_up(struct port_table *room, unsigned port, struct error *error)
+int device_set_up(struct port_table *ports, unsigned port, struct error *error)
 {
-	const struct port_settings *settings = &room->settings->ports[port];
-	struct port_device *device = &room->devices[port];
+	const struct port_settings *settings = &ports->settings->ports[port];
+	struct port_device *device = &ports->devices[port];
 	struct offload offload;
 
 	eal_words_forget();
 	device->mtu = settings->mtu ? settings->mtu : PORT_DEFAULT_MTU;
-	device->has_interrupts = may_have_interrupts(room, port);
-	choose_offloads(room, port, &offload);
-	int err = configure_queues(room, port, &offload, error);
+	device->has_interrupts = may_have_interrupts(ports, port);
+	choose_offloads(ports, port, &offload);
+	int err = configure_queues(ports, port, &offload, error);
 	if (!err)
-		err = make_locks(room, port, error);
+		err = make_locks(ports, port, error);
 	if (!err)
-		err = address_set_up(room, port, error);
+		err = address_set_up(ports, port, error);
 	if (err)
 		return err;
-	read_back_rings(room, port);
-	room->states[port].tx_multi_segment = offload.tx_multi_segment;
+	read_back_rings(ports, port);
+	ports->states[port].tx_multi_segment = offload.tx_multi_segment;
 	listen_for_end(device);
 	device->is_set_up = true;
 	return 0;
 }
 
 // Ports connect one after the other, see segments.h. The peer usually answers within a millisecond.
-static void wait_for_peer(struct port_table *room, const struct port_device *device)
+static void wait_for_peer(struct port_table *ports, const struct port_device *device)
 {
 	struct rte_eth_link link = {0};
 
@@ -319,48 +319,48 @@ static void wait_for_peer(struct port_table *room, const struct port_device *dev
 		usleep(1000);
 		if (rte_eth_link_get_nowait(device->id, &link) != 0)
 			return;
-		segments_mend(&room->segments);
+		segments_mend(&ports->segments);
 	}
 }
 
-static int start_without_interrupts(struct port_table *room, unsigned port, struct error *error)
+static int start_without_interrupts(struct port_table *ports, unsigned port, struct error *error)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 	struct offload offload;
 
 	device->has_interrupts = false;
-	choose_offloads(room, port, &offload);
-	int err = configure_queues(room, port, &offload, error);
+	choose_offloads(ports, port, &offload);
+	int err = configure_queues(ports, port, &offload, error);
 
 	eal_words_forget();
 	return err ? err : rte_eth_dev_start(device->id);
 }
 
-int device_start(struct port_table *room, unsigned port, struct error *error)
+int device_start(struct port_table *ports, unsigned port, struct error *error)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 	char label[48];
 
-	int err = device->kind.is_zero_copy ? segments_keep(&room->segments, error) : 0;
+	int err = device->kind.is_zero_copy ? segments_keep(&ports->segments, error) : 0;
 	if (err)
 		return err;
 	eal_words_forget();
 	err = rte_eth_dev_start(device->id);
 	if (err && device->has_interrupts)
-		err = start_without_interrupts(room, port, error);
+		err = start_without_interrupts(ports, port, error);
 	if (err)
 		return error_set(error, err, "%s: its device does not start: %s",
-			plan_port_label(room->settings, port, label),
+			plan_port_label(ports->settings, port, label),
 			eal_words()[0] ? eal_words() : strerror(-err));
 	device->is_started = true;
 	if (device->kind.is_zero_copy)
-		wait_for_peer(room, device);
+		wait_for_peer(ports, device);
 	return 0;
 }
 
-void device_close(struct port_table *room, unsigned port)
+void device_close(struct port_table *ports, unsigned port)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 
 	if (device->is_started)
 		rte_eth_dev_stop(device->id);

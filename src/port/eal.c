@@ -193,21 +193,21 @@ static void note_refused(const char *program)
 #define ADVICE                                                                                     \
 	"correct it or leave it out (what there is, DPDK's guide lists under \"EAL parameters\")"
 
-static int complain_of_argument(struct error *error)
+static int argument_error(struct error *error)
 {
 	return error_set(error, -EINVAL, "eal: args: DPDK does not take \"%s%s%s\"%s%s; " ADVICE,
 		refused.option, refused.value ? " " : "", refused.value ? refused.value : "",
 		refused.has_reason ? ": " : "", refused.has_reason ? words : "");
 }
 
-static int complain_of_start(const struct eal_args *args, struct error *error)
+static int start_error(const struct eal_args *args, struct error *error)
 {
 	bool has_theirs = args->n_ours < args->n;
 	// All texts are contiguous, with the file's own arguments last.
 	bool is_theirs = has_theirs && refused.option >= args->argv[args->n_ours];
 
 	if (refused.option && is_theirs)
-		return complain_of_argument(error);
+		return argument_error(error);
 	if (!refused.option && refused.has_reason && has_theirs)
 		return error_set(error, -EINVAL,
 			"eal: args: one does not go with DPDK's other arguments: %s; " ADVICE,
@@ -332,12 +332,12 @@ int eal_start(struct eal_args *args, struct error *error)
 	show_stdout(kept_stdout);
 	if (used < 0) {
 		remove_own_folder();
-		return complain_of_start(args, error);
+		return start_error(args, error);
 	}
 	if (used + 1 < args->n) {
 		refused.option = argv[used + 1];
 		eal_stop();
-		return complain_of_argument(error);
+		return argument_error(error);
 	}
 	if (rte_get_main_lcore() != 0) {
 		eal_stop();

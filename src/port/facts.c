@@ -118,11 +118,11 @@ void facts_read_pages(struct facts_pages *pages)
 // A cgroup may be allowed to swap: free swap counts for it as for the machine.
 static void apply_cgroup(struct facts_ram *ram, unsigned long swap_mib)
 {
-	struct cgroup_limits room;
+	struct cgroup_limits limits;
 
-	cgroup_read(&room, "/proc/self/cgroup", "/sys/fs/cgroup");
-	uint64_t mib = room.limit_bytes >> 20,
-		 available_mib = (room.available_bytes >> 20) + swap_mib;
+	cgroup_read(&limits, "/proc/self/cgroup", "/sys/fs/cgroup");
+	uint64_t mib = limits.limit_bytes >> 20,
+		 available_mib = (limits.available_bytes >> 20) + swap_mib;
 	ram->is_limited = mib < ram->mib;
 	ram->mib = MIN_OF(ram->mib, mib);
 	ram->available_mib = MIN_OF(ram->available_mib, available_mib);

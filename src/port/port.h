@@ -93,46 +93,46 @@ int port_open(struct port_table **out, const struct port_table_settings *setting
 
 // Starts the devices (packets flow once workers poll). / Stops and closes them, frees pools, ends
 // EAL, removes its runtime files.
-int port_start(struct port_table *room, struct error *error);
-void port_close(struct port_table *room);
+int port_start(struct port_table *ports, struct error *error);
+void port_close(struct port_table *ports);
 
-unsigned port_n_ports(const struct port_table *room);
+unsigned port_n_ports(const struct port_table *ports);
 
 // Each worker's queues; valid until port_close. Workers are numbered from 0.
-unsigned port_n_workers(const struct port_table *room);
-struct port_worker *port_worker(struct port_table *room, unsigned worker);
+unsigned port_n_workers(const struct port_table *ports);
+struct port_worker *port_worker(struct port_table *ports, unsigned worker);
 // Runs `loop(args[worker])` on each worker's core; returns at once. port_workers_join waits until
 // all have returned.
-int port_workers_launch(struct port_table *room, int (*loop)(void *arg), void *args[],
+int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error);
-void port_workers_join(struct port_table *room);
+void port_workers_join(struct port_table *ports);
 // True while every worker runs its loop: one that returned by itself has failed.
-bool port_workers_run(const struct port_table *room);
+bool port_workers_run(const struct port_table *ports);
 // Reads the link states into port_state.up; the control loop calls it about every 100 ms. -ENODEV
 // with `error` set if a device has been removed.
-int port_poll(struct port_table *room, struct error *error);
+int port_poll(struct port_table *ports, struct error *error);
 
 // Port state read by workers; same index as in the settings.
-const struct port_state *port_states(const struct port_table *room);
+const struct port_state *port_states(const struct port_table *ports);
 // Applies a new MTU, pass_martians or peer to a running port (other settings need a restart).
 // Control thread.
-int port_change(struct port_table *room, unsigned port, const struct port_settings *settings,
+int port_change(struct port_table *ports, unsigned port, const struct port_settings *settings,
 	struct error *error);
 
 // Applies changes of the port's TAP interface to a running port. The device is changed too if it
 // supports that; workers use port_state in any case. A port that is set down forwards nothing and
 // has no link. 0, or -errno with `error` set and nothing changed. Control thread.
-int port_set_admin(struct port_table *room, unsigned port, bool up, struct error *error);
-int port_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error);
-int port_set_mac(struct port_table *room, unsigned port, const struct wire_mac *mac,
+int port_set_admin(struct port_table *ports, unsigned port, bool up, struct error *error);
+int port_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error);
+int port_set_mac(struct port_table *ports, unsigned port, const struct wire_mac *mac,
 	struct error *error);
 // Selects whether frames to all MAC addresses are received, or only those to the port's own and to
 // groups.
-int port_set_promiscuous(struct port_table *room, unsigned port, bool promiscuous,
+int port_set_promiscuous(struct port_table *ports, unsigned port, bool promiscuous,
 	struct error *error);
 // The carrier of the device, whatever the TAP interface's state, as last read by port_poll. Control
 // thread.
-bool port_has_carrier(const struct port_table *room, unsigned port);
+bool port_has_carrier(const struct port_table *ports, unsigned port);
 
 // Information about one port for display, read from the device.
 struct port_info {
@@ -148,11 +148,11 @@ struct port_info {
 	int numa;               // -1: unknown
 	uint64_t rx_missed, rx_no_mbuf, rx_errors, tx_errors; // losses outside our accounting
 };
-void port_info(const struct port_table *room, unsigned port, struct port_info *out);
+void port_info(const struct port_table *ports, unsigned port, struct port_info *out);
 
 // The pool for frames that are created to be sent on a port: buffers of its NUMA node, borrowed.
 // Workers may allocate from it.
-struct rte_mempool *port_pool(const struct port_table *room, unsigned port);
+struct rte_mempool *port_pool(const struct port_table *ports, unsigned port);
 
 struct port_memory {
 	bool huge;
@@ -160,4 +160,4 @@ struct port_memory {
 	uint32_t mbuf_bytes; // one mbuf with its header and data room
 	uint32_t n_mbufs, n_mbufs_free;
 };
-void port_memory(const struct port_table *room, struct port_memory *out);
+void port_memory(const struct port_table *ports, struct port_memory *out);

@@ -36,7 +36,7 @@ struct mover {
 };
 
 static struct port_table_settings settings;
-static struct port_table *room;
+static struct port_table *port_table;
 static struct mover movers[STATS_MAX_WORKERS];
 static bool stop;
 static char folder[] = "/tmp/port_test_XXXXXX";
@@ -111,7 +111,7 @@ static uint64_t count_sent(unsigned port)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < port_n_workers(room); i++)
+	for (unsigned i = 0; i < port_n_workers(port_table); i++)
 		n += stats_read(&movers[i].n_sent[port]);
 	return n;
 }
@@ -122,22 +122,22 @@ static void run_workers(void)
 	struct error error = {0};
 	uint64_t start_ns = clock_now_ns();
 
-	for (unsigned i = 0; i < port_n_workers(room); i++) {
-		movers[i] = (struct mover){.worker = port_worker(room, i), .stop = &stop};
+	for (unsigned i = 0; i < port_n_workers(port_table); i++) {
+		movers[i] = (struct mover){.worker = port_worker(port_table, i), .stop = &stop};
 		args[i] = &movers[i];
 	}
-	assert_int_equal(port_start(room, &error), 0);
-	if (port_workers_launch(room, move, args, &error) != 0)
+	assert_int_equal(port_start(port_table, &error), 0);
+	if (port_workers_launch(port_table, move, args, &error) != 0)
 		fail_msg("%s", error.text);
-	assert_int_equal(port_workers_launch(room, move, args, &error), -EBUSY);
+	assert_int_equal(port_workers_launch(port_table, move, args, &error), -EBUSY);
 	while (clock_now_ns() - start_ns < RUN_NS_MAX &&
 		(count_sent(FILE_PORT) < N_FRAMES || !count_sent(NULL_PORT)))
 		usleep(10000);
-	assert_int_equal(port_poll(room, &error), 0);
-	assert_true(port_workers_run(room));
+	assert_int_equal(port_poll(port_table, &error), 0);
+	assert_true(port_workers_run(port_table));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	port_workers_join(room);
-	assert_false(port_workers_run(room));
+	port_workers_join(port_table);
+	assert_false(port_workers_run(port_table));
 }
 
 static int open_module(void **state)
@@ -149,7 +149,7 @@ static int open_module(void **state)
 	snprintf(path, sizeof(path), "%s/in.pcap", folder);
 	write_frames(path);
 	fill_settings();
-	if (port_open(&room, &settings, &error) != 0)
+	if (port_open(&port_table, &settings, &error) != 0)
 		fail_msg("%s", error.text);
 	run_workers();
 	return 0;
@@ -175,8 +175,8 @@ static void carries_every_frame_through_ring_and_workers(void **state)
 
 static void runs_each_worker_on_its_core(void **state)
 {
-	assert_int_equal(port_n_workers(room), settings.n_workers);
-	for (unsigned i = 0; i < port_n_workers(room); i++) {
+	assert_int_equal(port_n_workers(port_table), settings.n_workers);
+	for (unsigned i = 0; i < port_n_workers(port_table); i++) {
 		assert_int_equal(movers[i].core_seen, settings.workers[i].core);
 		assert_int_equal(movers[i].worker->core, settings.workers[i].core);
 	}
@@ -188,7 +188,7 @@ static void numbers_devices_in_the_order_of_the_file(void **state)
 	struct port_info info;
 
 	for (unsigned i = 0; i < N_PORTS; i++) {
-		port_info(room, i, &info);
+		port_info(port_table, i, &info);
 		assert_int_equal(info.device_id, i);
 		assert_string_equal(info.driver, drivers[i]);
 		assert_string_equal(info.name, settings.ports[i].name);
@@ -199,14 +199,14 @@ static void numbers_devices_in_the_order_of_the_file(void **state)
 static void counts_devices_without_a_link_as_up(void **state)
 {
 	for (unsigned i = 0; i < N_PORTS; i++)
-		assert_true(port_states(room)[i].up);
+		assert_true(port_states(port_table)[i].up);
 }
 
 static void lays_buffers_at_an_odd_number_of_cache_lines(void **state)
 {
 	struct port_memory memory;
 
-	port_memory(room, &memory);
+	port_memory(port_table, &memory);
 	assert_false(memory.huge);
 	assert_int_equal(memory.mbuf_bytes, 2368);
 	assert_true(memory.n_mbufs_free <= memory.n_mbufs);
@@ -216,22 +216,22 @@ static void lays_buffers_at_an_odd_number_of_cache_lines(void **state)
 static void changes_what_may_change_while_running(void **state)
 {
 	struct port_settings next = settings.ports[NULL_PORT];
-	const struct port_state *port_state = &port_states(room)[NULL_PORT];
+	const struct port_state *port_state = &port_states(port_table)[NULL_PORT];
 	struct port_info info;
 	struct error error;
 
 	next.mtu = 1400;
 	next.pass_martians = next.has_peer = true;
 	next.peer = (struct wire_mac){{2, 1, 2, 3, 4, 5}};
-	assert_int_equal(port_change(room, NULL_PORT, &next, &error), 0);
-	port_info(room, NULL_PORT, &info);
+	assert_int_equal(port_change(port_table, NULL_PORT, &next, &error), 0);
+	port_info(port_table, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1400);
 	assert_true(port_state->pass_martians && port_state->has_peer);
 	assert_memory_equal(port_state->peer, next.peer.bytes, 6);
 	next.mtu = 9000;
-	assert_true(port_change(room, NULL_PORT, &next, &error) < 0);
+	assert_true(port_change(port_table, NULL_PORT, &next, &error) < 0);
 	assert_non_null(strstr(error.text, "needs a restart"));
-	port_info(room, NULL_PORT, &info);
+	port_info(port_table, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1400);
 }
 
@@ -241,30 +241,30 @@ static void is_down_where_it_was_set_down_whatever_its_link(void **state)
 	struct error error;
 
 	for (unsigned i = 0; i < ARRAY_LEN(ports); i++) {
-		const struct port_state *port_state = &port_states(room)[ports[i]];
+		const struct port_state *port_state = &port_states(port_table)[ports[i]];
 
-		assert_int_equal(port_set_admin(room, ports[i], false, &error), 0);
+		assert_int_equal(port_set_admin(port_table, ports[i], false, &error), 0);
 		assert_false(port_state->up);
-		assert_int_equal(port_poll(room, &error), 0);
+		assert_int_equal(port_poll(port_table, &error), 0);
 		assert_false(port_state->up);
-		assert_int_equal(port_set_admin(room, ports[i], true, &error), 0);
-		assert_int_equal(port_poll(room, &error), 0);
-		assert_true(port_state->up && port_has_carrier(room, ports[i]));
+		assert_int_equal(port_set_admin(port_table, ports[i], true, &error), 0);
+		assert_int_equal(port_poll(port_table, &error), 0);
+		assert_true(port_state->up && port_has_carrier(port_table, ports[i]));
 	}
 }
 
 static void takes_a_new_mac_address_and_leaves_its_neighbours_in_the_word(void **state)
 {
 	static const struct wire_mac mac = {{2, 6, 6, 6, 6, 6}}, group = {{1, 6, 6, 6, 6, 6}};
-	const struct port_state *port_state = &port_states(room)[NULL_PORT];
+	const struct port_state *port_state = &port_states(port_table)[NULL_PORT];
 	bool up = port_state->up, pass_martians = port_state->pass_martians;
 	struct port_info info;
 	struct error error;
 
-	assert_int_equal(port_set_mac(room, NULL_PORT, &mac, &error), 0);
-	assert_true(port_set_mac(room, NULL_PORT, &group, &error) < 0);
+	assert_int_equal(port_set_mac(port_table, NULL_PORT, &mac, &error), 0);
+	assert_true(port_set_mac(port_table, NULL_PORT, &group, &error) < 0);
 	assert_non_null(strstr(error.text, "01:06:06:06:06:06"));
-	port_info(room, NULL_PORT, &info);
+	port_info(port_table, NULL_PORT, &info);
 	assert_true(wire_mac_equal(&info.mac, &mac));
 	assert_memory_equal(port_state->mac, mac.bytes, sizeof(port_state->mac));
 	assert_true(port_state->up == up && port_state->pass_martians == pass_martians);
@@ -275,17 +275,17 @@ static void takes_an_mtu_that_fits_its_buffers(void **state)
 	struct port_info info;
 	struct error error;
 
-	assert_int_equal(port_set_mtu(room, NULL_PORT, 1280, &error), 0);
-	assert_true(port_set_mtu(room, NULL_PORT, 9000, &error) < 0);
+	assert_int_equal(port_set_mtu(port_table, NULL_PORT, 1280, &error), 0);
+	assert_true(port_set_mtu(port_table, NULL_PORT, 9000, &error) < 0);
 	assert_non_null(strstr(error.text, "mtu 9000"));
-	port_info(room, NULL_PORT, &info);
+	port_info(port_table, NULL_PORT, &info);
 	assert_int_equal(info.mtu, 1280);
 }
 
 // Would take a minute without the wakeup.
 static void is_woken_by_who_put_something_down(void **state)
 {
-	struct port_wait *wait = port_worker(room, 0)->wait;
+	struct port_wait *wait = port_worker(port_table, 0)->wait;
 	uint64_t before_ns = clock_now_ns();
 
 	assert_true(port_wait_begin(wait));
@@ -301,7 +301,7 @@ static void leaves_nothing_behind(void **state)
 	char path[64];
 	struct stat st;
 
-	port_close(room);
+	port_close(port_table);
 	snprintf(path, sizeof(path), "/run/dpdk/dl3d-%d", getpid());
 	assert_int_not_equal(stat(path, &st), 0);
 	snprintf(path, sizeof(path), "%s/out.pcap", folder);

@@ -45,54 +45,54 @@ static int interface_runs(int socket, const char *name)
 }
 
 // Logs changes, including the first one after the start.
-static void note_carrier(struct port_table *room, unsigned port, bool has_carrier)
+static void note_carrier(struct port_table *ports, unsigned port, bool has_carrier)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 
 	if (device->has_carrier != has_carrier && device->is_started)
-		log_info("port %s: link %s", room->settings->ports[port].name,
+		log_info("port %s: link %s", ports->settings->ports[port].name,
 			has_carrier ? "up" : "down");
 	device->has_carrier = has_carrier;
 }
 
-static int poll_port(struct port_table *room, unsigned port, struct error *error)
+static int poll_port(struct port_table *ports, unsigned port, struct error *error)
 {
-	struct port_device *device = &room->devices[port];
+	struct port_device *device = &ports->devices[port];
 	bool is_gone = __atomic_load_n(&device->is_gone, __ATOMIC_RELAXED);
 	int up = !is_gone && device->is_started && read_link(device);
 	char label[48];
 
-	if (up && device->kind.netdev[0] && room->link_socket >= 0)
-		up = interface_runs(room->link_socket, device->kind.netdev);
+	if (up && device->kind.netdev[0] && ports->link_socket >= 0)
+		up = interface_runs(ports->link_socket, device->kind.netdev);
 	is_gone |= up == -ENODEV;
-	note_carrier(room, port, up && !is_gone);
-	__atomic_store_n(&room->states[port].up, device->has_carrier && !device->is_set_down,
+	note_carrier(ports, port, up && !is_gone);
+	__atomic_store_n(&ports->states[port].up, device->has_carrier && !device->is_set_down,
 		__ATOMIC_RELAXED);
 	if (!is_gone)
 		return 0;
 	return error_set(error, -ENODEV,
 		"%s: its device %s is gone (removed or reset); bring it back and start again",
-		plan_port_label(room->settings, port, label), device->kind.name);
+		plan_port_label(ports->settings, port, label), device->kind.name);
 }
 
-int port_poll(struct port_table *room, struct error *error)
+int port_poll(struct port_table *ports, struct error *error)
 {
 	int err = 0;
 
-	segments_mend(&room->segments);
-	for (unsigned i = 0; i < room->settings->n_ports && !err; i++)
-		err = poll_port(room, i, error);
+	segments_mend(&ports->segments);
+	for (unsigned i = 0; i < ports->settings->n_ports && !err; i++)
+		err = poll_port(ports, i, error);
 	return err;
 }
 
-const struct port_state *port_states(const struct port_table *room)
+const struct port_state *port_states(const struct port_table *ports)
 {
-	return room->states;
+	return ports->states;
 }
 
-bool port_has_carrier(const struct port_table *room, unsigned port)
+bool port_has_carrier(const struct port_table *ports, unsigned port)
 {
-	return room->devices[port].has_carrier;
+	return ports->devices[port].has_carrier;
 }
 
 // Writes address and flag in one store, so that a worker that reads eight bytes never sees half of
@@ -119,23 +119,24 @@ void port_state_set_mac(struct port_state *port_state, const struct wire_mac *ma
 	__atomic_store_n((word *)port_state->mac, next, __ATOMIC_RELAXED);
 }
 
-void port_state_fill(struct port_table *room, unsigned port)
+void port_state_fill(struct port_table *ports, unsigned port)
 {
-	const struct port_settings *settings = &room->settings->ports[port];
-	struct port_state *port_state = &room->states[port];
+	const struct port_settings *settings = &ports->settings->ports[port];
+	struct port_state *port_state = &ports->states[port];
 
-	port_state->is_xconnect = room->plan.ports[port].xconnect >= 0;
-	port_state->xconnect = port_state->is_xconnect ? room->plan.ports[port].xconnect : 0;
+	port_state->is_xconnect = ports->plan.ports[port].xconnect >= 0;
+	port_state->xconnect = port_state->is_xconnect ? ports->plan.ports[port].xconnect : 0;
 	port_state->mac_update = settings->mac_update;
 	port_state->pass_martians = settings->pass_martians;
 	set_peer(port_state, settings);
 }
 
-int port_change(struct port_table *room, unsigned port, const struct port_settings *settings,
+int port_change(struct port_table *ports, unsigned port, const struct port_settings *settings,
 	struct error *error)
 {
-	struct port_state *port_state = &room->states[port];
-	int err = port_set_mtu(room, port, settings->mtu ? settings->mtu : PORT_DEFAULT_MTU, error);
+	struct port_state *port_state = &ports->states[port];
+	int err =
+		port_set_mtu(ports, port, settings->mtu ? settings->mtu : PORT_DEFAULT_MTU, error);
 
 	if (err)
 		return err;
@@ -156,49 +157,49 @@ static void read_errors(const struct port_device *device, struct port_info *out)
 	out->tx_errors = stats.oerrors;
 }
 
-void port_info(const struct port_table *room, unsigned port, struct port_info *out)
+void port_info(const struct port_table *ports, unsigned port, struct port_info *out)
 {
-	const struct port_device *device = &room->devices[port];
+	const struct port_device *device = &ports->devices[port];
 	struct rte_eth_link link = {0};
 
 	memset(out, 0, sizeof(*out));
-	out->name = room->settings->ports[port].name;
-	out->device = room->settings->ports[port].device;
+	out->name = ports->settings->ports[port].name;
+	out->device = ports->settings->ports[port].device;
 	out->driver = device->info.driver_name ? device->info.driver_name : "";
 	out->device_id = device->id;
 	out->mtu = device->mtu;
-	out->n_rx_queues = room->plan.ports[port].n_rx;
-	out->n_tx_queues = room->plan.ports[port].n_tx;
-	out->n_rx_descriptors = room->rings[port].n_rx_descriptors;
-	out->n_tx_descriptors = room->rings[port].n_tx_descriptors;
+	out->n_rx_queues = ports->plan.ports[port].n_rx;
+	out->n_tx_queues = ports->plan.ports[port].n_tx;
+	out->n_rx_descriptors = ports->rings[port].n_rx_descriptors;
+	out->n_tx_descriptors = ports->rings[port].n_tx_descriptors;
 	out->mac = device->mac;
 	out->rss = device->rss.on;
-	out->numa = room->facts.devices[port].numa;
-	out->link_up = __atomic_load_n(&room->states[port].up, __ATOMIC_RELAXED);
+	out->numa = ports->facts.devices[port].numa;
+	out->link_up = __atomic_load_n(&ports->states[port].up, __ATOMIC_RELAXED);
 	if (rte_eth_link_get_nowait(device->id, &link) == 0 && link.link_status &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
-	out->line_bps = room->settings->ports[port].line_bps;
+	out->line_bps = ports->settings->ports[port].line_bps;
 	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those make up a speed
 		out->line_bps = out->link_mbps * 1e6;
 	out->has_backpressure = device->kind.has_backpressure;
 	out->rx_ring_slots = device->kind.ring_slots ? device->kind.ring_slots
-	                                             : room->rings[port].n_rx_descriptors;
+	                                             : ports->rings[port].n_rx_descriptors;
 	read_errors(device, out);
 }
 
-struct rte_mempool *port_pool(const struct port_table *room, unsigned port)
+struct rte_mempool *port_pool(const struct port_table *ports, unsigned port)
 {
-	return room->pool[pools_of_port(&room->pools, &room->plan, port)];
+	return ports->pool[pools_of_port(&ports->pools, &ports->plan, port)];
 }
 
-void port_memory(const struct port_table *room, struct port_memory *out)
+void port_memory(const struct port_table *ports, struct port_memory *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->huge = room->memory.huge;
-	out->planned_mib = room->memory.mib;
-	for (unsigned i = 0; i < room->pools.n_nodes; i++) {
-		const struct rte_mempool *pool = room->pool[i];
+	out->huge = ports->memory.huge;
+	out->planned_mib = ports->memory.mib;
+	for (unsigned i = 0; i < ports->pools.n_nodes; i++) {
+		const struct rte_mempool *pool = ports->pool[i];
 
 		out->mbuf_bytes = MAX_OF(out->mbuf_bytes,
 			pool->header_size + pool->elt_size + pool->trailer_size);

@@ -47,122 +47,122 @@ static int check_memory(const struct port_table_settings *settings, struct error
 }
 
 // Everything before EAL: the cores are final after this, the queues preliminary.
-static int make_first_plan(struct port_table *room, struct error *error)
+static int make_first_plan(struct port_table *ports, struct error *error)
 {
-	int err = plan_check_ports(room->settings, error);
+	int err = plan_check_ports(ports->settings, error);
 
 	if (!err)
-		err = check_files(room->settings, error);
+		err = check_files(ports->settings, error);
 	if (!err)
-		err = check_eal_args(room->settings, error);
+		err = check_eal_args(ports->settings, error);
 	if (!err)
-		err = check_memory(room->settings, error);
+		err = check_memory(ports->settings, error);
 	if (err)
 		return err;
-	facts_read(&room->facts, room->settings);
-	err = plan_workers(room->settings, &room->facts, &room->plan, error);
+	facts_read(&ports->facts, ports->settings);
+	err = plan_workers(ports->settings, &ports->facts, &ports->plan, error);
 	if (!err)
-		err = plan_queues(room->settings, &room->facts, &room->plan, error);
+		err = plan_queues(ports->settings, &ports->facts, &ports->plan, error);
 	return err;
 }
 
-static void size_pools(struct port_table *room)
+static void size_pools(struct port_table *ports)
 {
-	for (unsigned i = 0; i < room->settings->n_ports; i++)
-		device_adjust_rings(room, i);
-	pools_plan(&room->pools, room->settings, &room->plan, room->rings);
+	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+		device_adjust_rings(ports, i);
+	pools_plan(&ports->pools, ports->settings, &ports->plan, ports->rings);
 }
 
-static int choose_memory(struct port_table *room, struct error *error)
+static int choose_memory(struct port_table *ports, struct error *error)
 {
 	struct facts_pages pages;
 	struct facts_ram ram;
 	struct memory_choice choice;
 
-	size_pools(room);
-	unsigned wanted = room->settings->memory_mib;
-	memcpy(room->memory.node_mib, room->pools.node_mib, sizeof(room->memory.node_mib));
+	size_pools(ports);
+	unsigned wanted = ports->settings->memory_mib;
+	memcpy(ports->memory.node_mib, ports->pools.node_mib, sizeof(ports->memory.node_mib));
 	facts_read_pages(&pages);
 	facts_read_ram(&ram);
-	int err = memory_choose(&choice, room->settings->huge, wanted ? wanted : room->pools.mib,
+	int err = memory_choose(&choice, ports->settings->huge, wanted ? wanted : ports->pools.mib,
 		&pages, error);
 	if (err)
 		return err;
 	if (choice.warning.text[0])
 		log_warn("%s", choice.warning.text);
-	room->memory.huge = choice.huge;
-	room->memory.mib = wanted        ? wanted
-	                   : choice.huge ? room->pools.mib
-	                                 : room->pools.small_pages_mib;
-	return choice.huge ? 0 : memory_check_ordinary(room->memory.mib, &ram, error);
+	ports->memory.huge = choice.huge;
+	ports->memory.mib = wanted        ? wanted
+	                    : choice.huge ? ports->pools.mib
+	                                  : ports->pools.small_pages_mib;
+	return choice.huge ? 0 : memory_check_ordinary(ports->memory.mib, &ram, error);
 }
 
-static int make_pools(struct port_table *room, struct error *error)
+static int make_pools(struct port_table *ports, struct error *error)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 
-	for (unsigned i = 0; i < room->pools.n_nodes; i++) {
-		const struct pools_node *node = &room->pools.nodes[i];
-		int numa = room->memory.huge && node->numa >= 0 ? node->numa : SOCKET_ID_ANY;
+	for (unsigned i = 0; i < ports->pools.n_nodes; i++) {
+		const struct pools_node *node = &ports->pools.nodes[i];
+		int numa = ports->memory.huge && node->numa >= 0 ? node->numa : SOCKET_ID_ANY;
 
 		snprintf(name, sizeof(name), "mbufs_%u", i);
-		room->pool[i] = rte_pktmbuf_pool_create(name, node->n_mbufs, node->cache, 0,
+		ports->pool[i] = rte_pktmbuf_pool_create(name, node->n_mbufs, node->cache, 0,
 			node->data_room, numa);
-		if (!room->pool[i])
+		if (!ports->pool[i])
 			return error_set(error, -rte_errno,
 				"memory: %u buffers of %u bytes on NUMA node %d do not fit: %s; "
 				"give more memory (memory: {mib: "
 				"%u}) or fewer descriptors",
 				node->n_mbufs, node->object_bytes, node->numa,
-				rte_strerror(rte_errno), room->memory.mib * 2);
+				rte_strerror(rte_errno), ports->memory.mib * 2);
 	}
 	return 0;
 }
 
-static int open_devices(struct port_table *room, struct error *error)
+static int open_devices(struct port_table *ports, struct error *error)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < room->settings->n_ports && !err; i++)
-		err = device_find(room, i, error);
+	for (unsigned i = 0; i < ports->settings->n_ports && !err; i++)
+		err = device_find(ports, i, error);
 	if (!err)
-		err = plan_queues(room->settings, &room->facts, &room->plan, error);
+		err = plan_queues(ports->settings, &ports->facts, &ports->plan, error);
 	if (err)
 		return err;
-	size_pools(room);
-	err = make_pools(room, error);
-	for (unsigned i = 0; i < room->settings->n_ports && !err; i++) {
-		port_state_fill(room, i);
-		err = device_set_up(room, i, error);
+	size_pools(ports);
+	err = make_pools(ports, error);
+	for (unsigned i = 0; i < ports->settings->n_ports && !err; i++) {
+		port_state_fill(ports, i);
+		err = device_set_up(ports, i, error);
 	}
 	if (err)
 		return err;
-	say_warnings(&room->plan);
-	workers_fill(room);
-	return wait_open(room, error);
+	say_warnings(&ports->plan);
+	workers_fill(ports);
+	return wait_open(ports, error);
 }
 
 static struct port_table *make_room(const struct port_table_settings *settings)
 {
-	struct port_table *room = aligned_alloc(_Alignof(struct port_table), sizeof(*room));
+	struct port_table *ports = aligned_alloc(_Alignof(struct port_table), sizeof(*ports));
 
-	if (!room)
+	if (!ports)
 		return NULL;
-	memset(room, 0, sizeof(*room));
-	room->settings = settings;
-	room->link_socket = -1;
-	return room;
+	memset(ports, 0, sizeof(*ports));
+	ports->settings = settings;
+	ports->link_socket = -1;
+	return ports;
 }
 
 int port_check(const struct port_table_settings *settings, struct error *error)
 {
-	struct port_table *room = make_room(settings);
-	int err = room ? make_first_plan(room, error)
-	               : error_set(error, -ENOMEM, "no memory for the plan of the ports");
+	struct port_table *ports = make_room(settings);
+	int err = ports ? make_first_plan(ports, error)
+	                : error_set(error, -ENOMEM, "no memory for the plan of the ports");
 
 	if (!err)
-		say_warnings(&room->plan);
-	free(room);
+		say_warnings(&ports->plan);
+	free(ports);
 	return err;
 }
 
@@ -190,64 +190,64 @@ static int complain_of_driver(const struct port_table_settings *settings, int er
 int port_open(struct port_table **out, const struct port_table_settings *settings,
 	struct error *error)
 {
-	struct port_table *room = make_room(settings);
+	struct port_table *ports = make_room(settings);
 
-	if (!room)
+	if (!ports)
 		return error_set(error, -ENOMEM, "no memory for the plan of the ports");
-	int err = make_first_plan(room, error);
+	int err = make_first_plan(ports, error);
 
 	if (!err)
 		err = check_served(settings, error);
 	if (!err)
-		err = choose_memory(room, error);
+		err = choose_memory(ports, error);
 	if (!err) {
-		const struct eal_request request = {settings, &room->facts, &room->plan,
-			room->memory, getpid()};
+		const struct eal_request request = {settings, &ports->facts, &ports->plan,
+			ports->memory, getpid()};
 
-		eal_args_build(&room->eal_args, &request);
-		err = eal_start(&room->eal_args, error);
-		room->eal_runs = !err;
+		eal_args_build(&ports->eal_args, &request);
+		err = eal_start(&ports->eal_args, error);
+		ports->eal_runs = !err;
 		if (err)
 			err = complain_of_driver(settings, err, error);
 	}
 	if (!err)
-		err = open_devices(room, error);
+		err = open_devices(ports, error);
 	if (err) {
-		port_close(room);
+		port_close(ports);
 		return err;
 	}
-	*out = room;
+	*out = ports;
 	return 0;
 }
 
-int port_start(struct port_table *room, struct error *error)
+int port_start(struct port_table *ports, struct error *error)
 {
-	for (unsigned i = 0; i < room->settings->n_ports; i++) {
-		int err = device_start(room, i, error);
+	for (unsigned i = 0; i < ports->settings->n_ports; i++) {
+		int err = device_start(ports, i, error);
 		if (err)
 			return err;
 	}
-	wait_add_interrupts(room);
-	room->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	wait_add_interrupts(ports);
+	ports->link_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	eal_speak();
-	for (unsigned i = 0; i < room->settings->n_ports; i++)
-		below_warn_of_merging(room, i);
-	return port_poll(room, error);
+	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+		below_warn_of_merging(ports, i);
+	return port_poll(ports, error);
 }
 
-void port_close(struct port_table *room)
+void port_close(struct port_table *ports)
 {
-	if (!room)
+	if (!ports)
 		return;
-	wait_close(room);
-	for (unsigned i = 0; i < room->settings->n_ports; i++)
-		device_close(room, i);
-	for (unsigned i = 0; i < room->pools.n_nodes; i++)
-		rte_mempool_free(room->pool[i]);
-	segments_close(&room->segments);
-	if (room->eal_runs)
+	wait_close(ports);
+	for (unsigned i = 0; i < ports->settings->n_ports; i++)
+		device_close(ports, i);
+	for (unsigned i = 0; i < ports->pools.n_nodes; i++)
+		rte_mempool_free(ports->pool[i]);
+	segments_close(&ports->segments);
+	if (ports->eal_runs)
 		eal_stop();
-	if (room->link_socket >= 0)
-		close(room->link_socket);
-	free(room);
+	if (ports->link_socket >= 0)
+		close(ports->link_socket);
+	free(ports);
 }

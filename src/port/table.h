@@ -50,28 +50,28 @@ struct port_table {
 } LINE_ALIGNED;
 
 // device.c: finds the port's device in DPDK and completes facts.devices[port].
-int device_find(struct port_table *room, unsigned port, struct error *error);
+int device_find(struct port_table *ports, unsigned port, struct error *error);
 // Adjusts the numbers of descriptors to the device, into rings[port].
-void device_adjust_rings(struct port_table *room, unsigned port);
+void device_adjust_rings(struct port_table *ports, unsigned port);
 // Configures device and queues from plan and pools. / Starts it. / Stops and closes it, in any
 // state.
-int device_set_up(struct port_table *room, unsigned port, struct error *error);
-int device_start(struct port_table *room, unsigned port, struct error *error);
-void device_close(struct port_table *room, unsigned port);
+int device_set_up(struct port_table *ports, unsigned port, struct error *error);
+int device_start(struct port_table *ports, unsigned port, struct error *error);
+void device_close(struct port_table *ports, unsigned port);
 
 // address.c: MAC address, MTU and filters of a configured device, and the MAC in port_state.
-int address_set_up(struct port_table *room, unsigned port, struct error *error);
-int address_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error);
+int address_set_up(struct port_table *ports, unsigned port, struct error *error);
+int address_set_mtu(struct port_table *ports, unsigned port, uint16_t mtu, struct error *error);
 
 // state.c: sets the MAC address in port_state with one store of the word that contains it. / Fills
 // port_state from settings and plan.
 void port_state_set_mac(struct port_state *port_state, const struct wire_mac *mac);
-void port_state_fill(struct port_table *room, unsigned port);
+void port_state_fill(struct port_table *ports, unsigned port);
 
 // below.c: warns if Linux merges frames before the device receives them. Needs link_socket. / Lets
 // the underlying interface, if there is one, carry packets of `mtu` bytes; 0 or -errno.
-void below_warn_of_merging(const struct port_table *room, unsigned port);
+void below_warn_of_merging(const struct port_table *ports, unsigned port);
 int below_carry_mtu(const struct kind *kind, uint16_t mtu);
 
 // workers.c: fills workers[] from the plan.
-void workers_fill(struct port_table *room);
+void workers_fill(struct port_table *ports);

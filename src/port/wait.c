@@ -45,10 +45,10 @@ static int add_event(const struct port_wait *wait, int fd)
 	return epoll_ctl(wait->polled[0].fd, EPOLL_CTL_ADD, fd, &request) ? -errno : 0;
 }
 
-static void add_queue(struct port_table *room, struct port_wait *wait, const struct port_queue *io)
+static void add_queue(struct port_table *ports, struct port_wait *wait, const struct port_queue *io)
 {
-	const char *device = room->settings->ports[io->port].device;
-	const struct kind *kind = &room->devices[io->port].kind;
+	const char *device = ports->settings->ports[io->port].device;
+	const struct kind *kind = &ports->devices[io->port].kind;
 	struct wait_queue *queue = &wait->queues[wait->n_queues++];
 
 	*queue = (struct wait_queue){.io = io};
@@ -63,7 +63,7 @@ static void add_queue(struct port_table *room, struct port_wait *wait, const str
 	}
 }
 
-static int open_one(struct port_table *room, struct port_worker *worker, struct error *error)
+static int open_one(struct port_table *ports, struct port_worker *worker, struct error *error)
 {
 	struct port_wait *wait = aligned_alloc(_Alignof(struct port_wait), sizeof(*wait));
 
@@ -82,27 +82,27 @@ static int open_one(struct port_table *room, struct port_worker *worker, struct 
 			"or set its idle: poll",
 			worker->id, strerror(errno));
 	for (unsigned q = 0; q < worker->n_queues; q++)
-		add_queue(room, wait, &worker->queues[q]);
+		add_queue(ports, wait, &worker->queues[q]);
 	return 0;
 }
 
-int wait_open(struct port_table *room, struct error *error)
+int wait_open(struct port_table *ports, struct error *error)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < room->plan.n_workers && !err; i++)
-		if (room->workers[i].may_sleep)
-			err = open_one(room, &room->workers[i], error);
+	for (unsigned i = 0; i < ports->plan.n_workers && !err; i++)
+		if (ports->workers[i].may_sleep)
+			err = open_one(ports, &ports->workers[i], error);
 	return err;
 }
 
-static void add_interrupts(struct port_table *room, struct port_wait *wait)
+static void add_interrupts(struct port_table *ports, struct port_wait *wait)
 {
 	for (unsigned q = 0; q < wait->n_queues; q++) {
 		struct wait_queue *queue = &wait->queues[q];
 
 		if (queue->hop_set != HOP_SET_NONE ||
-			!room->devices[queue->io->port].has_interrupts)
+			!ports->devices[queue->io->port].has_interrupts)
 			continue;
 		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(queue->io->device, queue->io->queue);
 
@@ -111,21 +111,21 @@ static void add_interrupts(struct port_table *room, struct port_wait *wait)
 	}
 }
 
-void wait_add_interrupts(struct port_table *room)
+void wait_add_interrupts(struct port_table *ports)
 {
-	for (unsigned i = 0; i < room->plan.n_workers; i++)
-		if (room->workers[i].wait)
-			add_interrupts(room, room->workers[i].wait);
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		if (ports->workers[i].wait)
+			add_interrupts(ports, ports->workers[i].wait);
 }
 
-void wait_close(struct port_table *room)
+void wait_close(struct port_table *ports)
 {
-	for (unsigned i = 0; i < room->plan.n_workers; i++) {
-		struct port_wait *wait = room->workers[i].wait;
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		struct port_wait *wait = ports->workers[i].wait;
 
 		if (!wait)
 			continue;
-		room->workers[i].wait = NULL;
+		ports->workers[i].wait = NULL;
 		for (unsigned q = 0; q < wait->n_queues; q++)
 			if (wait->queues[q].ring)
 				memif_ring_free(wait->queues[q].ring);

@@ -12,9 +12,9 @@ struct port_table;
 // wait.c: creates the wakeup sources of each worker that may sleep; workers[] must be filled.
 // -errno with `error` set. / Adds the interrupts of devices that have started. / Frees everything.
 // Control thread.
-int wait_open(struct port_table *room, struct error *error);
-void wait_add_interrupts(struct port_table *room);
-void wait_close(struct port_table *room);
+int wait_open(struct port_table *ports, struct error *error);
+void wait_add_interrupts(struct port_table *ports);
+void wait_close(struct port_table *ports);
 
 // memif.c: a ring that a memif port receives on, found by inspecting the messages between the
 // driver and its peer: its address, and the eventfd with which the peer signals new frames.

@@ -5,11 +5,11 @@
 #include <rte_lcore.h>
 #include <string.h>
 
-static void fill_outputs(struct port_table *room, struct port_worker *worker)
+static void fill_outputs(struct port_table *ports, struct port_worker *worker)
 {
-	for (unsigned p = 0; p < room->settings->n_ports; p++) {
-		struct port_device *device = &room->devices[p];
-		uint16_t queue = worker->id % room->plan.ports[p].n_tx;
+	for (unsigned p = 0; p < ports->settings->n_ports; p++) {
+		struct port_device *device = &ports->devices[p];
+		uint16_t queue = worker->id % ports->plan.ports[p].n_tx;
 
 		worker->out[p].device = device->id;
 		worker->out[p].queue = queue;
@@ -17,74 +17,75 @@ static void fill_outputs(struct port_table *room, struct port_worker *worker)
 	}
 }
 
-void workers_fill(struct port_table *room)
+void workers_fill(struct port_table *ports)
 {
-	for (unsigned i = 0; i < room->plan.n_workers; i++) {
-		const struct plan_worker *plan = &room->plan.workers[i];
-		struct port_worker *worker = &room->workers[i];
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		const struct plan_worker *plan = &ports->plan.workers[i];
+		struct port_worker *worker = &ports->workers[i];
 
 		worker->id = i;
 		worker->core = plan->core;
 		worker->numa = plan->numa;
-		worker->burst = room->settings->burst ? room->settings->burst : PORT_DEFAULT_BURST;
+		worker->burst =
+			ports->settings->burst ? ports->settings->burst : PORT_DEFAULT_BURST;
 		worker->may_sleep =
-			(room->settings->n_workers ? room->settings->workers[i].idle
-						   : room->settings->idle) == PORT_IDLE_SLEEP;
+			(ports->settings->n_workers ? ports->settings->workers[i].idle
+						    : ports->settings->idle) == PORT_IDLE_SLEEP;
 		worker->n_queues = plan->n_queues;
 		for (unsigned q = 0; q < plan->n_queues; q++) {
 			worker->queues[q].port = plan->queues[q].port;
 			worker->queues[q].queue = plan->queues[q].queue;
-			worker->queues[q].device = room->devices[plan->queues[q].port].id;
+			worker->queues[q].device = ports->devices[plan->queues[q].port].id;
 		}
-		fill_outputs(room, worker);
+		fill_outputs(ports, worker);
 	}
 }
 
-unsigned port_n_ports(const struct port_table *room)
+unsigned port_n_ports(const struct port_table *ports)
 {
-	return room->settings->n_ports;
+	return ports->settings->n_ports;
 }
 
-unsigned port_n_workers(const struct port_table *room)
+unsigned port_n_workers(const struct port_table *ports)
 {
-	return room->plan.n_workers;
+	return ports->plan.n_workers;
 }
 
-struct port_worker *port_worker(struct port_table *room, unsigned worker)
+struct port_worker *port_worker(struct port_table *ports, unsigned worker)
 {
-	return &room->workers[worker];
+	return &ports->workers[worker];
 }
 
-int port_workers_launch(struct port_table *room, int (*loop)(void *arg), void *args[],
+int port_workers_launch(struct port_table *ports, int (*loop)(void *arg), void *args[],
 	struct error *error)
 {
-	for (unsigned i = 0; i < room->plan.n_workers; i++) {
-		unsigned lcore = room->plan.workers[i].lcore;
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		unsigned lcore = ports->plan.workers[i].lcore;
 
 		if (rte_eal_get_lcore_state(lcore) != WAIT)
 			return error_set(error, -EBUSY, "workers[%u]: core %d is still busy", i,
-				room->plan.workers[i].core);
+				ports->plan.workers[i].core);
 	}
-	for (unsigned i = 0; i < room->plan.n_workers; i++) {
-		int err = rte_eal_remote_launch(loop, args[i], room->plan.workers[i].lcore);
+	for (unsigned i = 0; i < ports->plan.n_workers; i++) {
+		int err = rte_eal_remote_launch(loop, args[i], ports->plan.workers[i].lcore);
 
 		if (err)
 			return error_set(error, err, "workers[%u]: does not start on core %d: %s",
-				i, room->plan.workers[i].core, strerror(-err));
+				i, ports->plan.workers[i].core, strerror(-err));
 	}
 	return 0;
 }
 
-bool port_workers_run(const struct port_table *room)
+bool port_workers_run(const struct port_table *ports)
 {
-	for (unsigned i = 0; i < room->plan.n_workers; i++)
-		if (rte_eal_get_lcore_state(room->plan.workers[i].lcore) != RUNNING)
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		if (rte_eal_get_lcore_state(ports->plan.workers[i].lcore) != RUNNING)
 			return false;
 	return true;
 }
 
-void port_workers_join(struct port_table *room)
+void port_workers_join(struct port_table *ports)
 {
-	for (unsigned i = 0; i < room->plan.n_workers; i++)
-		rte_eal_wait_lcore(room->plan.workers[i].lcore);
+	for (unsigned i = 0; i < ports->plan.n_workers; i++)
+		rte_eal_wait_lcore(ports->plan.workers[i].lcore);
 }

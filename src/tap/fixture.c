@@ -22,7 +22,7 @@ struct port_table_settings port_settings = {
 };
 struct tap_settings settings;
 struct port_table *ports;
-struct tap_table *room;
+struct tap_table *taps;
 static struct stats_worker worker_stat;
 char namespace_name[TAP_NAME_MAX];
 uint32_t n_mbufs_free;
@@ -109,14 +109,14 @@ void open_module(void)
 {
 	struct error error = {""};
 
-	if (tap_open(&room, &settings, ports, &error) != 0 || tap_start(room, &error) != 0)
+	if (tap_open(&taps, &settings, ports, &error) != 0 || tap_start(taps, &error) != 0)
 		fail_msg("%s", error.text);
 }
 
 void close_module(void)
 {
-	tap_close(room);
-	room = NULL;
+	tap_close(taps);
+	taps = NULL;
 }
 
 // A namespace, a holder and settings for each test.
@@ -138,9 +138,9 @@ int begin(void **state)
 
 int end(void **state)
 {
-	if (room) {
-		for (unsigned p = 0; p < room->n_taps; p++)
-			taps_release(room, p);
+	if (taps) {
+		for (unsigned p = 0; p < taps->n_taps; p++)
+			taps_release(taps, p);
 		close_module();
 	}
 	run("ip netns del %s 2>/dev/null", namespace_name);
@@ -151,7 +151,7 @@ struct netdev read_tap(unsigned port)
 {
 	struct netdev found = {0};
 
-	assert_int_equal(netdev_read(&room->sockets, port_settings.ports[port].name, &found), 0);
+	assert_int_equal(netdev_read(&taps->sockets, port_settings.ports[port].name, &found), 0);
 	return found;
 }
 
@@ -175,7 +175,7 @@ static int open_packet_socket(void *arg)
 
 int listen_to_tap(unsigned port)
 {
-	return tap_inside(room, open_packet_socket, &(struct wanted_socket){tap_tap(room, port)});
+	return tap_inside(taps, open_packet_socket, &(struct wanted_socket){tap_tap(taps, port)});
 }
 
 void fill_frame(uint8_t *bytes, unsigned mark)
@@ -204,7 +204,7 @@ bool punt(unsigned port, enum verdict verdict, unsigned mark)
 	assert_non_null(mbuf);
 	fill_frame(rte_pktmbuf_mtod(mbuf, uint8_t *), mark);
 	mbuf->data_len = mbuf->pkt_len = FRAME_BYTES;
-	if (tap_punt(tap_worker(room, 0), &worker_stat, mbuf, verdict | port << TAP_PORT_SHIFT))
+	if (tap_punt(tap_worker(taps, 0), &worker_stat, mbuf, verdict | port << TAP_PORT_SHIFT))
 		return true;
 	rte_pktmbuf_free(mbuf);
 	return false;
@@ -228,7 +228,7 @@ uint64_t sum_tap(enum verdict what)
 {
 	struct stats_account account = {0};
 
-	stats_add_tap(&account, tap_stats(room));
+	stats_add_tap(&account, tap_stats(taps));
 	return what == VERDICT_FORWARD ? account.punted : account.verdict[what];
 }
 
@@ -253,7 +253,7 @@ void settle(void)
 	struct rte_mbuf *mbufs[32];
 
 	while (settled() < count_handed() && clock_now_ns() - start_ns < wait_ns) {
-		rte_pktmbuf_free_bulk(mbufs, tap_take(tap_worker(room, 0), mbufs, 32));
+		rte_pktmbuf_free_bulk(mbufs, tap_take(tap_worker(taps, 0), mbufs, 32));
 		usleep(100);
 	}
 	assert_int_equal(settled(), count_handed());
@@ -264,5 +264,5 @@ void bring_carrier(void)
 	struct error error;
 
 	assert_int_equal(port_poll(ports, &error), 0);
-	tap_poll(room);
+	tap_poll(taps);
 }

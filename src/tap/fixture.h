@@ -19,7 +19,7 @@ static const uint64_t wait_ns = 2000000000;
 extern struct port_table_settings port_settings; // two: tw0, tw1
 extern struct tap_settings settings;             // per test: keep off, high rates
 extern struct port_table *ports;
-extern struct tap_table *room;
+extern struct tap_table *taps;
 extern char namespace_name[TAP_NAME_MAX];
 extern uint32_t n_mbufs_free; // before tap_open
 

@@ -29,27 +29,27 @@ static ssize_t write_segments(int fd, const struct rte_mbuf *mbuf)
 	return writev(fd, parts, n);
 }
 
-static bool put(struct tap_table *room, const struct rte_mbuf *mbuf)
+static bool put(struct tap_table *taps, const struct rte_mbuf *mbuf)
 {
-	if (mbuf->port >= room->n_taps)
+	if (mbuf->port >= taps->n_taps)
 		return false;
-	int fd = room->taps[mbuf->port].tap.fd;
+	int fd = taps->taps[mbuf->port].tap.fd;
 	ssize_t n = mbuf->nb_segs == 1
 	                    ? write(fd, rte_pktmbuf_mtod(mbuf, const void *), mbuf->data_len)
 	                    : write_segments(fd, mbuf);
 
 	if (n < 0)
 		return false;
-	stats_add(&room->stats.punted_by_port[mbuf->port], 1);
+	stats_add(&taps->stats.punted_by_port[mbuf->port], 1);
 	return true;
 }
 
-static void put_bulk(struct tap_table *room, enum punt_class class, struct rte_mbuf *const mbufs[],
+static void put_bulk(struct tap_table *taps, enum punt_class class, struct rte_mbuf *const mbufs[],
 	unsigned n)
 {
-	const struct tap_class_settings *limit = &room->class[class];
-	struct stats_class *stat = &room->stats.class[class];
-	struct bucket *bucket = &room->buckets[class];
+	const struct tap_class_settings *limit = &taps->class[class];
+	struct stats_class *stat = &taps->stats.class[class];
+	struct bucket *bucket = &taps->buckets[class];
 	uint32_t rate = __atomic_load_n(&limit->rate, __ATOMIC_RELAXED);
 	uint32_t burst = __atomic_load_n(&limit->burst, __ATOMIC_RELAXED);
 	bool is_workers_own = __atomic_load_n(&limit->forwards, __ATOMIC_RELAXED);
@@ -58,28 +58,28 @@ static void put_bulk(struct tap_table *room, enum punt_class class, struct rte_m
 	for (unsigned i = 0; i < n; i++) {
 		if (!is_workers_own && !bucket_take(bucket))
 			stats_add(&stat->over_limit, 1);
-		else if (put(room, mbufs[i]))
+		else if (put(taps, mbufs[i]))
 			stats_add(&stat->punted, 1);
 		else
 			stats_add(&stat->refused, 1);
 	}
 }
 
-static struct tap_worker *worker_in_turn(struct tap_table *room, unsigned i)
+static struct tap_worker *worker_in_turn(struct tap_table *taps, unsigned i)
 {
-	unsigned worker = room->turn + i;
+	unsigned worker = taps->turn + i;
 
-	return &room->workers[worker < room->n_workers ? worker : worker - room->n_workers];
+	return &taps->workers[worker < taps->n_workers ? worker : worker - taps->n_workers];
 }
 
 // The first bulk of the highest class that has one, round robin over workers. A worker that has not
 // taken its used mbufs back yet is skipped.
-static struct tap_worker *take_bulk(struct tap_table *room, enum punt_class *class,
+static struct tap_worker *take_bulk(struct tap_table *taps, enum punt_class *class,
 	struct rte_mbuf *mbufs[], unsigned *n)
 {
 	for (unsigned c = 0; c < N_CLASSES; c++)
-		for (unsigned i = 0; i < room->n_workers; i++) {
-			struct tap_worker *worker = worker_in_turn(room, i);
+		for (unsigned i = 0; i < taps->n_workers; i++) {
+			struct tap_worker *worker = worker_in_turn(taps, i);
 
 			if (rte_ring_empty(worker->punt[c]) ||
 				rte_ring_free_count(worker->used) < RINGS_BULK)
@@ -92,29 +92,29 @@ static struct tap_worker *take_bulk(struct tap_table *room, enum punt_class *cla
 	return NULL;
 }
 
-bool move_has_punted(const struct tap_table *room)
+bool move_has_punted(const struct tap_table *taps)
 {
-	for (unsigned l = 0; l < room->n_workers; l++)
+	for (unsigned l = 0; l < taps->n_workers; l++)
 		for (unsigned c = 0; c < N_CLASSES; c++)
-			if (!rte_ring_empty(room->workers[l].punt[c]))
+			if (!rte_ring_empty(taps->workers[l].punt[c]))
 				return true;
 	return false;
 }
 
-bool move_punted(struct tap_table *room)
+bool move_punted(struct tap_table *taps)
 {
 	struct rte_mbuf *mbufs[RINGS_BULK];
 	enum punt_class class;
 	unsigned bulks, n;
 
 	for (bulks = 0; bulks < BULKS_MOST; bulks++) {
-		struct tap_worker *worker = take_bulk(room, &class, mbufs, &n);
+		struct tap_worker *worker = take_bulk(taps, &class, mbufs, &n);
 
 		if (!worker)
 			break;
-		put_bulk(room, class, mbufs, n);
+		put_bulk(taps, class, mbufs, n);
 		rte_ring_sp_enqueue_burst(worker->used, (void **)mbufs, n, NULL);
-		room->turn = room->turn + 1 < room->n_workers ? room->turn + 1 : 0;
+		taps->turn = taps->turn + 1 < taps->n_workers ? taps->turn + 1 : 0;
 	}
 	return bulks > 0;
 }
@@ -128,29 +128,29 @@ static void free_used(struct tap_worker *worker)
 		rte_pktmbuf_free_bulk(mbufs, n);
 }
 
-void move_rest(struct tap_table *room)
+void move_rest(struct tap_table *taps)
 {
 	do
-		for (unsigned i = 0; i < room->n_workers; i++)
-			free_used(&room->workers[i]);
-	while (move_punted(room));
+		for (unsigned i = 0; i < taps->n_workers; i++)
+			free_used(&taps->workers[i]);
+	while (move_punted(taps));
 }
 
-static struct rte_mbuf *borrow(struct tap_table *room, unsigned worker)
+static struct rte_mbuf *borrow(struct tap_table *taps, unsigned worker)
 {
-	void *mbuf = room->spare[worker];
+	void *mbuf = taps->spare[worker];
 
-	room->spare[worker] = NULL;
-	if (!mbuf && rte_ring_sc_dequeue(room->workers[worker].empty, &mbuf) != 0)
+	taps->spare[worker] = NULL;
+	if (!mbuf && rte_ring_sc_dequeue(taps->workers[worker].empty, &mbuf) != 0)
 		return NULL;
 	return mbuf;
 }
 
-bool move_can_inject(struct tap_table *room, unsigned port)
+bool move_can_inject(struct tap_table *taps, unsigned port)
 {
-	unsigned worker = room->taps[port].worker;
+	unsigned worker = taps->taps[port].worker;
 
-	return room->spare[worker] || !rte_ring_empty(room->workers[worker].empty);
+	return taps->spare[worker] || !rte_ring_empty(taps->workers[worker].empty);
 }
 
 // Pads short frames: not every device does.
@@ -170,13 +170,13 @@ static ssize_t read_frame(int fd, struct rte_mbuf *mbuf)
 	return MAX_OF(n, (ssize_t)FRAME_LEAST);
 }
 
-int move_injected(struct tap_table *room, unsigned port, unsigned *n_moved)
+int move_injected(struct tap_table *taps, unsigned port, unsigned *n_moved)
 {
-	struct tap_entry *tap = &room->taps[port];
-	struct tap_worker *worker = &room->workers[tap->worker];
+	struct tap_entry *tap = &taps->taps[port];
+	struct tap_worker *worker = &taps->workers[tap->worker];
 
 	for (unsigned i = 0; i < INJECT_MOST; i++) {
-		struct rte_mbuf *mbuf = borrow(room, tap->worker);
+		struct rte_mbuf *mbuf = borrow(taps, tap->worker);
 
 		if (!mbuf)
 			return -ENOBUFS;
@@ -191,7 +191,7 @@ int move_injected(struct tap_table *room, unsigned port, unsigned *n_moved)
 			++*n_moved;
 			continue;
 		}
-		room->spare[tap->worker] = mbuf;
+		taps->spare[tap->worker] = mbuf;
 		if (n != -EMSGSIZE)
 			return n ? n : -EAGAIN;
 		__atomic_store_n(&tap->n_too_long, tap->n_too_long + 1, __ATOMIC_RELAXED);

@@ -22,7 +22,7 @@ static void hands_punted_packets_to_the_tap_of_their_port(void **state)
 	}
 	settle();
 	assert_int_equal(sum_tap(VERDICT_FORWARD), 100);
-	assert_int_equal(stats_read(&tap_stats(room)->punted_by_port[1]), 50);
+	assert_int_equal(stats_read(&tap_stats(taps)->punted_by_port[1]), 50);
 	close(first);
 	close(second);
 }
@@ -30,13 +30,13 @@ static void hands_punted_packets_to_the_tap_of_their_port(void **state)
 static void serves_the_highest_class_first(void **state)
 {
 	open_module();
-	thread_stop(room);
+	thread_stop(taps);
 	int fd = listen_to_tap(0);
 
 	for (unsigned i = 0; i < 40; i++)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, 1));
 	assert_true(punt(0, VERDICT_ARP, 2));
-	move_rest(room);
+	move_rest(taps);
 	assert_int_equal(receive_mark(fd), 2);
 	assert_int_equal(receive_mark(fd), 1);
 	close(fd);
@@ -53,26 +53,26 @@ static void drops_what_is_over_its_class_s_limit(void **state)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 	assert_true(punt(0, VERDICT_NO_ROUTE, 0));
 	settle();
-	assert_in_range(stats_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
-	assert_int_equal(stats_read(&tap_stats(room)->class[CLASS_UNREACHABLE].punted), 1);
+	assert_in_range(stats_read(&tap_stats(taps)->class[CLASS_TTL].over_limit), 27, 30);
+	assert_int_equal(stats_read(&tap_stats(taps)->class[CLASS_UNREACHABLE].punted), 1);
 
 	settings.class[CLASS_TTL].rate = HIGH_RATE;
-	tap_change(room, &settings);
-	assert_int_equal(tap_class(room, CLASS_TTL).rate, HIGH_RATE);
+	tap_change(taps, &settings);
+	assert_int_equal(tap_class(taps, CLASS_TTL).rate, HIGH_RATE);
 	usleep(10000);
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 0));
 	settle();
-	assert_in_range(stats_read(&tap_stats(room)->class[CLASS_TTL].over_limit), 27, 30);
+	assert_in_range(stats_read(&tap_stats(taps)->class[CLASS_TTL].over_limit), 27, 30);
 }
 
 static void counts_what_lies_in_the_rings_at_the_end(void **state)
 {
 	open_module();
-	thread_stop(room);
+	thread_stop(taps);
 	for (unsigned i = 0; i < 180; i++)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
-	room->thread_runs = false;
-	move_rest(room);
+	taps->thread_runs = false;
+	move_rest(taps);
 	assert_int_equal(settled(), 180);
 	close_module();
 	assert_int_equal(count_free(), n_mbufs_free);
@@ -85,7 +85,7 @@ static void take_marks(unsigned n)
 	struct rte_mbuf *mbufs[32];
 
 	for (unsigned next = 0; next < n && clock_now_ns() - start_ns < wait_ns;) {
-		unsigned taken = tap_take(tap_worker(room, 0), mbufs, 32);
+		unsigned taken = tap_take(tap_worker(taps, 0), mbufs, 32);
 
 		for (unsigned i = 0; i < taken; i++) {
 			const uint8_t *bytes = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
@@ -137,7 +137,7 @@ static void keeps_what_linux_sends_in_linux_while_a_worker_stands_still(void **s
 		if (i % 64 == 0)
 			usleep(1000);
 	}
-	assert_in_range(rte_ring_count(tap_worker(room, 0)->inject), 1000, RINGS_INJECT);
+	assert_in_range(rte_ring_count(tap_worker(taps, 0)->inject), 1000, RINGS_INJECT);
 	take_marks(1500);
 	close(fd);
 }
@@ -156,7 +156,7 @@ static void writes_a_frame_in_several_buffers_as_one(void **state)
 	memcpy(rte_pktmbuf_append(second, FRAME_BYTES - 50), bytes + 50, FRAME_BYTES - 50);
 	assert_int_equal(rte_pktmbuf_chain(first, second), 0);
 	first->port = 0;
-	rte_ring_sp_enqueue(tap_worker(room, 0)->punt[CLASS_HOST], first);
+	rte_ring_sp_enqueue(tap_worker(taps, 0)->punt[CLASS_HOST], first);
 	do
 		assert_true(recv(fd, seen, sizeof(seen), 0) > 0);
 	while (!has_mark(seen));
@@ -181,9 +181,9 @@ static void drops_a_frame_from_linux_that_fits_no_buffer_and_goes_on(void **stat
 	assert_int_equal(send(fd, large, sizeof(large), 0), sizeof(large));
 	assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	take_marks(1);
-	tap_poll(room);
-	assert_int_equal(room->taps[0].n_too_long, 1);
-	assert_true(room->taps[0].said_too_long);
+	tap_poll(taps);
+	assert_int_equal(taps->taps[0].n_too_long, 1);
+	assert_true(taps->taps[0].said_too_long);
 	close(fd);
 }
 

@@ -23,7 +23,7 @@
 
 enum { NETNS_PATH_MAX = 128 };
 
-static const char *datapath_of(const char *name, char path[NETNS_PATH_MAX])
+static const char *path_of(const char *name, char path[NETNS_PATH_MAX])
 {
 	snprintf(path, NETNS_PATH_MAX, FOLDER "/%s", name);
 	return path;
@@ -40,7 +40,7 @@ int netns_open(const char *name, struct error *error)
 	int netns = -1, err = -EINVAL;
 
 	if (name[0] && name[0] != '.' && !strchr(name, '/')) {
-		netns = open(datapath_of(name, path), O_RDONLY | O_CLOEXEC);
+		netns = open(path_of(name, path), O_RDONLY | O_CLOEXEC);
 		err = netns < 0 ? -errno : netns_inside(netns, do_nothing, NULL);
 	}
 	if (!err)
@@ -90,7 +90,7 @@ bool netns_is_named(int netns, const char *name)
 	char path[NETNS_PATH_MAX];
 	struct stat open_one, named;
 
-	return fstat(netns, &open_one) == 0 && stat(datapath_of(name, path), &named) == 0 &&
+	return fstat(netns, &open_one) == 0 && stat(path_of(name, path), &named) == 0 &&
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
@@ -184,7 +184,7 @@ int netns_make(const char *name, struct error *error)
 	struct maker m = {.err = 0};
 	int err = name[0] && name[0] != '.' && !strchr(name, '/') ? share_folder() : -EINVAL;
 
-	datapath_of(name, m.path);
+	path_of(name, m.path);
 	if (!err)
 		err = make_named(&m);
 	if (err)
@@ -244,6 +244,6 @@ void netns_remove(int netns, const char *name)
 	if (!netns_is_named(netns, name) || has_processes(netns) ||
 		netns_inside(netns, has_interfaces, NULL) != 0)
 		return;
-	if (umount2(datapath_of(name, path), MNT_DETACH) == 0)
+	if (umount2(path_of(name, path), MNT_DETACH) == 0)
 		unlink(path);
 }

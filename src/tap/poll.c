@@ -12,66 +12,66 @@
 
 static const uint64_t look_every_ns = 1000000000, link_comes_within_ns = 10000000000;
 
-static const char *name_of(const struct tap_table *room, unsigned port)
+static const char *name_of(const struct tap_table *taps, unsigned port)
 {
 	struct port_info info;
 
-	port_info(room->ports, port, &info);
+	port_info(taps->ports, port, &info);
 	return info.name;
 }
 
-static void say_gone(struct tap_table *room, unsigned port)
+static void say_gone(struct tap_table *taps, unsigned port)
 {
-	struct tap_entry *tap = &room->taps[port];
+	struct tap_entry *tap = &taps->taps[port];
 
 	log_warn("port '%s': its TAP interface '%s' in namespace '%s' has been deleted or moved "
 		 "away, and "
 		 "with it all that Linux had on it; the port's packets are dropped until `dl3 "
 		 "reload` makes a new one",
-		name_of(room, port), tap->tap.name, room->namespace_name);
-	taps_blank(room, port);
-	taps_release(room, port);
+		name_of(taps, port), tap->tap.name, taps->namespace_name);
+	taps_blank(taps, port);
+	taps_release(taps, port);
 }
 
-static void follow_name(struct tap_table *room, unsigned port)
+static void follow_name(struct tap_table *taps, unsigned port)
 {
-	struct tap_device *tap = &room->taps[port].tap;
+	struct tap_device *tap = &taps->taps[port].tap;
 	char now[IFNAMSIZ];
-	int err = netdev_name(&room->sockets, tap->index, now);
+	int err = netdev_name(&taps->sockets, tap->index, now);
 
 	if (err == -ENODEV)
-		say_gone(room, port);
+		say_gone(taps, port);
 	if (err || strcmp(now, tap->name) == 0)
 		return;
 	log_warn(
 		"port '%s': its TAP interface in namespace '%s' is now called '%s'; it goes on "
 		"under that "
 		"name, but the next start makes a new TAP interface unless it is called '%s' again",
-		name_of(room, port), room->namespace_name, now, name_of(room, port));
+		name_of(taps, port), taps->namespace_name, now, name_of(taps, port));
 	memcpy(tap->name, now, sizeof(tap->name));
 }
 
 // A device that was just started has no link for a while. A TAP interface adopted with carrier
 // keeps it until then; otherwise routing sessions would go down at each restart.
-static bool awaits_link(const struct tap_table *room, struct tap_entry *tap, bool carrier)
+static bool awaits_link(const struct tap_table *taps, struct tap_entry *tap, bool carrier)
 {
-	if (carrier || clock_now_ns() - room->started_ns > link_comes_within_ns)
+	if (carrier || clock_now_ns() - taps->started_ns > link_comes_within_ns)
 		tap->awaits_link = false;
 	return tap->awaits_link;
 }
 
-static void follow_carrier(struct tap_table *room, unsigned port)
+static void follow_carrier(struct tap_table *taps, unsigned port)
 {
-	struct tap_entry *tap = &room->taps[port];
-	bool carrier = port_has_carrier(room->ports, port);
+	struct tap_entry *tap = &taps->taps[port];
+	bool carrier = port_has_carrier(taps->ports, port);
 
-	if (!awaits_link(room, tap, carrier) && carrier != tap->tap.has_carrier)
+	if (!awaits_link(taps, tap, carrier) && carrier != tap->tap.has_carrier)
 		tap_device_set_carrier(&tap->tap, carrier);
 }
 
-static void say_too_long(struct tap_table *room, unsigned port)
+static void say_too_long(struct tap_table *taps, unsigned port)
 {
-	struct tap_entry *tap = &room->taps[port];
+	struct tap_entry *tap = &taps->taps[port];
 
 	if (tap->said_too_long || !__atomic_load_n(&tap->n_too_long, __ATOMIC_RELAXED))
 		return;
@@ -79,69 +79,69 @@ static void say_too_long(struct tap_table *room, unsigned port)
 	log_warn("port '%s': Linux sends frames longer than the buffers made at start, which are "
 		 "dropped; lower the MTU of '%s' in namespace '%s', or give the port a larger mtu "
 		 "in the file and start again",
-		name_of(room, port), tap->tap.name, room->namespace_name);
+		name_of(taps, port), tap->tap.name, taps->namespace_name);
 }
 
-static void look_at_namespace(struct tap_table *room)
+static void look_at_namespace(struct tap_table *taps)
 {
-	bool is_named = netns_is_named(room->netns, room->namespace_name);
+	bool is_named = netns_is_named(taps->netns, taps->namespace_name);
 
-	if (!is_named && !room->said_unnamed)
+	if (!is_named && !taps->said_unnamed)
 		log_warn("linux: the network namespace '%s' has been deleted; its TAP interfaces "
 			 "work on, "
 			 "but no new command reaches them, and the next start finds none: stop, "
 			 "make it again if it is not dl3d's own, and start",
-			room->namespace_name);
-	room->said_unnamed = !is_named;
+			taps->namespace_name);
+	taps->said_unnamed = !is_named;
 }
 
 static int hold_again(void *arg)
 {
-	struct tap_table *room = arg;
+	struct tap_table *taps = arg;
 
-	for (unsigned p = 0; p < room->n_taps; p++)
-		if (room->taps[p].tap.index && tap_device_hold_again(&room->taps[p].tap) != 0)
+	for (unsigned p = 0; p < taps->n_taps; p++)
+		if (taps->taps[p].tap.index && tap_device_hold_again(&taps->taps[p].tap) != 0)
 			return -1;
 	return 0;
 }
 
 // The holder may have been killed; a new one then takes over its queues.
-static void look_at_holder(struct tap_table *room)
+static void look_at_holder(struct tap_table *taps)
 {
 	struct error error = {"the TAP interfaces cannot be opened a second time"};
 
-	if (!room->settings->keep || !hold_has_ended(room->holder))
+	if (!taps->settings->keep || !hold_has_ended(taps->holder))
 		return;
-	if (room->holder >= 0)
-		close(room->holder);
-	room->holder = -1;
-	int err = netns_inside(room->netns, hold_again, room);
+	if (taps->holder >= 0)
+		close(taps->holder);
+	taps->holder = -1;
+	int err = netns_inside(taps->netns, hold_again, taps);
 	if (!err)
-		err = taps_hold(room, &error);
+		err = taps_hold(taps, &error);
 	if (!err)
 		log_warn("linux: the process that holds the TAP interfaces had ended; a new one "
 			 "does");
-	else if (!room->said_unheld)
+	else if (!taps->said_unheld)
 		log_error("%s; the TAP interfaces do not outlast a crash", error.text);
-	room->said_unheld = err;
+	taps->said_unheld = err;
 }
 
-void tap_poll(struct tap_table *room)
+void tap_poll(struct tap_table *taps)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	for (unsigned p = 0; p < room->n_taps; p++) {
-		if (!room->taps[p].tap.index)
+	for (unsigned p = 0; p < taps->n_taps; p++) {
+		if (!taps->taps[p].tap.index)
 			continue;
-		follow_name(room, p);
-		if (!room->taps[p].tap.index)
+		follow_name(taps, p);
+		if (!taps->taps[p].tap.index)
 			continue;
-		follow_carrier(room, p);
-		say_too_long(room, p);
+		follow_carrier(taps, p);
+		say_too_long(taps, p);
 	}
-	if (now_ns - room->looked_ns < look_every_ns)
+	if (now_ns - taps->looked_ns < look_every_ns)
 		return;
-	room->looked_ns = now_ns;
-	look_at_namespace(room);
-	look_at_holder(room);
+	taps->looked_ns = now_ns;
+	look_at_namespace(taps);
+	look_at_holder(taps);
 }

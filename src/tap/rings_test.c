@@ -18,10 +18,10 @@ static struct stats_worker stat;
 
 static struct rte_mbuf *make_frame(struct rte_mbuf *mbuf, const uint8_t *bytes)
 {
-	static uint8_t room[HEADROOM + FRAME_BYTES];
+	static uint8_t taps[HEADROOM + FRAME_BYTES];
 
-	memcpy(room + HEADROOM, bytes, FRAME_BYTES);
-	*mbuf = (struct rte_mbuf){.buf_addr = room,
+	memcpy(taps + HEADROOM, bytes, FRAME_BYTES);
+	*mbuf = (struct rte_mbuf){.buf_addr = taps,
 		.data_off = HEADROOM,
 		.data_len = FRAME_BYTES,
 		.pkt_len = FRAME_BYTES,

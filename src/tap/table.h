@@ -49,30 +49,30 @@ struct tap_table {
 
 // taps.c: creates or adopts all TAP interfaces, or none. / Recreates deleted ones. Call inside the
 // namespace. 0, or -errno with `error` set.
-int taps_make(struct tap_table *room, struct error *error);
-int taps_restore(struct tap_table *room, struct error *error);
+int taps_make(struct tap_table *taps, struct error *error);
+int taps_restore(struct tap_table *taps, struct error *error);
 // Passes the held queues to the holder, which is started if needed; with keep off, makes it release
 // those it has. Call outside the namespace. 0, or -errno with `error` set.
-int taps_hold(struct tap_table *room, struct error *error);
-void taps_release(struct tap_table *room, unsigned port);
-void taps_close(struct tap_table *room, bool undo);
+int taps_hold(struct tap_table *taps, struct error *error);
+void taps_release(struct tap_table *taps, unsigned port);
+void taps_close(struct tap_table *taps, bool undo);
 // Puts the blank file behind the descriptor of the TAP interface.
-void taps_blank(struct tap_table *room, unsigned port);
+void taps_blank(struct tap_table *taps, unsigned port);
 
 // move.c: moves frames between rings and TAP interfaces. Tap thread; after it has ended, control
 // thread. Moves up to several bulks of punted frames; returns whether there were any.
-bool move_punted(struct tap_table *room);
+bool move_punted(struct tap_table *taps);
 // Whether any are left, including those that cannot be moved until their worker has taken its used
 // mbufs back.
-bool move_has_punted(const struct tap_table *room);
+bool move_has_punted(const struct tap_table *taps);
 // Empties the rings. Workers have ended, so used mbufs are freed here.
-void move_rest(struct tap_table *room);
+void move_rest(struct tap_table *taps);
 // Reads frames from this TAP interface into its worker's ring, up to a fair share. 0, -ENOBUFS: no
 // buffer available, -EAGAIN: no (more) frames, or the read error.
-int move_injected(struct tap_table *room, unsigned port, unsigned *n_moved);
+int move_injected(struct tap_table *taps, unsigned port, unsigned *n_moved);
 // Whether its worker has lent a buffer for a frame.
-bool move_can_inject(struct tap_table *room, unsigned port);
+bool move_can_inject(struct tap_table *taps, unsigned port);
 
 // thread.c
-int thread_start(struct tap_table *room, struct error *error);
-void thread_stop(struct tap_table *room);
+int thread_start(struct tap_table *taps, struct error *error);
+void thread_stop(struct tap_table *taps);

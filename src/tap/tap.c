@@ -26,14 +26,14 @@ static unsigned find_worker(struct port_table *ports, unsigned port)
 }
 
 // Buffers for frames to all ports of a worker: from the pool with the largest buffers among them.
-static struct rte_mempool *choose_pool(struct tap_table *room, unsigned worker)
+static struct rte_mempool *choose_pool(struct tap_table *taps, unsigned worker)
 {
 	struct rte_mempool *best = NULL;
 
-	for (unsigned p = 0; p < port_n_ports(room->ports); p++) {
-		struct rte_mempool *pool = port_pool(room->ports, p);
+	for (unsigned p = 0; p < port_n_ports(taps->ports); p++) {
+		struct rte_mempool *pool = port_pool(taps->ports, p);
 
-		if (room->taps[p].worker == worker &&
+		if (taps->taps[p].worker == worker &&
 			(!best || rte_pktmbuf_data_room_size(pool) >
 					  rte_pktmbuf_data_room_size(best)))
 			best = pool;
@@ -41,190 +41,190 @@ static struct rte_mempool *choose_pool(struct tap_table *room, unsigned worker)
 	return best;
 }
 
-static int make_workers(struct tap_table *room)
+static int make_workers(struct tap_table *taps)
 {
-	unsigned n = port_n_workers(room->ports);
+	unsigned n = port_n_workers(taps->ports);
 
-	room->workers = aligned_alloc(_Alignof(struct tap_worker), n * sizeof(*room->workers));
-	for (unsigned l = 0; room->workers && l < n; l++) {
-		struct tap_worker *worker = &room->workers[l];
+	taps->workers = aligned_alloc(_Alignof(struct tap_worker), n * sizeof(*taps->workers));
+	for (unsigned l = 0; taps->workers && l < n; l++) {
+		struct tap_worker *worker = &taps->workers[l];
 
-		if (tap_worker_make(worker, room->class) != 0)
+		if (tap_worker_make(worker, taps->class) != 0)
 			return -ENOMEM;
-		room->n_workers++;
-		worker->wakeup = &room->wakeup;
-		worker->wait = port_worker(room->ports, l)->wait;
-		rings_limit_redirects(worker, &room->class[CLASS_REDIRECT], n);
-		struct rte_mempool *pool = choose_pool(room, l);
+		taps->n_workers++;
+		worker->wakeup = &taps->wakeup;
+		worker->wait = port_worker(taps->ports, l)->wait;
+		rings_limit_redirects(worker, &taps->class[CLASS_REDIRECT], n);
+		struct rte_mempool *pool = choose_pool(taps, l);
 		if (pool)
 			rings_lend(worker, pool);
 	}
-	return room->workers ? 0 : -ENOMEM;
+	return taps->workers ? 0 : -ENOMEM;
 }
 
-static int find_namespace(struct tap_table *room, struct error *error)
+static int find_namespace(struct tap_table *taps, struct error *error)
 {
-	const struct tap_settings *settings = room->settings;
+	const struct tap_settings *settings = taps->settings;
 
-	room->namespace_is_own = !settings->namespace_name[0];
-	room->namespace_name =
-		room->namespace_is_own ? settings->own_namespace : settings->namespace_name;
-	room->netns = netns_open(room->namespace_name, error);
-	if (room->netns != -ENOENT || !room->namespace_is_own)
-		return room->netns < 0 ? room->netns : 0;
-	room->netns = netns_make(room->namespace_name, error);
-	room->namespace_is_new = room->netns >= 0;
-	if (room->namespace_is_new && !netns_is_seen_by_others())
+	taps->namespace_is_own = !settings->namespace_name[0];
+	taps->namespace_name =
+		taps->namespace_is_own ? settings->own_namespace : settings->namespace_name;
+	taps->netns = netns_open(taps->namespace_name, error);
+	if (taps->netns != -ENOENT || !taps->namespace_is_own)
+		return taps->netns < 0 ? taps->netns : 0;
+	taps->netns = netns_make(taps->namespace_name, error);
+	taps->namespace_is_new = taps->netns >= 0;
+	if (taps->namespace_is_new && !netns_is_seen_by_others())
 		log_warn("linux: only dl3d sees the network namespace '%s' that it made, because "
 			 "it runs among mounts of its own (as by ip netns exec, or systemd's "
 			 "PrivateMounts and ProtectSystem): make it outside before the start (ip "
 			 "netns add %s)",
-			room->namespace_name, room->namespace_name);
-	return room->netns < 0 ? room->netns : 0;
+			taps->namespace_name, taps->namespace_name);
+	return taps->netns < 0 ? taps->netns : 0;
 }
 
 struct call {
-	struct tap_table *room;
+	struct tap_table *taps;
 	struct error *error;
 };
 
 static int make_inside(void *arg)
 {
 	struct call *call = arg;
-	int err = netdev_open(&call->room->sockets);
+	int err = netdev_open(&call->taps->sockets);
 
 	if (err)
 		return error_set(call->error, err, "linux: no socket in namespace '%s': %s",
-			call->room->namespace_name, strerror(-err));
-	return taps_make(call->room, call->error);
+			call->taps->namespace_name, strerror(-err));
+	return taps_make(call->taps, call->error);
 }
 
 static int restore_inside(void *arg)
 {
 	struct call *call = arg;
 
-	return taps_restore(call->room, call->error);
+	return taps_restore(call->taps, call->error);
 }
 
 // Opens everything in order; on failure tap_close undoes the steps done so far.
-static int open_all(struct tap_table *room, struct error *error)
+static int open_all(struct tap_table *taps, struct error *error)
 {
-	struct call call = {room, error};
-	int err = find_namespace(room, error);
+	struct call call = {taps, error};
+	int err = find_namespace(taps, error);
 
 	if (err)
 		return err;
-	for (unsigned p = 0; p < port_n_ports(room->ports); p++)
-		room->taps[p].worker = find_worker(room->ports, p);
-	err = make_workers(room);
+	for (unsigned p = 0; p < port_n_ports(taps->ports); p++)
+		taps->taps[p].worker = find_worker(taps->ports, p);
+	err = make_workers(taps);
 	if (err)
 		return error_set(error, err,
 			"linux: no memory for the rings of the TAP interfaces");
-	room->wakeup.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (room->wakeup.fd < 0)
+	taps->wakeup.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (taps->wakeup.fd < 0)
 		return error_set(error, -errno, "linux: no event file for the TAP interfaces: %s",
 			strerror(errno));
-	err = netns_inside(room->netns, make_inside, &call);
+	err = netns_inside(taps->netns, make_inside, &call);
 	if (err)
 		return err;
-	room->blank = tap_device_open_blank();
-	return room->blank < 0
-	               ? error_set(error, room->blank, "linux: no file for a TAP interface: %s",
-				 strerror(-room->blank))
-	               : taps_hold(room, error);
+	taps->blank = tap_device_open_blank();
+	return taps->blank < 0
+	               ? error_set(error, taps->blank, "linux: no file for a TAP interface: %s",
+				 strerror(-taps->blank))
+	               : taps_hold(taps, error);
 }
 
-static void free_room(struct tap_table *room)
+static void free_room(struct tap_table *taps)
 {
-	int files[] = {room->blank, room->holder, room->netns, room->wakeup.fd};
+	int files[] = {taps->blank, taps->holder, taps->netns, taps->wakeup.fd};
 
 	for (unsigned i = 0; i < ARRAY_LEN(files); i++)
 		if (files[i] >= 0)
 			close(files[i]);
-	for (unsigned l = 0; l < room->n_workers; l++) {
-		rte_pktmbuf_free(room->spare[l]);
-		tap_worker_free(&room->workers[l]);
+	for (unsigned l = 0; l < taps->n_workers; l++) {
+		rte_pktmbuf_free(taps->spare[l]);
+		tap_worker_free(&taps->workers[l]);
 	}
-	netdev_close(&room->sockets);
-	free(room->workers);
-	free(room);
+	netdev_close(&taps->sockets);
+	free(taps->workers);
+	free(taps);
 }
 
 int tap_open(struct tap_table **out, const struct tap_settings *settings, struct port_table *ports,
 	struct error *error)
 {
-	struct tap_table *room = aligned_alloc(_Alignof(struct tap_table), sizeof(*room));
+	struct tap_table *taps = aligned_alloc(_Alignof(struct tap_table), sizeof(*taps));
 
-	if (!room)
+	if (!taps)
 		return error_set(error, -ENOMEM, "linux: no memory for the TAP interfaces");
-	memset(room, 0, sizeof(*room));
-	room->settings = settings;
-	room->ports = ports;
-	room->netns = room->blank = room->holder = room->wakeup.fd = -1;
-	room->sockets = (struct netdev_sockets){-1, -1};
-	room->started_ns = clock_now_ns();
-	memcpy(room->class, settings->class, sizeof(room->class));
-	int err = open_all(room, error);
+	memset(taps, 0, sizeof(*taps));
+	taps->settings = settings;
+	taps->ports = ports;
+	taps->netns = taps->blank = taps->holder = taps->wakeup.fd = -1;
+	taps->sockets = (struct netdev_sockets){-1, -1};
+	taps->started_ns = clock_now_ns();
+	memcpy(taps->class, settings->class, sizeof(taps->class));
+	int err = open_all(taps, error);
 	if (!err) {
-		*out = room;
+		*out = taps;
 		return 0;
 	}
-	taps_close(room, true);
-	if (room->namespace_is_new)
-		netns_remove(room->netns, room->namespace_name);
-	free_room(room);
+	taps_close(taps, true);
+	if (taps->namespace_is_new)
+		netns_remove(taps->netns, taps->namespace_name);
+	free_room(taps);
 	return err;
 }
 
-int tap_start(struct tap_table *room, struct error *error)
+int tap_start(struct tap_table *taps, struct error *error)
 {
-	room->started_ns = clock_now_ns();
-	return thread_start(room, error);
+	taps->started_ns = clock_now_ns();
+	return thread_start(taps, error);
 }
 
-void tap_stop(struct tap_table *room)
+void tap_stop(struct tap_table *taps)
 {
-	if (!room->thread_runs)
+	if (!taps->thread_runs)
 		return;
-	thread_stop(room);
-	move_rest(room);
+	thread_stop(taps);
+	move_rest(taps);
 }
 
-void tap_close(struct tap_table *room)
+void tap_close(struct tap_table *taps)
 {
-	if (!room)
+	if (!taps)
 		return;
-	tap_stop(room);
-	taps_close(room, false);
-	if (room->namespace_is_own && !room->settings->keep)
-		netns_remove(room->netns, room->namespace_name);
-	free_room(room);
+	tap_stop(taps);
+	taps_close(taps, false);
+	if (taps->namespace_is_own && !taps->settings->keep)
+		netns_remove(taps->netns, taps->namespace_name);
+	free_room(taps);
 }
 
-void tap_change(struct tap_table *room, const struct tap_settings *settings)
+void tap_change(struct tap_table *taps, const struct tap_settings *settings)
 {
 	for (unsigned c = 0; c < N_CLASSES; c++) {
-		struct tap_class_settings *at = &room->class[c];
+		struct tap_class_settings *at = &taps->class[c];
 
 		__atomic_store_n(&at->rate, settings->class[c].rate, __ATOMIC_RELAXED);
 		__atomic_store_n(&at->burst, settings->class[c].burst, __ATOMIC_RELAXED);
 		__atomic_store_n(&at->forwards, settings->class[c].forwards, __ATOMIC_RELAXED);
 	}
-	for (unsigned l = 0; l < room->n_workers; l++)
-		rings_limit_redirects(&room->workers[l], &room->class[CLASS_REDIRECT],
-			room -> n_workers);
+	for (unsigned l = 0; l < taps->n_workers; l++)
+		rings_limit_redirects(&taps->workers[l], &taps->class[CLASS_REDIRECT],
+			taps -> n_workers);
 }
 
-int tap_restore(struct tap_table *room, struct error *error)
+int tap_restore(struct tap_table *taps, struct error *error)
 {
-	struct call call = {room, error};
-	int err = netns_inside(room->netns, restore_inside, &call);
+	struct call call = {taps, error};
+	int err = netns_inside(taps->netns, restore_inside, &call);
 
 	// Outside the namespace: a holder inside would keep it alive forever.
-	return err ? err : taps_hold(room, error);
+	return err ? err : taps_hold(taps, error);
 }
 
-int tap_inside(const struct tap_table *room, int (*call)(void *arg), void *arg)
+int tap_inside(const struct tap_table *taps, int (*call)(void *arg), void *arg)
 {
-	return netns_inside(room->netns, call, arg);
+	return netns_inside(taps->netns, call, arg);
 }

@@ -50,30 +50,30 @@ int tap_open(struct tap_table **out, const struct tap_settings *settings, struct
 	struct error *error);
 // Starts and stops the thread that moves frames. tap_stop moves or counts what is left in the
 // rings. Workers must have ended before.
-int tap_start(struct tap_table *room, struct error *error);
-void tap_stop(struct tap_table *room);
+int tap_start(struct tap_table *taps, struct error *error);
+void tap_stop(struct tap_table *taps);
 // `keep`: TAP interfaces stay, held by the holder. Otherwise TAP interfaces, holder and our own
 // namespace (if it contains nothing else) are removed.
-void tap_close(struct tap_table *room);
+void tap_close(struct tap_table *taps);
 // Applies the settings that can change at run time: the classes. Control thread.
-void tap_change(struct tap_table *room, const struct tap_settings *settings);
+void tap_change(struct tap_table *taps, const struct tap_settings *settings);
 
 // Propagates the ports' carrier; called by the control loop about every 50 ms. A TAP interface that
 // was deleted or whose device fails is logged once; its punts are counted as `tap_refused` from
 // then on. Control thread.
-void tap_poll(struct tap_table *room);
+void tap_poll(struct tap_table *taps);
 // Recreates deleted TAP interfaces (method reload). 0, or -errno with `error` set.
-int tap_restore(struct tap_table *room, struct error *error);
+int tap_restore(struct tap_table *taps, struct error *error);
 
 // The namespace of the TAP interfaces as an open file, borrowed; whether it is our own (its sysctls
 // are then ours to set).
-int tap_namespace(const struct tap_table *room);
-bool tap_namespace_is_own(const struct tap_table *room);
+int tap_namespace(const struct tap_table *taps);
+bool tap_namespace_is_own(const struct tap_table *taps);
 // Runs `call(arg)` on the calling thread in the namespace of the TAP interfaces; returns its
 // result. For sockets and /proc/sys of that namespace. -errno if the namespace cannot be entered.
-int tap_inside(const struct tap_table *room, int (*call)(void *arg), void *arg);
+int tap_inside(const struct tap_table *taps, int (*call)(void *arg), void *arg);
 // Interface index of the port's TAP interface in that namespace; 0: currently none.
-int tap_tap(const struct tap_table *room, unsigned port);
+int tap_tap(const struct tap_table *taps, unsigned port);
 
 // Allocates a worker's rings and fills in its class_of; redirects are limited as if it were the
 // only worker. No `pool` yet. For tap_open, and for datapath tests, which have no TAP interfaces. 0
@@ -85,9 +85,9 @@ void tap_worker_free(struct tap_worker *worker);
 unsigned tap_n_mbufs(const struct tap_settings *settings);
 
 // The worker's part of the tap module; valid until tap_close. Workers count from 0.
-struct tap_worker *tap_worker(struct tap_table *room, unsigned worker);
+struct tap_worker *tap_worker(struct tap_table *taps, unsigned worker);
 // Counters of punted packets. Any thread.
-const struct stats_tap *tap_stats(const struct tap_table *room);
+const struct stats_tap *tap_stats(const struct tap_table *taps);
 
 // State for display.
 struct tap_info {
@@ -97,9 +97,9 @@ struct tap_info {
 	int ifindex;                       // 0: deleted
 	bool adopted, carrier;             // adopted: it existed before us
 };
-void tap_info(const struct tap_table *room, unsigned port, struct tap_info *out);
+void tap_info(const struct tap_table *taps, unsigned port, struct tap_info *out);
 // The current limit of the class. Control thread.
-struct tap_class_settings tap_class(const struct tap_table *room, enum punt_class class);
+struct tap_class_settings tap_class(const struct tap_table *taps, enum punt_class class);
 
 // The holder: a process that keeps one detached queue of each TAP interface open, so that its
 // carrier, and with it routes and sessions, survive a crash of dl3d. Returns when it has nothing

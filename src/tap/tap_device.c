@@ -20,7 +20,7 @@ int tap_device_open_blank(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int complain_of_device(int err, struct error *error)
+static int device_error(int err, struct error *error)
 {
 	if (err == -EACCES || err == -EPERM)
 		return error_set(error, err, "linux: no right to open /dev/net/tun; start as root");
@@ -96,7 +96,7 @@ int tap_device_check_device(struct error *error)
 	int fd = tap_device_open_blank();
 
 	if (fd < 0)
-		return complain_of_device(fd, error);
+		return device_error(fd, error);
 	close(fd);
 	return 0;
 }
@@ -160,7 +160,7 @@ static int equip(const struct tap_device *tap, const struct tap_request *request
 }
 
 // Reading was permitted, creating was not.
-static int complain_of_making(const struct tap_request *request, int err, struct error *error)
+static int making_error(const struct tap_request *request, int err, struct error *error)
 {
 	if (err == -EPERM)
 		return error_set(error, err,
@@ -194,7 +194,7 @@ int tap_device_make(struct tap_device *out, const struct tap_request *request,
 		err = set_persistent(tap.fd, true);
 	if (err) {
 		tap_device_close(&tap, true);
-		return complain_of_making(request, err, error);
+		return making_error(request, err, error);
 	}
 	tap.index = found.index;
 	tap.has_carrier = found.has_carrier;

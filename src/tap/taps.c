@@ -8,109 +8,109 @@
 #include <string.h>
 #include <unistd.h>
 
-static void request_for(const struct tap_table *room, unsigned port, struct tap_request *request)
+static void request_for(const struct tap_table *taps, unsigned port, struct tap_request *request)
 {
 	struct port_info info;
 
-	port_info(room->ports, port, &info);
+	port_info(taps->ports, port, &info);
 	*request = (struct tap_request){
 		.name = info.name,
-		.namespace_name = room->namespace_name,
+		.namespace_name = taps->namespace_name,
 		.mac = info.mac,
 		.mtu = info.mtu,
-		.keep = room->settings->keep,
+		.keep = taps->settings->keep,
 	};
 }
 
-int taps_make(struct tap_table *room, struct error *error)
+int taps_make(struct tap_table *taps, struct error *error)
 {
-	unsigned n = port_n_ports(room->ports);
+	unsigned n = port_n_ports(taps->ports);
 	struct tap_request request;
 	int err = 0;
 
 	// All are checked before the first one is created.
 	for (unsigned p = 0; p < n && !err; p++) {
-		request_for(room, p, &request);
-		err = tap_device_check(&request, &room->sockets, error);
+		request_for(taps, p, &request);
+		err = tap_device_check(&request, &taps->sockets, error);
 	}
 	for (unsigned p = 0; p < n && !err; p++) {
-		request_for(room, p, &request);
-		struct tap_device *tap = &room->taps[p].tap;
+		request_for(taps, p, &request);
+		struct tap_device *tap = &taps->taps[p].tap;
 
-		err = tap_device_make(tap, &request, &room->sockets, error);
-		room->n_taps += !err;
-		room->taps[p].awaits_link = !err && tap->adopted && tap->has_carrier;
+		err = tap_device_make(tap, &request, &taps->sockets, error);
+		taps->n_taps += !err;
+		taps->taps[p].awaits_link = !err && tap->adopted && tap->has_carrier;
 	}
 	if (err)
-		taps_close(room, true);
+		taps_close(taps, true);
 	return err;
 }
 
-static void key_of(const struct tap_table *room, unsigned port, char key[HOLD_KEY_MAX])
+static void key_of(const struct tap_table *taps, unsigned port, char key[HOLD_KEY_MAX])
 {
 	struct port_info info;
 
-	port_info(room->ports, port, &info);
-	snprintf(key, HOLD_KEY_MAX, "%s/%s", room->namespace_name, info.name);
+	port_info(taps->ports, port, &info);
+	snprintf(key, HOLD_KEY_MAX, "%s/%s", taps->namespace_name, info.name);
 }
 
-static int hold_one(struct tap_table *room, unsigned port, struct error *error)
+static int hold_one(struct tap_table *taps, unsigned port, struct error *error)
 {
-	struct tap_entry *tap = &room->taps[port];
+	struct tap_entry *tap = &taps->taps[port];
 	char key[HOLD_KEY_MAX];
 
 	if (tap->tap.held < 0)
 		return 0;
-	key_of(room, port, key);
-	int err = hold_give(room->holder, key, tap->tap.held);
+	key_of(taps, port, key);
+	int err = hold_give(taps->holder, key, tap->tap.held);
 	if (err)
 		return error_set(error, err,
 			"linux: the process that holds the TAP interfaces does not take %s: %s; "
 			"end it "
 			"(dl3d --hold %s) and try again",
-			key, strerror(-err), room->settings->hold_socket);
+			key, strerror(-err), taps->settings->hold_socket);
 	close(tap->tap.held);
 	tap->tap.held = -1;
 	tap->is_held = true;
 	return 0;
 }
 
-void taps_release(struct tap_table *room, unsigned port)
+void taps_release(struct tap_table *taps, unsigned port)
 {
 	char key[HOLD_KEY_MAX];
 
-	if (room->holder < 0)
+	if (taps->holder < 0)
 		return;
-	key_of(room, port, key);
-	hold_release(room->holder, key);
-	room->taps[port].is_held = false;
+	key_of(taps, port, key);
+	hold_release(taps->holder, key);
+	taps->taps[port].is_held = false;
 }
 
-int taps_hold(struct tap_table *room, struct error *error)
+int taps_hold(struct tap_table *taps, struct error *error)
 {
-	const char *path = room->settings->hold_socket;
+	const char *path = taps->settings->hold_socket;
 	int err = 0;
 
-	if (room->holder < 0)
-		room->holder = room->settings->keep ? hold_start(path, error) : hold_connect(path);
-	if (room->settings->keep && room->holder < 0)
-		return room->holder;
-	for (unsigned p = 0; p < room->n_taps && !err; p++) {
-		if (room->settings->keep) {
-			err = hold_one(room, p, error);
+	if (taps->holder < 0)
+		taps->holder = taps->settings->keep ? hold_start(path, error) : hold_connect(path);
+	if (taps->settings->keep && taps->holder < 0)
+		return taps->holder;
+	for (unsigned p = 0; p < taps->n_taps && !err; p++) {
+		if (taps->settings->keep) {
+			err = hold_one(taps, p, error);
 			continue;
 		}
-		tap_device_forget(&room->taps[p].tap);
-		taps_release(room, p);
+		tap_device_forget(&taps->taps[p].tap);
+		taps_release(taps, p);
 	}
 	return err;
 }
 
-void taps_blank(struct tap_table *room, unsigned port)
+void taps_blank(struct tap_table *taps, unsigned port)
 {
-	struct tap_entry *tap = &room->taps[port];
+	struct tap_entry *tap = &taps->taps[port];
 
-	dup3(room->blank, tap->tap.fd, O_CLOEXEC);
+	dup3(taps->blank, tap->tap.fd, O_CLOEXEC);
 	if (tap->tap.held >= 0)
 		close(tap->tap.held); // no holder has taken it
 	tap->tap.held = -1;
@@ -119,14 +119,14 @@ void taps_blank(struct tap_table *room, unsigned port)
 	__atomic_store_n(&tap->n_files, tap->n_files + 1, __ATOMIC_RELAXED);
 }
 
-static int restore_one(struct tap_table *room, unsigned port, struct error *error)
+static int restore_one(struct tap_table *taps, unsigned port, struct error *error)
 {
-	struct tap_entry *tap = &room->taps[port];
+	struct tap_entry *tap = &taps->taps[port];
 	struct tap_request request;
 	struct tap_device made;
 
-	request_for(room, port, &request);
-	int err = tap_device_make(&made, &request, &room->sockets, error);
+	request_for(taps, port, &request);
+	int err = tap_device_make(&made, &request, &taps->sockets, error);
 	if (err)
 		return err;
 	if (dup3(made.fd, tap->tap.fd, O_CLOEXEC) < 0) {
@@ -149,22 +149,22 @@ static int restore_one(struct tap_table *room, unsigned port, struct error *erro
 	return 0;
 }
 
-int taps_restore(struct tap_table *room, struct error *error)
+int taps_restore(struct tap_table *taps, struct error *error)
 {
 	int err = 0;
 
-	for (unsigned p = 0; p < room->n_taps && !err; p++)
-		if (!room->taps[p].tap.index)
-			err = restore_one(room, p, error);
+	for (unsigned p = 0; p < taps->n_taps && !err; p++)
+		if (!taps->taps[p].tap.index)
+			err = restore_one(taps, p, error);
 	return err;
 }
 
-void taps_close(struct tap_table *room, bool undo)
+void taps_close(struct tap_table *taps, bool undo)
 {
-	for (unsigned p = 0; p < room->n_taps; p++) {
-		if (undo && !room->taps[p].tap.adopted)
-			taps_release(room, p);
-		tap_device_close(&room->taps[p].tap, undo);
+	for (unsigned p = 0; p < taps->n_taps; p++) {
+		if (undo && !taps->taps[p].tap.adopted)
+			taps_release(taps, p);
+		tap_device_close(&taps->taps[p].tap, undo);
 	}
-	room->n_taps = 0;
+	taps->n_taps = 0;
 }

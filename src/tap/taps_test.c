@@ -21,9 +21,9 @@ static void makes_taps_with_the_ports_names_addresses_and_mtus(void **state)
 		assert_int_equal(tap.n_attached, 1);
 		assert_int_equal(tap.mtu, info.mtu);
 		assert_true(wire_mac_equal(&tap.mac, &info.mac));
-		assert_int_equal(tap_tap(room, p), tap.index);
+		assert_int_equal(tap_tap(taps, p), tap.index);
 	}
-	assert_true(tap_namespace_is_own(room));
+	assert_true(tap_namespace_is_own(taps));
 	assert_int_equal(run("ip netns list | grep -qw %s", namespace_name), 0);
 }
 
@@ -54,7 +54,7 @@ static void follows_the_ports_carrier(void **state)
 	assert_false(read_tap(0).has_carrier);
 	assert_int_equal(port_poll(ports, &error), 0);
 	assert_true(port_has_carrier(ports, 0));
-	tap_poll(room);
+	tap_poll(taps);
 	assert_true(read_tap(0).has_carrier);
 }
 
@@ -65,17 +65,17 @@ static void names_a_deleted_tap_and_makes_it_again(void **state)
 
 	open_module();
 	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
-	tap_poll(room);
-	assert_int_equal(tap_tap(room, 0), 0);
+	tap_poll(taps);
+	assert_int_equal(tap_tap(taps, 0), 0);
 	assert_true(punt(0, VERDICT_LOCAL, 0));
 	assert_true(punt(1, VERDICT_LOCAL, 0));
 	settle();
 	assert_int_equal(sum_tap(VERDICT_TAP_REFUSED), 1);
 	assert_int_equal(sum_tap(VERDICT_FORWARD), 1);
 
-	if (tap_restore(room, &error))
+	if (tap_restore(taps, &error))
 		fail_msg("%s", error.text);
-	tap_info(room, 0, &info);
+	tap_info(taps, 0, &info);
 	assert_int_equal(info.ifindex, read_tap(0).index);
 	int fd = listen_to_tap(0);
 	assert_true(punt(0, VERDICT_LOCAL, 77));
@@ -91,8 +91,8 @@ static void goes_on_with_a_renamed_tap(void **state)
 	run("ip -n %s link set tw0 down", namespace_name);
 	assert_int_equal(run("ip -n %s link set tw0 name uplink", namespace_name), 0);
 	run("ip -n %s link set uplink up", namespace_name);
-	tap_poll(room);
-	tap_info(room, 0, &info);
+	tap_poll(taps);
+	tap_info(taps, 0, &info);
 	assert_string_equal(info.name, "uplink");
 	assert_int_not_equal(info.ifindex, 0);
 	assert_true(punt(0, VERDICT_LOCAL, 0));
@@ -112,7 +112,7 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	settings.keep = true;
 	open_module();
 	bring_carrier();
-	int index = tap_tap(room, 0);
+	int index = tap_tap(taps, 0);
 
 	assert_int_equal(run("ip -n %s addr add 10.99.0.1/24 dev tw0 && "
 			     "ip -n %s route add 10.98.0.0/16 via 10.99.0.2 && "
@@ -124,18 +124,18 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	assert_int_equal(run("ip -n %s route get 10.98.0.1 | grep -q tw0", namespace_name), 0);
 
 	open_module();
-	assert_int_equal(tap_tap(room, 0), index);
+	assert_int_equal(tap_tap(taps, 0), index);
 	assert_int_equal(read_tap(0).mtu, 1400);
 	assert_true(read_tap(0).has_carrier);
 	struct tap_info info;
-	tap_info(room, 0, &info);
+	tap_info(taps, 0, &info);
 	assert_true(info.adopted && info.held && info.carrier && info.keep);
 
 	// The same TAP interfaces, with keep off.
 	close_module();
 	settings.keep = false;
 	open_module();
-	assert_int_equal(tap_tap(room, 0), index);
+	assert_int_equal(tap_tap(taps, 0), index);
 	close_module();
 	assert_int_not_equal(run("ip netns list | grep -qw %s", namespace_name), 0);
 	expect_no_holder();
@@ -161,8 +161,8 @@ static void starts_the_holder_again_when_it_was_killed(void **state)
 
 	assert_int_equal(kill(holder, SIGKILL), 0);
 	usleep(50000);
-	room->looked_ns = 0;
-	tap_poll(room);
+	taps->looked_ns = 0;
+	tap_poll(taps);
 	assert_int_not_equal(find_holder(), holder);
 	bring_carrier();
 	close_module();
@@ -181,13 +181,13 @@ static void starts_the_holder_outside_of_the_namespace_at_a_reload(void **state)
 	assert_int_equal(kill(find_holder(), SIGKILL), 0);
 	usleep(50000);
 	assert_int_equal(run("rm %s && mkdir %s", settings.hold_socket, settings.hold_socket), 0);
-	room->looked_ns = 0;
-	tap_poll(room);
-	assert_true(room->said_unheld);
+	taps->looked_ns = 0;
+	tap_poll(taps);
+	assert_true(taps->said_unheld);
 	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
-	tap_poll(room);
+	tap_poll(taps);
 	assert_int_equal(run("rmdir %s", settings.hold_socket), 0);
-	if (tap_restore(room, &error))
+	if (tap_restore(taps, &error))
 		fail_msg("%s", error.text);
 	assert_int_equal(run("test $(readlink /proc/%d/ns/net) = $(readlink /proc/%d/ns/net)",
 				 find_holder(), getpid()),
@@ -312,9 +312,9 @@ static void says_that_the_namespace_was_deleted_and_goes_on(void **state)
 {
 	open_module();
 	assert_int_equal(run("ip netns del %s", namespace_name), 0);
-	room->looked_ns = 0;
-	tap_poll(room);
-	assert_true(room->said_unnamed);
+	taps->looked_ns = 0;
+	tap_poll(taps);
+	assert_true(taps->said_unnamed);
 	assert_true(punt(0, VERDICT_LOCAL, 0));
 	settle();
 	assert_int_equal(sum_tap(VERDICT_FORWARD), 1);

@@ -36,34 +36,34 @@ struct rounds {
 
 // Skips deleted TAP interfaces (poll would return at once) and those whose worker has lent no
 // buffer (Linux keeps their frames in its own queue).
-static bool is_asked(struct tap_table *room, unsigned port, struct rounds *r)
+static bool is_asked(struct tap_table *taps, unsigned port, struct rounds *r)
 {
-	uint32_t n_files = __atomic_load_n(&room->taps[port].n_files, __ATOMIC_RELAXED);
+	uint32_t n_files = __atomic_load_n(&taps->taps[port].n_files, __ATOMIC_RELAXED);
 
 	if (n_files != r->n_files[port])
 		r->shunned_until_ns[port] = 0;
 	r->n_files[port] = n_files;
-	return r->now_ns >= r->shunned_until_ns[port] && move_can_inject(room, port);
+	return r->now_ns >= r->shunned_until_ns[port] && move_can_inject(taps, port);
 }
 
-static int sleep_on_taps(struct tap_table *room, struct rounds *r, bool is_busy, bool is_quiet)
+static int sleep_on_taps(struct tap_table *taps, struct rounds *r, bool is_busy, bool is_quiet)
 {
-	struct timespec nap = {.tv_nsec = room->is_beside_workers ? LONG_NAP_NS : NAP_NS};
+	struct timespec nap = {.tv_nsec = taps->is_beside_workers ? LONG_NAP_NS : NAP_NS};
 	bool are_all_asked = true;
 
-	for (unsigned p = 0; p < room->n_taps; p++) {
-		bool is_one = is_asked(room, p, r);
+	for (unsigned p = 0; p < taps->n_taps; p++) {
+		bool is_one = is_asked(taps, p, r);
 
-		r->polled[p] = (struct pollfd){is_one ? room->taps[p].tap.fd : -1, POLLIN, 0};
+		r->polled[p] = (struct pollfd){is_one ? taps->taps[p].tap.fd : -1, POLLIN, 0};
 		are_all_asked &= is_one;
 	}
 	// A wakeup that arrived while the thread was already awake must not keep it awake.
-	r->polled[room->n_taps] = (struct pollfd){is_quiet ? room->wakeup.fd : -1, POLLIN, 0};
+	r->polled[taps->n_taps] = (struct pollfd){is_quiet ? taps->wakeup.fd : -1, POLLIN, 0};
 	if (is_busy)
 		nap.tv_nsec = 0;
 	else if (is_quiet)
-		nap.tv_nsec = are_all_asked && !move_has_punted(room) ? SLEEP_NS : DOZE_NS;
-	return ppoll(r->polled, room->n_taps + 1, &nap, NULL);
+		nap.tv_nsec = are_all_asked && !move_has_punted(taps) ? SLEEP_NS : DOZE_NS;
+	return ppoll(r->polled, taps->n_taps + 1, &nap, NULL);
 }
 
 // From now on a waker wakes us; frames punted before are seen at the next check of the rings.
@@ -83,14 +83,14 @@ static void get_up(struct tap_wakeup *wakeup)
 	(void)n; // no wakeup is pending
 }
 
-static unsigned inject(struct tap_table *room, struct rounds *r)
+static unsigned inject(struct tap_table *taps, struct rounds *r)
 {
 	unsigned n = 0;
 
-	for (unsigned p = 0; p < room->n_taps; p++) {
+	for (unsigned p = 0; p < taps->n_taps; p++) {
 		if (!r->polled[p].revents)
 			continue;
-		int err = r->polled[p].revents & POLLIN ? move_injected(room, p, &n) : -EBADFD;
+		int err = r->polled[p].revents & POLLIN ? move_injected(taps, p, &n) : -EBADFD;
 
 		if (err && err != -EAGAIN && err != -ENOBUFS)
 			r->shunned_until_ns[p] = r->now_ns + SHUN_NS;
@@ -100,68 +100,68 @@ static unsigned inject(struct tap_table *room, struct rounds *r)
 
 static void *run(void *arg)
 {
-	struct tap_table *room = arg;
+	struct tap_table *taps = arg;
 	struct rounds r = {.moved_ns = clock_now_ns()};
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	setpriority(PRIO_PROCESS, gettid(), NICE); // as far as permitted
-	while (!__atomic_load_n(&room->stop, __ATOMIC_RELAXED)) {
+	while (!__atomic_load_n(&taps->stop, __ATOMIC_RELAXED)) {
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
 		if (is_quiet)
-			lie_down(&room->wakeup);
-		bool is_busy = move_punted(room);
+			lie_down(&taps->wakeup);
+		bool is_busy = move_punted(taps);
 		r.now_ns = clock_now_ns();
-		if (sleep_on_taps(room, &r, is_busy, is_quiet) > 0)
-			is_busy |= inject(room, &r) > 0 || r.polled[room->n_taps].revents;
+		if (sleep_on_taps(taps, &r, is_busy, is_quiet) > 0)
+			is_busy |= inject(taps, &r) > 0 || r.polled[taps->n_taps].revents;
 		if (is_quiet)
-			get_up(&room->wakeup);
+			get_up(&taps->wakeup);
 		if (is_busy)
 			r.moved_ns = clock_now_ns();
 	}
 	return NULL;
 }
 
-static bool is_beside_workers(const struct tap_table *room)
+static bool is_beside_workers(const struct tap_table *taps)
 {
 	cpu_set_t cores;
 	bool found = false;
 
 	if (sched_getaffinity(0, sizeof(cores), &cores) != 0)
 		return true;
-	for (unsigned l = 0; l < room->n_workers; l++)
-		found |= CPU_ISSET(port_worker(room->ports, l)->core, &cores);
+	for (unsigned l = 0; l < taps->n_workers; l++)
+		found |= CPU_ISSET(port_worker(taps->ports, l)->core, &cores);
 	return found;
 }
 
 // It inherits the control thread's cores: all that are not used by workers, or else all.
-int thread_start(struct tap_table *room, struct error *error)
+int thread_start(struct tap_table *taps, struct error *error)
 {
 	uint64_t now_ns = clock_now_ns();
 
 	for (unsigned c = 0; c < N_CLASSES; c++)
-		bucket_start(&room->buckets[c], room->class[c].burst, now_ns);
-	room->stop = false;
-	room->is_beside_workers = is_beside_workers(room);
-	int err = -pthread_create(&room->thread, NULL, run, room);
+		bucket_start(&taps->buckets[c], taps->class[c].burst, now_ns);
+	taps->stop = false;
+	taps->is_beside_workers = is_beside_workers(taps);
+	int err = -pthread_create(&taps->thread, NULL, run, taps);
 	if (err)
 		return error_set(error, err, "linux: no thread for the TAP interfaces: %s",
 			strerror(-err));
-	pthread_setname_np(room->thread, "dl3d-taps");
-	room->thread_runs = true;
+	pthread_setname_np(taps->thread, "dl3d-taps");
+	taps->thread_runs = true;
 	return 0;
 }
 
-void thread_stop(struct tap_table *room)
+void thread_stop(struct tap_table *taps)
 {
-	if (!room->thread_runs)
+	if (!taps->thread_runs)
 		return;
 	uint64_t one = 1;
 
-	__atomic_store_n(&room->stop, true, __ATOMIC_RELAXED);
-	if (write(room->wakeup.fd, &one, sizeof(one)) < 0)
+	__atomic_store_n(&taps->stop, true, __ATOMIC_RELAXED);
+	if (write(taps->wakeup.fd, &one, sizeof(one)) < 0)
 		log_warn("linux: the thread of the TAP interfaces is not woken: %s",
 			strerror(errno));
-	pthread_join(room->thread, NULL);
-	room->thread_runs = false;
+	pthread_join(taps->thread, NULL);
+	taps->thread_runs = false;
 }

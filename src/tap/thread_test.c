@@ -38,7 +38,7 @@ static void wait_until_it_sleeps(void)
 {
 	uint64_t start_ns = clock_now_ns();
 
-	while (!__atomic_load_n(&room->wakeup.is_asleep, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&taps->wakeup.is_asleep, __ATOMIC_RELAXED))
 		if (clock_now_ns() - start_ns > patience_ns)
 			fail_msg("the thread never sleeps");
 }
@@ -62,16 +62,16 @@ static void is_woken_once_by_the_first_packet(void **state)
 	uint64_t n_rung;
 
 	open_module();
-	thread_stop(room);
-	while (read(room->wakeup.fd, &n_rung, sizeof(n_rung)) > 0)
+	thread_stop(taps);
+	while (read(taps->wakeup.fd, &n_rung, sizeof(n_rung)) > 0)
 		;
-	room->wakeup.is_asleep = true;
+	taps->wakeup.is_asleep = true;
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 1));
-	assert_false(room->wakeup.is_asleep);
+	assert_false(taps->wakeup.is_asleep);
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 2));
-	assert_int_equal(read(room->wakeup.fd, &n_rung, sizeof(n_rung)), sizeof(n_rung));
+	assert_int_equal(read(taps->wakeup.fd, &n_rung, sizeof(n_rung)), sizeof(n_rung));
 	assert_int_equal(n_rung, 1);
-	move_rest(room);
+	move_rest(taps);
 }
 
 static void hands_over_what_is_punted_while_it_sleeps_or_goes_to_sleep(void **state)

@@ -25,7 +25,7 @@
 #include <rte_mbuf.h>
 #include <rte_spinlock.h>
 
-enum { MAX_PORTS = 16, WAIT_FOR_PORTS_US = 1000, LONGEST_FRAME = 9728, DATAPATH_BYTES = 256 };
+enum { MAX_PORTS = 16, WAIT_FOR_PORTS_US = 1000, LONGEST_FRAME = 9728, PATH_BYTES = 256 };
 
 // One end of a wire.
 struct end {
@@ -153,7 +153,7 @@ static bool open_dump(uint16_t port)
 	static const uint32_t head[6] = {0xa1b2c3d4, 0x00040002, 0, 0, 65535, 1};
 	struct end *end = &ends[port];
 	const char *prefix = getenv("ANSWERS_DUMP");
-	char path[DATAPATH_BYTES];
+	char path[PATH_BYTES];
 
 	if (!prefix || !end->is.dump)
 		return true;
@@ -186,7 +186,7 @@ static bool build(void)
 // The file appears under its name once all is in place.
 static void *watch(void *arg)
 {
-	char *path = arg, hidden[DATAPATH_BYTES];
+	char *path = arg, hidden[PATH_BYTES];
 
 	snprintf(hidden, sizeof(hidden), "%s.new", path);
 	while (!are_set_up())

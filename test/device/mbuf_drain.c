@@ -12,7 +12,7 @@
 #include <rte_ethdev.h>
 #include <rte_mempool.h>
 
-enum { LOOK_EVERY_US = 500, DATAPATH_BYTES = 256, MOST = 1 << 20 };
+enum { LOOK_EVERY_US = 500, PATH_BYTES = 256, MOST = 1 << 20 };
 
 // One taker's buffers; the worker's are given back by the worker.
 struct mbuf_drain {
@@ -23,7 +23,7 @@ struct mbuf_drain {
 static struct mbuf_drain common, own;
 static struct rte_mempool *pool;
 static bool is_wanted; // atomic
-static char path[DATAPATH_BYTES];
+static char path[PATH_BYTES];
 
 static void take_or_give(struct mbuf_drain *mbuf_drain, bool is_wanted_now)
 {
