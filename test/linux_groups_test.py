@@ -17,7 +17,7 @@ SOLICITED = "ff02::1:ff00:1"
 
 
 def _is_taken(host: Host, target: str, mac: str) -> bool:
-    """Whether somebody says that an address is his, asked as in duplicate address detection."""
+    """Whether anyone claims an address, asked as in duplicate address detection."""
     question = IPv6(src="::", dst=SOLICITED, hlim=255) / ICMPv6ND_NS(tgt=target)
     with listening(host) as wire:
         wire.send(bytes(Ether(src=host.mac, dst=mac) / question))
