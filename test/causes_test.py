@@ -40,7 +40,7 @@ RING_BITS = 11
 RING = 1 << RING_BITS
 SECONDS = 0.4
 CALM_PPS = 20_000.0  # the ring holds 100 ms of this rate: pauses of a shared machine lose nothing
-# And 4 ms of this rate, less than the 3 ms time slices of this many busy threads; an instrumented
+# And 4 ms of this rate, less than this many busy threads take in turn, some 3 ms each; an instrumented
 # worker forwards some 350 kpps.
 EAGER_PPS, N_BUSY = (500_000.0, 4) if BUILD.name == "build" else (250_000.0, 6)
 ATTEMPTS = 10  # at taking the core away: the worker may keep it for a whole trial

@@ -215,8 +215,8 @@ def the_median_latency_is_the_delay_of_the_wire(tmp_path: Path, delay_ns: int) -
 def _tail_errors_ns(bench: Bench) -> dict[str, float]:
     """The error of percentiles and jitter on a wire that delays every tenth frame by 5 us.
 
-    Frames that a pause of the machine made later than that add to the mean jitter at most twice what they add to the
-    mean latency: each is in two differences.
+    Frames delayed further by a pause of the machine add to the mean jitter at most twice what they add to the mean
+    latency, because each is part of two differences.
     """
     reported, truth = bench.run_one(stream(rate="20 kpps"), seconds=0.2)
     assert reported.jitter.n == truth.taken - 1

@@ -1,7 +1,7 @@
 """Floods of packets for Linux, while BGP, OSPF, OSPFv3, BFD and other traffic run over the same dl3d.
 
-Rates are printed and not judged. What is judged: no session flaps; dl3d loses no packet but those of the flood that
-their class has no room for, and what is missing else was never taken in or stood before a sink that slept.
+Rates are printed, not checked. Checked: no session flaps; dl3d only drops packets of the flood for which their class
+has no room, and any other missing packet was never received or arrived while the sink was paused.
 """
 
 import threading

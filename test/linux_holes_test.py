@@ -1,6 +1,6 @@
 """Cases in which the kernel changes its state without notification; the router is the kernel, then dl3d.
 
-Each test changes Linux in a way of which netlink says little or nothing, and asks the router as its hosts see it.
+Each test makes a change that netlink reports partly or not at all, and checks the router from its hosts.
 """
 
 import socket

@@ -1,6 +1,6 @@
 """Neighbour discovery where the router answers for others; the router is the kernel, then dl3d.
 
-Linux hears what is sent to them alone (ip6_forward_proxy_check), and forwards all else to them.
+Linux receives neighbour discovery unicast to them (ip6_forward_proxy_check), and forwards everything else to them.
 """
 
 import contextlib

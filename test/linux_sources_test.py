@@ -1,6 +1,6 @@
 """Packets whose source address is the router's own; the router is the kernel, then dl3d.
 
-Linux forwards none of IPv4 unless accept_local is set where they come in, and looks at no source of IPv6.
+Linux forwards none of IPv4 unless accept_local is set on the input interface, and does not check IPv6 sources.
 """
 
 from ipaddress import IPv4Address

@@ -117,7 +117,7 @@ def generator_text(streams: Sequence[Mapping[str, Any]], **keys: Any) -> str:
 class Bench:
     """dl3gen with the given channels between its ports, ready to send. Use it in a with statement.
 
-    Other keys are those of the file. One that `measures` goes before others that want its core.
+    Other keys are those of the file. With `measures`, it has priority over other processes on its core.
     """
 
     def __init__(self, folder: Path, channels: Sequence[str] = (THERE,), measures: bool = False, **keys: Any) -> None:

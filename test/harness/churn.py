@@ -19,7 +19,7 @@ def _request(changes: Sequence[tuple[str, str]]) -> bytes:
 def _batches() -> list[bytes]:
     """A cycle of batches; after a complete cycle the table is unchanged.
 
-    More specific prefixes beside the traffic's addresses (x.x.x.77) appear on port c and go again, in the same /24s;
+    More specific prefixes next to the traffic's addresses (x.x.x.77) appear and disappear on port c, in the same /24s;
     the routes of the traffic itself change between two next hops of port b.
     """
     lower = [f"20.{i % 64}.{i // 64}.0/26" for i in range(BATCH)]

@@ -3,7 +3,7 @@
     h0 -- p0 [ router ] p1 -- h1 -- far          pN has 10.0.N.1/24 and 2001:db8:aN::1/64
     h2 -- p2 [        ] p3 -- switch -- n2 n3 n4 n5   the hosts on it .2 (n3 .3, n4 .4, n5 .5); far is 10.0.9.2
 
-h1 forwards between the router and far. Every test gets the network as it was first set up (`reset`).
+h1 forwards between the router and far. Every test gets the network in its initial state (`reset`).
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """The two routers for every test of Linux as control plane: the kernel alone, and dl3d with it.
 
-Both are configured in their namespace with the same words; the ports have the same names, addresses and MACs there.
+Both are configured in their namespace by the same commands; the ports have the same names, addresses and MACs there.
 """
 
 import time

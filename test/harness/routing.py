@@ -2,8 +2,8 @@
 
     n0 -- p0 [ router: FRR ] p1 -- n1       pN has 10.0.N.1/24 and 2001:db8:aN::1/64, nN the .2; BFD at 300 ms x 3
 
-Each neighbour tells BGP of a network behind it (20.N.0.0/16, 2001:db8:2N::/48) and OSPF of its loopback address,
-LOOPBACK.
+Each neighbour announces a network behind it (20.N.0.0/16, 2001:db8:2N::/48) by BGP, and its loopback address,
+LOOPBACK, by OSPF.
 """
 
 import time

@@ -55,7 +55,7 @@ def config_text(ports: Sequence[Port], **keys: Any) -> str:
 class WiredForwarder:
     """A lab with one cable per port and dl3d between them. Close it, or use it in a with statement.
 
-    `keys` are those of the file's top level; `linux` as Forwarder takes it.
+    `keys` are those of the file's top level; `linux` is passed to Forwarder.
     """
 
     def __init__(self, ports: Sequence[Port], **keys: Any) -> None:
