@@ -68,7 +68,7 @@ def the_forwarder_on_the_other_machine_is_measured_with_its_account(sshd: Sshd, 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["answers"][0]["dut"] == "dl3d"
     trial = read(record).trials[-1]
-    assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # told by its own socket, through ssh
+    assert trial.facts["forwarder"]["version"]  # type: ignore[index]  # read from its own socket over ssh
     there = trial.facts["other machine"]
     assert isinstance(there, dict)
     assert there["address"] == "root@127.0.0.1"

@@ -107,7 +107,7 @@ class Bonded:
         return sorted(named) == [(MASTER, port_name(link)) for link in sorted(links)]
 
     def agree(self) -> bool:
-        """Whether each end of the two cables is ready and knows by LACP that its peer is."""
+        """Whether each end of the two cables is ready and sees by LACP that its peer is."""
         for namespace in (self.far, self.router.namespace):
             for port in json.loads(namespace.ip("-json", "-details", "link", "show", "master", "bond0")):
                 reported = port["linkinfo"]["info_slave_data"]
