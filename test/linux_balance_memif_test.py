@@ -1,6 +1,6 @@
 """Four next hops and 100,000 flows from dl3gen: each member's share follows its weight, and no flow ever moves.
 
-Members are distinguished by the counters of their next hops. Each flow sends N_EACH packets in a run, so a member's count
+Members are identified by the counters of their next hops. Each flow sends N_EACH packets in a run, so a member's count
 is a multiple of that unless a flow changed on the way.
 """
 
