@@ -1,4 +1,4 @@
-# The front door. Meson and ninja build underneath; everything lands in build/ (build-asan/, build-tsan/, build-fuzz/ and
+# The targets that people use. Meson and ninja build underneath; everything lands in build/ (build-asan/, build-tsan/, build-fuzz/ and
 # build-portable/ for those).
 
 SANITIZE ?=
@@ -52,7 +52,7 @@ test: ## all but the long tests; SANITIZE=address,undefined or SANITIZE=thread: 
 	@$(if $(SANITIZE),,tools/setup-venv test)
 	@tools/run-tests $(BUILD) $(PYTEST_ARGS)
 
-test-long: ## all tests, the whole-house tests under ASan and UBSan, and make fuzz; goes on after a failure
+test-long: ## all tests, the system tests under ASan and UBSan, and make fuzz; goes on after a failure
 	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined build-tests
@@ -63,13 +63,13 @@ test-long: ## all tests, the whole-house tests under ASan and UBSan, and make fu
 	make --no-print-directory fuzz || failed=1; \
 	exit $$failed
 
-system: ## the whole-house tests alone, with the long ones (30 s of route changes)
+system: ## the system tests alone, with the long ones (30 s of route changes)
 	@tools/install-deps build test guest demo bench
 	@$(MAKE) --no-print-directory build-tests portable
 	@tools/setup-venv test
 	@DL3_BUILD=$(BUILD) $(VENV)/python -m pytest test --long $(PYTEST_ARGS)
 
-lint: ## format, types, shells, rooms, sizes, words
+lint: ## format, types, shell scripts, modules, sizes, words
 	@tools/install-deps build lint
 	@tools/setup-venv lint
 	@tools/run-lint

@@ -1,4 +1,4 @@
-// The forwarder: opens the rooms from the ground up, serves the window, closes them in reverse.
+// The forwarder: opens the modules bottom-up, serves rpc requests, closes them in reverse order.
 #include "api/api.h"
 #include "base/clock.h"
 #include "base/deadline.h"
@@ -15,7 +15,7 @@
 
 enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, POLL_EVERY_MS = 50, STOP_SECONDS = 10 };
 
-// The rooms of ports and TAP interfaces borrow these: the file's, and those of the command line.
+// Borrowed by the port and tap modules: settings of the file and the command line.
 static struct port_table_settings settings;
 static struct tap_settings taps;
 
@@ -30,7 +30,7 @@ static int serve(struct api_ctx *h, struct rpc *rpc, int signals, struct error *
 	return EXIT_OF_STOP;
 }
 
-// Devices are open: the table, the workers, the loop, and all of it back.
+// Runs with open devices: table, workers, control loop, and cleanup.
 static int forward(struct api_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	int left = EXIT_OF_FAILURE;
@@ -67,8 +67,8 @@ no_rcu:
 	return left;
 }
 
-// The socket comes first: where another dl3d serves it, no device is touched.
-static int open_rooms(struct api_ctx *h, int signals, struct error *error)
+// The socket is opened first: if another dl3d serves it, no device is touched.
+static int open_modules(struct api_ctx *h, int signals, struct error *error)
 {
 	struct rpc_methods methods = {.ctx = h};
 	struct rpc *rpc;
@@ -98,7 +98,7 @@ static int run(struct api_ctx *h, struct error *error)
 
 	h->wake = signals < 0 ? -1 : wake_open(error);
 	if (h->wake >= 0 && !wake_add(h->wake, signals, error))
-		left = open_rooms(h, signals, error);
+		left = open_modules(h, signals, error);
 	close(h->wake);
 	close(signals);
 	return left;
@@ -119,7 +119,7 @@ static int check(struct api_ctx *h, struct error *error)
 
 static int act(const struct config_options *options, struct api_ctx *h, struct error *error)
 {
-	signals_block(SIGHUP); // one that comes while the file is read has it read again
+	signals_block(SIGHUP); // a SIGHUP received during the read triggers a reload afterwards
 	if (config_load(&h->config, options->file, error))
 		return EXIT_OF_MISTAKE;
 	settings = *config_ports(h->config);

@@ -1,4 +1,4 @@
-// The generator: opens the rooms from the ground up, serves the window, closes them in reverse.
+// The generator: opens the modules bottom-up, serves rpc requests, closes them in reverse order.
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/log.h"
@@ -12,7 +12,7 @@
 
 enum { EXIT_OF_STOP, EXIT_OF_FAILURE, EXIT_OF_MISTAKE, STOP_SECONDS = 10 };
 
-// The ports room borrows `settings`: the file's, and those of the command line.
+// `settings` is borrowed by the port module: settings of the file and the command line.
 static struct port_table_settings settings;
 static struct config *config;
 
@@ -27,7 +27,7 @@ static int serve(struct gen_ctx *h, struct rpc *rpc, int signals, struct error *
 	return EXIT_OF_STOP;
 }
 
-// Devices are open: the workers, the loop, and all of it back.
+// Runs with open devices: workers, control loop, and cleanup.
 static int generate(struct gen_ctx *h, struct rpc *rpc, int signals, struct error *error)
 {
 	int left = EXIT_OF_FAILURE;
@@ -46,7 +46,7 @@ not_started:
 	return left;
 }
 
-// The socket comes first: where another dl3gen serves it, no device is touched.
+// The socket is opened first: if another dl3gen serves it, no device is touched.
 static int run(struct gen_ctx *h, struct error *error)
 {
 	struct rpc_methods methods = {.ctx = h};

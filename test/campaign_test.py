@@ -114,8 +114,8 @@ def a_plan_says_what_a_machine_cannot_do_and_starts_nothing(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: one of frames, tests, parameters, "),
-        (("run", "nothing"), "there is no campaign nothing: name a YAML file, or one of ours: peers, smoke, "),
+        (("run", "small.yaml"), "small.yaml, line 6: the key 'test' is unknown: expected one of frames, tests, "),
+        (("run", "nothing"), "there is no campaign nothing: give a YAML file, or a shipped campaign: peers, smoke, "),
         (("run", "smoke", "--budget", "soon"), "--budget 'soon': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "smoke", "--budget", ""), "--budget '': expected a time like '90s', '20m' or '1h30m'"),
         (("run", "white-paper", "--budget", "30s"), "the budget of 30s is too short for "),

@@ -59,7 +59,7 @@ class Trapped(Dl3d):
         whole["ports"].append({"name": "deaf", **keys})
         whole["routes"].append(f"{DEAF_PREFIX}.0/24 via 10.0.9.2 dev deaf")
         whole["neighbours"].append("10.0.9.2 lladdr 02:00:00:00:00:99 dev deaf")
-        return whole | {"eal": {"plugins": [plugin("hoard")]}}
+        return whole | {"eal": {"plugins": [plugin("mbuf_drain")]}}
 
 
 def _deaf_device(endpoint: Endpoint, role: str) -> str:
@@ -148,7 +148,7 @@ def a_ring_that_its_peer_does_not_empty_is_named_to_the_packet(lab: MemifLab) ->
 
 
 @dataclass
-class Hoard:
+class MbufDrain:
     """During a trial, takes all buffers until the ring is full and the same number of frames is refused."""
 
     lab: MemifLab
@@ -157,7 +157,7 @@ class Hoard:
 
     @property
     def _file(self) -> Path:
-        return self.lab.endpoint.links.folder / "hoard"
+        return self.lab.endpoint.links.folder / "mbuf_drain"
 
     def _n_free(self) -> int:
         assert self.lab.dut is not None
@@ -181,8 +181,8 @@ class Hoard:
 
 
 def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) -> None:
-    hoard = Hoard(lab)
-    made = _trial(lab, pps=2 * CALM_PPS, act=hoard, seconds=4 * SECONDS)
+    mbuf_drain = MbufDrain(lab)
+    made = _trial(lab, pps=2 * CALM_PPS, act=mbuf_drain, seconds=4 * SECONDS)
     refused = total(_told(lab).streams, "refused")
     places = dict(made.account.lost_by_place)
     places.pop(TX_REFUSED, 0)  # drained at once afterwards, perhaps too fast for dl3gen
@@ -193,7 +193,7 @@ def a_pool_that_is_exhausted_is_named_to_the_packet_and_the_time(lab: MemifLab) 
     assert refused > RING / 2
     assert made.timeline is not None
     for loss in made.timeline.losses:
-        assert hoard.start_ns < loss.at_ns < hoard.end_ns + BESIDE_NS
+        assert mbuf_drain.start_ns < loss.at_ns < mbuf_drain.end_ns + BESIDE_NS
 
 
 def _is_beside(loss: Loss, gap: Gap) -> bool:

@@ -175,7 +175,7 @@ def _open(setup: Setup) -> None:
 
 
 def says_that_a_device_does_not_start() -> None:
-    with pytest.raises(Fault, match=r"testpmd left with status 1: .*burst must be"):
+    with pytest.raises(Fault, match=r"testpmd exited with status 1: .*burst must be"):
         _open(_setup("testpmd", burst=600))
 
 
@@ -204,13 +204,13 @@ def says_how_to_get_grout(monkeypatch: pytest.MonkeyPatch) -> None:
 BAD = [
     ("switch", {}, "is of the kind 'switch'; there are dl3d, "),
     ("dl3d:mod=route", {}, "has no option 'mod'; it has mode, idle, wire"),
-    ("testpmd:mode=bridge", {}, "option mode is 'bridge'; wanted is one of io, mac, macswap"),
+    ("testpmd:mode=bridge", {}, "option mode is 'bridge'; expected one of io, mac, macswap"),
     ("linux", {"memory_mib": 1024}, "'linux' cannot be given memory_mib = 1024; leave it at 256"),
     ("ovs", {"burst": 16}, "'ovs' cannot be given burst = 16"),
     ("l3fwd", {"burst": 16}, "l3fwd is built for bursts of 64, not 16: run 'tools/build-peers --burst 16 l3fwd'"),
     ("dl3d", {"descriptors": 1000}, "a ring has a power of two"),
     ("dl3d", {"page_kib": 64}, "there are pages of 4, 2048 and 1048576 KiB"),
-    ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are wanted beside dl3gen's"),
+    ("dl3d", {"cores": 999, "dut_cores": ()}, "999 cores are needed besides dl3gen's"),
     ("dl3d", {"dut_cores": (999,)}, "there is no core 999"),
     ("dl3d", {"routes": "many"}, "no route table 'many'"),
 ]

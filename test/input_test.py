@@ -58,7 +58,7 @@ ROWS = [
         "no_such_huge_memory", "hugepages: never", "mib: 1000000", ("memory: mib", "1000000 MiB", "machine has", "less")
     ),
     Row("missing_plugin", "memory:", "eal: {plugins: [/nowhere/plugin.so]}\nmemory:", ("/nowhere/plugin.so",)),
-    Row("no_plugin", "memory:", "eal: {plugins: [/etc/passwd]}\nmemory:", ("/etc/passwd", "no shared library")),
+    Row("no_plugin", "memory:", "eal: {plugins: [/etc/passwd]}\nmemory:", ("/etc/passwd", "not a shared library")),
     Row("unknown_eal_argument", "memory:", "eal: {args: [--foo]}\nmemory:", ("eal: args", '"--foo"', "leave it out")),
     Row("unknown_eal_letter", "memory:", "eal: {args: [-n4, -Zq]}\nmemory:", ("eal: args", '"-Zq"')),
     Row("eal_main_lcore", "memory:", "eal: {args: [--main-lcore=1]}\nmemory:", ("eal: args", "leave --main-lcore out")),
@@ -185,7 +185,7 @@ def another_release_of_dpdk_than_the_one_it_was_built_with_is_refused(
     monkeypatch.setenv("ASAN_OPTIONS", "verify_asan_link_order=0")
     run = _run_on(tmp_path, GOOD)
     _is_one_sentence(run)
-    assert "finds DPDK 99.11.2: build it anew" in run.stderr
+    assert "found DPDK 99.11.2: rebuild it" in run.stderr
 
 
 def check_knows_how_much_memory_the_machine_has(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dl3.model.fault import Fault
 from dl3.model.stream import Stream
 from dl3.model.trial import Trial
 from dl3.search.mlr import Goals, Measure, find_throughputs
-from dl3.search.throughput import Answer, Bounds, Terms, find_throughput
+from dl3.search.throughput import Answer, Bounds, SearchSettings, find_throughput
 from dl3.trial.accounting import MOST_PACING_ERROR
 from dl3.trial.order import Order, Site
 from dl3.trial.run import Runner
@@ -44,10 +44,10 @@ def _order(pps: float, seconds: float = SECONDS) -> Order:
 @pytest.mark.parametrize(("limit_pps", "refuses"), [(100_000, 0), (155_555, 0), (120_000, 1)])
 def the_search_finds_the_limit_of_the_wire(tmp_path: Path, limit_pps: int, refuses: int) -> None:
     channel = f"{THERE} limit_pps={limit_pps} limit_depth={DEPTH} {AS_DUE} refuses={refuses} ring=16384 slot=128"
-    terms = Terms(resolution=0.002, retries=20)
+    settings = SearchSettings(resolution=0.002, retries=20)
     with Bench(tmp_path, [channel], measures=True) as bench:
         runner = _runner(bench)
-        answer = find_throughput(lambda pps: runner.run(_order(pps)), BOUNDS, terms)
+        answer = find_throughput(lambda pps: runner.run(_order(pps)), BOUNDS, settings)
     assert answer.pps == pytest.approx(limit_pps, rel=0.005)
     assert answer.limited_by == "dut"
     assert answer.upper_pps is not None
@@ -119,8 +119,8 @@ def _is_near(found: Answer[Trial], limit_pps: float) -> bool:
 
 def _halve_twice(measure: Measure[Trial]) -> Sequence[Answer[Trial]]:
     """A binary search for each goal."""
-    terms = [Terms(goal, WIDTH, retries=20) for goal in (0.0, LOSS)]
-    return [find_throughput(lambda pps: measure(pps, FULL_S), BOUNDS, each) for each in terms]
+    settings = [SearchSettings(goal, WIDTH, retries=20) for goal in (0.0, LOSS)]
+    return [find_throughput(lambda pps: measure(pps, FULL_S), BOUNDS, each) for each in settings]
 
 
 def _search_once(measure: Measure[Trial]) -> Sequence[Answer[Trial]]:
@@ -166,7 +166,7 @@ def the_search_of_rfc_9971_takes_less_than_half_the_trial_time_of_two_binary_sea
 def a_wire_without_a_limit_is_limited_by_what_was_asked(tmp_path: Path) -> None:
     with Bench(tmp_path, [f"{THERE} ring=16384 slot=128"], measures=True) as bench:
         runner = _runner(bench)
-        answer = find_throughput(lambda pps: runner.run(_order(pps)), Bounds(1_000, 50_000), Terms(retries=20))
+        answer = find_throughput(lambda pps: runner.run(_order(pps)), Bounds(1_000, 50_000), SearchSettings(retries=20))
     assert answer.limited_by == "asked"
     assert answer.pps == pytest.approx(50_000, rel=0.001)
 

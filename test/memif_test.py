@@ -87,7 +87,7 @@ def _lose_the_forwarder(labs: list[MemifLab]) -> None:
 
 def tells_that_the_forwarder_is_gone_and_clears_up() -> None:
     labs: list[MemifLab] = []
-    with pytest.raises(Fault, match="dl3d left with status -9"):
+    with pytest.raises(Fault, match="dl3d exited with status -9"):
         _lose_the_forwarder(labs)
     assert _is_gone(labs[0].generator_process.process.pid)
     assert not labs[0].endpoint.links.folder.exists()

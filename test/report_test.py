@@ -126,7 +126,7 @@ def draws_latency_over_load(shown: Node) -> None:
     )
 
 
-def shows_loss_by_place_and_the_law(shown: Node) -> None:
+def shows_loss_by_place_and_the_accounting(shown: Node) -> None:
     valid = [trial for trial in TRIALS if not trial.invalid]
     lost = sum(trial.account.lost for trial in valid)
     assert sum(_number(row["lost"]) for row in _rows(shown, "loss")) == lost

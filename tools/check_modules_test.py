@@ -1,4 +1,4 @@
-"""Tests of tools/check_modules on small made-up houses."""
+"""Tests of tools/check_modules on small invented source trees."""
 
 import subprocess
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Conducts measurements: starts the programs, samples them, compares them."""
+"""Runs measurements: starts the programs, samples them, compares them."""

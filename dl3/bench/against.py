@@ -1,4 +1,4 @@
-"""Compares dl3d of this tree with that of another commit, in turns on one core, as contest.py does with peers."""
+"""Compares dl3d of this tree with that of another commit, alternating on one core, as contest.py does with peers."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from dl3.bench.base import Base, run
 from dl3.bench.contest import PORTABLE, Row, check_equal, rows_named, take_start
 from dl3.bench.contestants import make_dl3d
-from dl3.bench.sides import Contestant, Entry, Terms
+from dl3.bench.sides import Contestant, Entry, PairSettings
 from dl3.bench.twocores import NoRow, make_memif_dl3d
 from dl3.bench.workplace import BUILD, Workplace
 from dl3.model.comparison import Comparison, Pair
@@ -19,7 +19,7 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.record.facts import Facts
 
 LEAST_RATIO = 0.98
-PAIRS_PER_START = 1  # where a program lies in memory differs by start, and with it the rate by more than 2 %
+PAIRS_PER_START = 1  # memory layout differs between starts and changes the rate by more than 2 %
 OVER_MEMIF = "dl3d over memif"
 OUR_PROGRAMS = ("dl3d", PORTABLE, OVER_MEMIF)
 NAMES = (
@@ -30,7 +30,7 @@ SHORT_NAMES = {"memif": "memif-2-core"}
 
 
 def entries_named(names: Sequence[str]) -> dict[str, Entry]:
-    """Our side of the rows of these names, of all rows without any; each once."""
+    """Our side of the named rows, or of all rows if none are named; no duplicates."""
     wanted = [SHORT_NAMES.get(name, name) for name in names]
     for name in wanted:
         if name not in NAMES:
@@ -39,7 +39,7 @@ def entries_named(names: Sequence[str]) -> dict[str, Entry]:
 
 
 class Verdict(BaseModel):
-    """One row: the median rates, and what the ratios of its pairs say."""
+    """One row: the median rates, and the ratios of its pairs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -55,7 +55,7 @@ class Verdict(BaseModel):
 
     @classmethod
     def of(cls, row: str, pairs: Sequence[Pair]) -> "Verdict":
-        """The row that these pairs, (now, base) each, make."""
+        """Build the row from these (now, base) pairs."""
         found = Comparison.of(row, pairs)
         return cls(
             row=row,
@@ -71,7 +71,7 @@ class Verdict(BaseModel):
 
 
 class Outcome(BaseModel):
-    """All rows, with what they depend on."""
+    """All rows, with the conditions they depend on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -84,9 +84,9 @@ class Outcome(BaseModel):
     core: int
     burst: int
     facts: Facts
-    base_idle: str = ""  # what workers of the base's dl3d do without frames; of this tree's: facts.default_idle
+    base_idle: str = ""  # default `idle` of the base's dl3d; this tree's is facts.default_idle
     rows: tuple[Verdict, ...]
-    missing: dict[str, str]  # rows that could not be measured here, each with the reason
+    missing: dict[str, str]  # rows that could not be measured here, with the reason
 
     @property
     def passed(self) -> bool:
@@ -96,7 +96,7 @@ class Outcome(BaseModel):
 
 @dataclass(frozen=True)
 class Effort:
-    """How often and how long."""
+    """Number and duration of samples."""
 
     pairs: int = 15
     seconds: float = 0.5
@@ -104,14 +104,14 @@ class Effort:
 
 @dataclass(frozen=True)
 class Listener:
-    """Learns what has been measured so far."""
+    """Receives the progress of the comparison."""
 
-    pair_taken: Callable[[str, int], None]  # a row, and how many pairs of it there are more
-    row_done: Callable[[str, "Verdict | str"], None]  # or why there is none
+    pair_taken: Callable[[str, int], None]  # name of the row, and the number of new pairs
+    row_done: Callable[[str, "Verdict | str"], None]  # or the reason why there is none
 
 
 def check_readable(base: Base, row: str, core: int, config: str) -> None:
-    """Both programs read the same keys: complain when the other commit's dl3d does not know them."""
+    """Both programs must accept the same configuration: Fault if the other commit's dl3d rejects it."""
     try:
         run(["taskset", "--cpu-list", str(core), base.dl3d, "--check", config])
     except Fault as fault:
@@ -120,31 +120,31 @@ def check_readable(base: Base, row: str, core: int, config: str) -> None:
         ) from fault
 
 
-def side_of(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """dl3d of one of the two builds; `folder` is below build/. Rows over memif bring today's dl3gen."""
+def side_of(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
+    """dl3d of one of the two builds; `folder` is below build/. Rows over memif use today's dl3gen."""
     if entry.program == OVER_MEMIF:
         return make_memif_dl3d(folder, entry, terms)
     return make_dl3d(folder, entry, terms, place)
 
 
 def renamed(side: Contestant, place: Workplace) -> Contestant:
-    """Started by a link in the workplace: a longer path of one program would move its stack, and with it its rate."""
+    """Started through a link in the workplace: a longer path of one program would shift its stack and its rate."""
     link = place.folder / f"dl3d-{place.next_number():06}"
     link.symlink_to(side.job.command[0])
     return replace(side, job=replace(side.job, command=(str(link), *side.job.command[1:])))
 
 
-def sides_of(base: Base, entry: Entry, terms: Terms, place: Workplace) -> tuple[Contestant, Contestant]:
-    """Now and base, not started; their files differ in nothing but the control socket."""
+def sides_of(base: Base, entry: Entry, terms: PairSettings, place: Workplace) -> tuple[Contestant, Contestant]:
+    """The current side and the base, not started; their configurations differ only in the control socket."""
     folders = (".", f"{base.name}/{base.build.name}")
     now, before = (renamed(side_of(folder, entry, terms, place), place) for folder in folders)
     return now, before
 
 
 def take_pairs(start: Callable[[bool], list[Pair]], n_pairs: int, pair_taken: Callable[[int], None]) -> list[Pair]:
-    """All pairs of a row, each of a start of both programs that begins with the other side.
+    """All pairs of a row, each from one start of both programs; the side started first alternates.
 
-    A start in which nothing can be compared is made again, as often in all as there are pairs.
+    A start that cannot be compared is repeated, in total at most as often as there are pairs.
     """
     pairs, again = list[Pair](), 0
     while len(pairs) < n_pairs:
@@ -160,7 +160,7 @@ def take_pairs(start: Callable[[bool], list[Pair]], n_pairs: int, pair_taken: Ca
 
 
 def take_row(
-    base: Base, row: Row, terms: Terms, place: Workplace, effort: Effort, pair_taken: Callable[[int], None]
+    base: Base, row: Row, terms: PairSettings, place: Workplace, effort: Effort, pair_taken: Callable[[int], None]
 ) -> Verdict:
     """Measure one row."""
     now, before = sides_of(base, row.ours, terms, place)
@@ -176,9 +176,9 @@ def take_row(
 
 
 def run_rows(
-    base: Base, entries: dict[str, Entry], terms: Terms, place: Workplace, effort: Effort, listener: Listener
+    base: Base, entries: dict[str, Entry], terms: PairSettings, place: Workplace, effort: Effort, listener: Listener
 ) -> tuple[list[Verdict], dict[str, str]]:
-    """All rows, one after the other; those that could not be measured, with the reason."""
+    """All rows in sequence, and the reasons for those that could not be measured."""
     verdicts, missing = list[Verdict](), dict[str, str]()
     for name, entry in entries.items():
         row = Row(name, entry, Entry(f"dl3d of {base.short}"))
@@ -192,7 +192,7 @@ def run_rows(
 
 
 def write(path: Path, outcome: Outcome) -> None:
-    """Write it whole or not at all."""
+    """Write the file atomically."""
     draft = path.with_suffix(".draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

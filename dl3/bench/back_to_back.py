@@ -1,4 +1,4 @@
-"""Conducts back-to-back frames (RFC 2544, 26.4, with RFC 9004's buffer times)."""
+"""Runs the back-to-back frames test (RFC 2544, 26.4, with RFC 9004's buffer times)."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -14,7 +14,7 @@ LIKELY_TRIALS = 20
 
 
 def bursts_of(testbed: Testbed, most: Most) -> list[Burst[Trial]]:
-    """One search for each repetition; only one where even the longest burst passes."""
+    """One search per repetition; only one if even the longest burst passes."""
     run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
     longest_s = min(effort.seconds, LONGEST_S)
     reach = Reach(max(1, int(longest_s * most.pps)), share=effort.resolution)
@@ -33,7 +33,7 @@ def bursts_of(testbed: Testbed, most: Most) -> list[Burst[Trial]]:
 
 
 def measure_back_to_back(testbed: Testbed) -> Sequence[BackToBack]:
-    """The longest burst without loss at the highest rate, and the buffer that it shows.
+    """The longest lossless burst at the highest rate, and the buffer size that it implies.
 
     implied = frames / rate; corrected = implied x (1 - throughput / rate), RFC 9004, 6.4.
     """

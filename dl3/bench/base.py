@@ -11,8 +11,8 @@ from typing import Any
 from dl3.bench.workplace import BUILD, TOP
 from dl3.model.fault import Fault, UsageFault
 
-SHORT = 10  # digits of a commit's hash in names
-LAST_LINES = 12  # of a command that failed
+SHORT = 10  # length of abbreviated commit hashes
+LAST_LINES = 12  # of a failed command's output
 TARGETS = ("src/dl3d", "src/dl3gen")
 COPIED = ("buildtype", "optimization", "debug", "b_lto", "b_ndebug", "b_pgo", "b_sanitize", "march")
 INSTALL = "run tools/install-deps build"
@@ -20,9 +20,9 @@ INSTALL = "run tools/install-deps build"
 
 @dataclass(frozen=True)
 class Base:
-    """A commit and where it is built."""
+    """A commit and its build location."""
 
-    revision: str  # as the user named it
+    revision: str  # as given by the user
     commit: str
 
     @property
@@ -32,7 +32,7 @@ class Base:
 
     @property
     def name(self) -> str:
-        """Of its folder below build/."""
+        """Name of its folder below build/."""
         return f"base-{self.short}"
 
     @property
@@ -42,7 +42,7 @@ class Base:
 
     @property
     def build(self) -> Path:
-        """What meson sets up."""
+        """Its meson build folder."""
         return self.folder / "build"
 
     @property
@@ -52,7 +52,7 @@ class Base:
 
 
 def run(command: Sequence[str | Path]) -> str:
-    """Standard output of a command; a Fault with its last lines when it fails."""
+    """Standard output of a command; Fault with the end of its output if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
@@ -64,12 +64,12 @@ def run(command: Sequence[str | Path]) -> str:
 
 
 def git(*arguments: str | Path, folder: Path | None = None) -> str:
-    """What git prints in a folder (TOP), without the last newline."""
+    """Output of git in a folder (default TOP), without the final newline."""
     return run(["git", "-C", folder or TOP, *arguments]).rstrip("\n")
 
 
 def find_base(revision: str) -> Base:
-    """The commit that a name stands for; UsageFault when there is none."""
+    """The commit of a revision; UsageFault if it does not exist."""
     if not (TOP / ".git").exists():
         raise UsageFault(f"{TOP} is not a git clone, so there is no {revision} to compare with: use a clone")
     try:
@@ -80,7 +80,7 @@ def find_base(revision: str) -> Base:
 
 
 def options_of(build: Path) -> dict[str, Any]:
-    """Meson's options of a build that change what the compiler makes."""
+    """Meson options of a build that affect the compiled code."""
     file = build / "meson-info" / "intro-buildoptions.json"
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -90,13 +90,13 @@ def options_of(build: Path) -> dict[str, Any]:
 
 
 def arguments_of(options: Mapping[str, Any]) -> list[str]:
-    """The same options for 'meson setup'."""
+    """The same options as arguments of 'meson setup'."""
     words = {True: "true", False: "false"}
     return [f"-D{name}={words.get(value, value)}" for name, value in sorted(options.items())]
 
 
 def is_checked_out(base: Base) -> bool:
-    """Whether its worktree is there, whole and unchanged."""
+    """Whether its worktree is complete and unmodified."""
     if not (base.folder / ".git").is_file():
         return False
     try:
@@ -107,27 +107,27 @@ def is_checked_out(base: Base) -> bool:
 
 
 def remove(base: Base) -> None:
-    """Remove the worktree, whatever is left of it."""
+    """Remove the worktree, even if incomplete."""
     shutil.rmtree(base.folder, ignore_errors=True)
     git("worktree", "prune")
 
 
 def check_out(base: Base) -> None:
-    """Make the worktree, unless it is there."""
+    """Create the worktree if necessary."""
     if not is_checked_out(base):
         remove(base)
         git("worktree", "add", "--force", "--detach", base.folder, base.commit)
 
 
 def is_set_up(base: Base, options: Mapping[str, Any]) -> bool:
-    """Whether its build has these options."""
+    """Whether its build is configured with these options."""
     return (base.build / "build.ninja").exists() and options_of(base.build) == options
 
 
 def build_base(base: Base) -> None:
-    """Build its dl3d and dl3gen with the options of build/; quick when that was done before.
+    """Build its dl3d and dl3gen with the options of build/; fast if already built.
 
-    When it fails, or is interrupted, nothing of the worktree stays.
+    On failure or interrupt the worktree is removed.
     """
     options = options_of(BUILD)
     try:

@@ -1,4 +1,4 @@
-"""Another commit's worktree and build, in a clone made for the test; meson and ninja are not run."""
+"""Worktree and build of another commit, in a temporary clone; meson and ninja are not run."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def _git(top: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two commits; the newer one has a second file."""
+    """Two commits; the newer one adds a second file."""
     _git(tmp_path, "init", "--quiet")
     (tmp_path / ".gitignore").write_text("/build*/\n")
     for name in ("first", "second"):

@@ -1,4 +1,4 @@
-"""Conducts a campaign: one bed for all jobs that share it, each job's lines in the record, and on after each fault."""
+"""Runs a campaign: one testbed for all jobs that share it; records every job and continues after faults."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,69 +31,69 @@ from dl3.search.throughput import Undecided
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
-SPARE = 0.5  # of the time that is left: those that take less get back what was taken from them; below 1 - RESERVE
-BESIDE_S = 5.0  # of a budget: the program's own start and end
+SPARE = 0.5  # fraction of the remaining time: jobs that need less are lengthened again; below 1 - RESERVE
+BESIDE_S = 5.0  # subtracted from the budget for start and exit of the program
 
 
 class Listener(ProgressListener):
-    """Hears of a campaign as it goes on; this one is deaf."""
+    """Receives the progress of a campaign. All methods do nothing here."""
 
     def on_bed(self, setup: Setup, left_s: float) -> None:
         """A device is about to be started."""
 
     def on_proof(self, wire: str, left_s: float) -> None:
-        """The tester proves itself."""
+        """The tester's self-test starts."""
 
     def on_job(self, job: Job, n_done: int, left_s: float) -> None:
-        """A job begins; all that is left will take about so long."""
+        """A job starts; `left_s` is the estimated time for everything that remains."""
 
     def on_done(self, job: Job, answers: Sequence[Noun]) -> None:
-        """A job is over."""
+        """A job has finished."""
 
     def on_skip(self, job: Job, reason: str) -> None:
-        """A job has no answer."""
+        """A job has no result."""
 
     def on_fault_of_bed(self, fault: Fault) -> None:
-        """A device did not end as it should, or the tester could not prove itself."""
+        """A device did not stop properly, or a self-test failed."""
 
     def on_plan(self, plan: Plan) -> None:
-        """The rest was made shorter, or longer again."""
+        """The remaining jobs were shortened or lengthened."""
 
 
 @dataclass(frozen=True)
 class Forwarded(ProgressListener):
-    """Adds to what is left of a job what all later ones will take."""
+    """Adds the estimated time of all later jobs to that of the current one."""
 
     listener: Listener
     later_s: float
 
     def on_left(self, frame: str, seconds: float) -> None:
-        """Of all."""
+        """Of all jobs."""
         self.listener.on_left(frame, seconds + self.later_s)
 
     def on_trial(self, trial: Trial) -> None:
-        """As it is."""
+        """Unchanged."""
         self.listener.on_trial(trial)
 
 
 def started(setup: Setup, traffic: Traffic) -> AbstractContextManager[Bed]:
-    """On the programs of this build."""
+    """With the programs of this build."""
     return open_bed(setup, traffic, BUILD)
 
 
 def facts_at(bed: Bed) -> Mapping[str, object]:
-    """Of machine, build, both programs and the bed."""
+    """Facts of the machine, the build, both programs and the testbed."""
     return {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
 
 
 def look_at(bed: Bed) -> Callable[[], Look]:
-    """Who looks at the cores before and after searches."""
+    """Returns the function that takes snapshots of the cores before and after searches."""
     return watch_of_bed(bed, BUILD).look
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The outside: tests put another one in its place."""
+    """External dependencies, replaced in tests."""
 
     open_bed: Callable[[Setup, Traffic], AbstractContextManager[Bed]] = started
     facts: Callable[[Bed], Mapping[str, object]] = facts_at
@@ -104,16 +104,16 @@ class Environment:
 
 @dataclass
 class Conductor:
-    """Makes all jobs of a plan that are not done; `plan` is the one that holds at the moment."""
+    """Runs all unfinished jobs of a plan; `plan` is the current one."""
 
     plan: Plan
     record: Path
     environment: Environment = field(default_factory=Environment)
     listener: Listener = field(default_factory=Listener)
     past: Past | None = None
-    budget_s: float = 0.0  # from now; 0: none
-    whole: Plan | None = None  # as without a budget, for times when there is more of it again
-    failed: dict[str, str] = field(default_factory=dict)  # reasons, by key of a job
+    budget_s: float = 0.0  # from now on; 0: none
+    whole: Plan | None = None  # the plan without a budget, used when time becomes available again
+    failed: dict[str, str] = field(default_factory=dict)  # reasons, by job key
 
     def __post_init__(self) -> None:
         self.done: set[str] = self.past.done if self.past else set()
@@ -124,11 +124,11 @@ class Conductor:
         self._deadline_s = self.environment.clock() + self.budget_s - BESIDE_S if self.budget_s else None
 
     def left(self) -> list[Job]:
-        """Jobs that are still to be made, in their order."""
+        """Jobs still to be run, in order."""
         return [job for job in jobs_of(self.plan) if job.key not in self.done and job.key not in self.failed]
 
     def rest(self) -> Plan:
-        """What is left of the plan, within the budget, as it would be begun with now. Nothing is recorded."""
+        """The remaining plan, fitted into the budget, as if started now. Nothing is recorded."""
         proofs_s = sum(len(wanted.frames) for wanted in self._unproved()) * PROOF_S
         plan = self._within_budget(-proofs_s)
         left = [job for job in jobs_of(plan) if job.key not in self.done]
@@ -137,7 +137,7 @@ class Conductor:
         return plan.model_copy(update={"cases": tuple(cases), "seconds": total_s(left, self._pace) + proofs_s})
 
     def run(self) -> None:
-        """All of them, after the tester has proved itself; Unwritable when nothing more can be recorded."""
+        """Run the self-tests, then all jobs. Unwritable if the record can no longer be written."""
         for wanted in self._unproved():
             self._prove(wanted)
         self._keep_to_budget()
@@ -145,12 +145,12 @@ class Conductor:
             self._make_group([job.key for job in grouped(left)[0]], left[0])
 
     def _unproved(self) -> list[Wanted]:
-        """Proofs that are still to be made."""
+        """Self-tests still to be run."""
         proved = {proof.wire for proof in self.past.record.proofs} if self.past else set()
         return [wanted for wanted in proofs_of(self.left()) if wanted.wire not in proved]
 
     def _prove(self, wanted: Wanted) -> None:
-        """Of one wire; that there is none is told, and the report shows it."""
+        """Run the self-test of one wire. A failure is reported to the listener and shown in the report."""
         job = wanted.first
         loop = job.model_copy(update={"key": "", "setup": loop_of(job.setup, wanted.wire)})
         self.listener.on_proof(wanted.wire, total_s(self.left(), self._pace, len(wanted.frames)))
@@ -165,7 +165,7 @@ class Conductor:
             self.listener.on_fault_of_bed(fault)
 
     def _make_group(self, keys: Sequence[str], first: Job) -> None:
-        """Jobs of one bed, until one of them may have broken it."""
+        """Run the jobs of one testbed, until one of them may have broken it."""
         self.listener.on_bed(first.setup, total_s(self.left(), self._pace))
         try:
             with self._bed(first) as bed:
@@ -181,7 +181,7 @@ class Conductor:
 
     @contextmanager
     def _bed(self, job: Job) -> Iterator[Bed]:
-        """NoBed when it does not open; that it does not close as it should is only told."""
+        """Open a testbed; NoBed if that fails. Faults while closing it are only reported."""
         began_s = self.environment.clock()
         try:
             context = self.environment.open_bed(job.setup, job.traffic)
@@ -203,7 +203,7 @@ class Conductor:
             self._pace.learn("bed", bed_s(bed_of(job)), took_s)
 
     def _make(self, job: Job, bed: Bed) -> bool:
-        """One job; whether the bed is as good as before."""
+        """Run one job; returns whether the testbed is still usable."""
         later_s = total_s([other for other in self.left() if other.key != job.key], self._pace)
         self.listener.on_job(job, len(self.done), later_s + job_s(job) * self._pace.factor("job"))
         began_s = self.environment.clock()
@@ -216,7 +216,7 @@ class Conductor:
             return isinstance(fault, Undecided)
         took_s = self.environment.clock() - began_s
         planned_s, is_rest = job_s(job), job.key in self._begun
-        if not is_rest:  # the time of one that was replayed says nothing
+        if not is_rest:  # the duration of a replayed job is not representative
             self._pace.learn("job", planned_s, took_s)
         line = Finished(
             at=now(),
@@ -250,7 +250,7 @@ class Conductor:
         self.listener.on_skip(job, reason)
 
     def _keep_to_budget(self, has_bed: bool = False) -> None:
-        """Make later jobs shorter or longer when the time that is left wants it, and record the plan that holds."""
+        """Shorten or lengthen later jobs to match the remaining time, and record the new plan."""
         left = [job for job in self.left() if job.key not in self._begun]
         spared_s = bed_s(bed_of(left[0])) * self._pace.factor("bed") if has_bed and left else 0.0
         plan = self._within_budget(spared_s)
@@ -260,7 +260,7 @@ class Conductor:
             self.listener.on_plan(self.plan)
 
     def _within_budget(self, spared_s: float) -> Plan:
-        """The plan with later jobs as long as the time that is left lets them be, and `spared_s` more."""
+        """The plan with later jobs fitted into the remaining time plus `spared_s`."""
         left = {job.key for job in self.left()} - self._begun
         gone = self._gone()
         if self._deadline_s is None or not (left or gone):
@@ -276,7 +276,7 @@ class Conductor:
         return self.plan
 
     def _gone(self) -> set[str]:
-        """Jobs that were taken away, of frames with which the tester has proved itself."""
+        """Jobs that were removed earlier and whose frame size is covered by a self-test."""
         whole, now_jobs = by_key(self._whole), by_key(self.plan)
         proved = {(wanted.wire, frame) for wanted in proofs_of(now_jobs.values()) for frame in wanted.frames}
         return {
@@ -286,7 +286,7 @@ class Conductor:
         }
 
     def _refitted(self, choices: Sequence[Collection[str]], seconds: float) -> Iterator[Plan]:
-        """Plans that fit, with these jobs in place of what is left."""
+        """Plans that fit, with these jobs in place of the remaining ones."""
         for keys in choices:
             with suppress(UsageFault):
                 yield refitted(self.plan, self._whole, keys, seconds, self._pace)

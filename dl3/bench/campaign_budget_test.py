@@ -1,4 +1,4 @@
-"""Campaigns keep to a budget: later jobs become shorter or longer."""
+"""Campaigns stay within their budget: later jobs are shortened or lengthened."""
 
 from collections.abc import Callable
 from functools import partial
@@ -73,7 +73,7 @@ def sized(budget_s: float = 0.0, machine: Machine = MACHINE) -> Plan:
 
 
 def least(plan_of: Callable[[float], Plan]) -> int:
-    """The smallest budget that is not refused."""
+    """The smallest budget that is accepted."""
     for seconds in range(1, 1000):
         try:
             plan_of(seconds)

@@ -50,7 +50,7 @@ def makes_all_jobs_and_starts_each_bed_once(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The record of a campaign that nobody cut short."""
+    """The record of an uninterrupted campaign."""
     path = tmp_path_factory.mktemp("whole") / "r.jsonl"
     conducted(path)
     return path.read_bytes()
@@ -90,7 +90,7 @@ def makes_no_trial_twice_when_it_is_killed_in_one(tmp_path: Path, whole: bytes) 
 
 
 def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> None:
-    """Of the first job all trials are there, and only its last line is missing: the rest of it takes no time."""
+    """All trials of the first job are recorded and only its last line is missing: the remainder takes no time."""
     path = tmp_path / "r.jsonl"
     lines = whole.splitlines(keepends=True)
     first = next(i for i, line in enumerate(lines) if b'"kind":"finished"' in line.replace(b" ", b""))
@@ -108,7 +108,7 @@ def learns_no_pace_from_what_was_left_of_a_job(tmp_path: Path, whole: bytes) -> 
 
 
 def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: Path, whole: bytes) -> None:
-    """As the command does it, on two megabytes of memory."""
+    """As in the command, on a 2 MB tmpfs."""
     path, ballast = tmp_path / "r.jsonl", tmp_path / "ballast"
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", tmp_path], check=True)
     try:
@@ -121,11 +121,11 @@ def loses_nothing_on_a_disk_that_fills_and_goes_on_when_there_is_room(tmp_path: 
                         ballast.write_bytes(bytes(2 << 20))
 
         listener = Filling()
-        with pytest.raises(DiskFull, match="all that was measured is in it"), kept(path):
+        with pytest.raises(DiskFull, match="all results are recorded"), kept(path):
             conducted(path, listener=listener)
         assert len(listener.jobs) in (4, 5)
         assert read(path).left_out == ()
-        with pytest.raises(DiskFull, match="make room, then go on"), kept(path):
+        with pytest.raises(DiskFull, match="free some space, then continue"), kept(path):
             raise AssertionError
         ballast.unlink()
         with kept(path):
@@ -146,9 +146,7 @@ def makes_nothing_again_when_all_is_done(tmp_path: Path, whole: bytes) -> None:
 def refuses_to_go_on_with_the_record_of_another_campaign(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(whole)
-    with pytest.raises(
-        UsageFault, match="is the record of the campaign 'mine' as it was written then, and this one is"
-    ):
+    with pytest.raises(UsageFault, match="is the record of the campaign 'mine' with a different campaign file"):
         read_past(path, FILE + "# changed\n")
     path.write_bytes(whole[whole.index(b"\n") + 1 :])
     with pytest.raises(UsageFault, match="is the record of something else"):
@@ -230,9 +228,9 @@ def tells_of_everything_before_it_has_begun(tmp_path: Path) -> None:
 
 def goes_on_after_a_device_that_does_not_start_and_tries_it_again(tmp_path: Path) -> None:
     path, listener = tmp_path / "r.jsonl", NotingListener()
-    made = conducted(path, FakeEnvironment(cannot_start="box left with status 1: no memory"), listener=listener)
+    made = conducted(path, FakeEnvironment(cannot_start="box exited with status 1: no memory"), listener=listener)
     assert made.failed == listener.skipped
-    assert [one.reason for one in read(path).skipped] == ["box left with status 1: no memory"] * 10
+    assert [one.reason for one in read(path).skipped] == ["box exited with status 1: no memory"] * 10
     assert read(path).finished == ()
     assert conducted(path).failed == {}
     assert len(read(path).finished) == 10
@@ -258,7 +256,7 @@ def skips_jobs_whose_bed_is_refused_at_the_call_and_makes_the_others(tmp_path: P
 
 def counts_what_is_made_at_the_call_as_time_of_the_bed(tmp_path: Path) -> None:
     class Laying(FakeEnvironment):
-        """Makes route tables before it hands out the context."""
+        """Creates routing tables before it returns the context."""
 
         laying_s = 0.0
 
@@ -296,7 +294,7 @@ def goes_on_after_a_search_that_has_no_answer(tmp_path: Path) -> None:
 
 def starts_the_bed_again_after_a_fault_in_it(tmp_path: Path) -> None:
     class Dying(FakeGenerator):
-        """Answers nothing from its fourth run on."""
+        """Stops answering from its fourth run on."""
 
         def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
             if self.run == 3:

@@ -1,4 +1,4 @@
-"""Compares two devices under test: both beds are open, each in turn has the cores (ABAB), the other stands still."""
+"""Compares two devices under test: both testbeds are open and alternate on the cores (ABAB), the other is suspended."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +21,16 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.spread import interval
-from dl3.search.throughput import Terms
+from dl3.search.throughput import SearchSettings
 from dl3.trial.order import Site
 
 Test = Literal["throughput", "forwarding"]
-TRIES = 8  # of a trial that is INVALID
+TRIES = 8  # of an INVALID trial
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What both sides have in common."""
+    """Settings common to both sides."""
 
     frames: tuple[str, ...]
     record: Path
@@ -45,49 +45,51 @@ class Contest:
 
 @dataclass(frozen=True)
 class Side:
-    """A bed, and the trials that are made on it."""
+    """A testbed and the trials run on it."""
 
     bed: Bed
     run: Run
 
     @property
     def name(self) -> str:
-        """As people called it."""
+        """Name given by the user."""
         return self.run.site.dut_name
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One side's figure."""
+    """A result of one side."""
 
     pps: float
     mean_bytes: float
 
 
-def side_of(bed: Bed, setup: Setup, terms: Contest) -> Side:
-    """All that trials need."""
+def side_of(bed: Bed, setup: Setup, settings: Contest) -> Side:
+    """Everything that trials need."""
     facts = {**facts_of(bed.generator, bed.dut, BUILD), **bed.facts}
-    site = Site(bed.generator, bed.dut, setup.dut.name, terms.campaign, facts)
+    site = Site(bed.generator, bed.dut, setup.dut.name, settings.campaign, facts)
     watch, runner = watch_of_bed(bed, BUILD), runner_of(site, bed.at)
-    run = Run(runner, bed.streams, terms.record, terms.seconds, listener=terms.listener, look=watch.look)
+    run = Run(runner, bed.streams, settings.record, settings.seconds, listener=settings.listener, look=watch.look)
     return Side(bed, run)
 
 
 @contextmanager
-def both_open(setups: tuple[Setup, Setup], terms: Contest) -> Iterator[tuple[Side, Side]]:
-    """Both beds, each standing still unless it is its turn."""
-    opening, opening_peer = (open_bed(setup, terms.traffic, BUILD) for setup in setups)  # judges both, starts none
+def both_open(setups: tuple[Setup, Setup], settings: Contest) -> Iterator[tuple[Side, Side]]:
+    """Both testbeds, each suspended unless it is its turn."""
+    opening, opening_peer = (
+        open_bed(setup, settings.traffic, BUILD) for setup in setups
+    )  # checks both, starts neither
     with opening as ours:
-        side = side_of(ours, setups[0], terms)
+        side = side_of(ours, setups[0], settings)
         ours.freeze()
         with opening_peer as peer:
-            other = side_of(peer, setups[1], terms)
+            other = side_of(peer, setups[1], settings)
             peer.freeze()
             yield side, other
 
 
 def valid_ceiling(run: Run, frame: str) -> Trial:
-    """A trial as fast as can be; again while it says nothing of the device."""
+    """A trial at maximum rate, repeated while it is INVALID."""
     for _ in range(TRIES):
         trial = ceiling_of(run, frame)
         if not trial.invalid:
@@ -95,19 +97,19 @@ def valid_ceiling(run: Run, frame: str) -> Trial:
     raise Fault(f"{run.site.dut_name}, frames of {frame}: {TRIES} trials were INVALID; {trial.invalid[0]}")
 
 
-def measured(side: Side, frame: str, terms: Contest) -> Sample:
-    """One figure: what comes back when as much is offered as can be, or the throughput without loss."""
-    if terms.test == "forwarding":
+def measured(side: Side, frame: str, settings: Contest) -> Sample:
+    """One result: the received rate at maximum offered load, or the lossless throughput."""
+    if settings.test == "forwarding":
         trial = valid_ceiling(side.run, frame)
         return Sample(trial.received_pps, trial.mean_bytes)
-    wanted = Wanted((frame,), Terms(resolution=terms.resolution), method="binary")
+    wanted = Wanted((frame,), SearchSettings(resolution=settings.resolution), method="binary")
     answer: Throughput = find(side.run, wanted, frame, 0.0)[0].answer
     return Sample(answer.pps, answer.mean_bytes)
 
 
 @contextmanager
 def turn(side: Side) -> Iterator[None]:
-    """The cores are this side's."""
+    """Use the cores for this side."""
     side.bed.thaw()
     try:
         yield
@@ -116,26 +118,26 @@ def turn(side: Side) -> Iterator[None]:
 
 
 def turns(pair: int) -> tuple[int, int]:
-    """Which side is measured first, and which then."""
+    """Which side is measured first, and which second."""
     return pair % 2, 1 - pair % 2
 
 
-def take_pairs(sides: tuple[Side, Side], frame: str, terms: Contest) -> list[tuple[Sample, Sample]]:
-    """All pairs of a frame size, each time the other side first."""
+def take_pairs(sides: tuple[Side, Side], frame: str, settings: Contest) -> list[tuple[Sample, Sample]]:
+    """All pairs of a frame size; the side measured first alternates."""
     pairs = []
-    for i in range(terms.pairs):
+    for i in range(settings.pairs):
         found: dict[int, Sample] = {}
         for number in turns(i):
             with turn(sides[number]):
-                found[number] = measured(sides[number], frame, terms)
+                found[number] = measured(sides[number], frame, settings)
         pairs.append((found[0], found[1]))
     return pairs
 
 
 def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> tuple[float, tuple[float, float]]:
-    """That of the medians, and where it lies with 95 % confidence, from the ratios within the pairs.
+    """Ratio of the medians, with its 95 % confidence interval from the ratios within the pairs.
 
-    Both are of the same pairs, so each pair has to have two rates: Fault where one has none.
+    Both use the same pairs, so each pair must have two rates: Fault otherwise.
     """
     for number, name in enumerate(names):
         n_without = sum(1 for pair in pairs if pair[number].pps <= 0)
@@ -150,25 +152,25 @@ def ratio_of(pairs: Sequence[tuple[Sample, Sample]], names: tuple[str, str]) -> 
     return ratio, interval(ratios) or (ratio, ratio)
 
 
-def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versus:
-    """One frame size, recorded."""
+def compare_frame(sides: tuple[Side, Side], frame: str, settings: Contest) -> Versus:
+    """Measure and record one frame size."""
     ours, peer = sides
     with turn(ours):
         before = ours.run.look()
-    pairs = take_pairs(sides, frame, terms)
+    pairs = take_pairs(sides, frame, settings)
     with turn(ours):
         noise = reasons(before, ours.run.look())
     ratio, bounds = ratio_of(pairs, (ours.name, peer.name))
     answer = Versus(
         at=now(),
-        campaign=terms.campaign,
+        campaign=settings.campaign,
         dut=ours.name,
         frame=frame,
         mean_bytes=pairs[0][0].mean_bytes,
         noise=tuple(noise),
         facts={**ours.run.site.facts, "peer": peer.bed.facts["dut"]},
         peer=peer.name,
-        test=terms.test,
+        test=settings.test,
         ours_pps=tuple(mine.pps for mine, _ in pairs),
         peer_pps=tuple(theirs.pps for _, theirs in pairs),
         ratio=ratio,
@@ -178,11 +180,11 @@ def compare_frame(sides: tuple[Side, Side], frame: str, terms: Contest) -> Versu
     return answer
 
 
-def compare(setups: tuple[Setup, Setup], terms: Contest, hear: Callable[[Versus], None]) -> list[Versus]:
-    """All frame sizes; `hear` is told of each as it is done."""
+def compare(setups: tuple[Setup, Setup], settings: Contest, report: Callable[[Versus], None]) -> list[Versus]:
+    """Measure all frame sizes; `report` is called with each result."""
     answers = []
-    with both_open(setups, terms) as sides:
-        for frame in terms.frames:
-            answers.append(compare_frame(sides, frame, terms))
-            hear(answers[-1])
+    with both_open(setups, settings) as sides:
+        for frame in settings.frames:
+            answers.append(compare_frame(sides, frame, settings))
+            report(answers[-1])
     return answers

@@ -1,4 +1,4 @@
-"""How two devices take turns, and what their figures say together."""
+"""Two devices alternate, and their results are combined."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Conducts one job: the test that it names, on a bed that is open, with what earlier jobs have found."""
+"""Runs one job: its test, on an open testbed, with the results of earlier jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +19,12 @@ from dl3.model.noun import Noun
 
 
 def throughput(testbed: Testbed) -> Sequence[Noun]:
-    """RFC 2544, 26.1, or RFC 9971: one answer for each goal."""
+    """RFC 2544, 26.1, or RFC 9971: one result per goal."""
     return throughputs_of(testbed)
 
 
 def latency(testbed: Testbed) -> Sequence[Noun]:
-    """RFC 2544, 26.2, at the job's shares of the throughput; its trials are the answer."""
+    """RFC 2544, 26.2, at the job's fractions of the throughput; the trials are the result."""
     return measure_latency(testbed.run, [throughput_of(testbed)], testbed.job.effort.loads)
 
 
@@ -40,11 +40,11 @@ TESTS: Mapping[str, Callable[[Testbed], Sequence[Noun]]] = {
 
 
 def conduct(run: Run, job: Job, bed: Bed | None, known: Known) -> Sequence[Noun]:
-    """Make the job's trials and return its answers, which are in the record then; Fault where there is none.
+    """Run the job's trials and return its results, which are then recorded; Fault if there are none.
 
-    Streams are those of the run; `bed` is None where the device is not ours to reset.
+    The streams are those of the run; `bed` is None if the device cannot be reset from here.
     """
     made = TESTS.get(job.test)
     if not made:
-        raise Fault(f"no test of the name '{job.test}' is made with dl3gen: one of {', '.join(TESTS)} is wanted")
+        raise Fault(f"there is no test '{job.test}': expected one of {', '.join(TESTS)}")
     return made(Testbed(replace(run, seconds=job.effort.seconds, job=job.key), job, bed, known))

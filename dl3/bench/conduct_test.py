@@ -1,4 +1,4 @@
-"""Jobs, conducted with a generator that is made up."""
+"""Jobs run with a simulated generator."""
 
 from pathlib import Path
 

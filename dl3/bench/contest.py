@@ -1,4 +1,6 @@
-"""Compares dl3d with its peers: both programs of a row run in turn on one core, each stopped while the other runs."""
+"""Compares dl3d with its peers: both programs of a row run alternately on one core, each suspended while the other
+runs.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from dl3.bench.ceilings import ROW_OF_CEILING, ROW_OF_FLOWGEN_CEILING
 from dl3.bench.contestants import contestant
 from dl3.bench.generators import ROW_OF_FLOWGEN, ROW_OF_FLOWS, ROW_OF_MOST_FLOWS, ROW_OF_SINK
 from dl3.bench.measure import trial_of
-from dl3.bench.sides import Contestant, Entry, Running, Terms
+from dl3.bench.sides import Contestant, Entry, PairSettings, Running
 from dl3.bench.taps import ROW_OF_MIRROR, ROW_OF_ZERO_LOSS
 from dl3.bench.twocores import ROW_OF_MEMIF, NoRow
 from dl3.bench.workplace import BUILD, Workplace
@@ -18,7 +20,7 @@ from dl3.model.sample import Sample
 from dl3.record.facts import Facts, collect
 from dl3.record.journal import append
 
-QUIET_SHARE = 0.97  # of the core; a sample below was disturbed by others
+QUIET_SHARE = 0.97  # of the core; samples with less were disturbed by other programs
 RETAKES = 2
 PAIRS_PER_START = 5
 ROW_OF_ALIKE = "l3fwd has those of DPDK's drivers within that dl3d has within; in other rows all are plugins to it"
@@ -26,12 +28,12 @@ ROW_OF_ALIKE = "l3fwd has those of DPDK's drivers within that dl3d has within; i
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison by name."""
+    """A comparison by name."""
 
     name: str
     ours: Entry
     peer: Entry
-    note: str = ""  # what a reader has to know of this row alone
+    note: str = ""  # a remark on this row
 
 
 PORTABLE = "dl3d as built for testpmd"
@@ -101,12 +103,12 @@ ROWS = (
     Row("memif-2-core", Entry("dl3d over memif"), Entry("l3fwd over memif"), note=ROW_OF_MEMIF),
 )
 
-# Not in the product's list: what rte_graph costs, for the record of decisions.
+# Not part of the standard list: the cost of rte_graph, for the architecture decision records.
 EXTRA_ROWS = (Row("graph-1-route", Entry("dl3d", "one", 1), Entry("l3fwd-graph", "one")),)
 
 
 def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
-    """The rows of these names, all of ROWS without any."""
+    """The named rows, or all of ROWS if none are named."""
     known = {row.name: row for row in (*ROWS, *EXTRA_ROWS)}
     for name in names:
         if name not in known:
@@ -116,7 +118,7 @@ def rows_named(names: Sequence[str]) -> tuple[Row, ...]:
 
 @dataclass(frozen=True)
 class Effort:
-    """How often and how long."""
+    """Number and duration of samples."""
 
     starts: int = 5  # of both programs
     seconds: float = 0.5  # of one sample
@@ -126,16 +128,16 @@ class Effort:
 Sides = tuple[Contestant, Contestant]  # ours, the peer's
 
 
-def sides_of(row: Row, terms: Terms, place: Workplace) -> Sides:
+def sides_of(row: Row, terms: PairSettings, place: Workplace) -> Sides:
     """Both sides of a row, not started."""
     return contestant(row.ours, terms, place), contestant(row.peer, terms, place)
 
 
 def turn(runner: Running, seconds: float) -> Sample:
-    """One sample of a stopped program, which is stopped again afterwards.
+    """One sample of a suspended program, which is suspended again afterwards.
 
-    A sample during which others took the core is taken again; of all tries the one that had most of the core counts,
-    whatever its rate.
+    A disturbed sample is repeated; of all attempts the one with the largest share of the core counts, regardless of its
+    rate.
     """
     tries: list[Sample] = []
     runner.resume()
@@ -146,7 +148,7 @@ def turn(runner: Running, seconds: float) -> Sample:
 
 
 def check_equal(row: Row, ours: Contestant, peer: Contestant) -> None:
-    """Refuse to compare programs that were compiled for different processors."""
+    """Reject a comparison of programs compiled for different processors."""
     if ours.march != peer.march:
         raise Fault(
             f"{row.name}: {row.ours.program} was built with -march={ours.march}, {row.peer.program} with "
@@ -155,7 +157,7 @@ def check_equal(row: Row, ours: Contestant, peer: Contestant) -> None:
 
 
 def take_pair(ours: Running, peer: Running, is_ours_first: bool, seconds: float) -> Pair:
-    """A sample of each."""
+    """One sample of each side."""
     if is_ours_first:
         return turn(ours, seconds), turn(peer, seconds)
     theirs = turn(peer, seconds)
@@ -165,7 +167,7 @@ def take_pair(ours: Running, peer: Running, is_ours_first: bool, seconds: float)
 def take_start(
     sides: Sides, is_ours_first: bool, place: Workplace, seconds: float, n_pairs: int = PAIRS_PER_START
 ) -> list[Pair]:
-    """The pairs of one start of both programs, each time the other side first."""
+    """The pairs of one start of both programs; the side measured first alternates."""
     first, second = sides[:: 1 if is_ours_first else -1]
     with first.started(place) as one:
         one.pause()
@@ -176,12 +178,12 @@ def take_start(
             return [take_pair(ours, peer, ours_first, seconds) for ours_first in turns]
 
 
-def run_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> tuple[list[Pair], int]:
-    """All pairs of a row, in starts that each time begin with the other side; how many starts were made again.
+def run_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) -> tuple[list[Pair], int]:
+    """All pairs of a row, from starts that alternate the side started first, and how many starts were repeated.
 
-    Both programs are started several times: where each lies in memory differs from start to start, and with it what the
-    CPU guesses wrong, by more than the difference that is looked for. Several samples of each start keep the machine's
-    moods out of it too. A start in which nothing can be compared is made again, as often in all as there are starts.
+    Both programs are started several times: their memory layout differs between starts, and with it the CPU's
+    mispredictions, by more than the difference to be measured. Several samples per start also average out variations of
+    the machine. A start that cannot be compared is repeated, in total at most as often as there are starts.
     """
     pairs, done, again = list[Pair](), 0, 0
     while done < effort.starts:
@@ -196,7 +198,7 @@ def run_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> tuple[l
 
 
 def record_pairs(sides: Sides, pairs: Sequence[Pair], facts: Facts, path: Path) -> None:
-    """A line for each sample, in the order of pairs."""
+    """One line per sample, in the order of the pairs."""
     for pair in pairs:
         for side, sample in zip(sides, pair, strict=True):
             append(path, trial_of(side.job, sample, facts))
@@ -204,7 +206,7 @@ def record_pairs(sides: Sides, pairs: Sequence[Pair], facts: Facts, path: Path) 
 
 @dataclass(frozen=True)
 class Found:
-    """A row that was measured, or the reason why there is none."""
+    """A measured row, or the reason why there is none."""
 
     row: Row
     march: str
@@ -212,7 +214,7 @@ class Found:
     reason: str = ""
 
 
-def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
+def take_row(row: Row, terms: PairSettings, place: Workplace, effort: Effort) -> Found:
     """Measure one row and record its samples."""
     sides = sides_of(row, terms, place)
     check_equal(row, *sides)
@@ -227,11 +229,11 @@ def take_row(row: Row, terms: Terms, place: Workplace, effort: Effort) -> Found:
 
 
 def run_rows(
-    rows: Sequence[Row], terms: Terms, place: Workplace, effort: Effort, hear: Callable[[Found], None]
+    rows: Sequence[Row], terms: PairSettings, place: Workplace, effort: Effort, report: Callable[[Found], None]
 ) -> list[Found]:
-    """All rows, one after the other; `hear` is told of each as it is done."""
+    """All rows in sequence; `report` is called with each one."""
     done = []
     for row in rows:
         done.append(take_row(row, terms, place, effort))
-        hear(done[-1])
+        report(done[-1])
     return done

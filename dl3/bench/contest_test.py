@@ -1,4 +1,4 @@
-"""The comparison's rules."""
+"""Rules of the comparison."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from dl3.bench.contest import ROWS, Effort, Row, check_equal, rows_named, run_ro
 from dl3.bench.contestants import MAKERS
 from dl3.bench.generators import DOING, FLOWS
 from dl3.bench.onecore import Job
-from dl3.bench.sides import Contestant, Entry, Terms
+from dl3.bench.sides import Contestant, Entry, PairSettings
 from dl3.bench.twocores import NoRow
 from dl3.bench.workplace import Workplace
 from dl3.model.fault import Fault, UsageFault
@@ -21,7 +21,7 @@ from dl3.model.sample import Sample
 
 @dataclass
 class Fake:
-    """A program that writes down what is done with it."""
+    """A program that records how it is used."""
 
     name: str
     seen: list[str]
@@ -36,7 +36,7 @@ class Fake:
 
 
 def _both_fakes(monkeypatch: pytest.MonkeyPatch, seen: list[str], unequal: int = 0) -> Row:
-    """A row of two fakes, of whose first starts so many compare nothing."""
+    """A row of two fakes whose first `unequal` starts cannot be compared."""
 
     def side(name: str) -> Contestant:
         @contextmanager
@@ -55,7 +55,7 @@ def _both_fakes(monkeypatch: pytest.MonkeyPatch, seen: list[str], unequal: int =
 def starts_programs_anew_whose_memory_lies_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[str] = []
     row = _both_fakes(monkeypatch, seen)
-    pairs, again = run_row(row, Terms(), Workplace(tmp_path, tmp_path), Effort(starts=2, seconds=0.5))
+    pairs, again = run_row(row, PairSettings(), Workplace(tmp_path, tmp_path), Effort(starts=2, seconds=0.5))
     assert (len(pairs), again) == (10, 0)
     first, second = ["a 0.5", "b 0.5"], ["b 0.5", "a 0.5"]
     assert seen[:12] == ["start a", "start b", *first, *second, *first, *second, *first]
@@ -66,14 +66,14 @@ def makes_a_start_again_that_compares_nothing_but_not_forever(monkeypatch: pytes
     place, effort = Workplace(tmp_path, tmp_path), Effort(starts=2, seconds=0.5)
     seen: list[str] = []
     row = _both_fakes(monkeypatch, seen, unequal=2)
-    pairs, again = run_row(row, Terms(), place, effort)
+    pairs, again = run_row(row, PairSettings(), place, effort)
     assert (len(pairs), again) == (10, 2)
     assert seen[:6] == ["start a", "start b", "start a", "start b", "start a", "start b"]
     assert seen.count("start b") == 4
     seen = []
     row = _both_fakes(monkeypatch, seen, unequal=3)
     with pytest.raises(NoRow, match="too little was offered"):
-        run_row(row, Terms(), place, effort)
+        run_row(row, PairSettings(), place, effort)
     assert seen.count("start b") == 3
 
 

@@ -1,11 +1,11 @@
-"""The programs that are compared, each started in its own way on the same core, memory, burst and descriptors."""
+"""The compared programs, each started in its own way with the same core, memory, burst and descriptors."""
 
 from collections.abc import Callable
 
 from dl3.bench.ceilings import make_dl3gen_over_memif, make_testpmd_over_memif
 from dl3.bench.forwarder import Settings, write_config
 from dl3.bench.generators import make_dl3gen, make_testpmd_alone
-from dl3.bench.sides import MAKER, Contestant, Entry, Terms, eal, job_of, march_of_build, march_of_peer
+from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, eal, job_of, march_of_build, march_of_peer
 from dl3.bench.taps import make_tapped_dl3d
 from dl3.bench.twocores import make_memif_dl3d, make_memif_l3fwd
 from dl3.bench.workplace import BUILD, PEERS, TABLES, Workplace, built
@@ -14,16 +14,16 @@ from dl3.record.facts import last_march
 from dl3.record.machine import output_of
 
 
-def make_dl3d(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """dl3d of one of our builds, on a file made for it."""
+def make_dl3d(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
+    """dl3d of one of our builds, with a generated configuration."""
     program = built(BUILD / folder / "src" / "dl3d", "make")
     settings = Settings(terms.core, terms.burst, entry.n_hops, terms.descriptors, entry.mode, terms.memory_mib)
     config = write_config(settings, TableFiles(entry.routes, TABLES), place)
     return Contestant(job_of(entry, terms, (str(program), str(config))), march_of_build(folder))
 
 
-def make_l3fwd(name: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """l3fwd with LPM. Its main lcore forwards: it would wait busily on the same core otherwise."""
+def make_l3fwd(name: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
+    """l3fwd with LPM. The main lcore forwards: otherwise it would busy-wait on the same core."""
     program = built(PEERS / "l3fwd" / name, MAKER)
     is_ip6 = entry.routes.startswith("v6")
     rules4 = TableFiles("one" if is_ip6 else entry.routes, TABLES).l3fwd_rules()
@@ -37,8 +37,8 @@ def make_l3fwd(name: str, entry: Entry, terms: Terms, place: Workplace) -> Conte
     return Contestant(job_of(entry, terms, command), march_of_peer("l3fwd"))
 
 
-def make_graph(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
-    """l3fwd-graph: rte_graph's own nodes, one route, bursts as its library has them."""
+def make_graph(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
+    """l3fwd-graph: rte_graph's nodes, one route, and the burst size of its library."""
     program = built(PEERS / "l3fwd-graph" / "program", MAKER)
     command = (
         *(str(program), *eal(terms, place, f"0@{terms.core},1@{terms.core}")),
@@ -47,7 +47,7 @@ def make_graph(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
     return Contestant(job_of(entry, terms, command), march_of_peer("l3fwd-graph"))
 
 
-def make_testpmd(mode: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_testpmd(mode: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """The distribution's testpmd; its main thread sleeps."""
     command = (
         *("dpdk-testpmd", *eal(terms, place, f"0@{terms.core},1@{terms.core}")),
@@ -57,7 +57,7 @@ def make_testpmd(mode: str, entry: Entry, terms: Terms, place: Workplace) -> Con
     return Contestant(job_of(entry, terms, command), last_march(output_of("pkg-config", "--cflags", "libdpdk")))
 
 
-Maker = Callable[[Entry, Terms, Workplace], Contestant]
+Maker = Callable[[Entry, PairSettings, Workplace], Contestant]
 
 MAKERS: dict[str, Maker] = {
     "dl3d": lambda *side: make_dl3d(".", *side),
@@ -78,6 +78,6 @@ MAKERS: dict[str, Maker] = {
 }
 
 
-def contestant(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def contestant(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """The side, ready to start."""
     return MAKERS[entry.program](entry, terms, place)

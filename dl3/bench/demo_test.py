@@ -1,4 +1,4 @@
-"""A demo ends in time, and what one frame size lacks is no other's loss."""
+"""A demo ends in time, and a failed frame size does not affect the others."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from dl3.model.trial import Trial
 
 @dataclass
 class NotingListener(ProgressListener):
-    """Keeps what was said."""
+    """Records all events."""
 
     left: list[tuple[str, float]] = field(default_factory=list)
 
@@ -21,7 +21,7 @@ class NotingListener(ProgressListener):
 
 @dataclass
 class Hand:
-    """A clock that somebody turns."""
+    """A manually advanced clock."""
 
     now_s: float = 0.0
 

@@ -1,4 +1,4 @@
-"""What tests of conductors share: a run over a generator that is made up, and jobs."""
+"""Shared by the tests of this package: a run with a simulated generator, and jobs."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def course_of(generator: FakeGenerator, folder: Path) -> Run:
 
 
 def job_of(test: Any, key: str = "1|x", frame: str = "64", **effort: Any) -> Job:
-    """A test of one frame size; all else is given as effort."""
+    """A test of one frame size; the other arguments set the effort."""
     setup = Setup(dut=DutSpec(name="dl3d", kind="dl3d"))
     made = Effort(**{"seconds": 1.0, "method": "binary", **effort})
     return Job(key=key, case="1", parameters={}, setup=setup, traffic=Traffic(), test=test, frame=frame, effort=made)

@@ -1,4 +1,4 @@
-"""Shared by tests of campaigns: a simulated generator, device and clock."""
+"""Shared by the campaign tests: a simulated generator, device and clock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ MACHINE = Machine(n_cores=2, available_mib=9999)
 
 @dataclass(frozen=True)
 class FakeBed:
-    """A generator and what it sends through."""
+    """A generator and its simulated device."""
 
     generator: FakeGenerator
     dut: None = None
@@ -51,19 +51,19 @@ class FakeBed:
         return streams_of(self.generator, None)
 
     def nothing(self) -> None:
-        """A campaign of these tests asks for no more."""
+        """Nothing else is needed in these tests."""
 
     freeze = thaw = reset_process = reset_port = nothing
 
 
 @dataclass
 class FakeEnvironment:
-    """Counts beds; time goes by while trials run."""
+    """Counts testbeds; time advances during trials."""
 
     time_s: float = 0.0
     beds: list[Setup] = field(default_factory=list)
     slowness: float = 1.0
-    cannot_start: str = ""  # reason
+    cannot_start: str = ""  # the reason
     spoil: Any = field(default=lambda _results: None)
 
     def sleep(self, seconds: float) -> None:
@@ -85,7 +85,7 @@ class FakeEnvironment:
 
 
 class NotingListener(Listener):
-    """Writes down what it hears."""
+    """Records all events."""
 
     def __init__(self) -> None:
         self.jobs: list[str] = []
@@ -111,7 +111,7 @@ def plan(budget_s: float = 0.0) -> Plan:
 def conducted(
     path: Path, fake: FakeEnvironment | None = None, budget_s: float = 0.0, listener: NotingListener | None = None
 ) -> Conductor:
-    """As the command does it: a new record, or on with one."""
+    """As in the command: starts a new record or continues one."""
     past = read_past(path, FILE)
     holds = past.plan if past else plan(budget_s)
     if not past:
@@ -124,7 +124,7 @@ def conducted(
 
 
 def said(content: bytes) -> list[Any]:
-    """What a record answers, and with which trials; not when."""
+    """The results of a record and their trials, without times."""
     record = parse(Path("r"), content)
     answers = [(a.job, a.pps, a.upper_pps, a.n_trials, a.n_invalid, a.limited_by) for a in record.answers]
     trials = [(t.job, t.test, t.frame, t.asked_pps, t.account.received) for t in record.trials]

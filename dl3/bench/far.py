@@ -1,4 +1,4 @@
-"""Trials with a dl3d on another machine: what both machines did meanwhile, dl3gen's and dl3d's, on one clock."""
+"""Trials with dl3d on another machine: activity of both machines, dl3gen and dl3d, on one clock."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from dl3.trial.order import Site
 from dl3.trial.run import Runner
 from dl3.trial.seen import Status
 
-TRIES = 9  # at reading the other clock; the answer that came back soonest counts
+TRIES = 9  # number of readings of the other clock; the one with the shortest round trip counts
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Clock:
     """CLOCK_MONOTONIC of the other machine."""
 
     ahead_ns: int
-    error_ns: int  # at most
+    error_ns: int  # maximum error
 
     @classmethod
     def of(cls, dut: Client) -> "Clock":
-        """As dl3d tells it; an answer that took little time leaves little room for error."""
+        """Read through dl3d; a reply with a short round trip has a small error."""
         found = []
         for _ in range(TRIES):
             before = time.monotonic_ns()
@@ -39,7 +39,7 @@ class Clock:
 
 @dataclass
 class FarWatch:
-    """A watch on each machine; what the other one's tells is laid over our clock."""
+    """One watch per machine; the other machine's evidence is converted to the local clock."""
 
     at: Machine
     dut: Client
@@ -49,25 +49,25 @@ class FarWatch:
 
     @classmethod
     def of(cls, at: Machine, dut: Client) -> "FarWatch":
-        """With the other clock as it is now."""
+        """With the current offset of the other clock."""
         return cls(at, dut, Clock.of(dut))
 
     def __post_init__(self) -> None:
-        """The other machine's Python watches there."""
+        """Set up the watch on the other machine, run by its Python."""
         self.there = MachineWatch(partial(run_python, self.at), owner=0)
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
-        """See dl3.trial.seen.Watch; the cores and processes are those of this machine."""
+        """See dl3.trial.seen.Watch; cores and processes are those of this machine."""
         workers = {worker.core for worker in self.dut.ask(Workers, "workers").workers}
         self.there.start(sorted(workers), {"dl3d": self.dut.ask(Status, "status").pid})
         try:
             self.here.start(cores, processes)
         except BaseException:
-            self.there.stop()  # nobody else would
+            self.there.stop()  # nothing else would stop it
             raise
 
     def stop(self) -> Evidence:
-        """Of both machines."""
+        """Evidence of both machines."""
         try:
             here = self.here.stop()
         finally:
@@ -89,9 +89,9 @@ class FarWatch:
 
 
 def runner_of(site: Site, at: Machine | None) -> Runner:
-    """Who makes trials at a site and sees what its machines do meanwhile; `at`: the device's, where that is another.
+    """A runner that also observes the machines; `at` is the device's machine if it is not this one.
 
-    The clock of the other machine is read now. Clocks drift apart, by tens of milliseconds an hour: a campaign makes a
+    The offset of the other clock is read now. Clocks drift by tens of milliseconds per hour, so a campaign creates a
     runner for each job.
     """
     if not at or not site.dut:

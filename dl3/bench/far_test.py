@@ -1,4 +1,4 @@
-"""Two machines are watched, or none."""
+"""Either both machines are observed, or none."""
 
 import json
 
@@ -14,7 +14,7 @@ NAME = "dl3-1-9-0"
 
 
 class Script:
-    """In the place of watch.py; remembers its methods, and fails at some."""
+    """Stands in for watch.py; records the methods called and fails on some."""
 
     def __init__(self, error: BaseException | None = None, fails_at: str = "") -> None:
         self.reported: list[str] = []
@@ -28,7 +28,7 @@ class Script:
 
 
 def watched(near: Script, far: Script) -> FarWatch:
-    """Of both."""
+    """A watch on both machines."""
     watch = FarWatch(Machine.parse("ssh://dut"), FakeForwarder(), Clock(0, 0), MachineWatch(near))
     watch.there = MachineWatch(far, owner=0)
     return watch

@@ -1,4 +1,4 @@
-"""The YAML file that dl3d is measured with."""
+"""The configuration of dl3d in measurements on one core."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +16,18 @@ PORT_OUT = "out"
 
 @dataclass(frozen=True)
 class Settings:
-    """What rows differ in."""
+    """Settings that differ between rows."""
 
     core: int = 0
     burst: int = 64
     n_hops: int = 256
     descriptors: int = 2048
     mode: str = "route"  # route, xconnect, or xconnect-mac
-    memory_mib: int = 0  # 0: what dl3d finds necessary
+    memory_mib: int = 0  # 0: chosen by dl3d
 
 
 def ports(settings: Settings, bits: int) -> list[dict[str, object]]:
-    """Two net_null ports: one receives what the plugin makes, one takes what is sent."""
+    """Two net_null ports: one receives the plugin's frames, one takes the frames sent."""
     rings = {"rx_descriptors": settings.descriptors, "tx_descriptors": settings.descriptors}
     first: dict[str, object] = {"name": "in", "device": "net_null0", "mac": FIRST_MAC, **rings}
     last: dict[str, object] = {"name": PORT_OUT, "device": "net_null1,no-rx=1", "mac": LAST_MAC, **rings}
@@ -39,12 +39,12 @@ def ports(settings: Settings, bits: int) -> list[dict[str, object]]:
 
 
 def neighbours(n_hops: int, bits: int) -> list[str]:
-    """A neighbour with a MAC address of its own for each next hop."""
+    """One neighbour with a unique MAC address per next hop."""
     return [f"{next_hop(i, bits)} lladdr {next_hop_mac(i)} dev {PORT_OUT}" for i in range(n_hops)]
 
 
 def config(settings: Settings, files: TableFiles, place: Workplace) -> dict[str, object]:
-    """The whole file as a value."""
+    """The whole configuration."""
     made: dict[str, object] = {
         "ports": ports(settings, files.bits),
         "workers": [{"core": settings.core}],

@@ -1,4 +1,4 @@
-"""The file that dl3d is measured with."""
+"""The configuration of dl3d in measurements on one core."""
 
 from pathlib import Path
 from typing import Any

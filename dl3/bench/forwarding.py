@@ -1,4 +1,4 @@
-"""Conducts forwarding rates (RFC 2889, 5.1), of a cross-connect or any other device."""
+"""Runs the forwarding rate test (RFC 2889, 5.1), with a cross-connect or any other device."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from dl3.search.forwarding import find_rates, forwarded_pps
 
 
 def measure_forwarding(testbed: Testbed) -> Sequence[Forwarding]:
-    """The rate at each intended load, at the maximum offered load (FRMOL), and the highest of all (MFR)."""
+    """The forwarding rates at the intended loads, at the maximum offered load (FRMOL), and the maximum (MFR)."""
     run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
     most = Most.of(run, frame)
     rates = find_rates(Loads(run, frame, "forwarding", most, effort.step).at, effort.step, RETRIES)

@@ -1,4 +1,4 @@
-"""Conducts the frame loss rate test (RFC 2544, 26.3)."""
+"""Runs the frame loss rate test (RFC 2544, 26.3)."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from dl3.search.frame_loss import find_losses
 
 
 def measure_frame_loss(testbed: Testbed) -> Sequence[FrameLoss]:
-    """Loss over load, from the line's or the tester's most down until two loads in a row lost nothing."""
+    """Loss over load, from the maximum of the line or the tester down to two lossless loads in a row."""
     run, effort, frame = testbed.run, testbed.job.effort, testbed.job.frame
     most = Most.of(run, frame)
     found = find_losses(Loads(run, frame, "frame loss", most, effort.step).at, effort.step, RETRIES)

@@ -1,4 +1,4 @@
-"""dl3gen and testpmd's own generator and sink, each alone on one core over net_null."""
+"""dl3gen and testpmd's generator and sink, each alone on one core over net_null."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from dl3.bench.onecore import FIRST_MAC
-from dl3.bench.sides import Contestant, Entry, Terms, eal, job_of, march_of_build
+from dl3.bench.sides import Contestant, Entry, PairSettings, eal, job_of, march_of_build
 from dl3.bench.workplace import BUILD, Workplace, built
 from dl3.control.client import Client
 from dl3.control.replies import Reply
@@ -18,12 +18,12 @@ from dl3.record.machine import output_of
 
 FLOWS = 1_000_000
 MOST_FLOWS = 16_777_216
-FLOWS_OF_TESTPMD = 256  # txonly counts through one byte of the source address
-FLOWS_OF_SINK = 65_536  # as many as the table has destinations: reordering is judged in each
-FRAME_BYTES = 60  # without FCS, so 64 with it
+FLOWS_OF_TESTPMD = 256  # txonly varies one byte of the source address
+FLOWS_OF_SINK = 65_536  # number of destinations in the table: reordering is checked per flow
+FRAME_BYTES = 60  # without the FCS, 64 with it
 LONGEST_S = 86_400
 NO_RX = "net_null0,no-rx=1"
-DOING: Mapping[str, tuple[str, ...]] = {  # of testpmd
+DOING: Mapping[str, tuple[str, ...]] = {  # options of testpmd
     "sink": ("--forward-mode=rxonly",),
     "flows": ("--forward-mode=txonly", "--txonly-multi-flow"),
     "flowgen": ("--forward-mode=flowgen", f"--flowgen-flows={FLOWS}"),
@@ -44,7 +44,7 @@ ROW_OF_SINK = (
 
 
 def stream(mode: str) -> dict[str, Any]:
-    """One, a million or 16,777,216 flows out, or what the plugin stamps in."""
+    """A transmit stream of one, a million or 16,777,216 flows, or the stream stamped by the plugin."""
     common = {"to": "wire", "dst_mac": "02:00:00:00:00:aa", "size": 64}
     if mode == "sink":
         return common | {"id": 0, "dst_ip": {"first": "48.0.0.0", "count": FLOWS_OF_SINK}}
@@ -56,8 +56,8 @@ def stream(mode: str) -> dict[str, Any]:
     return common | spread | {"flows": count * count}
 
 
-def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any]:
-    """dl3gen's file: one port of net_null, one worker."""
+def generator_config(mode: str, terms: PairSettings, place: Workplace) -> dict[str, Any]:
+    """dl3gen's configuration: one net_null port, one worker."""
     rings = {"rx_descriptors": terms.descriptors, "tx_descriptors": terms.descriptors}
     device = "net_null0" if mode == "sink" else NO_RX
     return {
@@ -72,7 +72,7 @@ def generator_config(mode: str, terms: Terms, place: Workplace) -> dict[str, Any
 
 
 def begin(socket: Path) -> bool:
-    """Tell dl3gen to run its streams; False while it does not answer yet."""
+    """Start dl3gen's streams; False while it does not answer yet."""
     client = Client(socket)
     try:
         client.ask(Reply, "status")
@@ -82,7 +82,7 @@ def begin(socket: Path) -> bool:
     return True
 
 
-def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_dl3gen(folder: str, entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3gen of one of our builds; mode 'flows', '1-flow', '16m-flows' or 'sink'."""
     program = built(BUILD / folder / "src" / "dl3gen", "tools/build-peers")
     file = place.folder / f"{place.next_number()}.yaml"
@@ -95,7 +95,7 @@ def make_dl3gen(folder: str, entry: Entry, terms: Terms, place: Workplace) -> Co
     return Contestant(job, march_of_build(folder))
 
 
-def make_testpmd_alone(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_testpmd_alone(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """The distribution's testpmd on one port; mode 'flows', 'flowgen' or 'sink'."""
     is_sink = entry.mode == "sink"
     device = "net_null0" if is_sink else NO_RX

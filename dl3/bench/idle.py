@@ -1,8 +1,8 @@
-"""dl3d that polls beside dl3d that sleeps while no frame comes: what each takes of its core, delays and loses.
+"""Compares dl3d polling with dl3d sleeping while no frame arrives: CPU time, latency and loss.
 
-Both labs are open with dl3gen beside dl3d, each in turn has the cores, the other stands still. A round looks at workers
-without traffic, then at latency at a low rate, then searches the throughput. At the end come the steps: after a while
-without frames, at once nearly as many as both can. Nothing is tuned for the steps.
+Both labs are open with dl3gen and dl3d, and use the cores alternately; the other one is suspended. A round observes the
+workers without traffic, then measures latency at a low rate, then searches the throughput. The load steps follow at the
+end: after a time without frames, the load jumps to nearly the throughput of both. Nothing is tuned for the steps.
 """
 
 import time
@@ -22,33 +22,33 @@ from dl3.lab.pair import Pair
 from dl3.model.answers import Idle, IdleMode
 from dl3.model.trial import Throughput, Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 from dl3.trial.order import Order
 
 Mode = Literal["poll", "sleep"]
 MODES: tuple[Mode, ...] = ("poll", "sleep")
 FRAME = "64"
 LATENCY_PPS = 1000.0
-STEP_SHARE = 0.9  # of the lower throughput
+STEP_SHARE = 0.9  # fraction of the lower throughput
 QUIET_S = 0.6  # before a step
 RUN_OVER_S = 2.5  # dl3gen's worker sleeps from 2 s after the last frame on
-TERMS = Terms(resolution=0.02, retries=3)  # as for a proof: it is to be short
-TRIES = 4  # of a trial that is INVALID
-SEARCH_TRIALS = 8  # about, with the ceiling
+TERMS = SearchSettings(resolution=0.02, retries=3)  # as in a self-test, which has to be short
+TRIES = 4  # of an INVALID trial
+SEARCH_TRIALS = 8  # estimate, including the ceiling
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How often and how long."""
+    """Number and duration of the measurements."""
 
     rounds: int = 3
-    seconds: float = 5.0  # of a look at workers without traffic, and of a latency trial
-    search_seconds: float = 0.2  # of a trial of the search: as long as a step
+    seconds: float = 5.0  # length of an observation without traffic, and of a latency trial
+    search_seconds: float = 0.2  # trial duration of the search, as long as a step
     steps: int = 10
     step_seconds: float = 0.2
 
     def left_s(self, run: Run, rounds_left: int, steps_left: int) -> float:
-        """About how long these will take, of both modes."""
+        """Estimated time for the remaining rounds and steps, in both modes."""
         search_s = SEARCH_TRIALS * (self.search_seconds + run.trial_s_beside)
         round_s = RUN_OVER_S + 2 * self.seconds + run.trial_s_beside + search_s
         return 2 * (rounds_left * round_s + steps_left * (QUIET_S + self.step_seconds + run.trial_s_beside))
@@ -56,18 +56,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Reading:
-    """What workers have had so far, in seconds."""
+    """CPU time of the workers so far, in seconds."""
 
     at_s: float
     dl3d_s: float
     asleep_s: float
     dl3gen_s: float
-    woken_by: str = ""  # what ends the sleep of dl3d's worker: 'frames' or 'time'
+    woken_by: str = ""  # what wakes dl3d's worker: 'frames' or 'time'
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round has found; without an answer where the search had none."""
+    """Results of one round; `answer` is missing if the search had no result."""
 
     dl3d_share: float
     asleep_share: float
@@ -79,7 +79,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Side:
-    """Both programs of a lab, and what was found with them."""
+    """Both programs of a lab, and their results."""
 
     idle: Mode
     programs: Programs
@@ -90,18 +90,18 @@ class Side:
 
     @property
     def answers(self) -> list[Throughput]:
-        """Of all rounds that have one."""
+        """The throughputs of all rounds that have one."""
         return [one.answer for one in self.rounds if one.answer]
 
 
 def asleep_s(workers: Workers) -> float:
-    """How long they have slept, all together."""
+    """Total sleep time of the workers."""
     cycles = sum(worker.counters.get("slept_cycles", 0) for worker in workers.workers)
     return cycles / workers.tsc_hz if workers.tsc_hz else 0.0
 
 
 def reader_of(lab: Pair) -> Callable[[], Reading]:
-    """Reads what the workers of a lab have had, by the kernel's count of their threads."""
+    """A function that reads the CPU time of a lab's workers from the kernel's thread statistics."""
 
     def read() -> Reading:
         workers = lab.dut.ask(Workers, "workers") if lab.dut else Workers(workers=())
@@ -114,7 +114,7 @@ def reader_of(lab: Pair) -> Callable[[], Reading]:
 
 @contextmanager
 def turn(side: Side) -> Iterator[None]:
-    """The cores are this side's."""
+    """Use the cores for this side."""
     side.programs.thaw()
     try:
         yield
@@ -123,7 +123,9 @@ def turn(side: Side) -> Iterator[None]:
 
 
 def shares_between(before: Reading, after: Reading) -> tuple[float, float, float]:
-    """Of the time between two readings: what dl3d's worker took, how long it slept, what dl3gen's worker took."""
+    """Fractions of the time between two readings: CPU time of dl3d's worker, its sleep time, CPU time of dl3gen's
+    worker.
+    """
     seconds = after.at_s - before.at_s
     gains = (after.dl3d_s - before.dl3d_s, after.asleep_s - before.asleep_s, after.dl3gen_s - before.dl3gen_s)
     dl3d, asleep, dl3gen = (gain / seconds for gain in gains)
@@ -131,7 +133,7 @@ def shares_between(before: Reading, after: Reading) -> tuple[float, float, float
 
 
 def valid_trial(run: Run, order: Order, quiet_s: float = 0.0) -> Trial:
-    """One that is not INVALID, or the last of some tries; each after a time without frames."""
+    """A valid trial, or the last of several attempts; each follows a time without frames."""
     for _ in range(TRIES):
         run.runner.sleep(quiet_s)
         trial = run.trial(order)
@@ -141,7 +143,7 @@ def valid_trial(run: Run, order: Order, quiet_s: float = 0.0) -> Trial:
 
 
 def throughput_of(run: Run) -> Throughput | None:
-    """Without loss; None, and a sentence for the person, where the search has no answer."""
+    """The lossless throughput; if the search has no result, None and a report to the listener."""
     try:
         return find(run, Wanted((FRAME,), TERMS, method="binary"), FRAME, 0.0)[0].answer
     except Undecided as fault:
@@ -150,7 +152,7 @@ def throughput_of(run: Run) -> Throughput | None:
 
 
 def round_of(side: Side, plan: Plan) -> Round:
-    """All but the steps."""
+    """One round, without the steps."""
     run = side.run
     run.runner.sleep(RUN_OVER_S)
     before = side.read()
@@ -163,12 +165,12 @@ def round_of(side: Side, plan: Plan) -> Round:
 
 
 def step_pps_of(sides: Sequence[Side]) -> float:
-    """How much comes at once: a share of what the slower of both forwards without loss; 0 where that is not known."""
+    """Rate of a step: a fraction of the lower throughput; 0 if one is unknown."""
     return STEP_SHARE * min(median([answer.pps for answer in side.answers] or [0.0]) for side in sides)
 
 
 def mode_of(side: Side) -> IdleMode:
-    """What was found on one side."""
+    """The results of one side."""
     latencies = [one.latency for one in side.rounds if not one.latency.invalid]
     steps = [trial for trial in side.steps if not trial.invalid]
     return IdleMode(
@@ -189,7 +191,7 @@ def mode_of(side: Side) -> IdleMode:
 
 
 def measure(sides: Sequence[Side], plan: Plan) -> Idle:
-    """All rounds, then all steps, the modes in turns; the answer is in the record then."""
+    """Run all rounds, then all steps, alternating between the modes; returns the recorded result."""
     run = sides[0].run
     for i in range(plan.rounds):
         for side in sides:

@@ -1,4 +1,4 @@
-"""Workers that poll beside workers that sleep, made up: turns, shares, latency, throughput, steps."""
+"""Polling and sleeping workers, simulated: alternation, CPU shares, latency, throughput, steps."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ PLAN = Plan(rounds=2, seconds=5.0, search_seconds=1.0, steps=3, step_seconds=0.2
 
 @dataclass
 class Programs:
-    """Note whose turn it is."""
+    """Record which side is running."""
 
     name: str
     heard: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Programs:
 
 @dataclass
 class Clock:
-    """Time goes by while somebody sleeps; workers take a share of it."""
+    """Time advances during sleep; workers use a share of it."""
 
     share: float
     at_s: float = 0.0

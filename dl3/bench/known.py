@@ -1,4 +1,4 @@
-"""Throughputs that were found so far, by all that they were found with, so that no test finds one a second time."""
+"""Throughputs found so far, by everything they depend on, so that no test searches for one twice."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ def place_of(job: Job, goal: float) -> Place:
 
 @dataclass
 class Known:
-    """Grows while jobs are made."""
+    """Filled as jobs are run."""
 
     found: dict[Place, Throughput] = field(default_factory=dict)
-    missed: dict[Place, str] = field(default_factory=dict)  # why a search has no answer
+    missed: dict[Place, str] = field(default_factory=dict)  # why a search has no result
 
     @classmethod
     def of(cls, jobs: Mapping[str, Job], answers: Iterable[Throughput]) -> "Known":
-        """What earlier runs of these jobs (by key) answered; answers of other jobs are left out."""
+        """Results of earlier runs of these jobs (by key); results of other jobs are ignored."""
         known = cls()
         for answer in answers:
             if answer.job in jobs:
@@ -31,17 +31,17 @@ class Known:
         return known
 
     def learn(self, job: Job, answer: Throughput) -> None:
-        """One more; a later one replaces an earlier one."""
+        """Add a result; it replaces an earlier one."""
         self.found[place_of(job, answer.goal_loss_ratio)] = answer
 
     def of_job(self, job: Job) -> Throughput | None:
-        """That of the job's strictest goal."""
+        """The throughput of the job's strictest goal."""
         return self.found.get(place_of(job, min(job.effort.goals)))
 
     def miss(self, job: Job, why: str) -> None:
-        """The search of that job has no answer."""
+        """The search of this job has no result."""
         self.missed[place_of(job, min(job.effort.goals))] = why
 
     def why_missed(self, job: Job) -> str | None:
-        """Why a search for the same has had no answer; None where there was none."""
+        """Why an equivalent search had no result; None if there was no such search."""
         return self.missed.get(place_of(job, min(job.effort.goals)))

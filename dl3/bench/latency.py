@@ -1,4 +1,4 @@
-"""Conducts latency: trials at shares of a throughput that was found."""
+"""Runs latency trials at fractions of a known throughput."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from dl3.trial.order import Order
 
 LOADS = (0.1, 0.5, 0.9)
 NO_SHARE = "so no share of it can be offered: look at the trials of its search"
-TRIES = 4  # of a trial that is INVALID
+TRIES = 4  # of an INVALID trial
 
 
 def measure_latency(run: Run, answers: Sequence[Throughput], loads: Sequence[float]) -> Sequence[Trial]:
-    """One trial for each frame size and load; one that stays INVALID is among them, with its reasons.
+    """One trial per frame size and load; trials that stay INVALID are included, with their reasons.
 
-    An answer that is 0 has no shares; that is told.
+    A throughput of 0 has no fractions; this is reported as a fault.
     """
     for answer in (one for one in answers if not one.pps):
         run.listener.on_fault(answer.frame, Fault(f"{answer.dut} has no throughput, {NO_SHARE}"))
@@ -28,7 +28,7 @@ def measure_latency(run: Run, answers: Sequence[Throughput], loads: Sequence[flo
 
 
 def at_load(run: Run, answer: Throughput, load: float) -> Trial:
-    """At one share of the throughput, again while it is INVALID."""
+    """At one fraction of the throughput, repeated while it is INVALID."""
     pps = answer.pps * load
     order = Order(run.streams, answer.frame, pps, run.seconds, "latency", load=load, warm_up_s=run.warm_up_s)
     for _ in range(TRIES):
@@ -39,15 +39,15 @@ def at_load(run: Run, answer: Throughput, load: float) -> Trial:
 
 
 def is_lesser(answer: Throughput, before: Throughput) -> bool:
-    """Whether an answer only stands beside one of its campaign: of a looser goal, or over the wire of a later test."""
+    """Whether a result is secondary to another of its campaign: of a looser goal, or over the wire of a later test."""
     is_other = wire_of(answer.facts) != wire_of(before.facts)
     return answer.campaign == before.campaign and (is_other or before.goal_loss_ratio < answer.goal_loss_ratio)
 
 
 def newest(answers: Sequence[Throughput], dut: str, frames: Sequence[str], wire: str = "") -> list[Throughput]:
-    """The last answer for each frame size that a record has for this device; of several goals the strictest.
+    """The latest result of this device in a record for each frame size; with several goals the strictest.
 
-    Where both this wire and that of an answer are known, they are the same.
+    Results over a different wire are skipped, if both wires are known.
     """
     found: dict[str, Throughput] = {}
     for answer in (one for one in answers if one.dut == dut and (not wire or wire_of(one.facts) in ("", wire))):

@@ -1,4 +1,4 @@
-"""Trials at shares of the highest load."""
+"""Trials at fractions of the highest load."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +11,13 @@ from dl3.search.frame_loss import Tried
 from dl3.trial.order import Order
 
 WHOLE = 1.0
-DIGITS = 6  # of a share
-RETRIES = 1  # of a load: where the generator fell behind it mostly does so again, and a lower load follows
+DIGITS = 6  # of a fraction
+RETRIES = 1  # per load: a generator that fell behind mostly does so again, and a lower load follows
 
 
 @dataclass
 class Loads:
-    """Makes them from the highest down, and says how long the rest will take."""
+    """Runs them from the highest load down, and estimates the remaining time."""
 
     run: Run
     frame: str
@@ -34,7 +34,7 @@ class Loads:
 
 
 def reported_of(tried: Tried[Trial]) -> dict[str, Any]:
-    """What an answer over loads has of them."""
+    """The loads, as fields of a result."""
     points = [
         LossPoint(share=round(share, DIGITS), pps=trial.offered_pps, loss_ratio=trial.loss_ratio)
         for share, trial in tried.points

@@ -1,4 +1,4 @@
-"""Reads what campaigns have to know of this machine; the only place that does."""
+"""Reads the machine properties that campaigns depend on; the only place that does."""
 
 import os
 import platform
@@ -21,13 +21,13 @@ PAGE_MIB = 2
 
 
 def nics() -> list[Path]:
-    """Real network cards' ports on the PCI bus; a guest's virtio devices are none."""
+    """Ports of physical NICs on the PCI bus, without a guest's virtio devices."""
     devices = [path for path in sorted(PCI.glob("*")) if text_of(path / "class").startswith("0x02")]
     return [path for path in devices if text_of(path / "vendor") != VIRTIO]
 
 
 def virtual_functions() -> int:
-    """That all cards together could give."""
+    """Total number of virtual functions that the NICs support."""
     return sum(int(text_of(path / "sriov_totalvfs") or 0) for path in nics())
 
 
@@ -38,24 +38,24 @@ def host_os() -> str:
 
 
 def server() -> str:
-    """As its maker calls it, else as the kernel names its kind."""
+    """Vendor and product name, or the kernel's architecture name."""
     names = [text_of(f"/sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")]
     return " ".join(name for name in names if name) or f"{platform.machine()} machine"
 
 
 def free_mib() -> int:
-    """Memory that huge pages could be made of, and those that are free."""
+    """Memory available for huge pages, including free huge pages."""
     free = int(text_of("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") or 0)
     return (available_pages(text_of("/proc/meminfo")) + free) * PAGE_MIB
 
 
 def has_kvm() -> bool:
-    """Whether guests could use it."""
+    """Whether guests can use KVM."""
     return os.access("/dev/kvm", os.R_OK | os.W_OK)
 
 
 def reason_of(spec: DutSpec) -> str:
-    """Why a device cannot be started here, '' when it can."""
+    """Why a device cannot be started here; '' if it can."""
     try:
         return missing(spec)
     except Fault as fault:
@@ -63,7 +63,7 @@ def reason_of(spec: DutSpec) -> str:
 
 
 def read_machine(duts: Iterable[DutSpec]) -> Machine:
-    """The facts, as they are now."""
+    """The current properties."""
     reasons = {dut.name: reason_of(dut) for dut in duts}
     return Machine(
         n_cores=len(os.sched_getaffinity(0)),

@@ -35,21 +35,21 @@ def trial_of(job: Job, sample: Sample, facts: Facts) -> SampleRecord:
 
 @dataclass(frozen=True)
 class Plan:
-    """How often and how long."""
+    """Number and duration of samples."""
 
     samples: int = 3
     seconds: float = 3.0
 
 
 def step_aside(core: int) -> None:
-    """Leave the measured core to the measured program, when there is another."""
+    """Leave the measured core to the measured program, if there is another core."""
     others = os.sched_getaffinity(0) - {core}
     if others:
         os.sched_setaffinity(0, others)
 
 
 def measure(job: Job, place: Workplace, plan: Plan, tell: Callable[[Sample], None], record: Path) -> Sequence[Sample]:
-    """Run the program and take the samples; `tell` hears of each as it is taken."""
+    """Run the program and take the samples; `tell` is called with each one."""
     samples = []
     with started(job, place) as runner:
         facts = collect(BUILD)

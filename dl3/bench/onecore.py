@@ -25,29 +25,29 @@ FIRST_MAC = "02:00:00:00:00:01"
 
 @dataclass(frozen=True)
 class Job:
-    """A program to measure: its command, and what the plugin feeds it with."""
+    """A program to measure: its command, and the plugin's input."""
 
     name: str
     command: tuple[str, ...]
     table: Path
     core: int = 0
-    max_burst: int | None = None  # frames per poll; None: all that the program asks for
-    ring: int | None = None  # descriptors: frames arrive at the rate that loses none there; None: always there
+    max_burst: int | None = None  # frames per poll; None: as many as the program asks for
+    ring: int | None = None  # descriptors: frames arrive at the highest lossless rate of such a ring; None: always
     source_port: int = 0
     mac: str = FIRST_MAC
-    is_stamped: bool = False  # frames that dl3gen's sink takes for its own
-    is_sink: bool = False  # sends nothing; its rate is that of what it receives
-    begin: Callable[[], bool] | None = None  # tells it to begin; asked again until that has worked
+    is_stamped: bool = False  # frames that dl3gen's sink recognises as its own
+    is_sink: bool = False  # sends nothing; its rate is the receive rate
+    begin: Callable[[], bool] | None = None  # starts the run; called again until it succeeds
 
 
 def environment(job: Job, stats: Path) -> dict[str, str]:
-    """All that the runner adds to the command; the folder of `stats` is removed at the end."""
+    """Environment variables added to the command; the folder of `stats` is removed at the end."""
     added = {
         "ONECORE_TABLE": str(job.table),
         "ONECORE_STATS": str(stats),
         "ONECORE_SOURCE": str(job.source_port),
         "ONECORE_MAC": job.mac,
-        "RUNTIME_DIRECTORY": str(stats.parent),  # where EAL makes a folder of its own and leaves it behind
+        "RUNTIME_DIRECTORY": str(stats.parent),  # where EAL creates its runtime folder and leaves it behind
     }
     if job.max_burst is not None:
         added["ONECORE_BURST"] = str(job.max_burst)
@@ -59,7 +59,7 @@ def environment(job: Job, stats: Path) -> dict[str, str]:
 
 
 def fill_in(command: Sequence[str], places: Mapping[str, str]) -> tuple[str, ...]:
-    """The command with each '{word}' replaced by the place of that name."""
+    """The command with each '{word}' replaced by the path of that name."""
     done = []
     for word in command:
         for name, place in places.items():
@@ -70,7 +70,7 @@ def fill_in(command: Sequence[str], places: Mapping[str, str]) -> tuple[str, ...
 
 @dataclass
 class Runner:
-    """A started program. Its standard input stays open, because some programs leave at its end."""
+    """A started program. Its standard input stays open, because some programs exit at end of file."""
 
     job: Job
     process: subprocess.Popen[bytes]
@@ -79,7 +79,7 @@ class Runner:
     is_paused: bool = field(default=False)
 
     def read(self) -> Reading | None:
-        """The newest counters, or None before the first."""
+        """The latest counters, or None before the first."""
         try:
             reading = Reading.parse(self.stats.read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -87,20 +87,20 @@ class Runner:
         return replace(reading, sent=reading.received) if reading and self.job.is_sink else reading
 
     def last_words(self) -> str:
-        """The end of what the program printed."""
+        """The end of the program's output."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(f"    {line}" for line in lines[-8:] or ["(it printed nothing)"])
 
     def check_alive(self) -> None:
-        """Complain when the program has left."""
+        """Fault if the program has exited."""
         if self.process.poll() is not None:
             raise Fault(
-                f"{self.job.name} left with status {self.process.returncode} while it was measured; "
+                f"{self.job.name} exited with status {self.process.returncode} while it was measured; "
                 f"its last lines were\n{self.last_words()}"
             )
 
     def begin(self) -> None:
-        """Tell it to begin, when it does not by itself."""
+        """Start the run, if the program does not start by itself."""
         deadline = time.monotonic() + START_SECONDS
         while self.job.begin and not self.job.begin():
             self.check_alive()
@@ -109,7 +109,7 @@ class Runner:
             time.sleep(POLL_SECONDS)
 
     def wait_for(self, sent: int, seconds: float) -> Reading:
-        """Wait until a fresh reading shows that many packets sent."""
+        """Wait until a new reading shows at least `sent` packets."""
         now_ns, deadline = time.monotonic_ns(), time.monotonic() + seconds
         while time.monotonic() < deadline:
             reading = self.read()
@@ -123,24 +123,24 @@ class Runner:
         )
 
     def measure(self, seconds: float) -> Sample:
-        """The rates over so many seconds, after a moment to settle."""
+        """The rates over `seconds`, after a short time to settle."""
         time.sleep(SETTLE_SECONDS)
         first = self.wait_for(0, QUIT_SECONDS)
         time.sleep(seconds)
         return Sample.between(first, self.wait_for(0, QUIT_SECONDS), is_paced=self.job.ring is not None)
 
     def pause(self) -> None:
-        """Stop the program where it stands; another may then have the core."""
+        """Suspend the program; another one may then use the core."""
         os.killpg(self.process.pid, signal.SIGSTOP)
         self.is_paused = True
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         os.killpg(self.process.pid, signal.SIGCONT)
         self.is_paused = False
 
     def quit(self) -> None:
-        """End the program: politely, then firmly."""
+        """Stop the program, with increasingly strong signals."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             if self.process.poll() is not None:
                 return
@@ -153,7 +153,7 @@ class Runner:
 
 
 def check_possible(job: Job) -> None:
-    """Complain of a program or a core that is not there."""
+    """UsageFault if the program or the core does not exist."""
     if not shutil.which(job.command[0]):
         raise UsageFault(f"there is no program {job.command[0]}: give its path, or a name on the PATH")
     if not may_use(job.core):
@@ -162,11 +162,11 @@ def check_possible(job: Job) -> None:
 
 @contextmanager
 def started(job: Job, place: Workplace) -> Iterator[Runner]:
-    """Start the program pinned to its core, wait for packets, end it afterwards; it also ends when we are killed."""
+    """Start the program pinned to its core, wait for packets, stop it afterwards; it is killed when we are killed."""
     check_possible(job)
     number = place.next_number()
     stats, log = place.folder / f"{number}.stats", place.folder / f"{number}.log"
-    # A ring holds no time slice of a thread that carries no packets: such threads get the other cores then.
+    # A ring cannot absorb a time slice of a thread without packets, so such threads use other cores.
     cores = listed([job.core] if job.ring is None else usable())
     pinned = ["setpriv", "--pdeathsig", "KILL", "taskset", "--cpu-list", cores, *job.command]
     with log.open("wb") as output:

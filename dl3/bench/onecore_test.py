@@ -1,4 +1,4 @@
-"""The runner, with programs that are no forwarders but count like one."""
+"""The runner, with programs that forward nothing but maintain the same counters."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from dl3.bench.onecore import Job, environment, fill_in, started
 from dl3.bench.workplace import Workplace
 from dl3.model.fault import Fault, UsageFault
 
-# Sends a million packets per second of its own time, as far as its counters tell; leaves at the end of its input.
+# Counts a million packets per second of its own CPU time; exits at the end of its input.
 COUNTING = """
 import os, select, sys, time
 path, sent = os.environ["ONECORE_STATS"], 200_000
@@ -93,7 +93,7 @@ def ends_a_program_that_is_stopped(place: Workplace) -> None:
 
 def shows_the_last_words_of_a_program_that_leaves(place: Workplace) -> None:
     with (
-        pytest.raises(Fault, match=r"counting left with status 3(.|\n)*no such port"),
+        pytest.raises(Fault, match=r"counting exited with status 3(.|\n)*no such port"),
         started(job("import sys; print('no such port'); sys.exit(3)"), place),
     ):
         pass

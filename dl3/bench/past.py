@@ -1,4 +1,4 @@
-"""What a record has of a campaign that was begun: with it the campaign goes on as if nobody had cut it short."""
+"""The recorded state of an interrupted campaign, from which it is resumed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from dl3.model.trial import wire_of
 from dl3.record.journal import mend
 from dl3.record.reader import MOST_BYTES, Record, read
 
-PLAN_LINE = b'{"kind":"plan",'  # how the first line of a record begins
+PLAN_LINE = b'{"kind":"plan",'  # start of a record's first line
 
 
 @dataclass(frozen=True)
 class Past:
-    """A record that holds a plan; the last plan holds."""
+    """A record with a plan; the last plan is valid."""
 
     record: Record
     plan: Plan
-    jobs: Mapping[str, Job] = field(init=False)  # by key, of all plans: one that is finished may be in an older one
+    jobs: Mapping[str, Job] = field(init=False)  # by key, from all plans: finished jobs may be in an older one
 
     def __post_init__(self) -> None:
         jobs = {key: job for plan in self.record.plans for key, job in by_key(plan).items()}
@@ -32,30 +32,30 @@ class Past:
 
     @property
     def done(self) -> set[str]:
-        """Keys of jobs that are not made again."""
+        """Keys of jobs that are not run again."""
         return {finished.job for finished in self.record.finished}
 
     @property
     def begun(self) -> set[str]:
-        """Keys of jobs that have trials and are not done: they are made as they were planned then."""
+        """Keys of unfinished jobs with trials: they are run as planned at that time."""
         return {trial.job for trial in self.record.trials if trial.job} - self.done
 
     def known(self) -> Known:
-        """Throughputs that finished jobs found; those of others are found again, from their trials."""
+        """Throughputs of finished jobs; those of other jobs are determined again from their trials."""
         finished = {key: job for key, job in self.jobs.items() if key in self.done}
         return Known.of(finished, self.record.answers)
 
     def recording(self, job: str) -> Recording:
-        """All that is there of a job."""
+        """The recorded trials and results of a job."""
         return tape_of(self.record, job)
 
     def tape_of_proof(self, wire: str) -> Recording:
-        """Of a proof that was cut short."""
+        """The recorded trials of an interrupted self-test."""
         trials = [trial for trial in self.record.trials if trial.test == "proof"]
         return Recording([trial for trial in trials if wire_of(trial.facts) in ("", wire)])
 
     def pace(self) -> Pace:
-        """How fast jobs went that were made in one go."""
+        """The speed of jobs that were not interrupted."""
         pace = Pace()
         for finished in self.record.finished:
             if finished.is_rest:
@@ -65,15 +65,15 @@ class Past:
 
 
 def is_begun_plan(path: Path) -> bool:
-    """Whether a file is no more than a plan's line that somebody was killed in."""
+    """Whether a file contains only an incomplete plan line, left by a killed process."""
     content = read_bounded(path, MOST_BYTES, "a record")
     return b"\n" not in content and (content.startswith(PLAN_LINE) or PLAN_LINE.startswith(content))
 
 
 def look_into(path: Path, source: str) -> Past | None:
-    """What is there of the campaign with this text, None when nothing is; UsageFault for a file of anything else.
+    """The recorded state of the campaign with this source, None if there is none; UsageFault for any other file.
 
-    The file stays as it is.
+    The file is not changed.
     """
     if not path.exists():
         return None
@@ -87,16 +87,16 @@ def look_into(path: Path, source: str) -> Past | None:
     if record.plans[-1].source != source:
         name = record.plans[-1].name
         raise UsageFault(
-            f"{path} is the record of the campaign '{name}' as it was written then, and this one is written otherwise: "
+            f"{path} is the record of the campaign '{name}' with a different campaign file: "
             "name another file, or none for a new one"
         )
     return Past(record, record.plans[-1])
 
 
 def read_past(path: Path, source: str) -> Past | None:
-    """The same, to go on with it: half a line at the end, in which somebody was killed, is cut off.
+    """The same, in order to resume it: an incomplete last line, left by a killed process, is removed.
 
-    Nothing is cut off a file that is not known to be a record of this campaign.
+    Only a file known to be a record of this campaign is modified.
     """
     past = look_into(path, source)
     return look_into(path, source) if mend(path) else past

@@ -1,13 +1,14 @@
-"""Self-proof: what the tester can by itself over a kind of port, before anything else is measured with it.
+"""Self-test: the limits of the tester over a kind of port, before anything else is measured with it.
 
-In place of the device stands a loop: testpmd in mode io hands each frame on as it came, the least that can stand
-between two ports. (Both ends of one memif in one dl3gen would need no loop, but DPDK's driver crashes that way now and
-then.) dl3gen itself runs as in the measurements that follow: same cores, same kind of ports, same streams.
+The device is replaced by a loop: testpmd in io mode forwards each frame unchanged, the minimum that can be placed
+between two ports. (Both ends of one memif in a single dl3gen would need no loop, but DPDK's driver occasionally crashes
+in that configuration.) dl3gen itself runs as in the measurements that follow: same cores, same kind of ports, same
+streams.
 
-This proves that dl3gen sends, receives, and accounts for each frame up to its ceiling, how exact its rate is at half
-of it, and below which time its latencies say nothing. It does not prove more: where the loop loses frames before
-dl3gen falls behind, the ceiling is higher than said; the floor of latency contains the loop's own polling, so dl3gen's
-own is lower; and as one clock stamps and reads the stamps, an error of that clock is not seen.
+The test shows that dl3gen sends, receives and accounts for every frame up to its ceiling, how accurate its rate is at
+half the ceiling, and the floor of its latency measurement. It does not show more: if the loop loses frames before
+dl3gen falls behind, the real ceiling is higher; the latency floor includes the loop's own polling, so dl3gen's own is
+lower; and because one clock writes and reads the stamps, an error of that clock is not detected.
 """
 
 from collections.abc import Sequence
@@ -20,20 +21,20 @@ from dl3.model.campaign import DutSpec, Setup
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput
+from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput
 from dl3.trial.order import Order
 
 LOOP = "loop"
 LOOPED_WIRES = ("memif", "veth")
-LOWEST_SHARE = 1e-3  # of full speed: no ceiling is searched below
-TERMS = Terms(resolution=0.02, retries=3)  # a ceiling wants no more; a proof is to be short
+LOWEST_SHARE = 1e-3  # of full speed: lower limit of the search
+TERMS = SearchSettings(resolution=0.02, retries=3)  # sufficient for a ceiling; a self-test has to be short
 PACING_SHARE = 0.5  # of the ceiling
 FLOOR_SHARE = 0.1
-TRIES = 4  # of trials that are INVALID
+TRIES = 4  # of INVALID trials
 
 
 def loop_of(setup: Setup, wire: str) -> Setup:
-    """The same bed with a loop in place of the device; Fault where no loop can stand on such a wire."""
+    """The same testbed with a loop in place of the device; Fault if the wire does not support a loop."""
     if wire not in LOOPED_WIRES:
         raise Fault(
             f"there is no loop for the wire '{wire}': join two ports of dl3gen with a cable, then 'dl3 bench proof'"
@@ -44,7 +45,7 @@ def loop_of(setup: Setup, wire: str) -> Setup:
 
 
 def prove(run: Run, frames: Sequence[str], wire: str) -> Proof:
-    """Measure the tester with each frame size, on a run whose device is a loop; the proof is in the record then."""
+    """Measure the tester with each frame size, on a run whose device is a loop; returns the recorded result."""
     run, points, before = replace(run, job=""), list[ProofPoint](), run.look()
     for i, frame in enumerate(frames):
         run.listener.on_left(frame, (len(frames) - i) * likely_s(run))
@@ -62,12 +63,12 @@ def prove(run: Run, frames: Sequence[str], wire: str) -> Proof:
 
 
 def likely_s(run: Run) -> float:
-    """About how long it takes for one frame size: full speed, the search below it, two trials."""
+    """Estimated time per frame size: full speed, the search below it, two trials."""
     return 6 * run.trial_s
 
 
 def point_of(run: Run, frame: str) -> ProofPoint:
-    """The tester with one frame size; zeros and a reason where it has no ceiling."""
+    """The tester with one frame size; zeros and a reason if it has no ceiling."""
     try:
         found = ceiling(run, frame)
     except Undecided as fault:
@@ -87,13 +88,13 @@ def point_of(run: Run, frame: str) -> ProofPoint:
 
 
 def point_without(frame: str, reason: str) -> ProofPoint:
-    """Nothing is proved."""
+    """A point without results."""
     nothing = {"ceiling_pps": 0, "pacing_error": 0, "latency_min_ns": 0, "latency_p50_ns": 0, "jitter_mean_ns": 0}
     return ProofPoint.model_validate({"frame": frame, **nothing, "invalid": (reason,)})
 
 
 def limits_of_loop(found: Answer[Trial]) -> tuple[str, ...]:
-    """Whether it was the loop that lost frames."""
+    """Whether the loop lost frames."""
     if found.limited_by != "dut":
         return ()
     return (f"loop: it lost frames at {found.ended_pps / 1e6:.3f} Mpps, so the generator's own ceiling is higher",)
@@ -110,12 +111,12 @@ def ceiling(run: Run, frame: str) -> Answer[Trial]:
 
 
 def proof_trial(run: Run, frame: str, pps: float) -> Trial:
-    """One, of the loop."""
+    """One trial with the loop."""
     return run.trial(Order(run.streams, frame, pps, run.seconds, "proof", warm_up_s=run.warm_up_s))
 
 
 def valid_trial(run: Run, frame: str, pps: float) -> Trial:
-    """One that is not INVALID, or the last of some tries."""
+    """A valid trial, or the last of several attempts."""
     for _ in range(TRIES):
         trial = proof_trial(run, frame, pps)
         if not trial.invalid:

@@ -1,4 +1,4 @@
-"""The tester against itself, made up: ceiling, pacing, floor, and what is no proof."""
+"""The tester's self-test, simulated: ceiling, pacing, latency floor, and invalid results."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a record has of a job that was cut short: played again, so that the job goes on where it was."""
+"""The recorded part of an interrupted job, replayed so that the job continues where it stopped."""
 
 import json
 from collections import deque
@@ -10,30 +10,30 @@ from dl3.model.trial import Trial
 from dl3.record.reader import Record
 from dl3.trial.order import Order
 
-NEAR_SHARE = 0.1  # of a trial's time: by so much it may take longer or shorter than was ordered
-NEAR_S = 0.05  # and by so much at least
-NOT_SAID_TWICE = {"at", "facts", "noise"}  # what an answer has of the moment in which it was given
+NEAR_SHARE = 0.1  # of the trial duration: permitted deviation from the ordered duration
+NEAR_S = 0.05  # minimum of this deviation
+NOT_SAID_TWICE = {"at", "facts", "noise"}  # fields of a result that depend on the time it was produced
 
 
 def text_of(noun: Noun) -> str:
-    """All that is the same when the same trials are judged again."""
+    """The parts of a result that are identical if the same trials are evaluated again."""
     return noun.model_dump_json(exclude=NOT_SAID_TWICE)
 
 
 def plain(value: object) -> object:
-    """As a record gives it back: lists for tuples."""
+    """As read back from a record: lists for tuples."""
     return json.loads(json.dumps(value))
 
 
 class Recording:
-    """Trials in their order, and answers that need not be written a second time."""
+    """Trials in order, and results that need not be written again."""
 
     def __init__(self, trials: Iterable[Trial] = (), answers: Iterable[Noun] = ()) -> None:
         self._trials = deque(trials)
         self._answers = {text_of(answer) for answer in answers}
 
     def take(self, order: Order) -> Trial | None:
-        """The trial that was made for this order, None from the first one on that was made for another."""
+        """The recorded trial for this order; None from the first mismatch on."""
         if not self._trials:
             return None
         trial = self._trials.popleft()
@@ -43,17 +43,17 @@ class Recording:
         return None
 
     def has(self, noun: Noun) -> bool:
-        """Whether that answer is in the record."""
+        """Whether the result is already in the record."""
         return text_of(noun) in self._answers
 
 
 def took_as_ordered(trial: Trial, order: Order) -> bool:
-    """Whether it took the time that was ordered; of a number of frames none was."""
+    """Whether the trial had the ordered duration; always true for a number of frames."""
     return bool(order.frames) or abs(trial.seconds - order.seconds) <= max(NEAR_S, NEAR_SHARE * order.seconds)
 
 
 def is_for(trial: Trial, order: Order) -> bool:
-    """Whether a trial is what was ordered: the same test, streams, rates, sizes and numbers of frames, or time."""
+    """Whether a trial matches the order: same test, streams, rates, sizes, and number of frames or duration."""
     same = (trial.test, trial.frame, trial.asked_pps, trial.load) == (
         order.test,
         order.frame,
@@ -64,7 +64,7 @@ def is_for(trial: Trial, order: Order) -> bool:
 
 
 def tape_of(record: Record, job: str) -> Recording:
-    """What a record has of a job since it was last left out: what had no answer is tried again, not played again."""
+    """The recorded part of a job since it was last skipped: a job without a result is retried, not replayed."""
     answers: Iterable[Noun] = (*record.answers, *record.others)
     trials: list[Trial] = []
     for _, entry in record.lines:

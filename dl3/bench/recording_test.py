@@ -1,4 +1,4 @@
-"""Which trials of a record stand for an order."""
+"""Matching of recorded trials and orders."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from dl3.trial.run_test import ONE
 
 
 def order(seconds: float = 2.0, frames: int = 0) -> Order:
-    """As fast as can be."""
+    """At maximum rate."""
     return Order(ONE, "64", 0.0, seconds, "ceiling", warm_up_s=0.0, frames=frames)
 
 

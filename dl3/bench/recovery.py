@@ -1,4 +1,4 @@
-"""Conducts system recovery (RFC 2544, 26.5)."""
+"""Runs the system recovery test (RFC 2544, 26.5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SHORTEST_RELIEF_S = 1.0
 
 @dataclass(frozen=True)
 class Fall:
-    """The load falls from the overload to the relief without a gap: a stream of both ends, the other goes on."""
+    """The load drops from overload to relief without a gap: the surplus of each stream ends, the rest continues."""
 
     overload_pps: float
     relief_pps: float
@@ -36,7 +36,7 @@ class Fall:
 
 
 def overload_of(throughput: Throughput, most: Most) -> float:
-    """110 % of the throughput, or what the line carries; Undecided, at once, where the tester cannot overload it."""
+    """110 % of the throughput, or the line rate; Undecided immediately if the tester cannot overload the device."""
     wanted_pps = OVERLOAD * throughput.pps
     if throughput.limited_by == "dut" and (most.limit == "line" or wanted_pps <= most.pps):
         return min(wanted_pps, most.pps)
@@ -44,7 +44,7 @@ def overload_of(throughput: Throughput, most: Most) -> float:
         throughput.limited_by, "its ceiling of"
     )
     top_pps = throughput.ended_pps if throughput.limited_by == "asked" else most.pps
-    if wanted_pps <= top_pps:  # the tester reaches more now than when the throughput was searched
+    if wanted_pps <= top_pps:  # the tester is faster now than during the throughput search
         raise Undecided(
             f"not applicable: frames of {throughput.frame}: the tester cannot overload {throughput.dut} "
             f"(its limit is not known: at least {throughput.pps / 1e6:.3f} Mpps)"
@@ -56,7 +56,7 @@ def overload_of(throughput: Throughput, most: Most) -> float:
 
 
 def fall_of(testbed: Testbed, throughput: Throughput) -> Fall:
-    """From 110 % of the throughput, or what the line carries, to half of the throughput."""
+    """From 110 % of the throughput, or the line rate, to half the throughput."""
     overload_pps = overload_of(throughput, Most.of(testbed.run, testbed.job.frame))
     seconds = testbed.run.seconds
     relief_s = min(max(seconds, SHORTEST_RELIEF_S), LONGEST_RELIEF_S)
@@ -64,7 +64,7 @@ def fall_of(testbed: Testbed, throughput: Throughput) -> Fall:
 
 
 def overload(testbed: Testbed, fall: Fall) -> Trial:
-    """A valid trial, the first in which the generator left out no frame; else the one in which it left out fewest."""
+    """The first valid trial in which the generator skipped no frame; otherwise the one with the fewest skipped."""
     trials: list[Trial] = []
     while len(trials) <= RETRIES and not any(is_exact(trial) for trial in trials):
         trials.append(testbed.run.trial(fall.order(testbed)))
@@ -78,19 +78,19 @@ def overload(testbed: Testbed, fall: Fall) -> Trial:
 
 
 def is_exact(trial: Trial) -> bool:
-    """Whether the number of a frame tells when it was due: frames that were left out have none."""
+    """Whether due times follow from frame numbers: skipped frames have no number."""
     return not trial.invalid and not trial.account.late
 
 
 def last_lost_s(testbed: Testbed, fall: Fall, trial: Trial) -> float | None:
-    """When the last lost frame was due, at the latest: had all that were left out been before it, in its stream."""
+    """Latest possible due time of the last lost frame: as if all skipped frames preceded it in its stream."""
     if trial.last_lost_s is None:
         return None
     return trial.last_lost_s + trial.account.late / (fall.relief_pps * min(shares(testbed.run.streams)))
 
 
 def measure_recovery(testbed: Testbed) -> Sequence[Recovery]:
-    """The time from the fall of the load to the last lost frame, to a frame of the lower load."""
+    """The time from the load reduction to the last lost frame, exact to one frame of the lower load."""
     throughput = throughput_of(testbed)
     fall = fall_of(testbed, throughput)
     run, seconds, trials = testbed.run, list[float](), list[Trial]()

@@ -1,4 +1,4 @@
-"""The file that a comparison leaves behind."""
+"""The result file of a comparison."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from dl3.bench.contest import PAIRS_PER_START, Effort, Found
-from dl3.bench.sides import Terms
+from dl3.bench.sides import PairSettings
 from dl3.model.comparison import Comparison
 from dl3.model.fault import Fault
 from dl3.record.facts import Facts
@@ -15,7 +15,7 @@ from dl3.record.journal import now
 
 
 class Outcome(BaseModel):
-    """All rows, with what they depend on."""
+    """All rows, with the conditions they depend on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,11 +30,11 @@ class Outcome(BaseModel):
     seconds_per_sample: float
     marches: dict[str, str]  # of both programs, by row
     rows: tuple[Comparison, ...]
-    missing: dict[str, str]  # rows that could not be measured here, each with the reason
+    missing: dict[str, str]  # rows that could not be measured here, with the reason
 
 
-def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) -> Outcome:
-    """Put together what was found, each row with its -march."""
+def outcome(terms: PairSettings, effort: Effort, facts: Facts, found: Sequence[Found]) -> Outcome:
+    """Combine the results, with the -march of each row."""
     return Outcome(
         at=now(),
         facts=facts,
@@ -52,7 +52,7 @@ def outcome(terms: Terms, effort: Effort, facts: Facts, found: Sequence[Found]) 
 
 
 def write(path: Path, result: Outcome) -> None:
-    """Write it whole or not at all."""
+    """Write the file atomically."""
     draft = path.with_suffix(".draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

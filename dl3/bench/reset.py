@@ -1,4 +1,4 @@
-"""Conducts resets (RFC 2544, 26.6, RFC 6201): of the device's process and of its port, at half of the throughput."""
+"""Runs reset tests (RFC 2544, 26.6, RFC 6201) of the device's process and of its port, at half the throughput."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,32 +15,32 @@ from dl3.search.trials import RETRIES
 from dl3.trial.order import Order
 from dl3.trial.run import Runner
 
-LOAD = 0.5  # of the throughput: what is lost is then the reset's, also on a noisy machine
+LOAD = 0.5  # of the throughput: loss is then due to the reset, even on a noisy machine
 MORE = 1.05
 SHORTEST_S = 2.0
 LONGEST_S = 120.0
 RATE = "pacing: "  # of the mean rate; times do not depend on it
-NO_LINK = ("late: ", RATE)  # while there is no link nothing can be sent
+NO_LINK = ("late: ", RATE)  # without a link nothing can be sent
 DOWN = "link: "  # at the end
 
 
 class NotAskedFor(Fault):
-    """A kind of reset that the person did not name a command for."""
+    """A kind of reset for which the user gave no command."""
 
 
 class Resettable(Protocol):
-    """What of a bed is needed."""
+    """The part of a testbed that is needed here."""
 
     def reset_process(self) -> None:
-        """End and start again."""
+        """Kill and restart the process."""
 
     def reset_port(self) -> None:
-        """Down and up."""
+        """Set the port down and up."""
 
 
 @dataclass(frozen=True)
 class Outage:
-    """From the last frame before to the first after, and all frames that were due and did not come."""
+    """From the last frame before to the first frame after the reset, with the number of frames lost."""
 
     seconds: float
     lost: int
@@ -48,9 +48,10 @@ class Outage:
 
     @classmethod
     def of(cls, trial: Trial) -> "Outage":
-        """The longest silence, whether frames were lost, held back or never taken by the port in it.
+        """The longest silence, whether its frames were lost, held back or never accepted by the port.
 
-        One that is no longer than the tester's own longest pause is not the device's; then the frames alone tell.
+        A silence no longer than the tester's own longest pause is not attributed to the device; then only lost frames
+        count.
         """
         run = trial.facts.get("run")
         pause_s = run["longest_gap_us"] / 1e6 if isinstance(run, dict) else 0.0
@@ -60,24 +61,25 @@ class Outage:
 
 
 def without_account(run: Run) -> Run:
-    """Trials of which the device's own account is not checked: it begins anew with the process."""
+    """Trials without checking the device's packet accounting, which restarts with the process."""
     return replace(run, runner=Runner(replace(run.site, dut=None), run.runner.sleep))
 
 
 def is_down(trial: Trial) -> bool:
-    """Whether a link was still missing at the end: the device is not back then, whatever else there is to say."""
+    """Whether a link was still down at the end: then the device has not recovered."""
     return any(why.startswith(DOWN) for why in trial.invalid)
 
 
 def is_usable(trial: Trial) -> bool:
-    """Whether nothing but a link that was missing, for a while or to the end, speaks against it."""
+    """Whether the trial is valid except for a link that was down temporarily or until the end."""
     return is_down(trial) or all(why.startswith(NO_LINK if trial.account.busy else RATE) for why in trial.invalid)
 
 
 def has_come_back(trial: Trial) -> bool:
-    """Whether the device forwarded again before the end.
+    """Whether the device was forwarding again before the end.
 
-    Frames that a port without a link never took have no number, so the last lost one may be later by all their time.
+    Frames that a port without a link never accepted have no number, so the last lost one may be later by all their
+    time.
     """
     if is_down(trial):
         return False
@@ -88,7 +90,7 @@ def has_come_back(trial: Trial) -> bool:
 
 
 def outage_in(run: Run, frame: str, pps: float, act: Callable[[], None]) -> Outage:
-    """One reset, seen from before to after."""
+    """One reset, observed from before to after."""
 
     def measure(seconds: float) -> Trial:
         for _ in range(1 + RETRIES):
@@ -119,10 +121,10 @@ def measure_one(testbed: Testbed, what: Literal["process", "port"], pps: float, 
 
 
 def measure_reset(testbed: Testbed, bed: Resettable | None = None) -> Sequence[Reset]:
-    """Both kinds; one that this bed cannot do is told of, and a Fault where it can do neither."""
+    """Both kinds of reset. One that is not possible on this testbed is reported; Fault if neither is possible."""
     bed = bed or testbed.bed
     if bed is None:
-        raise UsageFault("nobody here can reset this device: name a command that does, or test one that a bed starts")
+        raise UsageFault("this device cannot be reset from here: give a command, or use a device that dl3 starts")
     pps = LOAD * throughput_of(testbed).pps
     answers, faults = list[Reset](), list[Fault]()
     kinds: list[tuple[Literal["process", "port"], Callable[[], None]]] = [

@@ -1,4 +1,4 @@
-"""RFC 2544's other tests and RFC 2889's rates, with a generator and a device that are made up."""
+"""The other tests of RFC 2544 and the rates of RFC 2889, with a simulated generator and device."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from dl3.trial.fake import FakeGenerator
 
 
 def only(kind: Any, made: Any) -> Any:
-    """The only answer, of this kind."""
+    """The only result, which must be of this kind."""
     (answer,) = made
     assert isinstance(answer, kind)
     return answer
@@ -89,7 +89,7 @@ def says_that_no_burst_was_too_long(tmp_path: Path) -> None:
 
 
 def recovering(results: dict[str, Any]) -> None:
-    """In each overload something is lost until a quarter of a second after it."""
+    """Frames are lost until a quarter of a second after each overload."""
     streams = results["streams"]
     if len(streams) == 2:
         pps = streams[0]["asked_pps"]
@@ -185,11 +185,11 @@ class FakeBed:
         self._generator, self._seconds, self._port = generator, seconds, port
 
     def reset_process(self) -> None:
-        """Lose so many."""
+        """Lose that many."""
         self._lose(self._generator.newest)
 
     def reset_port(self) -> None:
-        """The same, or a error."""
+        """The same, or a Fault."""
         if self._port:
             raise Fault(self._port)
         self._lose(self._generator.newest)
@@ -242,7 +242,7 @@ def waits_for_a_device_that_takes_long(tmp_path: Path) -> None:
 
 
 class LinklessBed(FakeBed):
-    """Dead for 3 s; in the first one there is no link either: the port takes nothing, so nothing is numbered."""
+    """Down for 3 s; during the first the link is down too: the port accepts nothing, so no frame is numbered."""
 
     def _lose(self, results: dict[str, Any]) -> None:
         stream, whole_s, pps = results["streams"][0], results["seconds"], results["streams"][0]["asked_pps"]
@@ -259,7 +259,7 @@ def is_not_misled_by_frames_that_a_port_without_link_never_took(tmp_path: Path) 
 
 
 class UnpluggedBed(LinklessBed):
-    """The same, and the link is missing for all of the 3 s."""
+    """The same, but the link is down for all of the 3 s."""
 
     def _lose(self, results: dict[str, Any]) -> None:
         super()._lose(results)
@@ -292,5 +292,5 @@ def gives_up_a_device_that_never_comes_back(tmp_path: Path) -> None:
 
 
 def says_that_nobody_can_reset_the_device(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match="nobody here can reset this device"):
+    with pytest.raises(Fault, match="this device cannot be reset from here"):
         conduct(course_of(FakeGenerator(), tmp_path), job_of("reset"), None, Known())

@@ -1,4 +1,4 @@
-"""What both sides of a row have in common: terms, entries, what they were built for, EAL's arguments."""
+"""Common to both sides of a row: settings, entries, their -march, EAL's arguments."""
 
 import json
 import re
@@ -16,12 +16,12 @@ from dl3.record.facts import last_march
 from dl3.record.machine import text_of
 
 MAKER = "tools/build-peers"
-ZERO_LOSS_RING = 16384  # as the links of the lab have: on a core that its host shares a pause must fit into it
+ZERO_LOSS_RING = 16384  # same as the lab's links: on a core shared by the hypervisor, a ring must absorb a pause
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What both programs of a pair have in common."""
+class PairSettings:
+    """Settings common to both programs of a pair."""
 
     core: int = 0
     burst: int = 64
@@ -38,20 +38,20 @@ class Entry:
     n_hops: int = 256
     mode: str = "route"
     is_half_load: bool = False
-    is_zero_loss: bool = False  # frames arrive at a rate, the one at which none is lost
+    is_zero_loss: bool = False  # frames arrive at a fixed rate, the highest one without loss
 
 
 class Running(Protocol):
     """A started side; the other one runs while it is paused."""
 
     def pause(self) -> None:
-        """Stand still."""
+        """Suspend."""
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume."""
 
     def measure(self, seconds: float) -> Sample:
-        """The rates over so many seconds."""
+        """The rates over `seconds`."""
 
 
 Start = Callable[[], AbstractContextManager[Running]]
@@ -59,19 +59,19 @@ Start = Callable[[], AbstractContextManager[Running]]
 
 @dataclass(frozen=True)
 class Contestant:
-    """A side that can be started, and what it was compiled for."""
+    """A side that can be started, and its -march."""
 
     job: Job
     march: str
     start: Start | None = None  # None: alone on its core
 
     def started(self, place: Workplace) -> AbstractContextManager[Running]:
-        """Start it; it ends with the context."""
+        """Start it; it is stopped at the end of the context."""
         return self.start() if self.start else started(self.job, place)
 
 
 def march_of_build(folder: str) -> str:
-    """The -march of dl3d's packet path in a build of ours."""
+    """The -march of dl3d's datapath in one of our builds."""
     commands = text_of(BUILD / folder / "compile_commands.json")
     found = re.search(r'"command": "([^"]*path/worker\.c[^"]*)"', commands)
     if not found:
@@ -85,14 +85,14 @@ def march_of_peer(name: str) -> str:
     return str(json.loads(note.read_text(encoding="utf-8"))["march"])
 
 
-def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
+def job_of(entry: Entry, settings: PairSettings, command: tuple[str, ...]) -> Job:
     """The common part of all jobs."""
     return Job(
         name=entry.program,
         command=command,
         table=TableFiles(entry.routes, TABLES).destinations(),
-        core=terms.core,
-        max_burst=terms.burst // 2 if entry.is_half_load else None,
+        core=settings.core,
+        max_burst=settings.burst // 2 if entry.is_half_load else None,
         ring=ZERO_LOSS_RING if entry.is_zero_loss else None,
     )
 
@@ -100,10 +100,10 @@ def job_of(entry: Entry, terms: Terms, command: tuple[str, ...]) -> Job:
 TWO_PORTS = ("net_null0", "net_null1,no-rx=1")
 
 
-def eal(terms: Terms, place: Workplace, lcores: str, devices: Sequence[str] = TWO_PORTS) -> tuple[str, ...]:
-    """EAL's arguments of the peers."""
+def eal(settings: PairSettings, place: Workplace, lcores: str, devices: Sequence[str] = TWO_PORTS) -> tuple[str, ...]:
+    """EAL's arguments for the peers."""
     return (
-        *("--no-pci", "--no-telemetry", "--in-memory", "-m", str(terms.memory_mib), "-d", str(place.plugin)),
+        *("--no-pci", "--no-telemetry", "--in-memory", "-m", str(settings.memory_mib), "-d", str(place.plugin)),
         *(word for device in devices for word in ("--vdev", device)),
         *("--lcores", lcores),
         *("--file-prefix", f"dl3-peer{place.next_number()}", "--"),

@@ -21,8 +21,8 @@ from dl3.trial.order import Order, Site
 from dl3.trial.run import Act, Runner
 
 FRAMES = ("64", "128", "256", "512", "1024", "1280", "1518", *MIXES)
-USUAL_MTU, AROUND_BYTES = 1500, 18  # of a frame; what stands around the IP packet, the FCS included
-OVERHEAD_S = 0.4  # of a trial: starting, stragglers, reading
+USUAL_MTU, AROUND_BYTES = 1500, 18  # bytes of a frame outside the IP packet, including the FCS
+OVERHEAD_S = 0.4  # of a trial: start, drain, reading counters
 
 
 class ProgressListener:
@@ -41,13 +41,13 @@ class ProgressListener:
         """A search has ended without an answer."""
 
     def is_waiting(self) -> bool:
-        """Whether a coarse answer now is worth more than a fine one later; asked between rates of a binary search."""
+        """Whether a coarse result now is preferred to a finer one later; called between rates of a binary search."""
         return False
 
 
 @dataclass(frozen=True)
 class Found:
-    """The answer of a search, and the trial in which that rate was offered."""
+    """The result of a search, and the trial with that rate."""
 
     answer: Throughput
     best: Trial | None
@@ -63,27 +63,27 @@ class Run:
     seconds: float  # of one trial
     warm_up_s: float = 0.2
     listener: ProgressListener = field(default_factory=ProgressListener)
-    look: Callable[[], Look] = Look  # at the machine, before and after searches; this one sees nothing
-    job: str = ""  # key of a campaign's job, kept with each trial
-    recording: Recording = field(default_factory=Recording)  # what a record has of that job from before
+    look: Callable[[], Look] = Look  # takes a snapshot of the machine before and after searches; default: empty
+    job: str = ""  # key of a campaign's job, stored with each trial
+    recording: Recording = field(default_factory=Recording)  # the recorded part of that job
 
     @property
     def site(self) -> Site:
-        """Where they are made."""
+        """The site of the trials."""
         return self.runner.site
 
     @property
     def trial_s(self) -> float:
-        """Duration of one trial, everything included."""
+        """Total duration of one trial."""
         return self.seconds + self.trial_s_beside
 
     @property
     def trial_s_beside(self) -> float:
-        """What a trial takes beside the time in which it sends what counts."""
+        """Duration of a trial besides its sending time."""
         return self.warm_up_s + OVERHEAD_S
 
     def trial(self, order: Order, act: Act | None = None) -> Trial:
-        """Make one trial and write it down at once; `act` after a quarter of its time. One on the recording is not made."""
+        """Run and record one trial, calling `act` after a quarter of its duration. A recorded trial is replayed."""
         if known := self.recording.take(order):
             return known
         trial = self.runner.run(replace(order, job=self.job), act)
@@ -92,21 +92,21 @@ class Run:
         return trial
 
     def keep(self, noun: Noun) -> None:
-        """One line in the record, unless it has it."""
+        """Append one line to the record, unless it is already there."""
         if not self.recording.has(noun):
             append(self.record, noun)
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines that carry the streams: how fast each is (layer 1, 0: unknown) and its share of all frames."""
+    """The lines that carry the streams: their speeds (layer 1, 0: unknown) and their shares of all frames."""
 
     speeds_bps: tuple[float, ...]
     loads: tuple[float, ...]
 
     @classmethod
     def of(cls, generator: Client, streams: Sequence[Stream]) -> "Lines":
-        """As the generator's ports say."""
+        """As reported by the generator's ports."""
         ports = {port.name: port.line_bps for port in generator.ask(GeneratorPorts, "ports").ports}
         loads: dict[str, float] = {}
         for stream, share in zip(streams, shares(streams), strict=True):
@@ -116,21 +116,21 @@ class Lines:
 
     @property
     def total_bps(self) -> float:
-        """Of all ports that send; 0 when one is unknown."""
+        """Of all sending ports; 0 if one is unknown."""
         return sum(self.speeds_bps) if all(self.speeds_bps) else 0.0
 
     def most_pps(self, mean_bytes: float) -> float:
-        """Frames per second, all streams together, at which the first line is full; 0 when that is unknown."""
+        """Frames per second over all streams at which the first line is saturated; 0 if unknown."""
         bits = (mean_bytes + LAYER1_BYTES) * 8
         return min((s / bits / load for s, load in zip(self.speeds_bps, self.loads, strict=True) if s), default=0.0)
 
 
 def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Stream, ...]:
-    """The given streams, else those of the generator's file; all of them have to be sent by dl3gen."""
+    """The given streams, or those of the generator's configuration; all of them must be sent by dl3gen."""
     if given is None:
         texts = generator.ask(StreamTexts, "streams").streams
         if not texts:
-            raise UsageFault("dl3gen's file has no streams: put some there, or name a file of them with --streams")
+            raise UsageFault("dl3gen's file has no streams: add some, or give a file with --streams")
         given = parsed_streams(texts, "dl3gen's file")
     for i, stream in enumerate(given):
         if not stream.sender:
@@ -142,10 +142,10 @@ def streams_of(generator: Client, given: Sequence[Stream] | None) -> tuple[Strea
 
 
 def frames_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
-    """All sizes and mixes, and jumbo frames as long as the ports' MTU where that is more than usual.
+    """All sizes and mixes, plus jumbo frames at the ports' MTU if it exceeds 1500.
 
-    Where headers and stamp need more than the smallest of them, what they need instead. Captures have sizes of their
-    own.
+    If the headers and the stamp do not fit into the smallest size, that is replaced by the size they need. Captures
+    have their own sizes.
     """
     if all(stream.is_replay for stream in streams):
         return (CAPTURE,)
@@ -156,7 +156,7 @@ def frames_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
 
 
 def jumbo_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
-    """The longest frame that all ports of the streams take, where none of the usual sizes is."""
+    """The longest frame supported by all ports of the streams, if longer than all standard sizes."""
     used = {name for stream in streams for name in (stream.sender, stream.to)}
     mtus = [port.mtu for port in generator.ask(GeneratorPorts, "ports").ports if port.name in used]
     most = min(mtus, default=0)
@@ -164,7 +164,7 @@ def jumbo_for(streams: Sequence[Stream], generator: Client) -> tuple[str, ...]:
 
 
 def facts_of(generator: Client, dut: Client | None, build: Path) -> dict[str, object]:
-    """Of the machine, and what both programs say about themselves."""
+    """Facts of the machine, and those reported by both programs."""
     facts: dict[str, object] = collect(build).model_dump()
     reported = [("generator", generator), *([("forwarder", dut)] if dut else [])]
     wanted = ("version", "dpdk", "workers", "memory")

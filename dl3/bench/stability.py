@@ -1,4 +1,4 @@
-"""How sure an answer is: whole searches again, and the noise of the machine meanwhile."""
+"""Reliability of a result: repeated searches, and the noise of the machine meanwhile."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,23 +13,23 @@ from dl3.lab.pair import distance_ns
 from dl3.model.trial import Trial
 from dl3.search.spread import interval, width
 
-MOST_INTERRUPTED = 0.1  # of trials: one in ten that has to be made again is more than an accident
-MOST_WIDTH = 2.0  # resolutions: searches of a device that is steady lie no more than one apart
+MOST_INTERRUPTED = 0.1  # of trials: if one in ten has to be repeated, it is not by accident
+MOST_WIDTH = 2.0  # resolutions: searches of a steady device differ by at most one
 
 
 class Programs(Protocol):
-    """Generator and device, as a bed or a lab has them."""
+    """Generator and device, as provided by a testbed or a lab."""
 
     def freeze(self) -> None:
-        """They stand still."""
+        """Suspend."""
 
     def thaw(self) -> None:
-        """They go on."""
+        """Resume."""
 
 
 @contextmanager
 def standing(programs: Programs) -> Iterator[None]:
-    """For as long as somebody else needs their cores."""
+    """Suspend the programs while their cores are needed."""
     programs.freeze()
     try:
         yield
@@ -38,21 +38,21 @@ def standing(programs: Programs) -> Iterator[None]:
 
 
 def watch_of(programs: Programs, cores: Sequence[int], build: Path) -> Watch:
-    """Who looks at the cores of these programs while they stand still, and at the distance of the first two."""
+    """Observes the cores of these programs while they are suspended, and the distance between the first two."""
     first, second = (*cores, *cores)[:2]
     distance = (lambda: distance_ns(build, first, second)) if first != second else None
     return Watch(tuple(dict.fromkeys(cores)), distance, lambda: standing(programs))
 
 
 def watch_of_bed(bed: Bed, build: Path) -> Watch:
-    """Who looks at the cores that a bed names; at all of the machine, without probing any, where it names none."""
+    """Observes the cores named by a testbed; if it names none, the whole machine, without probes."""
     lab = bed.facts.get("lab")
     cores = lab.get("cores") if isinstance(lab, Mapping) else None
     return watch_of(bed, [int(core) for core in cores], build) if isinstance(cores, list | tuple) and cores else Watch()
 
 
 def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
-    """Whether the generator often fell behind at rates that it reached at other times: it was interrupted."""
+    """Whether the generator often fell behind at rates that it reached in other trials, so it was interrupted."""
     reached_pps = max((trial.asked_pps for trial in trials if not trial.invalid), default=0.0)
     n = sum(1 for trial in trials if trial.is_behind and 0 < trial.asked_pps <= reached_pps)
     if n > MOST_INTERRUPTED * len(trials):
@@ -63,7 +63,7 @@ def interruption_reasons(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def width_reasons(answers: Sequence[float], resolution: float) -> Iterator[str]:
-    """Whether answers of the same search lie too far apart."""
+    """Whether results of the same search differ too much."""
     apart = width(answers)
     if apart > MOST_WIDTH * resolution:
         yield (
@@ -72,7 +72,7 @@ def width_reasons(answers: Sequence[float], resolution: float) -> Iterator[str]:
 
 
 def together(runs: Sequence[Found], noise: Sequence[str]) -> Found:
-    """One answer of those of whole searches for the same goal: their median, and where the answer lies."""
+    """Combine repeated searches for the same goal: the median, and the interval of the result."""
     answers = [one.answer for one in runs]
     rates = tuple(answer.pps for answer in answers)
     middle = next(one for one in runs if one.answer.pps == median_low(rates))

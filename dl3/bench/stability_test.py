@@ -1,4 +1,4 @@
-"""One answer of several, and when a machine is called noisy."""
+"""Combination of several results, and the criteria for a noisy machine."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from dl3.dut.bed import Bed
 from dl3.host.noise import Look
 from dl3.model.trial import Throughput, Trial
 from dl3.record.reader import read
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 from dl3.trial.fake import FakeGenerator
 
 
@@ -89,7 +89,7 @@ def takes_a_search_without_an_answer_for_noise_when_another_has_one(tmp_path: Pa
     def spoil(results: dict[str, Any]) -> None:
         results["tsc_offset_ns"] = 500.0 if 2 <= results["run"] <= 3 else 0.0
 
-    wanted = Wanted(("64",), Terms(retries=1), method=method, repeats=2)
+    wanted = Wanted(("64",), SearchSettings(retries=1), method=method, repeats=2)
     (one,) = find(course_of(FakeGenerator(spoil=spoil), tmp_path), wanted, "64", 0.0)
     assert one.answer.pps == pytest.approx(7.3e6, rel=0.005)
     assert [sentence[:14] for sentence in one.answer.noise] == ["no answer: at "]
@@ -100,17 +100,17 @@ def takes_a_search_without_an_answer_for_noise_when_another_has_one(tmp_path: Pa
 
 @dataclass
 class Sleeper:
-    """A bed that can do nothing but stand still."""
+    """A testbed that can only be suspended."""
 
     facts: dict[str, Any]
     said: list[str] = field(default_factory=list)
 
     def freeze(self) -> None:
-        """Says so."""
+        """Record the call."""
         self.said.append("freeze")
 
     def thaw(self) -> None:
-        """Says so."""
+        """Record the call."""
         self.said.append("thaw")
 
 

@@ -1,4 +1,6 @@
-"""dl3d with TAP interfaces: the same table as without, but told to Linux and mirrored from there; idle while it is measured."""
+"""dl3d with TAP interfaces: the same routing table, but configured in Linux and mirrored from there; no changes while
+it is measured.
+"""
 
 import os
 from dataclasses import replace
@@ -7,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from dl3.bench.forwarder import ADDRESS_OF_OUT, PORT_OUT, Settings, config, ports
-from dl3.bench.sides import ZERO_LOSS_RING, Contestant, Entry, Terms, job_of, march_of_build
+from dl3.bench.sides import ZERO_LOSS_RING, Contestant, Entry, PairSettings, job_of, march_of_build
 from dl3.bench.workplace import DL3D, TABLES, Workplace, built
 from dl3.control.client import Client
 from dl3.control.linux import Verification
@@ -30,7 +32,7 @@ ROW_OF_ZERO_LOSS = (
 
 
 def commands(files: TableFiles, n_hops: int) -> str:
-    """Lines for `ip -batch` that say to Linux what stands in the other one's file."""
+    """Lines for `ip -batch` with the contents of the other side's configuration."""
     hops = (f"neighbour add {next_hop(i, files.bits)} lladdr {next_hop_mac(i)} dev {PORT_OUT}" for i in range(n_hops))
     routes = files.dl3d_routes(n_hops, PORT_OUT).read_text(encoding="ascii").splitlines()
     lines = [
@@ -42,7 +44,9 @@ def commands(files: TableFiles, n_hops: int) -> str:
 
 
 def write_tapped_config(settings: Settings, files: TableFiles, place: Workplace) -> tuple[Path, Path]:
-    """dl3d's file and its socket; its own namespace gets the socket's name, so that must be unique."""
+    """dl3d's configuration and its socket. Its private namespace is named after the socket, which must therefore be
+    unique.
+    """
     whole = {key: value for key, value in config(settings, files, place).items() if key not in STATIC_KEYS}
     socket = place.folder / f"dl3-bench-{os.getpid()}-{place.next_number()}.sock"
     whole["ports"] = [
@@ -55,14 +59,14 @@ def write_tapped_config(settings: Settings, files: TableFiles, place: Workplace)
 
 
 class Told:
-    """Tells Linux the routes once, as soon as dl3d answers; then asks until workers have them."""
+    """Adds the routes to Linux once, as soon as dl3d answers; then checks whether the workers have them."""
 
     def __init__(self, socket: Path, text: str) -> None:
         self._client, self._namespace, self._text = Client(socket, ANSWER_SECONDS), socket.stem, text
         self._is_reported = False
 
     def __call__(self) -> bool:
-        """Whether all routes are there."""
+        """Whether all routes are installed."""
         try:
             self._client.ask(Reply, "status")
         except Fault:
@@ -79,7 +83,7 @@ class Told:
         self._is_reported = True
 
 
-def make_tapped_dl3d(entry: Entry, terms: Terms, place: Workplace) -> Contestant:
+def make_tapped_dl3d(entry: Entry, terms: PairSettings, place: Workplace) -> Contestant:
     """dl3d with Linux as its control plane."""
     settings = Settings(terms.core, terms.burst, entry.n_hops, terms.descriptors, entry.mode, terms.memory_mib)
     files = TableFiles(entry.routes, TABLES)

@@ -1,4 +1,4 @@
-"""What each test of a job is given, and the throughput that most of them begin with."""
+"""The input of each test of a job, and the throughput that most tests start from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from dl3.model.campaign import Job
 from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
-from dl3.search.throughput import Terms, Undecided
+from dl3.search.throughput import SearchSettings, Undecided
 
 
 @dataclass(frozen=True)
 class Testbed:
-    """A job and all that it is made with."""
+    """A job and everything needed to run it."""
 
     run: Run
     job: Job
@@ -27,27 +27,27 @@ class Testbed:
 
 @dataclass(frozen=True)
 class Most:
-    """The highest load that can be offered, the line's or the tester's, all streams together."""
+    """The highest load that can be offered, limited by the line or the tester, summed over all streams."""
 
     pps: float
     limit: Limit
-    ceiling: Trial  # as fast as can be
+    ceiling: Trial  # trial at maximum rate
 
     @property
     def asked_pps(self) -> float:
-        """What a trial at that load asks for: a tester at its own limit is told no rate, 0."""
+        """Requested rate of a trial at that load; 0 (no rate) if the tester is the limit."""
         return self.pps if self.limit == "line" else 0.0
 
     @classmethod
     def of(cls, run: Run, frame: str) -> "Most":
-        """What a short trial as fast as can be shows."""
+        """Determined by a short trial at maximum rate."""
         ceiling = ceiling_of(run, frame)
         bounds = bounds_of(ceiling, Lines.of(run.site.generator, run.streams), 0.0)
         return cls(bounds.high_pps, bounds.high_is, ceiling)
 
 
 def head_of(testbed: Testbed, trial: Trial) -> dict[str, Any]:
-    """What all answers have, with the frame of a trial."""
+    """The fields common to all results, with the frame of a trial."""
     site = testbed.run.site
     return {
         "at": now(),
@@ -61,11 +61,11 @@ def head_of(testbed: Testbed, trial: Trial) -> dict[str, Any]:
 
 
 def throughputs_of(testbed: Testbed) -> Sequence[Throughput]:
-    """Search for the throughput at all goals; the answers are in the record, and known from then on."""
+    """Search for the throughput at all goals; the results are recorded and known from then on."""
     effort, frame = testbed.job.effort, testbed.job.frame
-    terms = Terms(resolution=effort.resolution)
+    settings = SearchSettings(resolution=effort.resolution)
     goals, repeats, exceed = effort.goals, effort.repetitions, effort.exceed
-    wanted = Wanted((frame,), terms, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
+    wanted = Wanted((frame,), settings, method=effort.method, goals=goals, repeats=repeats, exceed=exceed)
     try:
         found = [one.answer for one in find(testbed.run, wanted, frame, 0.0)]
     except Undecided as fault:
@@ -77,7 +77,7 @@ def throughputs_of(testbed: Testbed) -> Sequence[Throughput]:
 
 
 def best_throughput_of(testbed: Testbed) -> Throughput:
-    """The throughput at the strictest goal, be it 0: as it is known, else found now, unless that has failed before."""
+    """The throughput at the strictest goal, even if 0: the known one, or a new search unless it failed before."""
     if known := testbed.known.of_job(testbed.job):
         return known
     if why := testbed.known.why_missed(testbed.job):
@@ -86,7 +86,7 @@ def best_throughput_of(testbed: Testbed) -> Throughput:
 
 
 def throughput_of(testbed: Testbed) -> Throughput:
-    """The same, when there is some."""
+    """The same; Fault if it is 0."""
     answer = best_throughput_of(testbed)
     if not answer.pps:
         raise Fault(

@@ -1,4 +1,4 @@
-"""Conducts throughput: for each frame size the generator's own ceiling first, then the search below it."""
+"""Runs the throughput test: for each frame size first the generator's own ceiling, then the search below it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,51 +11,51 @@ from dl3.model.fault import Fault
 from dl3.model.trial import Limit, Throughput, Trial
 from dl3.record.journal import now
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import Answer, Bounds, Rung, Terms, Undecided, find_throughput, halvings
+from dl3.search.throughput import Answer, Bounds, Rung, SearchSettings, Undecided, find_throughput, halvings
 from dl3.search.throughput import answer as answer_from
 from dl3.trial.account import RING_FULL
 from dl3.trial.order import Order
 
 LONGEST_CEILING_S = 2.0
 CEILING_TRIES = 3
-LOWEST_SHARE = 1e-3  # of the upper bound: slower than that is not searched
-DEAD_SHARE = 1 / 64  # of the ceiling: a device that is only overloaded lets something through there
-NEAR_LINE = 0.995  # a ceiling that comes so close is the line's
-STARVED_SHARE = 0.05  # of what the generator has reached: behind even there, it is not its own limit that shows
-FULL_SHARE = 0.95  # of the time that was asked: a trial of full length took so long at least
+LOWEST_SHARE = 1e-3  # of the upper bound: lower limit of the search
+DEAD_SHARE = 1 / 64  # of the ceiling: a device that is merely overloaded forwards some frames at this load
+NEAR_LINE = 0.995  # a ceiling this close to the line rate counts as the line rate
+STARVED_SHARE = 0.05  # of the rate the generator has reached: if it is behind even here, it is not at its own limit
+FULL_SHARE = 0.95  # of the requested duration: minimum for a full-length trial
 CUT = "time: the search was ended before its answer was as fine as its resolution of {resolution:.2%}"
-LIKELY_SHORT_TRIALS = 6  # of MLRsearch, for each goal
+LIKELY_SHORT_TRIALS = 6  # of MLRsearch, per goal
 
 Measure = Callable[[float, float], Trial]  # packets/s, seconds
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is searched for, for which frames. `goals` are loss ratios; that of `search` does not count."""
+    """What to search for, and with which frames. `goals` are loss ratios; the goal in `search` is not used."""
 
     frames: tuple[str, ...]
-    search: Terms = field(default_factory=Terms)
-    max_pps: float = 0.0  # all streams together; 0: no limit
+    search: SearchSettings = field(default_factory=SearchSettings)
+    max_pps: float = 0.0  # sum over all streams; 0: no limit
     method: Literal["mlrsearch", "binary"] = "mlrsearch"
     goals: tuple[float, ...] = (0.0,)
-    repeats: int = 1  # whole searches
-    exceed: float = 0.0  # share of a rate's trial time that may lose more than the goal; MLRsearch alone knows it
+    repeats: int = 1  # number of whole searches
+    exceed: float = 0.0  # share of a rate's trial time allowed to exceed the goal; MLRsearch only
 
-    def terms(self, goal: float) -> Terms:
-        """Of a binary search."""
+    def settings(self, goal: float) -> SearchSettings:
+        """The settings of a binary search."""
         return replace(self.search, goal_loss_ratio=goal)
 
     def of_rfc9971(self, seconds: float) -> Goals:
-        """Of MLRsearch, with final trials of so many seconds."""
-        terms = self.search
-        return Goals(self.goals, self.exceed, terms.resolution, seconds, terms.repetitions, terms.retries)
+        """The settings of MLRsearch, with final trials of this duration."""
+        settings = self.search
+        return Goals(self.goals, self.exceed, settings.resolution, seconds, settings.repetitions, settings.retries)
 
     def likely_s(self, run: Run) -> float:
-        """About how long all searches with one frame size will take."""
+        """Estimated time for all searches with one frame size."""
         return self.repeats * self.once_s(run)
 
     def once_s(self, run: Run) -> float:
-        """About how long one of them will take, its ceiling included."""
+        """Estimated time for one of them, including the ceiling."""
         if self.method == "binary":
             rates = 1 + halvings(2.0, self.search.resolution)
             return (1 + rates * self.search.repetitions * len(self.goals)) * run.trial_s
@@ -65,12 +65,12 @@ class Wanted:
 
 
 def budget_s(run: Run, wanted: Wanted) -> float:
-    """About how long all will take, in seconds."""
+    """Estimated total time in seconds."""
     return len(wanted.frames) * wanted.likely_s(run)
 
 
 def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Trial:
-    """A trial as fast as can be: what it offered is all that the generator has."""
+    """A trial at maximum rate: its offered load is the generator's ceiling."""
     seconds = min(run.seconds, longest_s)
     order = Order(run.streams, frame, 0, seconds, "ceiling", warm_up_s=run.warm_up_s)
     for _ in range(CEILING_TRIES):
@@ -81,7 +81,7 @@ def ceiling_of(run: Run, frame: str, longest_s: float = LONGEST_CEILING_S) -> Tr
 
 
 def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
-    """From next to nothing up to what the generator, the line or the person sets."""
+    """The search range: from nearly zero up to the limit of the generator, the line or the user."""
     line_pps = lines.most_pps(ceiling.mean_bytes)
     candidates: list[tuple[float, Limit]] = [(max_pps, "asked"), (line_pps, "line")]
     if not line_pps or ceiling.offered_pps < line_pps * NEAR_LINE:
@@ -90,35 +90,35 @@ def bounds_of(ceiling: Trial, lines: Lines, max_pps: float) -> Bounds:
     return Bounds(high_pps * LOWEST_SHARE, high_pps, high_is)
 
 
-def known_from(run: Run, ceiling: Trial, bounds: Bounds, terms: Terms) -> list[Rung[Trial]]:
-    """What ceiling trials say of the upper bound: passed, where it is the generator's; lost; or nothing.
+def known_from(run: Run, ceiling: Trial, bounds: Bounds, settings: SearchSettings) -> list[Rung[Trial]]:
+    """What ceiling trials show about the upper bound: passed, if the generator is the limit; lost; or nothing.
 
-    A device that loses nothing while the generator sends all that it can is not to be measured any further with it.
-    To pass takes trials of full length: a ceiling that was shorter does not count then, and is made again.
+    A device that loses nothing at the generator's maximum rate cannot be measured any further with it. Only full-length
+    trials can pass: a shorter ceiling trial does not count in that case and is repeated.
     """
     if ceiling.invalid or ceiling.offered_pps > bounds.high_pps:
         return []
-    if is_good(ceiling, terms) and bounds.high_is != "generator":
+    if is_good(ceiling, settings) and bounds.high_is != "generator":
         return []
     trials, n_short = [ceiling], int(run.seconds > LONGEST_CEILING_S)
-    while is_good(trials[-1], terms) and len(trials) < n_short + terms.repetitions:
+    while is_good(trials[-1], settings) and len(trials) < n_short + settings.repetitions:
         trials.append(ceiling_of(run, ceiling.frame, run.seconds))
     newest = trials[-1]
-    if is_good(newest, terms):
+    if is_good(newest, settings):
         return [Rung(bounds.high_pps, tuple(trials[n_short:]), "passed")]
     return [] if newest.invalid else [Rung(bounds.high_pps, tuple(trials), "lost")]
 
 
-def is_good(trial: Trial, terms: Terms) -> bool:
+def is_good(trial: Trial, settings: SearchSettings) -> bool:
     """Valid, and lost no more than the goal allows."""
-    return not trial.invalid and trial.loss_ratio <= terms.goal_loss_ratio
+    return not trial.invalid and trial.loss_ratio <= settings.goal_loss_ratio
 
 
 def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: Sequence[Trial]) -> Throughput:
-    """The answer as it is recorded; `trials` are all that its search made."""
+    """The result to record; `trials` are all trials of its search."""
     run, wanted, is_binary = search_run.run, search_run.wanted, search_run.wanted.method == "binary"
     full = [trial for trial in trials if trial.seconds > FULL_SHARE * run.seconds]
-    passed = [trial.offered_pps for trial in full if is_good(trial, wanted.terms(goal))]
+    passed = [trial.offered_pps for trial in full if is_good(trial, wanted.settings(goal))]
     return Throughput(
         at=now(),
         campaign=run.site.campaign,
@@ -147,13 +147,13 @@ def answer_of(search_run: "Search", goal: float, found: Answer[Trial], trials: S
 
 
 def handed_over_pps(trial: Trial) -> float:
-    """What was offered without what a full ring refused, which costs the generator far less."""
+    """Offered load without frames refused by a full ring, which cost the generator far less."""
     refused = trial.account.lost_by_place.get(RING_FULL, 0)
     return trial.offered_pps * (1 - refused / trial.account.sent)
 
 
 def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None:
-    """Give up when the generator was behind in all trials, also far below what it has reached: its core is shared."""
+    """Give up if the generator was behind in all trials, even far below its ceiling: its core is shared."""
     reached_pps = handed_over_pps(ceiling)
     low = [trial for trial in trials if trial.asked_pps < STARVED_SHARE * reached_pps]
     if len(low) > retries and all(trial.is_behind for trial in trials):
@@ -164,7 +164,7 @@ def check_starved(trials: Sequence[Trial], ceiling: Trial, retries: int) -> None
 
 
 def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
-    """Give up when nothing ever came back, also far below what was offered at first: no rate will mend that."""
+    """Give up if no frame was ever received, even far below the first offered load: no rate would change that."""
     if any(trial.account.received for trial in (ceiling, *trials)):
         return
     newest = trials[-1]
@@ -180,7 +180,7 @@ def check_dead(trials: Sequence[Trial], ceiling: Trial) -> None:
 
 @dataclass
 class Search:
-    """One search with one frame size; `later_s` is what all others will still take."""
+    """One search with one frame size; `later_s` is the estimated time of all later ones."""
 
     run: Run
     wanted: Wanted
@@ -189,15 +189,15 @@ class Search:
     ceiling: Trial
     lines: Lines
     trials: list[Trial] = field(default_factory=list)
-    cut: list[str] = field(default_factory=list)  # that its time was up before an answer was as fine as wanted
+    cut: list[str] = field(default_factory=list)  # reasons why the search ended early, before it reached its resolution
 
     @property
     def bounds(self) -> Bounds:
-        """Where to search."""
+        """The search range."""
         return bounds_of(self.ceiling, self.lines, self.wanted.max_pps)
 
     def measure(self, pps: float, seconds: float) -> Trial:
-        """One trial; a short one has no longer warm-up than itself."""
+        """One trial; its warm-up is no longer than the trial itself."""
         run, warm_up_s = self.run, min(self.run.warm_up_s, seconds)
         order = Order(run.streams, self.frame, pps, seconds, "throughput", warm_up_s=warm_up_s)
         self.trials.append(run.trial(order))
@@ -205,49 +205,49 @@ class Search:
         check_dead(self.trials, self.ceiling)
         return self.trials[-1]
 
-    def hear(self, seconds: float) -> None:
-        """How long this search will still take."""
+    def report(self, seconds: float) -> None:
+        """Report the estimated time that this search still takes."""
         self.run.listener.on_left(self.frame, self.later_s + seconds)
 
     def search(self) -> list[Found]:
-        """An answer for each goal."""
+        """One result per goal."""
         if self.wanted.method == "binary":
             return [self.halve(i, goal) for i, goal in enumerate(self.wanted.goals)]
         return [self.found(*one, self.trials) for one in zip(self.wanted.goals, self.search_all(), strict=True)]
 
     def found(self, goal: float, answer: Answer[Trial], trials: Sequence[Trial]) -> Found:
-        """As it is recorded, with the trial behind it."""
+        """The result to record, with its best trial."""
         return Found(answer_of(self, goal, answer, trials), answer.best)
 
     def halve(self, i: int, goal: float) -> Found:
         """A binary search for one of the goals."""
-        search_run, run, terms = replace(self, trials=[]), self.run, self.wanted.terms(goal)
-        each_s, n_goals = terms.repetitions * run.trial_s, len(self.wanted.goals)
+        search_run, run, settings = replace(self, trials=[]), self.run, self.wanted.settings(goal)
+        each_s, n_goals = settings.repetitions * run.trial_s, len(self.wanted.goals)
         after_s = (n_goals - 1 - i) * self.wanted.once_s(run) / n_goals
-        known = known_from(run, self.ceiling, self.bounds, terms)
+        known = known_from(run, self.ceiling, self.bounds, settings)
         measure = lambda pps: search_run.measure(pps, run.seconds)  # noqa: E731
-        hear = lambda rates: self.hear(after_s + rates * each_s)  # noqa: E731
-        answer = find_throughput(measure, self.bounds, terms, hear, known, run.listener.is_waiting)
+        report = lambda rates: self.report(after_s + rates * each_s)  # noqa: E731
+        answer = find_throughput(measure, self.bounds, settings, report, known, run.listener.is_waiting)
         self.trials += search_run.trials
-        if answer.ended_pps - answer.pps > terms.resolution * answer.ended_pps and run.listener.is_waiting():
-            self.cut.append(CUT.format(resolution=terms.resolution))
+        if answer.ended_pps - answer.pps > settings.resolution * answer.ended_pps and run.listener.is_waiting():
+            self.cut.append(CUT.format(resolution=settings.resolution))
         return self.found(goal, answer, search_run.trials)
 
     def search_all(self) -> Sequence[Answer[Trial]]:
-        """All goals at once, by MLRsearch; full speed without loss is the answer to all of them."""
+        """All goals at once with MLRsearch; if full speed is lossless, it is the result for all of them."""
         run, wanted = self.run, self.wanted
         goals = wanted.of_rfc9971(run.seconds)
-        terms = replace(wanted.terms(min(goals.loss_ratios)), repetitions=goals.n_trials)
-        known = known_from(run, self.ceiling, self.bounds, terms)
+        settings = replace(wanted.settings(min(goals.loss_ratios)), repetitions=goals.n_trials)
+        known = known_from(run, self.ceiling, self.bounds, settings)
         if known and known[0].verdict == "passed":
-            return [answer_from(known, self.bounds, terms)] * len(goals.loss_ratios)
+            return [answer_from(known, self.bounds, settings)] * len(goals.loss_ratios)
         share = run.trial_s / run.seconds
         first = known[0].trials[-1] if known else None
-        return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.hear(left_s * share), first)
+        return find_throughputs(self.measure, self.bounds, goals, lambda left_s: self.report(left_s * share), first)
 
 
 def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[list[Found], list[str]]:
-    """One whole search: an answer for each goal, and whether the generator or the search was interrupted."""
+    """One whole search: a result per goal, and reasons if the generator or the search was interrupted."""
     run.listener.on_left(frame, later_s + wanted.once_s(run))
     lines = Lines.of(run.site.generator, run.streams)
     search_run = Search(run, wanted, frame, later_s, ceiling_of(run, frame), lines)
@@ -255,9 +255,10 @@ def find_once(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[lis
 
 
 def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, ...]:
-    """The throughput with one frame size for each goal; `later_s` is what all others will still take.
+    """The throughput with one frame size for each goal; `later_s` is the estimated time of all later searches.
 
-    Of whole searches again the median is the answer; one that has none is noise. Raises Undecided when none has one.
+    With repeated searches the median is the result; a search without a result counts as noise. Raises Undecided if no
+    search has one.
     """
     before, runs, noise = run.look(), list[list[Found]](), list[str]()
     for n_left in reversed(range(wanted.repeats)):
@@ -278,7 +279,7 @@ def find(run: Run, wanted: Wanted, frame: str, later_s: float) -> tuple[Found, .
 
 
 def find_all(run: Run, wanted: Wanted) -> Sequence[Found]:
-    """One search after the other; a size without an answer is told of and left out."""
+    """One search after another; a size without a result is reported and skipped."""
     results: list[Found] = []
     each_s = wanted.likely_s(run)
     for i, frame in enumerate(wanted.frames):

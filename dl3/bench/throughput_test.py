@@ -1,4 +1,4 @@
-"""A whole measurement with a generator that is made up."""
+"""A complete measurement with a simulated generator."""
 
 import re
 from dataclasses import replace
@@ -14,25 +14,25 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.model.trial import Throughput
 from dl3.record.reader import read
-from dl3.search.throughput import Terms
+from dl3.search.throughput import SearchSettings
 from dl3.trial.fake import FakeGenerator
 from dl3.trial.order import Site
 from dl3.trial.run import Runner
 
 
 class NotingListener(ProgressListener):
-    """Writes down what it hears."""
+    """Records all events."""
 
     def __init__(self) -> None:
         self.left: list[tuple[str, float]] = []
         self.faults: list[tuple[str, Fault]] = []
 
     def on_left(self, frame: str, seconds: float) -> None:
-        """All of it."""
+        """Record the event."""
         self.left.append((frame, seconds))
 
     def on_fault(self, frame: str, fault: Fault) -> None:
-        """All of them."""
+        """Record the event."""
         self.faults.append((frame, fault))
 
 
@@ -43,14 +43,14 @@ def run(generator: FakeGenerator, folder: Path, listener: ProgressListener | Non
 
 
 class Waiting(ProgressListener):
-    """Wants an answer at once."""
+    """Accepts a result at any time."""
 
     def is_waiting(self) -> bool:
         return True
 
 
 def a_search_that_is_cut_short_answers_with_a_range_and_says_why(tmp_path: Path) -> None:
-    wanted = Wanted(("64",), Terms(resolution=1e-4), method="binary")
+    wanted = Wanted(("64",), SearchSettings(resolution=1e-4), method="binary")
     (found,) = find_all(run(FakeGenerator(), tmp_path, Waiting()), wanted)
     answer = found.answer
     assert answer.noise == ("time: the search was ended before its answer was as fine as its resolution of 0.01%",)
@@ -89,7 +89,7 @@ def says_that_the_generator_is_the_limit(tmp_path: Path) -> None:
 
 def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
     one = run(FakeGenerator(device_pps=50e6), tmp_path)
-    (found,) = find_all(one, Wanted(("64",), Terms(repetitions=3)))
+    (found,) = find_all(one, Wanted(("64",), SearchSettings(repetitions=3)))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 3)
     assert [trial.test for trial in read(one.record).trials] == ["ceiling"] * 3
 
@@ -97,7 +97,7 @@ def takes_full_speed_without_loss_for_an_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["binary", "mlrsearch"])
 def takes_only_trials_of_full_length_for_an_answer(tmp_path: Path, method: Any) -> None:
     one = replace(run(FakeGenerator(device_pps=50e6), tmp_path), seconds=60.0)
-    (found,) = find_all(one, Wanted(("64",), Terms(repetitions=2), method=method))
+    (found,) = find_all(one, Wanted(("64",), SearchSettings(repetitions=2), method=method))
     assert (found.answer.pps, found.answer.limited_by, found.answer.n_trials) == (20e6, "generator", 2)
     assert [trial.seconds for trial in read(one.record).trials] == [2.0, 60.0, 60.0]
 
@@ -121,7 +121,7 @@ def needs_all_repetitions_at_full_speed(tmp_path: Path) -> None:
         results["streams"][0].update({"received": 19_999_999, "lost": 1, "lost_by_gaps": 1} if next(turns) == 3 else {})
 
     (found,) = find_all(
-        run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), Terms(repetitions=2))
+        run(FakeGenerator(device_pps=50e6, spoil=spoil), tmp_path), Wanted(("64",), SearchSettings(repetitions=2))
     )
     assert found.answer.pps < 20e6
 
@@ -158,7 +158,7 @@ def gives_up_when_the_generator_is_starved(tmp_path: Path) -> None:
 
     listener = NotingListener()
     one = run(FakeGenerator(device_pps=1e6, spoil=starve), tmp_path, listener)
-    assert find_all(one, Wanted(("64",), Terms(retries=2))) == []
+    assert find_all(one, Wanted(("64",), SearchSettings(retries=2))) == []
     wanted = r"no answer: the generator fell behind 3 times, even at 0\.99\d Mpps, though it has reached 20\.000: give"
     assert re.match(wanted, str(listener.faults[0][1]))
     assert len(read(one.record).trials) == 4
@@ -249,7 +249,7 @@ def needs_streams_that_the_generator_sends() -> None:
     with pytest.raises(UsageFault, match="stream west is only received"):
         streams_of(FakeGenerator(), [Stream.model_validate({"name": "west", "to": "left"})])
     replay = {"from": "left", "to": "right", "pcap": "x.pcap"}
-    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and nobody can tell what was lost"):
+    with pytest.raises(UsageFault, match=r"dl3gen's file: a stream replays x\.pcap, and loss cannot be measured"):
         streams_of(FakeGenerator(streams=[replay]), None)
     replaying = FakeGenerator(streams=[{**replay, "stamp": True}])
     assert frames_for(streams_of(replaying, None), replaying) == ("capture",)

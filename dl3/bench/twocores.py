@@ -1,4 +1,4 @@
-"""A forwarder on a core of its own, dl3gen on another: what it forwards when more is offered than it takes."""
+"""A forwarder on its own core and dl3gen on another: the forwarding rate under overload."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dl3.bench.onecore import Job
-from dl3.bench.sides import MAKER, Contestant, Entry, Terms, march_of_build, march_of_peer
+from dl3.bench.sides import MAKER, Contestant, Entry, PairSettings, march_of_build, march_of_peer
 from dl3.bench.workplace import BUILD, PEERS, built
 from dl3.control.generator import Results, Started
 from dl3.dut.dl3d import Dl3d
@@ -19,14 +19,14 @@ from dl3.lab.single import Dut
 from dl3.model.fault import Fault
 from dl3.model.sample import Sample
 
-LEAST_OVERLOAD = 1.2  # offered / what the forwarder takes; below, its own limit was not what was measured
-# On near cores dl3gen mostly offers 1.4 to 2 times what is taken, at times for a whole start only 1.16 times; with
-# rings of 1,024, bursts of 64 or both mostly 1.1 times.
+LEAST_OVERLOAD = 1.2  # offered / accepted by the forwarder; below this, its own limit was not measured
+# On near cores dl3gen mostly offers 1.4 to 2 times the accepted rate, occasionally only 1.16 times for a whole start;
+# with rings of 1,024, bursts of 64, or both, mostly 1.1 times.
 RING_BITS = 8
 GENERATOR_BURST = 32
 SETTLE_SECONDS = 0.3
-LEAST_SHARE = 0.95  # of both cores; with less, frames were refused because the forwarder stood still
-TRIES = 5  # of a run in which too little was offered, or that others disturbed
+LEAST_SHARE = 0.95  # of both cores; with less, frames were refused because the forwarder was not running
+TRIES = 5  # of a run with too little offered load, or disturbed by other programs
 FLOWS = Flows()
 ROW_OF_MEMIF = (
     "64-byte frames over memif, rings of 256, dl3gen on the other core, which takes 32 at a time, one IPv4 route, one "
@@ -35,65 +35,65 @@ ROW_OF_MEMIF = (
 
 
 class NoRow(Fault):
-    """A comparison that cannot be made here and now; the others go on."""
+    """A comparison that is not possible here and now; the others continue."""
 
 
 def busy_seconds(lab: MemifLab) -> tuple[float, float]:
-    """Processor time that dl3gen and the forwarder have had."""
+    """CPU time of dl3gen and the forwarder so far."""
     return lab.generator_process.busy_seconds(), lab.dut_process.busy_seconds()
 
 
 @dataclass(frozen=True)
 class MemifRun:
-    """What a run offered and what the forwarder took of it."""
+    """What a run offered, and what the forwarder accepted."""
 
     results: Results
     shares: tuple[float, float]  # of both cores
 
     @property
     def offered(self) -> int:
-        """Frames, those that were refused too."""
+        """Offered frames, including refused ones."""
         return sum(stream.sent for stream in self.results.streams)
 
     @property
     def taken(self) -> int:
-        """Frames that found room in the forwarder's ring."""
+        """Frames accepted by the forwarder's ring."""
         return self.offered - sum(stream.refused for stream in self.results.streams)
 
     @property
     def overload(self) -> float:
-        """Offered / taken."""
+        """Offered / accepted."""
         return self.offered / max(self.taken, 1)
 
     @property
     def is_quiet(self) -> bool:
-        """Both programs had their cores."""
+        """Both programs had their cores to themselves."""
         return min(self.shares) >= LEAST_SHARE
 
     @property
     def counts(self) -> bool:
-        """What it forwarded is what it can."""
+        """The forwarding rate is the forwarder's limit."""
         return self.is_quiet and self.overload >= LEAST_OVERLOAD
 
 
 def most_loaded(name: str, runs: Sequence[MemifRun]) -> MemifRun:
-    """The run that offered most; leave without a row when that was too little."""
+    """The run with the highest overload; NoRow if that was too low."""
     quiet = [run for run in runs if run.is_quiet]
     if not quiet:
         share = max(min(run.shares) for run in runs)
-        raise NoRow(f"no row memif-2-core: other programs left {share:.0%} of the cores, wanted is {LEAST_SHARE:.0%}")
+        raise NoRow(f"no row memif-2-core: other programs left {share:.0%} of the cores, {LEAST_SHARE:.0%} is needed")
     best = max(quiet, key=lambda run: run.overload)
     if best.overload < LEAST_OVERLOAD:
         raise NoRow(
             f"no row memif-2-core: dl3gen offered {name} only {best.overload:.2f} times the "
-            f"{best.taken / best.results.seconds / 1e6:.1f} Mpps that it took, wanted is {LEAST_OVERLOAD}: dl3gen's "
+            f"{best.taken / best.results.seconds / 1e6:.1f} Mpps that it took, {LEAST_OVERLOAD} is needed: dl3gen's "
             "core is the limit, not the forwarder's"
         )
     return best
 
 
 def sample_of(run: MemifRun) -> Sample:
-    """What came back in the time of the run."""
+    """The received rate over the run."""
     results = run.results
     seconds, came = results.seconds, sum(stream.received for stream in results.streams)
     if seconds <= 0 or came <= 0:
@@ -109,16 +109,16 @@ def sample_of(run: MemifRun) -> Sample:
 
 @dataclass
 class MemifRunner:
-    """Both programs of a lab; they stand still and go on together, for neither may lose its peer."""
+    """Both programs of a lab; they are suspended and resumed together, because neither may lose its peer."""
 
     lab: MemifLab
 
     def pause(self) -> None:
-        """Stand still."""
+        """Suspend."""
         self.lab.freeze()
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume."""
         self.lab.thaw()
 
     def finish(self) -> Results:
@@ -128,11 +128,11 @@ class MemifRunner:
             self.lab.check_alive()
             time.sleep(0.05)
             results = self.lab.generator.ask(Results, "results")
-        time.sleep(0.05)  # for what is under way
+        time.sleep(0.05)  # for frames in flight
         return self.lab.generator.ask(Results, "results")
 
     def run(self, seconds: float) -> MemifRun:
-        """As fast as dl3gen can."""
+        """At dl3gen's maximum rate."""
         before, start = busy_seconds(self.lab), time.monotonic()
         self.lab.generator.ask(Started, "send", streams=streams(FLOWS, "max"), seconds=seconds)
         results = self.finish()
@@ -140,7 +140,7 @@ class MemifRunner:
         return MemifRun(results, ((after[0] - before[0]) / passed, (after[1] - before[1]) / passed))
 
     def measure(self, seconds: float) -> Sample:
-        """One run; again while too little was offered, or others had the cores."""
+        """One run, repeated while the offered load was too low or other programs used the cores."""
         time.sleep(SETTLE_SECONDS)
         runs: list[MemifRun] = []
         while len(runs) < TRIES and not (runs and runs[-1].counts):
@@ -149,7 +149,7 @@ class MemifRunner:
 
 
 @contextmanager
-def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
+def memif_started(dut: Dut, terms: PairSettings) -> Iterator[MemifRunner]:
     """A lab with this forwarder on the measured core and dl3gen on another."""
     others = sorted(set(usable()) - {terms.core})
     if not others:
@@ -169,19 +169,19 @@ def memif_started(dut: Dut, terms: Terms) -> Iterator[MemifRunner]:
         yield MemifRunner(lab)
 
 
-def contestant_of(dut: Dut, program: Path, entry: Entry, terms: Terms, march: str) -> Contestant:
-    """A side that brings its own generator."""
+def contestant_of(dut: Dut, program: Path, entry: Entry, terms: PairSettings, march: str) -> Contestant:
+    """A side that has its own generator."""
     job = Job(entry.program, (str(program),), Path("memif"), core=terms.core)
     return Contestant(job, march, lambda: memif_started(dut, terms))
 
 
-def make_memif_dl3d(folder: str, entry: Entry, terms: Terms) -> Contestant:
+def make_memif_dl3d(folder: str, entry: Entry, terms: PairSettings) -> Contestant:
     """dl3d of one of our builds."""
     program = built(BUILD / folder / "src" / "dl3d", "make")
     return contestant_of(Dl3d(program), program, entry, terms, march_of_build(folder))
 
 
-def make_memif_l3fwd(entry: Entry, terms: Terms) -> Contestant:
-    """l3fwd as for one core."""
+def make_memif_l3fwd(entry: Entry, terms: PairSettings) -> Contestant:
+    """The same l3fwd as on one core."""
     program = built(PEERS / "l3fwd" / "program", MAKER)
     return contestant_of(L3fwd(program), program, entry, terms, march_of_peer("l3fwd"))

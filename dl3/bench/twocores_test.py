@@ -1,4 +1,4 @@
-"""When a forwarder on two cores gives a figure, and when it gives none."""
+"""When a forwarder on two cores yields a result, and when it does not."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def gives_no_row_when_too_little_was_offered() -> None:
 def leaves_out_runs_in_which_the_forwarder_stood_still() -> None:
     runs = [run(900, 800, 100, share=0.5), run(130, 30, 100)]
     assert most_loaded("dl3d", runs) is runs[1]
-    with pytest.raises(NoRow, match="other programs left 50% of the cores, wanted is 95%"):
+    with pytest.raises(NoRow, match="other programs left 50% of the cores, 95% is needed"):
         most_loaded("dl3d", runs[:1])
 
 

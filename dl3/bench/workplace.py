@@ -1,4 +1,4 @@
-"""Where things are, and a private folder for what a measurement needs while it runs."""
+"""Paths, and a private folder for files needed during a measurement."""
 
 import shutil
 from collections.abc import Iterator
@@ -21,19 +21,19 @@ PEERS = BUILD / "peers"
 
 @dataclass(frozen=True)
 class Workplace:
-    """A folder that nobody else may write, in memory, with the plugin in it."""
+    """A folder in memory, writable only for us, that contains the plugin."""
 
     folder: Path
     plugin: Path
     numbers: Iterator[int] = field(default_factory=count)
 
     def next_number(self) -> int:
-        """For names of files that must differ."""
+        """For unique file names."""
         return next(self.numbers)
 
 
 def built(path: Path, maker: str) -> Path:
-    """The path, when it is there; else a sentence that says what makes it."""
+    """The path; Fault with the build command if it does not exist."""
     if not path.exists():
         raise Fault(f"{path} is not built: run '{maker}' first")
     return path
@@ -41,7 +41,7 @@ def built(path: Path, maker: str) -> Path:
 
 @contextmanager
 def workplace() -> Iterator[Workplace]:
-    """Make the folder and remove it at the end; a clone may lie where EAL takes no plugin from."""
+    """Create the folder and remove it at the end; EAL may not accept a plugin from the clone's location."""
     need_root("a measurement on one core")
     source = built(PLUGIN, "make")
     with private_folder() as folder:

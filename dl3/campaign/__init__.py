@@ -1,1 +1,1 @@
-"""A campaign's file in, a plan out; all errors about what a person wrote are made here. Nothing is started."""
+"""Turns a campaign file into a plan and reports all errors in the file. Starts nothing."""

@@ -1,6 +1,7 @@
-"""Fits jobs to a time: fewer repetitions, shorter trials, coarser answers, fewer frame sizes, fewer latency loads.
+"""Fits jobs into a time budget: fewer repetitions, shorter trials, coarser resolution, fewer frame sizes, fewer latency
+loads.
 
-In this order, each as little as will do; no case and no value of one is ever left out.
+In this order, each no more than necessary. Cases and parameter values are never removed.
 """
 
 import math
@@ -11,9 +12,9 @@ from dl3.campaign.duration import Pace, total_s
 from dl3.model.campaign import Effort, Job, Text
 from dl3.model.fault import UsageFault
 
-FLOOR_S = 0.2  # no trial gets shorter: below, a pause of the machine is a large part of it
-RESERVE = 0.3  # of a budget, for trials that turn out INVALID and are made again: on virtual cores every second one may
-LEAST_RESERVE = 0.15  # a budget that leaves no more than that is refused
+FLOOR_S = 0.2  # minimum trial duration; in shorter trials a pause of the machine is too large a share
+RESERVE = 0.3  # fraction of a budget kept for repeating INVALID trials, up to half of them on virtual cores
+LEAST_RESERVE = 0.15  # a budget that leaves less is rejected
 RESOLUTIONS = (0.01, 0.02, 0.05)
 N_FRAMES_KEPT = 2  # the smallest and the largest
 
@@ -22,14 +23,14 @@ Jobs = Sequence[Job]
 
 @dataclass(frozen=True)
 class Fitted:
-    """The jobs that are left, and what was taken away."""
+    """The remaining jobs, and what was reduced."""
 
     jobs: tuple[Job, ...]
     shortened: tuple[Text, ...] = ()
 
 
 def changed(jobs: Jobs, change: Callable[[Effort], dict[str, object]]) -> tuple[Job, ...]:
-    """All jobs with other efforts; those without a change stay as they are."""
+    """All jobs with modified efforts; unmodified jobs are kept as they are."""
     made = []
     for job in jobs:
         fields = {name: value for name, value in change(job.effort).items() if getattr(job.effort, name) != value}
@@ -39,47 +40,47 @@ def changed(jobs: Jobs, change: Callable[[Effort], dict[str, object]]) -> tuple[
 
 
 def with_repetitions(jobs: Jobs, most: int) -> tuple[Job, ...]:
-    """At most so many."""
+    """Limit the number of repetitions."""
     return changed(jobs, lambda effort: {"repetitions": min(effort.repetitions, most)})
 
 
 def with_seconds(jobs: Jobs, most: float) -> tuple[Job, ...]:
-    """Trials no longer than that, to the hundredth."""
+    """Limit the trial duration, rounded down to hundredths."""
     cap = max(int(most * 100) / 100, FLOOR_S)
     return changed(jobs, lambda effort: {"seconds": min(effort.seconds, cap)})
 
 
 def with_resolution(jobs: Jobs, least: float) -> tuple[Job, ...]:
-    """Answers no finer than that."""
+    """Limit how fine the resolution is."""
     return changed(jobs, lambda effort: {"resolution": max(effort.resolution, least)})
 
 
 def with_loads(jobs: Jobs, most: int) -> tuple[Job, ...]:
-    """The highest loads of a latency test stay."""
+    """Keep only the highest loads of a latency test."""
     return changed(jobs, lambda effort: {"loads": tuple(sorted(sorted(effort.loads)[-most:]))})
 
 
 def group_of(job: Job) -> str:
-    """The case, device and values that a job is of: its key without test and frame."""
+    """The case, device and parameter values of a job: its key without test and frame."""
     return job.key.rsplit("|", 2)[0]
 
 
 def by_size(frames: Sequence[str]) -> list[str]:
-    """Sizes in order; mixes stay where sizes are left out first, in the middle."""
+    """Sizes in ascending order. Mixes go after the smallest size; frames are removed from the middle."""
     sizes = sorted((frame for frame in frames if frame.isdigit()), key=int)
     mixes = [frame for frame in frames if not frame.isdigit()]
     return [*sizes[:1], *mixes, *sizes[1:]]
 
 
 def thinned(frames: Sequence[str]) -> list[str]:
-    """Without one of those between the smallest and the largest: sizes go before mixes."""
+    """Remove one frame between the smallest and the largest: sizes before mixes."""
     inner = [frame for frame in by_size(frames)[1:-1] if frame.isdigit()] or by_size(frames)[1:-1]
     gone = inner[len(inner) // 2]
     return [frame for frame in frames if frame != gone]
 
 
 def with_frames(jobs: Jobs, most: int) -> tuple[Job, ...]:
-    """At most so many sizes for each case, device and values."""
+    """Limit the number of frame sizes per case, device and parameter values."""
     kept: dict[str, list[str]] = {}
     for job in jobs:
         frames = kept.setdefault(group_of(job), [])
@@ -93,7 +94,7 @@ def with_frames(jobs: Jobs, most: int) -> tuple[Job, ...]:
 
 
 def most_frames(jobs: Jobs) -> int:
-    """Of one case, device and values."""
+    """The largest number of frame sizes of any case, device and parameter values."""
     found: dict[str, set[str]] = {}
     for job in jobs:
         found.setdefault(group_of(job), set()).add(job.frame)
@@ -101,7 +102,7 @@ def most_frames(jobs: Jobs) -> int:
 
 
 def steps(jobs: Jobs) -> Iterator[tuple[Job, ...]]:
-    """Each is shorter than the one before; trials are as short as can be from the second kind on."""
+    """Successively shorter versions of the jobs; trials have the minimum duration from the second kind of step on."""
     for n in range(max((job.effort.repetitions for job in jobs), default=1) - 1, 0, -1):
         yield (jobs := with_repetitions(jobs, n))
     yield (jobs := with_seconds(jobs, FLOOR_S))
@@ -114,7 +115,7 @@ def steps(jobs: Jobs) -> Iterator[tuple[Job, ...]]:
 
 
 def lengthened(short: Jobs, jobs: Jobs, fits: Callable[[Jobs], bool]) -> tuple[Job, ...]:
-    """The short jobs with trials as long as fit, at most as long as they were."""
+    """The shortened jobs with the longest trials that fit, at most their original duration."""
     before = {job.key: job.effort.seconds for job in jobs}
 
     def capped(cap: float) -> tuple[Job, ...]:
@@ -134,7 +135,7 @@ def lengthened(short: Jobs, jobs: Jobs, fits: Callable[[Jobs], bool]) -> tuple[J
 
 
 def shortest(jobs: Jobs) -> tuple[Job, ...]:
-    """What is left when all that may be taken away is."""
+    """The jobs with all permitted reductions."""
     least = tuple(jobs)
     for step in steps(jobs):
         least = step
@@ -142,14 +143,14 @@ def shortest(jobs: Jobs) -> tuple[Job, ...]:
 
 
 def span(seconds: float) -> str:
-    """'95s' or '1h2m5s', as --budget takes it; rounded up to a second."""
+    """A duration such as '95s' or '1h2m5s', as accepted by --budget; rounded up to a second."""
     whole = math.ceil(seconds)
     hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
     return "".join(f"{n}{unit}" for n, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if n)
 
 
 def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int = 0) -> Fitted:
-    """Jobs that are done within the budget, with what reserve it allows; UsageFault with the least time else."""
+    """Fit jobs into the budget, with as much reserve as possible; otherwise UsageFault with the minimum budget."""
 
     def fits(some: Jobs) -> bool:
         return total_s(some, pace, n_proofs) <= budget_s * (1 - RESERVE)
@@ -165,7 +166,7 @@ def fitted(jobs: Jobs, budget_s: float, pace: Pace | None = None, n_proofs: int 
     if least_s <= budget_s:
         return Fitted(least, tuple(what_was_shortened(jobs, least)))
     raise UsageFault(
-        f"the budget of {span(budget_s)} is too short for {len(jobs)} jobs: the least is {span(least_s)}; give that, "
+        f"the budget of {span(budget_s)} is too short for {len(jobs)} jobs: the minimum is {span(least_s)}; use that, "
         "or write a campaign with fewer cases"
     )
 
@@ -178,7 +179,7 @@ def said(values: Sequence[object]) -> Text:
 
 
 def differing(before: Jobs, after: Jobs, name: str) -> tuple[int, Text, Text] | None:
-    """How many jobs have another effort in one word, what it was and what it is."""
+    """The number of jobs whose effort differs in one field, with its old and new values; None if there are none."""
     old = {job.key: getattr(job.effort, name) for job in before}
     pairs = [(old[job.key], new) for job in after if old[job.key] != (new := getattr(job.effort, name))]
     if not pairs:
@@ -187,7 +188,7 @@ def differing(before: Jobs, after: Jobs, name: str) -> tuple[int, Text, Text] | 
 
 
 def frames_gone(before: Jobs, after: Jobs) -> Text | None:
-    """Which sizes are left out, in how many jobs."""
+    """The frame sizes that were removed, and from how many jobs."""
     kept = {job.key for job in after}
     gone = [job for job in before if job.key not in kept]
     if not gone:
@@ -201,12 +202,12 @@ def frames_gone(before: Jobs, after: Jobs) -> Text | None:
 
 
 def n_jobs(n: int) -> str:
-    """So many of them, in English."""
+    """'1 job' or 'N jobs'."""
     return "1 job" if n == 1 else f"{n} jobs"
 
 
 def what_was_shortened(before: Jobs, after: Jobs) -> Iterator[Text]:
-    """A sentence for each kind of thing that was taken away."""
+    """One sentence per kind of reduction."""
     if found := differing(before, after, "repetitions"):
         n, old, new = found
         yield Text(

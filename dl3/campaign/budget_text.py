@@ -1,4 +1,4 @@
-"""A budget as a person writes it, in a file and on the command's line."""
+"""Parses a time budget from a file or the command line."""
 
 import re
 
@@ -7,10 +7,10 @@ UNITS_S = (3600, 60, 1)
 
 
 def seconds_of(text: str) -> float:
-    """How long that is; ValueError when it is no time, or none at all."""
+    """The budget in seconds; ValueError if it is invalid or zero."""
     found = re.fullmatch(r"(?:([0-9]{1,4})h)?(?:([0-9]{1,5})m(?:in)?)?(?:([0-9]{1,6})s)?", text.replace(" ", ""))
     parts = found.groups() if found else ()
     seconds = sum(int(part or 0) * unit for part, unit in zip(parts, UNITS_S, strict=False))
     if not seconds:
-        raise ValueError(f"{BUDGET_WANTED} was wanted")
+        raise ValueError(BUDGET_WANTED)
     return seconds

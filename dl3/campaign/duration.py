@@ -1,6 +1,6 @@
-"""How long jobs take, in seconds. The constants were measured on a machine with two cores, and are a little generous.
+"""Estimates the duration of jobs in seconds. The constants were measured on a machine with two cores, rounded up.
 
-While a campaign runs, what it measures corrects them (see Pace).
+While a campaign runs, measured durations correct the estimates (see Pace).
 """
 
 import math
@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from dl3.model.campaign import Job, Setup, Traffic
 from dl3.model.durations import first_s, has_middle, n_finals
 
-BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 6.0, "external": 1.0}  # started, checked and ended
+BED_S: Mapping[str, float] = {"linux": 3.0, "ovs": 6.0, "external": 1.0}  # time to start, check and stop a testbed
 OTHER_BED_S = 3.0
 PAGES_S_PER_GIB = 0.6  # huge pages are cleared
-FLOWS_S_PER_MILLION = 0.01  # of one direction, laid out for each trial
+FLOWS_S_PER_MILLION = 0.01  # per direction, generated for each trial
 WARM_UP_S = 0.2  # at most, and no longer than the trial
-TRIAL_S = 0.5  # starting, watching the machine, waiting for stragglers, reading
-LOOKS_S = 0.25  # at the machine, before and after a search
-AGAIN = 1.25  # some trials of a search are INVALID, and made again
-PROOF_S = 8.0  # of one frame size
-CEILING_S = 2.0  # the longest that a trial at full speed takes
-HINTED = 3  # trials at rates that the device itself has named
-SHORT = 2  # of MLRsearch's first trials, beside those that halve
-MIDDLE = 1.5  # trials between short and full ones, where there are any
-FULL = 2.0  # MLRsearch's trials of full length for one goal: one that passes, one that does not
-FULL_PER_GOAL = 0.75  # for each other goal: goals share their trials
-STEPS = 10  # loads of a frame loss test, in steps of a tenth
+TRIAL_S = 0.5  # start, observing the machine, draining, reading counters
+LOOKS_S = 0.25  # noise checks before and after a search
+AGAIN = 1.25  # some trials of a search are INVALID and repeated
+PROOF_S = 8.0  # per frame size
+CEILING_S = 2.0  # maximum duration of a trial at full speed
+HINTED = 3  # trials at rates derived from the device's own results
+SHORT = 2  # initial trials of MLRsearch, besides bisection
+MIDDLE = 1.5  # trials of intermediate duration, if there are any
+FULL = 2.0  # full-length MLRsearch trials for one goal: one that passes, one that fails
+FULL_PER_GOAL = 0.75  # for each further goal: goals share trials
+STEPS = 10  # loads of a frame loss test, in steps of 10 %
 BURSTS = 12
 RESETS_S = 8.0  # until a device forwards again
 
@@ -33,23 +33,23 @@ Bed = tuple[Setup, Traffic]
 
 
 def halvings(resolution: float) -> float:
-    """Of the factor of two in which a search ends."""
+    """Number of bisections over the factor of two in which a search ends."""
     return max(1.0, math.log2(math.log(2) / -math.log1p(-resolution)))
 
 
 def trial_s(job: Job, seconds: float = 0.0) -> float:
-    """One trial, all told: of so many seconds, or of full length."""
+    """Total time of one trial of the given or full duration."""
     seconds = seconds or job.effort.seconds
     return seconds + min(WARM_UP_S, seconds) + TRIAL_S + FLOWS_S_PER_MILLION * job.traffic.flows / 1e6
 
 
 def halving_s(job: Job) -> float:
-    """A binary search for each goal: the upper bound, rates that the device names, halvings."""
+    """A binary search per goal: the upper bound, hinted rates, bisection."""
     return (HINTED + 0.6 * halvings(job.effort.resolution)) * len(job.effort.goals) * trial_s(job)
 
 
 def mlrsearch_s(job: Job) -> float:
-    """MLRsearch for all goals: it halves with short trials, and decides with those of full length."""
+    """MLRsearch for all goals: bisection with short trials, verdicts with full-length ones."""
     effort, n_more = job.effort, len(job.effort.goals) - 1
     short_s = first_s(effort.seconds)
     n_middle = MIDDLE if has_middle(effort.seconds) else 0.0
@@ -61,13 +61,13 @@ def mlrsearch_s(job: Job) -> float:
 
 
 def search_s(job: Job) -> float:
-    """One search and the ceiling before it; a device that keeps up with the ceiling is done sooner."""
+    """One search and the ceiling measurement before it; shorter if the device keeps up with the ceiling."""
     one_s = mlrsearch_s(job) if job.effort.method == "mlrsearch" else halving_s(job)
     return LOOKS_S + AGAIN * one_s + trial_s(job, min(job.effort.seconds, CEILING_S))
 
 
 def job_s(job: Job) -> float:
-    """One job, its bed running."""
+    """One job on a running testbed."""
     effort, one_s = job.effort, trial_s(job)
     times = {
         "throughput": search_s(job) * effort.repetitions,
@@ -82,18 +82,18 @@ def job_s(job: Job) -> float:
 
 
 def bed_of(job: Job) -> Bed:
-    """Jobs with the same one share a start."""
+    """The testbed of a job; jobs with the same testbed share its start."""
     return job.setup, job.traffic
 
 
 def bed_s(bed: Bed) -> float:
-    """Start, first frames and end."""
+    """Start, first frames and stop."""
     setup, _ = bed
     return BED_S.get(setup.dut.kind, OTHER_BED_S) + PAGES_S_PER_GIB * setup.memory_mib / 1024
 
 
 def grouped(jobs: Iterable[Job]) -> list[list[Job]]:
-    """By bed, in the order in which beds come first; jobs keep theirs."""
+    """Group jobs by testbed, in the order of first use; jobs keep their order."""
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         setup, traffic = bed_of(job)
@@ -103,24 +103,26 @@ def grouped(jobs: Iterable[Job]) -> list[list[Job]]:
 
 @dataclass
 class Pace:
-    """What was planned against what it took, of beds and of jobs; later estimates are corrected by it."""
+    """Planned against actual durations of testbeds and jobs; used to correct later estimates."""
 
     planned_s: dict[str, float] = field(default_factory=lambda: {"bed": 0.0, "job": 0.0})
     took_s: dict[str, float] = field(default_factory=lambda: {"bed": 0.0, "job": 0.0})
 
     def learn(self, what: str, planned_s: float, took_s: float) -> None:
-        """One more, of 'bed' or of 'job'."""
+        """Add one testbed ('bed') or job ('job')."""
         self.planned_s[what] += planned_s
         self.took_s[what] += took_s
 
     def factor(self, what: str) -> float:
-        """How much longer than planned; what was planned weighs as much as half a minute of measuring."""
+        """Ratio of actual to planned time; the plan is weighted like 30 s of measured job time, or 10 s of testbed
+        time.
+        """
         prior_s = 30.0 if what == "job" else 10.0
         return (self.took_s[what] + prior_s) / (self.planned_s[what] + prior_s)
 
 
 def total_s(jobs: Sequence[Job], pace: Pace | None = None, n_proofs: int = 0) -> float:
-    """All of them, with the beds that they need and the proofs that go before."""
+    """Total time of the jobs, with the testbeds they need and the self-tests before them."""
     pace = pace or Pace()
     beds_s = sum(bed_s(bed_of(group[0])) for group in grouped(jobs))
     return beds_s * pace.factor("bed") + sum(map(job_s, jobs)) * pace.factor("job") + n_proofs * PROOF_S

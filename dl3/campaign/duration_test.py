@@ -1,4 +1,4 @@
-"""What is promised, against what was measured of jobs of dl3d on a machine with two cores."""
+"""Estimates compared with measured durations of dl3d jobs on a machine with two cores."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from dl3.model.campaign import DutSpec, Effort, Job, Setup, Traffic
 
 
 def _job(flows: int = 1, **effort: object) -> Job:
-    """A search for the throughput of dl3d."""
+    """A throughput search on dl3d."""
     return Job(
         key="1|dl3d|||throughput|64",
         case="1",
@@ -20,7 +20,8 @@ def _job(flows: int = 1, **effort: object) -> Job:
     )
 
 
-# Seconds of trials and how many, of a steady device and of one that gives way: searches beside a made-up device.
+# Trial time in seconds and number of trials for a steady device and for one that yields under load; searches with a
+# simulated device.
 @pytest.mark.parametrize(
     ("seconds", "goals", "steady", "giving_way"),
     [
@@ -48,14 +49,14 @@ def promises_less_for_one_search_of_two_goals_than_for_two_searches() -> None:
 
 def promises_more_where_trials_may_be_forgiven() -> None:
     strict, lenient = (mlrsearch_s(_job(seconds=2.0, exceed=exceed)) for exceed in (0.0, 0.5))
-    # One of three trials at each of both bounds may lose more, where one was enough: two more of each.
+    # At each of the two bounds one of three trials may exceed the goal, where one trial was enough: two more of each.
     assert lenient - strict == pytest.approx(2 * 2 * trial_s(_job(seconds=2.0)))
 
 
 def adds_to_a_trial_what_stands_around_it() -> None:
     assert trial_s(_job(seconds=0.68)) == pytest.approx(
         0.68 + 0.7, abs=0.01
-    )  # measured, with looks at the machine: 0.74 to 0.95
+    )  # measured, including noise checks: 0.74 to 0.95
     assert trial_s(_job(), 0.1) == pytest.approx(0.1 + 0.6, abs=0.01)  # measured: 0.5 to 0.7
     many, few = trial_s(_job(flows=16_777_216)), trial_s(_job())
     assert many == pytest.approx(few, abs=0.2)

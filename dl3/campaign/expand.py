@@ -1,4 +1,4 @@
-"""Cases become jobs: devices x values x frames x tests, as far as a machine can make them."""
+"""Expands cases into jobs: devices x values x frames x tests, as far as the machine can run them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ class Combination:
     """A device with one value of each parameter."""
 
     dut: DutSpec
-    values: dict[str, str]  # all of them
-    shown: dict[str, str]  # those of the case, as people read them
-    reason: Text | None  # why not here
+    values: dict[str, str]  # all parameters
+    shown: dict[str, str]  # the parameters that the case varies, for display
+    reason: Text | None  # why it cannot run here
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What the values mean."""
+        """The setup and traffic fields that the values stand for."""
         return fields_of(self.values)
 
 
 def shown(value: str, name: str, machine: Machine) -> str:
-    """'this machine' by its name."""
+    """Replace 'this machine' by the machine's name."""
     names = {"server": machine.server, "CPU model": machine.cpu_model, "host OS": machine.host_os}
     return (names.get(name) or value) if value == THIS_MACHINE else value
 
 
 def combined(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> Iterator[Combination]:
-    """All of a case."""
+    """All combinations of a case."""
     for dut in campaign.duts:
         if case.duts is not None and dut.name not in case.duts:
             continue
@@ -47,17 +47,17 @@ def combined(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> 
 
 
 def taken(fields: Mapping[str, Any], noun: type[Setup] | type[Traffic]) -> dict[str, Any]:
-    """Those fields that a noun has."""
+    """The fields that exist in this type."""
     return {name: value for name, value in fields.items() if name in noun.model_fields}
 
 
 def effort_of(case: WrittenCase, campaign: WrittenCampaign) -> Effort:
-    """The case's own words go before the campaign's."""
+    """The effort of a case; its own values override the campaign's defaults."""
     return Effort.model_validate({**campaign.defaults.effort.said(), **case.effort.said()})
 
 
 def jobs_of(one: Combination, case: WrittenCase, campaign: WrittenCampaign) -> Iterator[Job]:
-    """All tests of one frame after the other."""
+    """The jobs of a combination: all tests of one frame size after another."""
     setup = Setup(dut=one.dut, **taken(one.fields, Setup))
     streams = typed(list(case.streams or campaign.defaults.streams or ()))
     traffic = Traffic.model_validate({**taken(one.fields, Traffic), "streams": streams})
@@ -77,7 +77,7 @@ def jobs_of(one: Combination, case: WrittenCase, campaign: WrittenCampaign) -> I
 
 
 def expanded(case: WrittenCase, campaign: WrittenCampaign, machine: Machine) -> Case:
-    """The case with its jobs, and with the reason for all that this machine cannot do."""
+    """The case with its jobs, and the reasons for everything this machine cannot run."""
     head = {"key": case.key, "title": case.title.text(), "published": case.published}
     if reason := lacks(machine, case.needs):
         return Case.model_validate({**head, "reason": reason})

@@ -1,4 +1,4 @@
-"""A vocabulary that is made up, for tests: kinds that can be told everything, and one that can be told little."""
+"""A test vocabulary: kinds that support every field, and one that supports few."""
 
 from dl3.campaign.vocabulary import Vocabulary
 from dl3.model.campaign import Ability, Setup, Traffic
@@ -12,7 +12,7 @@ LITTLE = Ability.model_validate(
 WIRED = Ability.model_validate(
     {"honours": ALL, "choices": {"mode": ("route", "xconnect"), "wire": ("memif", "veth")}, **LAB}
 )
-CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # of sources: cases of each chapter
+CHAPTERS = {"thesis": {4: 8}, "white-paper": {1: 8, 2: 7, 3: 4}}  # number of cases per chapter, by source
 CASES = [
     f"{source} {n}.{i + 1}" for source, parts in CHAPTERS.items() for n, most in parts.items() for i in range(most)
 ]

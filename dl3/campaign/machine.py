@@ -1,4 +1,4 @@
-"""What a campaign has to know of a machine, and why a case or a value of it cannot be measured there."""
+"""Machine properties that a campaign depends on, and the reasons why a case or a value cannot be measured."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,22 +8,22 @@ from pydantic import Field
 from dl3.model.campaign import DutSpec, Need, Text
 from dl3.model.noun import Noun
 
-GENERATOR_MIB = 512  # of huge pages, beside the DUT's
+GENERATOR_MIB = 512  # huge page memory besides the DUT's
 GIB_KIB = 1 << 20
 BED_PORTS = 2
 
 
 class Machine(Noun):
-    """Read once, when a campaign is planned."""
+    """Read once when a campaign is planned."""
 
     n_cores: int
     n_numa_nodes: int = 1
-    n_nics: int = 0  # ports of real network cards
-    n_virtual_functions: int = 0  # that its cards could give
+    n_nics: int = 0  # ports of physical NICs
+    n_virtual_functions: int = 0  # virtual functions that its NICs support
     page_1g_free: int = 0
-    available_mib: int = 0  # of memory, for huge pages
+    available_mib: int = 0  # memory available for huge pages
     has_kvm: bool = False
-    has_vms: bool = False  # an emulator and KVM: ports of VMs
+    has_vms: bool = False  # QEMU and KVM are available
     cpu_model: str = ""
     server: str = ""
     host_os: str = ""
@@ -31,12 +31,12 @@ class Machine(Noun):
 
 
 def sentence(en: str, zh: str) -> Text:
-    """A reason, in both languages."""
+    """A reason in both languages."""
     return Text(en=f"not applicable here: {en}", zh=f"此处不适用：{zh}")
 
 
 def nodes(machine: Machine) -> Text | None:
-    """Of memory."""
+    """Check for two NUMA nodes."""
     n = machine.n_numa_nodes
     return (
         None
@@ -46,7 +46,7 @@ def nodes(machine: Machine) -> Text | None:
 
 
 def nic(machine: Machine) -> Text | None:
-    """Two ports of it."""
+    """Check for a NIC with two ports."""
     n = machine.n_nics
     if n >= BED_PORTS:
         return None
@@ -56,14 +56,14 @@ def nic(machine: Machine) -> Text | None:
 
 
 def sriov(machine: Machine) -> Text | None:
-    """Virtual functions."""
+    """Check for virtual functions."""
     if machine.n_virtual_functions:
         return None
     return sentence("a NIC with SR-IOV is needed, this machine has none", "需要支持 SR-IOV 的网卡，本机没有")
 
 
 def pages_1g(machine: Machine) -> Text | None:
-    """Free ones."""
+    """Check for free huge pages of 1 GiB."""
     if machine.page_1g_free:
         return None
     return sentence(
@@ -73,14 +73,14 @@ def pages_1g(machine: Machine) -> Text | None:
 
 
 def vms(machine: Machine) -> Text | None:
-    """Guests fast enough to be measured."""
+    """Check for VMs that are fast enough to be measured."""
     if machine.has_vms:
         return None
     return sentence("ports of VMs need qemu and KVM, this machine lacks them", "虚拟机端口需要 qemu 和 KVM，本机不具备")
 
 
 def kvm(machine: Machine) -> Text | None:
-    """Of the processor."""
+    """Check for KVM support of the processor."""
     return None if machine.has_kvm else sentence("KVM is needed, this machine has none", "需要 KVM，本机没有")
 
 
@@ -95,16 +95,16 @@ NEEDS = {
 
 
 def lacks(machine: Machine, needs: Sequence[Need]) -> Text | None:
-    """The first need that the machine does not meet."""
+    """The first requirement that the machine does not meet."""
     return next((reason for need in needs if (reason := NEEDS[need](machine))), None)
 
 
 def cores_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
-    """Of the DUT and of the generator, and those that are named."""
+    """Check that there are enough cores for DUT and generator, and that the given ones exist."""
     named = {*fields.get("dut_cores", ()), *fields.get("generator_cores", ())}
     if named and max(named) >= machine.n_cores:
         return sentence(
-            f"processor {max(named)} is wanted, this machine has 0 to {machine.n_cores - 1}",
+            f"processor {max(named)} is needed, this machine has 0 to {machine.n_cores - 1}",
             f"需要 {max(named)} 号处理器核，本机只有 0 到 {machine.n_cores - 1} 号",
         )
     n_dut, n_generator = fields.get("cores", 1), len(fields.get("generator_cores", ())) or 1
@@ -117,7 +117,7 @@ def cores_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
 
 
 def memory_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
-    """For huge pages of both."""
+    """Check that there is enough memory for the huge pages of both programs."""
     wanted = fields.get("memory_mib", 0)
     if fields.get("page_kib") == GIB_KIB:
         free = machine.page_1g_free
@@ -136,10 +136,10 @@ def memory_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
 
 
 def values_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
-    """Why these values cannot be measured here, None when they can."""
+    """Why these values cannot be measured here; None if they can."""
     if (n := fields.get("ports", BED_PORTS)) > BED_PORTS:
         return sentence(
-            f"{n} ports are wanted, between dl3gen and a device there are {BED_PORTS}",
+            f"{n} ports are needed, but dl3gen and a device are connected by {BED_PORTS}",
             f"需要 {n} 个端口，dl3gen 与被测设备之间有 {BED_PORTS} 个",
         )
     if name := fields.get("unset"):
@@ -149,14 +149,14 @@ def values_lacking(machine: Machine, fields: Mapping[str, Any]) -> Text | None:
         )
     if lcores := fields.get("apart"):
         return sentence(
-            f"lcores {lcores} part receiving from forwarding, and dl3 sets up devices that forward a packet on the "
-            "core that received it",
+            f"lcores {lcores} receive and forward on different cores, but dl3 only sets up "
+            "devices that forward a packet on the core that received it",
             f"lcores {lcores} 把接收与转发分在不同的核上，而 dl3 设置的设备都在接收数据包的核上转发它",
         )
     return cores_lacking(machine, fields) or memory_lacking(machine, fields)
 
 
 def dut_lacking(machine: Machine, dut: DutSpec) -> Text | None:
-    """Why this device cannot be started here."""
+    """Why this device cannot be started here; None if it can."""
     why = machine.missing.get(dut.name)
     return sentence(why, why) if why else None

@@ -1,4 +1,4 @@
-"""What a case may vary: each parameter's name, and what its values mean for the setup or the traffic."""
+"""Parameters that a case can vary: their names, and the setup or traffic fields that their values stand for."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ THIS_MACHINE = "this machine"
 
 
 class Unfit(Exception):
-    """A value that is none; its text says what was wanted."""
+    """An invalid value; the message says what was expected."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One word of the file; `read` turns a value as it is written into fields, or raises Unfit."""
+    """A parameter. `read` converts a value as written into fields, or raises Unfit."""
 
     name: str
     where: Where
@@ -30,110 +30,110 @@ class Parameter:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Reads a whole number within bounds; commas may part thousands."""
+    """Reads a whole number within bounds; commas may separate thousands."""
 
     def read(text: str) -> int:
         digits = text.replace(",", "")
         if not re.fullmatch(r"[0-9]{1,12}", digits) or not least <= int(digits) <= most:
-            raise Unfit(f"a whole number from {least:,} to {most:,} was wanted")
+            raise Unfit(f"a whole number from {least:,} to {most:,}")
         return int(digits)
 
     return read
 
 
 def number(name: str, where: Where, field: str, least: int, most: int) -> Parameter:
-    """A parameter that is a whole number."""
+    """A parameter with a whole number as its value."""
     read = whole(least, most)
     return Parameter(name, where, lambda text: {field: read(text)})
 
 
 def choice(name: str, where: Where, field: str, *values: str) -> Parameter:
-    """A parameter with a few values."""
+    """A parameter with a fixed set of values."""
 
     def read(text: str) -> Fields:
         if text not in values:
-            raise Unfit(f"one of {', '.join(values)} was wanted")
+            raise Unfit(f"one of {', '.join(values)}")
         return {field: text}
 
     return Parameter(name, where, read)
 
 
 def kib(text: str) -> int:
-    """An amount of memory."""
+    """Read an amount of memory."""
     found = re.fullmatch(r"([0-9]{1,7}) ?(KiB|MiB|GiB)", text)
     if not found:
-        raise Unfit("an amount like '512 MiB' or '4 GiB' was wanted")
+        raise Unfit("an amount like '512 MiB' or '4 GiB'")
     return int(found[1]) * UNITS_KIB[found[2]]
 
 
 def read_memory(text: str) -> Fields:
-    """Of huge pages, for the DUT."""
+    """Huge page memory of the DUT."""
     amount = kib(text) // 1024
     if not 64 <= amount <= 1 << 20:
-        raise Unfit("from '64 MiB' to '1024 GiB' was wanted")
+        raise Unfit("from '64 MiB' to '1024 GiB'")
     return {"memory_mib": amount}
 
 
 def read_page(text: str) -> Fields:
-    """Size of one page."""
+    """Size of a page."""
     size = kib(text)
     if size not in PAGES_KIB:
-        raise Unfit("a page of '4 KiB', '2 MiB' or '1 GiB' was wanted")
+        raise Unfit("a page of '4 KiB', '2 MiB' or '1 GiB'")
     return {"page_kib": size}
 
 
 def read_flows(text: str) -> Fields:
-    """'20,000' of each direction, or as the white paper writes it, '2x20000'."""
+    """Flows per direction: '20,000', or '2x20000' as in the white paper."""
     read = whole(1, MOST_FLOWS)
     return {"flows": read(re.sub(r"^2 ?x ?", "", text))}
 
 
 def cores(text: str) -> tuple[int, ...]:
-    """Processors by number: '1' or '2,3'."""
+    """Read processor numbers: '1' or '2,3'."""
     words = text.replace(" ", "").split(",")
     if not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
-        raise Unfit("processors by number were wanted, like '1' or '2,3'")
+        raise Unfit("processor numbers like '1' or '2,3'")
     return tuple(int(word) for word in words)
 
 
 def read_lcores(text: str) -> Fields:
-    """Who polls port 0 and who polls port 1, each of which forwards what it receives; or also who forwards instead."""
+    """The lcores that poll port 0 and port 1 and forward what they receive, or with a third one that forwards."""
     found = cores(text)
     if len(found) not in (2, 3):
-        raise Unfit("lcores of port 0 and of port 1 were wanted, like '1,2', or also of the forwarder, like '1,1,2'")
+        raise Unfit("the lcores of port 0 and port 1 like '1,2', optionally with the forwarder's like '1,1,2'")
     fields: dict[str, object] = {"dut_cores": tuple(dict.fromkeys(found)), "cores": len(set(found))}
     return fields | ({"apart": text} if len(found) == 3 and len(set(found)) > 1 else {})
 
 
 def read_generator_cores(text: str) -> Fields:
-    """Of dl3gen."""
+    """Processors of dl3gen."""
     found = cores(text)
     if len(set(found)) != len(found):
-        raise Unfit("each processor once was wanted")
+        raise Unfit("each processor only once")
     return {"generator_cores": found}
 
 
 def read_descriptors(text: str) -> Fields:
-    """Of a queue, or slots of a ring, which have always a power of two of them."""
+    """Descriptors per queue, or slots per ring; always a power of two."""
     n = whole(64, MOST_DESCRIPTORS)(text)
     if n & (n - 1):
-        raise Unfit(f"a power of two was wanted, like {1 << n.bit_length() - 1} or {1 << n.bit_length()}")
+        raise Unfit(f"a power of two like {1 << n.bit_length() - 1} or {1 << n.bit_length()}")
     return {"descriptors": n}
 
 
 def label(name: str) -> Parameter:
-    """What can only be named, because it is as it is: a server, its processor, its system."""
+    """A fixed property of the machine that can only be labelled: server, processor, operating system."""
 
     def read(text: str) -> Fields:
         if text != THIS_MACHINE:
-            raise Unfit(f"'{THIS_MACHINE}' was wanted, no other can be measured from here")
+            raise Unfit(f"'{THIS_MACHINE}', because no other machine can be measured from here")
         return {}
 
     return Parameter(name, "machine", read)
 
 
 def words(name: str) -> Parameter:
-    """What no bed of ours sets up by itself: it is there to be shown as not applicable, with what was published."""
+    """A parameter that dl3 cannot set up: it is shown as not applicable, next to the published results."""
     return Parameter(name, "machine", lambda _text: {"unset": name})
 
 

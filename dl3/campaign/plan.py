@@ -1,4 +1,4 @@
-"""A campaign and a machine make a plan: what will be measured, in which order, and how long it takes."""
+"""Builds a plan from a campaign and a machine: what will be measured, in which order, and for how long."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -13,12 +13,12 @@ from dl3.model.deviations import deviations
 
 
 def jobs_of(plan: Plan) -> tuple[Job, ...]:
-    """All of a plan, in the order in which they are made: those of one bed together."""
+    """All jobs of a plan in execution order: those with the same testbed together."""
     return tuple(job for group in grouped(job for case in plan.cases for job in case.jobs) for job in group)
 
 
 def with_jobs(cases: Sequence[Case], jobs: Iterable[Job]) -> tuple[Case, ...]:
-    """The cases with these jobs in place of theirs of the same key; others are left out."""
+    """The cases with their jobs replaced by these, matched by key; other jobs are removed."""
     now = {job.key: job for job in jobs}
     return tuple(
         case.model_copy(update={"jobs": tuple(now[job.key] for job in case.jobs if job.key in now)}) for case in cases
@@ -26,12 +26,12 @@ def with_jobs(cases: Sequence[Case], jobs: Iterable[Job]) -> tuple[Case, ...]:
 
 
 def deviations_of(jobs: Iterable[Job]) -> list[Text]:
-    """From the RFCs, a sentence each."""
+    """Deviations from the RFCs, one sentence each."""
     return list(dict.fromkeys(text for job in jobs for text in deviations(job.effort, job.test)))
 
 
 def planned(campaign: Campaign, machine: Machine, at: str, budget_s: float = 0.0) -> Plan:
-    """The plan; with a budget it is made to fit, and says what it cost."""
+    """Build the plan. With a budget, the jobs are reduced to fit and the plan lists the reductions."""
     written = campaign.written
     cases = [expanded(case, written, machine) for case in written.cases]
     jobs = tuple(job for case in cases for job in case.jobs)
@@ -51,25 +51,25 @@ def planned(campaign: Campaign, machine: Machine, at: str, budget_s: float = 0.0
 
 
 def refitted(plan: Plan, whole: Plan, left: Collection[str], seconds: float, pace: Pace) -> Plan:
-    """The plan with the jobs of these keys as long as fit into `seconds`, UsageFault where they do not fit at all.
+    """The plan with the jobs of these keys refitted into `seconds`; UsageFault if they do not fit at all.
 
-    `whole` is what comparable() gives: what was taken away comes back where there is time again.
+    `whole` is the result of comparable(): earlier reductions are undone if there is time again.
     """
     return with_fitted(plan, whole, left, fitted(wanted(whole, left), seconds, pace).jobs, pace)
 
 
 def shortest_of(plan: Plan, whole: Plan, left: Collection[str], pace: Pace) -> Plan:
-    """The plan with the jobs of these keys as short as can be."""
+    """The plan with the jobs of these keys at their minimum duration."""
     return with_fitted(plan, whole, left, shortest(wanted(whole, left)), pace)
 
 
 def wanted(whole: Plan, keys: Collection[str]) -> list[Job]:
-    """The jobs of these keys, in the order in which they are made."""
+    """The jobs of these keys in execution order."""
     return [job for job in jobs_of(whole) if job.key in keys]
 
 
 def with_fitted(plan: Plan, whole: Plan, left: Collection[str], fit: Sequence[Job], pace: Pace) -> Plan:
-    """The plan with `fit` in place of its jobs of these keys."""
+    """The plan with its jobs of these keys replaced by `fit`."""
     cases = with_jobs(whole.cases, [*(job for job in jobs_of(plan) if job.key not in left), *fit])
     jobs = [job for case in cases for job in case.jobs]
     of_rfcs = set(deviations_of(jobs_of(plan)))
@@ -84,17 +84,17 @@ def with_fitted(plan: Plan, whole: Plan, left: Collection[str], fit: Sequence[Jo
 
 
 def comparable(plan: Plan, whole: Plan | None) -> Plan:
-    """The campaign as it was wanted, on the machine that the plan was made for; else there is only the plan itself."""
+    """The unreduced campaign, if it was planned for an equivalent machine; otherwise the plan itself."""
     if whole and [unable(case) for case in plan.cases] == [unable(case) for case in whole.cases]:
         return whole
     return plan
 
 
 def unable(case: Case) -> tuple[object, ...]:
-    """What the machine cannot do of a case."""
+    """The parts of a case that the machine cannot run."""
     return case.key, case.left_out, case.reason
 
 
 def by_key(plan: Plan) -> Mapping[str, Job]:
-    """All jobs of a plan."""
+    """All jobs of a plan by key."""
     return {job.key: job for case in plan.cases for job in case.jobs}

@@ -1,4 +1,4 @@
-"""Plans for machines that are made up."""
+"""Plans for simulated machines."""
 
 import re
 from pathlib import Path
@@ -114,7 +114,7 @@ def measures_only_lcores_on_which_a_device_can_forward() -> None:
     }
     apart = {left.parameters["lcores"]: left.reason for left in case.left_out}
     assert list(apart) == ["1,2,1", "1,2,2", "1,2,3", "1,2,4", "1,2,9", "1,2,10", "1,2,11"]
-    assert "lcores 1,2,1 part receiving from forwarding" in apart["1,2,1"].en
+    assert "lcores 1,2,1 receive and forward on different cores" in apart["1,2,1"].en
     (alone,) = [case for case in _plan_of("thesis", LARGE).cases if case.key == "4.2"]
     assert [(job.setup.dut_cores, job.setup.cores) for job in alone.jobs] == [((1,), 1), ((0,), 1)]
 
@@ -174,14 +174,14 @@ def thins_frame_sizes_from_the_middle_and_says_which() -> None:
 def says_what_the_least_time_is() -> None:
     with pytest.raises(UsageFault, match=r"^the budget of 1m is too short") as fault:
         _plan_of("white-paper", budget_s=60)
-    assert "the least is " in str(fault.value)
+    assert "the minimum is " in str(fault.value)
 
 
 @pytest.mark.parametrize("name", ["white-paper", "smoke", "peers"])
 def takes_the_least_budget_that_it_names(name: str) -> None:
     with pytest.raises(UsageFault) as fault:
         _plan_of(name, budget_s=1)
-    named = re.search(r"the least is (\S+);", str(fault.value))
+    named = re.search(r"the minimum is (\S+);", str(fault.value))
     assert named
     least_s = seconds_of(named[1])
     assert _plan_of(name, budget_s=least_s).seconds <= least_s

@@ -1,4 +1,4 @@
-"""Which proofs of the tester a campaign begins with: one for each kind of wire on which a loop can stand."""
+"""Selects the tester self-tests at the start of a campaign: one per kind of wire that supports a loopback."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,11 +8,11 @@ from dl3.model.noun import Noun
 WIRES: Mapping[str, str] = {"linux": "veth", "ovs": "vhost", "external": "ports of the file"}  # by kind of device
 OTHER_WIRE = "memif"
 LOOPED = ("memif", "veth")
-MOST_S = 0.5  # of a trial of a proof
+MOST_S = 0.5  # maximum duration of a self-test trial
 
 
 class Wanted(Noun):
-    """A proof over one kind of wire, on the bed of the first job that uses it."""
+    """A self-test over one kind of wire, on the testbed of the first job that uses it."""
 
     wire: str
     first: Job
@@ -21,12 +21,12 @@ class Wanted(Noun):
 
 
 def wire_of(dut: DutSpec) -> str:
-    """Between the device and dl3gen."""
+    """The kind of wire between the device and dl3gen."""
     return str(dut.options.get("wire") or WIRES.get(dut.kind, OTHER_WIRE))
 
 
 def proofs_of(jobs: Iterable[Job]) -> Sequence[Wanted]:
-    """All that these jobs want, in their order."""
+    """The self-tests required by these jobs, in job order."""
     by_wire: dict[str, list[Job]] = {}
     for job in jobs:
         if (wire := wire_of(job.setup.dut)) in LOOPED:
@@ -43,5 +43,5 @@ def proofs_of(jobs: Iterable[Job]) -> Sequence[Wanted]:
 
 
 def n_proofs(jobs: Iterable[Job]) -> int:
-    """Wires times frame sizes."""
+    """Number of self-tests: wires times frame sizes."""
     return sum(len(wanted.frames) for wanted in proofs_of(jobs))

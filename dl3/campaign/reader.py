@@ -1,4 +1,4 @@
-"""A campaign's file in, a Campaign out, or one sentence with file, line, what was found and what was wanted."""
+"""Reads a campaign file. An error is one sentence with file, line, the value found and what was expected."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,42 +18,42 @@ from dl3.model.files import read_bounded
 from dl3.model.noun import Noun
 from dl3.model.stream import MIXES
 
-# The words of pydantic for what was wanted, where ours are clearer; {} are filled from the error's context.
+# What was expected, by pydantic's error type; {} are filled in from the error's context.
 WANTED = {
     "missing": "it is missing",
-    "int_parsing": "a whole number was wanted",
-    "int_type": "a whole number was wanted",
-    "float_parsing": "a number was wanted",
-    "float_type": "a number was wanted",
-    "finite_number": "a number was wanted",
-    "string_type": "a word was wanted",
-    "dict_type": "a map was wanted",
-    "model_type": "a map was wanted",
-    "tuple_type": "a list was wanted",
-    "too_short": "at least {min_length} was wanted",
-    "literal_error": "one of {expected} was wanted",
-    "greater_than": "more than {gt} was wanted",
-    "greater_than_equal": "at least {ge} was wanted",
-    "less_than_equal": "at most {le} was wanted",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "string_type": "a word",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "tuple_type": "a list",
+    "too_short": "at least {min_length}",
+    "literal_error": "one of {expected}",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
 }
-FRAMES = f"a frame of 64 to 9622 bytes (with FCS), {', '.join(map(repr, MIXES))} or 'capture' was wanted"
+FRAMES = f"a frame of 64 to 9622 bytes (with FCS), {', '.join(map(repr, MIXES))} or 'capture'"
 PATTERNS = {
     A_FRAME: FRAMES,
-    A_NAME: "1 to 41 letters, digits, '-', '_' or '.' were wanted, a letter or a digit first",
-    A_WORD: "1 to 80 characters without '|' were wanted",
+    A_NAME: "1 to 41 letters, digits, '-', '_' or '.', starting with a letter or a digit",
+    A_WORD: "1 to 80 characters without '|'",
 }
 
 
 class Campaign(Noun):
-    """What was read, checked as far as that can be done without a machine."""
+    """A campaign file, checked as far as possible without a machine."""
 
     path: Path
-    source: str  # the file, whole
+    source: str  # contents of the file
     written: WrittenCampaign
 
 
 def wanted(error: Mapping[str, Any]) -> str:
-    """What was wanted instead."""
+    """What was expected instead."""
     if error["type"] == "string_pattern_mismatch":
         return PATTERNS[error["ctx"]["pattern"]]
     known = WANTED.get(error["type"])
@@ -61,13 +61,13 @@ def wanted(error: Mapping[str, Any]) -> str:
 
 
 def name_of(place: Place) -> str:
-    """The key that a place has, and what it belongs to."""
+    """The key of a place in the file."""
     keys = [word for word in place if isinstance(word, str)]
     return shown(keys[-1]) if keys else "the file"
 
 
 def keys_at(place: Place) -> Sequence[str]:
-    """Which keys a map at a place may have."""
+    """The keys that are valid in a map at this place."""
     model: Any = WrittenCampaign
     for word in place:
         if isinstance(word, str):
@@ -81,28 +81,28 @@ def keys_at(place: Place) -> Sequence[str]:
 
 
 def usage_fault(tree: Tree, error: ValidationError) -> UsageFault:
-    """The first mistake as a sentence; an unknown key comes before what is missing."""
+    """The first mistake as a sentence; unknown keys are reported before missing ones."""
     errors: list[Any] = list(error.errors(include_url=False))
     deeper = [each["loc"][:i] for each in errors for i in range(len(each["loc"]))]
-    errors = [each for each in errors if each["loc"] not in deeper]  # 'too short' is said of lists with mistakes, too
+    errors = [each for each in errors if each["loc"] not in deeper]  # 'too short' also occurs for lists with mistakes
     first = min(errors, key=lambda each: (each["type"] != "extra_forbidden", tree.line(each["loc"])))
     place: Place = tuple(first["loc"])
     if first["type"] == "extra_forbidden":
         known = ", ".join(keys_at(place[:-1]))
-        return tree.fault(place, f"the key {shown(place[-1])} is unknown: one of {known} was wanted")
+        return tree.fault(place, f"the key {shown(place[-1])} is unknown: expected one of {known}")
     if first["type"] == "missing":
         whose = f" of {name_of(place[:-1])}" if len(place) > 1 else ""
-        return tree.fault(place, f"the key {name_of(place)}{whose} is missing: write it there")
-    return tree.fault(place, f"{name_of(place)}: {shown(first['input'])} was found, {wanted(first)}")
+        return tree.fault(place, f"the key {name_of(place)}{whose} is missing: add it")
+    return tree.fault(place, f"{name_of(place)}: found {shown(first['input'])}, expected {wanted(first)}")
 
 
 def twice(names: Sequence[str]) -> int | None:
-    """The number of the first name that stands there for the second time."""
+    """The index of the first name that already occurred."""
     return next((i for i, name in enumerate(names) if name in names[:i]), None)
 
 
 def check_duts(tree: Tree, written: WrittenCampaign, vocabulary: Vocabulary) -> None:
-    """Each is of a kind that is known, and leaves out parameters that are."""
+    """Check that kinds and the parameters in `without` exist."""
     for i, dut in enumerate(written.duts):
         check_kind(tree, i, dut, vocabulary)
         for j, name in enumerate(dut.without):
@@ -111,29 +111,29 @@ def check_duts(tree: Tree, written: WrittenCampaign, vocabulary: Vocabulary) -> 
 
 
 def check_names(tree: Tree, written: WrittenCampaign) -> None:
-    """Devices and cases have names of their own, and cases name devices that are there."""
+    """Check that names of devices and cases are unique, and that cases refer to existing devices."""
     duts = [dut.name for dut in written.duts]
     if (i := twice(duts)) is not None:
-        raise tree.fault(("duts", i), f"the device {shown(duts[i])} stands there twice: give one another name")
+        raise tree.fault(("duts", i), f"the device {shown(duts[i])} appears twice: give one another name")
     if (i := twice([case.key for case in written.cases])) is not None:
         key = written.cases[i].key
-        raise tree.fault(("cases", i, "key"), f"the case {shown(key)} stands there twice: give one another key")
+        raise tree.fault(("cases", i, "key"), f"the case {shown(key)} appears twice: give one another key")
     for i, case in enumerate(written.cases):
         for j, name in enumerate(case.duts or ()):
             if name not in duts:
                 place = ("cases", i, "duts", j)
                 raise tree.fault(
-                    place, f"the device {shown(name)} is not among 'duts': one of {', '.join(duts)} was wanted"
+                    place, f"the device {shown(name)} is not among 'duts': expected one of {', '.join(duts)}"
                 )
 
 
 def unknown(tree: Tree, place: Place, name: str) -> UsageFault:
-    """A parameter that is none."""
-    return tree.fault(place, f"the parameter {shown(name)} is unknown: one of {', '.join(PARAMETERS)} was wanted")
+    """Error for an unknown parameter."""
+    return tree.fault(place, f"the parameter {shown(name)} is unknown: expected one of {', '.join(PARAMETERS)}")
 
 
 def check_parameters(tree: Tree, place: Place, parameters: Mapping[str, Sequence[str]]) -> None:
-    """Each is known, and so is each of its values."""
+    """Check that all parameters and their values are valid."""
     for name, values in parameters.items():
         here: Place = (*place, "parameters", name)
         if name not in PARAMETERS:
@@ -142,26 +142,26 @@ def check_parameters(tree: Tree, place: Place, parameters: Mapping[str, Sequence
             try:
                 PARAMETERS[name].read(value)
             except Unfit as unfit:
-                raise tree.fault((*here, i), f"'{name}': {shown(value)} was found, {unfit}") from unfit
+                raise tree.fault((*here, i), f"'{name}': found {shown(value)}, expected {unfit}") from unfit
         check_twice(tree, here, values)
 
 
 def check_twice(tree: Tree, place: Place, values: Sequence[str]) -> None:
-    """Each value stands there once."""
+    """Check that no value occurs twice."""
     if (i := twice(values)) is not None:
-        raise tree.fault((*place, i), f"{name_of(place)}: {shown(values[i])} stands there twice, leave one out")
+        raise tree.fault((*place, i), f"{name_of(place)}: {shown(values[i])} appears twice, leave one out")
 
 
 def check_frames(tree: Tree, place: Place, frames: Sequence[str] | None) -> None:
-    """Sizes within what can be sent, each once."""
+    """Check that frame sizes can be sent and are unique."""
     for i, frame in enumerate(frames or ()):
         if frame.isdigit() and not 64 <= int(frame) <= MOST_FRAME_BYTES:
-            raise tree.fault((*place, "frames", i), f"'frames': {shown(frame)} was found, {FRAMES}")
+            raise tree.fault((*place, "frames", i), f"'frames': found {shown(frame)}, expected {FRAMES}")
     check_twice(tree, (*place, "frames"), frames or ())
 
 
 def check_streams(tree: Tree, place: Place, streams: Sequence[Mapping[str, object]]) -> None:
-    """What a measurement has to know of them can be read; all else dl3gen judges."""
+    """Check the keys of the streams that a measurement uses; dl3gen validates the rest."""
     for i, written in enumerate(streams):
         here: Place = (*place, "streams", i)
         stream_of({key: typed(value) for key, value in written.items()}, f"{tree.path}, line {tree.line(here)}")
@@ -174,12 +174,10 @@ def places(written: WrittenCampaign) -> Iterator[tuple[Place, Any]]:
 
 
 def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
-    """The campaign in a file's bytes. Pure; only UsageFault."""
+    """Parse the contents of a campaign file. Pure; raises only UsageFault."""
     tree = parse(path, content)
     if not isinstance(tree.value, dict):
-        raise tree.fault(
-            (), f"{shown(tree.value)} was found, a map with 'name', 'title', 'duts' and 'cases' was wanted"
-        )
+        raise tree.fault((), f"found {shown(tree.value)}, expected a map with 'name', 'title', 'duts' and 'cases'")
     try:
         written = WrittenCampaign.model_validate(tree.value)
     except ValidationError as error:
@@ -200,7 +198,7 @@ def parsed(path: Path, content: bytes, vocabulary: Vocabulary) -> Campaign:
 
 
 def read(path: Path, vocabulary: Vocabulary) -> Campaign:
-    """The campaign in a file."""
+    """Read a campaign file."""
     try:
         return parsed(path, read_bounded(path, MOST_BYTES, "a campaign"), vocabulary)
     except OSError as error:

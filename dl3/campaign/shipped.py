@@ -1,4 +1,4 @@
-"""The campaigns that come with the program: files beside this one."""
+"""The campaigns shipped with dl3, in a folder next to this file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ FOLDER = Path(__file__).parent / "shipped"
 
 
 def shipped() -> Sequence[Path]:
-    """All, by name."""
+    """All shipped campaigns, by name."""
     return sorted(FOLDER.glob("*.yaml"))
 
 
 def path_of(word: str) -> Path:
-    """The file that a person means: a file of theirs, or one of ours by name."""
+    """The path of a campaign given as a file or as the name of a shipped campaign."""
     path = Path(word)
     if path.is_file():
         return path
@@ -25,9 +25,9 @@ def path_of(word: str) -> Path:
         return ours
     names = ", ".join(each.stem for each in shipped())
     wrong = f"{word} is a directory" if path.is_dir() else f"there is no campaign {word}"
-    raise UsageFault(f"{wrong}: name a YAML file, or one of ours: {names}")
+    raise UsageFault(f"{wrong}: give a YAML file, or a shipped campaign: {names}")
 
 
 def read_named(word: str, vocabulary: Vocabulary) -> Campaign:
-    """The campaign that a person means."""
+    """Read a campaign given as a file or by name."""
     return read(path_of(word), vocabulary)

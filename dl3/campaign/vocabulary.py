@@ -1,4 +1,4 @@
-"""What a campaign may name that only rooms above this one know; they hand it in."""
+"""Names a campaign may use that are defined in higher-level packages, which pass them in."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,29 +19,29 @@ class Vocabulary:
 
     kinds: Mapping[str, Ability]
     published: frozenset[str]
-    wrong: Callable[[str, str, object], str] = lambda *_: ""  # with a kind's option that may be any text
+    wrong: Callable[[str, str, object], str] = lambda *_: ""  # the error in a free-text option of a kind, or ''
 
 
 def check_kind(tree: Tree, i: int, dut: WrittenDut, vocabulary: Vocabulary) -> None:
-    """It is known, and so are its options and their values."""
+    """Check that the kind, its options and their values exist."""
     if dut.kind not in vocabulary.kinds:
         known = ", ".join(vocabulary.kinds)
-        raise tree.fault(("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: one of {known} was wanted")
+        raise tree.fault(("duts", i, "kind"), f"the kind {shown(dut.kind)} is unknown: expected one of {known}")
     choices = vocabulary.kinds[dut.kind].choices
     for name, value in dut.options.items():
         place: Place = ("duts", i, "options", name)
         if name not in choices:
             known = f"one of {', '.join(choices)}" if choices else "none"
-            raise tree.fault(place, f"the option {shown(name)} of the kind '{dut.kind}' is unknown: {known} was wanted")
+            raise tree.fault(place, f"the option {shown(name)} of the kind '{dut.kind}' is unknown: expected {known}")
         if choices[name] and value not in choices[name]:
             wanted = f"one of {', '.join(choices[name])}" if len(choices[name]) > 1 else f"'{choices[name][0]}'"
-            raise tree.fault(place, f"'{name}' of the kind '{dut.kind}': {shown(value)} was found, {wanted} was wanted")
+            raise tree.fault(place, f"'{name}' of the kind '{dut.kind}': found {shown(value)}, expected {wanted}")
         if sentence := vocabulary.wrong(dut.kind, name, value):
             raise tree.fault(place, f"'{name}' of the kind '{dut.kind}': {sentence}")
 
 
 def can_be_given(name: str, value: str, ability: Ability) -> bool:
-    """Whether a kind honours a parameter's value, or has it anyway."""
+    """Whether a kind supports a parameter value, or the value is the default."""
     return all(
         field in ability.honours or given == DEFAULTS[field].default
         for field, given in PARAMETERS[name].read(value).items()
@@ -50,7 +50,7 @@ def can_be_given(name: str, value: str, ability: Ability) -> bool:
 
 
 def check_given(tree: Tree, i: int, case: WrittenCase, campaign: WrittenCampaign, vocabulary: Vocabulary) -> None:
-    """Each device of a case can be given each value, or is said to go without."""
+    """Check that each device of a case supports each value or excludes the parameter with `without`."""
     for dut in campaign.duts:
         if case.duts is not None and dut.name not in case.duts:
             continue
@@ -62,22 +62,22 @@ def check_given(tree: Tree, i: int, case: WrittenCase, campaign: WrittenCampaign
 
 
 def not_given(tree: Tree, place: Place, value: str, dut: WrittenDut) -> UsageFault:
-    """What to do about it."""
+    """Error for an unsupported value, with the remedy."""
     name = place[-2]
     return tree.fault(
         place,
-        f"'{name}': {shown(value)} was found, and '{dut.name}', a device of the kind '{dut.kind}', cannot be given it: "
+        f"'{name}': found {shown(value)}, but '{dut.name}', a device of the kind '{dut.kind}', cannot be given it: "
         f"leave it out, or write 'without: [{name}]' at that device",
     )
 
 
 def wire_of(dut: WrittenDut, ability: Ability) -> str:
-    """What joins the device to dl3gen; '' where that is not for us to choose."""
+    """The kind of wire to dl3gen; '' if it cannot be chosen."""
     return str(dut.options.get("wire") or (ability.choices.get("wire") or ("",))[0])
 
 
 def not_reset(dut: WrittenDut, ability: Ability) -> str:
-    """Why a device cannot be reset, and what to do about it; '' where it can."""
+    """Why a device cannot be reset, with the remedy; '' if it can."""
     wire = wire_of(dut, ability)
     if wire in ability.resets_over:
         return ""
@@ -89,21 +89,21 @@ def not_reset(dut: WrittenDut, ability: Ability) -> str:
 
 
 def check_tests(tree: Tree, i: int, case: WrittenCase, campaign: WrittenCampaign, vocabulary: Vocabulary) -> None:
-    """Each device of a case can be put to each test, and its wires carry each frame."""
+    """Check that each device of a case supports each test, and its wires each frame size."""
     for dut in (dut for dut in campaign.duts if case.duts is None or dut.name in case.duts):
         ability, tests = vocabulary.kinds[dut.kind], tests_of(case, campaign)
         if "reset" in tests and (sentence := not_reset(dut, ability)):
             place: Place = ("cases", i, "tests") if case.tests else ("defaults", "tests")
-            raise tree.fault((*place, tests.index("reset")), f"'tests': 'reset' was found, and {sentence}")
-        given = case.streams or campaign.defaults.streams  # what those may be, with a tag say, dl3gen judges
+            raise tree.fault((*place, tests.index("reset")), f"'tests': found 'reset', but {sentence}")
+        given = case.streams or campaign.defaults.streams  # dl3gen checks those, for example with a VLAN tag
         for j, frame in enumerate(() if given else frames_of(case, campaign)):
             if frame.isdigit() and int(frame) > ability.most_bytes:
                 place = ("cases", i, "frames") if case.frames else ("defaults", "frames")
-                raise tree.fault((*place, j), f"'frames': {shown(frame)} was found, and {not_carried(dut, ability)}")
+                raise tree.fault((*place, j), f"'frames': found {shown(frame)}, but {not_carried(dut, ability)}")
 
 
 def not_carried(dut: WrittenDut, ability: Ability) -> str:
-    """Up to which size frames can reach a device."""
+    """Error for a frame that is too large for the wires to a device."""
     return (
         f"the wires to '{dut.name}', a device of the kind '{dut.kind}', carry frames of up to {ability.most_bytes} "
         "bytes: leave it out, or measure the device between real ports as 'external'"
@@ -111,11 +111,11 @@ def not_carried(dut: WrittenDut, ability: Ability) -> str:
 
 
 def check_published(tree: Tree, i: int, case: WrittenCase, vocabulary: Vocabulary) -> None:
-    """Each is there."""
+    """Check that each published case exists."""
     for j, name in enumerate(case.published):
         if name not in vocabulary.published:
             source = name.partition(" ")[0]
             near = [one for one in vocabulary.published if source in vocabulary.published and one.startswith(source)]
             known = near or [one for one in vocabulary.published if " " not in one]
-            sentence = f"'published': {shown(name)} was found, one of {', '.join(sorted(known))} was wanted"
+            sentence = f"'published': found {shown(name)}, expected one of {', '.join(sorted(known))}"
             raise tree.fault(("cases", i, "published", j), sentence)

@@ -1,4 +1,4 @@
-"""A campaign as a person writes it. Unknown keys are refused; a single value may stand where a list is wanted."""
+"""The schema of a campaign file. Unknown keys are rejected; a single value is accepted in place of a list."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -18,17 +18,17 @@ class Written(BaseModel):
 
 
 def as_list(value: object) -> object:
-    """One value is a list of one."""
+    """Convert a single value to a list."""
     return value if value is None or isinstance(value, list) else [value]
 
 
 def as_text(value: object) -> object:
-    """One sentence stands for both languages."""
+    """Use a single sentence for both languages."""
     return {"en": value, "zh": value} if isinstance(value, str) else value
 
 
 def as_dut(value: object) -> object:
-    """A word is name and kind; without a kind, the name is one."""
+    """A string is both name and kind; without a kind, the name is used."""
     if isinstance(value, str):
         return {"name": value, "kind": value}
     if isinstance(value, dict) and isinstance(value.get("name"), str):
@@ -36,7 +36,7 @@ def as_dut(value: object) -> object:
     return value
 
 
-A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' stands between a key's parts
+A_WORD = r"^[^|\x00-\x1f\x7f]{1,80}$"  # '|' separates the parts of a job key
 A_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,40}$"
 A_FRAME = rf"^([0-9]{{2,5}}|{'|'.join((*MIXES, CAPTURE))})$"
 Word = Annotated[str, StringConstraints(pattern=A_WORD)]
@@ -48,18 +48,18 @@ Exceed = Annotated[float, Field(ge=0, le=0.9)]
 
 
 class WrittenText(Written):
-    """What people read, in both languages."""
+    """Text shown to the user, in both languages."""
 
     en: str
     zh: str
 
     def text(self) -> Text:
-        """As the noun."""
+        """Convert to the data type."""
         return Text(en=self.en, zh=self.zh)
 
 
 def as_budget(text: str) -> str:
-    """As it was written, when it is one."""
+    """Check a budget and keep it as written."""
     try:
         seconds_of(text)
     except ValueError as error:
@@ -78,15 +78,15 @@ Values = Annotated[tuple[Word, ...], BeforeValidator(as_list), Field(min_length=
 
 
 class WrittenDut(Written):
-    """A device under test; its kind judges the options."""
+    """A device under test; the options are validated by kind."""
 
     name: Name
     kind: Name
     options: dict[str, object] = Field(default_factory=dict)
-    without: Annotated[tuple[Word, ...], BeforeValidator(as_list)] = ()  # parameters that it cannot be given
+    without: Annotated[tuple[Word, ...], BeforeValidator(as_list)] = ()  # parameters that the device does not support
 
     def spec(self) -> DutSpec:
-        """As the noun; words that are numbers become numbers."""
+        """Convert to the data type; numeric strings become numbers."""
         return DutSpec(name=self.name, kind=self.kind, options={k: typed(v) for k, v in self.options.items()})
 
 
@@ -94,7 +94,7 @@ SomeDut = Annotated[WrittenDut, BeforeValidator(as_dut)]
 
 
 class WrittenEffort(Written):
-    """How thoroughly; None: not said here."""
+    """How thorough the measurement is; None: not set here."""
 
     seconds: Annotated[float, Field(ge=0.1, le=86400)] | None = None
     repetitions: Annotated[int, Field(ge=1, le=100)] | None = None
@@ -105,12 +105,12 @@ class WrittenEffort(Written):
     loads: Annotated[tuple[Share, ...], BeforeValidator(as_list), Field(min_length=1)] | None = None
 
     def said(self) -> Mapping[str, object]:
-        """What is said here."""
+        """The values that are set here."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 class Shared(Written):
-    """What may stand for all cases, and again in one."""
+    """Settings that can be given for all cases and overridden in one."""
 
     frames: Frames | None = None
     tests: Tests | None = None
@@ -137,12 +137,12 @@ class WrittenCampaign(Written):
     duts: Annotated[tuple[SomeDut, ...], BeforeValidator(as_list), Field(min_length=1)]
     defaults: Shared = Shared()
     deviations: Texts = ()
-    budget: Budget | None = None  # where the command names none
+    budget: Budget | None = None  # if the command line has none
     cases: Annotated[tuple[WrittenCase, ...], Field(min_length=1)]
 
 
 def typed(value: object) -> object:
-    """A word that is a whole number, a number, or true or false becomes one; lists and maps in the same way."""
+    """Convert strings to int, float or bool where possible, recursively in lists and maps."""
     if isinstance(value, list):
         return [typed(item) for item in value]
     if isinstance(value, dict):
@@ -156,5 +156,5 @@ def typed(value: object) -> object:
             number = kind(value)
         except ValueError:
             continue
-        return number if abs(number) < 1e18 else value  # neither infinite nor no number
+        return number if abs(number) < 1e18 else value  # neither infinite nor NaN
     return value

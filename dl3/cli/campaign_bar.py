@@ -20,6 +20,8 @@ def name_of(job: Job) -> str:
 class CampaignBar(Bar, Listener):
     """Redraws between trials; events of a job stay as a line above the bar."""
 
+    is_paced = False  # the conductor of the campaign corrects its estimates itself
+
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
         self._n_jobs = n_jobs

@@ -32,7 +32,7 @@ cases:
     tests: throughput
     CASE
 """
-WIRED = "'mode' of the kind 'dl3d': 'fast' was found, one of route, xconnect was wanted"
+WIRED = "'mode' of the kind 'dl3d': found 'fast', expected one of route, xconnect"
 GIVEN = "cannot be given it: leave it out, or write 'without: "
 
 
@@ -47,18 +47,18 @@ def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
         (
             "kind: testpmd, options: {mode: fast}",
             "",
-            "4: 'mode' of the kind 'testpmd': 'fast' was found, one of io, mac, ",
+            "4: 'mode' of the kind 'testpmd': found 'fast', expected one of io, mac, ",
         ),
         (
             "kind: testpmd, options: {wire: rope}",
             "",
-            "4: 'wire' of the kind 'testpmd': 'rope' was found, one of memif, ",
+            "4: 'wire' of the kind 'testpmd': found 'rope', expected one of memif, ",
         ),
         ("kind: dl3d, options: {mode: fast}", "", f"4: {WIRED}"),
         (
             "kind: external, options: {wire: veth}",
             "",
-            "4: the option 'wire' of the kind 'external' is unknown: one of ge",
+            "4: the option 'wire' of the kind 'external' is unknown: expected one of ge",
         ),
         (
             "kind: external, options: {streams: /nowhere/x.yaml}",
@@ -68,14 +68,14 @@ def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
         (
             "kind: external, options: {at: box.example}",
             "",
-            "4: 'at' of the kind 'external': box.example: the other machine is written like ssh://admin@192.0.2.7 or ",
+            "4: 'at' of the kind 'external': box.example: the other machine must be given as ssh://admin@192.0.2.7 or ",
         ),
         ("kind: external", "parameters: {direction: unidirectional}", f"{GIVEN}[direction]' at that device"),
         ("kind: dl3d", "streams: [{from: [a]}]", "10: 'from' of a stream: Input should be a valid string"),
         (
             "kind: linux",
             "parameters: {huge pages: 1 GiB}",
-            "10: 'huge pages': '1 GiB' was found, and 'box', a device of",
+            "10: 'huge pages': found '1 GiB', but 'box', a device of",
         ),
         ("kind: testpmd", "parameters: {routes: 1m}", f"{GIVEN}[routes]' at that device"),
         ("kind: l3fwd", "parameters: {lcores: '1,1,2'}", f"{GIVEN}[lcores]' at that device"),
@@ -83,12 +83,12 @@ def knows_all_that_is_named_in_what_comes_with_the_program(path: Path) -> None:
         (
             "kind: dl3d",
             "published: white-paper 9.9",
-            "10: 'published': 'white-paper 9.9' was found, one of white-paper, ",
+            "10: 'published': found 'white-paper 9.9', expected one of white-paper, ",
         ),
         (
             "kind: dl3d",
             "published: foo",
-            "'foo' was found, one of notes, thesis, white-paper was wanted",
+            "found 'foo', expected one of notes, thesis, white-paper",
         ),
     ],
 )

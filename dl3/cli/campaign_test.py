@@ -136,7 +136,7 @@ def refuses_to_plan_with_the_record_of_another_campaign(tmp_path: Path) -> None:
     content = _record(record, 1)
     done = CliRunner().invoke(app, ["bench", "run", str(file), "--dry-run", "--record", str(record)])
     assert isinstance(done.exception, UsageFault)
-    assert "is the record of the campaign 'mine' as it was written then" in str(done.exception)
+    assert "is the record of the campaign 'mine' with a different campaign file" in str(done.exception)
     assert record.read_bytes() == content
 
 

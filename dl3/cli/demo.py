@@ -19,6 +19,8 @@ from dl3.model.trial import Trial
 class Patient(Bar):
     """Does not report INVALID trials: they are in the record, and each is repeated."""
 
+    is_paced = False  # the time of the demo is limited
+
     def on_trial(self, trial: Trial) -> None:
         """Only the warning that the machine is too busy."""
         self.judge_machine(trial)

@@ -65,9 +65,9 @@ def choose(record: Record) -> Trial:
     lossy = worst(results)
     if lossy:
         return lossy[0]
-    calm = [trial for trial in results.valid if trial.test != RESET]
+    steady = [trial for trial in results.valid if trial.test != RESET]
     valid = results.valid or [trial for trial in trials if not trial.invalid]
-    return max(calm or valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
+    return max(steady or valid or trials, key=lambda trial: (trial.evidence is not None, trial.offered_pps))
 
 
 def line_of(record: Record, trial: Trial) -> int:

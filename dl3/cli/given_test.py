@@ -113,9 +113,9 @@ REFUSED = {
     "compare external linux --at ssh://box": "--at ssh://box: dl3 starts 'linux' itself",
     "compare external linx --at ssh://box": "of the kind 'linx'",
     "compare external external:at=ssh://box --at ssh://dut": "already names its machine",
-    "compare external external --at dut": "--at dut: the other machine is written like",
-    "compare external external:at=dut": "the option 'at' of 'external:at=dut': dut: the other machine is written like",
-    "throughput --at dut": "--at dut: the other machine is written like",
+    "compare external external --at dut": "--at dut: the other machine must be given as",
+    "compare external external:at=dut": "the option 'at' of 'external:at=dut': dut: the other machine must be given as",
+    "throughput --at dut": "--at dut: the other machine must be given as",
 }
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -154,7 +155,7 @@ def leaves_with_1_and_a_sentence_when_no_dl3d_is_there(tmp_path: Path) -> None:
     done = dl3("show", "ports", "--socket", str(tmp_path / "none"))
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("dl3: no dl3d has a socket at ")
+    assert done.stderr.startswith("dl3: dl3d has no socket at ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -277,3 +278,17 @@ def tells_what_each_step_of_a_worker_costs(tmp_path: Path) -> None:
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[1] == "0 3 0 left/0 320 32.00 25.0% 12.5% frames 1,234 us, 9 s ago"
     assert lines[-1] == "0 10.00 2.50 12.50"
+
+
+def ctrl_c_while_modules_are_imported_exits_with_130(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text(
+        "import time\nprint('importing', flush=True)\ntime.sleep(60)\n", encoding="utf-8"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{TOP}"}
+    words = ("env", "--default-signal=INT", sys.executable, "-m", "dl3", "show", "ports")
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (130, "")

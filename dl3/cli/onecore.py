@@ -135,12 +135,12 @@ def take(case: Case, plan: Plan, record: Path) -> Sequence[Sample]:
         )
         left = iter(range(plan.samples - 1, -1, -1))
 
-        def hear(sample: Sample) -> None:
+        def report(sample: Sample) -> None:
             tell(sample)
             if next(left) == 0:
                 tell_steps(place)
 
-        return measure(job, place, plan, hear, record)
+        return measure(job, place, plan, report, record)
 
 
 def onecore(

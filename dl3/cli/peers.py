@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from dl3.bench.contest import Effort, Found, Row, rows_named, run_rows
 from dl3.bench.measure import step_aside
 from dl3.bench.report import Outcome, outcome, write
-from dl3.bench.sides import Terms
+from dl3.bench.sides import PairSettings
 from dl3.bench.workplace import BUILD, TOP, workplace
 from dl3.cli import given
 from dl3.cli.printing import err, out, print_json, table
@@ -80,7 +80,7 @@ def chosen(names: list[str] | None) -> tuple[Row, ...]:
     return rows_named(found)
 
 
-def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
+def contest(rows: tuple[Row, ...], terms: PairSettings, effort: Effort) -> Outcome:
     """Run all rows with a progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
@@ -90,12 +90,12 @@ def contest(rows: tuple[Row, ...], terms: Terms, effort: Effort) -> Outcome:
         bar = stack.enter_context(Progress(*columns, console=err, transient=True))
         task = bar.add_task(rows[0].name, total=len(rows))
 
-        def hear(found: Found) -> None:
+        def report(found: Found) -> None:
             err.print(in_a_line(found), highlight=False, soft_wrap=True)
             following = rows[rows.index(found.row) + 1 :]
             bar.update(task, advance=1, description=following[0].name if following else "done")
 
-        return outcome(terms, effort, collect(BUILD), run_rows(rows, terms, place, effort, hear))
+        return outcome(terms, effort, collect(BUILD), run_rows(rows, terms, place, effort, report))
 
 
 def peers(
@@ -124,7 +124,7 @@ def peers(
     picked = chosen(rows)
     need_root("a measurement on one core")
     build_peers(picked, burst)
-    result = contest(picked, Terms(core=core, burst=burst, memory_mib=memory), Effort(starts, seconds))
+    result = contest(picked, PairSettings(core=core, burst=burst, memory_mib=memory), Effort(starts, seconds))
     write(output, result)
     if as_json:
         print_json(result.model_dump())

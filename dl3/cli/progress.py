@@ -38,8 +38,26 @@ def limit_words(answer: Throughput) -> str:
     return words_in(Language.EN)(f"limit.{answer.limited_by}")
 
 
+class Pace:
+    """Corrects estimates of the time left by how long the work took so far, compared with how long was estimated."""
+
+    PRIOR = 0.25  # share of the first estimate that counts as done on time, so that early deviations weigh little
+
+    def __init__(self) -> None:
+        self._first_s = 0.0
+
+    def corrected(self, seconds: float, done_s: float) -> float:
+        """The time left, if `seconds` are estimated and `done_s` have passed since the begin."""
+        self._first_s = self._first_s or done_s + seconds
+        prior_s = self.PRIOR * self._first_s
+        estimated_s = max(0.0, self._first_s - seconds)  # of what is done
+        return seconds * (done_s + prior_s) / (estimated_s + prior_s) if prior_s else seconds
+
+
 class Bar(ProgressListener):
     """Draws the bar, and prints what cannot wait for the table at the end."""
+
+    is_paced = True  # whether estimates are corrected by the pace so far
 
     def __init__(self, console: Console = err) -> None:
         doing, left = (TextColumn(words, markup=False) for words in ("{task.description}", "{task.fields[left]}"))
@@ -47,6 +65,7 @@ class Bar(ProgressListener):
         self._progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
         self._task = TaskID(0)
         self._began_s = time.monotonic()
+        self._pace = Pace()
         self.n_without_answer = 0
         self._n_heard = self._n_spoilt = 0  # the latter: in a row
         self._is_reported = False
@@ -65,6 +84,8 @@ class Bar(ProgressListener):
     def on_left(self, frame: str, seconds: float) -> None:
         """Draw it once."""
         done_s = time.monotonic() - self._began_s
+        if self.is_paced:
+            seconds = self._pace.corrected(seconds, done_s)
         left = f"about {span(seconds)} left"
         self._progress.update(
             self._task, description=self.words(frame), completed=done_s, total=done_s + seconds, left=left, refresh=True

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from dl3.cli import demo, progress
-from dl3.cli.progress import Bar
+from dl3.cli.progress import Bar, Pace
 from dl3.host.busy import Busy
 from dl3.model.fault import Fault
 from dl3.model.trial import Trial
@@ -63,3 +63,18 @@ def a_demo_without_an_answer_fails_and_names_who_was_busy(tmp_path: Path, monkey
         Fault, match=r"no page; other programs use the cores: stress \(pid 7, 99% of a core\); try again"
     ):
         demo.demo(tmp_path / "r.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("steps", "left_s"),
+    [
+        pytest.param([(100, 0), (50, 50)], 50, id="on time"),
+        pytest.param([(100, 0), (50, 100)], 50 * 125 / 75, id="twice as slow"),
+        pytest.param([(100, 0), (50, 25)], 50 * 50 / 75, id="twice as fast"),
+        pytest.param([(100, 0), (100, 100)], 500, id="no progress: every trial was INVALID"),
+        pytest.param([(0, 0), (0, 10)], 0, id="nothing to do"),
+    ],
+)
+def corrects_the_time_left_by_the_pace_so_far(steps: list[tuple[float, float]], left_s: float) -> None:
+    pace = Pace()
+    assert [pace.corrected(*step) for step in steps][-1] == pytest.approx(left_s)

@@ -23,7 +23,7 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import amount
 from dl3.model.trial import Throughput, Trial, wire_of
 from dl3.record.reader import read
-from dl3.search.throughput import Terms
+from dl3.search.throughput import SearchSettings
 
 
 class Search(StrEnum):
@@ -209,8 +209,8 @@ def throughput(
 
     Example: dl3 bench throughput --lab --sizes 64,imix --goals 0,0.005
     """
-    terms = Terms(resolution=resolution, repetitions=trials, retries=retries)
-    wanted = Wanted((), terms, pps_of(max_rate), method.value, goals_of(goals), repeat, exceed_of(exceed, method))
+    settings = SearchSettings(resolution=resolution, repetitions=trials, retries=retries)
+    wanted = Wanted((), settings, pps_of(max_rate), method.value, goals_of(goals), repeat, exceed_of(exceed, method))
     place = Place(generator, dut, dut_name, lab, streams, record, at, direction)
     print_throughput(place, wanted, sizes, seconds, as_json)
 

@@ -256,14 +256,14 @@ def refuses_what_is_no_share(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("5", "a list of streams is wanted"),
-        ("[]", "a list of streams is wanted"),
-        ("[5]", "a list of streams is wanted"),
+        ("5", "expected a list of streams"),
+        ("[]", "expected a list of streams"),
+        ("[5]", "expected a list of streams"),
         ("- {from: [a]}", "'from' of a stream: Input should be a valid string"),
-        ("a: [", "is no YAML"),
-        ("\xff", "is no text: byte 0 is not UTF-8"),
+        ("a: [", "is not valid YAML"),
+        ("\xff", "is not text: byte 0 is not UTF-8"),
         ('- from: a\n  to: "\\udc00"\n', "the text contains half of a surrogate pair"),
-        ("[" * 5000, "goes too deep: a list of streams is wanted"),
+        ("[" * 5000, "is nested too deeply: expected a list of streams"),
     ],
 )
 def complains_of_a_file_of_streams_in_a_sentence(text: str, error: str, tmp_path: Path) -> None:
@@ -333,13 +333,13 @@ def lets_the_streams_of_the_lab_go_where_they_are_told(
 
 
 def complains_when_the_dl3d_that_was_named_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match=r"no dl3d has a socket at .* or name its socket with --dut$"):
+    with pytest.raises(Fault, match=r"dl3d has no socket at .* or name its socket with --dut$"):
         place.tested(str(tmp_path / "none"))
 
 
 def says_how_to_start_a_generator(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "throughput", "--generator", str(tmp_path / "none"), "--dut", NOBODY])
-    assert "no dl3gen has a socket at" in str(done.exception)
+    assert "dl3gen has no socket at" in str(done.exception)
     assert DL3GEN.start in str(done.exception)
 
 

@@ -119,7 +119,7 @@ def makes_the_one_reset_that_was_asked_for(tmp_path: Path) -> None:
 def says_that_nobody_can_reset(tmp_path: Path) -> None:
     done = dl3(tmp_path, Speaking(), "reset", "--sizes", "64")
     assert isinstance(done.exception, UsageFault)
-    assert "nobody here can reset this device" in str(done.exception)
+    assert "this device cannot be reset from here" in str(done.exception)
 
 
 @pytest.mark.parametrize("method", ["frame-loss", "back-to-back", "recovery", "reset", "forwarding", "rfc2544"])

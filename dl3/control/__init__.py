@@ -1,1 +1,1 @@
-"""Client of the sockets of dl3d and dl3gen."""
+"""JSON-RPC client for dl3d and dl3gen."""

@@ -1,4 +1,4 @@
-"""One question at a time over the UNIX socket of dl3d or dl3gen: JSON-RPC 2.0, one object per line."""
+"""JSON-RPC 2.0 client for the UNIX socket of dl3d or dl3gen: one request at a time, one object per line."""
 
 import json
 import socket
@@ -12,13 +12,13 @@ from dl3.control.replies import Answer
 from dl3.model.fault import Fault, UsageFault
 
 MAX_LINE_BYTES = 16 << 20
-METHOD_COMPLAINED = -32000  # about its parameters, or about the file that it was to read
+METHOD_COMPLAINED = -32000  # invalid parameters, or an error in the file to be read
 Kind = TypeVar("Kind", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class Program:
-    """Who is behind a socket, and what to type when nobody is."""
+    """A program with a socket, and how to start it and give its socket."""
 
     name: str
     start: str
@@ -32,21 +32,21 @@ DEFAULT_SOCKET = DL3D.socket
 
 
 def not_there(program: Program, path: Path, error: OSError) -> Fault:
-    """One sentence for each way in which nobody answers."""
+    """One sentence per reason why the connection failed."""
     name, start, option = program.name, program.start, program.option
     if isinstance(error, FileNotFoundError):
-        return Fault(f"no {name} has a socket at {path}: start it with '{start}', or name its socket with {option}")
+        return Fault(f"{name} has no socket at {path}: start it with '{start}', or name its socket with {option}")
     if isinstance(error, ConnectionRefusedError):
         if not path.is_socket():
-            return Fault(f"{path} is no socket: name that of {name} with {option}")
-        return Fault(f"the {name} that made {path} is gone: start it again with '{start}'")
+            return Fault(f"{path} is not a socket: give the one of {name} with {option}")
+        return Fault(f"the {name} that created {path} is no longer running: start it again with '{start}'")
     if isinstance(error, PermissionError):
-        return Fault(f"you may not use {path}: join its group, or become root")
+        return Fault(f"permission to use {path} denied: join its group, or run as root")
     return Fault(f"{name} cannot be reached at {path}: {error.strerror or error}")
 
 
 def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
-    """Send one line, receive one; who is turned away at the door may be told why before having asked."""
+    """Send one line, receive one. A refused client may receive an error before its request is sent."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(timeout_s)
         peer.connect(str(path))
@@ -63,11 +63,11 @@ def exchange(path: Path, line: bytes, timeout_s: float) -> bytes:
 
 
 def result_of(method: str, line: bytes, name: str = "dl3d") -> object:
-    """What the reply holds; its error becomes a Fault, a UsageFault when the method itself complains."""
+    """The result of a reply. An error becomes a Fault, or a UsageFault if the method itself rejected the request."""
     try:
         answer = Answer.model_validate_json(line)
     except ValidationError as error:
-        raise Fault(f"the answer to '{method}' is no JSON-RPC: is that {name}'s socket?") from error
+        raise Fault(f"the answer to '{method}' is not JSON-RPC: is that {name}'s socket?") from error
     if answer.error:
         kind = UsageFault if answer.error.code == METHOD_COMPLAINED else Fault
         raise kind(answer.error.message)
@@ -75,13 +75,13 @@ def result_of(method: str, line: bytes, name: str = "dl3d") -> object:
 
 
 class Client:
-    """Asks the program at a socket; each question is a connection of its own."""
+    """A client of the program at a socket. Each request uses its own connection."""
 
     def __init__(self, path: Path = DEFAULT_SOCKET, timeout_s: float = 15.0, program: Program = DL3D) -> None:
         self.path, self.timeout_s, self.program = path, timeout_s, program
 
     def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
-        """Run a method; parameters that are None are left out."""
+        """Call a method. Parameters that are None are omitted."""
         name = self.program.name
         given = {key: value for key, value in params.items() if value is not None}
         question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": given})
@@ -95,5 +95,5 @@ class Client:
             return kind.model_validate(result_of(method, line, name))
         except ValidationError as error:
             place = ".".join(str(word) for word in error.errors()[0]["loc"])
-            what = f"{name}'s answer to '{method}' is not understood at '{place}'"
-            raise Fault(f"{what}: use dl3 of its version") from error
+            what = f"{name}'s answer to '{method}' has an unexpected value at '{place}'"
+            raise Fault(f"{what}: use the same version of dl3") from error

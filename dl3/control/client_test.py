@@ -1,4 +1,4 @@
-"""The client against a server on a real UNIX socket."""
+"""Tests of the client against a server on a real UNIX socket."""
 
 import json
 import socket
@@ -18,8 +18,8 @@ RELOADED = {"reloads": 3, "routes4": 2, "routes6": 1}
 
 @contextmanager
 def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator[list[dict[str, object]]]:
-    """Serves one client one line; yields the list of what it heard."""
-    heard: list[dict[str, object]] = []
+    """Serve one request of one client; yields the list of requests received."""
+    received: list[dict[str, object]] = []
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -27,12 +27,12 @@ def server(path: Path, answer: Callable[[dict[str, object]], bytes]) -> Iterator
         def serve() -> None:
             peer, _ = listener.accept()
             with peer, peer.makefile("rb") as stream:
-                heard.append(json.loads(stream.readline()))
-                peer.sendall(answer(heard[-1]))
+                received.append(json.loads(stream.readline()))
+                peer.sendall(answer(received[-1]))
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield heard
+        yield received
         thread.join(5)
 
 
@@ -41,9 +41,9 @@ def result(value: object) -> Callable[[dict[str, object]], bytes]:
 
 
 def asks_and_understands(tmp_path: Path) -> None:
-    with server(tmp_path / "s", result(RELOADED)) as heard:
+    with server(tmp_path / "s", result(RELOADED)) as received:
         assert Client(tmp_path / "s").ask(Reloaded, "reload").routes4 == 2
-    assert heard == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
+    assert received == [{"jsonrpc": "2.0", "id": 1, "method": "reload", "params": {}}]
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def tells_why_it_was_turned_away_before_it_had_asked(tmp_path: Path, line: bytes
         thread = threading.Thread(target=turn_away, daemon=True)
         thread.start()
         with pytest.raises(Fault, match=words):
-            Client(tmp_path / "s").ask(Reloaded, "reload", more="x" * 10_000_000)  # does not fit into a socket
+            Client(tmp_path / "s").ask(Reloaded, "reload", more="x" * 10_000_000)  # larger than the socket buffer
         thread.join(5)
 
 
 def leaves_out_parameters_that_are_none(tmp_path: Path) -> None:
-    with server(tmp_path / "s", result({"routes": [], "next": None})) as heard:
+    with server(tmp_path / "s", result({"routes": [], "next": None})) as received:
         Client(tmp_path / "s").ask(Routes, "routes", family=6, after=None, limit=5)
-    assert heard[0]["params"] == {"family": 6, "limit": 5}
+    assert received[0]["params"] == {"family": 6, "limit": 5}
 
 
 def keeps_fields_that_it_does_not_know(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def hands_on_what_dl3d_complains_of(code: int, kind: type[Fault], tmp_path: Path
 
 def says_when_the_path_is_no_socket(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Fault, match=r"/file is no socket: name that of dl3d with --socket$"):
+    with pytest.raises(Fault, match=r"/file is not a socket: give the one of dl3d with --socket$"):
         Client(tmp_path / "file").ask(Reloaded, "reload")
 
 
@@ -102,7 +102,7 @@ def says_when_the_path_is_no_socket(tmp_path: Path) -> None:
 def says_when_the_answer_is_no_json_rpc(garbage: bytes, tmp_path: Path) -> None:
     with (
         server(tmp_path / "s", lambda _: garbage),
-        pytest.raises(Fault, match="the answer to 'reload' is no JSON-RPC"),
+        pytest.raises(Fault, match="the answer to 'reload' is not JSON-RPC"),
     ):
         Client(tmp_path / "s").ask(Reloaded, "reload")
 
@@ -110,22 +110,22 @@ def says_when_the_answer_is_no_json_rpc(garbage: bytes, tmp_path: Path) -> None:
 def names_the_field_that_is_missing(tmp_path: Path) -> None:
     with (
         server(tmp_path / "s", result({"reloads": 1, "routes4": 1})),
-        pytest.raises(Fault, match="not understood at 'routes6'"),
+        pytest.raises(Fault, match="an unexpected value at 'routes6'"),
     ):
         Client(tmp_path / "s").ask(Reloaded, "reload")
 
 
 def says_when_nobody_has_the_socket(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match=r"no dl3d has a socket at .*/none: start it with 'dl3 run FILE'"):
+    with pytest.raises(Fault, match=r"dl3d has no socket at .*/none: start it with 'dl3 run FILE'"):
         Client(tmp_path / "none").ask(Reloaded, "reload")
 
 
 def speaks_of_the_program_that_it_asks(tmp_path: Path) -> None:
-    with pytest.raises(Fault, match=r"no dl3gen has a socket .* with 'dl3gen FILE', .* with --generator$"):
+    with pytest.raises(Fault, match=r"dl3gen has no socket .* with 'dl3gen FILE', .* with --generator$"):
         Client(tmp_path / "none", program=DL3GEN).ask(Reloaded, "results")
     with (
         server(tmp_path / "s", result({})),
-        pytest.raises(Fault, match=r"^dl3gen's answer to 'send' is not understood at 'reloads'"),
+        pytest.raises(Fault, match=r"^dl3gen's answer to 'send' has an unexpected value at 'reloads'"),
     ):
         Client(tmp_path / "s", program=DL3GEN).ask(Reloaded, "send")
 
@@ -133,7 +133,7 @@ def speaks_of_the_program_that_it_asks(tmp_path: Path) -> None:
 def says_when_the_owner_of_the_socket_is_gone(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "s"))
-    with pytest.raises(Fault, match=r"the dl3d that made .*/s is gone"):
+    with pytest.raises(Fault, match=r"the dl3d that created .*/s is no longer running"):
         Client(tmp_path / "s").ask(Reloaded, "reload")
 
 

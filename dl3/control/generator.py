@@ -1,10 +1,10 @@
-"""What dl3gen answers to each method; fields that are not named here are kept as they came."""
+"""Replies of dl3gen's methods. Fields not declared here are kept unchanged."""
 
 from dl3.control.replies import Reply
 
 
 class GeneratorPort(Reply):
-    """One port of dl3gen. Counters are of the newest run."""
+    """A port of dl3gen. Counters cover the latest run."""
 
     name: str
     device: str
@@ -17,11 +17,11 @@ class GeneratorPort(Reply):
     foreign: int
     stale: int
     misdirected: int
-    neighbours: int = 0  # ARP and ND, where the port has addresses
-    answered: int = 0  # of them, by dl3gen
-    late_polls: int  # pauses longer than the ring holds at the run's rate, after which it was full
+    neighbours: int = 0  # ARP and ND frames received, on ports with addresses
+    answered: int = 0  # of these, the ones dl3gen answered
+    late_polls: int  # polls after a pause longer than the ring lasts at the run's rate, which found the ring full
     longest_gap_us: float
-    rx_missed: int  # what the device says it dropped because nobody polled
+    rx_missed: int  # drops reported by the device because it was not polled
 
 
 class GeneratorPorts(Reply):
@@ -31,20 +31,20 @@ class GeneratorPorts(Reply):
 
 
 class StreamTexts(Reply):
-    """Method 'streams': the streams of the generator's file, as 'send' takes them."""
+    """Method 'streams': the streams of the generator's configuration file, in the form that 'send' takes."""
 
     streams: tuple[dict[str, object], ...]
 
 
 class Started(Reply):
-    """Method 'send': the number of the run and what the streams were understood to be."""
+    """Method 'send': the run number and the streams as parsed."""
 
     run: int
     streams: tuple[dict[str, object], ...]
 
 
 class Latency(Reply):
-    """Nanoseconds; n is 0 (and all else 0) when nothing was received."""
+    """Latencies in nanoseconds; all fields are 0 if no frame was received."""
 
     n: int
     min: float
@@ -56,11 +56,11 @@ class Latency(Reply):
     p99_9: float
     p99_99: float
     p99_999: float
-    histogram: tuple[tuple[float, float, int], ...] = ()  # low and high edge, count; buckets that have some
+    histogram: tuple[tuple[float, float, int], ...] = ()  # lower and upper edge, count; non-empty buckets only
 
 
 class Jitter(Reply):
-    """Difference between the delays of frames that came one after the other (RFC 4689), in nanoseconds."""
+    """Difference between the delays of consecutive frames (RFC 4689), in nanoseconds."""
 
     n: int
     mean: float
@@ -68,72 +68,74 @@ class Jitter(Reply):
 
 
 class StreamResult(Reply):
-    """One stream of a run. lost = sent - received; corrupted frames are not received, refused ones are sent."""
+    """One stream of a run. lost = sent - received; corrupted frames do not count as received, refused ones count as
+    sent.
+    """
 
     name: str
     id: int
     from_port: str
     to_port: str
     flows: int
-    asked_pps: float  # 0: as fast as can be
-    offered_pps: float  # those before the last burst, from when the first was due to when the last was sent
-    sent: int  # of a stream that another program sends (from_port is empty): as its numbers tell
-    sent_bytes: int  # with FCS
-    unstamped: int = 0  # frames of a capture that carry no number; not in sent
-    refused: int  # of sent: the peer's ring was full, place 'dut rx ring full'
-    late: int  # due, never built: the generator was late
-    busy: int = 0  # of late: the port took no more
+    asked_pps: float  # 0: as fast as possible
+    offered_pps: float  # frames before the last burst, from the first frame's due time to when the last one was sent
+    sent: int  # for a stream sent by another program (from_port is empty): according to its sequence numbers
+    sent_bytes: int  # including the FCS
+    unstamped: int = 0  # frames of a capture without a sequence number; not included in sent
+    refused: int  # part of sent: the peer's ring was full, place 'dut rx ring full'
+    late: int  # frames due but never built because the generator was late
+    busy: int = 0  # part of late: the port accepted no more frames
     received: int
     received_bytes: int
     lost: int
-    lost_by_gaps: int  # counted from sequence numbers alone; equals lost once nothing is under way
+    lost_by_gaps: int  # from sequence numbers alone; equals lost once no frame is in flight
     duplicated: int
     reordered: int
     reordered_per: str  # 'flow' or 'stream'
     corrupted: int
     too_old: int
-    last_lost: int | None = None  # sequence number of the last frame that was lost
-    longest_silence_us: float = 0.0  # between two frames received one after the other
-    longest_outage_us: float = 0.0  # between two frames received, of which others in between were lost
-    longest_lag_us: float  # that a frame was handed over after it was due
-    latency: Latency  # from the time a frame was due
+    last_lost: int | None = None  # sequence number of the last lost frame
+    longest_silence_us: float = 0.0  # longest interval between consecutive received frames
+    longest_outage_us: float = 0.0  # longest interval between received frames with lost frames in between
+    longest_lag_us: float  # longest time from a frame's due time to its transmission
+    latency: Latency  # measured from the due time of the frame
     latency_from_sending: Latency
     jitter: Jitter
 
 
 class GeneratorWorker(Reply):
-    """One core of dl3gen."""
+    """One worker of dl3gen."""
 
     worker: int
     core: int
-    longest_gap_us: float  # between two looks at the clock, one at each burst, in the newest run
+    longest_gap_us: float  # longest time between two readings of the clock, one per burst, in the latest run
     rounds: int
 
 
 class RunTimeline(Reply):
-    """Method 'results' with timeline: true. Frames of all streams by the time at which each was due."""
+    """Method 'results' with timeline: true. Frames of all streams by due time."""
 
     start_ns: int  # CLOCK_MONOTONIC
     bucket_ns: int
-    sent: tuple[int, ...]  # refused ones too
+    sent: tuple[int, ...]  # including refused frames
     received: tuple[int, ...]
 
 
 class WorkerPause(Reply):
-    """A pause, as src/stats/pauses.h has it, of at least the time that 'gaps' was asked for."""
+    """A pause as defined in src/stats/pauses.h, at least as long as requested from 'gaps'."""
 
     worker: int
     core: int
-    at_ns: int  # CLOCK_MONOTONIC, of its end
+    at_ns: int  # CLOCK_MONOTONIC, end of the pause
     us: float
 
 
 class Pauses(Reply):
-    """Method 'gaps' of both programs: the newest ones, oldest first."""
+    """Method 'gaps' of both programs: the latest pauses, oldest first."""
 
     gaps: tuple[WorkerPause, ...]
-    forgotten: int  # older ones, of which only the number is known
-    now_ns: int = 0  # CLOCK_MONOTONIC, of the answer
+    forgotten: int  # number of older pauses that are no longer stored
+    now_ns: int = 0  # CLOCK_MONOTONIC, time of the reply
 
 
 class Results(Reply):
@@ -141,12 +143,12 @@ class Results(Reply):
 
     run: int  # 0: none yet
     state: str  # 'idle', 'sending' or 'done'
-    seconds: float  # from the first frame's time on, until now or the end of sending
+    seconds: float  # from the first frame's due time until now or until sending ended
     tsc_hz: int
-    # The largest between two workers that share a stream, measured before and after the run; 0 where one worker does both,
-    # a second (1e9) where the workers did not get round to measuring it.
+    # Largest offset between two workers that share a stream, measured before and after the run. 0 if one worker handles
+    # both sides, one second (1e9) if the workers did not complete the measurement.
     tsc_offset_ns: float
     streams: tuple[StreamResult, ...]
     ports: tuple[GeneratorPort, ...]
     workers: tuple[GeneratorWorker, ...]
-    timeline: RunTimeline | None = None  # where it was asked for
+    timeline: RunTimeline | None = None  # if requested

@@ -1,23 +1,23 @@
-"""What dl3d answers about Linux as its control plane; fields that are not named here are kept as they came."""
+"""Replies of dl3d about Linux as its control plane. Fields not declared here are kept unchanged."""
 
 from dl3.control.replies import Reply
 
 
 class Tap(Reply):
-    """A port's TAP interface: an interface in Linux."""
+    """The TAP interface of a port, an interface in Linux."""
 
     port: str
     name: str
-    ifindex: int  # 0: gone
+    ifindex: int  # 0: the interface no longer exists
     carrier: bool
-    adopted: bool  # it was there before dl3d started
-    held: bool  # it outlasts dl3d
-    punted: int  # packets that Linux got
-    injected: int  # packets that Linux sent
+    adopted: bool  # it existed before dl3d started
+    held: bool  # it persists after dl3d exits
+    punted: int  # packets passed to Linux
+    injected: int  # packets sent by Linux
 
 
 class PuntClass(Reply):
-    """One class of packets for Linux, with its limit; those over it are dropped, or forwarded."""
+    """A class of packets for Linux, with its rate limit; packets above the limit are dropped or forwarded."""
 
     name: str
     rate_pps: int
@@ -25,13 +25,13 @@ class PuntClass(Reply):
     overflow: str
     punted: int
     over_limit: int
-    refused: int  # the TAP interface's queue was full, or it is set down
+    refused: int  # the TAP interface's queue was full, or the interface is down
     ring_full: int
     text: str
 
 
 class Taps(Reply):
-    """Method 'TAP interfaces'."""
+    """Method 'taps'."""
 
     namespace: str
     namespace_is_own: bool
@@ -41,7 +41,7 @@ class Taps(Reply):
 
 
 class Interface(Reply):
-    """A port or a VLAN on one, as the mirror has it."""
+    """A port or a VLAN on a port, as mirrored from the kernel."""
 
     interface: int
     name: str | None
@@ -57,15 +57,15 @@ class Interface(Reply):
 
 
 class Burst(Reply):
-    """Messages of Linux that came one upon the other."""
+    """A burst of consecutive netlink messages."""
 
-    at_ns: int  # CLOCK_MONOTONIC, of its end
+    at_ns: int  # CLOCK_MONOTONIC, end of the burst
     us: float
     messages: int
 
 
 class Mirror(Reply):
-    """Method 'mirror'; numbers of routes, neighbours and next hops are those of Linux."""
+    """Method 'mirror'. The numbers of routes, neighbours and next hops are those of Linux."""
 
     state: str  # 'dumping' or 'following'
     messages: int
@@ -87,11 +87,11 @@ class Mirror(Reply):
     receive_buffer_bytes: int
     interfaces: tuple[Interface, ...]
     vrfs: tuple[str, ...]
-    bursts: tuple[Burst, ...] = ()  # the newest ones, oldest first
+    bursts: tuple[Burst, ...] = ()  # the latest bursts, oldest first
 
 
 class UnsupportedThing(Reply):
-    """One thing in Linux that workers cannot express."""
+    """A kernel object that the datapath does not support."""
 
     what: str
     where: str
@@ -100,14 +100,14 @@ class UnsupportedThing(Reply):
 
 
 class Unsupported(Reply):
-    """Method 'unsupported': the first ones of all that were found."""
+    """Method 'unsupported': the first of all objects found."""
 
     found: int
     unsupported: tuple[UnsupportedThing, ...]
 
 
 class Verification(Reply):
-    """Method 'verify': the first differences of all that were found."""
+    """Method 'verify': the first of all differences found."""
 
     compared: int
     differences: int

@@ -1,4 +1,4 @@
-"""The other machine of a laboratory, over the system's ssh: its sockets, and what its Python finds out there."""
+"""Access to the other machine of a testbed over the system's ssh: forwarded sockets, and Python scripts run there."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from dl3.model.fault import Fault, UsageFault
 
 HOST = r"(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[A-Za-z0-9][\w.-]*)"
 ADDRESS = re.compile(rf"ssh://(?:(?P<user>[A-Za-z0-9_][\w.-]*)@)?{HOST}(?::(?P<port>\d{{1,5}}))?/?")
-COMMAND = "DL3_SSH_COMMAND"  # of the environment: what to run instead of 'ssh', with options of a person's own
+COMMAND = "DL3_SSH_COMMAND"  # environment variable: the command to run instead of 'ssh', with the user's own options
 OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15")
 OPEN_SECONDS = 20.0
 POLL_S = 0.02
@@ -25,7 +25,7 @@ RUN_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a person's ssh gets to without asking for a password."""
+    """A machine that ssh can reach without asking for a password."""
 
     host: str
     user: str = ""
@@ -33,39 +33,39 @@ class Machine:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From 'ssh://[USER@]HOST[:PORT]'."""
+        """Parse 'ssh://[USER@]HOST[:PORT]'."""
         found = ADDRESS.fullmatch(text)
         port = int(found["port"] or 0) if found else 0
         if not found or port > 65535:
-            raise UsageFault(f"{text}: the other machine is written like ssh://admin@192.0.2.7 or ssh://dut:2222")
+            raise UsageFault(f"{text}: the other machine must be given as ssh://admin@192.0.2.7 or ssh://dut:2222")
         return cls(found["host"].strip("[]"), found["user"] or "", port)
 
     def __str__(self) -> str:
-        """As people write it."""
+        """'[USER@]HOST', as on an ssh command line."""
         return f"{self.user}@{self.host}" if self.user else self.host
 
     def ssh(self, *more: str) -> list[str]:
-        """The command line of the system's ssh with more options in it, up to the host."""
+        """The ssh command line up to and including the host, with additional options."""
         port = ("-p", str(self.port)) if self.port else ()
         return [*shlex.split(os.environ.get(COMMAND, "ssh")), *OPTIONS, *port, *more, "--", str(self)]
 
 
 def reason(stderr: str) -> str:
-    """The line in which ssh says what is wrong."""
+    """The error line of ssh."""
     lines = [
         line.strip() for line in stderr.splitlines() if line.strip() and not line.startswith("Warning: Permanently")
     ]
-    return lines[-1] if lines else "ssh said nothing"
+    return lines[-1] if lines else "ssh printed no error"
 
 
 def no_way(machine: Machine, stderr: str) -> Fault:
-    """One sentence for a machine that cannot be reached."""
+    """Error for a machine that cannot be reached."""
     by_hand = f"ssh {f'-p {machine.port} ' if machine.port else ''}{machine}"
-    return Fault(f"{machine} cannot be reached ({reason(stderr)}): see to it that '{by_hand}' works without a password")
+    return Fault(f"{machine} cannot be reached ({reason(stderr)}): make sure that '{by_hand}' works without a password")
 
 
 def started(command: list[str], machine: Machine, errors: Path) -> subprocess.Popen[bytes]:
-    """ssh, its errors going into a file."""
+    """Start ssh with its stderr redirected to a file."""
     try:
         with errors.open("wb") as file:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file)
@@ -77,7 +77,7 @@ def started(command: list[str], machine: Machine, errors: Path) -> subprocess.Po
 
 @contextmanager
 def near(machine: Machine, socket: Path) -> Iterator[Path]:
-    """A path on this machine behind which a socket of the other one answers, for as long as it is wanted."""
+    """Forward a socket of the other machine; yields its local path, valid inside the context."""
     with tempfile.TemporaryDirectory(prefix="dl3-ssh-") as name:
         here, errors = Path(name) / socket.name, Path(name) / "stderr"
         command = machine.ssh("-N", "-o", "ExitOnForwardFailure=yes", "-L", f"{here}:{socket}")
@@ -94,7 +94,7 @@ def near(machine: Machine, socket: Path) -> Iterator[Path]:
 
 
 def run_python(machine: Machine, source: str, *arguments: str) -> str:
-    """What a script prints there; it may use nothing but Python's own library."""
+    """Run a script on the other machine and return its output. It may only use Python's standard library."""
     command = [*machine.ssh(), "python3", "-I", "-", *(shlex.quote(word) for word in arguments)]
     try:
         done = subprocess.run(command, input=source, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)

@@ -1,4 +1,4 @@
-"""How the other machine is written."""
+"""Parsing of the other machine's address."""
 
 import pytest
 
@@ -23,5 +23,5 @@ def reads_an_address(text: str, wanted: Machine) -> None:
     "text", ["", "dut", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://a:99999", "ssh://a/b"]
 )
 def refuses_what_is_none(text: str) -> None:
-    with pytest.raises(UsageFault, match="the other machine is written like"):
+    with pytest.raises(UsageFault, match="the other machine must be given as"):
         Machine.parse(text)

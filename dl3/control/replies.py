@@ -1,35 +1,35 @@
-"""What dl3d answers to each method; fields that are not named here are kept as they came."""
+"""Replies of dl3d's methods. Fields not declared here are kept unchanged."""
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 
 class Reply(BaseModel):
-    """Common to all."""
+    """Base class of all replies."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Complaint(Reply):
-    """Why a method failed."""
+class ErrorReply(Reply):
+    """The error of a failed method."""
 
     code: int
     message: str
 
 
 class Answer(Reply):
-    """The envelope of JSON-RPC 2.0."""
+    """A JSON-RPC 2.0 response."""
 
     jsonrpc: str
     result: object = None
-    error: Complaint | None = None
+    error: ErrorReply | None = None
 
 
 class AnyReply(RootModel[object]):
-    """A result as it came."""
+    """A result of any type, unparsed."""
 
 
 class Port(Reply):
-    """One port and its counters, in packets and bytes without FCS."""
+    """A port and its counters, in packets and in bytes without FCS."""
 
     port: int
     name: str
@@ -46,8 +46,8 @@ class Port(Reply):
     rx_no_mbuf: int
     rx_errors: int
     tx_errors: int
-    rx_descriptors: int = 0  # of each receive queue
-    speed_mbps: int | None = None  # None: the device does not report one
+    rx_descriptors: int = 0  # per receive queue
+    speed_mbps: int | None = None  # None: not reported by the device
     addresses: tuple[str, ...] = ()
 
 
@@ -66,14 +66,14 @@ class WorkerQueue(Reply):
 
 
 class PollGap(Reply):
-    """The longest time between two polls of a worker, and how long ago it ended."""
+    """The longest time between two polls of a worker, and the time since it ended."""
 
     longest_us: float
     ago_s: float
 
 
 class Worker(Reply):
-    """One worker; counters and steps have the names of schema/counters.toml, cycles are those of the TSC."""
+    """A worker. Counters and steps are named as in schema/counters.toml; cycles are TSC cycles."""
 
     worker: int
     core: int
@@ -97,26 +97,26 @@ class Workers(Reply):
 
 
 class Verdict(Reply):
-    """One way for a packet to leave the walk, and how many did."""
+    """A verdict, and the number of packets that received it."""
 
     name: str
-    packets: int  # dropped, or forwarded
-    handed: int = 0  # handed over for Linux
+    packets: int  # dropped or forwarded
+    handed: int = 0  # punted to Linux
     step: str
     text: str
 
 
 class Wire(Reply):
-    """What devices lost before a worker could receive it."""
+    """Losses in the devices, before a worker could receive the packets."""
 
     rx_missed: int
-    rx_no_mbuf: int  # times that a device found no buffer, of those that count it; no packets
+    rx_no_mbuf: int  # times a device found no free buffer, for devices that count it; not a packet count
     rx_errors: int
-    starved_loops: int = 0  # looks at which a worker found none, whatever its devices count
+    starved_loops: int = 0  # polls in which a worker found no free buffer, independent of the devices' counters
 
 
 class Drops(Reply):
-    """Method 'drops': the account of all packets."""
+    """Method 'drops': accounting of all packets."""
 
     received: int
     injected: int
@@ -129,26 +129,26 @@ class Drops(Reply):
 
 
 class Route(Reply):
-    """One route."""
+    """A route."""
 
     prefix: str
     kind: str
     via: str | None
     port: str | None
-    interface: str | None = None  # a VLAN's name in Linux, else the port's
-    protocol: str | None = None  # as the tool ip prints it; None: Linux is not the control plane
+    interface: str | None = None  # the VLAN's name in Linux, otherwise the port's
+    protocol: str | None = None  # as printed by ip(8); None: Linux is not the control plane
     metric: int | None = None
 
 
 class Routes(Reply):
-    """Method 'routes': a page, and where the next one begins."""
+    """Method 'routes': one page, and the start of the next."""
 
     routes: tuple[Route, ...]
     next: str | None
 
 
 class NextHop(Reply):
-    """One next hop."""
+    """A next hop."""
 
     id: int
     kind: str
@@ -163,14 +163,14 @@ class NextHop(Reply):
 
 
 class NextHops(Reply):
-    """Method 'nexthops': a page, and where the next one begins."""
+    """Method 'nexthops': one page, and the start of the next."""
 
     nexthops: tuple[NextHop, ...]
     next: int | None
 
 
 class Neighbour(Reply):
-    """A neighbour whose MAC address is known."""
+    """A neighbour with a known MAC address."""
 
     address: str
     interface: str | None
@@ -179,18 +179,18 @@ class Neighbour(Reply):
 
 
 class Neighbours(Reply):
-    """Method 'neighbours': a page, and where the next one begins."""
+    """Method 'neighbours': one page, and the start of the next."""
 
     neighbours: tuple[Neighbour, ...]
     next: int | None
 
 
 class Status(Reply):
-    """Method 'status': all its fields are kept as they came."""
+    """Method 'status'. All fields are kept unchanged."""
 
 
 class Member(Reply):
-    """One of the next hops of a group."""
+    """A member of a next-hop group."""
 
     via: str | None
     interface: str | None
@@ -198,9 +198,9 @@ class Member(Reply):
 
 
 class Opinion(Reply):
-    """What Linux itself answers for the address, and whether workers do the same."""
+    """The result of Linux's own lookup of the address, and whether the workers agree with it."""
 
-    agrees: bool | None  # null: it could not be asked, see error
+    agrees: bool | None  # None: the lookup failed, see error
     differs: str | None = None
     error: str | None = None
     prefix: str | None = None
@@ -212,7 +212,7 @@ class Opinion(Reply):
 
 
 class Decision(Reply):
-    """Method 'route': what would become of a packet to an address."""
+    """Method 'route': the forwarding decision for a destination address."""
 
     address: str
     vrf: str | None = None

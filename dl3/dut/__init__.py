@@ -1,1 +1,1 @@
-"""What can be tested: started, configured with the same routes, checked, measured, stopped."""
+"""The devices under test: started, configured with the same routes, checked, measured, stopped."""

@@ -1,4 +1,4 @@
-"""A bed: a device under test that runs and forwards, with dl3gen on its wires."""
+"""A testbed: a running, forwarding device under test with dl3gen on its wires."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -9,15 +9,15 @@ from dl3.model.stream import Stream
 
 
 class Bed(Protocol):
-    """What trials need of it, for as long as it is open."""
+    """The interface that trials use while a testbed is open."""
 
     @property
     def generator(self) -> Client:
-        """dl3gen."""
+        """Client of dl3gen."""
 
     @property
     def dut(self) -> Client | None:
-        """The dl3d whose account is checked; None for all other devices."""
+        """The dl3d whose accounting is checked; None for all other devices."""
 
     @property
     def at(self) -> Machine | None:
@@ -29,20 +29,20 @@ class Bed(Protocol):
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """As the traffic wants them, for these ports."""
+        """The streams of the traffic definition, for these ports."""
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """'dut': its name, kind, version and configuration; 'lab': cores, their distance, memory."""
+        """'dut': name, kind, version and configuration; 'lab': cores, their distance, memory."""
 
     def freeze(self) -> None:
-        """All programs stand still, so that another bed may have the cores."""
+        """Suspend all programs, so that another testbed can use the cores."""
 
     def thaw(self) -> None:
-        """They go on."""
+        """Resume them."""
 
     def reset_process(self) -> None:
-        """End the device's process at once and start it again; returns when it was started. Fault where it cannot."""
+        """Kill the device's process and restart it; returns when it has started. Fault if not possible."""
 
     def reset_port(self) -> None:
-        """Take the device's first port down and up again. Fault where it cannot."""
+        """Set the device's first port down and up. Fault if not possible."""

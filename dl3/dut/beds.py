@@ -1,4 +1,4 @@
-"""The door of this room: opens a bed for any kind of device under test."""
+"""Entry point of this package: opens a testbed for any kind of device under test."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -16,12 +16,12 @@ KINDS: dict[str, Kind] = {
 
 
 def abilities() -> Mapping[str, Ability]:
-    """What each kind can be told, by its name."""
+    """What can be configured on each kind, by name."""
     return {name: kind.ability for name, kind in KINDS.items()}
 
 
 def kind_of(spec: DutSpec) -> Kind:
-    """The kind that is named, or a error."""
+    """The kind of a device; UsageFault if it does not exist."""
     if spec.kind not in KINDS:
         raise UsageFault(f"the device {spec.name} is of the kind '{spec.kind}'; there are {', '.join(KINDS)}")
     return KINDS[spec.kind]
@@ -33,10 +33,10 @@ def missing(spec: DutSpec) -> str:
 
 
 def open_bed(setup: Setup, traffic: Traffic, build: Path) -> AbstractContextManager[Bed]:
-    """A device that runs and forwards, with dl3gen of `build` on its wires, until the context ends.
+    """A running, forwarding device with dl3gen from `build` on its wires, inside the context.
 
-    Fault, in one sentence, when it does not start or does not forward; the call itself refuses what is not installed or
-    cannot be set up so.
+    The call itself raises a Fault if something is not installed or cannot be set up like this; entering the context
+    raises one if the device does not start or does not forward.
     """
     kind = kind_of(setup.dut)
     if reason := kind.missing(setup.dut.options):

@@ -1,4 +1,4 @@
-"""One look before all measurements: a few frames each way, to see that the device forwards."""
+"""A check before all measurements: sends a few frames in each direction to verify that the device forwards."""
 
 import time
 from collections.abc import Sequence
@@ -9,23 +9,23 @@ from dl3.lab.links import Flows, streams
 from dl3.lab.pair import Pair
 from dl3.model.fault import Fault
 
-N_FRAMES = 8  # of each stream
+N_FRAMES = 8  # per stream
 RATE = "1000 pps"
 RATE_OF_REPLAY = "10000 pps"
 SECONDS = 0.1
 POLL_S = 0.02
-TRIES = 15  # of a second: a device may still be busy with its tables, Open vSwitch takes up its ports one by one
+TRIES = 15  # of one second: a device may still be loading tables, Open vSwitch enables its ports one by one
 
 
 def few(stream: dict[str, object]) -> dict[str, object]:
-    """The stream with a few frames only; of a capture more, for not each of them has a number."""
+    """The stream limited to a few frames; more for a capture, since not every frame has a number."""
     if "pcap" in stream:
         return {key: value for key, value in stream.items() if key != "loops"} | {"rate": RATE_OF_REPLAY}
     return {**stream, "rate": RATE, "frames": N_FRAMES}
 
 
 def seen(generator: Client, sent: Sequence[dict[str, object]]) -> tuple[StreamResult, ...]:
-    """Send a few frames of each stream; what became of them."""
+    """Send a few frames of each stream and return the results."""
     generator.ask(Started, "send", streams=[few(stream) for stream in sent], seconds=SECONDS)
     deadline = time.monotonic() + 1.0
     while True:
@@ -37,7 +37,7 @@ def seen(generator: Client, sent: Sequence[dict[str, object]]) -> tuple[StreamRe
 
 
 def lost_streams(generator: Client, sent: Sequence[dict[str, object]], tries: int = TRIES) -> list[StreamResult]:
-    """The streams of which nothing ever comes back."""
+    """The streams of which no frame is ever received."""
     for _ in range(tries):
         lost = [stream for stream in seen(generator, sent) if not stream.received]
         if not lost:
@@ -46,12 +46,12 @@ def lost_streams(generator: Client, sent: Sequence[dict[str, object]], tries: in
 
 
 def ways_of(lost: Sequence[StreamResult]) -> str:
-    """As a person reads them."""
+    """The directions of the streams, for display."""
     return " and ".join(f"from {stream.from_port} to {stream.to_port}" for stream in lost)
 
 
 def check_forwards(lab: Pair) -> None:
-    """Fault when nothing passes one way or the other."""
+    """Fault if nothing passes in one of the directions."""
     lost = lost_streams(lab.generator, streams(Flows(is_both_ways=True)))
     lab.check_alive()
     if lost:

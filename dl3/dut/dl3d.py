@@ -1,4 +1,4 @@
-"""dl3d of the build, routing from a file of its own, or cross-connecting."""
+"""dl3d of this build, routing with a configuration of its own, or cross-connecting."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -29,12 +29,12 @@ from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
 
 MOST_WORKERS = len(NAMES)
-OWN_DEFAULT = "default"  # of dl3d: its file does not say
+OWN_DEFAULT = "default"  # default of dl3d: the key is omitted from its configuration
 
 
 @dataclass(frozen=True)
 class Dl3d:
-    """dl3d between the links: one route of each family for what lies behind each, and others as they are given."""
+    """dl3d between the links: one route per family for the network behind each link, plus the given routes."""
 
     program: Path
     routes: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Dl3d:
     ready_words: str = ""
 
     def ports(self, endpoint: Endpoint) -> list[dict[str, object]]:
-        """Both, with one queue each."""
+        """Both ports, with one queue each."""
         devices = endpoint.links.devices("server")
         rings = {"queues": 1, "rx_descriptors": endpoint.descriptors, "tx_descriptors": endpoint.descriptors}
         ports = [{"name": NAMES[i], "device": devices[i], "mac": DUT_MACS[i], **rings} for i in range(2)]
@@ -54,7 +54,7 @@ class Dl3d:
         return [port | {"addresses": [DUT_ADDRESSES[i], DUT_ADDRESSES_6[i]]} for i, port in enumerate(ports)]
 
     def workers(self, endpoint: Endpoint) -> list[dict[str, object]]:
-        """One polls both ports, two poll one each."""
+        """One worker polls both ports, two poll one each."""
         if len(endpoint.cores) > MOST_WORKERS:
             raise UsageFault(
                 f"dl3d: {len(endpoint.cores)} cores, but two ports of one queue keep {MOST_WORKERS} workers busy"
@@ -72,7 +72,7 @@ class Dl3d:
         }
 
     def file(self, endpoint: Endpoint) -> dict[str, Any]:
-        """dl3d's file as a value."""
+        """dl3d's configuration."""
         pages = {"hugepages": "never" if endpoint.page_kib == 4 else "require", "mib": endpoint.memory_mib}
         return {
             "ports": self.ports(endpoint),
@@ -86,7 +86,7 @@ class Dl3d:
         }
 
     def command(self, endpoint: Endpoint) -> Sequence[str]:
-        """On a file of its own."""
+        """Write the configuration file; returns the command."""
         path = endpoint.links.folder / "dl3d.yaml"
         path.write_text(yaml.safe_dump(self.file(endpoint), sort_keys=False), encoding="utf-8")
         return str(self.program), str(path)
@@ -100,7 +100,7 @@ class Dl3d:
         return started(self, endpoint)
 
     def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
-        """As it says itself."""
+        """Version and configuration as reported by dl3d."""
         if not device.client:
             return {"configuration": self.file(endpoint)}
         status = device.client.ask(Reply, "status").model_dump()
@@ -109,7 +109,7 @@ class Dl3d:
 
 
 def route_file(name: str, folder: Path) -> tuple[Path, ...]:
-    """A table of ours as dl3d reads it, its prefixes in turn behind both links; 'one' is what the lab has anyway."""
+    """A built-in table in dl3d's format, with prefixes alternating between the links; the lab already has 'one'."""
     if name == "one":
         return ()
     files = TableFiles(name, folder)
@@ -121,7 +121,7 @@ def route_file(name: str, folder: Path) -> tuple[Path, ...]:
 
 
 def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
-    """As the options and the table of routes want it."""
+    """A dl3d for these options and this routing table."""
     files = route_file(setup.routes, build / "tables")
     return Dl3d(built(build / "src" / "dl3d"), route_files=files, mode=options["mode"], idle=options["idle"])
 
@@ -129,7 +129,7 @@ def make(setup: Setup, options: Mapping[str, str], build: Path) -> Dl3d:
 KIND = WiredKind(
     name="dl3d",
     make=make,
-    needs=lambda: "",  # built with everything else
+    needs=lambda: "",  # built together with dl3
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
     choices={
         "mode": ("route", "xconnect"),

@@ -1,4 +1,4 @@
-"""The file that dl3d is started on."""
+"""The configuration file of dl3d."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What DPDK's own programs have in common: EAL's arguments, and what they say about themselves."""
+"""Common to DPDK's own programs: EAL's arguments, and the version reported in the log."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ INSTALL = "run 'tools/install-deps bench'"
 
 
 def eal(endpoint: Endpoint, lcores: str) -> tuple[str, ...]:
-    """EAL's arguments; the lcores are pairs like '0@1', joined by commas."""
+    """EAL's arguments; `lcores` are pairs such as '0@1', separated by commas."""
     devices = endpoint.links.devices("server")
     pages = ("--no-huge",) if endpoint.page_kib == 4 else ("--in-memory", "--single-file-segments")
     channels = ("-n", str(endpoint.channels)) if endpoint.channels else ()
@@ -20,12 +20,12 @@ def eal(endpoint: Endpoint, lcores: str) -> tuple[str, ...]:
 
 
 def version_in(log: str) -> str:
-    """As EAL prints it with -v."""
+    """The version that EAL prints with -v."""
     found = re.search(r"RTE Version: '([^']+)'", log)
     return found[1] if found else "unknown"
 
 
 def about(command: Sequence[str], device: Device) -> dict[str, object]:
-    """For the record."""
+    """Version and command, for the record."""
     log = device.processes[0].log.read_text(encoding="utf-8", errors="replace")
     return {"version": f"{device.name}, {version_in(log)}", "configuration": {"command": list(command)}}

@@ -1,4 +1,4 @@
-"""Any box on two ports: a dl3gen that runs already, and the streams that cross the box. Nothing is started."""
+"""Any device between two ports: uses a running dl3gen and the streams that cross the device. Starts nothing."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -23,7 +23,7 @@ NOBODY = "none"
 
 
 def streams_of(generator: Client, setup: Setup, traffic: Traffic) -> tuple[Stream, ...]:
-    """Those of the traffic, else those in the file that the option names, else those of dl3gen's own file."""
+    """The streams of the traffic definition, or of the file in the option, or of dl3gen's configuration."""
     name, path = setup.dut.name, setup.dut.options.get("streams")
     if traffic.streams:
         return parsed_streams(traffic.streams, name)
@@ -32,13 +32,13 @@ def streams_of(generator: Client, setup: Setup, traffic: Traffic) -> tuple[Strea
     given = generator.ask(StreamTexts, "streams").streams
     if not given:
         raise UsageFault(
-            f"{name}: no streams cross it: name a file of them with the option streams, or put some into dl3gen's file"
+            f"{name}: there are no streams: give a file with the option 'streams', or add some to dl3gen's file"
         )
     return parsed_streams(given, name)
 
 
 def wrong(kind: str, option: str, value: object) -> str:
-    """What is wrong with an option of a device, as far as that can be told before it is opened; '' when nothing is."""
+    """The error in a device option, as far as it can be detected before opening; '' if there is none."""
     if kind != KIND.name:
         return ""
     try:
@@ -52,7 +52,7 @@ def wrong(kind: str, option: str, value: object) -> str:
 
 
 def check_options(setup: Setup) -> None:
-    """Refuse unknown ones."""
+    """Reject unknown options."""
     for name in setup.dut.options:
         if name not in OPTIONS:
             raise UsageFault(
@@ -62,7 +62,7 @@ def check_options(setup: Setup) -> None:
 
 @dataclass(frozen=True)
 class ExternalBed:
-    """See dl3.dut.bed. Freezing does nothing: the box has cores of its own."""
+    """See dl3.dut.bed. Freezing has no effect: the device has its own cores."""
 
     generator: Client
     dut: Client | None
@@ -72,22 +72,22 @@ class ExternalBed:
     wire: str = "ports of the file"
 
     def freeze(self) -> None:
-        """The box and the dl3gen are not ours."""
+        """No effect: neither the device nor dl3gen was started by dl3."""
 
     def thaw(self) -> None:
-        """Nothing stood still."""
+        """No effect."""
 
     def reset_process(self) -> None:
-        """Not from here."""
+        """Not possible from here."""
         raise Fault("a box that dl3 did not start cannot be reset by it: reset it by hand while dl3gen sends")
 
     def reset_port(self) -> None:
-        """Not from here."""
+        """Not possible from here."""
         raise Fault("a port of a box that dl3 did not start cannot be reset by it: unplug it while dl3gen sends")
 
 
 def about(setup: Setup, dut: Client | None) -> dict[str, object]:
-    """What the person, and a dl3d, say of it."""
+    """Information given by the user and by dl3d."""
     options = setup.dut.options
     said = {key: str(options.get(key, "not told")) for key in ("version", "configuration")}
     if dut:
@@ -97,7 +97,7 @@ def about(setup: Setup, dut: Client | None) -> dict[str, object]:
 
 
 def machine_of(setup: Setup) -> Machine | None:
-    """The other machine that the option names."""
+    """The other machine named in the option."""
     options = setup.dut.options
     try:
         return Machine.parse(str(options["at"])) if "at" in options else None
@@ -106,12 +106,12 @@ def machine_of(setup: Setup) -> Machine | None:
 
 
 def client_of(program: Program, option: str, socket: str) -> Client:
-    """Of one that runs already; who finds nobody there is told of the device's option."""
+    """Client of a running program; errors refer to the device's option."""
     return Client(Path(socket), REPLY_TIMEOUT_S, replace(program, option=f"the option '{option}' of the device"))
 
 
 def check_crossed(generator: Client, setup: Setup, given: tuple[Stream, ...]) -> None:
-    """Fault when nothing of a stream comes back."""
+    """Fault if no frame of a stream is received."""
     if lost := lost_streams(generator, [stream.written() for stream in given]):
         raise Fault(
             f"{setup.dut.name} forwards nothing {ways_of(lost)}: look at its cables, routes and neighbours, and "
@@ -121,7 +121,7 @@ def check_crossed(generator: Client, setup: Setup, given: tuple[Stream, ...]) ->
 
 @contextmanager
 def tested(setup: Setup, at: Machine | None) -> Iterator[Client | None]:
-    """The dl3d whose account is checked, of this machine or the other one, where the option names its socket."""
+    """The dl3d whose accounting is checked, on this machine or the other one, if the option gives its socket."""
     socket = str(setup.dut.options.get("dut", NOBODY))
     if socket == NOBODY:
         yield None
@@ -140,15 +140,15 @@ class External:
 
     @property
     def ability(self) -> Ability:
-        """It is as it is; each option has any text."""
+        """Nothing can be configured; each option accepts any text."""
         return Ability(honours=frozenset(ALWAYS_HONOURED), choices=dict.fromkeys(OPTIONS, ()))
 
     def missing(self, _options: Mapping[str, object], /) -> str:
-        """Nothing is installed here."""
+        """Nothing needs to be installed here."""
         return ""
 
     def opened(self, setup: Setup, traffic: Traffic, _build: Path, /) -> AbstractContextManager[ExternalBed]:
-        """Judge at once what is asked for; then see that frames pass."""
+        """Check the request immediately; verify on entry that frames pass."""
         check_honoured(setup, frozenset(("streams",)), traffic)
         check_options(setup)
         return self._crossed(setup, traffic, machine_of(setup))

@@ -1,4 +1,4 @@
-"""A box between ports of a dl3gen that runs already."""
+"""A device between the ports of a running dl3gen."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from dl3.model.fault import Fault
 
 
 @pytest.mark.parametrize(
-    ("option", "start"), [("generator", "no dl3gen has a socket at .*'dl3gen FILE'"), ("dut", "no dl3d has a socket")]
+    ("option", "start"), [("generator", "dl3gen has no socket at .*'dl3gen FILE'"), ("dut", "dl3d has no socket")]
 )
 def says_in_a_campaign_s_words_that_nobody_is_there(option: str, start: str, tmp_path: Path) -> None:
     options: dict[str, object] = {"generator": str(tmp_path / "generator"), option: str(tmp_path / "none")}

@@ -1,4 +1,4 @@
-"""grout, DPDK's graph router, where somebody has installed it; Debian has no package of it."""
+"""grout, DPDK's graph router, if installed; Debian has no package of it."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ PROGRAM, TELLER = "grout", "grcli"
 
 
 def lines_for(port: int, endpoint: Endpoint) -> list[str]:
-    """What grcli is told of one port."""
+    """The grcli commands for one port."""
     name, device = NAMES[port], endpoint.links.devices("server")[port]
     hops = (GENERATOR_ADDRESSES[port], GENERATOR_ADDRESSES_6[port])
     networks = (NETWORKS[port], NETWORKS_6[port])
@@ -54,7 +54,7 @@ def lines(endpoint: Endpoint) -> list[str]:
 
 
 def command(endpoint: Endpoint) -> list[str]:
-    """It polls all the time, and exports nothing."""
+    """Busy polling, without metrics export."""
     pages = ["-t"] if endpoint.page_kib == 4 else []
     channels = ["-n", str(endpoint.channels)] if endpoint.channels else []
     socket = str(endpoint.links.folder / "grout.sock")
@@ -71,7 +71,7 @@ class Running:
     client: Client | None = None
 
     def configure(self) -> None:
-        """Tell it all, as soon as it listens."""
+        """Configure it as soon as it listens."""
         folder, router = self.endpoint.links.folder, self.processes[0]
         socket, file = folder / "grout.sock", folder / "grout.init"
         router.wait_until(socket.exists, "was ready", START_SECONDS)
@@ -80,11 +80,11 @@ class Running:
         router.wait_until(self.endpoint.links.is_listening, "had its ports", START_SECONDS)
 
     def restart(self) -> None:
-        """Not over memif."""
-        raise Fault("grout at memif links cannot be reset, for dl3gen would poll a dead peer")
+        """Not possible over memif."""
+        raise Fault("grout at memif links cannot be reset, because dl3gen would poll a dead peer")
 
     def reset_port(self) -> None:
-        """As its own command does it."""
+        """With grout's own command."""
         for state in ("down", "up"):
             run(
                 [
@@ -106,7 +106,7 @@ class Grout:
 
     @contextmanager
     def started(self, endpoint: Endpoint) -> Iterator[Device]:
-        """It makes an interface in Linux for each port, so it gets a namespace."""
+        """grout creates a Linux interface per port, so it runs in a namespace."""
         with Lab() as lab:
             inside = lab.namespace("grout", silent=True).command(*command(endpoint))
             device = Running(endpoint, [start_process(PROGRAM, inside, endpoint.links.folder)])
@@ -117,13 +117,13 @@ class Grout:
                 end_all(device.processes)
 
     def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
-        """As it says itself."""
+        """Version as reported by grout, and configuration."""
         version = run([PROGRAM, "-V"]).strip()
         return {"version": version, "configuration": {"command": command(endpoint), "grcli": lines(endpoint)}}
 
 
 def make(_setup: Setup, _options: Mapping[str, str], _build: Path) -> Grout:
-    """There is one way."""
+    """There are no options."""
     return Grout()
 
 
@@ -143,5 +143,5 @@ KIND = WiredKind(
     needs=needs,
     honours=frozenset(("cores", "dut_cores", "memory_mib", "page_kib", "channels", "descriptors")),
     choices={"wire": ("memif",)},
-    resets_over=frozenset(("memif",)),  # of its port alone, by its own command
+    resets_over=frozenset(("memif",)),  # only of its port, with grout's own command
 )

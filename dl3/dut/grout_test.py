@@ -1,4 +1,4 @@
-"""What grout is told."""
+"""The configuration of grout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a kind of device under test is, to those who open beds."""
+"""The interface of a kind of device under test."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -15,38 +15,42 @@ AS_WANTED = Traffic()
 
 
 class Kind(Protocol):
-    """One that can be started here, or of which it can be said why not."""
+    """A kind that can be started here, or that reports why not."""
 
     @property
     def name(self) -> str:
-        """As campaigns and commands write it."""
+        """Name used in campaigns and commands."""
 
     @property
     def ability(self) -> Ability:
-        """What it can be told; anything else is refused when it is opened."""
+        """What can be configured; everything else is rejected when it is opened."""
 
     def missing(self, options: Mapping[str, object], /) -> str:
         """'', or one sentence: what is not installed, and how to install it."""
 
     def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> AbstractContextManager[Bed]:
-        """Start it with dl3gen on its wires; all is gone afterwards. Fault when it does not start or forward.
+        """Start it with dl3gen on its wires; everything is removed afterwards. Fault if it does not start or forward.
 
-        What cannot be given to it is refused by the call itself, before anything is started.
+        The call itself rejects unsupported settings, before anything is started.
         """
 
 
 class Subject(Protocol):
-    """A device with all that it needs to be started at the lab's links."""
+    """A device with everything needed to start it on the lab's links."""
 
     def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
-        """Start and configure it; return once dl3gen may come. It ends in order with the context."""
+        """Start and configure it; return once dl3gen can be started. It is stopped gracefully at the end of the
+        context.
+        """
 
     def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
         """'version' and 'configuration', for the record."""
 
 
 def check_honoured(setup: Setup, honours: frozenset[str], sent: Traffic = AS_WANTED) -> None:
-    """Refuse what this kind has no way to be given; `sent` is for one whose streams are not made from a traffic."""
+    """Reject settings that this kind does not support; `sent` is for kinds whose streams are not made from a traffic
+    definition.
+    """
     for noun in (setup, sent):
         for name, field in type(noun).model_fields.items():
             value = getattr(noun, name)
@@ -58,12 +62,12 @@ def check_honoured(setup: Setup, honours: frozenset[str], sent: Traffic = AS_WAN
 
 
 def chosen_options(setup: Setup, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """All options of a kind, the first choice where none is given."""
+    """All options of a kind; the first choice is the default."""
     for name, value in setup.dut.options.items():
         if name not in choices:
             known = ", ".join(choices) or "none"
             raise UsageFault(f"{setup.dut.name}: the kind '{setup.dut.kind}' has no option '{name}'; it has {known}")
         if value not in choices[name]:
             wanted = ", ".join(choices[name])
-            raise UsageFault(f"{setup.dut.name}: option {name} is '{value}'; wanted is one of {wanted}")
+            raise UsageFault(f"{setup.dut.name}: option {name} is '{value}'; expected one of {wanted}")
     return {name: str(setup.dut.options.get(name, values[0])) for name, values in choices.items()}

@@ -1,4 +1,4 @@
-"""DPDK's example l3fwd with longest-prefix match, as tools/build-peers builds it."""
+"""DPDK's l3fwd example with longest-prefix match, built by tools/build-peers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ NOTE = FOLDER / "l3fwd.json"
 
 
 def rules(networks: Iterable[str], prefixes: Iterable[str]) -> str:
-    """Shortest prefix first, in turn to both ports; the links' own networks to theirs."""
+    """Shortest prefix first, alternating between the ports; the links' own networks to their ports."""
     given = [(prefix, i % 2) for i, prefix in enumerate(prefixes)]
     whole = sorted([*given, *((net, i) for i, net in enumerate(networks))], key=lambda row: int(row[0].split("/")[1]))
     return "".join(f"R{prefix} {port}\n" for prefix, port in whole)
@@ -30,7 +30,7 @@ def rules(networks: Iterable[str], prefixes: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class L3fwd:
-    """Its main lcore forwards: it would wait busily on the same core otherwise."""
+    """The main lcore forwards: otherwise it would busy-wait on the same core."""
 
     program: Path
     prefixes4: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class L3fwd:
     ready_words: str = "Checking link status"
 
     def command(self, endpoint: Endpoint) -> Sequence[str]:
-        """On rules of its own."""
+        """Write the rule files; returns the command."""
         if len(endpoint.cores) > 1:
             raise UsageFault("l3fwd: each of its cores sends on a queue of its own, and links have one: take 1 core")
         rules4, rules6 = (endpoint.links.folder / f"rules{family}" for family in (4, 6))
@@ -54,21 +54,21 @@ class L3fwd:
         )
 
     def socket(self, _endpoint: Endpoint) -> None:
-        """It has none."""
+        """There is none."""
 
     def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
         """See dl3.dut.kind.Subject."""
         return started(self, endpoint)
 
     def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
-        """As EAL says, and how it was built."""
+        """Version as reported by EAL, and how it was built."""
         found = dpdk.about(self.command(endpoint), device)
         note = json.loads(NOTE.read_text(encoding="utf-8"))
         return {**found, "build": {key: note[key] for key in ("dpdk", "march", "burst", "edits")}}
 
 
 def make(setup: Setup, _options: Mapping[str, str], build: Path) -> L3fwd:
-    """With the table of routes beside its own two."""
+    """With the routing table in addition to its own two routes."""
     burst = json.loads(NOTE.read_text(encoding="utf-8"))["burst"]
     if burst != setup.burst:
         raise UsageFault(
@@ -94,6 +94,6 @@ KIND = WiredKind(
     make=make,
     needs=needs,
     honours=frozenset(("dut_cores", "memory_mib", "page_kib", "channels", "routes", "burst", "descriptors")),
-    extra_mib=768,  # of tables, as large as tools/build-peers makes them
+    extra_mib=768,  # of tables, at the size configured by tools/build-peers
     choices={"wire": ("memif", "veth")},
 )

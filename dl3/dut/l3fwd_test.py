@@ -1,4 +1,4 @@
-"""How l3fwd is started."""
+"""The command line of l3fwd."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Linux itself as the router between two veth cables, in a namespace of its own."""
+"""Linux itself as the router between two veth links, in its own namespace."""
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,14 +38,14 @@ SETTINGS = {
 
 
 def core_mask(cores: Sequence[int]) -> str:
-    """As the kernel reads a set of processors: hexadecimal words of 32 bits, the highest first."""
+    """A CPU mask in the kernel's format: hexadecimal words of 32 bits, highest first."""
     mask = sum(1 << core for core in cores)
     first, *others = (mask >> 32 * word & 0xFFFFFFFF for word in range(max(cores, default=0) // 32, -1, -1))
     return ",".join((f"{first:x}", *(f"{word:08x}" for word in others)))
 
 
 def lines_for(port: int) -> list[str]:
-    """What `ip -batch` is told of one port, once it is up."""
+    """The `ip -batch` commands for one port that is up."""
     name, mac = NAMES[port], GENERATOR_MACS[port]
     hops = (GENERATOR_ADDRESSES[port], GENERATOR_ADDRESSES_6[port])
     networks = (NETWORKS[port], NETWORKS_6[port])
@@ -58,7 +58,7 @@ def lines_for(port: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Router:
-    """The namespace that forwards; it has no process."""
+    """The forwarding namespace; it has no process."""
 
     cables: Cables
     processes: tuple[Process, ...] = ()
@@ -67,35 +67,35 @@ class Router:
 
     @property
     def namespace(self) -> Namespace:
-        """Where the device's ends are."""
+        """The namespace of the device's ends."""
         return self.cables.server
 
     def tell(self, lines: Sequence[str]) -> None:
-        """All lines to `ip`, in one go."""
+        """Run all commands in one `ip` batch."""
         path = self.cables.folder / "batch"
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
         self.namespace.run("ip", "-batch", str(path), timeout_s=BATCH_SECONDS)
 
     def restart(self) -> None:
-        """It cannot."""
-        raise Fault("linux: the kernel is no process that could be reset; reset its port instead")
+        """Not possible."""
+        raise Fault("linux: the kernel is not a process that can be reset; reset its port instead")
 
     def reset_port(self) -> None:
-        """Linux forgets what leads to a port that is down, so that is told again."""
+        """Linux removes the routes of a port that is down, so they are added again."""
         self.cables.reset_port()
         self.tell(lines_for(0))
 
 
 @dataclass(frozen=True)
 class Linux:
-    """Its routes."""
+    """The router with its routes."""
 
     prefixes: tuple[str, ...] = ()
 
     @contextmanager
     def started(self, endpoint: Endpoint) -> Iterator[Device]:
-        """Settings, routes, neighbours; packets are handled on the device's cores, not on the sender's."""
-        router = Router(cast(Cables, endpoint.links))  # there is no other wire to choose
+        """Settings, routes, neighbours. Packets are processed on the device's cores (RPS), not on the sender's."""
+        router = Router(cast(Cables, endpoint.links))  # veth is the only wire of this kind
         router.namespace.run("sysctl", "-qw", *(f"{key}={value}" for key, value in SETTINGS.items()))
         for name in NAMES:
             queue = f"/sys/class/net/{name}/queues/rx-0/rps_cpus"
@@ -109,7 +109,7 @@ class Linux:
         yield router
 
     def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
-        """The kernel, and what it was told."""
+        """The kernel version and the configuration."""
         return {
             "version": f"Linux {platform.release()} {platform.version()}",
             "configuration": {
@@ -123,7 +123,7 @@ class Linux:
 
 
 def make(setup: Setup, _options: Mapping[str, str], build: Path) -> Linux:
-    """With the table of routes beside its own."""
+    """With the routing table in addition to its own routes."""
     if setup.routes == "one":
         return Linux()
     return Linux(tuple(TableFiles(setup.routes, build / "tables").prefixes()))
@@ -132,7 +132,7 @@ def make(setup: Setup, _options: Mapping[str, str], build: Path) -> Linux:
 KIND = WiredKind(
     name="linux",
     make=make,
-    needs=lambda: "",  # we run on it
+    needs=lambda: "",  # it is the host's kernel
     honours=frozenset(("cores", "dut_cores", "routes")),
     choices={"wire": ("veth",)},
     is_router=True,

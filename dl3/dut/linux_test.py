@@ -1,4 +1,4 @@
-"""Linux as a router: what the kernel is told."""
+"""The kernel configuration of Linux as a router."""
 
 from dl3.dut.linux import core_mask
 

@@ -1,7 +1,7 @@
-"""Open vSwitch with DPDK: ovsdb-server and ovs-vswitchd of our own, in a folder and a namespace of our own.
+"""Open vSwitch with DPDK: private instances of ovsdb-server and ovs-vswitchd, in their own folder and namespace.
 
-Its ports are vhost-user: over memif it would send on a second queue, which has no other end. Its flows do what a router
-does: they rewrite the MAC addresses and count the TTL down.
+Its ports are vhost-user: over memif it would send on a second queue, which has no peer. Its flows act like a router:
+they rewrite the MAC addresses and decrement the TTL.
 """
 
 import shutil
@@ -23,14 +23,14 @@ from dl3.model.campaign import Setup
 from dl3.model.fault import Fault
 
 SERVER, SWITCH = "ovsdb-server", "ovs-vswitchd"
-WITH_DPDK = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")  # where Debian puts it
+WITH_DPDK = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")  # path in Debian
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 BRIDGE = "dl3"
 OWN_BURST = 32  # NETDEV_MAX_BURST
 
 
 def flows() -> list[str]:
-    """One for each direction and family; all else is dropped."""
+    """One flow per direction and family; everything else is dropped."""
     made = []
     for out, (net4, net6) in enumerate(zip(NETWORKS, NETWORKS_6, strict=True)):
         rewrite = f"mod_dl_src:{DUT_MACS[out]},mod_dl_dst:{GENERATOR_MACS[out]},dec_ttl,output:{out + 1}"
@@ -40,7 +40,9 @@ def flows() -> list[str]:
 
 
 def settings(endpoint: Endpoint) -> dict[str, str]:
-    """Of DPDK; its workers poll on our cores, all else runs on the first of them, and memory is what it is given."""
+    """DPDK settings: PMD threads on the given cores, everything else on the first of them, and a fixed amount of
+    memory.
+    """
     mask = sum(1 << core for core in endpoint.cores)
     channels = f" -n {endpoint.channels}" if endpoint.channels else ""
     return {
@@ -65,7 +67,7 @@ class Switch:
 
     @property
     def folder(self) -> Path:
-        """Its database, sockets and logs."""
+        """Folder of its database, sockets and logs."""
         return self.endpoint.links.folder
 
     @property
@@ -74,15 +76,15 @@ class Switch:
         return self.folder / "db.sock"
 
     def vsctl(self, *words: str) -> str:
-        """Tell the database; waits until the switch has done it."""
+        """Run ovs-vsctl; returns when the switch has applied the change."""
         return run(["ovs-vsctl", f"--db=unix:{self.database}", "--timeout=30", *words])
 
     def ofctl(self, method: str, *words: str) -> str:
-        """Tell the switch of flows."""
+        """Run ovs-ofctl."""
         return run(["ovs-ofctl", method, f"unix:{self.folder / BRIDGE}.mgmt", *words])
 
     def start_server(self) -> None:
-        """An empty database and its server."""
+        """Create an empty database and start its server."""
         file = self.folder / "conf.db"
         run(["ovsdb-tool", "create", str(file), str(SCHEMA)])
         command = (SERVER, str(file), f"--remote=punix:{self.database}", f"--unixctl={self.folder / SERVER}.ctl")
@@ -93,7 +95,7 @@ class Switch:
         self.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *words)
 
     def start_switch(self) -> None:
-        """ovs-vswitchd, its bridge, ports and flows."""
+        """Start ovs-vswitchd and create its bridge, ports and flows."""
         folder = self.folder
         command = (str(WITH_DPDK), f"unix:{self.database}", f"--unixctl={folder / SWITCH}.ctl")
         switch = start_process(SWITCH, self.namespace.command("env", f"OVS_RUNDIR={folder}", *command), folder)
@@ -108,7 +110,7 @@ class Switch:
         switch.wait_until(self.endpoint.links.is_listening, "had its ports", START_SECONDS)
 
     def bridge(self) -> list[str]:
-        """A bridge in user space and both ports; their sockets are in the folder and have the ports' names."""
+        """Commands for a user-space bridge with both ports; their sockets are in the folder, named after the ports."""
         words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail-mode=secure"]
         for i, name in enumerate(NAMES):
             port = ("type=dpdkvhostuser", f"ofport_request={i + 1}")
@@ -116,11 +118,11 @@ class Switch:
         return words
 
     def restart(self) -> None:
-        """Its links do not come again."""
-        raise Fault("ovs: the switch cannot be reset, for dl3gen does not find back to its sockets")
+        """Not possible: its links are not re-established."""
+        raise Fault("ovs: the switch cannot be reset, because dl3gen cannot reconnect to its sockets")
 
     def reset_port(self) -> None:
-        """As OpenFlow takes a port down."""
+        """Set the port down and up with OpenFlow."""
         for state in ("down", "up"):
             self.ofctl("mod-port", NAMES[0], state)
 
@@ -131,7 +133,7 @@ class Ovs:
 
     @contextmanager
     def started(self, endpoint: Endpoint) -> Iterator[Device]:
-        """The bridge has an interface in Linux, so it gets a namespace."""
+        """The bridge has an interface in Linux, so it runs in a namespace."""
         with Lab() as lab:
             switch = Switch(endpoint, lab.namespace("ovs", silent=True))
             try:
@@ -142,7 +144,7 @@ class Ovs:
                 end_all(switch.processes)
 
     def about(self, endpoint: Endpoint, _device: Device) -> Mapping[str, object]:
-        """As it says itself."""
+        """Version as reported by the switch, and configuration."""
         return {
             "version": ", ".join(run([str(WITH_DPDK), "--version"]).split("\n")[:2]),
             "configuration": {
@@ -155,7 +157,7 @@ class Ovs:
 
 
 def make(_setup: Setup, _options: Mapping[str, str], _build: Path) -> Ovs:
-    """There is one way."""
+    """There are no options."""
     return Ovs()
 
 

@@ -1,4 +1,4 @@
-"""DPDK's testpmd of the distribution: a cross-connect, the least that a forwarder can do."""
+"""The distribution's testpmd: a cross-connect, the minimum work of a forwarder."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from dl3.model.campaign import Setup
 from dl3.model.fault import UsageFault
 
 PROGRAM = "dpdk-testpmd"
-MBUFS_PER_DESCRIPTOR = 8  # two ports, two queues each, and as much again in between
+MBUFS_PER_DESCRIPTOR = 8  # two ports, two queues each, and the same amount in flight
 MODES = ("io", "mac", "macswap")
 
 
 @dataclass(frozen=True)
 class Testpmd:
-    """Its first lcore keeps the command line and forwards nothing, so it shares the first core."""
+    """The first lcore runs the command line and forwards nothing, so it shares the first core."""
 
     mode: str
     name: str = "testpmd"
     ready_words: str = "Press enter to exit"
 
     def command(self, endpoint: Endpoint) -> Sequence[str]:
-        """A port each way for each core."""
+        """Each core forwards from one port."""
         if len(endpoint.cores) > len(NAMES):
             raise UsageFault(f"testpmd: {len(endpoint.cores)} cores, but two ports of one queue keep {len(NAMES)} busy")
         lcores = ",".join(f"{i}@{core}" for i, core in enumerate((endpoint.core, *endpoint.cores)))
@@ -52,19 +52,19 @@ class Testpmd:
         )
 
     def socket(self, _endpoint: Endpoint) -> None:
-        """It has none."""
+        """There is none."""
 
     def started(self, endpoint: Endpoint) -> AbstractContextManager[Device]:
         """See dl3.dut.kind.Subject."""
         return started(self, endpoint)
 
     def about(self, endpoint: Endpoint, device: Device) -> Mapping[str, object]:
-        """As EAL says."""
+        """Version as reported by EAL, and the command."""
         return dpdk.about(self.command(endpoint), device)
 
 
 def make(_setup: Setup, options: Mapping[str, str], _build: Path) -> Testpmd:
-    """In the mode that is wanted."""
+    """With the selected forwarding mode."""
     return Testpmd(options["mode"])
 
 

@@ -1,4 +1,4 @@
-"""A device on another machine of the laboratory: its dl3d as a client here, and what that machine is."""
+"""A device on the other machine of a testbed: a client of its dl3d, and the facts of that machine."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from dl3.record import machine
 
 @contextmanager
 def dl3d_there(at: Machine, socket: Path, option: str = "--dut") -> Iterator[Client]:
-    """The dl3d of the other machine, as a client on this one; who finds none there is told of the option."""
+    """A local client of the other machine's dl3d; errors refer to the option."""
     with remote.near(at, socket) as path:
         client = Client(path, REPLY_TIMEOUT_S, DL3D)
         try:
@@ -29,10 +29,12 @@ def dl3d_there(at: Machine, socket: Path, option: str = "--dut") -> Iterator[Cli
 
 
 def facts_there(at: Machine) -> dict[str, object]:
-    """What that machine is."""
+    """Facts of the other machine."""
     text = remote.run_python(at, Path(machine.__file__).read_text(encoding="utf-8"))
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Fault(f"what {at} says of itself is no JSON: does its shell print something at login?") from error
+        raise Fault(
+            f"the facts reported by {at} are not valid JSON: does its shell print something at login?"
+        ) from error
     return {"address": str(at), **found}

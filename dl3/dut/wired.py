@@ -1,4 +1,4 @@
-"""Beds of the lab: dl3gen on links to a device that is started for it."""
+"""Testbeds of the lab: dl3gen linked to a device started for it."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -22,9 +22,9 @@ from dl3.model.fault import Fault, UsageFault
 from dl3.model.stream import Stream
 from dl3.model.traffic import streams_for
 
-GENERATOR_MIB = 512  # kept free for dl3gen, which takes what it needs
-BIGGEST_RING = 1 << 14  # that memif has
-MOST_BYTES = 1518  # of a frame, with FCS: memif and veth carry an MTU of 1500
+GENERATOR_MIB = 512  # reserved for dl3gen, which allocates what it needs
+BIGGEST_RING = 1 << 14  # limit of memif
+MOST_BYTES = 1518  # including the FCS: memif and veth have an MTU of 1500
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class WiredBed:
     lab: Pair
     streams: tuple[Stream, ...]
     about: Mapping[str, object]
-    not_told: frozenset[str]  # facts of the lab that this kind of device was not told
+    not_told: frozenset[str]  # facts of the lab that do not apply to this kind of device
     at: None = None
 
     @property
     def generator(self) -> Client:
-        """dl3gen."""
+        """Client of dl3gen."""
         return self.lab.generator
 
     @property
     def dut(self) -> Client | None:
-        """The dl3d, if it is one."""
+        """Client of dl3d, if the device is one."""
         return self.lab.dut
 
     @property
@@ -54,48 +54,48 @@ class WiredBed:
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Of the device and the lab."""
+        """Facts of the device and the lab."""
         reported = {key: value for key, value in self.lab.facts().items() if key not in self.not_told}
         return {"dut": dict(self.about), "lab": reported}
 
     def freeze(self) -> None:
-        """All stand still."""
+        """Suspend all programs."""
         self.lab.freeze()
 
     def thaw(self) -> None:
-        """They go on."""
+        """Resume them."""
         self.lab.thaw()
 
     def reset_process(self) -> None:
-        """As after a crash; not where rings are shared with dl3gen."""
+        """Kill and restart; not possible if rings are shared with dl3gen."""
         if self.wire != "veth":
             raise Fault(
-                f"{self.lab.device.name} at {self.wire} links cannot be reset, for dl3gen would poll a dead peer: give "
-                "the device the option 'wire: veth', if it has that"
+                f"{self.lab.device.name} at {self.wire} links cannot be reset, because dl3gen would poll a dead peer: "
+                "give the device the option 'wire: veth', if it has that"
             )
         self.lab.device.restart()
 
     def reset_port(self) -> None:
-        """The first one."""
+        """Reset the first port."""
         self.lab.device.reset_port()
 
 
 @dataclass(frozen=True)
 class WiredKind:
-    """See dl3.dut.kind. `choices` are its options, each with its values, the first one being the default."""
+    """See dl3.dut.kind. `choices` are its options and their values, the default first."""
 
     name: str
-    make: Callable[[Setup, Mapping[str, str], Path], Subject]  # from its options and the build's folder
-    needs: Callable[[], str]  # what is not installed, see Kind.missing
-    honours: frozenset[str]  # fields of Setup
+    make: Callable[[Setup, Mapping[str, str], Path], Subject]  # from its options and the build folder
+    needs: Callable[[], str]  # returns what is not installed, see Kind.missing
+    honours: frozenset[str]  # supported fields of Setup
     choices: Mapping[str, tuple[str, ...]]
-    resets_over: frozenset[str] = frozenset(("veth",))  # wires that outlive a reset of what is at their end
+    resets_over: frozenset[str] = frozenset(("veth",))  # wires that survive a reset of the device
     is_router: bool = False  # Linux itself forwards
-    extra_mib: int = 0  # of huge pages, for what is not packets
+    extra_mib: int = 0  # huge page memory besides packet buffers
 
     @property
     def ability(self) -> Ability:
-        """As it is checked when it is opened."""
+        """What can be configured, as checked when it is opened."""
         return Ability(
             honours=self.honours.union(ALWAYS_HONOURED, Traffic.model_fields),
             choices=self.choices,
@@ -104,11 +104,11 @@ class WiredKind:
         )
 
     def missing(self, _options: Mapping[str, object], /) -> str:
-        """The same whatever the options."""
+        """Independent of the options."""
         return self.needs()
 
     def opened(self, setup: Setup, traffic: Traffic, build: Path, /) -> AbstractContextManager[WiredBed]:
-        """Judge at once what is asked for; then start both sides, and see frames pass each way."""
+        """Check the request immediately; start both sides on entry and verify that frames pass in both directions."""
         check_honoured(setup, self.honours)
         options = chosen_options(setup, self.choices)
         if options["wire"] != "veth":
@@ -145,7 +145,7 @@ class WiredKind:
 
 
 def ring_slots(setup: Setup) -> int:
-    """Of memif and vhost rings."""
+    """Ring size of memif and vhost."""
     slots = setup.descriptors
     if slots & (slots - 1) or not 1 < slots <= BIGGEST_RING:
         raise UsageFault(
@@ -163,7 +163,7 @@ def memif_links(slots: int) -> Iterator[Wire]:
 
 @contextmanager
 def pages_for(setup: Setup, own: int) -> Iterator[None]:
-    """Huge pages for both sides."""
+    """Reserve huge pages for both sides."""
     need_root(f"{setup.dut.name} beside dl3gen")
     if setup.page_kib not in (4, 2048, 1 << 20):
         raise UsageFault(f"{setup.dut.name}: page_kib = {setup.page_kib}; there are pages of 4, 2048 and 1048576 KiB")
@@ -176,19 +176,19 @@ def pages_for(setup: Setup, own: int) -> Iterator[None]:
 
 
 def tester_cores(setup: Setup) -> tuple[int, ...]:
-    """dl3gen's: those that are named, else the first one that is not named for the device."""
+    """Cores of dl3gen: the given ones, or the first one not given to the device."""
     free = (core for core in usable() if core not in setup.dut_cores)
     return setup.generator_cores or (next(free, usable()[0]),)
 
 
 def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
-    """The device's: those that are named, else the first ones that dl3gen leaves."""
+    """Cores of the device: the given ones, or the first ones not used by dl3gen."""
     there = usable()
     free = [core for core in there if core not in tester.cores]
     cores = setup.dut_cores or tuple(free[: setup.cores])
     if len(cores) < setup.cores:
         raise UsageFault(
-            f"{setup.dut.name}: {setup.cores} cores are wanted beside dl3gen's, this machine has {len(free)}: ask for "
+            f"{setup.dut.name}: {setup.cores} cores are needed besides dl3gen's, this machine has {len(free)}: ask for "
             "fewer, or name them in dut_cores"
         )
     for core in (*cores, *tester.cores):
@@ -198,7 +198,7 @@ def cores_for(setup: Setup, tester: Tester) -> tuple[int, ...]:
 
 
 def seat_of(setup: Setup, cores: tuple[int, ...], wire: Wire) -> Endpoint:
-    """All that the device is given."""
+    """The parameters passed to the device."""
     return Endpoint(
         links=wire,
         cores=cores,

@@ -1,4 +1,4 @@
-"""Which cores the two sides of a lab are given."""
+"""Allocation of cores to the two sides of a lab."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from dl3.model.fault import UsageFault
         ({"dut_cores": (0, 1), "cores": 2}, (2,), (0, 1)),
         ({"dut_cores": (3,)}, (0,), (3,)),
         ({"generator_cores": (2,)}, (2,), (0,)),
-        ({"dut_cores": (1,), "generator_cores": (1,)}, (1,), (1,)),  # as somebody has named them
+        ({"dut_cores": (1,), "generator_cores": (1,)}, (1,), (1,)),  # explicitly given by the user
     ],
 )
 def gives_each_side_cores_of_its_own(

@@ -1,1 +1,1 @@
-"""The machine: what it has, what is changed on it for a while, and undone."""
+"""The host machine: its properties, and temporary changes to it that are undone."""

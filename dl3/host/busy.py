@@ -1,4 +1,4 @@
-"""Which other programs use the cores: the first thing to know when a measurement is disturbed."""
+"""Finds other programs that use the cores, the most likely cause of a disturbed measurement."""
 
 import os
 import time
@@ -8,15 +8,15 @@ from pathlib import Path
 
 PROC = Path("/proc")
 LOOK_S = 0.5
-LEAST_SHARE = 0.05  # of a core: less does not spoil a trial
+LEAST_SHARE = 0.05  # of a core; smaller shares do not affect a trial
 MOST_NAMED = 3
-OURS = ("dl3", "dl3d", "dl3gen")  # what is measured, and what measures, wherever it was started
+OURS = ("dl3", "dl3d", "dl3gen")  # the measured and the measuring programs, wherever they were started
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Busy:
-    """A process and the share of one core that it used."""
+    """A process and the fraction of a core that it used."""
 
     name: str
     pid: int
@@ -28,15 +28,15 @@ class Busy:
 
 @dataclass(frozen=True)
 class Seen:
-    """A process at one moment."""
+    """A snapshot of a process."""
 
     name: str
     parent: int
-    ticks: int  # of user and system time
+    ticks: int  # user and system time
 
 
 def processes(proc: Path = PROC) -> dict[int, Seen]:
-    """All processes by pid; one that has just ended is left out."""
+    """All processes by pid; a process that exits meanwhile is skipped."""
     found = {}
     for folder in proc.glob("[0-9]*"):
         try:
@@ -51,7 +51,7 @@ def processes(proc: Path = PROC) -> dict[int, Seen]:
 
 
 def is_below(pid: int, ancestor: int, seen: Mapping[int, Seen]) -> bool:
-    """Whether a process is `ancestor` or was started by it or its children."""
+    """Whether a process is `ancestor` or one of its descendants."""
     for _ in range(len(seen)):
         if pid == ancestor:
             return True
@@ -62,7 +62,9 @@ def is_below(pid: int, ancestor: int, seen: Mapping[int, Seen]) -> bool:
 
 
 def busiest(before: Mapping[int, Seen], after: Mapping[int, Seen], seconds: float, own: int) -> list[Busy]:
-    """Who used at least 5 % of a core between two moments, most first; not `own`, its children, dl3d and dl3gen. Pure."""
+    """Processes that used at least 5 % of a core between two snapshots, busiest first, without `own`, its children,
+    dl3d and dl3gen. Pure.
+    """
     found = [
         Busy(now.name, pid, (now.ticks - before[pid].ticks) / TICKS_PER_S / seconds)
         for pid, now in after.items()
@@ -72,14 +74,14 @@ def busiest(before: Mapping[int, Seen], after: Mapping[int, Seen], seconds: floa
 
 
 def look(seconds: float = LOOK_S) -> list[Busy]:
-    """The same of now; takes that long."""
+    """The busiest processes now; takes `seconds`."""
     before, began_s = processes(), time.monotonic()
     time.sleep(seconds)
     return busiest(before, processes(), time.monotonic() - began_s, os.getpid())
 
 
 def sentence(found: list[Busy]) -> str:
-    """'stress (pid 7, 99% of a core) uses the cores' or what else may be the cause."""
+    """'other programs use the cores: stress (pid 7, 99% of a core)', or another possible cause."""
     if not found:
         return (
             "no other program of this machine was seen to use a core: if it is a virtual machine, its host takes them"

@@ -1,4 +1,4 @@
-"""Who uses the cores, from two looks at /proc."""
+"""Core usage from two snapshots of /proc."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def sees_a_real_one_that_is_not_ours() -> None:
     spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         assert spinner.pid in processes()
-        assert spinner.pid not in {one.pid for one in look(0.2)}  # a child of ours
+        assert spinner.pid not in {one.pid for one in look(0.2)}  # a child of this process
         before = processes()
         while not (found := busiest(before, processes(), 0.01, own=-1)) or spinner.pid not in {
             one.pid for one in found

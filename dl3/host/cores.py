@@ -1,4 +1,4 @@
-"""The processors that we may use; their numbers have holes where SMT siblings are off."""
+"""The processors available to this process. Numbers may have gaps, for example if SMT siblings are off."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ ONLINE = Path("/sys/devices/system/cpu/online")
 
 
 def may_use(core: int) -> bool:
-    """Whether there is such a one, even where we keep away from it ourselves."""
+    """Whether the processor exists and is allowed, even if our own affinity mask excludes it."""
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {core})
@@ -19,18 +19,18 @@ def may_use(core: int) -> bool:
 
 
 def read_list(text: str) -> tuple[int, ...]:
-    """The numbers of a list as the kernel writes it: '0-3,8'."""
+    """Parse a CPU list in the kernel's format: '0-3,8'."""
     ends = [[int(end) for end in run.split("-")] for run in text.strip().split(",") if run]
     return tuple(core for run in ends for core in range(run[0], run[-1] + 1))
 
 
 def usable() -> tuple[int, ...]:
-    """Their numbers, in order: isolated ones, too, which programs only get by asking."""
+    """Usable processors in ascending order, including isolated ones, which are used only on request."""
     return tuple(core for core in read_list(ONLINE.read_text()) if may_use(core))
 
 
 def listed(cores: Iterable[int]) -> str:
-    """As the kernel lists them: '0-3,8'."""
+    """Format a CPU list like the kernel: '0-3,8'."""
     runs: list[list[int]] = []
     for core in sorted(cores):
         if runs and core == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""Which processors there are."""
+"""Detection of processors."""
 
 import os
 
@@ -17,7 +17,7 @@ def lists_them_as_the_kernel_does(cores: tuple[int, ...], text: str) -> None:
 
 
 def knows_those_that_we_keep_away_from_ourselves() -> None:
-    """As with processors that are isolated, the kernel leaves them out unless somebody asks."""
+    """As with isolated processors, the kernel excludes them unless they are requested."""
     before = os.sched_getaffinity(0)
     aside = min(before)
     try:

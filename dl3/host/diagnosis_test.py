@@ -1,4 +1,4 @@
-"""Lines of the kernel's ring, and what they tell."""
+"""Evaluation of the kernel's trace ring."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Huge pages for the time of a measurement: reserved when there are too few, given back afterwards.
+"""Huge pages for the duration of a measurement: reserved if there are too few, released afterwards.
 
-Those of a lab that was killed the next one gives back, before it reserves its own.
+The pages of a lab that was killed are released by the next one, before it reserves its own.
 """
 
 import os
@@ -18,12 +18,12 @@ UNITS = {2048: "2 MiB", 1 << 20: "1 GiB"}
 
 
 def of_size(page_kib: int) -> Path:
-    """Where the kernel says how many pages of that size there are."""
+    """The kernel file with the number of pages of this size."""
     return Path(FOLDER.format(page_kib)) / NUMBER.name
 
 
 def read_number(path: Path) -> int:
-    """A number of the kernel's."""
+    """Read a number from a kernel file."""
     try:
         return int(path.read_text(encoding="ascii"))
     except OSError as error:
@@ -31,7 +31,7 @@ def read_number(path: Path) -> int:
 
 
 def set_number(wanted: int, number: Path = NUMBER) -> None:
-    """Ask the kernel for so many pages in all."""
+    """Request this total number of pages from the kernel."""
     try:
         number.write_text(f"{wanted}\n", encoding="ascii")
     except OSError as error:
@@ -39,7 +39,7 @@ def set_number(wanted: int, number: Path = NUMBER) -> None:
 
 
 def available_pages(meminfo: str, page_kib: int = USUAL_KIB) -> int:
-    """Pages that the kernel could make of the memory that is available (in KiB in /proc/meminfo)."""
+    """Number of pages that fit into the available memory (in KiB in /proc/meminfo)."""
     for line in meminfo.splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) // page_kib
@@ -47,7 +47,7 @@ def available_pages(meminfo: str, page_kib: int = USUAL_KIB) -> int:
 
 
 def settle(note: Note, number: Path) -> None:
-    """Give back what it is about."""
+    """Release the pages of a note and remove the note."""
     now = read_number(number)
     wanted = note.target(now)
     if wanted < now:
@@ -57,7 +57,9 @@ def settle(note: Note, number: Path) -> None:
 
 
 def settle_all(folder: Path, number: Path, *own: Note) -> None:
-    """What killed labs left, then our own: a 'to N' holds only until the next change. What fails is left to others."""
+    """Settle the notes of killed labs, then our own: a 'to N' is only valid until the next change. Notes that fail are
+    left for others.
+    """
     with ExitStack() as stack:
         for note in own:
             stack.callback(note.close)
@@ -66,7 +68,7 @@ def settle_all(folder: Path, number: Path, *own: Note) -> None:
 
 
 def check_memory(missing: int, page_kib: int) -> None:
-    """Complain when more pages are wanted than could be made."""
+    """Fault if more pages are requested than the available memory allows."""
     available = available_pages(Path("/proc/meminfo").read_text(encoding="ascii"), page_kib)
     if missing > available:
         raise Fault(
@@ -75,7 +77,7 @@ def check_memory(missing: int, page_kib: int) -> None:
 
 
 def add(missing: int, number: Path, note: Note) -> int:
-    """So many pages, or as many as the kernel can make; how many it made stands in the note."""
+    """Add pages, or as many as the kernel can provide; the note records the number actually added."""
     before = read_number(number)
     note.write("to", before)
     set_number(before + missing, number)
@@ -85,7 +87,9 @@ def add(missing: int, number: Path, note: Note) -> int:
 
 
 def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
-    """Once nobody is owed any pages: see to it that so many are free. How many were added for that, noted."""
+    """Once all notes are settled, make sure that this many pages are free. Returns the note and the number of pages
+    added.
+    """
     number = of_size(page_kib)
     settle_all(folder, number)
     missing = pages - read_number(number.with_name("free_hugepages"))
@@ -106,10 +110,10 @@ def borrow(pages: int, page_kib: int, folder: Path) -> tuple[Note | None, int]:
 
 @contextmanager
 def reserved(pages: int, page_kib: int = USUAL_KIB) -> Iterator[int]:
-    """See to it that so many pages of a size are free; yields how many were added."""
+    """Make sure that this many pages of a size are free; yields the number of pages added."""
     number = of_size(page_kib)
     if read_number(number.with_name("free_hugepages")) >= pages and not os.access(number, os.W_OK):
-        yield 0  # nobody here can add or give back any
+        yield 0  # no permission to add or release pages
         return
     folder = folder_of(page_kib)
     with alone(folder):

@@ -1,4 +1,4 @@
-"""How many huge pages may be asked for, and who gives them back."""
+"""Limits of huge page reservations, and their release."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ with hugepages.reserved(int(sys.argv[3])):
 
 
 class Kernel:
-    """Files as the kernel has them; nobody takes a page, so all are free."""
+    """Simulates the kernel's files; no page is in use, so all are free."""
 
     def __init__(self, folder: Path) -> None:
         self.sizes, self.notes = str(folder / "hugepages-{}kB"), folder / "notes"
@@ -39,17 +39,17 @@ class Kernel:
         self.set(0)
 
     def set(self, pages: int) -> None:
-        """By somebody else."""
+        """Change the number of pages from outside."""
         self.number.write_text(f"{pages}\n")
 
     @property
     def pages(self) -> int:
-        """In all."""
+        """Total number of pages."""
         return int(self.number.read_text())
 
     @contextmanager
     def lab(self, pages: int) -> Iterator[None]:
-        """In a process of its own, which is killed at the end."""
+        """Reserve pages in a separate process that is killed at the end."""
         command = [sys.executable, "-c", LAB, self.sizes, str(self.notes), str(pages)]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=TOP, stdin=pipe, stdout=pipe) as process:
@@ -84,7 +84,7 @@ def adds_what_is_missing_and_gives_it_back(kernel: Kernel) -> None:
         assert (added, kernel.pages) == (7, 10)
         with reserved(10) as more:
             assert (more, kernel.pages) == (0, 10)
-        kernel.set(14)  # others may add some meanwhile
+        kernel.set(14)  # others may add pages meanwhile
     assert kernel.pages == 7
     assert not list(kernel.notes.iterdir())
 
@@ -137,7 +137,7 @@ def finishes_a_change_that_was_cut_short(kernel: Kernel, note: str, left: int) -
 
 
 def finishes_what_was_cut_short_before_all_else(kernel: Kernel) -> None:
-    kernel.set(14)  # 3, then 7 of the first, then 4 of the second, which did not come to note them
+    kernel.set(14)  # 3, then 7 of the first lab, then 4 of the second, which was killed before it could note them
     (kernel.notes / "1-x").write_text("minus 7")
     (kernel.notes / "2-x").write_text("to 10")
     with reserved(1):
@@ -147,7 +147,7 @@ def finishes_what_was_cut_short_before_all_else(kernel: Kernel) -> None:
 def finishes_what_was_cut_short_also_before_it_gives_back_its_own(kernel: Kernel) -> None:
     with reserved(7):
         (kernel.notes / "2-x").write_text("to 7")
-        kernel.set(11)  # by the second, which did not come to note its 4
+        kernel.set(11)  # by the second lab, killed before it could note its 4 pages
     assert kernel.pages == 0
     assert not list(kernel.notes.iterdir())
 

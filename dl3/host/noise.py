@@ -1,6 +1,7 @@
-"""How noisy the machine is: looked at before and after a measurement, and then said in sentences.
+"""Measures the noise of the machine before and after a measurement and describes it in sentences.
 
-A virtual machine's cores are taken away, change their speed, and move apart; each figure moves with them.
+The cores of a virtual machine can be preempted, change frequency, or be moved further apart, and all results change
+with them.
 """
 
 import os
@@ -13,28 +14,28 @@ from pathlib import Path
 CPUS = Path("/sys/devices/system/cpu")
 STAT = Path("/proc/stat")
 PROBE_S = 0.05
-STEAL = 7  # field of a line of /proc/stat; what follows is counted in others, too
+STEAL = 7  # field of a /proc/stat line; the fields after it are included in others
 
-MOST_STEAL = 0.005  # of a core's time: as much as the resolution of a search, which it could move as far
-LEAST_SHARE = 0.98  # of a core that nobody else should use: less is four times the resolution of a search
-LONGEST_PAUSE_US = 138.0  # a ring of 2,048 frames is full by then at 14.88 Mpps
-MOST_FREQUENCY_CHANGE = 0.02  # a core that slows down by so much forwards so much less
-MOST_DISTANCE_CHANGE = 2.0  # near is 75 to 130 ns on a virtual machine, far 400 to 500: less is neither's
+MOST_STEAL = 0.005  # of a core's time; equal to the resolution of a search, which it could shift by as much
+LEAST_SHARE = 0.98  # of an otherwise unused core; less is four times the resolution of a search
+LONGEST_PAUSE_US = 138.0  # a ring of 2,048 frames fills up in this time at 14.88 Mpps
+MOST_FREQUENCY_CHANGE = 0.02  # forwarding slows down in proportion to the frequency
+MOST_DISTANCE_CHANGE = 2.0  # on virtual machines near cores are at 75 to 130 ns, distant ones at 400 to 500 ns
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen at one moment; what could not be seen is not there."""
+    """State of the machine at one time; values that could not be read are absent."""
 
-    stolen: Mapping[int, tuple[int, int]] = field(default_factory=dict)  # by core: ticks that were stolen, and all
+    stolen: Mapping[int, tuple[int, int]] = field(default_factory=dict)  # by core: stolen ticks and total ticks
     mhz: Mapping[int, float] = field(default_factory=dict)
-    shares: Mapping[int, float] = field(default_factory=dict)  # of a core that a spinning probe was given
-    pauses_us: Mapping[int, float] = field(default_factory=dict)  # the longest one that it saw
+    shares: Mapping[int, float] = field(default_factory=dict)  # fraction of a core that a spinning probe received
+    pauses_us: Mapping[int, float] = field(default_factory=dict)  # longest pause seen by the probe
     round_trip_ns: float | None = None  # of a cache line between the two cores
 
 
 def stolen_ticks(text: str) -> dict[int, tuple[int, int]]:
-    """From the lines of /proc/stat."""
+    """Parse /proc/stat."""
     found = {}
     for words in (line.split() for line in text.splitlines()):
         name = words[0] if words else ""
@@ -45,7 +46,7 @@ def stolen_ticks(text: str) -> dict[int, tuple[int, int]]:
 
 
 def frequencies(cpus: Path = CPUS) -> dict[int, float]:
-    """In MHz, by core, where the kernel knows them."""
+    """Frequency in MHz by core, if the kernel reports it."""
     found = {}
     for file in cpus.glob("cpu[0-9]*/cpufreq/scaling_cur_freq"):
         try:
@@ -56,7 +57,7 @@ def frequencies(cpus: Path = CPUS) -> dict[int, float]:
 
 
 def probe(core: int, seconds: float = PROBE_S) -> tuple[float, float] | None:
-    """Spin on a core: which share of it that was given, and the longest pause, in us; None where we may not go."""
+    """Spin on a core: fraction of the core received and longest pause in us; None if not permitted."""
     allowed = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {core})
@@ -69,7 +70,7 @@ def probe(core: int, seconds: float = PROBE_S) -> tuple[float, float] | None:
 
 
 def spin(seconds: float) -> tuple[float, float]:
-    """On the core where we are."""
+    """Spin on the current core."""
     had_ns, began_ns, longest_ns = time.thread_time_ns(), time.perf_counter_ns(), 0
     before_ns = began_ns
     while before_ns - began_ns < seconds * 1e9:
@@ -81,14 +82,14 @@ def spin(seconds: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who looks. `aside` makes the measured programs stand still, for their cores are probed."""
+    """Observes the machine. `aside` suspends the measured programs while their cores are probed."""
 
-    cores: tuple[int, ...] = ()  # of the measured programs; none: all are looked at, and none is probed
+    cores: tuple[int, ...] = ()  # cores of the measured programs; empty: read the counters of all cores, without probes
     round_trip_ns: Callable[[], float] | None = None
     aside: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def look(self) -> Look:
-        """Now; takes a tenth of a second where two cores are probed."""
+        """Take a snapshot; takes 0.1 s if two cores are probed."""
         stolen, mhz = stolen_ticks(STAT.read_text(encoding="ascii")), frequencies()
         with self.aside():
             probes = {core: found for core in self.cores if (found := probe(core))}
@@ -103,7 +104,7 @@ class Watch:
 
 
 def reasons(before: Look, after: Look) -> tuple[str, ...]:
-    """Why the machine was noisy between two looks or at them, one sentence each; none when it was quiet."""
+    """Why the machine was noisy between or during two snapshots, one sentence each; empty if it was quiet."""
     return (
         *steal_reasons(before, after),
         *probe_reasons(before, after),
@@ -113,7 +114,7 @@ def reasons(before: Look, after: Look) -> tuple[str, ...]:
 
 
 def steal_reasons(before: Look, after: Look) -> Iterator[str]:
-    """The hypervisor gave the core to somebody else."""
+    """The hypervisor gave the core to another guest."""
     for core in sorted(before.stolen.keys() & after.stolen.keys()):
         stolen, ticks = (now - then for now, then in zip(after.stolen[core], before.stolen[core], strict=True))
         if ticks > 0 and stolen > MOST_STEAL * ticks:
@@ -121,7 +122,7 @@ def steal_reasons(before: Look, after: Look) -> Iterator[str]:
 
 
 def probe_reasons(before: Look, after: Look) -> Iterator[str]:
-    """Somebody else ran on the core."""
+    """Another program ran on the core."""
     for core in sorted(before.shares.keys() | after.shares.keys()):
         share = min(look.shares.get(core, 1.0) for look in (before, after))
         pause = max(look.pauses_us.get(core, 0.0) for look in (before, after))
@@ -132,7 +133,7 @@ def probe_reasons(before: Look, after: Look) -> Iterator[str]:
 
 
 def frequency_reasons(before: Look, after: Look) -> Iterator[str]:
-    """The core's clock changed."""
+    """The core's frequency changed."""
     for core in sorted(before.mhz.keys() & after.mhz.keys()):
         then, now = before.mhz[core], after.mhz[core]
         if abs(now - then) > MOST_FREQUENCY_CHANGE * max(now, then):
@@ -140,7 +141,7 @@ def frequency_reasons(before: Look, after: Look) -> Iterator[str]:
 
 
 def distance_reasons(before: Look, after: Look) -> Iterator[str]:
-    """The two cores are not where they were."""
+    """The distance between the two cores changed."""
     then, now = before.round_trip_ns, after.round_trip_ns
     if then and now and max(then, now) > MOST_DISTANCE_CHANGE * min(then, now):
         yield f"distance: a cache line went from core to core and back in {then:,.0f} ns before, {now:,.0f} ns after"

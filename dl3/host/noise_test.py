@@ -1,4 +1,4 @@
-"""What is seen of a machine, and which of it is called noise."""
+"""Snapshots of a machine, and what counts as noise."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A folder of our own below folders that not everybody may write: EAL takes plugins from no other."""
+"""A private folder in a location that is not world-writable; EAL loads plugins from no other."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from dl3.model.fault import Fault
 
 
 def is_safe(folder: Path) -> bool:
-    """Whether we may write there, and neither it nor any folder above lets everybody write."""
+    """Whether the folder is writable for us and neither it nor any parent is world-writable."""
     whole = folder.resolve()
     if not whole.is_dir() or not os.access(whole, os.W_OK):
         return False
@@ -19,7 +19,7 @@ def is_safe(folder: Path) -> bool:
 
 
 def candidates() -> Iterator[Path]:
-    """Folders in memory first."""
+    """Candidate folders, those in memory first."""
     yield Path("/run")
     for name in ("XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"):
         if os.environ.get(name):
@@ -28,20 +28,20 @@ def candidates() -> Iterator[Path]:
 
 
 def safe_parent(folders: Iterable[Path], why: str = "DPDK loads no plugin from such a folder") -> Path:
-    """The first of the folders that is safe; `error` it has to be, a Fault says where none is."""
+    """The first safe folder; otherwise a Fault, which says `why` it must be safe."""
     tried = list(folders)
     for folder in tried:
         if is_safe(folder):
             return folder
     names = ", ".join(str(folder) for folder in tried)
     raise Fault(
-        f"each of {names} is missing, not ours to write, or open to everybody, and {why}: set XDG_RUNTIME_DIR to one "
+        f"each of {names} is missing, not writable, or world-writable, and {why}: set XDG_RUNTIME_DIR to one "
         "that only you may write"
     )
 
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Make one and remove it at the end."""
+    """Create a private folder and remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="dl3-", dir=safe_parent(candidates())) as name:
         yield Path(name)

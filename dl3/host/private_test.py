@@ -1,4 +1,4 @@
-"""Which folders are safe to put a plugin in."""
+"""Folders that are safe for plugins."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What only root may do is refused before anything is started."""
+"""Rejects commands that need root before anything is started."""
 
 import os
 
@@ -6,6 +6,6 @@ from dl3.model.fault import UsageFault
 
 
 def need_root(what: str) -> None:
-    """UsageFault unless the effective user is root; `what` begins the sentence."""
+    """UsageFault unless the effective user is root; the message starts with `what`."""
     if os.geteuid() != 0:
         raise UsageFault(f"{what} needs root: run the command with sudo")

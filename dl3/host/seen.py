@@ -1,4 +1,4 @@
-"""What dl3/host/watch.py prints of a stretch of time, and the sums that can be drawn from its two readings."""
+"""The output of dl3/host/watch.py over an interval, and the totals computed from its two readings."""
 
 import base64
 import zlib
@@ -8,15 +8,15 @@ from pydantic import Field
 
 from dl3.model.noun import Noun
 
-N_NAMED = 3  # kinds of interrupts that are told by name, of each core
+N_NAMED = 3  # number of interrupt kinds listed by name, per core
 LEAST_CHANGE = 0.02  # of a frequency
 
 
 class Thread(Noun):
-    """One thread, since its beginning."""
+    """Counters of one thread since its start."""
 
     name: str
-    cores: str  # that it may run on, as the kernel writes lists
+    cores: str  # allowed cores as a kernel CPU list
     involuntary_switches: int = Field(alias="involuntary switches")
     page_faults: int = Field(alias="page faults")
     ran_ms: float = Field(alias="ran ms")
@@ -24,7 +24,7 @@ class Thread(Noun):
 
 
 class Reading(Noun):
-    """Counters of one moment, by core or by program and thread."""
+    """Counters at one time, by core or by program and thread."""
 
     steal_ms: dict[int, float] = Field(alias="steal ms")
     interrupts: dict[int, dict[str, int]]
@@ -34,28 +34,28 @@ class Reading(Noun):
 
 
 class Seen(Noun):
-    """All of it. Times are of CLOCK_MONOTONIC."""
+    """The complete output. Times are CLOCK_MONOTONIC."""
 
     cores: tuple[int, ...]
     start_ns: int
     end_ns: int
     before: Reading
     after: Reading
-    problem: str  # why there is no ring; empty: there is one
+    problem: str  # why there is no trace ring; empty if there is one
     trace: str
     n_forgotten: int
 
     def lines(self) -> list[str]:
-        """Of the kernel's ring."""
+        """The lines of the kernel's trace ring."""
         return zlib.decompress(base64.b64decode(self.trace)).decode().splitlines()
 
     def ran_ms(self, program: str, tid: int) -> float:
-        """How long a thread ran meanwhile."""
+        """CPU time of a thread during the interval."""
         old = self.before.programs.get(program, {}).get(tid)
         return self.after.programs[program][tid].ran_ms - (old.ran_ms if old else 0.0)
 
     def workers(self) -> dict[int, tuple[str, int]]:
-        """Program and thread that has each core: of those that may run nowhere else the one that ran most."""
+        """Program and thread that own each core: the one that ran most among the threads pinned to it."""
         found: dict[int, tuple[str, int]] = {}
         for core in self.cores:
             own = [
@@ -69,7 +69,7 @@ class Seen(Noun):
         return found
 
     def names(self) -> dict[int, str]:
-        """Of the programs' threads, with the program before it."""
+        """Names of the programs' threads, prefixed with the program."""
         return {
             tid: thread.name if thread.name.startswith(program) else f"{program}/{thread.name}"
             for program, threads in self.after.programs.items()
@@ -78,13 +78,13 @@ class Seen(Noun):
 
 
 def rises(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """By how much each counter rose; those that did not are left out."""
+    """Increase of each counter; counters that did not increase are omitted."""
     found = {name: count - before.get(name, 0) for name, count in after.items()}
     return {name: n for name, n in found.items() if n > 0}
 
 
 def core_totals(seen: Seen, core: int) -> Iterator[tuple[str, float]]:
-    """What came over one core."""
+    """Totals of one core."""
     for what in ("interrupts", "softirqs"):
         rose = rises(getattr(seen.before, what).get(core, {}), getattr(seen.after, what).get(core, {}))
         yield f"{what} core {core}", sum(rose.values())
@@ -98,7 +98,7 @@ def core_totals(seen: Seen, core: int) -> Iterator[tuple[str, float]]:
 
 
 def program_totals(seen: Seen, program: str) -> Iterator[tuple[str, float]]:
-    """What became of a program's threads."""
+    """Totals of a program's threads."""
     before, after = seen.before.programs.get(program, {}), seen.after.programs.get(program, {})
     faults = sum(
         thread.page_faults - (before[tid].page_faults if tid in before else 0) for tid, thread in after.items()
@@ -112,7 +112,7 @@ def program_totals(seen: Seen, program: str) -> Iterator[tuple[str, float]]:
 
 
 def totals(seen: Seen) -> dict[str, float]:
-    """By names as dl3.model.evidence has them."""
+    """All totals, with the names used in dl3.model.evidence."""
     found: dict[str, float] = {}
     for core in seen.cores:
         found |= core_totals(seen, core)
@@ -122,7 +122,7 @@ def totals(seen: Seen) -> dict[str, float]:
 
 
 def missing(seen: Seen) -> Iterator[str]:
-    """One sentence for each kind of evidence that there is none of."""
+    """One sentence per missing kind of evidence."""
     if seen.problem:
         yield f"who took a core, for how long, and interrupts by time: {seen.problem}"
     if seen.n_forgotten:

@@ -1,9 +1,11 @@
-"""Linux weighs sessions first, then the threads of each ("autogroup"). A worker is a thread that never sleeps, and Linux
-6.18 was seen to leave a core to the session of one for a minute: whatever else wanted that core, a forwarder's main
-thread or a worker of the kernel's, stood still. So Linux weighs threads alone for as long as a lab runs.
+"""Linux schedules sessions first, then the threads of each ("autogroup"). A worker is a thread that never sleeps, and
+Linux 6.18 was seen to leave a core to such a thread's session for a minute, while everything else on that core stood
+still, such as a forwarder's main thread or a kernel worker. Autogroup scheduling is therefore turned off while a lab
+runs.
 
-What a killed lab left the next one puts back at its end. Who wants it off for good after such a lab removes the note in
-/run/dl3-sessions. A program in a CPU cgroup of its own, in a container for instance, is weighed by that all the same.
+The next lab restores the setting, at its end, for one that was killed. To keep it off permanently after that, remove
+the note in /run/dl3-sessions. A program in a CPU cgroup of its own, for example in a container, is still scheduled by
+that group.
 """
 
 import fcntl
@@ -20,7 +22,7 @@ MARK = "was-on"
 
 
 def _folder() -> Path:
-    """Of this boot: the kernel starts with its own choice."""
+    """A folder for this boot; the kernel resets the setting at boot."""
     return folder_of_boot("dl3-sessions", "a note for the next lab would not be safe there")
 
 
@@ -30,13 +32,13 @@ def _turn_off(switch: Path, mark: Path) -> None:
     mark.touch()
     try:
         switch.write_text("0\n", encoding="ascii")
-    except OSError:  # it may be there to be read only
+    except OSError:  # the file may be read-only
         mark.unlink()
 
 
 def _give_back(descriptor: int, switch: Path, mark: Path) -> None:
-    """The last of the labs does."""
-    with suppress(OSError):  # another one lives
+    """Restore the setting when the last lab ends."""
+    with suppress(OSError):  # another lab is still running
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if mark.exists():
             switch.write_text("1\n", encoding="ascii")
@@ -58,9 +60,9 @@ def _switched_off(folder: Path, switch: Path) -> Iterator[None]:
 
 @contextmanager
 def weighed_alone(switch: Path = SWITCH) -> Iterator[None]:
-    """Programs started meanwhile get processor time by thread; without effect where that is not ours to say."""
+    """Turn off autogroup scheduling; no effect without permission."""
     with ExitStack() as ends:
         if os.access(switch, os.W_OK):
-            with suppress(OSError, Fault):  # no safe place for the note
+            with suppress(OSError, Fault):  # there is no safe place for the note
                 ends.enter_context(_switched_off(_folder(), switch))
         yield

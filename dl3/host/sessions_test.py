@@ -1,4 +1,4 @@
-"""Sessions weigh nothing while a lab runs, and what was so before is so again after the last one."""
+"""Autogroup scheduling is off while a lab runs and restored after the last one."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ with sessions.weighed_alone(Path(sys.argv[1])):
 
 @pytest.fixture
 def switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The kernel's file, switched on."""
+    """A copy of the kernel's file, switched on."""
     monkeypatch.setattr(sessions, "_folder", lambda: tmp_path / "notes")
     made = tmp_path / "switch"
     made.write_text("1\n")

@@ -1,12 +1,12 @@
-"""What the machine does to some cores and programs between two moments; the kernel's own ring notes it meanwhile.
+"""Records what the machine does to some cores and programs over an interval, using the kernel's trace ring.
 
 watch.py begin --cores 0,1 [--program dl3d=PID]... [--owner PID]
     starts the ring and prints a state, one line of JSON, with the first reading, 'before'
 watch.py end STATE
-    stops it and prints the state with the second reading and the ring, see dl3.host.seen; STATE may come without
-    'before', which on a machine of many cores is longer than an argument may be
+    stops it and prints the state with the second reading and the ring, see dl3.host.seen; STATE may omit
+    'before', which on a machine with many cores can exceed the maximum length of an argument
 
-Python's standard library alone, so that it runs on any machine by 'python3 -I -'. Nothing of it runs in between.
+Uses only Python's standard library, so that it runs on any machine with 'python3 -I -'. Nothing runs in between.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 TRACING = Path("/sys/kernel/tracing")
-RING_KIB = 2048  # of each core: some 25,000 switches or 60,000 interrupts
-STALE_S = 2 * 3600  # hardly a trial is longer: whoever began such an instance from another machine is gone
-NAME = re.compile(r"dl3-(\d+)-\d+-(\d+)")  # of an instance: second of its beginning, who made it, its owner or 0
+RING_KIB = 2048  # per core: about 25,000 switches or 60,000 interrupts
+STALE_S = 2 * 3600  # trials are hardly ever longer: an older instance started from another machine is orphaned
+NAME = re.compile(r"dl3-(\d+)-\d+-(\d+)")  # instance name: start time in s, creator's pid, owner's pid or 0
 NEW_MOUNTS, PRIVATE = 0x20000, 0x44000  # CLONE_NEWNS, MS_REC | MS_PRIVATE
 SWITCHES, FAULTS = "sched/sched_switch", "exceptions/page_fault_user"
 EVENTS = (
@@ -45,7 +45,7 @@ EVENTS = (
 
 
 def text_of(path: str | Path) -> str:
-    """A file of the kernel's; nothing when it is not there, or its process has just left."""
+    """Contents of a kernel file; '' if it does not exist or its process has just exited."""
     try:
         return Path(path).read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -53,7 +53,7 @@ def text_of(path: str | Path) -> str:
 
 
 def per_core(text: str, cores: list[int]) -> dict[str, dict[str, int]]:
-    """/proc/interrupts or /proc/softirqs: how often each kind came, by core."""
+    """Counters of /proc/interrupts or /proc/softirqs, by core and name."""
     lines = text.splitlines()
     columns = [word[3:] for word in lines[0].split()] if lines else []
     found: dict[str, dict[str, int]] = {str(core): {} for core in cores}
@@ -68,14 +68,14 @@ def per_core(text: str, cores: list[int]) -> dict[str, dict[str, int]]:
 
 
 def steal_ms(cores: list[int]) -> dict[str, float]:
-    """Time that the hypervisor gave to others, by core, in steps of a clock tick."""
+    """Steal time by core, at clock tick resolution."""
     rows = {line.split()[0]: line.split() for line in text_of("/proc/stat").splitlines() if line.startswith("cpu")}
     tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
     return {str(core): int(rows[f"cpu{core}"][8]) * tick_ms for core in cores if len(rows.get(f"cpu{core}", ())) > 8}
 
 
 def mhz(cores: list[int]) -> dict[str, float]:
-    """Frequency of each core; empty where cpufreq tells none."""
+    """Frequency of each core; empty without cpufreq."""
     found = {}
     for core in cores:
         khz = text_of(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq").strip()
@@ -85,7 +85,7 @@ def mhz(cores: list[int]) -> dict[str, float]:
 
 
 def thread(folder: Path) -> dict[str, Any]:
-    """What a thread was given, and what came between."""
+    """Scheduling counters of a thread."""
     status = dict(line.split(":\t", 1) for line in text_of(folder / "status").splitlines() if ":\t" in line)
     faults = text_of(folder / "stat").rpartition(")")[2].split()
     times = [int(word) for word in text_of(folder / "schedstat").split()]
@@ -100,7 +100,7 @@ def thread(folder: Path) -> dict[str, Any]:
 
 
 def threads(pid: int) -> dict[str, dict[str, Any]]:
-    """All of a program."""
+    """All threads of a program."""
     folder = Path(f"/proc/{pid}/task")
     try:
         return {one.name: thread(one) for one in folder.iterdir()}
@@ -120,7 +120,7 @@ def reading(cores: list[int], programs: dict[str, int]) -> dict[str, Any]:
 
 
 def enter_tracing() -> str:
-    """Mount tracefs for this process alone where it is not mounted yet; what is in the way, or nothing."""
+    """Mount tracefs for this process only, unless it is mounted already; returns the error or ''."""
     if (TRACING / "instances").is_dir():
         return ""
     if not TRACING.is_dir():
@@ -134,20 +134,20 @@ def enter_tracing() -> str:
 
 
 def ring_name(owner: int) -> str:
-    """An instance of our own. Its beginning is rounded down, for what lies ahead is swept away."""
+    """Name of our own tracing instance. The time is rounded down, because instances from the future are swept."""
     return f"dl3-{int(time.monotonic())}-{os.getpid()}-{owner}"
 
 
 def lives(pid: int) -> bool:
-    """Whether a process is there and has not ended; one that nobody waits for stays listed."""
+    """Whether a process exists and has not exited; zombies do not count."""
     return text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
 
 
 def is_stale(name: str) -> bool:
-    """Whether nobody will end an instance: its owner is gone, or it has none here and is too old for a trial."""
+    """Whether an instance is orphaned: its owner has exited, or it has no owner here and is too old for a trial."""
     found = NAME.fullmatch(name)
     if not found:
-        return False  # somebody else's
+        return False  # not created by dl3
     begun_s, owner = int(found[1]), int(found[2])
     if owner:
         return not lives(owner)
@@ -155,7 +155,7 @@ def is_stale(name: str) -> bool:
 
 
 def sweep() -> None:
-    """Remove what will never be ended: it notes all switches until then. Others may do so at the same time."""
+    """Remove orphaned instances, which would keep tracing all switches. Others may do so at the same time."""
     for old in (TRACING / "instances").iterdir():
         if is_stale(old.name):
             with contextlib.suppress(OSError):
@@ -163,13 +163,13 @@ def sweep() -> None:
 
 
 def pinned(programs: dict[str, dict[str, dict[str, Any]]], cores: list[int]) -> list[str]:
-    """Threads that may run on one of the cores and nowhere else."""
+    """Threads pinned to one of the cores."""
     words = {str(core) for core in cores}
     return [tid for threads in programs.values() for tid, one in threads.items() if one["cores"] in words]
 
 
 def switch_on(ring: Path, workers: list[str]) -> None:
-    """All events that this kernel has; page faults of these threads alone, others may have very many."""
+    """Enable all events that this kernel has; page faults only for these threads, because others may have very many."""
     events = ring / "events"
     for event in (SWITCHES, *(one for one in EVENTS if (events / one).is_dir())):
         (events / event / "enable").write_text("1")
@@ -179,7 +179,7 @@ def switch_on(ring: Path, workers: list[str]) -> None:
 
 
 def start_ring(cores: list[int], name: str, workers: list[str]) -> str:
-    """An instance of tracing of our own, on these cores alone; why there is none, or nothing."""
+    """Create our own tracing instance on these cores; returns the error or ''."""
     problem = enter_tracing()
     if problem:
         return problem
@@ -203,7 +203,7 @@ def start_ring(cores: list[int], name: str, workers: list[str]) -> str:
 
 
 def stop_ring(cores: list[int], name: str) -> tuple[str, int, str]:
-    """What the ring holds, how many older events it had no room for, and why it cannot be read, or nothing."""
+    """Contents of the ring, number of older events it dropped, and the error or ''."""
     problem = enter_tracing()
     if problem:
         return "", 0, problem
@@ -215,13 +215,13 @@ def stop_ring(cores: list[int], name: str) -> tuple[str, int, str]:
         return "", 0, f"its ring cannot be read ({error.strerror})"
     stats = [text_of(ring / f"per_cpu/cpu{core}/stats") for core in cores]
     lost = sum(int(n) for stat in stats for n in re.findall(r"^overrun: (\d+)", stat, re.MULTILINE))
-    with contextlib.suppress(OSError):  # somebody looks into it: it is silent, all it held is here, sweep() comes
+    with contextlib.suppress(OSError):  # busy if somebody reads it: it no longer traces, and sweep() removes it later
         ring.rmdir()
     return text, lost, ""
 
 
 def begin(cores: list[int], programs: dict[str, int], owner: int = 0) -> dict[str, Any]:
-    """The counters first, the ring last, so that it holds nothing of our own."""
+    """Read the counters first and start the ring last, so that it does not record our own activity."""
     state: dict[str, Any] = {"cores": cores, "programs": programs, "ring": ring_name(owner)}
     state["before"] = before = reading(cores, programs)
     state["problem"] = start_ring(cores, str(state["ring"]), pinned(before["programs"], cores))
@@ -230,7 +230,7 @@ def begin(cores: list[int], programs: dict[str, int], owner: int = 0) -> dict[st
 
 
 def end(state: dict[str, Any]) -> dict[str, Any]:
-    """What was seen since."""
+    """Everything recorded since begin()."""
     cores, programs = state["cores"], state["programs"]
     end_ns = time.monotonic_ns()
     text, lost, problem = stop_ring(cores, state["ring"])
@@ -240,12 +240,12 @@ def end(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbers(text: str) -> list[int]:
-    """'0,3' as a list."""
+    """Parse '0,3' into a list."""
     return [int(word) for word in text.split(",")]
 
 
 def main() -> None:
-    """Begin or end, as the command line says."""
+    """Command line entry point."""
     parser = argparse.ArgumentParser(description="see the head of this file")
     methods = parser.add_subparsers(dest="method", required=True)
     starting = methods.add_parser("begin")

@@ -1,4 +1,4 @@
-"""What this machine did to a core is seen, with name and length; what cannot be seen is said."""
+"""Preemptions of a core are recorded with name and duration; missing evidence is reported."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from dl3.model.evidence import Evidence
 from dl3.model.fault import Fault
 
 TOP = Path(__file__).resolve().parents[2]
-NOBODY = 2**22  # the kernel gives no process a number that high
+NOBODY = 2**22  # the kernel assigns no pid this high
 CORE = max(os.sched_getaffinity(0))
 LOOP = "import os, sys, time; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\n"
 WORKER = LOOP + "while True: pass"
 THIEF = (
     LOOP
-    + "open('/proc/self/comm', 'w').write('thief'); os.nice(-10)\n"  # what it has at a time is not cut to pieces
+    + "open('/proc/self/comm', 'w').write('thief'); os.nice(-10)\n"  # its time slice is not interrupted
     + "for _ in sys.stdin:\n"
     + " end = time.thread_time() + 0.002\n"
     + " while time.thread_time() < end: pass\n"
@@ -42,29 +42,29 @@ def running(code: str) -> Iterator[subprocess.Popen[bytes]]:
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code, str(CORE)], stdin=pipe, stdout=pipe) as process:
         try:
-            hear(process)
+            report(process)
             yield process
         finally:
             process.kill()
 
 
-def hear(process: subprocess.Popen[bytes]) -> None:
-    """The next one that it prints."""
+def report(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the next line of output."""
     assert process.stdout is not None
     assert select.select([process.stdout], [], [], LONGEST_S)[0]
     assert process.stdout.readline()
 
 
 def steal(thief: subprocess.Popen[bytes]) -> None:
-    """Let it take the core until it has had 2 ms of it."""
+    """Let it preempt the worker until it has run for 2 ms."""
     assert thief.stdin is not None
     thief.stdin.write(b"\n")
     thief.stdin.flush()
-    hear(thief)
+    report(thief)
 
 
 def watched() -> Evidence:
-    """A worker from which a thief takes the core some times."""
+    """Evidence of a worker that a thief preempts several times."""
     with running(WORKER) as worker, running(THIEF) as thief:
         watching = MachineWatch()
         watching.start([CORE], {"worker": worker.pid})
@@ -73,7 +73,7 @@ def watched() -> Evidence:
         return watching.stop()
 
 
-@pytest.mark.alone  # with two programs on the core, not more
+@pytest.mark.alone  # no more than two programs on the core
 def names_who_took_a_core_and_for_how_long() -> None:
     seen = watched()
     stolen = [event for event in seen.events if event.what == "switch" and event.who == "thief"]
@@ -90,7 +90,7 @@ def names_who_took_a_core_and_for_how_long() -> None:
 
 
 def instances() -> list[str]:
-    """All rings of the kernel, seen from a process that may mount."""
+    """All tracing instances, listed by a process that may mount."""
     code = (
         f"import runpy; w = runpy.run_path({str(SOURCE)!r}); w['enter_tracing']()\n"
         "print(*(one.name for one in (w['TRACING'] / 'instances').iterdir()))"
@@ -119,7 +119,7 @@ def is_ended_by_the_next_one_when_its_owner_was_killed() -> None:
         name = owner.stdout.readline().strip()
         assert name in instances()
         owner.kill()
-        os.waitid(os.P_PID, owner.pid, os.WEXITED | os.WNOWAIT)  # nobody waits for it yet, so it stays listed
+        os.waitid(os.P_PID, owner.pid, os.WEXITED | os.WNOWAIT)  # do not reap it, so that it remains as a zombie
         watching = MachineWatch()
         watching.start([CORE], {})
         left = instances()
@@ -136,7 +136,7 @@ def is_never_swept_away_by_who_begins_at_the_same_time(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def rings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of the kernel's instances."""
+    """A folder in place of the kernel's instances."""
     monkeypatch.setattr(watch, "TRACING", tmp_path)
     (tmp_path / "instances").mkdir()
     return tmp_path / "instances"

@@ -1,4 +1,4 @@
-"""Watches some cores and programs from one moment to the next, on this machine or on another one."""
+"""Observes cores and programs over an interval, on this machine or another one."""
 
 import json
 import os
@@ -19,12 +19,12 @@ from dl3.model.fault import Fault
 SOURCE = Path(__file__).with_name("watch.py")
 LONGEST_S = 60.0
 
-STATE = TypeAdapter(dict[str, Any])  # as watch.py prints it
-RunPython = Callable[..., str]  # source, arguments -> what the script prints, or a Fault
+STATE = TypeAdapter(dict[str, Any])  # as printed by watch.py
+RunPython = Callable[..., str]  # source, arguments -> output of the script, or a Fault
 
 
 def run_here(source: str, *arguments: str) -> str:
-    """What a script prints; it may use nothing but Python's own library."""
+    """Run a script and return its output. It may only use Python's standard library."""
     command = [sys.executable, "-I", "-", *arguments]
     try:
         return subprocess.run(
@@ -39,21 +39,21 @@ def run_here(source: str, *arguments: str) -> str:
 
 @dataclass
 class MachineWatch:
-    """Between start and stop nothing of it runs; what happens is noted by the kernel itself."""
+    """Records with the kernel's trace ring; no code of ours runs between start and stop."""
 
     run_python: RunPython = field(default=run_here)
-    owner: int = field(default_factory=os.getpid)  # without this process nobody stops it; 0: it is on another machine
+    owner: int = field(default_factory=os.getpid)  # orphaned when this process exits; 0: on another machine
     _state: dict[str, Any] = field(default_factory=dict)
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
-        """From now on; processes by name."""
+        """Start recording; processes by name."""
         words = [word for name, pid in processes.items() for word in ("--program", f"{name}={pid}")]
         words += ["--owner", str(self.owner)]
         on = ",".join(str(core) for core in sorted(set(cores)))
         self._state = self.ask("begin", "--cores", on, *words)
 
     def stop(self) -> Evidence:
-        """Until now: what the machine did. Where it does not tell, that is missing: a trial is good without it."""
+        """Stop and return the evidence. Errors become missing evidence: a trial is valid without it."""
         known = {key: value for key, value in self._state.items() if key != "before"}
         try:
             reported = self._state | self.ask("end", json.dumps(known))
@@ -64,7 +64,7 @@ class MachineWatch:
             return Evidence(missing=(str(fault),))
 
     def ask(self, *words: str) -> dict[str, Any]:
-        """What watch.py says."""
+        """Run watch.py and parse its output."""
         reported = self.run_python(SOURCE.read_text(encoding="utf-8"), *words)
         try:
             return STATE.validate_json(reported)
@@ -73,5 +73,5 @@ class MachineWatch:
 
 
 def not_understood(error: ValidationError) -> str:
-    """A sentence."""
+    """Error message for invalid output of watch.py."""
     return f"what was seen of the machine is not understood: {error.errors()[0]['msg']}; look at dl3/host/watch.py"

@@ -1,1 +1,1 @@
-"""Virtual rooms: network namespaces, cables between them, programs that run inside; all gone at the end."""
+"""Virtual test networks: network namespaces, links between them, and programs inside; all removed at the end."""

@@ -1,4 +1,4 @@
-"""Two veth cables between dl3gen and a device, in namespaces of their own: neither side crashes when the other ends."""
+"""Two veth links between dl3gen and a device, each in its own namespace: neither side crashes when the other exits."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from dl3.lab.links import DUT_MACS, GENERATOR_MACS, NAMES
 from dl3.lab.namespace import End, Lab, Namespace
 
 MTU = 1500
-FRAME_BYTES = 2048  # of a slot in a packet socket's ring
+FRAME_BYTES = 2048  # slot size of a packet socket's ring
 
 
 @dataclass(frozen=True)
 class Cables:
-    """Their four ends; each has its port's name."""
+    """Two veth links; each end has the name of its port."""
 
     folder: Path
     server: Namespace
@@ -32,26 +32,26 @@ class Cables:
         return first, second
 
     def enter(self, role: Role, *command: str) -> list[str]:
-        """Inside that side's namespace."""
+        """Run inside that side's namespace."""
         return (self.server if role == "server" else self.client).command(*command)
 
     def is_listening(self) -> bool:
-        """Nobody needs to."""
+        """Always true: no end needs to listen."""
         return True
 
     def buffers(self) -> dict[str, int]:
-        """The usual ones."""
+        """No special requirements."""
         return {}
 
     def reset_port(self) -> None:
-        """The device's end; both ends lose their carrier meanwhile."""
+        """Set the device's end down and up; both ends lose carrier meanwhile."""
         for state in ("down", "up"):
             self.server.ip("link", "set", "dev", NAMES[0], state)
 
 
 @contextmanager
 def cables(descriptors: int, is_router: bool) -> Iterator[Cables]:
-    """Lay them; Linux itself forwards on the device's side when that `is_router`."""
+    """Create the links; if `is_router`, Linux itself forwards on the device's side."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="dl3-veth-") as name:
         server = lab.namespace("dut", silent=not is_router)
         client = lab.namespace("gen", silent=True)

@@ -1,4 +1,4 @@
-"""FRR and BIRD, unmodified, each in a network namespace and a folder of its own."""
+"""Unmodified FRR and BIRD, each in a network namespace and a folder of its own."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ NETLINK_BUFFER = 90_000_000
 
 
 class _Daemons:
-    """Processes that share a folder; all end, and the folder goes, when it is closed."""
+    """Processes that share a folder. Closing ends them and removes the folder."""
 
     def __init__(self, namespace: Namespace, label: str) -> None:
         self.namespace = namespace
@@ -61,7 +61,7 @@ class _Daemons:
         self.close()
 
     def close(self) -> None:
-        """End all of them."""
+        """End all processes."""
         for one in reversed(self._running):
             one.send_signal(signal.SIGTERM)
         for one in self._running:
@@ -76,7 +76,7 @@ class _Daemons:
 
 
 class Frr(_Daemons):
-    """zebra and those daemons of FRR that `files` names, each with its configuration."""
+    """zebra and the FRR daemons named in `files`, with their configurations."""
 
     def __init__(self, namespace: Namespace, files: Mapping[str, str]) -> None:
         super().__init__(namespace, "frr")
@@ -100,18 +100,18 @@ class Frr(_Daemons):
             self._wait_for(self.folder / "zserv.api")
 
     def show(self, words: str) -> dict[str, Any]:
-        """A show command's JSON."""
+        """JSON output of a show command."""
         text = run(["vtysh", "--vty_socket", str(self.folder), "-c", f"show {words} json"], 60.0)
         return cast(dict[str, Any], json.loads(text))
 
     def tell(self, *lines: str) -> None:
-        """Lines of configuration, while it runs."""
+        """Apply configuration lines at run time."""
         words = [word for line in ("configure terminal", *lines) for word in ("-c", line)]
         run(["vtysh", "--vty_socket", str(self.folder), *words], 60.0)
 
 
 class Bird(_Daemons):
-    """One BIRD on a configuration; @FOLDER@ in it is its folder, in which `files` are laid first."""
+    """A BIRD with a configuration, in which @FOLDER@ stands for its folder; `files` are written there first."""
 
     def __init__(self, namespace: Namespace, config: str, files: Mapping[str, str] | None = None) -> None:
         super().__init__(namespace, "bird")
@@ -124,7 +124,7 @@ class Bird(_Daemons):
         self._wait_for(socket)
 
     def ask(self, *words: str) -> str:
-        """What birdc prints."""
+        """Output of a birdc command."""
         environment = dict(os.environ) | {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin"}
         command = ["birdc", "-s", str(self.folder / "bird.ctl"), *words]
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout

@@ -1,4 +1,4 @@
-"""What a device under test of the lab is given, and what it is to those who keep it beside dl3gen."""
+"""Interfaces between the lab and a device under test: what a device receives and what it provides."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -13,7 +13,7 @@ Role = Literal["server", "client"]  # the device is the server of both links, dl
 
 
 class Wire(Protocol):
-    """Two links between dl3gen and a device, with a folder for what both sides need."""
+    """Two links between dl3gen and a device, with a folder for the files of both sides."""
 
     @property
     def name(self) -> str:
@@ -21,62 +21,62 @@ class Wire(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Private; gone with the links."""
+        """Private; removed with the links."""
 
     def devices(self, role: Role) -> tuple[str, str]:
-        """Both ends of one program, as EAL's --vdev names them."""
+        """The two ends of one program, in the form of EAL's --vdev."""
 
     def enter(self, role: Role, *command: str) -> list[str]:
-        """The command line that runs `command` where that role's ends are."""
+        """The command line that runs `command` in the network environment of that role."""
 
     def is_listening(self) -> bool:
-        """Whether dl3gen may come."""
+        """Whether dl3gen can be started."""
 
     def buffers(self) -> dict[str, int]:
-        """Keys that dl3gen's ports need beyond the usual ones."""
+        """Additional configuration keys of dl3gen's ports."""
 
     def reset_port(self) -> None:
-        """Take the device's first end down and up again; Fault where that cannot be."""
+        """Set the device's first end down and up; Fault if not possible."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Links, cores, and what EAL and queues are given; what they mean to a kind stands there."""
+    """Links, cores, and the EAL and queue parameters; each kind of device interprets them."""
 
     links: Wire
     cores: tuple[int, ...]
     burst: int
     memory_mib: int
     page_kib: int = 2048  # 4: no huge pages
-    channels: int = 0  # of memory; 0: not told
-    descriptors: int = 2048  # of each queue
+    channels: int = 0  # memory channels; 0: unspecified
+    descriptors: int = 2048  # per queue
 
     @property
     def core(self) -> int:
-        """The first one."""
+        """The first core."""
         return self.cores[0]
 
 
 class Device(Protocol):
-    """A device under test that was started."""
+    """A running device under test."""
 
     @property
     def name(self) -> str:
-        """As it stands in records."""
+        """Name used in records."""
 
     @property
     def processes(self) -> Sequence[Process]:
-        """All of its programs; the one that forwards comes first."""
+        """All its programs; the forwarding one comes first."""
 
     @property
     def client(self) -> Client | None:
-        """Where it answers questions, when it is dl3d."""
+        """Client of its control socket, if it is dl3d."""
 
     def restart(self) -> None:
-        """End what forwards at once and start it again, Fault where that cannot be."""
+        """Kill the forwarding program and restart it; Fault if not possible."""
 
     def reset_port(self) -> None:
-        """Take its first port down and up again; Fault where that cannot be."""
+        """Set its first port down and up; Fault if not possible."""
 
 
-Start = Callable[[Endpoint], AbstractContextManager[Device]]  # returns once dl3gen may come; the device ends in order
+Start = Callable[[Endpoint], AbstractContextManager[Device]]  # returns once dl3gen can be started

@@ -1,4 +1,4 @@
-"""A dl3d of one's own; where Linux is its control plane, with TAP interfaces that vanish with it."""
+"""A private dl3d. With Linux as its control plane, its TAP interfaces are removed with it."""
 
 import contextlib
 import os
@@ -18,10 +18,11 @@ from dl3.model.fault import Fault
 
 
 class Forwarder(Program):
-    """dl3d on a configuration text, in a folder of its own; the folder goes when the object is closed.
+    """dl3d with a configuration text, in its own folder, which is removed when the object is closed.
 
-    `linux` is the file's key of that name, {"namespace": NAME} for one that exists, {} for one of dl3d's own; its TAP interfaces
-    go when dl3d stops unless it says {"keep": True}, and in any case when the object is closed. They live in `taps`.
+    `linux` is the configuration key of that name: {"namespace": NAME} for an existing namespace, {} for a private one.
+    The TAP interfaces are in `taps`. They are removed when dl3d stops unless {"keep": True} is given, and in any case
+    when the object is closed.
     """
 
     NAME = "dl3d"
@@ -41,24 +42,24 @@ class Forwarder(Program):
         super().__init__(program, config, Surroundings(namespace, options, shares_mounts=linux is not None))
 
     def socket_name(self) -> str:
-        """The namespace of one's own is named after it: no two forwarders may have the same."""
+        """A private namespace is named after the socket, so the name must be unique per forwarder."""
         return f"{self.folder.name}.sock"
 
     @property
     def taps(self) -> Namespace:
-        """The namespace in which the ports have their TAP interfaces."""
+        """The namespace of the ports' TAP interfaces."""
         name = (self.linux or {}).get("namespace", self.folder.name)
         return Namespace(name)
 
     def close(self) -> None:
-        """Stop it, remove the TAP interfaces that it left, its own namespace and its folder."""
+        """Stop dl3d; remove remaining TAP interfaces, its private namespace and its folder."""
         self.stop()
         if self.linux is not None:
             self._remove_taps()
         super().close()
 
     def holder(self) -> int | None:
-        """The process that keeps the TAP interfaces' carrier when dl3d is gone."""
+        """The pid of the process that holds the TAP interfaces' carrier when dl3d has exited."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
             try:
                 peer.connect(str(self.socket.with_suffix(".hold")))

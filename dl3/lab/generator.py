@@ -1,4 +1,4 @@
-"""A dl3gen of one's own."""
+"""A private dl3gen."""
 
 import time
 
@@ -10,7 +10,7 @@ LONGEST_REST_S = 0.01
 
 
 class Generator(Program):
-    """dl3gen on a configuration text, in a folder of its own; the folder goes when the object is closed."""
+    """dl3gen with a configuration text, in its own folder, which is removed when the object is closed."""
 
     NAME = "dl3gen"
 
@@ -19,19 +19,19 @@ class Generator(Program):
         return Started.model_validate(self.call("send", **params))
 
     def results(self) -> Results:
-        """What the newest run has counted so far."""
+        """Results of the latest run so far."""
         return Results.model_validate(self.call("results"))
 
     def ports(self) -> GeneratorPorts:
-        """The ports as they stand."""
+        """Current state of the ports."""
         return GeneratorPorts.model_validate(self.call("ports"))
 
     def finish(self, stragglers_s: float = 0.1, timeout_s: float = 60.0) -> Results:
-        """Wait until all is sent, and `stragglers_s` more for what is under way; then the account."""
+        """Wait until sending ends, and `stragglers_s` more for frames in flight; then return the results."""
         deadline = time.monotonic() + timeout_s
         while self.results().state == "sending":
             if time.monotonic() > deadline:
-                raise Fault(f"dl3gen still sends after {timeout_s:.0f} s")
+                raise Fault(f"dl3gen is still sending after {timeout_s:.0f} s")
             time.sleep(LONGEST_REST_S)
         time.sleep(stragglers_s)
         return self.results()

@@ -1,4 +1,4 @@
-"""Two Linux hosts with a dl3d between them: each with the kernel's own TCP/IP, in a network namespace."""
+"""Two Linux hosts connected through dl3d: each uses the kernel's TCP/IP stack, in its own network namespace."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ SECONDS_OF_TCP = 2
 
 
 def add_host(lab: Lab, middle: Namespace, label: str, number: int) -> Namespace:
-    """A host on one side of dl3d; neighbours are permanent, since dl3d answers no ARP."""
+    """A host on one side of dl3d. Neighbours are permanent, since dl3d answers no ARP."""
     host = lab.namespace(label)
     lab.cable(End(middle, label, f"02:00:00:00:0{number}:01"), End(host, "eth0", f"02:00:00:00:0{number}:02"))
     for family, network, length in (("-4", f"10.0.{number}.", "24"), ("-6", f"2001:db8:{number}::", "64")):
@@ -39,13 +39,13 @@ def add_host(lab: Lab, middle: Namespace, label: str, number: int) -> Namespace:
 
 
 def ping(host: Namespace, address: str) -> str:
-    """Five echoes; the last two lines, without the time it took."""
+    """Five echo requests; returns the last two lines, without the elapsed time."""
     lines = host.run("ping", "-c", "5", "-i", "0.1", "-w", "10", address).strip().splitlines()
     return f"ping {address}: {lines[-2].partition(', time')[0]}; {lines[-1]}"
 
 
 def transfer(sender: Namespace, receiver: Namespace, address: str) -> str:
-    """A TCP transfer by iperf3, and what the receiver got."""
+    """A TCP transfer with iperf3, as measured by the receiver."""
     server = subprocess.Popen(receiver.command("iperf3", "-s", "-1"), stdout=subprocess.DEVNULL)
     try:
         time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The two memif links between dl3gen and a forwarder: their devices, addresses, and the streams that cross them."""
+"""The two memif links between dl3gen and a forwarder: devices, addresses, and the streams across them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ GENERATOR_MACS = ("02:00:00:00:00:11", "02:00:00:00:00:12")
 DUT_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 DUT_ADDRESSES = ("10.0.1.1/24", "10.0.2.1/24")
 GENERATOR_ADDRESSES = ("10.0.1.2", "10.0.2.2")
-NETWORKS = ("198.18.0.0/16", "198.19.0.0/16")  # of RFC 2544's /15: what lies behind each link
+NETWORKS = ("198.18.0.0/16", "198.19.0.0/16")  # of RFC 2544's /15: the networks behind the links
 FIRST_HOSTS = ("198.18.0.1", "198.19.0.1")
-# The same in IPv6; the networks are of RFC 5180's 2001:2::/48.
+# The same for IPv6; the networks are part of RFC 5180's 2001:2::/48.
 DUT_ADDRESSES_6 = ("2001:db8:1::1/64", "2001:db8:2::1/64")
 GENERATOR_ADDRESSES_6 = ("2001:db8:1::2", "2001:db8:2::2")
 NETWORKS_6 = ("2001:2:0:1::/64", "2001:2:0:2::/64")
@@ -31,16 +31,16 @@ ENDS = tuple(
     )
     for i in range(2)
 )
-HOSTS = 65_024  # addresses that a stream may count through in one network
-CATCH_UP = 16_384  # frames, a ring of the lab: hosts take virtual cores away for up to a few milliseconds
+HOSTS = 65_024  # number of addresses that a stream may iterate over in one network
+CATCH_UP = 16_384  # frames, one ring of the lab: hypervisors preempt virtual cores for up to a few ms
 
 
 @dataclass(frozen=True)
 class Links:
-    """A folder for the sockets, and how long the rings are; the forwarder is the server of both links.
+    """A folder for the sockets, and the ring size; the forwarder is the server of both links.
 
-    With zero copy the client's buffers are what crosses the wire, and all copying is the server's: dl3gen then has
-    more of its core left to offer frames. The forwarder's work is the same.
+    With zero copy the client's buffers are exchanged directly and the server does all the copying: dl3gen then has more
+    CPU time to offer frames. The forwarder's work is the same.
     """
 
     folder: Path
@@ -49,11 +49,11 @@ class Links:
     name: str = "memif"
 
     def socket(self, number: int) -> Path:
-        """Where the ends of a link meet."""
+        """Socket of a link."""
         return self.folder / f"{NAMES[number]}.memif"
 
     def device(self, number: int, role: Role) -> str:
-        """One end of a link as EAL's --vdev names it."""
+        """One end of a link, in the form of EAL's --vdev."""
         zero_copy = ",zero-copy=yes" if self.is_zero_copy and role == "client" else ""
         where = f"socket={self.socket(number)},socket-abstract=no"
         return f"net_memif{number},role={role},id=0,{where},rsize={self.ring_bits}{zero_copy}"
@@ -63,40 +63,40 @@ class Links:
         return self.device(0, role), self.device(1, role)
 
     def enter(self, _role: Role, *command: str) -> list[str]:
-        """Sockets are reached from anywhere."""
+        """No change: the sockets can be reached from any namespace."""
         return list(command)
 
     def is_listening(self) -> bool:
-        """The server waits at both sockets."""
+        """Whether the server listens on both sockets."""
         return all(self.socket(i).exists() for i in range(2))
 
     def buffers(self) -> dict[str, int]:
-        """Without copying all slots of a ring hold buffers of dl3gen's own."""
+        """With zero copy, all ring slots hold buffers of dl3gen."""
         number = max(32, 1 << self.ring_bits)
         return {"rx_descriptors": number, "tx_descriptors": number} if self.is_zero_copy else {}
 
     def reset_port(self) -> None:
-        """dl3gen would poll a dead peer meanwhile."""
+        """Not possible: dl3gen would poll a dead peer."""
         raise Fault("a memif link cannot go down while dl3gen polls it: give the device the option 'wire: veth'")
 
 
 @dataclass(frozen=True)
 class Flows:
-    """What the streams are made of besides rate: a stream per direction, its destinations in one network."""
+    """Stream parameters besides the rate: one stream per direction, with destinations in one network."""
 
-    size: int | str | list[dict[str, int]] = 64  # with FCS, or a mix as dl3gen knows it
-    number: int = 1  # of each direction; destination addresses first, then source ports
+    size: int | str | list[dict[str, int]] = 64  # including the FCS, or a mix of dl3gen
+    number: int = 1  # per direction; destination addresses first, then source ports
     is_both_ways: bool = False
 
 
 def addresses_and_ports(number: int) -> tuple[int, int]:
-    """So many addresses times so many ports make at least `number` flows."""
+    """Numbers of addresses and ports whose product is at least `number` flows."""
     hosts = min(number, HOSTS)
     return hosts, -(-number // hosts)
 
 
 def stream(start: int, flows: Flows, rate: str) -> dict[str, Any]:
-    """The stream that begins at link `start`, as dl3gen reads it."""
+    """The stream that starts at link `start`, in dl3gen's format."""
     end = 1 - start
     hosts, ports = addresses_and_ports(flows.number)
     return {
@@ -117,12 +117,12 @@ def stream(start: int, flows: Flows, rate: str) -> dict[str, Any]:
 
 
 def streams(flows: Flows, rate: str = "1 Mpps") -> list[dict[str, Any]]:
-    """One stream, or one for each direction."""
+    """One stream, or one per direction."""
     return [stream(start, flows, rate) for start in range(2 if flows.is_both_ways else 1)]
 
 
 def generator_file(links: Wire, cores: Sequence[int], burst: int, given: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """dl3gen's file: its ports are dealt out to its workers, one for each core."""
+    """dl3gen's configuration: its ports are distributed over its workers, one worker per core."""
     devices = links.devices("client")
     ports = [{"name": NAMES[i], "device": devices[i], "mac": GENERATOR_MACS[i], **links.buffers()} for i in range(2)]
     return {

@@ -1,4 +1,4 @@
-"""Streams that cross the links, and the files of both sides."""
+"""Streams across the links, and the configuration files of both sides."""
 
 from pathlib import Path
 

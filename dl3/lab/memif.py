@@ -1,4 +1,4 @@
-"""dl3gen and a device under test over two memif links on two cores, one each."""
+"""dl3gen and a device under test over two memif links, on one core each."""
 
 import tempfile
 from collections.abc import Iterator
@@ -20,40 +20,40 @@ PAGE_MIB = 2
 
 @dataclass(frozen=True)
 class MemifSettings:
-    """What the lab is made of."""
+    """Parameters of the lab."""
 
     dut: Dut
     flows: Flows = field(default_factory=Flows)
     generator_core: int = 0
     dut_cores: tuple[int, ...] = (1,)
-    ring_bits: int = 14  # 16,384 frames: on cores that others use too a pause must fit into a ring
+    ring_bits: int = 14  # 16,384 frames: on shared cores, a ring must absorb a pause
     is_zero_copy: bool = True  # of dl3gen's ends
-    burst: int = 64  # frames that the forwarder takes at a time
+    burst: int = 64  # maximum burst size of the forwarder, in frames
     generator_burst: int = 64
-    generator_idle: str = ""  # '': its default
+    generator_idle: str = ""  # '': default
     dut_mib: int = 256  # EAL's memory
-    generator_mib: int = 512  # kept free for dl3gen, which takes what it needs
+    generator_mib: int = 512  # reserved for dl3gen, which allocates what it needs
     build: Path = TOP / "build"
 
     @property
     def pages(self) -> int:
-        """Huge pages of 2 MiB for both."""
+        """Huge pages of 2 MiB for both programs."""
         return (self.dut_mib + self.generator_mib) // PAGE_MIB
 
     @property
     def tester(self) -> Tester:
-        """dl3gen's part."""
+        """dl3gen's settings."""
         return Tester((self.generator_core,), self.generator_burst, self.flows, self.generator_idle, self.build)
 
     def endpoint(self, folder: Path) -> Endpoint:
-        """The device's part."""
+        """The device's settings."""
         links = Links(folder, self.ring_bits, self.is_zero_copy)
         return Endpoint(links, self.dut_cores, self.burst, self.dut_mib, descriptors=1 << self.ring_bits)
 
 
 @contextmanager
 def memif_lab(terms: MemifSettings) -> Iterator[MemifLab]:
-    """The lab, ready to send; all of it is gone afterwards, huge pages too."""
+    """The lab, ready to send; everything is removed afterwards, including huge pages."""
     need_root("the lab")
     cores = terms.generator_core, terms.dut_cores[0]
     found_ns = [distance_ns(terms.build, *cores)]

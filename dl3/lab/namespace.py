@@ -1,4 +1,4 @@
-"""Network namespaces and cables (veth pairs) that vanish with the lab that made them."""
+"""Network namespaces and veth pairs that are removed with the lab that created them."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ def _set_namespace(descriptor: int) -> None:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A network namespace by its name; a silent one sends nothing by itself."""
+    """A network namespace by name; a silent one never sends on its own."""
 
     name: str
     silent: bool = False
@@ -35,24 +35,24 @@ class Namespace:
         return ["ip", "netns", "exec", self.name, *command]
 
     def enter(self, *command: str) -> list[str]:
-        """The same without a view of its own on mounts: namespaces that `command` makes are seen outside."""
+        """The same with shared mounts: namespaces created by `command` are visible outside."""
         return ["nsenter", f"--net={NAMESPACES / self.name}", "--", *command]
 
     def run(self, *command: str, timeout_s: float = 60.0) -> str:
-        """Run a command inside, to its end."""
+        """Run a command inside, to completion."""
         return run(self.command(*command), timeout_s)
 
     def ip(self, *arguments: str) -> str:
-        """The ip command inside."""
+        """Run ip(8) inside."""
         return run(["ip", "-n", self.name, *arguments])
 
     def set_sysctl(self, key: str, value: str) -> None:
-        """Set one kernel setting inside, "net.ipv4.ip_forward"."""
+        """Set a sysctl inside, such as "net.ipv4.ip_forward"."""
         self.run("sysctl", "-qw", f"{key}={value}")
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Inside for the calling thread; sockets that are opened meanwhile stay inside."""
+        """Move the calling thread into the namespace; sockets opened meanwhile remain in it."""
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         there = os.open(NAMESPACES / self.name, os.O_RDONLY)
         try:
@@ -66,7 +66,7 @@ class Namespace:
 
 @dataclass(frozen=True)
 class End:
-    """One end of a cable."""
+    """One end of a veth link."""
 
     namespace: Namespace
     device: str
@@ -74,7 +74,7 @@ class End:
 
 
 class Lab:
-    """Makes namespaces and cables under names that no other lab on this machine has; close() removes them all."""
+    """Creates namespaces and links with names unique on this machine; close() removes them all."""
 
     def __init__(self) -> None:
         self.tag = f"dl3-{os.getpid()}-{next(_numbers)}"
@@ -90,9 +90,9 @@ class Lab:
         self.close()
 
     def namespace(self, label: str, silent: bool = False) -> Namespace:
-        """A new namespace; a silent one sends nothing by itself and forwards nothing."""
+        """A new namespace; a silent one neither sends on its own nor forwards."""
         made = Namespace(f"{self.tag}-{label}", silent)
-        self._namespaces.append(made)  # before it is there: an interrupt may come between
+        self._namespaces.append(made)  # before it exists, in case of an interrupt
         run(["ip", "netns", "add", made.name])
         settings = ["net.ipv4.ip_forward=0"]
         for scope in ("all", "default"):
@@ -103,7 +103,7 @@ class Lab:
         return made
 
     def cable(self, one: End, other: End, mtu: int = 1500) -> None:
-        """A veth pair, up at both ends, without offloads that would leave frames unfinished; no ARP at silent ends."""
+        """A veth pair, up at both ends, without offloads that would leave frames incomplete; no ARP at silent ends."""
         peer = ("peer", "name", other.device, "netns", other.namespace.name, "address", other.mac, "mtu", str(mtu))
         one.namespace.ip("link", "add", "name", one.device, "address", one.mac, "mtu", str(mtu), "type", "veth", *peer)
         for end in (one, other):
@@ -112,7 +112,7 @@ class Lab:
             end.namespace.run("ethtool", "-K", end.device, *offloads)
 
     def close(self) -> None:
-        """Remove everything; cables go with their namespaces."""
+        """Remove everything; links are removed with their namespaces."""
         while self._namespaces:
             name = self._namespaces.pop().name
             if (NAMESPACES / name).exists():

@@ -1,4 +1,4 @@
-"""Namespaces go with their lab, however far it came."""
+"""Namespaces are removed with their lab, even if it was only partly created."""
 
 from collections.abc import Sequence
 

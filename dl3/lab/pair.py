@@ -1,7 +1,7 @@
-"""dl3gen and a device under test at two links, each on cores of its own.
+"""dl3gen and a device under test connected by two links, each on its own cores.
 
-A device of DPDK may crash when its peer leaves while it polls. So the end is always the same: the generator is frozen,
-the device ends in order, then the frozen generator is ended at once; neither ever polls a dead peer.
+A DPDK device may crash when its peer exits while it polls. The shutdown order is therefore fixed: the generator is
+frozen, the device is stopped gracefully, then the frozen generator is killed, so that neither polls a dead peer.
 """
 
 from collections.abc import Iterator
@@ -22,29 +22,29 @@ from dl3.lab.single import START_SECONDS, built, start_process
 from dl3.model.fault import Fault
 
 TOP = Path(__file__).resolve().parent.parent.parent
-REPLY_TIMEOUT_S = 30.0  # dl3gen may have millions of flows to lay out
+REPLY_TIMEOUT_S = 30.0  # dl3gen may have to generate millions of flows
 
 
 @dataclass(frozen=True)
 class Tester:
-    """What dl3gen is started with."""
+    """Settings of dl3gen."""
 
     cores: tuple[int, ...] = (0,)
     burst: int = 64
-    flows: Flows = field(default_factory=Flows)  # of the streams in its file
-    idle: str = ""  # 'poll' or 'sleep' between runs; '': its default
+    flows: Flows = field(default_factory=Flows)  # of the streams in its configuration file
+    idle: str = ""  # 'poll' or 'sleep' between runs; '': default
     build: Path = TOP / "build"
 
 
 def distance_ns(build: Path, one: int, other: int) -> float:
-    """How long a cache line takes to the other core and back; it changes by a factor of four from time to time."""
+    """Round trip time of a cache line between two cores; it varies over time by a factor of up to four."""
     program = built(build / "src" / "onecore" / "roundtrip")
     return float(run([str(program), str(one), str(other)], timeout_s=20))
 
 
 @dataclass
 class Pair:
-    """Both sides, running."""
+    """Both programs, running."""
 
     tester: Tester
     endpoint: Endpoint
@@ -54,38 +54,38 @@ class Pair:
 
     @property
     def cores(self) -> tuple[int, ...]:
-        """dl3gen's, then the device's."""
+        """Cores of dl3gen, then of the device."""
         return (*self.tester.cores, *self.endpoint.cores)
 
     @property
     def generator(self) -> Client:
-        """dl3gen."""
+        """Client of dl3gen."""
         return Client(generator_socket(self.endpoint), REPLY_TIMEOUT_S, DL3GEN)
 
     @property
     def dut(self) -> Client | None:
-        """dl3d, when it is the device."""
+        """Client of dl3d, if it is the device."""
         return self.device.client
 
     @property
     def dut_process(self) -> Process:
-        """The one that forwards."""
+        """The forwarding process."""
         return self.device.processes[0]
 
     def freeze(self) -> None:
-        """All stand still; another pair may then have the cores."""
+        """Suspend all processes; another pair can then use the cores."""
         self.generator_process.freeze()
         for process in self.device.processes:
             process.freeze()
 
     def thaw(self) -> None:
-        """The device first, so that dl3gen finds it polling."""
+        """Resume, the device first, so that it polls when dl3gen resumes."""
         for process in reversed(self.device.processes):
             process.thaw()
         self.generator_process.thaw()
 
     def look(self) -> float:
-        """Measure the round trip between the cores now, with all frozen for a moment."""
+        """Measure the round trip between the cores now, with all processes suspended."""
         self.freeze()
         try:
             self.round_trips_ns.append(distance_ns(self.tester.build, self.tester.cores[0], self.endpoint.core))
@@ -94,7 +94,7 @@ class Pair:
         return self.round_trips_ns[-1]
 
     def facts(self) -> dict[str, object]:
-        """What belongs into the record of a figure that comes from here."""
+        """Facts recorded with results from this lab."""
         endpoint = self.endpoint
         return {
             "wire": endpoint.links.name,
@@ -109,19 +109,19 @@ class Pair:
         }
 
     def check_alive(self) -> None:
-        """Complain when one of them has left."""
+        """Fault if a process has exited."""
         self.generator_process.check_alive()
         for process in self.device.processes:
             process.check_alive()
 
 
 def generator_socket(endpoint: Endpoint) -> Path:
-    """Where dl3gen answers."""
+    """The control socket of dl3gen."""
     return endpoint.links.folder / "dl3gen.sock"
 
 
 def links_are_up(generator: Client) -> bool:
-    """Both, as dl3gen sees them."""
+    """Whether both links are up, as reported by dl3gen."""
     try:
         return all(port.link_up for port in generator.ask(GeneratorPorts, "ports").ports)
     except Fault:
@@ -129,7 +129,7 @@ def links_are_up(generator: Client) -> bool:
 
 
 def start_generator(tester: Tester, endpoint: Endpoint) -> Process:
-    """dl3gen on a file of its own."""
+    """Start dl3gen with its own configuration file."""
     file = endpoint.links.folder / "dl3gen.yaml"
     whole = generator_file(endpoint.links, tester.cores, tester.burst, streams(tester.flows))
     idle = {"idle": tester.idle} if tester.idle else {}
@@ -140,7 +140,7 @@ def start_generator(tester: Tester, endpoint: Endpoint) -> Process:
 
 @contextmanager
 def pair(start: Start, endpoint: Endpoint, tester: Tester, found_ns: list[float]) -> Iterator[Pair]:
-    """Start the device, then dl3gen, and see their links up."""
+    """Start the device, then dl3gen, and wait until their links are up."""
     generator: Process | None = None
     try:
         with weighed_alone(), start(endpoint) as device:

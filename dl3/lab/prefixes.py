@@ -1,7 +1,7 @@
-"""Route tables for measurements, always the same ones: prefixes, and destinations that hit them.
+"""Reproducible routing tables for measurements: prefixes, and destinations that match them.
 
-The lengths of the large tables follow those of the Internet's (the global IPv4 table with a customer's long prefixes
-added; in IPv6 long prefixes lie inside 9,000 allocations, as in life).
+The prefix lengths of the large tables follow those of the Internet (the global IPv4 table plus a customer's long
+prefixes; long IPv6 prefixes are inside 9,000 allocations, as in real tables).
 """
 
 import random
@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 SEED = 20_261_121
 
-# How many prefixes of each length; lengths with fewer places than that are used up.
+# Number of prefixes per length; short lengths that have fewer values are used up completely.
 LENGTHS_4 = {
     8: 16,
     9: 13,
@@ -41,14 +41,14 @@ LENGTHS_4 = {
 }
 LENGTHS_6 = {29: 8_000, 32: 30_000, 36: 8_000, 40: 14_000, 44: 16_000, 46: 9_000, 47: 4_000, 48: 110_000, 64: 1_000}
 
-NOT_ROUTED_4 = (10, 127, 169)  # first octets: the lab's own, loopback, link-local
+NOT_ROUTED_4 = (10, 127, 169)  # first octets excluded: the lab's own networks, loopback, link-local
 REGISTRIES_6 = (0x2001, 0x2400, 0x2600, 0x2800, 0x2A00, 0x2C0F)
 N_ALLOCATIONS_6 = 9_000
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """An address with its host bits clear, as a number, and a length in bits."""
+    """A prefix: an address as a number with host bits clear, and a length in bits."""
 
     value: int
     length: int
@@ -59,20 +59,20 @@ class Prefix:
         return f"{address}/{self.length}"
 
     def an_address(self, dice: random.Random) -> int:
-        """Any address inside."""
+        """A random address inside the prefix."""
         return self.value | dice.getrandbits(self.bits - self.length) if self.length < self.bits else self.value
 
 
 @dataclass(frozen=True)
 class Heads:
-    """The leading bits that prefixes start with."""
+    """The leading bits of generated prefixes."""
 
     values: tuple[int, ...]
     length: int
 
 
 def some_of_length(dice: random.Random, heads: Heads, length: int, wanted: int, bits: int) -> list[Prefix]:
-    """So many different prefixes of one length below the heads, or all there can be."""
+    """The given number of distinct prefixes of one length below the heads, or as many as exist."""
     tail = length - heads.length
     wanted = min(wanted, len(heads.values) << tail)
     chosen: set[int] = set()
@@ -82,7 +82,7 @@ def some_of_length(dice: random.Random, heads: Heads, length: int, wanted: int, 
 
 
 def like_the_internet(dice: random.Random, heads: Heads, lengths: dict[int, int], bits: int) -> list[Prefix]:
-    """A table with these lengths, in random order."""
+    """A table with these prefix lengths, in random order."""
     table = [p for length, wanted in lengths.items() for p in some_of_length(dice, heads, length, wanted, bits)]
     dice.shuffle(table)
     return table
@@ -106,7 +106,7 @@ def one_4(_: random.Random) -> list[Prefix]:
 
 
 def ten_thousand_4(_: random.Random) -> list[Prefix]:
-    """10,240 neighbouring /24."""
+    """10,240 adjacent /24 prefixes."""
     return [Prefix((48 << 24) + (i << 8), 24, 32) for i in range(10_240)]
 
 
@@ -117,7 +117,7 @@ def one_6(_: random.Random) -> list[Prefix]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one table is made."""
+    """How to generate a table."""
 
     prefixes: Callable[[random.Random], list[Prefix]]
     n_destinations: int  # a power of two
@@ -134,7 +134,7 @@ RECIPES = {
 
 @dataclass(frozen=True)
 class RouteTable:
-    """Prefixes, and destinations of which each lies in one of them, drawn evenly over the prefixes."""
+    """Prefixes, and destinations that each match one of them, uniformly distributed over the prefixes."""
 
     prefixes: list[Prefix]
     destinations: list[int]
@@ -143,7 +143,7 @@ class RouteTable:
 
 @lru_cache(maxsize=1)
 def make(name: str) -> RouteTable:
-    """The table of that name; the same on every machine and each time."""
+    """Generate the table of that name; identical on every machine and run."""
     recipe = RECIPES[name]
     dice = random.Random(SEED)
     prefixes = recipe.prefixes(dice)

@@ -1,4 +1,4 @@
-"""Route tables: always the same, of the shape that they promise."""
+"""Routing tables are reproducible and have the documented shape."""
 
 import hashlib
 import random

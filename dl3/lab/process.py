@@ -1,4 +1,4 @@
-"""Any program beside us: started in a session of its own, frozen and thawed, ended in order or at once."""
+"""A child process: started in its own session, suspended and resumed, stopped gracefully or killed."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ LAST_LINES = 8
 
 
 class Process:
-    """A running program with its log; it also ends when we are killed. Ctrl-C does not reach it: we end it."""
+    """A running program with its log. It is killed when we are killed. Ctrl-C does not reach it; we stop it."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, added: Mapping[str, str] | None = None) -> None:
         self.name, self.log = name, log
@@ -23,7 +23,7 @@ class Process:
             try:
                 self.process = subprocess.Popen(
                     ["setpriv", "--pdeathsig", "KILL", *command],
-                    stdin=subprocess.PIPE,  # stays open: some programs leave at its end
+                    stdin=subprocess.PIPE,  # stays open: some programs exit at end of file
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env=os.environ | dict(added or {}),
@@ -33,48 +33,48 @@ class Process:
                 raise Fault("'setpriv' is not installed; run tools/install-deps demo") from error
 
     def last_words(self) -> str:
-        """The end of what it printed, in one line."""
+        """The end of its output, on one line."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "; ".join(line.strip() for line in lines[-LAST_LINES:] if line.strip()) or "it printed nothing"
 
     def check_alive(self) -> None:
-        """Complain when it has left."""
+        """Fault if it has exited."""
         if self.process.poll() is not None:
-            raise Fault(f"{self.name} left with status {self.process.returncode}: {self.last_words()}")
+            raise Fault(f"{self.name} exited with status {self.process.returncode}: {self.last_words()}")
 
     def wait_until(self, is_ready: Callable[[], bool], what: str, timeout_s: float) -> None:
-        """Return once it `is_ready`; Fault with its own words when it leaves or takes too long."""
+        """Return once `is_ready` is true; Fault with the program's output if it exits or takes too long."""
         deadline = time.monotonic() + timeout_s
         while not is_ready():
             self.check_alive()
             if time.monotonic() > deadline:
-                raise Fault(f"waited {timeout_s:.0f} s in vain until {self.name} {what}: {self.last_words()}")
+                raise Fault(f"timed out after {timeout_s:.0f} s waiting until {self.name} {what}: {self.last_words()}")
             time.sleep(POLL_SECONDS)
 
     def busy_seconds(self) -> float:
-        """Processor time that all its threads have had, by the kernel's clock of 10 ms."""
+        """CPU time of all its threads, at the kernel's resolution of 10 ms."""
         try:
             words = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            raise Fault(f"{self.name} is gone: {self.last_words()}") from error
+            raise Fault(f"{self.name} has exited: {self.last_words()}") from error
         user, system = words.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To it and to all that it started."""
+        """Send to the process and all its children."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)
 
     def freeze(self) -> None:
-        """All its threads stand still where they are."""
+        """Suspend all its threads."""
         self.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume."""
         self.send_signal(signal.SIGCONT)
 
     def stop(self, timeout_s: float = 10.0) -> int:
-        """Ask it to end, wait, and return its status: negative when it had to be killed."""
+        """Ask it to exit, wait, and return its status; negative if it had to be killed."""
         self.send_signal(signal.SIGINT)
         try:
             return self.process.wait(timeout_s)
@@ -84,7 +84,7 @@ class Process:
             self._hang_up()
 
     def kill(self) -> int:
-        """End it at once, frozen or not."""
+        """Kill it, suspended or not."""
         self.send_signal(signal.SIGKILL)
         self._hang_up()
         return self.process.wait()
@@ -95,7 +95,7 @@ class Process:
 
 
 def end_all(processes: Sequence[Process]) -> None:
-    """Each in order, the first one first, frozen or not; also when ending another one failed or was interrupted."""
+    """Stop the processes in order, suspended or not, even if stopping one of them fails or is interrupted."""
     with ExitStack() as stack:
         for process in reversed(processes):
             stack.callback(process.stop)

@@ -1,4 +1,4 @@
-"""Programs that stand still, end in order, or do not."""
+"""Programs that are suspended, exit in order, or do not."""
 
 import sys
 import time
@@ -42,14 +42,14 @@ def is_killed_when_it_does_not_end(tmp_path: Path) -> None:
 
 def tells_the_last_words_of_one_that_left(tmp_path: Path) -> None:
     one = process("import sys; print('no room'); sys.exit(3)", tmp_path)
-    with pytest.raises(Fault, match="it left with status 3: no room"):
+    with pytest.raises(Fault, match="it exited with status 3: no room"):
         one.wait_until(lambda: False, "came", 10)
 
 
 def names_what_it_waited_for(tmp_path: Path) -> None:
     one = process(DEAF, tmp_path)
     one.wait_until(lambda: says(one, "deaf"), "spoke", 10)
-    with pytest.raises(Fault, match="waited 0 s in vain until it was ready: deaf"):
+    with pytest.raises(Fault, match="timed out after 0 s waiting until it was ready: deaf"):
         one.wait_until(lambda: False, "was ready", 0.1)
     one.kill()
 

@@ -1,4 +1,4 @@
-"""A running dl3d or dl3gen: started on a file, watched until it answers, stopped in order."""
+"""A running dl3d or dl3gen: started with a configuration, ready when it answers, stopped gracefully."""
 
 import contextlib
 import json
@@ -19,35 +19,35 @@ from dl3.lab.namespace import Namespace
 from dl3.model.fault import Fault
 
 REPLY_TIMEOUT_S = 30.0
-MOST_WEIGHT = "-20"  # as nice counts it
+MOST_WEIGHT = "-20"  # highest priority for nice
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a program is started with besides its file."""
+    """The environment in which a program is started."""
 
     namespace: Namespace | None = None
     options: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    goes_first: bool = False  # before others that want the same core
-    shares_mounts: bool = False  # namespaces that it makes are seen by all
+    goes_first: bool = False  # has priority over others on the same core
+    shares_mounts: bool = False  # namespaces that it creates are visible to all
 
     def command(self, *words: str) -> list[str]:
-        """The command line that runs `words` here."""
+        """The command line that runs `words` in this environment."""
         if self.namespace is None:
             return list(words)
         return self.namespace.enter(*words) if self.shares_mounts else self.namespace.command(*words)
 
 
 def put_first(pid: int) -> None:
-    """Give the leader of a session, with all its threads, the most weight; Linux weighs sessions, then threads."""
-    with contextlib.suppress(OSError):  # a kernel, or a container, without groups of sessions
+    """Give a session leader and all its threads the highest priority; Linux schedules sessions, then threads."""
+    with contextlib.suppress(OSError):  # a kernel or container without autogroups
         Path(f"/proc/{pid}/autogroup").write_text(MOST_WEIGHT)
     run(["renice", "--priority", MOST_WEIGHT, "--pid", str(pid)])
 
 
 class Program:
-    """A program of ours on a configuration text, in a folder of its own; the folder goes when the object is closed."""
+    """dl3d or dl3gen with a configuration text, in its own folder, which is removed when the object is closed."""
 
     NAME: ClassVar[str]
 
@@ -63,7 +63,7 @@ class Program:
         self.process = self._start()
 
     def socket_name(self) -> str:
-        """The control socket's name in the folder."""
+        """File name of the control socket in the folder."""
         return f"{self.NAME}.sock"
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -90,11 +90,11 @@ class Program:
 
     @property
     def stderr(self) -> str:
-        """What it has said so far."""
+        """Its error output so far."""
         return (self.folder / "stderr").read_text()
 
     def wait_ready(self, timeout_s: float = 60.0) -> None:
-        """Return once it answers on its socket; Fault with its own words when it ends or takes too long."""
+        """Return once it answers on its socket; Fault with its error output if it exits or takes too long."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -107,13 +107,13 @@ class Program:
         raise Fault(f"{self.NAME} did not answer within {timeout_s:.0f} s: {self.stderr.strip()}")
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """One method over the control socket, the result as it comes; Fault with its error when it is refused."""
+        """Call a method over the control socket and return the result unparsed; Fault if it fails."""
         question = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         reply = exchange(self.socket, json.dumps(question).encode() + b"\n", REPLY_TIMEOUT_S)
         return cast(dict[str, Any], result_of(method, reply))
 
     def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0) -> int:
-        """Ask it to end, wait, and return its status; it is killed (and the status negative) when it does not."""
+        """Ask it to exit, wait, and return its status; it is killed after the timeout, and the status is negative."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
@@ -123,16 +123,16 @@ class Program:
             return self.process.wait()
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kill it, as in a crash."""
         self.process.kill()
         self.process.wait()
 
     def start_again(self) -> None:
-        """After it ended: on the same file, with the same socket."""
+        """Restart it after it has exited, with the same configuration and socket."""
         self.process = self._start()
 
     def close(self) -> None:
-        """Stop it if it still runs and remove its folder."""
+        """Stop it if it still runs, and remove its folder."""
         self.stop()
         self._log.close()
         self._folder.cleanup()

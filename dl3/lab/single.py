@@ -1,4 +1,4 @@
-"""Devices under test that are one program, which a command starts."""
+"""Devices under test that consist of a single program started by a command."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,32 +17,32 @@ START_SECONDS = 60.0
 
 
 class Dut(Protocol):
-    """How it is called, and how it is started."""
+    """How a device is named and started."""
 
     @property
     def name(self) -> str:
-        """As it stands in records."""
+        """Name used in records."""
 
     @property
     def ready_words(self) -> str:
-        """What it prints once its ports have started; '' for one that answers questions from then on."""
+        """Output that shows its ports have started; '' for a device with a control socket."""
 
     def command(self, endpoint: Endpoint) -> Sequence[str]:
-        """Write what it needs into the links' folder; the command that starts it."""
+        """Write its files into the links' folder; returns the command that starts it."""
 
     def socket(self, endpoint: Endpoint) -> Path | None:
-        """Where it answers questions, when it does."""
+        """Its control socket, if it has one."""
 
 
 def built(path: Path) -> Path:
-    """The path, when it is there."""
+    """The path; Fault if it does not exist."""
     if not path.exists():
         raise Fault(f"{path} is not built: run 'make' first")
     return path
 
 
 def answers(client: Client) -> bool:
-    """Whether somebody does."""
+    """Whether the program answers."""
     try:
         client.ask(Reply, "status")
     except Fault:
@@ -51,7 +51,7 @@ def answers(client: Client) -> bool:
 
 
 def start_process(name: str, command: Sequence[str], folder: Path) -> Process:
-    """With its log and EAL's own files in the private folder; on any core, whatever we ourselves keep to."""
+    """Start with its log and EAL's files in the private folder; on any usable core, regardless of our own affinity."""
     pinned = ["taskset", "--cpu-list", listed(usable()), *command]
     return Process(name, pinned, folder / f"{name}.log", {"RUNTIME_DIRECTORY": str(folder)})
 
@@ -66,28 +66,28 @@ class Running:
 
     @property
     def name(self) -> str:
-        """As it stands in records."""
+        """Name used in records."""
         return self.dut.name
 
     @property
     def client(self) -> Client | None:
-        """Where it answers questions, when it does."""
+        """Client of its control socket, if it has one."""
         socket = self.dut.socket(self.endpoint)
         return Client(socket) if socket else None
 
     def start(self) -> None:
-        """Return once dl3gen may come."""
+        """Return once dl3gen can be started."""
         command = self.endpoint.links.enter("server", *self.dut.command(self.endpoint))
         self.processes[:] = [start_process(self.name, command, self.endpoint.links.folder)]
         self.processes[0].wait_until(self._is_listening, "was ready", START_SECONDS)
 
     def restart(self) -> None:
-        """As after a crash."""
+        """Kill and restart it, as after a crash."""
         self.processes[0].kill()
         self.start()
 
     def reset_port(self) -> None:
-        """The link's end of it."""
+        """Reset the device's end of the first link."""
         self.endpoint.links.reset_port()
 
     def _is_listening(self) -> bool:
@@ -99,7 +99,7 @@ class Running:
 
 @contextmanager
 def started(dut: Dut, endpoint: Endpoint) -> Iterator[Device]:
-    """Run it until the context ends."""
+    """Run the device inside the context."""
     device = Running(dut, endpoint)
     try:
         device.start()

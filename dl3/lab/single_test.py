@@ -1,4 +1,4 @@
-"""Where programs of the lab run."""
+"""Cores of programs started by the lab."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ TELL = f"import os, time\nprint('{WORD}', sorted(os.sched_getaffinity(0)), flush
 
 
 def a_program_may_use_the_cores_that_there_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Their numbers may have holes: as many as there are, counted from 0, may be others."""
+    """Core numbers may have gaps, so they are not simply counted from 0."""
     last = usable()[-1]
     monkeypatch.setattr("dl3.lab.single.usable", lambda: (last,))
     one = start_process("it", [sys.executable, "-c", TELL], tmp_path)

@@ -1,4 +1,6 @@
-"""Files for measurements: what the plugin reads, and routes as dl3d and as l3fwd want them. Made once, then kept."""
+"""Generated files for measurements: the plugin's input, and routes in the formats of dl3d and l3fwd. Created once and
+kept.
+"""
 
 import os
 import random
@@ -11,15 +13,15 @@ from pathlib import Path
 from dl3.lab.prefixes import RECIPES, SEED, Prefix, RouteTable, make
 from dl3.model.fault import UsageFault
 
-FRAME_BYTES = 64  # without FCS
+FRAME_BYTES = 64  # without the FCS
 OUR_MAC = bytes.fromhex("020000000001")
 THEIR_MAC = bytes.fromhex("0200000000aa")
 SOURCE_4, SOURCE_6 = IPv4Address("198.18.0.1"), IPv6Address("2001:2::1")
 UDP_PORTS = (1024, 53)
 UDP_BYTES_4, UDP_BYTES_6 = 30, 10
-VERSION = 3  # part of each file's name; counts up when the contents change
+VERSION = 3  # part of every file name; incremented when the contents change
 
-LABS_OWN = IPv4Network("198.18.0.0/15")  # of the lab's links; a table's routes there would lead its frames astray
+LABS_OWN = IPv4Network("198.18.0.0/15")  # used by the lab's links; routes to these networks would misdirect its frames
 
 FIRST_NEXT_HOP_4 = int(IPv4Address("10.1.0.0"))
 FIRST_NEXT_HOP_6 = int(IPv6Address("fd00::1:0"))
@@ -34,24 +36,24 @@ def ones_sum(data: bytes) -> int:
 
 
 def header_4() -> bytes:
-    """An IPv4 header with TTL 64, checksum and destination 0."""
+    """An IPv4 header with TTL 64; checksum and destination are 0."""
     total_bytes = 20 + UDP_BYTES_4
     return struct.pack("!BBHHHBBH4s4s", 0x45, 0, total_bytes, 0, 0, 64, 17, 0, SOURCE_4.packed, bytes(4))
 
 
 def header_6() -> bytes:
-    """An IPv6 header with hop limit 64, destination 0."""
+    """An IPv6 header with hop limit 64; destination 0."""
     return struct.pack("!IHBB16s16s", 6 << 28, UDP_BYTES_6, 17, 64, SOURCE_6.packed, bytes(16))
 
 
 def frame(ethertype: int, header: bytes, udp_bytes: int) -> bytes:
-    """The 64-byte frame into which the plugin puts destinations."""
+    """The 64-byte frame into which the plugin writes destinations."""
     udp = struct.pack("!4H", *UDP_PORTS, udp_bytes, 0 if ethertype == 0x0800 else 0xFFFF)
     return (OUR_MAC + THEIR_MAC + struct.pack("!H", ethertype) + header + udp).ljust(FRAME_BYTES, b"\0")
 
 
 def records_4(destinations: Iterable[int]) -> bytes:
-    """{be32 destination, be16 header checksum, u16 0} for each."""
+    """{be32 destination, be16 header checksum, u16 0} for each destination."""
     base, records = ones_sum(header_4()), bytearray()
     for destination in destinations:
         total = base + (destination >> 16) + (destination & 0xFFFF)
@@ -62,42 +64,42 @@ def records_4(destinations: Iterable[int]) -> bytes:
 
 
 def destination_table(table: RouteTable) -> bytes:
-    """What the plugin reads: the frame, then a record per destination."""
+    """The plugin's input: the frame, then one record per destination."""
     if table.bits == 32:
         return frame(0x0800, header_4(), UDP_BYTES_4) + records_4(table.destinations)
     return frame(0x86DD, header_6(), UDP_BYTES_6) + b"".join(d.to_bytes(16, "big") for d in table.destinations)
 
 
 def next_hop(index: int, bits: int) -> str:
-    """The address of the next hop with that number."""
+    """Address of the next hop with this number."""
     return str(IPv4Address(FIRST_NEXT_HOP_4 + index) if bits == 32 else IPv6Address(FIRST_NEXT_HOP_6 + index))
 
 
 def next_hop_mac(index: int) -> str:
-    """Its MAC address, another for each."""
+    """Its MAC address, unique per next hop."""
     return f"02:01:00:00:{index >> 8:02x}:{index & 255:02x}"
 
 
 def routes_of_dl3d(prefixes: Iterable[Prefix], n_hops: int, port: str) -> str:
-    """'PREFIX via ADDRESS dev PORT', next hops drawn evenly."""
+    """'PREFIX via ADDRESS dev PORT', next hops uniformly distributed."""
     dice = random.Random(SEED)
     return "".join(f"{p} via {next_hop(dice.randrange(n_hops), p.bits)} dev {port}\n" for p in prefixes)
 
 
 def routes_of_l3fwd(prefixes: Iterable[Prefix]) -> str:
-    """'RPREFIX PORT', shortest first, all to port 1: l3fwd knows only ports."""
+    """'RPREFIX PORT', shortest first, all to port 1: l3fwd has no next hops, only ports."""
     return "".join(f"R{p} 1\n" for p in sorted(prefixes, key=lambda p: p.length))
 
 
 def beside_the_lab(prefixes: Iterable[Prefix]) -> list[Prefix]:
-    """Those outside of the lab's own networks, shortest first, as l3fwd wants them."""
+    """The prefixes outside the lab's own networks, shortest first, as l3fwd requires."""
     first, last = int(LABS_OWN[0]), int(LABS_OWN[-1])
     return sorted((p for p in prefixes if p.bits != 32 or not first <= p.value <= last), key=lambda p: p.length)
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Where the files of one table are kept; each is made when it is first asked for."""
+    """The files of one table; each is created on first use."""
 
     name: str
     folder: Path
@@ -112,7 +114,7 @@ class TableFiles:
         return 128 if self.name.startswith("v6") else 32
 
     def kept(self, suffix: str, content: Callable[[RouteTable], bytes]) -> Path:
-        """The file of that suffix, written whole or not at all."""
+        """The file with this suffix, created atomically if missing."""
         path = self.folder / f"{self.name}.{VERSION}.{suffix}"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -122,11 +124,11 @@ class TableFiles:
         return path
 
     def destinations(self) -> Path:
-        """The table that the plugin reads."""
+        """The plugin's input."""
         return self.kept("table", destination_table)
 
     def dl3d_routes(self, n_hops: int, port: str) -> Path:
-        """Routes for dl3d over so many next hops on the port."""
+        """Routes for dl3d over `n_hops` next hops on the port."""
         return self.kept(f"{n_hops}-hops.routes", lambda t: routes_of_dl3d(t.prefixes, n_hops, port).encode())
 
     def l3fwd_rules(self) -> Path:
@@ -134,6 +136,6 @@ class TableFiles:
         return self.kept("rules", lambda t: routes_of_l3fwd(t.prefixes).encode())
 
     def prefixes(self) -> list[str]:
-        """A prefix a line, without those of the lab's own networks, shortest first."""
+        """The prefixes, shortest first, without those of the lab's own networks."""
         path = self.kept("prefixes", lambda t: "".join(f"{p}\n" for p in beside_the_lab(t.prefixes)).encode())
         return path.read_text(encoding="ascii").split()

@@ -1,4 +1,4 @@
-"""Files for measurements."""
+"""Generated files for measurements."""
 
 import struct
 from ipaddress import IPv4Address, IPv6Address
@@ -22,7 +22,7 @@ HOST = Prefix(0x0A010203, 32, 32)
 
 
 def frames(table: RouteTable) -> list[bytes]:
-    """What the plugin makes of a table."""
+    """The frames that the plugin generates from a table."""
     data = destination_table(table)
     head, records = data[:64], data[64:]
     if table.bits == 128:

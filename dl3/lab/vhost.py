@@ -1,4 +1,4 @@
-"""Two vhost-user links: the device makes the sockets, dl3gen comes with virtio_user; for devices that have no memif."""
+"""Two vhost-user links: the device creates the sockets, dl3gen connects with virtio_user; for devices without memif."""
 
 import tempfile
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from dl3.model.fault import Fault
 
 @dataclass(frozen=True)
 class Vhost:
-    """A folder for the sockets, and how long the rings are."""
+    """A folder for the sockets, and the ring size."""
 
     folder: Path
     slots: int
     name: str = "vhost"
 
     def devices(self, role: Role) -> tuple[str, str]:
-        """dl3gen's devices; of the device under test only the sockets' paths."""
+        """dl3gen's devices; for the device under test only the paths of the sockets."""
         first, second = (str(self.folder / name) for name in NAMES)
         if role == "server":
             return first, second
@@ -30,24 +30,24 @@ class Vhost:
         return f"net_virtio_user{number},path={path},queues=1,queue_size={self.slots},mac={GENERATOR_MACS[number]}"
 
     def enter(self, _role: Role, *command: str) -> list[str]:
-        """Sockets are reached from anywhere."""
+        """No change: the sockets can be reached from any namespace."""
         return list(command)
 
     def is_listening(self) -> bool:
-        """The device waits at both sockets."""
+        """Whether the device listens on both sockets."""
         return all(Path(path).exists() for path in self.devices("server"))
 
     def buffers(self) -> dict[str, int]:
-        """As many as the rings hold."""
+        """As many descriptors as the rings have."""
         return {"rx_descriptors": self.slots, "tx_descriptors": self.slots}
 
     def reset_port(self) -> None:
-        """There is no end of it in Linux."""
+        """Not possible: the link has no interface in Linux."""
         raise Fault("a vhost-user link cannot be taken down from outside: let the device do it")
 
 
 @contextmanager
 def vhost(slots: int) -> Iterator[Vhost]:
-    """The folder, for as long as it is needed."""
+    """The links, inside the context."""
     with tempfile.TemporaryDirectory(prefix="dl3-vhost-") as folder:
         yield Vhost(Path(folder), slots)

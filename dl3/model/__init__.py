@@ -1,1 +1,1 @@
-"""The nouns that all rooms speak."""
+"""The data types shared by all packages."""

@@ -1,4 +1,4 @@
-"""A campaign: devices under test x parameters x tests, what of it this machine cannot do, and the plan in time."""
+"""A campaign: devices under test x parameters x tests, the cases this machine cannot run, and the time plan."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -17,22 +17,22 @@ TestName = Literal[
     "forwarding",  # RFC 2889
 ]
 Direction = Literal["unidirectional", "bidirectional", "meshed"]
-# What a case may need of a machine beyond two cores and huge pages of 2 MiB.
+# Requirements of a case beyond two cores and 2 MiB huge pages.
 Need = Literal["two NUMA nodes", "a NIC", "SR-IOV", "huge pages of 1 GiB", "ports of VMs", "KVM"]
 
 
-MOST_FRAME_BYTES = 9622  # with FCS, as src/gen/stream.h has it
+MOST_FRAME_BYTES = 9622  # including the FCS; same value as in src/gen/stream.h
 
 
 class Text(Noun):
-    """What people read, in both languages."""
+    """Text shown to the user, in both languages."""
 
     en: str
     zh: str
 
 
 class DutSpec(Noun):
-    """A device under test by name; `kind` is one that dl3.dut knows. All else depends on the kind."""
+    """A named device under test. `kind` is one of the kinds in dl3.dut; the options depend on the kind."""
 
     name: str
     kind: str
@@ -40,58 +40,58 @@ class DutSpec(Noun):
 
 
 class Setup(Noun):
-    """All that a bed is built from. A new value of any field means that the DUT is started again."""
+    """Everything a testbed is built from. If any field changes, the DUT is restarted."""
 
     dut: DutSpec
-    cores: int = 1  # that the DUT forwards with
-    dut_cores: tuple[int, ...] = ()  # which; empty: chosen
+    cores: int = 1  # number of cores the DUT forwards with
+    dut_cores: tuple[int, ...] = ()  # core numbers; empty: chosen automatically
     generator_cores: tuple[int, ...] = ()
-    memory_mib: int = 256  # of huge pages, for the DUT
+    memory_mib: int = 256  # huge page memory of the DUT
     page_kib: int = 2048  # 4, 2048 or 1048576
-    channels: int = 0  # memory channels that EAL is told (-n); 0: not told
-    routes: str = "one"  # a table of ours, see 'dl3 bench tables'
-    burst: int = 64  # frames that the DUT takes at a time
-    descriptors: int = 2048  # of each queue, or slots of a ring
+    channels: int = 0  # memory channels passed to EAL (-n); 0: option omitted
+    routes: str = "one"  # a built-in routing table, see 'dl3 bench tables'
+    burst: int = 64  # maximum burst size of the DUT, in frames
+    descriptors: int = 2048  # per queue, or slots of a ring
 
 
 class Ability(Noun):
-    """What a kind of device can be told."""
+    """What can be configured on a kind of device."""
 
-    honours: frozenset[str]  # fields of Setup and of Traffic; all others stay at their defaults
-    choices: Mapping[str, tuple[str, ...]]  # its options, each with its values, the first being the default; (): any
-    resets_over: frozenset[str] = frozenset()  # wires over which its process or its port can be reset
-    most_bytes: int = MOST_FRAME_BYTES  # of a frame that its wires carry, with FCS
+    honours: frozenset[str]  # supported fields of Setup and Traffic; all others keep their defaults
+    choices: Mapping[str, tuple[str, ...]]  # options and their values, the default first; (): any value
+    resets_over: frozenset[str] = frozenset()  # wires over which its process or port can be reset
+    most_bytes: int = MOST_FRAME_BYTES  # largest frame that its wires carry, including the FCS
 
 
 class Traffic(Noun):
-    """What is sent; its frame size and its load are set for each trial."""
+    """The traffic to send; frame size and load are set per trial."""
 
     direction: Direction = "bidirectional"
-    flows: int = 1  # of each direction, to 16,777,216
+    flows: int = 1  # per direction, at most 16,777,216
     distribution: Literal["uniform", "sequential", "zipf"] = "uniform"
     family: Literal["ipv4", "ipv6"] = "ipv4"
-    streams: tuple[dict[str, object], ...] = ()  # a person's own instead of all that
+    streams: tuple[dict[str, object], ...] = ()  # user-defined streams; they replace the fields above
 
 
 class Effort(Noun):
-    """How thoroughly it is measured. Budgets shorten this, and say so."""
+    """How thorough the measurement is. Time budgets reduce it, and the report says so."""
 
-    seconds: float = 2.0  # of one trial; RFC 2544 wants 60
-    repetitions: int = 1  # whole searches, bursts, recoveries, resets
-    resolution: float = 0.005  # of a search, relative
+    seconds: float = 2.0  # of one trial; RFC 2544 requires 60
+    repetitions: int = 1  # number of searches, bursts, recoveries or resets
+    resolution: float = 0.005  # relative resolution of a search
     method: Literal["binary", "mlrsearch"] = "mlrsearch"
     goals: tuple[float, ...] = (0.0,)  # loss ratios
-    exceed: float = 0.0  # share of a rate's trial time that may lose more than a goal (RFC 9971); MLRsearch alone
-    loads: tuple[float, ...] = (0.1, 0.5, 0.9)  # of the throughput, for latency
-    step: float = 0.1  # of the most, between two loads of frame loss and of forwarding rates
+    exceed: float = 0.0  # share of a rate's trial time allowed to exceed the goal (RFC 9971); MLRsearch only
+    loads: tuple[float, ...] = (0.1, 0.5, 0.9)  # fractions of the throughput, for latency
+    step: float = 0.1  # between two loads of frame loss and forwarding rate tests, as a fraction of the maximum
 
 
 class Job(Noun):
-    """One test with one frame size on one bed. `key` is the same in each run of the same campaign."""
+    """One test with one frame size on one testbed. `key` is stable across runs of the same campaign."""
 
     key: str  # 'case|dut|parameters|traffic|test|frame'
     case: str
-    parameters: dict[str, str]  # those that the case varies, as people read them: {'huge pages': '4 GiB'}
+    parameters: dict[str, str]  # the ones that the case varies, for display: {'huge pages': '4 GiB'}
     setup: Setup
     traffic: Traffic
     test: TestName
@@ -100,7 +100,7 @@ class Job(Noun):
 
 
 class LeftOut(Noun):
-    """A device, or values of a case's parameters, that this machine cannot do, while others of the case can be done."""
+    """A device or parameter values that this machine cannot run, while it can run other parts of the case."""
 
     dut: str
     parameters: dict[str, str]
@@ -108,50 +108,50 @@ class LeftOut(Noun):
 
 
 class Case(Noun):
-    """A question with its jobs; without jobs it is not applicable here, for `reason`."""
+    """A question and the jobs that answer it. A case without jobs does not apply to this machine; `reason` says why."""
 
     key: str  # '1.1'
     title: Text
     jobs: tuple[Job, ...] = ()
     reason: Text | None = None
     left_out: tuple[LeftOut, ...] = ()
-    published: tuple[str, ...] = ()  # cases of the published results that are drawn beside it: 'white-paper 1.1'
+    published: tuple[str, ...] = ()  # published cases plotted next to it: 'white-paper 1.1'
 
 
 class Plan(Noun):
-    """What will be measured, and how long that is thought to take. The first line of a campaign's record.
+    """What will be measured, and the estimated duration. The first line of a campaign's record.
 
-    Where a budget made jobs shorter on the way, or longer again, a plan with them follows; the last one holds.
+    When the budget shortens or lengthens jobs during the run, another plan follows; the last one is valid.
     """
 
     kind: Literal["plan"] = "plan"
     at: str
-    campaign: str  # groups all records of it
+    campaign: str  # common to all records of the campaign
     name: str
     title: Text
-    source: str  # the campaign as it was written, whole
+    source: str  # the complete campaign file
     cases: tuple[Case, ...]
-    seconds: float  # promised; when this plan takes the place of another: for what was left
+    seconds: float  # estimated duration; in a plan that replaces another: of the remaining jobs
     budget_seconds: float = 0.0  # 0: none
-    shortened: tuple[Text, ...] = ()  # what the budget took away, a sentence each
-    deviations: tuple[Text, ...] = ()  # from the RFCs and from the published method, a sentence each
+    shortened: tuple[Text, ...] = ()  # what the budget reduced, one sentence each
+    deviations: tuple[Text, ...] = ()  # from the RFCs and from the published method, one sentence each
     facts: dict[str, object] = Field(default_factory=dict)
 
 
 class Finished(Noun):
-    """A job that gave all its answers: it is not made again."""
+    """A job that produced all its results and is not run again."""
 
     kind: Literal["finished"] = "finished"
     at: str
     campaign: str
     job: str
-    seconds: float  # that it took, its share of the bed's start left out
+    seconds: float  # duration, without its share of the time to start the testbed
     planned_seconds: float
-    is_rest: bool = False  # it was cut short once: `seconds` is what was left of it, and says nothing of its pace
+    is_rest: bool = False  # interrupted before: `seconds` covers only the remainder and says nothing about speed
 
 
 class Skipped(Noun):
-    """A job that was planned and gave no answer; a campaign that is gone on with tries it again."""
+    """A planned job that produced no result; it is retried when the campaign is resumed."""
 
     kind: Literal["skipped"] = "skipped"
     at: str
@@ -161,5 +161,5 @@ class Skipped(Noun):
 
 
 def key_by_hand(dut: str, test: TestName, frame: str) -> str:
-    """As a job's key is made, of a test that no campaign but a person asked for."""
+    """The job key of a test started by hand rather than by a campaign."""
     return f"|{dut}||{test}|{frame}"

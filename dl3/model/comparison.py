@@ -1,4 +1,4 @@
-"""Two programs side by side: figures taken in pairs, and what they say."""
+"""Paired measurements of two programs, and their ratio."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -12,9 +12,10 @@ Pair = tuple[Sample, Sample]  # ours, the peer's
 
 
 class Comparison(BaseModel):
-    """One row: medians and their ratio; the lowest, middle and highest ratio within a pair.
+    """One row: the medians and their ratio, and the lowest, middle and highest ratio within a pair.
 
-    Both samples of a pair are taken one after the other: the middle is truer where the machine changes its speed.
+    The two samples of a pair are taken back to back, so `middle` is the more reliable ratio on a machine whose speed
+    varies.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,12 +31,12 @@ class Comparison(BaseModel):
     n_pairs: int
     ours_cycles: float
     peer_cycles: float
-    core_share: float  # the smallest that a sample had
-    note: str = ""  # what a reader has to know of this row alone
+    core_share: float  # lowest value over all samples
+    note: str = ""  # a remark on this row
 
     @classmethod
     def of(cls, name: str, pairs: Sequence[Pair]) -> Self:
-        """The row that these pairs make; the ratio is that of the medians."""
+        """Build the row from these pairs; the ratio is that of the medians."""
         ours = median(mine.sent_mpps for mine, _ in pairs)
         peer = median(theirs.sent_mpps for _, theirs in pairs)
         ratios = [mine.sent_pps / theirs.sent_pps for mine, theirs in pairs]

@@ -1,4 +1,4 @@
-"""Where a test is not made as its RFC wants it, a sentence each in both languages."""
+"""Deviations of the tests from their RFCs, one sentence each, in both languages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from dl3.model.campaign import Effort, TestName, Text
 
 RFC_SECONDS = 60.0  # RFC 2544, 24
 LATENCY_SECONDS = 120.0  # 26.2
-BURST_SECONDS = 2.0  # 26.4: at least
+BURST_SECONDS = 2.0  # 26.4: minimum
 BURSTS = 50
-ENOUGH = 0.999  # of a time: the last frame is due before its end
+ENOUGH = 0.999  # fraction of the required time: the last frame is due before the end of the trial
 FORWARDING_SECONDS = 30.0  # RFC 2889, 5.1: recommended
 RESET_LOAD = Text(
     en="Resets are made at half of the throughput instead of all of it (RFC 2544, 26.6), so that no other loss is "
@@ -22,7 +22,7 @@ LATENCY_OF_ALL = Text(
 )
 
 
-# What the RFC wants of one trial at least, in seconds, and where it says so.
+# The minimum trial duration required by the RFC, in seconds, and the section.
 TIMES: Mapping[TestName, tuple[float, str]] = {
     "throughput": (RFC_SECONDS, "RFC 2544, 24"),
     "latency": (LATENCY_SECONDS, "RFC 2544, 26.2"),
@@ -37,12 +37,12 @@ OF_TIME = re.compile(r"Trials take .* s instead of .* s \(RFC .*\)\.")
 
 
 def is_of_time(text: Text) -> bool:
-    """Whether this says that trials are shorter."""
+    """Whether the text states that trials are too short."""
     return OF_TIME.fullmatch(text.en) is not None
 
 
 def of_times(seconds: Sequence[float], test: TestName) -> list[Text]:
-    """That trials of these lengths are shorter; nothing where none is."""
+    """State that trials of these durations are shorter than required; empty if none is."""
     wanted, place = TIMES.get(test, (0.0, ""))
     if min(seconds, default=wanted) >= ENOUGH * wanted:
         return []
@@ -57,7 +57,7 @@ def of_times(seconds: Sequence[float], test: TestName) -> list[Text]:
 
 
 def of_goals(effort: Effort) -> list[Text]:
-    """That a throughput may lose something."""
+    """State that a throughput goal allows loss."""
     lossy = ", ".join(f"{goal:.3g}" for goal in effort.goals if goal > 0)
     if not lossy:
         return []
@@ -70,7 +70,7 @@ def of_goals(effort: Effort) -> list[Text]:
 
 
 def of_exceed(effort: Effort) -> list[Text]:
-    """That some trials at a rate may lose more than the goal."""
+    """State that some trials at a rate may exceed the loss goal."""
     if not effort.exceed:
         return []
     percent = f"{effort.exceed * 100:g}"
@@ -85,7 +85,7 @@ def of_exceed(effort: Effort) -> list[Text]:
 
 
 def of_bursts(effort: Effort) -> list[Text]:
-    """That there are fewer."""
+    """State that fewer bursts are searched than required."""
     n = effort.repetitions
     if n >= BURSTS:
         return []
@@ -99,7 +99,7 @@ def of_bursts(effort: Effort) -> list[Text]:
 
 
 def beside_time(effort: Effort, test: TestName) -> list[Text]:
-    """All that is not about how long trials take."""
+    """All deviations except trial duration."""
     rules: Mapping[TestName, list[Text]] = {
         "throughput": [*of_goals(effort), *of_exceed(effort)],
         "latency": [LATENCY_OF_ALL],
@@ -110,12 +110,12 @@ def beside_time(effort: Effort, test: TestName) -> list[Text]:
 
 
 def deviations(effort: Effort, test: TestName) -> Sequence[Text]:
-    """All of one test; none where no RFC speaks of it."""
+    """All deviations of one test; empty if no RFC covers the test."""
     return [*of_times((effort.seconds,), test), *beside_time(effort, test)]
 
 
 def as_rfc(test: TestName) -> Effort:
-    """The effort that the RFC wants of a test; bursts may be up to 30 s long."""
+    """The effort required by the test's RFC; bursts may be up to 30 s long."""
     seconds = {"latency": LATENCY_SECONDS, "back-to-back": 30.0, "forwarding": FORWARDING_SECONDS}
     repetitions = BURSTS if test == "back-to-back" else 1
     return Effort(seconds=seconds.get(test, RFC_SECONDS), repetitions=repetitions, method="binary")

@@ -1,4 +1,4 @@
-"""What differs from the RFCs is said."""
+"""Deviations from the RFCs are reported."""
 
 from typing import get_args
 

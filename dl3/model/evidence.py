@@ -1,4 +1,4 @@
-"""What the machine and the programs did while a trial ran, on one clock, so that loss can be laid beside it."""
+"""Activity of the machine and the programs during a trial, on one clock, for correlation with frame loss."""
 
 from typing import Literal
 
@@ -6,52 +6,52 @@ from pydantic import Field
 
 from dl3.model.noun import Noun
 
-OF_THE_OTHER = "of the other machine"  # ends the name of a total that was counted there
+OF_THE_OTHER = "of the other machine"  # suffix of totals that were counted on the other machine
 What = Literal["switch", "interrupt", "steal", "page fault", "netlink", "frequency"]
 
 
 class Loss(Noun):
-    """Frames lost one after the other, as far as dl3gen's own buckets tell: some of those due in that time were."""
+    """A period of consecutive loss, at the resolution of dl3gen's buckets: some of the frames due in it were lost."""
 
-    at_ns: int  # CLOCK_MONOTONIC, of its end
+    at_ns: int  # CLOCK_MONOTONIC, end of the period
     us: float
     frames: int
 
 
 class Timeline(Noun):
-    """Frames of all streams by the time at which each was due: sent[i] - received[i] were lost in bucket i."""
+    """Frames of all streams by due time: sent[i] - received[i] frames were lost in bucket i."""
 
-    start_ns: int  # CLOCK_MONOTONIC, of the first bucket's beginning
+    start_ns: int  # CLOCK_MONOTONIC, start of the first bucket
     bucket_ns: int
     sent: tuple[int, ...]
     received: tuple[int, ...]
-    losses: tuple[Loss, ...] = ()  # at a finer resolution than the buckets; the largest ones, in the order of time
+    losses: tuple[Loss, ...] = ()  # the largest losses in time order, at a finer resolution than the buckets
 
 
 class Gap(Noun):
-    """A pause of a worker, as src/stats/pauses.h has it: it emptied no ring for longer than its frames explain."""
+    """A pause of a worker, defined in src/stats/pauses.h: it polled no ring for longer than its frames explain."""
 
     program: Literal["dl3d", "dl3gen"]
     worker: int
     core: int
-    at_ns: int  # CLOCK_MONOTONIC, of its end
-    us: float  # the whole time, what its frames explain included
-    is_elsewhere: bool = False  # on the other machine of the laboratory; its clock is laid over ours
+    at_ns: int  # CLOCK_MONOTONIC, end of the pause
+    us: float  # total length, including the time that its frames explain
+    is_elsewhere: bool = False  # on the other machine of the testbed; converted to the local clock
 
 
 class Event(Noun):
-    """Something that the machine did on a core."""
+    """An event of the machine on a core."""
 
     what: What
-    at_ns: int  # CLOCK_MONOTONIC, of its end where it has a length
-    us: float  # 0: it has no length
-    core: int  # -1: none or all
-    who: str  # 'kworker/3:1', 'timer'; of netlink how many messages: '1,200'
+    at_ns: int  # CLOCK_MONOTONIC, end of the event if it has a duration
+    us: float  # 0: no duration
+    core: int  # -1: no core, or all of them
+    who: str  # 'kworker/3:1', 'timer'; for netlink the number of messages: '1,200'
     is_elsewhere: bool = False
 
 
 class Work(Noun):
-    """What a worker of dl3d did in a trial."""
+    """Statistics of one dl3d worker over a trial."""
 
     worker: int
     core: int
@@ -61,21 +61,21 @@ class Work(Noun):
     loops: int
     empty_loops: int
     cycles_per_packet: dict[str, float] = Field(default_factory=dict)  # by step, in the bursts that were timed
-    queues: dict[str, int] = Field(default_factory=dict)  # packets received from each, by 'port/queue'
+    queues: dict[str, int] = Field(default_factory=dict)  # packets received per 'port/queue'
 
 
 class Evidence(Noun):
-    """Of one trial, from before its first frame to after its last."""
+    """Evidence of one trial, from before the first frame to after the last."""
 
-    gaps: tuple[Gap, ...] = ()  # the longest ones, in the order of time
-    events: tuple[Event, ...] = ()  # on the workers' cores; the longest ones, in the order of time
+    gaps: tuple[Gap, ...] = ()  # the longest pauses, in time order
+    events: tuple[Event, ...] = ()  # on the workers' cores; the longest ones, in time order
     totals: dict[str, float] = Field(
         default_factory=dict
     )  # 'switches core 1', 'interrupts core 1', 'steal ms core 1', 'page faults dl3d', ...
-    missing: tuple[str, ...] = ()  # one sentence for each kind of evidence that this machine does not give
-    work: tuple[Work, ...] = ()  # of each worker of dl3d
-    ring_frames: int = 0  # that a receive queue of the device holds; 0: unknown
+    missing: tuple[str, ...] = ()  # one sentence per kind of evidence that this machine cannot provide
+    work: tuple[Work, ...] = ()  # one entry per worker of dl3d
+    ring_frames: int = 0  # capacity of a receive queue of the device; 0: unknown
 
     def total(self, what: str, core: int, is_elsewhere: bool) -> float | None:
-        """What was counted on a core, 'steal ms' say; None: that was not seen."""
+        """A total of one core, such as 'steal ms'; None if it was not recorded."""
         return self.totals.get(f"{what} core {core}{f' {OF_THE_OTHER}' if is_elsewhere else ''}")

@@ -1,9 +1,9 @@
-"""The one family of exceptions; the command line catches it once and prints its sentence."""
+"""The exception family of dl3. The command line catches it in one place and prints its message."""
 
 
 class Fault(Exception):
-    """What happened, to what, and what to do about it, in one sentence."""
+    """An error. The message is one sentence: what happened, to what, and what to do about it."""
 
 
 class UsageFault(Fault):
-    """The person asked for something that cannot be; nothing was done."""
+    """Invalid user input; nothing was done."""

@@ -1,4 +1,4 @@
-"""Files that end, and files that do not."""
+"""Bounded and unbounded files."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from dl3.model.files import read_bounded, unprintable
 def reads_a_file_up_to_its_bound(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1234")
     assert read_bounded(tmp_path / "a", 4, "a record") == b"1234"
-    with pytest.raises(UsageFault, match=r"a has more than 3 bytes, the most of a record: name another file$"):
+    with pytest.raises(UsageFault, match=r"a has more than 3 bytes, the maximum for a record: choose another file$"):
         read_bounded(tmp_path / "a", 3, "a record")
 
 
@@ -27,7 +27,7 @@ def reads_a_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 def refuses_devices(device: str) -> None:
-    with pytest.raises(UsageFault, match=f"^{device} is a device, not a record: name a regular file$"):
+    with pytest.raises(UsageFault, match=f"^{device} is a device, not a record: choose a regular file$"):
         read_bounded(Path(device), 4, "a record")
 
 

@@ -1,9 +1,9 @@
-"""What all nouns have in common."""
+"""Base class of the data types."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Noun(BaseModel):
-    """Never changed once made."""
+    """Immutable; no NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)

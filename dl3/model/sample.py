@@ -1,4 +1,4 @@
-"""What a running program counted, and the rates between two readings."""
+"""Counters of a running program, and the rates between two readings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dl3.model.fault import Fault
 
 @dataclass(frozen=True)
 class Reading:
-    """The counters of one moment, as the one-core plugin writes them: 'time_ns core_ns tsc_hz received sent'."""
+    """The counters at one time, as written by the one-core plugin: 'time_ns core_ns tsc_hz received sent'."""
 
     time_ns: int
     core_ns: int
@@ -20,7 +20,7 @@ class Reading:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The reading in a line, or None while nothing whole was written."""
+        """Parse a line; None while it is incomplete."""
         words = text.split()
         if len(words) != 5 or not all(word.isdigit() for word in words):
             return None
@@ -29,9 +29,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rates over one stretch of time, per second of the core that the program was given.
+    """Rates over an interval, per second of core time that the program received.
 
-    On a core of its own that is all of it; `core_share` tells what was left by others. Cycles are those of the TSC.
+    On a dedicated core that is the whole interval; `core_share` is the share that other programs left. Cycles are TSC
+    cycles.
     """
 
     seconds: float
@@ -42,12 +43,12 @@ class Sample:
 
     @property
     def sent_mpps(self) -> float:
-        """Packets sent, in millions per second of the core."""
+        """Packets sent per second of core time, in millions."""
         return self.sent_pps / 1e6
 
     @classmethod
     def between(cls, first: Reading, last: Reading, is_paced: bool = False) -> Self:
-        """The rates between two readings of the same program; of frames that arrive by the clock on the wall."""
+        """The rates between two readings of one program; per second of wall-clock time if the frames are paced."""
         seconds = (last.time_ns - first.time_ns) / 1e9
         core_seconds = (last.core_ns - first.core_ns) / 1e9
         received, sent = last.received - first.received, last.sent - first.sent
@@ -64,7 +65,7 @@ class Sample:
 
 
 def middle(samples: Sequence[Sample]) -> Sample:
-    """The medians of the samples, each figure on its own."""
+    """The median of each figure, taken separately."""
     return Sample(
         seconds=median(s.seconds for s in samples),
         core_share=median(s.core_share for s in samples),

@@ -1,4 +1,4 @@
-"""Readings of the plugin and the rates between them."""
+"""Parsing of the plugin's readings, and the rates between them."""
 
 import pytest
 

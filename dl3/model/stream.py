@@ -1,4 +1,4 @@
-"""A stream as a person writes it: only the keys that a measurement sets are known here, dl3gen knows all."""
+"""A stream as written in a file. Only the keys set by a measurement are modelled here; dl3gen validates the rest."""
 
 import math
 import re
@@ -12,13 +12,13 @@ from dl3.model.noun import Noun
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 RATE = re.compile(rf"\s*({NUMBER})\s*([kMGT]?)\s*(pps|%|bit/s(?:\s*l[12])?)?\s*")
-MIXES = ("imix", "classic")  # of frame sizes, as src/gen/mix.c has them
-CAPTURE = "capture"  # in place of a frame size, of streams that replay captures: their frames have sizes of their own
+MIXES = ("imix", "classic")  # frame size mixes, as in src/gen/mix.c
+CAPTURE = "capture"  # used in place of a frame size for streams that replay captures
 MULTIPLES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 class Stream(Noun):
-    """Its frames' size and its rate are set anew for each trial; all else stays as it was written."""
+    """Frame size and rate are set for each trial; everything else stays as written."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
@@ -30,13 +30,13 @@ class Stream(Noun):
 
     @property
     def is_replay(self) -> bool:
-        """Whether it sends the frames of a capture."""
+        """Whether the stream replays a capture."""
         return "pcap" in (self.model_extra or {})
 
     def at(self, frame: str, pps: float) -> Self:
-        """This stream with frames of a size or mix at a rate, 0: as fast as can be, for as long as the run lasts."""
+        """A copy with this frame size or mix and rate (0: as fast as possible), for as long as the run lasts."""
         rest = {key: value for key, value in self.written().items() if key not in ("frames", "loops", "size")}
-        rate = math.floor(pps * 1000) / 1000 if pps else "max"  # never above what the line carries
+        rate = math.floor(pps * 1000) / 1000 if pps else "max"  # rounded down, so as not to exceed the line rate
         if self.is_replay != (frame == CAPTURE):
             raise UsageFault(
                 f"stream {self.name or self.sender}: frames of '{frame}' were asked for, and those of a capture have "
@@ -46,11 +46,11 @@ class Stream(Noun):
         return self.model_validate({**rest, **size, "rate": rate})
 
     def written(self) -> dict[str, object]:
-        """As dl3gen's method 'send' takes it."""
+        """The stream in the form expected by dl3gen's method 'send'."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def smallest_bytes(self) -> int:
-        """The smallest frame, with FCS, that holds headers and stamp."""
+        """The smallest frame, including the FCS, that holds the headers and the stamp."""
         more = self.model_extra or {}
         is_ip6 = any(":" in first_of(more.get(key)) for key in ("src_ip", "dst_ip"))
         transport = 20 + 10 if more.get("protocol") == "tcp" else 8 + 18
@@ -58,12 +58,12 @@ class Stream(Noun):
 
 
 def first_of(value: object) -> str:
-    """A field of one value, or the first one of many."""
+    """The value of a field, or the first value of a range."""
     return str(value.get("first", "")) if isinstance(value, Mapping) else str(value or "")
 
 
 def amount(rate: str | float | None) -> tuple[str, float]:
-    """Unit and amount of a rate as it is written; nothing and 1 where it names none."""
+    """Unit and value of a rate; '' and 1 if there is none."""
     found = RATE.fullmatch(str(rate)) if rate not in (None, "max") else None
     if not found:
         return "", 1.0
@@ -71,7 +71,7 @@ def amount(rate: str | float | None) -> tuple[str, float]:
 
 
 def shares(streams: Sequence[Stream]) -> list[float]:
-    """Which share of all frames each stream sends: as their rates are to each other, or equal ones without rates."""
+    """Each stream's share of all frames, in proportion to the rates; equal shares if there are none."""
     units = {amount(stream.rate)[0] for stream in streams}
     if len(units) > 1:
         raise UsageFault("the rates of the streams have different units: give all of them one, or 'max'")

@@ -1,4 +1,4 @@
-"""Streams as people write them."""
+"""Streams as written by users."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def replays_a_capture_with_the_sizes_that_it_has() -> None:
         (["0 pps", "0 pps"], [0.5, 0.5]),
         (["5 pps"], [1.0]),
         (["0.1 Tbit/s", "300Gbit/s"], [0.25, 0.75]),
-        (["1.2.3 pps", ". pps"], [0.5, 0.5]),  # dl3gen says what is wrong with them
+        (["1.2.3 pps", ". pps"], [0.5, 0.5]),  # rejected by dl3gen
     ],
 )
 def shares_frames_out_as_the_rates_are(rates: list[str | None], wanted: list[float]) -> None:

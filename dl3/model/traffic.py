@@ -1,4 +1,4 @@
-"""The streams that a traffic is made of, between given ends of the generator."""
+"""Builds the streams of a traffic definition between given generator ports."""
 
 from collections.abc import Sequence
 
@@ -7,30 +7,31 @@ from dl3.model.fault import UsageFault
 from dl3.model.noun import Noun
 from dl3.model.stream import Stream
 
-HOSTS = 65_024  # addresses that a stream counts through in one network
+HOSTS = 65_024  # number of addresses that a stream iterates over in one network
 FIRST_PORT = 1024
 STAMP_PORT = 4791
-CATCH_UP = 16_384  # frames, a ring of the lab: hosts take virtual cores away for up to a few milliseconds
+CATCH_UP = 16_384  # frames, one ring of the testbed: hypervisors preempt virtual cores for up to a few ms
 NUMBER_OF_PAIR = 2
 
 
 class End(Noun):
-    """A port of the generator, and what the device under test finds behind it."""
+    """A generator port and the addresses behind it, as seen by the device under test."""
 
-    port: str  # name in dl3gen's file
+    port: str  # port name in dl3gen's configuration file
     mac: str
-    gateway_mac: str  # of the device's port on the same wire: where frames sent here go
-    first_ip4: str = ""  # of HOSTS addresses that the device reaches through this port
+    gateway_mac: str  # of the device port on the same wire: the next hop of frames sent here
+    first_ip4: str = ""  # first of HOSTS addresses that the device reaches through this port
     first_ip6: str = ""
 
 
 def pairs_of(direction: Direction, n: int) -> list[tuple[int, int]]:
-    """Who sends to whom among `n` ends (RFC 2285, 3.2 and 3.3).
+    """Sender and receiver pairs among `n` ends (RFC 2285, 3.2 and 3.3).
 
-    In pairs, from the even to the odd end and in both ways, or each to each; with two ends meshed is both ways.
+    Either pairwise, from even to odd end or in both directions, or full mesh; with two ends meshed equals
+    bidirectional.
     """
     if n < NUMBER_OF_PAIR or (direction != "meshed" and n % NUMBER_OF_PAIR):
-        raise UsageFault(f"{direction} traffic between {n} ports: an even number of them is wanted, at least two")
+        raise UsageFault(f"{direction} traffic between {n} ports: expected an even number of ports, at least two")
     if direction == "meshed":
         return [(i, j) for i in range(n) for j in range(n) if i != j]
     there = [(i, i + 1) for i in range(0, n, NUMBER_OF_PAIR)]
@@ -38,12 +39,12 @@ def pairs_of(direction: Direction, n: int) -> list[tuple[int, int]]:
 
 
 def name_of(start: int, end: int, n: int) -> str:
-    """Of a stream: 'east' and 'west' between two ends."""
+    """Name of a stream: 'east' and 'west' between two ends."""
     return ("east", "west")[start] if n == NUMBER_OF_PAIR else f"{start}-to-{end}"
 
 
 def flows_of(traffic: Traffic, first: str) -> dict[str, object]:
-    """The fields that make the flows: destinations first, then source ports; and which flow is next."""
+    """The fields that define the flows, destination addresses first, then source ports, and the order of the flows."""
     hosts = min(traffic.flows, HOSTS)
     ports = -(-traffic.flows // hosts)
     order: dict[str, object] = {"distribution": traffic.distribution} if traffic.flows > 1 else {}
@@ -55,23 +56,23 @@ def flows_of(traffic: Traffic, first: str) -> dict[str, object]:
 
 
 def stream_between(traffic: Traffic, start: End, end: End, name: str) -> Stream:
-    """One direction's stream; its rate says only that all streams send alike."""
+    """The stream of one direction. All streams get the same rate, so that they share the load equally."""
     is_ip6 = traffic.family == "ipv6"
     source, destination = (start.first_ip6, end.first_ip6) if is_ip6 else (start.first_ip4, end.first_ip4)
     if not source or not destination:
-        raise UsageFault(f"{traffic.family} between {start.port} and {end.port}: this bed has no such addresses")
+        raise UsageFault(f"{traffic.family} between {start.port} and {end.port}: this testbed has no such addresses")
     head = {"name": name, "from": start.port, "to": end.port, "src_mac": start.mac, "dst_mac": start.gateway_mac}
     tail = {"src_ip": source, "dst_port": STAMP_PORT, "catch_up": CATCH_UP, "rate": "1 Mpps"}
     return Stream.model_validate({**head, **tail, **flows_of(traffic, destination)})
 
 
 def streams_for(traffic: Traffic, ends: Sequence[End]) -> tuple[Stream, ...]:
-    """The streams of a traffic between these ends, or a person's own; what those mean, dl3gen judges."""
+    """The streams of a traffic definition between these ends, or the user's own, which dl3gen validates."""
     if traffic.streams:
         return tuple(Stream.model_validate(written) for written in traffic.streams)
     pairs = pairs_of(traffic.direction, len(ends))
     made = [stream_between(traffic, ends[i], ends[j], name_of(i, j, len(ends))) for i, j in pairs]
     if traffic.flows == 1 or traffic.distribution == "sequential":
         return tuple(made)
-    # Each in an order of its own, and in the same one each time.
+    # Each stream has its own order of flows, the same on every run.
     return tuple(Stream.model_validate({**one.written(), "seed": seed}) for seed, one in enumerate(made, 1))

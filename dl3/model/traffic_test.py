@@ -1,4 +1,4 @@
-"""Streams of a traffic."""
+"""Streams of a traffic definition."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def knows_who_sends_to_whom(direction: Any, n: int, wanted: set[tuple[int, int]]
 
 @pytest.mark.parametrize(("direction", "n"), [("bidirectional", 3), ("unidirectional", 1), ("meshed", 1)])
 def refuses_ends_that_have_no_partner(direction: Any, n: int) -> None:
-    with pytest.raises(UsageFault, match="an even number of them is wanted"):
+    with pytest.raises(UsageFault, match="expected an even number of ports"):
         pairs_of(direction, n)
 
 

@@ -1,4 +1,4 @@
-"""The facts of the machine and of the build that a figure depends on."""
+"""Facts about the machine and the build that affect results."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from dl3.record.machine import machine, output_of, text_of, whole_output_of
 
 
 class Facts(BaseModel):
-    """What stands beside every result. Text that could not be found out is empty."""
+    """The facts stored with every result. Strings that could not be determined are empty."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -25,38 +25,40 @@ class Facts(BaseModel):
     dpdk: str
     compiler: str
     build_flags: str
-    drivers_within: list[str] = []  # DPDK's that are linked into dl3d and dl3gen
-    default_idle: str = ""  # what workers of this build's dl3d do without frames where its file does not say
+    drivers_within: list[str] = []  # DPDK drivers linked into dl3d and dl3gen
+    default_idle: str = ""  # default `idle` of this build's dl3d
     network_devices: list[str]
 
 
 def last_march(flags: str) -> str:
-    """The -march that counts: the last one."""
+    """The effective -march flag, which is the last one."""
     found = re.findall(r"-march=(\S+)", flags)
     return str(found[-1]) if found else "default"
 
 
 def build_flags(build: Path) -> str:
-    """The compiler's flags of our packet path, from the build's own list of commands."""
+    """Compiler flags of the datapath, from the build's compile_commands.json."""
     commands = text_of(build / "compile_commands.json")
     found = re.search(r'"command": "([^"]*path/worker\.c[^"]*)"', commands)
     return " ".join(word for word in found[1].split() if word.startswith(("-O", "-m", "-D"))) if found else ""
 
 
 def drivers_within(build: Path) -> list[str]:
-    """Those that the build links by archive, not as plugins."""
+    """Drivers linked statically by the build rather than loaded as plugins."""
     return sorted({f"net_{name}" for name in re.findall(r"librte_net_(\w+)\.a\b", text_of(build / "build.ninja"))})
 
 
 def default_idle(dl3d: Path) -> str:
-    """'poll' or 'sleep', as the program's example has it; 'poll' for one that knows no other, '' without a program."""
+    """'poll' or 'sleep', from the program's example configuration; 'poll' if the example has no `idle`, '' without a
+    program.
+    """
     example = whole_output_of(str(dl3d), "--example")
     found = re.search(r"^idle: (\w+)", example, re.MULTILINE)
     return str(found[1]) if found else "poll" if example else ""
 
 
 def collect(build: Path) -> Facts:
-    """Read all facts now."""
+    """Collect all facts now."""
     return Facts(
         **machine(),
         dpdk=output_of("pkg-config", "--modversion", "libdpdk"),

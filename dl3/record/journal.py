@@ -1,4 +1,4 @@
-"""Records on disk: one JSON line per trial, only ever appended."""
+"""Append-only records on disk: one JSON line per trial."""
 
 import errno
 import io
@@ -12,16 +12,16 @@ from dl3.model.fault import Fault
 from dl3.record.facts import Facts
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-OF_TRIALS = b'{"kind":"'  # the beginning of a record's first line
+OF_TRIALS = b'{"kind":"'  # start of a record's first line
 OF_SAMPLES = b'{"at":"'
 
 
 class Unwritable(Fault):
-    """Nothing more can be recorded, so nothing more is to be measured."""
+    """The record cannot be written, so no further measurement may run."""
 
 
 class DiskFull(Unwritable):
-    """There is no room for more."""
+    """The disk is full."""
 
 
 class SampleRecord(BaseModel):
@@ -43,19 +43,20 @@ class SampleRecord(BaseModel):
 
 
 def now() -> str:
-    """This moment, in UTC, to the second."""
+    """The current time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def spare_of(path: Path) -> Path:
-    """The file beside a record that keeps room for its last line."""
+    """The file next to a record that reserves space for its last line."""
     return path.with_name(f".{path.name}.spare")
 
 
 def append(path: Path, noun: BaseModel) -> None:
-    """Add one line, whole or not at all, and on the disk when this returns; behind half a line it begins a new one.
+    """Append one line, atomically and synced to disk. If the file ends in an incomplete line, a new line is started.
 
-    On a full disk the spare (see dl3.record.spare) is given up for it: then it is written, and DiskFull is raised.
+    On a full disk the spare file (see dl3.record.spare) is deleted to make room: the line is written and DiskFull is
+    raised.
     """
     line = noun.model_dump_json().encode() + b"\n"
     try:
@@ -68,7 +69,7 @@ def append(path: Path, noun: BaseModel) -> None:
 
 
 def add(path: Path, line: bytes) -> None:
-    """At the end; what was written of it is cut off again when it cannot be written whole."""
+    """Append at the end; a partially written line is removed again."""
     with path.open("a+b", buffering=0) as file:
         end = file.seek(0, os.SEEK_END)
         rest = line if ends_whole(file) else b"\n" + line
@@ -82,20 +83,20 @@ def add(path: Path, line: bytes) -> None:
 
 
 def write_into_spare(path: Path, line: bytes, full: OSError) -> None:
-    """Make room with the spare, write the line, and say that it was the last one."""
+    """Free the spare file, write the line, and raise DiskFull."""
     spare = spare_of(path)
     try:
         spare.unlink()
         add(path, line)
     except OSError:
         raise DiskFull(
-            f"the disk is full, {path} cannot be written: make room; what was measured before is in it"
+            f"the disk is full, {path} cannot be written: free some space; all earlier results are recorded"
         ) from full
-    raise DiskFull(f"the disk of {path} is full: make room; all that was measured is in it")
+    raise DiskFull(f"the disk of {path} is full: free some space; all results are recorded")
 
 
 def ends_whole(file: io.RawIOBase) -> bool:
-    """Whether a file is empty or ends with a line's end."""
+    """Whether a file is empty or ends with a newline."""
     if file.seek(0, os.SEEK_END) == 0:
         return True
     file.seek(-1, os.SEEK_END)
@@ -103,7 +104,7 @@ def ends_whole(file: io.RawIOBase) -> bool:
 
 
 def is_record(path: Path) -> bool:
-    """Whether a file begins as records do, or has nothing in it yet; OSError where it cannot be read."""
+    """Whether a file starts like a record or is empty; OSError if it cannot be read."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -112,7 +113,7 @@ def is_record(path: Path) -> bool:
 
 
 def mend(path: Path) -> int:
-    """Cut off half a line at the end that somebody was killed in; returns its bytes, 0 when there is none."""
+    """Remove an incomplete last line, left by a killed process; returns its size in bytes, or 0."""
     try:
         with path.open("r+b", buffering=0) as file:
             if ends_whole(file):

@@ -1,4 +1,4 @@
-"""Records: one line per trial, readable again."""
+"""Records have one line per trial and can be read back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What can be read off a machine. Python's own library alone, so that it also runs on another machine."""
+"""Properties of a machine. Uses only Python's standard library, so that it can also run on another machine."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def text_of(path: str | Path) -> str:
-    """A small file of the kernel's, or nothing."""
+    """A small kernel file, or ''."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -18,13 +18,13 @@ def text_of(path: str | Path) -> str:
 
 
 def number_in(text: str, word: str) -> int:
-    """The number behind a word of /proc/meminfo, 0 without it."""
+    """The value of a /proc/meminfo field, or 0 if missing."""
     found = re.search(rf"^{re.escape(word)}:\s+(\d+)", text, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def cpu_model() -> str:
-    """The first processor's name, with family, model and stepping, because clouds hide the name."""
+    """Name of the first processor, with family, model and stepping because cloud providers mask the name."""
     words = {
         key.strip(): value.strip()
         for key, _, value in (line.partition(":") for line in text_of("/proc/cpuinfo").split("\n\n")[0].splitlines())
@@ -34,7 +34,7 @@ def cpu_model() -> str:
 
 
 def caches() -> dict[str, str]:
-    """Size of each cache of the first processor, by level and kind."""
+    """Size of each cache of the first processor, by level and type."""
     found = {}
     for cache in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind = text_of(cache / "level"), text_of(cache / "type")
@@ -43,13 +43,13 @@ def caches() -> dict[str, str]:
 
 
 def numa_nodes() -> dict[str, str]:
-    """The processors of each node."""
+    """CPU list of each NUMA node."""
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
     return {node.name: text_of(node / "cpulist") for node in nodes}
 
 
 def network_devices() -> list[str]:
-    """Devices of class network on the PCI bus, 'address vendor:device driver'."""
+    """PCI network devices as 'address vendor:device driver'."""
     found = []
     for device in sorted(Path("/sys/bus/pci/devices").glob("*")):
         if text_of(device / "class").startswith("0x02"):
@@ -59,7 +59,7 @@ def network_devices() -> list[str]:
 
 
 def whole_output_of(*command: str) -> str:
-    """All that a command prints, or nothing."""
+    """Complete output of a command, or '' on failure."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
     except (OSError, subprocess.SubprocessError):
@@ -67,12 +67,12 @@ def whole_output_of(*command: str) -> str:
 
 
 def output_of(*command: str) -> str:
-    """The first line that a command prints, or nothing."""
+    """First line of a command's output, or ''."""
     return (whole_output_of(*command).splitlines() or [""])[0]
 
 
 def machine() -> dict[str, Any]:
-    """All of it, by name; what could not be found out is empty."""
+    """All properties by name; those that could not be determined are empty."""
     memory = text_of("/proc/meminfo")
     return {
         "cpu_model": cpu_model(),

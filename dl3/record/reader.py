@@ -1,4 +1,4 @@
-"""Reads records again: all whole lines are kept, and what is left out is said."""
+"""Reads records back: keeps all complete lines and reports the ones it skipped."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ KNOWN_MISTAKES = {
     "model_type": "not a JSON object",
     "dict_type": "not a JSON object",
 }
-NAMED_LINES = 10  # broken ones that are named by number
+NAMED_LINES = 10  # maximum number of broken lines listed by number
 
 OtherAnswer = FrameLoss | BackToBack | Recovery | Reset | Forwarding | Versus
 AnyEntry = Trial | Throughput | OtherAnswer | Proof | Idle | Plan | Finished | Skipped
@@ -35,23 +35,23 @@ ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 
 @dataclass(frozen=True)
 class Record:
-    """What a file holds, in its order, and a sentence for each thing that was left out."""
+    """Contents of a record in file order, with one sentence for everything that was skipped."""
 
     path: Path
     trials: tuple[Trial, ...]
     answers: tuple[Throughput, ...]
     others: tuple[OtherAnswer, ...]
     proofs: tuple[Proof, ...]
-    plans: tuple[Plan, ...]  # more than one: a budget made it shorter on the way
+    plans: tuple[Plan, ...]  # more than one if the budget changed the plan during the run
     skipped: tuple[Skipped, ...]
     left_out: tuple[str, ...]
     finished: tuple[Finished, ...] = ()
     idles: tuple[Idle, ...] = ()
-    lines: tuple[tuple[int, AnyEntry], ...] = ()  # all of them with their numbers, in the order of the file
+    lines: tuple[tuple[int, AnyEntry], ...] = ()  # all entries with their line numbers, in file order
 
 
 def mistake(line: bytes) -> str:
-    """Why a line is neither a trial nor an answer."""
+    """Why a line is not a valid record entry, or ''."""
     try:
         ENTRY.validate_json(line)
     except ValidationError as error:
@@ -62,7 +62,7 @@ def mistake(line: bytes) -> str:
 
 
 def written_by(content: bytes) -> str:
-    """The command that wrote a file of ours that is not a record of trials, or ''."""
+    """The command that wrote a file of dl3 that is not a record of trials, or ''."""
     first = content[:MOST_OF_START]
     if first.startswith(OF_SAMPLES):
         return "'dl3 bench onecore'"
@@ -72,7 +72,7 @@ def written_by(content: bytes) -> str:
 
 
 def refuse_other(path: Path, content: bytes) -> None:
-    """UsageFault for a file that another command of ours wrote."""
+    """UsageFault for a file written by a different dl3 command."""
     if program := written_by(content):
         raise UsageFault(
             f"{path} was written by {program}, which prints its own table; reports are made of the records of the other "
@@ -81,7 +81,7 @@ def refuse_other(path: Path, content: bytes) -> None:
 
 
 def errors(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> Iterator[str]:
-    """One sentence for a file that was cut in half, one for all other broken lines."""
+    """One sentence for a truncated last line, and one for all other broken lines."""
     if is_cut and n_lines in broken:
         size = len(broken.pop(n_lines))
         yield f"{path} was cut off in line {n_lines}, after {size} bytes of it: that line was left out"
@@ -91,12 +91,12 @@ def errors(path: Path, broken: dict[int, bytes], is_cut: bool, n_lines: int) -> 
     more = f" and {len(numbers) - NAMED_LINES} more" if len(numbers) > NAMED_LINES else ""
     what = "line" if len(numbers) == 1 else "lines"
     number, line = next(iter(broken.items()))
-    why = f"line {number} is no record of a trial or an answer, {mistake(line)}"
+    why = f"line {number} is not a valid record entry, {mistake(line)}"
     yield f"{path}: {what} {', '.join(numbers[:NAMED_LINES])}{more} left out; {why}"
 
 
 def parse(path: Path, content: bytes) -> Record:
-    """What is in the bytes of a file. Pure; never fails."""
+    """Parse the contents of a file. Pure; never fails."""
     is_cut = not content.endswith(b"\n")
     lines: list[tuple[int, AnyEntry]] = []
     broken: dict[int, bytes] = {}
@@ -124,7 +124,7 @@ def parse(path: Path, content: bytes) -> Record:
 
 
 def read(path: Path) -> Record:
-    """The record in a file, or a Fault when the file cannot be read."""
+    """Read a record; Fault if the file cannot be read."""
     try:
         content = read_bounded(path, MOST_BYTES, "a record")
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Records that were cut, glued, and written over by somebody's cat."""
+"""Records that were truncated, concatenated or overwritten with garbage."""
 
 import json
 import re
@@ -82,7 +82,7 @@ def begins_a_new_line_behind_one_that_was_cut(tmp_path: Path) -> None:
     found = read(path)
     assert [one.asked_pps for one in found.trials] == [2, 3]
     assert len(found.left_out) == 1
-    assert found.left_out[0].startswith(f"{path}: line 1 left out; line 1 is no record of a trial or an answer, ")
+    assert found.left_out[0].startswith(f"{path}: line 1 left out; line 1 is not a valid record entry, ")
 
 
 def keeps_a_last_line_that_only_lacks_its_end() -> None:
@@ -93,9 +93,7 @@ def keeps_a_last_line_that_only_lacks_its_end() -> None:
 def names_broken_lines_by_number() -> None:
     found = parse(NOWHERE, b"{}\n" + joined(trial()) + b'\n{"kind": "trial"}\n\xff\xfe\n' + joined(answer()))
     assert (len(found.trials), len(found.answers)) == (1, 1)
-    assert found.left_out == (
-        "r.jsonl: lines 1, 4, 5 left out; line 1 is no record of a trial or an answer, it has no 'kind'",
-    )
+    assert found.left_out == ("r.jsonl: lines 1, 4, 5 left out; line 1 is not a valid record entry, it has no 'kind'",)
 
 
 def names_no_more_broken_lines_than_one_can_read() -> None:

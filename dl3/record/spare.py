@@ -1,4 +1,4 @@
-"""Room that is kept beside a record, so that a disk that fills cannot take the trial that was just made."""
+"""Disk space reserved next to a record, so that a full disk cannot lose the trial that was just made."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ SPARE_BYTES = 1 << 20  # several trials with all their evidence
 
 @contextmanager
 def kept(path: Path) -> Iterator[None]:
-    """Keep the spare for as long as somebody measures, and keep others from writing to the same record."""
+    """Hold the spare file and an exclusive lock on the record while a measurement runs."""
     with opened(path) as record:
         lock(record.fileno(), path)
         try:
@@ -30,7 +30,7 @@ def kept(path: Path) -> Iterator[None]:
 
 
 def opened(path: Path) -> FileIO:
-    """The record, to hold its lock."""
+    """Open the record to hold its lock."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return FileIO(path, "ab")
@@ -39,22 +39,24 @@ def opened(path: Path) -> FileIO:
 
 
 def unwritable(path: Path, error: OSError) -> Unwritable:
-    """Before anything is measured."""
+    """The error for a record that is unwritable before the measurement starts."""
     if error.errno in FULL:
-        return DiskFull(f"the disk of {path} is full: make room, then go on")
+        return DiskFull(f"the disk of {path} is full: free some space, then continue")
     return Unwritable(f"the record {path} cannot be written: {error.strerror}")
 
 
 def lock(file: int, path: Path) -> None:
-    """Until the file is closed, also by being killed."""
+    """Held until the file is closed, also when the process is killed."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise UsageFault(f"another dl3 writes to {path}: let it end, or name another record") from error
+        raise UsageFault(
+            f"another dl3 is writing to {path}: wait for it to finish, or choose another record"
+        ) from error
 
 
 def fill(spare: Path) -> None:
-    """Bytes that the disk has to have; holes would not keep anything."""
+    """Fill with real data: a sparse file would not reserve space."""
     with spare.open("wb", buffering=0) as file:
         rest = os.urandom(SPARE_BYTES)
         while rest:

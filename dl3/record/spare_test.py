@@ -1,4 +1,4 @@
-"""A disk that fills: a small file system in memory. System tests run as root, and so do these."""
+"""Full disks, on a small tmpfs. Like the system tests, these tests run as root."""
 
 import subprocess
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ def entry(number: int, n_bytes: int = 100) -> Skipped:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """Two megabytes, and no more."""
+    """A file system of 2 MB."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", tmp_path], check=True)
     yield tmp_path
     subprocess.run(["umount", tmp_path], check=True)
 
 
 def fill(disk: Path) -> Path:
-    """All that is left of it."""
+    """Use up all remaining space."""
     ballast = disk / "ballast"
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:
@@ -41,11 +41,11 @@ def writes_the_last_line_into_the_spare_and_goes_on_after_room_was_made(disk: Pa
         append(path, entry(1))
         assert spare_of(path).stat().st_size == SPARE_BYTES
         ballast = fill(disk)
-        with pytest.raises(DiskFull, match="is full: make room; all that was measured is in it"):
+        with pytest.raises(DiskFull, match="is full: free some space; all results are recorded"):
             append(path, entry(2, 100_000))
     assert [one.job for one in read(path).skipped] == ["1", "2"]
     fill(disk)
-    with pytest.raises(DiskFull, match="is full: make room, then go on"), kept(path):
+    with pytest.raises(DiskFull, match="is full: free some space, then continue"), kept(path):
         raise AssertionError
     (disk / "ballast").unlink()
     with kept(path):
@@ -61,14 +61,14 @@ def cuts_off_half_a_line_when_there_is_no_spare(disk: Path) -> None:
     append(path, entry(1))
     fill(disk)
     before = path.read_bytes()
-    with pytest.raises(DiskFull, match="make room; what was measured before is in it"):
+    with pytest.raises(DiskFull, match="free some space; all earlier results are recorded"):
         append(path, entry(2, 500_000))
     assert path.read_bytes() == before
 
 
 def lets_nobody_else_write_to_the_same_record(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    with kept(path), pytest.raises(UsageFault, match="another dl3 writes to"), kept(path):
+    with kept(path), pytest.raises(UsageFault, match="another dl3 is writing to"), kept(path):
         raise AssertionError
     with kept(path):
         append(path, entry(1))

@@ -1,1 +1,3 @@
-"""Pure: the next load, or the answer. Knows neither clock nor socket nor how a trial is made."""
+"""Search algorithms. Pure: they return the next load or the result, independent of clocks, sockets and how trials are
+run.
+"""

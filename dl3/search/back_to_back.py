@@ -1,4 +1,4 @@
-"""The longest burst of which nothing is lost (RFC 2544, 26.4): doubled until one loses, then halved in between."""
+"""The longest lossless burst (RFC 2544, 26.4): the length is doubled until frames are lost, then bisected."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from typing import Generic
 
 from dl3.search.trials import RETRIES, T, valid
 
-FIRST = 64  # frames of the first burst
+FIRST = 64  # length of the first burst in frames
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How long bursts may be, and how exact the answer: within so many frames, or so great a share of them."""
+    """The maximum burst length and the resolution of the result, in frames or as a fraction."""
 
     most: int
     frames: int = 1
@@ -19,21 +19,21 @@ class Reach:
     retries: int = RETRIES
 
     def is_near(self, low: int, high: int) -> bool:
-        """Whether an answer between them is exact enough."""
+        """Whether the bounds are close enough together."""
         return high - low <= max(self.frames, int(self.share * low))
 
 
 @dataclass(frozen=True)
 class Burst(Generic[T]):
-    """So many frames, and the trial; 0 frames and no trial where even the shortest lost some."""
+    """The burst length in frames and its trial; 0 and None if even the shortest burst lost frames."""
 
     frames: int
     trial: T | None
-    is_at_least: bool  # no longer one was tried
+    is_at_least: bool  # no longer burst was tried
 
 
 def next_burst(passed: Sequence[int], lost: Sequence[int], most: int) -> int:
-    """How long the next one is: twice the longest that passed, or in the middle of both."""
+    """Length of the next burst: twice the longest that passed, or the midpoint of the bounds."""
     low = max(passed, default=0)
     if lost:
         return (low + min(lost)) // 2
@@ -41,7 +41,7 @@ def next_burst(passed: Sequence[int], lost: Sequence[int], most: int) -> int:
 
 
 def find_burst(measure: Callable[[int], T], reach: Reach) -> Burst[T]:
-    """The longest burst that passed, shorter than each that lost; Undecided where trials stay INVALID."""
+    """The longest burst that passed, shorter than every burst that lost frames; Undecided if trials stay INVALID."""
     passed: dict[int, T] = {}
     lost: list[int] = []
     while True:

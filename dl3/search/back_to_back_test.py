@@ -1,4 +1,4 @@
-"""Bursts through a buffer that is made up."""
+"""Bursts through a simulated buffer."""
 
 import random
 
@@ -10,7 +10,7 @@ from dl3.search.throughput import Undecided
 
 
 def search(longest: int, reach: Reach) -> tuple[Burst[FakeTrial], list[int]]:
-    """A device that loses something of all bursts above `longest`."""
+    """A device that loses frames of every burst longer than `longest`."""
     tried: list[int] = []
 
     def measure(frames: int) -> FakeTrial:

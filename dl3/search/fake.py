@@ -1,11 +1,11 @@
-"""Trials that are made up, for tests of searches."""
+"""Simulated trials for the tests of searches."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class FakeTrial:
-    """Offered, lost, and perhaps INVALID."""
+    """Offered load and loss ratio; optionally INVALID."""
 
     offered_pps: float = 1.0
     loss_ratio: float = 0.0

@@ -1,4 +1,4 @@
-"""Loss over load, downwards in steps until two loads in a row lost nothing (RFC 2544, 26.3)."""
+"""Loss over load, in descending steps until two consecutive loads lost nothing (RFC 2544, 26.3)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,40 +7,40 @@ from typing import Generic
 from dl3.search.throughput import Undecided
 from dl3.search.trials import RETRIES, T, first_valid
 
-CLEAN = 2  # loads in a row without loss, then it ends
+CLEAN = 2  # number of consecutive lossless loads that end the test
 
 
 @dataclass(frozen=True)
 class Tried(Generic[T]):
-    """Loads (shares of the most) from the highest down, each with its trial; None where all of them were INVALID."""
+    """Loads as fractions of the maximum, in descending order, each with its trial; None if every trial was INVALID."""
 
     loads: Sequence[tuple[float, T | None]]
 
     @property
     def points(self) -> Sequence[tuple[float, T]]:
-        """Those that have a valid trial."""
+        """The loads that have a valid trial."""
         return [(share, trial) for share, trial in self.loads if trial is not None]
 
     @property
     def invalid_shares(self) -> Sequence[float]:
-        """Those that have none."""
+        """The loads that have none."""
         return [share for share, trial in self.loads if trial is None]
 
 
 def loads_of(step: float) -> list[float]:
-    """Shares of the most, from all of it down to the last that is above nothing; `step` is at most 0.1."""
+    """Fractions of the maximum from 1 down to the last one above 0; `step` is at most 0.1."""
     assert 0 < step <= 0.1, "RFC 2544 wants steps of 10 % or less"  # noqa: S101
     return [1 - i * step for i in range(round(1 / step)) if 1 - i * step > step / 2]
 
 
 def is_done(trials: Sequence[T | None]) -> bool:
-    """Whether the last two loads lost nothing; one that stayed INVALID is no such load."""
+    """Whether the last two loads lost nothing; a load without a valid trial does not count."""
     newest = trials[-CLEAN:]
     return len(newest) == CLEAN and all(trial is not None and not trial.loss_ratio for trial in newest)
 
 
 def find_losses(measure: Callable[[float], T], step: float = 0.1, retries: int = RETRIES) -> Tried[T]:
-    """Each load with its trial, down to the one that ended it; Undecided where none has a valid one."""
+    """Measure the loads until the end condition is met; Undecided if none has a valid trial."""
     trials: list[T | None] = []
     shares = loads_of(step)
     for share in shares:

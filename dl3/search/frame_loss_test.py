@@ -1,4 +1,4 @@
-"""Loads from the most downwards, and forwarding rates."""
+"""Descending loads, and forwarding rates."""
 
 import random
 
@@ -11,7 +11,7 @@ from dl3.search.throughput import Undecided
 
 
 def device(limit_pps: float, share: float) -> FakeTrial:
-    """One that drops what is above its limit, of 100 packets/s at most."""
+    """A device that drops everything above its limit; the maximum load is 100 packets/s."""
     offered = 100 * share
     return FakeTrial(offered, max(0.0, offered - limit_pps) / offered)
 

@@ -1,9 +1,9 @@
-"""Throughput for several loss ratios in one search: MLRsearch (RFC 9971), by the package of its authors.
+"""Throughput for several loss ratios in one search: MLRsearch (RFC 9971), with the package of its authors.
 
-The package chooses loads and durations; our own rules are added here: INVALID trials are made again and
-never shown to it, and without an exceed ratio no rate is answered at or above which any trial lost more than allowed.
-Its clock has no say: the same trials lead to the same loads, so that a search can be replayed from a record. It adds
-durations up, so it is given them in whole milliseconds, whose sums are exact.
+The package chooses loads and durations. Two rules are added here: INVALID trials are repeated and never passed to it,
+and without an exceed ratio, no rate is reported if a trial at that rate or above exceeded the goal. Its clock has no
+influence: the same trials lead to the same loads, so a search can be replayed from a record. The package adds up
+durations, so it is given whole milliseconds, whose sums are exact.
 """
 
 import math
@@ -18,24 +18,24 @@ from dl3.model import durations
 from dl3.model.trial import Limit
 from dl3.search.throughput import Answer, Bounds, M, Undecided, given_up, is_enough
 
-NEVER = 1e9  # for the package's own clock; `Goals.longest_s` counts trials instead
+NEVER = 1e9  # disables the package's own time limit; `Goals.longest_s` limits trial time instead
 MS = 0.001
-SLACK = 1e-9  # of rounding
-MOST_FINALS = 100  # for each goal, before a search is given up
+SLACK = 1e-9  # tolerance for rounding
+MOST_FINALS = 100  # per goal, before a search is abandoned
 
 Measure = Callable[[float, float], M]  # packets/s, seconds
 
 
 @dataclass(frozen=True)
 class Goals:
-    """What is searched for, in the words of RFC 9971; all goals share everything but the loss ratio."""
+    """The goals of a search, in the terms of RFC 9971. All goals share every attribute except the loss ratio."""
 
     loss_ratios: tuple[float, ...] = (0.0,)
-    exceed_ratio: float = 0.0  # share of a rate's trial time that may lose more than the goal
-    resolution: float = 0.005  # goal width, relative
+    exceed_ratio: float = 0.0  # share of a rate's trial time allowed to exceed the goal
+    resolution: float = 0.005  # relative goal width
     seconds: float = 2.0  # goal final trial duration
-    trials: int = 1  # of that length, which decide about a rate: goal duration sum / goal final trial duration
-    retries: int = 3  # of INVALID trials, each time; see is_enough() for what ends them earlier
+    trials: int = 1  # final trials per rate: goal duration sum / goal final trial duration
+    retries: int = 3  # maximum repetitions of an INVALID trial; is_enough() may end them earlier
 
     def __post_init__(self) -> None:
         assert self.loss_ratios, "there is a goal"  # noqa: S101
@@ -49,7 +49,7 @@ class Goals:
 
     @property
     def n_trials(self) -> int:
-        """Final trials that decide about a rate: so many at least that an exceed ratio can forgive one."""
+        """Number of final trials per rate: at least enough for the exceed ratio to tolerate one bad trial."""
         return durations.n_finals(self.trials, self.exceed_ratio)
 
     @property
@@ -59,21 +59,23 @@ class Goals:
 
     @property
     def n_preceding(self) -> int:
-        """Coarser and shorter targets before the final one."""
+        """Number of coarser, shorter targets before the final one."""
         return 2 if durations.has_middle(self.seconds) else 1
 
     @property
     def longest_s(self) -> float:
-        """Of trials: a search that takes longer ends without an answer."""
+        """Maximum trial time: a search that takes longer ends without a result."""
         return MOST_FINALS * self.n_trials * self.seconds * len(self.loss_ratios)
 
     @property
     def likely_s(self) -> float:
-        """Of trials, on a device that is steady: each goal's bounds at full length, and the short ones before."""
+        """Expected trial time on a steady device: both bounds of each goal at full duration, and the short trials
+        before.
+        """
         return len(self.loss_ratios) * (self.n_trials * self.seconds + 6 * self.first_s)
 
     def of_package(self) -> SearchGoalTuple:
-        """One for each loss ratio, with every attribute set."""
+        """The package's goals, one per loss ratio, with every attribute set."""
         return SearchGoalTuple(tuple(self._of_package(ratio) for ratio in self.loss_ratios))
 
     def _of_package(self, ratio: float) -> SearchGoal:
@@ -91,13 +93,13 @@ class Goals:
 
 
 def ms_of(seconds: float) -> int:
-    """Whole milliseconds, one at least."""
+    """Whole milliseconds, at least one."""
     return max(1, round(seconds / MS))
 
 
 @dataclass(frozen=True)
 class Made(Generic[M]):
-    """One trial and what was asked."""
+    """A trial with its requested rate and duration."""
 
     asked_pps: float
     seconds: float
@@ -106,41 +108,41 @@ class Made(Generic[M]):
 
 @dataclass
 class Measurer(AbstractMeasurer, Generic[M]):
-    """Between the package and those who make trials; keeps all of them."""
+    """Runs trials on behalf of the package and keeps them all."""
 
     trial: Measure[M]
     bounds: Bounds
     goals: Goals
-    hear: Callable[[float], None]
+    report: Callable[[float], None]
     known: M | None
     made: list[Made[M]] = field(default_factory=list)
     behind: set[float] = field(default_factory=set)  # rates that the generator did not reach
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        """One result, as the package wants it: of a valid trial, or of a rate that was too high for the generator.
+        """Return one result to the package: of a valid trial, or of a rate that was too high for the generator.
 
         Takes milliseconds and packets/s.
         """
         self._check_time()
         tries = self._try(intended_load, max(1, round(intended_duration)) * MS)
-        self.hear(max(self.goals.likely_s - self.spent_s, self.goals.seconds))
+        self.report(max(self.goals.likely_s - self.spent_s, self.goals.seconds))
         if not tries[-1].invalid:
             return result_of(tries[-1].loss_ratio, intended_load, intended_duration)
         given_up(intended_load, tries)
         self.behind.add(intended_load)
         reached = max(trial.offered_pps for trial in tries)
         too_much = min(1.0, max(self.goals.loss_ratios) + self.goals.resolution)
-        # Whatever else was seen there, this rate is no good.
+        # Regardless of other trials at this rate, it must fail.
         weight = 2 * self.goals.n_trials * ms_of(self.goals.seconds) / (1 - self.goals.exceed_ratio)
         return result_of(max(1 - reached / intended_load, too_much), intended_load, intended_duration, weight)
 
     @property
     def spent_s(self) -> float:
-        """In trials so far."""
+        """Total trial time so far."""
         return sum(made.seconds for made in self.made)
 
     def _try(self, pps: float, seconds: float) -> tuple[M, ...]:
-        """Trials at a rate until one is valid, or retries are used up."""
+        """Repeat a trial until it is valid or the retries are used up."""
         if self.known and pps == self.bounds.high_pps:
             known, self.known = self.known, None
             self.made.append(Made(pps, seconds, known))
@@ -162,7 +164,7 @@ class Measurer(AbstractMeasurer, Generic[M]):
 
 
 def result_of(loss_ratio: float, pps: float, ms: float, weight_ms: float | None = None) -> MeasurementResult:
-    """A result that has exactly this loss ratio; it counts for as long as was asked, or as `weight_ms` says."""
+    """A result with exactly this loss ratio, weighted by its duration or by `weight_ms`."""
     lost, offered = loss_ratio.as_integer_ratio()
     return MeasurementResult(
         intended_duration=ms,
@@ -175,7 +177,7 @@ def result_of(loss_ratio: float, pps: float, ms: float, weight_ms: float | None 
 
 
 def finals(made: Sequence[Made[M]], seconds: float) -> dict[float, list[M]]:
-    """Valid trials of full length by the rate that was asked, highest first."""
+    """Valid full-length trials by requested rate, in descending order."""
     found: dict[float, list[M]] = {}
     for one in sorted(made, key=lambda one: -one.asked_pps):
         if ms_of(one.seconds) >= ms_of(seconds) and not one.trial.invalid:
@@ -185,16 +187,16 @@ def finals(made: Sequence[Made[M]], seconds: float) -> dict[float, list[M]]:
 
 @dataclass(frozen=True)
 class Rate(Generic[M]):
-    """An answer's rate with what stands behind it."""
+    """The rate of a result and the trial it is based on."""
 
     best: M
-    effective_loss: float  # of the worst trial there that the exceed ratio does not forgive
+    effective_loss: float  # of the worst trial that the exceed ratio does not exclude
 
 
 def rate_below(made: Sequence[Made[M]], ratio: float, low_pps: float, goals: Goals) -> Rate[M] | None:
-    """The package's lower bound, or the next rate below it that our rules allow.
+    """The package's lower bound, or the next lower rate that our rules allow.
 
-    Rates as offered differ a little from rates as asked; the answer has to lie below all that was offered and lost.
+    Offered rates differ slightly from requested rates; the result must be below every offered rate that lost frames.
     """
     lossy = [one.trial.offered_pps for one in made if not one.trial.invalid and one.trial.loss_ratio > ratio]
     limit = math.inf if goals.exceed_ratio else min(lossy, default=math.inf)
@@ -208,26 +210,27 @@ def rate_below(made: Sequence[Made[M]], ratio: float, low_pps: float, goals: Goa
 
 
 def effective_loss(losses: Sequence[float], goals: Goals) -> float:
-    """The loss ratio that RFC 9971's conditional throughput is made with: a quantile of those of full trials."""
+    """The loss ratio used for RFC 9971's conditional throughput: a quantile over the full-length trials."""
     n = max(goals.n_trials, len(losses))
     rank = math.ceil(n * (1 - goals.exceed_ratio) - SLACK)
     return sorted(losses)[min(rank, len(losses)) - 1]
 
 
 def too_high(measurer: Measurer[M], ratio: float, pps: float, high: float | None) -> float | None:
-    """The package's upper bound where the device set it, else the lowest rate above `pps` that a valid trial missed.
+    """The package's upper bound if the device set it, else the lowest rate above `pps` at which a valid trial missed
+    the goal.
 
-    None where no trial there did: a rate at which the generator was behind says nothing about the device.
+    None if there is no such trial: a rate at which the generator was behind is not evidence about the device.
     """
     if high and high not in measurer.behind:
-        return max(pps, high)  # as offered a rate may lie above what was asked
+        return max(pps, high)  # the offered rate may be higher than the requested one
     valid = [one for one in measurer.made if not one.trial.invalid and one.trial.offered_pps > pps]
     missed = [max(pps, one.asked_pps) for one in valid if one.trial.loss_ratio > ratio]
     return min(missed, default=None)
 
 
 def answer(measurer: Measurer[M], ratio: float, bounds: tuple[float | None, float | None]) -> Answer[M]:
-    """For one goal, of the package's lower and upper bound; trials are those of the whole search."""
+    """The result for one goal, from the package's lower and upper bounds. Trial counts cover the whole search."""
     made, goals, (low, high) = measurer.made, measurer.goals, bounds
     rate = rate_below(made, ratio, low, goals) if low else None
     pps = rate.best.offered_pps if rate else 0.0
@@ -248,16 +251,16 @@ def find_throughputs(
     measure: Measure[M],
     bounds: Bounds,
     goals: Goals | None = None,
-    hear: Callable[[float], None] | None = None,
+    report: Callable[[float], None] | None = None,
     known: M | None = None,
 ) -> tuple[Answer[M], ...]:
-    """One answer for each goal, in their order. `bounds` are two different rates. Raises Undecided.
+    """One result per goal, in the same order. `bounds` are two different rates. Raises Undecided.
 
-    `hear` is told before each trial but the first about how many seconds of trials are left. `known` is a valid trial
-    from before, at the upper bound, that is taken for the first one.
+    Before each trial except the first, `report` is called with an estimate of the remaining trial time in seconds.
+    `known` is an earlier valid trial at the upper bound, used in place of the first trial.
     """
     goals = goals or Goals()
-    measurer = Measurer(measure, bounds, goals, hear or (lambda _: None), known)
+    measurer = Measurer(measure, bounds, goals, report or (lambda _: None), known)
     config = Config(
         goals=goals.of_package(),
         max_load=bounds.high_pps,
@@ -266,7 +269,7 @@ def find_throughputs(
         warmup_duration=0.0,
     )
     found = MultipleLossRatioSearch(config=config).search(measurer)
-    measurer.hear(0.0)
+    measurer.report(0.0)
     results = [found[goal] for goal in config.goals]
     both = [(result.relevant_lower_bound, result.relevant_upper_bound) for result in results]
     brackets = [(float(low) if low else None, float(high) if high else None) for low, high in both]

@@ -1,4 +1,4 @@
-"""MLRsearch against devices that are known, steady and noisy; and beside two binary searches."""
+"""MLRsearch with simulated devices, both steady and noisy, also compared with two binary searches."""
 
 import random
 from collections.abc import Callable
@@ -12,33 +12,33 @@ from hypothesis import strategies as st
 from dl3.model.trial import Limit
 from dl3.search import mlr
 from dl3.search.mlr import Goals, find_throughputs
-from dl3.search.throughput import FILL, Answer, Bounds, Terms, Undecided, find_throughput
+from dl3.search.throughput import FILL, Answer, Bounds, SearchSettings, Undecided, find_throughput
 from dl3.search.throughput_test import LATE, Device, Seen, forwarder, generator
 
-OVERHEAD_S = 0.6  # of a trial: warm-up, stragglers, reading
-HAIR = 1e-9  # rounding
+OVERHEAD_S = 0.6  # per trial: warm-up, drain, reading of counters
+HAIR = 1e-9  # tolerance for rounding
 
 
 @dataclass
 class Desk:
-    """Makes trials on a device and keeps them."""
+    """Runs trials on a device and keeps them."""
 
     device: Device
     seen: list[tuple[float, float, Seen]] = field(default_factory=list)
 
     def measure(self, pps: float, seconds: float) -> Seen:
-        """One."""
+        """Run one trial."""
         self.seen.append((pps, seconds, self.device(pps)))
         return self.seen[-1][2]
 
     @property
     def trial_s(self) -> float:
-        """Of all."""
+        """Total trial time."""
         return sum(seconds for _, seconds, _ in self.seen)
 
     @property
     def wall_s(self) -> float:
-        """With what a trial takes besides."""
+        """Total time including the overhead of the trials."""
         return self.trial_s + OVERHEAD_S * len(self.seen)
 
 
@@ -56,13 +56,13 @@ limits: list[Limit] = ["line", "generator", "asked"]
 
 @st.composite
 def bounds(draw: st.DrawFn) -> Bounds:
-    """Rates far enough apart that there is something to search."""
+    """Two rates far enough apart for a search."""
     high = draw(st.floats(1e4, 1.5e8))
     return Bounds(high * draw(st.floats(1e-4, 0.5)), high, draw(st.sampled_from(limits)))
 
 
 def check(device: Device, within: Bounds, wanted: Goals) -> tuple[Answer[Seen], ...]:
-    """Search, and hold each answer against all that was seen on the way."""
+    """Run a search and check every result against all trials."""
     desk, left = Desk(device), list[float]()
     found = find_throughputs(desk.measure, within, wanted, left.append)
     assert left[-1] == 0
@@ -76,7 +76,7 @@ def check(device: Device, within: Bounds, wanted: Goals) -> tuple[Answer[Seen], 
 
 
 def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
-    """Below all rates that lost, and tried as often and as long as was wanted."""
+    """The result is below all rates that lost frames, and was tried as often and as long as required."""
     _hold_upper(desk, ratio, one, wanted)
     if not one.best:
         assert one.pps == 0
@@ -93,7 +93,7 @@ def hold(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
 
 
 def _hold_upper(desk: Desk, ratio: float, one: Answer[Seen], wanted: Goals) -> None:
-    """A rate is too high for the device where a valid trial missed the goal, and nowhere else."""
+    """A rate is too high for the device only if a valid trial there missed the goal."""
     missed = [asked for asked, _, seen in desk.seen if not seen.invalid and seen.loss_ratio > ratio]
     assert one.ended_pps >= one.pps
     if one.upper_pps is None:
@@ -136,13 +136,13 @@ def never_answers_a_rate_that_lost_however_noisy_the_device(
 
 def calls_no_rate_too_high_that_lies_below_the_answer() -> None:
     def hasty(pps: float) -> Seen:
-        offered = pps * 1.0009  # within what is allowed of a rate
+        offered = pps * 1.0009  # within the pacing tolerance
         return Seen(offered, offered, (LATE,), is_behind=True) if pps > 9990 else Seen(offered, offered)
 
     within, wanted = Bounds(5000, 10_000, "line"), Goals(resolution=1e-4, seconds=0.05, retries=0)
     (one,) = find_throughputs(lambda pps, _: hasty(pps), within, wanted)
     assert (one.upper_pps, one.ended_pps >= one.pps > 9990) == (None, True)
-    other = find_throughput(hasty, within, Terms(resolution=1e-4, retries=0))
+    other = find_throughput(hasty, within, SearchSettings(resolution=1e-4, retries=0))
     assert (other.upper_pps, other.ended_pps >= other.pps > 9990) == (None, True)
 
 
@@ -152,7 +152,7 @@ def takes_no_rate_for_too_high_at_which_the_generator_was_behind() -> None:
 
     desk, within = Desk(halting), Bounds(1e4, 2e7)
     (one,) = find_throughputs(desk.measure, within, Goals(retries=1))
-    other = find_throughput(halting, within, Terms(retries=1))
+    other = find_throughput(halting, within, SearchSettings(retries=1))
     for found in (one, other):
         assert found.pps <= 1e6 < found.ended_pps < 1.01e6, "where the search ended"
         assert found.limited_by == "generator"
@@ -202,7 +202,7 @@ def asks_the_same_again_when_it_sees_the_same(
 
 
 def unlucky(limit: float, dice: random.Random) -> Device:
-    """Loses something in one trial of twenty, whatever the rate."""
+    """Loses frames in one of twenty trials at any rate."""
     return lambda pps: Seen(pps, min(pps, limit) * (0.999 if dice.random() < 0.05 else 1))
 
 
@@ -234,9 +234,13 @@ def makes_invalid_trials_again_and_never_shows_them() -> None:
     def sometimes(pps: float) -> Seen:
         return forwarder(7.3e6)(pps) if next(turns) % 3 == 2 else Seen(pps, 0, ("the TSCs are apart",))
 
-    (calm,) = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 2e7), Goals(retries=2))
+    (undisturbed,) = find_throughputs(Desk(forwarder(7.3e6)).measure, Bounds(1e4, 2e7), Goals(retries=2))
     (found,) = find_throughputs(Desk(sometimes).measure, Bounds(1e4, 2e7), Goals(retries=2))
-    assert (found.pps, found.upper_pps, found.n_invalid) == (calm.pps, calm.upper_pps, 2 * calm.n_trials)
+    assert (found.pps, found.upper_pps, found.n_invalid) == (
+        undisturbed.pps,
+        undisturbed.upper_pps,
+        2 * undisturbed.n_trials,
+    )
 
 
 def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() -> None:
@@ -274,7 +278,7 @@ def takes_a_trial_from_before_for_the_first_one() -> None:
 
 
 def steady(limit: float) -> Device:
-    """Forwards up to its limit, and at the limit when there is more."""
+    """Forwards up to its limit, and at its limit when overloaded."""
     return forwarder(limit)
 
 
@@ -284,7 +288,7 @@ def collapsing(limit: float) -> Device:
 
 
 def bending(limit: float) -> Device:
-    """Loses next to nothing just above its limit."""
+    """Loses very little just above its limit."""
 
     def passed(pps: float) -> Seen:
         excess = max(0.0, pps / limit - 1)
@@ -305,7 +309,7 @@ def takes_less_than_half_the_time_of_two_binary_searches(
         found = find_throughputs(ours.measure, within, Goals(within_it, seconds=seconds))
         for ratio, one in zip(within_it, found, strict=True):
             measure = lambda pps: theirs.measure(pps, seconds)  # noqa: E731
-            other = find_throughput(measure, within, Terms(goal_loss_ratio=ratio))
+            other = find_throughput(measure, within, SearchSettings(goal_loss_ratio=ratio))
             assert one.ended_pps - one.pps <= 0.005 * one.ended_pps
             assert one.pps == pytest.approx(other.pps, rel=0.005)
     shares = ours.trial_s / theirs.trial_s, ours.wall_s / theirs.wall_s

@@ -1,16 +1,17 @@
-"""System recovery (RFC 2544, 26.5): from the fall of the load to the last frame lost."""
+"""System recovery (RFC 2544, 26.5): time from the load reduction to the last lost frame."""
 
 from dl3.search.throughput import Undecided
 
-OVERLOAD = 1.1  # of the throughput
+OVERLOAD = 1.1  # fraction of the throughput
 RELIEF = 0.5
-SETTLED_S = 0.1  # without loss at the end, or it has not recovered
+SETTLED_S = 0.1  # lossless time required at the end of the trial, otherwise the device has not recovered
 
 
 def recovery_s(last_lost_s: float | None, overload_s: float, whole_s: float) -> float:
-    """Seconds from the fall of the load, `overload_s` after its beginning, to the last lost frame's time.
+    """Seconds from the load reduction, `overload_s` after the start, to the due time of the last lost frame.
 
-    `last_lost_s` is that time, from the beginning; None where nothing was lost. 0 where nothing was lost any more.
+    `last_lost_s` is that due time relative to the start, or None without loss. Returns 0 if nothing was lost after the
+    reduction.
     """
     if last_lost_s is None:
         raise Undecided(

@@ -1,4 +1,4 @@
-"""Recoveries and resets."""
+"""Recovery and reset tests."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""How far the answers of whole searches lie apart, and where with 95 % confidence the answer lies.
+"""Spread of the results of repeated searches, and their 95 % confidence interval.
 
-From six answers on the interval is that of the median by order statistics, which supposes nothing of how they are
-spread: ranks k and n + 1 - k, with k as large as the binomial distribution allows. Fewer answers cannot give 95 % that
-way; then it is Student's t interval of the mean, which supposes that they are spread normally.
+From six results on, the interval is that of the median by order statistics, which makes no assumption about the
+distribution: ranks k and n + 1 - k, with k as large as the binomial distribution allows. Fewer results cannot give 95 %
+this way; Student's t interval of the mean is used then, which assumes a normal distribution.
 """
 
 import math
@@ -11,16 +11,21 @@ from statistics import fmean, stdev
 
 CONFIDENCE = 0.95
 LEAST_RANKED = 6  # 1 - 2 / 2^n is 96.9 % for 6 and 93.8 % for 5
-STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # quantile 97.5 % of t with n - 1 degrees of freedom, by n
+STUDENT = {
+    2: 12.706,
+    3: 4.303,
+    4: 3.182,
+    5: 2.776,
+}  # 97.5 % quantile of t with n - 1 degrees of freedom, by n
 
 
 def outside(n: int, rank: int) -> float:
-    """The chance that the median is not between the rank-th smallest and the rank-th largest of n answers."""
+    """Probability that the median is not between the rank-th smallest and the rank-th largest of n results."""
     return sum(math.comb(n, i) for i in range(rank)) / 2.0 ** (n - 1)
 
 
 def interval(answers: Sequence[float]) -> tuple[float, float] | None:
-    """From where to where, rates in packets/s and never below 0; None for a single answer."""
+    """The interval in packets/s, never below 0; None for a single result."""
     n, ranked = len(answers), sorted(answers)
     if n < 2:
         return None
@@ -32,5 +37,5 @@ def interval(answers: Sequence[float]) -> tuple[float, float] | None:
 
 
 def width(answers: Sequence[float]) -> float:
-    """From the lowest to the highest, relative to the highest; 0 for none."""
+    """Distance between the lowest and the highest result, relative to the highest; 0 if there are none."""
     return 1 - min(answers) / max(answers) if answers and max(answers) > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Intervals of small samples: known ones, and how often they hold what they say."""
+"""Confidence intervals of small samples: known cases, and their actual coverage."""
 
 import random
 from statistics import median

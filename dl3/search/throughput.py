@@ -1,4 +1,4 @@
-"""The highest rate at which no trial loses more than the goal allows (RFC 2544, 26.1), by halving."""
+"""The highest rate at which no trial loses more than the goal allows (RFC 2544, 26.1), by binary search."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,12 +8,12 @@ from typing import Generic, Literal, Protocol, TypeVar
 from dl3.model.fault import Fault
 from dl3.model.trial import Limit
 
-N_HINTED = 2  # failed rates whose own outcome says where to look next
-FILL = 3  # of rates at which all retries are used up: a search that has made so many trials again is given fewer
+N_HINTED = 2  # number of failed rates whose measured rates are used to choose the next one
+FILL = 3  # limit on INVALID trials of a whole search, in rates with all retries used; beyond it, retries are reduced
 
 
 class Measured(Protocol):
-    """What the search has to know of a trial."""
+    """The properties of a trial that the search uses."""
 
     @property
     def offered_pps(self) -> float: ...
@@ -26,7 +26,7 @@ class Measured(Protocol):
 
     @property
     def invalid(self) -> Sequence[str]:
-        """Why it says nothing about the device; empty when it is valid."""
+        """Why the trial is not evidence about the device; empty if it is valid."""
 
     @property
     def is_behind(self) -> bool:
@@ -38,12 +38,12 @@ Measure = Callable[[float], M]
 
 
 class Undecided(Fault):
-    """Trials were INVALID again and again for a reason that no other rate will mend."""
+    """Trials stayed INVALID for a reason that no other rate would avoid."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where to search, both rates included, and what stands behind the upper one."""
+    """The search range, inclusive, and what limits its upper end."""
 
     low_pps: float
     high_pps: float
@@ -54,13 +54,13 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """When a rate passes, and how closely the answer is wanted (relative, 0.005 is half a percent)."""
+class SearchSettings:
+    """The pass criterion and the relative resolution (0.005 is half a percent)."""
 
     goal_loss_ratio: float = 0.0
     resolution: float = 0.005
     repetitions: int = 1
-    retries: int = 3  # of INVALID trials, at each rate
+    retries: int = 3  # of INVALID trials, per rate
 
     def __post_init__(self) -> None:
         assert 1e-6 <= self.resolution < 1, "a resolution is a share"  # noqa: S101
@@ -71,52 +71,52 @@ class Terms:
 
 @dataclass(frozen=True)
 class Rung(Generic[M]):
-    """One rate and what became of its trials."""
+    """A rate and its trials."""
 
     asked_pps: float
-    trials: tuple[M, ...]  # the last is one that led to the verdict
+    trials: tuple[M, ...]  # the last one led to the verdict
     verdict: Literal["passed", "lost", "behind"]
 
     @property
     def valid(self) -> tuple[M, ...]:
-        """Trials that say something about the device."""
+        """The trials that are evidence about the device."""
         return tuple(trial for trial in self.trials if not trial.invalid)
 
     @property
     def offered_pps(self) -> float:
-        """The lowest rate that was really offered."""
+        """The lowest rate actually offered."""
         return min(trial.offered_pps for trial in self.valid)
 
 
 @dataclass(frozen=True)
 class Answer(Generic[M]):
-    """The highest rate that passed (0: none did) and the lowest known to be too high for the device."""
+    """The highest rate that passed (0: none) and the lowest one known to be too high for the device."""
 
     pps: float
-    upper_pps: float | None  # asked in a valid trial that missed the goal; None: no trial above `pps` did
-    ended_pps: float  # the lowest rate that failed, be it for the generator, or the upper bound
+    upper_pps: float | None  # requested rate of a valid trial that missed the goal; None: no such trial above `pps`
+    ended_pps: float  # lowest rate that failed for any reason, generator included, or the upper bound
     limited_by: Limit
-    best: M | None  # the trial behind `pps`
+    best: M | None  # the trial that gave `pps`
     n_trials: int
     n_invalid: int
-    conditional_pps: float | None = None  # RFC 9971's conditional throughput, where it was searched for
+    conditional_pps: float | None = None  # RFC 9971's conditional throughput, if searched for
 
 
 def halvings(ratio: float, resolution: float) -> int:
-    """How often the ratio of two rates is to be halved (on a logarithmic scale) until they are close enough."""
+    """Number of bisections (on a logarithmic scale) until the ratio of two rates is within the resolution."""
     steps = math.log(ratio) / -math.log1p(-resolution)
     return max(0, math.ceil(math.log2(steps))) if steps > 0 else 0
 
 
-def most_rates(bounds: Bounds, terms: Terms) -> int:
-    """No search tries more rates: the upper bound, the hints, halves down to the first that passes, then halvings."""
+def most_rates(bounds: Bounds, settings: SearchSettings) -> int:
+    """Maximum number of rates: the upper bound, the hints, halvings until the first rate passes, then bisection."""
     ratio = bounds.high_pps / bounds.low_pps
-    return 2 + 2 * N_HINTED + math.ceil(math.log2(ratio)) + halvings(ratio, terms.resolution)
+    return 2 + 2 * N_HINTED + math.ceil(math.log2(ratio)) + halvings(ratio, settings.resolution)
 
 
-def most_trials(bounds: Bounds, terms: Terms) -> int:
-    """No search makes more trials."""
-    return most_rates(bounds, terms) * (terms.repetitions + terms.retries)
+def most_trials(bounds: Bounds, settings: SearchSettings) -> int:
+    """Maximum number of trials."""
+    return most_rates(bounds, settings) * (settings.repetitions + settings.retries)
 
 
 def bracket(rungs: Sequence[Rung[M]], bounds: Bounds) -> tuple[float, float]:
@@ -127,7 +127,7 @@ def bracket(rungs: Sequence[Rung[M]], bounds: Bounds) -> tuple[float, float]:
 
 
 def hints(rungs: Sequence[Rung[M]], resolution: float) -> list[float]:
-    """Rates just below and above what the device let through, or the generator reached, where they failed."""
+    """Rates just below and above what the device forwarded, or the generator reached, at failed rates."""
     found = []
     for rung in [rung for rung in rungs if rung.verdict != "passed"][:N_HINTED]:
         reached = rung.trials[-1].received_pps if rung.verdict == "lost" else max(t.offered_pps for t in rung.trials)
@@ -135,55 +135,57 @@ def hints(rungs: Sequence[Rung[M]], resolution: float) -> list[float]:
     return found
 
 
-def next_rate(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> float | None:
-    """The rate to try after these, None when the answer is known."""
+def next_rate(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> float | None:
+    """The next rate to try; None if the search is complete."""
     if all(rung.asked_pps != bounds.high_pps for rung in rungs):
         return bounds.high_pps
     low, high = bracket(rungs, bounds)
     any_passed = any(rung.verdict == "passed" for rung in rungs)
-    if high - low <= terms.resolution * high:
+    if high - low <= settings.resolution * high:
         return None if any_passed or high <= low else low
-    for hint in hints(rungs, terms.resolution):
+    for hint in hints(rungs, settings.resolution):
         if low < hint < high:
             return hint
     return max(high / 2, low) if not any_passed and high > 2 * low else math.sqrt(low * high)
 
 
-def likely_left(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> int:
-    """About how many rates are still to be tried, for a bar of progress; 0 at the end."""
-    if next_rate(rungs, bounds, terms) is None:
+def likely_left(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> int:
+    """Estimated number of rates still to try, for a progress bar; 0 at the end."""
+    if next_rate(rungs, bounds, settings) is None:
         return 0
     low, high = bracket(rungs, bounds)
-    return 1 + halvings(min(high / low, 2.0), terms.resolution)
+    return 1 + halvings(min(high / low, 2.0), settings.resolution)
 
 
 def is_enough(newest: Measured, n_here: int, n_all: int, retries: int) -> bool:
-    """Whether a rate is given up after so many INVALID trials there, and in the whole search with these.
+    """Whether to give up a rate after `n_here` INVALID trials there and `n_all` in the whole search.
 
-    A search that has had its fill gives a generator that is behind two chances at each rate: on a machine that pauses
-    all the time it would hardly end else.
+    After too many INVALID trials, a search allows a generator that is behind only two attempts per rate. Otherwise it
+    would hardly finish on a machine that pauses frequently.
     """
     return n_here > retries or (newest.is_behind and n_here > 1 and n_all > FILL * retries)
 
 
-def try_rate(measure: Measure[M], pps: float, terms: Terms, n_invalid: int = 0) -> Rung[M]:
-    """Repeat at one rate until it has passed often enough, lost, or been INVALID too often; `n_invalid` at others."""
+def try_rate(measure: Measure[M], pps: float, settings: SearchSettings, n_invalid: int = 0) -> Rung[M]:
+    """Repeat trials at one rate until it has passed often enough, lost frames, or been INVALID too often. `n_invalid`
+    counts INVALID trials at other rates.
+    """
     trials: list[M] = []
     n_valid = 0
-    while n_valid < terms.repetitions:
+    while n_valid < settings.repetitions:
         trials.append(measure(pps))
         n_here = len(trials) - n_valid
         if not trials[-1].invalid:
-            if trials[-1].loss_ratio > terms.goal_loss_ratio:
+            if trials[-1].loss_ratio > settings.goal_loss_ratio:
                 return Rung(pps, tuple(trials), "lost")
             n_valid += 1
-        elif is_enough(trials[-1], n_here, n_invalid + n_here, terms.retries):
+        elif is_enough(trials[-1], n_here, n_invalid + n_here, settings.retries):
             return given_up(pps, tuple(trials))
     return Rung(pps, tuple(trials), "passed")
 
 
 def given_up(pps: float, trials: tuple[M, ...]) -> Rung[M]:
-    """A rate whose trials stayed INVALID: too high for the generator, or Undecided."""
+    """Verdict on a rate whose trials stayed INVALID: too high for the generator, or Undecided."""
     if any(trial.is_behind for trial in trials):
         return Rung(pps, tuple(sorted(trials, key=lambda trial: trial.is_behind)), "behind")
     n_invalid = sum(1 for trial in trials if trial.invalid)
@@ -192,10 +194,10 @@ def given_up(pps: float, trials: tuple[M, ...]) -> Rung[M]:
     )
 
 
-def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
-    """The highest rung that passed and lies below every rate that was offered and lost."""
+def answer(rungs: Sequence[Rung[M]], bounds: Bounds, settings: SearchSettings) -> Answer[M]:
+    """The highest rate that passed and is below every offered rate that lost frames."""
     trials = [trial for rung in rungs for trial in rung.trials]
-    lossy = [trial for trial in trials if not trial.invalid and trial.loss_ratio > terms.goal_loss_ratio]
+    lossy = [trial for trial in trials if not trial.invalid and trial.loss_ratio > settings.goal_loss_ratio]
     lowest_lossy = min((trial.offered_pps for trial in lossy), default=math.inf)
     passed = [rung for rung in rungs if rung.verdict == "passed" and rung.offered_pps < lowest_lossy]
     best = max(passed, key=lambda rung: rung.offered_pps, default=None)
@@ -217,23 +219,24 @@ def answer(rungs: Sequence[Rung[M]], bounds: Bounds, terms: Terms) -> Answer[M]:
 def find_throughput(
     measure: Measure[M],
     bounds: Bounds,
-    terms: Terms | None = None,
-    hear: Callable[[int], None] | None = None,
+    settings: SearchSettings | None = None,
+    report: Callable[[int], None] | None = None,
     known: Sequence[Rung[M]] = (),
     is_over: Callable[[], bool] = lambda: False,
 ) -> Answer[M]:
-    """Search within bounds; `hear` is told after each rate about how many are left. Raises Undecided.
+    """Search within bounds. After each rate, `report` is called with the estimated number of rates left. Raises
+    Undecided.
 
-    Rates that are `known` from before are not tried again; their trials count in the answer like all others. Once
-    `is_over`, the first rate that has passed is enough: the answer is as coarse as it is then.
+    Rates in `known` are not tried again; their trials count like all others. Once `is_over` returns true, the search
+    ends as soon as one rate has passed, with a correspondingly coarser result.
     """
-    terms = terms or Terms()
+    settings = settings or SearchSettings()
     rungs = list(known)
-    while (pps := next_rate(rungs, bounds, terms)) is not None:
-        if is_over() and answer(rungs, bounds, terms).best:
+    while (pps := next_rate(rungs, bounds, settings)) is not None:
+        if is_over() and answer(rungs, bounds, settings).best:
             break
         n_invalid = sum(len(rung.trials) - len(rung.valid) for rung in rungs)
-        rungs.append(try_rate(measure, pps, terms, n_invalid))
-        if hear:
-            hear(likely_left(rungs, bounds, terms))
-    return answer(rungs, bounds, terms)
+        rungs.append(try_rate(measure, pps, settings, n_invalid))
+        if report:
+            report(likely_left(rungs, bounds, settings))
+    return answer(rungs, bounds, settings)

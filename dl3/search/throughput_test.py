@@ -1,4 +1,4 @@
-"""The search against devices that are known: it ends, keeps to its bounds, and never answers a rate that lost."""
+"""The search with simulated devices: it ends, stays within its bounds, and never returns a rate that lost frames."""
 
 import random
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from dl3.search.throughput import (
     Answer,
     Bounds,
     Rung,
-    Terms,
+    SearchSettings,
     Undecided,
     find_throughput,
     most_rates,
@@ -26,7 +26,7 @@ LATE = "late: the generator could not keep up"
 
 @dataclass(frozen=True)
 class Seen:
-    """A trial as the search sees it."""
+    """A trial as seen by the search."""
 
     offered_pps: float
     received_pps: float
@@ -35,7 +35,7 @@ class Seen:
 
     @property
     def loss_ratio(self) -> float:
-        """Of the frames that were offered."""
+        """Fraction of the offered frames."""
         return max(0.0, 1 - self.received_pps / self.offered_pps)
 
 
@@ -43,7 +43,7 @@ Device = Callable[[float], Seen]
 
 
 def forwarder(threshold: float) -> Device:
-    """Forwards so many packets a second and drops the rest."""
+    """Forwards up to `threshold` packets/s and drops the rest."""
     return lambda pps: Seen(pps, min(pps, threshold))
 
 
@@ -53,7 +53,7 @@ def generator(ceiling: float, device: Device) -> Device:
 
 
 def recorded(device: Device, seen: list[tuple[float, Seen]]) -> Device:
-    """Keeps each trial beside the rate that was asked."""
+    """Store each trial with its requested rate."""
 
     def measure(pps: float) -> Seen:
         seen.append((pps, device(pps)))
@@ -63,8 +63,8 @@ def recorded(device: Device, seen: list[tuple[float, Seen]]) -> Device:
 
 
 rates = st.floats(1e3, 1.5e8)
-terms = st.builds(
-    Terms,
+settings = st.builds(
+    SearchSettings,
     goal_loss_ratio=st.sampled_from([0.0, 1e-6, 1e-3, 0.1]),
     resolution=st.floats(1e-4, 0.2),
     repetitions=st.integers(1, 4),
@@ -74,14 +74,14 @@ terms = st.builds(
 
 @st.composite
 def bounds(draw: st.DrawFn) -> Bounds:
-    """Any two rates in order."""
+    """Any two rates in ascending order."""
     low, high = sorted((draw(rates), draw(rates)))
     limits: list[Limit] = ["line", "generator", "asked"]
     return Bounds(low, high, draw(st.sampled_from(limits)))
 
 
-def check(device: Device, within: Bounds, wanted: Terms) -> Answer[Seen]:
-    """Search, and hold the answer against all that was seen on the way."""
+def check(device: Device, within: Bounds, wanted: SearchSettings) -> Answer[Seen]:
+    """Run a search and check the result against all trials."""
     seen: list[tuple[float, Seen]] = []
     left: list[int] = []
     found = find_throughput(recorded(device, seen), within, wanted, left.append)
@@ -103,8 +103,8 @@ def check(device: Device, within: Bounds, wanted: Terms) -> Answer[Seen]:
     return found
 
 
-@given(rates, bounds(), terms)
-def finds_the_rate_above_which_a_device_drops(threshold: float, within: Bounds, wanted: Terms) -> None:
+@given(rates, bounds(), settings)
+def finds_the_rate_above_which_a_device_drops(threshold: float, within: Bounds, wanted: SearchSettings) -> None:
     found = check(forwarder(threshold), within, wanted)
     passes = threshold / (1 - wanted.goal_loss_ratio)
     if passes * (1 + 1e-9) < within.low_pps:
@@ -118,9 +118,9 @@ def finds_the_rate_above_which_a_device_drops(threshold: float, within: Bounds, 
         assert found.upper_pps > found.pps
 
 
-@given(rates, rates, bounds(), terms)
+@given(rates, rates, bounds(), settings)
 def calls_the_ceiling_of_the_generator_by_its_name(
-    ceiling: float, threshold: float, within: Bounds, wanted: Terms
+    ceiling: float, threshold: float, within: Bounds, wanted: SearchSettings
 ) -> None:
     found = check(generator(ceiling, forwarder(threshold)), within, wanted)
     if within.low_pps <= ceiling < min(within.high_pps, threshold) * (1 - wanted.resolution):
@@ -134,16 +134,16 @@ def hardly_tries_again_once_it_has_had_its_fill_of_a_generator_that_is_behind() 
     def halting(pps: float) -> Seen:
         return Seen(pps * 0.9, pps * 0.9, (LATE,), is_behind=True) if pps > 1e6 else Seen(pps, pps)
 
-    wanted = Terms(retries=10)
+    wanted = SearchSettings(retries=10)
     found = check(halting, Bounds(1e4, 2e7), wanted)
     assert found.limited_by == "generator"
     assert 1e6 * (1 - wanted.resolution) <= found.pps <= 1e6
     assert FILL * wanted.retries < found.n_invalid <= FILL * wanted.retries + 20
 
 
-@given(st.randoms(use_true_random=False), st.floats(0, 1), bounds(), terms)
+@given(st.randoms(use_true_random=False), st.floats(0, 1), bounds(), settings)
 def never_answers_a_rate_that_lost_however_noisy_the_device(
-    dice: random.Random, noise: float, within: Bounds, wanted: Terms
+    dice: random.Random, noise: float, within: Bounds, wanted: SearchSettings
 ) -> None:
     threshold = dice.uniform(within.low_pps / 2, within.high_pps * 2)
 
@@ -157,15 +157,15 @@ def never_answers_a_rate_that_lost_however_noisy_the_device(
     check(noisy, within, wanted)
 
 
-@given(bounds(), terms)
-def answers_nothing_when_each_trial_is_behind(within: Bounds, wanted: Terms) -> None:
+@given(bounds(), settings)
+def answers_nothing_when_each_trial_is_behind(within: Bounds, wanted: SearchSettings) -> None:
     found = check(lambda pps: Seen(pps / 2, 0, (LATE,), is_behind=True), within, wanted)
     assert (found.pps, found.limited_by, found.best) == (0, "generator", None)
     assert found.n_invalid == found.n_trials
 
 
-@given(bounds(), terms)
-def gives_up_in_a_sentence_when_no_trial_is_valid(within: Bounds, wanted: Terms) -> None:
+@given(bounds(), settings)
+def gives_up_in_a_sentence_when_no_trial_is_valid(within: Bounds, wanted: SearchSettings) -> None:
     seen: list[tuple[float, Seen]] = []
     broken: Device = lambda pps: Seen(pps, pps, ("the link of 'left' was lost",))  # noqa: E731
     with pytest.raises(Undecided, match=r"^no answer: at .* were INVALID, .* the link of 'left' was lost$"):
@@ -175,7 +175,7 @@ def gives_up_in_a_sentence_when_no_trial_is_valid(within: Bounds, wanted: Terms)
 
 @given(rates, bounds(), st.integers(1, 3))
 def takes_invalid_trials_neither_for_loss_nor_for_a_pass(threshold: float, within: Bounds, retries: int) -> None:
-    calm = Terms(retries=retries)
+    undisturbed = SearchSettings(retries=retries)
     turns = iter(range(10**6))
     device = forwarder(threshold)
 
@@ -183,8 +183,8 @@ def takes_invalid_trials_neither_for_loss_nor_for_a_pass(threshold: float, withi
         turn = next(turns)
         return device(pps) if turn % (retries + 1) == retries else Seen(pps, pps * (turn % 2), ("the TSCs are apart",))
 
-    found = check(sometimes, within, calm)
-    assert found.pps == find_throughput(device, within, calm).pps
+    found = check(sometimes, within, undisturbed)
+    assert found.pps == find_throughput(device, within, undisturbed).pps
 
 
 def asks_few_rates_of_a_device_that_only_drops_what_is_too_much() -> None:
@@ -197,7 +197,7 @@ def asks_few_rates_of_a_device_that_only_drops_what_is_too_much() -> None:
 
 def stops_a_rate_at_its_first_loss() -> None:
     seen: list[tuple[float, Seen]] = []
-    found = find_throughput(recorded(lambda pps: Seen(pps, 0), seen), Bounds(50, 100), Terms(repetitions=5))
+    found = find_throughput(recorded(lambda pps: Seen(pps, 0), seen), Bounds(50, 100), SearchSettings(repetitions=5))
     assert found.pps == 0
     assert len({asked for asked, _ in seen}) == len(seen), "no rate is tried again once it has lost"
 
@@ -209,14 +209,14 @@ def answers_the_slowest_of_the_repetitions() -> None:
         offered = next(offers)
         return Seen(offered, offered)
 
-    assert find_throughput(uneven, Bounds(1, 100, "line"), Terms(repetitions=3)).pps == 97.0
+    assert find_throughput(uneven, Bounds(1, 100, "line"), SearchSettings(repetitions=3)).pps == 97.0
 
 
 def leaves_out_a_pass_that_was_offered_above_a_loss() -> None:
     def jittery(pps: float) -> Seen:
         return Seen(79.0, 50.0) if pps == 100.0 else Seen(pps + 15, pps + 15)
 
-    found = find_throughput(jittery, Bounds(1, 100), Terms(resolution=0.1))
+    found = find_throughput(jittery, Bounds(1, 100), SearchSettings(resolution=0.1))
     assert found.pps < 79.0
 
 
@@ -232,7 +232,9 @@ def tries_no_rate_again_that_is_known() -> None:
 def is_content_with_a_range_once_time_is_up_but_not_with_nothing() -> None:
     seen: list[tuple[float, Seen]] = []
     device = forwarder(7.3e6)
-    found = find_throughput(recorded(device, seen), Bounds(1e4, 3e7), Terms(resolution=1e-4), is_over=lambda: True)
+    found = find_throughput(
+        recorded(device, seen), Bounds(1e4, 3e7), SearchSettings(resolution=1e-4), is_over=lambda: True
+    )
     asked = [pps for pps, _ in seen]
     assert asked[-1] == found.pps <= 7.3e6 < found.ended_pps == found.upper_pps == min(asked[:-1])
     assert all(pps > 7.3e6 for pps in asked[:-1]), "it ends with the first rate that passed"

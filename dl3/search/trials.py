@@ -1,4 +1,4 @@
-"""What all searches share: repeating a trial that is INVALID."""
+"""Common to all searches: repetition of INVALID trials."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -9,7 +9,7 @@ RETRIES = 3
 
 
 class Outcome(Protocol):
-    """What a search has to know of a trial."""
+    """The properties of a trial that a search uses."""
 
     @property
     def offered_pps(self) -> float: ...
@@ -19,7 +19,7 @@ class Outcome(Protocol):
 
     @property
     def invalid(self) -> Sequence[str]:
-        """Why it says nothing about the device; empty when it is valid."""
+        """Why the trial is not evidence about the device; empty if it is valid."""
 
 
 T = TypeVar("T", bound=Outcome)
@@ -27,7 +27,7 @@ L = TypeVar("L", int, float)
 
 
 def first_valid(measure: Callable[[L], T], load: L, retries: int = RETRIES) -> T | None:
-    """The first trial of a load that is valid, None when as many as are allowed were not."""
+    """The first valid trial of a load; None if the trial and all retries were INVALID."""
     for _ in range(1 + retries):
         trial = measure(load)
         if not trial.invalid:
@@ -36,7 +36,7 @@ def first_valid(measure: Callable[[L], T], load: L, retries: int = RETRIES) -> T
 
 
 def valid(measure: Callable[[L], T], load: L, what: str, retries: int = RETRIES) -> T:
-    """The same; Undecided where there is none."""
+    """The first valid trial of a load; Undecided if there is none."""
     for _ in range(1 + retries):
         trial = measure(load)
         if not trial.invalid:

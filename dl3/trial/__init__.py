@@ -1,1 +1,1 @@
-"""One trial: send, wait, read the counters of both programs, check the accounting."""
+"""Runs one trial: send, wait, read the counters of both programs, check the packet accounting."""

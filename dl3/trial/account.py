@@ -1,4 +1,4 @@
-"""What the generator's streams counted, put together."""
+"""Combines the counters of the generator's streams."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ GENERATOR_MISSED = "generator rx missed"
 WIRE_TO_DUT = "wire to the dut"
 WIRE_FROM_DUT = "wire from the dut"
 UNKNOWN = "unknown"
-MOST = 0.5  # of frames that were lost at a place: what explains more than that is the reason
+MOST = 0.5  # fraction of the frames lost at a place: a cause that explains more than this is the reason
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999}
 
 
 def total(streams: Sequence[StreamResult], field: str) -> int:
-    """A counter, over all streams."""
+    """Sum of a counter over all streams."""
     return sum(getattr(stream, field) for stream in streams)
 
 
 def places(results: Results, passage: Passage | None) -> dict[str, int]:
-    """Lost frames by place, as far as it is known; together they are all that were lost."""
+    """Lost frames by place, where known. The values add up to all lost frames."""
     left = max(0, total(results.streams, "lost"))
     found: Counter[str] = Counter()
     for place, frames in [*seen_by_generator(results, passage), *(seen_by_dut(results, passage) if passage else ())]:
@@ -35,10 +35,11 @@ def places(results: Results, passage: Passage | None) -> dict[str, int]:
 
 
 def ring_full(results: Results, passage: Passage | None, place: str, frames: int) -> tuple[str, int]:
-    """Where frames were lost for which a device had no room: the ring, or the buffers that it should be filled with.
+    """The place of frames lost for lack of room in a device: the full ring, or missing buffers to refill it.
 
-    Buffers, where the device itself counted that, or where they were missing for so long that most of these frames
-    may have come meanwhile: a worker that is too slow may find none for a moment too, and that is not why it lost.
+    The place is the buffers if the device counted that itself, or if they were missing for long enough that most of
+    these frames may have arrived in that time. A worker that is too slow may also find no buffer for a moment, but that
+    is not the cause of the loss.
     """
     if not passage:
         return place, frames
@@ -48,7 +49,7 @@ def ring_full(results: Results, passage: Passage | None, place: str, frames: int
 
 
 def seen_by_generator(results: Results, passage: Passage | None) -> Iterator[tuple[str, int]]:
-    """Places whose frames it counted itself."""
+    """Places counted by the generator."""
     yield ring_full(results, passage, RING_FULL, total(results.streams, "refused"))
     yield "corrupted", total(results.streams, "corrupted")
     yield "misdirected", sum(port.misdirected for port in results.ports)
@@ -56,7 +57,7 @@ def seen_by_generator(results: Results, passage: Passage | None) -> Iterator[tup
 
 
 def seen_by_dut(results: Results, passage: Passage) -> Iterator[tuple[str, int]]:
-    """Places that dl3d names, then Linux behind it, dl3gen's own ports, and the wires between both."""
+    """Places reported by dl3d, then Linux behind it, dl3gen's own ports, and the wires between the two programs."""
     for place, frames in passage.lost.items():
         yield ring_full(results, passage, place, frames) if place == RX_MISSED else (place, frames)
     yield PUNTED, passage.punted - passage.injected
@@ -69,7 +70,7 @@ def seen_by_dut(results: Results, passage: Passage) -> Iterator[tuple[str, int]]
 
 
 def account_of(results: Results, passage: Passage | None) -> Account:
-    """All streams together."""
+    """Packet accounting over all streams."""
     streams = results.streams
     sums = (
         "sent",
@@ -91,7 +92,7 @@ def account_of(results: Results, passage: Passage | None) -> Account:
 
 
 def percentile(buckets: Sequence[tuple[float, float, int]], share: float) -> float:
-    """The middle of the bucket that holds this share of all values; buckets in order."""
+    """The midpoint of the bucket that contains this quantile; buckets in ascending order."""
     rank, below = share * sum(count for _, _, count in buckets), 0
     for low, high, count in buckets:
         below += count
@@ -101,7 +102,7 @@ def percentile(buckets: Sequence[tuple[float, float, int]], share: float) -> flo
 
 
 def merged(parts: Sequence[Latency]) -> Spread:
-    """One distribution of several; percentiles of more than one come from their histograms."""
+    """Merge latency distributions; the percentiles of several are computed from their histograms."""
     filled = [part for part in parts if part.n]
     if len(filled) <= 1:
         return Spread.model_validate(filled[0].model_dump(exclude={"histogram"})) if filled else Spread()
@@ -121,9 +122,9 @@ def merged(parts: Sequence[Latency]) -> Spread:
 
 
 def last_lost_s(streams: Sequence[StreamResult]) -> float | None:
-    """When the last lost frame was due, from the first one's time on; to a frame, where none was late.
+    """Due time of the last lost frame, relative to the first frame; exact to one frame if none was late.
 
-    Of a stream without a rate the one that it reached stands for it.
+    For a stream without a rate, the achieved rate is used.
     """
     rates = [(stream.last_lost, stream.asked_pps or stream.offered_pps) for stream in streams]
     return max((number / pps for number, pps in rates if number is not None and pps), default=None)

@@ -1,4 +1,4 @@
-"""Distributions of several streams become one."""
+"""Distributions of several streams are merged."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""When a trial is INVALID: the generator fell behind, or an account does not come out. It is then nobody's loss."""
+"""Conditions that make a trial INVALID: the generator fell behind, or packet accounting does not balance. Its loss then
+counts against no device.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,27 +9,27 @@ from dl3.control.generator import GeneratorPort, Results, StreamResult
 from dl3.trial.account import total
 from dl3.trial.passage import TX_REFUSED, Passage
 
-MOST_LATE = 0.001  # share of the frames that were due
+MOST_LATE = 0.001  # fraction of the frames due
 MOST_PACING_ERROR = 0.001
 MOST_TSC_OFFSET_NS = 100.0
-MOST_SINK_LOSS = 0.001  # share of the frames sent, where the device lost more by itself
+MOST_SINK_LOSS = 0.001  # fraction of the frames sent, if the device itself lost more than the sink
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One sentence; `is_behind` when a lower load may mend it."""
+    """One sentence. `is_behind`: a lower load may avoid it."""
 
     text: str
     is_behind: bool = False
 
 
 def pacing_error(asked_pps: float, offered_pps: float) -> float:
-    """(offered - asked) / asked; 0 where as fast as can be was asked."""
+    """(offered - asked) / asked; 0 if as fast as possible was requested."""
     return (offered_pps - asked_pps) / asked_pps if asked_pps else 0.0
 
 
 def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
-    """Whether the sending side did what was asked."""
+    """Check that the sender offered what was requested."""
     sent, late = total(streams, "sent"), total(streams, "late")
     if not sent:
         yield Reason("late: the generator sent nothing", is_behind=True)
@@ -36,7 +38,7 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
         yield Reason(
             f"late: the generator left out {late:,} frames ({late / (sent + late):.2%}) that were due", is_behind=True
         )
-        return  # the rate cannot be right then
+        return  # the rate cannot be right in this case
     for stream in streams:
         error = pacing_error(stream.asked_pps, stream.offered_pps)
         if stream.sent > 1 and abs(error) > max(MOST_PACING_ERROR, 2 / stream.sent):
@@ -48,7 +50,7 @@ def sender_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
 
 
 def suspect_loss(results: Results, passage: Passage | None) -> int:
-    """Lost frames that a sink which polled too late may have made; dl3d never waits for it, other devices may."""
+    """Lost frames that late polling by the sink may have caused. dl3d never waits for the sink, other devices may."""
     certain = total(results.streams, "corrupted")
     if passage:
         certain += total(results.streams, "refused")
@@ -57,7 +59,7 @@ def suspect_loss(results: Results, passage: Passage | None) -> int:
 
 
 def sink_reasons(results: Results, passage: Passage | None) -> Iterator[Reason]:
-    """Whether the receiving side was there for each frame."""
+    """Check that the receiver polled in time for every frame."""
     ends = {stream.to_port for stream in results.streams}
     ports = [port for port in results.ports if port.name in ends]
     missed, pauses = sum(port.rx_missed for port in ports), sum(port.late_polls for port in ports)
@@ -75,7 +77,7 @@ def sink_reasons(results: Results, passage: Passage | None) -> Iterator[Reason]:
 
 
 def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
-    """sent = received + lost, and loss counted from gaps is the same."""
+    """Check that sent = received + lost, and that the loss counted from sequence gaps is the same."""
     for stream in streams:
         if stream.lost != stream.sent - stream.received or stream.lost < 0:
             yield Reason(
@@ -90,7 +92,7 @@ def account_reasons(streams: tuple[StreamResult, ...]) -> Iterator[Reason]:
 
 
 def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
-    """received + injected = sent + punted + named drops."""
+    """Check that received + injected = sent + punted + named drops."""
     if not passage:
         return
     if not passage.is_whole:
@@ -103,23 +105,23 @@ def passage_reasons(passage: Passage | None) -> Iterator[Reason]:
 
 
 def link_reasons(results: Results) -> Iterator[Reason]:
-    """Whether all ports in use still have their link."""
+    """Check that all ports in use still have a link."""
     used = {name for stream in results.streams for name in (stream.from_port, stream.to_port)}
     down: list[GeneratorPort] = [port for port in results.ports if port.name in used and not port.link_up]
     yield from (Reason(f"link: port '{port.name}' of the generator lost its link") for port in down)
 
 
 def burst_reasons(results: Results, frames: int) -> Iterator[Reason]:
-    """Whether a burst was as long as it was to be."""
+    """Check that a burst had its full length."""
     late = total(results.streams, "late")
     if frames and late:
         yield Reason(f"burst: of {frames:,} frames {late:,} were left out, because the generator was late", True)
 
 
 def reasons(results: Results, passage: Passage | None, frames: int = 0) -> list[Reason]:
-    """All that speak against the trial; empty when it is valid. That nothing was received is loss.
+    """All reasons why the trial is INVALID; empty if it is valid. Receiving nothing at all counts as loss.
 
-    `frames` is how many were to be sent, 0 where time ended the trial.
+    `frames` is the requested number of frames, or 0 if the trial was limited by time.
     """
     offset = abs(results.tsc_offset_ns)
     apart = [Reason(f"clock: the TSCs of two workers are {offset:.0f} ns apart")] if offset > MOST_TSC_OFFSET_NS else []

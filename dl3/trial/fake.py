@@ -1,4 +1,4 @@
-"""A generator, a device and a dl3d that are made up: what tests of trials and of searches talk to."""
+"""Simulated generator, device and dl3d for the tests of trials and searches."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from dl3.model.fault import Fault, UsageFault
 Kind = TypeVar("Kind", bound=BaseModel)
 Change = Callable[[dict[str, Any]], None]
 
-START_NS = 5_000_000_000  # CLOCK_MONOTONIC, of the first frame
+START_NS = 5_000_000_000  # CLOCK_MONOTONIC, time of the first frame
 MIX_BYTES = {"imix": 209.92, "classic": 353.8}
 STREAM = {
     "flows": 1,
@@ -52,20 +52,20 @@ IDLE = {
 
 
 def latency(n: int, ns: float) -> dict[str, Any]:
-    """All values alike."""
+    """A distribution with all values equal."""
     names = ("min", "mean", "max", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999")
     return {"n": n, **dict.fromkeys(names, ns if n else 0.0), "histogram": [(ns, ns, n)] if n else []}
 
 
 @dataclass
 class FakeGenerator(Client):
-    """Sends no faster than its ceiling, through a device that forwards no more than its rate; `spoil` edits results."""
+    """Simulates a generator limited by its ceiling and a device limited by its rate; `spoil` edits the results."""
 
     device_pps: float = 7.3e6
     ceiling_pps: float = 20e6
     line_bps: float = 0.0
-    mtus: tuple[int, int] = (1500, 1500)  # of both ports
-    buffer_frames: int = 0  # that the device holds while more comes than it forwards
+    mtus: tuple[int, int] = (1500, 1500)  # of the two ports
+    buffer_frames: int = 0  # device buffer: frames held while more arrive than it forwards
     streams: list[dict[str, Any]] = field(default_factory=lambda: [{"from": "left", "to": "right", "rate": "1 Mpps"}])
     spoil: Change = field(default=lambda _: None)
     path: Path = Path("/fake")
@@ -75,7 +75,7 @@ class FakeGenerator(Client):
     gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
     def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
-        """Answer at once."""
+        """Answer immediately."""
         self.asked.append((method, params))
         return kind.model_validate(getattr(self, f"answer_{method}")(params))
 
@@ -86,11 +86,11 @@ class FakeGenerator(Client):
         return {"ports": ports}
 
     def answer_streams(self, _params: dict[str, Any]) -> dict[str, Any]:
-        """Those of the file."""
+        """The streams of the configuration file."""
         return {"streams": self.streams}
 
     def answer_send(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Does all at once."""
+        """Complete the whole run immediately."""
         self.run += 1
         given, seconds = params["streams"], params.get("seconds", 0.0)
         if any(not isinstance(s["size"], int) and s["size"] not in MIX_BYTES for s in given):
@@ -113,7 +113,7 @@ class FakeGenerator(Client):
         return {"run": self.run, "streams": given}
 
     def stream(self, i: int, given: dict[str, Any], rates: list[float], seconds: float) -> dict[str, Any]:
-        """What one stream counts; the ceiling and the device are shared evenly."""
+        """Counters of one stream; ceiling and device rate are divided evenly among the streams."""
         ceiling, device = self.ceiling_pps / len(rates), self.device_pps / len(rates)
         rate = min(rates[i] or ceiling, ceiling)
         if "frames" in given:
@@ -143,11 +143,11 @@ class FakeGenerator(Client):
         }
 
     def answer_halt(self, _params: dict[str, Any]) -> dict[str, Any]:
-        """Nothing is under way."""
+        """No run is active."""
         return {"run": self.run}
 
     def answer_results(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Of the newest run."""
+        """Results of the latest run."""
         timeline = {"timeline": self.timeline()} if params.get("timeline") else {}
         found = {**self.newest, **timeline}
         if params.get("histograms") or "streams" not in found:
@@ -156,7 +156,7 @@ class FakeGenerator(Client):
         return {**found, "streams": briefly}
 
     def timeline(self) -> dict[str, Any]:
-        """A second in two buckets; all loss is in the later one."""
+        """The run in two buckets; all loss is in the second."""
         sent = sum(stream["sent"] for stream in self.newest["streams"])
         received = sum(stream["received"] for stream in self.newest["streams"])
         half = min(sent // 2, received)
@@ -164,17 +164,17 @@ class FakeGenerator(Client):
         return {"start_ns": START_NS, "bucket_ns": 500_000_000, **counts}
 
     def answer_gaps(self, _params: dict[str, Any]) -> dict[str, Any]:
-        """As they are given."""
+        """The configured pauses."""
         return self.gaps
 
     def answer_status(self, _params: dict[str, Any]) -> dict[str, Any]:
-        """Its process."""
+        """The process id."""
         return {"pid": 11}
 
 
 @dataclass
 class FakeForwarder(Client):
-    """The account of a dl3d that handles what a FakeGenerator handed over; `spoil` edits what it says of a run."""
+    """Simulates the drop counters of a dl3d that processes a FakeGenerator's frames; `spoil` edits them after a run."""
 
     generator: FakeGenerator = field(default_factory=FakeGenerator)
     spoil: Change = field(default=lambda _: None)
@@ -182,33 +182,33 @@ class FakeForwarder(Client):
     gaps: dict[str, Any] = field(default_factory=lambda: {"gaps": [], "forgotten": 0, "now_ns": START_NS})
 
     def ask(self, kind: type[Kind], method: str, **params: object) -> Kind:
-        """Answer at once."""
+        """Answer immediately."""
         assert not params  # noqa: S101
         return kind.model_validate(getattr(self, f"answer_{method}")())
 
     def answer_gaps(self) -> dict[str, Any]:
-        """As they are given."""
+        """The configured pauses."""
         return self.gaps
 
     def answer_status(self) -> dict[str, Any]:
-        """Its process."""
+        """The process id."""
         return {"pid": 12}
 
     def answer_workers(self) -> dict[str, Any]:
-        """One, on core 3."""
+        """One worker, on core 3."""
         worker = {"worker": 0, "core": 3, "numa": 0, "queues": (), "counters": {}, "empty_share": 0.0}
         return {"workers": [worker | {"poll_gap": None, "cycles_per_packet": None, "verdicts": {}}]}
 
     def answer_ports(self) -> dict[str, Any]:
-        """None."""
+        """No ports."""
         return {"ports": ()}
 
     def answer_mirror(self) -> dict[str, Any]:
-        """It has none."""
+        """Fails: there is no mirror."""
         raise Fault("ports have no TAP interfaces")
 
     def answer_drops(self) -> dict[str, Any]:
-        """Nothing has happened before the first run."""
+        """All counters are zero before the first run."""
         streams = self.generator.newest.get("streams", [])
         received = sum(stream["sent"] - stream["refused"] for stream in streams)
         sent = sum(stream["received"] for stream in streams)

@@ -1,4 +1,4 @@
-"""What one trial is to be, and where."""
+"""The parameters of a trial and the programs that take part in it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from dl3.model.trial import Test
 
 @dataclass(frozen=True)
 class Site:
-    """Who takes part: a dl3gen, and the dl3d whose account is checked when it is one that is tested."""
+    """The programs that take part: a dl3gen, and a dl3d whose accounting is checked if it is the device under test."""
 
     generator: Client
     dut: Client | None = None
     dut_name: str = "dl3d"
-    campaign: str = ""  # groups the trials of one command: its start, in UTC
-    facts: Mapping[str, object] = field(default_factory=dict)  # of machine and build, kept with each trial
-    far_ahead_ns: int | None = None  # dl3d is on another machine, whose CLOCK_MONOTONIC is so far ahead of ours
+    campaign: str = ""  # groups the trials of one command: its start time, in UTC
+    facts: Mapping[str, object] = field(default_factory=dict)  # of machine and build, stored with each trial
+    far_ahead_ns: int | None = None  # for dl3d on another machine: how far its CLOCK_MONOTONIC is ahead of ours
 
     @property
     def is_far(self) -> bool:
@@ -27,7 +27,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Surplus:
-    """What is offered on top, from the first frame on; when it ends, the rest goes on without a gap."""
+    """Additional load from the first frame on; when it ends, the base load continues without a gap."""
 
     pps: float
     seconds: float
@@ -35,27 +35,27 @@ class Surplus:
 
 @dataclass(frozen=True)
 class Order:
-    """One load for one time; all streams together."""
+    """One load for one duration, summed over all streams."""
 
     streams: tuple[Stream, ...]
     frame: str  # '64', 'imix'
-    pps: float  # 0: as fast as can be
+    pps: float  # 0: as fast as possible
     seconds: float
     test: Test = "free"
-    load: float | None = None  # share of the throughput
+    load: float | None = None  # fraction of the throughput
     warm_up_s: float = 0.2
     job: str = ""  # of a campaign
-    frames: int = 0  # so many and no more, however long that takes; 0: as long as the time lasts
+    frames: int = 0  # exact number of frames, however long they take; 0: limited by time
     surplus: Surplus | None = None
-    is_explained: bool = False  # timeline and evidence are kept in any case, not only beside loss
+    is_explained: bool = False  # keep timeline and evidence even without loss
 
     @property
     def asked_pps(self) -> float:
-        """At the beginning."""
+        """Requested rate at the start of the trial."""
         return self.pps + (self.surplus.pps if self.surplus else 0.0)
 
     def written(self) -> list[dict[str, object]]:
-        """The streams as dl3gen's method 'send' takes them."""
+        """The streams in the form expected by dl3gen's method 'send'."""
         if not self.surplus:
             return self._part(self.pps, self.frames)
         frames = round(self.surplus.pps * self.surplus.seconds)
@@ -68,7 +68,7 @@ class Order:
         ]
 
     def _part(self, pps: float, frames: int = 0) -> list[dict[str, object]]:
-        """All streams at a rate that they share; so many frames in all, or as many as come."""
+        """All streams, sharing a total rate, with `frames` frames in total or unlimited (0)."""
         parts = zip(self.streams, shares(self.streams), strict=True)
         written = [(stream.at(self.frame, pps * share).written(), share) for stream, share in parts]
         return [{**stream, "frames": max(1, round(frames * share))} if frames else stream for stream, share in written]

@@ -1,4 +1,4 @@
-"""Loads as dl3gen's method takes them."""
+"""Loads in the form that dl3gen's method takes."""
 
 from typing import Any
 

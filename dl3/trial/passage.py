@@ -1,4 +1,4 @@
-"""What dl3d did with the packets of one trial: the difference between two of its accounts."""
+"""dl3d's packet accounting for one trial: the difference between two readings of its counters."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,16 +6,16 @@ from typing import Self
 from dl3.control.replies import Drops
 
 FORWARD = "forward"
-TX_REFUSED = "tx_refused"  # what a sink that polls too late makes dl3d drop
+TX_REFUSED = "tx_refused"  # dropped by dl3d because the sink polled too late
 NO_MBUF = "rx_no_mbuf"
 RX_MISSED = "rx_missed"
 WIRE = (RX_MISSED, "rx_errors")
-ROUNDS_PER_LOOK = 64  # that found no frame: so often a worker looks for a buffer, see src/datapath/worker.c
+ROUNDS_PER_LOOK = 64  # empty rounds between two attempts of a worker to get a buffer, see src/datapath/worker.c
 
 
 @dataclass(frozen=True)
 class Passage:
-    """Packets between two readings; `lost` by the names of dl3d's drops and of its devices' counters."""
+    """Packets between two readings; `lost` is keyed by the names of dl3d's drops and of its device counters."""
 
     received: int
     injected: int
@@ -23,13 +23,13 @@ class Passage:
     punted: int
     dropped: int
     lost: dict[str, int]
-    is_whole: bool  # no counter went back, as it does when dl3d is started again
-    no_mbuf: int = 0  # times that a device found no buffer to receive into, of those that count it; not packets
-    starved_s: float = 0.0  # for about so long workers found none, whatever their devices count
+    is_whole: bool  # no counter decreased, as happens when dl3d is restarted
+    no_mbuf: int = 0  # times a device found no receive buffer, for devices that count it; not a packet count
+    starved_s: float = 0.0  # approximate time workers found no buffer, independent of device counters
 
     @classmethod
     def between(cls, before: Drops, after: Drops, round_s: float = 0.0) -> Self:
-        """What happened from one to the other; a worker's round took so long in the mean, 0: unknown."""
+        """Difference of two readings. `round_s` is the mean duration of a worker's round, 0 if unknown."""
         sums = {
             field: getattr(after, field) - getattr(before, field)
             for field in ("received", "injected", "sent", "punted", "dropped")
@@ -47,7 +47,7 @@ class Passage:
 
     @property
     def named(self) -> int:
-        """Sum of the named drops, without what devices lost before dl3d received it."""
+        """Sum of the named drops, without frames that devices lost before dl3d received them."""
         return sum(packets for name, packets in self.lost.items() if name not in WIRE)
 
     @property

@@ -8,7 +8,7 @@ from dl3.trial.passage import Passage
 
 
 def drops(**wire: int) -> Drops:
-    """Of a dl3d that has received nothing yet."""
+    """Counters of a dl3d that has received nothing yet."""
     reported = FakeForwarder().answer_drops()
     return Drops.model_validate({**reported, "wire": {**reported["wire"], **wire}})
 

@@ -1,4 +1,4 @@
-"""Each lost frame has a place, and none has two."""
+"""Each lost frame is attributed to exactly one place."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ONE = (Stream.model_validate({"from": "left", "to": "right", "dst_mac": "02:00:0
 
 
 def results(received: int, refused: int = 0, **port: int) -> Results:
-    """Of a second at 1 Mpps."""
+    """Results of one second at 1 Mpps."""
     generator = FakeGenerator(device_pps=received)
     generator.answer_send({"streams": Order(ONE, "64", SENT, 1.0).written(), "seconds": 1.0})
     generator.newest["streams"][0].update(refused=refused)
@@ -26,7 +26,7 @@ def results(received: int, refused: int = 0, **port: int) -> Results:
 
 
 def passage(received: int, sent: int, lost: dict[str, int] | None = None, **more: Any) -> Passage:
-    """What dl3d says of it."""
+    """dl3d's accounting of the same trial."""
     whole = {"injected": 0, "punted": 0, "dropped": 0, "is_whole": True}
     return Passage(**(whole | more), received=received, sent=sent, lost=lost or {})
 
@@ -38,7 +38,7 @@ def passage(received: int, sent: int, lost: dict[str, int] | None = None, **more
         (results(999_000, refused=1_000), None, {"dut rx ring full": 1_000}),
         (results(999_000, refused=1_000), passage(999_000, 999_000), {"dut rx ring full": 1_000}),
         (results(999_000, refused=1_000), passage(999_000, 999_000, no_mbuf=1), {"rx_no_mbuf": 1_000}),
-        # At 1 Mpps 1,000 frames are a millisecond.
+        # At 1 Mpps, 1,000 frames take one millisecond.
         (results(999_000, refused=1_000), passage(999_000, 999_000, starved_s=0.0006), {"rx_no_mbuf": 1_000}),
         (results(999_000, refused=1_000), passage(999_000, 999_000, starved_s=0.0004), {"dut rx ring full": 1_000}),
         (results(999_000), passage(999_000, 999_000, {"rx_missed": 1_000}), {"rx_missed": 1_000}),
@@ -49,7 +49,7 @@ def passage(received: int, sent: int, lost: dict[str, int] | None = None, **more
         (results(999_000, rx_missed=900), passage(SENT, SENT), {"generator rx missed": 900, "wire from the dut": 100}),
         (results(999_000), passage(SENT, 999_000, {"no_route": 1_000}), {"no_route": 1_000}),
         (results(999_000), passage(SENT, 999_000, LINUX, punted=400), {**LINUX, "punted to Linux": 400}),
-        # Linux forwards what it was handed; and other packets than ours are punted too.
+        # Linux forwards the punted packets; other traffic is punted as well.
         (results(SENT), passage(SENT, SENT, punted=50, injected=50), {}),
         (results(999_990), passage(SENT, SENT, punted=50), {"punted to Linux": 10}),
     ],

@@ -1,4 +1,4 @@
-"""Runs one trial. While frames are under way this sleeps: the machine has better things to do than answer questions."""
+"""Runs one trial. While frames are in flight it only sleeps, so as not to disturb the measurement."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ from dl3.trial.work import working
 
 DELAY_S = 0.01  # until the first frame is due
 POLL_S = 0.05
-QUIET_S = 0.15  # nothing came for so long: nothing is under way
+QUIET_S = 0.15  # quiet time after which no frame is considered to be in flight
 LONGEST_DRAIN_S = 3.0
-ACT_SHARE = 0.25  # of a trial's time, until something is done to the device
-LONGEST_OVERRUN_S = 10.0  # that the generator may still be sending after its time
+ACT_SHARE = 0.25  # fraction of the trial's duration after which an action on the device is started
+LONGEST_OVERRUN_S = 10.0  # maximum time the generator may continue to send after the end of the trial
 
 Sleep = Callable[[float], None]
 Act = Callable[[], None]
@@ -31,14 +31,14 @@ Act = Callable[[], None]
 
 @dataclass(frozen=True)
 class Runner:
-    """Makes trials at one site."""
+    """Runs trials with the programs of one site."""
 
     site: Site
     sleep: Sleep = field(default=time.sleep)
-    watch: Watch | None = None  # looks at the machine meanwhile
+    watch: Watch | None = None  # observes the machine during the trial
 
     def run(self, order: Order, act: Act | None = None) -> Trial:
-        """Warm up, send, wait for the last frame, read both sides; `act` after a quarter of the time."""
+        """Warm up, send, wait for the last frame, read both sides. `act` is called after a quarter of the duration."""
         if order.warm_up_s:
             self._send(replace(order, frames=0), order.warm_up_s)
             self.drain()
@@ -47,7 +47,7 @@ class Runner:
             run = self._send(order, order.seconds, act)
             self.drain()
             after = self._dut_account()
-        wanted = True if len(order.written()) > 1 else None  # the percentiles of one stream come as they are
+        wanted = True if len(order.written()) > 1 else None  # the percentiles of a single stream are used as reported
         results = self.site.generator.ask(Results, "results", histograms=wanted, timeline=True)
         if results.run != run:
             raise Fault(
@@ -64,7 +64,7 @@ class Runner:
         return self.site.dut.ask(Drops, "drops") if self.site.dut else None
 
     def _send(self, order: Order, seconds: float, act: Act | None = None) -> int:
-        """Start a run, sleep until it is over, and return its number; halt it when something comes between."""
+        """Start a run, sleep until it ends, and return its number. On any exception the run is halted."""
         ends = {} if order.frames else {"seconds": round(seconds, 3)}
         started = self.site.generator.ask(Started, "send", streams=order.written(), delay=DELAY_S, **ends)
         try:
@@ -86,7 +86,7 @@ class Runner:
         self.sleep(seconds)
 
     def _wait_for_the_end(self) -> None:
-        """Of sending."""
+        """Wait for the end of sending."""
         waited_s = 0.0
         while self.site.generator.ask(Results, "results").state == "sending":
             if waited_s > LONGEST_OVERRUN_S:
@@ -97,7 +97,7 @@ class Runner:
             waited_s += POLL_S
 
     def drain(self) -> None:
-        """Return once all frames are accounted for, or none moved for a while; dl3d has none under way then."""
+        """Return once all frames are accounted for, or nothing was received for a while and dl3d has none in flight."""
         before, waited_s = None, 0.0
         while waited_s < LONGEST_DRAIN_S:
             results, account = self.site.generator.ask(Results, "results"), self._dut_account()
@@ -112,13 +112,13 @@ class Runner:
 
 
 def has_all(results: Results) -> bool:
-    """Whether each frame that was sent came back, or is known to be lost."""
+    """Whether every frame sent was received or is known to be lost."""
     fields = ("received", "refused", "corrupted")
     return sum(total(results.streams, field) for field in fields) == total(results.streams, "sent")
 
 
 def evidence(results: Results) -> dict[str, object]:
-    """What the generator noticed of itself, kept beside the facts of the machine."""
+    """Self-diagnostics of the generator, stored with the facts of the machine."""
     return {
         "tsc_offset_ns": results.tsc_offset_ns,
         "longest_lag_us": max((stream.longest_lag_us for stream in results.streams), default=0.0),
@@ -130,7 +130,7 @@ def evidence(results: Results) -> dict[str, object]:
 
 
 def times_of(streams: Sequence[StreamResult]) -> dict[str, Any]:
-    """How late frames came, and when none did; fields of a trial."""
+    """Latency, jitter and interruption times, as fields of a trial."""
     jitter_mean, jitter_max = jitter_of([stream.jitter for stream in streams])
     return {
         "latency": merged([stream.latency for stream in streams]),
@@ -144,7 +144,7 @@ def times_of(streams: Sequence[StreamResult]) -> dict[str, Any]:
 
 
 def trial_of(site: Site, order: Order, results: Results, passage: Passage | None) -> Trial:
-    """Everything that is known of a run, as one noun."""
+    """Build the trial record of a run."""
     n_frames = total(results.streams, "sent") + total(results.streams, "unstamped")
     found, account = reasons(results, passage, order.frames), account_of(results, passage)
     offered_pps = sum(stream.offered_pps for stream in results.streams)

@@ -1,4 +1,4 @@
-"""A trial at a generator that is made up: what is sent, how long it sleeps, what it makes of the answers."""
+"""Trials with a simulated generator: what is sent, how long the runner sleeps, how it evaluates the results."""
 
 from typing import Any
 
@@ -16,19 +16,19 @@ BOTH = (*ONE, Stream.model_validate({"name": "back", "from": "right", "to": "lef
 
 
 def trial(generator: FakeGenerator, pps: float = 1e6, dut: Change | None = None) -> Trial:
-    """One of a second, with a dl3d when there is something to say about it."""
+    """A one-second trial, with a dl3d if its results are to be modified."""
     forwarder = FakeForwarder(generator=generator, spoil=dut) if dut else None
     runner = Runner(Site(generator, forwarder, campaign="c"), sleep=lambda _: None)
     return runner.run(Order(ONE, "64", pps, 1.0, "throughput", warm_up_s=0))
 
 
 def counting(**values: Any) -> Change:
-    """Results whose stream counts otherwise."""
+    """Modify counters of the stream."""
     return lambda results: results["streams"][0].update(values)
 
 
 def receiving(**values: Any) -> Change:
-    """Results whose receiving port counts otherwise."""
+    """Modify counters of the receiving port."""
     return lambda results: results["ports"][1].update(values)
 
 

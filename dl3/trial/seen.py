@@ -1,4 +1,4 @@
-"""What programs and machine did while a trial ran: gathered around it, and cut to its time."""
+"""Collects activity of the programs and the machine during a trial, limited to the trial's time span."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,38 +13,38 @@ from dl3.trial.order import Site
 from dl3.trial.timeline import compact
 
 MOST_GAPS = 200
-STRAGGLERS_NS = 50_000_000  # after the end of sending; what is lost was lost by then
-MOST_APART_NS = 1_000_000_000  # of two clocks that were read one after the other, if they are one
+STRAGGLERS_NS = 50_000_000  # after the end of sending; later events cannot have caused the loss
+MOST_APART_NS = 1_000_000_000  # maximum difference of two consecutive readings of the same clock
 
 Program = Literal["dl3d", "dl3gen"]
 
 
 class Status(Reply):
-    """Method 'status' of both programs, as far as it is wanted here."""
+    """Method 'status' of both programs; only the fields needed here."""
 
     pid: int
 
 
 class Watch(Protocol):
-    """Looks at the machine while a trial runs."""
+    """Observes the machine while a trial runs."""
 
     def start(self, cores: Sequence[int], processes: Mapping[str, int]) -> None:
-        """Begin, with the workers' cores and the ids of 'dl3d' and 'dl3gen', as far as they run here."""
+        """Start observing the workers' cores and the processes 'dl3d' and 'dl3gen', if they run on this machine."""
 
     def stop(self) -> Evidence:
-        """What was seen since."""
+        """Stop, and return the evidence collected."""
 
 
 @dataclass
 class Seen:
-    """What a watch has seen, once it is over."""
+    """The evidence, available when the watch has stopped."""
 
     evidence: Evidence = field(default_factory=Evidence)
 
 
 @contextmanager
 def watching(watch: Watch | None, site: Site) -> Iterator[Seen]:
-    """Watch the cores of both programs' workers meanwhile; without a watch, nothing is seen."""
+    """Observe the cores of both programs' workers inside the context; without a watch the evidence is empty."""
     seen = Seen()
     if watch:
         watch.start(cores_of(site), processes_of(site))
@@ -56,32 +56,32 @@ def watching(watch: Watch | None, site: Site) -> Iterator[Seen]:
 
 
 def cores_of(site: Site) -> tuple[int, ...]:
-    """Of all workers on this machine."""
+    """Cores of all workers on this machine."""
     cores = {worker.core for worker in site.generator.ask(Results, "results").workers}
     near = None if site.is_far else site.dut
     return tuple(sorted(cores | ({worker.core for worker in near.ask(Workers, "workers").workers} if near else set())))
 
 
 def processes_of(site: Site) -> dict[str, int]:
-    """Ids of the programs that answer, on this machine."""
+    """Process ids of the programs on this machine."""
     found = {"dl3gen": site.generator.ask(Status, "status").pid}
     return found | ({"dl3d": site.dut.ask(Status, "status").pid} if site.dut and not site.is_far else {})
 
 
 @dataclass(frozen=True)
 class Span:
-    """The time of a trial, by CLOCK_MONOTONIC."""
+    """The time span of a trial in CLOCK_MONOTONIC."""
 
     start_ns: int
     end_ns: int
 
     def touches(self, pause: WorkerPause) -> bool:
-        """Whether some of a pause lies within."""
+        """Whether a pause overlaps the span."""
         return pause.at_ns > self.start_ns and pause.at_ns - pause.us * 1e3 < self.end_ns
 
 
 def span_of(results: Results, more_ns: int = STRAGGLERS_NS) -> Span | None:
-    """From the first frame's time until the last one cannot be under way any more; None: not known."""
+    """From the first frame's due time until no frame can be in flight any more; None if unknown."""
     if not results.timeline:
         return None
     start_ns = results.timeline.start_ns
@@ -89,7 +89,7 @@ def span_of(results: Results, more_ns: int = STRAGGLERS_NS) -> Span | None:
 
 
 def gaps_of(program: Program, pauses: Pauses, span: Span) -> list[Gap]:
-    """A program's pauses within a trial."""
+    """Pauses of a program during a trial."""
     return [
         Gap(program=program, worker=pause.worker, core=pause.core, at_ns=pause.at_ns, us=pause.us)
         for pause in pauses.gaps
@@ -98,7 +98,7 @@ def gaps_of(program: Program, pauses: Pauses, span: Span) -> list[Gap]:
 
 
 def holes(program: Program, pauses: Pauses, span: Span) -> list[str]:
-    """Why pauses of a trial may be missing."""
+    """Reasons why pauses of a trial may be missing."""
     oldest_ns = min((pause.at_ns for pause in pauses.gaps), default=span.start_ns)
     if pauses.forgotten and oldest_ns > span.start_ns:
         return [f"{program} paused more often than it can remember: pauses from before {oldest_ns} ns are missing"]
@@ -106,19 +106,19 @@ def holes(program: Program, pauses: Pauses, span: Span) -> list[str]:
 
 
 def longest(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
-    """In the order of time."""
+    """The longest pauses, in time order."""
     kept = sorted(gaps, key=lambda gap: gap.us, reverse=True)[:MOST_GAPS]
     return tuple(sorted(kept, key=lambda gap: gap.at_ns))
 
 
 def by_our_clock(pauses: Pauses, ahead_ns: int) -> Pauses:
-    """Pauses as a clock tells them that is so far ahead of ours, told by ours."""
+    """Convert pauses from a clock that is `ahead_ns` ahead of the local clock to the local clock."""
     moved = tuple(gap.model_copy(update={"at_ns": gap.at_ns - ahead_ns}) for gap in pauses.gaps)
     return pauses.model_copy(update={"gaps": moved, "now_ns": pauses.now_ns - ahead_ns})
 
 
 def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
-    """The pauses of both programs' workers added to what else was seen."""
+    """Add the pauses of both programs' workers to the evidence."""
     own = site.generator.ask(Pauses, "gaps")
     gaps, missing = gaps_of("dl3gen", own, span), holes("dl3gen", own, span)
     if site.dut:
@@ -134,7 +134,7 @@ def with_gaps(evidence: Evidence, site: Site, span: Span) -> Evidence:
 
 
 def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) -> Trial:
-    """The trial with its timeline, its workers' pauses and what else was seen while it ran."""
+    """Add the timeline, the workers' pauses and the other evidence to the trial."""
     span = span_of(results)
     return trial.model_copy(
         update={
@@ -145,8 +145,8 @@ def with_evidence(trial: Trial, site: Site, results: Results, seen: Evidence) ->
 
 
 def with_longest_gaps(trial: Trial, site: Site, results: Results) -> Trial:
-    """The trial with the longest pause of each dl3d worker alone: what would have lost frames at a higher rate."""
-    span = span_of(results, 0)  # what comes after the last frame, as our own questions do, would have lost none
+    """Add the longest pause of each dl3d worker: it would have lost frames at a higher rate."""
+    span = span_of(results, 0)  # later pauses, for example due to our own requests, could not have lost any frame
     if not span or not site.dut:
         return trial
     longest_of = {
@@ -157,5 +157,5 @@ def with_longest_gaps(trial: Trial, site: Site, results: Results) -> Trial:
 
 
 def by_length(gap: Gap) -> float:
-    """To sort pauses, the longest last."""
+    """Sort key of pauses."""
     return gap.us

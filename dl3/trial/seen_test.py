@@ -1,4 +1,4 @@
-"""What is kept of pauses and of a watch beside a trial."""
+"""Pauses and machine events that are stored with a trial."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ SWITCH = Event(what="switch", at_ns=START_NS + 9, us=3.0, core=3, who="kworker/3
 
 
 class FakeWatch:
-    """Sees one switch; remembers what it was told to look at."""
+    """Observes one switch and records its arguments."""
 
     def __init__(self) -> None:
         self.reported: list[object] = []
@@ -34,7 +34,7 @@ class FakeWatch:
 
 
 def pauses(*gaps: tuple[int, float], forgotten: int = 0, now_ns: int = START_NS) -> dict[str, Any]:
-    """Ends and lengths of worker 0's, on core 3."""
+    """Pauses of worker 0 on core 3, given by end and length."""
     rows = [{"worker": 0, "core": 3, "at_ns": at_ns, "us": us} for at_ns, us in gaps]
     return {"gaps": rows, "forgotten": forgotten, "now_ns": now_ns}
 
@@ -46,7 +46,7 @@ def trial(
     watch: Watch | None = None,
     is_explained: bool = False,
 ) -> Trial:
-    """Of a second at 1 Mpps, with a dl3d."""
+    """A one-second trial at 1 Mpps with a dl3d."""
     generator = FakeGenerator(device_pps=device_pps, gaps=own or pauses())
     forwarder = FakeForwarder(generator=generator, gaps=dut or pauses())
     runner = Runner(Site(generator, forwarder), sleep=lambda _: None, watch=watch)
@@ -63,7 +63,7 @@ def keeps_when_frames_were_lost() -> None:
 
 
 def keeps_the_longest_pause_of_the_device_of_a_trial_without_loss_unless_more_is_asked_for() -> None:
-    late = (END_NS + 5_000_000, 4_000.0)  # none of its frames was still to be sent
+    late = (END_NS + 5_000_000, 4_000.0)  # all its frames had already been sent
     pair = pauses((START_NS + 5, 30.0), (START_NS + 9, 90.0), (START_NS + 20, 50.0), late)
     made = trial(2e6, own=pair, dut=pair)
     assert made.timeline is None

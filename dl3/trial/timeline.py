@@ -1,4 +1,4 @@
-"""When frames were lost, in a form that fits into a record."""
+"""Loss over time, in a compact form for records."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -11,12 +11,12 @@ MOST_LOSSES = 200
 
 
 def merged(counts: Sequence[int], width: int) -> tuple[int, ...]:
-    """Each `width` of them together."""
+    """Sum groups of `width` adjacent counts."""
     return tuple(sum(counts[i : i + width]) for i in range(0, len(counts), width))
 
 
 def losses(line: RunTimeline) -> Iterator[Loss]:
-    """Buckets next to each other in which frames were lost, in the order of time."""
+    """Runs of adjacent buckets with loss, in time order."""
     lost = [sent - received for sent, received in zip(line.sent, line.received, strict=True)]
     for is_loss, places in groupby(range(len(lost)), key=lambda i: lost[i] > 0):
         run = list(places)
@@ -29,7 +29,7 @@ def losses(line: RunTimeline) -> Iterator[Loss]:
 
 
 def compact(line: RunTimeline) -> Timeline:
-    """No more than MOST_BUCKETS, of the whole run; the largest losses as finely as they are known."""
+    """The whole run in at most MOST_BUCKETS buckets; the largest losses at full resolution."""
     width = -(-len(line.sent) // MOST_BUCKETS) or 1
     largest = sorted(losses(line), key=lambda loss: loss.frames, reverse=True)[:MOST_LOSSES]
     return Timeline(

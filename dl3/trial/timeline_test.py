@@ -1,4 +1,4 @@
-"""Loss over time, as records keep it."""
+"""Loss over time, as stored in records."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What the workers of dl3d did in a trial: the difference between two answers to 'workers'."""
+"""Statistics of dl3d's workers over a trial: the difference between two replies to 'workers'."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -14,28 +14,28 @@ from dl3.model.trial import Trial
 from dl3.trial.order import Site
 
 COUNTED = ("bursts", "loops", "empty_loops")
-MOST_BURSTS = 256  # of Linux's messages: SYNC_BURSTS in src/netlink/netlink.h
+MOST_BURSTS = 256  # bursts of netlink messages: NETLINK_BURSTS in src/netlink/netlink.h
 
 
 def rise(before: Worker, after: Worker, name: str) -> int:
-    """By how much a counter of a worker rose."""
+    """Increase of a worker's counter."""
     return after.counters.get(name, 0) - before.counters.get(name, 0)
 
 
 def cycles(worker: Worker) -> dict[str, float]:
-    """Of all frames that were timed, by step."""
+    """Total cycles of all timed frames, by step."""
     timed = worker.counters.get("timed_packets", 0)
     return {step: each * timed for step, each in (worker.cycles_per_packet or {}).items()}
 
 
 def queues(before: Worker, after: Worker) -> dict[str, int]:
-    """Packets that came from each queue."""
+    """Packets received from each queue."""
     old = {(queue.port, queue.queue): queue.rx_packets for queue in before.queues}
     return {f"{q.port}/{q.queue}": q.rx_packets - old.get((q.port, q.queue), 0) for q in after.queues}
 
 
 def work_of(before: Worker, after: Worker, tsc_hz: float) -> Work:
-    """Of one worker."""
+    """Statistics of one worker."""
     timed, old = rise(before, after, "timed_packets"), cycles(before)
     return Work(
         worker=after.worker,
@@ -53,7 +53,7 @@ def work_of(before: Worker, after: Worker, tsc_hz: float) -> Work:
 
 
 def work_between(before: Workers, after: Workers) -> tuple[Work, ...]:
-    """Of each worker; nothing when dl3d was started again in between."""
+    """Statistics of each worker; empty if dl3d was restarted in between."""
     old = {worker.worker: worker for worker in before.workers}
     pairs = [(old[worker.worker], worker) for worker in after.workers if worker.worker in old]
     if any(rise(first, last, "loops") < 0 for first, last in pairs):
@@ -62,7 +62,7 @@ def work_between(before: Workers, after: Workers) -> tuple[Work, ...]:
 
 
 def on_in(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[Event, ...]:
-    """Bursts of Linux's messages while frames were due; `ahead_ns`: of the clock of another machine."""
+    """Bursts of netlink messages while frames were due. `ahead_ns`: clock offset of the other machine."""
     if not trial.timeline:
         return ()
     begin_ns, line = trial.timeline.start_ns, trial.timeline
@@ -79,7 +79,7 @@ def on_in(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[
 
 
 def unheard(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tuple[str, ...]:
-    """That dl3d has forgotten bursts of the trial's beginning."""
+    """State that dl3d no longer has the bursts from the start of the trial."""
     oldest_ns = min((one.at_ns - (ahead_ns or 0) for one in bursts), default=0)
     if len(bursts) < MOST_BURSTS or not trial.timeline or oldest_ns <= trial.timeline.start_ns:
         return ()
@@ -90,17 +90,17 @@ def unheard(bursts: Sequence[Burst], trial: Trial, ahead_ns: int | None) -> tupl
 
 @dataclass
 class Worked:
-    """What dl3d did, once it is over."""
+    """Statistics of dl3d, available when the context has ended."""
 
     work: tuple[Work, ...] = ()
     ring_frames: int = 0
-    round_s: float = 0.0  # that one round of a worker took in the mean, pauses included; 0: unknown
-    messages: int | None = None  # of Linux, that dl3d's mirror heard; None: it has no mirror
-    bursts: tuple[Burst, ...] = ()  # of these messages, and of others before
-    ahead_ns: int | None = None  # dl3d's clock is so far ahead of ours; None: it is ours
+    round_s: float = 0.0  # mean duration of a worker's round, pauses included; 0: unknown
+    messages: int | None = None  # netlink messages received by dl3d; None: it mirrors no kernel state
+    bursts: tuple[Burst, ...] = ()  # bursts of these and of earlier messages
+    ahead_ns: int | None = None  # how far dl3d's clock is ahead of the local one; None: same clock
 
     def beside(self, trial: Trial) -> Trial:
-        """The trial with it; as it is, when the device does not tell."""
+        """Add the statistics to a trial; unchanged if the device provides none."""
         if not self.work:
             return trial
         evidence = trial.evidence or Evidence()
@@ -113,33 +113,33 @@ class Worked:
 
 
 def round_s_of(work: Sequence[Work], seconds: float) -> float:
-    """How long a worker's round took in the mean, of all that workers made in so many seconds; 0 where there was none."""
+    """Mean duration of a worker's round over an interval of `seconds`; 0 if there were no rounds."""
     loops = sum(worker.loops for worker in work)
     return seconds * len(work) / loops if loops else 0.0
 
 
 def mirror_of(dut: Client) -> Mirror | None:
-    """What dl3d's mirror has heard so far; None: it has none."""
+    """State of dl3d's mirror; None if it has none."""
     with suppress(Fault):
         return dut.ask(Mirror, "mirror")
     return None
 
 
 def ring_of(dut: Client) -> int:
-    """Frames that the smallest receive queue holds; 0: unknown."""
+    """Capacity of the smallest receive queue in frames; 0: unknown."""
     return min((port.rx_descriptors for port in dut.ask(Ports, "ports").ports), default=0)
 
 
 @contextmanager
 def working(site: Site) -> Iterator[Worked]:
-    """Ask the workers of dl3d before and after."""
+    """Read dl3d's worker statistics before and after."""
     worked, dut = Worked(ahead_ns=site.far_ahead_ns), site.dut
     if not dut:
         yield worked
         return
     before, heard, began_s = dut.ask(Workers, "workers"), mirror_of(dut), time.monotonic()
     yield worked
-    with suppress(Fault):  # a trial may have ended it
+    with suppress(Fault):  # the trial may have ended dl3d
         worked.work = work_between(before, dut.ask(Workers, "workers"))
         worked.round_s = round_s_of(worked.work, time.monotonic() - began_s)
         worked.ring_frames, now_heard = ring_of(dut), mirror_of(dut)

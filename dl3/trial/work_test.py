@@ -1,4 +1,4 @@
-"""What workers did between two answers of dl3d."""
+"""Worker statistics between two replies of dl3d."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ def counts_what_came_in_between() -> None:
     assert (work.worker, work.core, work.tsc_hz) == (0, 3, 2e9)
     assert (work.packets, work.bursts, work.loops, work.empty_loops) == (8000, 800, 100, 50)
     assert work.queues == {"left/1": 8000}
-    # 300 x 90 - 100 x 50 cycles of 200 frames.
+    # 300 x 90 - 100 x 50 cycles over 200 frames.
     assert work.cycles_per_packet == {"rx": 10.0, "lookup": 110.0}
 
 
@@ -50,7 +50,7 @@ def takes_no_difference_to_a_program_that_was_started_again() -> None:
 
 @dataclass
 class Mirroring(FakeForwarder):
-    """Hears 40 messages of Linux each time it is asked."""
+    """Receives 40 netlink messages between two requests."""
 
     heard: int = 0
     bursts: tuple[dict[str, Any], ...] = ()

@@ -1,13 +1,11 @@
-// The account of all packets: received + injected = sent + punted + each named drop. Control
-// thread.
+// Packet accounting: received + injected = sent + punted + each named drop. Control thread.
 #include "api/inside.h"
 
 #include "base/log.h"
 
 #include <inttypes.h>
 
-// Packets of a verdict that workers have handed over for Linux; what became of them, tap_stats
-// tells by class.
+// Packets with a verdict that workers have passed to Linux; tap_stats has the outcome by class.
 static uint64_t handed(const struct api_ctx *ctx, unsigned verdict)
 {
 	uint64_t sum = 0;
@@ -29,7 +27,7 @@ void account_read(const struct api_ctx *ctx, struct stats_account *account)
 		stats_add_tap(account, tap_stats(ctx->taps));
 }
 
-// What is in the rings for Linux is among it.
+// Includes packets in the rings towards Linux.
 static int64_t in_flight(const struct stats_account *a)
 {
 	return (int64_t)(a->received + a->injected - a->sent - a->punted - a->dropped);
@@ -43,7 +41,7 @@ json_t *account_json(const struct stats_account *a)
 		(json_int_t)in_flight(a));
 }
 
-// What the devices lost before any worker could receive it; it stands beside the law.
+// Packets lost by the devices before any worker could receive them; not part of the account.
 static json_t *wire_json(const struct api_ctx *ctx)
 {
 	uint64_t missed = 0, no_mbuf = 0, errors = 0, deferred = 0;

@@ -1,4 +1,4 @@
-// The table of methods, and those that are about the program itself. Control thread.
+// The table of methods, and the methods about the program itself. Control thread.
 #include "api/inside.h"
 
 #include "base/bits.h"

@@ -1,4 +1,4 @@
-// The methods as a client sees them, on a real table and ports on paper.
+// The methods as seen by a client, with a real table and fake ports.
 #include "api/asking.h"
 #include "api/fake_ctx.h"
 
@@ -356,7 +356,7 @@ static void a_group_shows_its_members(void **state)
 	json_decref(route);
 }
 
-// 4096 groups fit into the table.
+// The table has space for 4096 groups.
 static void a_refused_batch_leaves_no_group_behind(void **state)
 {
 	char params[512];
@@ -442,7 +442,7 @@ static void a_worker_that_ends_by_itself_is_a_failure(void **state)
 
 	assert_int_equal(api_poll(&ctx, &error), 0);
 	assert_int_equal(fake.n_polled, 1);
-	assert_int_equal(api_poll(&ctx, &error), 0); // devices: not so soon again
+	assert_int_equal(api_poll(&ctx, &error), 0); // devices are polled less often
 	assert_int_equal(fake.n_polled, 1);
 	fake.worker_has_ended = true;
 	assert_int_not_equal(api_poll(&ctx, &error), 0);

@@ -1,4 +1,4 @@
-// A client of the methods, for their tests. Test.
+// Calls methods, for their tests. Tests only.
 #include "api/asking.h"
 
 #include "api/fake_ctx.h"

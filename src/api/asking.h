@@ -1,4 +1,4 @@
-// A client of the methods, for their tests: a house on a file, questions, answers. Test.
+// Calls methods, for their tests: context, requests, results. Tests only.
 #pragma once
 
 #include "api/api.h"
@@ -9,16 +9,16 @@ extern struct api_ctx ctx;
 extern char file[]; // its configuration
 
 void write_file(const char *text);
-// A house on a file of that text, with a table and its door; fakes are reset. 0, as cmocka wants
-// it.
+// Creates a context from a configuration text, with a table and its rcu; resets the fakes. Returns
+// 0, as required by cmocka.
 int asking_open(const char *text);
 int asking_close(void **state);
 
-// The reply to a method: the result, or {"error": sentence}. Owner: caller.
+// The result of a method, or {"error": message}. Owner: caller.
 json_t *call(const char *method, const char *params);
-// Compares a value deep in a reply: `path` "verdicts.2.packets".
+// Compares a nested value in a result: `path` "verdicts.2.packets".
 void expect(const json_t *reply, const char *path, const char *json);
-// Calls a method and compares one value of its reply. / Some values; the last row has no path.
+// Calls a method and compares one value of its result. / Several values; the last row has no path.
 void check(const char *method, const char *params, const char *path, const char *json);
 struct wanted {
 	const char *path, *json;

@@ -16,7 +16,7 @@ static int read_op(const char *text)
 	return strcmp(text, "delete") ? -EINVAL : FIB_DELETE;
 }
 
-// A delete needs no more than the prefix.
+// A delete only needs the prefix.
 static int read_change(const struct api_ctx *ctx, const json_t *json, struct fib_change *out,
 	struct error *error)
 {
@@ -85,7 +85,7 @@ json_t *method_routes_change(void *ctx_, const json_t *params, struct error *err
 		return NULL;
 	}
 	int err = read_changes(ctx, list, changes, error);
-	// Without changes it lets go of the groups that were made for them.
+	// Without changes it releases the groups allocated for them.
 	int applied = fib_change(ctx->fib, changes, err ? 0 : n, &bad, &inner);
 	if (!err && applied)
 		err = error_set(error, applied, "changes[%zu]: %s; nothing was changed", bad,

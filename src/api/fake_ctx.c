@@ -1,4 +1,4 @@
-// Ports and workers that exist on paper only, for the tests of methods. Test.
+// Fake ports and workers, for the tests of methods. Tests only.
 #include "api/fake_ctx.h"
 
 #include "stats/stats.h"

@@ -1,9 +1,9 @@
-// Ports and workers that exist on paper only, for the tests of methods. Test.
+// Fake ports and workers, for the tests of methods. Tests only.
 #pragma once
 
 #include "api/api.h"
 
-// What the test sets and reads.
+// State set and read by the test.
 struct fake {
 	int refuse_change_of; // port whose port_change fails; -1: none
 	unsigned mtu[PORT_MAX];
@@ -16,13 +16,13 @@ struct fake {
 	struct tap_class_settings class[N_CLASSES];
 	struct netlink_opinion opinion;
 	unsigned n_differences, n_unsupported;
-	uint32_t sample; // that netlink_verify was asked for
-	char calls[64];  // a letter for each room that was opened or closed
+	uint32_t sample; // last passed to netlink_verify
+	char calls[64];  // one letter for each module opened or closed
 };
 extern struct fake fake;
 
 void fake_reset(void);
 struct stats_worker *fake_stat(unsigned worker);
-// TAP interfaces and a mirror on paper: links 0 and 1 are the ports; VRF 3 is "blue".
+// Fake TAP interfaces and netlink: interfaces 0 and 1 are the ports; VRF 3 is "blue".
 struct tap_table *fake_taps(void);
 struct netlink *fake_sync(void);

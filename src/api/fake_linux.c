@@ -1,4 +1,4 @@
-// TAP interfaces and a mirror that exist on paper only, for the tests of methods. Test.
+// Fake TAP interfaces and netlink, for the tests of methods. Tests only.
 #include "api/fake_ctx.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-// Next hops and neighbours, a page at a time. Control thread.
+// Next hops and neighbours, in pages. Control thread.
 #include "api/inside.h"
 
 #include "base/log.h"
 
-// A reply's line is at most 1 MiB: next hops and members of groups are far below 250 bytes each.
+// A response line is at most 1 MiB: next hops and group members take far less than 250 bytes each.
 enum { PAGE_HOPS = 1000, PAGE_MAX_LISTED = 4000 };
 
 uint64_t hop_counted(const void *ctx_, uint16_t id)
@@ -34,7 +34,8 @@ static json_t *hop_json(const struct api_ctx *ctx, unsigned id, const struct fib
 	return json;
 }
 
-// A next hop is in the VRF of its link; what has none (blackholes, say) is in no particular one.
+// A next hop is in the VRF of its interface; those without one (e.g. blackholes) are in no
+// particular VRF.
 static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, uint8_t vrf)
 {
 	const struct fib_iface *iface =
@@ -43,12 +44,12 @@ static bool is_in(const struct api_ctx *ctx, const struct fib_hop_info *info, ui
 	return iface && iface->vrf == vrf;
 }
 
-// A list of next hops, or of those that are neighbours.
+// A list of next hops, or of neighbours only.
 struct hop_page {
 	bool (*wants)(const struct fib_hop_info *info);
 	json_t *(*json)(const struct api_ctx *ctx, unsigned id, const struct fib_hop_info *info,
 		long *n_listed);
-	const char *name; // of the list
+	const char *name; // of the list in the result
 };
 
 static bool is_any(const struct fib_hop_info *info)

@@ -1,4 +1,4 @@
-// Links and VRFs by name. Control thread.
+// Interfaces and VRFs by name. Control thread.
 #include "api/inside.h"
 
 #include <errno.h>
@@ -18,9 +18,10 @@ const char *iface_word(const struct api_ctx *ctx, unsigned iface)
 
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface)
 {
-	const struct fib_iface *told = iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, iface) : NULL;
+	const struct fib_iface *reported =
+		iface < FIB_MAX_IFACES ? fib_iface(ctx->fib, iface) : NULL;
 
-	return port_word(ctx, told ? told->port : iface);
+	return port_word(ctx, reported ? reported->port : iface);
 }
 
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf)

@@ -1,4 +1,4 @@
-// What the files of this room share: the methods, words for people. Control thread.
+// Shared by the files of this module: the methods and names for display. Control thread.
 #pragma once
 
 #include "api/api.h"
@@ -7,22 +7,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Each row of schema/methods.toml wants its function here; one that is missing stops the build.
+// Each row of schema/methods.toml needs its function here; a missing one breaks the build.
 #define METHOD_PROTOTYPE(method, word, takes, means)                                               \
 	json_t *method_##method(void *ctx, const json_t *params, struct error *error);
 SCHEMA_METHODS(METHOD_PROTOTYPE)
 #undef METHOD_PROTOTYPE
 
-// The account with the law's terms and what is in flight: received + injected - sent - punted -
-// dropped, which may be off by what moves while it is read.
+// The packet account and the packets in flight: received + injected - sent - punted - dropped,
+// which may be off by packets that are processed during the read.
 void account_read(const struct api_ctx *ctx, struct stats_account *account);
 json_t *account_json(const struct stats_account *account);
 
-// Packets that all workers have counted under a next hop's id, whoever had it.
+// Packets counted by all workers under a next hop's id, including earlier users of the id.
 uint64_t hop_counted(const void *ctx, uint16_t id);
 
-// Words: kind of a route, name of a port (NULL for FIB_NO_IFACE), class of a verdict (NULL for
-// CLASS_NONE), state of the mirror, MAC address.
+// Names: kind of a route, name of a port (NULL for FIB_NO_IFACE), class of a verdict (NULL for
+// CLASS_NONE), netlink state, MAC address.
 const char *kind_word(unsigned kind);
 const char *port_word(const struct api_ctx *ctx, unsigned port);
 const char *class_word(unsigned class);
@@ -30,18 +30,18 @@ const char *mirror_word(const struct netlink *netlink);
 json_t *mac_json(const struct wire_mac *mac);
 json_t *addr_json(const struct wire_addr *addr); // null for family 0
 json_t *prefix_json(const struct wire_prefix *prefix);
-// Sets kind, via, port and link.
+// Sets kind, via, port and interface.
 void set_hop(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop);
 // Sets the members of a group and returns how many; other hops have none.
 unsigned set_members(json_t *json, const struct api_ctx *ctx, const struct fib_hop *hop);
-// Links and VRFs by the names that Linux has for them; where it is not the control plane a link is
-// a port, and there is one VRF, "main". NULL: unknown, or FIB_NO_IFACE.
+// Interfaces and VRFs by their Linux names; if Linux is not the control plane, an interface is a
+// port, and the only VRF is "main". NULL: unknown, or FIB_NO_IFACE.
 const char *iface_word(const struct api_ctx *ctx, unsigned iface);
 const char *port_of_iface(const struct api_ctx *ctx, unsigned iface);
 const char *vrf_word(const struct api_ctx *ctx, unsigned vrf);
-// By name; a name of NULL is no mistake and leaves `out` alone. -EINVAL with `error` set.
+// Lookup by name; a NULL name is allowed and leaves `out` unchanged. -EINVAL with `error` set.
 int iface_find(const struct api_ctx *ctx, const char *name, int *out, struct error *error);
 int vrf_find(const struct api_ctx *ctx, const char *name, uint8_t *out, struct error *error);
-// VLAN tags of a link, outer one first: ["802.1ad 10", "802.1Q 20"].
+// VLAN tags of an interface, outer one first: ["802.1ad 10", "802.1Q 20"].
 json_t *tags_json(const struct fib_iface *iface);
 json_t *number_json(uint64_t number);

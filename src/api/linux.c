@@ -1,13 +1,13 @@
-// Linux as control plane, for people: TAP interfaces and classes, the mirror, what it cannot
-// express, and whether workers do as Linux would. Control thread.
+// Linux as the control plane: TAP interfaces and classes, mirrored state, unsupported objects, and
+// whether workers forward as Linux would. Control thread.
 #include "api/inside.h"
 
 #include <errno.h>
 
-// A reply's line is at most 1 MiB.
+// A response line is at most 1 MiB.
 enum { MAX_UNSUPPORTED = 2000, MAX_DIFFERENCES = 1000, DEFAULT_DIFFERENCES = 100 };
 
-// Parameters first, so that a wrong one is named in any case.
+// Called after parameter checks, so that invalid parameters are reported in any case.
 static int check_linux(const struct api_ctx *ctx, struct error *error)
 {
 	if (ctx->taps && ctx->netlink)
@@ -162,7 +162,7 @@ json_t *method_mirror(void *ctx_, const json_t *params, struct error *error)
 	return json;
 }
 
-// Takes what is told into a list, up to its limit, and counts all of it.
+// Collects reported items in a list up to its limit, and counts all of them.
 struct listing {
 	json_t *list;
 	size_t n, max;

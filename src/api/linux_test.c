@@ -1,5 +1,4 @@
-// The methods where Linux is the control plane, on a real table; TAP interfaces and mirror are on
-// paper.
+// The methods with Linux as the control plane: a real table, fake TAP interfaces and netlink.
 #include "api/asking.h"
 #include "api/fake_ctx.h"
 
@@ -38,7 +37,7 @@ static void add(const char *prefix, uint8_t vrf, uint8_t kind, uint16_t iface)
 		fail_msg("%s: %s", prefix, error.text);
 }
 
-// As the mirror would fill the table.
+// Fills the table as netlink would.
 static void fill(void)
 {
 	struct wire_addr neighbour;
@@ -82,7 +81,7 @@ static void the_account_counts_what_taps_took_and_did_not(void **state)
 	expect(drops, "injected", "10");
 	expect(drops, "punted", "26");
 	expect(drops, "dropped", "20");
-	expect(drops, "in_flight", "4"); // in the rings: handed, not yet judged
+	expect(drops, "in_flight", "4"); // in the rings: punted by workers, outcome not counted yet
 	for (size_t i = 0; i < N_VERDICTS; i++) {
 		const json_t *row = json_array_get(json_object_get(drops, "verdicts"), i);
 
@@ -300,14 +299,14 @@ static void a_reload_changes_limits_and_leaves_the_table(void **state)
 	check("route", "{\"address\": \"10.1.2.3\"}", "found", "true");
 }
 
-// Linux may have given the port another one meanwhile.
+// Linux may have changed the MTU of the port meanwhile.
 static void a_reload_leaves_the_mtu_to_linux(void **state)
 {
 	write_file("ports:\n  - {name: left, device: x}\n"
 		   "  - {name: right, device: y, mtu: 9000, martians: pass}\nlinux:\n");
 	check("reload", "{}", "reloads", "1");
 	assert_int_equal(fake.n_changes, 1);
-	assert_int_equal(fake.mtu[1], 1500); // what port_info says
+	assert_int_equal(fake.mtu[1], 1500); // as returned by port_info
 }
 
 static void a_reload_whose_taps_cannot_be_made_changes_nothing(void **state)
@@ -320,7 +319,7 @@ static void a_reload_whose_taps_cannot_be_made_changes_nothing(void **state)
 	check("reload", "{}", "error", "\"needs a restart: linux; nothing was changed\"");
 }
 
-static void the_rooms_of_linux_open_in_order(void **state)
+static void the_modules_of_linux_open_in_order(void **state)
 {
 	struct error error = {""};
 
@@ -371,7 +370,7 @@ int main(void)
 		TEST(a_reload_changes_limits_and_leaves_the_table),
 		TEST(a_reload_leaves_the_mtu_to_linux),
 		TEST(a_reload_whose_taps_cannot_be_made_changes_nothing),
-		TEST(the_rooms_of_linux_open_in_order),
+		TEST(the_modules_of_linux_open_in_order),
 		TEST(the_loop_comes_back_at_once_while_the_mirror_has_more),
 	};
 

@@ -1,4 +1,4 @@
-// What the control loop does between two clients. Control thread.
+// Periodic work of the control loop. Control thread.
 #include "api/inside.h"
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ void api_unfollow(struct api_ctx *ctx)
 	ctx->is_busy = false;
 }
 
-// Devices and TAP interfaces want a look now and then, not after each message.
+// Devices and TAP interfaces are polled at intervals, not after each message.
 static int poll_ports(struct api_ctx *ctx, struct error *error)
 {
 	uint64_t now = clock_now_ns();
@@ -54,7 +54,7 @@ void api_handle_signals(struct api_ctx *ctx, int signals)
 		if (number != SIGHUP)
 			ctx->stop = true;
 		else
-			api_reload(ctx, &error); // logged there
+			api_reload(ctx, &error); // logs its own errors
 	}
 }
 

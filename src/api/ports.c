@@ -20,7 +20,7 @@ static void set_counters(json_t *json, const struct api_ctx *ctx, unsigned port,
 	json_object_set_new(json, "tx_errors", number_json(info->tx_errors));
 }
 
-// Of the TAP interface; without Linux as control plane those of the file.
+// Those of the TAP interface; if Linux is not the control plane, those of the file.
 static json_t *addresses_json(const struct api_ctx *ctx, unsigned port)
 {
 	struct wire_prefix address[MAX_ADDRESSES];

@@ -1,4 +1,4 @@
-// The file again, while packets run. Control thread.
+// Reloads the file at run time. Control thread.
 #include "api/inside.h"
 
 #include "base/log.h"
@@ -30,7 +30,7 @@ struct fib *api_swap(struct api_ctx *ctx, struct fib *fib)
 	return fib_rcu_swap(ctx->rcu, fib);
 }
 
-// A port as it is to be. Its MTU is Linux's where it has a TAP interface.
+// The desired settings of a port. If it has a TAP interface, its MTU is set by Linux.
 static struct port_settings as_wanted(const struct api_ctx *ctx, unsigned port,
 	const struct port_settings *settings)
 {
@@ -70,7 +70,7 @@ static void take_back(const struct api_ctx *ctx, const struct port_table_setting
 				error.text);
 }
 
-// All ports take what changed, or none does.
+// Applies the changes to all ports, or to none.
 static int change_ports(const struct api_ctx *ctx, const struct port_table_settings *now,
 	const struct port_table_settings *next, struct error *error)
 {
@@ -87,7 +87,7 @@ static int change_ports(const struct api_ctx *ctx, const struct port_table_setti
 	return 0;
 }
 
-// A new table beside the old one, then a swap.
+// Builds a new table while the old one is in use, then swaps them.
 static int apply_static(struct api_ctx *ctx, struct config *next, struct error *error)
 {
 	struct fib *fib;
@@ -105,7 +105,7 @@ static int apply_static(struct api_ctx *ctx, struct config *next, struct error *
 	return 0;
 }
 
-// The table is the mirror's: it stays. TAP interfaces that somebody has deleted are made again.
+// The table is kept, because netlink owns it. Deleted TAP interfaces are recreated.
 static int apply_linux(struct api_ctx *ctx, struct config *next, struct error *error)
 {
 	const struct port_table_settings *now = config_ports(ctx->config);

@@ -1,4 +1,4 @@
-// Why a packet to an address goes where it goes, and whether Linux would do the same. Control
+// How a packet to an address is forwarded and why, and whether Linux would do the same. Control
 // thread.
 #include "api/inside.h"
 
@@ -25,7 +25,7 @@ static json_t *answer_json(const struct netlink_opinion *said)
 	return json;
 }
 
-// What Linux itself says; null where it is not the control plane.
+// The kernel's own result; null if Linux is not the control plane.
 static json_t *linux_json(const struct api_ctx *ctx, uint8_t vrf, const struct wire_addr *addr)
 {
 	struct netlink_opinion said = {0};
@@ -38,7 +38,7 @@ static json_t *linux_json(const struct api_ctx *ctx, uint8_t vrf, const struct w
 	return answer_json(&said);
 }
 
-// MACs and tags that a packet leaves with.
+// MAC addresses and VLAN tags of the transmitted packet.
 static void set_rewrite(json_t *json, const struct api_ctx *ctx, const struct fib_answer *answer)
 {
 	const uint8_t family = answer->route.prefix.addr.family;

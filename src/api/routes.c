@@ -1,4 +1,4 @@
-// Routes: pages of them, and why a packet to an address goes where it goes. Control thread.
+// Routes in pages, with filters. Control thread.
 #include "api/inside.h"
 
 #include "base/bits.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// A reply's line is at most 1 MiB; a route in JSON is far below 200 bytes. Filters look at so many
-// routes for one page, so that no call takes long.
+// A response line is at most 1 MiB; a route in JSON takes far less than 200 bytes. The number of
+// routes examined per page is limited, so that no call takes long.
 enum { PAGE_ROUTES = 1000, PAGE_MAX_ROUTES = 5000, PAGE_MAX_LOOKED_AT = 100000 };
 
 static void set_origin(json_t *json, const struct netlink_origin *origin)
@@ -32,7 +32,7 @@ static json_t *route_json(const struct api_ctx *ctx, const struct fib_route *rou
 	return json;
 }
 
-// Which routes a page holds, and from where on.
+// Which routes a page contains, and where it starts.
 struct page {
 	long family, limit;
 	struct wire_prefix after, within;
@@ -41,7 +41,7 @@ struct page {
 	uint8_t vrf;
 };
 
-// An absent text leaves `out` alone.
+// If the text is absent, `out` is unchanged.
 static int read_prefix(const char *name, const char *text, long family, struct wire_prefix *out,
 	struct error *error)
 {
@@ -100,8 +100,8 @@ static bool is_behind(const struct wire_prefix *one, const struct wire_prefix *o
 	return order ? order > 0 : one->len > other->len;
 }
 
-// In order of address, then length, what lies within a prefix begins after the same address one bit
-// shorter; an earlier `after` of a page is of no account.
+// Routes are sorted by address, then length, so the routes within a prefix start after the same
+// address with a length one bit shorter; if a page's `after` is lower than that, it has no effect.
 static void begin_within(struct page *page)
 {
 	struct wire_prefix before = page->within;
@@ -115,7 +115,7 @@ static void begin_within(struct page *page)
 	page->has_after = true;
 }
 
-// The first route of the page, or the one after page->after. False: there is none.
+// The first route of the page, or the one after page->after. Returns false if there is none.
 static bool next_route(const struct fib *fib, const struct page *page, struct fib_route *out)
 {
 	const struct wire_prefix *after = page->has_after ? &page->after : NULL;

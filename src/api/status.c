@@ -1,4 +1,4 @@
-// The forwarder as a whole. Control thread.
+// Status of the forwarder as a whole. Control thread.
 #include "api/inside.h"
 
 #include "base/clock.h"
@@ -6,7 +6,7 @@
 #include <rte_version.h>
 #include <unistd.h>
 
-// Grows when a method or field changes its meaning; new ones do not count.
+// Incremented when a method or field changes its meaning; additions do not count.
 enum { PROTOCOL = 1 };
 
 static json_t *memory_json(const struct api_ctx *ctx)

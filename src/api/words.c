@@ -1,4 +1,4 @@
-// Values as JSON, and the words for them. Control thread.
+// Converts values to JSON and to names. Control thread.
 #include "api/inside.h"
 
 #include "base/bits.h"

@@ -1,4 +1,4 @@
-// Workers: cores, queues, what each counted, where its cycles go. Control thread.
+// Workers: cores, queues, counters, and cycles by step. Control thread.
 #include "api/inside.h"
 
 #include <rte_cycles.h>
@@ -29,7 +29,7 @@ static json_t *worker_counters(const struct stats_worker *stat)
 	return json;
 }
 
-// Cycles per packet by step; null while nothing was timed.
+// Cycles per packet by step; null if nothing was timed yet.
 static json_t *worker_steps(const struct stats_worker *stat)
 {
 	double packets = stats_read(&stat->timed_packets);
@@ -75,7 +75,7 @@ static json_t *worker_queues(const struct api_ctx *ctx, const struct port_worker
 	return list;
 }
 
-// Of the time since the start.
+// Share of the time since the start.
 static double asleep_share(const struct api_ctx *ctx, const struct stats_worker *stat)
 {
 	double lived = rte_rdtsc() - ctx->born.cycles;
@@ -83,7 +83,7 @@ static double asleep_share(const struct api_ctx *ctx, const struct stats_worker 
 	return lived > 0 ? stats_read(&stat->slept_cycles) / lived : 0;
 }
 
-// What ends the sleep of a worker; null: it polls.
+// What wakes up a sleeping worker; null: it polls.
 static json_t *woken_by(const struct port_worker *worker)
 {
 	if (!worker->may_sleep)

@@ -1,4 +1,4 @@
-// Small words that every room uses. No thread, no state.
+// Small helpers used by every module. No thread, no state.
 #pragma once
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ static inline uint64_t round_up(uint64_t value, uint64_t multiple)
 	return (value + multiple - 1) / multiple * multiple;
 }
 
-// Bytes at any address, in the order in which they lie in memory.
+// Loads from any address, in memory byte order.
 static inline uint16_t load16(const uint8_t *from)
 {
 	uint16_t value;

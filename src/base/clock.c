@@ -1,4 +1,4 @@
-// Pairs of clocks. Control threads.
+// Pairs of readings of two clocks. Control threads.
 #include "base/clock.h"
 
 enum { TRIES = 5 };

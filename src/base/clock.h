@@ -1,10 +1,10 @@
-// Monotonic time, and what the cycles of a core's counter mean in it. Control threads.
+// Monotonic time, and conversion of TSC cycles to it. Control threads.
 #pragma once
 
 #include <stdint.h>
 #include <time.h>
 
-// Nanoseconds of CLOCK_MONOTONIC.
+// CLOCK_MONOTONIC in nanoseconds.
 static inline uint64_t clock_now_ns(void)
 {
 	struct timespec t;
@@ -13,14 +13,15 @@ static inline uint64_t clock_now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-// One moment by two clocks: the TSC, and CLOCK_MONOTONIC.
+// The same moment on two clocks: the TSC and CLOCK_MONOTONIC.
 struct clock_pair {
 	uint64_t cycles, ns;
 };
 
-// Now; `cycles` reads the TSC. Of some tries the one in which least time passed between the clocks.
+// Reads both clocks now; `cycles` reads the TSC. Makes several attempts and returns the one in
+// which the readings were closest together.
 struct clock_pair clock_pair_take(uint64_t (*cycles)(void));
-// Nanoseconds of CLOCK_MONOTONIC at `cycles`, on the straight line through two pairs: the TSC's
-// frequency is known more exactly from them than from anybody's table.
+// Converts `cycles` to CLOCK_MONOTONIC in nanoseconds, by linear interpolation between two pairs:
+// this is more exact than a nominal TSC frequency.
 uint64_t clock_ns_at(const struct clock_pair *first, const struct clock_pair *last,
 	uint64_t cycles);

@@ -1,4 +1,4 @@
-// What cycles mean in nanoseconds.
+// Conversion of cycles to nanoseconds.
 #include "base/clock.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 static uint64_t n_reads;
 
-// A counter whose third look comes at once, the others after a pause.
+// A counter whose third reading comes at once, the others after a pause.
 static uint64_t count(void)
 {
 	static const uint64_t at[] = {100, 900, 1000, 1500, 2000, 2010, 3000, 3400, 4000, 4200};

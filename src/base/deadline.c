@@ -1,4 +1,4 @@
-// The last resort when a worker never returns or a device does not let itself be closed.
+// Forces an exit if a worker never returns or a device cannot be closed.
 #include "base/deadline.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@ static const char *words;
 static void leave(int signal)
 {
 	if (write(STDERR_FILENO, words, strlen(words)) < 0)
-		_exit(EXIT_FAILURE); // nobody reads
+		_exit(EXIT_FAILURE); // stderr is closed
 	_exit(EXIT_FAILURE);
 }
 

@@ -1,6 +1,6 @@
-// An end that cannot hang. Control thread.
+// A shutdown that cannot hang. Control thread.
 #pragma once
 
-// From now on the program has so many seconds to leave. When it has not, `last_words` (a line,
-// borrowed) go to stderr and it leaves with status 1, nothing closed.
+// Gives the program `seconds` to exit. If it has not by then, writes `last_words` (one line,
+// borrowed) to stderr and exits with status 1 without closing anything.
 void deadline_start(unsigned seconds, const char *last_words);

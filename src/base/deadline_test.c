@@ -1,4 +1,4 @@
-// A program that does not leave by itself.
+// A program that does not exit by itself.
 #include "base/deadline.h"
 
 #include <setjmp.h>

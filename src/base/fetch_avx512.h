@@ -1,11 +1,12 @@
-// Fetches to the L2 of sixteen places that stand in a register. Taken out of it, and not out of the
-// memory that it is stored to: words of a vector come back late from there (ADR 0002). Worker.
+// Prefetches sixteen places, given in a register, to the L2. The places are extracted from the
+// register rather than stored to memory: scalar loads right after a vector store would be slow (ADR
+// 0002). Worker.
 #pragma once
 
 #include <immintrin.h>
 #include <stdint.h>
 
-// Of assembler: GCC 12 drops calls of functions that do nothing but __builtin_prefetch.
+// In assembler: GCC 12 removes calls of functions that contain only __builtin_prefetch.
 static inline void fetch_line(const uint64_t *at)
 {
 	__asm__ volatile("prefetcht1 %0" : : "m"(*at));
@@ -25,7 +26,7 @@ static inline void fetch_four(const void *base, __m128i places)
 	fetch_two(base, _mm_extract_epi64(places, 1));
 }
 
-// Places count eights of bytes from `base`.
+// Places are offsets from `base` in units of 8 bytes.
 static inline void fetch_sixteen(const void *base, __m512i places)
 {
 	fetch_four(base, _mm512_castsi512_si128(places));

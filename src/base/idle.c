@@ -1,4 +1,4 @@
-// When a worker sleeps, and for how long. Worker.
+// Decides when a worker sleeps, and for how long. Worker.
 #include "base/idle.h"
 
 #include <sys/prctl.h>
@@ -15,7 +15,7 @@ void idle_start(struct idle *idle, bool may_sleep, uint64_t hz, uint64_t now)
 	idle->blind = IDLE_BLIND_US * us;
 	idle->most = IDLE_MOST_US * us;
 	idle->late = IDLE_LATE_US * us;
-	prctl(PR_SET_TIMERSLACK, 1ul); // else Linux adds 50 us; where it refuses, it does
+	prctl(PR_SET_TIMERSLACK, 1ul); // otherwise Linux adds 50 us; if this fails, it still does
 }
 
 uint64_t idle_length(const struct idle *idle, uint64_t now, bool is_woken)

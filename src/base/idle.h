@@ -1,4 +1,4 @@
-// When a worker that has nothing to do gives its core away, and for how long. Worker.
+// Decides when a worker without work sleeps, and for how long. Worker.
 #pragma once
 
 #include "base/bits.h"
@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A worker polls for IDLE_SPIN_US before its first sleep. Where each of its queues wakes it, a
-// sleep lasts IDLE_MOST_US; else 1/IDLE_SHARE of the time since it last had work, at most
-// IDLE_BLIND_US, in which 2,048 descriptors hold what comes at 20 Mpps. Linux wakes it up to
-// IDLE_LATE_US later; what is beyond that is a pause.
+// A worker polls for IDLE_SPIN_US before its first sleep. If each of its queues can wake it, a
+// sleep lasts IDLE_MOST_US; otherwise 1/IDLE_SHARE of the time since it last had work, at most
+// IDLE_BLIND_US, during which 2,048 descriptors suffice for 20 Mpps. Linux wakes the worker up to
+// IDLE_LATE_US late; any further delay is a pause.
 enum {
 	IDLE_SPIN_US = 50,
 	IDLE_SHARE = 16,
@@ -19,24 +19,25 @@ enum {
 	IDLE_LATE_US = 100,
 };
 
-// All in TSC cycles; spin == 0: never sleeps. One owner: the worker.
+// In TSC cycles; spin == 0: never sleeps. Owner: the worker.
 struct idle {
 	uint64_t spin, least, blind, most, late;
 	uint64_t worked; // when it last had work
 	uint64_t hz;
 };
 
-// `hz` of the TSC, `now` by it. Sleeps of the calling thread end on time from now on.
+// `hz` is the TSC frequency, `now` the TSC. Sets the calling thread's timer slack to the minimum.
 void idle_start(struct idle *idle, bool may_sleep, uint64_t hz, uint64_t now);
-// How long to sleep after `now`, in cycles; 0: poll on. `is_woken`: by each of its queues. Pure.
+// How long to sleep from `now` on, in cycles; 0: keep polling. `is_woken`: each of its queues can
+// wake it. Pure.
 uint64_t idle_length(const struct idle *idle, uint64_t now, bool is_woken);
-// So many cycles in nanoseconds. Pure.
+// Converts cycles to nanoseconds. Pure.
 uint64_t idle_ns(const struct idle *idle, uint64_t cycles);
 
-// How much of `slept` is no pause, where it was to be `asked`. Pure.
+// The part of `slept` that does not count as a pause, if `asked` was intended. Pure.
 uint64_t idle_meant(const struct idle *idle, uint64_t asked, uint64_t slept);
 
-// Whether idle_length is worth asking: two compares. `now` is not before `worked`.
+// Cheap check whether to call idle_length. `now` is not before `worked`.
 static inline bool idle_is_due(const struct idle *idle, uint64_t now)
 {
 	return idle->spin && now - idle->worked >= idle->spin;

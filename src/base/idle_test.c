@@ -1,4 +1,4 @@
-// When a worker sleeps, for how long, and that it does. Control thread.
+// When a worker sleeps and for how long, and that it does sleep. Control thread.
 #include "base/idle.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static struct idle started(bool may_sleep)
 	return idle;
 }
 
-// Where time alone ends the sleep.
+// For a worker that only time wakes.
 static uint64_t length_us(const struct idle *idle, uint64_t idle_us)
 {
 	return idle_length(idle, idle->worked + idle_us * US, false) / US;

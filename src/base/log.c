@@ -27,7 +27,7 @@ static void write_line(const char *level, const char *format, va_list args)
 			line[i] = '?';
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, n) < 0)
-		return; // nobody reads; there is nowhere else to say so
+		return; // stderr is closed; there is nowhere else to report it
 }
 
 #define LOG_LEVEL(name, level)                                                                     \

@@ -1,4 +1,4 @@
-// Compares words by the edits between them. No thread, no state.
+// Compares words by edit distance. No thread, no state.
 #include "base/nearest.h"
 
 #include "base/bits.h"
@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Edits from one word to the other, two swapped letters being one (optimal string alignment); cut
-// at words of 31 letters.
+// The edit distance of two words, where swapping adjacent letters is one edit (optimal string
+// alignment); only the first 31 letters count.
 static unsigned edits(const char *a, const char *b)
 {
 	unsigned d[32][32], n_a = strnlen(a, 31), n_b = strnlen(b, 31);

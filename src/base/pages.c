@@ -14,7 +14,7 @@ static size_t mapped_bytes(size_t bytes)
 	return round_up(bytes, bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : SMALL_PAGE_BYTES);
 }
 
-// mmap aligns to 4 KiB only; transparent huge pages need 2 MiB.
+// mmap aligns to 4 KiB only; transparent huge pages need 2 MiB alignment.
 static void *map_aligned(size_t bytes)
 {
 	size_t padded = bytes + HUGE_PAGE_BYTES;

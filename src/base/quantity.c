@@ -1,4 +1,4 @@
-// Reads and prints numbers with units. No thread, no state.
+// Parses and prints numbers with units. No thread, no state.
 #include "base/quantity.h"
 
 #include "base/bits.h"
@@ -18,7 +18,7 @@ static const char *skip_blanks(const char *text)
 	return text + strspn(text, " \t");
 }
 
-// strtod would take signs, "inf", "nan" and hexadecimal numbers too.
+// strtod would also accept signs, "inf", "nan" and hexadecimal numbers.
 bool quantity_number(const char *text, double *value, const char **rest)
 {
 	char *end;

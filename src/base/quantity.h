@@ -1,15 +1,14 @@
-// Numbers with units as people write and read them: "1.5 Mpps", "100 Gbit/s", "50 %". No thread, no
-// state.
+// Numbers with units as people write them: "1.5 Mpps", "100 Gbit/s", "50 %". No thread, no state.
 #pragma once
 
 #include <stdbool.h>
 
 enum { QUANTITY_TEXT = 48 };
 
-// Reads a number that is finite and not below zero; *rest is what follows it and blanks.
+// Parses a finite number that is not negative; *rest is what follows it and any blanks.
 bool quantity_number(const char *text, double *value, const char **rest);
-// Takes `unit`, with k, M, G, T or nothing before it, off the beginning of *text, blanks after it
-// included, and multiplies the value. False: *text begins with something else.
+// Removes `unit`, with an optional prefix k, M, G or T, and blanks after it from the start of
+// *text, and multiplies the value accordingly. False: *text starts with something else.
 bool quantity_unit(const char **text, const char *unit, double *value);
-// "100 Gbit/s": six digits, the largest prefix that leaves 1 or more. Returned for printf.
+// Prints "100 Gbit/s": six digits, with the largest prefix that leaves 1 or more. Returns `text`.
 const char *quantity_print(double value, const char *unit, char text[QUANTITY_TEXT]);

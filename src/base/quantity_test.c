@@ -1,4 +1,4 @@
-// Numbers with units, read and printed.
+// Parsing and printing numbers with units.
 #include "base/quantity.h"
 
 #include "base/bits.h"

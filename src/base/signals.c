@@ -1,4 +1,4 @@
-// Signals that the control loop reads between two clients. Control thread.
+// Signals, read by the control loop. Control thread.
 #include "base/signals.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Signals that wait to be read.
+// Pending signals are kept until they are read.
 #include "base/signals.h"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-// Several descriptors as one, by epoll. Control thread.
+// Combines several descriptors into one with epoll. Control thread.
 #include "base/wake.h"
 
 #include <errno.h>

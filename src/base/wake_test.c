@@ -1,4 +1,4 @@
-// Several descriptors as one.
+// Several descriptors combined into one.
 #include "base/wake.h"
 
 #include <setjmp.h>

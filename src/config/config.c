@@ -1,4 +1,4 @@
-// The file as a whole: bytes -> tree -> settings -> routes. Control thread.
+// Reads the whole file: bytes -> tree -> settings -> routes. Control thread.
 #include "config/inside.h"
 #include "config/words.h"
 
@@ -47,7 +47,7 @@ static int read_neighbour(struct reader *reader, const struct node *node, unsign
 	return err ? 0 : routes_add_neighbour(config, &neighbour, reader->error);
 }
 
-// Names in the file are relative to the file.
+// Relative names are resolved against the directory of the configuration file.
 static char *beside(const char *path, const char *name)
 {
 	char *copy = strdup(path), *out = NULL;
@@ -233,8 +233,8 @@ const char *config_path(const struct config *config)
 int config_parse_prefix(const char *text, struct wire_prefix *out)
 {
 	struct wire_prefix prefix = {.len = 0};
-	struct error unheard;
-	struct line line = {.error = &unheard};
+	struct error unreceived;
+	struct line line = {.error = &unreceived};
 
 	if (!line_split(&line, text, strlen(text)) || line.n != 1 ||
 		line_read_prefix(&line, line.word[0], &prefix))

@@ -1,5 +1,5 @@
-// The YAML file -> the settings struct that each room declares; one clear error per mistake.
-// Control thread.
+// Reads the YAML file into the settings struct that each module declares; one clear error per
+// mistake. Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -13,55 +13,56 @@
 
 struct config;
 
-// Reads `path` and all route files it names and checks everything that needs no device. 0, or
-// -errno with `error` set of the form "FILE:LINE: what was found, what was wanted". Owner: caller,
+// Reads `path` and all route files it names, and checks everything that does not require a device.
+// 0, or -errno with `error` set to "FILE:LINE: what was found, what was expected". Owner: caller,
 // config_free.
 int config_load(struct config **out, const char *path, struct error *error);
-// The same file again, while the program runs: regular files only, for nobody may keep it waiting.
+// Reads the same file again at run time: regular files only, because a read must not block.
 int config_load_again(struct config **out, const struct config *now, struct error *error);
-// The same for the generator's file: streams instead of routes, one receive queue for each port.
+// Same for the generator's file: streams instead of routes, one receive queue per port.
 int config_load_generator(struct config **out, const char *path, struct error *error);
 void config_free(struct config *config);
-// Frees the routes and neighbours, which only config_fill needs.
+// Frees the routes and neighbours, which are only used by config_fill.
 void config_forget_routes(struct config *config);
 
 const struct port_table_settings *config_ports(const struct config *config);
 const struct tap_settings *config_taps(const struct config *config); // key `linux`
 const char *config_socket(const struct config *config);              // control socket
-const char *config_socket_group(const struct config *config);        // NULL: the process's own
+const char *config_socket_group(const struct config *config);        // NULL: the group of the
+                                                                     // process
 const char *config_path(const struct config *config);
 
-// The addresses that the file gives a port, with the lengths of their networks, at most `max`;
-// returns how many were written.
+// The configured addresses of a port with their prefix lengths, at most `max`; returns how many
+// were written.
 unsigned config_addresses(const struct config *config, unsigned port, struct wire_prefix out[],
 	unsigned max);
 
-// Fills a fresh table: ports (their MACs as `macs[port]`, which only the running device knows), own
-// addresses, connected routes, routes (inline and files), neighbours. Where Linux is the control
-// plane: ports only, the mirror does the rest. -errno with `error` set that
-// names file and line.
+// Fills an empty table: ports (with MAC addresses `macs[port]`, known only from the open devices),
+// own addresses, connected routes, routes (inline and from files), neighbours. If Linux is the
+// control plane: ports only, netlink adds the rest. -errno with `error` set to a message with file
+// and line.
 int config_fill(const struct config *config, const struct wire_mac macs[], struct fib *fib,
 	struct error *error);
 
-// One route in the file's text form, for routes.change: "PREFIX via ADDRESS dev PORT" and its kin.
-// Several next hops become a group of `fib`, good for its next fib_change.
+// Parses one route in the file's text form, for routes.change: "PREFIX via ADDRESS dev PORT" and
+// its variants. Several next hops become a group of `fib`, valid for its next fib_change.
 int config_parse_route(const struct config *config, struct fib *fib, const char *text,
 	struct fib_route *out, struct error *error);
 
-// The generator's list of streams as it stands in the file, borrowed; NULL: none. What they mean
-// is read by others, whose error ("streams[1] (east): size ...") then gets FILE:LINE.
+// The generator's list of streams as written in the file, borrowed; NULL: none. It is interpreted
+// elsewhere; config_place_stream adds FILE:LINE to the resulting error ("streams[1] (east): size
+// ...").
 const json_t *config_streams(const struct config *config);
 void config_place_stream(const struct config *config, struct error *error);
 
-// A prefix alone, as a route begins with it: PREFIX, ADDRESS or "default" (that of IPv4). 0, or
-// -EINVAL.
+// Parses a prefix alone: PREFIX, ADDRESS or "default" (IPv4). 0, or -EINVAL.
 int config_parse_prefix(const char *text, struct wire_prefix *out);
 
-// NULL when `next` can take the place of `now` while running, else the first key that needs a
-// restart ("ports[1].device").
+// NULL if `next` can replace `now` at run time, otherwise the first key that requires a restart
+// ("ports[1].device").
 const char *config_needs_restart(const struct config *now, const struct config *next);
 
-// A complete, commented file that config_load / config_load_generator accepts.
+// Prints a complete, commented file that config_load / config_load_generator accepts.
 void config_print_example(FILE *out);
 void config_print_generator_example(FILE *out);
 
@@ -76,20 +77,20 @@ enum config_action {
 	CONFIG_HOLD
 };
 struct config_options {
-	const char *program; // "dl3d" or "dl3gen"; set before reading
+	const char *program; // "dl3d" or "dl3gen"; set by the caller
 	int action;          // enum config_action
-	const char *file;    // for CONFIG_RUN and CONFIG_CHECK; CONFIG_HOLD: the holder's socket
+	const char *file;    // for CONFIG_RUN and CONFIG_CHECK; for CONFIG_HOLD the holder's socket
 	const char *plugins[PORT_MAX_PLUGINS];
 	char **eal_args;
 	unsigned n_plugins, n_eal_args;
 };
-// 0, or -EINVAL with `error` set. Texts and eal_args lie in `argv`.
+// 0, or -EINVAL with `error` set. Strings and eal_args point into `argv`.
 int config_read_options(struct config_options *out, int argc, char **argv, struct error *error);
-// Prints the example, version or help when that is the action. False: it is another.
+// Prints the example, version or help if that is the action. Returns false for other actions.
 bool config_answer(const struct config_options *options, FILE *out);
-// Adds plugins and arguments of the command line to those of the file.
+// Adds plugins and arguments from the command line to those of the file.
 int config_add_options(struct port_table_settings *settings, const struct config_options *options,
 	struct error *error);
 
-// How many routes the file and its route files hold.
+// Number of routes in the file and its route files.
 size_t config_n_routes(const struct config *config);

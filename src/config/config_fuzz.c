@@ -1,5 +1,5 @@
-// Any bytes as configuration, of either program: a configuration or one sentence, and what was
-// taken needs no restart beside itself.
+// Arbitrary bytes as configuration of either program: either a configuration or one error message,
+// and an accepted configuration requires no restart to replace itself.
 #include "config/inside.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// The reader of the whole file: what is accepted, and the one sentence for each mistake.
+// Reading the whole file: what is accepted, and the error message for each mistake.
 #include "config/fake_file.h"
 
 #include "base/bits.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const struct mistake mistakes[] = {
-	// The file as YAML.
+	// YAML syntax.
 	{"", "f.yaml: is empty; \"dl3d --example\" prints a file to start from"},
 	{"# nothing\n", "f.yaml: is empty; \"dl3d --example\" prints a file to start from"},
 	{"hello", "f.yaml:1: the file is \"hello\"; a map (key: value) is wanted"},
@@ -157,7 +157,7 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: workers[0].queues[0] names unknown port \"middle\"; one of the names "
 		"under ports is "
 		"wanted"},
-	// Routes and neighbours: the sentences themselves are tested with their readers.
+	// Routes and neighbours: the messages themselves are tested with their parsers.
 	{PORTS "routes:\n  - blackhole 10.0.0.0/8\n  - 10.0.0.1/24 dev left",
 		"f.yaml:6: 10.0.0.1/24 has host bits; did you mean 10.0.0.0/24?"},
 	{PORTS "routes: [[a]]", "f.yaml:4: routes[0] is a list; a route like \"192.0.2.0/24 via "
@@ -281,7 +281,7 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 	struct config *config = NULL;
 	size_t used = strlen(text);
 
-	// 9 to the power of 12 values, were they written out.
+	// Would expand to 9^12 values.
 	used += sprintf(text + used, "routes:\n  - &a0 [x, x, x]\n");
 	for (int i = 1; i < 12; i++)
 		used += sprintf(text + used,
@@ -295,7 +295,7 @@ static void resolves_aliases_without_copying_what_they_name(void **state)
 	config_free(config);
 }
 
-// As some editors write it.
+// Some editors write a UTF-8 byte order mark.
 static void takes_a_file_that_begins_with_the_mark_of_utf8(void **state)
 {
 	struct error error;
@@ -320,7 +320,7 @@ static void accepts_its_own_example(void **state)
 	free(text);
 }
 
-// Also with all that it comments out.
+// Including everything that is commented out.
 static void the_example_shows_every_key(void **state)
 {
 	char *text = fake_example(config_print_example);

@@ -1,5 +1,4 @@
-// The example that people start from: every key, with its default or an invented value. Control
-// thread.
+// The example configuration: every key, with its default or a made-up value. Control thread.
 #include "config/config.h"
 
 static const char EXAMPLE[] =

@@ -1,4 +1,5 @@
-// The generator's example: every key, with its default or an invented value. Control thread.
+// The generator's example configuration: every key, with its default or a made-up value. Control
+// thread.
 #include "config/config.h"
 
 static const char EXAMPLE[] =

@@ -1,4 +1,4 @@
-// Configuration files that exist as text only. Test.
+// Configuration files in memory. Tests only.
 #include "config/fake_file.h"
 
 #include <setjmp.h>

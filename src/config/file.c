@@ -1,4 +1,4 @@
-// Reads a file whole. Control thread.
+// Reads a whole file. Control thread.
 #include "config/inside.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { FIRST_ROOM = 64 << 10 };
 
-// Bytes that grow as they are read.
+// A growing buffer.
 struct buffer {
 	char *bytes;
 	size_t n, room;
@@ -44,7 +44,7 @@ static int read_all(int fd, size_t limit, struct buffer *buffer)
 	}
 }
 
-// A regular file's size is only where to begin; others have none.
+// The size of a regular file is only the initial buffer size; other files have none.
 static int read_open(int fd, const struct wanted_file *file, struct buffer *buffer)
 {
 	const size_t limit = file->limit;

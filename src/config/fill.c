@@ -1,4 +1,4 @@
-// A configuration -> a forwarding table. Control thread.
+// Fills a forwarding table from a configuration. Control thread.
 #include "config/inside.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@ static int add(struct fib *fib, const struct wire_prefix *prefix, uint8_t kind, 
 	return fib_change(fib, &change, 1, NULL, error);
 }
 
-// The connected prefix, its network address (in IPv6 that of all its routers: RFC 4291, 2.6.1) and
-// broadcast address, then our own address, which wins over them. Nothing is forwarded to a
-// link-local one (RFC 3927, 7; RFC 4291, 2.5.6), as the table says by itself.
+// Adds the connected prefix, its network address (in IPv6 the subnet-router anycast address: RFC
+// 4291, 2.6.1) and broadcast address, then our own address, which takes precedence. Link-local
+// packets are not forwarded (RFC 3927, 7; RFC 4291, 2.5.6); the table already ensures this.
 static int fill_own(const struct own_address *own, struct fib *fib, struct error *error)
 {
 	const uint8_t host_len = own->addr.family == 4 ? 32 : 128;
@@ -46,12 +46,12 @@ static int fill_ports(const struct config *config, const struct wire_mac macs[],
 {
 	for (unsigned i = 0; i < config->ports.n_ports; i++) {
 		const struct port_settings *port = &config->ports.ports[i];
-		struct fib_iface told = {.port = i,
+		struct fib_iface reported = {.port = i,
 			.mac = macs[i],
 			.peer = port->peer,
 			.has_peer = port->has_peer,
 			.mtu = port->mtu};
-		int err = fib_iface_set(fib, i, &told);
+		int err = fib_iface_set(fib, i, &reported);
 
 		if (err)
 			return error_set(error, err, "%s:%d: port %s does not fit the table: %s",
@@ -99,7 +99,7 @@ static bool same_prefix(const struct wire_prefix *a, const struct wire_prefix *b
 	return a->len == b->len && wire_addr_equal(&a->addr, &b->addr);
 }
 
-// Who has the prefix of route `bad` already: an earlier line, or an address of ours.
+// Finds what already uses the prefix of route `bad`: an earlier line, or one of our addresses.
 static int name_first(const struct config *config, size_t bad, struct error *error)
 {
 	const struct route_list *routes = &config->routes;
@@ -127,7 +127,7 @@ static int name_first(const struct config *config, size_t bad, struct error *err
 		file, line, text);
 }
 
-// The changes with the table's own groups in them. Owner: caller, free.
+// The changes with groups allocated in the table. Owner: caller, free.
 static int with_groups(const struct route_list *routes, struct fib *fib, struct fib_change **out,
 	size_t *bad, struct error *error)
 {
@@ -155,7 +155,8 @@ static int with_groups(const struct route_list *routes, struct fib *fib, struct 
 	return 0;
 }
 
-// All in one batch, so that the table can work on them in order. *bad: the place of the mistake.
+// Applies everything in one batch, so that the table can process it in order. *bad: index of the
+// rejected change.
 static int change_all(const struct route_list *routes, struct fib *fib, size_t *bad,
 	struct error *error)
 {

@@ -1,5 +1,5 @@
-// From the file to the table: what each address, neighbour and route becomes, and what cannot stand
-// together.
+// From the file to the table: the resulting entry for each address, neighbour and route, and the
+// conflicts that are rejected.
 #include "config/fake_file.h"
 
 #include "base/bits.h"
@@ -57,7 +57,7 @@ static void check_examples(const struct fib *fib, const struct example examples[
 			(e->last_of_mac && answer.mac.bytes[5] != e->last_of_mac))
 			fail_msg("%s: %s to ..:%02x", e->addr, verdict_name(answer.verdict),
 				answer.mac.bytes[5]);
-		// A neighbour in a connected prefix may stand there as a host of its own.
+		// A neighbour in a connected prefix may have its own host entry.
 		if (!e->last_of_mac &&
 			(strcmp(prefix, e->prefix) || answer.route.hop.kind != e->kind))
 			fail_msg("%s: %s of kind %u", e->addr, prefix, answer.route.hop.kind);
@@ -198,8 +198,8 @@ static void write_file(const char *path, const char *text)
 	fclose(file);
 }
 
-// Files are found beside the file that names them, and mistakes in them are told with their own
-// lines.
+// Relative names are resolved against the file that contains them, and errors are reported with the
+// lines of the route files.
 static void reads_route_files_with_their_lines(void **state)
 {
 	char folder[] = "/tmp/config_XXXXXX", yaml[64], routes[64], expected[256];
@@ -230,7 +230,7 @@ static void reads_route_files_with_their_lines(void **state)
 	rmdir(folder);
 }
 
-// As in the file.
+// Same check as in the file.
 static void refuses_a_change_by_way_of_our_own_address(void **state)
 {
 	static const char *const texts[] = {

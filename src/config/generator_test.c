@@ -1,4 +1,4 @@
-// The generator's file: what is accepted, and the one sentence for each mistake.
+// The generator's file: what is accepted, and the error message for each mistake.
 #include "config/fake_file.h"
 
 #include "base/bits.h"
@@ -124,7 +124,7 @@ static void gives_each_port_one_queue_and_its_line_rate(void **state)
 	config_free(config);
 }
 
-// What looks like a number in YAML is one in JSON; quotes keep it text.
+// An unquoted YAML number becomes a JSON number; quotes keep it a string.
 static void turns_streams_into_json(void **state)
 {
 	struct config *config = fake_take_generator(
@@ -234,7 +234,7 @@ static void the_example_shows_every_key(void **state)
 	free(text);
 }
 
-// The reader of streams lists its keys when one is unknown.
+// The stream parser lists its keys if one is unknown.
 static void the_example_shows_every_key_of_a_stream(void **state)
 {
 	struct config *config =

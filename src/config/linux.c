@@ -1,5 +1,5 @@
-// The key `linux`: TAP interfaces, their namespace, the limits of classes; and what it cannot go
-// together with. Control thread.
+// The key `linux`: TAP interfaces, their namespace, class limits, and conflicts with other keys.
+// Control thread.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -12,7 +12,7 @@
 
 enum { MOST_RATE = 10000000, MOST_BURST = 65536 };
 
-// "a/b" or ".." would be another place than /run/netns/NAME.
+// "a/b" or ".." would refer to a path outside /run/netns.
 static bool is_file_name(const char *text)
 {
 	return text[0] && !strchr(text, '/') && strcmp(text, ".") && strcmp(text, "..");
@@ -88,8 +88,8 @@ const struct key_table *linux_tables(unsigned i)
 	return i < ARRAY_LEN(tables) ? tables[i] : NULL;
 }
 
-// Ours is named after the control socket, so that several dl3d's have several; the holder listens
-// beside it.
+// Our own namespace is named after the control socket, so that several instances of dl3d have one
+// each; the holder listens next to the socket.
 static int name_own(struct reader *reader, const struct node *node, struct config *config)
 {
 	static const char ending[] = ".sock";
@@ -122,7 +122,7 @@ int linux_read(struct reader *reader, const struct node *node, struct config *co
 	return err ? err : name_own(reader, node, config);
 }
 
-// Names that Linux itself uses where interfaces have theirs.
+// Names that Linux itself uses in the directories of interfaces.
 static bool is_taken(const char *name)
 {
 	static const char *const taken[] = {".", "..", "lo", "all", "default"};
@@ -156,7 +156,7 @@ static int check_port(struct reader *reader, const struct config *config, unsign
 	return 0;
 }
 
-// Keys of the file that belong to Linux, and the word for `ip`.
+// Rejects keys that are configured in Linux instead, and names the `ip` command for it.
 static int refuse(struct reader *reader, const struct node *node, const char *command)
 {
 	return !node ? 0

@@ -1,4 +1,4 @@
-// The key `linux`: what it says, what it excludes, and the one sentence for each mistake.
+// The key `linux`: its meaning, its conflicts, and the error message for each mistake.
 #include "config/fake_file.h"
 
 #include "base/bits.h"
@@ -41,7 +41,7 @@ static const struct mistake mistakes[] = {
 	{PORTS "linux: {classes: {ttl: {overflow: forward}}}",
 		"f.yaml:4: linux.classes.ttl has \"overflow: forward\", which only redirect can "
 		"have: workers can do nothing else with packets of the others"},
-	// What belongs to Linux then, wherever it stands.
+	// Keys that are configured in Linux then, at any level.
 	{PORTS "routes: [10.0.0.0/8 dev left]\nlinux:",
 		"f.yaml:4: key \"routes\" does not go with \"linux:\"; tell Linux: ip -n "
 		"NAMESPACE route add PREFIX via ADDRESS"},
@@ -68,7 +68,7 @@ static const struct mistake mistakes[] = {
 		"f.yaml:4: ports[2].name is \"..\", which Linux keeps for itself; its TAP "
 		"interface could "
 		"not have that name, choose another"},
-	// The socket's name is the namespace's.
+	// The namespace is named after the socket.
 	{PORTS "control: {socket: /run/" LONG_NAME ".sock}\nlinux:",
 		"f.yaml:5: control.socket is \"/run/a123456789a123456789a123456789a123456789"
 		"a123456789a1234\", and the TAP interfaces' namespace is named after its file; a "
@@ -182,7 +182,8 @@ static void names_what_needs_a_restart(void **state)
 	}
 }
 
-// The block of the example that begins with "# KEY:", without its signs. Owner: caller.
+// The block of the example that starts with "# KEY:", without its comment characters. Owner:
+// caller.
 static char *uncommented(const char *key)
 {
 	char *text = fake_example(config_print_example), *out = calloc(1, strlen(text) + 1), *line;

@@ -82,7 +82,7 @@ int config_read_options(struct config_options *out, int argc, char **argv, struc
 		out->eal_args = &argv[end + 1];
 		out->n_eal_args = argc - end - 1;
 	}
-	optind = 0; // read from the start, also the second time
+	optind = 0; // restart from the beginning, for repeated calls
 	opterr = 0;
 	while (!err && (option = getopt_long(end, argv, ":d:h", long_options, NULL)) >= 0)
 		err = take(out, option, argv, error);

@@ -1,4 +1,4 @@
-// The command line.
+// Command line parsing.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -13,7 +13,7 @@
 
 enum { MAX_ARGS = 32 };
 
-// Splits `line` at blanks into argv, "dl3d" first. `line` must live as long as argv.
+// Splits `line` at blanks into argv, with "dl3d" first. `line` must outlive argv.
 static int split(char *line, char *argv[MAX_ARGS])
 {
 	static char name[] = "dl3d";
@@ -28,7 +28,7 @@ static int split(char *line, char *argv[MAX_ARGS])
 
 static int read_line(struct config_options *out, char *line, struct error *error)
 {
-	static char *argv[MAX_ARGS]; // what is read points into it
+	static char *argv[MAX_ARGS]; // the parsed options point into it
 	int argc = split(line, argv);
 
 	out->program = "dl3d";

@@ -1,4 +1,4 @@
-// One port of the file. Control thread.
+// Reads one port of the file. Control thread.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -43,7 +43,7 @@ static int read_name(struct reader *reader, const struct node *node, void *base)
 	return 0;
 }
 
-// A device is the same whatever its arguments are.
+// Devices are compared without their arguments.
 static int read_device(struct reader *reader, const struct node *node, void *base)
 {
 	const struct config *config = reader->ctx;
@@ -113,10 +113,10 @@ struct wire_addr broadcast_of(const struct wire_prefix *prefix)
 	return last;
 }
 
-// Why a host cannot have the address, or NULL.
+// Why the address is not valid for a host, or NULL.
 static const char *not_for_a_host(const struct wire_addr *addr, const struct wire_prefix *prefix)
 {
-	static const uint8_t none[15]; // all but the last byte of :: and ::1
+	static const uint8_t none[15]; // the first 15 bytes of :: and ::1
 	const uint8_t *b = addr->bytes;
 	struct wire_addr last = broadcast_of(prefix);
 
@@ -136,7 +136,7 @@ static const char *not_for_a_host(const struct wire_addr *addr, const struct wir
 	return wire_addr_equal(addr, &prefix->addr) ? "the prefix itself" : NULL;
 }
 
-// The text of an address of ours: ADDRESS/LENGTH.
+// Parses one of our addresses: ADDRESS/LENGTH.
 static int read_own_text(struct reader *reader, const struct node *node, struct own_address *own)
 {
 	char found[ROWS_FOUND_MAX];
@@ -220,7 +220,7 @@ static int read_generator_mac(struct reader *reader, const struct node *node, vo
 	return read_one_mac(reader, node, &port->mac, "");
 }
 
-// Two ports may be in one network: what is between them may be a switch.
+// Two ports may be in the same network: they may be connected through a switch.
 static int read_generator_address(struct reader *reader, const struct node *node, unsigned i)
 {
 	struct config *config = reader->ctx;
@@ -280,7 +280,7 @@ static int read_gateways(struct reader *reader, const struct node *node, void *b
 	return read_gateway(&here, node, base);
 }
 
-// Where the port itself can reach it; any link-local one where it has IPv6 at all.
+// Whether the port can reach the gateway directly; any link-local address if it has IPv6 at all.
 static bool is_reachable(const struct port_settings *port, const struct wire_addr *gateway)
 {
 	bool is_link_local = gateway->family == 6 && wire_addr_is_link_local(gateway);
@@ -331,7 +331,7 @@ static int read_line_rate(struct reader *reader, const struct node *node, void *
 		reader->where, rows_found(node, found));
 }
 
-// The keys of every port, whatever the program.
+// Keys of ports in both programs.
 #define KEYS_OF_ALL                                                                                \
 	{"name", ROW_OTHER, .read = read_name}, {"device", ROW_OTHER, .read = read_device},        \
 		{"mtu", ROW_NUMBER, FIELD(mtu), .min = 68, .max = 9600},                           \
@@ -361,7 +361,7 @@ static const struct row generator_rows[] = {
 };
 const struct key_table generator_port = {"ports", generator_rows, ARRAY_LEN(generator_rows)};
 
-// Keys that need or exclude each other.
+// Checks keys that require or exclude each other.
 static int check_together(struct reader *reader, const struct node *node,
 	const struct config *config, unsigned i)
 {

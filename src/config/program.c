@@ -1,4 +1,4 @@
-// The two programs that have a file, and how they differ. Control thread.
+// The two programs with a configuration file, and their differences. Control thread.
 #include "config/inside.h"
 
 #include <string.h>

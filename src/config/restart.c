@@ -1,4 +1,4 @@
-// What cannot change while packets run, by a table. Control thread.
+// Table of the settings that cannot change at run time. Control thread.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -8,7 +8,7 @@
 
 #define FIELD(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
 
-// Fields to compare byte by byte; all memory of a configuration starts zeroed. A key may have
+// Fields to compare bytewise; all memory of a configuration is initially zero. A key may have
 // several.
 struct field {
 	const char *key;

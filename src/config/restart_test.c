@@ -1,4 +1,4 @@
-// Which changes of the file need a restart, and by which name.
+// Which changes of the file require a restart, and the key reported for each.
 #include "config/fake_file.h"
 
 #include "base/bits.h"
@@ -24,14 +24,14 @@ struct example {
 };
 
 static const struct example rows[] = {
-	// What takes effect at once.
+	// Takes effect at run time.
 	{"10.0.0.0/8", "11.0.0.0/8", NULL},
 	{"routes:", "neighbours: [10.0.0.1 lladdr 02:00:00:00:00:01 dev a]\nroutes:", NULL},
 	{"mtu: 1500", "mtu: 9000", NULL},
 	{"mtu: 1500", "peer: 02:00:00:00:00:01", NULL},
 	{"mtu: 1500", "martians: pass", NULL},
 	{"mtu: 1500", "addresses: [192.0.2.1/24]", NULL},
-	// What does not.
+	// Requires a restart.
 	{"name: a, device", "name: c, device", "ports[0].name"},
 	{"device: y", "device: z", "ports[1].device"},
 	{"mtu: 1500", "mac: 02:00:00:00:00:01", "ports[0].mac"},
@@ -61,7 +61,7 @@ static const struct example rows[] = {
 
 };
 
-// The base with `old`, which it must have, replaced.
+// The base file with `old`, which it must contain, replaced.
 static struct config *changed(const struct example *row)
 {
 	char text[2048];
@@ -70,7 +70,7 @@ static struct config *changed(const struct example *row)
 	assert_non_null(at);
 	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - BASE), BASE, row->new,
 		at + strlen(row->old));
-	// A renamed port is renamed wherever it stands.
+	// A renamed port is renamed everywhere.
 	for (char *p = text;
 		row->key && !strcmp(row->key, "ports[0].name") && (p = strstr(p, "dev a")); p++)
 		p[4] = 'c';
@@ -97,7 +97,7 @@ static void names_the_key_that_needs_a_restart(void **state)
 	}
 }
 
-// A key that nobody thought of would be taken over in silence and have no effect.
+// A forgotten key would be accepted silently and have no effect.
 static void each_key_of_a_port_has_a_row_here(void **state)
 {
 	char needle[64];

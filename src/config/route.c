@@ -1,4 +1,4 @@
-// One route or neighbour in its text form -> values. Control thread.
+// Parses a route or neighbour from its text form. Control thread.
 #include "config/words.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@ static const char ROUTE_FORMS[] =
 	"\"PREFIX via ADDRESS dev PORT\", \"PREFIX dev PORT\", \"ADDRESS MASK PORT\" or "
 	"\"blackhole PREFIX\"";
 
-// One next hop in pairs, from word `first`; returns the place after it.
+// Reads one next hop given as pairs, starting at word `first`; returns the index of the next word.
 static int read_member(struct line *line, unsigned first, struct route_line *out)
 {
 	struct route_member *member = &out->member[out->n_members++];
@@ -57,8 +57,8 @@ static int read_forward(struct line *line, struct route_line *out)
 	return 0;
 }
 
-// A next hop of several must be one box: a port's peer when it has no address. On link there would
-// be a neighbour for each destination.
+// A member of a group must be a single host; without an address it is the port's peer. On-link
+// members would need a neighbour for each destination.
 static int settle_members(const struct line *line, struct route_line *out)
 {
 	for (unsigned i = 0; i < out->n_members; i++) {
@@ -106,7 +106,7 @@ static int read_group(struct line *line, struct route_line *out)
 	return settle_members(line, out);
 }
 
-// The length that a dotted mask stands for; -1: not a mask.
+// The prefix length of a dotted mask; -1: not a mask.
 static int mask_len(const uint8_t quad[4])
 {
 	uint32_t mask, hole;

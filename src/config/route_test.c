@@ -1,4 +1,4 @@
-// The reader of routes and neighbours in their text form.
+// The parser of routes and neighbours in text form.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -18,7 +18,7 @@ static struct port_table_settings ports = {
 	.ports = {{.name = "left"}, {.name = "right", .has_peer = true}, {.name = "a.b-c_d"}},
 };
 
-// Writes what was read in a form of its own, or the sentence.
+// Formats the parsed result, or the error message.
 static void describe(const char *line, char *out, size_t n)
 {
 	static const char *const kinds[N_FIB_KINDS] = {"via", "connected", "peer", "group", "local",
@@ -243,7 +243,7 @@ static void refuses_half_a_neighbour(void **state)
 			neighbour_read(&ports, lines[i], strlen(lines[i]), &neighbour, &error) < 0);
 }
 
-// What stands behind the last byte does not count.
+// Bytes after the end of the line are not read.
 static void reads_no_byte_beyond_the_line(void **state)
 {
 	const char text[] = "10.0.0.0/8 dev leftover";
@@ -260,7 +260,7 @@ static void reads_no_byte_beyond_the_line(void **state)
 	}
 }
 
-// The name ends where the word ends, not at a NUL byte within it.
+// The name extends to the end of the word, not to a NUL byte inside it.
 static void refuses_a_port_name_with_a_nul_byte(void **state)
 {
 	static const char text[] = "10.0.0.0/8 dev left\0x";

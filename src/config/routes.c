@@ -1,4 +1,4 @@
-// The list of all routes and neighbours that were written, with the spot of each. Control thread.
+// The list of all configured routes and neighbours, with the position of each. Control thread.
 #include "config/inside.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int grow(struct route_list *routes)
 	return 0;
 }
 
-// Our own address is no way to anywhere.
+// Our own address cannot be a gateway.
 static int check_other(const struct config *config, struct spot spot, const struct wire_addr *addr,
 	struct error *error)
 {
@@ -46,7 +46,7 @@ static int check_other(const struct config *config, struct spot spot, const stru
 		file_of(config, spot), spot.line, wire_addr_print(addr, text));
 }
 
-// Where a group's members stand in the list; written into its hop until the table is filled.
+// Where a group's members are in the list; stored in its hop until the table is filled.
 struct members_at {
 	uint32_t first, n;
 };
@@ -128,7 +128,8 @@ int routes_add(struct config *config, struct spot spot, const char *text, size_t
 int routes_add_lines(struct config *config, unsigned file, const char *bytes, size_t n,
 	struct error *error)
 {
-	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // of UTF-8: some editors begin with it
+	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // UTF-8 byte order mark, written by
+	                                                     // some editors
 	const char *end = bytes + n;
 	struct spot spot = {.file = file};
 
@@ -158,7 +159,7 @@ static size_t hash(const struct neighbour *neighbour)
 	return mixed >> 24;
 }
 
-// The slot of that neighbour, or the free one where it belongs; there is always a free one.
+// The slot of that neighbour, or the free slot for it; there is always a free one.
 static struct neighbour *find_slot(struct neighbour *slot, size_t n_slots,
 	const struct neighbour *wanted)
 {

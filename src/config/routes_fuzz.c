@@ -1,5 +1,5 @@
-// Any bytes as a route file and as neighbours: what is taken has a clean prefix and a port that is
-// there.
+// Arbitrary bytes as a route file and as neighbours: accepted entries have a prefix without host
+// bits and an existing port.
 #include "config/inside.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Reads maps by tables of rows; all errors about single values are made here. Control thread.
+// Table-driven parser of YAML maps; creates all errors about single values. Control thread.
 #include "config/rows.h"
 
 #include "base/bits.h"
@@ -94,7 +94,7 @@ static int read_number(struct reader *reader, const struct node *node, const str
 	long value;
 
 	if (node->kind == NODE_TEXT && rows_number(node->text, row->min, row->max, &value)) {
-		memcpy(out, &value, row->size); // little endian, as everywhere DPDK matters
+		memcpy(out, &value, row->size); // assumes little endian
 		return 0;
 	}
 	snprintf(what, sizeof(what), "a number from %ld to %ld", row->min, row->max);

@@ -1,5 +1,5 @@
-// A map of the file -> fields of a struct, by a table of rows. Each key stands in one row and
-// nowhere else. Control thread.
+// Reads a YAML map into the fields of a struct, using a table of rows. Each key has exactly one
+// row. Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -12,12 +12,12 @@
 enum row_type {
 	ROW_TEXT,   // char[max + 1]
 	ROW_NUMBER, // unsigned integer of `size` bytes, min to max
-	ROW_WORD,   // uint8_t: place of the word in `words`
-	ROW_NODE,   // const struct node *: left for the caller to read
-	ROW_OTHER,  // `read` fills it
+	ROW_WORD,   // uint8_t: index of the word in `words`
+	ROW_NODE,   // const struct node *: left to the caller
+	ROW_OTHER,  // parsed by `read`
 };
 
-// Where a mistake is: the file, and the place in it ("ports[1].") that names of keys are hung on.
+// The position used in errors: the file, and the path ("ports[1].") that key names are appended to.
 struct reader {
 	const char *file;
 	char where[64];
@@ -35,33 +35,33 @@ struct row {
 	int (*read)(struct reader *reader, const struct node *node, void *base);
 };
 
-// All keys of one map; `place` is where it stands in the file.
+// All keys of one map; `place` is its path in the file.
 struct key_table {
 	const char *place;
 	const struct row *rows;
 	size_t n;
 };
 
-// Fills `base` from the map `node`. 0, or -EINVAL with one sentence: no map, unknown key (the
-// nearest known one is suggested), key twice, wrong type, out of range.
+// Fills `base` from the map `node`. 0, or -EINVAL with `error` set: not a map, unknown key (with
+// the nearest known one as a suggestion), duplicate key, wrong type, out of range.
 int rows_read(struct reader *reader, const struct node *node, const struct key_table *table,
 	void *base);
 
-// Calls `item` for each member of a list (an empty text counts as empty list), up to `max`, with
-// `where` set to "KEY[i].".
+// Calls `item` for each member of a list (an empty value counts as an empty list), up to `max`,
+// with `where` set to "KEY[i].".
 int rows_each(struct reader *reader, const struct node *node, unsigned max,
 	int (*item)(struct reader *reader, const struct node *node, unsigned i));
 
-// A key with nothing behind it.
+// A key without a value.
 bool rows_is_empty(const struct node *node);
 
-// A decimal number from text. False: none, or out of range.
+// Parses a decimal number. Returns false if it is not one, or out of range.
 bool rows_number(const char *text, long min, long max, long *out);
 
-// "FILE:LINE: ..." for a mistake found at `line`; returns -EINVAL.
+// Sets "FILE:LINE: ..." for an error at `line`; returns -EINVAL.
 int rows_mistake(struct reader *reader, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-// What a node is, for people: its text in quotes (cut), "a list", "a map", "empty".
+// Describes a node for error messages: its text in quotes (truncated), "a list", "a map", "empty".
 enum { ROWS_FOUND_MAX = 72 };
 const char *rows_found(const struct node *node, char text[ROWS_FOUND_MAX]);

@@ -1,5 +1,4 @@
-// The tables of all keys above those of ports, and what they mean beyond a single value. Control
-// thread.
+// The tables of all keys except those of ports, and checks beyond single values. Control thread.
 #include "config/inside.h"
 
 #include "base/bits.h"
@@ -11,7 +10,8 @@
 #define FIELD(type, field)                                                                         \
 	.size = sizeof(((struct type *)0)->field), .offset = offsetof(struct type, field)
 
-// The file's first level; ports come before what names them, wherever they stand.
+// The top level of the file; ports are read before keys that refer to them, whatever the order in
+// the file.
 struct top {
 	const struct node *ports, *workers, *memory, *eal, *control, *taps;
 	struct rest_nodes rest;
@@ -19,7 +19,7 @@ struct top {
 	uint8_t idle;
 };
 
-// The keys of every file, whatever the program.
+// Keys of both programs.
 #define KEYS_OF_ALL                                                                                \
 	{"ports", ROW_NODE, FIELD(top, ports)}, {"workers", ROW_NODE, FIELD(top, workers)},        \
 		{"burst", ROW_NUMBER, FIELD(top, burst), .min = 1, .max = 64},                     \
@@ -158,7 +158,7 @@ static int read_worker(struct reader *reader, const struct node *node, unsigned 
 	return err;
 }
 
-// A port may be given by its index; from here on it is a name.
+// A port may be given by its index; it is converted to a name here.
 static int check_xconnects(struct reader *reader, struct port_table_settings *ports)
 {
 	for (unsigned i = 0; i < ports->n_ports; i++) {
@@ -178,7 +178,7 @@ static int check_xconnects(struct reader *reader, struct port_table_settings *po
 	return 0;
 }
 
-// A map that may be left out, or stand there with all its keys commented out.
+// A map that may be missing, or present with all its keys commented out.
 static int read_part(struct reader *reader, const struct node *node, const struct key_table *table,
 	void *base)
 {

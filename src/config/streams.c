@@ -1,19 +1,19 @@
-// The generator's list of streams: nodes of the file -> JSON, as the method `send` takes it, and
-// the lines that a error about it is placed at. Control thread.
+// The generator's list of streams: converts YAML nodes to JSON, as for the method `send`, and
+// records line numbers for errors. Control thread.
 #include "config/inside.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 5, MAX_VALUES = 16384 }; // no list of streams needs more
+enum { MAX_DEPTH = 5, MAX_VALUES = 16384 }; // more than any list of streams needs
 
 struct walk {
 	struct reader *reader;
 	unsigned n_values;
 };
 
-// Numbers, true, false and null are what they look like, unless they stand in quotes.
+// Numbers, true, false and null are converted, unless quoted.
 static json_t *convert_text(const struct node *node)
 {
 	json_t *value = node->is_quoted ? NULL : json_loads(node->text, JSON_DECODE_ANY, NULL);
@@ -99,7 +99,7 @@ const json_t *config_streams(const struct config *config)
 	return config->streams;
 }
 
-// "streams[1] (east): size 63: ..." -> the line of that key, else of that stream.
+// "streams[1] (east): size 63: ..." -> the line of that key, otherwise that of the stream.
 static int line_of(const struct config *config, const char *text)
 {
 	char key[64] = "";

@@ -1,5 +1,5 @@
-// libyaml's events -> a tree of nodes with lines. Bounded in depth, nodes and anchors; nothing
-// recurses. Control thread.
+// Converts libyaml's events into a tree of nodes with line numbers. Bounded in depth, nodes and
+// anchors; no recursion. Control thread.
 #include "config/tree.h"
 
 #include "base/bits.h"
@@ -22,14 +22,14 @@ struct arena {
 struct anchor {
 	const char *name;
 	const struct node *node;
-	int open_depth; // > 0: still being read at that depth, so not yet to be named by an alias
+	int open_depth; // > 0: still being read at that depth, so aliases cannot refer to it yet
 };
 
-// A list or map whose end has not come yet.
+// A list or map whose end has not been read yet.
 struct open {
 	struct node *node;
 	struct node *last;
-	const char *key; // map: read, its value is next
+	const char *key; // map: the key just read, its value is next
 	int key_line;
 };
 
@@ -97,7 +97,7 @@ static bool awaits_key(const struct builder *b)
 	       !b->open[b->depth - 1].key;
 }
 
-// Hangs a copy of `shape` where the document stands; the tree owns it.
+// Adds a copy of `shape` at the current position; owned by the tree.
 static struct node *hang(struct builder *b, const struct node *shape)
 {
 	struct node *node = take(b->tree, sizeof(*node));
@@ -139,7 +139,7 @@ static int add_anchor(struct builder *b, const yaml_event_t *event, const void *
 	return 0;
 }
 
-// YAML's words for nothing: programs that write files write them where people leave a place empty.
+// YAML's null values: programs write them for empty values.
 static bool is_null(const yaml_event_t *event, const char *text)
 {
 	static const char *const nulls[] = {"~", "null", "Null", "NULL"};
@@ -256,7 +256,7 @@ static int line_of(const char *bytes, size_t n)
 
 static int fail_yaml(struct builder *b, const yaml_parser_t *parser, const char *bytes, size_t n)
 {
-	// At its end libyaml stands one line below the last.
+	// At the end of the file, libyaml's position is one line after the last.
 	int last = line_of(bytes, n) - (n && bytes[n - 1] == '\n');
 	int line = MIN_OF((int)parser->problem_mark.line + 1, last);
 	const char *hint = "";
@@ -275,12 +275,13 @@ static int fail_yaml(struct builder *b, const yaml_parser_t *parser, const char 
 
 static int build(struct builder *b, const char *bytes, size_t n)
 {
-	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // of UTF-8: some editors begin with it
+	static const char mark[] = {'\xef', '\xbb', '\xbf'}; // UTF-8 byte order mark, written by
+	                                                     // some editors
 	yaml_parser_t parser;
 	yaml_event_t event;
 	int err = 0;
 
-	if (n >= sizeof(mark) && !memcmp(bytes, mark, sizeof(mark))) { // libyaml takes it for text
+	if (n >= sizeof(mark) && !memcmp(bytes, mark, sizeof(mark))) { // libyaml treats it as text
 		bytes += sizeof(mark);
 		n -= sizeof(mark);
 	}

@@ -1,5 +1,5 @@
-// Words of a line -> values. Fast for IPv4, since route files have millions of lines. Control
-// thread.
+// Parsers of single words in a line. Fast for IPv4, because route files can have millions of lines.
+// Control thread.
 #include "config/words.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ bool line_split(struct line *line, const char *text, size_t n)
 	return true;
 }
 
-// Up to three digits of a number without leading zeros; returns how many, 0 when there is none.
+// Parses up to three digits without leading zeros; returns how many, 0 if there are none.
 static unsigned read_small(const char *p, const char *end, unsigned *value)
 {
 	unsigned n = 0;
@@ -188,7 +188,7 @@ static int read_mac(struct line *line, struct word word, struct wire_mac *out)
 	return 0;
 }
 
-// An address that a box on a wire can have.
+// Whether a host can have this address.
 static bool is_host_address(const struct wire_addr *addr)
 {
 	static const uint8_t none[16];

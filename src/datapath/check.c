@@ -1,4 +1,4 @@
-// Everything that can stop a packet after its lookup, before the first byte is written: the route's
+// Every reason to stop a packet after its lookup and before the first byte is written: the route's
 // own verdict, TTL, MTU. Worker.
 #include "datapath/hop_limits.h"
 #include "datapath/steps.h"
@@ -11,9 +11,10 @@ static inline bool is_tagged(uint32_t limits)
 	return limits_verdict(limits) == FIB_VERDICT_TAGGED;
 }
 
-// Asked only when check_one_hop() or check_each_hop() found a burst odd: what is judged here has to
-// be seen by both of them, and by all_plain of each variant.
-static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
+// Called only when check_one_hop() or check_each_hop() found a packet in the burst that cannot
+// simply be forwarded. Both of them, and all_plain of each variant, have to detect every condition
+// checked here.
+static inline enum verdict decide(uint32_t limits, uint16_t most, uint16_t length, uint8_t ttl)
 {
 	if (limits_verdict(limits) != VERDICT_FORWARD && !is_tagged(limits))
 		return limits_verdict(limits);
@@ -22,15 +23,15 @@ static inline enum verdict judge(uint32_t limits, uint16_t most, uint16_t length
 	return length > most ? VERDICT_MTU_EXCEEDED : VERDICT_FORWARD;
 }
 
-// Where Linux forwards, it also judges TTL, MTU and routes; what workers can say better is only
-// which packets are ours, and so of which class.
-static enum verdict judge_for_linux(const struct tap_worker *tap, enum verdict verdict)
+// Where Linux forwards, it also checks TTL, MTU and routes. Workers only determine which packets
+// are local, and so their class.
+static enum verdict decide_for_linux(const struct tap_worker *tap, enum verdict verdict)
 {
 	return tap->class_of[verdict] == CLASS_CONTENT ? verdict : VERDICT_LINUX;
 }
 
-// From the Ethernet header to the end of the packet, as its own header tells it.
-static uint32_t told_length(const uint8_t *frame)
+// Length from the Ethernet header to the end of the packet, by the packet's own header.
+static uint32_t reported_length(const uint8_t *frame)
 {
 	const struct wire_ip4 *ip4 = (const void *)(frame + WIRE_ETHER_BYTES);
 	const struct wire_ip6 *ip6 = (const void *)(frame + WIRE_ETHER_BYTES);
@@ -40,7 +41,7 @@ static uint32_t told_length(const uint8_t *frame)
 	return WIRE_ETHER_BYTES + WIRE_IP6_BYTES + be16toh(ip6->payload_length_be);
 }
 
-// Leaves the first `length` bytes of a frame; buffers with nothing of them go as a whole.
+// Trims a frame to its first `length` bytes; buffers with none of them are freed.
 static void cut(struct rte_mbuf *m, uint32_t length)
 {
 	struct rte_mbuf *last = m;
@@ -56,20 +57,20 @@ static void cut(struct rte_mbuf *m, uint32_t length)
 	m->pkt_len = length;
 }
 
-// What stands behind a packet (padding, a trailer of the link that it came by) is no part of it:
-// where that makes the frame too long, it stays behind.
+// Trailing bytes (padding, a trailer of the input interface) are not part of the packet. Where they
+// make the frame too long, trims them. Returns whether the frame fits then.
 static bool has_lost_its_trailer(struct burst *b, uint16_t i, uint16_t most)
 {
-	uint32_t told = told_length(b->frame[i]), length = told + burst_tag_bytes(b, i);
+	uint32_t reported = reported_length(b->frame[i]), length = reported + burst_tag_bytes(b, i);
 
-	if (told > most || length > b->mbuf[i]->pkt_len)
+	if (reported > most || length > b->mbuf[i]->pkt_len)
 		return false;
 	cut(b->mbuf[i], length);
-	b->length[i] = told;
+	b->length[i] = reported;
 	return true;
 }
 
-// A next hop of IPv6 may have a smaller MTU than IPv4 has on its link.
+// An IPv6 next hop may have a smaller MTU than IPv4 has on the same interface.
 static uint16_t longest(const struct fib_view *view, const struct burst *b, uint16_t i,
 	uint32_t limits)
 {
@@ -78,18 +79,18 @@ static uint16_t longest(const struct fib_view *view, const struct burst *b, uint
 	return is_ip4 ? fib_frame_max4_load(view, b->hop[i]) : limits_frame_max(limits);
 }
 
-// Names the odd ones and closes the gaps that they leave; order is kept.
-static __attribute__((noinline)) void drop_odd(struct worker *w, const struct fib_view *view,
+// Drops or punts packets that cannot be forwarded and closes the gaps; order is kept.
+static __attribute__((noinline)) void drop_slow(struct worker *w, const struct fib_view *view,
 	const uint32_t limits[], struct burst *b)
 {
 	uint16_t alive = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
 		uint16_t most = longest(view, b, i, limits[i]);
-		enum verdict verdict = judge(limits[i], most, b->length[i], b->ttl[i]);
+		enum verdict verdict = decide(limits[i], most, b->length[i], b->ttl[i]);
 
 		if (b->for_linux)
-			verdict = judge_for_linux(w->tap, verdict);
+			verdict = decide_for_linux(w->tap, verdict);
 		else if (verdict == VERDICT_MTU_EXCEEDED && has_lost_its_trailer(b, i, most))
 			verdict = VERDICT_FORWARD;
 		if (verdict != VERDICT_FORWARD) {
@@ -116,13 +117,13 @@ static inline bool check_one_hop(const struct fib_view *view, struct burst *b, u
 {
 	uint32_t same = limits_read(view, b->hop[0]);
 	uint16_t longest = limits_frame_max(same);
-	uint8_t is_odd = 0;
+	uint8_t is_slow = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		is_odd |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
+		is_slow |= (b->ttl[i] <= TTL_LAST) | (b->length[i] > longest);
 	b->port[0] = limits_port(same);
 	b->has_one_port = true;
-	if (likely(!is_odd && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
+	if (likely(!is_slow && limits_verdict(same) == VERDICT_FORWARD && !b->for_linux))
 		return true;
 	for (unsigned i = 0; i < n; i++) {
 		limits[i] = same;
@@ -142,8 +143,8 @@ void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t l
 		limits[i] = limits_read(view, hop[i]);
 }
 
-// Loops of one kind of work each over arrays that do not overlap: that is what compilers turn into
-// vector instructions.
+// Each loop does one kind of work on arrays that do not overlap, so that compilers can vectorise
+// it.
 static inline bool check_each_hop(struct burst *b, unsigned n, const uint32_t *restrict limits)
 {
 	const uint16_t *const length = b->length;
@@ -171,8 +172,8 @@ static inline __attribute__((always_inline)) bool check_first(const struct fib_v
 	return b->has_one_hop ? check_one_hop(view, b, n, limits) : check_each_hop(b, n, limits);
 }
 
-// Says whether all may pass as they are; where not, limits[] and port[] are filled. A full burst's
-// loops are of a constant length: they need no rest.
+// Returns whether all packets may be forwarded as they are; if not, limits[] and port[] are filled.
+// The loops of a full burst have a constant length, so they need no scalar remainder.
 static bool check_all(const struct worker *w, const struct fib_view *view, struct burst *b,
 	uint32_t limits[])
 {
@@ -187,7 +188,7 @@ static bool check_all(const struct worker *w, const struct fib_view *view, struc
 	               : check_first(view, b, b->n, limits);
 }
 
-// Some packet goes out of the port that the burst came in on.
+// Whether some packet leaves through its input port.
 static bool some_return(const struct burst *b, uint8_t from)
 {
 	bool found = false;
@@ -208,10 +209,10 @@ void datapath_check(struct worker *w, const struct fib_view *view, struct burst 
 		datapath_discovery(w, b);
 	all_pass = check_all(w, view, b, limits);
 
-	if (unlikely(!all_pass) && datapath_spread(view, b))
+	if (unlikely(!all_pass) && datapath_ecmp(view, b))
 		all_pass = check_all(w, view, b, limits);
 	if (unlikely(!all_pass))
-		drop_odd(w, view, limits, b);
+		drop_slow(w, view, limits, b);
 	if (b->sees_redirects && unlikely(some_return(b, w->from)))
 		datapath_redirect(w, view, b);
 }

@@ -1,4 +1,4 @@
-// Makes, starts and stops the workers. Control thread.
+// Creates, starts and stops the workers. Control thread.
 #include "datapath/datapath.h"
 
 #include "base/pages.h"
@@ -12,7 +12,7 @@
 struct path {
 	struct port_table *ports;
 	unsigned n_workers;
-	bool stop; // atomic, relaxed; the workers read it once per loop
+	bool stop; // atomic, relaxed; workers read it once per loop
 	struct worker *worker[STATS_MAX_WORKERS];
 	struct stats_worker *stat[STATS_MAX_WORKERS];
 };
@@ -51,7 +51,7 @@ int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *r
 	struct path *path = calloc(1, sizeof(*path));
 
 	if (!path)
-		return error_set(error, -ENOMEM, "no memory for the walk");
+		return error_set(error, -ENOMEM, "no memory for the datapath");
 	path->ports = ports;
 	while (path->n_workers < port_n_workers(ports)) {
 		int err = add_worker(path, rcu, taps, error);
@@ -69,7 +69,7 @@ int datapath_start(struct path *path, struct error *error)
 	__atomic_store_n(&path->stop, false, __ATOMIC_RELAXED);
 	int err = port_workers_launch(path->ports, worker_run, (void **)path->worker, error);
 	if (err)
-		datapath_stop(path); // those that run already
+		datapath_stop(path); // stop the workers already launched
 	return err;
 }
 

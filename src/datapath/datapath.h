@@ -1,5 +1,4 @@
-// The packet's walk on its workers, as the control thread sees it: make the workers, start, park,
-// stop, read counters.
+// The workers as the control thread sees them: create, start, stop, read counters.
 #pragma once
 
 #include "base/error.h"
@@ -10,16 +9,16 @@
 
 struct path;
 
-// Makes one worker per worker of `ports`; nothing runs yet. `taps`: packets for Linux go
-// there; NULL: ports have none. `ports`, `door` and `taps` are borrowed. 0 or -errno with
-// `error` set.
+// Creates one worker for each worker of `ports`; none runs yet. `taps` receives punted packets;
+// NULL: ports have no TAP interfaces. `ports`, `rcu` and `taps` are borrowed. Returns 0, or -errno
+// with `error` set.
 int datapath_open(struct path **out, struct port_table *ports, struct fib_rcu *rcu,
 	struct tap_table *taps, struct error *error);
-// Launches the workers. / Asks them to finish what they hold, waits for them, and leaves no packet
-// in flight.
+// Launches the workers. / Asks them to finish the packets that they hold and waits for them; no
+// packet is in flight afterwards.
 int datapath_start(struct path *path, struct error *error);
 void datapath_stop(struct path *path);
 void datapath_close(struct path *path);
 
-// Counters by worker, readable while running; valid until datapath_close.
+// Counters by worker. They may be read while workers run, and are valid until datapath_close.
 struct stats_worker *const *datapath_stats(const struct path *path, unsigned *n_workers);

@@ -1,5 +1,6 @@
-// Steps of the walk on mbufs of our own making, no device: both parsers against wire_check, each
-// verdict of check, rewritten bytes against a checksum computed anew, flows over groups.
+// Pipeline steps on mbufs made by the test, without devices: both parsers against wire_check, each
+// verdict of check, rewritten bytes against a freshly computed checksum, flow distribution over
+// groups.
 #include "datapath/dice.h"
 #include "datapath/variant.h"
 
@@ -74,7 +75,7 @@ static struct wire_recipe to_us(uint8_t family)
 	return recipe;
 }
 
-// A sound frame, and then perhaps a random bit or byte of its headers or its mbuf's words.
+// A valid frame, possibly with one random bit or byte of its headers or mbuf fields changed.
 static void place_random(unsigned i, unsigned n_of_4)
 {
 	static const uint64_t marks[] = {RTE_MBUF_F_RX_IP_CKSUM_GOOD, RTE_MBUF_F_RX_IP_CKSUM_GOOD,
@@ -125,7 +126,7 @@ static const uint8_t verdict_of[N_WIRE_FAULTS] = {
 	[WIRE_LINK_LOCAL_SOURCE] = VERDICT_LINK_LOCAL_SOURCE,
 };
 
-// What the walk must say of a frame, said plainly.
+// The expected verdict of a frame, computed in the simplest way.
 static enum verdict expected_verdict(const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -165,7 +166,7 @@ static void expect_taken(const struct burst *b, unsigned at, const struct rte_mb
 		assert_int_equal(b->dst6[at].low, rte_be_to_cpu_64(load64(frame + 46)));
 }
 
-// Every frame is where it belongs, in the order in which it came.
+// Every frame is in its place, in order of arrival.
 static void expect_sorted(unsigned n, const uint64_t before[N_VERDICTS])
 {
 	uint64_t want[N_VERDICTS];
@@ -265,7 +266,7 @@ static void check_names_what_stops_a_packet(void **state)
 		{1, 1514, 64, VERDICT_FORWARD},
 		{1, 1515, 64, VERDICT_MTU_EXCEEDED},
 		{0, 60, 64, VERDICT_NO_ROUTE},
-		{2, 60, 1, VERDICT_LOCAL}, // for us: its TTL does not matter
+		{2, 60, 1, VERDICT_LOCAL}, // local: TTL does not matter
 		{3, 60, 64, VERDICT_NEIGHBOUR_UNRESOLVED},
 	};
 	hops[0] = (struct fib_hop_entry){.verdict = VERDICT_NO_ROUTE};
@@ -324,7 +325,7 @@ static void check_closes_gaps_and_keeps_order(void **state)
 	check_closes_gaps(datapath_choose_variant());
 }
 
-// All checksums that a header can have before and after.
+// Covers all header checksums before and after.
 static void rewrite4_keeps_every_checksum_good(const struct datapath_variant *variant)
 {
 	uint8_t before[60];
@@ -388,7 +389,7 @@ static uint16_t member_of(const struct wire_recipe *recipe, uint16_t fragment)
 	if (recipe->src.family == 4)
 		((struct wire_ip4 *)(b->frame[0] + 14))->fragment_be = htobe16(fragment);
 	b->length[0] = recipe->frame_bytes;
-	assert_true(datapath_spread(&view, b));
+	assert_true(datapath_ecmp(&view, b));
 	return b->hop[0];
 }
 
@@ -440,7 +441,7 @@ static void fragments_of_a_packet_stay_together(void **state)
 	}
 }
 
-// The first segment ends with the IPv4 header, behind a tag.
+// The first segment ends after a tag and the IPv4 header.
 static void what_lies_behind_a_segment_chooses_no_member(void **state)
 {
 	struct wire_recipe recipe = to_us(4);
@@ -455,7 +456,7 @@ static void what_lies_behind_a_segment_chooses_no_member(void **state)
 		packets[0].mbuf.data_off -= WIRE_VLAN_BYTES;
 		packets[0].mbuf.data_len = WIRE_VLAN_BYTES + WIRE_ETHER_BYTES + WIRE_IP4_BYTES;
 		b->has_segments = true;
-		assert_true(datapath_spread(&view, b));
+		assert_true(datapath_ecmp(&view, b));
 		assert_true(i == 0 || b->hop[0] == member);
 		member = b->hop[0];
 	}

@@ -1,4 +1,4 @@
-// Chance that falls alike in each run. Tests only.
+// Pseudo-random numbers with a fixed seed: the same sequence in every run. Tests only.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-// Neighbour discovery in packets to somebody else, where Linux may answer for him (proxy_ndp): it
-// hears all of it, and forwards what is about nobody of its own (ip6_forward_proxy_check in
-// net/ipv6/ip6_output.c). Worker.
+// Neighbour discovery in packets addressed to other hosts, where Linux may answer for them
+// (proxy_ndp): Linux sees all of it and forwards what concerns no address that it proxies
+// (ip6_forward_proxy_check in net/ipv6/ip6_output.c). Worker.
 #include "datapath/steps.h"
 
 #include "wire/headers.h"

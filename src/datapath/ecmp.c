@@ -1,5 +1,5 @@
-// Groups of next hops: each flow to one member, always the same one while the group stands. Worker.
-// Called only for bursts in which a route leads to a group.
+// ECMP groups: maps each flow to one member, which stays the same as long as the group does not
+// change. Called only for bursts in which a route leads to a group. Worker.
 #include "datapath/steps.h"
 
 #include "wire/headers.h"
@@ -9,7 +9,7 @@
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) *
-	       0x9e3779b97f4a7c15ull; // 2^64 / golden ratio; the high half is the well mixed one
+	       0x9e3779b97f4a7c15ull; // 2^64 / golden ratio; the high half is well mixed
 	return hash ^ hash >> 32;
 }
 
@@ -19,7 +19,7 @@ static bool has_ports(uint8_t protocol)
 	       protocol == WIRE_PROTO_SCTP;
 }
 
-// All fragments of a packet, the first included, hash on addresses and protocol alone.
+// All fragments of a packet, including the first, hash on addresses and protocol alone.
 static uint64_t hash_flow4(const uint8_t *frame, uint16_t length)
 {
 	const struct wire_ip4 *ip = (const void *)(frame + WIRE_ETHER_BYTES);
@@ -58,7 +58,7 @@ static uint64_t hash_flow(const struct burst *b, unsigned i)
 	                               : hash_flow6(b->frame[i], contiguous);
 }
 
-bool datapath_spread(const struct fib_view *view, struct burst *b)
+bool datapath_ecmp(const struct fib_view *view, struct burst *b)
 {
 	bool has_group = false;
 

@@ -1,4 +1,5 @@
-// Devices that are arrays, reached through the functions that rte_ethdev's inline calls go to.
+// Fake devices made of arrays, reached through the function pointers that rte_ethdev's inline
+// functions call.
 #include "datapath/fake.h"
 
 #include "datapath/worker.h"
@@ -240,7 +241,7 @@ struct bytes frame_forwarded(const struct bytes *frame, uint16_t iface)
 	return left;
 }
 
-// Held by somebody else too: freeing it once leaves one holder, and no pool is asked for.
+// The mbuf has a second reference: freeing it once leaves one, so it is never returned to a pool.
 struct rte_mbuf *fake_mbuf(const struct bytes *frame)
 {
 	struct packet *packet = &packets[fake.n_made++];
@@ -284,7 +285,7 @@ static unsigned count_freed(void)
 	return n;
 }
 
-static void expect_law(void)
+static void expect_accounting(void)
 {
 	struct stats_worker *workers[] = {&fake.stat};
 	struct stats_account account;
@@ -301,14 +302,14 @@ static void expect_law(void)
 
 void fake_run(void)
 {
-	// The table itself is small.
+	// The view itself is small.
 	struct fib_view *view = (struct fib_view *)(uintptr_t)fib_reader_view(fake.worker.rcu);
 
 	view->waits4 = fake.worker.variant == &waiting;
 	fake.stop = false;
 	fake.n_idle = 0;
 	assert_int_equal(worker_run(&fake.worker), 0);
-	expect_law();
+	expect_accounting();
 }
 
 struct rte_mbuf *fake_punted(enum punt_class class)

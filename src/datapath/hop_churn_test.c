@@ -1,5 +1,5 @@
-// Bursts judged while a neighbour on a link with a short MTU comes and goes: at no moment does a
-// frame pass that is too long for its way out. Tests only.
+// Checks bursts while a neighbour on an interface with a short MTU is added and removed: no frame
+// passes at any moment that is too long for its output interface. Tests only.
 #include "datapath/hop_limits.h"
 
 #include "datapath/steps.h"
@@ -16,7 +16,7 @@
 
 enum { LONG_WAY = 3, SHORT_WAY = 4, FRAME_BYTES = 1000 };
 #ifdef __SANITIZE_THREAD__
-enum { N_CHANGES = 20000 }; // each takes far longer, and order is found wrong without luck
+enum { N_CHANGES = 20000 }; // each takes far longer, and TSan finds ordering errors without luck
 #else
 enum { N_CHANGES = 200000 };
 #endif
@@ -29,11 +29,11 @@ static uint8_t frame[64] = {[12] = 8, [14] = 0x45, [16] = 3, [17] = 0xda}; // FR
 struct watch {
 	struct fib_rcu_fast *rcu;
 	int stop;
-	uint32_t dst[BURST_MAX]; // every other one goes the short way
+	uint32_t dst[BURST_MAX]; // every other one has the short MTU
 	uint64_t n_passed, n_stopped, n_wrong;
 };
 
-static void judge(struct watch *watch, const struct fib_view *view)
+static void decide(struct watch *watch, const struct fib_view *view)
 {
 	static struct burst b;
 
@@ -60,7 +60,7 @@ static void *run_worker(void *arg)
 
 	fib_reader_online(watch->rcu, 0);
 	while (!__atomic_load_n(&watch->stop, __ATOMIC_RELAXED)) {
-		judge(watch, fib_reader_view(watch->rcu));
+		decide(watch, fib_reader_view(watch->rcu));
 		fib_reader_report(watch->rcu, 0);
 	}
 	fib_reader_offline(watch->rcu, 0);

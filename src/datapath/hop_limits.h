@@ -1,8 +1,7 @@
-// What there is to know of a next hop besides its MACs: in brief for a whole burst (struct
-// fib_plain_hops), and of each by itself in the last 4 bytes of its entry, read in one
-// piece so that they are of one moment, even while the control thread replaces the entry. A gather
-// reads each element by itself (Intel SDM vol. 2, VPGATHERDD), and 4 aligned bytes in one piece.
-// Worker.
+// What check reads of next hops besides their MACs: the summary table for a whole burst (struct
+// fib_plain_hops), and for each hop the last 4 bytes of its entry. They are read in one access and
+// so are consistent even while the control thread replaces the entry. A gather reads each element
+// separately (Intel SDM vol. 2, VPGATHERDD), and an aligned 4-byte element in one access. Worker.
 #pragma once
 
 #include "datapath/burst.h"
@@ -15,7 +14,7 @@ _Static_assert(offsetof(struct fib_hop_entry, frame_max) == 12 &&
 	"the order of the words below");
 enum { LIMITS_AT = offsetof(struct fib_hop_entry, frame_max) };
 
-// A packet that comes with this TTL or hop limit, or with less, goes no further.
+// A packet that arrives with this TTL or hop limit, or less, is not forwarded.
 enum { TTL_LAST = 1 };
 
 static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
@@ -25,13 +24,13 @@ static inline uint32_t limits_read(const struct fib_view *view, uint16_t hop)
 	return __atomic_load_n((const uint32_t *)(entry + LIMITS_AT), __ATOMIC_RELAXED);
 }
 
-// Whether all packets go out by hops that view->plain tells of, untagged, with TTL and length to
-// spare: then port[], has_one_port and has_one_hop are filled. False: that is to be asked packet by
-// packet, as it always is without vectors.
+// Returns true if all packets leave through hops in view->plain, untagged, within the TTL and
+// length limits; then port[], has_one_port and has_one_hop are set. False: check each packet. The
+// scalar variant always returns false.
 bool all_plain_scalar(const struct fib_view *view, struct burst *b);
 bool all_plain_avx512(const struct fib_view *view, struct burst *b);
 
-// Those of n hops; limits[] has room for BURST_MAX.
+// Reads the limits of n hops; limits[] has space for BURST_MAX.
 void limits_scalar(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],
 	unsigned n);
 void limits_avx512(const struct fib_view *view, const uint16_t hop[], uint32_t limits[],

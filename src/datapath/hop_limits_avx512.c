@@ -1,5 +1,5 @@
-// Next hops with AVX-512: a whole burst by what is told of hops in brief, or the limits of each
-// one, gathered, so that no loop of small stores is read back as vectors. Worker.
+// Next hop checks with AVX-512: a whole burst by the summary table, or each hop's limits, gathered,
+// so that vector loads do not follow a loop of small stores. Worker.
 #include "datapath/hop_limits.h"
 
 #include <immintrin.h>
@@ -7,7 +7,7 @@
 
 enum { STEP = 16 };
 
-// Ports of 64 hops, by the lowest nine bits of their ids: the lowest eight as bytes, and the ninth.
+// Ports of 64 hops by the lowest nine bits of their ids: the lowest eight as bytes, and the ninth.
 static inline __m512i ports_of(const uint8_t port[FIB_PLAIN_HOPS], __m512i id, __mmask64 ninth)
 {
 	__mmask64 eighth = _mm512_movepi8_mask(id);
@@ -25,11 +25,11 @@ static inline __m512i ports_of(const uint8_t port[FIB_PLAIN_HOPS], __m512i id, _
 }
 _Static_assert(FIB_PLAIN_HOPS == 512, "nine bits");
 
-// Before the ports are read and after: the control thread lowers it before it adds a port that
-// needs it, and raises it after it took such a port away.
+// Read before and after the ports: the control thread lowers it before it adds a port that needs
+// the lower value, and raises it after it has removed such a port.
 static inline uint16_t frame_max_of(const struct fib_view *view)
 {
-	rte_compiler_barrier(); // loads of an x86 stay in order
+	rte_compiler_barrier(); // x86 keeps loads in order
 	return __atomic_load_n(&view->plain->frame_max, __ATOMIC_ACQUIRE);
 }
 

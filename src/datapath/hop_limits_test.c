@@ -1,4 +1,4 @@
-// What check reads of next hops: their limits, and the first ones in brief. Tests only.
+// What check reads of next hops: their limits and the summary table. Tests only.
 #include "datapath/hop_limits.h"
 
 #include "datapath/dice.h"
@@ -18,10 +18,10 @@ enum { ROUNDS = 20000 };
 static struct worker worker;
 static struct stats_worker stat;
 static struct rte_mbuf mbuf[BURST_MAX];
-static uint8_t frame[64]; // of all of them
+static uint8_t frame[64]; // shared by all packets
 
-// Hops 0 to 599, of which every eighth one leads nowhere, and those beyond the brief ones are not
-// told of.
+// Hops 0 to 599. Every eighth one is not usable, and those beyond FIB_PLAIN_HOPS are not in the
+// summary table.
 enum { SOME_HOPS = 600, LEAST_FRAME = 1000 };
 static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_plain_hops *plain)
 {
@@ -38,7 +38,7 @@ static void make_hops(struct fib_hop_entry all[], uint16_t most[], struct fib_pl
 	}
 }
 
-// A burst that may pass at once but for `odd` of its packets.
+// A burst that passes without per-packet checks except for at most `odd` packets.
 static void deal(struct burst *b, unsigned n, unsigned odd)
 {
 	unsigned same = 8 * dice(FIB_PLAIN_HOPS / 8) + 1 + dice(7), spread = dice(3);
@@ -54,7 +54,7 @@ static void deal(struct burst *b, unsigned n, unsigned odd)
 		                          : 8 * dice(FIB_PLAIN_HOPS / 8) + 1 + dice(7);
 	}
 	for (; odd; odd--) {
-		unsigned i = dice(BURST_MAX); // perhaps behind the end
+		unsigned i = dice(BURST_MAX); // may be past the end
 		unsigned kind = dice(5);
 
 		b->ttl[i] = kind == 0 ? dice(2) : b->ttl[i];
@@ -75,7 +75,7 @@ static bool may_pass_at_once(const struct burst *b, const struct fib_plain_hops 
 	return true;
 }
 
-// What hops in brief let pass leaves as their entries say; and nothing else passes by them.
+// Packets that pass by the summary table leave as their entries say, and no others pass by it.
 static void hops_in_brief_are_no_shortcut(void **state)
 {
 	static struct fib_hop_entry all[SOME_HOPS];
@@ -128,7 +128,7 @@ static void limits_are_those_of_each_hop(void **state)
 			.port = i,
 			.verdict = i >> 8};
 	for (unsigned n = 1; n <= BURST_MAX; n++) {
-		uint16_t *hop = malloc(n * sizeof(*hop)); // its end is watched by ASan
+		uint16_t *hop = malloc(n * sizeof(*hop)); // ASan checks accesses past its end
 
 		for (unsigned i = 0; i < n; i++)
 			hop[i] = i ? dice(STATS_MAX_HOPS) : STATS_MAX_HOPS - 1;

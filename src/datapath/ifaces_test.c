@@ -1,4 +1,5 @@
-// What stands for a link stands for no other: MAC addresses, flags, redirects, VRFs on one port.
+// Settings of one interface do not affect another: MAC addresses, flags, redirects, VRFs on one
+// port.
 #include "datapath/dice.h"
 #include "datapath/vlans.h"
 
@@ -12,7 +13,7 @@ static void the_mac_of_a_vlan_may_be_its_own(void **state)
 	iface.mac.bytes[4] = 0x42;
 	iface.macs[iface.n_macs++] = (struct wire_mac){{0, 0, 0x5e, 0, 1, 7}};
 	fake_set(TAGGED_IN, &iface);
-	fake_receive(0, &frame); // to the port's
+	fake_receive(0, &frame); // addressed to the port's MAC
 	memcpy(frame.at, iface.macs[0].bytes, 6);
 	frame.at[5]++;
 	fake_receive(0, &frame);
@@ -27,9 +28,9 @@ static void the_mac_of_a_vlan_may_be_its_own(void **state)
 	expect_bytes(fake.device[1].sent[1], &left);
 }
 
-// Flags of the VLAN, and what becomes of its packets; those of the port go on.
+// Flags of the VLAN and the verdict of its packets; those of the port are still forwarded.
 static const struct {
-	uint8_t flags, handed, dropped; // VERDICT_FORWARD: not so
+	uint8_t flags, handed, dropped; // VERDICT_FORWARD: not handed or dropped
 } flag_rows[] = {
 	{FIB_IFACE_DOWN, VERDICT_FORWARD, VERDICT_PORT_DISABLED},
 	{FIB_IFACE_LINUX, VERDICT_LINUX, VERDICT_FORWARD},
@@ -80,7 +81,7 @@ static void a_port_of_linuxs_gives_it_its_vlans_too(void **state)
 	}
 }
 
-// A frame with a tag that tells a priority and no VLAN, before its others or after the outer one.
+// A frame with a priority tag (VID 0) before its other tags or after the outer one.
 static struct bytes with_priority(struct bytes frame, bool is_inner)
 {
 	uint32_t outer = be32toh(load32(frame.at + 12));
@@ -174,7 +175,7 @@ static void walk_vrfs(const char *dst)
 		expect_bytes(fake.device[3].sent[i], &left[3]);
 }
 
-// A poll with packets put aside ends its train: the next one's come after them.
+// A poll with deferred packets ends its pipelined batch; packets of the next poll come after them.
 static void two_bursts_of_a_vlan_walk_aside_in_order(void **state)
 {
 	struct bytes frame = frame_on(RED_IN, "10.1.2.3");
@@ -241,7 +242,8 @@ static void a_port_may_be_in_a_vrf_without_its_vlans(void **state)
 	}
 }
 
-// A frame on some link to some place, and then perhaps a few random bytes or an early end.
+// A frame on a random interface to a random destination, possibly with a few random bytes or
+// truncated.
 static struct bytes any_frame(void)
 {
 	static const uint16_t in[] = {PLAIN_IN, TAGGED_IN, SERVICE_IN, QINQ_IN, RED_IN, BLUE_IN};
@@ -279,7 +281,7 @@ static void walk_any(const struct bytes frames[], unsigned n, uint32_t flags)
 	expect_punts_as_they_came(frames, mbufs, n);
 }
 
-// The law itself is asked by fake_run.
+// fake_run checks the packet accounting.
 static void whatever_comes_is_accounted_for_and_punted_as_it_came(void **state)
 {
 	static struct bytes frames[4 * BURST_MAX];

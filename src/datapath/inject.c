@@ -1,10 +1,11 @@
-// What Linux sent on the TAP interfaces leaves on the ports, in order and before anything that the
-// worker forwards. What a device refuses is tried again in the next loops, for a while. Worker.
+// Sends frames that Linux sent on the TAP interfaces to the ports, in order and before anything
+// that the worker forwards. Frames that a device refuses are retried in the next loops, for a
+// limited time. Worker.
 #include "datapath/steps.h"
 
 enum { TAKEN_AT_ONCE = 32, PATIENCE_LOOPS = 1000 };
 
-// Takes some more behind those that wait; returns how many there are now.
+// Appends further frames to those waiting; returns the number waiting now.
 static unsigned take(struct worker *w)
 {
 	struct injection *in = &w->injection;
@@ -23,8 +24,8 @@ static bool is_up(const struct worker *w, uint8_t port)
 	return __atomic_load_n(&w->states[port].up, __ATOMIC_RELAXED);
 }
 
-// Sends those of `waiting` (a bit for each) that leave on the oldest one's port and takes their
-// bits off; returns the bits of those that wait on.
+// Sends those of `waiting` (one bit each) that leave through the oldest one's port and clears their
+// bits; returns the bits of those still to wait.
 static uint64_t send_group(struct worker *w, uint64_t *waiting)
 {
 	struct injection *in = &w->injection;
@@ -47,7 +48,7 @@ static uint64_t send_group(struct worker *w, uint64_t *waiting)
 	return same;
 }
 
-// Whether a frame that the device refused has waited long enough, or for nothing.
+// Whether a frame that the device refused has waited too long, or its port cannot send.
 static bool give_up(struct worker *w, unsigned i, uint64_t patience_loops)
 {
 	struct injection *in = &w->injection;

@@ -1,4 +1,4 @@
-// What Linux sends leaves in order and first; what a device refuses waits, for a while.
+// Frames from Linux leave in order and first; frames that a device refuses wait for a limited time.
 #include "datapath/fake.h"
 
 enum { OTHER = 3 };
@@ -16,10 +16,10 @@ static unsigned number_of(const struct rte_mbuf *m)
 	return frame[50] << 8 | frame[51];
 }
 
-// Numbered from 0, on ports in turn.
+// Numbered from 0, on the ports in turn.
 static void inject(unsigned n, unsigned n_ports)
 {
-	struct bytes frame = frame_to(OTHER, "10.1.2.3"); // to somebody else: Linux may do that
+	struct bytes frame = frame_to(OTHER, "10.1.2.3"); // not to our MAC: Linux may send that
 
 	for (unsigned i = 0; i < n; i++) {
 		set_number(&frame, i);
@@ -83,7 +83,7 @@ static void frames_from_linux_leave_before_the_workers_own(void **state)
 		assert_int_equal(number_of(fake.device[1].sent[i]), i);
 }
 
-// Makes room for one more frame each time that the worker asks the device of port 3 for frames.
+// Lets the device of port 0 accept one more frame each time that the worker polls port 3.
 static uint16_t make_room(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
 	fake.device[0].takes++;
@@ -108,7 +108,7 @@ static void a_device_that_takes_nothing_does_not_hold_up_another(void **state)
 	fake_reset(datapath_choose_variant());
 	fake.device[0].takes = 0;
 	inject(60, 2);
-	fake.loops_least = 900; // less than the patience for those of port 0
+	fake.loops_least = 900; // less than PATIENCE_LOOPS of the frames of port 0
 	fake_run();
 	assert_int_equal(fake.device[1].n_sent, 30);
 	expect_order(1, 1, 2);
@@ -127,7 +127,7 @@ static void a_device_that_takes_nothing_for_long_loses_frames_by_name(void **sta
 	assert_int_equal(fake.worker.injection.n, 0);
 }
 
-// Loops in which Linux sends a frame on port 0, and in which port 1 begins to take frames.
+// Loops in which Linux sends a frame on port 0, and in which port 1 starts to accept frames.
 enum { SECOND_AT = 500, ROOM_AT = 700, FIRST_IS_OLD = 1200, SECOND_IS_OLD = 1600 };
 static unsigned n_waiting_at_1200;
 
@@ -159,7 +159,7 @@ static void each_frame_waits_from_its_own_time_on(void **state)
 	assert_int_equal(fake.stat.verdict[VERDICT_TX_REFUSED], 1);
 }
 
-// Stops the worker in its first loop, before it has taken all.
+// Stops the worker in its first loop, before it has taken all frames.
 static uint16_t stop_now(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 {
 	fake.stop = true;

@@ -1,4 +1,4 @@
-// Destinations to next hops: one bulk lookup per family. Worker.
+// Looks up destinations: one bulk lookup per family. Worker.
 #include "datapath/steps.h"
 
 void datapath_lookup4(const struct fib_view *view, struct burst *b)

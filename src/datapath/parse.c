@@ -1,7 +1,7 @@
-// Reads headers: is the frame for us, is it sound, where does it want to go. Worker.
-// The common case (plain IPv4 or IPv6, nothing odd) is recognised by a few comparisons here; every
-// other frame goes to parse_odd. The two agree: what wire_check calls sound is forwarded whichever
-// way it was recognised.
+// Reads headers: is the frame addressed to us, is it valid, and what is its destination. The common
+// case (plain IPv4 or IPv6) is recognised by a few comparisons here; all other frames go to
+// parse_slow. The two agree: whatever wire_check accepts is forwarded, whichever of them handles
+// it. Worker.
 #include "datapath/parse.h"
 #include "datapath/variant.h"
 
@@ -10,8 +10,8 @@ static inline bool is_source4_sound(uint32_t src)
 	return src - 0x01000000 < 0xdf000000 && src >> 24 != 127 && src >> 16 != 0xa9fe;
 }
 
-// Header checksum of 20 bytes: trusted where the device vouches for it, else added up (RFC 1071); a
-// bad mark is left to wire_check.
+// Checks the header checksum of 20 bytes: trusted where the device reports it good, otherwise
+// computed (RFC 1071). A header that the device reports as bad is left to wire_check.
 static inline bool is_sum4_good(const struct rte_mbuf *m, const uint8_t *frame)
 {
 	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK, sum;
@@ -50,7 +50,7 @@ void parse_one(struct parse *p, struct rte_mbuf *m)
 	else if (is_plain6(p, m, frame))
 		take6(&p->w->now->ip6, m, frame, m->pkt_len);
 	else
-		parse_odd(p, m);
+		parse_slow(p, m);
 }
 
 void parse_scalar(struct parse *p)
@@ -68,7 +68,7 @@ void parse_scalar(struct parse *p)
 	stats_add(p->rx_bytes, bytes);
 }
 
-// Frames of a port that is set down in Linux.
+// Drops the frames of a port that is down in Linux.
 static void drop_all(struct parse *p)
 {
 	uint64_t bytes = 0;
@@ -80,7 +80,7 @@ static void drop_all(struct parse *p)
 	stats_add(p->rx_bytes, bytes);
 }
 
-// Empty bursts, and what the link of their packets says of them.
+// Clears the bursts and sets the flags of the input interface.
 static inline void begin(struct worker *w, const struct fib_view *view, struct fib_iface_in iface)
 {
 	uint8_t all = iface.flags & FIB_IFACE_LINUX;
@@ -126,9 +126,9 @@ const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *v
 	return view_of(view, p.iface.vrf);
 }
 
-const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_view *view)
+const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view)
 {
-	struct aside *a = &w->aside;
+	struct deferred *a = &w->deferred;
 	struct fib_iface_in iface = a->iface[0];
 	uint16_t n = a->n;
 
@@ -138,7 +138,7 @@ const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_v
 		if (parse_same_rules(a->iface[i], iface))
 			parse_take(w, a->mbuf[i], a->frame[i]);
 		else
-			parse_put_aside(a, a->mbuf[i], a->frame[i], a->iface[i]);
+			parse_defer(a, a->mbuf[i], a->frame[i], a->iface[i]);
 	}
 	return view_of(view, iface.vrf);
 }

@@ -1,4 +1,4 @@
-// Inside of parse: what its scalar and its vector file share. Worker.
+// Internal to parse: shared by its scalar and vector code. Worker.
 #pragma once
 
 #include "datapath/steps.h"
@@ -13,27 +13,27 @@ static inline uint16_t load16_be(const uint8_t *p)
 	return rte_be_to_cpu_16(load16(p));
 }
 
-// The receive queue's burst on its way through parse.
+// State of parse for one received burst.
 struct parse {
 	struct worker *w;
 	const struct fib_view *view;
 	const struct port_state *port_state;
 	struct fib_iface_in iface; // the port's; all 0 without TAP interfaces
 	uint64_t *rx_bytes;
-	uint64_t mac; // the port's, shifted up by 16: as the first 8 bytes of a frame shifted
-	              // likewise
+	uint64_t mac; // the port's MAC, shifted left by 16, to compare with the first 8 bytes of a
+	              // frame shifted likewise
 	struct rte_mbuf *const *mbuf;
 	uint16_t n;
 };
 
-// Takes the n frames in any way that agrees with wire_check. The scalar one takes all kinds; the
-// vector one gives what is not plain IPv4 to parse_one.
+// Parse all n frames, with the same result as wire_check. The scalar function handles all kinds;
+// the vector one passes anything but plain packets to parse_one.
 void parse_scalar(struct parse *p);
 void parse_avx512(struct parse *p);
 
-// One frame, any kind. / Any kind but plain ones, the long way.
+// Parses one frame of any kind. / Slow path: parses one frame that is not plain.
 void parse_one(struct parse *p, struct rte_mbuf *m);
-void parse_odd(struct parse *p, struct rte_mbuf *m);
+void parse_slow(struct parse *p, struct rte_mbuf *m);
 
 static inline uint16_t take(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
 {
@@ -50,7 +50,7 @@ static inline uint32_t source4(const uint8_t *frame)
 	return rte_be_to_cpu_32(load32(frame + 26));
 }
 
-// Append a sound packet to the burst of its family.
+// Appends a valid packet to the burst of its family.
 static inline void take4(struct burst *b, struct rte_mbuf *m, uint8_t *frame, uint32_t length)
 {
 	uint16_t i = take(b, m, frame, length);
@@ -69,10 +69,11 @@ static inline void take6(struct burst *b, struct rte_mbuf *m, uint8_t *frame, ui
 	b->dst6[i].low = rte_be_to_cpu_64(load64(frame + 46));
 }
 
-// A sound packet of any kind: perhaps with tags, which end at `frame` + 12, or in several segments.
+// Appends a valid packet of any kind: it may have tags, which end at `frame` + 12, or several
+// segments.
 void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame);
 
-static inline void parse_put_aside(struct aside *a, struct rte_mbuf *m, uint8_t *frame,
+static inline void parse_defer(struct deferred *a, struct rte_mbuf *m, uint8_t *frame,
 	struct fib_iface_in iface)
 {
 	a->mbuf[a->n] = m;
@@ -80,7 +81,7 @@ static inline void parse_put_aside(struct aside *a, struct rte_mbuf *m, uint8_t 
 	a->iface[a->n++] = iface;
 }
 
-// Whether packets of both links may walk in one burst.
+// Whether packets of both interfaces may share one burst.
 static inline bool parse_same_rules(struct fib_iface_in a, struct fib_iface_in b)
 {
 	return a.vrf == b.vrf && a.flags == b.flags;

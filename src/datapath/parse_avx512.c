@@ -1,5 +1,5 @@
-// Parse with AVX-512 VBMI: sixteen frames at a time, as one family or the other by the first of
-// them; each check is one operation for all sixteen. What is not plain goes to parse_one. Worker.
+// Parse with AVX-512 VBMI: sixteen frames at a time, all taken as the family of the first one; each
+// check is one operation on all sixteen. Frames that are not plain go to parse_one. Worker.
 #include "datapath/sixteen_avx512.h"
 
 static inline __m512i all(uint32_t value)
@@ -7,21 +7,22 @@ static inline __m512i all(uint32_t value)
 	return _mm512_set1_epi32((int)value);
 }
 
-// Not to us, or not of this EtherType (as the frame's bytes read little-endian).
+// Non-zero where the frame is not to our MAC or not of this EtherType (its bytes read as
+// little-endian).
 static inline __m512i bad_ethernet(const struct parse *p, const struct fields *f, uint32_t type)
 {
 	return _mm512_or_si512(differs(f->mac_high, p->mac >> 16),
 		differs(f->mac_low_type, p->mac >> 48 | type << 16));
 }
 
-// Both halves of each 32-bit word.
+// Sum of the two halves of each 32-bit word.
 static inline __m512i halves(__m512i words)
 {
 	return _mm512_add_epi32(_mm512_and_si512(words, all(0xffff)), _mm512_srli_epi32(words, 16));
 }
 
-// Which headers of 20 bytes add up (RFC 1071). Apart from the rest: devices with offloads never
-// come here, and all others always.
+// Finds headers of 20 bytes with a good checksum (RFC 1071). Out of line: devices with checksum
+// offload never need it, all others always do.
 static __attribute__((noinline)) __mmask16 find_good_sums(uint8_t *const frame[STEP], unsigned n)
 {
 	__m256i header[STEP];
@@ -31,7 +32,7 @@ static __attribute__((noinline)) __mmask16 find_good_sums(uint8_t *const frame[S
 	for (unsigned i = n; i < STEP; i++)
 		header[i] = _mm256_setzero_si256();
 	struct fields word =
-		transpose(header); // its first five are the header's, whatever their names
+		transpose(header); // the first five are the header's words, whatever their names
 	__m512i sum = _mm512_add_epi32(halves(word.first), halves(word.second));
 	sum = _mm512_add_epi32(sum,
 		_mm512_add_epi32(halves(word.ttl_length), halves(word.pkt_len)));
@@ -39,7 +40,8 @@ static __attribute__((noinline)) __mmask16 find_good_sums(uint8_t *const frame[S
 	return _mm512_cmpeq_epi32_mask(sum, all(0xffff));
 }
 
-// Frames whose header checksum the device vouches for, or that add up where it says nothing.
+// Finds frames whose header checksum the device reports as good, or is good where the device does
+// not report it.
 static inline __mmask16 find_trusted4(const struct fields *f, const struct sixteen *from,
 	unsigned n)
 {
@@ -54,8 +56,8 @@ static inline __mmask16 find_trusted4(const struct fields *f, const struct sixte
 	       (find_good_sums(from->frame, n) & _mm512_cmpneq_epi32_mask(marks, all(bad)));
 }
 
-// The same conditions as is_plain4 in parse.c but for the checksum's. Faults are collected in
-// vectors (many at once), not in masks (one after the other).
+// The same conditions as is_plain4 in parse.c except for the checksum. Faults are collected in
+// vectors (in parallel), not in masks (one after another).
 static inline __mmask16 find_plain4(const struct parse *p, const struct fields *f)
 {
 	__m512i total = _mm512_and_si512(f->ttl_length, all(0xffff));
@@ -92,7 +94,7 @@ static inline __mmask16 find_plain6(const struct parse *p, const struct fields *
 	return plain & has_source & has_next & ~(link_local | multicast);
 }
 
-// Frames of this EtherType among the odd ones: parse_one may take them.
+// Whether frames of this EtherType are among those that are not plain: parse_one may accept them.
 static inline bool has_type(const struct fields *f, __mmask16 odd, uint32_t type)
 {
 	__m512i types = _mm512_srli_epi32(f->mac_low_type, 16);
@@ -119,7 +121,7 @@ static inline void store_pointers(void *to, const void *from, __mmask16 plain)
 		_mm512_maskz_compress_epi64(plain >> 8, high));
 }
 
-// The fields of the plain ones, dense.
+// Compresses the fields of the plain frames.
 static inline struct fields squeeze(const struct fields *f, __mmask16 plain)
 {
 	return (struct fields){
@@ -130,8 +132,8 @@ static inline struct fields squeeze(const struct fields *f, __mmask16 plain)
 	};
 }
 
-// Which of the first n sources may be our own, as fib_source_may_be_ours says it: words by the
-// hash's highest five bits, then both bits turned to the lowest place.
+// Finds which of the first n sources may be our own, as fib_source_may_be_ours does: selects words
+// by the hash's highest five bits, then rotates both bits to the lowest position.
 static inline __mmask16 find_suspects(const struct fib_sources *sources, __m512i source, unsigned n)
 {
 	__m512i low = _mm512_load_si512(&sources->word[0]);
@@ -170,7 +172,7 @@ static inline void append(struct burst *b, const struct fields *f, bool is_ip6, 
 	b->n = at + n;
 }
 
-// Appends the plain ones to the burst of their family, dense and in order.
+// Appends the plain frames to the burst of their family, in order.
 static __attribute__((noinline)) void take_plain(struct burst *b, const struct fields *f,
 	const struct sixteen *from, __mmask16 plain)
 {
@@ -204,7 +206,7 @@ static inline struct fields read_fields(const struct sixteen *from, unsigned n)
 	return transpose(record);
 }
 
-// `n` and `is_ip6` are constants wherever it matters.
+// `n` and `is_ip6` are constants in all hot callers.
 static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p,
 	struct rte_mbuf *const mbuf[], unsigned n, bool is_ip6)
 {
@@ -224,7 +226,7 @@ static inline __attribute__((always_inline)) uint64_t parse_step(struct parse *p
 		take_plain(b, &apart, &from, plain);
 	}
 	if (!is_ip6)
-		fib_prefetch4_sixteen(p->view, f.first); // some too many harm nothing
+		fib_prefetch4_sixteen(p->view, f.first); // a few unneeded prefetches do no harm
 	for (unsigned odd = valid & ~plain; odd; odd &= odd - 1)
 		parse_one(p, mbuf[__builtin_ctz(odd)]);
 	return _mm512_mask_reduce_add_epi32(valid, f.pkt_len);
@@ -242,7 +244,7 @@ static __attribute__((noinline)) uint64_t parse_sixteen6(struct parse *p,
 	return parse_step(p, mbuf, STEP, true);
 }
 
-// Where its headers usually are.
+// Prefetches where a frame's headers usually are.
 static inline void prefetch_frame(const struct rte_mbuf *m)
 {
 	rte_prefetch0((const uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM);
@@ -254,8 +256,8 @@ static inline void prefetch_sixteen(struct rte_mbuf *const mbuf[])
 		prefetch_frame(mbuf[i]);
 }
 
-// Fewer than sixteen, at a burst's end. Out of line: else compilers make one loop of both, which
-// compares before each frame.
+// For fewer than sixteen frames at a burst's end. Out of line: otherwise compilers merge both loops
+// into one that compares before each frame.
 static __attribute__((noinline)) void prefetch_some(struct rte_mbuf *const mbuf[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)

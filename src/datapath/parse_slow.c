@@ -1,5 +1,5 @@
-// The long way of parse, for frames that the short one does not know: faults by name, VLAN tags,
-// further MAC addresses, links of which Linux wants all. Worker.
+// Slow path of parse, for frames that the fast path does not recognise: malformed frames, VLAN
+// tags, further MAC addresses, interfaces that Linux forwards for. Worker.
 #include "datapath/parse.h"
 
 #include "wire/check.h"
@@ -24,13 +24,13 @@ static const uint8_t verdict_of_fault[N_WIRE_FAULTS] = {
 	[WIRE_LINK_LOCAL_SOURCE] = VERDICT_LINK_LOCAL_SOURCE,
 };
 
-// A frame, and the link that it came in on.
+// A frame and the interface that it arrived on.
 struct arrival {
 	struct rte_mbuf *mbuf;
-	uint8_t *start;            // of the frame as it came
+	uint8_t *start;            // of the frame as received
 	uint8_t *frame;            // of the frame as it would be without its tags
-	uint16_t id;               // of the link
-	struct fib_iface_in iface; // the port's, or that of the VLAN
+	uint16_t id;               // of the interface
+	struct fib_iface_in iface; // the port's or the VLAN's
 };
 
 static uint16_t tag_bytes(const struct arrival *a)
@@ -38,7 +38,7 @@ static uint16_t tag_bytes(const struct arrival *a)
 	return a->frame - a->start;
 }
 
-// Takes off up to two tags (IEEE 802.1Q, 9.6). Tags of VID 0 tell a priority and no VLAN.
+// Removes up to two tags (IEEE 802.1Q, 9.6). Tags with VID 0 carry a priority only.
 static struct fib_tags read_tags(struct arrival *a)
 {
 	struct fib_tags tags = {{0}};
@@ -49,7 +49,7 @@ static struct fib_tags read_tags(struct arrival *a)
 
 		if (tpid != WIRE_ETHERTYPE_VLAN && tpid != WIRE_ETHERTYPE_QINQ)
 			break;
-		if (a->mbuf->data_len < at + 6) // not with the EtherType behind it
+		if (a->mbuf->data_len < at + 6) // the EtherType after the tag is missing
 			break;
 		vid = load16_be(a->start + at + 2) & 0xfff;
 		a->frame += WIRE_VLAN_BYTES;
@@ -63,7 +63,7 @@ static struct fib_tags read_tags(struct arrival *a)
 	return tags;
 }
 
-// Finds the VLAN by the tags. One that no link of this port has: the frame is as it came.
+// Finds the VLAN by the tags. If no interface of this port has them, the frame is left as received.
 static void find_vlan(const struct parse *p, struct arrival *a)
 {
 	struct fib_tags tags = read_tags(a);
@@ -90,8 +90,8 @@ static bool is_our_mac(const struct parse *p, const struct arrival *a)
 	return (is_vlan || a->iface.n_macs) && fib_iface_has_mac(p->view, a->id, a->start);
 }
 
-// Sources that the RFCs keep off the wire, and Linux does not: 0/8 and 240/4 but for 0.0.0.0 and
-// the limited broadcast (ip_route_input_slow() in net/ipv4/route.c), and IPv4-mapped ones of IPv6.
+// Sources that the RFCs forbid and Linux accepts: 0/8 and 240/4 except 0.0.0.0 and the limited
+// broadcast address (ip_route_input_slow() in net/ipv4/route.c), and IPv4-mapped ones in IPv6.
 static bool linux_takes(const uint8_t *frame)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -102,10 +102,10 @@ static bool linux_takes(const uint8_t *frame)
 	return !memcmp(frame + 22, mapped, sizeof(mapped));
 }
 
-// Linux hears what is for all or for a group, also in a frame to us alone (RFC 6085), and also
-// without a source address: who has none yet asks like this for one (RFC 2131, 4.1), or whether it
-// is free (RFC 4862, 5.4.2).
-static enum verdict judge_martian(const struct parse *p, const struct arrival *a)
+// Linux gets broadcasts and multicasts, also in a unicast frame to us (RFC 6085), and also without
+// a source address: hosts send those to obtain an address (RFC 2131, 4.1) or to check that it is
+// unique (RFC 4862, 5.4.2).
+static enum verdict check_martian(const struct parse *p, const struct arrival *a)
 {
 	bool is_ip4 = a->frame[12] == 0x08;
 	const uint8_t *dst = a->frame + (is_ip4 ? 30 : 38);
@@ -117,7 +117,7 @@ static enum verdict judge_martian(const struct parse *p, const struct arrival *a
 	return p->w->tap && linux_takes(a->frame) ? VERDICT_FORWARD : VERDICT_MARTIAN_SOURCE;
 }
 
-static enum verdict judge_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
+static enum verdict check_mac(const struct parse *p, const struct arrival *a, enum wire_fault fault)
 {
 	bool vlan_is_linuxs = fault == WIRE_VLAN && p->w->tap;
 
@@ -128,11 +128,11 @@ static enum verdict judge_mac(const struct parse *p, const struct arrival *a, en
 	if (!is_our_mac(p, a))
 		return VERDICT_MAC_NOT_OURS;
 	if (fault == WIRE_MARTIAN_SOURCE)
-		return judge_martian(p, a);
+		return check_martian(p, a);
 	return verdict_of_fault[fault];
 }
 
-static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
+static enum verdict check_frame(const struct parse *p, const struct arrival *a)
 {
 	const struct rte_mbuf *m = a->mbuf;
 	uint64_t marks = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
@@ -143,14 +143,14 @@ static enum verdict judge_frame(const struct parse *p, const struct arrival *a)
 	enum wire_fault fault =
 		wire_check(a->frame, m->data_len - tag_bytes(a), m->pkt_len - tag_bytes(a), &rules);
 
-	return judge_mac(p, a, fault);
+	return check_mac(p, a, fault);
 }
 
-// Of some links Linux gets all: what is not sound or not for us too, in the class that it has or in
-// that of all the rest.
-static enum verdict judge(const struct parse *p, const struct arrival *a)
+// Linux gets all packets of some interfaces: malformed ones and those not for us too, in their own
+// class, or in CLASS_LINUX if they have none.
+static enum verdict decide(const struct parse *p, const struct arrival *a)
 {
-	enum verdict verdict = judge_frame(p, a);
+	enum verdict verdict = check_frame(p, a);
 	bool has_class = p->w->tap && p->w->tap->class_of[verdict] != CLASS_NONE;
 
 	if (a->iface.flags & FIB_IFACE_DOWN)
@@ -175,18 +175,18 @@ void parse_take(struct worker *w, struct rte_mbuf *m, uint8_t *frame)
 		take6(b, m, frame, length);
 }
 
-__attribute__((noinline)) void parse_odd(struct parse *p, struct rte_mbuf *m)
+__attribute__((noinline)) void parse_slow(struct parse *p, struct rte_mbuf *m)
 {
 	uint8_t *start = rte_pktmbuf_mtod(m, uint8_t *);
 	struct arrival a = {m, start, start, p->w->from, p->iface};
 
 	if (m->data_len >= WIRE_ETHER_BYTES)
 		find_vlan(p, &a);
-	enum verdict verdict = judge(p, &a);
+	enum verdict verdict = decide(p, &a);
 	if (verdict != VERDICT_FORWARD)
 		burst_drop(p->w, m, verdict);
 	else if (likely(parse_same_rules(a.iface, p->iface)))
 		parse_take(p->w, m, a.frame);
 	else
-		parse_put_aside(&p->w->aside, m, a.frame, a.iface);
+		parse_defer(&p->w->deferred, m, a.frame, a.iface);
 }

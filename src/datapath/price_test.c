@@ -1,4 +1,4 @@
-// What a packet costs by now, learnt burst by burst.
+// The packet cost estimate, updated burst by burst.
 #include "datapath/price.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-// What the walk hands over for Linux: each verdict in its class, byte for byte; what links want.
+// Packets punted to Linux: each verdict in its class, byte for byte, and the effect of interface
+// flags.
 #include "datapath/fake.h"
 
 #include "wire/headers.h"
@@ -27,7 +28,7 @@ static int open_table(void **state)
 	return 0;
 }
 
-// Ways to make a frame odd.
+// Functions that turn a frame into an unusual one.
 static void as_it_is(struct bytes *f)
 {
 }
@@ -55,7 +56,7 @@ static void unknown_vlan(struct bytes *f)
 	frame_tag(f, 0x81000fff);
 }
 
-static void option(struct bytes *f) // four of "no operation"
+static void option(struct bytes *f) // four bytes of "no operation"
 {
 	f->at[14] = 0x46;
 	memset(f->at + 34, 1, 4);
@@ -136,7 +137,7 @@ static void solicitation(struct bytes *f)
 
 static void hidden_solicitation(struct bytes *f)
 {
-	f->at[20] = 60; // destination options, 8 bytes of them
+	f->at[20] = 60; // destination options, 8 bytes
 	f->at[54] = WIRE_PROTO_ICMP6;
 	f->at[55] = 0;
 	memset(f->at + 62, 0, 24);
@@ -181,14 +182,15 @@ static const struct row {
 	{"10.102.2.3", as_it_is, VERDICT_BLACKHOLE, CLASS_NONE},
 };
 
-// Frames to us alone with packets for more than us; without TAP interfaces they are martians.
+// Unicast frames to us that contain broadcasts or multicasts; without TAP interfaces they are
+// martians.
 static const struct row group_rows[] = {
 	{"255.255.255.255", no_source, VERDICT_LOCAL, CLASS_MULTICAST},
 	{"224.0.0.22", no_source, VERDICT_MULTICAST, CLASS_MULTICAST},
 	{"ff02::1:ff00:1", no_source, VERDICT_MULTICAST, CLASS_MULTICAST},
 };
 
-// Sources that no packet may have, to the RFCs; Linux thinks otherwise of the last ones.
+// Sources that the RFCs forbid; Linux accepts the last ones.
 static const struct {
 	const char *dst;
 	uint8_t src[16];
@@ -209,7 +211,7 @@ static const struct {
 	{"2001:db8:1::3", {[10] = 0xff, [11] = 0xff, 10, 0, 1, 2}, true},
 };
 
-// Sets flags of the port that frames come in on.
+// Sets flags of the input port.
 static void set_flags(uint8_t flags)
 {
 	struct fib_iface iface = *fib_iface(fake.fib, FROM);
@@ -302,7 +304,7 @@ static void without_taps_all_that_is_for_linux_is_dropped(void **state)
 		                                                        : rows[i].verdict;
 
 		fake_reset(fake_variants[1]);
-		set_flags(FIB_IFACE_REDIRECTS4 | FIB_IFACE_LINUX | FIB_IFACE_DOWN); // nobody's now
+		set_flags(FIB_IFACE_REDIRECTS4 | FIB_IFACE_LINUX | FIB_IFACE_DOWN); // no effect
 		fake.worker.tap = NULL;
 		rows[i].make(&frame);
 		fake_receive(FROM, &frame);
@@ -359,7 +361,7 @@ static void sources_are_judged_as_linux_does_where_it_routes(void **state)
 		}
 }
 
-// What a link's flags make of a frame.
+// The effect of an interface's flags on a frame.
 static const struct {
 	uint8_t flags;
 	struct row row; // VERDICT_FORWARD: sent on OUT
@@ -453,7 +455,7 @@ static void frames_to_a_further_mac_of_a_iface_are_ours(void **state)
 	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], 1);
 }
 
-// Half of the packets leave as they came, the others by another port.
+// Half of the packets leave through their input port, the others through another.
 static void receive_returning(unsigned n)
 {
 	struct bytes back = frame_to(FROM, "10.3.2.3"), on = frame_to(FROM, "10.1.2.3");
@@ -551,7 +553,7 @@ static void frames_of_a_cross_connect_are_never_punted(void **state)
 	expect_dropped(VERDICT_RUNT);
 }
 
-// One at each place of a burst, among frames that are to go on.
+// One at each place of a burst, among frames that are forwarded.
 static void a_cross_connect_keeps_back_what_it_cannot_send(void **state)
 {
 	struct bytes frame = frame_to(FROM, "10.0.0.1"), runt = {.n = WIRE_ETHER_BYTES - 1};
@@ -566,7 +568,7 @@ static void a_cross_connect_keeps_back_what_it_cannot_send(void **state)
 								: i % 2  ? &frame
 									 : &shortest);
 
-			m->vlan_tci = UINT16_MAX; // lies beside the lengths
+			m->vlan_tci = UINT16_MAX; // shares a word with the lengths
 		}
 		struct rte_mbuf *m = fake_receive(FROM, &frame);
 

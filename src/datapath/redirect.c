@@ -1,20 +1,19 @@
-// Packets that leave by the link that they came in on: Linux sees a few of them, so that it can
-// tell the sender of the better way (RFC 1812, 5.2.7.2; RFC 4861, 8). The others are forwarded.
-// Worker.
+// Packets that leave by their input interface: Linux sees a limited number of them so that it can
+// send redirects (RFC 1812, 5.2.7.2; RFC 4861, 8). The others are forwarded. Worker.
 #include "datapath/steps.h"
 
 #include <rte_cycles.h>
 
 enum { TAG = 4 };
 
-// A token bucket by the time at which all that was taken is paid for (GCRA, ITU-T I.371).
+// A token bucket, stored as a theoretical arrival time (GCRA, ITU-T I.371).
 static bool may_punt(struct worker *w, uint64_t now)
 {
 	uint64_t cycles = __atomic_load_n(&w->tap->redirect_cycles, __ATOMIC_RELAXED);
 	uint64_t burst = __atomic_load_n(&w->tap->redirect_burst, __ATOMIC_RELAXED);
 	bool has_limit = cycles > 0;
 
-	if (cycles == UINT64_MAX) // none at all
+	if (cycles == UINT64_MAX) // redirects are off
 		return false;
 	if (has_limit && rte_ring_full(w->tap->punt[CLASS_REDIRECT]))
 		return false;
@@ -25,7 +24,7 @@ static bool may_punt(struct worker *w, uint64_t now)
 	return true;
 }
 
-// The tags that a packet came with, priority aside: VID 0 is no VLAN.
+// The tags that a packet arrived with, except priority tags (VID 0).
 static struct fib_tags tags_in(const struct burst *b, uint16_t i)
 {
 	const uint8_t *tag = rte_pktmbuf_mtod(b->mbuf[i], const uint8_t *) + 12;
@@ -43,7 +42,8 @@ static struct fib_tags tags_in(const struct burst *b, uint16_t i)
 	return tags;
 }
 
-// The port is the same; it came with the tags that it leaves with.
+// The port is already known to be the same: checks that the packet leaves with the tags that it
+// arrived with.
 static bool has_same_tags(const struct fib_view *view, const struct burst *b, uint16_t i)
 {
 	struct fib_tags came = tags_in(b, i), leaves = fib_tags_load(view, b->hop[i]);

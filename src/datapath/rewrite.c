@@ -1,5 +1,5 @@
-// The bytes that change on the way through: TTL, checksum, MAC addresses. Counts the next hop's use
-// in the same pass. Worker.
+// Rewrites the bytes that forwarding changes: TTL, checksum, MAC addresses. Counts the use of next
+// hops in the same pass. Worker.
 #include "datapath/hop_limits.h"
 #include "datapath/variant.h"
 
@@ -9,8 +9,8 @@ _Static_assert(STATS_MAX_HOPS == 1 << 15, "a counter for each hop id");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"decrease_ttl4 and the header comparisons count on it");
 
-// A hop's entry, taken by one 16-byte load: its MACs are of one moment, even while the control
-// thread replaces the entry.
+// A hop's entry, read by one 16-byte load: its MACs are consistent even while the control thread
+// replaces the entry.
 typedef uint32_t hop_words __attribute__((vector_size(16)));
 
 static inline hop_words read_hop(const struct fib_view *view, uint16_t hop)
@@ -32,8 +32,8 @@ static inline void write_macs(uint8_t *frame, hop_words hop)
 	memcpy(frame + 8, &last4, sizeof(last4));
 }
 
-// TTL, protocol and checksum as one word. RFC 1624: the TTL is the high byte of its 16-bit word, so
-// one less there is 0x0100 more in the sum, with the carry brought around.
+// Reads TTL, protocol and checksum as one word. RFC 1624: the TTL is the high byte of its 16-bit
+// word, so decrementing it adds 0x0100 to the checksum, with end-around carry.
 static inline void decrease_ttl4(uint8_t *frame)
 {
 	uint32_t word;

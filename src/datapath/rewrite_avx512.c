@@ -1,16 +1,16 @@
-// Rewrite with AVX-512: the first 32 bytes of a frame are read, changed and written as one vector.
-// Does the same as rewrite.c. Worker.
+// Rewrite with AVX-512: reads, changes and writes the first 32 bytes of a frame as one vector.
+// Equivalent to rewrite.c. Worker.
 #include "datapath/variant.h"
 
 #include <immintrin.h>
 
-// Dwords 0 to 2 are the MACs. 16-bit words 10 and 11 end in the hop limit (IPv6) or begin with the
-// TTL (IPv4); word 12 is the IPv4 checksum.
+// 32-bit words 0 to 2 are the MACs. 16-bit words 10 and 11 end in the hop limit (IPv6) or start
+// with the TTL (IPv4); word 12 is the IPv4 checksum.
 enum { MACS = 0x07, CHECKSUM = 1 << 12 };
 
 static inline __m256i change4(__m256i frame)
 {
-	// RFC 1624: one less TTL is one more checksum, with the carry brought around.
+	// RFC 1624: decrementing the TTL increments the checksum, with end-around carry.
 	const __m256i less_ttl = _mm256_setr_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 1, 0, 0, 0);
 	const __m256i last = _mm256_set1_epi16((short)0xfffe);
 	__mmask16 carries = _mm256_mask_cmpge_epu16_mask(CHECKSUM, frame, last);
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void rewrite(struct stats_worker *s
 		stats_add(&uses[b->hop[0]], n);
 		return;
 	}
-#pragma GCC unroll 4 // each hop of a burst another one: 3.6 cycles a packet less 0.5
+#pragma GCC unroll 4 // if each packet has a different hop: saves 0.5 of 3.6 cycles per packet
 	for (unsigned i = 0; i < n; i++) {
 		const size_t hop = b->hop[i];
 

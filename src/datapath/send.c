@@ -1,4 +1,4 @@
-// Groups by output port and hands over to the devices. Worker.
+// Groups packets by output port and passes them to the devices. Worker.
 #include "datapath/steps.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *o
 	drop_all(w, out->mbuf + sent, out->n - sent, VERDICT_TX_REFUSED);
 }
 
-// Takes out frames in several mbufs that their port's device cannot take.
+// Drops frames in several mbufs whose output device cannot send them.
 static __attribute__((noinline)) void drop_segmented(struct worker *w, struct burst *b)
 {
 	uint16_t alive = 0;
@@ -52,7 +52,7 @@ static __attribute__((noinline)) void drop_segmented(struct worker *w, struct bu
 	b->n = alive;
 }
 
-// Several ports: each round takes out the packets of the first one's port, in order.
+// For several ports: each round sends the packets of the first one's port, in order.
 static void send_mixed(struct worker *w, struct burst *b)
 {
 	struct rte_mbuf *group[BURST_MAX];
@@ -83,7 +83,7 @@ static inline uint64_t sum_of(const uint16_t length[], unsigned n)
 	return bytes;
 }
 
-// A full burst's loop is of a constant length: it needs no rest.
+// The loop of a full burst has a constant length, so it needs no scalar remainder.
 static uint64_t sum_lengths(const struct burst *b)
 {
 	return b->n == BURST_MAX ? sum_of(b->length, BURST_MAX) : sum_of(b->length, b->n);

@@ -1,6 +1,6 @@
-// Inside of the vector parser: sixteen frames become one vector per header field. Per frame one
-// permutation picks 32 bytes out of the mbuf's and the frame's first cache lines; a transposition
-// does the rest. Worker.
+// Internal to the vector parser: loads sixteen frames into one vector per header field. For each
+// frame one permutation picks 32 bytes from the first cache lines of the mbuf and the frame; a
+// transposition does the rest. Worker.
 #pragma once
 
 #include "datapath/parse.h"
@@ -9,7 +9,7 @@
 
 enum { STEP = 16, FROM_MBUF = 64 };
 
-// Where the permutation finds each byte of a record: 0 to 63 in the frame, from 64 on in the mbuf.
+// Permutation indices of record bytes: 0 to 63 are in the frame, from 64 on in the mbuf.
 enum {
 	PKT_LEN = FROM_MBUF + offsetof(struct rte_mbuf, pkt_len),
 	DATA_LEN = FROM_MBUF + offsetof(struct rte_mbuf, data_len),
@@ -65,20 +65,20 @@ static const uint8_t record6_bytes[32] = {
 	0,
 };
 
-// The frames at work, taken as one family.
+// The frames being parsed, all taken as one family.
 struct sixteen {
 	bool is_ip6;
 	struct rte_mbuf *const *mbuf;
-	uint8_t **frame; // where they go if all are plain
+	uint8_t **frame; // where to write frame pointers if all are plain
 };
 
-// A vector per field. `first` and `second` are destination and source in IPv4, the source's first
-// 64 bits in IPv6; `ttl_length` has the length field in its low half, then TTL or hop limit.
+// One vector per field. `first` and `second` are destination and source for IPv4, the first 64 bits
+// of the source for IPv6; `ttl_length` has the length field in its low half, then TTL or hop limit.
 struct fields {
 	__m512i first, second, ttl_length, pkt_len, mac_high, mac_low_type, data_len;
 };
 
-// Brings field f of all sixteen into one vector.
+// Collects field f of all sixteen records into one vector.
 static inline struct fields transpose(const __m256i record[STEP])
 {
 	__m512i row[8], pair[8];
@@ -89,8 +89,8 @@ static inline struct fields transpose(const __m256i record[STEP])
 		pair[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
 		pair[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
 	}
-	// Now pair[0] holds fields 0, 1 (and 4, 5) of records 0, 1; pair[1] fields 2, 3 (6, 7);
-	// likewise 2,3 | 4,5 | 6,7.
+	// pair[0] holds fields 0, 1 (and 4, 5) of records 0, 1; pair[1] fields 2, 3 (6, 7); the
+	// other pairs do so for records 2,3 | 4,5 | 6,7.
 	__m512i f0a = _mm512_unpacklo_epi64(pair[0], pair[2]),
 		f0b = _mm512_unpacklo_epi64(pair[4], pair[6]);
 	__m512i f1a = _mm512_unpackhi_epi64(pair[0], pair[2]),
@@ -115,7 +115,7 @@ static inline struct fields transpose(const __m256i record[STEP])
 	};
 }
 
-// 0 where both are equal. / 0 where a <= b. / 0 where a >= b. Unsigned.
+// 0 if equal. / 0 if a <= b. / 0 if a >= b. Unsigned.
 static inline __m512i differs(__m512i a, uint32_t b)
 {
 	return _mm512_xor_si512(a, _mm512_set1_epi32((int)b));

@@ -1,9 +1,9 @@
-// Packets from our own addresses: Linux takes them for forged and drops them, unless accept_local
-// is set where they come in (fib_validate_source in net/ipv4/fib_frontend.c), so they are left to
-// it. IPv6 is not asked: Linux looks at no source there. Worker.
+// Packets from our own addresses: Linux considers them forged and drops them unless accept_local is
+// set on the input interface (fib_validate_source in net/ipv4/fib_frontend.c), so they are punted
+// to it. IPv6 is not checked, since Linux does not check its sources. Worker.
 #include "datapath/parse.h"
 
-// Places of packets and their sources.
+// Places of packets in the burst and their sources.
 struct asked {
 	uint16_t n;
 	uint8_t place[BURST_MAX];
@@ -26,7 +26,7 @@ static uint8_t verdict_of(const struct fib_view *view, uint16_t hop)
 	return fib_hop_load(&view->hops[hop]).verdict;
 }
 
-// A bit for each packet whose source is local in a table.
+// Returns a bit for each packet whose source is local in a table.
 static uint64_t find_local(const struct fib_view *view, const struct asked *asked)
 {
 	uint16_t hop[BURST_MAX];
@@ -38,8 +38,8 @@ static uint64_t find_local(const struct fib_view *view, const struct asked *aske
 	return found;
 }
 
-// In a VRF also those of the main table: Linux asks for local addresses before it looks at VRFs.
-// (Where somebody has changed that order, Linux forwards such packets itself.)
+// In a VRF, addresses of the main table count too: Linux looks up local addresses before VRFs.
+// (Where that order has been changed, Linux forwards such packets itself.)
 static uint64_t find_ours(const struct fib_view *view, const struct burst *b)
 {
 	const bool is_main = !view->root4;
@@ -50,7 +50,7 @@ static uint64_t find_ours(const struct fib_view *view, const struct burst *b)
 	return is_main ? ours : ours | find_local(view->vrfs, &asked);
 }
 
-// What else stops a packet is for check to say.
+// All other verdicts are left to check.
 static bool would_leave(const struct fib_view *view, uint16_t hop)
 {
 	switch (verdict_of(view, hop)) {

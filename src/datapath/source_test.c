@@ -1,4 +1,4 @@
-// Packets from our own addresses: whose they are, in which table, and what becomes of them.
+// Packets from our own addresses: whose address it is, in which table, and the resulting verdict.
 #include "datapath/dice.h"
 #include "datapath/vlans.h"
 
@@ -17,7 +17,7 @@ static int open_table(void **state)
 	return 0;
 }
 
-// A frame on a link from some address; bytes of tags lie before the packet.
+// A frame on an interface from a given address; tags precede the packet.
 static struct bytes frame_from(uint16_t iface, const char *src, const char *dst)
 {
 	struct bytes frame = frame_on(iface, dst);
@@ -85,7 +85,7 @@ static void where_martians_pass_they_pass(void **state)
 	expect_sent(OUT, &left);
 }
 
-// Any of them, anywhere in bursts; each packet is known by its identification.
+// At any place in bursts; packets are identified by their IPv4 identification.
 static void the_others_of_a_burst_pass_in_order(void **state)
 {
 	for (unsigned v = 0; v < FAKE_VARIANTS; v++)
@@ -115,7 +115,7 @@ static void the_others_of_a_burst_pass_in_order(void **state)
 		}
 }
 
-// A verdict that the route has, or an answer that Linux gives, is not hidden.
+// A verdict of the route, or a reply that Linux sends, is not overridden.
 static void what_is_not_forwarded_keeps_its_verdict(void **state)
 {
 	static const struct {
@@ -137,7 +137,7 @@ static void what_is_not_forwarded_keeps_its_verdict(void **state)
 		}
 }
 
-// Else those beyond the rate of redirects would be forwarded.
+// Otherwise those beyond the redirect rate would be forwarded.
 static void they_are_no_redirects(void **state)
 {
 	struct bytes frame = frame_from(PLAIN_IN, "10.0.0.1", "10.0.2.3");
@@ -153,7 +153,7 @@ static void they_are_no_redirects(void **state)
 	assert_int_equal(fake.stat.handed[VERDICT_OWN_SOURCE], 1);
 }
 
-// 10.0.0.9 is an address of BLUE, 10.0.0.1 one of the main table, which counts everywhere.
+// 10.0.0.9 is an address of BLUE, 10.0.0.1 one of the main table, which counts in every VRF.
 static void each_vrf_has_its_own(void **state)
 {
 	static const struct {

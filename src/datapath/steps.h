@@ -1,54 +1,55 @@
-// The steps, in the order of the walk. Each works on a whole burst; a call per burst is free.
-// Worker.
+// The steps of the pipeline, in order. Each processes a whole burst; a call per burst costs nothing
+// measurable. Worker.
 #pragma once
 
 #include "datapath/burst.h"
 
-// Takes what Linux sent and sends it, before anything of our own; what a device refuses is tried
-// again in the next loops. Returns how many were sent or dropped. Only with TAP interfaces. / At
-// the worker's end: nothing stays behind.
+// Sends frames from Linux before any forwarded ones. Frames that a device refuses are retried in
+// the next loops. Returns the number sent or dropped. Only with TAP interfaces. / Called when the
+// worker ends: sends or drops the rest.
 unsigned datapath_inject(struct worker *w);
 void datapath_inject_rest(struct worker *w);
-// Sorts received frames into w->now; all others get their verdict. Returns the table
-// (the VRF's) that answers for them. What other tables or rules stand for is put aside.
+// Sorts received frames into w->now by family; all others get their verdict. Returns the table (of
+// the main table or a VRF) to look them up in. Packets that need another table or other flags are
+// deferred.
 const struct fib_view *datapath_parse(struct worker *w, const struct fib_view *view,
 	const struct received *r);
-// The same with what was put aside, one table and set of rules at a time, until nothing is.
-const struct fib_view *datapath_parse_aside(struct worker *w, const struct fib_view *view);
+// Does the same for deferred packets, one table and set of flags per call, until none is left.
+const struct fib_view *datapath_parse_deferred(struct worker *w, const struct fib_view *view);
 // Writes hop[] of all packets.
 void datapath_lookup4(const struct fib_view *view, struct burst *b);
 void datapath_lookup6(const struct fib_view *view, struct burst *b);
-// Ends the walk of packets of IPv4 from our own addresses that would be forwarded. Called only for
+// Punts or drops IPv4 packets from our own addresses that would be forwarded. Called only for
 // bursts with suspects.
 void datapath_source(struct worker *w, const struct fib_view *view, struct burst *b);
-// Ends the walk of neighbour discovery of IPv6, which Linux hears. Part of check; called only for
-// bursts that see discovery.
+// Punts IPv6 neighbour discovery that Linux needs to see. Part of check; called only for bursts
+// with sees_discovery set.
 void datapath_discovery(struct worker *w, struct burst *b);
-// Drops what may not leave as it is: routes that lead nowhere, TTL, MTU. Not a byte of a packet is
-// written before this.
+// Drops or punts packets that cannot be forwarded: route verdicts, TTL, MTU. Nothing is written to
+// a packet before this step is complete.
 void datapath_check(struct worker *w, const struct fib_view *view, struct burst *b);
-// Replaces hops that are groups by a member, by flow; false: there is none in this burst. Part of
-// check.
-bool datapath_spread(const struct fib_view *view, struct burst *b);
-// Lets Linux see a few of the packets that leave by the link that they came in on. Part of check.
+// ECMP: replaces hops that are groups by a member, per flow. False: no packet of this burst has a
+// group. Part of check.
+bool datapath_ecmp(const struct fib_view *view, struct burst *b);
+// Punts a limited number of packets that leave by their input interface to Linux. Part of check.
 void datapath_redirect(struct worker *w, const struct fib_view *view, struct burst *b);
 // (rewrite follows here: variant.h)
-// Takes off the VLAN tags that packets came with and puts on those of their next hop.
+// Removes the VLAN tags that packets arrived with and inserts those of their next hops.
 void datapath_tag(struct worker *w, const struct fib_view *view, struct burst *b);
-// Groups by output port and hands over; what a device refuses is dropped by name. The burst is
-// empty afterwards.
+// Groups packets by output port and transmits them; those that a device refuses are dropped and
+// counted. The burst is empty afterwards.
 void datapath_send(struct worker *w, struct burst *b);
-// Frames for one port, `bytes` long in all.
+// Frames for one port; `bytes` is their total length.
 struct outgoing {
 	struct rte_mbuf **mbuf;
 	uint16_t n;
 	uint64_t bytes;
 };
-// Hands over to a port's device and counts what it took; returns how many. The others still belong
-// to the caller.
+// Passes frames to the port's device and counts those that it accepted. Returns their number. The
+// caller still owns the others.
 uint16_t datapath_transmit(struct worker *w, uint8_t port, const struct outgoing *out);
-// Sends on one port; what it refuses is dropped by name. Shared by datapath_send and the
-// cross-connect.
+// Transmits on one port; frames that it refuses are dropped and counted. Shared by datapath_send
+// and the cross-connect.
 void datapath_send_port(struct worker *w, uint8_t port, const struct outgoing *out);
-// The whole walk of a port of mode xconnect.
+// The whole pipeline of a port in xconnect mode.
 void datapath_xconnect(struct worker *w, const struct received *r);

@@ -1,5 +1,6 @@
-// VLAN tags of packets, after the MAC addresses were written where they stand without tags: those
-// that came are cut off, those of the next hop put in. Called only for bursts with some. Worker.
+// VLAN tags, after rewrite has written the MAC addresses where they are without tags: removes the
+// tags that packets arrived with and inserts those of the next hop. Called only for bursts with
+// tags. Worker.
 #include "datapath/steps.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static uint16_t length_of(const struct fib_tags *tags)
 	return tag.inner ? 2 * TAG : tag.outer ? TAG : 0;
 }
 
-// False: no room before the frame.
+// False: not enough headroom.
 static bool write_tags(struct burst *b, uint16_t i, struct fib_tags tags)
 {
 	uint16_t n = length_of(&tags);

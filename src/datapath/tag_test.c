@@ -1,4 +1,4 @@
-// VLANs: every way in against every way out, tags that nobody has, frames that end too early.
+// VLANs: every input against every output interface, unknown tags, truncated frames.
 #include "datapath/vlans.h"
 
 #include <stdio.h>
@@ -84,13 +84,13 @@ static void the_priority_of_a_vlans_frame_does_not_matter(void **state)
 	struct bytes frame = frame_on(TAGGED_IN, "10.1.2.3"), left = frame_forwarded(&frame, 1);
 
 	fake_reset(fake_variants[1]);
-	frame.at[14] |= 0xf0; // priority 7, may be dropped
+	frame.at[14] |= 0xf0; // priority 7, drop eligible
 	fake_receive(0, &frame);
 	fake_run();
 	expect_sent(1, &left);
 }
 
-// Tags, and whether the destination MAC is everybody's or somebody else's.
+// Tags, and whether the destination MAC is a group address or another host's.
 static const struct {
 	uint32_t outer, inner;
 	uint8_t verdict;
@@ -217,7 +217,7 @@ static void the_others_of_the_burst_leave_where_they_should(void **state)
 	expect_sent(1, &left);
 }
 
-// Leads 10.77.0.0/16 there; the id of the next hop that workers read.
+// Routes 10.77.0.0/16 through it; returns the next hop's id as workers read it.
 static uint16_t lead_over(uint16_t iface, const char *via)
 {
 	struct fib_hop hop = {.kind = FIB_VIA, .iface = iface};
@@ -231,7 +231,7 @@ static uint16_t lead_over(uint16_t iface, const char *via)
 	return fib_lookup(fake.fib, 0, &to);
 }
 
-// Its id is free for another one, once no worker knows it.
+// Releases its id for reuse after a grace period.
 static void let_go(uint16_t iface, const char *via)
 {
 	const struct fib_hop none = {.kind = FIB_BLACKHOLE, .iface = FIB_NO_IFACE};

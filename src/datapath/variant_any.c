@@ -1,4 +1,4 @@
-// CPUs without vector files of their own. Control thread.
+// For CPUs without vector code. Control thread.
 #include "datapath/variant.h"
 
 const struct datapath_variant *datapath_choose_variant(void)

@@ -1,4 +1,4 @@
-// Which of the walk's vector files this CPU runs. Control thread.
+// Selects the vector code for this CPU. Control thread.
 #include "datapath/variant.h"
 
 #include "base/cpu.h"

@@ -1,4 +1,4 @@
-// Links with tags, in tables of their own.
+// Tagged interfaces and their VRFs.
 #include "datapath/vlans.h"
 
 static const struct vlan {

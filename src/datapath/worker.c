@@ -1,4 +1,4 @@
-// The packet's walk, once around for each burst, or for a train of them. Worker.
+// The polling loop of one worker, and the order in which the steps process each burst. Worker.
 #include "datapath/worker.h"
 
 #include "datapath/price.h"
@@ -8,14 +8,17 @@
 #include <rte_cycles.h>
 #include <rte_power_intrinsics.h>
 
-// For each burst that is timed so many are not.
+// BURSTS_PER_TIMING: untimed bursts for each timed one. EMPTY_LOOPS_PER_LOOK: empty loops between
+// checks for free buffers. LONG_GAPS_PER_BURST: a timed burst that exceeds its expected cost by
+// this many long gaps is discarded.
 enum { BURSTS_PER_TIMING = 64, EMPTY_LOOPS_PER_LOOK = 64, LONG_GAPS_PER_BURST = 10 };
-// Of IDLE_SPIN_US: half a microsecond.
+// Divides IDLE_SPIN_US: each pause lasts half a microsecond.
 enum { PAUSES_PER_SPIN = 100 };
 
 #define ADD_STEP(name, text) stats_add(&w->stat->step.name, w->step.name);
 
-// Charges a step with the cycles since `since`, in bursts that are timed; returns the time now.
+// Adds the cycles since `since` to a step's counter if the burst is timed. Returns the current TSC;
+// 0 if not timed.
 static inline uint64_t lap(bool is_timed, uint64_t *cycles, uint64_t since)
 {
 	if (!is_timed)
@@ -80,12 +83,13 @@ static inline uint64_t finish(struct worker *w, const struct fib_view *view, boo
 	return t;
 }
 
-// Packets of VLANs with a table or rules of their own, after the bursts that they came in.
-static __attribute__((noinline)) void route_aside(struct worker *w, const struct fib_view *main,
+// Forwards the deferred packets: those of VLANs with a table or flags of their own. Runs after the
+// bursts that they arrived in.
+static __attribute__((noinline)) void route_deferred(struct worker *w, const struct fib_view *main,
 	bool is_timed, uint64_t t)
 {
-	while (w->aside.n) {
-		const struct fib_view *view = datapath_parse_aside(w, main);
+	while (w->deferred.n) {
+		const struct fib_view *view = datapath_parse_deferred(w, main);
 
 		t = lap(is_timed, &w->step.parse, t);
 		t = look_up(w, view, is_timed, t);
@@ -106,11 +110,12 @@ static inline uint16_t receive(struct worker *w, const struct port_queue *from,
 	return n;
 }
 
-// Polls of one queue that follow each other; the first has come already.
-struct train {
+// Consecutive polls of one queue whose lookups are pipelined. The first poll has already been
+// received.
+struct batch {
 	const struct fib_view *main;
 	struct received newest;
-	unsigned n; // polls in all, or what there may be at the most
+	unsigned n; // number of polls, or its upper bound while receiving
 	bool is_timed;
 	uint64_t t;
 };
@@ -120,14 +125,14 @@ static inline struct sorted *poll_of(struct worker *w, unsigned number)
 	return &w->sorted[number % UNDER_WAY];
 }
 
-// A poll that is not full, or some of whose packets other tables stand for, is the last one.
-static inline void parse_poll(struct worker *w, struct train *train, unsigned number)
+// A poll that is not full, or that has deferred packets, is the last one.
+static inline void parse_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->now = poll_of(w, number);
-	w->now->view = datapath_parse(w, train->main, &train->newest);
-	if (train->newest.n < w->io->burst || unlikely(w->aside.n))
-		train->n = number + 1;
-	train->t = lap(train->is_timed, &w->step.parse, train->t);
+	w->now->view = datapath_parse(w, batch->main, &batch->newest);
+	if (batch->newest.n < w->io->burst || unlikely(w->deferred.n))
+		batch->n = number + 1;
+	batch->t = lap(batch->is_timed, &w->step.parse, batch->t);
 }
 
 static inline void begin_lookup(struct sorted *s, const struct fib_view *main)
@@ -157,59 +162,60 @@ static inline void end_lookup(struct sorted *s)
 		datapath_lookup6(s->view, &s->ip6);
 }
 
-static inline void finish_poll(struct worker *w, struct train *train, unsigned number)
+static inline void finish_poll(struct worker *w, struct batch *batch, unsigned number)
 {
 	w->now = poll_of(w, number);
-	train->t = finish(w, w->now->view, train->is_timed, train->t);
+	batch->t = finish(w, w->now->view, batch->is_timed, batch->t);
 	burst_free_dropped(w);
-	train->t = lap(train->is_timed, &w->step.send, train->t);
+	batch->t = lap(batch->is_timed, &w->step.send, batch->t);
 }
 
-// How many frames came: none, and there is no such poll.
-static inline uint16_t receive_next(struct worker *w, struct train *train, unsigned number)
+// Returns the number of frames received. If there are none, the previous poll was the last one.
+static inline uint16_t receive_next(struct worker *w, struct batch *batch, unsigned number)
 {
-	struct received *r = &train->newest;
+	struct received *r = &batch->newest;
 
 	r->n = receive(w, r->from, r->mbuf);
 	if (!r->n)
-		train->n = number;
-	train->t = lap(train->is_timed, &w->step.rx, train->t);
+		batch->n = number;
+	batch->t = lap(batch->is_timed, &w->step.rx, batch->t);
 	return r->n;
 }
 
-// A queue that filled a burst usually fills more. Where lookups wait for memory the polls follow
-// each other, each some steps behind the next one: what a part of a lookup fetches comes while
-// others are parsed, finished and received. A lookup ends some work before its burst is finished:
-// hops that were just written one by one would keep check waiting, which reads them as vectors.
-// Adds the frames of further polls to r->n.
+// Pipelines the lookups of consecutive polls where lookups miss the cache: a queue that filled one
+// burst usually fills more. While one poll's lookup waits for memory, other polls are received,
+// parsed and finished. A lookup ends well before its burst is finished: check reads hops as
+// vectors, and would stall on store forwarding if they had just been written one by one. Adds the
+// frames of further polls to r->n.
 enum { LAST = UNDER_WAY - 1 };
-static __attribute__((noinline)) void route_train(struct worker *w, struct received *r,
+static __attribute__((noinline)) void route_batch(struct worker *w, struct received *r,
 	bool is_timed, uint64_t t)
 {
-	struct train train = {fib_reader_view(w->rcu), *r, TRAIN_POLLS, is_timed, t};
+	struct batch batch = {fib_reader_view(w->rcu), *r, BATCH_POLLS, is_timed, t};
 
-	for (unsigned i = 0; i < train.n + LAST; i++) {
-		if (i < train.n)
-			parse_poll(w, &train, i);
+	for (unsigned i = 0; i < batch.n + LAST; i++) {
+		if (i < batch.n)
+			parse_poll(w, &batch, i);
 		if (i >= LAST)
 			end_lookup(poll_of(w, i - LAST));
-		if (i >= 1 && i - 1 < train.n)
-			begin_lookup(poll_of(w, i - 1), train.main);
-		train.t = lap(is_timed, &w->step.lookup, train.t);
+		if (i >= 1 && i - 1 < batch.n)
+			begin_lookup(poll_of(w, i - 1), batch.main);
+		batch.t = lap(is_timed, &w->step.lookup, batch.t);
 		if (i >= LAST)
-			finish_poll(w, &train, i - LAST);
-		if (i >= 1 && i - 1 < train.n)
+			finish_poll(w, &batch, i - LAST);
+		if (i >= 1 && i - 1 < batch.n)
 			go_on_with_lookup(poll_of(w, i - 1));
-		train.t = lap(is_timed, &w->step.lookup, train.t);
-		if (i + 1 < train.n)
-			r->n += receive_next(w, &train, i + 1);
+		batch.t = lap(is_timed, &w->step.lookup, batch.t);
+		if (i + 1 < batch.n)
+			r->n += receive_next(w, &batch, i + 1);
 	}
 	w->now = w->sorted;
-	if (unlikely(w->aside.n))
-		route_aside(w, train.main, is_timed, train.t);
+	if (unlikely(w->deferred.n))
+		route_deferred(w, batch.main, is_timed, batch.t);
 }
 
-// A constant `is_timed` makes two functions of it; the one without clocks has no trace of them.
+// `is_timed` is a constant, so the compiler generates two copies, and the untimed one has no timing
+// code.
 static inline __attribute__((always_inline)) void route(struct worker *w, const struct received *r,
 	bool is_timed, uint64_t t)
 {
@@ -218,8 +224,8 @@ static inline __attribute__((always_inline)) void route(struct worker *w, const 
 	t = lap(is_timed, &w->step.parse, t);
 	t = look_up(w, view, is_timed, t);
 	t = finish(w, view, is_timed, t);
-	if (unlikely(w->aside.n))
-		route_aside(w, main, is_timed, t);
+	if (unlikely(w->deferred.n))
+		route_deferred(w, main, is_timed, t);
 }
 
 static inline void cross(struct worker *w, const struct received *r, bool is_timed, uint64_t t)
@@ -234,7 +240,7 @@ static inline __attribute__((always_inline)) void walk(struct worker *w, struct 
 	if (w->states[r->from->port].is_xconnect)
 		cross(w, r, is_timed, t);
 	else if (r->n == w->io->burst && fib_waits4(fib_reader_view(w->rcu)))
-		route_train(w, r, is_timed, t);
+		route_batch(w, r, is_timed, t);
 	else
 		route(w, r, is_timed, t);
 	if (w->n_dropped) {
@@ -256,7 +262,7 @@ static __attribute__((noinline)) void walk_timed(struct worker *w, struct receiv
 
 	w->price = price_learn(w->price, spent, r->n);
 	if (spent > usual + LONG_GAPS_PER_BURST * w->long_gap)
-		return; // the core was taken away meanwhile: that is no price of a packet
+		return; // the core was preempted meanwhile: not a valid cost per packet
 	stats_add(&w->stat->timed_packets, r->n);
 	SCHEMA_STEP_COUNTERS(ADD_STEP)
 }
@@ -278,7 +284,8 @@ static uint16_t poll_queue(struct worker *w, unsigned queue)
 	return r.n;
 }
 
-// A round that is long, or the longest. It is a pause as far as its frames do not explain it.
+// Records a round longer than w->noteworthy_gap. Its excess over the expected cost of its frames
+// decides whether it counts as a pause.
 static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, uint64_t now,
 	unsigned n_frames)
 {
@@ -293,7 +300,8 @@ static __attribute__((noinline)) void note_gap(struct worker *w, uint64_t gap, u
 	w->noteworthy_gap = MIN_OF(stat->longest_gap_cycles, w->long_gap);
 }
 
-// Time since the round before, in which so many frames came or were injected.
+// Measures the time since the end of the previous round. `n_frames` were received or injected in
+// it. Returns the current TSC.
 static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_frames)
 {
 	uint64_t now = rte_rdtsc();
@@ -303,7 +311,7 @@ static inline uint64_t watch_gap(struct worker *w, uint64_t last, unsigned n_fra
 	return now;
 }
 
-// A device that finds no buffer returns no frame, and not every device counts that.
+// A device without free buffers returns no frames, and not every device counts that.
 static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 {
 	void *buffer;
@@ -318,14 +326,14 @@ static __attribute__((noinline)) bool has_buffers(const struct worker *w)
 	return true;
 }
 
-// Sleeps until frames come or as long as it may, and the writer does not wait for this worker
-// meanwhile. Returns by how much that was meant to delay the next round: what the round is late
-// beyond it is a pause.
+// Sleeps until frames arrive or the allowed time has passed. The worker is offline for RCU
+// meanwhile, so the writer does not wait for it. Returns the intended delay of the next round in
+// TSC cycles; any further delay counts as a pause.
 static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_t now)
 {
 	struct port_wait *wait = w->io->wait;
 
-	// A device without buffers has frames that nothing tells of.
+	// Without free buffers, frames may be waiting in the device without raising an event.
 	if (w->injection.n || !has_buffers(w) || !port_wait_begin(wait))
 		return 0;
 	if (w->tap && !tap_is_quiet(w->tap)) {
@@ -345,7 +353,7 @@ static __attribute__((noinline)) uint64_t sleep_awhile(struct worker *w, uint64_
 	return idle_meant(&w->idle, cycles, slept);
 }
 
-// tpause, or what this CPU has like it.
+// Checks for tpause or an equivalent instruction.
 static bool cpu_can_pause(void)
 {
 	struct rte_cpu_intrinsics cpu;
@@ -354,7 +362,7 @@ static bool cpu_can_pause(void)
 	return cpu.power_pause;
 }
 
-// Between polls before the first sleep: the core's other thread runs faster meanwhile.
+// Pauses between polls before the first sleep, so that the core's sibling thread runs faster.
 static inline void pause_briefly(const struct idle *idle, uint64_t now)
 {
 	if (now - idle->worked >= idle->spin / PAUSES_PER_SPIN)

@@ -1,25 +1,24 @@
-// What a worker notes of its rounds: pauses, and not the time that its frames take.
+// What a worker records about its rounds: pauses, but not the time that its frames take.
 #include "datapath/fake.h"
 
 #include <rte_cycles.h>
 #include <sched.h>
 
-// Cycles that no machine is fast enough to leave out, and few enough to have rounds without being
-// disturbed.
+// Cycle counts that any machine can resolve, and short enough for some rounds to run undisturbed.
 enum {
 	LONG_GAP = 1 << 18,
 	ROUND = 3 * LONG_GAP,
 	PAUSE = 5 * LONG_GAP,
-	DEAR = 12 * LONG_GAP, // a burst that took so long was disturbed, if packets cost less
-	BURSTS = 4,           // together less than Linux gives to a program at a time
+	DEAR = 12 * LONG_GAP, // a burst this long counts as disturbed if packets cost less
+	BURSTS = 4,           // together less than one scheduler time slice
 	ATTEMPTS = 500,
 	IDLE_LOOPS = 64,
-	SLOW_TSC = 1000000, // a worker's first sleep comes after some rounds
+	SLOW_TSC = 1000000, // the first sleep comes after a few rounds
 };
 
 static struct pause known[PAUSES_KNOWN];
 
-// Full bursts wait, each of them `round` cycles of work; before one of them the worker pauses.
+// Queues full bursts, each of which takes `round` cycles; the worker pauses before one of them.
 static void prepare(uint64_t round, uint64_t pause)
 {
 	struct bytes frame = frame_to(0, "10.1.0.2");
@@ -37,7 +36,7 @@ static unsigned run_prepared(void)
 {
 	uint64_t n_forgotten;
 
-	sched_yield(); // to begin with as much of that as there is
+	sched_yield(); // start with a fresh time slice
 	fake_run();
 	return pauses_read(&fake.stat.pauses, known, &n_forgotten);
 }
@@ -48,7 +47,7 @@ static unsigned run(uint64_t round, uint64_t pause)
 	return run_prepared();
 }
 
-// On a machine that takes the core away itself, some runs are spoilt.
+// Where the machine itself preempts the core, some runs are spoilt.
 static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
 {
 	unsigned n = run(ROUND, 0);
@@ -59,8 +58,8 @@ static void a_round_that_is_long_by_its_frames_is_no_pause(void **state)
 	assert_true(fake.stat.longest_gap_cycles >= ROUND);
 }
 
-// A disturbance in the first burst, whose price is learnt, hides the pause, and a further one may
-// be noted in its place.
+// A disturbance in the first burst, which sets the packet cost, hides the pause, and another one
+// may be recorded instead.
 static void expect_the_pause(uint64_t round)
 {
 	unsigned n = run(round, PAUSE);
@@ -81,7 +80,7 @@ static void a_pause_among_short_rounds_is_noted(void **state)
 	expect_the_pause(0);
 }
 
-// A worker that may sleep does so while no frame comes, and forwards what comes then.
+// A worker that may sleep does so while no frames arrive, and forwards those that arrive then.
 static void a_worker_without_work_sleeps(void **state)
 {
 	struct bytes frame = frame_to(0, "10.1.0.2");
@@ -109,7 +108,7 @@ static void a_worker_that_polls_never_sleeps(void **state)
 	assert_int_equal(fake.stat.sleeps, 0);
 }
 
-// Linux has sent half as many frames as there are in a burst, and they take as long as that.
+// Linux has sent half a burst, and sending it takes as long as a full one.
 static void a_round_that_is_long_by_what_linux_sent_is_no_pause(void **state)
 {
 	struct bytes frame = frame_to(2, "10.3.0.2");
@@ -151,7 +150,7 @@ static void a_burst_in_which_the_core_was_taken_away_is_not_timed(void **state)
 	assert_int_equal(fake.stat.bursts, BURSTS);
 }
 
-// Frames to us and through us, numbered in the last bytes.
+// Frames to be forwarded, numbered in the last bytes.
 static void receive_numbered(unsigned n)
 {
 	struct bytes frame = frame_to(0, "10.1.0.2");
@@ -186,8 +185,8 @@ static void frames_leave_in_the_order_in_which_they_came(void **state)
 		}
 }
 
-// Where full bursts follow each other through the walk, too: five frames by each of three hops, and
-// 64 is no multiple of 15.
+// Also where full bursts are pipelined: five frames for each of three hops, and 64 is not a
+// multiple of 15.
 static void each_frame_leaves_by_its_own_hop(void **state)
 {
 	static const char *const dst[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2"};
@@ -213,12 +212,12 @@ static void each_frame_leaves_by_its_own_hop(void **state)
 	}
 }
 
-// Both families, frames for others, and of an odd number of each in a burst; a train that ends with
-// a burst that is not full, and ones that are cut off by their greatest length.
+// Both families, frames for other hosts, and an odd number of each in a burst; one pipelined batch
+// that ends with a burst that is not full, and some that reach the maximum length.
 static void families_and_drops_share_a_train(void **state)
 {
 	static const char *const dst[] = {"10.1.0.2", "2001:db8:2::2", "10.3.0.2", "2001:db8:1::2"};
-	const unsigned n = (2 * TRAIN_POLLS + 1) * BURST_MAX + 7;
+	const unsigned n = (2 * BATCH_POLLS + 1) * BURST_MAX + 7;
 	unsigned n_seen[FAKE_PORTS] = {0}, n_others = 0;
 
 	fake_reset(fake_variants[2]);
@@ -232,7 +231,7 @@ static void families_and_drops_share_a_train(void **state)
 	}
 	fake_run();
 	assert_int_equal(fake.stat.verdict[VERDICT_MAC_NOT_OURS], n_others);
-	// Of one family they stay in order; the other one's of a burst come after them.
+	// Packets of one family stay in order; within a burst IPv6 comes after IPv4.
 	for (unsigned p = 1; p < FAKE_PORTS; p++)
 		for (unsigned k = 0, last[2] = {0}; k < fake.device[p].n_sent; k++) {
 			const struct rte_mbuf *m = fake.device[p].sent[k];
@@ -250,7 +249,7 @@ static void families_and_drops_share_a_train(void **state)
 static void all_frames_of_a_train_may_be_dropped(void **state)
 {
 	struct bytes frame = frame_to(1, "10.1.0.2");
-	const unsigned n = (TRAIN_POLLS + 1) * BURST_MAX;
+	const unsigned n = (BATCH_POLLS + 1) * BURST_MAX;
 
 	fake_reset(fake_variants[2]);
 	fake.io.burst = BURST_MAX;
@@ -266,13 +265,13 @@ static void a_train_is_timed_as_often_as_bursts_alone(void **state)
 
 	fake_reset(fake_variants[2]);
 	fake.io.burst = 2;
-	fake.worker.long_gap = 1ull << 56; // nothing is thought to be disturbed
+	fake.worker.long_gap = 1ull << 56; // no burst counts as disturbed
 	receive_numbered(2 * n_bursts);
 	fake_run();
 	assert_int_equal(fake.stat.bursts, n_bursts);
-	// A train, then 64 times as many bursts.
-	const unsigned turn = TRAIN_POLLS * 65, rest = n_bursts % turn;
-	const unsigned n_timed = n_bursts / turn * TRAIN_POLLS + MIN_OF(rest, TRAIN_POLLS);
+	// One pipelined batch, then 64 times as many bursts.
+	const unsigned turn = BATCH_POLLS * 65, rest = n_bursts % turn;
+	const unsigned n_timed = n_bursts / turn * BATCH_POLLS + MIN_OF(rest, BATCH_POLLS);
 	assert_int_equal(fake.stat.timed_packets, 2 * n_timed);
 }
 

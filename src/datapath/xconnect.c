@@ -1,15 +1,15 @@
-// A port tied to another: frames go out as they came, or with MAC addresses rewritten as l2fwd
-// does. Worker.
+// Cross-connect: forwards frames from one port to another, unmodified or with MAC addresses
+// rewritten as l2fwd does. Worker.
 #include "datapath/steps.h"
 
 #include "wire/headers.h"
 
 #include <string.h>
 
-// Destination and source as l2fwd writes them: the box at the other end, or 02:00:00:00:00:PORT.
+// Destination and source as l2fwd writes them: the peer's MAC, or 02:00:00:00:00:PORT.
 static void write_macs(const struct port_state *out, uint8_t port, uint8_t macs[12])
 {
-	// The peer and whether there is one are one aligned word, replaced as a whole.
+	// The peer's MAC and its valid flag are in one aligned word, replaced as a whole.
 	uint64_t peer = __atomic_load_n((const uint64_t *)out->peer, __ATOMIC_RELAXED);
 	bool has_peer = peer >> 48 & 1;
 	uint8_t made[6] = {0x02, 0, 0, 0, 0, port};
@@ -33,8 +33,8 @@ static void update_macs(const struct port_state *out, uint8_t port, const struct
 		memcpy(rte_pktmbuf_mtod(mbuf[i], uint8_t *), macs, sizeof(macs));
 }
 
-// Frames without a whole Ethernet header, or in more segments than the other device takes, stay
-// behind.
+// Drops frames without a whole Ethernet header or with more segments than the output device
+// supports.
 static __attribute__((noinline)) void keep_sendable(struct worker *w, const struct port_state *out,
 	struct outgoing *frames)
 {
@@ -56,11 +56,11 @@ static __attribute__((noinline)) void keep_sendable(struct worker *w, const stru
 	frames->n = alive;
 }
 
-// Lengths of a burst, added up: of packets, and of their first segments. The word of an mbuf that
-// holds both is read once.
+// Summed lengths of a burst: of packets and of their first segments. The mbuf word that holds both
+// is read once.
 struct lengths {
 	uint64_t sum;  // pkt_len in the lower half, data_len in the upper one
-	uint64_t runt; // its top bit: a first segment is shorter than an Ethernet header
+	uint64_t runt; // top bit: a first segment is shorter than an Ethernet header
 };
 
 static inline struct lengths add_lengths(struct rte_mbuf *const mbuf[], unsigned n)

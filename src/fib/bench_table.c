@@ -1,5 +1,5 @@
-// Tables as large and as long-prefixed as the global ones, and destinations in them, all random.
-// Benches only.
+// Random tables with as many prefixes and the same lengths as the global ones, and destinations
+// within them. Benchmarks only.
 #include "fib/bench_table.h"
 
 #include "fib/rib.h"
@@ -79,7 +79,7 @@ static void shuffle(struct bench_table *table)
 	}
 }
 
-// Destinations inside routes picked at random.
+// Destinations within randomly chosen routes.
 static void make_destinations(struct bench_table *table)
 {
 	table->dst = malloc(BENCH_DESTINATIONS * sizeof(*table->dst));

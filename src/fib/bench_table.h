@@ -1,4 +1,4 @@
-// What benches of lookups share: tables, destinations, and a fair way to time. Benches only.
+// Shared by the lookup benchmarks: tables and destinations. Benchmarks only.
 #pragma once
 
 #include "fib/fib.h"
@@ -14,7 +14,8 @@ struct bench_table {
 	uint32_t *dst4;
 };
 
-// Prefixes by length as in the global table (IPv4 about a million, IPv6 200,000), `times` as many.
+// Prefix lengths distributed as in the global table (IPv4 about a million, IPv6 200,000), `times`
+// as many.
 struct bench_table bench_table_make(uint8_t family, unsigned times);
 struct bench_table bench_table_one_route(uint8_t family);
 void bench_table_free(struct bench_table *table);

@@ -1,5 +1,4 @@
-// Size classes, one per number of units; a free block holds the number of the next one. Control
-// thread.
+// Free lists by size in units; a free block contains the number of the next one. Control thread.
 #include "fib/blocks.h"
 
 #include "base/bits.h"
@@ -21,7 +20,7 @@ int blocks_open(struct blocks *blocks, uint32_t unit_bytes, uint32_t limit, uint
 	blocks->memory = pages_alloc(bytes);
 	if (!blocks->memory)
 		return -ENOMEM;
-	madvise(blocks->memory, bytes, MADV_NOHUGEPAGE); // a small table stays small
+	madvise(blocks->memory, bytes, MADV_NOHUGEPAGE); // keep small tables small
 	blocks->unit_bytes = unit_bytes;
 	blocks->limit = limit;
 	blocks->kept = blocks->origin = blocks->top = kept;
@@ -43,7 +42,7 @@ static uint32_t pop(struct blocks *blocks, uint32_t n)
 	return first;
 }
 
-// Cutting up larger blocks only pays once much lies idle; else it would leave crumbs.
+// Splitting larger blocks pays only if many units are free; otherwise it causes fragmentation.
 static uint32_t split_larger(struct blocks *blocks, uint32_t n)
 {
 	if (blocks->n_free < (blocks->top - blocks->origin) / 4)

@@ -19,7 +19,7 @@ enum {
 	WAITS_FROM_ROUTES = 65536,
 };
 
-// What went wrong first, in the order of the batch.
+// The first error in the order of the batch.
 struct fault {
 	size_t index;
 	int error;
@@ -29,7 +29,7 @@ struct batch {
 	struct fib *fib;
 	const struct fib_change *changes;
 	size_t n;
-	struct edit *edits; // sorted; then one for each prefix, the last word on it
+	struct edit *edits; // sorted; then merged to the final edit of each prefix
 	size_t n_edits;
 	struct fault fault;
 };
@@ -48,7 +48,7 @@ static bool hop_is_sound(const struct hops *hops, const struct fib_hop *hop)
 	if (hop->kind == FIB_VIA && hop->via.family != 4 && hop->via.family != 6)
 		return false;
 	if (hop->kind == FIB_GROUP)
-		return hops_find(hops, hop) != 0; // fib_group made it
+		return hops_find(hops, hop) != 0; // it must come from fib_group
 	return hop->kind > FIB_PEER || hop->iface < FIB_MAX_IFACES;
 }
 
@@ -94,7 +94,7 @@ static struct rib_prefix prefix_of(const struct edit *edit)
 	return (struct rib_prefix){edit->key, edit->tree, edit->len};
 }
 
-// Plays the changes of one prefix through.
+// Checks the changes of one prefix in order.
 static void check_existence(struct batch *batch, const struct edit *edits, size_t n)
 {
 	const struct rib_prefix prefix = prefix_of(edits);
@@ -111,7 +111,7 @@ static void check_existence(struct batch *batch, const struct edit *edits, size_
 	}
 }
 
-// Leaves the last edit of each prefix.
+// Keeps only the last edit of each prefix.
 static void check_and_merge(struct batch *batch)
 {
 	size_t n_merged = 0;
@@ -133,7 +133,7 @@ uint16_t change_acquire_hop(struct fib *fib, const struct fib_hop *hop)
 	hops_normalise(&key);
 	uint16_t id = hops_acquire(&fib->hops, &key);
 	if (!id && defer_pending(&fib->defer)) {
-		defer_drain(&fib->defer); // ids may be among what waits
+		defer_drain(&fib->defer); // deferred frees may include ids
 		id = hops_acquire(&fib->hops, &key);
 	}
 	if (id)
@@ -176,7 +176,7 @@ static bool is_local(const struct fib *fib, uint16_t hop)
 	return fib->hops.hop[hop].key.kind == FIB_LOCAL;
 }
 
-// Before workers see the route: while they do not, the filter errs on the right side.
+// Called before workers see the route, so that the filter never misses one of our addresses.
 static void note_source(struct fib *fib, const struct rib_prefix *prefix, uint16_t hop,
 	uint16_t old)
 {
@@ -269,7 +269,7 @@ void change_clear(struct fib *fib, uint8_t tree)
 	} while (n == CLEAR_BATCH);
 }
 
-// A batch that is most of the table lies in order by itself.
+// If a batch replaces most of the table, the copy is contiguous anyway.
 static void note_changes(struct batch *batch)
 {
 	struct fib *fib = batch->fib;
@@ -327,7 +327,7 @@ static int explain(const struct batch *batch, size_t *bad, struct error *error)
 		return error_set(error, -ENOENT, "cannot delete %s: there is no such route", text);
 	case -ENOSPC:
 		return error_set(error, -ENOSPC,
-			"no room for %s: the table holds at most %u next hops and %u prefixes",
+			"no space for %s: the table holds at most %u next hops and %u prefixes",
 			text, FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 	default:
 		if (!vrf_exists(batch->fib, route->vrf))
@@ -360,6 +360,6 @@ int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size
 	int result = run(&batch, many ? many + n : NULL);
 	free(many);
 	if (result)
-		change_publish(fib, NULL, 0); // lets go of groups made for the batch
+		change_publish(fib, NULL, 0); // releases groups made for the batch
 	return result ? explain(&batch, bad, error) : 0;
 }

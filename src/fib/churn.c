@@ -1,4 +1,4 @@
-// The table against a plain list of routes, in one VRF. Tests only.
+// Compares the table with a plain list of routes, in one VRF. Tests only.
 #include "fib/churn.h"
 
 #include "fib/lookup.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-// Built-in routes are routes of the model until an explicit one stands over them.
+// Built-in routes are routes of the model unless an explicit one overrides them.
 static const char *const builtin_text[] = {"0.0.0.0/8", "0.0.0.0/32", "127.0.0.0/8", "240.0.0.0/4",
 	"255.255.255.255/32", "169.254.0.0/16", "224.0.0.0/4", "::/128", "::1/128", "fe80::/10",
 	"ff00::/8"};
@@ -75,7 +75,7 @@ struct fib_hop churn_hop(void)
 	return hop;
 }
 
-// One lookup of IPv4: the address alone or last, in a full burst of others, and in two.
+// One IPv4 lookup: the address alone, last in a full burst of others, and in two bursts.
 static void lookup4_agrees(lookup4_fn *lookup, const struct fib_view *view, uint32_t addr,
 	uint16_t hop)
 {
@@ -95,7 +95,7 @@ static void lookup4_agrees(lookup4_fn *lookup, const struct fib_view *view, uint
 	}
 }
 
-// The same in parts: the address last, and in a full burst.
+// The same with a pipelined lookup: the address last, and in a full burst.
 static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, uint32_t addr,
 	uint16_t hop)
 {
@@ -115,7 +115,7 @@ static void parts_agree(lookup4_begin_fn *begin, const struct fib_view *view, ui
 	}
 }
 
-// All variants. In further VRFs IPv4 has one.
+// All variants. In further VRFs IPv4 has only one.
 static void variants_agree(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	uint16_t hop)
 {
@@ -196,7 +196,7 @@ void churn_check_all(const struct fib *fib, const struct model *model)
 		churn_check_edges(fib, model, &model->route[i].prefix);
 }
 
-// Changes the model, and says what the table must answer.
+// Changes the model, and returns the result that the table must return.
 int churn_apply(struct model *model, const struct fib_change *change)
 {
 	const struct wire_prefix *prefix = &change->route.prefix;

@@ -1,31 +1,32 @@
-// Random changes of the table and of its model, and whether both agree: one VRF of the table, which
-// the model names. Tests only.
+// Random changes of a table and of its model, and checks that both agree: in one VRF of the table,
+// given by the model. Tests only.
 #pragma once
 
 #include "fib/model.h"
 
-// A model with the built-in routes alone.
+// A model with the built-in routes only.
 void churn_reset(struct model *model, uint8_t vrf);
-// A table with the VRFs churn_vrf[], each with a model that is as empty as it.
+// A table with the VRFs churn_vrf[], each with an equally empty model.
 enum { CHURN_VRFS = 3 };
 extern const uint8_t churn_vrf[CHURN_VRFS];
 struct fib *churn_fib(struct model model[CHURN_VRFS]);
-// Which of the built-in ones, -1: none.
+// Index of a built-in prefix, -1: it is not one.
 int churn_builtin(const struct wire_prefix *prefix);
 
 struct fib_hop churn_hop(void);
-// A change that keeps the model at about `wanted` routes; it may be one that must fail.
+// A change that keeps the model at about `wanted` routes; it may be an invalid one.
 struct fib_change churn_change(const struct model *model, uint8_t family, size_t wanted);
-// Changes the model, and says what the table must answer.
+// Changes the model, and returns the result that the table must return.
 int churn_apply(struct model *model, const struct fib_change *change);
 
-// What workers and rib_lookup say at the edges of a prefix; / at random places; / of all routes.
+// Checks what workers and rib_lookup find at the edges of a prefix; / at random addresses; / for
+// all routes.
 void churn_check_edges(const struct fib *fib, const struct model *model,
 	const struct wire_prefix *prefix);
 void churn_check_some(const struct fib *fib, const struct model *model, uint8_t family, unsigned n);
 void churn_check_all(const struct fib *fib, const struct model *model);
 
-// Units of memory that something holds.
+// Units of memory in use.
 struct churn_used {
 	uint32_t nodes, leaf4, tail4, wide6, leaf6, line6;
 };

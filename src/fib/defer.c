@@ -1,4 +1,4 @@
-// Grace periods, taken in batches. Control thread.
+// Deferred free with batched grace periods. Control thread.
 #include "fib/defer.h"
 
 #include "fib/rcu.h"
@@ -78,7 +78,7 @@ void defer_add(struct defer *defer, struct deferred what)
 	}
 	if (defer_pending(defer) == DEFER_MAX) {
 		defer_close(defer, true);
-		if (defer->n_graces) // else workers have passed all of them already
+		if (defer->n_graces) // otherwise workers have passed all of them already
 			wait_oldest(defer);
 	}
 	defer->ring[defer->tail++ % DEFER_MAX] = what;

@@ -1,5 +1,5 @@
-// What workers may still read after it was replaced: kept until every worker has passed by, then
-// freed. Control thread.
+// Deferred free: what workers may still read after it was replaced is kept until every worker has
+// passed a quiescent state, then freed. Control thread.
 #pragma once
 
 #include "fib/blocks.h"
@@ -22,7 +22,7 @@ struct deferred {
 	uint8_t kind; // enum deferred_kind
 };
 
-// One grace period: all blocks before `end` are free once workers have passed `token`.
+// One grace period: all blocks before `end` may be freed once workers have passed `token`.
 struct defer_grace {
 	uint64_t token;
 	uint32_t end;
@@ -30,28 +30,27 @@ struct defer_grace {
 
 struct fib_rcu;
 
-// Two rings; positions only grow, so that they are subtracted, never compared.
+// Two rings. Positions only grow, so they are subtracted, never compared.
 struct defer {
-	struct fib_rcu *rcu; // NULL: no worker reads, what comes is freed at once
+	struct fib_rcu *rcu; // NULL: no worker reads; blocks are freed at once
 	struct hops *hops;
 	struct blocks *pool[DEFERRED_HOP];
 	uint32_t head, tail; // blocks waiting
-	uint32_t end;        // those before it have a grace period
+	uint32_t end;        // those before it are in a grace period
 	uint32_t first_grace, n_graces;
 	struct deferred ring[DEFER_MAX];
 	struct defer_grace grace[DEFER_MAX_GRACES];
 };
 
-// Frees a block after a grace period; no new reader can find it any more. Waits for workers when
-// too many are pending.
+// Frees a block after a grace period; new readers must not be able to find it any more. Waits for
+// workers if too many are pending.
 void defer_add(struct defer *defer, struct deferred what);
-// Starts a grace period for all that came since the last one, if that is enough to be worth it or
+// Starts a grace period for all blocks added since the last one, if there are enough of them or
 // `now` is set.
 void defer_close(struct defer *defer, bool now);
-// Frees what is due.
+// Frees blocks whose grace period has ended.
 void defer_poll(struct defer *defer);
-// Waits for workers until nothing is pending. / Until none can know anything older than this
-// moment.
+// Waits until nothing is pending. / Waits for a grace period that starts now.
 void defer_drain(struct defer *defer);
 void defer_wait(struct defer *defer);
 

@@ -1,4 +1,4 @@
-// A table from birth to death, and the questions the control thread asks it. Control thread.
+// Creates and destroys tables, and answers queries of the control thread. Control thread.
 #include "fib/fib.h"
 
 #include "base/pages.h"
@@ -184,8 +184,8 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 	return true;
 }
 
-// Workers take tagged ways out and groups apart; to people both forward.
-static uint8_t told_verdict(uint8_t verdict)
+// Workers handle tagged hops and groups separately; for users both forward.
+static uint8_t reported_verdict(uint8_t verdict)
 {
 	return verdict == FIB_VERDICT_TAGGED || verdict == FIB_VERDICT_GROUP ? VERDICT_FORWARD
 	                                                                     : verdict;
@@ -199,7 +199,7 @@ bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out)
 	if (!id || id > fib->hops.max_id || hop->key.kind >= N_FIB_KINDS)
 		return false;
 	*out = (struct fib_hop_info){.hop = hop->key,
-		.verdict = told_verdict(entry->verdict),
+		.verdict = reported_verdict(entry->verdict),
 		.n_routes = hop->n_routes,
 		.is_neighbour = hop->is_neighbour,
 		.counted_before = hop->counted_before};

@@ -1,6 +1,6 @@
-// Longest-prefix match for IPv4 and IPv6: routes, next hops and neighbours. One thread writes (the
-// control thread), workers read through fib_fast.h, QSBR in between. A struct fib is a whole
-// forwarding table; a reload builds a second one beside it and swaps it in at the door.
+// Longest-prefix match for IPv4 and IPv6: routes, next hops and neighbours. One thread (the control
+// thread) writes; workers read through fib_fast.h under QSBR. A struct fib is a complete forwarding
+// table; a reload builds a second one and swaps it in with fib_rcu_swap.
 #pragma once
 
 #include "base/error.h"
@@ -13,32 +13,32 @@
 
 enum {
 	FIB_MAX_PORTS = 255,
-	FIB_MAX_IFACES = 4096, // a link is a port (it has the port's index) or a VLAN on one
+	FIB_MAX_IFACES = 4096, // an interface is a port (with the port's index) or a VLAN on one
 	FIB_MAX_VRFS = 64,     // tables; 0 is the main one
-	FIB_MAX_TAGS = 2,      // VLAN tags of a link
-	FIB_IFACE_MACS = 8,    // further MAC addresses of a link
+	FIB_MAX_TAGS = 2,      // VLAN tags of an interface
+	FIB_IFACE_MACS = 8,    // additional MAC addresses of an interface
 	FIB_MAX_HOPS = 32767,  // ids 1 to 32767 in a 15-bit leaf; id 0 is "no route"
 	FIB_NO_IFACE = 0xffff,
 };
 
 enum fib_kind {
-	FIB_VIA,       // to the neighbour `via` on `link`
-	FIB_CONNECTED, // on link: the destination itself is the neighbour; unresolved unless
-	               // fib_neighbour_set knows it
-	FIB_PEER,      // to the peer MAC of `link`, whoever it is (plain triples ADDRESS MASK PORT)
-	FIB_GROUP,     // to one of several, by flow; made by fib_group
-	FIB_LOCAL,     // ours or a broadcast address
+	FIB_VIA,       // to the neighbour `via` on `iface`
+	FIB_CONNECTED, // on-link: the destination itself is the neighbour; unresolved until
+	               // fib_neighbour_set
+	FIB_PEER,      // to the peer MAC of `iface` (plain triples ADDRESS MASK PORT)
+	FIB_GROUP,     // to one of several, per flow; made by fib_group
+	FIB_LOCAL,     // one of our addresses or a broadcast address
 	FIB_BLACKHOLE,
 	FIB_UNREACHABLE,
 	FIB_PROHIBIT,
 	FIB_MARTIAN, // never forwarded: built-in ranges
 	FIB_LINK_LOCAL,
 	FIB_MULTICAST,
-	FIB_LINUX, // what workers cannot express; Linux forwards it
+	FIB_LINUX, // workers cannot express it; Linux forwards it
 	N_FIB_KINDS
 };
 
-// Where a route leads; two hops are the same when all fields are.
+// The next hop of a route. Two hops are equal if all their fields are.
 struct fib_hop {
 	struct wire_addr via; // family 0 unless FIB_VIA; may differ from the route's (RFC 5549)
 	uint8_t kind;         // enum fib_kind
@@ -47,31 +47,28 @@ struct fib_hop {
 
 struct fib_route {
 	struct wire_prefix prefix; // host bits clear
-	uint16_t vrf;              // table that it stands in; 16 bits: no padding
+	uint16_t vrf;              // the table it belongs to; 16 bits: no padding
 	struct fib_hop hop;
 };
 
 enum fib_op { FIB_ADD, FIB_REPLACE, FIB_DELETE };
 
-// add: the prefix must be absent; replace: absent or present; delete: must be present (hop is not
-// looked at).
+// add: the prefix must be absent; replace: absent or present; delete: must be present (hop is
+// ignored).
 struct fib_change {
 	uint8_t op; // enum fib_op
 	struct fib_route route;
 };
 
 enum fib_iface_flag {
-	FIB_IFACE_DOWN = 1, // set down in Linux: frames that come in are dropped
-	FIB_IFACE_LINUX =
-		2, // all its frames go to Linux: something is on it that workers do not know
-	FIB_IFACE_LINUX4 =
-		4, // the same for IPv4 packets to be forwarded (forwarding off, rp_filter)
-	FIB_IFACE_LINUX6 = 8, // and for IPv6
+	FIB_IFACE_DOWN = 1,   // down in Linux: received frames are dropped
+	FIB_IFACE_LINUX = 2,  // all frames go to Linux: has a feature workers do not support
+	FIB_IFACE_LINUX4 = 4, // the same for IPv4 to be forwarded (forwarding off, rp_filter)
+	FIB_IFACE_LINUX6 = 8, // the same for IPv6
 	FIB_IFACE_REDIRECTS4 =
-		16, // Linux would send redirects: see packets that leave as they came
+		16, // Linux sends redirects: punt some that leave by their input interface
 	FIB_IFACE_REDIRECTS6 = 32,
-	FIB_IFACE_DISCOVERY6 =
-		64, // Linux may answer for others: all neighbour discovery goes there
+	FIB_IFACE_DISCOVERY6 = 64, // proxy NDP: all neighbour discovery goes to Linux
 };
 
 // A VLAN tag on the wire, host order.
@@ -80,23 +77,23 @@ struct fib_tag {
 	uint16_t vid;  // 1 to 4094
 };
 
-// What the tables must know of a link to take its frames in, to write headers and to judge lengths.
+// Settings of an interface: used to receive frames, to write headers and to check lengths.
 struct fib_iface {
-	struct wire_mac mac;  // source MAC of frames that leave; unicast frames to it are ours
+	struct wire_mac mac;  // source MAC of output frames; unicast frames to it are ours
 	struct wire_mac peer; // destination MAC for FIB_PEER
 	bool has_peer;
 	uint8_t port;                     // index
-	uint8_t vrf;                      // table that answers for packets that come in
+	uint8_t vrf;                      // table for lookups of received packets
 	uint8_t flags;                    // enum fib_iface_flag
 	uint8_t n_tags;                   // 0: the port itself
-	uint8_t n_macs;                   // further addresses that are ours (macvlan, VRRP)
+	uint8_t n_macs;                   // number of additional addresses (macvlan, VRRP)
 	uint16_t mtu;                     // bytes of the IP packet, 68 to 9600
-	uint16_t mtu6;                    // the same of IPv6 packets, if less; 0: not so
+	uint16_t mtu6;                    // the same for IPv6 packets, if less; 0: same as mtu
 	struct fib_tag tag[FIB_MAX_TAGS]; // outer one first
 	struct wire_mac macs[FIB_IFACE_MACS];
 };
 
-// Of packets of this family.
+// The MTU for packets of a family.
 static inline uint16_t fib_iface_mtu(const struct fib_iface *iface, uint8_t family)
 {
 	return family == 6 && iface->mtu6 ? iface->mtu6 : iface->mtu;
@@ -105,90 +102,92 @@ static inline uint16_t fib_iface_mtu(const struct fib_iface *iface, uint8_t fami
 struct fib;
 struct fib_rcu;
 
-// An empty table with the built-in routes that RFC 1812 5.3.7, RFC 3927 and RFC 4291 ask for
+// Creates an empty table with the built-in routes required by RFC 1812 5.3.7, RFC 3927 and RFC 4291
 // (127/8, 0/8, 0.0.0.0, 240/4, 255.255.255.255 and ::, ::1 martian; 169.254/16 and fe80::/10
 // link-local; 224/4 and ff00::/8 multicast). NULL with `error` set. Control thread; owner: caller.
 struct fib *fib_create(struct error *error);
 void fib_destroy(struct fib *fib);
 
-// A further table, with the built-in routes, that shares next hops, groups and links with the main
-// one. It takes at most half a MiB at first; any number of routes is possible, but an IPv4 lookup
-// costs what an IPv6 one does. -EINVAL, -EEXIST, -ENOMEM with `error` set. / All its routes go;
-// workers find no route in it. Links stay in it, and their neighbours are known again when it opens
-// again. The main one cannot be closed. Control thread.
+// Opens a further table, with the built-in routes, that shares next hops, groups and interfaces
+// with the main one. It initially takes at most half a MiB; the number of routes is not limited,
+// but an IPv4 lookup costs as much as an IPv6 one. -EINVAL, -EEXIST, -ENOMEM with `error` set. /
+// Deletes all its routes; workers find no route in it. Its interfaces stay assigned to it, and
+// their neighbours are reachable again when it is reopened. The main table cannot be closed.
+// Control thread.
 int fib_vrf_open(struct fib *fib, uint8_t vrf, struct error *error);
 void fib_vrf_close(struct fib *fib, uint8_t vrf);
 bool fib_vrf_is_open(const struct fib *fib, uint8_t vrf);
 
-// Tells of a link or changes what was told; next hops on it are rewritten at once, and workers take
-// its frames in by it; its neighbours are hosts of its VRF. When
-// a link's port or tags are others than those last told under its number, waits until no worker
-// knows the old ones. -EINVAL (another number than the port's and no tags; no such port; tags that
-// another link of the port has, or that no VLAN can have; a VRF that is not open; an MTU or a
-// number of MAC addresses out of range) or -ENOSPC, and nothing is changed. / Frames with its tags
-// are unknown from now on, those of a port are dropped as if it were down; next hops on it are
-// unresolved, its neighbours stay known. Control thread.
+// Adds an interface or changes its settings. Next hops on it are rewritten at once, workers use the
+// settings for received frames, and its neighbours are hosts of its VRF. If an interface's port or
+// tags differ from the last ones under its number, waits for a grace period of the workers. Returns
+// -EINVAL (a number other than the port's without tags; no such port; tags that another interface
+// of the port has, or that are not valid; a VRF that is not open; an MTU or a number of MAC
+// addresses out of range) or -ENOSPC, and changes nothing then. / Frames with its tags are unknown
+// from now on; if it is a port, its frames are dropped as if it were down. Next hops on it are
+// unresolved; its neighbours are kept. Control thread.
 int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *settings);
 void fib_iface_delete(struct fib *fib, uint16_t iface);
-// What was told of it; NULL: nothing.
+// The current settings of an interface; NULL: there are none.
 const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface);
 
-// A batch, all or nothing: on error nothing is changed, `error` names the prefix and *bad (may be
-// NULL) is its index. A batch may name a prefix several times; changes count in order. -EINVAL,
-// -EEXIST, -ENOENT, -ENOSPC (hops, or memory). Workers see each route either old or new. Fast for
-// one change and for millions. Control thread.
+// Applies a batch of changes, all or nothing: on error nothing is changed, `error` names the prefix
+// and *bad (may be NULL) is its index. A batch may contain a prefix several times; changes apply in
+// order. -EINVAL, -EEXIST, -ENOENT, -ENOSPC (hops or memory). Workers see either the old or the new
+// state of each route. Fast for one change and for millions. Control thread.
 int fib_change(struct fib *fib, const struct fib_change *changes, size_t n, size_t *bad,
 	struct error *error);
 
-// Many small changes scatter what workers read over more cache lines than one large batch needs.
-// Call it now and then, some 20 times a second: when a good part of the IPv4 routes has changed and
-// no more are coming, it moves all of it together (some 50 ms for a million routes). Control
+// Defragments the workers' copy: many small changes spread it over more cache lines than one large
+// batch needs. Call it about 20 times a second: when a large part of the IPv4 routes has changed
+// and changes have stopped, it moves all of it together (about 50 ms for a million routes). Control
 // thread.
 void fib_tidy(struct fib *fib);
 
-// One of a route's next hops (VIA or PEER) and its share, 1 to 255.
+// One next hop (VIA or PEER) of a route and its weight, 1 to 255.
 struct fib_member {
 	struct fib_hop hop;
 	uint8_t weight;
 };
 
-// Equal-cost multipath: the hop for a route that leads to n next hops (1 to 64), each taking its
-// share of flows by weight, to one part in 1024. A flow stays with its member while the group
-// stands. The same members in any order are the same group. `out` is good for the next fib_change,
-// also when that fails or has no changes. -EINVAL, -ENOSPC (4096 groups) with `error` set. Control
-// thread.
+// Equal-cost multipath: makes the hop for a route with n next hops (1 to 64). Each gets its share
+// of flows by weight, with a resolution of 1/1024. A flow stays with its member while the group
+// does not change. The same members in any order are the same group. `out` is valid until the end
+// of the next fib_change, even if that fails or has no changes. -EINVAL, -ENOSPC (4096 groups) with
+// `error` set. Control thread.
 int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, struct fib_hop *out,
 	struct error *error);
-// Members of a hop of kind FIB_GROUP, at most `max` written; returns how many there are. Control
+// Writes at most `max` members of a hop of kind FIB_GROUP; returns the number of members. Control
 // thread.
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,
 	unsigned max);
 
-// The MAC address of a neighbour on a link. All next hops via it are resolved at once; where it
-// lies in a CONNECTED route of that link, in the link's VRF, it is reachable as a host of its own.
-// Delete: back to unresolved. Control thread.
+// Sets the MAC address of a neighbour on an interface. All next hops via it are resolved at once;
+// if a CONNECTED route of that interface, in the interface's VRF, covers it, it is reachable as a
+// host. Delete: back to unresolved. Control thread.
 int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *addr,
 	const struct wire_mac *mac, struct error *error);
 int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr *addr);
 
-// What workers would do with a packet to `addr`, from the routes (not from the workers' copy, which
-// fib_lookup tells). Control thread.
+// What workers do with a packet to `addr`, computed from the routes (fib_lookup reads the workers'
+// copy). Control thread.
 struct fib_answer {
-	bool found;             // a route covers it
-	struct fib_route route; // the longest prefix that covers it
+	bool found;             // some route covers it
+	struct fib_route route; // the longest matching prefix
 	uint16_t hop_id;
-	struct fib_hop hop;  // after CONNECTED was resolved to the neighbour
-	uint8_t verdict;     // VERDICT_FORWARD, or why not
-	struct wire_mac mac; // destination MAC when resolved
+	struct fib_hop hop;  // after a CONNECTED hop was resolved to the neighbour
+	uint8_t verdict;     // VERDICT_FORWARD, or the reason not to
+	struct wire_mac mac; // destination MAC if resolved
 };
 void rib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr,
 	struct fib_answer *answer);
-// The hop id that workers read for `addr`, through the same code as workers. 0 in a VRF that is not
-// open.
+// The hop id that workers read for `addr`, looked up with the same code as workers use. 0 in a VRF
+// that is not open.
 uint16_t fib_lookup(const struct fib *fib, uint8_t vrf, const struct wire_addr *addr);
 
-// Routes of one VRF in order of address, then length, without built-in ones: the first after
-// `after` (NULL: the very first) of `family`. False at the end. O(depth). Control thread.
+// Iterates over the routes of one VRF without built-in ones, in order of address, then length:
+// returns the first of `family` after `after` (NULL: the very first). False at the end. O(depth).
+// Control thread.
 struct fib_walk {
 	const struct wire_prefix *after;
 	uint8_t family, vrf;
@@ -197,20 +196,20 @@ bool fib_next(const struct fib *fib, const struct fib_walk *walk, struct fib_rou
 
 struct fib_hop_info {
 	struct fib_hop hop;
-	struct wire_mac mac; // of a neighbour, or where packets are forwarded to
-	bool is_neighbour;   // fib_neighbour_set has told of it
-	uint8_t verdict; // VERDICT_FORWARD (groups: each member has its own) or why packets to it
+	struct wire_mac mac; // of the neighbour, or of the forwarding destination
+	bool is_neighbour;   // set by fib_neighbour_set
+	uint8_t verdict; // VERDICT_FORWARD (members of a group have their own) or why its packets
 	                 // are dropped
 	uint16_t mtu;
 	uint32_t n_routes;
-	uint64_t counted_before; // what workers had counted under its id until it got that
+	uint64_t counted_before; // packets counted under its id before this hop got it
 };
-// Next hop by id. False: no such one; go on to the next id up to fib_usage.max_hop_id. Control
-// thread.
+// Next hop by id. False: there is none; continue with the next id up to fib_usage.max_hop_id.
+// Control thread.
 bool fib_hop_info(const struct fib *fib, uint16_t id, struct fib_hop_info *out);
 
-// How to ask for the packets that workers have counted under an id until now. Next hops start
-// there: those of the table now, others when they get their id. Control thread.
+// Callback that returns the packets that workers have counted under an id so far. The count of a
+// next hop starts there: for existing hops now, for others when they get their id. Control thread.
 struct fib_count {
 	uint64_t (*counted)(const void *ctx, uint16_t id);
 	const void *ctx;
@@ -220,19 +219,19 @@ void fib_count_from_now(struct fib *fib, const struct fib_count *count);
 struct fib_usage {
 	uint32_t n_routes4, n_routes6, n_hops, n_neighbours;
 	uint16_t max_hop_id;
-	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // what workers may read
-	size_t control_bytes; // what only the control thread reads
-	size_t pending_frees; // blocks waiting for workers to pass by
+	size_t worker_bytes4, worker_bytes6, worker_bytes_hops; // memory that workers may read
+	size_t control_bytes; // memory that only the control thread reads
+	size_t pending_frees; // blocks waiting for the end of a grace period
 };
 void fib_usage(const struct fib *fib, struct fib_usage *out);
 
-// The door between the writer and workers. `n_workers` up to STATS_MAX_WORKERS. Control thread;
+// RCU between the writer and the workers. `n_workers` up to STATS_MAX_WORKERS. Control thread;
 // owner: caller.
 struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error);
-void fib_rcu_destroy(struct fib_rcu *rcu); // all workers offline, nothing attached
-// Makes `fib` what workers read (NULL: nothing, once all workers have ended), waits until no worker
-// reads the old one, returns the old one for fib_destroy.
+void fib_rcu_destroy(struct fib_rcu *rcu); // requires all workers offline, no table attached
+// Publishes `fib` to the workers (NULL: none, after all workers have ended), waits for a grace
+// period and returns the old table for fib_destroy.
 struct fib *fib_rcu_swap(struct fib_rcu *rcu, struct fib *fib);
-// Frees what no worker can read any more; cheap, call it often. Names a worker that has been silent
-// for a second (returns its id, else -1).
+// Frees what no worker can read any more; cheap, call it often. Returns the id of a worker that has
+// not reported a quiescent state for a second, else -1.
 int fib_rcu_poll(struct fib_rcu *rcu);

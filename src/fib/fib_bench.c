@@ -1,5 +1,5 @@
-// What the table costs: cycles per lookup, MiB that workers read, seconds to build, microseconds
-// per change. Prints; judges nothing.
+// Measures the table: cycles per lookup, MiB that workers read, seconds to build, microseconds per
+// change. Prints only, never fails.
 #include "base/clock.h"
 #include "fib/bench_table.h"
 #include "fib/fib.h"
@@ -15,7 +15,7 @@
 
 enum { BURST = 64, N_ROUNDS = 7, CHUNK = 2048, N_CHUNKS = BENCH_DESTINATIONS / CHUNK };
 
-// One row of the comparison: a lookup and the cycles that each chunk of destinations took.
+// One row of the comparison: a lookup and the cycles for each chunk of destinations.
 struct row {
 	lookup4_fn *four;
 	lookup6_fn *six;
@@ -49,7 +49,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-// All variants in turn, chunk by chunk, so that what else the machine does hits each of them alike.
+// Alternates between the variants chunk by chunk, so that disturbances hit all of them alike.
 static void print_cycles(const struct fib *fib, const struct bench_table *table)
 {
 	static struct row row[4];

@@ -1,5 +1,5 @@
-// DPDK's own tables with the same routes and destinations: fib_bench_peers [EAL ARGUMENTS]. Prints;
-// judges nothing.
+// Measures DPDK's own tables with the same routes and destinations: fib_bench_peers [EAL
+// ARGUMENTS]. Prints only, never fails.
 #include "base/clock.h"
 #include "fib/bench_table.h"
 #include "fib/rib.h"

@@ -1,4 +1,4 @@
-// What workers read. Nothing here allocates, locks or calls the system.
+// The part of the table that workers read. No function here allocates, locks or makes system calls.
 #pragma once
 
 #include "base/bits.h"
@@ -13,82 +13,81 @@
 #include "base/fetch_avx512.h"
 #endif
 
-// IPv4: 32 neighbouring /24s. Bit i of `runs` (i > 0) is set where /24 i differs from the one
-// before it; bit 0 where the leaves do not fit in here as they are. With n = popcount(runs & (2 <<
-// i) - 1) the answer of /24 i is leaf[n]; if bit 0 is set, of narrow nodes what narrow[n] stands
-// for, of others leaf4[(outside >> 1) + n]. All 0: every /24 is hop 0. Read and written as one
-// aligned 16-byte word.
+// IPv4: 32 consecutive /24s. Bit i of `runs` (i > 0) is set if /24 i differs from the one before
+// it; bit 0 is set if the leaves do not fit into the node as they are. With n = popcount(runs & (2
+// << i) - 1), the leaf of /24 i is leaf[n] if bit 0 is clear. If it is set: in narrow nodes the
+// leaf that narrow[n] encodes, in others leaf4[(outside >> 1) + n]. All 0: every /24 has hop 0.
+// Read and written as one aligned 16-byte word.
 enum { FIB_NODE4_LEAVES = 6, FIB_NODE4_NARROW = 11 };
 struct fib_node4 {
 	uint32_t runs;
 	union {
 		uint16_t leaf[FIB_NODE4_LEAVES];
-		uint8_t narrow[1 + FIB_NODE4_NARROW]; // narrow[0] is 1; n begins with 1
+		uint8_t narrow[1 + FIB_NODE4_NARROW]; // narrow[0] is 1; n starts at 1
 		struct {
 			uint32_t outside; // even
 			uint32_t unused;
-			uint32_t tail; // first line of prefixes longer than /24; so two leaves
-			               // fewer fit where there are such, and no narrow ones
+			uint32_t tail; // first line of prefixes longer than /24; a node with such
+			               // prefixes holds two leaves fewer, and is never narrow
 		};
 	};
 } __attribute__((aligned(16)));
 
-// Bytes of narrow nodes: 0, or a hop id less this: the last one of the hops that each table has.
+// Encoding of narrow nodes: 0, or a hop id minus this: the last id of the hops that each table has.
 enum { FIB_NARROW_AFTER = 4 };
 
-// IPv6: 64 neighbouring slots: bit i of `runs` (i > 0) is set where slot i differs from the one
-// before it; the answer of slot i is leaf[base + popcount(runs & (2 << i) - 2)]. All 0: every slot
-// is hop 0. Read and written as one aligned 16-byte word.
+// IPv6: 64 consecutive slots. Bit i of `runs` (i > 0) is set if slot i differs from the one before
+// it; the leaf of slot i is leaf[base + popcount(runs & (2 << i) - 2)]. All 0: every slot has hop
+// 0. Read and written as one aligned 16-byte word.
 struct fib_node6 {
 	uint64_t runs;
 	uint32_t base;
 	uint32_t unused;
 } __attribute__((aligned(16)));
 
-// A next hop as workers need it, 16 bytes, read and replaced as one aligned 16-byte word. Its port
-// and tags never change between two reports of a worker that saw it forward.
+// A next hop as workers read it: 16 bytes, read and replaced as one aligned 16-byte word. Its port
+// and tags never change between two quiescent states of a worker that read it as forwarding.
 struct fib_hop_entry {
 	uint8_t macs[12];   // destination, source
-	uint16_t frame_max; // longest frame without FCS and tags that may leave: MTU + 14; of
-	                    // packets of IPv4 via a neighbour of IPv6: fib_frame_max4_load
+	uint16_t frame_max; // longest frame that may be sent, without FCS and tags: MTU + 14; for
+	                    // IPv4 packets via an IPv6 neighbour: fib_frame_max4_load
 	uint8_t port;
-	uint8_t verdict; // VERDICT_FORWARD, why its packets do not leave so, or an enum below
+	uint8_t verdict; // VERDICT_FORWARD, a reason not to, or a value below
 } __attribute__((aligned(16)));
 
-// A hop with this verdict is a group: its packets go to the hop bucket[first bucket + hash of the
-// flow % FIB_GROUP_BUCKETS], which is no group. TAGGED: forwarded, with the VLAN tags that stand in
-// tags[hop].
+// A hop with this verdict is a group: its packets go to hop bucket[first bucket + hash of the flow
+// % FIB_GROUP_BUCKETS], which is not a group. TAGGED: forwarded with the VLAN tags in tags[hop].
 enum { FIB_VERDICT_GROUP = 255, FIB_VERDICT_TAGGED = 254, FIB_GROUP_BUCKETS = 1024 };
 
-// The first hops in brief, so that a whole burst can be judged at once: the port of each one that
-// forwards without tags, FIB_NOT_PLAIN of all others; and the least frame_max of those, or less.
-// Each element is written by itself, a port after its entry and after a lower frame_max, and a
-// higher frame_max last.
+// Summary table of the first hops, with which check can process a whole burst at once: the port of
+// each hop that forwards without tags, FIB_NOT_PLAIN for all others; and the least frame_max of
+// those hops, or less. Each element is written separately: a port after its entry and after a lower
+// frame_max, and a higher frame_max last.
 enum { FIB_PLAIN_HOPS = 512, FIB_NOT_PLAIN = 255 };
 struct fib_plain_hops {
 	uint8_t port[FIB_PLAIN_HOPS];
 	uint16_t frame_max;
 } LINE_ALIGNED;
 
-// VLAN tags as they stand on the wire, outer one first: TPID and TCI of each. One aligned word.
+// VLAN tags as on the wire, outer one first: TPID and TCI of each. One aligned word.
 struct fib_tags {
 	uint8_t bytes[8];
 } __attribute__((aligned(8)));
 
-// How frames that come in are taken: one word, read once per burst (a port without tags) or per
-// tagged frame, by fib_iface_in_load. Of a port that was never told: no flags, the main VRF; of a
-// deleted link: FIB_IFACE_DOWN.
+// How to handle received frames of an interface: one word, read by fib_iface_in_load once per burst
+// (untagged) or per tagged frame. A port without settings: no flags, the main VRF. A deleted
+// interface: FIB_IFACE_DOWN.
 struct fib_iface_in {
 	uint8_t flags; // enum fib_iface_flag
 	uint8_t vrf;
-	uint8_t n_macs; // not 0: fib_iface_has_mac knows of more than the port's own address
-	uint8_t n_tags; // most tags that a link of this port has: 0: tagged frames are unknown
-	                // here; of a VLAN: its own
+	uint8_t n_macs; // not 0: check fib_iface_has_mac for other addresses than the port's own
+	uint8_t n_tags; // of a port: most tags of any interface on it, 0: tagged frames are
+	                // unknown; of a VLAN: its own
 	uint16_t iface;
 	uint16_t unused;
 } __attribute__((aligned(8)));
 
-// First bucket of a group; what the entry holds in place of MACs.
+// First bucket of a group; the entry holds it in place of MACs.
 static inline uint32_t fib_entry_group(const struct fib_hop_entry *entry)
 {
 	uint32_t first;
@@ -119,18 +118,18 @@ struct fib_key6 {
 	uint64_t high, low; // host order
 };
 
-// The IPv4 addresses with a local route (ours and broadcast ones) in any VRF, as a filter: each has
-// two bits in one word, which is written in one piece. Another address has both of its bits set by
-// chance: 1 of 2000 where 4 are ours, 1 of 250 with 20, 1 of 25 with 100, 2 of 5 with 500, nearly
-// all with 2000, and all while there is a local route shorter than /32. A packet from such an
-// address costs a lookup more, so a filled filter is as right, and slower.
+// A filter of the IPv4 addresses with a local route (ours and broadcast ones) in any VRF: each sets
+// two bits in one word, which is written atomically. False positives: 1 of 2000 addresses with 4
+// local ones, 1 of 250 with 20, 1 of 25 with 100, 2 of 5 with 500, nearly all with 2000, and all
+// while there is a local route shorter than /32. A false positive costs an additional lookup, so a
+// full filter is correct, but slower.
 enum { FIB_SOURCE_WORDS = 32 };
 static const uint32_t FIB_SOURCE_FACTOR = 0x9e3779b1; // 2^32 / golden ratio; odd
 struct fib_sources {
 	uint32_t word[FIB_SOURCE_WORDS];
 } LINE_ALIGNED;
 
-// Where an address (host order) has its two bits.
+// The position of an address's (host order) two bits.
 struct fib_source_place {
 	uint8_t word, first, second;
 };
@@ -142,7 +141,7 @@ static inline struct fib_source_place fib_source_place(uint32_t addr)
 	return (struct fib_source_place){hash >> 27, hash >> 22 & 31, hash >> 17 & 31};
 }
 
-// False: it is none of ours. Worker.
+// False: not one of our addresses. Worker.
 static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uint32_t addr)
 {
 	const struct fib_source_place place = fib_source_place(addr);
@@ -153,20 +152,20 @@ static inline bool fib_source_may_be_ours(const struct fib_sources *sources, uin
 
 struct fib_view;
 
-// How far a bulk lookup of IPv4 in parts has come, of at most FIB_BURST4 destinations: a bit for
-// each one whose leaf stands outside its node, or whose leaf leads to a tail; and of all what their
-// nodes said, for a node may change between the parts: the number of the leaf outside (others: 0),
+// State of a pipelined IPv4 bulk lookup of at most FIB_BURST4 destinations: a bit for each one
+// whose leaf is outside its node or leads to a tail. A node may change between the stages, so what
+// they need of it is saved here for each destination: the number of the outside leaf (if none: 0)
 // and the first tail line.
 enum { FIB_BURST4 = 64 };
 struct fib_begun4 {
-	unsigned n; // how many destinations; the rest is the lookup's own
+	unsigned n; // number of destinations; the rest is internal
 	uint64_t outside, tails;
 	uint32_t number[FIB_BURST4] LINE_ALIGNED, tail[FIB_BURST4];
 };
 
-// What workers read. The lookups are chosen by CPU, by rte_vect_get_max_simd_bitwidth (only a limit
-// below 256 is a veto: 256 is EAL's default, which nobody asked for) and, for IPv4, by the size of
-// the table, which may change while workers run.
+// The workers' view of a table. The lookups are selected by CPU, by rte_vect_get_max_simd_bitwidth
+// (only a limit below 256 excludes AVX-512, since 256 is EAL's default) and, for IPv4, by the
+// table's size, which may change while workers run.
 struct fib_view {
 	const struct fib_node4 *node4;
 	const struct fib_hop_entry *hops;
@@ -177,9 +176,9 @@ struct fib_view {
 	void (*lookup6)(const struct fib_view *view, const struct fib_key6 dst[], uint16_t hop[],
 		unsigned n);
 	void (*begin4)(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
-		struct fib_begun4 *begun); // NULL: of further VRFs
+		struct fib_begun4 *begun); // NULL for further VRFs
 	bool is_far4; // the table is too large for a core's own caches; atomic, relaxed
-	bool waits4;  // it is much larger than they are; atomic, relaxed
+	bool waits4;  // it is much larger than them; atomic, relaxed
 	const uint16_t *leaf4;
 	const void *tail4;
 	const void *root4; // of further VRFs
@@ -189,14 +188,14 @@ struct fib_view {
 	const void *line6;
 	const struct fib_tags *tags;         // by hop
 	const uint16_t *frame_max4;          // by hop
-	const struct fib_iface_in *iface_in; // by link; the first ones are the ports
-	const struct fib_view *vrfs; // by VRF, the main one included; hop 0 for all addresses
-	                             // in those that are not open
+	const struct fib_iface_in *iface_in; // by interface; the first ones are the ports
+	const struct fib_view *vrfs; // by VRF, including the main one; those that are not open have
+	                             // hop 0 for all addresses
 	const struct fib_ifaces *ifaces;
 	const struct fib_sources *sources;
 } LINE_ALIGNED;
 
-// How to take frames of a link; the tags of a tagged next hop. Worker.
+// How to handle received frames of an interface; the tags of a tagged next hop. Worker.
 static inline struct fib_iface_in fib_iface_in_load(const struct fib_view *view, uint16_t iface)
 {
 	const void *from = &view->iface_in[iface];
@@ -207,7 +206,7 @@ static inline struct fib_iface_in fib_iface_in_load(const struct fib_view *view,
 	return in;
 }
 
-// The longest frame of IPv4 that may leave by a hop: at least frame_max. Worker.
+// The longest IPv4 frame that may be sent to a hop: at least frame_max. Worker.
 static inline uint16_t fib_frame_max4_load(const struct fib_view *view, uint16_t hop)
 {
 	return __atomic_load_n(&view->frame_max4[hop], __ATOMIC_RELAXED);
@@ -223,25 +222,24 @@ static inline struct fib_tags fib_tags_load(const struct fib_view *view, uint16_
 	return tags;
 }
 
-// A VLAN's link by port and tags of a frame, priorities aside (0 in place of the inner one: one
-// tag); FIB_NO_IFACE_IN: none. Not for every packet: it searches. Worker.
+// The VLAN interface with a frame's port and tags, ignoring priorities (inner tag 0: a single tag);
+// FIB_NO_IFACE_IN: none. It searches, so do not call it for every packet. Worker.
 enum { FIB_NO_IFACE_IN = 0xffff };
 uint16_t fib_iface_tagged(const struct fib_view *view, uint8_t port, const struct fib_tags *tags);
-// Whether a MAC address is the link's own or one of its further ones. Worker.
+// Whether a MAC address is the interface's own or one of its additional ones. Worker.
 bool fib_iface_has_mac(const struct fib_view *view, uint16_t iface, const uint8_t mac[6]);
 
-// Whether lookups wait so long for memory that other work should lie between a prefetch and them.
-// Worker.
+// Whether lookups wait for memory so long that other work should be done between a prefetch and the
+// lookup. Worker.
 static inline bool fib_waits4(const struct fib_view *view)
 {
 	return __atomic_load_n(&view->waits4, __ATOMIC_RELAXED);
 }
 
-// Fetches what the lookup of n destinations will read first, in tables that are large enough for it
-// to pay. For destinations that are looked up after other work. Worker.
-// All that the lookups fetch goes to the L2: an L1 has room for some 20 lines that are on their way
-// and drops a quarter of 64 that are asked of it at once (AMD, Zen 4), an L2 has more and drops
-// none.
+// Prefetches what the lookup of n destinations reads first, for tables that are large enough for
+// this to pay. For destinations that are looked up after other work. Lookups prefetch everything
+// into the L2: an L1 tracks about 20 outstanding lines and drops a quarter of 64 prefetches issued
+// at once (AMD, Zen 4); an L2 tracks more and drops none. Worker.
 static inline void fib_prefetch4(const struct fib_view *view, const uint32_t dst[], unsigned n)
 {
 	if (!__atomic_load_n(&view->is_far4, __ATOMIC_RELAXED))
@@ -251,7 +249,7 @@ static inline void fib_prefetch4(const struct fib_view *view, const uint32_t dst
 }
 
 #if defined(__AVX512F__)
-// The same of sixteen destinations in a register.
+// The same for sixteen destinations in a register.
 static inline void fib_prefetch4_sixteen(const struct fib_view *view, __m512i dst)
 {
 	_Static_assert(sizeof(struct fib_node4) == 2 * 8, "two eights");
@@ -260,17 +258,18 @@ static inline void fib_prefetch4_sixteen(const struct fib_view *view, __m512i ds
 }
 #endif
 
-// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They
-// prefetch what they need. Worker.
+// Bulk lookups, n up to 64: hop ids of n destinations (IPv4 in host order). They prefetch what they
+// need. Worker.
 static inline void fib_lookup4(const struct fib_view *view, const uint32_t dst[], uint16_t hop[],
 	unsigned n)
 {
 	__atomic_load_n(&view->lookup4, __ATOMIC_RELAXED)(view, dst, hop, n);
 }
 
-// The lookup of the main VRF's IPv4 in three parts, for workers that do other work while memory
-// answers: each part fetches what the next one reads. begun->n is up to FIB_BURST4; dst stays the
-// same, the worker does not report meanwhile, and hop[] is good for nothing before the end. Worker.
+// The IPv4 lookup in the main VRF in three stages, for workers that do other work while prefetches
+// complete: each stage prefetches what the next one reads. begun->n is up to FIB_BURST4. Between
+// the stages, dst must not change and the worker must not report a quiescent state; hop[] is
+// undefined until the end. Worker.
 static inline void fib_lookup4_begin(const struct fib_view *view, const uint32_t dst[],
 	uint16_t hop[], struct fib_begun4 *begun)
 {
@@ -286,14 +285,15 @@ static inline void fib_lookup6(const struct fib_view *view, const struct fib_key
 	view->lookup6(view, dst, hop, n);
 }
 
-// The workers' side of the door. `live` is read once per burst or train, before the lookups; what
-// it points to stays as it is until the worker reports. Never NULL while a worker runs.
+// The reader side of RCU. `live` is read once per burst or pipelined batch, before the lookups;
+// what it points to remains valid until the worker reports a quiescent state. Never NULL while a
+// worker runs.
 struct fib_rcu_fast {
 	const struct fib_view *live; // atomic, acquire
 	struct rte_rcu_qsbr *qsbr;
 } LINE_ALIGNED;
 
-// Worker, once at its start and end (and around parking).
+// Called by a worker when it starts and ends, and around sleeps.
 static inline void fib_reader_online(struct fib_rcu_fast *rcu, unsigned worker)
 {
 	rte_rcu_qsbr_thread_online(rcu->qsbr, worker);
@@ -304,7 +304,8 @@ static inline void fib_reader_offline(struct fib_rcu_fast *rcu, unsigned worker)
 	rte_rcu_qsbr_thread_offline(rcu->qsbr, worker);
 }
 
-// Worker, once per loop: no pointer into the table is held here.
+// Reports a quiescent state: the worker holds no pointer into the table. Called once per loop.
+// Worker.
 static inline void fib_reader_report(struct fib_rcu_fast *rcu, unsigned worker)
 {
 	rte_rcu_qsbr_quiescent(rcu->qsbr, worker);
@@ -316,5 +317,5 @@ static inline const struct fib_view *fib_reader_view(const struct fib_rcu_fast *
 }
 
 struct fib_rcu;
-// The fast side of a door; valid as long as the door.
+// The reader side; valid as long as `rcu`.
 struct fib_rcu_fast *fib_rcu_readers(struct fib_rcu *rcu);

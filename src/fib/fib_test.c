@@ -1,4 +1,4 @@
-// The table: where it grows and shrinks, against a plain list of routes. Tests only.
+// Growing and shrinking the table, compared with a plain list of routes. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -14,8 +14,9 @@
 
 static struct model model;
 
-// What comes before the /24s below: other hops, which have taken the first ids, and a longer
-// prefix. As narrow leaves a node holds eleven of the first 255 hops, beside none with a tail.
+// The table before the /24s below are added: other hops, which have taken the first ids, and a
+// longer prefix. A node can hold eleven narrow leaves of the first 255 hops, but none together with
+// a tail.
 static const struct {
 	unsigned n_hops, most_inside;
 	bool with_tail, with_linux;
@@ -34,7 +35,7 @@ static void change_both(struct fib *fib, const struct fib_change *change)
 	assert_int_equal(fib_change(fib, change, 1, NULL, NULL), 0);
 }
 
-// Routes to so many hops, a node for each.
+// Adds routes to this many hops, each in a node of its own.
 static void take_hops(struct fib *fib, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -45,8 +46,8 @@ static void take_hops(struct fib *fib, unsigned n)
 						.via = {.bytes = {10, 0, 0, i}, .family = 4}}}});
 }
 
-// /24 after /24 of one node comes, then goes: with the rest of the node's slots n of them are n + 1
-// leaves.
+// The /24s of one node are added one by one, then deleted: together with the rest of the node, n of
+// them have n + 1 leaves.
 static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 {
 	enum { N_SLOTS = 20 };
@@ -75,8 +76,8 @@ static void keeps_leaves_inside_their_node_while_they_fit(void **state)
 	}
 }
 
-// 800 /48 and 400 hosts in one /32 come and go: lines become wide blocks, two levels of them, and
-// lines again; all they took is given back.
+// Adds and deletes 800 /48s and 400 hosts in one /32: lines become wide blocks on two levels, and
+// lines again; all their memory is freed.
 static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -107,7 +108,7 @@ static void grows_and_shrinks_dense_ip6_subtrees(void **state)
 	fib_destroy(fib);
 }
 
-// Deleting all gives all memory back but what the built-in routes need.
+// Deleting all routes frees all memory except what the built-in routes need.
 static void leaks_no_blocks(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -141,7 +142,7 @@ static int by_prefix(const void *a, const void *b)
 	return order ? order : x->len - y->len;
 }
 
-// The caller takes out what it is told of and tries again with the rest.
+// The caller removes the reported change and retries with the rest.
 static void names_a_change_of_a_batch_that_finds_no_memory(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -174,7 +175,7 @@ static void lists_routes_in_order_without_built_in_ones(void **state)
 		assert_memory_equal(&route, &model.route[i], sizeof(route));
 	}
 	assert_false(model_next(fib, 6, &model.route[model.n - 1].prefix, &route));
-	for (unsigned i = 0; i < 1000; i++) { // also after prefixes that are no routes
+	for (unsigned i = 0; i < 1000; i++) { // also after prefixes without routes
 		struct fib_route after = {.prefix = model_random_prefix(6)};
 		size_t at = 0;
 		while (at < model.n && by_prefix(&model.route[at], &after) <= 0)
@@ -186,7 +187,7 @@ static void lists_routes_in_order_without_built_in_ones(void **state)
 	fib_destroy(fib);
 }
 
-// Neighbouring /24 from 1.0.0.0 on, the last `n` of `all`.
+// Consecutive /24s from 1.0.0.0 on, the last `n` of `all`.
 static void change_many(struct fib *fib, enum fib_op op, unsigned all, unsigned n)
 {
 	struct fib_change change = {.op = op, .route.hop = churn_hop()};
@@ -210,7 +211,7 @@ static void lookups_wait_while_there_are_so_many_ip4_routes(void **state)
 {
 	enum { MANY = 65536 };
 	struct fib *fib = fib_create(NULL);
-	unsigned before = fib->n_routes[RIB4]; // built-in ones
+	unsigned before = fib->n_routes[RIB4]; // the built-in ones
 
 	change_many(fib, FIB_ADD, MANY - before - 1, MANY - before - 1);
 	expect_waits(fib, false);

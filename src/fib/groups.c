@@ -1,4 +1,4 @@
-// The table of groups. Control thread; workers read `bucket`.
+// The table of next-hop groups. Control thread; workers read `bucket`.
 #include "fib/groups.h"
 
 #include "base/pages.h"
@@ -51,8 +51,8 @@ static bool same_members(const struct group *a, const struct group *b)
 	       !memcmp(a->weight, b->weight, a->n_members);
 }
 
-// Each member gets buckets in proportion to its weight; what rounding leaves goes to the largest
-// remainders first.
+// Each member gets buckets in proportion to its weight; buckets left by rounding go to the largest
+// remainders.
 static void fill_buckets(uint16_t *bucket, const struct group *group)
 {
 	uint32_t total = 0, sum = 0, from = 0;
@@ -122,7 +122,7 @@ void groups_free(struct groups *groups, struct hops *hops, uint16_t number)
 	group->n_members = 0;
 }
 
-// A hop that leads to one neighbour.
+// Whether a hop leads to one neighbour.
 static bool is_box(const struct fib_hop *hop)
 {
 	return hop->kind == FIB_VIA || hop->kind == FIB_PEER;
@@ -150,7 +150,7 @@ static int compare_members(const void *a, const void *b)
 	return memcmp(&one->hop, &other->hop, sizeof(one->hop));
 }
 
-// Acquires all members; lets them go again when one has no id left.
+// Acquires all members; releases them again if no hop id is left for one.
 static int acquire_members(struct fib *fib, const struct fib_member *members, unsigned n,
 	struct group *group)
 {
@@ -184,18 +184,18 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 	qsort(sorted, n, sizeof(*sorted), compare_members);
 	if (acquire_members(fib, sorted, n, &group))
 		return error_set(error, -ENOSPC,
-			"no room for a route with %u next hops; the table holds %u", n,
+			"no space for a route with %u next hops; the table holds %u", n,
 			FIB_MAX_HOPS);
 	int number = groups_get(&fib->groups, &group, &is_new);
 	for (unsigned i = 0; i < n && !is_new; i++)
 		hops_release(&fib->hops, group.member[i]);
 	if (number < 0)
 		return error_set(error, -ENOSPC,
-			"no room for another set of next hops; the table holds %u", GROUPS_MAX);
+			"no space for another set of next hops; the table holds %u", GROUPS_MAX);
 	*out = groups_hop(number);
 	uint16_t id = change_acquire_hop(fib, out);
 	if (id) {
-		hops_release(&fib->hops, id); // nobody's until a route takes it
+		hops_release(&fib->hops, id); // unreferenced until a route uses it
 		return 0;
 	}
 	if (is_new) {
@@ -203,7 +203,7 @@ int fib_group(struct fib *fib, const struct fib_member *members, unsigned n, str
 		groups_free(&fib->groups, &fib->hops, number);
 	}
 	return error_set(error, -ENOSPC,
-		"no room for another set of next hops; the table holds %u hops", FIB_MAX_HOPS);
+		"no space for another set of next hops; the table holds %u hops", FIB_MAX_HOPS);
 }
 
 unsigned fib_group_members(const struct fib *fib, const struct fib_hop *hop, struct fib_member *out,

@@ -1,5 +1,5 @@
-// Groups of next hops: a route that leads to several, each flow to one of them. Control thread;
-// workers read `bucket`.
+// Next-hop groups: a route with several next hops, with each flow mapped to one of them. Control
+// thread; workers read `bucket`.
 #pragma once
 
 #include "fib/hops.h"
@@ -22,14 +22,14 @@ struct groups {
 
 int groups_open(struct groups *groups);
 void groups_close(struct groups *groups);
-// Number of the group with exactly these members, made if need be; -1: all are taken. It takes over
-// one holder of each member when *is_new, else those stay the caller's.
+// Returns the number of the group with exactly these members, created if necessary; -1: all are in
+// use. If *is_new, it takes over one reference to each member; otherwise the caller keeps them.
 int groups_get(struct groups *groups, const struct group *wanted, bool *is_new);
-// No route leads there any more; the group is not given out again.
+// No route uses the group any more; it is not found by groups_get again.
 void groups_retire(struct groups *groups, uint16_t number);
-// No worker can know the group any more: lets its members go.
+// Releases the group's members after a grace period.
 void groups_free(struct groups *groups, struct hops *hops, uint16_t number);
 
-// The group's number as the key of its hop, and back.
+// Converts a group's number to the key of its hop, and back.
 struct fib_hop groups_hop(uint16_t number);
 uint16_t groups_number(const struct fib_hop *hop);

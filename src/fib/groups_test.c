@@ -1,4 +1,4 @@
-// Groups of next hops: shares, identity, life. Control thread.
+// Next-hop groups: shares, identity, lifetime. Control thread.
 #include "fib/fib.h"
 #include "fib/fib_fast.h"
 #include "fib/table.h"
@@ -93,7 +93,7 @@ static void workers_see_a_group_and_then_nothing(void **state)
 	assert_int_equal(fib_lookup(fib, 0, &dst), 0);
 	assert_int_equal(hops_find(&fib->hops, &group), 0);
 	assert_int_equal(fib_change(fib, &add, 1, NULL, NULL),
-		-EINVAL); // the group went with its last route
+		-EINVAL); // the group was freed with its last route
 	assert_int_equal(fib_change(fib, &del, 1, NULL, NULL), -ENOENT);
 	assert_int_equal(hops_find(&fib->hops, &members[0].hop), 0);
 	fib_destroy(fib);

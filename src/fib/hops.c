@@ -26,7 +26,7 @@ static const uint8_t verdict_of_kind[N_FIB_KINDS] = {
 	[FIB_LINUX] = VERDICT_LINUX,
 };
 
-// Lines that every worker reads are written only where something changes.
+// Cache lines that every worker reads are written only if a value changes.
 static void write_port(struct hops *hops, uint16_t id, uint8_t port)
 {
 	if (hops->plain->port[id] == port)
@@ -44,8 +44,8 @@ static void write_plain(struct hops *hops, uint16_t id, const struct fib_hop_ent
 	write_port(hops, id, is_plain ? entry->port : FIB_NOT_PLAIN);
 }
 
-// The limit rises as far as plain hops allow: after each change of a link, and by hops_sweep where
-// hops are plain no more.
+// Raises frame_max as far as the plain hops allow: called after each change of an interface, and by
+// hops_sweep if hops are no longer plain.
 static void widen_plain(struct hops *hops)
 {
 	uint16_t least = UINT16_MAX;
@@ -71,7 +71,7 @@ static void write_entry(struct hops *hops, uint16_t id, const struct fib_hop_ent
 int hops_open(struct hops *hops)
 {
 	memset(hops, 0, sizeof(*hops));
-	// Straight from mmap: what is not used stays a page of zeros.
+	// Allocated with mmap: unused memory stays unmapped zero pages.
 	hops->entry = pages_alloc(HOP_SLOTS * sizeof(*hops->entry));
 	hops->plain = pages_alloc(sizeof(*hops->plain));
 	hops->tags = pages_alloc(HOP_SLOTS * sizeof(*hops->tags));
@@ -200,7 +200,7 @@ void hops_sweep(struct hops *hops, struct defer *defer)
 		if (hops->hop[id].key.kind == FIB_GROUP)
 			groups_retire(hops->groups, groups_number(&hops->hop[id].key));
 		hops->hop[id].key.kind = N_FIB_KINDS;
-		if (id < FIB_PLAIN_HOPS) // workers that still know it ask its entry
+		if (id < FIB_PLAIN_HOPS) // workers that still use it read its entry
 			write_port(hops, id, FIB_NOT_PLAIN);
 		defer_add(defer, (struct deferred){.kind = DEFERRED_HOP, .first = id, .n = 1});
 	}
@@ -228,14 +228,14 @@ static void write_group(struct fib_hop_entry *entry, uint32_t number)
 	memcpy(entry->macs, &first, sizeof(first));
 }
 
-// Both families may leave by the same hop (RFC 8950).
+// Both families may use the same hop (RFC 8950).
 static void write_lengths(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct fib_hop *key = &hops->hop[id].key;
-	const struct fib_iface *told = &hops->ifaces->iface[key->iface].told;
+	const struct fib_iface *reported = &hops->ifaces->iface[key->iface].reported;
 
-	entry->frame_max = fib_iface_mtu(told, key->via.family) + ETHERNET_BYTES;
-	__atomic_store_n(&hops->frame_max4[id], fib_iface_mtu(told, 4) + ETHERNET_BYTES,
+	entry->frame_max = fib_iface_mtu(reported, key->via.family) + ETHERNET_BYTES;
+	__atomic_store_n(&hops->frame_max4[id], fib_iface_mtu(reported, 4) + ETHERNET_BYTES,
 		__ATOMIC_RELAXED);
 }
 
@@ -248,21 +248,21 @@ static void write_tags(struct hops *hops, uint16_t id, const struct fib_iface *i
 	__atomic_store_n((uint64_t *)(void *)&hops->tags[id], word, __ATOMIC_RELEASE);
 }
 
-// A worker that has already judged the old verdict may still write the header: lost neighbours keep
-// their MAC, and deleted links what was told of them.
+// A worker that has already read the old verdict may still write the header: a hop whose neighbour
+// is lost keeps its MAC, and one on a deleted interface its settings.
 static void write_way_out(struct hops *hops, uint16_t id, struct fib_hop_entry *entry)
 {
 	const struct hop *hop = &hops->hop[id];
 	const struct iface *iface = &hops->ifaces->iface[hop->key.iface];
 	struct wire_mac mac;
 
-	if (find_mac(hop, &iface->told, &mac) && iface->is_told)
-		entry->verdict = iface->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
+	if (find_mac(hop, &iface->reported, &mac) && iface->is_reported)
+		entry->verdict = iface->reported.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD;
 	memcpy(entry->macs, mac.bytes, sizeof(mac.bytes));
-	memcpy(entry->macs + 6, iface->told.mac.bytes, sizeof(iface->told.mac.bytes));
+	memcpy(entry->macs + 6, iface->reported.mac.bytes, sizeof(iface->reported.mac.bytes));
 	write_lengths(hops, id, entry);
-	entry->port = iface->told.port;
-	write_tags(hops, id, &iface->told); // none, too: the id may have had some before
+	entry->port = iface->reported.port;
+	write_tags(hops, id, &iface->reported); // clears tags that the id had before, too
 }
 
 void hops_rewrite(struct hops *hops, uint16_t id)
@@ -273,7 +273,7 @@ void hops_rewrite(struct hops *hops, uint16_t id)
 
 	if (key->kind == FIB_GROUP)
 		write_group(&entry, groups_number(key));
-	if (leads_out && hops->ifaces->iface[key->iface].was_told)
+	if (leads_out && hops->ifaces->iface[key->iface].was_reported)
 		write_way_out(hops, id, &entry);
 	write_entry(hops, id, &entry);
 }

@@ -1,5 +1,4 @@
-// Next hops: found by what they are, known to workers by id, counted by who uses them. Control
-// thread.
+// Next hops: found by their key, identified to workers by id, reference-counted. Control thread.
 #pragma once
 
 #include "fib/fib.h"
@@ -10,11 +9,11 @@
 struct hop {
 	struct fib_hop key;
 	struct wire_mac mac;  // of the neighbour `via`
-	uint8_t is_neighbour; // fib_neighbour_set has told its MAC
-	uint8_t is_idle;      // in the list of those to be swept
+	uint8_t is_neighbour; // its MAC was set by fib_neighbour_set
+	uint8_t is_idle;      // in the list to be swept
 	uint16_t chain;       // next id with the same hash
 	uint32_t n_routes;
-	uint32_t n_holders; // routes, the neighbour, built-in routes
+	uint32_t n_holders; // references: routes, the neighbour, built-in routes
 	uint64_t counted_before;
 };
 static_assert(sizeof(struct fib_hop) == 20, "compared as bytes: no padding");
@@ -27,37 +26,38 @@ struct groups;
 struct fib_ifaces;
 
 struct hops {
-	struct groups *groups; // what hops of kind FIB_GROUP stand for
+	struct groups *groups; // the groups behind hops of kind FIB_GROUP
 	struct fib_ifaces *ifaces;
 	struct fib_hop_entry *entry;  // what workers read
-	struct fib_plain_hops *plain; // the first ones in brief
-	bool may_widen;               // one of them is plain no more: the limit may rise
-	struct fib_tags *tags;        // and of those on links with tags
-	uint16_t *frame_max4;         // and of packets of IPv4
+	struct fib_plain_hops *plain; // summary of the first hops
+	bool may_widen;               // one of them is no longer plain: frame_max may rise
+	struct fib_tags *tags;        // of hops on tagged interfaces
+	uint16_t *frame_max4;         // frame limit for IPv4 packets
 	struct hop *hop;
 	uint16_t *bucket;
-	uint16_t *idle;   // ids that lost their last holder since the last sweep
-	uint16_t *unused; // ids below max_id that nobody can know any more
+	uint16_t *idle;   // ids that lost their last reference since the last sweep
+	uint16_t *unused; // ids below max_id that no worker can read any more
 	uint32_t n_idle, n_unused;
 	uint32_t n_used;
 	uint16_t max_id;
 	uint16_t builtin[N_FIB_KINDS]; // ids of the built-in routes
-	struct fib_count count;        // counted NULL: all start at 0
+	struct fib_count count;        // if counted is NULL, all start at 0
 };
 
 int hops_open(struct hops *hops);
 void hops_close(struct hops *hops);
-// Clears the fields that this kind of hop has no use for, so that equal hops are equal bytes.
+// Clears the fields that this kind of hop does not use, so that equal hops are equal bytes.
 void hops_normalise(struct fib_hop *hop);
-// Id of a hop, 0: none such.
+// Returns the id of a hop, 0: there is none.
 uint16_t hops_find(const struct hops *hops, const struct fib_hop *hop);
-// The same, made if need be (normalised), with one more holder; 0: no id is left.
+// Returns the id of a hop, created (normalised) if necessary, with one more reference; 0: no id is
+// left.
 uint16_t hops_acquire(struct hops *hops, const struct fib_hop *hop);
 void hops_release(struct hops *hops, uint16_t id);
-// Forgets hops without holders; their ids come back by hops_reuse once no worker can know them.
+// Removes hops without references; their ids are returned by hops_reuse after a grace period.
 void hops_sweep(struct hops *hops, struct defer *defer);
 void hops_reuse(struct hops *hops, uint16_t id);
-// Writes anew what workers read of a hop; / of all hops on a link. While workers can see a hop's
-// id, its port and tags stay what they are as long as it is resolved.
+// Rewrites what workers read of a hop; / of all hops on an interface. While workers can read a
+// hop's id, its port and tags do not change as long as it is resolved.
 void hops_rewrite(struct hops *hops, uint16_t id);
 void hops_rewrite_iface(struct hops *hops, uint16_t iface);

@@ -1,4 +1,5 @@
-// A frame's link by its tags, and a link's further MAC addresses. Worker.
+// Finds a frame's interface by its tags, and checks an interface's additional MAC addresses.
+// Worker.
 #include "fib/ifaces.h"
 
 static struct iface_slot gen_slot(const struct iface_slot *from)

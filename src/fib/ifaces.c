@@ -1,4 +1,4 @@
-// What the table was told of links, and how workers come to know. Control thread.
+// Interface settings, and their publication to workers. Control thread.
 #include "fib/ifaces.h"
 
 #include "base/pages.h"
@@ -70,7 +70,7 @@ static uint64_t key_of(const struct fib_iface *iface)
 	return iface_key(iface->port, &tags);
 }
 
-// The slots of tags.
+// Hash slots of tags.
 
 static void write_slot(struct fib_ifaces *ifaces, unsigned at, struct iface_slot slot)
 {
@@ -80,7 +80,7 @@ static void write_slot(struct fib_ifaces *ifaces, unsigned at, struct iface_slot
 	word16_store(&ifaces->slot[at], word);
 }
 
-// The slot of a key, or the first one free for it when there is none.
+// The slot of a key, or the first one free for it if there is none.
 static unsigned find_slot(const struct fib_ifaces *ifaces, uint64_t key)
 {
 	unsigned at = iface_place(key), first_left = IFACE_SLOTS;
@@ -94,10 +94,10 @@ static unsigned find_slot(const struct fib_ifaces *ifaces, uint64_t key)
 		if (slot->key == SLOT_EMPTY)
 			return first_left == IFACE_SLOTS ? at : first_left;
 	}
-	return first_left; // all are in use or left; at most half are in use
+	return first_left; // no slot is empty; at most half are in use
 }
 
-// Nothing is found beyond an empty slot, so the left ones before it may be empty as well.
+// A search ends at an empty slot, so deleted slots before one may become empty, too.
 static void leave_slot(struct fib_ifaces *ifaces, uint64_t key)
 {
 	unsigned at = find_slot(ifaces, key);
@@ -112,7 +112,7 @@ static void leave_slot(struct fib_ifaces *ifaces, uint64_t key)
 		write_slot(ifaces, before, (struct iface_slot){.key = SLOT_EMPTY});
 }
 
-// What is told.
+// Settings.
 
 static bool tags_are_sound(const struct fib_iface *iface)
 {
@@ -126,7 +126,7 @@ static bool tags_are_sound(const struct fib_iface *iface)
 	return true;
 }
 
-// A port is a link of its own number; a VLAN has another, and tags of its own.
+// A port's interface number is its index; a VLAN needs another number and unique tags.
 static bool place_is_sound(const struct fib_ifaces *ifaces, uint16_t iface,
 	const struct fib_iface *settings)
 {
@@ -149,87 +149,86 @@ static bool is_sound(const struct fib *fib, uint16_t iface, const struct fib_ifa
 	       place_is_sound(&fib->ifaces, iface, settings);
 }
 
-// Tells workers of the tags to look for on a port.
+// Publishes how many tags workers must look for on a port.
 static void count_tags(struct fib_ifaces *ifaces, uint8_t port)
 {
 	struct fib_iface_in in = ifaces->in[port];
 
 	in.n_tags = 0;
 	for (uint16_t i = 0; i < ifaces->end; i++)
-		if (ifaces->iface[i].is_told && ifaces->iface[i].told.port == port)
-			in.n_tags = MAX_OF(in.n_tags, ifaces->iface[i].told.n_tags);
+		if (ifaces->iface[i].is_reported && ifaces->iface[i].reported.port == port)
+			in.n_tags = MAX_OF(in.n_tags, ifaces->iface[i].reported.n_tags);
 	write_in(ifaces, port, &in);
 }
 
 static void write_macs(struct fib_ifaces *ifaces, uint16_t iface)
 {
-	const struct fib_iface *told = &ifaces->iface[iface].told;
+	const struct fib_iface *reported = &ifaces->iface[iface].reported;
 	uint64_t *mac = ifaces->macs[iface].mac;
 
-	__atomic_store_n(&mac[0], iface_mac_word(told->mac.bytes), __ATOMIC_RELAXED);
+	__atomic_store_n(&mac[0], iface_mac_word(reported->mac.bytes), __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < FIB_IFACE_MACS; i++) {
-		uint64_t word = i < told->n_macs ? iface_mac_word(told->macs[i].bytes) : 0;
+		uint64_t word = i < reported->n_macs ? iface_mac_word(reported->macs[i].bytes) : 0;
 		__atomic_store_n(&mac[1 + i], word, __ATOMIC_RELAXED);
 	}
 }
 
-// Lets workers take frames in by what was told: the tags come last, so that what they lead to is
-// there.
+// Publishes an interface to workers. The tags are last, so that what they lead to is already there.
 static void show_to_workers(struct fib_ifaces *ifaces, uint16_t iface)
 {
-	const struct fib_iface *told = &ifaces->iface[iface].told;
-	const struct fib_iface_in in = {.flags = told->flags,
-		.vrf = told->vrf,
-		.n_macs = told->n_macs + !!told->n_tags,
-		.n_tags = told->n_tags ? told->n_tags : ifaces->in[iface].n_tags,
+	const struct fib_iface *reported = &ifaces->iface[iface].reported;
+	const struct fib_iface_in in = {.flags = reported->flags,
+		.vrf = reported->vrf,
+		.n_macs = reported->n_macs + !!reported->n_tags,
+		.n_tags = reported->n_tags ? reported->n_tags : ifaces->in[iface].n_tags,
 		.iface = iface};
 
 	write_macs(ifaces, iface);
 	write_in(ifaces, iface, &in);
-	if (!told->n_tags)
+	if (!reported->n_tags)
 		return;
-	const uint64_t key = key_of(told);
+	const uint64_t key = key_of(reported);
 	write_slot(ifaces, find_slot(ifaces, key), (struct iface_slot){key, iface});
-	if (ifaces->in[told->port].n_tags < told->n_tags)
-		count_tags(ifaces, told->port);
+	if (ifaces->in[reported->port].n_tags < reported->n_tags)
+		count_tags(ifaces, reported->port);
 }
 
-// Workers that know a link from frames just taken in drop them: a VLAN's number may be given to
-// another.
+// Workers that have just looked up the interface for a received frame drop it: its number may be
+// given to another VLAN.
 static void hide_from_workers(struct fib_ifaces *ifaces, uint16_t iface)
 {
-	const struct fib_iface *told = &ifaces->iface[iface].told;
+	const struct fib_iface *reported = &ifaces->iface[iface].reported;
 
 	struct fib_iface_in in = {.flags = FIB_IFACE_DOWN, .iface = iface};
 
-	if (told->n_tags)
-		leave_slot(ifaces, key_of(told));
+	if (reported->n_tags)
+		leave_slot(ifaces, key_of(reported));
 	else
 		in.n_tags = ifaces->in[iface].n_tags;
 	write_in(ifaces, iface, &in);
-	if (told->n_tags && ifaces->in[told->port].n_tags == told->n_tags)
-		count_tags(ifaces, told->port);
+	if (reported->n_tags && ifaces->in[reported->port].n_tags == reported->n_tags)
+		count_tags(ifaces, reported->port);
 }
 
 void fib_iface_delete(struct fib *fib, uint16_t iface)
 {
 	if (!fib_iface(fib, iface))
 		return;
-	fib->ifaces.iface[iface].is_told = false;
+	fib->ifaces.iface[iface].is_reported = false;
 	hops_rewrite_iface(&fib->hops, iface);
 	hide_from_workers(&fib->ifaces, iface);
 }
 
 const struct fib_iface *fib_iface(const struct fib *fib, uint16_t iface)
 {
-	if (iface >= FIB_MAX_IFACES || !fib->ifaces.iface[iface].is_told)
+	if (iface >= FIB_MAX_IFACES || !fib->ifaces.iface[iface].is_reported)
 		return NULL;
-	return &fib->ifaces.iface[iface].told;
+	return &fib->ifaces.iface[iface].reported;
 }
 
-// Another port or other tags under the same number. A worker may have judged a packet by the old
-// ones and write its header by the new ones, so there is a time in between when nothing leaves
-// there, until no worker can remember.
+// The port or the tags of a number change. A worker may have checked a packet with the old ones and
+// would write its header with the new ones, so nothing is sent there until a grace period has
+// passed.
 static void forget_place(struct fib *fib, uint16_t iface)
 {
 	fib_iface_delete(fib, iface);
@@ -246,10 +245,10 @@ int fib_iface_set(struct fib *fib, uint16_t iface, const struct fib_iface *setti
 	struct iface *own = &ifaces->iface[iface];
 	if (hosts_follow_iface(fib, iface, settings->vrf))
 		return -ENOSPC;
-	if (own->was_told && key_of(&own->told) != key_of(settings))
+	if (own->was_reported && key_of(&own->reported) != key_of(settings))
 		forget_place(fib, iface);
-	own->told = *settings;
-	own->is_told = own->was_told = true;
+	own->reported = *settings;
+	own->is_reported = own->was_reported = true;
 	ifaces->end = MAX_OF(ifaces->end, iface + 1);
 	hops_rewrite_iface(&fib->hops, iface);
 	show_to_workers(ifaces, iface);

@@ -1,5 +1,5 @@
-// Links: what the control thread was told of each, and what workers read of that. Control thread;
-// workers read `in`, `slot` and `macs`.
+// Interfaces: the settings of each, and what workers read of them. Control thread; workers read
+// `in`, `slot` and `macs`.
 #pragma once
 
 #include "fib/fib.h"
@@ -10,20 +10,20 @@
 enum { IFACE_SLOTS = 2 * FIB_MAX_IFACES };
 
 struct iface {
-	struct fib_iface told; // the last word; also of a link that was deleted
-	bool is_told, was_told;
+	struct fib_iface reported; // the latest settings; kept after the interface is deleted
+	bool is_reported, was_reported;
 	uint16_t n_hops; // next hops on it
 };
 
-// An open hash of tags: a link is found at its place or after it, before the first empty slot.
-// Slots that were left stay passable.
+// A hash of tags with open addressing: an interface is found at its place or after it, before the
+// first empty slot. Deleted slots do not end the search.
 enum { SLOT_EMPTY = 0, SLOT_LEFT = 1 };
 struct iface_slot {
-	uint64_t key; // enum above, or tags as on the wire with the port in place of priorities
+	uint64_t key; // a value above, or tags as on the wire with the port in place of priorities
 	uint64_t iface;
 } __attribute__((aligned(16)));
 
-// A link's addresses: its own one first. 0: none, else the address with MAC_SET.
+// An interface's addresses, its own one first. 0: none; otherwise the address with MAC_SET.
 static const uint64_t MAC_SET = 1ull << 63;
 struct iface_macs {
 	uint64_t mac[FIB_IFACE_MACS + 1];
@@ -34,16 +34,16 @@ struct fib_ifaces {
 	struct iface_slot *slot;
 	struct iface_macs *macs;
 	struct iface *iface;
-	uint16_t end; // those from here on were never told
+	uint16_t end; // those from here on never had settings
 };
 
 int iface_table_open(struct fib_ifaces *ifaces);
 void iface_table_close(struct fib_ifaces *ifaces);
 
-// The VRF in which a link's neighbours stand: the one last told, 0 at first.
+// The VRF of an interface's neighbours: the latest one set, initially 0.
 static inline uint8_t iface_vrf(const struct fib_ifaces *ifaces, uint16_t iface)
 {
-	return ifaces->iface[iface].told.vrf;
+	return ifaces->iface[iface].reported.vrf;
 }
 
 static inline uint64_t iface_key(uint8_t port, const struct fib_tags *tags)
@@ -68,5 +68,5 @@ static inline uint64_t iface_mac_word(const uint8_t mac[6])
 	return MAC_SET | (uint64_t)load32(mac) << 16 | load16(mac + 4);
 }
 
-// A link's tags as they stand on the wire.
+// An interface's tags as on the wire.
 struct fib_tags iface_tags(const struct fib_iface *iface);

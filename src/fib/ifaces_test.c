@@ -1,4 +1,4 @@
-// Links: what is told of them, what workers read of it. Tests only.
+// Interfaces: their settings, and what workers read of them. Tests only.
 #include "fib/fib.h"
 
 #include "fib/model.h"
@@ -89,7 +89,7 @@ static void finds_a_vlan_by_its_port_and_tags(void **state)
 	assert_int_equal(tagged(fib, 2, 10, 0), FIB_NO_IFACE_IN);
 	assert_int_equal(tagged(fib, 0, 11, 0), FIB_NO_IFACE_IN);
 	assert_int_equal(tagged(fib, 1, 10, 10), FIB_NO_IFACE_IN);
-	struct fib_tags service = {{0x88, 0xa8, 0, 10}}; // another protocol, another link
+	struct fib_tags service = {{0x88, 0xa8, 0, 10}}; // another TPID is another interface
 	assert_int_equal(fib_iface_tagged(&fib->view, 0, &service), FIB_NO_IFACE_IN);
 	fib_destroy(fib);
 }
@@ -106,7 +106,7 @@ static void tells_workers_how_many_tags_to_look_for(void **state)
 	assert_int_equal(fib_iface_in_load(&fib->view, 10).n_tags, 1);
 	fib_iface_delete(fib, 12);
 	assert_int_equal(fib_iface_in_load(&fib->view, 0).n_tags, 1);
-	set(fib, 0, port_link(0)); // told again: VLANs stand
+	set(fib, 0, port_link(0)); // set again: VLANs are unaffected
 	assert_int_equal(fib_iface_in_load(&fib->view, 0).n_tags, 1);
 	fib_iface_delete(fib, 10);
 	fib_iface_delete(fib, 11);
@@ -137,7 +137,7 @@ static void tells_workers_flags_vrf_and_addresses(void **state)
 	set(fib, 0, settings);
 	assert_false(fib_iface_has_mac(&fib->view, 0, other.bytes));
 	settings = vlan(0, 5, 0);
-	settings.mac = third; // not the port's: workers have to ask
+	settings.mac = third; // not the port's: workers have to check for it
 	set(fib, 9, settings);
 	assert_int_equal(fib_iface_in_load(&fib->view, 9).n_macs, 1);
 	assert_true(fib_iface_has_mac(&fib->view, 9, third.bytes));
@@ -161,8 +161,9 @@ static void drops_what_comes_in_on_a_deleted_iface(void **state)
 	fib_destroy(fib);
 }
 
-// All links come and go in random order, so that slots are left and taken again; an unknown tag is
-// still found missing at once, which a table full of left slots would not do.
+// Adds and deletes all interfaces in random order, so that slots are deleted and reused; an unknown
+// tag must still be found missing quickly, which would fail if the table filled up with deleted
+// slots.
 static void finds_every_link_while_others_come_and_go(void **state)
 {
 	enum { N_IFACES = FIB_MAX_IFACES - 4, N_STEPS = 60000 };
@@ -226,7 +227,7 @@ static void refuses_what_is_no_iface(void **state)
 	fib_destroy(fib);
 }
 
-// Next hops on links.
+// Next hops on interfaces.
 
 static struct fib_hop_entry entry(const struct fib *fib, const char *text,
 	struct fib_answer *answer)
@@ -299,7 +300,7 @@ static void sends_nothing_out_of_a_deleted_iface(void **state)
 	fib_iface_delete(fib, 9);
 	struct fib_hop_entry after = entry(fib, "20.1.1.1", &answer);
 	assert_int_equal(after.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
-	assert_int_equal(after.port, before.port); // a worker may have judged by the old entry
+	assert_int_equal(after.port, before.port); // a worker may have checked the old entry
 	assert_memory_equal(after.macs, before.macs, 12);
 	set(fib, 9, vlan(0, 6, 0));
 	assert_int_equal(entry(fib, "20.1.1.1", &answer).verdict, FIB_VERDICT_TAGGED);

@@ -1,4 +1,4 @@
-// What workers read, bit by bit, beyond the nodes that fib_fast.h shows. Writer: publish4.c,
+// The exact layout of what workers read, beyond the nodes in fib_fast.h. Writer: publish4.c,
 // publish6.c; readers: lookup*.c.
 #pragma once
 
@@ -10,12 +10,12 @@
 #include <string.h>
 
 // IPv4: a leaf is a hop id, or LEAF_TAIL | the number of a line among those of its node, for
-// prefixes longer than /24. With LEAF_FLAT eight lines from there on are 256 hop ids.
+// prefixes longer than /24. With LEAF_FLAT, eight lines starting there are 256 hop ids.
 enum { LEAF_TAIL = 0x8000, LEAF_FLAT = 0x4000, LEAF_LINE = 0x3fff };
 enum { TAIL_RUNS = 14, TAIL_FLAT_LINES = 8 };
 
-// Bit i of `bits` is set where the hop of the i-th address of a /24 differs from the one before it;
-// `before` counts set bits in the words before.
+// Bit i of `bits` is set if the hop of the i-th address of a /24 differs from the one before it;
+// `before` counts the bits set in previous words.
 struct tail_runs {
 	uint64_t bits[4];
 	uint8_t before[4];
@@ -28,13 +28,13 @@ union tail_line {
 };
 static_assert(sizeof(union tail_line) == 64, "one cache line");
 
-// What a byte of a narrow node stands for.
+// Decodes a byte of a narrow node.
 static inline uint16_t narrow_leaf(uint8_t byte)
 {
 	return byte ? byte + FIB_NARROW_AFTER : 0;
 }
 
-// Bits 1 to i of a run bitmap: the run of slot i is the number of those set.
+// The run of a slot: the number of bits set in bits 1 to `slot` of a run bitmap.
 static inline unsigned node6_run(uint64_t runs, unsigned slot)
 {
 	return __builtin_popcountll(runs & ((2ull << slot) - 2));
@@ -50,8 +50,8 @@ static inline uint16_t tail_hop(const union tail_line *line, unsigned flat, unsi
 			 1];
 }
 
-// IPv6: an entry is a hop id, or says what resolves the next 16 bits: a line, or a wide block of
-// 1024 nodes. Level n resolves bits 16 n to 16 n + 15; the root, 65,536 entries, is level 0.
+// IPv6: an entry is a hop id, or what resolves the next 16 bits: a line, or a wide block of 1024
+// nodes. Level n resolves bits 16 n to 16 n + 15; the root, 65,536 entries, is level 0.
 enum {
 	ENTRY_LINE = 1 << 30,
 	ENTRY_WIDE = 1u << 31,
@@ -60,9 +60,9 @@ enum {
 };
 enum { LINE_RUNS = 14 };
 
-// Up to 14 runs of slots; run r ends with slot last[r]; unused ones end with slot 65,535. Where bit
-// r of `below` is set, line `base` + (number of bits set below r) goes on: with the next 16 bits,
-// or, if is_split, with the same ones.
+// Up to 14 runs of slots; run r ends with slot last[r]; unused ones end with slot 65,535. If bit r
+// of `below` is set, the lookup continues in line `base` + (number of bits set below r): with the
+// next 16 bits, or, if is_split, with the same ones.
 struct line6 {
 	uint16_t last[LINE_RUNS];
 	uint16_t hop[LINE_RUNS];
@@ -72,13 +72,13 @@ struct line6 {
 };
 static_assert(sizeof(struct line6) == 64, "one cache line");
 
-// The line that goes on from a run.
+// The line in which the lookup of a run continues.
 static inline uint32_t line_below(const struct line6 *line, unsigned run)
 {
 	return line->base + __builtin_popcount(line->below & ((1u << run) - 1));
 }
 
-// What a lookup is asked, and where its answers go.
+// The destinations of a lookup, and where to write the hops.
 struct burst6 {
 	const struct fib_key6 *dst;
 	uint16_t *hop;

@@ -1,4 +1,4 @@
-// Which variant runs here: asked at fib_create. Control thread.
+// Selects the lookup variant for this machine, at fib_create. Control thread.
 #include "fib/lookup.h"
 
 #include "base/cpu.h"

@@ -1,16 +1,18 @@
-// IPv4 in bulk, for any CPU: node, for some a leaf outside it, and for a few a tail. Worker.
+// IPv4 bulk lookup for any CPU: a node, for some destinations a leaf outside it, and for a few a
+// tail. Worker.
 #include "fib/lookup.h"
 
 #include "fib/tails.h"
 
-// How many, whether the table is too large for a core's own caches, and how far it has come.
+// Number of destinations, whether the table is too large for a core's own caches, and the lookup's
+// state.
 struct pass {
 	unsigned n;
 	bool is_far;
 	struct fib_begun4 *begun;
 };
 
-// A node as two words, and the number of the run that the destination is in.
+// A node as two words, and the number of the run that contains the destination.
 struct piece {
 	uint64_t half[2];
 	uint32_t run;
@@ -22,8 +24,8 @@ static inline struct piece piece_of(const struct fib_view *view, uint32_t dst)
 	struct piece piece;
 
 	memcpy(piece.half, &word, sizeof(piece.half));
-	// A shift by (31 - slot), of which the CPU looks at the lowest five bits, leaves the bits
-	// up to and with the slot.
+	// A shift by (31 - slot), of which the CPU uses the lowest five bits, keeps the bits up to
+	// and including the slot.
 	piece.run = __builtin_popcount((uint32_t)piece.half[0] << (~(dst >> 8) & 31));
 	return piece;
 }
@@ -33,7 +35,7 @@ static inline uint32_t piece_tail(const struct piece *piece)
 	return piece->half[1] >> 32;
 }
 
-// Of a leaf outside.
+// The number of a leaf outside the node.
 static inline uint32_t piece_number(const struct piece *piece)
 {
 	return (piece->half[0] >> 33) + piece->run;
@@ -49,8 +51,8 @@ static inline uint32_t piece_is_outside(const struct piece *piece)
 	return piece->half[0] & ~(piece->half[0] >> 32) & 1;
 }
 
-// The leaf of a node that holds its leaves, as bytes or as they are. Arithmetic, for no CPU can
-// guess which it is.
+// The leaf of a node that contains its leaves, narrow or not. Computed without branches, since the
+// CPU could not predict them.
 static inline uint16_t piece_leaf_inside(const struct piece *piece)
 {
 	uint32_t narrow = piece_is_narrow(piece);
@@ -60,8 +62,8 @@ static inline uint16_t piece_leaf_inside(const struct piece *piece)
 	return leaf + FIB_NARROW_AFTER * (narrow & (leaf != 0));
 }
 
-// The same as piece_leaf_inside() of a node that holds leaves as they are: with one route a quarter
-// faster.
+// The same as piece_leaf_inside() for a node that is not narrow: a quarter faster with a single
+// route.
 static inline uint16_t leaf_plain(const struct piece *piece)
 {
 	uint16_t word[8];

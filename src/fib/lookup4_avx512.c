@@ -1,4 +1,4 @@
-// IPv4 in bulk, sixteen nodes at a time. Worker.
+// IPv4 bulk lookup, sixteen nodes at a time. Worker.
 #include "fib/lookup.h"
 
 #include "fib/tails.h"
@@ -7,14 +7,14 @@
 
 enum { BURST = FIB_BURST4 };
 
-// The pieces of sixteen nodes, one vector for each of their four words.
+// Sixteen nodes, one vector for each of their four words.
 struct nodes16 {
 	__m512i word[4];
 };
 
 static inline __m512i take4(const struct fib_node4 *nodes, const uint32_t number[])
 {
-	// Each node is one 16-byte load: a gather would tear it.
+	// Each node is one 16-byte load: a gather could tear it.
 	__m512i four = _mm512_castsi128_si512(word16_load(&nodes[number[0]]));
 
 	four = _mm512_inserti32x4(four, word16_load(&nodes[number[4]]), 1);
@@ -33,7 +33,7 @@ static inline struct nodes16 take16(const struct fib_node4 *nodes, const uint32_
 		_mm512_unpacklo_epi64(ab_high, cd_high), _mm512_unpackhi_epi64(ab_high, cd_high)}};
 }
 
-// Byte `place` of each node, and the one after it above that.
+// Byte `place` of each node in the low byte, and the following one above it.
 static inline __m512i pick(const struct nodes16 *nodes, __m512i place)
 {
 	const __m512i three = _mm512_set1_epi32(3), seven = _mm512_set1_epi32(7);
@@ -45,7 +45,7 @@ static inline __m512i pick(const struct nodes16 *nodes, __m512i place)
 	return _mm512_srlv_epi32(four, _mm512_slli_epi32(_mm512_and_si512(place, three), 3));
 }
 
-// Leaf number `run` of nodes that hold theirs, as if all did.
+// Leaf number `run` of nodes that contain their leaves, computed for all nodes.
 static inline __m512i leaves_inside(const struct nodes16 *nodes, __m512i run, __mmask16 is_narrow)
 {
 	const __m512i byte = _mm512_set1_epi32(255), after = _mm512_set1_epi32(FIB_NARROW_AFTER);
@@ -57,15 +57,15 @@ static inline __m512i leaves_inside(const struct nodes16 *nodes, __m512i run, __
 		after);
 }
 
-// Sixteen destinations; those that are none are not looked at, and no leaf is written for them that
-// leads further.
+// Sixteen destinations. Places that are not valid are not read, and their leaves are written so
+// that they never lead to a tail.
 struct sixteen {
 	__m512i dst;
 	__mmask16 valid;
 	unsigned at;
 };
 
-// Those from number `at` on. Leaves outside count as 0 yet.
+// Processes sixteen destinations, starting at number `at`. Leaves outside count as 0 for now.
 static inline __attribute__((always_inline)) void pass16(const struct fib_view *view,
 	struct sixteen from, uint16_t leaf[], struct fib_begun4 *begun)
 {
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void pass16(const struct fib_view *
 	begun->tails |= (uint64_t)_mm256_movepi16_mask(within) << from.at;
 }
 
-// All nodes first: so many loads in one go keep the memory busy.
+// Loads all nodes first: more parallel loads make better use of the memory.
 static inline __attribute__((always_inline)) void begin(const struct fib_view *view,
 	const uint32_t dst[], uint16_t leaf[], struct fib_begun4 *begun)
 {
@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) void begin(const struct fib_view *v
 	fetch_later(view, leaf, begun);
 }
 
-// Fewer.
+// For fewer destinations.
 static __attribute__((noinline)) void begin_some(const struct fib_view *view, const uint32_t dst[],
 	uint16_t leaf[], struct fib_begun4 *begun)
 {

@@ -1,5 +1,5 @@
-// IPv4 in a further VRF: its destinations as the top bits of keys, through a root of their own and
-// then the way of IPv6. Worker.
+// IPv4 lookup in a further VRF: destinations are the top bits of IPv6 keys, with a root of their
+// own. Worker.
 #include "fib/lookup.h"
 
 enum { BURST = 64 };

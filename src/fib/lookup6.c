@@ -1,19 +1,19 @@
-// IPv6 in bulk, for any CPU. All packets of a burst go down together: first through root and wide
-// blocks, whose few lines are near, then from line to line, each prefetched a pass before it is
-// read; those that arrived drop out of the list. Worker.
+// IPv6 bulk lookup for any CPU. All packets of a burst descend together: first through root and
+// wide blocks, whose few lines are usually cached, then from line to line, each prefetched one pass
+// before it is read; packets that are done are removed from the list. Worker.
 #include "fib/lookup.h"
 
 #include "fib/layout.h"
 
 enum { BURST = 64 };
 
-// A packet on its way: the line to resolve next.
+// A packet in progress: the line to resolve next.
 struct step {
 	uint32_t line;
 	uint8_t index, level;
 };
 
-// The run of a slot: as many end before it.
+// The run of a slot: the number of runs that end before it.
 static inline unsigned line_run(const struct line6 *line, unsigned slot)
 {
 	unsigned run = 0;
@@ -32,7 +32,7 @@ static inline uint32_t wide_entry(const struct fib_view *view, uint32_t entry, u
 	return leaf[node.base + __builtin_popcountll(node.runs << (63 - (slot & 63)))];
 }
 
-// Through the root: where each packet stands after 16 bits. True if all stand at the same place.
+// Looks up the first 16 bits of each packet in the root. True if all get the same entry.
 static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[],
 	uint32_t entry[], unsigned n)
 {
@@ -47,7 +47,8 @@ static inline bool pass_root(const struct fib_view *view, const struct fib_key6 
 	return !differ;
 }
 
-// Through wide blocks; those that come to a line make the list. Writes the hops of the others.
+// Descends through wide blocks; packets that reach a line form the list. Writes the hops of the
+// others.
 static inline unsigned pass_wide(const struct fib_view *view, const struct burst6 *burst,
 	const uint32_t entries[], struct step steps[])
 {
@@ -67,7 +68,7 @@ static inline unsigned pass_wide(const struct fib_view *view, const struct burst
 	return n_steps;
 }
 
-// One line each; the list of n shrinks in place.
+// Resolves one line for each packet; the list of n shrinks in place.
 static inline unsigned pass_lines(const struct fib_view *view, const struct burst6 *burst,
 	struct step steps[], unsigned n)
 {
@@ -89,7 +90,8 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 	return n_left;
 }
 
-// A burst to one place, as with few routes: all through one line. False if it is more than that.
+// A burst whose packets all have the same entry, as with few routes: resolves them in one line.
+// False if one line is not enough.
 static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	const struct burst6 *burst)
 {

@@ -1,5 +1,5 @@
-// IPv6 in bulk: root and wide blocks for sixteen packets at a time, then line by line, its 14 ends
-// compared at once. Worker.
+// IPv6 bulk lookup: root and wide blocks for sixteen packets at a time, then line by line,
+// comparing a line's 14 ends at once. Worker.
 #include "fib/lookup.h"
 
 #include "base/fetch_avx512.h"
@@ -9,20 +9,20 @@
 
 enum { BURST = 64, WORKERS = 16 };
 
-// A packet on its way: the line to resolve next, and where in the burst's keys the 16 bits for it
-// stand (bytes; 16 to a key).
+// Packets in progress: the line to resolve next, and the byte offset of its 16 bits in the burst's
+// keys (16 bytes per key).
 struct steps {
 	uint32_t line[BURST + WORKERS];
 	uint32_t at[BURST + WORKERS];
 };
 
-// Where packets stand after 16 bits, and what leaf of a wide block says more.
+// Entries after 16 bits, and the leaf numbers of those that are wide blocks.
 struct standing {
 	uint32_t entry[BURST];
-	uint32_t leaf[BURST]; // nothing to rely on where the entry is no wide block
+	uint32_t leaf[BURST]; // undefined if the entry is not a wide block
 };
 
-// Bytes from a key's start to the 16 bits of levels 0, 1, ...: 6 4 2 0 14 12 10 8.
+// Offsets in bytes of the 16 bits of levels 0, 1, ... in a key: 6 4 2 0 14 12 10 8.
 static inline __m512i next_level(__m512i at)
 {
 	const __m512i within = _mm512_set1_epi32(15);
@@ -50,7 +50,7 @@ static inline __m512i slots_at(const struct fib_key6 dst[], __m512i at)
 
 static inline __m512i nodes_load4(const struct fib_node6 *nodes, const uint32_t number[])
 {
-	// Each node is one 16-byte load: a gather would tear it.
+	// Each node is one 16-byte load: a gather could tear it.
 	__m512i four = _mm512_castsi128_si512(word16_load(&nodes[number[0]]));
 
 	four = _mm512_inserti32x4(four, word16_load(&nodes[number[2]]), 1);
@@ -59,7 +59,7 @@ static inline __m512i nodes_load4(const struct fib_node6 *nodes, const uint32_t 
 }
 
 // Leaf numbers of eight nodes. `slot`: the lowest six bits of each count. A shift by (63 - slot)
-// leaves the bits up to and with the slot.
+// keeps the bits up to and including the slot.
 static inline __m256i nodes_resolve8(const struct fib_node6 *nodes, const uint32_t number[8],
 	__m256i slot)
 {
@@ -86,7 +86,7 @@ static inline void leaves_of_wide(const struct fib_view *view, __m512i entry, __
 		nodes_resolve8(view->node6, numbers + 8, _mm512_extracti64x4_epi64(slot, 1)));
 }
 
-// Where the keys of sixteen packets from number `first` on have the 16 bits of level 1.
+// Offsets of the 16 bits of level 1 in the keys of sixteen packets from number `first` on.
 static inline __m512i keys_at_level1(unsigned first)
 {
 	const __m512i at = _mm512_setr_epi32(4, 20, 36, 52, 68, 84, 100, 116, 132, 148, 164, 180,
@@ -95,7 +95,7 @@ static inline __m512i keys_at_level1(unsigned first)
 	return _mm512_add_epi32(at, _mm512_set1_epi32(16 * first));
 }
 
-// Sixteen packets through wide blocks as far as their leaves.
+// Looks up sixteen packets in wide blocks, up to their leaf numbers.
 static inline void pass_wide(const struct fib_view *view, const struct fib_key6 dst[],
 	struct standing *at, unsigned i)
 {
@@ -103,9 +103,9 @@ static inline void pass_wide(const struct fib_view *view, const struct fib_key6 
 		at->leaf + i);
 }
 
-// The entries that sixteen packets find in their leaves; those that did not stand at a wide block
-// keep theirs. The lines they lead to are fetched at once. In registers: a vector that is read
-// where single words were just stored waits for them (ADR 0002).
+// Reads the entries of sixteen packets from their leaves; packets without a wide block keep their
+// entry. Prefetches the lines that the entries lead to. All in registers: a vector load from words
+// that were just stored one by one would stall (ADR 0002).
 static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m512i before)
 {
 	__m512i entry = _mm512_mask_i32gather_epi32(before, _mm512_movepi32_mask(before), leaf,
@@ -114,7 +114,7 @@ static inline __m512i entries_in(const struct fib_view *view, __m512i leaf, __m5
 		_mm512_maskz_and_epi32(_mm512_test_epi32_mask(entry, _mm512_set1_epi32(ENTRY_LINE)),
 			entry, _mm512_set1_epi32(ENTRY_INDEX));
 
-	fetch_sixteen(view->line6, _mm512_slli_epi32(line, 3)); // a line is eight eights
+	fetch_sixteen(view->line6, _mm512_slli_epi32(line, 3)); // a line is eight 8-byte words
 	return entry;
 }
 
@@ -133,9 +133,9 @@ static __attribute__((noinline)) __m512i pass_deeper(const struct fib_view *view
 	return entry;
 }
 
-// From wide blocks on, sixteen packets ahead of their leaves, so that the first lines are on their
-// way while the next wide blocks are read; those that come to a line make the list. Writes the hops
-// of the others.
+// Continues from wide blocks, reading leaf numbers sixteen packets ahead of the leaves, so that the
+// first lines are prefetched while the next wide blocks are read; packets that reach a line form
+// the list. Writes the hops of the others.
 static inline unsigned pass_leaves(const struct fib_view *view, const struct burst6 *burst,
 	struct standing *stand, struct steps *steps)
 {
@@ -162,7 +162,7 @@ static inline unsigned pass_leaves(const struct fib_view *view, const struct bur
 	return n;
 }
 
-// The run of a slot: as many end before it.
+// The run of a slot: the number of runs that end before it.
 static inline unsigned line_run(const struct line6 *line, unsigned slot)
 {
 	uint32_t before = _mm512_cmplt_epu16_mask(_mm512_load_si512(line), _mm512_set1_epi16(slot));
@@ -170,7 +170,7 @@ static inline unsigned line_run(const struct line6 *line, unsigned slot)
 	return __builtin_popcount(before & ((1u << LINE_RUNS) - 1));
 }
 
-// One line each; the list of n shrinks in place.
+// Resolves one line for each packet; the list of n shrinks in place.
 static inline unsigned pass_lines(const struct fib_view *view, const struct burst6 *burst,
 	struct steps *steps, unsigned n)
 {
@@ -191,7 +191,7 @@ static inline unsigned pass_lines(const struct fib_view *view, const struct burs
 	return n_left;
 }
 
-// Where each packet stands after 16 bits. True if all stand at the same place.
+// Looks up the first 16 bits of each packet. True if all get the same entry.
 static inline bool pass_root(const struct fib_view *view, const struct fib_key6 dst[],
 	uint32_t entry[])
 {
@@ -206,7 +206,8 @@ static inline bool pass_root(const struct fib_view *view, const struct fib_key6 
 	return !differ;
 }
 
-// A burst to one place, as with few routes: all through one line. False if it is more than that.
+// A burst whose packets all have the same entry, as with few routes: resolves them in one line.
+// False if one line is not enough.
 static inline bool descend_together(const struct fib_view *view, uint32_t entry,
 	const struct fib_key6 dst[], uint16_t hop[])
 {

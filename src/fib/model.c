@@ -1,4 +1,4 @@
-// Slow and obvious. Tests only.
+// Simple and slow by design. Tests only.
 #include "fib/model.h"
 
 #include <endian.h>

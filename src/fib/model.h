@@ -1,4 +1,4 @@
-// A plain list of routes: the TAP interface that tests compare the table with. Tests only.
+// A plain list of routes that tests compare the table with. Tests only.
 #pragma once
 
 #include "fib/fib.h"
@@ -7,27 +7,27 @@ enum { MODEL_MAX_ROUTES = 4096 };
 
 struct model {
 	size_t n;
-	uint8_t vrf; // the table that it is the TAP interface of
+	uint8_t vrf; // the table that it models
 	struct fib_route route[MODEL_MAX_ROUTES];
 };
 
 typedef unsigned __int128 model_bits;
 
-// Addresses as left-aligned numbers.
+// Addresses as left-aligned numbers, and back.
 model_bits model_number(const struct wire_addr *addr);
 struct wire_addr model_addr(uint8_t family, model_bits number);
 // The last number in a prefix.
 model_bits model_last(const struct wire_prefix *prefix);
 
-// Index of exactly this prefix, -1: none. / Of the longest one that covers an address.
+// Index of exactly this prefix, -1: none. / Index of the longest prefix that covers an address.
 int model_find(const struct model *model, const struct wire_prefix *prefix);
 int model_longest(const struct model *model, const struct wire_addr *addr);
-// Adds or replaces.
+// Adds or replaces a route.
 void model_set(struct model *model, const struct fib_route *route);
 void model_delete(struct model *model, const struct wire_prefix *prefix);
 
-// A random prefix, host bits clear, near others of its kind: few bases, any length, bits flipped
-// late.
+// A random prefix, host bits clear, close to others: few base prefixes, any length, only late bits
+// flipped.
 struct wire_prefix model_random_prefix(uint8_t family);
 struct wire_addr model_random_addr(uint8_t family);
 uint32_t model_random(uint32_t below);

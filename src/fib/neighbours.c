@@ -1,5 +1,5 @@
-// Neighbours: a MAC for the hop via that address on that link, and a host of its own where a
-// CONNECTED route covers it, in the link's VRF. Control thread.
+// Neighbours: a neighbour is the MAC of the hop via its address on its interface, and a host of its
+// own if a CONNECTED route covers it in the interface's VRF. Control thread.
 #include "fib/neighbours.h"
 
 #include "fib/change.h"
@@ -35,12 +35,11 @@ static int complain_full(struct error *error, const struct wire_addr *addr)
 	char text[WIRE_ADDR_TEXT];
 
 	return error_set(error, -ENOSPC,
-		"no room for neighbour %s: the table holds at most %u next hops and %u prefixes",
+		"no space for neighbour %s: the table holds at most %u next hops and %u prefixes",
 		wire_addr_print(addr, text), FIB_MAX_HOPS, RIB_MAX_NODES / 2);
 }
 
-// The host's node in the table of a VRF knows of one more neighbour; / of one less, and workers
-// too.
+// Counts one more neighbour in the host's node in a VRF's table; / one less, and publishes it.
 static int add_host(struct fib *fib, uint8_t vrf, const struct wire_addr *addr)
 {
 	const struct rib_prefix host = host_of(vrf, addr);
@@ -87,7 +86,7 @@ int fib_neighbour_set(struct fib *fib, uint16_t iface, const struct wire_addr *a
 	uint16_t id = hops_find(&fib->hops, &hop);
 
 	if (iface >= FIB_MAX_IFACES || (addr->family != 4 && addr->family != 6))
-		return error_set(error, -EINVAL, "a neighbour needs a link and an address");
+		return error_set(error, -EINVAL, "a neighbour needs an interface and an address");
 	if (id && fib->hops.hop[id].is_neighbour) {
 		fib->hops.hop[id].mac = *mac;
 		hops_rewrite(&fib->hops, id);
@@ -113,7 +112,7 @@ int fib_neighbour_delete(struct fib *fib, uint16_t iface, const struct wire_addr
 	return 0;
 }
 
-// The first neighbour on a link among ids from `id` on, 0: none.
+// The first neighbour on an interface among ids from `id` on, 0: none.
 static uint16_t next_on(const struct hops *hops, uint16_t iface, uint32_t id)
 {
 	for (; id <= hops->max_id; id++)
@@ -146,7 +145,7 @@ int hosts_follow_iface(struct fib *fib, uint16_t iface, uint8_t vrf)
 		return 0;
 	if (fib->ifaces.iface[iface].n_hops && add_hosts(fib, iface, vrf))
 		return -ENOSPC;
-	fib->ifaces.iface[iface].told.vrf = vrf;
+	fib->ifaces.iface[iface].reported.vrf = vrf;
 	if (!fib->ifaces.iface[iface].n_hops)
 		return 0;
 	for (uint16_t id = next_on(hops, iface, 1); id; id = next_on(hops, iface, id + 1u)) {

@@ -1,5 +1,5 @@
-// Routes, neighbours, links and VRFs at random, each step judged by plain lists: what becomes of
-// packets to a few hosts that all VRFs have. Tests only.
+// Random changes of routes, neighbours, interfaces and VRFs, each compared with plain lists: where
+// packets to a few hosts, present in all VRFs, are sent. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -15,12 +15,12 @@
 
 enum { N_VRFS = 3, N_IFACES = 4, N_HOSTS = 16, N_STEPS = 20000 };
 
-// What is known of a link: two ports, and a VLAN on each.
+// Model of an interface: two ports, and a VLAN on each.
 struct iface_model {
 	uint16_t number;
-	bool is_told;
-	struct fib_iface told;   // also of a link that was deleted
-	uint8_t mac[2][N_HOSTS]; // last byte, by family and host; 0: unknown
+	bool is_reported;
+	struct fib_iface reported; // kept after the interface is deleted
+	uint8_t mac[2][N_HOSTS];   // last byte, by family and host; 0: unknown
 };
 
 static const uint8_t number_of_vrf[N_VRFS] = {0, 1, 63};
@@ -104,15 +104,15 @@ static void change_iface(struct fib *fib)
 
 	if (!model_random(4)) {
 		fib_iface_delete(fib, iface->number);
-		iface->is_told = false;
+		iface->is_reported = false;
 		return;
 	}
 	bool is_sound = fib_vrf_is_open(fib, settings.vrf);
 	assert_int_equal(fib_iface_set(fib, iface->number, &settings), is_sound ? 0 : -EINVAL);
 	if (!is_sound)
 		return;
-	iface->told = settings;
-	iface->is_told = true;
+	iface->reported = settings;
+	iface->is_reported = true;
 }
 
 static void change_vrf(struct fib *fib)
@@ -128,16 +128,17 @@ static void change_vrf(struct fib *fib)
 	churn_reset(&model[vrf], number_of_vrf[vrf]);
 }
 
-// What a packet gets that a route sends to a link: its link's word for it, and the MAC's last byte.
+// Checks what a packet routed to an interface gets: the interface's settings, and the MAC's last
+// byte.
 static void check_way_out(const struct fib *fib, const struct fib_answer *answer,
 	const struct iface_model *iface, uint8_t mac)
 {
 	const struct fib_hop_entry entry = fib_hop_load(&fib->view.hops[answer->hop_id]);
-	const struct fib_tags tags = iface_tags(&iface->told),
+	const struct fib_tags tags = iface_tags(&iface->reported),
 			      found = fib_tags_load(&fib->view, answer->hop_id);
 
 	assert_int_equal(answer->hop.iface, iface->number);
-	if (!iface->is_told || !mac) {
+	if (!iface->is_reported || !mac) {
 		assert_int_equal(answer->verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 		assert_int_equal(entry.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
 		return;
@@ -145,15 +146,16 @@ static void check_way_out(const struct fib *fib, const struct fib_answer *answer
 	assert_int_equal(answer->verdict, VERDICT_FORWARD);
 	assert_int_equal(answer->mac.bytes[5], mac);
 	assert_int_equal(entry.macs[5], mac);
-	assert_memory_equal(entry.macs + 6, iface->told.mac.bytes, 6);
-	assert_int_equal(entry.port, iface->told.port);
-	assert_int_equal(entry.frame_max, iface->told.mtu + 14);
-	assert_int_equal(entry.verdict, iface->told.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
-	if (iface->told.n_tags)
+	assert_memory_equal(entry.macs + 6, iface->reported.mac.bytes, 6);
+	assert_int_equal(entry.port, iface->reported.port);
+	assert_int_equal(entry.frame_max, iface->reported.mtu + 14);
+	assert_int_equal(entry.verdict,
+		iface->reported.n_tags ? FIB_VERDICT_TAGGED : VERDICT_FORWARD);
+	if (iface->reported.n_tags)
 		assert_memory_equal(&found, &tags, sizeof(tags));
 }
 
-// What workers read in brief is what the entries say; the limit is that of the shortest one.
+// The summary table agrees with the entries; its limit is that of the smallest entry.
 static void check_plain(const struct fib *fib)
 {
 	const struct fib_plain_hops *plain = fib->view.plain;
@@ -201,7 +203,7 @@ static void check_host(const struct fib *fib, unsigned vrf, uint8_t family, unsi
 	}
 	const struct iface_model *iface = iface_of(hop->iface);
 	unsigned to = hop->kind == FIB_VIA ? hop->via.bytes[family == 4 ? 3 : 15] : host;
-	bool may = hop->kind == FIB_VIA || iface->told.vrf == number_of_vrf[vrf];
+	bool may = hop->kind == FIB_VIA || iface->reported.vrf == number_of_vrf[vrf];
 	check_way_out(fib, &answer, iface, may ? iface->mac[family == 6][to] : 0);
 }
 

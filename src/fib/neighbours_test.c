@@ -1,4 +1,4 @@
-// Neighbours, ports and what workers may do with a packet. Tests only.
+// Neighbours, ports and the resulting verdicts of workers. Tests only.
 #include "fib/fib.h"
 
 #include "fib/model.h"
@@ -56,7 +56,7 @@ static struct fib_hop kind(enum fib_kind kind, uint16_t port)
 	return (struct fib_hop){.iface = port, .kind = kind};
 }
 
-// What workers read for an address, which must be what rib_lookup says.
+// What workers read for an address; it must agree with rib_lookup.
 static struct fib_hop_entry entry(const struct fib *fib, const char *text)
 {
 	struct wire_addr host = addr(text);
@@ -99,7 +99,7 @@ static void forwards_via_a_neighbour_only_while_its_mac_is_known(void **state)
 	unset(fib, 1, "10.0.0.2");
 	now = entry(fib, "20.1.1.1");
 	assert_int_equal(now.verdict, VERDICT_NEIGHBOUR_UNRESOLVED);
-	assert_memory_equal(now.macs, mac_b.bytes, 6); // for a worker that judged the old verdict
+	assert_memory_equal(now.macs, mac_b.bytes, 6); // for a worker that has read the old verdict
 	fib_destroy(fib);
 }
 
@@ -164,7 +164,7 @@ static void prefers_an_explicit_host_route_to_the_neighbour(void **state)
 	change(fib, FIB_ADD, "10.0.0.7/32", kind(FIB_LOCAL, FIB_NO_IFACE));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_LOCAL);
 	change(fib, FIB_REPLACE, "10.0.0.7/32",
-		kind(FIB_CONNECTED, 1)); // a host that is itself on link
+		kind(FIB_CONNECTED, 1)); // a host that is itself on-link
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
 	change(fib, FIB_DELETE, "10.0.0.7/32", kind(FIB_CONNECTED, 1));
 	assert_int_equal(entry(fib, "10.0.0.7").verdict, VERDICT_FORWARD);
@@ -202,7 +202,7 @@ static void rewrites_hops_when_a_port_changes(void **state)
 	change(fib, FIB_ADD, "30.0.0.0/8", kind(FIB_PEER, 3));
 	set(fib, 3, "10.0.0.2", &mac_a);
 	assert_int_equal(entry(fib, "20.1.1.1").verdict,
-		VERDICT_NEIGHBOUR_UNRESOLVED); // a port not told of yet
+		VERDICT_NEIGHBOUR_UNRESOLVED); // a port without settings yet
 	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 9614);
 	assert_int_equal(fib->view.plain->frame_max, 9614);
@@ -213,7 +213,7 @@ static void rewrites_hops_when_a_port_changes(void **state)
 	assert_memory_equal(entry(fib, "30.1.1.1").macs, mac_b.bytes, 6);
 	assert_int_equal(entry(fib, "20.1.1.1").frame_max, 590);
 	assert_int_equal(fib->view.plain->frame_max, 590);
-	settings.mtu = 1500; // nothing needs the short limit any more
+	settings.mtu = 1500; // the short limit is no longer needed
 	assert_int_equal(fib_iface_set(fib, 3, &settings), 0);
 	assert_int_equal(fib->view.plain->frame_max, 1514);
 	assert_int_equal(fib_iface_set(fib, FIB_NO_IFACE, &settings), -EINVAL);
@@ -314,7 +314,7 @@ static void counts_routes_neighbours_and_hops(void **state)
 	change(fib, FIB_DELETE, "20.0.0.0/8", hop);
 	change(fib, FIB_DELETE, "21.0.0.0/8", hop);
 	change(fib, FIB_DELETE, "2001:db8::/32", hop);
-	assert_true(fib_hop_info(fib, id, &info)); // the neighbour holds it
+	assert_true(fib_hop_info(fib, id, &info)); // the neighbour holds a reference
 	unset(fib, 1, "10.0.0.2");
 	assert_false(fib_hop_info(fib, id, &info));
 	struct wire_addr gone = addr("10.0.0.2");
@@ -336,7 +336,7 @@ static struct fib_change change_to_host(uint32_t number, uint32_t via)
 	return change;
 }
 
-// A batch that needs one hop too many changes nothing; what fits still fits after it.
+// A batch that needs one hop too many changes nothing; a smaller one still fits after it.
 static void refuses_a_batch_that_runs_out_of_hops(void **state)
 {
 	enum { N = FIB_MAX_HOPS - 4 }; // three are the built-in routes', one is Linux's

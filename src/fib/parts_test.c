@@ -1,4 +1,4 @@
-// Lookups of IPv4 in parts, with changes of the table between the parts. Tests only.
+// Pipelined IPv4 lookups, with changes of the table between the stages. Tests only.
 #include "fib/fib.h"
 
 #include "fib/lookup.h"
@@ -18,7 +18,7 @@ enum { N_ROUNDS = 6000, UNTOUCHED = 0xffff };
 static struct fib *fib;
 static struct fib_rcu *rcu;
 
-// All in two nodes, so that their leaves go in and out and their tails come and go.
+// All within two nodes, so that leaves move in and out of them and tails are added and deleted.
 static uint32_t random_addr(void)
 {
 	return 0x14010000 | model_random(0x3fff);
@@ -34,7 +34,7 @@ static void change(void)
 				.via = {.bytes = {10, 0, model_random(2), model_random(200)},
 					.family = 4}}}};
 
-	fib_change(fib, &change, 1, NULL, NULL); // what is absent cannot be deleted
+	fib_change(fib, &change, 1, NULL, NULL); // fails if the prefix is absent
 }
 
 static void change_some(void)
@@ -52,11 +52,11 @@ static void look(const uint32_t dst[], uint16_t hop[], unsigned n)
 	}
 }
 
-// n lookups beside changes; says how many answers would be others by their end.
+// n lookups with changes in between; returns how many results would differ at their end.
 static unsigned look_in_parts(const struct lookups *lookups, const struct fib_view *view,
 	unsigned n)
 {
-	uint32_t *dst = calloc(n, sizeof(*dst)); // its end is watched by ASan
+	uint32_t *dst = calloc(n, sizeof(*dst)); // ASan checks accesses past its end
 	uint16_t first[FIB_BURST4], last[FIB_BURST4], hop[FIB_BURST4 + 1];
 	struct fib_begun4 begun = {.n = n};
 	unsigned n_changed = 0;
@@ -109,8 +109,8 @@ static void an_answer_is_of_the_moment_its_lookup_began(void **state)
 	fib_rcu_destroy(rcu);
 }
 
-// A packet alone, whose node has a tail, and then also leaves outside. What fills a burst up to a
-// vector is not looked at, and nothing is written for it.
+// A single packet, whose node has a tail, and then also leaves outside. The places that fill the
+// burst up to a vector are neither read nor written.
 static void a_burst_of_one_touches_nothing_else(void **state)
 {
 	static const uint32_t alone = 5;
@@ -125,7 +125,7 @@ static void a_burst_of_one_touches_nothing_else(void **state)
 		change.route.hop.via.bytes[0] = n;
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 		for (unsigned k = 0; k < n_variants; k++) {
-			uint32_t *dst = malloc(sizeof(*dst)); // its end is watched by ASan
+			uint32_t *dst = malloc(sizeof(*dst)); // ASan checks accesses past its end
 			uint16_t expected, hop[2] = {0, UNTOUCHED};
 
 			*dst = alone;

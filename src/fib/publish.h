@@ -1,5 +1,5 @@
 // The copies that workers read, rebuilt from the rib piece by piece; each piece is swapped in by
-// one atomic store and the old one is freed after a grace period. Control thread.
+// one atomic store, and the old one is freed after a grace period. Control thread.
 #pragma once
 
 #include "fib/blocks.h"
@@ -11,7 +11,7 @@ struct fib;
 enum { PUBLISH4_PAIRS = 1 << 18, TAIL_MAX_LINES = 256, IDENTITY_LEAVES = 1 << 15 };
 
 struct publish4 {
-	struct blocks node; // all of them, at fixed places, made in pairs
+	struct blocks node; // all of them, at fixed places, updated in pairs
 	struct blocks leaf; // units of two leaves
 	struct blocks tail;
 	uint64_t touched[PUBLISH4_PAIRS / 64];
@@ -20,26 +20,26 @@ struct publish4 {
 	struct rib_runs runs, tail_runs;
 };
 
-// Which of 65,536 slots are to be done again: because of what lies in them, or (whole) also because
-// what they inherit changed.
+// The slots to rebuild: because of what they contain, or (whole) also because what they inherit has
+// changed.
 struct slots6 {
 	uint64_t touched[1024], whole[1024];
 };
 
 struct publish6 {
-	struct blocks root; // 65,536 entries for each tree of the rib but the main IPv4 one; what
-	                    // lies below is shared
+	struct blocks root; // 65,536 entries for each tree of the rib except the main IPv4 one; the
+	                    // levels below are shared
 	struct blocks wide;
-	struct blocks leaf; // leaf number `id` leads to hop `id`
+	struct blocks leaf; // leaf number `id` has hop `id`
 	struct blocks line;
 	struct slots6 slots[8]; // by level, all clear between updates
 };
 
-// A prefix whose answer changed; sorted by (tree, key, len).
+// A changed prefix; sorted by (tree, key, len).
 struct edit {
 	struct fib_key6 key;
-	uint32_t index; // of the change it came from
-	uint16_t hop;   // to come, 0: the route goes
+	uint32_t index; // of the change it comes from
+	uint16_t hop;   // the new hop, 0: the route is deleted
 	uint8_t len;
 	uint8_t tree;
 };
@@ -47,20 +47,20 @@ static_assert(sizeof(struct edit) == 24, "millions of them are sorted");
 
 int publish4_open(struct publish4 *publish);
 void publish4_close(struct publish4 *publish);
-// Republishes all nodes that the prefixes touch, each once. From the rib as it now is.
+// Rebuilds all nodes that the prefixes touch, each once, from the current rib.
 void publish4_edits(struct fib *fib, const struct edit *edits, size_t n);
-// Moves what workers read together, in order of address; waits for workers. False: there is no
-// room.
+// Compacts what workers read, in order of address; waits for workers. False: there is not enough
+// space.
 bool publish4_tidy(struct fib *fib);
 
 int publish6_open(struct publish6 *publish);
 void publish6_close(struct publish6 *publish);
-// Of either family: further VRFs keep IPv4 in this form too. All edits are of one tree.
+// For either family: further VRFs use this format for IPv4 too. All edits are of one tree.
 void publish6_edits(struct fib *fib, const struct edit *edits, size_t n);
-// The root of a tree; zeros while the tree is empty.
+// The root of a tree; zeros if the tree is empty.
 uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree);
-// A tree that has become empty takes no memory any more.
+// Releases the memory of a tree that has become empty.
 void publish6_close_tree(struct publish6 *publish, uint8_t tree);
 
-// Makes a hop id usable in nodes of one run.
+// Makes a hop id usable in nodes with a single run.
 void publish_hop(struct fib *fib, uint16_t id);

@@ -1,6 +1,6 @@
-// IPv4 for workers: 524,288 nodes of 19 bits with their leaves inside, or with a block of them, and
-// perhaps one of tail lines. They are made in pairs, so that the trie is walked once for both.
-// Control thread.
+// The workers' copy of IPv4: 524,288 nodes for 19 bits with their leaves inside or in a block, and
+// possibly a block of tail lines. Nodes are built in pairs, so that the trie is traversed once for
+// both. Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
@@ -11,13 +11,14 @@
 enum { PAIR_BITS = 18, PAIR_SLOT_BITS = 6, TAIL_BITS = 8, LEAVES_PER_UNIT = 2, SLOTS = 32 };
 enum { MAX_LEAF_UNITS = 1 << 27, MAX_TAIL_LINES = 1 << 25 };
 
-// A pair of nodes being made: the answer of each slot; how many tail lines each has in the scratch.
+// A pair of nodes under construction: the leaf of each slot, and how many tail lines each node has
+// in the scratch.
 struct draft {
 	uint16_t slot[2][SLOTS];
 	uint32_t n_lines[2];
 };
 
-// The leaves of a node, unused ones 0: its runs of slots.
+// The leaves of a node, by run of slots; unused ones are 0.
 struct leaves {
 	uint32_t runs;
 	uint16_t leaf[SLOTS];
@@ -76,7 +77,7 @@ static void make_flat(const struct rib_runs *runs, uint16_t *flat)
 			flat[slot++] = runs->run[i].top.hop;
 }
 
-// The leaf of a /24 that has longer prefixes: its lines go to the scratch of its node.
+// The leaf of a /24 with longer prefixes; its lines are written to the scratch of its node.
 static uint16_t make_tail(struct fib *fib, const struct rib_run *run, struct draft *draft)
 {
 	struct publish4 *publish = &fib->publish4;
@@ -132,7 +133,7 @@ static unsigned leaf_units(unsigned n_leaves)
 	return (n_leaves + LEAVES_PER_UNIT - 1) / LEAVES_PER_UNIT;
 }
 
-// Squeezes slots into runs and their leaves.
+// Compresses slots into runs and their leaves.
 static void squeeze(const uint16_t slot[SLOTS], struct leaves *leaves)
 {
 	memset(leaves, 0, sizeof(*leaves));
@@ -174,7 +175,7 @@ static bool fits_narrow(const struct leaves *leaves)
 	return true;
 }
 
-// What a node says, as squeeze() said it.
+// Reads a node's runs and leaves back, as squeeze() computed them.
 static void read_leaves(const struct fib *fib, const struct fib_node4 *node, struct leaves *leaves)
 {
 	memset(leaves, 0, sizeof(*leaves));
@@ -208,7 +209,7 @@ static void put_outside(struct fib *fib, struct fib_node4 *node, const struct le
 	node->outside = (unit * LEAVES_PER_UNIT - 1) << 1;
 }
 
-// Puts a node in its place; `tail`: its first line, 0: none.
+// Writes a node to its place; `tail`: its first line, 0: none.
 static void put_node(struct fib *fib, struct fib_node4 *place, const struct leaves *leaves,
 	uint32_t tail)
 {

@@ -1,6 +1,6 @@
-// IPv6, and IPv4 in further VRFs, for workers: a root of 65,536 entries, wide blocks where much
-// lies below, lines else. What is rebuilt at once is an entry with all lines below it, or a node of
-// a wide block. Control thread.
+// The workers' copy of IPv6, and of IPv4 in further VRFs: a root of 65,536 entries, with wide
+// blocks where many prefixes are below an entry, and lines otherwise. The unit of rebuilding is an
+// entry with all lines below it, or a node of a wide block. Control thread.
 #include "fib/publish.h"
 
 #include "fib/table.h"
@@ -11,19 +11,19 @@
 
 enum { ROOT_SLOTS = 1 << 16, LEVEL_BITS = 16, NODE_SLOT_BITS = 6, N_LEVELS = 8 };
 enum { MAX_WIDES = 1 << 19, MAX_LEAVES = 1 << 28, MAX_LINES = 1 << 27 };
-// Nodes of the rib below an entry that turn lines into a wide block, and back. The lines of an
-// entry are rebuilt together.
+// Thresholds, in rib nodes below an entry, for turning lines into a wide block and back. The lines
+// of an entry are rebuilt together.
 enum { WIDE_FROM_NODES = 256, LINES_FROM_NODES = 128 };
 enum { IS_LINE = -1 };
 static_assert(2 * WIDE_FROM_NODES + 2 <= RIB_MAX_RUNS, "a node starts at most two runs");
 
-// What changed below a place: `n` sorted edits; NULL: everything.
+// The changes below a place: `n` sorted edits; NULL: everything has changed.
 struct news {
 	const struct edit *edit;
 	size_t n;
 };
 
-// A place in the tree: `level`, the bits above it, and what happened there.
+// A place in the tree: its `level`, and the key bits above it.
 struct place {
 	struct fib_key6 key;
 	uint8_t level;
@@ -31,7 +31,7 @@ struct place {
 	struct news news;
 };
 
-// Words of a bitmap of slots, or nodes of a wide block.
+// A range of bitmap words, or of nodes of a wide block.
 struct range {
 	unsigned first, end;
 };
@@ -70,7 +70,7 @@ uint32_t *publish6_root(const struct publish6 *publish, uint8_t tree)
 	return blocks_at(&publish->root, tree * ROOT_SLOTS);
 }
 
-// All its entries are 0, and so they are when the kernel gives a fresh page to a worker that still
+// All its entries are 0, and they stay 0 if the kernel gives a fresh page to a worker that still
 // reads them.
 void publish6_close_tree(struct publish6 *publish, uint8_t tree)
 {
@@ -85,8 +85,8 @@ void publish_hop(struct fib *fib, uint16_t id)
 		*leaf = id;
 }
 
-// Lines. What they lead to is copied into blocks bottom up, so that a line is complete before
-// anything leads to it.
+// Lines. The lines below are copied into blocks bottom up, so that a line is complete before
+// anything points to it.
 
 static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *below, unsigned n)
 {
@@ -97,7 +97,7 @@ static void put_lines(struct fib *fib, struct line6 *line, const struct line6 *b
 	memcpy(blocks_at(&fib->publish6.line, line->base), below, n * sizeof(*below));
 }
 
-// A stretch of runs that becomes a line or a tree of lines.
+// Consecutive runs that become a line or a tree of lines.
 struct stretch {
 	const struct rib_run *run;
 	unsigned n;
@@ -129,7 +129,7 @@ static void fill_line(struct fib *fib, struct stretch runs, struct line6 *line)
 	put_lines(fib, line, below, n_below);
 }
 
-// More runs than a line holds: a tree of lines over the same slots, full ones first.
+// More runs than fit into a line: builds a tree of lines over the same slots, full ones first.
 static void fill_split(struct fib *fib, struct stretch runs, struct line6 *line)
 {
 	struct line6 below[LINE_RUNS];
@@ -152,7 +152,8 @@ static void fill_split(struct fib *fib, struct stretch runs, struct line6 *line)
 	put_lines(fib, line, below, n_below);
 }
 
-// Fills the line for a subtree and returns IS_LINE, or returns the hop to which all of it goes.
+// Fills the line for a subtree and returns IS_LINE, or returns the hop if the whole subtree has the
+// same one.
 static int make_line(struct fib *fib, unsigned level, struct rib_top top, struct line6 *line)
 {
 	const struct rib_span span = {LEVEL_BITS * level, LEVEL_BITS};
@@ -178,7 +179,7 @@ static uint32_t make_lines(struct fib *fib, unsigned level, struct rib_top top)
 	return ENTRY_LINE | index;
 }
 
-// Giving back what an entry led to, once nothing leads to it any more.
+// Frees what an entry pointed to, once nothing points to it any more.
 
 static void retire_lines(struct fib *fib, uint32_t first, unsigned n)
 {
@@ -236,8 +237,8 @@ static struct fib_node6 *make_wide(struct fib *fib, uint32_t *entry)
 	return wide;
 }
 
-// What stands from now on where `old` stood and `top` answers: the old entry if that is a wide
-// block, which is updated where it is.
+// Returns the new entry for a place whose old entry is `old` and whose lookup result is `top`. An
+// existing wide block is updated in place and its entry kept.
 static uint32_t update_entry(struct fib *fib, struct place place, struct rib_top top, uint32_t old)
 {
 	bool was_wide = old & ENTRY_WIDE;
@@ -255,7 +256,8 @@ static uint32_t update_entry(struct fib *fib, struct place place, struct rib_top
 	return entry;
 }
 
-// The edits of one slot out of all that are left, which may begin with some of slots before.
+// The edits of one slot, taken from the remaining ones, which may start with edits of earlier
+// slots.
 static struct news news_of_slot(struct news *left, unsigned level, unsigned slot)
 {
 	struct news news;
@@ -276,8 +278,8 @@ static bool test_bit(const uint64_t *bits, unsigned i)
 	return bits[i / 64] >> i % 64 & 1;
 }
 
-// The edits to hand down to what stands in a slot: all of them, or "everything" where the slot's
-// own answer changed.
+// The edits to pass on to what is below a slot: its own, or "everything" if the slot's own result
+// has changed.
 static struct news news_below(struct fib *fib, struct news *left, unsigned level, unsigned slot)
 {
 	if (!left->edit || test_bit(fib->publish6.slots[level].whole, slot))
@@ -285,7 +287,7 @@ static struct news news_below(struct fib *fib, struct news *left, unsigned level
 	return news_of_slot(left, level, slot);
 }
 
-// Marks the slots of an edit and returns the last.
+// Marks the slots of an edit and returns the last one.
 static unsigned mark(struct slots6 *slots, const struct edit *edit, unsigned level)
 {
 	const unsigned end = LEVEL_BITS * (level + 1);
@@ -343,8 +345,8 @@ static void put_node(struct fib *fib, struct fib_node6 *at, const uint32_t befor
 			retire_entry(fib, before[slot]);
 }
 
-// The 64 slots of one node of a wide block, of which `prefix` is the place; `left` are the edits
-// that this node and later ones have to deal with.
+// Updates the 64 slots of one node of a wide block; `prefix` is its place, and `left` are the edits
+// for this node and later ones.
 static void update_node(struct fib *fib, struct fib_node6 *node, const struct rib_prefix *prefix,
 	struct news *left)
 {
@@ -375,7 +377,7 @@ static void update_node(struct fib *fib, struct fib_node6 *node, const struct ri
 		put_node(fib, node, before, after);
 }
 
-// Marks the slots of all edits; the words that hold them.
+// Marks the slots of all edits; returns the range of bitmap words that contain them.
 static struct range mark_all(struct slots6 *slots, struct news news, unsigned level)
 {
 	if (!news.edit)

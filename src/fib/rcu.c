@@ -1,5 +1,5 @@
-// Where workers and the writer meet: the live table's address, and quiescent states in between.
-// Control thread, but for fib_worker_*.
+// RCU between workers and the writer: the pointer to the live table, and quiescent states. Control
+// thread.
 #include "fib/rcu.h"
 
 #include "base/clock.h"
@@ -13,13 +13,13 @@
 static const uint64_t SILENT_NS = 1000000000;
 static const uint64_t PROBE_NS = 100000000;
 static const uint64_t SPIN_NS =
-	50000; // workers report every few microseconds; only then is sleeping worth it
+	50000; // workers report every few microseconds; sleeping pays only after that
 
 struct fib_rcu {
 	struct fib_rcu_fast fast;
 	struct fib *attached;
 	unsigned n_workers;
-	uint64_t probe_token; // the grace period that workers are timed by
+	uint64_t probe_token; // the grace period that detects silent workers
 	uint64_t probe_start_ns;
 };
 
@@ -45,7 +45,7 @@ struct fib_rcu *fib_rcu_create(unsigned n_workers, struct error *error)
 	return rcu;
 no_memory:
 	free(rcu);
-	error_set(error, -ENOMEM, "no memory for the door of %u workers", n_workers);
+	error_set(error, -ENOMEM, "no memory for the RCU state of %u workers", n_workers);
 	return NULL;
 }
 
@@ -97,9 +97,9 @@ void rcu_wait(struct fib_rcu *rcu, uint64_t token)
 			continue;
 		int late = late_worker(rcu, token);
 		if (late < 0)
-			continue; // it has just come round
+			continue; // it has just reported
 		was_named = true;
-		log_warn("worker %d has not come round for a second; changes of the table wait for "
+		log_warn("worker %d has not reported for a second; changes of the table wait for "
 			 "it",
 			late);
 	}

@@ -1,4 +1,4 @@
-// The writer's side of the door, for the room itself. Control thread.
+// The writer side of RCU, internal to the table. Control thread.
 #pragma once
 
 #include "fib/fib.h"
@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Starts a grace period: what was taken out of the table before cannot be read any more once all
-// workers passed the token.
+// Starts a grace period and returns its token: once all workers have passed it, nothing removed
+// from the table before can still be read.
 uint64_t rcu_start_grace(struct fib_rcu *rcu);
 bool rcu_has_passed(struct fib_rcu *rcu, uint64_t token);
-// Waits for it; names a worker that is silent for a second, once, and waits on.
+// Waits until all workers have passed the token; logs a worker that does not report for a second,
+// once, and keeps waiting.
 void rcu_wait(struct fib_rcu *rcu, uint64_t token);

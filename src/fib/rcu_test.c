@@ -1,5 +1,5 @@
-// Grace periods with a worker that this thread plays, and real workers beside a writer (for
-// ThreadSanitizer). Tests only.
+// Grace periods with a worker simulated by this thread, and real workers running concurrently with
+// a writer (for ThreadSanitizer). Tests only.
 #include "fib/fib.h"
 
 #include "base/clock.h"
@@ -61,7 +61,7 @@ static void frees_nothing_before_the_worker_reports(void **state)
 		assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 	}
 	size_t n = pending(fib);
-	assert_in_range(n, 100, 10000); // each hop at least
+	assert_in_range(n, 100, 10000); // at least each hop
 	fib_rcu_poll(rcu);
 	assert_int_equal(pending(fib), n);
 	fib_reader_report(workers, 0);
@@ -132,12 +132,12 @@ static void refuses_a_rcu_for_too_many_workers(void **state)
 	assert_string_equal(error.text, "129 workers: wanted 1 to 128");
 }
 
-// Workers that look up while the writer changes routes: each answer is the old or the new one. The
+// Workers look up while the writer changes routes: each result is the old or the new one. The
 // address under test always has a route to port 1 or 2, over a default to port 3 that must never be
 // seen.
 enum { N_WORKERS = 2, N_WATCHED = 64 };
 #ifdef __SANITIZE_THREAD__
-enum { N_CHANGES = 4000 }; // each takes far longer, and order is found wrong without luck
+enum { N_CHANGES = 4000 }; // each takes far longer, and TSan finds ordering errors without luck
 #else
 enum { N_CHANGES = 20000 };
 #endif
@@ -152,7 +152,7 @@ struct watch {
 	uint64_t n_lookups, n_wrong;
 };
 
-static void judge(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
+static void decide(struct watch *watch, const struct fib_view *view, const uint16_t hop[])
 {
 	for (unsigned i = 0; i < N_WATCHED; i++) {
 		struct fib_hop_entry entry = fib_hop_load(&view->hops[hop[i]]);
@@ -171,16 +171,16 @@ static void *run_worker(void *arg)
 	while (!__atomic_load_n(watch->stop, __ATOMIC_RELAXED)) {
 		const struct fib_view *view = fib_reader_view(watch->rcu);
 		watch->lookups->near4(view, watch->dst4, hop, N_WATCHED);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		watch->lookups->six(view, watch->dst6, hop, N_WATCHED);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		fib_lookup4(view, watch->dst4, hop, N_WATCHED);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		struct fib_begun4 begun = {.n = N_WATCHED};
 		watch->lookups->begin4(view, watch->dst4, hop, &begun);
 		fib_lookup4_go_on(view, hop, &begun);
 		fib_lookup4_end(view, watch->dst4, hop, &begun);
-		judge(watch, view, hop);
+		decide(watch, view, hop);
 		fib_reader_report(watch->rcu, watch->worker);
 	}
 	fib_reader_offline(watch->rcu, watch->worker);
@@ -198,8 +198,8 @@ static void set_ports(struct fib *fib)
 	}
 }
 
-// The watched route of one index: covered by a shorter one that leads to port 1, so that it may
-// come and go.
+// The watched route of one index: a shorter route to port 1 covers it, so that it may be added and
+// deleted.
 static struct fib_change random_watched(uint8_t family)
 {
 	static const uint8_t lens4[] = {9, 16, 18, 22, 24, 25, 28, 32},
@@ -241,7 +241,7 @@ static struct fib *watched_fib(void)
 	return fib;
 }
 
-// Workers come round while this waits, however long others keep them from their cores.
+// Waits for workers to report, however long they are preempted.
 static void await_frees(struct fib_rcu *rcu, const struct fib *fib)
 {
 	uint64_t start_ns = clock_now_ns();
@@ -279,7 +279,7 @@ static void workers_see_the_old_route_or_the_new_one(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, run_worker, &watch[i]), 0);
 	}
 	churn(fib);
-	struct fib *second = watched_fib(); // a reload, with workers looking on
+	struct fib *second = watched_fib(); // a reload while workers run
 	assert_ptr_equal(fib_rcu_swap(rcu, second), fib);
 	fib_destroy(fib);
 	churn(second);
@@ -341,7 +341,7 @@ static void slows_down_for_a_late_worker_rather_than_grow(void **state)
 	fib_rcu_destroy(rcu);
 }
 
-// A change of the default route replaces what workers read of every prefix within it.
+// A change of the default route replaces what workers read for every prefix below it.
 static void frees_more_than_it_can_keep_while_workers_pass_at_once(void **state)
 {
 	enum { N_ROUTES = DEFER_MAX + DEFER_MAX / 4, PAIR_BITS = 18 };

@@ -1,4 +1,4 @@
-// Finding, inserting and removing prefixes. Control thread.
+// Finds, inserts and removes prefixes. Control thread.
 #include "fib/rib.h"
 
 #include "fib/hops.h"
@@ -85,8 +85,8 @@ static struct fib_key6 masked(struct fib_key6 key, unsigned len)
 	return (struct fib_key6){key.high, key.low & ~0ull << (128 - len)};
 }
 
-// Puts a node of `prefix` where *link leads to a node that is not above it; they agree in `common`
-// bits.
+// Inserts a node for `prefix` where *iface points to a node that is not above it; they share
+// `common` bits.
 static uint32_t insert_above(struct rib *rib, uint32_t *iface, const struct rib_prefix *prefix,
 	unsigned common)
 {
@@ -136,7 +136,7 @@ static bool is_empty(const struct rib_node *node)
 	return !node->route && !node->builtin && !node->n_neighbours;
 }
 
-// Takes a node with at most one child out of the chain.
+// Removes a node with at most one child.
 static void unlink_node(struct rib *rib, uint32_t *iface)
 {
 	uint32_t at = *iface;

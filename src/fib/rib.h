@@ -1,5 +1,5 @@
-// The truth: all routes in a path-compressed binary trie per family, keys left-aligned in 128 bits.
-// Control thread.
+// The routing table: all routes in one path-compressed binary trie per family and VRF, with keys
+// left-aligned in 128 bits. Control thread.
 #pragma once
 
 #include "fib/blocks.h"
@@ -9,16 +9,16 @@
 #include <assert.h>
 #include <stdbool.h>
 
-// Each VRF has a tree for either family; RIB4 and RIB6 are those of the main one.
+// Each VRF has one tree per family; RIB4 and RIB6 are those of the main one.
 enum { RIB4, RIB6, RIB_FAMILIES, RIB_TREES = RIB_FAMILIES * FIB_MAX_VRFS };
 enum { RIB_MAX_NODES = 1u << 25, RIB_MAX_RUNS = 520 };
 
-// A prefix with a route or a neighbour, or a fork of two prefixes (which has neither).
+// A prefix with a route or a neighbour, or a fork of two prefixes (with neither).
 struct rib_node {
 	struct fib_key6 key;
 	uint32_t child[2];
 	uint16_t route;        // hop id of the route, 0: none
-	uint16_t n_neighbours; // links on which this host is a neighbour
+	uint16_t n_neighbours; // interfaces on which this host is a neighbour
 	uint8_t len;
 	uint8_t builtin; // enum fib_kind of the built-in route here, 0: none
 	uint8_t tree;
@@ -40,13 +40,14 @@ struct rib_prefix {
 	uint8_t len;
 };
 
-// What answers for a prefix: the topmost node in it (0: none), and the hop inherited from above.
+// The lookup result for a prefix: the topmost node within it (0: none), and the hop inherited from
+// above.
 struct rib_top {
 	uint32_t node;
 	uint16_t hop;
 };
 
-// Neighbouring slots with one answer: all up to and with slot `last`.
+// Consecutive slots with the same result: all up to and including slot `last`.
 struct rib_run {
 	uint32_t last;
 	struct rib_top top;
@@ -58,7 +59,7 @@ struct rib_runs {
 	struct rib_run run[RIB_MAX_RUNS];
 };
 
-// Runs of the 2^bits slots below a prefix.
+// Specifies the 2^bits slots below a prefix of length `len`.
 struct rib_span {
 	uint8_t len, bits;
 };
@@ -71,7 +72,7 @@ static inline struct rib_node *rib_node(const struct rib *rib, uint32_t node)
 	return blocks_at(&rib->nodes, node);
 }
 
-// `n` bits (1 to 32) of a key from bit `at` on.
+// `n` bits (1 to 32) of a key, starting at bit `at`.
 static inline uint32_t rib_key_bits(struct fib_key6 key, unsigned at, unsigned n)
 {
 	unsigned __int128 whole = (unsigned __int128)key.high << 64 | key.low;
@@ -79,7 +80,7 @@ static inline uint32_t rib_key_bits(struct fib_key6 key, unsigned at, unsigned n
 	return (uint32_t)(whole << at >> (128 - n));
 }
 
-// The key with `n` bits from bit `at` on replaced (they were 0).
+// The key with `n` bits starting at bit `at` replaced (they were 0).
 static inline struct fib_key6 rib_key_with(struct fib_key6 key, unsigned at, unsigned n,
 	uint32_t bits)
 {
@@ -88,7 +89,7 @@ static inline struct fib_key6 rib_key_with(struct fib_key6 key, unsigned at, uns
 	return (struct fib_key6){key.high | (uint64_t)(part >> 64), key.low | (uint64_t)part};
 }
 
-// How many leading bits two keys share.
+// The number of leading bits that two keys share.
 static inline unsigned rib_common_bits(struct fib_key6 a, struct fib_key6 b)
 {
 	uint64_t high = a.high ^ b.high, low = a.low ^ b.low;
@@ -113,30 +114,30 @@ static inline uint8_t rib_tree_vrf(uint8_t tree)
 	return tree / RIB_FAMILIES;
 }
 
-// A prefix in a VRF; / in the main one.
+// Converts a prefix in a VRF; / in the main one.
 struct rib_prefix rib_prefix_in(uint8_t vrf, const struct wire_prefix *prefix);
 struct rib_prefix rib_prefix_of(const struct wire_prefix *prefix);
 struct wire_prefix rib_prefix_to_wire(const struct rib_prefix *prefix);
 
-// The node of exactly this prefix, 0: none. / The same, made if need be; 0: out of nodes. May make
-// two.
+// The node of exactly this prefix, 0: none. / The same, created if necessary; 0: out of nodes. May
+// create two.
 uint32_t rib_find(const struct rib *rib, const struct rib_prefix *prefix);
 uint32_t rib_insert(struct rib *rib, const struct rib_prefix *prefix);
-// Removes the node of this prefix if it holds nothing any more, and a fork that has become
-// needless.
+// Removes the node of this prefix if it holds nothing any more, and a fork that is no longer
+// needed.
 void rib_prune(struct rib *rib, const struct rib_prefix *prefix);
 struct rib_top rib_locate(const struct rib *rib, const struct rib_prefix *prefix);
 // The node of the longest prefix with a route (built-in or not) that covers a host, 0: none;
 // `exact` is the node of the host itself.
 uint32_t rib_longest(const struct rib *rib, const struct rib_prefix *host, uint32_t *exact);
-// The hop of the route here, or the inherited one; / with a CONNECTED one resolved to the
-// neighbour, if the link is in the VRF of the tree.
+// The hop of this node's route, or the inherited one; / with a CONNECTED one resolved to the
+// neighbour if the interface is in the tree's VRF.
 uint16_t rib_hop(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
 uint16_t rib_hop_resolved(const struct rib *rib, const struct rib_node *node, uint16_t inherited);
-// The runs of the slots that `span` names, below a prefix for which `top` answers.
+// Computes the runs of the slots given by `span`, below a prefix whose result is `top`.
 void rib_expand(const struct rib *rib, struct rib_top top, struct rib_span span,
 	struct rib_runs *runs);
-// Nodes in a subtree, counted up to `limit`.
+// The number of nodes in a subtree, counted up to `limit`.
 uint32_t rib_count(const struct rib *rib, uint32_t node, uint32_t limit);
 // The first prefix with a route after `after` (NULL: the first of all), in order of address, then
 // length; 0: none.

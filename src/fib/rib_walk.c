@@ -1,5 +1,5 @@
-// Walks in order of address: the runs that publishing needs, and the next route for listings.
-// Control thread.
+// Traversals in order of address: runs for publishing, and the next route for listings. Control
+// thread.
 #include "fib/rib.h"
 
 struct walk {
@@ -77,8 +77,8 @@ static uint32_t first_route(const struct rib *rib, uint32_t at)
 	return found ? found : first_route(rib, rib_node(rib, at)->child[1]);
 }
 
-// The first route of a subtree that comes after `after`. What comes before a prefix in order lies
-// above or left of it.
+// The first route of a subtree after `after`. Everything that precedes a prefix in order is above
+// or left of it.
 static uint32_t next_in(const struct rib *rib, uint32_t at, const struct rib_prefix *after)
 {
 	const struct rib_node *node = rib_node(rib, at);

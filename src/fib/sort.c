@@ -1,5 +1,5 @@
-// Least significant byte first, skipping bytes in which all edits agree; short lists by insertion.
-// Control thread.
+// Radix sort, least significant byte first, skipping bytes in which all edits agree; insertion sort
+// for short lists. Control thread.
 #include "fib/sort.h"
 
 #include <string.h>

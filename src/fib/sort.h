@@ -1,7 +1,7 @@
-// Sorting edits by prefix, those of one prefix staying in their order. Control thread.
+// Sorts edits by prefix; stable. Control thread.
 #pragma once
 
 #include "fib/publish.h"
 
-// `other` has room for `n` too; returns which of the two holds the result.
+// `other` has space for `n` edits, too; returns the array that holds the result.
 struct edit *sort_edits(struct edit *edits, struct edit *other, size_t n);

@@ -1,5 +1,5 @@
-// The filter of our own addresses: a Bloom filter that counts, so that addresses can be taken out
-// again. Control thread; workers read it all the time.
+// The filter of our own addresses: a counting Bloom filter, so that addresses can be removed.
+// Control thread; workers read it concurrently.
 #include "fib/sources.h"
 
 enum { HOST = 32, LOOPBACK = 127, WORDS_AT_ONCE = sizeof(word16) / sizeof(uint32_t) };
@@ -15,7 +15,7 @@ static uint32_t word_of(const struct sources *sources, unsigned number)
 	return word;
 }
 
-// Shows workers the aligned part that a word lies in.
+// Publishes the aligned part that contains a word.
 static void show_part(struct sources *sources, unsigned number)
 {
 	const unsigned first = number - number % WORDS_AT_ONCE;

@@ -1,4 +1,4 @@
-// The filter of our own addresses against a list of routes. Tests only.
+// The filter of our own addresses, compared with a list of routes. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -131,7 +131,7 @@ static void delete_all(struct fib *fib, const struct model *own)
 	}
 }
 
-// Whatever kinds follow each other at a prefix, in batches too, it ends as it began.
+// Whatever sequence of kinds a prefix gets, in batches too, the filter ends as it began.
 static void nothing_is_left_of_many_changes(void **state)
 {
 	struct fib *fib = churn_fib(model);

@@ -1,4 +1,4 @@
-// A whole forwarding table, as the files of this room share it. Control thread; workers see `view`.
+// A complete forwarding table, internal to this module. Control thread; workers read `view`.
 #pragma once
 
 #include "fib/defer.h"
@@ -24,10 +24,10 @@ struct fib {
 	uint32_t n_routes[RIB_TREES];
 	uint32_t n_all_routes;
 	uint32_t n_neighbours;
-	const struct lookups *lookups; // what this machine runs best
+	const struct lookups *lookups; // the best ones for this machine
 	bool has_huge_pages;
-	uint32_t n_untidy;                      // IPv4 changes since all was moved together
-	uint32_t n_untidy_seen;                 // when fib_tidy was last called
-	uint32_t n_quiet;                       // calls of it since then without a change
-	struct fib_view vrf_view[FIB_MAX_VRFS]; // what view.vrfs leads to
+	uint32_t n_untidy;                      // IPv4 changes since the last compaction
+	uint32_t n_untidy_seen;                 // its value when fib_tidy was last called
+	uint32_t n_quiet;                       // calls of fib_tidy without a change in between
+	struct fib_view vrf_view[FIB_MAX_VRFS]; // view.vrfs points here
 };

@@ -1,12 +1,12 @@
-// The later steps of those IPv4 destinations whose leaf stands outside its node, and of the few
-// whose /24 has longer prefixes, for a whole burst: what is fetched one by one would stall all the
-// others. Worker.
+// The later stages of an IPv4 lookup, for destinations whose leaf is outside its node and for the
+// few whose /24 has longer prefixes. They process a whole burst, since resolving them one by one
+// would stall all other destinations. Worker.
 #pragma once
 
 #include "fib/layout.h"
 
-// The line that a leaf leads to, of the lines of its node, which begin with `first`. Both are to be
-// of one moment: of one load of the node.
+// The line of a leaf, among the lines of its node, which start at `first`. Both must come from the
+// same load of the node.
 static inline const union tail_line *tail_line_of(const struct fib_view *view, uint32_t first,
 	uint16_t leaf)
 {
@@ -15,8 +15,8 @@ static inline const union tail_line *tail_line_of(const struct fib_view *view, u
 	return &tail[first + (leaf & LEAF_LINE)];
 }
 
-// Fetches the leaves outside their nodes, and for each of them the first tail line of its node; and
-// the tails that leaves within lead to.
+// Prefetches the leaves outside their nodes and, for each of them, the first tail line of its node;
+// and the tails of leaves inside.
 static inline void fetch_later(const struct fib_view *view, const uint16_t leaf[],
 	const struct fib_begun4 *begun)
 {
@@ -28,7 +28,7 @@ static inline void fetch_later(const struct fib_view *view, const uint16_t leaf[
 	}
 }
 
-// Reads the leaves outside, and fetches the tails that they lead to.
+// Reads the leaves outside their nodes and prefetches the tails that they lead to.
 static inline void take_leaves(const struct fib_view *view, uint16_t leaf[],
 	struct fib_begun4 *begun)
 {

@@ -1,4 +1,4 @@
-// When it is worth moving together what workers read. Control thread.
+// Decides when compacting the workers' copy pays. Control thread.
 #include "fib/fib.h"
 
 #include "fib/table.h"

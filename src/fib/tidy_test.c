@@ -1,4 +1,4 @@
-// The table after many changes, put in order. Tests only.
+// Compaction of the table after many changes. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"

@@ -1,5 +1,5 @@
-// VRFs and their built-in routes. The views of all VRFs stand from the start: a VRF that is not
-// open is one with empty trees, so workers never see one half made. Control thread.
+// VRFs and their built-in routes. The views of all VRFs exist from the start: a VRF that is not
+// open has empty trees, so workers never see one half created. Control thread.
 #include "fib/vrfs.h"
 
 #include "fib/change.h"
@@ -9,7 +9,7 @@
 struct builtin {
 	uint8_t family, len, kind;
 	uint8_t bytes[4]; // the prefix's first ones
-	uint8_t last;     // and its last one, for ::1
+	uint8_t last;     // and the last byte, for ::1
 };
 
 static const struct builtin builtins[] = {
@@ -84,7 +84,7 @@ static int add_builtins(struct fib *fib, uint8_t vrf)
 	return 0;
 }
 
-// Routes that find no room for their next hop can still be left to Linux.
+// Routes for whose next hops there is no space can still be left to Linux.
 static int keep_linux(struct fib *fib)
 {
 	const struct fib_hop hop = {.iface = FIB_NO_IFACE, .kind = FIB_LINUX};
@@ -137,7 +137,7 @@ void fib_vrf_close(struct fib *fib, uint8_t vrf)
 	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
 		remove_builtin(fib, vrf, &builtins[i]);
 	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
-		if (!fib->rib.root[trees[i]]) // else neighbours stand there, and wait
+		if (!fib->rib.root[trees[i]]) // otherwise neighbours are left there for a reopening
 			publish6_close_tree(&fib->publish6, trees[i]);
 }
 

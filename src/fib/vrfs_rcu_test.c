@@ -1,5 +1,6 @@
-// Real workers beside a writer that changes links, VRFs, neighbours and routes (for
-// ThreadSanitizer): what workers read of one moment always fits together. Tests only.
+// Real workers running concurrently with a writer that changes interfaces, VRFs, neighbours and
+// routes (for ThreadSanitizer): what workers read between two reports is always consistent. Tests
+// only.
 #include "fib/fib.h"
 
 #include "fib/fib_fast.h"
@@ -16,9 +17,9 @@
 
 #include <cmocka.h>
 
-// VRF v's routes lead to ports 2 v + 1 and 2 v + 2 and to no others; VRF 2 comes and goes. VLANs
-// come and go on three ports; all that is told of one follows from its tag. The port that moves
-// is in VRF 0 or 1, and has a neighbour at times.
+// VRF v's routes lead to ports 2 v + 1 and 2 v + 2 only; VRF 2 is opened and closed. VLANs are
+// added and deleted on three ports; all settings of a VLAN are derived from its tag. The moving
+// port is in VRF 0 or 1, and has a neighbour at times.
 enum { N_WORKERS = 2, N_CHANGES = 1000, N_WATCHED = 16, N_VRFS = 3, N_TAGS = 12, N_VLANS = 4 };
 enum { FIRST_VLAN = 100, VLAN_PORT = 40, MOVING_PORT = 30 };
 
@@ -57,7 +58,7 @@ static struct fib_iface vlan(uint16_t tag)
 
 // Workers.
 
-static void judge(struct watch *watch, const struct fib_view *view, unsigned vrf,
+static void decide(struct watch *watch, const struct fib_view *view, unsigned vrf,
 	const uint16_t hop[])
 {
 	for (unsigned i = 0; i < N_WATCHED; i++) {
@@ -79,13 +80,13 @@ static void look_in_all_vrfs(struct watch *watch, const struct fib_view *view)
 	for (unsigned vrf = 0; vrf < N_VRFS; vrf++) {
 		const struct fib_view *own = &view->vrfs[vrf];
 		fib_lookup4(own, watch->dst4, hop, N_WATCHED);
-		judge(watch, own, vrf, hop);
+		decide(watch, own, vrf, hop);
 		fib_lookup6(own, watch->dst6, hop, N_WATCHED);
-		judge(watch, own, vrf, hop);
+		decide(watch, own, vrf, hop);
 	}
 }
 
-// As a frame with a tag comes in: its link is found, then how to take it.
+// Receives a tagged frame: finds its interface, then how to handle it.
 static void take_in(struct watch *watch, const struct fib_view *view, uint16_t tag)
 {
 	const struct fib_iface settings = vlan(tag);
@@ -102,21 +103,21 @@ static void take_in(struct watch *watch, const struct fib_view *view, uint16_t t
 	watch->n_wrong += in.vrf != settings.vrf || in.n_tags != 1;
 }
 
-// As a packet leaves: judged by its next hop's entry, which is read again for the header.
+// Sends a packet: checks its next hop's entry, which is read again for the header.
 static void send_out(struct watch *watch, const struct fib_view *view, uint16_t vlan_number)
 {
 	uint32_t dst = VIA_VLANS + (vlan_number << 8);
 	uint16_t hop;
 
 	fib_lookup4(view, &dst, &hop, 1);
-	struct fib_hop_entry judged = fib_hop_load(&view->hops[hop]);
-	if (judged.verdict != FIB_VERDICT_TAGGED)
+	struct fib_hop_entry checked = fib_hop_load(&view->hops[hop]);
+	if (checked.verdict != FIB_VERDICT_TAGGED)
 		return;
 	struct fib_hop_entry entry = fib_hop_load(&view->hops[hop]);
 	struct fib_tags tags = fib_tags_load(view, hop);
 	uint16_t tag = tags.bytes[3];
 	watch->n_tagged_out++;
-	watch->n_wrong += judged.port != port_of_tag(tag) || judged.frame_max != 1014 + tag;
+	watch->n_wrong += checked.port != port_of_tag(tag) || checked.frame_max != 1014 + tag;
 	watch->n_wrong += entry.macs[5] != tag || entry.macs[11] != tag;
 }
 
@@ -201,7 +202,7 @@ static void change_vlan(struct fib *fib)
 	if (fib_iface(fib, iface) && model_random(2))
 		fib_iface_delete(fib, iface);
 	else
-		fib_iface_set(fib, iface, &settings); // refused when another one has the tag
+		fib_iface_set(fib, iface, &settings); // refused if another one has the tag
 }
 
 static void change_neighbour(struct fib *fib)
@@ -306,7 +307,7 @@ static void what_workers_read_of_links_and_vrfs_fits_together(void **state)
 	fib_rcu_destroy(rcu);
 }
 
-// A VLAN's number goes to another one only when no worker can remember the first.
+// A VLAN's number is reused only after a grace period.
 struct slow_worker {
 	struct fib_rcu_fast *rcu;
 	int has_reported;
@@ -334,9 +335,9 @@ static void gives_no_iface_other_tags_before_the_worker_reports(void **state)
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0);
 	first.mtu = 1300;
 	fib_reader_online(worker.rcu, 0);
-	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // waits for nobody
+	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // does not wait
 	fib_iface_delete(fib, FIRST_VLAN);
-	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // nor does the same one
+	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &first), 0); // nor does setting it again
 	assert_int_equal(pthread_create(&thread, NULL, report_late, &worker), 0);
 	assert_int_equal(fib_iface_set(fib, FIRST_VLAN, &second), 0);
 	assert_int_equal(__atomic_load_n(&worker.has_reported, __ATOMIC_ACQUIRE), 1);

@@ -1,4 +1,4 @@
-// VRFs against lists of routes, and what they share. Tests only.
+// VRFs, compared with lists of routes, and what they share. Tests only.
 #include "fib/fib.h"
 
 #include "fib/churn.h"
@@ -40,7 +40,7 @@ static void agrees_with_a_list_after_each_change(void **state)
 	churn_one_by_one(6, 1000, 200);
 }
 
-// The same few bases in all VRFs, so that prefixes overlap; batches mix VRFs and families.
+// The same few base prefixes in all VRFs, so that prefixes overlap; batches mix VRFs and families.
 static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 {
 	static struct model before[CHURN_VRFS];
@@ -79,7 +79,7 @@ static void batches_that_mix_vrfs_agree_with_a_list_of_each(void **state)
 	fib_destroy(fib);
 }
 
-// RFC 1812, 5.3.5.1, wherever the rest of class E leads.
+// RFC 1812, 5.3.5.1, whatever the route for the rest of class E.
 static void the_limited_broadcast_is_never_forwarded(void **state)
 {
 	struct fib *fib = churn_fib(model);
@@ -173,7 +173,7 @@ static void ten_routes_take_less_than_a_mebibyte_and_a_closed_vrf_little(void **
 {
 	struct fib *fib = fib_create(NULL);
 
-	fib_vrf_open(fib, 2, NULL); // so that code and stack are resident before
+	fib_vrf_open(fib, 2, NULL); // makes code and stack resident first
 	fill_ten(fib, 2);
 	long before = resident_bytes();
 	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
@@ -183,7 +183,7 @@ static void ten_routes_take_less_than_a_mebibyte_and_a_closed_vrf_little(void **
 	long left = resident_bytes() - before;
 	print_message("%ld KiB resident, %ld KiB when closed\n", grown >> 10, left >> 10);
 	assert_in_range(grown, 1, 1 << 20);
-	assert_in_range(left, 0, grown / 2); // blocks below the roots are kept for others
+	assert_in_range(left, 0, grown / 2); // blocks below the roots are kept for reuse
 	fib_destroy(fib);
 }
 
@@ -192,7 +192,7 @@ static uint32_t held(const struct blocks *blocks)
 	return blocks->kept + blocks->top - blocks->origin - blocks->n_free;
 }
 
-// A closed VRF answers nothing and keeps nothing: no route, no memory, no hop, no group.
+// A closed VRF returns no routes and keeps nothing: no memory, no hop, no group.
 static void a_closed_vrf_leaves_nothing_behind(void **state)
 {
 	struct fib *fib = fib_create(NULL);
@@ -259,7 +259,7 @@ static void refuses_vrfs_that_are_not_open(void **state)
 	fib_vrf_close(fib, 5);
 	fib_vrf_close(fib, 200);
 	fib_vrf_close(fib, 0);
-	assert_true(fib_vrf_is_open(fib, 0)); // the main one stays
+	assert_true(fib_vrf_is_open(fib, 0)); // the main one stays open
 	fib_destroy(fib);
 }
 
@@ -308,7 +308,8 @@ static void connect_link(struct fib *fib, uint8_t port, uint8_t vrf)
 	assert_int_equal(fib_change(fib, &change, 1, NULL, NULL), 0);
 }
 
-// The last byte of the MAC that packets to an address get in a VRF; -1: they are not forwarded.
+// The last byte of the destination MAC of packets to an address in a VRF; -1: they are not
+// forwarded.
 static int mac_to(const struct fib *fib, uint8_t vrf, const char *text)
 {
 	struct fib_answer answer;
@@ -339,7 +340,7 @@ static void unset_neighbour(struct fib *fib, uint16_t iface, const char *text)
 	assert_int_equal(fib_neighbour_delete(fib, iface, &addr), 0);
 }
 
-// The same subnet on three links in three VRFs.
+// The same subnet on three interfaces in three VRFs.
 static void knows_neighbours_in_the_vrf_of_their_iface_alone(void **state)
 {
 	struct fib *fib = churn_fib(model);
@@ -386,9 +387,9 @@ static void takes_neighbours_along_when_a_iface_changes_vrf(void **state)
 	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), -1);
 	assert_int_equal(fib_vrf_open(fib, 1, NULL), 0);
 	connect_link(fib, 2, 1);
-	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7); // known again
+	assert_int_equal(mac_to(fib, 1, "10.0.0.7"), 7); // reachable again
 	fib_vrf_close(fib, 1);
-	tell_iface(fib, 2, 63); // out of a VRF that is closed
+	tell_iface(fib, 2, 63); // out of a closed VRF
 	unset_neighbour(fib, 2, "10.0.0.7");
 	unset_neighbour(fib, 2, "fe80::1");
 	struct fib_change change = {.op = FIB_DELETE};

@@ -1,6 +1,6 @@
-// One aligned 16-byte word, read and written in one piece. Workers read, the control thread writes;
-// release and acquire. An aligned 16-byte vector move is atomic on every x86 CPU that has AVX
-// (Intel SDM vol. 3A 9.1.1; AMD says the same of its own).
+// An aligned 16-byte word, read and written in one access. Workers read, the control thread writes;
+// release and acquire. An aligned 16-byte vector move is atomic on every x86 CPU with AVX (Intel
+// SDM vol. 3A 9.1.1; AMD guarantees the same).
 #pragma once
 
 #include <string.h>
@@ -19,8 +19,8 @@
 typedef __m128i word16;
 
 #if defined(WORD16_TSAN)
-// ThreadSanitizer knows no 16-byte moves: they are hidden from it, and the order that they give is
-// told to it instead.
+// ThreadSanitizer does not support 16-byte moves: they are hidden from it and replaced by
+// annotations of their ordering.
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 

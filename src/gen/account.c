@@ -1,4 +1,4 @@
-// Accounts for whole frames, stream by stream. Worker.
+// Counts valid frames, stream by stream. Worker.
 #include "gen/account.h"
 
 #include "gen/gap.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Cycles from a stamp to `now`; 0 where the clocks of two cores put it into the future.
+// Cycles from a stamp to `now`; 0 if it is in the future because the cores' clocks differ.
 static inline uint64_t cycles_since(uint64_t stamp, uint64_t now)
 {
 	uint64_t cycles = (now - stamp) & STAMP_40_BITS;
@@ -15,7 +15,7 @@ static inline uint64_t cycles_since(uint64_t stamp, uint64_t now)
 	return cycles >> 39 ? 0 : cycles;
 }
 
-// Moves frame `from` of a list to place `to` of a list.
+// Moves frame `from` of one list to position `to` of another.
 static inline void move(struct whole *into, uint16_t to, const struct whole *out, uint16_t from)
 {
 	into->id[to] = out->id[from];
@@ -25,7 +25,7 @@ static inline void move(struct whole *into, uint16_t to, const struct whole *out
 	into->bytes[to] = out->bytes[from];
 }
 
-// Moves `n` frames of the list from place `from` down to place `to`.
+// Moves `n` frames within the list from position `from` down to position `to`.
 static inline void keep(struct whole *f, uint16_t to, uint16_t from, uint16_t n)
 {
 	if (to == from)
@@ -34,7 +34,7 @@ static inline void keep(struct whole *f, uint16_t to, uint16_t from, uint16_t n)
 		move(f, to + i, f, from + i);
 }
 
-// How many frames from place `from` on have numbers that follow one another.
+// Length of the run of consecutive numbers starting at position `from`.
 static inline uint16_t stretch_at(const struct whole *f, uint16_t from)
 {
 	uint16_t i = from + 1;
@@ -44,7 +44,7 @@ static inline uint16_t stretch_at(const struct whole *f, uint16_t from)
 	return i - from;
 }
 
-// Goes on to number `number`, which is the next one or one behind a gap.
+// Advances to `number`, which is the next one or one after a gap.
 static inline void go_on(struct sink_stream *s, uint64_t number, uint64_t before, uint64_t now)
 {
 	if (number == s->window->window.next)
@@ -53,7 +53,7 @@ static inline void go_on(struct sink_stream *s, uint64_t number, uint64_t before
 	window_skip(&s->window->window, number);
 }
 
-// Whether it is new. One that is not counts as what it is.
+// Whether the frame is new. If not, it is counted as duplicated or too old.
 static bool take_late(struct sink_stream *s, uint64_t number)
 {
 	struct window *w = &s->window->window;
@@ -68,8 +68,8 @@ static bool take_late(struct sink_stream *s, uint64_t number)
 	return is_new;
 }
 
-// Judges the frames, those that follow one another together, and leaves in the list those that are
-// new. True when these are in order.
+// Classifies the frames, runs of consecutive numbers together, and keeps only new ones in the list.
+// Returns true if these are in order.
 static __attribute__((noinline)) bool take_with_gaps(struct sink_stream *s, struct whole *f,
 	uint64_t now)
 {
@@ -97,8 +97,8 @@ static __attribute__((noinline)) bool take_with_gaps(struct sink_stream *s, stru
 	return is_in_order;
 }
 
-// Differences between the delays of neighbours, of which there is at least one; delay[0] is that of
-// the frame before.
+// Differences between the delays of consecutive frames, of which there is at least one; delay[0] is
+// that of the previous frame.
 static inline void count_jitter(struct sink_stream *s, uint64_t delay[], uint16_t n)
 {
 	struct sink_window *own = s->window;
@@ -173,12 +173,12 @@ static inline bool has_one_stream(const struct whole *f)
 	return !difference;
 }
 
-// The frames of each stream of a burst as a chain of places, in the order in which they came.
+// The frames of a burst as one chain of positions per stream, in order of arrival.
 struct chains {
 	unsigned n;
 	uint8_t chain_of[GEN_MAX_IDS]; // by stream id
 	uint8_t first[RECOGNISE_MAX], last[RECOGNISE_MAX];
-	uint8_t next[RECOGNISE_MAX]; // by place of a frame
+	uint8_t next[RECOGNISE_MAX]; // by position in the burst
 };
 
 static inline void chain_up(struct chains *c, const struct whole *f)

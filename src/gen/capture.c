@@ -1,4 +1,4 @@
-// Capture files -> frames in memory, by libpcap. Control thread.
+// Reads capture files into memory, using libpcap. Control thread.
 #include "gen/capture.h"
 
 #include "base/bits.h"
@@ -25,7 +25,7 @@ struct reading {
 	struct error *error;
 };
 
-// More room in steps of half of what there is.
+// Grows the memory by half of its size at a time.
 static bool grow(void **memory, size_t *room, size_t wanted, size_t unit)
 {
 	size_t larger = MAX_OF(wanted, *room + *room / 2);
@@ -61,10 +61,11 @@ static int check_frame(struct reading *r, const struct pcap_pkthdr *head)
 	return 0;
 }
 
-// Since the first frame. What is out of order, or beyond all reason, comes with the one before.
+// Time since the first frame. Timestamps that go backwards or are implausible are replaced by the
+// previous one.
 static uint64_t since_first(struct reading *r, const struct pcap_pkthdr *head)
 {
-	long left = head->ts.tv_usec; // of ns; what libpcap makes of a hostile file is negative
+	long left = head->ts.tv_usec; // in ns; libpcap returns negative values for malformed files
 	uint64_t s = head->ts.tv_sec, ns = left >= 0 && left < NS ? left : 0, before = 0;
 
 	if (r->out->n)
@@ -146,7 +147,7 @@ static int read_frames(struct reading *r)
 	return err;
 }
 
-// The last frame stands as far from the first of the next lap as frames do on average.
+// The gap between the last frame and the first one of the next lap is the mean gap.
 static void settle_lap(struct capture *out)
 {
 	uint64_t last_ns = out->frame[out->n - 1].at_ns;
@@ -208,7 +209,8 @@ static int check_unchanged(const struct capture *out, const char *path, struct e
 int capture_read(struct capture *out, const struct gen_stream *stream, struct error *error)
 {
 	const char *path = stream->capture.path;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would keep us waiting
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // O_NONBLOCK: opening a pipe would
+	                                                        // block
 	struct stat target;
 	int err;
 

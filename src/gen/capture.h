@@ -1,6 +1,6 @@
-// The frames of a capture file, ready to be sent: padded to the least length, with the MAC
-// addresses that were asked for, and where they may be stamped, with room for the stamp and sums of
-// all else. Made by the control thread; read by one worker.
+// Frames of a capture file, ready to be sent: padded to the minimum length, with the requested MAC
+// addresses, and, if they can be stamped, with space for the stamp and checksums over everything
+// else. Created by the control thread; read by one worker.
 #pragma once
 
 #include "base/error.h"
@@ -13,33 +13,34 @@
 enum { CAPTURE_MAX_FRAMES = 1 << 22, CAPTURE_MAX_BYTES = 1 << 30 };
 
 struct capture_frame {
-	uint64_t at_ns; // since the first; never less than the one before
-	uint64_t sum;   // stamped ones: of layer 4 and its pseudo header without stamp and checksum
-	uint32_t offset;  // into bytes
+	uint64_t at_ns;  // since the first frame; monotonic
+	uint64_t sum;    // if stamped: of layer 4 and its pseudo header, without stamp and checksum
+	uint32_t offset; // in `bytes`
 	uint16_t n_bytes; // without FCS
-	uint8_t layer4;   // where it begins; 0: not to be stamped
+	uint8_t layer4;   // its offset; 0: not stamped
 	bool is_tcp;
 };
 
 struct capture {
-	struct gen_file file; // as it was before it was read, and afterwards
+	struct gen_file file; // its state before and after it was read
 	uint32_t n;
-	uint32_t n_stamped; // of them
+	uint32_t n_stamped; // of n_frames
 	uint32_t longest;   // bytes without FCS
 	uint64_t n_bytes;   // in all, without FCS
-	uint64_t lap_ns;    // from the first frame to the first again; 0: all have the same time
+	uint64_t lap_ns;    // from the first frame to the first of the next lap; 0: all have the
+	                    // same time
 	struct capture_frame *frame;
 	uint8_t *bytes;
 };
 
-// Reads the file that the stream names, pcap or pcapng of Ethernet, which nobody may change
-// meanwhile. 0, or -errno with one sentence without the stream's name. Owner: caller, capture_free,
-// also after an error.
+// Reads the file named by the stream, pcap or pcapng of Ethernet, which must not change meanwhile.
+// 0, or -errno with `error` set, without the stream's name. Owner: caller, capture_free, also after
+// an error.
 int capture_read(struct capture *out, const struct gen_stream *stream, struct error *error);
-// The same of an open file, which is closed; `stream` tells what to write into the frames.
+// Same for an open file, which is closed; `stream` says what to write into the frames.
 int capture_read_file(struct capture *out, FILE *file, const struct gen_stream *stream,
 	struct error *error);
 void capture_free(struct capture *capture);
-// Makes room for a stamp in a frame if it has any: UDP or TCP without options, in IPv4 or IPv6
-// without options, fragments and extension headers, behind at most two tags.
+// Makes space for a stamp in a frame if possible: UDP or TCP without options, over IPv4 or IPv6
+// without options, fragmentation or extension headers, after at most two VLAN tags.
 void capture_make_room(uint8_t *frame, struct capture_frame *target);

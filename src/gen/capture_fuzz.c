@@ -1,5 +1,5 @@
-// Any bytes as a capture file: frames that lie within their memory, stamps within their frames, or
-// one sentence. The first byte says what is asked of the frames.
+// Arbitrary bytes as a capture file: either frames within their memory, with stamps within the
+// frames, or one error message. The first byte selects the stream's options.
 #include "gen/capture.h"
 
 #include "wire/headers.h"

@@ -1,4 +1,4 @@
-// Where a captured frame has room for a stamp, as those who receive it look for one. Pure.
+// Finds the space for a stamp in a captured frame, in the same way as receivers look for one. Pure.
 #include "gen/capture.h"
 
 #include "wire/checksum.h"
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// A packet within a frame: where its layers begin, and what its IP header says.
+// A packet within a frame: offsets of its layers, and fields of its IP header.
 struct layers {
 	unsigned ip, layer4, end;
 	uint8_t protocol;
@@ -76,7 +76,7 @@ static bool has_room(const uint8_t *frame, const struct layers *l)
 	       frame[l->layer4 + offsetof(struct wire_tcp, data_offset)] >> 4 == WIRE_TCP_BYTES / 4;
 }
 
-// Sums in memory order; a right IPv4 header checksum is wanted of what is stamped, too.
+// Sums in memory order; stamping also requires a valid IPv4 header checksum.
 static uint64_t sum_rest(uint8_t *frame, const struct layers *l)
 {
 	uint8_t *layer4 = frame + l->layer4;

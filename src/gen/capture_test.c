@@ -1,4 +1,4 @@
-// Capture files, good and bad, and which of their frames have room for a stamp.
+// Valid and invalid capture files, and which of their frames have space for a stamp.
 #include "gen/capture.h"
 
 #include "base/bits.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-// A file in memory, as tcpdump writes it on this machine.
+// A file in memory, in the format that tcpdump writes on this machine.
 static struct {
 	size_t n;
 	uint8_t bytes[1 << 18];
@@ -30,7 +30,8 @@ static void put(const void *bytes, size_t n)
 
 static void put_head(uint32_t kind)
 {
-	const uint32_t head[] = {0xa1b23c4d, 2 | 4 << 16, 0, 0, 65535, kind}; // of ns
+	const uint32_t head[] = {0xa1b23c4d, 2 | 4 << 16, 0, 0, 65535, kind}; // magic of files with
+	                                                                      // ns timestamps
 
 	put(head, sizeof(head));
 }
@@ -72,7 +73,7 @@ static void takes_frames_as_they_are_with_their_times(void **state)
 	put_head(1);
 	put_frame(100, 999999000, frame, 1514, 1514);
 	put_frame(101, 1000, frame + 1, 42, 42);
-	put_frame(100, 0, frame + 2, 100, 100); // a clock that was set back
+	put_frame(100, 0, frame + 2, 100, 100); // the clock was set back
 	put_frame(101, 5000, frame + 3, 60, 60);
 	put_frame(101, 0xe0000000, frame + 4, 60, 60); // more than a second of ns
 	assert_int_equal(take(), 0);
@@ -166,7 +167,7 @@ static void finds_room_for_a_stamp_where_it_will_be_looked_for(void **state)
 	assert_int_equal(room_in(&udp, 14, 0x46).layer4, 0); // options
 	assert_int_equal(room_in(&udp, 20, 0x20).layer4, 0); // a fragment
 	assert_int_equal(room_in(&udp, 17, 47).layer4, 0);   // longer than the frame
-	assert_int_equal(room_in(&udp, 39, 25).layer4, 0);   // UDP says another length
+	assert_int_equal(room_in(&udp, 39, 25).layer4, 0);   // length in the UDP header differs
 	assert_int_equal(room_in(&udp, 23, 1).layer4, 0);    // ICMP
 	assert_int_equal(room_in(&udp, 13, 6).layer4, 0);    // ARP
 	udp.frame_bytes = 59;

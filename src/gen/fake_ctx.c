@@ -1,4 +1,4 @@
-// Ports, workers and senders of the tests. Test.
+// Ports, workers and senders for tests. Tests only.
 #include "gen/fake_ctx.h"
 
 #include <errno.h>
@@ -43,13 +43,13 @@ struct gen *fake_load(const json_t *streams)
 		workers[i] = (struct port_worker){.id = i, .core = 4 + i, .burst = 64};
 	if (gen_open(&load, NULL, &fake_settings, streams, &error))
 		fail_msg("refused: %s", error.text);
-	// Workers without queues: the device behind them would have to be one of DPDK's.
+	// Workers without queues, which would require a DPDK device.
 	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
 		load->worker_of[i] = i;
 		load->worker[i].hz = FAKE_HZ;
 		load->worker[i].long_gap = FAKE_HZ / 1000000 * PAUSES_LEAST_US;
 	}
-	load->patience_s = 60; // other tests may have the CPUs
+	load->patience_s = 60; // other tests may be using the CPUs
 	load->hz = load->current->hz = FAKE_HZ;
 	return load;
 }
@@ -71,7 +71,7 @@ unsigned fake_cpus(void)
 	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-// Workers that spin on one CPU would only ever wait for each other.
+// Busy-polling workers on the same CPU would only wait for each other.
 static void take_cpu(unsigned number)
 {
 	cpu_set_t allowed, own;
@@ -152,8 +152,8 @@ void port_memory(const struct port_table *room, struct port_memory *out)
 	*out = (struct port_memory){.planned_mib = 64, .n_mbufs = 1000};
 }
 
-// A sender counts one frame a turn. It knows when it is used after its end, or begun before
-// it was prepared.
+// A sender counts one frame per turn. It detects calls after its destruction or before its
+// preparation.
 struct sender {
 	struct sender_counters counters;
 	unsigned state;

@@ -1,27 +1,27 @@
-// Two ports on two workers that exist on paper only, workers that are plain threads, senders that
-// only count: for the tests of runs and methods. Test.
+// Two fake ports on two workers, workers that are plain threads, and senders that only count: for
+// the tests of runs and methods. Tests only.
 #pragma once
 
 #include "gen/inside.h"
 
 enum { FAKE_WORKERS = 2, FAKE_HZ = 1000000000 };
 
-// What a test sets and reads.
+// State set and read by a test.
 struct fake {
-	bool is_down[FAKE_WORKERS]; // the link of port i
+	bool is_down[FAKE_WORKERS]; // link of port i
 	bool device_is_gone, worker_has_ended;
-	uint64_t missed;      // by each port's device
-	uint64_t turn_cycles; // that a sender's turn takes in which it sends
-	int n_senders;        // that live now; atomic
-	int n_wrong;          // turns of a sender that was destroyed, or early; atomic
+	uint64_t missed;      // reported by each port's device
+	uint64_t turn_cycles; // duration of a sender_turn that sends
+	int n_senders;        // currently existing; atomic
+	int n_wrong;          // turns of a destroyed sender, or before its start; atomic
 };
 extern struct fake fake;
 
-// Port names are left and right; worker 0 polls left, worker 1 right. The workers poll no queue.
+// Port names are left and right; worker 0 polls left, worker 1 right. The workers poll no queues.
 extern const struct port_table_settings fake_settings;
 
-// CPUs that this process may use.
+// Number of CPUs available to this process.
 unsigned fake_cpus(void);
 
-// A generator on them; its workers do not run. Owner: caller, gen_close.
+// A generator on these ports; its workers are not started. Owner: caller, gen_close.
 struct gen *fake_load(const json_t *streams);

@@ -1,4 +1,4 @@
-// Builds stamped frames with wire_build and plain sums.
+// Builds stamped frames with wire_build and simple checksum code.
 #include "gen/fake_frames.h"
 
 #include "wire/checksum.h"
@@ -24,7 +24,7 @@ struct gen_stream fake_stream(uint8_t id)
 	return stream;
 }
 
-// Makes the checksum of layer 4, which begins at `layer4`, that of the bytes as they are.
+// Sets the checksum of layer 4, which starts at `layer4`, to match its bytes.
 static void sum_layer4(uint8_t *frame, unsigned layer4)
 {
 	bool is_ip6 = layer4 >= WIRE_ETHER_BYTES + WIRE_IP6_BYTES;

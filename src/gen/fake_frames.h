@@ -1,4 +1,4 @@
-// Stamped frames in mbufs of our own making, for tests and the benchmark: plain, slow, no device.
+// Stamped frames in hand-made mbufs, for tests and the benchmark: simple, slow, without a device.
 #pragma once
 
 #include "gen/run.h"
@@ -14,15 +14,15 @@ struct fake_frame {
 	uint8_t room[FAKE_ROOM] LINE_ALIGNED;
 };
 
-// A stream of UDP over IPv4 to port index 1, of 64-byte frames, one flow.
+// A stream of UDP over IPv4 to port index 1, with 64-byte frames and one flow.
 struct gen_stream fake_stream(uint8_t id);
-// Builds the frame with right lengths and checksums; stream->recipe decides about headers,
-// frame_bytes is with FCS.
+// Builds a frame with valid lengths and checksums; stream->recipe determines the headers,
+// frame_bytes includes the FCS.
 void fake_frame_build(struct fake_frame *f, const struct gen_stream *stream,
 	const struct stamp *stamp, unsigned frame_bytes);
 
-// Makes any bytes that begin like an untagged UDP or TCP packet one with right lengths and
-// checksums; leaves others alone.
+// Makes arbitrary bytes that start like an untagged UDP or TCP packet valid by setting lengths and
+// checksums; leaves others unchanged.
 void fake_repair(uint8_t *frame, unsigned n);
 
 static inline uint8_t *fake_frame_bytes(struct fake_frame *f)

@@ -1,12 +1,12 @@
-// The odometers of a stream's fields. Worker; making: control thread.
+// The odometers of a stream's fields. Worker; creation: control thread.
 #include "gen/fields.h"
 
 #include "base/bits.h"
 
 #include <string.h>
 
-// Strides are about these shares of their counts: no two of them are in a simple ratio, so digits
-// are neither in order nor in step with each other.
+// Strides are approximately these fractions of the counts. No two of them have a simple ratio, so
+// digits are neither in order nor correlated with each other.
 static const double share_of_stride[GEN_N_FIELDS] = {
 	0.6180339887498949, // (sqrt(5) - 1) / 2
 	0.4142135623730951, // sqrt(2) - 1
@@ -56,7 +56,7 @@ static uint32_t first_value(const struct wire_recipe *recipe, enum gen_field_nam
 	}
 }
 
-// How many combinations; above GEN_MAX_FLOWS it does not matter how many.
+// Number of combinations; the exact value does not matter above GEN_MAX_FLOWS.
 static uint64_t product(const struct fields_digit digit[], unsigned n)
 {
 	uint64_t product = 1;
@@ -93,7 +93,7 @@ static void choose_stride(struct fields *fields)
 		}
 }
 
-// A digit of `times` strides; what goes to the next one is left in *carry.
+// This digit of `times` strides; the remainder for the next digit is returned in *carry.
 static uint32_t digit_of(const struct fields_digit *digit, uint64_t times, uint64_t *carry)
 {
 	uint64_t sum = times * digit->stride + *carry;
@@ -158,7 +158,7 @@ void fields_seek(struct fields *fields, uint32_t flow)
 	fields->to_skip = fields->round - flow % fields->round;
 }
 
-// Both may write up to FRAME_SPARE values too many, which the next ones overwrite.
+// Both may write up to FRAME_SPARE extra values, which are overwritten later.
 static inline void write_rising(uint32_t *to, uint32_t value, unsigned n)
 {
 	for (unsigned i = 0; i < n; i += FRAME_SPARE)
@@ -184,7 +184,7 @@ static void carry_counting(struct fields *fields)
 	}
 }
 
-// Runs between two carries: the first field rises, the others stand.
+// Runs between two carries: the first field is incremented, the others are constant.
 static void fill_counting(struct fields *fields, struct frame_values *values, unsigned at,
 	unsigned end)
 {
@@ -206,9 +206,9 @@ static void fill_counting(struct fields *fields, struct frame_values *values, un
 	}
 }
 
-// The odometer so many strides further, for each of FIELDS_STEPS frames: digits of those strides
-// are added to where it stands, all frames at once, one digit after the other; carries wait in
-// between. count - value does not overflow where value + step would.
+// Advances the odometer by a number of strides for each of FIELDS_STEPS frames: the digits of these
+// multiples are added to the current state for all frames at once, one digit after the other;
+// carries are kept in between. count - value does not overflow where value + step would.
 static inline void write_scattered(const struct fields *fields, struct frame_values *values,
 	unsigned at)
 {
@@ -285,8 +285,8 @@ void fields_fill(struct fields *fields, struct frame_values *values, unsigned n)
 	}
 }
 
-// n / count, and what remains in *rest. The product of n and the reciprocal is at most n too large,
-// so the quotient is at most one too large.
+// n / count, and the remainder in *rest. The product of n and the reciprocal is at most n too
+// large, so the quotient is at most one too large.
 static inline uint64_t divide(uint64_t n, uint64_t count, uint64_t reciprocal, uint64_t *rest)
 {
 	uint64_t quotient = (unsigned __int128)n * reciprocal >> 64;
@@ -316,7 +316,7 @@ static inline void write_counting(const struct fields *fields, struct frame_valu
 	}
 }
 
-// As digit_of, for all frames.
+// Same as digit_of, for all frames.
 static inline void write_random(const struct fields *fields, struct frame_values *values,
 	const uint32_t flow[], unsigned n)
 {

@@ -1,5 +1,5 @@
-// Which flow has which addresses and ports: two odometers, one that counts and one that scatters,
-// stepped by additions alone. Pure.
+// Addresses and ports of each flow: two odometers, one that counts and one that scatters, advanced
+// by additions only. Pure.
 #pragma once
 
 #include "gen/frame.h"
@@ -9,38 +9,38 @@
 
 enum { FIELDS_STEPS = FRAME_SPARE };
 
-// One field that varies, as a digit of its odometer.
+// One varying field, as a digit of its odometer.
 struct fields_digit {
 	uint32_t value, count, first;
-	uint32_t stride;                  // what a step adds, in the odometer that scatters
+	uint32_t stride;                  // increment per step of the scattering odometer
 	uint64_t reciprocal;              // of count
 	uint8_t field;                    // enum gen_field_name
-	uint32_t steps[FIELDS_STEPS + 1]; // this digit of so many strides
+	uint32_t steps[FIELDS_STEPS + 1]; // this digit of the multiples of the stride
 };
 
-// A stream's flows. Flow f has the counting fields' combination number f mod C (C: how many they
-// have, the first field fastest) and the random fields' combination number
-// (f + f div lcm(C, R)) * stride mod R, stride and R without common divisor: so C * R flows in a
-// row are distinct, and each value is met equally often.
+// The flows of a stream. Flow f has combination f mod C of the counting fields (C: number of
+// combinations, first field fastest) and combination (f + f div lcm(C, R)) * stride mod R of the
+// random fields, with stride and R coprime: thus C * R consecutive flows are distinct, and all
+// values are equally frequent.
 struct fields {
 	unsigned n_counting, n_random;
 	struct fields_digit counting[GEN_N_FIELDS], random[GEN_N_FIELDS];
 	uint32_t n_flows;
-	uint64_t round; // lcm(C, R); UINT64_MAX: longer than there are flows
+	uint64_t round; // lcm(C, R); UINT64_MAX: more than the number of flows
 	uint64_t round_reciprocal;
 	uint32_t flow;    // of the next frame
-	uint64_t to_skip; // flows until the odometer that scatters takes one step more
+	uint64_t to_skip; // flows until the scattering odometer makes an additional step
 };
 
-// Stands at flow 0.
+// Starts at flow 0.
 void fields_make(struct fields *fields, const struct gen_stream *stream);
-// Writes the values of fields that do not vary to all places of `values`; once.
+// Writes the values of constant fields to all entries of `values`; call once.
 void fields_fill_fixed(const struct gen_stream *stream, struct frame_values *values);
 // Writes the fields of the next `n` frames (at most GEN_MAX_BURST) to `values`. Worker.
 void fields_fill(struct fields *fields, struct frame_values *values, unsigned n);
-// Writes the fields of `n` frames (at most GEN_MAX_BURST) of any flows. The odometers stand.
-// Worker.
+// Writes the fields of `n` frames (at most GEN_MAX_BURST) of arbitrary flows. The odometers are not
+// changed. Worker.
 void fields_fill_flows(const struct fields *fields, struct frame_values *values,
 	const uint32_t flow[], unsigned n);
-// Goes to a flow, by divisions. Worker, rarely.
+// Moves to a flow, using divisions. Worker, rarely called.
 void fields_seek(struct fields *fields, uint32_t flow);

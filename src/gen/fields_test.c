@@ -1,4 +1,4 @@
-// The flows of a stream: distinct, repeated each round, each value equally often.
+// The flows of a stream: distinct, repeated in each round, all values equally frequent.
 #include "gen/fields.h"
 
 #include "base/bits.h"
@@ -26,7 +26,7 @@ struct row {
 	}
 #define FIXED COUNTS(1)
 
-// All flows that the fields make, except where said.
+// All possible flows of the fields, unless noted otherwise.
 static const struct row rows[] = {
 	{{FIXED, FIXED, FIXED, FIXED, FIXED, FIXED}, 1},
 	{{FIXED, FIXED, FIXED, COUNTS(1000), FIXED, FIXED}, 1000},
@@ -39,7 +39,7 @@ static const struct row rows[] = {
 	{{FIXED, FIXED, COUNTS(4), RANDOM(4), FIXED, FIXED}, 16},
 	{{FIXED, FIXED, COUNTS(4), RANDOM(6), RANDOM(10), COUNTS(15)}, 3600},
 	{{FIXED, FIXED, RANDOM(4), COUNTS(6), COUNTS(1), FIXED}, 24},
-	{{FIXED, FIXED, COUNTS(4), RANDOM(6), FIXED, FIXED}, 17}, // not all
+	{{FIXED, FIXED, COUNTS(4), RANDOM(6), FIXED, FIXED}, 17}, // not all flows
 	{{FIXED, FIXED, RANDOM(256), RANDOM(256), FIXED, COUNTS(3)}, 196608},
 	{{FIXED, FIXED, RANDOM(1000), COUNTS(1000), FIXED, FIXED}, 1000000},
 	{{FIXED, FIXED, RANDOM(1000), RANDOM(1000), FIXED, FIXED}, 1000000},
@@ -60,8 +60,8 @@ static struct gen_stream stream_of(const struct row *row)
 	return stream;
 }
 
-// The first values are 0 here, so all values of a flow make one number. It is exact for rows that
-// make all their flows, and a hash for others.
+// The first values are 0 here, so the values of a flow can be combined into one number. It is
+// unique in rows that use all flows, and a hash in others.
 static uint64_t number_of(const struct row *row, const struct frame_values *values, unsigned i)
 {
 	uint64_t number = 0;

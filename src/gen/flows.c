@@ -1,4 +1,4 @@
-// Frame numbers -> flows, without division or logarithm. Worker; making: control thread.
+// Maps frame numbers to flows, without division or logarithm. Worker; creation: control thread.
 #include "gen/flows.h"
 
 #include "base/bits.h"
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Ranks below 2 * NARROW have a bin each. Above, a bin is 1/1024 of its first rank wide, so no
-// rank's share is off by more than exponent / 2048 of it.
+// Ranks below 2 * NARROW have one bin each. Above, the width of a bin is 1/1024 of its first rank,
+// so the relative error of a rank's share is at most exponent / 2048.
 enum { NARROW = 1024 };
 
 static uint32_t width_at(uint32_t rank, uint32_t n)
@@ -25,8 +25,7 @@ static uint32_t count_bins(uint32_t n)
 	return n_bins;
 }
 
-// Shares of the bins, as multiples of what an even bin would have. The middle stands for all ranks
-// of a bin.
+// Shares of the bins, relative to an even share. The middle of a bin represents all of its ranks.
 static void fill_shares(struct flows *flows, double exponent, double share[])
 {
 	double sum = 0;
@@ -52,7 +51,7 @@ static void set_other(struct flows_bin *bin, double share, const struct flows_bi
 	bin->other_width = other->width;
 }
 
-// Bins that have less than an even share are filled up by those that have more.
+// Bins with less than an even share are filled up from those with more.
 static void fill_table(struct flows *flows, double share[])
 {
 	struct flows_bin *bin = flows->bin;
@@ -100,7 +99,7 @@ static int make_bins(struct flows *flows, double exponent)
 	return flows->n_bins ? 0 : -ENOMEM;
 }
 
-// Scatters all bits of a word (Stafford's variant 13, as in SplitMix64).
+// Mixes all bits of a word (Stafford's variant 13, as in SplitMix64).
 static inline uint64_t mix(uint64_t word)
 {
 	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
@@ -140,7 +139,7 @@ static inline uint32_t even(const struct flows *flows, uint64_t dice)
 	return (unsigned __int128)dice * flows->n >> 64;
 }
 
-// The upper half chooses the bin and whose rank it is, the lower half which of its ranks.
+// The upper half selects the bin and the alias, the lower half a rank within it.
 static inline uint32_t ranked(const struct flows *flows, uint64_t dice)
 {
 	uint64_t place = (dice >> 32) * flows->n_bins;

@@ -1,4 +1,4 @@
-// Which flow comes how often.
+// The frequency of each flow.
 #include "gen/flows.h"
 
 #include "base/bits.h"
@@ -43,7 +43,7 @@ static uint32_t *count(const struct flows *flows)
 	return n_of;
 }
 
-// Ten standard deviations: what is outside is no accident.
+// Ten standard deviations: values outside are not random.
 static void want_near(double found, double wanted)
 {
 	if (fabs(found - wanted) > 10 * sqrt(wanted) + 10)
@@ -86,7 +86,7 @@ static void takes_flows_by_the_law_of_zipf(void **state)
 			want_near(n_of[i], wanted);
 			above += wanted;
 			n_above += n_of[i];
-			if ((i & (i + 1)) == 0) // also all flows up to each power of two
+			if ((i & (i + 1)) == 0) // also all flows below each power of two
 				want_near(n_above, above);
 		}
 		free(n_of);

@@ -1,5 +1,6 @@
-// Templates, and frames made of them. A frame is its template and, over it, addresses, ports, stamp
-// and checksums; their sums are the template's and what varies. Worker; making: control thread.
+// Templates, and frames built from them. A frame is its template overwritten with addresses, ports,
+// stamp and checksums; checksums combine the template's sum with that of the varying parts. Worker;
+// creation: control thread.
 #include "gen/frame.h"
 
 #include "wire/checksum.h"
@@ -13,17 +14,17 @@
 enum {
 	FCS_BYTES = 4,
 	LAST_OF_IP6 = 12,
-	WORKERS = 8, // arrays are filled in whole vectors of so many words
+	WORKERS = 8, // arrays are filled in whole vectors of this many words
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "checksums in the lower half of words");
 
-// What is written into the frames of a burst, as the bytes will stand, one array for each part;
-// checksums in the lower half of their words. In loops over whole arrays, which compilers make
-// vectors of: of 32-bit words where that is enough, as twice as many fit in one. Sums are taken of
-// words as they stand in memory, which gives a checksum as it will stand (RFC 1071).
+// What is written into the frames of a burst, in wire byte order, one array per part; checksums are
+// in the lower half of their words. Filled by loops over whole arrays, which compilers vectorise:
+// with 32-bit words where sufficient, because twice as many fit into a vector. Sums are over words
+// in memory order, which gives the checksum in wire order (RFC 1071).
 struct frame_words {
-	uint32_t ip_sum[FRAME_VALUES] LINE_ALIGNED; // of the template, then its checksum
+	uint32_t ip_sum[FRAME_VALUES] LINE_ALIGNED; // of the template, later the checksum
 	uint32_t l4_sum[FRAME_VALUES];
 	uint32_t ports[FRAME_VALUES];
 	uint64_t addresses[FRAME_VALUES];
@@ -52,7 +53,7 @@ static void place_parts(struct frame_form *form, const struct wire_recipe *recip
 	form->tail_at = form->second_at + 8;
 }
 
-// Takes out what varies, so that sums over the template are those of the rest.
+// Clears the varying parts, so that the template's sums cover only the rest.
 static void clear_parts(const struct frame_form *form, uint8_t *frame)
 {
 	uint8_t *l4 = frame + form->l4_at;
@@ -164,7 +165,7 @@ static inline uint64_t halves(uint64_t word)
 	return (word >> 32) + (word & 0xffffffff);
 }
 
-// A sum of 16-bit words below 2^48, as one below 2^18.
+// Reduces a sum of 16-bit words below 2^48 to one below 2^18.
 static inline uint32_t narrow(uint64_t sum)
 {
 	return (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
@@ -180,7 +181,7 @@ static inline uint32_t finish(uint32_t sum)
 	return ~both(both(sum)) & 0xffff;
 }
 
-// A constant `is_tcp` makes two functions of it.
+// Specialised by the constant `is_tcp`.
 static inline __attribute__((always_inline)) void fill_words(const struct frame_form *form,
 	const struct frame_values *v, struct frame_words *w, bool is_tcp)
 {
@@ -223,7 +224,7 @@ static inline void fill_addresses(const struct frame_values *v, struct frame_wor
 	}
 }
 
-// UDP only: 0 would say that there is no checksum (RFC 768).
+// UDP only: a checksum of 0 would mean that there is none (RFC 768).
 static inline void avoid_zeros(struct frame_words *w, unsigned n)
 {
 	for (unsigned i = 0; i < round_up(n, WORKERS); i++)
@@ -237,11 +238,11 @@ static inline void copy_lines(uint8_t *to, const struct frame_size *size)
 		memcpy(to + at, size->bytes + at, FRAME_LINE);
 }
 
-// Templates, and the words over them. A constant `is_ip6` makes two functions of it.
+// Copies the templates and overwrites the varying words. Specialised by the constant `is_ip6`.
 static inline __attribute__((always_inline)) void write_frames(const struct frame_form *form,
 	const struct frame_values *v, const struct frame_words *w, bool is_ip6)
 {
-	const unsigned n = v->n; // frames may alias anything
+	const unsigned n = v->n; // in a local, because frames may alias anything
 	const unsigned src_at = form->src_at, dst_at = form->dst_at, l4_at = form->l4_at;
 	const unsigned checksum_at = form->checksum_at, first_at = form->first_at;
 	const unsigned second_at = form->second_at, tail_at = form->tail_at;

@@ -1,5 +1,5 @@
-// Frames byte for byte against those of wire_build, with the stamp's bytes put in and all checksums
-// computed anew.
+// Compares frames bytewise with those of wire_build, with the stamp inserted and all checksums
+// recomputed.
 #include "gen/frame.h"
 
 #include "base/bits.h"
@@ -65,7 +65,7 @@ static struct wire_recipe recipe_of(const struct gen_stream *stream, unsigned i,
 	return recipe;
 }
 
-// The pseudo header and all of layer 4 with `checksum` 0.
+// The checksum over the pseudo header and layer 4, with `checksum` 0.
 static uint16_t checksum_of(const uint8_t *ip, bool is_ip6, uint8_t protocol, unsigned l4_bytes)
 {
 	const uint8_t *l4 = ip + (is_ip6 ? WIRE_IP6_BYTES : WIRE_IP4_BYTES);
@@ -75,7 +75,7 @@ static uint16_t checksum_of(const uint8_t *ip, bool is_ip6, uint8_t protocol, un
 	return wire_sum_finish_be(wire_sum(pseudo, l4, l4_bytes));
 }
 
-// Stamps a frame of wire_build as wire/stamp.h says it, plainly.
+// Stamps a frame of wire_build according to wire/stamp.h, in the simplest way.
 static void put_stamp(uint8_t *l4, bool is_tcp, const struct stamp *s)
 {
 	uint8_t bytes[STAMP_BYTES];
@@ -125,7 +125,7 @@ static void roll_values(void)
 		values.due[i] = dice();
 	values.sent = dice();
 	values.sequence = dice();
-	if (dice() % 4 == 0) // all ones and zeros: the corners of checksums
+	if (dice() % 4 == 0) // all ones and zeros: corner cases of checksums
 		memset(values.field, dice() % 2 ? 0xff : 0, sizeof(values.field[0]) * 4);
 }
 
@@ -229,7 +229,7 @@ static void builds_a_mix_of_sizes(void **state)
 	frame_form_free(&form);
 }
 
-// One stamp in 65,536 makes the checksum 0.
+// One stamp in 65,536 gives a checksum of 0.
 static void never_says_that_there_is_no_udp_checksum(void **state)
 {
 	unsigned n_ffff = 0;

@@ -1,4 +1,4 @@
-// Keeps what is known of a stream's gaps. Worker.
+// Keeps track of a stream's gaps. Worker.
 #include "gen/gap.h"
 
 void gap_open(struct sink_counters *c, uint64_t number, uint64_t before, uint64_t now)
@@ -8,7 +8,7 @@ void gap_open(struct sink_counters *c, uint64_t number, uint64_t before, uint64_
 		stats_set(&c->longest_outage, now - before);
 }
 
-// One more than the highest number below `from` that has not come.
+// The highest missing number below `from`, plus one.
 static uint64_t find_missing(const struct window *w, uint64_t from)
 {
 	uint64_t oldest = w->next > WINDOW_NUMBERS ? w->next - WINDOW_NUMBERS : 0;

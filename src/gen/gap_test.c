@@ -1,4 +1,4 @@
-// Which frame was lost last, and the longest outage.
+// The number of the last lost frame, and the longest outage.
 #include "gen/account.h"
 #include "gen/timeline.h"
 
@@ -73,7 +73,7 @@ static void a_run_may_begin_with_a_gap(void **state)
 	assert_int_equal(s->counters.longest_outage, 0);
 }
 
-// Both sides of the gap came with one poll.
+// Both sides of the gap arrived in one poll.
 static void a_gap_within_a_burst_is_no_time(void **state)
 {
 	struct whole frames = {.n = 3, .id = {ID, ID, ID}, .sequence = {0, 1, 7}};
@@ -109,7 +109,7 @@ static void a_gap_older_than_the_window_is_known_at_most(void **state)
 {
 	uint64_t far = WINDOW_NUMBERS + 1000;
 
-	take(1, far - 2, 1000); // 0 is missing, and out of the window in the end
+	take(1, far - 2, 1000); // 0 is missing, and later leaves the window
 	take(far, far, 2000);
 	take(far - 1, far - 1, 3000);
 	assert_int_equal(s->counters.gap_end, far + 1 - WINDOW_NUMBERS);
@@ -123,7 +123,7 @@ static void a_duplicate_fills_nothing(void **state)
 	assert_int_equal(s->counters.gap_end, 11);
 }
 
-// A frame and, by its `due`, which one of the list it is.
+// Adds a frame; its `due` identifies its position in the list.
 static void put(struct whole *frames, uint64_t number, uint64_t due)
 {
 	frames->id[frames->n] = ID;
@@ -143,10 +143,10 @@ static void a_burst_of_many_gaps_is_taken_like_its_frames_one_by_one(void **stat
 	put(&frames, 11, now - 2);
 	put(&frames, 14, now - 4);
 	put(&frames, 15, now - 8);
-	put(&frames, 15, now - 1000); // again
+	put(&frames, 15, now - 1000); // duplicate
 	put(&frames, 12, now - 16);   // late
-	put(&frames, 13, now - 32);   // late; it follows the one before, but is not the next
-	put(&frames, 14, now - 2000); // again
+	put(&frames, 13, now - 32);   // late; follows the previous one, but is not the next number
+	put(&frames, 14, now - 2000); // duplicate
 	put(&frames, 20, now - 64);
 	put(&frames, 21, now - 128);
 	account(&sink, &frames, now);
@@ -159,7 +159,7 @@ static void a_burst_of_many_gaps_is_taken_like_its_frames_one_by_one(void **stat
 	assert_int_equal(s->due.sum, 255);
 }
 
-// It spans two words of the window.
+// Spans two words of the window.
 static void a_burst_behind_a_gap_leaves_no_number_unseen(void **state)
 {
 	take(0, 0, 1000);

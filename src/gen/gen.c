@@ -1,4 +1,4 @@
-// The generator as a whole: opens, runs, closes; what a run has to go through. Control thread.
+// The generator as a whole: opening, running, closing, and the states of a run. Control thread.
 #include "gen/inside.h"
 
 #include "base/clock.h"
@@ -11,8 +11,7 @@
 
 enum { OFFSET_TRIES = 5, QUIET_MS = 20, NOISE_MS = 500, POLL_MS = 50, POLL_OFTEN_MS = 2 };
 
-// Port names, addresses and lines as the reader of streams wants them. `room` NULL: from the
-// settings alone.
+// Port names, addresses and line rates for the stream parser. `room` NULL: from the settings only.
 static void describe_ports(struct gen_port out[PORT_MAX],
 	const struct port_table_settings *settings, const struct port_table *room)
 {
@@ -116,7 +115,7 @@ int gen_start(struct gen *load, struct error *error)
 		args[i] = &load->worker[i];
 	int err = port_workers_launch(load->ports, worker_run, args, error);
 	if (err)
-		gen_stop(load); // those that run already
+		gen_stop(load); // those that are already running
 	return err;
 }
 
@@ -140,22 +139,22 @@ void gen_close(struct gen *load)
 	free(load);
 }
 
-// Stragglers first: while workers measure they do not poll. On a wire that is never quiet they are
-// waited for so long and no longer.
+// Waits for stragglers first, because workers do not poll while they measure. The wait is limited,
+// because traffic may never stop.
 static bool is_quiet(struct run *run)
 {
 	uint64_t n = 0, now = rte_rdtsc(), ms = run->hz / 1000;
 
 	for (unsigned i = 0; i < run->n_ports; i++)
 		n += stats_read(&run->port[i].counters.rx_packets);
-	if (n != run->n_heard || !run->heard_tsc) {
-		run->n_heard = n;
+	if (n != run->n_received || !run->heard_tsc) {
+		run->n_received = n;
 		run->heard_tsc = now;
 	}
 	return now - run->heard_tsc > ms * QUIET_MS || now - run_sent_tsc(run) > ms * NOISE_MS;
 }
 
-// The second round of the TSC offset. True once it is over.
+// The second round of the TSC offset measurement. Returns true once it is complete.
 static bool measure_again(struct run *run)
 {
 	if (!run->n_pairs || run->is_measured_again)
@@ -180,7 +179,7 @@ enum gen_state gen_state(struct gen *load)
 	if (!run->number)
 		return GEN_IDLE;
 	if (!run->start)
-		return GEN_DONE; // no worker came
+		return GEN_DONE; // no worker took part
 	return run_is_sent(run) && measure_again(run) ? GEN_DONE : GEN_SENDING;
 }
 
@@ -204,7 +203,7 @@ static int check_links(struct gen *load, const struct gen_streams *streams, stru
 	return 0;
 }
 
-// A run has to end by itself.
+// A run must end by itself.
 static int check_end(const struct gen_streams *streams, double seconds, struct error *error)
 {
 	bool sends = false;
@@ -247,8 +246,8 @@ static int read_order(struct gen *load, const struct gen_order *order, struct ge
 	return err ? err : neighbours_resolve(&load->neighbours, streams, error);
 }
 
-// The first round of the TSC offset is asked for by the run itself. A worker that is kept from it
-// is no reason not to send: the results say so.
+// The first round of the TSC offset is requested by the run itself. If a worker cannot take part,
+// frames are sent anyway; the results report it.
 static void measure_before(struct run *run)
 {
 	uint64_t deadline_ns = clock_now_ns() + HAND_PATIENCE_S * 1000000000ull;

@@ -1,4 +1,5 @@
-// The generator: streams out, stamps in, accounts of both. Control thread.
+// The traffic generator: sends streams, receives stamped frames, and accounts for both. Control
+// thread.
 #pragma once
 
 #include "base/error.h"
@@ -10,12 +11,12 @@
 
 struct gen;
 
-// Makes what the workers of `ports` need (borrowed until gen_close); nothing runs yet. Each port
-// has one receive queue: the worker that polls it also sends on the port. `streams` is the file's
-// list (borrowed, NULL: none), which the method `send` takes when it is given none.
+// Creates what the workers of `ports` need (borrowed until gen_close); nothing runs yet. Each port
+// has one receive queue: the worker that polls it also transmits on the port. `streams` is the list
+// from the file (borrowed, NULL: none), used by the method `send` if it is given none.
 int gen_open(struct gen **out, struct port_table *ports, const struct port_table_settings *settings,
 	const json_t *streams, struct error *error);
-// Launches the workers: they poll, and send once the method `send` says so. / Ends them.
+// Starts the workers: they poll, and send once the method `send` is called. / Stops them.
 int gen_start(struct gen *load, struct error *error);
 void gen_stop(struct gen *load);
 void gen_close(struct gen *load);
@@ -24,19 +25,18 @@ void gen_close(struct gen *load);
 int gen_check(const struct port_table_settings *settings, const json_t *streams,
 	struct error *error);
 
-// What methods may touch; dl3gen.c owns it.
+// Context of the methods; owned by dl3gen.c.
 struct gen_ctx {
 	struct gen *load;
 	struct port_table *ports;
 	const struct port_table_settings *settings;
 	const char *file; // path of the configuration
 	uint64_t started_ns;
-	struct clock_pair born; // about when it started
+	struct clock_pair born; // approximate start time
 	bool stop;              // set by the method stop
 };
 const struct rpc_method *gen_methods(size_t *n);
-// What the control loop does besides serving. -errno with `error` set when a worker or device
-// ended.
+// The periodic work of the control loop. -errno with `error` set if a worker or device has ended.
 int gen_poll(struct gen_ctx *ctx, struct error *error);
-// So many milliseconds it may be called later: fewer where somebody waits for answers.
+// How many milliseconds may pass until the next gen_poll: fewer if hosts are waiting for replies.
 int gen_poll_ms(const struct gen *load);

@@ -1,4 +1,4 @@
-// Hands runs to the workers and takes them back. Control thread.
+// Hands runs over to workers and takes them back. Control thread.
 #include "gen/inside.h"
 
 #include "base/clock.h"
@@ -35,8 +35,8 @@ int hand_poll(struct gen *load)
 	return worker;
 }
 
-// Time since `last`, as far as this thread ran: a machine that stood still as a whole (a VM that
-// was moved or saved) kept the workers from coming, too.
+// Time since `last` during which this thread could run: if the whole machine was stopped (a VM that
+// was migrated or suspended), the workers could not run either.
 static uint64_t time_awake(uint64_t *last)
 {
 	const uint64_t now = clock_now_ns(), gap = now - *last;

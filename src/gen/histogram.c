@@ -1,4 +1,4 @@
-// Fills histograms burst by burst (worker), empties and reads them (control thread).
+// Updates histograms burst by burst (worker), clears and reads them (control thread).
 #include "gen/histogram.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@ void histogram_clear(struct histogram *h)
 	h->min = UINT64_MAX;
 }
 
-// The same as histogram_index, as a floating-point number has it: its exponent is the power of two,
-// the first bits of its fraction are the bucket in it. So compilers can do several at once.
+// Same as histogram_index, using the floating-point format: the exponent is the power of two, the
+// top bits of the fraction are the bucket within it. This form can be vectorised.
 static inline uint64_t index_of(uint64_t value)
 {
 	enum { DOUBLE_FINE_SHIFT = 52 - HISTOGRAM_FINE_BITS, DOUBLE_BIAS = 1023 };
@@ -40,7 +40,7 @@ void histogram_add_burst(struct histogram *h, const uint64_t values[], unsigned 
 		min = MIN_OF(min, values[i]);
 		max = MAX_OF(max, values[i]);
 	}
-	// Frames that were handed over together often have waited for the same time.
+	// Frames that were sent together often have the same latency.
 	if (!different)
 		stats_add(&h->bucket[first], n);
 	else
@@ -56,13 +56,13 @@ void histogram_bounds(unsigned index, uint64_t *low, uint64_t *high)
 {
 	unsigned power = index >> HISTOGRAM_FINE_BITS;
 
-	// Values below 256 have a bucket each; from there on it holds 2^power of them.
+	// Values below 256 have one bucket each; above, a bucket holds 2^power values.
 	power = power > 1 ? power - 1 : 0;
 	*low = (uint64_t)(index - (power << HISTOGRAM_FINE_BITS)) << power;
 	*high = *low + (1ull << power) - 1;
 }
 
-// The place of a share among n sorted values, from 1: the first with so large a share up to it.
+// The rank, from 1, of a quantile among n sorted values: the first one that reaches the share.
 static uint64_t rank_of(double share, uint64_t n)
 {
 	double exact = share * (double)n;
@@ -78,7 +78,7 @@ uint64_t histogram_percentile(const struct histogram *h, double share)
 	uint64_t n = 0, seen = 0, low, high;
 	uint64_t min = stats_read(&h->min), max = stats_read(&h->max);
 
-	// The buckets' own sum: while a worker writes, it is what the walk below will find.
+	// The sum of the buckets: while a worker is writing, it is consistent with the loop below.
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
 		n += stats_read(&h->bucket[i]);
 	if (!n)

@@ -1,5 +1,5 @@
-// Counts values in buckets that are wider the larger the values: 128 for each power of two, so that
-// a bucket's middle is off by less than 0.4 %. One writer (a worker), readable while running.
+// Counts values in buckets whose width grows with the value: 128 per power of two, so that the
+// middle of a bucket is off by less than 0.4 %. Single writer (a worker), readable while it runs.
 #pragma once
 
 #include "base/bits.h"
@@ -14,13 +14,13 @@ enum {
 };
 
 struct histogram {
-	uint64_t n, sum, min, max; // min is UINT64_MAX while n is 0
+	uint64_t n, sum, min, max; // min is UINT64_MAX if n is 0
 	uint64_t bucket[HISTOGRAM_BUCKETS];
 } LINE_ALIGNED;
 
 void histogram_clear(struct histogram *h);
 
-// Which bucket holds `value`; values of 2^40 and more fall into the last. Worker.
+// The bucket of `value`; values of 2^40 and more are in the last one. Worker.
 static inline unsigned histogram_index(uint64_t value)
 {
 	if (value < 1u << HISTOGRAM_FINE_BITS)
@@ -43,12 +43,12 @@ static inline void histogram_add(struct histogram *h, uint64_t value)
 		stats_set(&h->max, value);
 }
 
-// Adds n values, at most HISTOGRAM_BURST, which are below 2^52; faster than one by one. Worker.
+// Adds n values below 2^52, at most HISTOGRAM_BURST; faster than adding them one by one. Worker.
 enum { HISTOGRAM_BURST = 64 };
 void histogram_add_burst(struct histogram *h, const uint64_t values[], unsigned n);
 
-// The values that a bucket holds: from *low to *high, both included.
+// The range of values of a bucket: from *low to *high, both inclusive.
 void histogram_bounds(unsigned index, uint64_t *low, uint64_t *high);
-// The value below or at which `share` (0 to 1) of all lie; exact at 0 and 1, else the bucket's
-// middle. 0 when empty. Any thread.
+// The smallest value such that `share` (0 to 1) of all values are less or equal; exact for 0 and 1,
+// otherwise the middle of the bucket. 0 if empty. Any thread.
 uint64_t histogram_percentile(const struct histogram *h, double share);

@@ -1,4 +1,4 @@
-// Buckets hold what they say; percentiles against sorting.
+// Bucket bounds; percentiles compared with sorted values.
 #include "gen/histogram.h"
 
 #include <setjmp.h>

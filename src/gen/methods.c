@@ -1,5 +1,4 @@
-// The table of the generator's methods, and those that are about the program itself. Control
-// thread.
+// The table of the generator's methods, and the methods about the program itself. Control thread.
 #include "gen/inside.h"
 
 #include "base/bits.h"
@@ -9,7 +8,7 @@
 #include <rte_version.h>
 #include <unistd.h>
 
-// Grows when a method or field changes its meaning; new ones do not count.
+// Incremented when a method or field changes its meaning; additions do not count.
 enum { PROTOCOL = 1 };
 
 #define METHOD_ROW(method, name, params, text) {name, gen_method_##method},

@@ -1,4 +1,4 @@
-// The method neighbours. Control thread; workers go on counting.
+// The method neighbours. Control thread; workers continue counting.
 #include "gen/inside.h"
 
 static json_t *addresses_json(const struct port_settings *port)
@@ -41,8 +41,8 @@ static json_t *port_json(const struct gen *load, unsigned i)
 
 	return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "port",
 		rpc_text_json(port->name), "mac", wire_mac_print(&n->mac[i], mac), "addresses",
-		addresses_json(port), "next_hops", wanted_json(n, i), "heard",
-		(json_int_t)stats_read(&post->n_heard), "answered",
+		addresses_json(port), "next_hops", wanted_json(n, i), "received",
+		(json_int_t)stats_read(&post->n_received), "answered",
 		(json_int_t)stats_read(&post->n_answered), "malformed",
 		(json_int_t)n->n_malformed[i], "overflow",
 		(json_int_t)stats_read(&post->n_overflow), "unsent",

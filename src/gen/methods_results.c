@@ -1,10 +1,10 @@
-// What the newest run has sent and received, as JSON. Control thread; workers go on counting.
+// Frames sent and received in the current run, as JSON. Control thread; workers continue counting.
 #include "gen/inside.h"
 
 #include <math.h>
 #include <rte_cycles.h>
 
-// What is said when two workers did not get round to measuring: far above any limit.
+// Reported if two workers failed to measure: far above any limit.
 static const double OFFSET_UNKNOWN_NS = 1e9;
 
 // Quarters of a nanosecond have short decimal fractions.
@@ -77,9 +77,9 @@ static json_t *jitter_json(const struct run *run, const struct sink_counters *in
 	return json;
 }
 
-// Frames over the time from when the first was due to when the last was sent; of bursts, whose
-// frames are due together, the last is left out. Without a rate none is due, and the first one sent
-// counts.
+// Frames divided by the time from when the first one was due to when the last one was sent; for
+// bursts, whose frames are due together, the last burst is excluded. Without a rate no frame is
+// due, so the time of the first frame sent is used.
 static double offered_pps(const struct run *run, const struct gen_stream *stream,
 	const struct sender_counters *out)
 {
@@ -116,7 +116,7 @@ static double received_pps(const struct run *run, const struct sink_counters *in
 	return n > 1 && last > first ? (n - 1) * (double)run->hz / (last - first) : 0;
 }
 
-// The frames of a capture are of nobody knows how many flows.
+// The number of flows in a capture is unknown.
 static bool has_order_per_flow(const struct gen_stream *stream)
 {
 	return stream->n_flows <= GEN_FLOWS_IN_ORDER && !stream->capture.path[0];
@@ -141,8 +141,8 @@ static void set_received(json_t *json, const struct run *run, unsigned i)
 		us_json(run, stats_read(&in->longest_outage)));
 }
 
-// The receiving side is read first, so that nothing seems to come before it was sent. Of a stream
-// that another program sends, its numbers tell how many there were.
+// The receiving side is read first, so that no frame appears to be received before it was sent. For
+// a stream sent by another program, the number of frames is derived from sequence numbers.
 static void set_lost(json_t *json, const struct run *run, unsigned i)
 {
 	const struct gen_stream *stream = &run->streams.stream[i];

@@ -1,4 +1,4 @@
-// The methods that make runs: streams, send, halt. Control thread.
+// The methods that control runs: streams, send, halt. Control thread.
 #include "gen/inside.h"
 
 #include "base/bits.h"
@@ -29,7 +29,7 @@ static json_t *sizes_json(const struct gen_stream *stream)
 	return list;
 }
 
-// How many of its frames are stamped is told here: only these can be received and lost.
+// Includes the number of stamped frames: only these can be received or lost.
 static json_t *capture_json(const struct gen_capture *capture)
 {
 	return json_pack("{s:o, s:I, s:I, s:f, s:f}", "file", rpc_text_json(capture->path),

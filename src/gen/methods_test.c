@@ -1,4 +1,4 @@
-// The generator's methods as a client sees them; workers are threads, senders only count.
+// The generator's methods as seen by a client; workers are threads, senders only count.
 #include "gen/fake_ctx.h"
 
 #include "base/bits.h"
@@ -47,7 +47,7 @@ static int break_ctx(void **state)
 	return 0;
 }
 
-// The reply to a method: the result, or {"error": sentence}. Owner: caller.
+// The result of a method, or {"error": message}. Owner: caller.
 static json_t *call(const char *method, const char *params)
 {
 	size_t n;
@@ -63,7 +63,7 @@ static json_t *call(const char *method, const char *params)
 	return reply ? reply : json_pack("{s:s}", "error", error.text);
 }
 
-// What stands at "streams.0.name".
+// The value at a path such as "streams.0.name".
 static const json_t *at(const json_t *json, const char *path)
 {
 	char *copy = strdup(path), *rest = copy;
@@ -218,7 +218,7 @@ static void counts_what_the_sink_has_seen(void **state)
 	json_decref(results);
 }
 
-// Of 100 frames, one each 1000 cycles, the first was handed over when the twentieth was due.
+// The first of 100 frames, due every 1000 cycles, was sent when the twentieth was due.
 static void a_late_first_frame_makes_no_higher_rate(void **state)
 {
 	json_decref(call("send", "{}"));

@@ -1,5 +1,4 @@
-// When the frames of a run were due that were sent, and those of them that came, as JSON. Control
-// thread.
+// Frames of a run by due time, sent and received, as JSON. Control thread.
 #include "gen/inside.h"
 
 #include "base/clock.h"
@@ -7,7 +6,7 @@
 #include <rte_cycles.h>
 #include <stdlib.h>
 
-// All workers of one direction together, and a place to read one into.
+// The sum over all workers for one direction, and a buffer to read one into.
 struct sum {
 	struct timeline all, one;
 };
@@ -44,7 +43,7 @@ static json_t *sums_json(const struct gen_ctx *ctx, struct timeline *sent,
 		counts_json(received, n));
 }
 
-// Received frames are read first, so that none seems to come before it was sent.
+// Received frames are read first, so that none appears to be received before it was sent.
 static void sum_workers(const struct run *run, struct sum *sent, struct sum *received)
 {
 	for (unsigned i = 0; i < run->n_workers; i++)

@@ -1,4 +1,4 @@
-// Answers for the addresses of ports and streams. Control thread.
+// Answers requests for the addresses of ports and streams. Control thread.
 #include "gen/neighbours.h"
 
 #include "base/bits.h"
@@ -40,7 +40,7 @@ static int make_post(struct neighbours *n, const struct neighbours_terms *terms,
 		return -ENOMEM;
 	memset(post, 0, sizeof(*post));
 	post->out = port_worker(terms->ports, terms->worker_of[i])->out[i];
-	post->out.queue = 0; // of the one worker that sends on the port
+	post->out.queue = 0; // of the only worker that sends on the port
 	post->out.shared = NULL;
 	post->pool = port_pool(terms->ports, i);
 	port_info(terms->ports, i, &info);
@@ -77,7 +77,7 @@ void neighbours_say(struct neighbours *n, unsigned port, const struct wire_neigh
 
 static bool is_in_range(const struct wire_addr *addr, const struct wire_addr *first, uint32_t count)
 {
-	unsigned at = first->family == 6 ? 12 : 0; // of the last 32 bits
+	unsigned at = first->family == 6 ? 12 : 0; // offset of the last 32 bits
 	uint32_t low_be, number_be;
 
 	if (addr->family != first->family || memcmp(addr->bytes, first->bytes, at) != 0)
@@ -87,7 +87,7 @@ static bool is_in_range(const struct wire_addr *addr, const struct wire_addr *fi
 	return be32toh(number_be) - be32toh(low_be) < count;
 }
 
-// Streams make hosts on both of their ends, where these have addresses of that network.
+// Streams simulate hosts on both ends if their addresses are in that network.
 static bool is_of_stream(const struct gen_stream *stream, unsigned port,
 	const struct wire_addr *addr)
 {
@@ -130,16 +130,16 @@ static void answer(struct neighbours *n, unsigned port, struct wire_neighbour *a
 	neighbours_say(n, port, asked);
 }
 
-static void learn(struct neighbours *n, unsigned port, const struct wire_neighbour *told)
+static void learn(struct neighbours *n, unsigned port, const struct wire_neighbour *reported)
 {
 	for (unsigned i = 0; i < n->n_wanted; i++) {
 		struct neighbour *wanted = &n->wanted[i];
 
-		if (wanted->port != port || wanted->has_vlan != told->has_vlan ||
-			(wanted->vlan_tag & 0xfff) != (told->vlan_tag & 0xfff) ||
-			!wire_addr_equal(&wanted->addr, &told->target))
+		if (wanted->port != port || wanted->has_vlan != reported->has_vlan ||
+			(wanted->vlan_tag & 0xfff) != (reported->vlan_tag & 0xfff) ||
+			!wire_addr_equal(&wanted->addr, &reported->target))
 			continue;
-		wanted->mac = told->about_mac;
+		wanted->mac = reported->about_mac;
 		wanted->is_known = true;
 	}
 }
@@ -153,7 +153,7 @@ void neighbours_poll(struct neighbours *n, const struct gen_streams *streams)
 		if (!n->post[i])
 			continue;
 		for (unsigned k = 0;
-			k < NEIGHBOURS_AT_ONCE && post_take(&n->post[i]->heard, &frame); k++) {
+			k < NEIGHBOURS_AT_ONCE && post_take(&n->post[i]->received, &frame); k++) {
 			if (wire_neighbour_read(frame.bytes, frame.n, &said))
 				n->n_malformed[i]++;
 			else if (said.is_reply)

@@ -1,5 +1,5 @@
-// Ports that play hosts: what they answer and learn, with the test as their worker and their
-// router; the rings for ThreadSanitizer too.
+// Ports that simulate hosts: what they answer and learn, with the test acting as their worker and
+// their router; the rings also run under ThreadSanitizer.
 #include "gen/fake_ctx.h"
 
 #include "base/clock.h"
@@ -78,15 +78,15 @@ static struct wire_neighbour question(const char *target, const char *sender)
 		.asker_mac = router};
 }
 
-// As the worker of `port` does.
-static void hear(unsigned port, const struct wire_neighbour *said)
+// Receives a message as the worker of `port` does.
+static void handle(unsigned port, const struct wire_neighbour *said)
 {
 	uint8_t frame[WIRE_NEIGHBOUR_BYTES];
 
-	assert_true(post_hear(n.post[port], frame, wire_neighbour_build(said, frame)));
+	assert_true(post_received(n.post[port], frame, wire_neighbour_build(said, frame)));
 }
 
-// What is sent on `port`; false: nothing.
+// The next message sent on `port`; false: none.
 static bool said(unsigned port, struct wire_neighbour *out)
 {
 	struct post_frame frame;
@@ -98,12 +98,12 @@ static bool said(unsigned port, struct wire_neighbour *out)
 	return true;
 }
 
-// Asks on `port` and tells whether there is an answer, which then must be right.
+// Sends a request on `port` and returns whether there is a reply, which must then be correct.
 static bool is_answered(unsigned port, const char *target, const char *sender)
 {
 	struct wire_neighbour asked = question(target, sender), got;
 
-	hear(port, &asked);
+	handle(port, &asked);
 	neighbours_poll(&n, &streams);
 	if (!said(port, &got))
 		return false;
@@ -125,7 +125,7 @@ static void answers_for_its_addresses_and_no_others(void **state)
 	assert_false(is_answered(0, "10.0.1.1", "10.0.0.254"));
 	assert_false(is_answered(0, "2001:db8::2", "fe80::fe"));
 	assert_false(is_answered(1, "fe80::ff:fe00:1", "fe80::fe"));
-	assert_int_equal(n.post[0]->n_heard, 7);
+	assert_int_equal(n.post[0]->n_received, 7);
 	assert_int_equal(n.n_malformed[0], 0);
 }
 
@@ -139,7 +139,7 @@ static void answers_for_the_hosts_that_streams_make_in_its_networks(void **state
 	assert_true(is_answered(1, "10.0.1.149", "10.0.1.254"));
 	assert_false(is_answered(1, "10.0.1.99", "10.0.1.254"));
 	assert_false(is_answered(1, "10.0.1.150", "10.0.1.254"));
-	assert_false(is_answered(0, "10.0.1.100", "10.0.0.254")); // the other end of it
+	assert_false(is_answered(0, "10.0.1.100", "10.0.0.254")); // its other end
 	assert_false(is_answered(1, "198.19.0.1", "10.0.1.254")); // behind the router
 	assert_false(is_answered(0, "10.0.0.254", "10.0.0.3"));   // the router itself
 }
@@ -150,7 +150,7 @@ static void answers_in_the_tag_of_the_question(void **state)
 
 	asked.has_vlan = true;
 	asked.vlan_tag = 0xa005;
-	hear(0, &asked);
+	handle(0, &asked);
 	neighbours_poll(&n, &streams);
 	assert_true(said(0, &got));
 	assert_true(got.has_vlan);
@@ -164,22 +164,22 @@ static void counts_what_is_malformed_or_too_much_and_goes_on(void **state)
 	size_t bytes = wire_neighbour_build(&asked, frame);
 
 	frame[15] = 9;
-	assert_true(post_hear(n.post[0], frame, bytes));
-	assert_true(post_hear(n.post[0], frame, sizeof(frame)));
+	assert_true(post_received(n.post[0], frame, bytes));
+	assert_true(post_received(n.post[0], frame, sizeof(frame)));
 	for (unsigned i = 0; i < POST_SLOTS; i++)
-		hear(0, &asked);
+		handle(0, &asked);
 	for (unsigned i = 0; i < POST_SLOTS / NEIGHBOURS_AT_ONCE; i++)
 		neighbours_poll(&n, &streams);
 	assert_int_equal(n.n_malformed[0], 1);
 	assert_int_equal(n.post[0]->n_overflow, 2);
-	assert_int_equal(n.post[0]->n_heard, POST_SLOTS + 2);
+	assert_int_equal(n.post[0]->n_received, POST_SLOTS + 2);
 	for (unsigned i = 0; i < POST_SLOTS - 1; i++)
 		assert_true(said(0, &asked));
 	assert_false(said(0, &asked));
 	assert_true(is_answered(0, "10.0.0.1", "10.0.0.254"));
 	frame[12] = 0;
-	assert_false(post_hear(n.post[0], frame, bytes));
-	assert_false(post_hear(NULL, frame, bytes));
+	assert_false(post_received(n.post[0], frame, bytes));
+	assert_false(post_received(NULL, frame, bytes));
 }
 
 static void names_a_stream_that_has_nobody_to_ask(void **state)
@@ -213,7 +213,7 @@ static void says_who_does_not_answer(void **state)
 		"dst_mac");
 }
 
-// A router at the other end of both ports, which answers the second time that it is asked.
+// A router at the other end of both ports, which answers the second request.
 static bool is_over; // atomic
 
 static void *route(void *unused)
@@ -229,7 +229,7 @@ static void *route(void *unused)
 			asked.is_reply = true;
 			asked.about_mac = router;
 			asked.about_mac.bytes[4] = asked.has_vlan ? 0xaa : asked.target.family;
-			hear(port, &asked);
+			handle(port, &asked);
 		}
 	}
 	return NULL;

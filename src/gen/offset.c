@@ -1,5 +1,5 @@
-// Measures the TSC offset of two workers (the exchange of NTP, RFC 5905, section 8; of all
-// exchanges the fastest is believed). Worker.
+// Measures the TSC offset of two workers (the exchange of NTP, RFC 5905, section 8, using the
+// fastest of all exchanges). Worker.
 #include "gen/offset.h"
 
 #include "stats/stats.h"
@@ -7,7 +7,7 @@
 #include <rte_cycles.h>
 #include <rte_pause.h>
 
-// Waits until `*number` is `wanted`. False: it did not become so before `deadline`.
+// Waits until `*number` is `wanted`. Returns false on reaching `deadline`.
 static bool await(const uint64_t *number, uint64_t wanted, uint64_t deadline)
 {
 	while (__atomic_load_n(number, __ATOMIC_ACQUIRE) != wanted) {

@@ -1,4 +1,4 @@
-// The schedule of a stream. Worker; making: control thread.
+// The schedule of a stream. Worker; creation: control thread.
 #include "gen/pace.h"
 
 #include "base/bits.h"
@@ -7,7 +7,7 @@
 
 enum { FRACTION_BITS = 32 };
 
-typedef unsigned __int128 fine; // a pace_time as one number
+typedef unsigned __int128 fine; // a pace_time as a single number
 
 static fine to_fine(struct pace_time time)
 {
@@ -31,7 +31,8 @@ void pace_make(struct pace *pace, const struct gen_stream *stream, uint64_t hz)
 		return;
 	long double step = (long double)hz / stream->pps * pace->burst;
 
-	// Upwards: else the first frame after a second would be due just before it ends.
+	// Rounded up: otherwise the first frame of the next second would be due just before this
+	// one ends.
 	pace->step = from_fine(ceill(step * (1ll << FRACTION_BITS)));
 	pace->long_gap = step * (pace->catch_up / pace->burst);
 }
@@ -54,7 +55,7 @@ static inline void to_next_burst(struct pace *pace)
 	pace->left_of_burst = pace->burst;
 }
 
-// Goes on to the newest frames that are due until then.
+// Skips to the most recent frames due until then.
 static __attribute__((noinline)) void skip_late(struct pace *pace, uint64_t until)
 {
 	fine due = to_fine(pace->due), step = to_fine(pace->step);

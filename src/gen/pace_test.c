@@ -22,7 +22,7 @@ static struct pace pace_of(double pps, uint16_t burst, uint64_t n_frames, uint64
 	return pace;
 }
 
-// When frame k has to be due.
+// When frame k must be due.
 static uint64_t due_of(uint64_t k, double pps, uint16_t burst)
 {
 	return START + (uint64_t)((long double)(k / burst * burst) * HZ / pps);
@@ -80,7 +80,7 @@ static void gives_a_burst_at_once(void **state)
 	assert_int_equal(due[9], START + 26000);
 }
 
-// All that is due at `now`, by turns. The newest of them is the last of due[].
+// Everything due at `now`, in several calls. The most recent frame is the last in due[].
 static unsigned take_all(struct pace *pace, uint64_t now, uint64_t due[])
 {
 	unsigned n = 0, got;

@@ -1,5 +1,5 @@
-// Rings of short frames, and what workers do with them. Worker; reading and writing the other ends:
-// control thread.
+// Rings of short frames and the workers' operations on them. Worker; the other ends: control
+// thread.
 #include "gen/queue.h"
 
 #include "gen/workers.h"
@@ -8,7 +8,7 @@
 #include <rte_mbuf.h>
 #include <string.h>
 
-enum { LEAST_BYTES = 60 }; // of a frame without FCS
+enum { LEAST_BYTES = 60 }; // minimum frame length without FCS
 
 bool post_put(struct post_ring *ring, const uint8_t *frame, size_t n, bool is_reply)
 {
@@ -36,12 +36,12 @@ bool post_take(struct post_ring *ring, struct post_frame *out)
 	return true;
 }
 
-bool post_hear(struct post *post, const uint8_t *frame, size_t n)
+bool post_received(struct post *post, const uint8_t *frame, size_t n)
 {
 	if (!post || !wire_is_neighbour(frame, n))
 		return false;
-	stats_add(&post->n_heard, 1);
-	if (!post_put(&post->heard, frame, n, false))
+	stats_add(&post->n_received, 1);
+	if (!post_put(&post->received, frame, n, false))
 		stats_add(&post->n_overflow, 1);
 	return true;
 }

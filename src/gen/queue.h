@@ -1,6 +1,6 @@
-// The door between workers and the control thread for ARP and ND: short frames, copied into rings
-// of one writer and one reader, those heard one way and those to be sent the other. A worker looks
-// at no more of a frame than what kind it is.
+// Queues between workers and the control thread for ARP and ND: short frames, copied into
+// single-producer, single-consumer rings, one for each direction. A worker only checks the type of
+// a frame.
 #pragma once
 
 #include "port/port_fast.h"
@@ -12,37 +12,39 @@
 enum { POST_SLOTS = 256, POST_MAX_BYTES = 189, POST_AT_ONCE = 16 };
 
 struct post_frame {
-	uint16_t n; // bytes without FCS
+	uint16_t n; // length without FCS
 	bool is_reply;
 	uint8_t bytes[POST_MAX_BYTES];
 };
 
 struct post_ring {
-	uint64_t n_put LINE_ALIGNED;   // atomic, the writer's
-	uint64_t n_taken LINE_ALIGNED; // atomic, the reader's
+	uint64_t n_put LINE_ALIGNED;   // atomic, written by the producer
+	uint64_t n_taken LINE_ALIGNED; // atomic, written by the consumer
 	struct post_frame slot[POST_SLOTS] LINE_ALIGNED;
 };
 
-// Of one port that has addresses. Made by the control thread.
+// Queues of one port with addresses. Created by the control thread.
 struct post {
-	struct post_ring heard;   // the port's worker writes
-	struct post_ring to_send; // the control thread writes
-	uint64_t n_heard;         // by the worker, stats_read: frames that are ARP or ND
-	uint64_t n_overflow;      // of them: the ring was full, or the frame longer than a slot
-	uint64_t n_answered;      // by the worker: answers that the device took
-	uint64_t n_unsent;        // by the worker: frames that it did not take, or no buffer
+	struct post_ring received; // producer: the port's worker
+	struct post_ring to_send;  // producer: the control thread
+	uint64_t n_received;       // written by the worker, stats_read: ARP and ND frames
+	uint64_t n_overflow;       // of which lost: ring full, or frame longer than a slot
+	uint64_t n_answered;       // written by the worker: replies accepted by the device
+	uint64_t n_unsent;         // written by the worker: frames refused by the device, or no
+	                           // buffer
 	struct port_out out;
 	struct rte_mempool *pool;
 } LINE_ALIGNED;
 
 struct run;
 
-// False when it is full or the frame too long. Writer.
+// Returns false if the ring is full or the frame too long. Producer.
 bool post_put(struct post_ring *ring, const uint8_t *frame, size_t n, bool is_reply);
-// False when it is empty. Reader.
+// Returns false if it is empty. Consumer.
 bool post_take(struct post_ring *ring, struct post_frame *out);
 
-// Takes a frame that is no stream's if it is ARP or ND. Worker.
-bool post_hear(struct post *post, const uint8_t *frame, size_t n);
-// Sends what waits at the ports of this worker, a few of each. True when nothing is left. Worker.
+// Queues a frame that belongs to no stream if it is ARP or ND. Worker.
+bool post_received(struct post *post, const uint8_t *frame, size_t n);
+// Sends frames waiting for the ports of this worker, a few per port. Returns true if none are left.
+// Worker.
 bool post_deliver(struct run *run, const struct port_worker *io);

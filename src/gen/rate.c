@@ -1,4 +1,4 @@
-// A stream's rate: as written, and in frames a second on its port. Control thread.
+// A stream's rate: as written, and in frames per second on its port. Control thread.
 #include "gen/read.h"
 
 #include "base/bits.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { LAYER1_BYTES = 20 }; // preamble and gap
+enum { LAYER1_BYTES = 20 }; // preamble and inter-frame gap
 
 static const double MOST_PPS = 1e10, LEAST_PPS = 1e-3, ROUNDING = 1 + 1e-9;
 static const char WANTED[] =
@@ -17,7 +17,7 @@ static double layer1_bits(const struct gen_stream *stream)
 	return (gen_mean_bytes(stream) + LAYER1_BYTES) * 8;
 }
 
-// The unit in which the text of a rate ends.
+// The unit at the end of a rate.
 static bool parse_unit(const char *rest, struct gen_stream *s)
 {
 	s->rate_unit = GEN_PPS;
@@ -51,7 +51,7 @@ static bool parse_rate(const json_t *value, struct gen_stream *s)
 	return quantity_number(text, &s->rate, &rest) && parse_unit(rest, s);
 }
 
-// Frames a second of `rate` in the stream's unit.
+// Converts `rate` in the stream's unit to frames per second.
 static double in_pps(const struct gen_stream *s, double rate, double line_bps)
 {
 	switch (s->rate_unit) {
@@ -68,7 +68,7 @@ static double in_pps(const struct gen_stream *s, double rate, double line_bps)
 	}
 }
 
-// The same, backwards: `pps` in the unit in which the stream's rate was written.
+// The inverse: formats `pps` in the unit in which the stream's rate was written.
 static const char *print_as_written(const struct gen_stream *s, double pps, double line_bps,
 	char text[QUANTITY_TEXT])
 {
@@ -84,7 +84,7 @@ static const char *print_as_written(const struct gen_stream *s, double pps, doub
 	}
 }
 
-// What streams[0] to this one ask of its port, against what the port's line carries.
+// Checks the total rate of the streams up to this one against the line rate of its port.
 static int check_line(struct stream_reader *r, const json_t *value)
 {
 	const struct gen_stream *s = r->stream;
@@ -132,7 +132,7 @@ static int settle_pps(struct stream_reader *r, const json_t *value)
 	return 0;
 }
 
-// The mean over a lap.
+// Checks the mean rate over a lap.
 static int check_capture_rate(struct stream_reader *r, const json_t *value)
 {
 	struct gen_stream *s = r->stream;

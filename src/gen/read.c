@@ -1,5 +1,5 @@
-// A list of streams as a person wrote it -> struct gen_streams. The keys, in the order in which
-// they are read, stand in one table. Control thread.
+// Parses a list of streams into struct gen_streams. The keys are listed in one table, in the order
+// in which they are read. Control thread.
 #include "gen/read.h"
 
 #include "base/bits.h"
@@ -100,7 +100,7 @@ static int read_to(struct stream_reader *r, const json_t *value)
 	return read_port(r, value, &r->stream->to);
 }
 
-// After `to`: the port number of a stream that is only received is that of `to`.
+// Read after `to`: a stream that is only received uses the port number of `to`.
 static int read_from(struct stream_reader *r, const json_t *value)
 {
 	r->stream->is_receive_only = !value;
@@ -187,7 +187,7 @@ static int read_catch_up(struct stream_reader *r, const json_t *value)
 	return err;
 }
 
-// As many as the stamp can number.
+// Limited by the stamp's sequence number.
 static int read_frames(struct stream_reader *r, const json_t *value)
 {
 	int err = check_sends(r, value);

@@ -1,4 +1,4 @@
-// A stream that replays a capture: its keys, and what they may stand beside. Control thread.
+// A stream that replays a capture: its keys, and conflicts with other keys. Control thread.
 #include "gen/read.h"
 
 #include "base/bits.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the capture's own bytes decide.
+// Keys that are determined by the capture's own bytes.
 static int check_beside(struct stream_reader *r)
 {
 	static const char *const others[] = {"protocol", "vlan", "ttl", "src_ip", "dst_ip",

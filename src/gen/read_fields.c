@@ -1,4 +1,4 @@
-// The fields that make flows: one value, or many from the first one upwards. Control thread.
+// Fields that form flows: a single value, or several from the first one upwards. Control thread.
 #include "gen/read.h"
 
 #include "base/bits.h"
@@ -85,7 +85,7 @@ static int read_first(struct stream_reader *r, const json_t *value)
 	return err;
 }
 
-// Counting up never leaves the bits that it counts in.
+// Counting up must not overflow the field's bits.
 static int read_count(struct stream_reader *r, const json_t *value)
 {
 	uint64_t most = (is_port(r->field) ? 1u << 16 : 1ull << 32) -
@@ -158,7 +158,7 @@ int read_dst_mac(struct stream_reader *r, const json_t *value)
 
 int read_src_ip(struct stream_reader *r, const json_t *value)
 {
-	r->stream->recipe.src.family = 0; // until one is given
+	r->stream->recipe.src.family = 0; // until an address is given
 	return read_field(r, GEN_SRC_IP, value);
 }
 
@@ -179,7 +179,7 @@ static int check_source(struct stream_reader *r)
 			: "a multicast address");
 }
 
-// Defaults from the blocks for benchmarks: 198.18.0.0/15 (RFC 2544), 2001:2::/48 (RFC 5180).
+// Defaults from the benchmarking address blocks: 198.18.0.0/15 (RFC 2544), 2001:2::/48 (RFC 5180).
 int read_dst_ip(struct stream_reader *r, const json_t *value)
 {
 	struct wire_addr *src = &r->stream->recipe.src, *dst = &r->stream->recipe.dst;
@@ -206,7 +206,7 @@ int read_src_port(struct stream_reader *r, const json_t *value)
 	return read_field(r, GEN_SRC_PORT, value);
 }
 
-// By default the port that throws away what it gets (RFC 863).
+// The default is the discard port (RFC 863).
 int read_dst_port(struct stream_reader *r, const json_t *value)
 {
 	r->stream->recipe.dst_port = 9;

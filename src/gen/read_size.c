@@ -1,4 +1,4 @@
-// Frame sizes: one, a mix that has a name, or a list. Control thread.
+// Frame sizes: a single one, a named mix, or a list. Control thread.
 #include "gen/read.h"
 
 #include "base/bits.h"
@@ -35,7 +35,7 @@ double gen_mean_bytes(const struct gen_stream *stream)
 	return bytes / weight;
 }
 
-// The largest frame of a port's MTU (0: unknown).
+// The largest frame for a port's MTU (0: unknown).
 static unsigned largest_bytes(const struct gen_stream *stream, unsigned mtu)
 {
 	unsigned most = GEN_MAX_SIZE - (stream->recipe.has_vlan ? 0 : WIRE_VLAN_BYTES);

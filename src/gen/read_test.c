@@ -1,4 +1,4 @@
-// The reader of streams: what is understood, and the one sentence for each mistake.
+// The stream parser: what is accepted, and the error message for each mistake.
 #include "gen/read.h"
 
 #include "base/bits.h"
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// left has a line of 10 Gbit/s, right of an unknown rate, small takes packets of 600 bytes, later
-// is a device that is not open yet.
+// left has a line rate of 10 Gbit/s, right an unknown one, small has an MTU of 600 bytes, later is
+// a device that is not open yet.
 static const struct gen_port ports[] = {
 	{"left", {{2, 0, 0, 0, 0, 0x11}}, 1e10, 0},
 	{"right", {{2, 0, 0, 0, 0, 0x12}}, 0, 0},

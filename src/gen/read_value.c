@@ -1,4 +1,4 @@
-// Single values of a stream, and the sentences about them. Control thread.
+// Parses single values of a stream, and formats errors about them. Control thread.
 #include "gen/read.h"
 
 #include "base/nearest.h"
@@ -11,7 +11,7 @@
 
 enum { FOUND_TEXT = 64 };
 
-// What a value is, for people.
+// Describes a value for error messages.
 static const char *found(const json_t *value, char text[FOUND_TEXT])
 {
 	switch (json_typeof(value)) {

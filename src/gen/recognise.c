@@ -1,4 +1,4 @@
-// Finds stamps in frames and verifies what carries one. Worker.
+// Finds stamps in frames and verifies stamped frames. Worker.
 #include "gen/recognise.h"
 
 #include "gen/sum.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 
 enum {
-	IDENTITY_BYTES = 3, // magic and stream stand together
+	IDENTITY_BYTES = 3, // magic and stream are adjacent
 	LEAST_BYTES = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES + IDENTITY_BYTES,
 };
 
-// Where a frame's parts lie, as its headers say. `identity`: magic and stream.
+// Offsets of a frame's parts, derived from its headers. `identity`: magic and stream.
 struct place {
 	unsigned layer3, layer4, identity;
 	bool is_ip6, is_tcp, has_segments;
@@ -25,7 +25,7 @@ static const struct place plain = {
 	.identity = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
 };
 
-// Plain: one segment, no tag, UDP over IPv4, long enough for a stamp.
+// Plain: one segment, no VLAN tag, UDP over IPv4, long enough for a stamp.
 static inline bool is_plain(const struct rte_mbuf *m, const uint8_t *frame)
 {
 	return m->data_len >= RECOGNISE_LONG_BYTES && m->data_len == m->pkt_len &&
@@ -37,7 +37,7 @@ static inline bool is_tag(uint16_t type_be)
 	return type_be == htobe16(WIRE_ETHERTYPE_VLAN) || type_be == htobe16(WIRE_ETHERTYPE_QINQ);
 }
 
-// Needs LEAST_BYTES, which hold any two tags and the protocol behind them.
+// Requires LEAST_BYTES, which cover two tags and the protocol field after them.
 static bool find_layer4(const uint8_t *frame, struct place *p)
 {
 	uint16_t type_be = load16(frame + 12);
@@ -67,11 +67,11 @@ static bool find_place(const struct rte_mbuf *m, const uint8_t *frame, struct pl
 		return false;
 	stamp_end = p->identity + (p->is_tcp ? STAMP_TCP_PAYLOAD_BYTES : STAMP_BYTES);
 	p->has_segments = m->data_len != m->pkt_len;
-	// What a segment's end cuts through is whole on the wire, but cannot be judged here.
+	// Data split across segments is valid on the wire, but cannot be checked here.
 	return m->data_len >= (p->has_segments ? stamp_end : p->identity + IDENTITY_BYTES);
 }
 
-// The stream of a frame, if it is one that ends here. Else counts what it is.
+// The stream of a frame if it ends here. Otherwise the frame is counted accordingly.
 static inline struct sink_stream *find_stream(const struct recognise *r, const uint8_t *identity)
 {
 	struct sink_stream *s = r->sink->by_id[identity[2]];
@@ -89,11 +89,11 @@ static inline struct sink_stream *find_stream(const struct recognise *r, const u
 	return NULL;
 }
 
-// Bytes `from` to `from` + n of a frame in several segments, which it has.
+// Sums bytes `from` to `from` + n of a multi-segment frame that is at least that long.
 static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m, unsigned from,
 	unsigned n)
 {
-	bool is_odd = false;
+	bool is_slow = false;
 	uint64_t sum = 0;
 
 	for (; m && n; m = m->next) {
@@ -104,15 +104,15 @@ static __attribute__((noinline)) uint64_t sum_segments(const struct rte_mbuf *m,
 		unsigned piece = MIN_OF(n, m->data_len - from);
 		const uint8_t *at = rte_pktmbuf_mtod_offset(m, const uint8_t *, from);
 		uint16_t part = ~wire_sum_finish_be(wire_sum(0, at, piece));
-		sum += is_odd ? __builtin_bswap16(part) : part;
-		is_odd ^= piece & 1;
+		sum += is_slow ? __builtin_bswap16(part) : part;
+		is_slow ^= piece & 1;
 		n -= piece;
 		from = 0;
 	}
 	return sum;
 }
 
-// A frame under verification.
+// A frame being verified.
 struct frame {
 	const struct rte_mbuf *mbuf;
 	const uint8_t *at;
@@ -120,7 +120,7 @@ struct frame {
 	unsigned layer4_bytes;
 };
 
-// Version, header length, fragmentation, header checksum; sets layer4_bytes.
+// Checks version, header length, fragmentation and header checksum; sets layer4_bytes.
 static inline bool is_ip4_right(struct frame *f)
 {
 	const uint8_t *ip = f->at + f->place->layer3;
@@ -154,8 +154,8 @@ static inline bool is_layer4_right(const struct frame *f)
 	       load16(layer4 + offsetof(struct wire_udp, length_be)) == htobe16(f->layer4_bytes);
 }
 
-// The payload's checksum. Source and destination stand right before layer 4 in both families, so
-// one sum takes them along.
+// Checks the payload checksum. Source and destination immediately precede layer 4 in both families,
+// so one sum includes them.
 static inline bool is_sum_right(const struct frame *f)
 {
 	unsigned addresses = f->place->is_ip6 ? 32 : 8, n = addresses + f->layer4_bytes;
@@ -185,7 +185,7 @@ static inline void take(const struct frame *f, uint8_t id, struct whole *out)
 	out->bytes[n] = f->mbuf->pkt_len + WIRE_FCS_BYTES;
 }
 
-static inline __attribute__((always_inline)) void judge(const struct recognise *r,
+static inline __attribute__((always_inline)) void decide(const struct recognise *r,
 	const struct rte_mbuf *m, const struct place *place, struct whole *out)
 {
 	struct frame f = {.mbuf = m, .at = rte_pktmbuf_mtod(m, const uint8_t *), .place = place};
@@ -200,17 +200,17 @@ static inline __attribute__((always_inline)) void judge(const struct recognise *
 		stats_add(&s->counters.corrupted, 1);
 }
 
-// The long way, for all frames that are not plain.
-static __attribute__((noinline)) void judge_odd(const struct recognise *r, const struct rte_mbuf *m,
-	struct whole *out)
+// The slow path, for all frames that are not plain.
+static __attribute__((noinline)) void decide_slow(const struct recognise *r,
+	const struct rte_mbuf *m, struct whole *out)
 {
 	struct place place;
 
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (find_place(m, frame, &place))
-		judge(r, m, &place, out);
-	else if (post_hear(r->sink->post[r->port], frame, m->data_len))
+		decide(r, m, &place, out);
+	else if (post_received(r->sink->post[r->port], frame, m->data_len))
 		stats_add(&r->counters->neighbours, 1);
 	else
 		stats_add(&r->counters->foreign, 1);
@@ -219,9 +219,9 @@ static __attribute__((noinline)) void judge_odd(const struct recognise *r, const
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out)
 {
 	if (likely(is_plain(r->mbuf[i], r->at[i])))
-		judge(r, r->mbuf[i], &plain, out);
+		decide(r, r->mbuf[i], &plain, out);
 	else
-		judge_odd(r, r->mbuf[i], out);
+		decide_slow(r, r->mbuf[i], out);
 }
 
 void recognise_scalar(const struct recognise *r, struct whole *out)

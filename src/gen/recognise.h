@@ -1,5 +1,6 @@
-// Which of the frames received are a stream's, and are they whole? Worker. Bytes of frames are
-// hostile: nothing is read beyond the first segment's length, no field is an index unchecked.
+// Finds frames that belong to a stream and checks whether they are valid. Worker. Frame contents
+// are untrusted: nothing is read past the first segment's length, no field is used as an index
+// unchecked.
 #pragma once
 
 #include "gen/run.h"
@@ -11,7 +12,7 @@ enum {
 	RECOGNISE_LONG_BYTES = 60, // Ethernet, IPv4, UDP and the stamp
 };
 
-// Whole frames of streams that end here, in the order in which they came. Dense.
+// Valid frames of streams that end here, in order of arrival. Dense.
 struct whole {
 	uint16_t n;
 	uint8_t id[RECOGNISE_MAX] LINE_ALIGNED; // of the stream
@@ -20,26 +21,26 @@ struct whole {
 	uint32_t bytes[RECOGNISE_MAX] LINE_ALIGNED; // with FCS
 };
 
-// What a worker asks about: up to RECOGNISE_MAX frames received on port index `port`.
+// Input: up to RECOGNISE_MAX frames received on port index `port`.
 struct recognise {
 	const struct sink *sink;
-	struct sink_port *counters; // counts foreign, stale, misdirected
+	struct sink_port *counters; // counts foreign, stale and misdirected frames
 	struct rte_mbuf **mbuf;
 	uint16_t n;
 	uint8_t port;
-	bool is_long; // all have room for a stamp of UDP over IPv4, and one segment
-	// For sixteens: places from n on are like the first.
+	bool is_long; // all frames have space for a stamp in UDP over IPv4, and one segment
+	// For vectors of sixteen: entries from n on are copies of the first.
 	const uint8_t *at[RECOGNISE_MAX] LINE_ALIGNED; // first byte of the Ethernet header
 	uint32_t length[RECOGNISE_MAX] LINE_ALIGNED;   // without FCS
 };
 
 // Finds headers and stamps: Ethernet, up to two VLAN tags, IPv4 without options or IPv6 without
-// extension headers, UDP or TCP without options. Verifies lengths and all checksums of what is a
-// stream's; what is not whole counts as corrupted.
+// extension headers, UDP or TCP without options. Verifies lengths and all checksums of stream
+// frames; invalid ones are counted as corrupted.
 typedef void recognise_fn(const struct recognise *r, struct whole *out);
 recognise_fn recognise_scalar;
-recognise_fn recognise_avx512; // needs AVX-512 F, BW, DQ, VL and VBMI
-// Adds frame i to *out if it is one of them, else counts it.
+recognise_fn recognise_avx512; // requires AVX-512 F, BW, DQ, VL and VBMI
+// Adds frame i to *out if it is a valid stream frame, otherwise counts it.
 void recognise_one(const struct recognise *r, uint16_t i, struct whole *out);
-// The best that CPU, build and EAL let run. Control thread.
+// The fastest variant supported by CPU, build and EAL. Control thread.
 recognise_fn *recognise_choose(void);

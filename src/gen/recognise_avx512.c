@@ -1,6 +1,6 @@
-// Recognise with AVX-512: sixteen frames at a time, in bursts of frames that all are long enough
-// and in one segment each. Those that are not plain and right in every way go to recognise_one.
-// Worker.
+// Recogniser using AVX-512: sixteen frames at a time, for bursts in which all frames are long
+// enough and have one segment. Frames that are not plain and valid in every respect are passed to
+// recognise_one. Worker.
 #include "gen/recognise.h"
 
 #include "gen/sixteen_avx512.h"
@@ -13,10 +13,10 @@
 enum {
 	LAYER4 = WIRE_ETHER_BYTES + WIRE_IP4_BYTES,
 	LEAST_LAYER4_BYTES = WIRE_UDP_BYTES + STAMP_BYTES, // which end at FIELDS_END
-	FEW = 5,                                           // so many are done faster one by one
+	FEW = 5,                                           // up to this many are faster one by one
 };
 
-// The frames at work.
+// The frames being processed.
 struct group {
 	const uint8_t *const *at;
 	const uint32_t *length; // without FCS
@@ -34,7 +34,8 @@ static inline void gen_fields(struct group *g)
 	transpose_sixteen(frame, g->field);
 }
 
-// 0 where headers are those of a plain frame of this run, lengths agree, the header's sum is right.
+// 0 for frames with the headers of a plain frame of this run, consistent lengths and a valid header
+// checksum.
 static inline __m512i find_faults(const struct group *g, uint8_t run)
 {
 	const __m512i *f = g->field;
@@ -56,7 +57,7 @@ static inline __m512i find_faults(const struct group *g, uint8_t run)
 	return any3(any3(type, version, fragment), any3(protocol, magic, length), sum);
 }
 
-// Where the packet holds a stamp and ends within the frame.
+// Frames whose packet contains a stamp and ends within the frame.
 static inline __mmask16 find_enclosed(const struct group *g)
 {
 	__m512i bytes = lower16(g->field[FIELD_UDP]), room = _mm512_loadu_si512(g->length);
@@ -65,8 +66,8 @@ static inline __mmask16 find_enclosed(const struct group *g)
 	       _mm512_cmple_epu32_mask(_mm512_add_epi32(bytes, all(LAYER4)), room);
 }
 
-// Sums of what lies behind the stamps, for the frames in `which`. Not with masked loads: they would
-// wait for lines behind the frame, which nobody has asked for.
+// Sums of the bytes after the stamps, for the frames in `which`. Does not use masked loads, which
+// would wait for cache lines after the frame that were not prefetched.
 static __attribute__((noinline)) __m512i sum_rests(const struct group *g, uint32_t which)
 {
 	uint32_t rest[SIXTEEN] LINE_ALIGNED = {0};
@@ -82,7 +83,7 @@ static __attribute__((noinline)) __m512i sum_rests(const struct group *g, uint32
 	return _mm512_load_si512(rest);
 }
 
-// Which of the frames in `which` have the right checksum of layer 4.
+// Frames in `which` with a valid layer 4 checksum.
 static inline __mmask16 find_right(const struct group *g, __mmask16 which)
 {
 	const __m512i *f = g->field;
@@ -98,7 +99,7 @@ static inline __mmask16 find_right(const struct group *g, __mmask16 which)
 	return _mm512_mask_cmpeq_epi32_mask(which, halves(halves(sum)), all(0xffff));
 }
 
-// Which of the frames in `which` are of streams that end here.
+// Frames in `which` of streams that end here.
 static inline __mmask16 find_streams(const struct recognise *r, const struct group *g,
 	__mmask16 which)
 {
@@ -117,7 +118,7 @@ static inline __mmask16 find_streams(const struct recognise *r, const struct gro
 	return found;
 }
 
-// Reads all stamps into places n and further.
+// Reads all stamps into entries n and following.
 static inline void read_stamps(const struct group *g, struct whole *out, uint16_t n)
 {
 	const __m512i *f = g->field;
@@ -137,7 +138,7 @@ static inline void read_stamps(const struct group *g, struct whole *out, uint16_
 	_mm512_storeu_si512(out->bytes + n, bytes);
 }
 
-// Some are good, the others are judged one by one; the order stays.
+// Some are valid, the others are checked one by one; the order is preserved.
 static __attribute__((noinline)) void take_mixed(const struct recognise *r, const struct group *g,
 	struct whole *out, uint32_t good)
 {
@@ -175,7 +176,7 @@ static inline void take_group(const struct recognise *r, uint16_t from, struct w
 	}
 }
 
-// Streams of other kinds come in bursts of their own, mostly.
+// Streams of other kinds mostly arrive in separate bursts.
 static inline bool begins_plain(const uint8_t *frame)
 {
 	return frame[12] == WIRE_ETHERTYPE_IP4 >> 8 && frame[23] == WIRE_PROTO_UDP;
@@ -188,8 +189,8 @@ void recognise_avx512(const struct recognise *r, struct whole *out)
 		return;
 	}
 	out->n = 0;
-	// Places are written by sixteens, also beyond those that count: there is room, since no
-	// more are taken than were there before.
+	// Entries are written sixteen at a time, beyond those that are valid: there is space,
+	// because no more are taken than were there before.
 	for (uint16_t i = 0; i < r->n; i += SIXTEEN)
 		take_group(r, i, out);
 }

@@ -1,4 +1,4 @@
-// Captured frames again. Worker; making: control thread.
+// Replays captured frames. Worker; creation: control thread.
 #include "gen/replay.h"
 
 #include "base/bits.h"
@@ -85,7 +85,7 @@ void replay_begin(struct replay *replay, uint64_t start)
 	replay->next = 0;
 }
 
-// A frame and the lap that it is of.
+// A frame and its lap.
 struct place {
 	uint32_t frame;
 	uint64_t lap_start;
@@ -104,7 +104,7 @@ static inline uint64_t time_of(const struct replay *replay, const struct place *
 	return place->lap_start + replay->at[place->frame];
 }
 
-// When the frame after so many further ones is due.
+// When the frame `n` positions ahead is due.
 static uint64_t time_ahead(const struct replay *replay, struct place place, uint32_t n)
 {
 	uint64_t frame = (uint64_t)place.frame + n;
@@ -158,7 +158,7 @@ static void write_stamp(uint8_t *layer4, uint64_t sum, const struct stamp *stamp
 	}
 	stamp_write(layer4 + WIRE_UDP_BYTES, stamp);
 	checksum_be = wire_sum_finish_be(wire_sum(sum, layer4 + WIRE_UDP_BYTES, STAMP_BYTES));
-	checksum_be = checksum_be ? checksum_be : 0xffff; // 0: there is none
+	checksum_be = checksum_be ? checksum_be : 0xffff; // 0 would mean: no checksum
 	memcpy(layer4 + offsetof(struct wire_udp, checksum_be), &checksum_be, 2);
 }
 

@@ -1,4 +1,4 @@
-// Captures that are replaced or written to between their check and their run.
+// Captures that are replaced or modified between check and run.
 #include "gen/replay.h"
 
 #include "base/bits.h"
@@ -27,9 +27,9 @@ static struct rte_mempool *pool;
 static struct gen_streams streams;
 static struct replay *replay;
 static struct error error;
-static bool is_written_to; // the next file that is read
+static bool is_written_to; // applies to the next file that is read
 
-// One frame full of a byte, in a file whose time is `ns` after a second.
+// One frame filled with a byte, in a file with an mtime `ns` after a second.
 static void write_capture(const char *name, uint8_t byte, long ns)
 {
 	const uint32_t head[] = {0xa1b23c4d, 2 | 4 << 16, 0, 0, 65535, 1};
@@ -47,14 +47,14 @@ static void write_capture(const char *name, uint8_t byte, long ns)
 	assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
 }
 
-// So that a file system whose clock ticks slowly tells two writes apart.
+// Lets file systems with a coarse clock distinguish two writes.
 static void sleep_a_tick(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
 
-// Is asked before the first frame is read. Somebody writes to the file then, as many bytes as there
-// were, and sets its time back.
+// Called before the first frame is read. Simulates a writer that modifies the file without changing
+// its length, and sets its mtime back.
 int pcap_datalink(pcap_t *pcap)
 {
 	int (*real)(pcap_t *) = (int (*)(pcap_t *))dlsym(RTLD_NEXT, "pcap_datalink");
@@ -137,7 +137,7 @@ static void takes_the_file_that_was_checked(void **state)
 {
 	assert_int_equal(make_replay(), 0);
 	assert_int_equal(replay->capture.bytes[0], 1);
-	assert_int_equal(make_replay(), 0); // as often as it is sent
+	assert_int_equal(make_replay(), 0); // repeated runs work
 }
 
 static void refuses_another_file_of_that_name(void **state)

@@ -1,4 +1,4 @@
-// The MAC addresses of next hops, asked for before a run. Control thread.
+// Resolves the MAC addresses of next hops before a run. Control thread.
 #include "gen/neighbours.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@ static bool is_link_local6(const struct wire_addr *addr)
 	return addr->family == 6 && wire_addr_is_link_local(addr);
 }
 
-// One destination in a network of the port itself, else the gateway.
+// A single destination in a network of the port itself, otherwise the gateway.
 static int find_next_hop(const struct port_table_settings *settings,
 	const struct gen_streams *streams, unsigned i, struct wire_addr *out, struct error *error)
 {
@@ -52,7 +52,7 @@ static bool is_same(const struct neighbour *a, const struct neighbour *b)
 	       wire_addr_equal(&a->addr, &b->addr);
 }
 
-// The place in `wanted` of a stream's next hop.
+// The index in `wanted` of a stream's next hop.
 static int want(struct neighbours *n, const struct gen_streams *streams, unsigned i,
 	unsigned *place, struct error *error)
 {
@@ -71,7 +71,7 @@ static int want(struct neighbours *n, const struct gen_streams *streams, unsigne
 	return 0;
 }
 
-// Our own address in the network of the one that is asked for.
+// Our own address in the network of the requested one.
 static struct wire_addr find_own(const struct neighbours *n, const struct neighbour *wanted)
 {
 	const struct port_settings *port = &n->settings->ports[wanted->port];
@@ -86,7 +86,7 @@ static struct wire_addr find_own(const struct neighbours *n, const struct neighb
 	return neighbours_link_local(&n->mac[wanted->port]);
 }
 
-// Returns how many are still unknown.
+// Sends requests; returns how many addresses are still unknown.
 static unsigned ask(struct neighbours *n, bool again)
 {
 	unsigned n_unknown = 0;

@@ -1,4 +1,4 @@
-// Makes a run whole, starts it, tells how far it is. Control thread.
+// Creates a run, starts it, and reports its progress. Control thread.
 #include "gen/workers.h"
 
 #include "base/pages.h"
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A port has one receive queue, so the worker that polls it is the only one that sends on it: no
-// lock, and the first transmit queue, whose other end on a ring is the queue that is polled.
+// A port has one receive queue, and the worker that polls it is the only one that sends on the
+// port: no lock is needed, and it uses the first transmit queue, whose other end on a ring device
+// is the queue that is polled.
 static int add_sender(struct run *run, const struct run_terms *terms, unsigned i,
 	struct error *error)
 {
@@ -62,7 +63,7 @@ static int add_lines(struct run *run, unsigned worker, struct error *error)
 	run->lines[worker] = pages_alloc(sizeof(*run->lines[worker]));
 	if (!run->lines[worker])
 		return error_set(error, -ENOMEM, "no memory for the timeline of a run");
-	// Written here, so that no worker is the first to touch a page.
+	// Touched here, so that no worker takes the page faults.
 	memset(run->lines[worker], 0, sizeof(*run->lines[worker]));
 	return 0;
 }
@@ -97,7 +98,7 @@ static int add_stream(struct run *run, const struct run_terms *terms, unsigned i
 	return err;
 }
 
-// How long a port's ring holds what is sent to it; 0: not known.
+// How long a port's ring lasts at the rate sent to it; 0: unknown.
 static uint64_t count_ring_cycles(const struct run *run, unsigned port)
 {
 	double pps = 0;
@@ -175,7 +176,8 @@ void run_start(struct run *run, double delay_s, double seconds)
 {
 	uint64_t start = rte_rdtsc() + (uint64_t)llround(delay_s * run->hz);
 
-	// Downwards, as frames are due: the one that begins a further second is not due in this.
+	// Rounded down, consistent with due times: the frame that starts another second is not due
+	// in this one.
 	run->end = seconds > 0 ? start + (uint64_t)(seconds * run->hz) : 0;
 	for (unsigned i = 0; i < run->n_workers; i++) {
 		if (!run->lines[i])

@@ -1,5 +1,5 @@
-// One stream's frames: when they are due, of which flow and size, built and handed over. Worker;
-// making: control thread.
+// One stream's frames: due time, flow and size, building and sending. Worker; creation: control
+// thread.
 #include "gen/run.h"
 
 #include "gen/fields.h"
@@ -25,7 +25,7 @@ struct sender {
 	struct sizes sizes;
 	struct frame_form form;
 	uint64_t sequence;     // of the next frame
-	struct replay *replay; // NULL: frames of our own making
+	struct replay *replay; // NULL: generated frames
 	const struct port_out *out;
 	struct rte_mempool *pool;
 	struct timeline *timeline;
@@ -69,7 +69,8 @@ static int make_frames(struct sender *sender, const struct sender_terms *terms, 
 	return check_room(sender, terms, error);
 }
 
-// What is refused of a capture without stamps is never counted as sent: nobody would miss it.
+// Refused frames of a capture without stamps are never counted as sent, because their loss could
+// not be detected.
 static int make(struct sender *sender, const struct sender_terms *terms, struct error *error)
 {
 	bool is_replay = terms->stream->capture.path[0];
@@ -136,12 +137,12 @@ static inline void fill_fields(struct sender *sender, struct frame_values *value
 	fields_fill_flows(&sender->fields, values, flow, n);
 }
 
-// An mbuf from the pool has one reference and no successor; what remains is written here. The bytes
-// with FCS are returned.
+// An mbuf from the pool has one reference and no next segment; the other fields are set here.
+// Returns the bytes with FCS.
 static uint64_t prepare(const struct frame_form *form, struct frame_values *values,
 	struct rte_mbuf *mbuf[])
 {
-	const unsigned n = values->n; // mbufs may alias anything
+	const unsigned n = values->n; // in a local, because mbufs may alias anything
 	uint64_t bytes = n * RTE_ETHER_CRC_LEN;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -168,8 +169,8 @@ static uint64_t bytes_of(struct rte_mbuf *const mbuf[], unsigned n)
 	return bytes;
 }
 
-// The device took no more. Its frames were never sent: flows and sizes go on from the first of
-// them. Returns their bytes.
+// The device accepted no more. These frames were not sent: flows and sizes continue from the first
+// of them. Returns their bytes.
 static __attribute__((noinline)) uint64_t take_back(struct sender *sender, struct rte_mbuf *mbuf[],
 	unsigned n)
 {
@@ -212,7 +213,8 @@ static void account(struct sender *sender, unsigned n, uint64_t bytes)
 		stats_set(&counters->longest_lag, lag);
 }
 
-// The last `n` keep their numbers and are lost; of a capture's those that have one.
+// The last `n` keep their numbers and count as lost; of a capture's frames, those that have a
+// number.
 static __attribute__((noinline)) void refuse(struct sender *sender, unsigned n)
 {
 	stats_add(&sender->counters.refused,
@@ -232,13 +234,13 @@ static void hand_over(struct sender *sender, struct rte_mbuf *mbuf[], unsigned n
 			bytes -= take_back(sender, mbuf + accepted, n_refused);
 			n = accepted;
 		}
-		// They are as the pool gave them: one reference, one segment.
+		// They are unchanged since allocation: one reference, one segment.
 		rte_mempool_put_bulk(sender->pool, (void **)mbuf + accepted, n_refused);
 	}
 	account(sender, n, bytes);
 }
 
-// Due frames, at most GEN_MAX_BURST; `before`: the pace to which they can be given back.
+// Takes due frames, at most GEN_MAX_BURST; `before`: the pace to restore if they are not sent.
 static unsigned take_due(struct sender *sender, uint64_t now, struct pace *before)
 {
 	bool is_recorded = sender->replay && sender->replay->is_recorded;
@@ -284,7 +286,7 @@ bool sender_turn(struct sender *sender, uint64_t now)
 	if (!n)
 		return !pace_is_over(&sender->pace, now);
 	if (unlikely(rte_mempool_get_bulk(sender->pool, (void **)mbuf, n) != 0)) {
-		// They stay due until there are buffers, or until they are late.
+		// They stay due until buffers are available, or until they are late.
 		if (now < sender->pace.end)
 			sender->pace = before;
 		else

@@ -1,5 +1,5 @@
-// A sender against a device of our own making, which takes as many frames as it is told and keeps
-// their stamps.
+// A sender with a fake device, which accepts a configurable number of frames and records their
+// stamps.
 #include "gen/run.h"
 
 #include "base/bits.h"
@@ -27,7 +27,7 @@ enum {
 	N_MBUFS = 255,
 	HZ = 1000000000,
 	KEEP = 4096,
-	SAID = 1000, // TSC that the tests say it is, far below the real one
+	SAID = 1000, // TSC value passed by the tests, far below the real one
 	STAMP_AT = WIRE_ETHER_BYTES + WIRE_IP4_BYTES + WIRE_UDP_BYTES,
 };
 
@@ -38,8 +38,8 @@ struct taken {
 };
 
 static struct {
-	unsigned room; // frames that it takes until it is told otherwise
-	bool holds;    // their buffers until it is handed frames again, be they none
+	unsigned room; // frames accepted until this is set again
+	bool holds;    // keeps their buffers until the next transmit call, even one without frames
 	unsigned n_held;
 	struct rte_mbuf *held[N_MBUFS];
 	unsigned n;
@@ -77,7 +77,7 @@ static uint16_t take(void *queue, struct rte_mbuf **mbuf, uint16_t n)
 	device.n_held = 0;
 	for (uint16_t i = 0; i < n_taken; i++) {
 		note(mbuf[i]);
-		// A wire that is a ring gives buffers back as their receiver left them.
+		// A ring device returns buffers as modified by their receiver.
 		mbuf[i]->ol_flags = RTE_MBUF_F_RX_RSS_HASH | RTE_MBUF_F_TX_VLAN;
 		mbuf[i]->data_off += 14;
 		mbuf[i]->data_len = mbuf[i]->pkt_len = 7;
@@ -132,7 +132,7 @@ static int tear_down(void **state)
 {
 	uint64_t n_due = 0;
 
-	// Each frame that was sent, refused ones too, was due at some time.
+	// Each frame that was sent, including refused ones, was due at some time.
 	for (unsigned i = 0; i < TIMELINE_BUCKETS; i++)
 		n_due += timeline.count[i];
 	assert_true(!sender || n_due == counters->sent);
@@ -156,7 +156,8 @@ static void begin(bool has_backpressure, uint64_t end)
 	counters = sender_counters(sender);
 }
 
-// The frames noted from number `from` on have the sequence numbers from there, and their flows.
+// The recorded frames from `from` on have consecutive sequence numbers from `sequence` on, and the
+// right flows.
 static void check_frames(unsigned from, uint64_t sequence)
 {
 	static struct frame_values values;
@@ -214,7 +215,7 @@ static void uses_up_the_numbers_of_frames_that_a_full_ring_refused(void **state)
 	assert_int_equal(counters->sent, 100);
 	assert_int_equal(counters->sent_bytes, 100 * 64);
 	assert_int_equal(counters->refused, 20);
-	assert_int_equal(timeline.count[20 * 1000 / 2048], 2); // those refused were due too
+	assert_int_equal(timeline.count[20 * 1000 / 2048], 2); // refused frames were due, too
 	assert_int_equal(counters->late + counters->busy, 0);
 }
 
@@ -244,7 +245,8 @@ static void gives_numbers_back_where_a_device_took_no_more(void **state)
 	uint64_t bytes = 0;
 	for (unsigned i = 0; i < device.n; i++) {
 		assert_int_equal(device.taken[i].n_bytes,
-			device.taken[i % 3].n_bytes); // the mix goes on as if nothing had been
+			device.taken[i % 3].n_bytes); // the mix continues as if nothing had
+		                                      // happened
 		bytes += device.taken[i].n_bytes + 4;
 	}
 	assert_int_equal(counters->sent_bytes, bytes);
@@ -323,7 +325,7 @@ static void refuses_frames_that_are_longer_than_the_buffers(void **state)
 	struct sender_terms terms = {&stream, &out, pool, false, HZ, 3, &timeline};
 	struct error error;
 
-	stream.sizes[0].bytes = 2053; // a buffer has 2048
+	stream.sizes[0].bytes = 2053; // a buffer holds 2048
 	assert_int_equal(sender_create(&sender, &terms, &error), -22);
 	assert_string_equal(error.text,
 		"stream east: frames of 2053 bytes are longer than the MTU of "
@@ -350,7 +352,7 @@ static void frames_of_flows_in_no_turn_keep_them_when_a_device_took_no_more(void
 	assert_int_equal(counters->busy, 19);
 }
 
-// Three frames of UDP at 1 Mpps, over and over; the second has no room for a stamp.
+// Three UDP frames at 1 Mpps, repeated; the second has no space for a stamp.
 static void read_capture(bool stamps)
 {
 	static const struct gen_port port = {"left", {{2, 0, 0, 0, 0, 0x11}}, 0, 0};
@@ -376,7 +378,7 @@ static void read_capture(bool stamps)
 	stream = streams.stream[0];
 }
 
-// Sixty of its frames, of which a full ring refuses the eleventh to the thirtieth.
+// Sends sixty of its frames, of which a full ring refuses the eleventh to the thirtieth.
 static void send_capture(bool stamps)
 {
 	read_capture(stamps);
@@ -391,7 +393,7 @@ static void send_capture(bool stamps)
 static void counts_stamped_frames_of_a_capture_that_a_full_ring_refused(void **state)
 {
 	send_capture(true);
-	assert_int_equal(device.taken[10].stamp.sequence, 20); // after two of each three
+	assert_int_equal(device.taken[10].stamp.sequence, 20); // two out of three are stamped
 	assert_int_equal(device.taken[10].stamp.due, SAID + 30 * 1000);
 	assert_int_equal(counters->sent, 40);
 	assert_int_equal(counters->unstamped, 20);

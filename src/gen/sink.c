@@ -1,5 +1,5 @@
-// The receiving half: takes bursts in three passes, which are find and verify stamped frames,
-// account for them, free them all. Worker; streams are made by the control thread.
+// The receiving side: processes bursts in three passes: find and verify stamped frames, account for
+// them, free all. Worker; streams are created by the control thread.
 #include "gen/account.h"
 
 #include "base/pages.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-// Of all sinks; set to the same again with each stream.
+// Shared by all sinks; set to the same value with each stream.
 static recognise_fn *recognise = recognise_scalar;
 
 static size_t own_bytes(uint32_t n_flows)
@@ -16,7 +16,7 @@ static size_t own_bytes(uint32_t n_flows)
 	return sizeof(struct sink_window) - sizeof(struct window) + window_bytes(n_flows);
 }
 
-// What the window has to know where flows do not come in turn.
+// Gives the window the distribution of flows that are not sequential.
 static int add_flows(struct sink_window *own, const struct gen_stream *stream, struct error *error)
 {
 	int err = 0;
@@ -42,7 +42,7 @@ int sink_stream_create(struct sink_stream **out, const struct gen_stream *stream
 		return error_set(error, -ENOMEM,
 			"stream %s: no memory for its counters; use fewer streams", stream->name);
 	}
-	// Written here, so that no worker is the first to touch a page.
+	// Touched here, so that no worker takes the page faults.
 	memset(s, 0, sizeof(*s));
 	memset(own, 0, own_bytes(stream->n_flows));
 	__atomic_store_n(&recognise, recognise_choose(), __ATOMIC_RELAXED);
@@ -68,13 +68,13 @@ void sink_stream_destroy(struct sink_stream *stream)
 	pages_free(stream, sizeof(*stream));
 }
 
-// What the first look at all mbufs tells.
+// Result of the first pass over all mbufs.
 struct look {
 	uint64_t bytes;     // with FCS
-	bool is_returnable; // plain mbufs of one pool, which takes them back as they are
+	bool is_returnable; // plain mbufs of one pool, which can be returned without reset
 };
 
-// Reads each mbuf once and asks for its frame's first bytes.
+// Reads each mbuf once and prefetches the start of its frame.
 static struct look look_at(struct recognise *r)
 {
 	const uint64_t lent = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;

@@ -1,5 +1,5 @@
-// What the sink costs: cycles per frame of sink_take, freeing included, for frames that lie in the
-// core's own cache (near) or beyond it (far). Prints; judges nothing. sink_bench [ROW]
+// Cost of the sink: cycles per frame of sink_take, including freeing, for frames in the core's own
+// cache (near) or beyond it (far). Prints results without judging them. sink_bench [ROW]
 #include "gen/fake_frames.h"
 #include "gen/timeline.h"
 
@@ -18,12 +18,12 @@ enum { BUFFER_BYTES = 2368 - sizeof(struct rte_mbuf) }; // an odd number of cach
 // One row: what is received, and how it is disturbed. A full ring refuses the end of each burst.
 struct row {
 	const char *what;
-	unsigned frame_bytes; // 0: the frames of an IMIX
+	unsigned frame_bytes; // 0: IMIX
 	uint8_t family, protocol;
 	uint32_t n_flows;
 	unsigned n_streams;
 	unsigned lost_in_1000, swapped_in_1000;
-	unsigned refused; // of each burst that was sent
+	unsigned refused; // frames at the end of each burst
 };
 
 static const struct row rows[] = {
@@ -108,7 +108,7 @@ static void write_frames(struct bench *b)
 		}
 }
 
-// What a driver does to each mbuf that it hands over: their first lines are in the cache then.
+// Writes to each mbuf like a driver does: their first cache lines are then cached.
 static void touch(struct rte_mbuf *mbuf[])
 {
 	for (unsigned i = 0; i < BURST; i++) {
@@ -118,7 +118,7 @@ static void touch(struct rte_mbuf *mbuf[])
 	rte_compiler_barrier();
 }
 
-// What reading the clock twice costs in itself.
+// Cost of reading the clock twice.
 static uint64_t clock_cycles(void)
 {
 	static uint64_t least = UINT64_MAX;
@@ -195,7 +195,7 @@ static void measure(struct bench *b, const char *where)
 		b->cycles[n_rounds * 3 / 4]);
 }
 
-// What freeing alone costs, which is in all the other rows.
+// Cost of freeing alone, which is included in all the other rows.
 static void measure_free(struct bench *b)
 {
 	for (unsigned i = 0; i < N_ROUNDS; i++) {

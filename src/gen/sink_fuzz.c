@@ -1,5 +1,5 @@
-// Any bytes as received frames, in one segment or several: nothing is read beyond them, every frame
-// is counted exactly once and freed, and counters of a stream agree with each other.
+// Arbitrary bytes as received frames, in one or several segments: nothing is read past their end,
+// every frame is counted exactly once and freed, and the counters of a stream are consistent.
 #include "gen/account.h"
 #include "gen/fake_frames.h"
 #include "gen/timeline.h"
@@ -14,7 +14,7 @@ enum { MAX_FRAMES = 80, MAX_SEGMENTS = 3, N_STREAMS = 4, PORT = 1, RUN = 7 };
 static struct gen_stream streams[N_STREAMS];
 static struct sink sink = {.run = RUN};
 
-// An mbuf of exactly its size, so that a read beyond it is seen.
+// An mbuf of exactly its size, so that overreads are detected.
 static struct rte_mbuf *new_mbuf(const uint8_t *bytes, unsigned n)
 {
 	struct rte_mbuf *m = calloc(1, sizeof(*m) + 64);
@@ -44,7 +44,7 @@ static void free_mbuf(struct rte_mbuf *m)
 	}
 }
 
-// A frame cut at two places, which may be its ends.
+// A frame split at two positions, which may be its ends.
 static struct rte_mbuf *new_frame(const uint8_t *bytes, unsigned n, const uint8_t cuts[2])
 {
 	struct rte_mbuf *first = NULL, **link = &first;
@@ -66,7 +66,7 @@ static struct rte_mbuf *new_frame(const uint8_t *bytes, unsigned n, const uint8_
 	return first;
 }
 
-static struct timeline line; // that grows wider from input to input
+static struct timeline line; // becomes coarser from input to input
 
 static void create_streams(void)
 {
@@ -83,7 +83,7 @@ static void create_streams(void)
 	}
 }
 
-// As good as new, and much faster than making them anew.
+// Equivalent to recreating them, but much faster.
 static void clear_streams(void)
 {
 	for (unsigned i = 0; i < N_STREAMS; i++) {
@@ -105,8 +105,8 @@ static void check(bool is_right)
 		abort();
 }
 
-// Every frame once; the two ways to count what is missing agree.
-static void check_laws(const struct sink_port *port, uint64_t n)
+// Every frame is counted once; both ways to count missing frames agree.
+static void check_accounting(const struct sink_port *port, uint64_t n)
 {
 	uint64_t sum = port->foreign + port->stale + port->misdirected;
 
@@ -123,8 +123,8 @@ static void check_laws(const struct sink_port *port, uint64_t n)
 	check(port->rx_packets == n && sum == n);
 }
 
-// Each frame: its length (2 bytes), where it is cut (2), repaired or not (1), its bytes. A repaired
-// one gets right checksums, else the fuzzer would hardly come past them.
+// Input per frame: its length (2 bytes), split positions (2), repaired or not (1), its bytes. A
+// repaired frame gets valid checksums; the fuzzer would rarely get past them otherwise.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct rte_mbuf *mbuf[MAX_FRAMES], *held[MAX_FRAMES];
@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		n -= 5 + bytes;
 	}
 	sink_take(&sink, &port, &(struct sink_burst){mbuf, n_frames, PORT, 1ull << 36});
-	check_laws(&port, n_frames);
+	check_accounting(&port, n_frames);
 	for (uint16_t i = 0; i < n_frames; i++)
 		free_mbuf(held[i]);
 	return 0;

@@ -1,5 +1,5 @@
-// The sink against a plain model that remembers every frame: random loss, duplicates, delays,
-// corruption, strangers, in bursts of random length, over many seeds.
+// Compares the sink with a simple model that records every frame: random loss, duplicates, delays,
+// corruption and foreign frames, in bursts of random length, with many seeds.
 #include "gen/fake_frames.h"
 
 #include "wire/headers.h"
@@ -68,7 +68,7 @@ static void end(void)
 		sink_stream_destroy(sink.by_id[10 * i]);
 }
 
-// A number that is mostly the next one.
+// A random number, mostly the next one.
 static uint64_t any_number(unsigned i, bool is_calm)
 {
 	uint64_t next = sequence[i], back = 1 + dice(300);
@@ -84,7 +84,7 @@ static uint64_t any_number(unsigned i, bool is_calm)
 	return next;
 }
 
-// The last number that is missing below the highest, plus one.
+// The last missing number below the highest, plus one.
 static uint64_t gap_end(const struct model_stream *m)
 {
 	uint64_t end = m->counters.missing ? m->counters.highest : 0;
@@ -133,7 +133,7 @@ static void take_in_model(unsigned i, const struct stamp *stamp, uint64_t now, u
 	m->due_max = MAX_OF(m->due_max, due);
 }
 
-// Does something to a frame of stream i, and tells the model what has to come of it.
+// Modifies a frame of stream i and updates the model with the expected result.
 static void disturb(struct fake_frame *f, unsigned i)
 {
 	uint8_t *frame = fake_frame_bytes(f);
@@ -147,7 +147,7 @@ static void disturb(struct fake_frame *f, unsigned i)
 		model[i].counters.corrupted += is_ours;
 		model_port.misdirected += !is_ours;
 		break;
-	case 1: // the payload's last byte
+	case 1: // last byte of the payload
 		frame[f->mbuf.data_len - 1] ^= 1 << dice(8);
 		model[i].counters.corrupted += is_ours;
 		model_port.misdirected += !is_ours;

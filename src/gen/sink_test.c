@@ -1,4 +1,5 @@
-// Each counter of the sink caused once and exact, on frames of our own making; no device.
+// Triggers each counter of the sink once and checks its exact value, with hand-made frames; no
+// device.
 #include "gen/fake_frames.h"
 #include "gen/timeline.h"
 
@@ -42,7 +43,7 @@ static int end(void **state)
 	return 0;
 }
 
-// Makes the stream anew after a change of `stream`.
+// Recreates the stream after a change of `stream`.
 static void begin_again(void)
 {
 	sink_stream_destroy(s);
@@ -75,7 +76,7 @@ static void take(struct fake_frame *f)
 	take_on(OUR_PORT, f);
 }
 
-// The first frame eight times over, which goes the way of bursts.
+// The first frame eight times, which takes the burst code path.
 static void take_eight(void)
 {
 	struct rte_mbuf *mbuf[N_FRAMES];
@@ -155,7 +156,7 @@ static void the_stamp_of_tcp_keeps_all_40_bits(void **state)
 	assert_int_equal(out.sent, in.sent);
 }
 
-// Puts a tag before the EtherType.
+// Inserts a VLAN tag before the EtherType.
 static void push_tag(struct fake_frame *f, uint16_t type)
 {
 	uint8_t *frame = fake_frame_bytes(f);
@@ -222,10 +223,10 @@ static void order_is_judged_within_each_flow(void **state)
 	stream.n_flows = 3;
 	begin_again();
 	take_number(4); // flow 1
-	take_number(0); // flow 0, the first of its own
+	take_number(0); // flow 0, its first frame
 	take_number(2); // flow 2
 	assert_int_equal(s->counters.reordered, 0);
-	take_number(1); // flow 1, behind 4
+	take_number(1); // flow 1, after 4
 	assert_int_equal(s->counters.reordered, 1);
 }
 
@@ -248,14 +249,14 @@ static void a_frame_more_than_2_to_the_20_behind_is_too_old(void **state)
 	assert_int_equal(s->counters.reordered, 1);
 }
 
-// At 15 million frames a second that is after 20 hours.
+// Reached after 20 hours at 15 million frames per second.
 static void numbers_go_on_after_40_bits(void **state)
 {
 	const uint64_t wrap = STAMP_40_BITS + 1;
 
 	for (uint64_t i = wrap - 4; i < wrap + 4; i++)
 		take_number(i & STAMP_40_BITS);
-	take_number(6); // 4 and 5 come later
+	take_number(6); // 4 and 5 arrive later
 	take_number(wrap - 1);
 	take_number(4);
 	assert_int_equal(s->counters.received, 10);
@@ -266,7 +267,7 @@ static void numbers_go_on_after_40_bits(void **state)
 	assert_int_equal(s->counters.missing, wrap - 4 + 1);
 }
 
-// With right checksums: the table of flows is indexed by nothing that they say.
+// With valid checksums: no field of a frame may index the flow table out of bounds.
 static void numbers_that_leap_stay_within_bounds(void **state)
 {
 	stream.n_flows = 1000;
@@ -319,7 +320,7 @@ static void a_frame_cut_short_is_corrupted_or_foreign(void **state)
 	assert_int_equal(s->counters.received, 0);
 }
 
-// Changes a word of the frame, and the checksum at `sum_at` so that it stays right.
+// Changes a word of the frame and updates the checksum at `sum_at` to remain valid.
 static void change_word(unsigned at, uint16_t value, unsigned sum_at)
 {
 	uint8_t *frame = fake_frame_bytes(&frames[0]);
@@ -337,11 +338,11 @@ static void headers_that_lie_under_right_checksums_make_corrupted_frames(void **
 	static const struct {
 		unsigned at, value, sum_at;
 	} rows[] = {
-		{LAYER4 + 4, 44, LAYER4 + 6}, // UDP length, two short
-		{LAYER4 + 4, 48, LAYER4 + 6}, // two long
+		{LAYER4 + 4, 44, LAYER4 + 6}, // UDP length, two too short
+		{LAYER4 + 4, 48, LAYER4 + 6}, // two too long
 		{14, 0x4600, 24},             // options
 		{14, 0x5500, 24},             // version
-		{16, 64, 24},                 // total length, two short
+		{16, 64, 24},                 // total length, two too short
 		{16, 68, 24},                 // beyond the frame's end
 		{16, 12, 24},                 // shorter than its own header
 		{20, 0x2000, 24},             // more fragments
@@ -487,7 +488,7 @@ static void latency_counts_from_due_and_from_sent(void **state)
 {
 	take_delayed(0, 3000, 2000);
 	take_delayed(1, 100, 90);
-	take_delayed(2, 6000000, 5500000); // stamped before the 40 bits began anew
+	take_delayed(2, 6000000, 5500000); // stamped before the 40 bits wrapped
 	assert_int_equal(s->due.n, 3);
 	assert_int_equal(s->due.sum, 6003100);
 	assert_int_equal(s->due.min, 100);
@@ -508,7 +509,7 @@ static void a_stamp_from_the_future_counts_as_no_time(void **state)
 	assert_int_equal(s->sent.max, 0);
 }
 
-// Duplicates and corrupted frames have a time too, but were not received.
+// Duplicates and corrupted frames have a due time, too, but are not counted as received.
 static void frames_are_received_at_the_time_at_which_they_were_due(void **state)
 {
 	static struct timeline line;
@@ -532,7 +533,7 @@ static void jitter_is_between_frames_received_one_after_the_other(void **state)
 	take_delayed(0, 1000, 500);
 	assert_int_equal(s->counters.n_jitter, 0);
 	take_delayed(2, 1000, 800);
-	take_delayed(2, 9000, 9000); // a duplicate is none of them
+	take_delayed(2, 9000, 9000); // duplicates are not counted
 	take_delayed(1, 1000, 700);
 	assert_int_equal(s->counters.n_jitter, 2);
 	assert_int_equal(s->counters.jitter_sum, 400);

@@ -1,5 +1,6 @@
-// Inside of the vector recogniser: the headers and stamps of sixteen untagged frames of UDP over
-// IPv4 become one vector per four bytes; then each check is one operation for all sixteen. Worker.
+// Private to the vectorised recogniser: transposes the headers and stamps of sixteen untagged
+// frames of UDP over IPv4 into one vector per four bytes; each check is then one operation for all
+// sixteen. Worker.
 #pragma once
 
 #include <immintrin.h>
@@ -7,9 +8,9 @@
 
 enum { SIXTEEN = 16, FIELDS_FROM = 2, FIELDS_END = 60 };
 
-// Four bytes each, from byte 2 of the frame on, as they lie in memory.
+// Four bytes each, from byte 2 of the frame on, in memory order.
 enum field {
-	FIELD_TYPE = 2,     // source MAC's end, EtherType
+	FIELD_TYPE = 2,     // end of source MAC address, EtherType
 	FIELD_LENGTH = 3,   // version and header length, type of service, total length
 	FIELD_FRAGMENT = 4, // identification, fragmentation
 	FIELD_PROTOCOL = 5, // TTL, protocol, checksum
@@ -20,8 +21,8 @@ enum field {
 	FIELD_IDENTITY = 10, // magic, run, stream, highest byte of the sequence number
 	FIELD_SEQUENCE = 11,
 	FIELD_DUE = 12,      // its upper 32 bits
-	FIELD_DUE_SENT = 13, // due's lowest byte, sent's upper 24 bits
-	FIELD_SENT = 14,     // its lowest 16 bits, then zeroes
+	FIELD_DUE_SENT = 13, // lowest byte of due, upper 24 bits of sent
+	FIELD_SENT = 14,     // its lowest 16 bits, then zeros
 };
 
 static inline __m512i all(uint32_t value)
@@ -34,7 +35,7 @@ static inline __m512i any3(__m512i a, __m512i b, __m512i c)
 	return _mm512_ternarylogic_epi32(a, b, c, 0xfe);
 }
 
-// The lower and the upper half of each 32 bits, added.
+// Adds the lower and the upper half of each 32 bits.
 static inline __m512i halves(__m512i v)
 {
 	return _mm512_add_epi32(_mm512_and_si512(v, all(0xffff)), _mm512_srli_epi32(v, 16));
@@ -59,7 +60,7 @@ static inline __m512i lower16(__m512i v)
 	return _mm512_srli_epi32(swap32(v), 16);
 }
 
-// Rows of 4 x 4 blocks within each 128 bits, of frames 4g to 4g + 3.
+// Transposes 4 x 4 blocks within each 128 bits, of frames 4g to 4g + 3.
 static inline void transpose_four(const __m512i frame[4], __m512i out[4])
 {
 	__m512i a = _mm512_unpacklo_epi32(frame[0], frame[1]);
@@ -73,7 +74,7 @@ static inline void transpose_four(const __m512i frame[4], __m512i out[4])
 	out[3] = _mm512_unpackhi_epi64(b, d);
 }
 
-// Brings bytes 4k to 4k + 3 of all sixteen into field[k].
+// Collects bytes 4k to 4k + 3 of all sixteen frames in field[k].
 static inline void transpose_sixteen(const __m512i frame[SIXTEEN], __m512i field[SIXTEEN])
 {
 	__m512i four[SIXTEEN];
@@ -92,7 +93,7 @@ static inline void transpose_sixteen(const __m512i frame[SIXTEEN], __m512i field
 	}
 }
 
-// Writes sixteen numbers of 64 bits, given as halves.
+// Stores sixteen 64-bit numbers, given as halves.
 static inline void store_wide(uint64_t to[SIXTEEN], __m512i low, __m512i high)
 {
 	const __m512i first =

@@ -1,4 +1,4 @@
-// The order of a mix's sizes. Worker; making: control thread.
+// The order of frame sizes in a mix. Worker; creation: control thread.
 #include "gen/sizes.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ static uint32_t common_divisor_of_weights(const struct gen_stream *stream)
 	return divisor ? divisor : 1;
 }
 
-// The size that is owed most comes next: each gets its weight on credit and pays a whole round when
-// taken, so that it is never a frame ahead or behind.
+// Selects the size with the highest credit: each size earns its weight per frame and pays for a
+// whole round when taken, so it is never a frame ahead or behind.
 static uint8_t take_most_owed(const struct gen_stream *stream, int64_t credit[], int64_t total)
 {
 	unsigned most = 0;

@@ -1,4 +1,4 @@
-// The order of a mix's sizes.
+// The order of frame sizes in a mix.
 #include "gen/sizes.h"
 
 #include "base/bits.h"

@@ -1,4 +1,5 @@
-// Any JSON as list of streams: streams whose every frame can be built, or one sentence.
+// Arbitrary JSON as a list of streams: either streams whose every frame can be built, or one error
+// message.
 #include "gen/stream.h"
 
 #include "base/bits.h"
@@ -19,7 +20,8 @@ static void want(bool holds)
 		abort();
 }
 
-// The number that counting begins with is not seen from outside; that the last one fits is.
+// The first number of a counting field is not accessible here, but it can be checked that the last
+// one fits.
 static void check_stream(const struct gen_stream *s)
 {
 	static uint8_t frame[GEN_MAX_SIZE];

@@ -1,15 +1,15 @@
-// Adds up the Internet checksum's words, eight bytes at a time and more. Little-endian machines.
-// Worker; no state.
+// Sums the words of the Internet checksum, eight or more bytes at a time. Little-endian only.
+// Worker; stateless.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-// 64 bytes at once; the compiler makes of it what the CPU has.
+// 64 bytes at once; compiled to whatever the CPU supports.
 typedef uint64_t sum_block __attribute__((vector_size(64)));
 
-enum { SUM_BLOCKS_FROM = 128 }; // bytes from which on blocks are worth their final sum
+enum { SUM_BLOCKS_FROM = 128 }; // minimum length for which blocks outweigh their final sum
 
 static inline uint64_t sum_load(const uint8_t *from)
 {
@@ -39,8 +39,8 @@ static inline uint64_t sum_blocks(uint64_t sum, const uint8_t *at, unsigned n_bl
 	return sum;
 }
 
-// Adds `n` bytes, before which 8 can be read or which are at least 8; only the last piece of a sum
-// may have an odd number of them.
+// Adds `n` bytes; n is at least 8, or 8 bytes before `at` are readable. Only the last piece of a
+// sum may have an odd length.
 static inline uint64_t sum_bytes(uint64_t sum, const uint8_t *at, unsigned n)
 {
 	if (n >= SUM_BLOCKS_FROM) {
@@ -51,12 +51,12 @@ static inline uint64_t sum_bytes(uint64_t sum, const uint8_t *at, unsigned n)
 	}
 	for (; n >= 8; n -= 8, at += 8)
 		sum = sum_add(sum, sum_load(at));
-	if (n) // the end of the last eight bytes; those before are added already
+	if (n) // the end of the last eight bytes; the bytes before it have been added
 		sum = sum_add(sum, sum_load(at + n - 8) >> (64 - 8 * n));
 	return sum;
 }
 
-// Whether the sum of a packet with its checksum is right. Not for a sum of zeroes alone.
+// Whether the sum of a packet including its checksum is correct. Not for a sum of zeros only.
 static inline bool sum_is_right(uint64_t sum)
 {
 	return sum % 0xffff == 0;

@@ -1,4 +1,5 @@
-// Runs that go from the control thread to workers and back, for ThreadSanitizer too. Tests only.
+// Runs that are handed from the control thread to workers and back; also run under ThreadSanitizer.
+// Tests only.
 #include "gen/fake_ctx.h"
 
 #include "base/clock.h"
@@ -88,7 +89,7 @@ static uint64_t sent_by(unsigned stream)
 	return stats_read(&sender_counters(load->current->sender[stream])->sent);
 }
 
-// This thread plays a worker that takes up what it is told to.
+// This thread acts as a worker that takes over the current run.
 static void take_up(unsigned worker)
 {
 	__atomic_store_n(&load->worker[worker].held, load->current, __ATOMIC_RELEASE);
@@ -152,14 +153,14 @@ static void names_a_worker_that_does_not_come_and_sends_nothing(void **state)
 	assert_int_equal(load->current->number, 1);
 }
 
-// What __wrap_clock_gettime is ahead, and how often __wrap_nanosleep was called since.
+// The offset added by __wrap_clock_gettime, and the number of __wrap_nanosleep calls since.
 static uint64_t ahead_s;
 static unsigned n_naps;
 
 static void workers_come_late(void)
 {
 	if (n_naps++ == 0)
-		ahead_s = 3600; // a VM that was saved and is back
+		ahead_s = 3600; // a VM that was suspended and resumed
 	if (n_naps < 3)
 		return;
 	take_up(0);
@@ -230,7 +231,7 @@ static void all_senders_begin_together_and_end_together(void **state)
 		const struct sender_counters *c = sender_counters(run->sender[i]);
 
 		if (!stats_read(&c->sent))
-			continue; // its core was taken for so long
+			continue; // its core was taken away for that long
 		assert_true(stats_read(&c->first_tsc) >= run->start);
 		assert_true(stats_read(&c->last_tsc) < run->end);
 	}
@@ -261,7 +262,7 @@ static void workers_end_in_the_middle_of_a_run(void **state)
 	assert_null(load->worker[0].held);
 }
 
-// A busy machine may keep the two workers from meeting for a second; not ten times.
+// On a busy machine the two workers may fail to meet for a second, but not ten times.
 static void measures_the_offset_of_two_workers_before_and_after(void **state)
 {
 	bool is_measured = false;
@@ -308,7 +309,7 @@ struct shifted {
 	uint64_t shift;
 };
 
-// As offset_answer, on a core whose TSC is ahead.
+// Same as offset_answer, on a core whose TSC is ahead.
 static void *answer_shifted(void *arg)
 {
 	struct shifted *s = arg;
@@ -324,7 +325,7 @@ static void *answer_shifted(void *arg)
 	return NULL;
 }
 
-// Within the time that the fastest exchange took: a core may be shared here.
+// Within the duration of the fastest exchange, because the core may be shared here.
 static void finds_a_tsc_that_is_ahead(void **state)
 {
 	static struct shifted s = {.shift = 1ull << 40};

@@ -1,4 +1,4 @@
-// Buckets of time: made wider as a run goes on, read while it does.
+// Time buckets: made coarser during a run, readable at any time.
 #include "gen/timeline.h"
 
 enum { FINEST_SHIFT = 11 }; // less than a microsecond
@@ -7,7 +7,7 @@ void timeline_begin(struct timeline *t, uint64_t start, uint64_t cycles)
 {
 	uint64_t shift = FINEST_SHIFT;
 
-	// The first bucket may begin before `start`.
+	// The first bucket may start before `start`.
 	while (cycles >> shift >= TIMELINE_BUCKETS - 1 && shift < TIMELINE_MOST_SHIFT)
 		shift++;
 	__atomic_store_n(&t->shift, shift, __ATOMIC_RELAXED);
@@ -15,7 +15,8 @@ void timeline_begin(struct timeline *t, uint64_t start, uint64_t cycles)
 	__atomic_store_n(&t->start, start, __ATOMIC_RELAXED);
 }
 
-// Makes two buckets one. Releases, so that a reader who sees any of it knows that it goes on.
+// Merges pairs of buckets. Uses release stores, so that a reader that sees any of them detects the
+// fold.
 static void fold(struct timeline *t)
 {
 	uint64_t old_first = t->first, first = old_first >> 1;

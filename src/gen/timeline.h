@@ -1,5 +1,5 @@
-// Frames by the time at which each was due. Sender and sink count by the same time, which the stamp
-// carries, so what lies between their buckets was lost of just these frames. One writer, a worker;
+// Frames by due time. Sender and sink count by the same time, which is carried in the stamp, so the
+// difference between their buckets is the loss among exactly these frames. Single writer, a worker;
 // readable while it runs.
 #pragma once
 
@@ -9,30 +9,31 @@
 
 enum { TIMELINE_BUCKETS = 4096, TIMELINE_MOST_SHIFT = 39 };
 
-// Bucket i holds frames that were due in [first + i, first + i + 1) * 2^shift cycles.
+// Bucket i counts frames due in [first + i, first + i + 1) * 2^shift cycles.
 struct timeline {
 	uint64_t shift, first, start; // start: TSC of the first frame
-	uint64_t n_folds;             // odd while the worker makes two buckets one
+	uint64_t n_folds;             // odd while the worker merges pairs of buckets
 	uint64_t count[TIMELINE_BUCKETS];
 };
 
-// An empty one for frames due from `start` on for `cycles` (0: not known, then it starts fine and
-// folds as it goes). Before any worker adds to it. Control thread.
+// Initialises an empty timeline for frames due from `start` on for `cycles` (0: unknown; starts
+// with the finest resolution and folds as needed). Call before any worker adds to it. Control
+// thread.
 void timeline_begin(struct timeline *t, uint64_t start, uint64_t cycles);
 
-// Adds frames by the time at which each was due, of which the last 40 bits are enough: it lies
-// within minutes of `now`. Times in order are mostly of one bucket; others go one by one. What was
-// due at no time of the run is added at its nearer end. Worker.
+// Adds frames by their due times, of which the last 40 bits are sufficient: they are within minutes
+// of `now`. Times in order are mostly in the same bucket; others are added one by one. A time
+// outside the run is counted at its nearer end. Worker.
 static inline void timeline_add(struct timeline *t, const uint64_t due[], unsigned n, uint64_t now);
 void timeline_add_each(struct timeline *t, const uint64_t due[], unsigned n, uint64_t now);
 
-// As it is at some moment between call and return. Any thread.
+// A consistent copy from some point between call and return. Any thread.
 void timeline_read(const struct timeline *t, struct timeline *out);
-// Makes the finer of two of the same start as coarse as the other. / Also adds `other` to *sum.
-// Neither has a worker that writes.
+// Reduces the finer of two timelines with the same start to the resolution of the coarser one. /
+// Also adds `other` to *sum. Neither may have a concurrent writer.
 void timeline_match(struct timeline *a, struct timeline *b);
 void timeline_merge(struct timeline *sum, struct timeline *other);
-// Buckets up to the last that is not empty.
+// Number of buckets up to the last non-empty one.
 unsigned timeline_length(const struct timeline *t);
 
 static inline void timeline_add(struct timeline *t, const uint64_t due[], unsigned n, uint64_t now)

@@ -1,4 +1,4 @@
-// Frames by the time at which each was due, also while the worker counts; for ThreadSanitizer too.
+// Frames by due time, also while the worker is counting; also run under ThreadSanitizer.
 #include "gen/timeline.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ enum { FINEST = 1 << 11, BURST = 64, N_BURSTS = 20000 };
 
 static struct timeline line, other, seen;
 
-// A time whose last 40 bits are few, so that times before it have other upper bits.
+// The last 40 bits of this time are small, so earlier times have different upper bits.
 static const uint64_t START = (7ull << 40) + 1000;
 
 static int begin(void **state)
@@ -87,7 +87,7 @@ static void frames_out_of_order_are_told_apart_too(void **state)
 	assert_int_equal(line.count[0], 1);
 }
 
-// A stamp has the last 40 bits of a time, and the clock of its core may be ahead.
+// A stamp contains the last 40 bits of a time, and the clock of its core may be ahead.
 static void the_last_bits_of_a_time_are_enough(void **state)
 {
 	uint64_t late = START + FINEST * 4000ull;
@@ -98,7 +98,7 @@ static void the_last_bits_of_a_time_are_enough(void **state)
 	assert_int_equal(line.count[0], 2);
 	assert_int_equal(line.count[4000], 1);
 	timeline_begin(&other, (8ull << 40) - FINEST, 0);
-	add_one(&other, FINEST & STAMP_BITS, (8ull << 40) + 2 * FINEST); // behind the turn
+	add_one(&other, FINEST & STAMP_BITS, (8ull << 40) + 2 * FINEST); // after the wraparound
 	assert_int_equal(other.count[2], 1);
 }
 
@@ -106,7 +106,7 @@ static void what_was_due_at_no_time_of_the_run_is_at_its_ends(void **state)
 {
 	add_one(&line, START - FINEST, START);
 	assert_int_equal(line.count[0], 1);
-	line.shift = TIMELINE_MOST_SHIFT; // it gets no wider
+	line.shift = TIMELINE_MOST_SHIFT; // the resolution does not get coarser
 	line.first = 0;
 	line.start = 0;
 	add_one(&line, UINT64_MAX - 5, UINT64_MAX);
@@ -120,7 +120,7 @@ static void a_run_without_an_end_gets_wider_buckets_and_loses_no_frame(void **st
 	for (uint64_t due = START; due < START + 50 * FINEST * 4096ull; due += 777777, n_added++)
 		add_one(&line, due, due);
 	assert_int_equal(total(&line), n_added);
-	assert_int_equal(line.n_folds, 2 * 6); // 64 times as wide
+	assert_int_equal(line.n_folds, 2 * 6); // 64 times as coarse
 	assert_int_equal(1ull << line.shift, 64 * FINEST);
 	for (unsigned i = 1; i + 1 < timeline_length(&line); i++) {
 		uint64_t from = ((line.first + i) << line.shift) - START;

@@ -1,4 +1,4 @@
-// Where there are no vector files. Control thread.
+// For CPUs without vectorised variants. Control thread.
 #include "gen/recognise.h"
 
 recognise_fn *recognise_choose(void)

@@ -1,4 +1,4 @@
-// Which of the sink's vector files this CPU runs. Control thread.
+// Selects the sink's vectorised variant for this CPU. Control thread.
 #include "gen/recognise.h"
 
 #include "base/cpu.h"

@@ -1,9 +1,9 @@
-// Makes windows and moves them on over gaps.
+// Creates windows and advances them over gaps.
 #include "gen/window.h"
 
 #include <string.h>
 
-// Order among more flows than that is judged in the stream as a whole.
+// With more flows, order is checked for the stream as a whole.
 static uint32_t flows_in_order(uint32_t n_flows)
 {
 	return n_flows && n_flows <= GEN_FLOWS_IN_ORDER ? n_flows : 1;

@@ -1,5 +1,5 @@
-// Which sequence numbers of a stream have come: exact for the last 2^20 of them, and which frame of
-// each flow came last. Worker; made by the control thread.
+// Which sequence numbers of a stream have arrived: exact for the last 2^20, plus the last frame of
+// each flow. Worker; created by the control thread.
 #pragma once
 
 #include "base/bits.h"
@@ -13,33 +13,34 @@
 enum { WINDOW_NUMBERS = 1 << 20, WINDOW_WORDS = WINDOW_NUMBERS / 64 };
 
 struct window {
-	uint64_t next;    // the highest number that came, plus one
-	uint64_t missing; // numbers below `next` that have not come
-	// Flow of a number: number - (number * flow_reciprocal >> 64) * n_flows. 1: the stream is
-	// one flow, as far as order is judged, and flow_next is not used.
+	uint64_t next;    // the highest number that has arrived, plus one
+	uint64_t missing; // numbers below `next` that have not arrived
+	// Flow of a number: number - (number * flow_reciprocal >> 64) * n_flows. 1: order is
+	// checked for the stream as a whole, and flow_next is not used.
 	uint64_t n_flows, flow_reciprocal;
-	const struct flows *flows;                // borrowed; NULL: each in turn, as above
+	const struct flows *flows;                // borrowed; NULL: sequential flows, as above
 	uint64_t seen[WINDOW_WORDS] LINE_ALIGNED; // bit: number mod 2^20
-	uint64_t flow_next[];                     // by flow: its highest number that came, plus one
+	uint64_t flow_next[];                     // by flow: its highest number that has arrived,
+	                                          // plus one
 } LINE_ALIGNED;
 
 enum window_verdict { WINDOW_NEW, WINDOW_NEW_REORDERED, WINDOW_DUPLICATE, WINDOW_TOO_OLD };
 
-// Bytes of a window for `n_flows` flows.
+// Size of a window with `n_flows` flows.
 size_t window_bytes(uint32_t n_flows);
-// Makes zeroed memory an empty window.
+// Turns zeroed memory into an empty window.
 void window_begin(struct window *w, uint32_t n_flows);
-// Forgets what is seen of the numbers from `from` up to, not with, `to`; at most 128 KiB of work.
+// Clears the numbers from `from` up to, excluding, `to`; at most 128 KiB of work.
 void window_forget(struct window *w, uint64_t from, uint64_t to);
 
-// The number whose last 40 bits a stamp has: the one nearest to `next`. Below 2^47, which no run
-// reaches.
+// The full number from the last 40 bits in a stamp: the one nearest to `next`. Below 2^47, which no
+// run reaches.
 static inline uint64_t window_whole(const struct window *w, uint64_t last_bits)
 {
 	uint64_t ahead = (last_bits - w->next) & STAMP_40_BITS;
 	uint64_t number = w->next + ahead - (ahead >> 39 << 40);
 
-	return number >> 47 ? last_bits : number; // also what would be below 0
+	return number >> 47 ? last_bits : number; // also if it would be negative
 }
 
 // Exact for numbers below 2^47 and up to GEN_FLOWS_IN_ORDER flows.
@@ -71,7 +72,7 @@ static inline enum window_verdict window_take_late(struct window *w, uint64_t nu
 	return WINDOW_NEW;
 }
 
-// Goes on to `number`, which is higher than the next: those before it are missing.
+// Advances to `number`, which is higher than the next one: those before it are missing.
 static inline void window_skip(struct window *w, uint64_t number)
 {
 	window_forget(w, w->next, number);
@@ -79,7 +80,7 @@ static inline void window_skip(struct window *w, uint64_t number)
 	w->next = number;
 }
 
-// Judges a number below 2^47 and remembers it.
+// Classifies a number below 2^47 and records it.
 static inline enum window_verdict window_take(struct window *w, uint64_t number)
 {
 	if (unlikely(number < w->next))
@@ -93,7 +94,7 @@ static inline enum window_verdict window_take(struct window *w, uint64_t number)
 	return WINDOW_NEW;
 }
 
-// Whether `numbers` are the last 40 bits of the next n in order.
+// Whether `numbers` are the last 40 bits of the next n numbers in order.
 static inline bool window_is_next(const struct window *w, const uint64_t numbers[], unsigned n)
 {
 	uint64_t difference = 0;
@@ -103,5 +104,5 @@ static inline bool window_is_next(const struct window *w, const uint64_t numbers
 	return !(difference & STAMP_40_BITS);
 }
 
-// Takes the next n numbers, 1 to 64, as window_take would.
+// Records the next n numbers, 1 to 64, as window_take would.
 void window_take_next(struct window *w, unsigned n);

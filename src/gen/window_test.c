@@ -1,4 +1,4 @@
-// The window against a plain model that remembers every number.
+// Compares the window with a simple model that records every number.
 #include "gen/window.h"
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static uint64_t dice(uint64_t below)
 	return (seed >> 11) % below;
 }
 
-// Remembers everything.
+// Records every number.
 struct model {
 	uint32_t n_flows;
 	uint64_t next, n_new;
@@ -31,7 +31,7 @@ struct model {
 
 static struct model model;
 static struct window *window;
-static struct flows flows; // of what comes in no turn
+static struct flows flows; // for distributions that are not sequential
 
 static void begin(uint32_t n_flows)
 {
@@ -81,7 +81,8 @@ static void take_both(uint64_t number)
 	assert_int_equal(window->missing, model.next - model.n_new);
 }
 
-// Mostly on by one, sometimes by a gap, back by a little, by about the window, or anywhere.
+// Mostly the next number, sometimes a gap, a small step back, a step of about the window's size, or
+// any number.
 static uint64_t any_number(void)
 {
 	uint64_t next = model.next, gap = 0, back;
@@ -118,7 +119,7 @@ static void judges_like_a_model_that_remembers_everything(void **state)
 	}
 }
 
-// The number that comes next after a whole burst in order, and before it, both ways.
+// The next number after a complete burst in order, and before it, in both code paths.
 static void judges_flows_that_come_in_no_turn(void **state)
 {
 	static const uint32_t n_flows[] = {2, 3, 1000, 65536};

@@ -1,9 +1,9 @@
-// The loop that one worker runs: take up the run, send what is due, receive what has come. Worker.
+// The loop of a worker: take over the run, send what is due, process received frames. Worker.
 #include "gen/workers.h"
 
 #include <rte_cycles.h>
 
-// RFC 2544, section 23: residual frames may come for two seconds after the last was sent.
+// RFC 2544, section 23: residual frames may arrive for two seconds after the last was sent.
 enum { BURST_MAX = 64, BURSTS_LEAST = 2, SUSPECT_POLLS = 2, RESIDUAL_S = 2 };
 
 static void measure_offsets(struct run *run, unsigned worker, struct run_part *part)
@@ -19,7 +19,7 @@ static void measure_offsets(struct run *run, unsigned worker, struct run_part *p
 	stats_add(&part->n_measured, 1);
 }
 
-// Measuring is no pause that a frame could have been lost in: none is under way.
+// A measurement does not count as a pause in which frames could have been lost: none are in flight.
 static void forget_polls(struct run *run, const struct port_worker *io, struct run_part *part)
 {
 	uint64_t now = rte_rdtsc();
@@ -47,7 +47,7 @@ static void rest(struct run_part *part, uint64_t now)
 	set_phase(part, PART_RESTS);
 }
 
-// What a worker that does not send has to look out for.
+// Checks of a worker that is not sending.
 static void look_up(struct run *run, const struct port_worker *io, struct run_part *part)
 {
 	uint64_t start = __atomic_load_n(&run->start, __ATOMIC_ACQUIRE);
@@ -60,7 +60,7 @@ static void look_up(struct run *run, const struct port_worker *io, struct run_pa
 		begin(run, part, start);
 }
 
-// Cycles since the first frame was due; 0: it was not yet.
+// Cycles since the first frame was due; 0: not yet.
 static uint64_t since_start(const struct run *run, uint64_t now)
 {
 	uint64_t start = __atomic_load_n(&run->start, __ATOMIC_RELAXED);
@@ -68,8 +68,8 @@ static uint64_t since_start(const struct run *run, uint64_t now)
 	return start && now > start ? now - start : 0;
 }
 
-// Whether nothing of the run was under way any more when a pause began: journals are kept for what
-// was.
+// Whether no frame of the run was in flight any more when a pause began: only pauses during the run
+// are recorded.
 static bool is_over(const struct run *run, uint64_t began)
 {
 	uint64_t sent = run_sent_tsc(run);
@@ -77,8 +77,8 @@ static bool is_over(const struct run *run, uint64_t began)
 	return sent && began > sent && began - sent > run->hz / 10;
 }
 
-// A time that is long, or the longest of the run. The worker did no more in it than to send one
-// burst, or to account for one and to receive the next.
+// Records a long or the longest gap of the run. In this time the worker did no more than send one
+// burst, or account for one and receive the next.
 static __attribute__((noinline)) void note_pause(const struct run *run, struct run_part *part,
 	uint64_t gap, uint64_t now)
 {
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void note_pause(const struct run *run, struct r
 	part->noteworthy_gap = MIN_OF(part->longest_gap, worker->long_gap);
 }
 
-// Whenever the worker has read the clock.
+// Called whenever the worker has read the clock.
 static inline void look(const struct run *run, struct run_part *part, uint64_t now)
 {
 	uint64_t gap = now - part->last_look;
@@ -103,7 +103,8 @@ static inline void look(const struct run *run, struct run_part *part, uint64_t n
 		note_pause(run, part, gap, now);
 }
 
-// True once nothing is left: to be sent, and to come from another program before the end.
+// Returns true once nothing is left to be sent, or to be received from another program before the
+// end.
 static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
 {
 	uint64_t turn = now;
@@ -121,8 +122,8 @@ static bool send_due(const struct run *run, struct run_part *part, uint64_t now)
 	return !part->n_live && (!part->waits || now >= run->end);
 }
 
-// Cycles until the ring is full at the run's rate, or else at the rate of what came so far. Not on
-// the usual way: it divides.
+// Cycles until the ring is full at the run's rate, or otherwise at the rate received so far. Not
+// used in the fast path, because it divides.
 static uint64_t count_ring_cycles(const struct run_port *port, uint64_t since)
 {
 	uint64_t n = port->counters.rx_packets;
@@ -143,13 +144,13 @@ static __attribute__((noinline)) void note_gap(const struct run *run, struct run
 		stats_set(&port->counters.longest_gap, gap);
 	if (gap > count_ring_cycles(port, since))
 		port->n_suspect = SUSPECT_POLLS;
-	// At a rate that is not known, every gap above 10 us is looked at.
+	// If the rate is unknown, every gap above 10 us is checked.
 	port->noteworthy = MIN_OF(port->counters.longest_gap,
 		port->ring_cycles ? port->ring_cycles : run->hz / 100000);
 }
 
-// A ring that lost frames in a pause is full after it. The pause may lie before the poll that shows
-// it, or behind that poll's frames: then the next one finds the ring full.
+// If frames were lost in a pause, the ring is full after it. The pause may have been before the
+// poll that shows it, or after that poll's frames: then the next poll finds the ring full.
 static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, bool is_full)
 {
 	port->n_suspect--;
@@ -159,7 +160,7 @@ static __attribute__((noinline)) void look_for_full_ring(struct run_port *port, 
 	port->n_suspect = 0;
 }
 
-// Returns how many frames came.
+// Returns the number of frames received.
 static unsigned receive(struct run *run, struct run_part *part, const struct port_queue *queue,
 	uint16_t burst)
 {
@@ -200,7 +201,7 @@ static struct run_part *take_up(struct gen_worker *worker, struct run *run)
 	return part;
 }
 
-// Whether frames of the run have to be sent or may still come.
+// Whether frames of the run are still to be sent or may still arrive.
 static bool is_under_way(const struct run *run, const struct run_part *part, uint64_t now)
 {
 	if (part->phase == PART_SENDS)
@@ -212,7 +213,7 @@ static bool is_under_way(const struct run *run, const struct run_part *part, uin
 	return !sent || now < sent + RESIDUAL_S * run->hz;
 }
 
-// Between runs a worker may sleep. What a round is late by beyond that is a pause.
+// Between runs a worker may sleep. Oversleeping is recorded as a pause.
 static __attribute__((noinline)) void sleep_awhile(struct gen_worker *worker, struct run *run,
 	struct run_part *part, uint64_t now)
 {

@@ -1,4 +1,4 @@
-// The worker's loop against a device of our own making, which floods it or lets it wait.
+// The worker's loop with a fake device, which floods it or keeps it waiting.
 #include "gen/fake_ctx.h"
 
 #include "base/clock.h"
@@ -23,9 +23,9 @@ enum { DEVICE = RTE_MAX_ETHPORTS - 1, BURST = 64, PAUSE_MS = 20, OFTEN = 3000, A
 
 // The device behind port left; atomic, relaxed.
 static struct {
-	unsigned n;            // frames that each poll returns
+	unsigned n;            // frames returned by each poll
 	bool is_pause;         // the next poll takes PAUSE_MS
-	uint64_t burst_cycles; // that a poll takes which returns frames
+	uint64_t burst_cycles; // duration of a poll that returns frames
 	uint64_t n_polls;
 } device;
 static struct rte_mbuf mbufs[BURST];
@@ -70,7 +70,7 @@ void sink_take(struct sink *sink, struct sink_port *counters, const struct sink_
 }
 
 static bool may_sleep;
-static uint64_t long_gap; // 0: the usual one
+static uint64_t long_gap; // 0: the default
 
 static void open_with(const char *text)
 {
@@ -142,7 +142,7 @@ static void await_polls(unsigned n)
 		assert_true(clock_now_ns() - start_ns < 60000000000);
 }
 
-// The worker pauses in a poll, and polls ten times more.
+// The worker pauses during a poll, then polls ten more times.
 static void pause_worker(void)
 {
 	uint64_t start_ns = clock_now_ns();
@@ -187,12 +187,12 @@ static void notes_a_pause_that_the_ring_does_not_outlast(void **state)
 	__atomic_store_n(&device.n, BURST, __ATOMIC_RELAXED);
 	pause_worker();
 	assert_true(stats_read(&counters()->late_polls) >= 1);
-	// The real TSC is no slower than the fake one.
+	// The real TSC is not slower than the fake one.
 	assert_true(stats_read(&counters()->longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
 	assert_true(stats_read(&load->current->part[0].longest_gap) >= PAUSE_MS * (FAKE_HZ / 1000));
 }
 
-// Whatever is sent, and whether anything is.
+// Independent of what is sent, and whether anything is.
 static void logs_each_long_pause(void **state)
 {
 	struct pause known[PAUSES_KNOWN];
@@ -215,7 +215,7 @@ static bool is_at_rest(void)
 	return stats_read(&load->current->part[0].rested_tsc);
 }
 
-// The worker pauses 0.1 s after `rested`; whether it knows of a pause that began then.
+// The worker pauses 0.1 s after `rested`; returns whether a pause starting then is recorded.
 static bool logs_late_pause(uint64_t rested)
 {
 	struct pause known[PAUSES_KNOWN];
@@ -223,7 +223,7 @@ static bool logs_late_pause(uint64_t rested)
 
 	while (rte_rdtsc() < late)
 		sched_yield();
-	await_polls(2); // it may have been kept from its core since before that
+	await_polls(2); // it may have been preempted since before that
 	pause_worker();
 	unsigned n = pauses_read(&load->worker[0].pauses, known, &n_forgotten);
 	for (unsigned i = 0; i < n; i++)
@@ -231,7 +231,7 @@ static bool logs_late_pause(uint64_t rested)
 	return last > late;
 }
 
-// There is room for so many: those of a run stay until they are asked for.
+// The log has a limited size: pauses of a run must stay until they are read.
 static void logs_no_pause_long_after_a_run(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
@@ -240,7 +240,7 @@ static void logs_no_pause_long_after_a_run(void **state)
 	assert_false(logs_late_pause(run_sent_tsc(load->current)));
 }
 
-// Another worker still sends to it, 1000 frames of 10 ms.
+// Another worker keeps sending to it, 1000 frames every 10 ms.
 static void logs_pauses_of_a_worker_that_only_receives(void **state)
 {
 	open_with(FROM_TO_LEFT("right", "1 Mpps"));
@@ -250,7 +250,7 @@ static void logs_pauses_of_a_worker_that_only_receives(void **state)
 	assert_true(logs_late_pause(stats_read(&load->current->part[0].rested_tsc)));
 }
 
-// Of the newest: not those in which others had the core.
+// Counts recent pauses, excluding those in which other programs used the core.
 static unsigned count_pauses_below(uint64_t cycles)
 {
 	struct pause known[PAUSES_KNOWN];
@@ -262,8 +262,8 @@ static unsigned count_pauses_below(uint64_t cycles)
 	return count;
 }
 
-// On a machine whose cores others want, an attempt may be spoilt: `n_of` makes one, which it leaves
-// open, and returns how many short pauses were noted in it.
+// On a busy machine an attempt may be disturbed: `n_of` makes one attempt, which it leaves open,
+// and returns how many short pauses it recorded.
 static void expect_fewer_than(unsigned limit, unsigned (*n_of)(void))
 {
 	unsigned n = n_of();
@@ -289,15 +289,15 @@ static unsigned rounds_of_several_bursts(void)
 	return count_pauses_below(3 * least);
 }
 
-// A burst takes less than a pause, all bursts of a round take more.
+// One burst takes less than a pause, all bursts of an iteration take more.
 static void a_round_of_several_bursts_is_no_pause(void **state)
 {
-	expect_fewer_than(OFTEN / 16, rounds_of_several_bursts); // some, at a device's interrupt
+	expect_fewer_than(OFTEN / 16, rounds_of_several_bursts); // a few, due to device interrupts
 }
 
 static unsigned rounds_that_send_and_receive(void)
 {
-	const uint64_t least = FAKE_HZ / 5000; // much more than what else a round does
+	const uint64_t least = FAKE_HZ / 5000; // much more than the rest of an iteration
 
 	long_gap = least;
 	open_with(TO_LEFT("1 Mpps"));
@@ -311,13 +311,13 @@ static unsigned rounds_that_send_and_receive(void)
 	return count_pauses_below(3 * least);
 }
 
-// Each burst takes less than a pause, one that is sent and one that is received take more.
+// Each burst takes less than a pause; one sent and one received burst together take more.
 static void a_round_that_sends_and_receives_is_no_pause(void **state)
 {
 	expect_fewer_than(1000 / 4, rounds_that_send_and_receive); // as above
 }
 
-// Nothing was lost: a ring that was full for a moment is still full when it is polled again.
+// Nothing was lost: a ring that overflowed is still full when it is polled again.
 static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
 {
 	open_with(TO_LEFT("1 Mpps"));
@@ -328,7 +328,7 @@ static void notes_no_pause_after_which_the_ring_is_not_full(void **state)
 	assert_int_equal(stats_read(&counters()->late_polls), 0);
 }
 
-// At one frame a second the ring lasts 17 minutes.
+// At one frame per second the ring lasts 17 minutes.
 static void notes_no_pause_that_the_ring_outlasts(void **state)
 {
 	open_with(TO_LEFT("1 pps"));
@@ -348,7 +348,7 @@ static void notes_no_pause_before_the_first_frame_is_due(void **state)
 	assert_int_equal(stats_read(&load->current->part[0].longest_gap), 0);
 }
 
-// Nothing is known of the rate: what has come so far has to tell.
+// The rate is unknown, so it is derived from what was received so far.
 static void judges_a_pause_by_what_came_so_far(void **state)
 {
 	open_with(TO_LEFT("max"));

@@ -1,4 +1,4 @@
-// A hash table by local address. Control thread.
+// Hash table keyed by local address. Control thread.
 #include "netlink/addresses.h"
 
 #include "netlink/hash.h"
@@ -42,7 +42,7 @@ static struct address **bucket_of(const struct addresses *all, const struct wire
 	return &all->bucket[hash_addr(local, 0) & (all->n_buckets - 1)];
 }
 
-// Where the pointer to it stands, or would stand.
+// The pointer that refers to the entry, or where it would be inserted.
 static struct address **place_of(const struct addresses *all, const struct address *wanted)
 {
 	struct address **at = bucket_of(all, &wanted->local);
@@ -55,7 +55,7 @@ static struct address **place_of(const struct addresses *all, const struct addre
 	return at;
 }
 
-// Without memory for more buckets the table stays right and becomes slower.
+// If there is no memory for more buckets, the table still works but gets slower.
 static void grow(struct addresses *all)
 {
 	struct addresses more = {.n_buckets = all->n_buckets * 2, .n = all->n};
@@ -75,7 +75,7 @@ static void grow(struct addresses *all)
 	*all = more;
 }
 
-// The VRF that routes with this source address stand in.
+// The VRF of the routes that use this source address.
 static uint8_t vrf_of(const struct ifaces *ifaces, int ifindex)
 {
 	const struct interface *one = interfaces_find(&ifaces->all, ifindex);
@@ -92,9 +92,9 @@ static bool is_ours_in(const struct ifaces *ifaces, uint8_t vrf, const struct wi
 	return one;
 }
 
-// Takes it out and tells routes, unless the address is ours there by another interface too. What a
-// dump did not name is not told: the same dump names the routes that are left.
-static void remove_at(struct ifaces *ifaces, struct address **at, bool is_told)
+// Removes the address and notifies routes, unless another interface of the same VRF still has it.
+// Entries removed by a dump sweep are not notified: the same dump contains the remaining routes.
+static void remove_at(struct ifaces *ifaces, struct address **at, bool is_reported)
 {
 	struct address *gone = *at;
 	struct interface *one = interfaces_find(&ifaces->all, gone->ifindex);
@@ -103,9 +103,9 @@ static void remove_at(struct ifaces *ifaces, struct address **at, bool is_told)
 
 	*at = gone->next;
 	ifaces->addresses.n--;
-	if (is_told && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
+	if (is_reported && vrf != IFACES_NO_VRF && !is_ours_in(ifaces, vrf, &gone->local))
 		routes_address_gone(routes, vrf, &gone->local);
-	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_told)
+	if (one && gone->local.family == 4 && --one->n_addresses4 == 0 && is_reported)
 		routes_ip4_gone(routes, gone->ifindex);
 	free(gone);
 }
@@ -130,11 +130,11 @@ static void add(struct ifaces *ifaces, const struct address *wanted)
 
 void addresses_event(struct ifaces *ifaces, const struct event *event)
 {
-	const struct event_address *told = &event->address;
-	struct address wanted = {.ifindex = told->ifindex,
+	const struct event_address *reported = &event->address;
+	struct address wanted = {.ifindex = reported->ifindex,
 		.seen = ifaces->dump,
-		.local = told->local.family ? told->local : told->prefix.addr,
-		.prefix = told->prefix};
+		.local = reported->local.family ? reported->local : reported->prefix.addr,
+		.prefix = reported->prefix};
 	struct address **at = place_of(&ifaces->addresses, &wanted);
 
 	if (event->is_delete && *at)

@@ -1,13 +1,13 @@
-// Addresses of all interfaces. Routes of table local say what is ours; this says which source
-// addresses have gone, and with them routes that the kernel drops without a word. Inside links.
-// Control thread.
+// Addresses of all interfaces. Local routes define which addresses belong to the host; this table
+// shows which source addresses have been removed, and with them the routes that the kernel drops
+// without a notification. Internal to ifaces. Control thread.
 #pragma once
 
 #include "netlink/mirror.h"
 
 struct address;
 struct addresses {
-	struct address **bucket; // by local address
+	struct address **bucket; // hashed by local address
 	uint32_t n_buckets, n;   // a power of two
 };
 
@@ -16,7 +16,7 @@ int addresses_open(struct addresses *all);
 void addresses_close(struct addresses *all);
 void addresses_event(struct ifaces *ifaces, const struct event *event);
 void addresses_iface_gone(struct ifaces *ifaces, int ifindex);
-// Those of an interface, with the lengths of their prefixes, at most `max`; returns how many.
+// Writes at most `max` addresses of an interface, with their prefix lengths; returns how many.
 unsigned addresses_of(const struct addresses *all, int ifindex, struct wire_prefix out[],
 	unsigned max);
-void addresses_sweep(struct ifaces *ifaces); // what the newest dump did not name
+void addresses_sweep(struct ifaces *ifaces); // removes what the latest dump did not contain

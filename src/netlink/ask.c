@@ -1,4 +1,4 @@
-// A question to the kernel and its answer. Control thread.
+// Synchronous request to the kernel. Control thread.
 #include "netlink/ask.h"
 
 #include "netlink/decode.h"
@@ -31,7 +31,7 @@ static int send_request(int fd, uint32_t sequence, const struct listen_request *
 	memcpy(bytes, request->message, request->bytes);
 	head->nlmsg_seq = sequence;
 	head->nlmsg_pid = 0;
-	// A dump ends by itself, all else by an acknowledgement.
+	// A dump is terminated by NLMSG_DONE, any other request by an acknowledgement.
 	if ((head->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		head->nlmsg_flags |= NLM_F_ACK;
 	if (sendto(fd, bytes, request->bytes, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
@@ -39,7 +39,8 @@ static int send_request(int fd, uint32_t sequence, const struct listen_request *
 	return 0;
 }
 
-// Takes the messages of one datagram; true: the last one was among them, *err is set.
+// Processes the messages of one datagram. Returns true if the last message of the reply was among
+// them; *err is then set.
 static bool take_piece(const struct listen_request *request, uint32_t sequence,
 	struct socket_rest rest, int *err)
 {

@@ -1,9 +1,9 @@
-// A question to the kernel and its answer, at once. Inside listen. Control thread.
+// Synchronous request to the kernel. Internal to listen. Control thread.
 #pragma once
 
 #include "netlink/listen.h"
 
-// A socket for questions in a namespace; -errno.
+// Opens a socket for requests in a namespace. Returns the descriptor or -errno.
 int ask_open(int namespace);
-// Waits for at most a second for each piece of the answer. 0, or what the kernel said: -errno.
+// Waits at most one second for each part of the reply. Returns 0 or the kernel's -errno.
 int ask(int fd, uint32_t sequence, const struct listen_request *request);

@@ -1,14 +1,15 @@
-// A flush: ids are taken back from interfaces that are no links of ours any more, or other ones,
-// before others get theirs. Control thread.
+// Flush of interfaces: ids are first taken back from interfaces that are gone, no longer ours or
+// different, before new ones are assigned. Control thread.
 #include "netlink/assign.h"
 
 #include "netlink/iface_ids.h"
-#include "netlink/judge.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/routes.h"
 
 #include <string.h>
 
-// A read costs tens of microseconds: what is unknown is punted for some rounds.
+// A read takes tens of microseconds, so their number is bounded; packets of interfaces not read yet
+// are punted.
 enum { READS_A_FLUSH = 100, READS_A_POLL = 10 };
 enum { MTU_DEFAULT = 1500 };
 
@@ -56,19 +57,19 @@ static int set(struct ifaces *ifaces, uint16_t id, const struct fib_iface *iface
 
 static void take_back_ids(struct ifaces *ifaces)
 {
-	struct judgement found;
+	struct iface_verdict found;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		if (one->id == FIB_NO_IFACE)
 			continue;
-		judge(ifaces, one, &found);
+		decide(ifaces, one, &found);
 		const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, one->id);
 		if (!found.is_ours || !old || !same_tags(old, &found.iface))
 			assign_take_back(ifaces, one);
 	}
 }
 
-static void give_id(struct ifaces *ifaces, struct interface *one, const struct judgement *found)
+static void give_id(struct ifaces *ifaces, struct interface *one, const struct iface_verdict *found)
 {
 	if (found->iface.n_tags) {
 		one->id = iface_ids_take(&ifaces->ids, one->ifindex);
@@ -78,7 +79,7 @@ static void give_id(struct ifaces *ifaces, struct interface *one, const struct j
 	}
 }
 
-// The VRF or the MTU of a link.
+// Logs changes of the VRF or the MTU of an interface.
 static void tell_change(struct ifaces *ifaces, struct interface *one, const struct fib_iface *now)
 {
 	bool is_same = one->vrf == now->vrf && one->mtu == now->mtu;
@@ -91,9 +92,9 @@ static void tell_change(struct ifaces *ifaces, struct interface *one, const stru
 
 static void give_iface(struct ifaces *ifaces, struct interface *one)
 {
-	struct judgement found;
+	struct iface_verdict found;
 
-	judge(ifaces, one, &found);
+	decide(ifaces, one, &found);
 	if (found.is_ours && one->id == FIB_NO_IFACE)
 		give_id(ifaces, one, &found);
 	if (one->id != FIB_NO_IFACE && set(ifaces, one->id, &found.iface))
@@ -104,7 +105,7 @@ static void give_iface(struct ifaces *ifaces, struct interface *one)
 	tell_change(ifaces, one, &found.iface);
 }
 
-// A port without a TAP interface takes nothing in.
+// A port without a TAP interface drops all received packets.
 static void set_orphan(struct ifaces *ifaces, uint16_t port)
 {
 	const struct fib_iface *old = fib_iface(ifaces->mirror->settings.fib, port);
@@ -141,7 +142,7 @@ static void read_sysctls(struct ifaces *ifaces, struct interface *one)
 	if (!ops->disables_ipv6 || !ops->disables_ipv6(ops->ops, name))
 		one->sysctls |= SYSCTL_IPV6;
 	if (one->sysctls_known && (one->sysctls ^ before) & SYSCTL_IPV6)
-		ops->dump_again(ops->ops); // next hops of IPv6 die and come back without news
+		ops->dump_again(ops->ops); // IPv6 next hops die and revive without notifications
 	one->sysctls_known = true;
 	one->mtu6 = ops->mtu6 ? ops->mtu6(ops->ops, name) : 0;
 	one->tcx = ops->tcx ? ops->tcx(ops->ops, one->ifindex) : 0;
@@ -172,16 +173,16 @@ void ifaces_poll(struct ifaces *ifaces)
 	foreign_poll(ifaces);
 }
 
-// Of links that workers may know. True: some are still to be read.
+// For interfaces that may be published to workers. Returns true if some are still to be read.
 static bool read_all_sysctls(struct ifaces *ifaces)
 {
-	struct judgement found;
+	struct iface_verdict found;
 	unsigned n = 0;
 
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));) {
 		if (one->sysctls_read || !one->is_known)
 			continue;
-		judge(ifaces, one, &found);
+		decide(ifaces, one, &found);
 		if (!found.is_ours && strcmp(one->iface.kind, "macvlan") != 0)
 			continue;
 		if (n++ == READS_A_FLUSH)
@@ -196,12 +197,12 @@ void ifaces_flush(struct ifaces *ifaces)
 	if (!ifaces->is_dirty)
 		return;
 	ifaces->is_dirty = read_all_sysctls(ifaces);
-	foreign_judge(ifaces);
-	judge_above(ifaces);
+	foreign_check(ifaces);
+	check_above(ifaces);
 	vrfs_follow(ifaces);
 	taps_follow(ifaces);
 	take_back_ids(ifaces);
-	give_ports(ifaces); // the fib wants to know a port before VLANs on it
+	give_ports(ifaces); // the fib requires the port before VLANs on it
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		give_iface(ifaces, one);
 	taps_follow_filters(ifaces);
@@ -214,7 +215,7 @@ bool ifaces_settled(struct ifaces *ifaces)
 	return ifaces->is_dirty;
 }
 
-// Who has which link id.
+// State of each fib interface id.
 
 enum { ID_FREE, ID_USED, ID_RESTS };
 

@@ -1,5 +1,6 @@
-// The slow audit: walks through the fib, a few routes at a time, and asks Linux about each. Drift
-// is told only when it is still there a second later, with all messages taken in. Control thread.
+// The slow audit: goes through the fib, a few routes at a time, and compares each with the kernel's
+// route. A mismatch is only reported if it persists one second later, after all messages have been
+// processed. Control thread.
 #include "base/clock.h"
 #include "base/log.h"
 #include "netlink/compare.h"
@@ -9,7 +10,7 @@
 
 // Ten ticks a second.
 enum { ROUTES_PER_TICK = 10, SUSPECTS = 16, TICKS_OF_DOUBT = 10, TICKS_BETWEEN_WORDS = 600 };
-enum { DRAWS = 8 }; // for an address of a prefix that no longer one covers
+enum { DRAWS = 8 }; // attempts to find an address not covered by a longer prefix
 
 struct suspect {
 	struct wire_addr addr;
@@ -23,7 +24,7 @@ struct audit {
 	struct suspect suspect[SUSPECTS];
 	unsigned n_suspects, ticks, silent_ticks;
 	uint64_t audited, drifted;
-	uint64_t changes; // when the suspects were found
+	uint64_t changes; // n_changes when the suspects were found
 	uint64_t random;
 };
 
@@ -51,8 +52,8 @@ void audit_info(const struct audit *audit, struct netlink_info *out)
 	out->drifted = audit->drifted;
 }
 
-// The next route of the fib; after the last one of IPv6 comes the next VRF, after the last VRF the
-// first. False: there is none in this table.
+// The next route of the fib. After IPv6 follows the next VRF, after the last VRF the first one.
+// Returns false if this table has no more routes.
 static bool next_route(struct audit *audit, struct fib_route *out)
 {
 	if (fib_next(audit->netlink->ctx.fib, &audit->walk, out)) {
@@ -67,7 +68,7 @@ static bool next_route(struct audit *audit, struct fib_route *out)
 	return false;
 }
 
-// Whether workers do as Linux does for an address, what they read included.
+// Whether workers forward an address as the kernel does, including the data they read.
 static bool agrees(struct audit *audit, const struct suspect *at)
 {
 	const struct fib *fib = audit->netlink->ctx.fib;
@@ -78,7 +79,7 @@ static bool agrees(struct audit *audit, const struct suspect *at)
 	if (answer.found && fib_lookup(fib, at->vrf, &at->addr) != answer.hop_id)
 		return false;
 	if (netlink_explain(audit->netlink, at->vrf, &at->addr, &opinion, NULL))
-		return true; // Linux does not say
+		return true; // the kernel gave no result
 	return opinion.agrees;
 }
 
@@ -95,13 +96,13 @@ static void tell_drift(struct audit *audit, const struct suspect *at)
 		wire_addr_print(&at->addr, text), text);
 }
 
-// A second after something looked wrong: is it still?
-static void judge_suspects(struct audit *audit)
+// One second after a mismatch was found: checks whether it persists.
+static void check_suspects(struct audit *audit)
 {
 	unsigned n = audit->n_suspects;
 
 	audit->n_suspects = 0;
-	// In a time of changes an answer may be older than what the mirror knows.
+	// While state is changing, a reply may be older than the mirror's state.
 	if (audit->changes != audit->netlink->n_changes)
 		return;
 	for (unsigned i = 0; i < n; i++) {
@@ -112,7 +113,7 @@ static void judge_suspects(struct audit *audit)
 	}
 }
 
-// Any address of a prefix.
+// A random address of a prefix.
 static struct wire_addr draw(struct audit *audit, const struct wire_prefix *prefix)
 {
 	struct wire_addr addr = prefix->addr;
@@ -127,8 +128,8 @@ static struct wire_addr draw(struct audit *audit, const struct wire_prefix *pref
 	return addr;
 }
 
-// An address that is answered by this very route. The first one of a prefix seldom is: longer
-// prefixes begin there, and 0.0.0.0 and :: are nobody's.
+// Picks an address whose lookup returns this very route. The first address of a prefix rarely does:
+// longer prefixes start there, and 0.0.0.0 and :: are never forwarded.
 static struct suspect pick(struct audit *audit, const struct fib_route *route)
 {
 	struct suspect at = {.vrf = route->vrf};
@@ -171,6 +172,6 @@ void audit_poll(struct audit *audit)
 		return;
 	}
 	if (audit->n_suspects && ++audit->ticks >= TICKS_OF_DOUBT)
-		judge_suspects(audit);
+		check_suspects(audit);
 	look_at_some(audit);
 }

@@ -1,4 +1,4 @@
-// Bursts of Linux's messages, as they are put together and forgotten.
+// How messages are grouped into bursts, and when bursts are discarded.
 #include "netlink/bursts.h"
 
 #include "base/bits.h"

@@ -1,4 +1,4 @@
-// A route as Linux has it against what workers do. Control thread.
+// Compares a kernel route with what workers do. Control thread.
 #include "netlink/compare.h"
 
 #include "netlink/ifaces.h"
@@ -46,7 +46,7 @@ static int index_here(void *name)
 	return if_nametoindex(name);
 }
 
-// The device that stands for a VRF's table in lookups; 0: the main one.
+// The interface that selects a VRF's table in route lookups; 0: the main VRF.
 static int device_of_vrf(struct netlink *netlink, uint8_t vrf)
 {
 	const char *name = vrf ? ifaces_vrf_name(netlink->mirror, vrf) : NULL;
@@ -68,7 +68,7 @@ int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *ad
 	struct answer answer = {out, false};
 	struct listen_request request = {&question, 0, take_route, &answer};
 
-	// IPv4 names the route's table only when asked, IPv6 always, and refuses to be asked.
+	// IPv4 returns the table only on request; IPv6 always does and rejects the flag.
 	if (addr->family == 4)
 		question.route.rtm_flags |= RTM_F_LOOKUP_TABLE;
 	add_attr(&question, RTA_DST, addr->bytes, bytes);
@@ -90,7 +90,7 @@ bool compare_is_alive(struct netlink *netlink, const struct event_hop *hop, uint
 	return !(family == 4 ? state.ignores_linkdown4 : state.ignores_linkdown6);
 }
 
-// One way out, as Linux and workers both can say it, and its share.
+// One next hop in a form common to the kernel and workers, and its share.
 struct hop_set {
 	int ifindex;
 	struct wire_addr via;
@@ -115,7 +115,7 @@ static void add_hop_set(struct hop_sets *hop_sets, const struct hop_set *hop_set
 		hop_sets->hop_set[hop_sets->n++] = *hop_set;
 }
 
-// A gateway that is the destination itself: the way is the same as without one.
+// If the gateway equals the destination, the hop is the same as without a gateway.
 static struct wire_addr via_beyond(const struct wire_addr *via, const struct wire_addr *addr)
 {
 	return addr && wire_addr_equal(via, addr) ? (struct wire_addr){.family = 0} : *via;
@@ -143,7 +143,7 @@ static struct hop_set hop_set_of_hop(struct netlink *netlink, const struct fib_h
 	struct hop_set hop_set = {ifaces_ifindex(netlink->mirror, hop->iface),
 		via_beyond(&hop->via, addr), weight};
 
-	// A neighbour that a CONNECTED route was resolved to: Linux has no gateway there.
+	// The neighbour to which a CONNECTED route was resolved: the kernel has no gateway there.
 	if (hop->kind == FIB_CONNECTED)
 		hop_set.via = (struct wire_addr){.family = 0};
 	return hop_set;
@@ -166,7 +166,7 @@ static void hop_sets_of_workers(struct netlink *netlink, const struct comparison
 	}
 }
 
-// Shares may be rounded: workers know of 255 parts.
+// Shares may differ by rounding: workers have a resolution of 1/255.
 static bool shares_differ(const struct hop_sets *a, unsigned i, const struct hop_sets *b,
 	unsigned j)
 {
@@ -233,7 +233,8 @@ static bool compare_hop_sets(struct netlink *netlink, struct comparison *compari
 	hop_sets_of_workers(netlink, comparison, &workers);
 	if (same_hop_sets(&kernel, &workers))
 		return true;
-	// nexthop_compat_mode 0: Linux names the next-hop object, not what it holds.
+	// With nexthop_compat_mode 0 the kernel returns the id of the next-hop object, not its
+	// hops.
 	if (comparison->kernel->nh_id && !comparison->kernel->n_hops)
 		return true;
 	print_hop_sets(netlink, &kernel, text[0], sizeof(text[0]));

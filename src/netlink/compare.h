@@ -1,17 +1,18 @@
-// A route as Linux has it against what workers do. Inside sync. Control thread.
+// Compares a kernel route with what workers do. Internal to netlink. Control thread.
 #pragma once
 
 #include "netlink/inside.h"
 
 enum { COMPARE_TEXT = 120 };
 
-// Asks Linux for the route that it takes for an address in a VRF (RTM_GETROUTE, fib match). 0, or
-// what Linux said: -ENETUNREACH, -EHOSTUNREACH...
+// Queries the kernel's route for an address in a VRF (RTM_GETROUTE with fib match). Returns 0 or
+// the kernel's error: -ENETUNREACH, -EHOSTUNREACH...
 int compare_ask(struct netlink *netlink, uint8_t vrf, const struct wire_addr *addr,
 	struct event_route *out);
 
-// Whether a hop of the fib leads where Linux's route leads, or leaves the choice to Linux. `addr`:
-// whose CONNECTED route was resolved, NULL: none was. Else false, and `differs` says how.
+// Whether a fib hop forwards as the kernel route does, or leaves the packet to Linux. `addr` is the
+// destination for which a CONNECTED route was resolved, NULL if none was. If false, `differs`
+// describes the difference.
 struct comparison {
 	const struct event_route *kernel;
 	const struct fib_hop *hop;
@@ -19,5 +20,5 @@ struct comparison {
 	char differs[COMPARE_TEXT];
 };
 bool compare_hop(struct netlink *netlink, struct comparison *comparison);
-// A next hop of Linux's route that is not dead.
+// Whether a next hop of a kernel route is not dead.
 bool compare_is_alive(struct netlink *netlink, const struct event_hop *hop, uint8_t family);

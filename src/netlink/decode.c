@@ -1,4 +1,5 @@
-// Netlink bytes -> events: which reader takes which message. Pure: no socket, no state.
+// Decodes netlink messages into events: selects the reader for each message type. Pure: no socket,
+// no state.
 #include "netlink/decode.h"
 
 #include "netlink/attrs.h"
@@ -23,7 +24,7 @@ enum decode_result read_attrs(const struct nlmsghdr *message, size_t header,
 	return DECODE_EVENT;
 }
 
-// What a message's type means.
+// Meaning of a message type.
 struct meaning {
 	const struct reader *reader;
 	bool is_delete;
@@ -78,13 +79,14 @@ static struct meaning xfrm_meaning(uint16_t type)
 	case XFRM_MSG_DELPOLICY:
 	case XFRM_MSG_FLUSHPOLICY:
 		return (struct meaning){&read_policy, true};
-	case XFRM_MSG_GETDEFAULT: // so it is called when it is told, too
+	case XFRM_MSG_GETDEFAULT: // also used in notifications
 		return (struct meaning){&read_policy_default, false};
 	}
 	return (struct meaning){.reader = NULL};
 }
 
-// Ends and errors of all families. Both begin with an error; that of NLMSG_DONE may be missing.
+// End of dump and errors, in all families. Both start with an error code; in NLMSG_DONE it may be
+// missing.
 static enum decode_result read_control(const struct nlmsghdr *message, struct event *out)
 {
 	out->kind = message->nlmsg_type == NLMSG_DONE ? EVENT_DONE : EVENT_ERROR;
@@ -143,7 +145,7 @@ enum decode_result decode_xfrm(const void *message, size_t bytes, struct event *
 	return decode(xfrm_meaning, message, bytes, out);
 }
 
-// Netlink attributes by tables. Pure: any bytes, no state.
+// Table-driven attribute parser. Pure: accepts arbitrary bytes, no state.
 
 const struct nlattr *attrs_next(struct piece *rest)
 {

@@ -1,15 +1,16 @@
-// Netlink bytes -> events, by tables of wanted attributes. Pure: no socket, no state; fuzzed.
+// Decodes netlink messages into events, using attribute tables. Pure: no socket, no state; fuzzed.
 #pragma once
 
 #include "netlink/event.h"
 
 #include <stddef.h>
 
-// One netlink message (struct nlmsghdr first; `bytes` is what the buffer holds from there on).
+// Decodes one netlink message. It starts with struct nlmsghdr; `bytes` is the space left in the
+// buffer.
 enum decode_result {
-	DECODE_EVENT,     // *out is filled
-	DECODE_IGNORED,   // sound, but of no kind that concerns us
-	DECODE_MALFORMED, // truncated, oversized, nonsense: *out is not to be used
+	DECODE_EVENT,     // *out is filled in
+	DECODE_IGNORED,   // valid, but of a kind we do not use
+	DECODE_MALFORMED, // truncated, oversized or invalid: do not use *out
 };
 enum decode_result decode_route(const void *message, size_t bytes,
 	struct event *out); // NETLINK_ROUTE

@@ -1,5 +1,5 @@
-// What workers know nothing of (tc, nftables, xfrm, multicast routes): that it is there, and what
-// to call it. Pure.
+// Objects not supported by workers (tc, nftables, xfrm, multicast routes): their existence and a
+// name. Pure.
 #include "netlink/kinds.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ static const struct want want_tc[] = {
 	[TCA_KIND] = {WANT_TEXT, .at = offsetof(struct tc_draft, kind)}};
 static const struct wants wants_tc = WANTS(want_tc);
 
-// Those that an interface has by itself: they queue, they never change or drop by choice.
+// Default qdiscs of interfaces: they only queue, and never modify or selectively drop packets.
 static bool qdisc_is_plain(const char *kind)
 {
 	static const char *const plain[] = {"noqueue", "pfifo_fast", "pfifo", "bfifo", "mq", "fq",
@@ -34,7 +34,7 @@ static bool qdisc_is_plain(const char *kind)
 	return false;
 }
 
-// Filters and classes are not looked at: the qdisc that holds them (clsact, htb) says enough.
+// Filters and classes are ignored: the qdisc that contains them (clsact, htb) is sufficient.
 static enum decode_result qdisc_read(const struct nlmsghdr *message, struct event *out)
 {
 	const struct tcmsg *head = NLMSG_DATA(message);
@@ -55,7 +55,7 @@ static enum decode_result qdisc_read(const struct nlmsghdr *message, struct even
 const struct reader read_qdisc = {sizeof(struct tcmsg), EVENT_QDISC, sizeof(struct event_foreign),
 	qdisc_read};
 
-// A chain or flowtable; names may be as long as NFT_NAME_MAXLEN.
+// A chain or flowtable; names are up to NFT_NAME_MAXLEN long.
 struct nft_draft {
 	struct piece table, name;
 	uint64_t handle_be;
@@ -126,12 +126,12 @@ static const char *nft_family(uint8_t family)
 	return "?";
 }
 
-// "table inet filter chain forward"; a name that is too long ends in the handle, which tells it
-// from others that begin alike.
+// "table inet filter chain forward"; a name that is too long ends in the handle, to distinguish it
+// from others with the same beginning.
 static bool name_nft(struct event_foreign *out, const struct nfgenmsg *head,
 	const struct nft_draft *draft, const char *noun)
 {
-	uint32_t handle = ntohl((uint32_t)(draft->handle_be >> 32)); // its low half
+	uint32_t handle = ntohl((uint32_t)(draft->handle_be >> 32)); // lower half
 	char tail[32];
 	int n;
 
@@ -154,7 +154,7 @@ static uint8_t nft_wire_family(uint8_t family)
 	return family == NFPROTO_IPV4 ? 4 : family == NFPROTO_IPV6 ? 6 : 0;
 }
 
-// Packets that are forwarded do not meet what hooks into local input and output, ARP or bridges.
+// Forwarded packets do not pass hooks for local input and output, ARP or bridges.
 static bool hook_is_harmless(uint8_t family, uint32_t hook)
 {
 	if (family == NFPROTO_ARP || family == NFPROTO_BRIDGE)
@@ -162,7 +162,7 @@ static bool hook_is_harmless(uint8_t family, uint32_t hook)
 	return family != NFPROTO_NETDEV && (hook == NF_INET_LOCAL_IN || hook == NF_INET_LOCAL_OUT);
 }
 
-// Family netdev counts from 0: ingress, egress; NF_INET_INGRESS is the next after the five of IP.
+// Family netdev counts from 0: ingress, egress; NF_INET_INGRESS follows the five IP hooks.
 static uint8_t inet_hook(uint8_t family, uint32_t hook)
 {
 	return family == NFPROTO_NETDEV ? NF_INET_INGRESS + (hook != 0) : hook;
@@ -176,8 +176,8 @@ static enum decode_result chain_read(const struct nlmsghdr *message, struct even
 	if (read_attrs(message, sizeof(*head), &wants_chain, &draft) != DECODE_EVENT ||
 		!name_nft(&out->foreign, head, &draft, "chain"))
 		return DECODE_MALFORMED;
-	// Only base chains have a hook. A delete names one where devices are taken off a chain that
-	// stays, and before Linux 6.4 always.
+	// Only base chains have a hook. A delete carries one if devices are removed from a chain
+	// that remains, and always before Linux 6.4.
 	if (!out->is_delete && !draft.has_hook)
 		return DECODE_IGNORED;
 	out->foreign.is_part = out->is_delete && draft.has_hook;
@@ -223,7 +223,7 @@ static bool name_policy(struct event_foreign *out, const struct xfrm_selector *s
 	return true;
 }
 
-// A deletion's header has what it was asked for by; the policy itself stands in an attribute.
+// The header of a deletion contains the request's selector; the policy itself is in an attribute.
 static bool find_policy(const struct nlmsghdr *message, bool is_delete,
 	struct xfrm_userpolicy_info *out)
 {
@@ -238,11 +238,11 @@ static bool find_policy(const struct nlmsghdr *message, bool is_delete,
 				found = attrs_value(attr);
 	if (found.n < sizeof(*out))
 		return false;
-	memcpy(out, found.bytes, sizeof(*out)); // its 64-bit fields may lie at any address
+	memcpy(out, found.bytes, sizeof(*out)); // its 64-bit fields may be unaligned
 	return true;
 }
 
-// XFRM_MSG_FLUSHPOLICY has no header that we need: the empty name takes all.
+// XFRM_MSG_FLUSHPOLICY has no header that we need: the empty name matches all.
 static enum decode_result policy_read(const struct nlmsghdr *message, struct event *out)
 {
 	struct xfrm_userpolicy_info info;
@@ -251,7 +251,7 @@ static enum decode_result policy_read(const struct nlmsghdr *message, struct eve
 		return DECODE_EVENT;
 	if (!find_policy(message, out->is_delete, &info))
 		return DECODE_MALFORMED;
-	// A selector of both families is one of IPv4 or IPv6 that matches nothing else.
+	// A selector for both families is an IPv4 or IPv6 selector without any other match.
 	out->foreign.ifindex = info.sel.ifindex;
 	out->foreign.family = read_family(info.sel.family);
 	out->foreign.is_harmless = info.dir == XFRM_POLICY_IN;
@@ -260,13 +260,13 @@ static enum decode_result policy_read(const struct nlmsghdr *message, struct eve
 }
 const struct reader read_policy = {0, EVENT_POLICY, sizeof(struct event_foreign), policy_read};
 
-// What becomes of packets that no policy is about. Those that come in for the host are no matter.
+// Default action for packets that match no policy. The one for local input is irrelevant.
 static enum decode_result policy_default_read(const struct nlmsghdr *message, struct event *out)
 {
-	const struct xfrm_userpolicy_default *told = NLMSG_DATA(message);
+	const struct xfrm_userpolicy_default *reported = NLMSG_DATA(message);
 
 	out->foreign.is_harmless =
-		told->fwd != XFRM_USERPOLICY_BLOCK && told->out != XFRM_USERPOLICY_BLOCK;
+		reported->fwd != XFRM_USERPOLICY_BLOCK && reported->out != XFRM_USERPOLICY_BLOCK;
 	snprintf(out->foreign.name, sizeof(out->foreign.name), "default of fwd or out is block");
 	return DECODE_EVENT;
 }
@@ -284,7 +284,7 @@ static const struct want want_mroute[] = {
 };
 static const struct wants wants_mroute = WANTS(want_mroute);
 
-// Workers hand all multicast to Linux, which forwards it: nothing is lost but speed.
+// Workers punt all multicast packets to Linux, which forwards them: only speed is lost.
 enum decode_result read_mroute(const struct nlmsghdr *message, struct event *out)
 {
 	const struct rtmsg *head = NLMSG_DATA(message);

@@ -1,4 +1,4 @@
-// Links, their addresses, neighbours and settings: bytes -> events. Pure.
+// Decodes interfaces, their addresses, neighbours and settings into events. Pure.
 #include "netlink/kinds.h"
 
 #include <linux/if.h>
@@ -11,12 +11,12 @@
 
 #define AT(noun, field) offsetof(struct event_##noun, field)
 
-// IFLA_INFO_DATA means what the kind says, which may come after it; IFLA_LINK counts only when
-// there is no namespace beside it.
+// The meaning of IFLA_INFO_DATA depends on the kind, which may come after it; IFLA_LINK is only
+// valid if it is not accompanied by a namespace.
 struct iface_draft {
-	struct event_link iface; // first: tables of a link's attributes fill it
+	struct event_link iface; // first: filled in by the tables of link attributes
 	struct piece data;
-	bool lower_is_elsewhere, carrier_is_told;
+	bool lower_is_elsewhere, carrier_is_reported;
 };
 
 static bool take_data(void *out, const struct piece *value)
@@ -31,7 +31,7 @@ static bool take_carrier(void *out, const struct piece *value)
 
 	if (!value->n)
 		return false;
-	draft->carrier_is_told = true;
+	draft->carrier_is_reported = true;
 	draft->iface.carrier = *(const uint8_t *)value->bytes != 0;
 	return true;
 }
@@ -65,7 +65,7 @@ static const struct want want_vlan[] = {
 	[IFLA_VLAN_PROTOCOL] = {WANT_U16_BE, .at = AT(link, vlan_protocol)},
 };
 static const struct want want_vrf[] = {[IFLA_VRF_TABLE] = {WANT_U32, .at = AT(link, vrf_table)}};
-enum { HSR_INTERLINK = 8 }; // IFLA_HSR_INTERLINK, which headers before Linux 6.10 lack
+enum { HSR_INTERLINK = 8 }; // IFLA_HSR_INTERLINK, missing in headers before Linux 6.10
 static const struct want want_hsr[] = {
 	[IFLA_HSR_SLAVE1] = {WANT_U32, .at = AT(link, ring[0])},
 	[IFLA_HSR_SLAVE2] = {WANT_U32, .at = AT(link, ring[1])},
@@ -91,7 +91,7 @@ static enum decode_result iface_read(const struct nlmsghdr *message, struct even
 	struct iface_draft draft = {
 		.iface = {.ifindex = head->ifi_index, .flags = head->ifi_flags}};
 
-	// The same message in AF_BRIDGE tells of bridge ports, in AF_INET6 of nothing that we use.
+	// In AF_BRIDGE the same message describes bridge ports, in AF_INET6 nothing that we use.
 	if (head->ifi_family != AF_UNSPEC)
 		return DECODE_IGNORED;
 	if (head->ifi_index <= 0)
@@ -99,7 +99,7 @@ static enum decode_result iface_read(const struct nlmsghdr *message, struct even
 	if (read_attrs(message, sizeof(*head), &wants_iface, &draft) != DECODE_EVENT ||
 		!take_iface_data(&draft))
 		return DECODE_MALFORMED;
-	if (!draft.carrier_is_told)
+	if (!draft.carrier_is_reported)
 		draft.iface.carrier = head->ifi_flags & IFF_LOWER_UP;
 	if (draft.lower_is_elsewhere)
 		draft.iface.lower = 0;
@@ -130,7 +130,7 @@ static enum decode_result address_read(const struct nlmsghdr *message, struct ev
 	address->scope = head->ifa_scope;
 	if (read_attrs(message, sizeof(*head), &wants_address, address) != DECODE_EVENT)
 		return DECODE_MALFORMED;
-	// IPv4's IFA_ADDRESS is the peer; IPv6 tells IFA_LOCAL only where there is one.
+	// For IPv4, IFA_ADDRESS is the peer; IPv6 sends IFA_LOCAL only if there is a peer.
 	if (!address->local.family)
 		address->local = address->prefix.addr;
 	if (!address->prefix.addr.family)

@@ -1,4 +1,4 @@
-// Routes, next-hop objects and rules: bytes -> events. Pure.
+// Decodes routes, next-hop objects and rules into events. Pure.
 #include "netlink/kinds.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 #define AT(noun, field) offsetof(struct event_##noun, field)
 
-// RTA_VIA: a gateway of the other family, behind its family.
+// RTA_VIA: a gateway of the other address family, preceded by its family.
 static bool take_via(struct wire_addr *out, const struct piece *value)
 {
 	const struct rtvia *via = value->bytes;
@@ -39,7 +39,7 @@ static const struct want want_hop[] = {
 };
 static const struct wants wants_hop = WANTS(want_hop);
 
-// While attributes come in, the single hop of a route stands apart from those of RTA_MULTIPATH.
+// While attributes are parsed, a route's single hop is kept apart from those of RTA_MULTIPATH.
 struct route_draft {
 	struct event_route *route;
 	struct event_hop single;
@@ -147,7 +147,7 @@ static void take_draft(struct event_route *route, const struct route_draft *draf
 	}
 }
 
-// A prefix of the route's family, host bits clear, as workers' tables want it.
+// A prefix of the route's family with host bits cleared, as the workers' tables require.
 static bool take_prefix(struct wire_prefix *prefix, const struct wire_addr *addr, uint8_t len,
 	uint8_t family)
 {
@@ -172,7 +172,7 @@ static enum decode_result route_read(const struct nlmsghdr *message, struct even
 
 	if (head->rtm_family == RTNL_FAMILY_IPMR || head->rtm_family == RTNL_FAMILY_IP6MR)
 		return read_mroute(message, out);
-	// Cached and exceptional ones are answers, not routes.
+	// Cloned routes (cache entries, exceptions) are lookup results, not routes.
 	if (!family || head->rtm_flags & RTM_F_CLONED)
 		return DECODE_IGNORED;
 	take_head(&out->route, head);
@@ -186,8 +186,8 @@ static enum decode_result route_read(const struct nlmsghdr *message, struct even
 }
 const struct reader read_route = {sizeof(struct rtmsg), EVENT_ROUTE, AT(route, hop), route_read};
 
-// struct nexthop_grp as it is on the wire. Its own name for the high byte differs from header to
-// header: Linux 6.12, and what distributions took over from it, put it where others have a 0.
+// struct nexthop_grp in wire format. The name of the high byte depends on the headers: Linux 6.12
+// and distribution backports define it where others have a reserved byte.
 struct group_member {
 	uint32_t id;
 	uint8_t weight, weight_high;
@@ -272,7 +272,7 @@ static bool take_ignored(void *out, const struct piece *value)
 	return true;
 }
 
-// All attributes that are not here are taken for selectors: a new one must not be overlooked.
+// Attributes not listed here are treated as selectors, so that new ones are not missed.
 static const struct want want_rule[] = {
 	[FRA_PRIORITY] = {WANT_U32, .at = AT(rule, priority)},
 	[FRA_TABLE] = {WANT_U32, .at = AT(rule, table)},

@@ -1,4 +1,4 @@
-// Messages as this kernel family sends them (test/corpus/netlink), and what becomes of them.
+// Messages recorded from this kernel series (test/corpus/netlink), and their decoded events.
 #include "netlink/decode.h"
 
 #include <linux/netfilter.h>
@@ -82,7 +82,7 @@ static void reads_ifaces(void **state)
 	event = decoded(decode_route, "link_macvlan");
 	assert_string_equal(event.iface.kind, "macvlan");
 	assert_int_equal(event.iface.lower, 3);
-	event = decoded(decode_route, "link_hsr"); // put together as net/hsr/hsr_netlink.c does
+	event = decoded(decode_route, "link_hsr"); // built like net/hsr/hsr_netlink.c does
 	assert_string_equal(event.iface.kind, "hsr");
 	assert_int_equal(event.iface.ring[0], 3);
 	assert_int_equal(event.iface.ring[1], 5);
@@ -180,7 +180,7 @@ static void reads_next_hops_and_groups(void **state)
 	load(&message, "nexthop_group");
 	uint8_t *last = memmem(message.bytes, message.n, (uint8_t[]){2, 0, 0, 0, 249, 0}, 6);
 	assert_non_null(last);
-	last[5] = 1; // the weight's high byte
+	last[5] = 1; // high byte of the weight
 	assert_int_equal(decode_route(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_int_equal(event.nexthop.member[1].weight, 256 + 250);
 	assert_true(decoded(decode_route, "nexthop_resilient").nexthop.is_resilient);
@@ -229,7 +229,7 @@ static void names_what_is_foreign(void **state)
 	assert_false(event.foreign.is_part);
 }
 
-// As it is told of devices that are taken off: with the hook, as a new one.
+// Removed devices are reported like a new chain, with the hook.
 static void a_chain_that_loses_devices_is_told_apart(void **state)
 {
 	struct message message;
@@ -262,7 +262,7 @@ static void a_policy_and_its_deletion_have_one_name(void **state)
 static void a_default_policy_matters_when_it_blocks_what_is_forwarded(void **state)
 {
 	struct event event = decoded(decode_xfrm, "policy_default");
-	struct xfrm_userpolicy_default *told;
+	struct xfrm_userpolicy_default *reported;
 	struct message message;
 
 	assert_int_equal(event.kind, EVENT_POLICY_DEFAULT);
@@ -270,12 +270,12 @@ static void a_default_policy_matters_when_it_blocks_what_is_forwarded(void **sta
 	assert_string_equal(event.foreign.name, "default of fwd or out is block");
 	assert_false(event.foreign.is_harmless);
 	load(&message, "policy_default");
-	told = NLMSG_DATA(message.bytes);
-	*told = (struct xfrm_userpolicy_default){XFRM_USERPOLICY_BLOCK, XFRM_USERPOLICY_ACCEPT,
+	reported = NLMSG_DATA(message.bytes);
+	*reported = (struct xfrm_userpolicy_default){XFRM_USERPOLICY_BLOCK, XFRM_USERPOLICY_ACCEPT,
 		XFRM_USERPOLICY_UNSPEC};
 	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_true(event.foreign.is_harmless);
-	told->out = XFRM_USERPOLICY_BLOCK;
+	reported->out = XFRM_USERPOLICY_BLOCK;
 	assert_int_equal(decode_xfrm(message.bytes, message.n, &event), DECODE_EVENT);
 	assert_false(event.foreign.is_harmless);
 }
@@ -301,7 +301,7 @@ static void a_message_cut_anywhere_is_malformed(void **state)
 	}
 }
 
-// Each attribute in turn claims more than the message holds.
+// Makes each attribute in turn longer than the message.
 static void an_oversized_attribute_is_malformed(void **state)
 {
 	struct message message;

@@ -1,6 +1,6 @@
-// A dump, section by section. One that does not come whole is asked for again; when that does not
-// help either, the others go on, nothing of its kind is swept, and all is dumped once more later.
-// Control thread.
+// Dumps, section by section. An incomplete section is requested again; if that fails, the remaining
+// sections continue, nothing of its kind is swept, and a full dump is repeated later. Control
+// thread.
 #include "netlink/listen_inside.h"
 
 #include "base/clock.h"
@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A fragile section is repeated so often; what any pass told is known then.
+// A fragile section is dumped up to this many times while it is disturbed; the union of all passes
+// is used.
 enum { FRAGILE_PASSES = 3, MOST_PASSES = 8 };
 enum { SECOND_NS = 1000000000, LONGEST_RETRY_S = 64 };
 
@@ -19,7 +20,8 @@ bool dump_is_due(const struct listen *listen)
 {
 	uint64_t since_ns = clock_now_ns() - listen->dump_end_ns;
 
-	// Dumps get at most half of the time: a wish that each one brings anew must not take all.
+	// Dumps take at most half of the time: a request triggered by every dump must not take all
+	// of it.
 	if (since_ns < listen->info.last_dump_ns)
 		return false;
 	return listen->wants_dump || (listen->retry_ns && since_ns >= listen->retry_ns);
@@ -35,14 +37,14 @@ void dump_begin(struct listen *listen)
 	listen->ops.dump_begins(listen->ops.arg);
 }
 
-// A socket on which a dump goes on takes no other request: a new one takes its place.
+// A socket with a running dump accepts no other request, so a new one replaces it.
 void dump_stop(struct listen *listen)
 {
 	unsigned protocol;
 	int fd;
 
 	if (listen->stage != STAGE_ANSWER)
-		return; // there may be no section
+		return; // there may be no such section
 	protocol = sections[listen->section].protocol;
 	fd = socket_open(listen_protocols[protocol].protocol, listen->namespace);
 	if (fd < 0) {
@@ -53,7 +55,7 @@ void dump_stop(struct listen *listen)
 	listen->dump[protocol] = fd;
 }
 
-// Twice as long each time, so that what never succeeds costs next to nothing.
+// Exponential backoff, so that a dump that never succeeds costs almost nothing.
 static uint64_t next_retry_ns(const struct listen *listen)
 {
 	uint64_t longer = listen->retry_ns ? listen->retry_ns * 2 : SECOND_NS;
@@ -83,8 +85,8 @@ static void next_section(struct listen *listen)
 		end_dump(listen);
 }
 
-// The rest goes on with what there is, so that workers get their routes. Said once, until the
-// section comes whole again.
+// The dump continues with what is available, so that workers get their routes. Logged once, until
+// the section is complete again.
 static void give_up_section(struct listen *listen, const char *reason)
 {
 	const struct section *section = &sections[listen->section];
@@ -124,7 +126,7 @@ void dump_ask(struct listen *listen)
 		give_up_section(listen, strerror(errno));
 }
 
-// What kernels say of a section that they do not have: then there is nothing of its kind.
+// Errors of kernels that do not support a section: there are no objects of its kind.
 static bool is_lack(const struct section *section, int error)
 {
 	return section->flags & SECTION_MAY_LACK &&
@@ -132,7 +134,7 @@ static bool is_lack(const struct section *section, int error)
 		       error == -EINVAL || error == -ENOENT);
 }
 
-// The kernel has told all of a section, or why it does not.
+// The kernel has returned a complete section, or an error.
 static void end_section(struct listen *listen, int error)
 {
 	const struct section *section = &sections[listen->section];
@@ -169,7 +171,7 @@ static void take_answer(struct listen *listen, const struct nlmsghdr *message)
 		listen->info.ignored++;
 		return;
 	}
-	// Linux says so in one message alone, which may be one of no concern.
+	// The kernel sets the flag in a single message, which may be one that we ignore.
 	if (message->nlmsg_flags & NLM_F_DUMP_INTR)
 		listen->is_interrupted = true;
 	if (result == DECODE_IGNORED) {
@@ -178,7 +180,7 @@ static void take_answer(struct listen *listen, const struct nlmsghdr *message)
 	}
 	if (result == DECODE_MALFORMED) {
 		listen->info.malformed++;
-		listen->is_unsound = true; // whatever of its kind it was, it was not told
+		listen->is_unsound = true; // an object of its kind is missing
 		return;
 	}
 	if (event.kind == EVENT_DONE || event.kind == EVENT_ERROR) {
@@ -189,7 +191,7 @@ static void take_answer(struct listen *listen, const struct nlmsghdr *message)
 	listen->ops.event(listen->ops.arg, &event);
 }
 
-// The end of the dump may have been in what is not there: nobody waits for it.
+// The lost part may have contained the end of the dump, so do not wait for it.
 static void take_torn_piece(struct listen *listen)
 {
 	listen->info.malformed++;
@@ -204,7 +206,7 @@ void dump_take_piece(struct listen *listen)
 	struct socket_rest rest = {listen->piece, n > 0 ? n : 0};
 	const struct nlmsghdr *message;
 
-	// What a dump loses it does not say again; after an error it may say nothing more at all.
+	// A dump does not repeat lost messages; after an error there may be no further messages.
 	if (n == -EBADMSG) {
 		listen->is_interrupted = true;
 		listen->info.malformed++;

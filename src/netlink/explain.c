@@ -1,4 +1,4 @@
-// What Linux would do with a packet, beside what workers do. Control thread.
+// Compares what Linux would do with a packet to what workers do. Control thread.
 #include "netlink/compare.h"
 #include "netlink/ifaces.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Linux answers a route of these types with an error only.
+// For routes of these types the kernel only returns an error.
 static unsigned type_of_error(int err)
 {
 	switch (err) {
@@ -37,8 +37,8 @@ static void fill(struct netlink *netlink, const struct event_route *route,
 		ifaces_name(netlink->mirror, out->ifindex));
 }
 
-// Workers that do not forward and have a class for it hand the packet to Linux, whatever Linux
-// does.
+// If workers do not forward but have a punt class for the packet, they leave it to Linux, whatever
+// Linux does.
 static bool leaves_it_to_linux(const struct fib_answer *answer)
 {
 	return answer->verdict != VERDICT_FORWARD && verdict_class(answer->verdict) != CLASS_NONE;

@@ -1,4 +1,4 @@
-// Interfaces made up, words to events, and the fib's answers in words. Test.
+// Fake interfaces, conversion of text to events, and of fib results to text. Tests only.
 #include "netlink/fake_ifaces.h"
 
 #include "netlink/netlink.h"

@@ -1,4 +1,4 @@
-// Events as decode makes them of what the kernel says. Tests only.
+// Builds the events that decode produces from kernel messages. Tests only.
 #include "netlink/fake_linux.h"
 
 #include <errno.h>

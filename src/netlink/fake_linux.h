@@ -1,5 +1,4 @@
-// A mirror with a real fib, made-up events and hands that write down what they are asked. Tests
-// only.
+// A mirror with a real fib, synthetic events and ops that record their calls. Tests only.
 #pragma once
 
 #include "netlink/ifaces.h"
@@ -12,36 +11,37 @@
 
 #include <cmocka.h>
 
-enum { FAKE_TAP = 10 }; // interface index of port 0's TAP interface; further ones follow
+enum { FAKE_TAP = 10 }; // ifindex of port 0's TAP interface; those of further ports follow
 
 struct fake_linux {
 	struct fib *fib;
 	struct mirror *mirror;
 	struct mirror_ops ops;
-	struct mirror_port port[PORT_MAX];  // as the hands were asked
-	unsigned n_asked;                   // how often
-	uint16_t mtu_max;                   // what ports refuse
-	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls
-	char has_mtu6[16];                  // the one whose IPv6 MTU is mtu6
+	struct mirror_port port[PORT_MAX];  // as last requested through the ops
+	unsigned n_asked;                   // number of requests
+	uint16_t mtu_max;                   // ports refuse a larger MTU
+	char no_redirects[16], no_ipv6[16]; // interfaces with these sysctls set
+	char has_mtu6[16];                  // the interface whose IPv6 MTU is mtu6
 	unsigned mtu6;
-	uint8_t tcx[FAKE_TAP + 2]; // by interface
-	uint8_t old_tables; // the family that iptables of the old kind has tables for; 0: none
+	uint8_t tcx[FAKE_TAP + 2]; // by ifindex
+	uint8_t old_tables;        // the family with legacy iptables tables; 0: none
 	unsigned n_dumps_requested;
 	bool in_dump;
-	bool is_deaf; // nothing arrives
+	bool is_deaf; // discards all events
 };
 
-// The one of most tests; before each cmocka opens it with two ports that route and all settled.
+// The instance used by most tests. fake_setup opens it with two ports that forward, everything
+// flushed.
 extern struct fake_linux fake;
 int fake_setup(void **state);
 int fake_teardown(void **state);
 
-// Ports with the MTU 1500 and the TAP interfaces' MACs; Linux has told nothing yet.
+// Ports with MTU 1500 and the MAC addresses of their TAP interfaces; no kernel event delivered yet.
 void fake_open(struct fake_linux *fake, unsigned n_ports);
 void fake_close(struct fake_linux *fake);
-void fake_flush(struct fake_linux *fake); // until there is no more to do
+void fake_flush(struct fake_linux *fake); // until no work is left
 
-// The rules that every namespace has, forwarding on for "all".
+// The default rules of every namespace, and forwarding enabled for "all".
 void fake_basics(struct fake_linux *fake);
 struct event_link fake_tap(unsigned port);                                      // up, "p0"
 struct event_link fake_device(int ifindex, const char *name, const char *kind); // up
@@ -49,9 +49,9 @@ struct event_link fake_vlan(int ifindex, int lower, uint16_t vid);
 struct event_link fake_vrf(int ifindex, const char *name, uint32_t table);
 
 void fake_iface(struct fake_linux *fake, const struct event_link *iface);
-// With forwarding on, in both families.
+// With forwarding enabled for both families.
 void fake_router(struct fake_linux *fake, const struct event_link *iface);
-void fake_taps(struct fake_linux *fake, unsigned n_ports); // all of them so
+void fake_taps(struct fake_linux *fake, unsigned n_ports); // all of them
 void fake_conf(struct fake_linux *fake, int ifindex, uint8_t family, int forwarding);
 void fake_rp_filter(struct fake_linux *fake, int ifindex, int value);
 void fake_iface_gone(struct fake_linux *fake, int ifindex);
@@ -69,7 +69,7 @@ void fake_rule(struct fake_linux *fake, const struct event_rule *rule, bool is_d
 
 struct wire_addr fake_addr(const char *text);
 struct wire_mac fake_mac(uint8_t last);
-// The fib's link that belongs to an interface; NULL: none.
+// The fib interface of an ifindex; NULL: none.
 const struct fib_iface *fake_fib_iface(const struct fake_linux *fake, int ifindex);
-// How many things of this name `unsupported` lists, and where the first is.
+// How many entries of this name are in the list of unsupported objects, and where the first one is.
 unsigned fake_unsupported(const struct fake_linux *fake, const char *what, char where[64]);

@@ -1,4 +1,4 @@
-// In place of routes.c: writes down what links say to routes. Tests only.
+// Replaces routes.c: records the calls that ifaces makes to routes. Tests only.
 #pragma once
 
 #include "wire/addr.h"
@@ -9,12 +9,12 @@ enum fake_call_kind { CALL_CHANGED, CALL_GONE, CALL_ADDRESS, CALL_IP4_GONE, CALL
 
 struct fake_call {
 	enum fake_call_kind kind;
-	int ifindex;    // of links
-	uint32_t table; // of VRFs; of addresses the VRF
-	uint8_t vrf;    // what ifaces_vrf_of_table() said
+	int ifindex;    // calls about interfaces
+	uint32_t table; // calls about VRFs; for addresses, the VRF
+	uint8_t vrf;    // the result of ifaces_vrf_of_table()
 	struct wire_addr addr;
 };
 
 extern struct fake_call fake_call[FAKE_MAX_CALLS];
 extern unsigned fake_n_calls;
-unsigned fake_calls(enum fake_call_kind kind, int ifindex); // how many so far
+unsigned fake_calls(enum fake_call_kind kind, int ifindex); // number of calls so far

@@ -1,4 +1,4 @@
-// Brings the places that have changed into the fib, a batch at a time. Control thread.
+// Applies changed places to the fib, one batch at a time. Control thread.
 #include "base/bits.h"
 #include "base/log.h"
 #include "netlink/routes_inside.h"
@@ -14,7 +14,8 @@ struct builtin {
 	uint8_t addr[2];
 };
 
-// Linux routes the rest of 0/8, and 240/4. 0.0.0.0; loopback, link-local, multicast; :: and ::1.
+// Linux routes the rest of 0/8, and 240/4. Listed: 0.0.0.0; loopback, link-local, multicast; :: and
+// ::1.
 static const struct builtin builtins[] = {
 	{4, 32, {0}},
 	{4, 8, {127}},
@@ -82,7 +83,7 @@ static bool add_broad(struct routes *routes, uint32_t number)
 	return true;
 }
 
-// What lies under a broad local route depends on it: all is looked at anew. It is rare.
+// Everything under a broad local route depends on it, so all places are re-evaluated. This is rare.
 void routes_poll_broad(struct routes *routes, uint32_t number)
 {
 	struct store_place *place = &routes->store.place[number];
@@ -120,8 +121,8 @@ void routes_defer(struct routes *routes, uint32_t number)
 	routes->last_deferred = number;
 }
 
-// One way at a time is tried again.
-void routes_feed(struct routes *routes)
+// Retries one next-hop set at a time.
+void routes_retry(struct routes *routes)
 {
 	uint32_t number = routes->first_deferred;
 	struct fib_usage usage;
@@ -138,7 +139,7 @@ void routes_feed(struct routes *routes)
 	hop_set->is_deferred = false;
 	hop_set->is_resolved = false;
 	if (hop_set->n_routes && routes_resolve(routes, number)->reason == HOP_SET_FULL)
-		return; // last in the list again
+		return; // moved to the end of the list again
 	routes_stale(routes, number);
 }
 
@@ -154,7 +155,7 @@ static uint32_t touch_some(struct routes *routes, struct hop_set *hop_set, uint3
 	return budget;
 }
 
-// So many routes at a time; a way's routes that came meanwhile are told of anyway.
+// Bounded number of routes per call; routes added to the set meanwhile are updated anyway.
 static void settle_stale(struct routes *routes)
 {
 	uint32_t budget = MOST_TOUCHED;
@@ -179,7 +180,7 @@ static void free_if_empty(struct routes *routes, uint32_t number)
 		store_free_place(&routes->store, number);
 }
 
-// What the fib is to be told of a place. False: nothing.
+// The change to apply to the fib for a place. Returns false if there is none.
 static bool make_change(struct routes *routes, uint32_t number, size_t at)
 {
 	struct store_place *place = &routes->store.place[number];
@@ -188,7 +189,7 @@ static bool make_change(struct routes *routes, uint32_t number, size_t at)
 	struct routes_choice choice;
 
 	if (vrf == IFACES_NO_VRF || !fib_vrf_is_open(routes->mirror->settings.fib, vrf)) {
-		place->is_in_fib = place->is_linux = false; // it went with the table
+		place->is_in_fib = place->is_linux = false; // removed together with the table
 		return false;
 	}
 	if (routes_is_builtin(place))
@@ -225,8 +226,8 @@ static bool same_hop(const struct fib_hop *a, const struct fib_hop *b)
 	return a->kind == b->kind && a->iface == b->iface && wire_addr_equal(&a->via, &b->via);
 }
 
-// No room for a next hop: all routes of the batch that lead there, or after a few tries all that
-// lead anywhere, are Linux's.
+// No space for a next hop: all routes of the batch that use it are left to Linux; after a few
+// attempts, all routes that use any.
 static void leave_to_linux(struct routes *routes, size_t n, size_t bad, bool all)
 {
 	const struct fib_hop hop = routes->changes[bad].route.hop;
@@ -241,7 +242,7 @@ static void leave_to_linux(struct routes *routes, size_t n, size_t bad, bool all
 	}
 }
 
-// The fib does not take this one, whatever we do: it keeps what it has.
+// The fib rejects this change permanently: it keeps its current entry.
 static size_t refuse(struct routes *routes, size_t n, size_t bad, const struct error *error)
 {
 	if (!routes->n_refused++)
@@ -276,7 +277,7 @@ static size_t apply(struct routes *routes, size_t n)
 bool routes_flush(struct routes *routes)
 {
 	routes->batch++;
-	routes_feed(routes);
+	routes_retry(routes);
 	settle_stale(routes);
 	size_t n = apply(routes, collect(routes));
 	for (size_t i = 0; i < n; i++) {

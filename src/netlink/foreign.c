@@ -1,4 +1,4 @@
-// A list, as short as Linux is left to the routing. Control thread.
+// A list: in a system that leaves routing to workers it is short. Control thread.
 #include "netlink/foreign.h"
 
 #include "base/bits.h"
@@ -80,7 +80,7 @@ static void add(struct foreign *foreign, const struct foreign_thing *thing)
 	foreign->thing[foreign->n++] = *thing;
 }
 
-// The kernel forgets all policies at once.
+// The kernel deletes all policies at once.
 static void remove_kind(struct foreign *foreign, uint8_t kind)
 {
 	for (uint32_t i = foreign->n; i-- > 0;)
@@ -97,51 +97,53 @@ static bool has_qdisc(const struct foreign *foreign, int ifindex)
 	return false;
 }
 
-// Whether the kernel leaves it open what else is there now: a chain that loses a device may have
-// others, and with a qdisc all below it go without a word.
-static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *told)
+// Whether the remaining kernel state is unknown: a chain that loses a device may have others, and
+// everything below a deleted qdisc is removed without a notification.
+static bool is_unclear(const struct foreign *foreign, const struct foreign_thing *reported)
 {
-	if (told->kind == EVENT_CHAIN)
-		return told->what.is_part && told->what.hook >= NF_INET_INGRESS;
-	return told->kind == EVENT_QDISC && has_qdisc(foreign, told->what.ifindex);
+	if (reported->kind == EVENT_CHAIN)
+		return reported->what.is_part && reported->what.hook >= NF_INET_INGRESS;
+	return reported->kind == EVENT_QDISC && has_qdisc(foreign, reported->what.ifindex);
 }
 
-static void delete_event(struct foreign *foreign, const struct foreign_thing *told)
+static void delete_event(struct foreign *foreign, const struct foreign_thing *reported)
 {
-	struct foreign_thing *known = find(foreign, told);
+	struct foreign_thing *known = find(foreign, reported);
 
-	if (told->kind == EVENT_CHAIN && is_unclear(foreign, told))
-		return; // it stays until a dump does not name it
-	if (told->kind != EVENT_RULE && !told->what.name[0])
-		remove_kind(foreign, told->kind);
+	if (reported->kind == EVENT_CHAIN && is_unclear(foreign, reported))
+		return; // kept until a dump does not contain it
+	if (reported->kind != EVENT_RULE && !reported->what.name[0])
+		remove_kind(foreign, reported->kind);
 	else if (known && --known->n == 0)
 		remove_thing(foreign, known);
 }
 
-// Rules that look the same to us are counted: the last one's deletion is what matters. A dump
-// counts anew. All else has a name of its own, and may be told again when it changes.
+// Rules that we cannot tell apart are counted: the entry is removed with the last one. A dump
+// counts from zero. All other objects have a unique name and may be reported again when they
+// change.
 void foreign_event(struct ifaces *ifaces, const struct event *event)
 {
 	const struct mirror_ops *ops = &ifaces->mirror->settings.ops;
 	struct foreign *foreign = &ifaces->foreign;
-	struct foreign_thing told = thing_of(event), *known;
+	struct foreign_thing reported = thing_of(event), *known;
 
 	ifaces->is_dirty = true;
 	if (event->is_delete) {
-		delete_event(foreign, &told);
-		if (is_unclear(foreign, &told))
+		delete_event(foreign, &reported);
+		if (is_unclear(foreign, &reported))
 			ops->dump_again(ops->ops);
 		return;
 	}
-	told.seen = ifaces->dump;
-	told.n = 1;
-	known = find(foreign, &told);
-	if (known && told.kind == EVENT_RULE && (!event->is_dump || known->seen == ifaces->dump))
-		told.n = known->n + 1;
+	reported.seen = ifaces->dump;
+	reported.n = 1;
+	known = find(foreign, &reported);
+	if (known && reported.kind == EVENT_RULE &&
+		(!event->is_dump || known->seen == ifaces->dump))
+		reported.n = known->n + 1;
 	if (known)
-		*known = told;
-	else if (told.kind == EVENT_MROUTE || !told.what.is_harmless)
-		add(foreign, &told);
+		*known = reported;
+	else if (reported.kind == EVENT_MROUTE || !reported.what.is_harmless)
+		add(foreign, &reported);
 }
 
 void foreign_iface_gone(struct ifaces *ifaces, int ifindex)
@@ -160,7 +162,7 @@ static uint8_t flags_of_family(uint8_t family)
 	return family == 4 ? FIB_IFACE_LINUX4 : family == 6 ? FIB_IFACE_LINUX6 : both;
 }
 
-// Kinds of things that keep workers from forwarding as soon as there is one.
+// Kinds of objects that prevent workers from forwarding as soon as one exists.
 static bool keeps_from_forwarding(enum event_kind kind)
 {
 	return kind == EVENT_RULE || kind == EVENT_QDISC || kind == EVENT_CHAIN ||
@@ -169,7 +171,7 @@ static bool keeps_from_forwarding(enum event_kind kind)
 
 void foreign_lacks(struct ifaces *ifaces, enum event_kind kind)
 {
-	if (!keeps_from_forwarding(kind) || event_kinds_have(ifaces->foreign.told, kind))
+	if (!keeps_from_forwarding(kind) || event_kinds_have(ifaces->foreign.reported, kind))
 		return;
 	ifaces->foreign.lacking |= 1u << kind;
 	ifaces->is_dirty = true;
@@ -191,8 +193,8 @@ void foreign_sweep(struct ifaces *ifaces, uint32_t partial)
 {
 	struct foreign *foreign = &ifaces->foreign;
 
-	foreign->told |= ~partial;
-	foreign->lacking &= ~foreign->told;
+	foreign->reported |= ~partial;
+	foreign->lacking &= ~foreign->reported;
 	for (uint32_t i = foreign->n; i-- > 0;) {
 		struct foreign_thing *thing = &foreign->thing[i];
 
@@ -202,12 +204,12 @@ void foreign_sweep(struct ifaces *ifaces, uint32_t partial)
 	ifaces->is_dirty = true;
 }
 
-// The rules that every namespace has, and that of VRFs.
+// The default rules of every namespace, and the VRF rule.
 static bool is_usual_rule(const struct event_rule *rule)
 {
 	if (rule->has_selector)
 		return false;
-	// For packets to which no table of a VRF had an answer.
+	// For packets that matched no route in their VRF's table.
 	if (rule->action != FR_ACT_TO_TBL)
 		return rule->is_l3mdev && rule->priority > PRIORITY_L3MDEV;
 	return rule->is_l3mdev || (rule->table == TABLE_LOCAL && rule->priority < PRIORITY_MAIN) ||
@@ -259,7 +261,7 @@ unsigned foreign_usual_rules(const struct foreign *foreign, uint8_t family)
 	return found;
 }
 
-static void judge_rules(struct foreign *foreign, uint8_t family)
+static void check_rules(struct foreign *foreign, uint8_t family)
 {
 	unsigned rules = foreign_usual_rules(foreign, family);
 
@@ -269,7 +271,7 @@ static void judge_rules(struct foreign *foreign, uint8_t family)
 		foreign->vrf_flags |= flags_of_family(family);
 }
 
-void foreign_judge(struct ifaces *ifaces)
+void foreign_check(struct ifaces *ifaces)
 {
 	struct foreign *foreign = &ifaces->foreign;
 
@@ -277,8 +279,8 @@ void foreign_judge(struct ifaces *ifaces)
 	foreign->iface_flags = foreign->old_tables;
 	if (foreign->lacking)
 		foreign->iface_flags |= flags_of_family(0);
-	judge_rules(foreign, 4);
-	judge_rules(foreign, 6);
+	check_rules(foreign, 4);
+	check_rules(foreign, 6);
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		one->tc = one->tcx;
 	for (uint32_t i = 0; i < foreign->n; i++) {

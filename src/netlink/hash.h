@@ -1,4 +1,4 @@
-// A hash of an address, for tables of the control thread. No thread, no state.
+// Hash of an address, for tables of the control thread. Stateless.
 #pragma once
 
 #include "base/bits.h"

@@ -1,4 +1,4 @@
-// The table of ways. Control thread.
+// The table of next-hop sets. Control thread.
 #include "netlink/hop_sets.h"
 
 #include "base/bits.h"
@@ -152,7 +152,7 @@ void hop_sets_free(struct hop_sets *hop_sets, uint32_t number)
 
 static uint32_t id_bucket(uint32_t id)
 {
-	return id * 0x9e3779b1u >> 20; // 2^32 / golden ratio; 12 bits stay
+	return id * 0x9e3779b1u >> 20; // 2^32 / golden ratio; keep 12 bits
 }
 
 int nexthops_open(struct nexthops *nexthops)
@@ -225,40 +225,42 @@ static void drop_members(struct nexthops *nexthops, struct nexthop *nexthop)
 }
 
 static int take_members(struct nexthops *nexthops, struct nexthop *nexthop,
-	const struct event_nexthop *told)
+	const struct event_nexthop *reported)
 {
-	struct nexthop_member *member = realloc(nexthop->member, told->n_members * sizeof(*member));
+	struct nexthop_member *member =
+		realloc(nexthop->member, reported->n_members * sizeof(*member));
 
 	if (!member)
 		return -ENOMEM;
 	nexthop->member = member;
-	for (unsigned i = 0; i < told->n_members; i++) {
-		struct nexthop *one = nexthops_get(nexthops, told->member[i].id);
+	for (unsigned i = 0; i < reported->n_members; i++) {
+		struct nexthop *one = nexthops_get(nexthops, reported->member[i].id);
 		if (!one)
 			return -ENOMEM;
 		one->n_groups++;
 		member[nexthop->n_members++] =
-			(struct nexthop_member){told->member[i].id, told->member[i].weight};
+			(struct nexthop_member){reported->member[i].id, reported->member[i].weight};
 		nexthops->bytes += sizeof(*member);
 	}
 	return 0;
 }
 
 void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
-	const struct event_nexthop *told)
+	const struct event_nexthop *reported)
 {
 	nexthops->n_known += !nexthop->is_known;
-	nexthop->is_known = true; // before its old members go: it may be held by this alone
+	nexthop->is_known = true; // set before its old members are released: they may be its only
+	                          // reference
 	drop_members(nexthops, nexthop);
-	nexthop->is_blackhole = told->is_blackhole;
-	nexthop->is_group = told->is_group;
-	nexthop->is_fdb = told->is_fdb;
-	nexthop->has_too_many_members = told->too_many_members;
-	nexthop->hop = (struct hop_set_hop){.via = told->hop.via,
-		.has_encap = told->hop.has_encap,
-		.ifindex = told->hop.ifindex,
+	nexthop->is_blackhole = reported->is_blackhole;
+	nexthop->is_group = reported->is_group;
+	nexthop->is_fdb = reported->is_fdb;
+	nexthop->has_too_many_members = reported->too_many_members;
+	nexthop->hop = (struct hop_set_hop){.via = reported->hop.via,
+		.has_encap = reported->hop.has_encap,
+		.ifindex = reported->hop.ifindex,
 		.weight = 1};
-	if (told->n_members && take_members(nexthops, nexthop, told))
+	if (reported->n_members && take_members(nexthops, nexthop, reported))
 		nexthop->has_too_many_members = true;
 }
 

@@ -1,89 +1,89 @@
-// Ways: where routes lead, as Linux told it, each set of next hops kept once however many routes
-// share it, as the kernel's own fib_info is. Inside routes. Control thread.
+// Next-hop sets as reported by the kernel. Each distinct set is stored once, however many routes
+// share it, like the kernel's fib_info. Internal to routes. Control thread.
 #pragma once
 
 #include "fib/fib.h"
 #include "netlink/event.h"
 
-// One next hop of a way.
+// One next hop of a set.
 struct hop_set_hop {
 	struct wire_addr via; // family 0: on link
 	bool has_encap;
 	bool is_onlink;
-	bool is_dead; // not part of what makes ways equal
+	bool is_dead; // not part of the key
 	int ifindex;
 	uint32_t weight;
 };
 
-// What makes two ways the same. All bytes count: cleared before it is filled.
+// The key of a set. Compared bytewise, so clear it before filling it in.
 struct hop_set_key {
 	struct wire_addr prefsrc; // IPv4
 	struct wire_addr src;     // IPv6: source-specific
 	uint8_t src_len;
-	uint8_t family; // of the routes
+	uint8_t family; // address family of the routes
 	uint8_t type;   // RTN_*
 	uint8_t scope, protocol;
 	bool has_too_many_hops;
-	uint32_t table, metric; // where the kernel keeps such ways apart by them
-	uint32_t nh_id;         // then there are no hops here
+	uint32_t table, metric; // set where the kernel does not share sets across tables or metrics
+	uint32_t nh_id;         // if set, the hops are not stored here
 	uint32_t mtu;
-	uint32_t metrics; // IPv4: a hash of all, the MTU's among them
+	uint32_t metrics; // IPv4: hash of all metrics, including the MTU
 	uint16_t n_hops;
 };
 
-// Why a way is left to Linux.
+// Why a set is left to Linux.
 enum hop_set_reason {
 	HOP_SET_OK,
-	HOP_SET_UNKNOWN_LINK,    // an interface that Linux has not told of
-	HOP_SET_UNKNOWN_NEXTHOP, // an id that Linux has not told of
-	HOP_SET_FOREIGN_LINK,    // an interface that is no port of ours
+	HOP_SET_UNKNOWN_LINK,    // interface not reported by the kernel yet
+	HOP_SET_UNKNOWN_NEXTHOP, // next-hop id not reported by the kernel yet
+	HOP_SET_FOREIGN_LINK,    // interface is not one of our ports
 	HOP_SET_ENCAP,
 	HOP_SET_SOURCE,
 	HOP_SET_TYPE,
 	HOP_SET_MTU,
-	HOP_SET_MANY,        // more next hops than a group can hold
-	HOP_SET_MIXED,       // several next hops of which one is on link
-	HOP_SET_FULL,        // no room in the table of hops or groups
-	HOP_SET_TOS,         // from here on: of a prefix, not of a way
-	HOP_SET_UNDER_LOCAL, // a broad local route covers it
-	HOP_SET_LAST_TABLE,  // only the table "default" has it
-	HOP_SET_SAME_METRIC, // several IPv6 routes of one metric that are no group
+	HOP_SET_MANY,        // more next hops than fit in a group
+	HOP_SET_MIXED,       // several next hops, one of them on link
+	HOP_SET_FULL,        // table of hops or groups is full
+	HOP_SET_TOS,         // from here on: reasons of a prefix, not of a set
+	HOP_SET_UNDER_LOCAL, // covered by a broad local route
+	HOP_SET_LAST_TABLE,  // found only in table "default"
+	HOP_SET_SAME_METRIC, // several IPv6 routes with one metric that are not merged
 	HOP_SET_LEAKED,      // on link in another VRF
 	N_HOP_SET_REASONS
 };
 
 struct hop_set {
 	struct hop_set_key key;
-	uint32_t chain; // next way with the same hash
-	uint32_t first; // routes that lead this way
+	uint32_t chain; // next set in the hash bucket
+	uint32_t first; // list of routes that use this set
 	uint32_t n_routes;
-	uint32_t batch;           // in which fib_group was asked for `hop`
-	uint32_t next_stale;      // in the list of stale ways
-	uint32_t cursor;          // stale: the first route that the fib was not yet told of
-	uint32_t next_deferred;   // in the list of those that wait for room
-	uint32_t next_of_nexthop; // in the list of the ways of one next-hop object
-	int blame;                // interface that `reason` is about, 0: none
-	struct fib_hop hop;       // when resolved and usable
+	uint32_t batch;           // the fib_group batch in which `hop` was obtained
+	uint32_t next_stale;      // link in the list of stale sets
+	uint32_t cursor;          // if stale: the first route not yet updated in the fib
+	uint32_t next_deferred;   // link in the list of sets waiting for space
+	uint32_t next_of_nexthop; // link in the list of sets that use the same next-hop object
+	int blame;                // ifindex that `reason` refers to, 0: none
+	struct fib_hop hop;       // valid if resolved and usable
 	uint8_t reason;           // enum hop_set_reason
 	bool is_resolved;
-	bool is_usable; // false: all its next hops are dead, Linux looks further
+	bool is_usable; // false: all next hops are dead, Linux falls back to the next route
 	bool is_group;
-	bool is_stale, is_deferred; // in those lists
+	bool is_stale, is_deferred; // member of these lists
 	struct hop_set_hop hops[];
 };
 
 enum { HOP_SETS_BUCKETS = 1 << 14, HOP_SET_MAX_HOPS = EVENT_MAX_HOPS };
 
 struct hop_sets {
-	struct hop_set **hop_set; // by number; 0 is none
+	struct hop_set **hop_set; // indexed by number; 0 is none
 	uint32_t *bucket;
 	uint32_t n, room, n_used;
-	uint32_t free; // chain of numbers given back (in `idle`)
+	uint32_t free; // list of freed numbers (linked in `idle`)
 	uint32_t *idle;
 	size_t bytes;
 };
 
-// A way to be found or made: the key and its hops.
+// A set to find or create: the key and its hops.
 struct hop_set_request {
 	struct hop_set_key key;
 	struct hop_set_hop hops[HOP_SET_MAX_HOPS];
@@ -95,9 +95,9 @@ static inline struct hop_set *hop_sets_at(const struct hop_sets *hop_sets, uint3
 {
 	return hop_sets->hop_set[number];
 }
-// The number of the way that equals the wish (hops' is_dead aside), 0: none.
+// The number of the set that equals the request (ignoring is_dead), 0: none.
 uint32_t hop_sets_find(const struct hop_sets *hop_sets, const struct hop_set_request *request);
-// The same, made if need be; 0: no memory.
+// Same, creating it if needed; 0: out of memory.
 uint32_t hop_sets_get(struct hop_sets *hop_sets, const struct hop_set_request *request);
-// Frees a way that no route has.
+// Frees a set that no route uses.
 void hop_sets_free(struct hop_sets *hop_sets, uint32_t number);

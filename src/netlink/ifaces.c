@@ -1,9 +1,9 @@
-// What Linux says of interfaces is kept as it comes; at each flush all of it is judged from scratch
-// where anything has changed, so that the order in which it came does not matter. Control thread.
+// Stores interface state as it is reported. At each flush, if anything has changed, all interfaces
+// are judged from scratch, so that the order of events does not matter. Control thread.
 #include "netlink/ifaces.h"
 
 #include "netlink/assign.h"
-#include "netlink/judge.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/neighbours.h"
 #include "netlink/routes.h"
 
@@ -40,8 +40,8 @@ void ifaces_destroy(struct ifaces *ifaces)
 	free(ifaces);
 }
 
-// IPv4's setting counts where it is on for the interface or for all (Linux 5.11); with IPv6 that
-// for all is written to each interface.
+// IPv4: the setting applies if it is set for the interface or for all (Linux 5.11). IPv6: the value
+// of "all" is copied to each interface.
 static struct ifaces_state state_of(const struct ifaces *ifaces, const struct interface *one)
 {
 	bool all_ignore4 = ifaces->conf_all[0].ignore_linkdown > 0;
@@ -54,7 +54,7 @@ static struct ifaces_state state_of(const struct ifaces *ifaces, const struct in
 		.has_carrier = one->iface.carrier,
 		.ignores_linkdown4 = all_ignore4 || one->conf[0].ignore_linkdown > 0,
 		.ignores_linkdown6 = one->conf[1].ignore_linkdown > 0,
-		.iface = judge_lets_out(one->reasons) ? one->id : FIB_NO_IFACE,
+		.iface = check_lets_out(one->reasons) ? one->id : FIB_NO_IFACE,
 		.is_loopback = one->iface.flags & IFF_LOOPBACK,
 	};
 }
@@ -67,17 +67,17 @@ static bool same_state(const struct ifaces_state *a, const struct ifaces_state *
 	       a->is_loopback == b->is_loopback;
 }
 
-// At once when Linux tells of it: the kernel drops routes with the state, and those that it puts in
-// afterwards must find the old ones gone.
+// Called as soon as the event arrives: the kernel drops routes together with the state, and routes
+// that it adds afterwards must not find the old ones.
 bool ifaces_tell(struct ifaces *ifaces, struct interface *one)
 {
 	struct ifaces_state now = state_of(ifaces, one);
 
-	if (same_state(&now, &one->told))
+	if (same_state(&now, &one->reported))
 		return false;
-	if (now.iface != one->told.iface)
+	if (now.iface != one->reported.iface)
 		neighbours_iface_changed(ifaces->mirror->neighbours, one->ifindex);
-	one->told = now;
+	one->reported = now;
 	routes_iface_changed(ifaces->mirror->routes, one->ifindex);
 	return true;
 }
@@ -112,23 +112,23 @@ static void link_event(struct ifaces *ifaces, const struct event *event)
 	}
 	const struct interface *vrf_before = vrfs_master(ifaces, one);
 	one->sysctls_read &= one->is_known && !strcmp(one->iface.name, event->iface.name) &&
-	                     one->iface.mtu == event->iface.mtu; // Linux sets IPv6's to it
+	                     one->iface.mtu == event->iface.mtu; // Linux sets the IPv6 MTU to it
 	one->iface = event->iface;
 	one->is_known = true;
 	one->seen = ifaces->dump;
 	ifaces->is_dirty = true;
 	if (!strcmp(one->iface.kind, "vrf"))
-		vrfs_follow(ifaces); // what comes next may be about its table
-	// Its addresses stay, and Linux puts their routes into the other table when it comes up.
+		vrfs_follow(ifaces); // subsequent events may refer to its table
+	// Its addresses stay, and Linux adds their routes to the other table when it comes up.
 	if (!event->is_dump && vrfs_master(ifaces, one) != vrf_before)
 		routes_ip4_gone(ifaces->mirror->routes, one->ifindex);
 	ifaces_tell(ifaces, one);
 }
 
-// Says only what has changed: -1 is "not told".
+// The event contains only what has changed: -1 means not reported.
 static void take_conf(struct interface_conf *conf, const struct event *event, uint32_t dump)
 {
-	const struct event_netconf *told = &event->netconf;
+	const struct event_netconf *reported = &event->netconf;
 
 	if (event->is_delete || !conf->is_known)
 		*conf = (struct interface_conf){.forwarding = -1,
@@ -139,28 +139,28 @@ static void take_conf(struct interface_conf *conf, const struct event *event, ui
 		return;
 	conf->is_known = true;
 	conf->seen = dump;
-	if (told->forwarding >= 0)
-		conf->forwarding = told->forwarding;
-	if (told->rp_filter >= 0)
-		conf->rp_filter = told->rp_filter;
-	if (told->ignore_linkdown >= 0)
-		conf->ignore_linkdown = told->ignore_linkdown;
-	if (told->proxy_neigh >= 0)
-		conf->proxy_neigh = told->proxy_neigh;
+	if (reported->forwarding >= 0)
+		conf->forwarding = reported->forwarding;
+	if (reported->rp_filter >= 0)
+		conf->rp_filter = reported->rp_filter;
+	if (reported->ignore_linkdown >= 0)
+		conf->ignore_linkdown = reported->ignore_linkdown;
+	if (reported->proxy_neigh >= 0)
+		conf->proxy_neigh = reported->proxy_neigh;
 }
 
 static void conf_event(struct ifaces *ifaces, const struct event *event)
 {
-	const struct event_netconf *told = &event->netconf;
-	unsigned family = told->family == 6;
+	const struct event_netconf *reported = &event->netconf;
+	unsigned family = reported->family == 6;
 	struct interface_conf *conf = NULL;
 	struct interface *one = NULL;
 
-	if (told->ifindex == CONF_ALL) {
+	if (reported->ifindex == CONF_ALL) {
 		conf = &ifaces->conf_all[family];
-	} else if (told->ifindex > 0) {
-		one = event->is_delete ? interfaces_find(&ifaces->all, told->ifindex)
-		                       : interfaces_get(&ifaces->all, told->ifindex);
+	} else if (reported->ifindex > 0) {
+		one = event->is_delete ? interfaces_find(&ifaces->all, reported->ifindex)
+		                       : interfaces_get(&ifaces->all, reported->ifindex);
 		conf = one ? &one->conf[family] : NULL;
 	}
 	if (!conf)
@@ -178,7 +178,7 @@ static void address_event(struct ifaces *ifaces, const struct event *event)
 	addresses_event(ifaces, event);
 	if (!one || event->address.prefix.addr.family != 6)
 		return;
-	one->sysctls_read = false; // IPv6 that is disabled loses its addresses
+	one->sysctls_read = false; // disabling IPv6 removes its addresses
 	ifaces->is_dirty = true;
 }
 
@@ -215,7 +215,7 @@ void ifaces_dump_lacks(struct ifaces *ifaces, enum event_kind kind)
 	foreign_lacks(ifaces, kind);
 }
 
-// An interface that came into being by its settings alone was never there.
+// An interface created by its settings alone never existed.
 static bool is_stale(const struct ifaces *ifaces, const struct interface *one, uint32_t partial)
 {
 	if (one->is_known)

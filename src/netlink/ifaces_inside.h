@@ -1,4 +1,4 @@
-// What the files of links share. Control thread.
+// Shared by the files of ifaces. Control thread.
 #pragma once
 
 #include "netlink/addresses.h"
@@ -11,18 +11,18 @@
 struct ifaces {
 	struct mirror *mirror;
 	struct interfaces all;
-	struct interface_conf conf_all[2]; // of "all": IPv4, IPv6
+	struct interface_conf conf_all[2]; // settings of "all": IPv4, IPv6
 	struct addresses addresses;
 	struct foreign foreign;
 	struct vrfs vrfs;
 	struct iface_ids ids;
 	struct taps taps;
-	uint32_t dump;   // counts dumps: what the newest did not name is gone
-	uint16_t polled; // the link whose sysctls were read last
-	bool is_dirty;   // something has changed that judgements depend on
+	uint32_t dump;   // dump counter: entries not seen in the latest dump are swept
+	uint16_t polled; // the fib interface whose sysctls were read last
+	bool is_dirty;   // an input of the verdict has changed
 };
 
-// Tells routes when what they know of the interface is no longer so. False: it is.
+// Notifies routes if the state they use has changed. Returns false if it has not.
 bool ifaces_tell(struct ifaces *ifaces, struct interface *one);
-// All that is known of an interface goes.
+// Drops all state of an interface.
 void ifaces_forget(struct ifaces *ifaces, struct interface *one);

@@ -1,4 +1,4 @@
-// Linux's interfaces as links of the fib: made-up events, a real fib. Tests only.
+// Kernel interfaces as fib interfaces: synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
 #include "netlink/fake_routes.h"
 
@@ -101,7 +101,7 @@ static void gives_vlans_ifaces_of_their_own(void **state)
 	assert_null(fib_iface(fake.fib, 2));
 }
 
-// Linux gives it what has a priority and no VLAN, which workers know as the port's own.
+// Linux delivers priority-tagged frames (VLAN 0) to it; workers deliver them to the port.
 static void a_vlan_without_a_number_takes_what_is_untagged(void **state)
 {
 	add(fake_vlan(20, 10, 0));
@@ -119,7 +119,7 @@ static void gives_vlans_up_with_their_tap(void **state)
 	assert_null(fake_fib_iface(&fake, 20));
 	assert_null(fib_iface(fake.fib, 2));
 	assert_int_equal(way_out(20), FIB_NO_IFACE);
-	mirror_tap_changed(fake.mirror, 0, 11); // the TAP interfaces change places
+	mirror_tap_changed(fake.mirror, 0, 11); // the TAP interfaces are exchanged
 	mirror_tap_changed(fake.mirror, 1, 10);
 	fake_flush(&fake);
 	assert_int_equal(fake_fib_iface(&fake, 20)->port, 1);
@@ -132,7 +132,7 @@ static void stacks_tags_with_the_outer_one_first(void **state)
 	struct event_link outer = fake_vlan(20, 10, 100), deeper = fake_vlan(22, 21, 3);
 
 	outer.vlan_protocol = 0x88a8;
-	add(fake_vlan(21, 20, 7)); // told before what is under it
+	add(fake_vlan(21, 20, 7)); // reported before its lower device
 	assert_null(fake_fib_iface(&fake, 21));
 	add(outer);
 	const struct fib_iface *iface = fake_fib_iface(&fake, 21);
@@ -180,11 +180,11 @@ static void takes_a_iface_down_with_what_is_under_it(void **state)
 	assert_false(fake.port[0].up);
 }
 
-// What is on the TAP interface, and what becomes of it and of a VLAN on it.
+// An upper device of the TAP interface, and its effect on the TAP interface and a VLAN on it.
 static void leaves_to_linux_what_workers_do_not_know(void **state)
 {
 	static const struct {
-		const char *kind; // "": a master; else an upper device
+		const char *kind; // "": a master; otherwise an upper device
 		uint8_t tap, vlan;
 	} row[] = {
 		{"", FIB_IFACE_LINUX, 0},
@@ -219,14 +219,14 @@ static void leaves_to_linux_what_workers_do_not_know(void **state)
 	}
 }
 
-// They have no master, and the ring has none of them under it as a VLAN has.
+// Ring ports have no master, and the ring, unlike a VLAN, has no IFLA_LINK to them.
 static void leaves_what_is_in_a_ring_to_linux(void **state)
 {
 	struct event_link ring = fake_device(40, "hsr0", "hsr");
 	char where[64];
 
 	ring.ring[0] = 11;
-	ring.ring[1] = 12; // not there
+	ring.ring[1] = 12; // does not exist
 	add(ring);
 	assert_int_equal(flags_of(10), 0);
 	assert_int_equal(flags_of(11), FIB_IFACE_LINUX);
@@ -271,7 +271,7 @@ static void hands_all_frames_to_linux_where_tc_or_xdp_is(void **state)
 	fake_foreign(&fake, EVENT_QDISC, &ingress, false);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
-	assert_int_equal(flags_of(20), FIB_IFACE_LINUX); // it sees tagged frames too
+	assert_int_equal(flags_of(20), FIB_IFACE_LINUX); // it also receives tagged frames
 	assert_int_equal(way_out(20), FIB_NO_IFACE);
 	assert_int_equal(fake_unsupported(&fake, "tc ingress on an interface", NULL), 2);
 	fake_foreign(&fake, EVENT_QDISC, &ingress, true);
@@ -283,7 +283,7 @@ static void hands_all_frames_to_linux_where_tc_or_xdp_is(void **state)
 	assert_int_equal(flags_of(10) | flags_of(20), 0);
 }
 
-// No news tell of these: they are looked for.
+// There are no notifications for these: they are polled.
 static void leaves_to_linux_where_programs_hang_by_tcx(void **state)
 {
 	fake.tcx[10] = EVENT_INGRESS;
@@ -360,7 +360,7 @@ static void counts_macvlan_addresses_as_ours(void **state)
 	assert_int_equal(fake_fib_iface(&fake, 10)->n_macs, 0);
 }
 
-// A real device sorts out what is not for its port's address.
+// Real hardware filters frames that are not for its port's address.
 static void takes_all_frames_in_where_linux_wants_those_for_others(void **state)
 {
 	struct event_link tap = fake_tap(0), vlan = fake_vlan(20, 10, 100);
@@ -384,7 +384,7 @@ static void takes_all_frames_in_where_linux_wants_those_for_others(void **state)
 	add(vlan);
 	assert_true(fake.port[0].promiscuous);
 	tap = fake_tap(0);
-	tap.mac = vlan.mac; // the port takes it over
+	tap.mac = vlan.mac; // the port takes over the address
 	add(tap);
 	assert_false(fake.port[0].promiscuous);
 }
@@ -404,7 +404,7 @@ static void leaves_a_macvlan_that_goes_its_own_way_to_linux(void **state)
 {
 	struct event_link one = macvlan(30, 10);
 
-	one.mac = fake_mac(0); // the TAP interface's: passthru
+	one.mac = fake_mac(0); // same as the TAP interface: passthru
 	add(one);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX);
 	one.mac = fake_mac(30);
@@ -427,7 +427,7 @@ static void leaves_packets_to_linux_where_forwarding_is_off(void **state)
 	assert_int_equal(flags_of(11), 0);
 	assert_int_equal(way_out(10), 0);
 	fake_conf(&fake, 10, 4, 1);
-	fake_conf(&fake, 10, 6, 0); // means "hears router advertisements", no more
+	fake_conf(&fake, 10, 6, 0); // only means "accepts router advertisements"
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), 0);
 	fake_conf(&fake, -1, 6, 0);
@@ -463,7 +463,8 @@ static void routes_without_carrier_do_not_count_where_all_say_so(void **state)
 	mirror_event(fake.mirror, &conf);
 	fake_flush(&fake);
 	assert_true(ifaces_state(fake.mirror, 10).ignores_linkdown4);
-	assert_false(ifaces_state(fake.mirror, 10).ignores_linkdown6); // told of each interface
+	assert_false(ifaces_state(fake.mirror, 10).ignores_linkdown6); // reported for each
+	                                                               // interface
 	assert_int_equal(fake_calls(CALL_CHANGED, 10), 1);
 	assert_int_equal(fake_calls(CALL_CHANGED, 11), 1);
 }
@@ -471,7 +472,7 @@ static void routes_without_carrier_do_not_count_where_all_say_so(void **state)
 static void leaves_ipv6_to_linux_where_it_is_disabled(void **state)
 {
 	snprintf(fake.no_ipv6, sizeof(fake.no_ipv6), "p0");
-	fake_address(&fake, 10, "fe80::1/64", true); // what the kernel tells then
+	fake_address(&fake, 10, "fe80::1/64", true); // what the kernel reports in that case
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
 	assert_int_equal(flags_of(11), 0);
@@ -504,7 +505,7 @@ static void leaves_ipv6_to_linux_where_its_settings_are_gone(void **state)
 		.netconf = {.ifindex = 10, .family = 6}};
 	struct event_link tap = fake_tap(0);
 
-	tap.mtu = 1000; // IPv6 wants 1280: the kernel takes it away
+	tap.mtu = 1000; // IPv6 requires 1280: the kernel disables it
 	fake_iface(&fake, &tap);
 	mirror_event(fake.mirror, &gone);
 	fake_flush(&fake);
@@ -512,7 +513,7 @@ static void leaves_ipv6_to_linux_where_its_settings_are_gone(void **state)
 	fake_router(&fake, &tap);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), 0);
-	dump_without_ipv6_settings(1 << EVENT_NETCONF); // Linux could not tell them all
+	dump_without_ipv6_settings(1 << EVENT_NETCONF); // the kernel could not dump them all
 	assert_int_equal(flags_of(10), 0);
 	dump_without_ipv6_settings(0);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX6);
@@ -546,13 +547,13 @@ static void takes_over_a_lower_mtu_of_ipv6(void **state)
 
 	snprintf(fake.has_mtu6, sizeof(fake.has_mtu6), "p1");
 	fake.mtu6 = 1400;
-	mirror_poll(fake.mirror); // nobody tells of it
+	mirror_poll(fake.mirror); // there is no notification
 	mirror_poll(fake.mirror);
 	fake_flush(&fake);
 	assert_int_equal(fake_fib_iface(&fake, 11)->mtu6, 1400);
 	assert_int_equal(fake_fib_iface(&fake, 11)->mtu, 1500);
 	assert_int_equal(fake_fib_iface(&fake, 10)->mtu6, 0);
-	fake.mtu6 = tap.mtu = 1600; // with the link's MTU Linux sets that of IPv6
+	fake.mtu6 = tap.mtu = 1600; // Linux sets the IPv6 MTU with the interface's MTU
 	fake_iface(&fake, &tap);
 	fake_flush(&fake);
 	assert_int_equal(fake_fib_iface(&fake, 11)->mtu6, 0);
@@ -583,7 +584,7 @@ static void leaves_packets_to_linux_under_foreign_rules(void **state)
 	};
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		fake_foreign(&fake, row[i].kind, &row[i].what, false);
-		fake_foreign(&fake, row[i].kind, &row[i].what, false); // told again: changed
+		fake_foreign(&fake, row[i].kind, &row[i].what, false); // reported again: changed
 		fake_flush(&fake);
 		assert_int_equal(flags_of(10), row[i].flags);
 		assert_int_equal(flags_of(11), row[i].flags);
@@ -593,7 +594,7 @@ static void leaves_packets_to_linux_under_foreign_rules(void **state)
 	}
 }
 
-// Only a new dump says whether it has others.
+// Only a new dump shows whether it has other devices.
 static void a_chain_that_loses_a_device_stays_until_a_dump(void **state)
 {
 	struct event_foreign chain = {.hook = NF_INET_INGRESS, .name = "table netdev f chain c"};
@@ -683,7 +684,7 @@ static void dump_of(uint32_t lacking)
 	for (enum event_kind kind = 0; kind < N_EVENT_KINDS; kind++)
 		if (event_kinds_have(lacking, kind))
 			mirror_dump_lacks(fake.mirror, kind);
-	fake_flush(&fake); // packets come while it goes on
+	fake_flush(&fake); // packets arrive during the dump
 	uint8_t flags_meanwhile = flags_of(10);
 	mirror_dump_ends(fake.mirror, lacking);
 	fake.in_dump = false;
@@ -692,7 +693,7 @@ static void dump_of(uint32_t lacking)
 		assert_int_equal(flags_of(10), flags_meanwhile);
 }
 
-// Who does not know whether there is a firewall does not forward past it.
+// As long as it is unknown whether there is a firewall, packets must not bypass it.
 static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **state)
 {
 	static const struct {
@@ -714,7 +715,7 @@ static void leaves_packets_to_linux_until_it_has_told_what_acts_on_them(void **s
 		dump_of(0);
 		assert_int_equal(flags_of(10), 0);
 		assert_int_equal(fake_unsupported(&fake, what, NULL), 0);
-		dump_of(1u << row[i].kind); // what was known before is known still
+		dump_of(1u << row[i].kind); // what was known before is still known
 		assert_int_equal(flags_of(10), 0);
 	}
 	fake_teardown(state);
@@ -757,7 +758,7 @@ static void leaves_packets_to_linux_under_policy_rules(void **state)
 	char where[64];
 
 	fake_rule(&fake, &rule, false);
-	fake_rule(&fake, &rule, false); // two that look the same to us
+	fake_rule(&fake, &rule, false); // two that we cannot tell apart
 	fake_rule(&fake, &rule, true);
 	fake_flush(&fake);
 	assert_int_equal(flags_of(10), FIB_IFACE_LINUX4);
@@ -776,7 +777,7 @@ static void takes_the_usual_rules_in_another_order(void **state)
 	struct event_rule first = {.family = 4, .table = 255, .action = FR_ACT_TO_TBL};
 	struct event_rule later = first;
 
-	later.priority = 32765; // as VRFs want it
+	later.priority = 32765; // as required by VRFs
 	fake_rule(&fake, &later, false);
 	fake_rule(&fake, &first, true);
 	fake_flush(&fake);
@@ -815,7 +816,7 @@ static void goes_by_the_ports_mtu_when_it_refuses_the_taps(void **state)
 	assert_int_equal(fake_unsupported(&fake, "MTU that the port refuses", NULL), 2);
 	fake_flush(&fake);
 	add(tap);
-	assert_int_equal(fake.n_asked, 1); // once is enough
+	assert_int_equal(fake.n_asked, 1); // requested once only
 	tap.mtu = 1800;
 	add(tap);
 	assert_int_equal(fake_fib_iface(&fake, 10)->mtu, 1800);

@@ -1,31 +1,32 @@
-// What the files behind sync.h share. Control thread.
+// Shared by the files behind netlink.h. Control thread.
 #pragma once
 
 #include "netlink/listen.h"
 #include "netlink/mirror.h"
 #include "netlink/netlink.h"
 
-struct keep;
+struct neigh_refresh;
 struct audit;
 
 struct netlink {
 	struct netlink_ctx ctx;
 	struct mirror *mirror;
 	struct listen *listen;
-	struct keep *keep;
+	struct neigh_refresh *refresh;
 	struct audit *audit;
 	int epoll, timer;
-	uint64_t n_changes; // that were told of what routes depend on
+	uint64_t n_changes; // number of events that affect routes
 };
 
-// Neighbours that workers use are kept alive by the kernel, or by asking them now and then.
-int keep_open(struct keep **out, struct netlink *netlink, struct error *error);
-void keep_close(struct keep *keep); // given back
-// A bounded piece of work, about ten times a second.
-void keep_poll(struct keep *keep);
-uint64_t keep_n_managed(const struct keep *keep);
+// Neighbour refresh: keeps neighbours used by workers resolved, by marking them managed in the
+// kernel or by probing them.
+int neigh_refresh_open(struct neigh_refresh **out, struct netlink *netlink, struct error *error);
+void neigh_refresh_close(struct neigh_refresh *refresh); // clears the managed flag of our entries
+// A bounded amount of work, about ten times a second.
+void neigh_refresh_poll(struct neigh_refresh *refresh);
+uint64_t neigh_refresh_n_managed(const struct neigh_refresh *refresh);
 
-// The slow audit: some routes a second, while nothing is being dumped.
+// The slow audit: checks some routes per second while no dump is running.
 int audit_open(struct audit **out, struct netlink *netlink, struct error *error);
 void audit_close(struct audit *audit);
 void audit_poll(struct audit *audit);

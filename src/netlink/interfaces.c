@@ -1,4 +1,4 @@
-// A hash table by interface index. Control thread.
+// Hash table keyed by interface index. Control thread.
 #include "netlink/interfaces.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@ enum { FIRST_BUCKETS = 64 };
 
 static uint32_t bucket_of(const struct interfaces *all, int ifindex)
 {
-	return (uint32_t)ifindex & (all->n_buckets - 1); // the kernel counts them up
+	return (uint32_t)ifindex & (all->n_buckets - 1); // the kernel assigns them sequentially
 }
 
 int interfaces_open(struct interfaces *all)
@@ -47,7 +47,7 @@ static void put(struct interfaces *all, struct interface *one)
 	*first = one;
 }
 
-// Without memory for more buckets the table stays right and becomes slower.
+// If there is no memory for more buckets, the table still works but gets slower.
 static void grow(struct interfaces *all)
 {
 	struct interface **old = all->bucket;
@@ -77,7 +77,7 @@ struct interface *interfaces_get(struct interfaces *all, int ifindex)
 		return NULL;
 	one->ifindex = ifindex;
 	one->id = FIB_NO_IFACE;
-	one->told.iface = FIB_NO_IFACE;
+	one->reported.iface = FIB_NO_IFACE;
 	if (all->n >= all->n_buckets)
 		grow(all);
 	put(all, one);

@@ -1,5 +1,5 @@
-// All interfaces of the namespace by index, each with what Linux has said of it and what became of
-// that. Inside links. Control thread.
+// All interfaces of the namespace by index, each with its kernel state and the result of its
+// verdict. Internal to ifaces. Control thread.
 #pragma once
 
 #include "netlink/ifaces.h"
@@ -7,17 +7,17 @@
 // Settings of one interface, or of "all", for one family.
 struct interface_conf {
 	bool is_known;
-	uint32_t seen; // the dump that named it last
+	uint32_t seen; // the last dump that contained it
 	int forwarding, rp_filter, ignore_linkdown, proxy_neigh;
 };
 
-// Netlink does not tell of these.
+// Sysctls for which there are no netlink notifications.
 enum interface_sysctl {
 	SYSCTL_IPV6 = 1, // not disabled
 	SYSCTL_REDIRECTS = FIB_IFACE_REDIRECTS4 | FIB_IFACE_REDIRECTS6,
 };
 
-// What stands on an interface, found out anew before each judgement.
+// Upper devices of an interface, recomputed before each verdict.
 struct interface_above {
 	uint32_t reasons; // enum iface_reason, one bit each
 	unsigned n_macs;  // of macvlans that are up; may exceed FIB_IFACE_MACS
@@ -25,25 +25,25 @@ struct interface_above {
 };
 
 struct interface {
-	struct interface *next; // in its bucket
+	struct interface *next; // next in the hash bucket
 	int ifindex;
-	uint32_t seen; // the dump that named it last
-	bool is_known; // Linux has told of the interface itself, not only of its settings
+	uint32_t seen; // the last dump that contained it
+	bool is_known; // the interface itself was reported, not only its settings
 	struct event_link iface;
 	struct interface_conf conf[2]; // IPv4, IPv6
 	struct interface_above above;
 	uint32_t n_addresses4;
-	uint16_t id;        // link id; FIB_NO_IFACE
-	uint8_t tc;         // enum event_side: tc does something there
-	uint8_t sysctls;    // enum interface_sysctl, as they were read last
-	uint8_t tcx;        // enum event_side; read with them
-	bool sysctls_read;  // and need not be read before the next flush
-	bool sysctls_known; // they were read once
-	unsigned mtu6;      // likewise; 0: not known
-	uint32_t reasons;   // of the judgement that holds
-	uint16_t mtu;       // of its link, and the VRF: routes over it depend on them
+	uint16_t id;        // fib interface id; FIB_NO_IFACE: none
+	uint8_t tc;         // enum event_side: tc is active there
+	uint8_t sysctls;    // enum interface_sysctl, as last read
+	uint8_t tcx;        // enum event_side; read together with them
+	bool sysctls_read;  // and need not be read again before the next flush
+	bool sysctls_known; // they have been read at least once
+	unsigned mtu6;      // read with them; 0: unknown
+	uint32_t reasons;   // of the current verdict
+	uint16_t mtu;       // of its fib interface; routes depend on it and on the VRF
 	uint8_t vrf;
-	struct ifaces_state told; // what routes were told last
+	struct ifaces_state reported; // what routes were last notified of
 };
 
 struct interfaces {
@@ -54,9 +54,9 @@ struct interfaces {
 int interfaces_open(struct interfaces *all);
 void interfaces_close(struct interfaces *all);
 struct interface *interfaces_find(const struct interfaces *all, int ifindex); // NULL: none
-// Made, with nothing known, when it is not there. NULL: no memory.
+// Created empty if it does not exist. NULL: out of memory.
 struct interface *interfaces_get(struct interfaces *all, int ifindex);
 void interfaces_remove(struct interfaces *all, int ifindex);
-// A walk in no order; nothing may be added or removed meanwhile. NULL: begin; returns NULL at the
-// end.
+// Iterates in no particular order; nothing may be added or removed during the iteration. Pass NULL
+// to start; returns NULL at the end.
 struct interface *interfaces_next(const struct interfaces *all, const struct interface *after);

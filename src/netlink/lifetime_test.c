@@ -1,4 +1,4 @@
-// IPv6 routes with a lifetime: they count until it is over, whatever the kernel keeps.
+// IPv6 routes with a lifetime: they are unused after it ends, even if the kernel still has them.
 #include "netlink/fake_ifaces.h"
 
 #include "base/clock.h"
@@ -75,7 +75,7 @@ static void the_first_lifetime_to_end_counts(void **state)
 static void no_dump_is_wished_during_a_dump(void **state)
 {
 	fake_say("2001:db8::/32 via fe80::2 dev 1 expires 1");
-	fake.routes->look_again_ns = 1; // long ago
+	fake.routes->look_again_ns = 1; // in the past
 	routes_dump_begins(fake.routes);
 	routes_poll(fake.routes);
 	assert_int_equal(fake.n_dumps, 0);

@@ -1,9 +1,10 @@
-// Bytes in, events out; two states, DUMPING and FOLLOWING. Control thread.
+// Reads messages and delivers events; two states, DUMPING and FOLLOWING. Control thread.
 //
-// News and a dump come by different sockets, so that news can be read while a dump is slow. The
-// kernel writes a dump's next piece at the moment in which we read the one before. So each step
-// first reads news without acting on them, then takes a piece of the dump in, then the news: a
-// piece never comes after news that are younger than it, and what was deleted is not told again.
+// Notifications and dumps use different sockets, so that notifications can be read during a slow
+// dump. The kernel generates the next part of a dump when we read the previous one. Each step
+// therefore first reads notifications into a buffer, then processes one part of the dump, then the
+// notifications: a part is never processed after notifications that are newer than it, so a deleted
+// object is not added again.
 #include "netlink/listen_inside.h"
 
 #include "base/clock.h"
@@ -56,7 +57,7 @@ static int open_voice(struct listen *listen, unsigned protocol, uint32_t room)
 	struct epoll_event wake = {.events = EPOLLIN};
 	int fd = socket_open(listen_protocols[protocol].protocol, listen->namespace), err;
 
-	// What the kernel has not does nothing to packets; what it refuses to tell may.
+	// A feature that the kernel lacks cannot act on packets; one that it refuses to report can.
 	if (fd < 0)
 		return protocol != PROTO_ROUTE && fd == -EPROTONOSUPPORT ? 0 : fd;
 	listen->news[protocol] = fd;
@@ -198,8 +199,8 @@ unsigned listen_bursts(const struct listen *listen, struct netlink_burst *out)
 	return bursts_read(&listen->bursts, out);
 }
 
-// Messages were lost. While any are left in the socket's buffer the kernel puts no new ones in, so
-// they have to go first.
+// Messages were lost. The kernel adds no new ones as long as the socket's buffer is not empty, so
+// drain it first.
 static void begin_gap(struct listen *listen)
 {
 	uint64_t now = clock_now_ns();
@@ -223,7 +224,7 @@ static bool section_has(const struct section *section, const struct event *event
 	       (event->route.prefix.addr.family == 4) == (section->family == AF_INET);
 }
 
-// An event of the news.
+// Handles one event from a notification.
 static void take_news(struct listen *listen, const struct event *event)
 {
 	if (event->kind == EVENT_ERROR) {
@@ -238,7 +239,7 @@ static void take_news(struct listen *listen, const struct event *event)
 	listen->ops.event(listen->ops.arg, event);
 }
 
-// A message from the kernel that is not sound: something was said that we did not understand.
+// Handles a malformed message from the kernel: something changed that we could not decode.
 static void take_nonsense(struct listen *listen)
 {
 	listen->info.malformed++;
@@ -276,7 +277,7 @@ static void take_held(struct listen *listen)
 		struct socket_rest messages = {socket_slot(&listen->held, i), slot->bytes};
 
 		if (slot->is_foreign)
-			listen->info.malformed++; // whoever it was, it was not Linux
+			listen->info.malformed++; // sent by another process, not by the kernel
 		else if (slot->is_cut)
 			take_nonsense(listen);
 		else
@@ -284,11 +285,11 @@ static void take_held(struct listen *listen)
 	}
 }
 
-// Reads news of all voices; how many datagrams came.
+// Reads notifications from all sockets into the buffer; returns the number of datagrams.
 static unsigned hold_news(struct listen *listen)
 {
 	listen->held.n = 0;
-	// That of the routes last: it may fill all that there is.
+	// Route notifications last: they may fill all of the buffer.
 	for (unsigned i = N_PROTOS; i-- > 0;)
 		if (listen->news[i] >= 0 &&
 			socket_buffer_open(listen->news[i], i, &listen->held) == -ENOBUFS)
@@ -296,14 +297,15 @@ static unsigned hold_news(struct listen *listen)
 	return listen->held.n;
 }
 
-// One step; true: something was done.
+// One step; returns true if there was something to do.
 static bool step(struct listen *listen)
 {
 	uint64_t overruns = listen->info.overruns;
 	unsigned n = hold_news(listen);
 
 	if (listen->stage == STAGE_GAP) {
-		// The call that tells of a loss brings nothing: that is no sign that all is read.
+		// The call that reports an overrun returns no data: that does not mean the socket
+		// is empty.
 		if (!n && overruns == listen->info.overruns)
 			dump_begin(listen);
 		return true;
@@ -339,11 +341,11 @@ int listen_ask(struct listen *listen, const struct listen_request *request)
 	return ask(listen->ask, ++listen->asked, request);
 }
 
-// What a dump asks for, part by part. Pure.
+// The sections of a dump. Pure.
 
 #define NFT(message) (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_##message)
 
-// Whatever may keep workers from forwarding comes before the routes.
+// Everything that may prevent workers from forwarding comes before the routes.
 const struct section sections[] = {
 	{"interfaces", PROTO_ROUTE, AF_UNSPEC, RTM_GETLINK, sizeof(struct ifinfomsg), EVENT_LINK,
 		0},
@@ -383,7 +385,7 @@ const struct section sections[] = {
 static_assert(sizeof(sections) / sizeof(sections[0]) <= 32, "a bit each");
 const unsigned n_sections = sizeof(sections) / sizeof(sections[0]);
 
-// Counters of interfaces are of no use here and long.
+// Interface statistics are large and not used here.
 static size_t add_iface_filter(uint8_t *out)
 {
 	struct nlattr attr = {NLA_HDRLEN + sizeof(uint32_t), IFLA_EXT_MASK};
@@ -404,7 +406,7 @@ size_t section_request(const struct section *section, uint32_t sequence,
 
 	memset(out, 0, SECTION_REQUEST_BYTES);
 	head.nlmsg_len = NLMSG_HDRLEN + NLMSG_ALIGN(section->header);
-	// All these headers begin with the family but that of xfrm, which wants none.
+	// All these headers start with the family, except that of xfrm, which has none.
 	if (section->protocol != PROTO_XFRM)
 		out[NLMSG_HDRLEN] = section->family;
 	if (section->kind == EVENT_LINK)

@@ -1,6 +1,6 @@
-// Sockets, groups, dumps; two states, DUMPING and FOLLOWING. Bytes in, events out: the one that
-// takes them is handed in. Subscribed before the dump; ENOBUFS, a gap or a truncated message =
-// DUMPING again. Control thread.
+// Netlink sockets, multicast groups and dumps; two states, DUMPING and FOLLOWING. Reads bytes and
+// passes events to the listen_ops. Subscribes before dumping; ENOBUFS, a gap or a truncated message
+// leads back to DUMPING. Control thread.
 #pragma once
 
 #include "base/error.h"
@@ -10,36 +10,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Those who take what is heard. All are called from listen_poll, on the control thread.
+// Callbacks. All are called from listen_poll, on the control thread.
 struct listen_ops {
 	void (*event)(void *arg, const struct event *event);
-	void (*dump_begins)(void *arg); // mark: all that is known is now in doubt
-	// In the middle of a dump: Linux cannot tell a kind whole, the dump goes on with others.
+	void (*dump_begins)(void *arg); // mark: all known state is now in doubt
+	// During a dump: the kernel cannot dump this kind completely; the dump goes on with the
+	// others.
 	void (*dump_lacks)(void *arg, enum event_kind kind);
-	// Sweep: what the dump did not name is gone, unless it is of the kinds (event_kinds_have)
-	// that Linux could not tell whole: NLM_F_DUMP_INTR time and again, or an error. All is
-	// dumped again then, after a second, two, four, up to 64.
+	// Sweep: remove what the dump did not contain, except the kinds (event_kinds_have) that
+	// could not be dumped completely: repeated NLM_F_DUMP_INTR, or an error. In that case
+	// everything is dumped again after 1, 2, 4, up to 64 seconds.
 	void (*dump_ends)(void *arg, uint32_t partial);
 	void *arg;
 };
 
 struct listen;
 
-// Whether the kernel has all that is listened to: it needs next-hop objects. Asks in the network
-// namespace of the calling thread, and changes nothing. -errno with `error` set.
+// Checks that the kernel supports everything required, in particular next-hop objects. Queries the
+// network namespace of the calling thread and changes nothing. -errno with `error` set.
 int listen_check(struct error *error);
-// Opens the sockets in the network namespace of the calling thread. `min_receive_buffer` in bytes
-// (64 MiB; SO_RCVBUFFORCE, else what is allowed, with a warning). -errno with `error` set.
+// Opens the sockets in the network namespace of the calling thread. `receive_buffer` is in bytes
+// (64 MiB; SO_RCVBUFFORCE, otherwise as much as allowed, with a warning). -errno with `error` set.
 int listen_open(struct listen **out, const struct listen_ops *ops, uint32_t receive_buffer,
 	struct error *error);
 void listen_close(struct listen *listen);
-int listen_fd(const struct listen *listen); // an epoll of all sockets
+int listen_fd(const struct listen *listen); // an epoll descriptor for all sockets
 
-// Reads and hands on up to `budget_ns` worth of messages. True: there is more at once.
+// Reads and delivers messages for up to `budget_ns`. Returns true if there is more work to do now.
 bool listen_poll(struct listen *listen, uint64_t budget_ns);
-// A dump of everything begins as soon as possible (the mirror has seen that it cannot be right).
-// Dumps of links, addresses, neighbours, next hops, routes, netconf, rules, and the foreign ones,
-// in an order in which each finds what it refers to.
+// Requests a full dump as soon as possible (the mirror has detected inconsistent state). Dumps
+// interfaces, addresses, neighbours, next hops, routes, netconf, rules and foreign objects, in an
+// order in which each kind finds what it refers to.
 void listen_dump_again(struct listen *listen);
 bool listen_is_dumping(const struct listen *listen);
 
@@ -52,11 +53,10 @@ void listen_info(const struct listen *listen, struct listen_info *out);
 // See netlink_bursts.
 unsigned listen_bursts(const struct listen *listen, struct netlink_burst *out);
 
-// A request on a socket of its own, answered at once (waits for at most a second). The answer's
-// events go to `take`. 0, or what the kernel said: -errno.
+// A request on its own socket, answered synchronously (waits at most one second). The events of the
+// reply are passed to `take`. Returns 0 or the kernel's -errno.
 struct listen_request {
-	const void
-		*message; // struct nlmsghdr and what follows; its seq and pid are filled in a copy
+	const void *message; // struct nlmsghdr and its payload; seq and pid are filled in in a copy
 	uint32_t bytes;
 	void (*take)(void *arg, const struct event *event);
 	void *arg;

@@ -1,4 +1,4 @@
-// What the files of the listener share. Control thread.
+// Shared by the files of the listener. Control thread.
 #pragma once
 
 #include "netlink/bursts.h"
@@ -11,27 +11,27 @@ enum { LISTEN_PIECE_BYTES = 256 << 10 };
 
 enum stage {
 	STAGE_FOLLOWING,
-	STAGE_GAP,    // messages were lost: all news are thrown away until there are none
-	STAGE_ASK,    // the next section is to be asked for
-	STAGE_ANSWER, // its pieces come
+	STAGE_GAP,    // messages were lost: notifications are discarded until the buffer is empty
+	STAGE_ASK,    // the next section is about to be requested
+	STAGE_ANSWER, // receiving its parts
 };
 
 struct listen {
 	struct listen_ops ops;
 	int namespace, epoll, ask;
-	int news[N_PROTOS], dump[N_PROTOS]; // -1: this kernel has none
+	int news[N_PROTOS], dump[N_PROTOS]; // -1: not supported by this kernel
 	struct socket_buffer held;
-	uint8_t *piece; // of a dump or an answer
+	uint8_t *piece; // of a dump or a reply
 	uint8_t stage;  // enum stage
 	unsigned section, pass;
-	// The section that is being dumped: something of it went meanwhile; it changed while it was
-	// told; a message of it could not be understood.
+	// State of the section being dumped: an object of it was deleted during the dump; it
+	// changed during the dump; one of its messages was malformed.
 	bool is_disturbed, is_interrupted, is_unsound;
 	bool wants_dump;
-	uint32_t partial;  // kinds that this dump could not tell whole
-	uint32_t failing;  // sections (1 << their number) of which that was said
-	uint64_t retry_ns; // after so long the dump that was partial is repeated; 0: it was not
-	uint32_t sequence, asked; // of dumps; of questions, which may come in the middle of one
+	uint32_t partial;  // kinds that this dump could not return completely
+	uint32_t failing;  // sections (1 << number) for which that was logged
+	uint64_t retry_ns; // delay before a partial dump is repeated; 0: the dump was not partial
+	uint32_t sequence, asked; // of dumps; of requests, which may be sent during a dump
 	uint64_t dump_since_ns, dump_end_ns, warned_ns;
 	struct listen_info info;
 	struct bursts bursts;
@@ -45,10 +45,10 @@ struct listen_protocol {
 };
 extern const struct listen_protocol listen_protocols[N_PROTOS];
 
-// A dump goes through all sections; it ends by itself.
+// A dump runs through all sections and then ends by itself.
 bool dump_is_due(const struct listen *listen);
 void dump_begin(struct listen *listen);
-void dump_stop(struct listen *listen); // in the middle of a section
-// The next section is asked for (STAGE_ASK). / A piece of it is taken in (STAGE_ANSWER).
+void dump_stop(struct listen *listen); // may be called in the middle of a section
+// Requests the next section (STAGE_ASK). / Processes one part of it (STAGE_ANSWER).
 void dump_ask(struct listen *listen);
 void dump_take_piece(struct listen *listen);

@@ -1,5 +1,5 @@
-// A real kernel in a namespace of this process: dumps, news, what is lost and what is foreign. What
-// it answers can be changed on the way, into what it says when a dump goes wrong.
+// Uses a real kernel in a namespace of this process: dumps, notifications, lost and foreign
+// messages. Replies can be modified on the way to simulate failing dumps.
 #include "netlink/listen.h"
 
 #include "base/clock.h"
@@ -20,16 +20,16 @@
 
 enum { N_ROUTES = 4096 };
 
-// How the dump of a family's routes goes. The kernel says no word of a route but in WHOLE and HALF.
+// How the dump of a family's routes ends. Routes are only returned in WHOLE and HALF.
 enum ending {
 	WHOLE,
 	REFUSED,     // NLMSG_ERROR
 	CUT_SHORT,   // NLMSG_DONE with an error
-	HALF,        // the same, behind the first route
-	INTERRUPTED, // NLM_F_DUMP_INTR in one message, which is of no concern
-	EMPTY,       // all is well, but there are no routes
+	HALF,        // same, after the first route
+	INTERRUPTED, // NLM_F_DUMP_INTR in one message that we ignore
+	EMPTY,       // success, but no routes
 	GARBLED,     // the first route's attributes are malformed
-	TORN,        // the last message is longer than what is there of it
+	TORN,        // the last message is truncated
 };
 static struct {
 	enum ending ending;
@@ -37,7 +37,7 @@ static struct {
 	int error;
 } dumps;
 
-// To be read by nobody: of no kind that we know.
+// A message type that is ignored.
 enum { TYPE_OF_NO_CONCERN = RTM_NEWTCLASS };
 
 int __real_socket_read(int fd, void *bytes, size_t room);
@@ -56,7 +56,7 @@ static bool is_end(const struct nlmsghdr *message)
 	return message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR;
 }
 
-// The kernel takes no further request before its dump is read to its end.
+// The kernel accepts no further request before its dump has been read to the end.
 static void skip_to_end(int fd, struct socket_rest rest)
 {
 	static uint8_t bytes[256 << 10];
@@ -71,7 +71,7 @@ static void skip_to_end(int fd, struct socket_rest rest)
 	}
 }
 
-// The kernel's last word, in place of a message.
+// Replaces a message by the end of the dump.
 static int put_end(struct nlmsghdr *message, uint16_t type, const uint8_t *bytes)
 {
 	message->nlmsg_len = NLMSG_LENGTH(sizeof(int));
@@ -93,13 +93,13 @@ static void leave_out_routes(struct socket_rest rest, bool is_interrupted)
 		}
 }
 
-// An attribute that is shorter than its own head.
+// Makes an attribute shorter than its own header.
 static void garble(struct nlmsghdr *message)
 {
 	((struct rtattr *)RTM_RTA(NLMSG_DATA(message)))->rta_len = 1;
 }
 
-// The last message of the datagram claims to go on.
+// Makes the last message of the datagram longer than it is.
 static void lengthen_last(struct socket_rest rest)
 {
 	const struct nlmsghdr *message, *last = NULL;
@@ -136,7 +136,7 @@ int __wrap_socket_read(int fd, void *bytes, size_t room)
 		bytes);
 }
 
-// How the kernel answers who wants to know of xfrm; 0: as it does.
+// The error of the xfrm request; 0: the kernel's own reply.
 static int refusal;
 
 int __real_socket_open(int protocol, int namespace);
@@ -148,9 +148,9 @@ int __wrap_socket_open(int protocol, int namespace)
 	                                           : __real_socket_open(protocol, namespace);
 }
 
-struct heard {
+struct received {
 	unsigned begins, ends;
-	uint32_t partial, lacking;               // of the newest dump
+	uint32_t partial, lacking;               // of the latest dump
 	bool known[N_ROUTES], doubted[N_ROUTES]; // blackhole routes 10.0.x.y/32
 };
 
@@ -165,38 +165,38 @@ static int number_of(const struct event *event)
 
 static void take(void *arg, const struct event *event)
 {
-	struct heard *heard = arg;
+	struct received *received = arg;
 	int number = number_of(event);
 
 	if (number < 0)
 		return;
-	heard->known[number] = !event->is_delete;
-	heard->doubted[number] = false;
+	received->known[number] = !event->is_delete;
+	received->doubted[number] = false;
 }
 
 static void begin(void *arg)
 {
-	struct heard *heard = arg;
+	struct received *received = arg;
 
-	heard->begins++;
-	heard->lacking = 0;
-	memcpy(heard->doubted, heard->known, sizeof(heard->known));
+	received->begins++;
+	received->lacking = 0;
+	memcpy(received->doubted, received->known, sizeof(received->known));
 }
 
 static void lack(void *arg, enum event_kind kind)
 {
-	((struct heard *)arg)->lacking |= 1u << kind;
+	((struct received *)arg)->lacking |= 1u << kind;
 }
 
 static void end(void *arg, uint32_t partial)
 {
-	struct heard *heard = arg;
+	struct received *received = arg;
 
-	assert_int_equal(heard->lacking, partial);
-	heard->ends++;
-	heard->partial = partial;
+	assert_int_equal(received->lacking, partial);
+	received->ends++;
+	received->partial = partial;
 	for (unsigned i = 0; i < N_ROUTES && !event_kinds_have(partial, EVENT_ROUTE); i++)
-		heard->known[i] &= !heard->doubted[i];
+		received->known[i] &= !received->doubted[i];
 }
 
 static void run(const char *command)
@@ -204,13 +204,13 @@ static void run(const char *command)
 	assert_int_equal(system(command), 0);
 }
 
-static struct listen *listen_with(struct heard *heard, uint32_t room)
+static struct listen *listen_with(struct received *received, uint32_t room)
 {
-	struct listen_ops ops = {take, begin, lack, end, heard};
+	struct listen_ops ops = {take, begin, lack, end, received};
 	struct error error = {""};
 	struct listen *listen;
 
-	*heard = (struct heard){0};
+	*received = (struct received){0};
 	if (listen_open(&listen, &ops, room, &error))
 		fail_msg("%s", error.text);
 	return listen;
@@ -224,16 +224,16 @@ static void settle(struct listen *listen)
 		assert_true(clock_now_ns() < until);
 }
 
-static unsigned count(const struct heard *heard)
+static unsigned count(const struct received *received)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < N_ROUTES; i++)
-		n += heard->known[i];
+		n += received->known[i];
 	return n;
 }
 
-// Adds or deletes 10.0.x.y/32 with numbers from `from` up to `to`.
+// Adds or deletes 10.0.x.y/32 for the numbers from `from` up to `to`.
 static void change_routes(const char *method, unsigned from, unsigned to)
 {
 	FILE *batch = popen("ip -force -batch -", "w");
@@ -256,27 +256,27 @@ static int without_routes(void **state)
 
 static void hears_what_is_there_and_what_comes(void **state)
 {
-	struct heard heard;
+	struct received received;
 	struct listen *listen;
 
 	change_routes("add", 0, 100);
-	listen = listen_with(&heard, 1 << 20);
+	listen = listen_with(&received, 1 << 20);
 	settle(listen);
-	assert_int_equal(heard.ends, 1);
-	assert_int_equal(count(&heard), 100);
+	assert_int_equal(received.ends, 1);
+	assert_int_equal(count(&received), 100);
 	change_routes("add", 100, 150);
 	change_routes("del", 0, 10);
 	settle(listen);
-	assert_int_equal(count(&heard), 140);
-	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&received), 140);
+	assert_int_equal(received.ends, 1);
 	listen_close(listen);
 }
 
 static void remembers_when_much_was_said_at_once(void **state)
 {
 	struct netlink_burst bursts[NETLINK_BURSTS];
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct received received;
+	struct listen *listen = listen_with(&received, 1 << 20);
 	uint64_t before, messages = 0;
 	unsigned n, n_before;
 
@@ -301,15 +301,15 @@ static void remembers_when_much_was_said_at_once(void **state)
 
 static void only_what_a_kernel_has_not_may_be_silent(void **state)
 {
-	struct heard heard;
-	struct listen_ops ops = {take, begin, lack, end, &heard};
+	struct received received;
+	struct listen_ops ops = {take, begin, lack, end, &received};
 	struct error error = {""};
 	struct listen *listen;
 
 	refusal = -EPROTONOSUPPORT;
-	listen = listen_with(&heard, 1 << 20);
+	listen = listen_with(&received, 1 << 20);
 	settle(listen);
-	assert_int_equal(heard.ends, 1);
+	assert_int_equal(received.ends, 1);
 	listen_close(listen);
 	refusal = -EACCES;
 	assert_int_equal(listen_open(&listen, &ops, 1 << 20, &error), -EACCES);
@@ -319,8 +319,8 @@ static void only_what_a_kernel_has_not_may_be_silent(void **state)
 
 static void a_loss_leads_to_a_dump_that_finds_all(void **state)
 {
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 16 << 10);
+	struct received received;
+	struct listen *listen = listen_with(&received, 16 << 10);
 	struct listen_info info;
 
 	settle(listen);
@@ -329,19 +329,19 @@ static void a_loss_leads_to_a_dump_that_finds_all(void **state)
 	settle(listen);
 	listen_info(listen, &info);
 	assert_true(info.overruns > 0);
-	assert_true(heard.ends > 1);
-	assert_int_equal(count(&heard), 1500);
+	assert_true(received.ends > 1);
+	assert_int_equal(count(&received), 1500);
 	listen_close(listen);
 }
 
-// Routes go while the dump is told piece by piece: none may come back.
+// Routes are deleted while the dump is being read: none may reappear.
 static void what_is_deleted_during_a_dump_stays_deleted(void **state)
 {
-	struct heard heard;
+	struct received received;
 	struct listen *listen;
 
 	change_routes("add", 0, N_ROUTES);
-	listen = listen_with(&heard, 16 << 20);
+	listen = listen_with(&received, 16 << 20);
 	for (unsigned i = 0; i < N_ROUTES; i += 256) {
 		listen_poll(listen, 1);
 		change_routes("del", N_ROUTES - i - 128, N_ROUTES - i);
@@ -352,12 +352,12 @@ static void what_is_deleted_during_a_dump_stays_deleted(void **state)
 	for (unsigned i = 0; i < N_ROUTES; i++) {
 		bool gone = i % 256 < 64 || i % 256 >= 128;
 
-		assert_int_equal(heard.known[i], !gone);
+		assert_int_equal(received.known[i], !gone);
 	}
 	listen_close(listen);
 }
 
-// Another process sends us what looks like a message of the kernel.
+// Another process sends a message that looks like one from the kernel.
 static void what_others_say_is_counted_and_ignored(void **state)
 {
 	struct {
@@ -371,8 +371,8 @@ static void what_others_say_is_counted_and_ignored(void **state)
 		.dst = {10, 0, 0, 7}};
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_ROUTE};
 	int liar = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct received received;
+	struct listen *listen = listen_with(&received, 1 << 20);
 	struct listen_info info;
 
 	settle(listen);
@@ -380,31 +380,32 @@ static void what_others_say_is_counted_and_ignored(void **state)
 	settle(listen);
 	listen_info(listen, &info);
 	assert_int_equal(info.malformed, 1);
-	assert_int_equal(count(&heard), 0);
-	assert_int_equal(heard.ends, 1);
+	assert_int_equal(count(&received), 0);
+	assert_int_equal(received.ends, 1);
 	listen_close(listen);
 	close(liar);
 }
 
-static void poll_until_dumps_ended(struct listen *listen, const struct heard *heard, unsigned n)
+static void poll_until_dumps_ended(struct listen *listen, const struct received *received,
+	unsigned n)
 {
 	uint64_t until = clock_now_ns() + 10000000000;
 
-	while (heard->ends < n) {
+	while (received->ends < n) {
 		if (!listen_poll(listen, 1000000))
 			usleep(1000);
 		assert_true(clock_now_ns() < until);
 	}
 }
 
-static void dump(struct listen *listen, const struct heard *heard)
+static void dump(struct listen *listen, const struct received *received)
 {
 	listen_dump_again(listen);
-	poll_until_dumps_ended(listen, heard, heard->ends + 1);
+	poll_until_dumps_ended(listen, received, received->ends + 1);
 }
 
-// With 100 routes of IPv4, and some of IPv6.
-static struct listen *listen_to_routes(struct heard *heard)
+// With 100 IPv4 routes and some IPv6 routes.
+static struct listen *listen_to_routes(struct received *received)
 {
 	struct listen *listen;
 
@@ -412,85 +413,85 @@ static struct listen *listen_to_routes(struct heard *heard)
 	dumps.family = AF_INET;
 	run("ip link set lo up");
 	change_routes("add", 0, 100);
-	listen = listen_with(heard, 1 << 20);
+	listen = listen_with(received, 1 << 20);
 	settle(listen);
-	assert_int_equal(count(heard), 100);
+	assert_int_equal(count(received), 100);
 	return listen;
 }
 
 static void what_a_failed_dump_does_not_name_stays(void **state)
 {
 	static const enum ending endings[] = {REFUSED, CUT_SHORT, HALF, INTERRUPTED};
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 	struct listen_info info;
 
 	dumps.error = -ENOMEM;
 	for (unsigned i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		dumps.ending = endings[i];
-		dump(listen, &heard);
-		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
-		assert_int_equal(count(&heard), 100);
+		dump(listen, &received);
+		assert_int_equal(received.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&received), 100);
 	}
 	listen_info(listen, &info);
 	assert_int_equal(info.dumps_partial, 4);
 	assert_int_equal(info.dumps, 1);
-	assert_int_equal(info.dumps_restarted, 8); // only what is interrupted is repeated at once
+	assert_int_equal(info.dumps_restarted, 8); // only interrupted dumps are repeated at once
 	dumps.ending = EMPTY;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 0);
-	assert_int_equal(count(&heard), 0);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 0);
 	listen_close(listen);
 }
 
-// What it told may have been of any route: none is gone for it.
+// The message may have been about any route, so no route is removed.
 static void what_a_malformed_message_of_a_dump_told_stays(void **state)
 {
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 	struct listen_info info;
 
 	for (enum ending ending = GARBLED; ending <= TORN; ending++) {
 		dumps.ending = ending;
-		dump(listen, &heard);
-		assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
-		assert_int_equal(count(&heard), 100);
+		dump(listen, &received);
+		assert_int_equal(received.partial, 1 << EVENT_ROUTE);
+		assert_int_equal(count(&received), 100);
 	}
 	listen_info(listen, &info);
-	assert_int_equal(info.malformed, 1 + 8); // what is torn is asked for again at once
+	assert_int_equal(info.malformed, 1 + 8); // a truncated part is requested again at once
 	assert_int_equal(info.dumps_partial, 2);
 	dumps.ending = WHOLE;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 0);
-	assert_int_equal(count(&heard), 100);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 100);
 	listen_close(listen);
 }
 
-// Its IPv6 routes may lack because the kernel has none, or because it could not tell them.
+// IPv6 routes may be missing because the kernel has none, or because it could not dump them.
 static void what_a_kernel_lacks_is_told_from_what_it_cannot_tell(void **state)
 {
 	static const int lacks[] = {-EOPNOTSUPP, -EAFNOSUPPORT, -EINVAL};
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 
 	dumps.ending = REFUSED;
 	dumps.family = AF_INET6;
 	for (unsigned i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
 		dumps.error = lacks[i];
-		dump(listen, &heard);
-		assert_int_equal(heard.partial, 0);
+		dump(listen, &received);
+		assert_int_equal(received.partial, 0);
 	}
 	dumps.error = -ENOMEM;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
-	dumps.family = AF_INET; // every kernel has these
+	dump(listen, &received);
+	assert_int_equal(received.partial, 1 << EVENT_ROUTE);
+	dumps.family = AF_INET; // supported by every kernel
 	dumps.error = -EOPNOTSUPP;
-	dump(listen, &heard);
-	assert_int_equal(heard.partial, 1 << EVENT_ROUTE);
+	dump(listen, &received);
+	assert_int_equal(received.partial, 1 << EVENT_ROUTE);
 	listen_close(listen);
 }
 
-// Lines of a file that have these words.
+// Number of lines in a file that contain this text.
 static unsigned lines_with(FILE *file, const char *words)
 {
 	char line[1024];
@@ -506,8 +507,8 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 {
 	static const char *const words = "Linux's IPv4 routes could not be read (Cannot allocate "
 					 "memory): what is known of them stays";
-	struct heard heard;
-	struct listen *listen = listen_to_routes(&heard);
+	struct received received;
+	struct listen *listen = listen_to_routes(&received);
 	FILE *said = tmpfile();
 	int stderr_fd = dup(STDERR_FILENO);
 	uint64_t since;
@@ -516,23 +517,23 @@ static void a_failed_dump_is_repeated_ever_later_and_said_once(void **state)
 	dup2(fileno(said), STDERR_FILENO);
 	dumps.ending = CUT_SHORT;
 	dumps.error = -ENOMEM;
-	dump(listen, &heard);
+	dump(listen, &received);
 	since = clock_now_ns();
-	poll_until_dumps_ended(listen, &heard, 4); // after a second, and two more
+	poll_until_dumps_ended(listen, &received, 4); // after one second, and two more
 	since = clock_now_ns() - since;
 	dumps.ending = WHOLE;
-	dump(listen, &heard);
+	dump(listen, &received);
 	dumps.ending = CUT_SHORT;
-	dump(listen, &heard);
+	dump(listen, &received);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
 	assert_true(since >= 2500000000);
 	assert_int_equal(lines_with(said, words), 2);
 	fclose(said);
 	dumps.ending = WHOLE;
-	poll_until_dumps_ended(listen, &heard, 7);
-	assert_int_equal(heard.partial, 0);
-	assert_int_equal(count(&heard), 100);
+	poll_until_dumps_ended(listen, &received, 7);
+	assert_int_equal(received.partial, 0);
+	assert_int_equal(count(&received), 100);
 	listen_close(listen);
 }
 
@@ -557,8 +558,8 @@ static void asks_and_gets_the_kernels_word(void **state)
 		.dst = {127, 0, 0, 1}};
 	int type = 0;
 	struct listen_request request = {&question, sizeof(question), take_type, &type};
-	struct heard heard;
-	struct listen *listen = listen_with(&heard, 1 << 20);
+	struct received received;
+	struct listen *listen = listen_with(&received, 1 << 20);
 
 	run("ip link set lo up");
 	assert_int_equal(listen_ask(listen, &request), 0);
@@ -568,7 +569,7 @@ static void asks_and_gets_the_kernels_word(void **state)
 	listen_close(listen);
 }
 
-// Somebody wants to know of a route (`dl3 show route`) while the tables are being read.
+// A route is queried (`dl3 show route`) while the tables are being dumped.
 static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 {
 	struct {
@@ -580,21 +581,21 @@ static void a_question_in_the_middle_of_a_dump_does_not_end_it(void **state)
 		.route = {.rtm_family = AF_INET, .rtm_flags = RTM_F_FIB_MATCH}};
 	int type = 0;
 	struct listen_request request = {&question, sizeof(question), take_type, &type};
-	struct heard heard;
+	struct received received;
 	struct listen *listen;
 	unsigned n_asked = 0;
 
 	change_routes("add", 0, N_ROUTES);
-	listen = listen_with(&heard, 16 << 20);
-	alarm(20); // a dump that waits for an answer which never comes holds up all else
+	listen = listen_with(&received, 16 << 20);
+	alarm(20); // guards against a dump that waits forever for a reply
 	for (; listen_is_dumping(listen); n_asked++) {
 		listen_poll(listen, 1);
 		listen_ask(listen, &request);
 	}
 	alarm(0);
 	assert_true(n_asked > 1);
-	assert_int_equal(heard.ends, 1);
-	assert_int_equal(count(&heard), N_ROUTES);
+	assert_int_equal(received.ends, 1);
+	assert_int_equal(count(&received), N_ROUTES);
 	listen_close(listen);
 }
 

@@ -1,4 +1,4 @@
-// What people want to see of kernel state beside the forwarding tables: addresses of ports, and who
+// Kernel state for display in addition to the forwarding tables: addresses of ports, and who
 // installed a route. Control thread.
 #include "netlink/ifaces_inside.h"
 #include "netlink/inside.h"
@@ -15,7 +15,7 @@ unsigned netlink_addresses(const struct netlink *netlink, unsigned port, struct 
 	return ifindex ? addresses_of(&mirror->ifaces->addresses, ifindex, out, max) : 0;
 }
 
-// The domain of a VRF's table, which is not made here. False: there is none yet.
+// The domain of a VRF's table, without creating it. Returns false if there is none yet.
 static bool find_domain(const struct store *store, uint32_t table, uint16_t *out)
 {
 	for (uint32_t i = 0; i < store->n_domains; i++)

@@ -1,6 +1,6 @@
-// What Linux drops without a word when an interface goes down, loses its carrier or its addresses,
-// or a next-hop object goes (seen on Linux 6.18; net/ipv4/fib_semantics.c, nexthop.c). Control
-// thread.
+// What Linux drops without a notification when an interface goes down or loses its carrier or its
+// addresses, or a next-hop object is removed (observed on Linux 6.18; net/ipv4/fib_semantics.c,
+// nexthop.c). Control thread.
 #include "netlink/routes_inside.h"
 
 #include <linux/rtnetlink.h>
@@ -23,7 +23,7 @@ static bool is_over(const struct nexthop *nexthop, int ifindex)
 	       nexthop->hop.ifindex == ifindex;
 }
 
-// Objects need an interface that is up and has a carrier. True: there were some.
+// Objects require an interface that is up and has a carrier. Returns true if there were any.
 static bool lose_nexthops(struct routes *routes, int ifindex)
 {
 	struct nexthop *at = nexthops_next(&routes->nexthops, NULL);
@@ -34,7 +34,8 @@ static bool lose_nexthops(struct routes *routes, int ifindex)
 		if (is_lost)
 			routes_nexthop_lost(routes, at);
 		has_lost |= is_lost;
-		at = nexthops_next(&routes->nexthops, is_lost ? NULL : at); // groups go, too
+		at = nexthops_next(&routes->nexthops, is_lost ? NULL : at); // groups may be
+		                                                            // removed, too
 	}
 	return has_lost;
 }
@@ -48,7 +49,7 @@ static void refresh_nexthops(struct routes *routes, int ifindex)
 			routes_nexthop_changed(routes, at);
 }
 
-// Next hops over the interface die; where none is left alive, the routes go.
+// Next hops over the interface die; if none is left alive, the routes are removed.
 static void kill_hop_set(struct routes *routes, uint32_t number, int ifindex)
 {
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
@@ -63,8 +64,8 @@ static void kill_hop_set(struct routes *routes, uint32_t number, int ifindex)
 		routes_drop_hop_set(routes, number);
 }
 
-// Addresses of the host outlive its interface's being down (IPv4: routes of scope host; IPv6: the
-// kernel tells of each one that goes).
+// Local addresses remain when their interface is down (IPv4: routes of scope host; IPv6: the kernel
+// reports each one that is removed).
 static bool outlives_down(const struct hop_set *hop_set)
 {
 	return hop_set->key.family == 4 ? hop_set->key.scope == RT_SCOPE_HOST
@@ -103,7 +104,7 @@ static void refresh(struct routes *routes, int ifindex)
 	refresh_nexthops(routes, ifindex);
 }
 
-// NULL: no memory; then as if it were always new.
+// NULL: out of memory; the interface is then treated as new each time.
 static struct routes_seen *seen_of(struct routes *routes, int ifindex)
 {
 	for (uint32_t i = 0; i < routes->n_seen; i++)
@@ -122,7 +123,8 @@ static struct routes_seen *seen_of(struct routes *routes, int ifindex)
 	return &routes->seen[routes->n_seen++];
 }
 
-// Linux drops next-hop objects a little after the carrier goes; if it is back by then, not at all.
+// Linux drops next-hop objects shortly after the carrier is lost; if it is back by then, it does
+// not.
 static void doubt(struct routes *routes, struct routes_seen *seen)
 {
 	const struct mirror_ops *ops = &routes->mirror->settings.ops;
@@ -147,7 +149,8 @@ void routes_iface_changed(struct routes *routes, int ifindex)
 		doubt(routes, seen);
 	if (!seen->is_up && now.is_up)
 		revive(routes, ifindex, KIND_4);
-	// Of IPv6 what died when the link was set down stays dead until it is up with a carrier.
+	// IPv6 hops that died when the interface was set down stay dead until it is up with a
+	// carrier.
 	if (now.is_up && now.has_carrier && !(seen->is_up && seen->has_carrier))
 		revive(routes, ifindex, KIND_6);
 	seen->is_up = now.is_up;
@@ -155,7 +158,7 @@ void routes_iface_changed(struct routes *routes, int ifindex)
 	refresh(routes, ifindex);
 }
 
-// An IPv4 route goes as a whole when one of its interfaces does; of IPv6 routes the kernel tells.
+// An IPv4 route is removed as a whole with any of its interfaces; IPv6 routes are reported.
 void routes_iface_gone(struct routes *routes, int ifindex)
 {
 	const struct mirror_ops *ops = &routes->mirror->settings.ops;
@@ -194,7 +197,7 @@ void routes_address_came(struct routes *routes, int ifindex)
 		revive(routes, ifindex, KIND_4);
 }
 
-// Only in the table that the interface's addresses belong to.
+// Only in the table of the interface's addresses.
 void routes_address_gone(struct routes *routes, uint8_t vrf, const struct wire_addr *local)
 {
 	for (uint32_t i = 1; i < routes->hop_sets.n; i++) {
@@ -233,7 +236,7 @@ void routes_nexthop_changed(struct routes *routes, struct nexthop *nexthop)
 			stale_hop_sets(routes, at);
 }
 
-// A way of the object that routes lead, 0: none.
+// A set of the object that is used by routes, 0: none.
 static uint32_t hop_set_with_routes(struct routes *routes, uint32_t id)
 {
 	const struct nexthop *nexthop = nexthops_find(&routes->nexthops, id);
@@ -244,7 +247,7 @@ static uint32_t hop_set_with_routes(struct routes *routes, uint32_t id)
 	return hop_set;
 }
 
-// A group that a member leaves: the first one found, NULL: none.
+// The first group that contains this member, NULL: none.
 static struct nexthop *group_with(struct routes *routes, uint32_t id)
 {
 	struct nexthop *at = NULL;
@@ -273,13 +276,13 @@ void routes_nexthop_lost(struct routes *routes, struct nexthop *nexthop)
 
 void routes_nexthop_event(struct routes *routes, const struct event *event)
 {
-	const struct event_nexthop *told = &event->nexthop;
-	struct nexthop *nexthop = event->is_delete ? nexthops_find(&routes->nexthops, told->id)
-	                                           : nexthops_get(&routes->nexthops, told->id);
+	const struct event_nexthop *reported = &event->nexthop;
+	struct nexthop *nexthop = event->is_delete ? nexthops_find(&routes->nexthops, reported->id)
+	                                           : nexthops_get(&routes->nexthops, reported->id);
 
 	routes->nexthop_sequence = event->sequence;
 	routes->nexthop_port_id = event->port_id;
-	if (!nexthop || !told->id)
+	if (!nexthop || !reported->id)
 		return;
 	if (event->is_delete) {
 		if (nexthop->is_known)
@@ -287,6 +290,6 @@ void routes_nexthop_event(struct routes *routes, const struct event *event)
 		return;
 	}
 	nexthop->generation = routes->generation;
-	nexthops_set(&routes->nexthops, nexthop, told);
+	nexthops_set(&routes->nexthops, nexthop, reported);
 	routes_nexthop_changed(routes, nexthop);
 }

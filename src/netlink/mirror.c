@@ -1,5 +1,5 @@
-// Each event goes to the part of the mirror that knows its kind; links come first in every flush,
-// because neighbours and routes stand on them. Control thread.
+// Passes each event to the part of the mirror responsible for its kind. Interfaces are flushed
+// first, because neighbours and routes depend on them. Control thread.
 #include "netlink/mirror.h"
 
 #include "netlink/ifaces.h"
@@ -68,7 +68,7 @@ void mirror_event(struct mirror *mirror, const struct event *event)
 		break;
 	case EVENT_DONE:
 	case EVENT_ERROR:
-		break; // the listener's business
+		break; // handled by the listener
 	default:
 		ifaces_event(mirror->ifaces, event);
 	}

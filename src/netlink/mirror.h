@@ -1,6 +1,7 @@
-// Policy: what Linux says becomes what workers do. Holds Linux's state as it was told (links,
-// addresses, neighbours, next hops, routes of all metrics) and brings the fib in line with it.
-// Knows no socket: events come in, wishes go out. Control thread.
+// Policy: derives the forwarding state of workers from kernel state. Stores the kernel's
+// interfaces, addresses, neighbours, next hops and routes of all metrics, and keeps the fib
+// consistent with them. Uses no sockets: events come in, changes go out through mirror_ops. Control
+// thread.
 #pragma once
 
 #include "base/error.h"
@@ -10,25 +11,28 @@
 
 #include <stdbool.h>
 
-// What the mirror wants done outside; handed in, so that tests can look at it.
+// Actions outside the mirror; passed in, so that tests can record them.
 struct mirror_ops {
 	int (*port_set_admin)(void *ops, unsigned port, bool up);
 	int (*port_set_mtu)(void *ops, unsigned port, uint16_t mtu);
 	int (*port_set_mac)(void *ops, unsigned port, const struct wire_mac *mac);
 	int (*port_set_promiscuous)(void *ops, unsigned port, bool promiscuous);
 	bool (*sends_redirects)(void *ops, const char *interface, uint8_t family);
-	bool (*disables_ipv6)(void *ops, const char *interface); // sysctl; NULL: no
-	unsigned (*mtu6)(void *ops, const char *interface);      // sysctl; 0, NULL: as the link's
+	bool (*disables_ipv6)(void *ops, const char *interface); // sysctl; NULL: never
+	unsigned (*mtu6)(void *ops, const char *interface);      // sysctl; 0, NULL: same as the
+	                                                         // interface's
 	uint8_t (*tcx)(void *ops, int ifindex);                  // enum event_side; NULL: 0
-	bool (*has_old_tables)(void *ops, uint8_t family);       // of iptables; NULL: no
-	void (*dump_again)(void *ops);                           // "what I know cannot be trusted"
+	bool (*has_old_tables)(void *ops, uint8_t family);       // legacy iptables; NULL: none
+	void (*dump_again)(void *ops);                           // the mirror's state may be
+	                                                         // inconsistent
 	void *ops;
 };
 
-// A port as it was set last: the TAP interface's state is handed on only when it differs.
+// Settings of a port as last applied: the state of the TAP interface is passed on only if it
+// differs.
 struct mirror_port {
 	struct wire_mac mac;
-	uint16_t mtu; // 0: not known
+	uint16_t mtu; // 0: unknown
 	bool up, promiscuous;
 };
 
@@ -36,42 +40,42 @@ struct mirror;
 struct mirror_settings {
 	struct fib *fib;
 	unsigned n_ports;
-	int tap[PORT_MAX]; // interface index of each port's TAP interface, 0: it has none now
+	int tap[PORT_MAX]; // ifindex of each port's TAP interface, 0: currently none
 	struct mirror_port port[PORT_MAX];
 	struct mirror_ops ops;
 };
 int mirror_open(struct mirror **out, const struct mirror_settings *settings, struct error *error);
 void mirror_close(struct mirror *mirror);
 
-// A TAP interface was deleted (0) or made anew.
+// A TAP interface was deleted (0) or recreated.
 void mirror_tap_changed(struct mirror *mirror, unsigned port, int ifindex);
-// One thing that Linux said.
+// Handles one kernel event.
 void mirror_event(struct mirror *mirror, const struct event *event);
-// Mark and sweep around a dump; forwarding goes on meanwhile. Of the kinds that it told in part
-// (event_kinds_have) nothing is swept.
+// Mark and sweep around a dump; forwarding continues meanwhile. Kinds that were dumped partially
+// (event_kinds_have) are not swept.
 void mirror_dump_begins(struct mirror *mirror);
-void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind); // in the middle of it
+void mirror_dump_lacks(struct mirror *mirror, enum event_kind kind); // during a dump
 void mirror_dump_ends(struct mirror *mirror, uint32_t partial);
-// Brings what was heard since the last call into the fib: one batch. Call after each round of
-// events. True: there is more to do.
+// Applies the changes since the last call to the fib, one batch. Call after each round of events.
+// Returns true if there is more to do.
 bool mirror_flush(struct mirror *mirror);
 
-// Looks again at what nobody tells of: some sysctls, a few interfaces at a time; routes whose
-// lifetime is over. Call it about ten times a second.
+// Re-reads state for which there are no notifications: some sysctls, a few interfaces at a time,
+// and expired routes. Call about ten times a second.
 void mirror_poll(struct mirror *mirror);
-// What workers cannot express, one by one; stops when `tell` returns false.
+// Lists what workers cannot represent; stops when `tell` returns false.
 void mirror_unsupported(const struct mirror *mirror,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg);
-// Fills the fields that the mirror knows: links, neighbours, routes, memory.
+// Fills in the fields of the mirror: interfaces, neighbours, routes, memory.
 void mirror_info(const struct mirror *mirror, struct netlink_info *out);
 
-// What the parts of the mirror share; private to its files.
+// Shared by the parts of the mirror; private to its files.
 struct ifaces;
 struct neighbours;
 struct routes;
 struct mirror {
 	struct mirror_settings settings;
-	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign things
-	struct neighbours *neighbours; // and those that the kernel keeps alive for us
+	struct ifaces *ifaces; // interfaces, VRFs, addresses, settings, rules, foreign objects
+	struct neighbours *neighbours; // including those that the kernel keeps resolved for us
 	struct routes *routes;         // and next hops
 };

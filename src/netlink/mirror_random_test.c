@@ -1,6 +1,6 @@
-// A small model of Linux's interfaces does something at random and tells of it, now and then into
-// deaf ears with a dump after that; in the end a fresh mirror that is told the state must have made
-// the same fib of it. Tests only.
+// A small model of Linux's interfaces makes random changes and reports them; at times events are
+// lost, followed by a dump. In the end, a fresh mirror fed with the final state must produce the
+// same fib. Tests only.
 #include "netlink/fake_linux.h"
 
 #include <linux/neighbour.h>
@@ -52,7 +52,7 @@ static const struct event_foreign *chain_of(int i)
 	return &chain;
 }
 
-// Two each look the same.
+// Two each cannot be told apart.
 static const struct event_rule *rule_of(int i)
 {
 	static struct event_rule rule;
@@ -70,7 +70,7 @@ static const struct event_foreign *qdisc_of(int ifindex, uint8_t sides)
 	return &qdisc;
 }
 
-// What the kernel tells.
+// Kernel notifications.
 
 static void tell_conf(struct fake_linux *fake, int ifindex)
 {
@@ -115,7 +115,7 @@ static void tell_foreign(struct fake_linux *fake)
 			fake_rule(fake, rule_of(i), false);
 }
 
-// What people do.
+// Administrator actions.
 
 static struct event_link blank(int ifindex)
 {
@@ -129,7 +129,7 @@ static struct event_link blank(int ifindex)
 	if (ifindex >= VLANS && ifindex < STACKED)
 		return fake_vlan(ifindex, FIRST + ifindex % N_PORTS, (uint16_t)ifindex);
 	if (ifindex >= VRFS && ifindex < BRIDGE)
-		return fake_vrf(ifindex, name, 100 + (uint32_t)ifindex % 3); // two share one
+		return fake_vrf(ifindex, name, 100 + (uint32_t)ifindex % 3); // two share a table
 	struct event_link iface = fake_device(ifindex, name, "wireguard");
 	if (ifindex >= BRIDGE && ifindex < MACVLANS)
 		snprintf(iface.kind, sizeof(iface.kind), "bridge");
@@ -275,7 +275,7 @@ static void do_something(struct fake_linux *fake)
 		change_conf(fake, ifindex);
 }
 
-// In any order; what people do meanwhile is told between.
+// In any order, with changes in between.
 static void dump(struct fake_linux *fake, bool is_busy)
 {
 	int start = pick(LAST), foreign_at = pick(LAST);
@@ -297,7 +297,7 @@ static void dump(struct fake_linux *fake, bool is_busy)
 	mirror_dump_ends(fake->mirror, 0);
 }
 
-// Are they the same?
+// Compares the results of both mirrors.
 
 static void compare_hosts(struct fake_linux *fakes, int ifindex)
 {

@@ -1,4 +1,4 @@
-// VRFs, ids, addresses, dumps and their sweep: made-up events, a real fib. Tests only.
+// VRFs, ids, addresses, dumps and their sweep: synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
 #include "netlink/fake_routes.h"
 
@@ -101,7 +101,7 @@ static void names_vrfs_beyond_what_workers_hold(void **state)
 	assert_int_equal(fake_unsupported(&fake,
 				 "interface in a VRF beyond the 63 that workers hold", NULL),
 		1);
-	fake_iface_gone(&fake, 102); // makes room
+	fake_iface_gone(&fake, 102); // frees an id
 	fake_flush(&fake);
 	assert_false(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX);
 	assert_int_not_equal(vrf_of(10), 0);
@@ -115,14 +115,14 @@ static void names_rules_that_stand_in_the_way_of_vrfs(void **state)
 	static const char *const before = "rule for table local before that for VRFs";
 	static const char *const missing = "rule for VRFs (l3mdev) is missing";
 
-	assert_int_equal(fake_unsupported(&fake, before, NULL), 0); // no VRF, no matter
+	assert_int_equal(fake_unsupported(&fake, before, NULL), 0); // no VRF, no effect
 	add(fake_vrf(50, "red", 10));
 	put_in(fake_tap(0), 50);
 	assert_int_equal(fake_unsupported(&fake, before, NULL), 2);
 	fake_rule(&fake, &later, false);
 	fake_rule(&fake, &local, true);
 	fake_flush(&fake);
-	assert_int_equal(fake_unsupported(&fake, before, NULL), 1); // IPv6's
+	assert_int_equal(fake_unsupported(&fake, before, NULL), 1); // that of IPv6
 	assert_false(fake_fib_iface(&fake, 10)->flags & FIB_IFACE_LINUX4);
 	fake_rule(&fake, &l3mdev, true);
 	fake_flush(&fake);
@@ -131,7 +131,8 @@ static void names_rules_that_stand_in_the_way_of_vrfs(void **state)
 	assert_false(fake_fib_iface(&fake, 11)->flags & FIB_IFACE_LINUX4);
 }
 
-// One behind the rule for VRFs is for what no VRF has a route for; one before it is for all.
+// A rule after the VRF rule applies to packets for which no VRF has a route; one before it applies
+// to all.
 static void a_rule_that_refuses_vrfs_before_their_tables_counts(void **state)
 {
 	struct event_rule refuses = {.family = 4, .priority = 2000, .is_l3mdev = true, .action = 7};
@@ -187,12 +188,12 @@ static void holds_thousands_of_vlans(void **state)
 		0);
 }
 
-// Hops may still lead to the id of a VLAN that went in the same round.
+// Hops may still refer to the id of a VLAN that was removed in the same round.
 static void reuses_no_id_before_routes_have_left_it(void **state)
 {
 	add(fake_vlan(20, 10, 7));
 	uint16_t old = ifaces_state(fake.mirror, 20).iface;
-	struct event_link again = fake_vlan(20, 10, 8); // the same index, another VLAN
+	struct event_link again = fake_vlan(20, 10, 8); // same index, different VLAN
 
 	fake_iface_gone(&fake, 20);
 	add(again);
@@ -223,7 +224,7 @@ static void tells_routes_at_once_that_a_iface_went_down(void **state)
 
 static void tells_routes_of_a_new_iface_id(void **state)
 {
-	add(fake_vlan(20, 10, 7)); // known, then a link of the fib
+	add(fake_vlan(20, 10, 7)); // known first, then a fib interface
 	assert_int_equal(fake_calls(CALL_CHANGED, 20), 2);
 }
 
@@ -235,7 +236,7 @@ static void tells_which_source_addresses_are_gone(void **state)
 	fake_address(&fake, 10, "10.0.0.9/24", false);
 	fake_address(&fake, 11, "10.0.0.1/32", false);
 	fake_address(&fake, 10, "10.0.0.1/24", true);
-	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0); // the other interface has it
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0); // the other interface still has it
 	fake_address(&fake, 11, "10.0.0.1/32", true);
 	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
 	assert_true(wire_addr_equal(&fake_call[0].addr, &local));
@@ -258,12 +259,13 @@ static void keeps_source_addresses_of_vrfs_apart(void **state)
 	fake_address(&fake, 10, "10.0.0.1/24", false);
 	fake_address(&fake, 11, "10.0.0.1/24", false);
 	fake_n_calls = 0;
-	fake_address(&fake, 10, "10.0.0.1/24", true); // all before the first flush
+	fake_address(&fake, 10, "10.0.0.1/24", true); // everything before the first flush
 	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
 	assert_int_equal(fake_call[0].table, ifaces_vrf_of_table(fake.mirror, 10));
 }
 
-// Linux drops them without a word and puts them into the other table when the interface comes up.
+// Linux drops them without a notification and adds them to the other table when the interface comes
+// up.
 static void tells_that_ipv4_routes_are_gone_with_a_move_between_vrfs(void **state)
 {
 	struct event_link other = fake_tap(1);
@@ -279,7 +281,7 @@ static void tells_that_ipv4_routes_are_gone_with_a_move_between_vrfs(void **stat
 	add(fake_tap(0));
 	assert_int_equal(fake_calls(CALL_IP4_GONE, 10), 2);
 	other.master = 51;
-	fake.in_dump = true; // it names the routes, too
+	fake.in_dump = true; // it contains the routes, too
 	fake_iface(&fake, &other);
 	assert_int_equal(fake_calls(CALL_IP4_GONE, 11), 0);
 }
@@ -293,7 +295,7 @@ static void forgets_addresses_with_their_interface(void **state)
 	assert_int_equal(fake_calls(CALL_GONE, 20), 1);
 }
 
-// Sweeping.
+// Sweep after a dump.
 
 static void dump_begins(void)
 {
@@ -313,7 +315,7 @@ static void dump_ends(void)
 	dump_ends_in_part(0);
 }
 
-// One thing of each kind that the dumps below do not name.
+// One object of each kind that is not contained in the dumps below.
 static void furnish(void)
 {
 	struct event_foreign chain = {.hook = NF_INET_FORWARD, .name = "chain"};
@@ -350,21 +352,21 @@ static void sweeps_what_a_dump_does_not_name(void **state)
 	dump_begins();
 	fake_basics(&fake);
 	fake_taps(&fake, 2);
-	fake_flush(&fake); // forwarding goes on meanwhile
+	fake_flush(&fake); // forwarding continues meanwhile
 	assert_non_null(fake_fib_iface(&fake, 20));
 	fake_n_calls = 0;
 	dump_ends();
 	assert_null(fake_fib_iface(&fake, 20));
 	assert_int_equal(ifaces_vrf_of_table(fake.mirror, 10), IFACES_NO_VRF);
 	assert_int_equal(fake_calls(CALL_GONE, 20), 1);
-	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0); // the dump named the routes, too
+	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 0); // the dump contained the routes, too
 	assert_false(has_neighbour());
 	assert_int_equal(fake_fib_iface(&fake, 11)->flags &
 				 (FIB_IFACE_LINUX | FIB_IFACE_LINUX4 | FIB_IFACE_LINUX6),
 		0);
 }
 
-// Linux could not tell all of a kind: nobody knows whether what it left out is gone.
+// The kernel could not dump a kind completely: whether the missing objects still exist is unknown.
 static void keeps_kinds_that_a_dump_told_in_part(void **state)
 {
 	furnish();
@@ -385,7 +387,7 @@ static void keeps_kinds_that_a_dump_told_in_part(void **state)
 	furnish();
 	dump_the_rest(1 << EVENT_ADDRESS);
 	fake_n_calls = 0;
-	fake_address(&fake, 11, "10.0.0.1/24", true); // it was still known
+	fake_address(&fake, 11, "10.0.0.1/24", true); // it was not swept
 	assert_int_equal(fake_calls(CALL_ADDRESS, 0), 1);
 	furnish();
 	dump_the_rest(0);
@@ -400,7 +402,7 @@ static void keeps_what_is_told_while_a_dump_runs(void **state)
 	fake_basics(&fake);
 	fake_taps(&fake, 2);
 	fake.in_dump = false;
-	add(fake_vlan(20, 10, 7)); // after the dump of links
+	add(fake_vlan(20, 10, 7)); // after the section of interfaces
 	fake_address(&fake, 20, "10.0.0.1/24", false);
 	dump_ends();
 	assert_non_null(fake_fib_iface(&fake, 20));

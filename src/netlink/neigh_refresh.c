@@ -1,7 +1,7 @@
-// Neighbours that workers use are kept alive: the kernel does not see their packets and would
-// forget them. Gateways are made managed (NTF_EXT_MANAGED, Linux 5.16: the kernel itself keeps them
-// resolved), hosts and, with older kernels, gateways are probed once they are stale. Control
-// thread; goes round in small steps.
+// Keeps neighbours used by workers resolved: the kernel does not see their packets and would expire
+// the entries. Gateways are marked managed (NTF_EXT_MANAGED, Linux 5.16: the kernel keeps them
+// resolved); hosts and, on older kernels, gateways are probed once they are stale. Control thread;
+// works in small steps.
 #include "netlink/ifaces.h"
 #include "netlink/inside.h"
 #include "netlink/neighbours.h"
@@ -17,7 +17,7 @@
 #define NTF_EXT_MANAGED 1
 #endif
 
-// Ten ticks a second. OURS: in NDA_PROTOCOL; no routing protocol has that number.
+// Ten ticks per second. OURS is used in NDA_PROTOCOL and is not assigned to any routing protocol.
 enum { WRITES_PER_TICK = 16, LOOKS_PER_TICK = 512, TICKS_BETWEEN_ROUNDS = 20, OURS = 0xd3 };
 
 enum phase { PHASE_GATEWAYS, PHASE_NEIGHBOURS, PHASE_REST };
@@ -27,34 +27,34 @@ struct gateway {
 	struct wire_addr addr;
 };
 
-struct keep {
+struct neigh_refresh {
 	struct netlink *netlink;
 	uint8_t phase; // enum phase
 	unsigned rest; // ticks until the next round
 	unsigned writes;
-	uint16_t hop;            // next id to look at
+	uint16_t hop;            // next hop id to check
 	uint32_t neighbour;      // cursor
-	struct gateway *gateway; // of this round, in order once it is complete
+	struct gateway *gateway; // of this round, sorted once it is complete
 	size_t n_gateways, room;
-	bool cannot_manage; // this kernel
+	bool cannot_manage; // not supported by this kernel
 	uint64_t n_managed, n_counted;
 };
 
-int keep_open(struct keep **out, struct netlink *netlink, struct error *error)
+int neigh_refresh_open(struct neigh_refresh **out, struct netlink *netlink, struct error *error)
 {
-	struct keep *keep = calloc(1, sizeof(*keep));
+	struct neigh_refresh *refresh = calloc(1, sizeof(*refresh));
 
-	if (!keep)
+	if (!refresh)
 		return error_set(error, -ENOMEM, "no memory for keeping neighbours alive");
-	keep->netlink = netlink;
-	keep->hop = 1;
-	*out = keep;
+	refresh->netlink = netlink;
+	refresh->hop = 1;
+	*out = refresh;
 	return 0;
 }
 
-uint64_t keep_n_managed(const struct keep *keep)
+uint64_t neigh_refresh_n_managed(const struct neigh_refresh *refresh)
 {
-	return keep->n_managed;
+	return refresh->n_managed;
 }
 
 struct request {
@@ -85,12 +85,12 @@ static struct request request_for(uint16_t type, int ifindex, const struct wire_
 	return request;
 }
 
-static int ask_kernel(struct keep *keep, struct request *request,
+static int ask_kernel(struct neigh_refresh *refresh, struct request *request,
 	void (*take)(void *arg, const struct event *event), void *arg)
 {
 	struct listen_request question = {request, request->head.nlmsg_len, take, arg};
 
-	return listen_ask(keep->netlink->listen, &question);
+	return listen_ask(refresh->netlink->listen, &question);
 }
 
 static void take_nothing(void *arg, const struct event *event)
@@ -103,13 +103,14 @@ static void take_neighbour(void *arg, const struct event *event)
 		*(struct event_neighbour *)arg = event->neighbour;
 }
 
-// What the kernel has of it this moment: the mirror may be behind. False: nothing.
-static bool look_up(struct keep *keep, const struct gateway *at, struct event_neighbour *out)
+// Reads the current kernel entry, since the mirror may lag behind. Returns false if there is none.
+static bool look_up(struct neigh_refresh *refresh, const struct gateway *at,
+	struct event_neighbour *out)
 {
 	struct request request = request_for(RTM_GETNEIGH, at->ifindex, &at->addr);
 
 	*out = (struct event_neighbour){0};
-	return !ask_kernel(keep, &request, take_neighbour, out) && out->ifindex;
+	return !ask_kernel(refresh, &request, take_neighbour, out) && out->ifindex;
 }
 
 static bool is_the_operators(uint16_t state)
@@ -117,9 +118,9 @@ static bool is_the_operators(uint16_t state)
 	return state & (NUD_PERMANENT | NUD_NOARP);
 }
 
-// Writes an entry anew: its MAC stays, its state is `state`.
-static void write_neighbour(struct keep *keep, const struct event_neighbour *now, uint16_t state,
-	uint32_t ext_flags)
+// Rewrites an entry with its MAC address and the given state.
+static void write_neighbour(struct neigh_refresh *refresh, const struct event_neighbour *now,
+	uint16_t state, uint32_t ext_flags)
 {
 	struct request request = request_for(RTM_NEWNEIGH, now->ifindex, &now->addr);
 	uint8_t protocol = OURS;
@@ -133,8 +134,8 @@ static void write_neighbour(struct keep *keep, const struct event_neighbour *now
 		add_attr(&request, NDA_FLAGS_EXT, &ext_flags, sizeof(ext_flags));
 		add_attr(&request, NDA_PROTOCOL, &protocol, sizeof(protocol));
 	}
-	keep->writes++;
-	ask_kernel(keep, &request, take_nothing, NULL);
+	refresh->writes++;
+	ask_kernel(refresh, &request, take_nothing, NULL);
 }
 
 static bool is_usable(const struct event_neighbour *now)
@@ -142,45 +143,46 @@ static bool is_usable(const struct event_neighbour *now)
 	return now->has_mac && now->state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE);
 }
 
-// The kernel begins to ask for a gateway that it does not know, and never stops asking. A kernel
-// that does not know the flag probes one that it knows, and ignores the rest.
-static void manage(struct keep *keep, const struct gateway *gateway)
+// Makes the kernel resolve an unknown gateway and keep it resolved. Kernels without the flag probe
+// a known gateway and ignore the rest.
+static void manage(struct neigh_refresh *refresh, const struct gateway *gateway)
 {
 	struct event_neighbour now;
 
-	if (!look_up(keep, gateway, &now))
+	if (!look_up(refresh, gateway, &now))
 		now = (struct event_neighbour){.ifindex = gateway->ifindex, .addr = gateway->addr};
 	if (is_the_operators(now.state) || now.ext_flags & NTF_EXT_MANAGED)
 		return;
-	write_neighbour(keep, &now, is_usable(&now) ? NUD_PROBE : NUD_NONE, NTF_EXT_MANAGED);
-	if (look_up(keep, gateway, &now) && !(now.ext_flags & NTF_EXT_MANAGED))
-		keep->cannot_manage = true;
+	write_neighbour(refresh, &now, is_usable(&now) ? NUD_PROBE : NUD_NONE, NTF_EXT_MANAGED);
+	if (look_up(refresh, gateway, &now) && !(now.ext_flags & NTF_EXT_MANAGED))
+		refresh->cannot_manage = true;
 }
 
-// It stays as an ordinary entry that has to prove itself again when Linux uses it.
-static void give_back(struct keep *keep, const struct neighbour *neighbour)
+// Turns it into an ordinary entry that is revalidated when Linux uses it next.
+static void give_back(struct neigh_refresh *refresh, const struct neighbour *neighbour)
 {
 	struct gateway at = {neighbour->ifindex, neighbour->addr};
 	struct request request = request_for(RTM_DELNEIGH, at.ifindex, &at.addr);
 	struct event_neighbour now;
 
-	if (!look_up(keep, &at, &now) || !(now.ext_flags & NTF_EXT_MANAGED) || now.protocol != OURS)
+	if (!look_up(refresh, &at, &now) || !(now.ext_flags & NTF_EXT_MANAGED) ||
+		now.protocol != OURS)
 		return;
 	if (is_usable(&now)) {
-		write_neighbour(keep, &now, NUD_STALE, 0);
+		write_neighbour(refresh, &now, NUD_STALE, 0);
 		return;
 	}
-	keep->writes++;
-	ask_kernel(keep, &request, take_nothing, NULL);
+	refresh->writes++;
+	ask_kernel(refresh, &request, take_nothing, NULL);
 }
 
-static void probe(struct keep *keep, const struct neighbour *neighbour)
+static void probe(struct neigh_refresh *refresh, const struct neighbour *neighbour)
 {
 	struct gateway at = {neighbour->ifindex, neighbour->addr};
 	struct event_neighbour now;
 
-	if (look_up(keep, &at, &now) && now.state == NUD_STALE && now.has_mac)
-		write_neighbour(keep, &now, NUD_PROBE, now.ext_flags);
+	if (look_up(refresh, &at, &now) && now.state == NUD_STALE && now.has_mac)
+		write_neighbour(refresh, &now, NUD_PROBE, now.ext_flags);
 }
 
 static int order_of_gateways(const void *one, const void *other)
@@ -193,27 +195,27 @@ static int order_of_gateways(const void *one, const void *other)
 	return order ? order : memcmp(a->addr.bytes, b->addr.bytes, sizeof(a->addr.bytes));
 }
 
-static void add_gateway(struct keep *keep, const struct fib_hop *hop)
+static void add_gateway(struct neigh_refresh *refresh, const struct fib_hop *hop)
 {
-	struct gateway gateway = {ifaces_ifindex(keep->netlink->mirror, hop->iface), hop->via};
-	size_t room = keep->room ? keep->room * 2 : 64;
-	struct gateway *more = keep->gateway;
+	struct gateway gateway = {ifaces_ifindex(refresh->netlink->mirror, hop->iface), hop->via};
+	size_t room = refresh->room ? refresh->room * 2 : 64;
+	struct gateway *more = refresh->gateway;
 
 	if (hop->kind != FIB_VIA || !gateway.ifindex)
 		return;
-	if (keep->n_gateways == keep->room) {
+	if (refresh->n_gateways == refresh->room) {
 		more = realloc(more, room * sizeof(*more));
 		if (!more)
 			return;
-		keep->gateway = more;
-		keep->room = room;
+		refresh->gateway = more;
+		refresh->room = room;
 	}
-	keep->gateway[keep->n_gateways++] = gateway;
+	refresh->gateway[refresh->n_gateways++] = gateway;
 }
 
-static void add_hop(struct keep *keep, uint16_t id)
+static void add_hop(struct neigh_refresh *refresh, uint16_t id)
 {
-	const struct fib *fib = keep->netlink->ctx.fib;
+	const struct fib *fib = refresh->netlink->ctx.fib;
 	struct fib_member member[EVENT_MAX_HOPS];
 	struct fib_hop_info info;
 	unsigned n;
@@ -221,132 +223,133 @@ static void add_hop(struct keep *keep, uint16_t id)
 	if (!fib_hop_info(fib, id, &info) || !info.n_routes)
 		return;
 	if (info.hop.kind != FIB_GROUP) {
-		add_gateway(keep, &info.hop);
+		add_gateway(refresh, &info.hop);
 		return;
 	}
 	n = fib_group_members(fib, &info.hop, member, EVENT_MAX_HOPS);
 	for (unsigned i = 0; i < n && i < EVENT_MAX_HOPS; i++)
-		add_gateway(keep, &member[i].hop);
+		add_gateway(refresh, &member[i].hop);
 }
 
-// All gateways of all routes, as the fib has them. True: complete.
-static bool collect(struct keep *keep)
+// All gateways of all routes in the fib. Returns true when complete.
+static bool collect(struct neigh_refresh *refresh)
 {
 	struct fib_usage usage;
 
-	fib_usage(keep->netlink->ctx.fib, &usage);
+	fib_usage(refresh->netlink->ctx.fib, &usage);
 	for (unsigned i = 0; i < LOOKS_PER_TICK; i++) {
-		if (keep->hop > usage.max_hop_id)
+		if (refresh->hop > usage.max_hop_id)
 			return true;
-		add_hop(keep, keep->hop++);
+		add_hop(refresh, refresh->hop++);
 	}
 	return false;
 }
 
-static bool is_gateway(const struct keep *keep, int ifindex, const struct wire_addr *addr)
+static bool is_gateway(const struct neigh_refresh *refresh, int ifindex,
+	const struct wire_addr *addr)
 {
 	struct gateway wanted = {ifindex, *addr};
 
-	return keep->n_gateways &&
-	       bsearch(&wanted, keep->gateway, keep->n_gateways, sizeof(wanted), order_of_gateways);
+	return refresh->n_gateways && bsearch(&wanted, refresh->gateway, refresh->n_gateways,
+					      sizeof(wanted), order_of_gateways);
 }
 
-static void look_at_neighbour(struct keep *keep, const struct neighbour *neighbour)
+static void look_at_neighbour(struct neigh_refresh *refresh, const struct neighbour *neighbour)
 {
 	bool managed = neighbour->ext_flags & NTF_EXT_MANAGED && neighbour->protocol == OURS;
 
-	keep->n_counted += managed;
-	if (managed && !is_gateway(keep, neighbour->ifindex, &neighbour->addr))
-		give_back(keep, neighbour);
+	refresh->n_counted += managed;
+	if (managed && !is_gateway(refresh, neighbour->ifindex, &neighbour->addr))
+		give_back(refresh, neighbour);
 	else if (!managed && neighbour->iface != FIB_NO_IFACE && neighbour->state == NUD_STALE)
-		probe(keep, neighbour);
+		probe(refresh, neighbour);
 }
 
-static bool look_at_neighbours(struct keep *keep)
+static bool look_at_neighbours(struct neigh_refresh *refresh)
 {
 	struct neighbour neighbour;
 
-	for (unsigned i = 0; i < LOOKS_PER_TICK && keep->writes < WRITES_PER_TICK; i++) {
-		if (!neighbours_next(keep->netlink->mirror->neighbours, &keep->neighbour,
+	for (unsigned i = 0; i < LOOKS_PER_TICK && refresh->writes < WRITES_PER_TICK; i++) {
+		if (!neighbours_next(refresh->netlink->mirror->neighbours, &refresh->neighbour,
 			    &neighbour))
 			return true;
-		look_at_neighbour(keep, &neighbour);
+		look_at_neighbour(refresh, &neighbour);
 	}
 	return false;
 }
 
-// Gateways that are not managed yet. They stand in the list in order; those seen leave no trace, so
-// a round begins at the front and stops at its limit of writes.
-static bool manage_gateways(struct keep *keep)
+// Marks the gateways that are not managed yet. The list is sorted and progress is not recorded, so
+// each call starts at the front and stops at the limit of writes.
+static bool manage_gateways(struct neigh_refresh *refresh)
 {
 	struct neighbour known;
 
-	for (size_t i = 0; i < keep->n_gateways && !keep->cannot_manage; i++) {
-		const struct gateway *gateway = &keep->gateway[i];
+	for (size_t i = 0; i < refresh->n_gateways && !refresh->cannot_manage; i++) {
+		const struct gateway *gateway = &refresh->gateway[i];
 
-		if (neighbours_find(keep->netlink->mirror->neighbours, gateway->ifindex,
+		if (neighbours_find(refresh->netlink->mirror->neighbours, gateway->ifindex,
 			    &gateway->addr, &known) &&
 			(known.ext_flags & NTF_EXT_MANAGED || is_the_operators(known.state)))
 			continue;
-		if (keep->writes >= WRITES_PER_TICK)
+		if (refresh->writes >= WRITES_PER_TICK)
 			return false;
-		manage(keep, gateway);
+		manage(refresh, gateway);
 	}
 	return true;
 }
 
-static void begin_round(struct keep *keep)
+static void begin_round(struct neigh_refresh *refresh)
 {
-	keep->phase = PHASE_GATEWAYS;
-	keep->hop = 1;
-	keep->neighbour = 0;
-	keep->n_gateways = keep->n_counted = 0;
+	refresh->phase = PHASE_GATEWAYS;
+	refresh->hop = 1;
+	refresh->neighbour = 0;
+	refresh->n_gateways = refresh->n_counted = 0;
 }
 
-void keep_poll(struct keep *keep)
+void neigh_refresh_poll(struct neigh_refresh *refresh)
 {
-	keep->writes = 0;
-	// In the middle of a dump not all gateways stand in the fib.
-	if (listen_is_dumping(keep->netlink->listen)) {
-		begin_round(keep);
+	refresh->writes = 0;
+	// During a dump, the fib may not contain all gateways.
+	if (listen_is_dumping(refresh->netlink->listen)) {
+		begin_round(refresh);
 		return;
 	}
-	switch (keep->phase) {
+	switch (refresh->phase) {
 	case PHASE_GATEWAYS:
-		if (!collect(keep))
+		if (!collect(refresh))
 			return;
-		if (keep->n_gateways)
-			qsort(keep->gateway, keep->n_gateways, sizeof(*keep->gateway),
+		if (refresh->n_gateways)
+			qsort(refresh->gateway, refresh->n_gateways, sizeof(*refresh->gateway),
 				order_of_gateways);
-		if (manage_gateways(keep))
-			keep->phase = PHASE_NEIGHBOURS;
+		if (manage_gateways(refresh))
+			refresh->phase = PHASE_NEIGHBOURS;
 		return;
 	case PHASE_NEIGHBOURS:
-		if (!look_at_neighbours(keep))
+		if (!look_at_neighbours(refresh))
 			return;
-		keep->n_managed = keep->n_counted;
-		keep->phase = PHASE_REST;
-		keep->rest = TICKS_BETWEEN_ROUNDS;
+		refresh->n_managed = refresh->n_counted;
+		refresh->phase = PHASE_REST;
+		refresh->rest = TICKS_BETWEEN_ROUNDS;
 		return;
 	}
-	if (!keep->rest--)
-		begin_round(keep);
+	if (!refresh->rest--)
+		begin_round(refresh);
 }
 
-// All that are ours, also those that a crash left behind and no round has met yet.
-static void give_all_back(struct keep *keep)
+// All of our entries, including those left by a crash and not visited by a round yet.
+static void give_all_back(struct neigh_refresh *refresh)
 {
 	struct neighbour neighbour;
 	uint32_t at = 0;
 
-	while (neighbours_next(keep->netlink->mirror->neighbours, &at, &neighbour))
+	while (neighbours_next(refresh->netlink->mirror->neighbours, &at, &neighbour))
 		if (neighbour.ext_flags & NTF_EXT_MANAGED && neighbour.protocol == OURS)
-			give_back(keep, &neighbour);
+			give_back(refresh, &neighbour);
 }
 
-void keep_close(struct keep *keep)
+void neigh_refresh_close(struct neigh_refresh *refresh)
 {
-	give_all_back(keep);
-	free(keep->gateway);
-	free(keep);
+	give_all_back(refresh);
+	free(refresh->gateway);
+	free(refresh);
 }

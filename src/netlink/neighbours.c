@@ -1,5 +1,5 @@
-// A hash table by interface and address; what has changed is brought to the fib at each flush.
-// Control thread.
+// Hash table keyed by interface and address; changes are applied to the fib at each flush. Control
+// thread.
 #include "netlink/neighbours.h"
 
 #include "base/log.h"
@@ -15,22 +15,22 @@ enum { FIRST_BUCKETS = 1024 };
 enum { NUD_USABLE = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY };
 
 struct entry {
-	struct entry *next;  // in its bucket
-	struct entry *dirty; // next in the list of those to be looked at
-	uint32_t at;         // in the list of all
-	uint32_t seen;       // the dump that named it last
+	struct entry *next;  // next in the hash bucket
+	struct entry *dirty; // next in the list of entries to re-evaluate
+	uint32_t at;         // index in `list`
+	uint32_t seen;       // the last dump that contained it
 	bool is_dirty, is_gone;
-	struct wire_mac published; // where told.link says so
-	struct neighbour told;
+	struct wire_mac published; // on interface told.iface
+	struct neighbour reported;
 };
 
 struct neighbours {
 	struct mirror *mirror;
-	struct entry **bucket, **list; // list: all of them, dense; as long as there are buckets
+	struct entry **bucket, **list; // list: all entries, dense; same capacity as the buckets
 	uint32_t n_buckets, n, dump;
 	struct entry *dirty;
-	bool ifaces_changed; // all are to be looked at
-	bool is_full;        // said once
+	bool ifaces_changed; // re-evaluate all entries
+	bool is_full;        // logged once
 };
 
 int neighbours_open(struct neighbours **out, struct mirror *mirror, struct error *error)
@@ -71,14 +71,15 @@ static struct entry *find(const struct neighbours *all, int ifindex, const struc
 {
 	struct entry *one = *bucket_of(all, ifindex, addr);
 
-	while (one && !(one->told.ifindex == ifindex && wire_addr_equal(&one->told.addr, addr)))
+	while (one &&
+		!(one->reported.ifindex == ifindex && wire_addr_equal(&one->reported.addr, addr)))
 		one = one->next;
 	return one;
 }
 
 static void put(struct neighbours *all, struct entry *one)
 {
-	struct entry **first = bucket_of(all, one->told.ifindex, &one->told.addr);
+	struct entry **first = bucket_of(all, one->reported.ifindex, &one->reported.addr);
 
 	one->next = *first;
 	*first = one;
@@ -104,7 +105,7 @@ static bool grow(struct neighbours *all)
 	return true;
 }
 
-// NULL: no memory; packets to it go to Linux.
+// NULL: out of memory; packets to it go to Linux.
 static struct entry *add(struct neighbours *all, int ifindex, const struct wire_addr *addr)
 {
 	if (all->n == all->n_buckets && !grow(all))
@@ -112,7 +113,8 @@ static struct entry *add(struct neighbours *all, int ifindex, const struct wire_
 	struct entry *one = calloc(1, sizeof(*one));
 	if (!one)
 		return NULL;
-	one->told = (struct neighbour){.ifindex = ifindex, .addr = *addr, .iface = FIB_NO_IFACE};
+	one->reported =
+		(struct neighbour){.ifindex = ifindex, .addr = *addr, .iface = FIB_NO_IFACE};
 	one->at = all->n;
 	all->list[all->n++] = one;
 	put(all, one);
@@ -135,22 +137,22 @@ static bool is_multicast(const struct wire_addr *addr)
 
 void neighbours_event(struct neighbours *all, const struct event *event)
 {
-	const struct event_neighbour *told = &event->neighbour;
+	const struct event_neighbour *reported = &event->neighbour;
 
-	if (told->flags & NTF_PROXY || !told->addr.family || is_multicast(&told->addr))
+	if (reported->flags & NTF_PROXY || !reported->addr.family || is_multicast(&reported->addr))
 		return;
-	struct entry *one = find(all, told->ifindex, &told->addr);
+	struct entry *one = find(all, reported->ifindex, &reported->addr);
 	if (!one && !event->is_delete)
-		one = add(all, told->ifindex, &told->addr);
+		one = add(all, reported->ifindex, &reported->addr);
 	if (!one)
 		return;
 	one->is_gone = event->is_delete;
 	one->seen = all->dump;
-	one->told.mac = told->has_mac ? told->mac : (struct wire_mac){0};
-	one->told.state = told->state;
-	one->told.flags = told->flags;
-	one->told.ext_flags = told->ext_flags;
-	one->told.protocol = told->protocol;
+	one->reported.mac = reported->has_mac ? reported->mac : (struct wire_mac){0};
+	one->reported.state = reported->state;
+	one->reported.flags = reported->flags;
+	one->reported.ext_flags = reported->ext_flags;
+	one->reported.protocol = reported->protocol;
 	look_at(all, one);
 }
 
@@ -171,7 +173,7 @@ static bool is_stale(const struct entry *one, int dump)
 
 static bool is_on(const struct entry *one, int ifindex)
 {
-	return one->told.ifindex == ifindex;
+	return one->reported.ifindex == ifindex;
 }
 
 void neighbours_dump_begins(struct neighbours *all)
@@ -197,52 +199,54 @@ void neighbours_iface_gone(struct neighbours *all, int ifindex)
 static bool is_usable(const struct entry *one)
 {
 	static const struct wire_mac none;
-	const struct neighbour *told = &one->told;
+	const struct neighbour *reported = &one->reported;
 
-	if (one->is_gone || !(told->state & NUD_USABLE) || wire_mac_equal(&told->mac, &none))
+	if (one->is_gone || !(reported->state & NUD_USABLE) ||
+		wire_mac_equal(&reported->mac, &none))
 		return false;
-	// Linux keeps broadcast addresses like this.
-	return !(told->state & NUD_NOARP) || !(told->mac.bytes[0] & 1);
+	// Linux represents broadcast addresses this way.
+	return !(reported->state & NUD_NOARP) || !(reported->mac.bytes[0] & 1);
 }
 
 static uint16_t wanted_iface(const struct neighbours *all, const struct entry *one)
 {
-	return is_usable(one) ? ifaces_state(all->mirror, one->told.ifindex).iface : FIB_NO_IFACE;
+	return is_usable(one) ? ifaces_state(all->mirror, one->reported.ifindex).iface
+	                      : FIB_NO_IFACE;
 }
 
 static void take_back(struct neighbours *all, struct entry *one)
 {
-	struct neighbour *told = &one->told;
+	struct neighbour *reported = &one->reported;
 
-	if (told->iface == FIB_NO_IFACE || told->iface == wanted_iface(all, one))
+	if (reported->iface == FIB_NO_IFACE || reported->iface == wanted_iface(all, one))
 		return;
-	fib_neighbour_delete(all->mirror->settings.fib, told->iface, &told->addr);
-	told->iface = FIB_NO_IFACE;
+	fib_neighbour_delete(all->mirror->settings.fib, reported->iface, &reported->addr);
+	reported->iface = FIB_NO_IFACE;
 }
 
 static void publish(struct neighbours *all, struct entry *one)
 {
 	struct fib *fib = all->mirror->settings.fib;
-	struct neighbour *told = &one->told;
+	struct neighbour *reported = &one->reported;
 	uint16_t iface = wanted_iface(all, one);
 	struct error error;
 
 	if (iface == FIB_NO_IFACE ||
-		(told->iface == iface && wire_mac_equal(&one->published, &told->mac)))
+		(reported->iface == iface && wire_mac_equal(&one->published, &reported->mac)))
 		return;
-	if (fib_neighbour_set(fib, iface, &told->addr, &told->mac, &error)) {
+	if (fib_neighbour_set(fib, iface, &reported->addr, &reported->mac, &error)) {
 		if (!all->is_full)
 			log_warn("%s; packets to it go to Linux", error.text);
 		all->is_full = true;
 		return;
 	}
-	told->iface = iface;
-	one->published = told->mac;
+	reported->iface = iface;
+	one->published = reported->mac;
 }
 
 static void remove_entry(struct neighbours *all, struct entry *one)
 {
-	struct entry **at = bucket_of(all, one->told.ifindex, &one->told.addr);
+	struct entry **at = bucket_of(all, one->reported.ifindex, &one->reported.addr);
 
 	while (*at != one)
 		at = &(*at)->next;
@@ -263,7 +267,7 @@ void neighbours_flush(struct neighbours *all)
 	if (all->ifaces_changed)
 		look_at_all(all);
 	all->ifaces_changed = false;
-	// First of all: a TAP interface made anew has the port's link now, and perhaps the same
+	// This comes first: a recreated TAP interface now has the port's id, and perhaps the same
 	// neighbours.
 	for (struct entry *one = all->dirty; one; one = one->dirty)
 		take_back(all, one);
@@ -277,22 +281,24 @@ void neighbours_flush(struct neighbours *all)
 	all->dirty = NULL;
 }
 
-// Those that should stand in the fib, and do not.
+// Neighbours that should be in the fib, but are not.
 void neighbours_unsupported(const struct neighbours *all,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	struct netlink_unsupported told = {.what = "neighbours beyond the room that workers have",
+	struct netlink_unsupported reported = {
+		.what = "neighbours beyond the room that workers have",
 		.where = "all interfaces",
 		.effect = "packets to them go to Linux, which forwards them"};
 
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct entry *one = all->list[i];
 
-		told.n += !one->is_dirty && one->told.iface == FIB_NO_IFACE && is_usable(one) &&
-		          ifaces_state(all->mirror, one->told.ifindex).iface != FIB_NO_IFACE;
+		reported.n +=
+			!one->is_dirty && one->reported.iface == FIB_NO_IFACE && is_usable(one) &&
+			ifaces_state(all->mirror, one->reported.ifindex).iface != FIB_NO_IFACE;
 	}
-	if (told.n)
-		tell(arg, &told);
+	if (reported.n)
+		tell(arg, &reported);
 }
 
 void neighbours_info(const struct neighbours *all, struct netlink_info *out)
@@ -309,7 +315,7 @@ bool neighbours_find(const struct neighbours *all, int ifindex, const struct wir
 
 	if (!one || one->is_gone)
 		return false;
-	*out = one->told;
+	*out = one->reported;
 	return true;
 }
 
@@ -320,7 +326,7 @@ bool neighbours_next(const struct neighbours *all, uint32_t *at, struct neighbou
 
 		if (one->is_gone)
 			continue;
-		*out = one->told;
+		*out = one->reported;
 		return true;
 	}
 	*at = 0;

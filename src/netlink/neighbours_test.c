@@ -1,4 +1,4 @@
-// Neighbours on links of all kinds: made-up events, a real fib. Tests only.
+// Neighbours on interfaces of all kinds: synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
 
 #include <linux/neighbour.h>
@@ -14,7 +14,7 @@ static unsigned n_in_fib(void)
 	return usage.n_neighbours;
 }
 
-// The last byte of the MAC that workers would write for a host on link, 0: unresolved.
+// The last byte of the MAC address that workers use for an on-link host, 0: unresolved.
 static uint8_t mac_of(int ifindex, const char *text)
 {
 	struct fib_change change = {.op = FIB_REPLACE,
@@ -117,14 +117,14 @@ static void forgets_neighbours_with_their_iface(void **state)
 	fake_neighbour(&fake, 20, "10.0.0.7", (struct fake_seen){7, NUD_PERMANENT});
 	assert_int_equal(n_in_fib(), 1);
 	fake_iface_gone(&fake, 20);
-	fake_router(&fake, &vlan); // the same again, before anything was flushed
+	fake_router(&fake, &vlan); // the same again, before any flush
 	assert_int_equal(n_in_fib(), 0);
 	struct neighbour found;
 	struct wire_addr addr = fake_addr("10.0.0.7");
 	assert_false(neighbours_find(fake.mirror->neighbours, 20, &addr, &found));
 }
 
-// Its end is told late: it was lost, and a dump is still on its way to the end.
+// The removal is reported late: the event was lost, and the dump has not ended yet.
 static void keeps_the_neighbours_of_a_tap_that_was_made_anew(void **state)
 {
 	struct event_link anew = fake_tap(0);

@@ -1,4 +1,4 @@
-// Public functions: connects the sockets with the mirror. Control thread.
+// Public functions: connects the listener with the mirror. Control thread.
 #include "netlink/netlink.h"
 
 #include "netlink/ifaces.h"
@@ -15,7 +15,7 @@
 
 enum { RECEIVE_BUFFER = 64 << 20, TICK_NS = 100000000, BUDGET_NS = 5000000 };
 
-// Operations that the mirror calls.
+// Operations called by the mirror.
 static int set_admin(void *ops, unsigned port, bool up)
 {
 	struct netlink *netlink = ops;
@@ -74,7 +74,7 @@ static void dump_again(void *ops)
 	listen_dump_again(((struct netlink *)ops)->listen);
 }
 
-// Handlers that the listener calls.
+// Callbacks of the listener.
 static void handle_event(void *arg, const struct event *event)
 {
 	struct netlink *netlink = arg;
@@ -132,7 +132,7 @@ static int open_listen(void *arg)
 	return listen_open(&opening->netlink->listen, &ops, RECEIVE_BUFFER, opening->error);
 }
 
-// Readable when there are messages, and ten times a second.
+// Becomes readable when there are messages, and ten times a second.
 static int open_clock(struct netlink *netlink, struct error *error)
 {
 	struct itimerspec tick = {.it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS};
@@ -161,7 +161,7 @@ static int open_all(struct netlink *netlink, struct error *error)
 	if (!err)
 		err = open_clock(netlink, error);
 	if (!err)
-		err = keep_open(&netlink->keep, netlink, error);
+		err = neigh_refresh_open(&netlink->refresh, netlink, error);
 	if (!err)
 		err = audit_open(&netlink->audit, netlink, error);
 	return err;
@@ -194,8 +194,8 @@ void netlink_close(struct netlink *netlink)
 {
 	if (netlink->audit)
 		audit_close(netlink->audit);
-	if (netlink->keep)
-		keep_close(netlink->keep);
+	if (netlink->refresh)
+		neigh_refresh_close(netlink->refresh);
 	if (netlink->timer >= 0)
 		close(netlink->timer);
 	if (netlink->epoll >= 0)
@@ -212,7 +212,7 @@ int netlink_fd(const struct netlink *netlink)
 	return netlink->epoll;
 }
 
-// A TAP interface may have been deleted and made anew under another number.
+// A TAP interface may have been deleted and recreated with a different index.
 static void look_at_taps(struct netlink *netlink)
 {
 	for (unsigned i = 0; i < netlink->ctx.n_ports; i++) {
@@ -225,7 +225,7 @@ static void look_at_taps(struct netlink *netlink)
 	}
 }
 
-// What nobody tells of is read from the namespace: entered once for all of it.
+// State without notifications is read in the namespace, which is entered once for all of it.
 static int poll_mirror(void *arg)
 {
 	struct netlink *netlink = arg;
@@ -243,8 +243,8 @@ bool netlink_poll(struct netlink *netlink)
 	if (read(netlink->timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		look_at_taps(netlink);
 		if (tap_inside(netlink->ctx.taps, poll_mirror, netlink) != 0)
-			poll_mirror(netlink); // it enters by itself where it can
-		keep_poll(netlink->keep);
+			poll_mirror(netlink); // enters the namespace itself where it can
+		neigh_refresh_poll(netlink->refresh);
 		audit_poll(netlink->audit);
 	}
 	return more;
@@ -252,23 +252,23 @@ bool netlink_poll(struct netlink *netlink)
 
 void netlink_info(const struct netlink *netlink, struct netlink_info *out)
 {
-	struct listen_info heard;
+	struct listen_info received;
 
 	*out = (struct netlink_info){0};
 	mirror_info(netlink->mirror, out);
 	audit_info(netlink->audit, out);
-	listen_info(netlink->listen, &heard);
+	listen_info(netlink->listen, &received);
 	out->state = listen_is_dumping(netlink->listen) ? NETLINK_DUMPING : NETLINK_FOLLOWING;
-	out->messages = heard.messages;
-	out->ignored += heard.ignored;
-	out->malformed = heard.malformed;
-	out->overruns = heard.overruns;
-	out->dumps = heard.dumps;
-	out->dumps_restarted = heard.dumps_restarted;
-	out->dumps_partial = heard.dumps_partial;
-	out->last_dump_ns = heard.last_dump_ns;
-	out->receive_buffer = heard.receive_buffer;
-	out->managed = keep_n_managed(netlink->keep);
+	out->messages = received.messages;
+	out->ignored += received.ignored;
+	out->malformed = received.malformed;
+	out->overruns = received.overruns;
+	out->dumps = received.dumps;
+	out->dumps_restarted = received.dumps_restarted;
+	out->dumps_partial = received.dumps_partial;
+	out->last_dump_ns = received.last_dump_ns;
+	out->receive_buffer = received.receive_buffer;
+	out->managed = neigh_refresh_n_managed(netlink->refresh);
 }
 
 unsigned netlink_bursts(const struct netlink *netlink, struct netlink_burst out[NETLINK_BURSTS])
@@ -293,7 +293,7 @@ int netlink_vrf_find(const struct netlink *netlink, const char *name)
 	return ifaces_vrf_find(netlink->mirror, name);
 }
 
-// Remembers that the listener has had enough.
+// Records that the callback has stopped the iteration.
 struct telling {
 	bool (*tell)(void *arg, const struct netlink_unsupported *one);
 	void *arg;

@@ -1,5 +1,5 @@
-// Any bytes as a netlink datagram, of any of the three families: events with sane counts and texts
-// that end, or nothing.
+// Arbitrary bytes as a netlink datagram of any of the three families: either valid events with
+// bounded counts and terminated strings, or none.
 #include "netlink/decode.h"
 #include "netlink/socket.h"
 
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (n > sizeof(copy))
 		return 0;
-	// At the end of the copy: what reads on is found out.
+	// The copy ends at the end of the allocation, so that overreads are detected.
 	memcpy((void *)rest.bytes, data, n);
 	while ((message = socket_next(&rest)))
 		for (size_t i = 0; i < sizeof(decoders) / sizeof(decoders[0]); i++)

@@ -1,4 +1,4 @@
-// Linux's next-hop objects, by id. Inside routes. Control thread.
+// The kernel's next-hop objects, by id. Internal to routes. Control thread.
 #pragma once
 
 #include "netlink/hop_sets.h"
@@ -12,13 +12,13 @@ struct nexthop_member {
 
 struct nexthop {
 	uint32_t id;
-	struct nexthop *next;   // with the same hash
-	uint32_t first_hop_set; // ways that name it
-	uint32_t n_groups;      // in how many groups it is
+	struct nexthop *next;   // next in the hash bucket
+	uint32_t first_hop_set; // list of next-hop sets that refer to it
+	uint32_t n_groups;      // number of groups that contain it
 	uint8_t generation;
-	bool is_known; // false: named by a way or a group, not told yet
+	bool is_known; // false: referenced by a set or a group, but not reported yet
 	bool is_blackhole, is_group, is_fdb, has_too_many_members;
-	struct hop_set_hop hop; // when it is no group
+	struct hop_set_hop hop; // if not a group
 	uint16_t n_members;
 	struct nexthop_member *member; // owned
 };
@@ -31,17 +31,18 @@ struct nexthops {
 
 int nexthops_open(struct nexthops *nexthops);
 void nexthops_close(struct nexthops *nexthops);
-// NULL: nobody has named it. / The same, made (not known) if need be; NULL: no memory.
+// NULL: never referenced. / Same, created (not known) if needed; NULL: out of memory.
 struct nexthop *nexthops_find(const struct nexthops *nexthops, uint32_t id);
 struct nexthop *nexthops_get(struct nexthops *nexthops, uint32_t id);
-// Takes over what was told; without memory for its members, as if they were too many.
+// Stores what was reported; if there is no memory for the members, the object is treated as having
+// too many.
 void nexthops_set(struct nexthops *nexthops, struct nexthop *nexthop,
-	const struct event_nexthop *told);
-// It is known no more; its members have one group less.
+	const struct event_nexthop *reported);
+// Marks it unknown and removes it from the group counts of its members.
 void nexthops_forget(struct nexthops *nexthops, struct nexthop *nexthop);
-// Takes a member out of a group. True: it was the last one.
+// Removes a member from a group. Returns true if it was the last one.
 bool nexthops_leave(struct nexthops *nexthops, struct nexthop *group, uint32_t id);
-// Frees it when nobody names it any more and it is not known.
+// Frees it if it is neither referenced nor known.
 void nexthops_release(struct nexthops *nexthops, struct nexthop *nexthop);
-// The first one (NULL), or the next after `after`; NULL: no more.
+// The first object (after == NULL), or the one after `after`; NULL: at the end.
 struct nexthop *nexthops_next(const struct nexthops *nexthops, const struct nexthop *after);

@@ -1,4 +1,4 @@
-// Where a way leads in the fib's terms, and which route of a prefix counts. Control thread.
+// Resolves next-hop sets to fib hops, and selects the best route of a prefix. Control thread.
 #include "base/bits.h"
 #include "netlink/peers.h"
 #include "netlink/routes_inside.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_WEIGHT = 255, GROUP_MAX = 64 };
 
-// The next hops of a way that are alive, as they are collected.
+// Collects the live next hops of a set.
 struct members {
 	struct fib_member member[GROUP_MAX];
 	uint32_t weight[GROUP_MAX];
@@ -20,7 +20,7 @@ static const struct fib_hop TO_LINUX = {.kind = FIB_LINUX, .iface = FIB_NO_IFACE
 static void leave_to_linux(struct hop_set *hop_set, enum hop_set_reason reason, int ifindex)
 {
 	if (hop_set->reason != HOP_SET_OK)
-		return; // the first reason counts
+		return; // the first reason is kept
 	hop_set->reason = reason;
 	hop_set->blame = ifindex;
 	hop_set->hop = TO_LINUX;
@@ -111,7 +111,7 @@ static void collect_nexthop(struct routes *routes, struct hop_set *hop_set, stru
 		collect_hop(routes, hop_set, &nexthop->hop, members);
 }
 
-// Linux's weights go up to 65536, the fib's to 255.
+// Weights are up to 65536 in Linux, up to 255 in the fib.
 static void scale_weights(struct members *members)
 {
 	uint32_t most = 1;
@@ -196,7 +196,7 @@ static void resolve(struct routes *routes, struct hop_set *hop_set)
 	}
 }
 
-// A group lives from one batch to the next only while routes lead there: asked for anew.
+// A group survives a batch only if routes use it, so it is requested again in each batch.
 const struct hop_set *routes_resolve(struct routes *routes, uint32_t number)
 {
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
@@ -220,8 +220,8 @@ static bool covers(const struct store_place *broad, const struct store_place *pl
 	return !rest || !((broad->addr[whole] ^ place->addr[whole]) >> (8 - rest));
 }
 
-// IPv6 and, with rules of one's own, IPv4: the local table is searched first, and its shorter
-// prefix wins. IPv4 without such rules takes the longest of both.
+// IPv6, and IPv4 with custom rules: the local table is looked up first, so its shorter prefix wins.
+// IPv4 without custom rules uses the longest match of both tables.
 static bool is_under_local(const struct routes *routes, const struct store_place *place)
 {
 	for (uint32_t i = 0; i < routes->n_broad; i++)
@@ -230,7 +230,7 @@ static bool is_under_local(const struct routes *routes, const struct store_place
 	return false;
 }
 
-// Another IPv6 route of the same metric that leads elsewhere: Linux chooses as it likes.
+// Another IPv6 route with the same metric and a different next hop: the kernel may use either.
 static bool has_rival(struct routes *routes, const struct store_route *best,
 	const struct fib_hop *hop)
 {
@@ -245,7 +245,7 @@ static bool has_rival(struct routes *routes, const struct store_route *best,
 	return false;
 }
 
-// On link in another VRF: workers find neighbours in the link's own VRF only.
+// On link in another VRF: workers look up neighbours in the interface's own VRF only.
 static bool is_leaked(const struct routes *routes, const struct store_place *place,
 	const struct fib_hop *hop)
 {
@@ -287,9 +287,7 @@ void routes_choose(struct routes *routes, uint32_t number, struct routes_choice 
 	out->hop = out->reason == HOP_SET_OK ? hop_set->hop : TO_LINUX;
 }
 
-//
-
-// Which comes first: the lower rank, the narrower, the lower metric.
+// Order of routes: lower rank first, then the more specific one, then the lower metric.
 static int compare(const struct store_route *route, const struct peers *peers)
 {
 	if (route->rank != peers->rank)
@@ -353,7 +351,7 @@ void peers_put(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	routes_poll_broad(routes, peers->place);
 }
 
-// What was told led over links that are down: it was dropped when Linux told of them.
+// The deleted route used interfaces that are down: it was removed when Linux reported them down.
 static bool went_with_its_ifaces(const struct routes *routes)
 {
 	const struct hop_set_request *request = &routes->request;

@@ -1,5 +1,6 @@
-// Linux's routes and next hops: what is heard goes into the store, what is best of each prefix into
-// the fib. Here: how routes hang together, and the dump's mark and sweep. Control thread.
+// The kernel's routes and next hops: events update the store, and the best route of each prefix
+// goes into the fib. Here: the relations between routes and next-hop sets, and mark and sweep
+// around dumps. Control thread.
 #include "base/bits.h"
 #include "netlink/routes_inside.h"
 
@@ -73,7 +74,7 @@ void routes_free_hop_set(struct routes *routes, uint32_t number)
 	const struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
 
 	if (hop_set->n_routes || hop_set->is_stale || hop_set->is_deferred)
-		return; // who takes it off that list frees it
+		return; // freed when it is taken off that list
 	leave_nexthop(routes, number);
 	hop_sets_free(&routes->hop_sets, number);
 }
@@ -100,7 +101,7 @@ void routes_lead(struct routes *routes, uint32_t number, uint32_t to)
 	struct store_route *route = &routes->store.route[number];
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, to);
 
-	hop_set->n_routes++; // first, lest it be freed
+	hop_set->n_routes++; // first, so that it is not freed
 	if (route->hop_set)
 		leave_hop_set(routes, number);
 	route->hop_set = to;
@@ -126,7 +127,7 @@ void routes_drop_hop_set(struct routes *routes, uint32_t number)
 {
 	struct hop_set *hop_set = hop_sets_at(&routes->hop_sets, number);
 
-	for (uint32_t n = hop_set->n_routes; n; n--) // with the last one the way goes
+	for (uint32_t n = hop_set->n_routes; n; n--) // the set is freed with its last route
 		routes_drop(routes, hop_set->first);
 }
 
@@ -152,7 +153,7 @@ static void sweep_nexthops(struct routes *routes)
 	for (struct nexthop *next; at; at = next) {
 		if (at->is_known && at->generation != routes->generation) {
 			routes_nexthop_lost(routes, at);
-			at = NULL; // others may have gone with it
+			at = NULL; // other routes may have been removed with it
 		}
 		next = nexthops_next(&routes->nexthops, at);
 	}
@@ -195,8 +196,7 @@ void routes_info(const struct routes *routes, struct netlink_info *out)
 	                      routes->nexthops.bytes + ROUTES_BATCH * sizeof(*routes->changes);
 }
 
-// The list for people: routes that workers leave to Linux, summed up by reason and interface.
-//
+// Routes that workers leave to Linux, summarised by reason and interface for display.
 
 enum { MOST_SUMS = 64 };
 
@@ -218,12 +218,12 @@ static const char *const what_of[N_HOP_SET_REASONS] = {
 	[HOP_SET_LEAKED] = "on-link route into another VRF",
 };
 
-// One line of the list.
+// One line of the summary.
 struct sum {
 	uint8_t reason;
 	int ifindex;
 	uint64_t n;
-	uint32_t place; // the first one
+	uint32_t place; // the first place
 };
 
 static void add(struct sum *sums, unsigned *n_sums, const struct sum *one)

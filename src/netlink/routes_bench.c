@@ -1,5 +1,5 @@
-// How much CPU time a million routes take: into the store, into the fib, again by a dump, out
-// again; and what one costs in memory. Arguments: number of routes, number of next hops.
+// CPU time for a million routes: added to the store, flushed to the fib, repeated by a dump,
+// deleted; and the memory per route. Arguments: number of routes, number of next hops.
 #include "netlink/fake_ifaces.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@ struct series {
 	uint64_t began_ns;
 };
 
-// Of this thread, on a machine that others use too.
+// CPU time of this thread, because the machine may be shared.
 static uint64_t cpu_ns(void)
 {
 	struct timespec t;
@@ -32,7 +32,7 @@ static void lap(struct series *series, const char *what)
 	series->began_ns = cpu_ns();
 }
 
-// Prefixes as a full BGP table has them are mostly /24s.
+// As in a full BGP table, most prefixes are /24s.
 static void say_all(struct series *series, bool is_delete)
 {
 	struct event *event = &series->event;

@@ -9,8 +9,9 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-// The kernel calls a lifetime that is over to the tick none at all, hence the margin. Dumps for
-// lifetimes' sake keep a distance; what is over is looked at again until the kernel collects it.
+// The kernel reports a lifetime that ends within the current tick as none, hence the margin. Dumps
+// triggered by lifetimes are rate limited; an expired route is checked again until the kernel has
+// collected it.
 static const uint64_t TICK_NS = 10000000, MARGIN_NS = 200000000;
 static const uint64_t SOON_NS = 1000000000, LATER_NS = 5000000000;
 
@@ -27,39 +28,39 @@ static bool is_error(uint8_t type)
 	       type == RTN_THROW;
 }
 
-// IPv6: what the kernel tells such routes apart by is less than with IPv4.
-static void fill_key(struct hop_set_key *key, const struct event_route *told)
+// For IPv6 the kernel compares fewer fields than for IPv4.
+static void fill_key(struct hop_set_key *key, const struct event_route *reported)
 {
-	bool is_ipv4 = told->prefix.addr.family == 4;
+	bool is_ipv4 = reported->prefix.addr.family == 4;
 
 	memset(key, 0, sizeof(*key));
-	key->family = told->prefix.addr.family;
-	key->type = told->type;
-	key->nh_id = told->nh_id;
-	key->mtu = told->mtu;
-	key->protocol = is_ipv4 || told->protocol == RTPROT_RA ? told->protocol : 0;
-	key->has_too_many_hops = told->too_many_hops && !told->nh_id;
+	key->family = reported->prefix.addr.family;
+	key->type = reported->type;
+	key->nh_id = reported->nh_id;
+	key->mtu = reported->mtu;
+	key->protocol = is_ipv4 || reported->protocol == RTPROT_RA ? reported->protocol : 0;
+	key->has_too_many_hops = reported->too_many_hops && !reported->nh_id;
 	if (is_ipv4) {
-		key->scope = told->scope;
-		key->metrics = told->metrics;
-		key->prefsrc = told->prefsrc;
+		key->scope = reported->scope;
+		key->metrics = reported->metrics;
+		key->prefsrc = reported->prefsrc;
 	} else {
-		key->src = told->src;
-		key->src_len = told->src_len;
+		key->src = reported->src;
+		key->src_len = reported->src_len;
 	}
-	if (told->nh_id && told->type == RTN_BLACKHOLE)
-		key->type = RTN_UNICAST; // what the object is now
-	if (!told->nh_id && !is_error(told->type))
-		key->n_hops = told->n_hops;
-	if (is_ipv4 && (key->n_hops > 1 || key->prefsrc.family)) { // what is lost apart
-		key->table = told->table;
-		key->metric = told->metric;
+	if (reported->nh_id && reported->type == RTN_BLACKHOLE)
+		key->type = RTN_UNICAST; // current content of the object
+	if (!reported->nh_id && !is_error(reported->type))
+		key->n_hops = reported->n_hops;
+	if (is_ipv4 && (key->n_hops > 1 || key->prefsrc.family)) { // removed separately
+		key->table = reported->table;
+		key->metric = reported->metric;
 	}
 }
 
-// Linux calls dead what it only ignores for want of a carrier, too. That is judged by the link's
-// state: nothing is told of routes when the carrier comes back. A link without addresses makes its
-// hops look so as well, though it has a carrier.
+// The kernel also marks hops dead that it only ignores for lack of a carrier. That is derived from
+// the interface state here, because there are no route notifications when the carrier returns. Hops
+// on an interface without addresses look the same, although it has a carrier.
 static bool is_dead(const struct routes *routes, const struct event_hop *hop, uint8_t family)
 {
 	if (!(hop->flags & RTNH_F_DEAD))
@@ -70,13 +71,13 @@ static bool is_dead(const struct routes *routes, const struct event_hop *hop, ui
 	return !(hop->flags & RTNH_F_LINKDOWN && state.is_up && !state.has_carrier && is_ignored);
 }
 
-static void fill_request(struct routes *routes, const struct event_route *told)
+static void fill_request(struct routes *routes, const struct event_route *reported)
 {
 	struct hop_set_request *request = &routes->request;
 
-	fill_key(&request->key, told);
+	fill_key(&request->key, reported);
 	for (unsigned i = 0; i < request->key.n_hops; i++) {
-		const struct event_hop *hop = &told->hop[i];
+		const struct event_hop *hop = &reported->hop[i];
 		request->hops[i] = (struct hop_set_hop){.via = hop->via,
 			.has_encap = hop->has_encap,
 			.is_onlink = hop->flags & RTNH_F_ONLINK,
@@ -86,7 +87,7 @@ static void fill_request(struct routes *routes, const struct event_route *told)
 	}
 }
 
-// Next hops die and come back to life without a change of what the way is.
+// Next hops die and revive without changing the key of the set.
 static void take_deaths(struct routes *routes, uint32_t number,
 	const struct hop_set_request *request)
 {
@@ -127,9 +128,9 @@ static void forget(struct routes *routes, const struct peers *peers, bool is_ipv
 	if (!peers->place)
 		return;
 	if (is_ipv4)
-		hear_delete4(routes, peers);
+		handle_delete4(routes, peers);
 	else
-		hear_delete6(routes, peers);
+		handle_delete6(routes, peers);
 }
 
 static int domain_of(struct routes *routes, uint32_t table)
@@ -144,21 +145,21 @@ static int domain_of(struct routes *routes, uint32_t table)
 	return domain;
 }
 
-// A route whose lifetime is over is as good as gone, however long the kernel keeps it. When the
-// next one's is, the kernel is asked again: it may have become longer without a word. True: it is
-// over.
-static bool has_expired(struct routes *routes, const struct event_route *told)
+// An expired route counts as deleted, however long the kernel keeps it. When the next lifetime
+// ends, the kernel is queried again, because the lifetime may have been extended without a
+// notification. Returns true if the route has expired.
+static bool has_expired(struct routes *routes, const struct event_route *reported)
 {
 	uint64_t left_ns = LATER_NS;
 
-	if (!told->expires)
+	if (!reported->expires)
 		return false;
-	if (told->expires > 0)
-		left_ns = MAX_OF(told->expires * TICK_NS + MARGIN_NS, SOON_NS);
+	if (reported->expires > 0)
+		left_ns = MAX_OF(reported->expires * TICK_NS + MARGIN_NS, SOON_NS);
 	const uint64_t at_ns = clock_now_ns() + left_ns;
 	if (!routes->look_again_ns || at_ns < routes->look_again_ns)
 		routes->look_again_ns = at_ns;
-	return told->expires < 0;
+	return reported->expires < 0;
 }
 
 void routes_poll(struct routes *routes)
@@ -167,46 +168,45 @@ void routes_poll(struct routes *routes)
 
 	if (!routes->look_again_ns || routes->is_dumping || clock_now_ns() < routes->look_again_ns)
 		return;
-	routes->look_again_ns = 0; // the dump tells when next
+	routes->look_again_ns = 0; // the dump sets the next time
 	ops->dump_again(ops->ops);
 }
 
 void routes_event(struct routes *routes, const struct event *event)
 {
-	const struct event_route *told = &event->route;
-	bool is_ipv4 = told->prefix.addr.family == 4;
-	int domain = domain_of(routes, told->table);
+	const struct event_route *reported = &event->route;
+	bool is_ipv4 = reported->prefix.addr.family == 4;
+	int domain = domain_of(routes, reported->table);
 
-	if (told->flags & RTM_F_CLONED || domain < 0)
+	if (reported->flags & RTM_F_CLONED || domain < 0)
 		return;
-	if (!event->is_delete && has_expired(routes, told))
+	if (!event->is_delete && has_expired(routes, reported))
 		return;
-	struct peers peers = {.rank = rank_of(told->table),
-		.narrow = is_ipv4 ? told->tos : told->src_len,
-		.metric = told->metric};
-	fill_request(routes, told);
+	struct peers peers = {.rank = rank_of(reported->table),
+		.narrow = is_ipv4 ? reported->tos : reported->src_len,
+		.metric = reported->metric};
+	fill_request(routes, reported);
 	if (event->is_delete) {
-		peers.place = store_find(&routes->store, domain, &told->prefix);
+		peers.place = store_find(&routes->store, domain, &reported->prefix);
 		forget(routes, &peers, is_ipv4);
 		return;
 	}
 	uint32_t hop_set = read_hop_set(routes, &routes->request);
-	peers.place = hop_set ? store_place(&routes->store, domain, &told->prefix) : 0;
+	peers.place = hop_set ? store_place(&routes->store, domain, &reported->prefix) : 0;
 	if (!peers.place) {
 		routes->n_lost++;
 		if (hop_set)
 			routes_free_hop_set(routes, hop_set);
 	} else if (is_ipv4) {
-		hear_add4(routes, &peers, hop_set, event);
+		handle_add4(routes, &peers, hop_set, event);
 	} else {
-		hear_add6(routes, &peers, hop_set, event);
+		handle_add6(routes, &peers, hop_set, event);
 	}
 }
 
-// What Linux says of an IPv4 route: those of one prefix, TOS and metric stand in a list of which
-// the first counts.
+// IPv4 routes: those of one prefix, TOS and metric form a list, of which the first one is used.
 
-// A dump lists routes in the kernel's order: each one goes behind those that were listed before.
+// A dump returns routes in kernel order: each one goes after those already dumped.
 static void move_to_end(struct routes *routes, uint32_t number, const struct peers *peers)
 {
 	uint32_t *iface = peers_first(routes, peers);
@@ -222,7 +222,7 @@ static void move_to_end(struct routes *routes, uint32_t number, const struct pee
 	store_touch(&routes->store, peers->place);
 }
 
-void hear_add4(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+void handle_add4(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
 	uint32_t *first = peers_first(routes, peers);
@@ -242,7 +242,7 @@ void hear_add4(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	}
 }
 
-void hear_delete4(struct routes *routes, const struct peers *peers)
+void handle_delete4(struct routes *routes, const struct peers *peers)
 {
 	uint32_t hop_set = hop_sets_find(&routes->hop_sets, &routes->request);
 	uint32_t old =
@@ -255,10 +255,9 @@ void hear_delete4(struct routes *routes, const struct peers *peers)
 		peers_missed(routes, peers);
 }
 
-// What Linux says of an IPv6 route: those of one prefix and metric that lead to gateways are one
-// route with several next hops.
+// IPv6 routes: those of one prefix and metric via gateways form one multipath route.
 
-// Whether IPv6 routes like this one join others of the same metric as one route.
+// Whether such IPv6 routes are merged with others of the same metric into one route.
 static bool joins(const struct hop_set_key *key, const struct hop_set_hop *hops)
 {
 	return key->type == RTN_UNICAST && key->n_hops && hops[0].via.family &&
@@ -271,7 +270,7 @@ static bool has_src(const struct hop_set *hop_set, const struct hop_set_key *key
 	       wire_addr_equal(&hop_set->key.src, &key->src);
 }
 
-// The route that these hops join, or replace: 0: none.
+// The route that these hops are merged with or replace; 0: none.
 static uint32_t find_joined(struct routes *routes, uint32_t first, const struct peers *peers,
 	const struct hop_set_request *request)
 {
@@ -292,14 +291,14 @@ static uint32_t find_src(struct routes *routes, uint32_t first, const struct pee
 	return peers_has(routes, first, peers) ? first : 0;
 }
 
-// Whether Linux only says that the route's next-hop object has changed.
+// Whether the event only reports a change of the route's next-hop object.
 static bool is_nexthop_change(const struct routes *routes, const struct event *event)
 {
 	return event->route.nh_id && event->sequence == routes->nexthop_sequence &&
 	       event->port_id == routes->nexthop_port_id;
 }
 
-void hear_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
+void handle_add6(struct routes *routes, const struct peers *peers, uint32_t hop_set,
 	const struct event *event)
 {
 	const struct hop_set_request *request = &routes->request;
@@ -307,13 +306,14 @@ void hear_add6(struct routes *routes, const struct peers *peers, uint32_t hop_se
 	uint32_t old = peers_find_hop_set(routes, *first, peers, hop_set);
 
 	if (event->nl_flags & NLM_F_REPLACE && !(old && is_nexthop_change(routes, event))) {
-		// The first of its kind goes, though one like the new one may be there already:
-		// then there are two that are equal.
+		// The first route of its kind is replaced, even if an equal route already exists:
+		// then there are two equal routes.
 		old = find_joined(routes, *first, peers, request);
 		if (!old)
 			old = find_src(routes, *first, peers, &request->key);
 	} else if (!old && joins(&request->key, request->hops)) {
-		old = find_joined(routes, *first, peers, request); // all its next hops were told
+		old = find_joined(routes, *first, peers, request); // all its next hops were
+		                                                   // reported
 	}
 	if (!old) {
 		peers_put(routes, peers, hop_set, peers_end(routes, first, peers));
@@ -329,7 +329,7 @@ static bool same_exit(const struct hop_set_hop *a, const struct hop_set_hop *b)
 	return a->ifindex == b->ifindex && wire_addr_equal(&a->via, &b->via);
 }
 
-static bool is_told(const struct hop_set_request *request, const struct hop_set_hop *hop)
+static bool is_reported(const struct hop_set_request *request, const struct hop_set_hop *hop)
 {
 	for (unsigned i = 0; i < request->key.n_hops; i++)
 		if (same_exit(&request->hops[i], hop))
@@ -337,7 +337,7 @@ static bool is_told(const struct hop_set_request *request, const struct hop_set_
 	return false;
 }
 
-// Takes the hops that were told from those of a route; with the last one the route goes.
+// Removes the reported hops from a route; with the last hop the route is removed.
 static void subtract(struct routes *routes, uint32_t route, const struct peers *peers)
 {
 	const struct hop_set *hop_set = peers_hop_set(routes, route);
@@ -346,7 +346,7 @@ static void subtract(struct routes *routes, uint32_t route, const struct peers *
 	rest->key = hop_set->key;
 	rest->key.n_hops = 0;
 	for (unsigned i = 0; i < hop_set->key.n_hops; i++)
-		if (!is_told(&routes->request, &hop_set->hops[i]))
+		if (!is_reported(&routes->request, &hop_set->hops[i]))
 			rest->hops[rest->key.n_hops++] = hop_set->hops[i];
 	if (rest->key.n_hops == hop_set->key.n_hops)
 		peers_missed(routes, peers);
@@ -356,7 +356,7 @@ static void subtract(struct routes *routes, uint32_t route, const struct peers *
 		routes_lead(routes, route, read_hop_set(routes, rest));
 }
 
-// A route that joins no other: the one that leaves in the same way.
+// For a route that is not merged: the one with the same next-hop set.
 static uint32_t find_alone(struct routes *routes, uint32_t first, const struct peers *peers)
 {
 	const struct hop_set_request *request = &routes->request;
@@ -373,7 +373,7 @@ static uint32_t find_alone(struct routes *routes, uint32_t first, const struct p
 	return 0;
 }
 
-void hear_delete6(struct routes *routes, const struct peers *peers)
+void handle_delete6(struct routes *routes, const struct peers *peers)
 {
 	const struct hop_set_request *request = &routes->request;
 	uint32_t first = *peers_first(routes, peers);

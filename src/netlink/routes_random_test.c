@@ -1,6 +1,6 @@
-// Random changes of routes, next-hop objects, links and addresses, as a plain model of the kernel
-// keeps and tells them, some of them lost and made good by a dump: workers answer as the model
-// does.
+// Random changes of routes, next-hop objects, interfaces and addresses. A simple model of the
+// kernel applies and reports them; some events are lost and recovered by a dump. Workers must
+// forward as the model does.
 #include "netlink/fake_ifaces.h"
 
 #include <setjmp.h>
@@ -19,9 +19,9 @@ struct hop {
 	bool is_dead;
 };
 
-// In the kernel's order within prefix and metric.
+// In kernel order within prefix and metric.
 struct route {
-	int prefix, metric, nhid; // nhid 0: hops of its own
+	int prefix, metric, nhid; // nhid 0: own hops
 	struct hop hop[4];
 	int n_hops;
 };
@@ -42,11 +42,11 @@ enum { PLACES = sizeof(places) / sizeof(places[0]), PLACES4 = 4 };
 static struct model {
 	struct route route[MOST_ROUTES];
 	int n;
-	struct hop object[OBJECTS]; // 1 to 4; dev 0: there is none
-	int member[OBJECTS];        // of the group: its object ids
+	struct hop object[OBJECTS]; // 1 to 4; dev 0: does not exist
+	int member[OBJECTS];        // object ids in the group
 	int n_members;
 	bool is_up[DEVS + 1];
-	bool is_deaf; // what is said now is lost
+	bool is_deaf; // events are currently lost
 	unsigned seed;
 } model;
 
@@ -142,7 +142,7 @@ static bool draw_route(struct route *route, int prefix, int most_hops)
 	return true;
 }
 
-// The peers stand together; where the first of them is, or would be.
+// Peers are contiguous; returns the index of the first one, or where it would be inserted.
 static int find_peers(const struct route *route)
 {
 	int at = 0;
@@ -176,7 +176,7 @@ static void change4(int prefix)
 	say("", &route, mode == 1 && exists ? " append" : mode == 2 && exists ? " replace" : "");
 }
 
-// fib6_add_rt2node(): next hops of one metric are one route
+// fib6_add_rt2node(): next hops with the same metric form one route
 static void change6(int prefix)
 {
 	struct route request, *route;
@@ -222,7 +222,7 @@ static void drop_by_nhid(int id)
 			remove_at(i);
 }
 
-// remove_nexthop(): groups lose it, routes go without a word
+// remove_nexthop(): removed from groups; routes are removed without a notification
 static void lose_object(int id)
 {
 	model.object[id].dev = 0;
@@ -306,7 +306,7 @@ static void change_iface(void)
 	kill_hops(dev, true);
 }
 
-// The last IPv4 address goes, and comes back later or at once.
+// The last IPv4 address is removed, and comes back later or at once.
 static void change_address(void)
 {
 	int dev = 1 + draw(DEVS);

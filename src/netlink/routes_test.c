@@ -1,5 +1,5 @@
-// Routes as Linux tells of them, and what workers then do. Each test says what the kernel was seen
-// to say, and asks what it was seen to answer.
+// Kernel route events and the resulting behaviour of workers. Each test delivers events observed
+// from a real kernel and checks for the kernel's observed lookup results.
 #include "netlink/fake_ifaces.h"
 
 #include <setjmp.h>
@@ -108,9 +108,9 @@ static void ipv4_routes_of_one_metric_stand_in_a_list(void **state)
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
 	fake_say("20.0.0.0/8 via 10.2.0.2 dev 2 append");
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
-	fake_say("20.0.0.0/8 via 10.2.0.3 dev 2"); // put before them
+	fake_say("20.0.0.0/8 via 10.2.0.3 dev 2"); // inserted before them
 	ASK("20.0.0.1", "via 10.2.0.3 dev 2");
-	fake_say("20.0.0.0/8 via 10.1.0.9 dev 1 replace"); // the first one
+	fake_say("20.0.0.0/8 via 10.1.0.9 dev 1 replace"); // replaces the first one
 	ASK("20.0.0.1", "via 10.1.0.9 dev 1");
 	fake_say("deleted 20.0.0.0/8 via 10.1.0.9 dev 1");
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
@@ -133,9 +133,9 @@ static void ipv6_gateways_of_one_metric_are_one_route(void **state)
 	ASK("2001:db8::1", "via fe80::3 dev 2");
 	fake_say("2001:db8::/48 via fe80::9 dev 1 replace");
 	ASK("2001:db8::1", "via fe80::9 dev 1");
-	fake_say("2001:db8::/48 dev 3 append"); // apart: Linux may take either
+	fake_say("2001:db8::/48 dev 3 append"); // separate routes: Linux may use either
 	ASK("2001:db8::1", "linux");
-	fake_say("2001:db8::/48 dev 2 replace"); // the one without gateway
+	fake_say("2001:db8::/48 dev 2 replace"); // replaces the one without a gateway
 	fake_say("deleted 2001:db8::/48 via fe80::9 dev 1");
 	ASK("2001:db8::1", "dev 2");
 	fake_say("deleted 2001:db8::/48 dev 2");
@@ -167,7 +167,7 @@ static void routes_over_a_iface_that_goes_down_are_gone(void **state)
 	ASK("2001:db8::1", "via fe80::2 dev 2");
 	ASK("2001:db8:1::1", "nothing");
 	fake_set_up(1, true);
-	ASK("20.0.0.1", "via 10.2.0.2 dev 2"); // does not come back by itself
+	ASK("20.0.0.1", "via 10.2.0.2 dev 2"); // not restored by the carrier
 	ASK("21.0.0.1", "10.1.0.2 dev 1 weight 1, 10.2.0.2 dev 2 weight 1");
 	ASK("2001:db8::1", "fe80::2 dev 1 weight 1, fe80::2 dev 2 weight 1");
 	fake_set_up(1, false);
@@ -220,7 +220,7 @@ static void ipv4_routes_that_differ_in_a_metric_of_tcp_are_two(void **state)
 	ASK("20.0.0.1", "nothing");
 }
 
-// IPv6 tells of each, after it has told of the link; others of the same prefix stay.
+// IPv6 reports each removed route, after the interface; other routes of the same prefix stay.
 static void a_iface_that_goes_down_leaves_no_doubt(void **state)
 {
 	fake_say("2001:db8::/64 dev 1 metric 256");
@@ -236,8 +236,8 @@ static void a_iface_that_goes_down_leaves_no_doubt(void **state)
 	assert_int_equal(fake.n_dumps, 1);
 }
 
-// Linux replaces the first route of its kind, also where one like the new one stands behind it:
-// then it has two that are equal, and a deletion takes one of them.
+// Linux replaces the first route of its kind, even if one equal to the new one follows it: then
+// there are two equal routes, and a deletion removes one of them.
 static void an_ipv6_route_replaces_the_first_one_though_its_equal_is_there(void **state)
 {
 	fake_say("prohibit 2001:db8::/48 metric 30");
@@ -250,7 +250,8 @@ static void an_ipv6_route_replaces_the_first_one_though_its_equal_is_there(void 
 	assert_int_equal(fake.n_dumps, 0);
 }
 
-// A route by a next-hop object that changes is told as replaced, with the object's own request.
+// When the next-hop object of a route changes, the route is reported as replaced, with the sequence
+// number of the object's request.
 static void an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes(void **state)
 {
 	fake_say("id 1 via fe80::2 dev 1 request 7");
@@ -268,7 +269,7 @@ static void an_ipv6_route_stays_in_its_place_when_its_next_hop_object_changes(vo
 	assert_int_equal(fake.n_dumps, 0);
 }
 
-// Linux calls them dead, and does not tell when the carrier comes back.
+// Linux marks them dead and does not report them when the carrier returns.
 static void routes_told_without_carrier_come_back_with_it(void **state)
 {
 	fake.iface[1].ignores_linkdown4 = fake.iface[1].ignores_linkdown6 = true;
@@ -286,7 +287,7 @@ static void routes_told_without_carrier_come_back_with_it(void **state)
 	ASK("2001:db8::1", "via fe80::2 dev 1");
 }
 
-// So the kernel marks the next hops of a link that has lost its last address.
+// The kernel marks the next hops of an interface that has lost its last address this way.
 static void a_hop_that_is_dead_though_the_carrier_is_there_stays_dead(void **state)
 {
 	fake.iface[1].ignores_linkdown4 = true;
@@ -303,7 +304,7 @@ static void a_iface_that_is_deleted_takes_its_routes_along(void **state)
 	fake_set_up(2, false);
 	fake_say("deleted 2001:db8::/48 via fe80::2 dev 2");
 	fake_remove(2);
-	ASK("21.0.0.1", "nothing"); // as a whole: seen so
+	ASK("21.0.0.1", "nothing"); // removed as a whole, as observed
 	ASK("10.2.0.1", "nothing");
 	ASK("2001:db8::1", "via fe80::2 dev 1");
 	assert_int_equal(fake.n_dumps, 0);
@@ -333,12 +334,12 @@ static void an_address_takes_routes_that_prefer_it_along(void **state)
 
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1");
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1 src 10.1.0.1 metric 9");
-	fake_say("30.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1 table 1000"); // no VRF: stays
+	fake_say("30.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1 table 1000"); // not in a VRF: stays
 	wire_addr_parse("10.2.0.1", &gone);
 	routes_address_gone(fake.routes, 0, &gone);
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
 	assert_int_equal(fake.routes->store.n_routes[0], 2);
-	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1"); // newer kernels say so
+	fake_say("deleted 20.0.0.0/8 via 10.1.0.2 dev 1 src 10.2.0.1"); // reported by newer kernels
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
 	assert_int_equal(fake.n_dumps, 0);
 }
@@ -368,7 +369,7 @@ static void tables_of_vrfs_are_apart(void **state)
 	routes_vrf_changed(fake.routes, 1000);
 	assert_string_equal(fake_ask_vrf(1, "20.0.0.1"), "via 10.1.0.2 dev 1");
 	ASK("20.0.0.1", "via 10.2.0.2 dev 2");
-	fake_say("10.1.0.0/24 dev 1 table 1000"); // link 0 belongs to VRF 0
+	fake_say("10.1.0.0/24 dev 1 table 1000"); // interface 0 belongs to VRF 0
 	assert_string_equal(fake_ask_vrf(1, "10.1.0.2"), "linux");
 	fake.has_vrf = false;
 	routes_vrf_changed(fake.routes, 1000);
@@ -390,7 +391,7 @@ static void what_a_dump_does_not_name_is_swept(void **state)
 	fake_say("22.0.0.0/8 nhid 1");
 	routes_dump_begins(fake.routes);
 	fake_say("dump 21.0.0.0/8 via 10.1.0.2 dev 1");
-	fake_say("23.0.0.0/8 via 10.1.0.2 dev 1"); // meanwhile
+	fake_say("23.0.0.0/8 via 10.1.0.2 dev 1"); // in the meantime
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
 	routes_dump_ends(fake.routes, 0);
 	ASK("20.0.0.1", "nothing");
@@ -400,7 +401,7 @@ static void what_a_dump_does_not_name_is_swept(void **state)
 	assert_int_equal(fake.routes->nexthops.n_known, 0);
 }
 
-// Linux could not tell all of them: nobody knows whether the others are gone.
+// The kernel could not dump all routes: whether the others still exist is unknown.
 static void what_a_dump_in_part_does_not_name_stays(void **state)
 {
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
@@ -461,7 +462,7 @@ static void a_deletion_that_does_not_fit_asks_for_a_dump(void **state)
 {
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
 	fake_say("deleted 20.0.0.0/8 via 10.9.0.2 dev 2 metric 5");
-	assert_int_equal(fake.n_dumps, 0); // went without a word, maybe
+	assert_int_equal(fake.n_dumps, 0); // may have been dropped without a notification
 	fake_say("deleted 20.0.0.0/8 via 10.9.0.2 dev 2");
 	assert_int_equal(fake.n_dumps, 1);
 	ASK("20.0.0.1", "via 10.1.0.2 dev 1");
@@ -470,7 +471,7 @@ static void a_deletion_that_does_not_fit_asks_for_a_dump(void **state)
 static void next_hop_objects_change_under_their_routes(void **state)
 {
 	fake_say("30.0.0.0/8 nhid 1");
-	ASK("30.0.0.1", "linux"); // not told of yet
+	ASK("30.0.0.1", "linux"); // not reported yet
 	fake_say("id 1 via 10.1.0.2 dev 1");
 	fake_say("id 2 via 10.2.0.2 dev 2");
 	fake_say("id 10 group 1,5/2");
@@ -486,7 +487,7 @@ static void next_hop_objects_change_under_their_routes(void **state)
 	fake_say("id 1 via 10.1.0.7 dev 1 replace");
 	ASK("30.0.0.1", "via 10.1.0.7 dev 1");
 	ASK("31.0.0.1", "10.1.0.7 dev 1 weight 5, 10.2.0.2 dev 2 weight 1");
-	fake_say("31.0.0.0/8 nhid 10 via 10.1.0.7 dev 1 replace"); // as the kernel repeats it
+	fake_say("31.0.0.0/8 nhid 10 via 10.1.0.7 dev 1 replace"); // as repeated by the kernel
 	fake_say("id 10 group 2 replace");
 	ASK("31.0.0.1", "via 10.2.0.2 dev 2");
 	fake_say("id 3 blackhole");
@@ -506,7 +507,7 @@ static void a_next_hop_object_takes_its_routes_along(void **state)
 	fake_say("31.0.0.0/8 nhid 1");
 	fake_say("32.0.0.0/8 nhid 13");
 	fake_flush();
-	fake_say("deleted id 1"); // and not a word of 31/8 and 32/8
+	fake_say("deleted id 1"); // 31/8 and 32/8 are not reported
 	ASK("30.0.0.1", "via 10.2.0.2 dev 2");
 	ASK("31.0.0.1", "nothing");
 	ASK("32.0.0.1", "nothing");
@@ -528,7 +529,7 @@ static void next_hop_objects_need_a_carrier(void **state)
 	ASK("30.0.0.1", "via 10.2.0.2 dev 2");
 	ASK("31.0.0.1", "nothing");
 	assert_int_equal(fake.n_dumps, 0);
-	fake_set_carrier(1, true); // it may have been so short that Linux did not act
+	fake_set_carrier(1, true); // it may have been too short for Linux to react
 	assert_int_equal(fake.n_dumps, 1);
 	fake_set_up(2, false);
 	ASK("30.0.0.1", "nothing");
@@ -594,17 +595,18 @@ static bool remember(void *arg, const struct netlink_unsupported *one)
 
 static void names_what_is_left_to_linux(void **state)
 {
-	char told[200] = "";
+	char reported[200] = "";
 
 	fake_say("20.0.0.0/8 via 10.1.0.2 dev 1");
 	fake_flush();
-	routes_unsupported(fake.routes, remember, told);
-	assert_string_equal(told, "");
+	routes_unsupported(fake.routes, remember, reported);
+	assert_string_equal(reported, "");
 	fake_say("24.0.0.0/8 dev 7");
 	fake_say("25.0.0.0/8 dev 7");
 	fake_flush();
-	routes_unsupported(fake.routes, remember, told);
-	assert_string_equal(told, "route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
+	routes_unsupported(fake.routes, remember, reported);
+	assert_string_equal(reported,
+		"route via an interface that is no port, 24.0.0.0/8 dev wg0, 2");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)

@@ -1,5 +1,4 @@
-// What a dump asks for, part by part, in an order in which each finds what it refers to. Inside
-// listen.
+// The sections of a dump, in an order in which each finds what it refers to. Internal to listen.
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +8,11 @@
 enum protocol { PROTO_ROUTE, PROTO_NETFILTER, PROTO_XFRM, N_PROTOS };
 
 enum section_flag {
-	// What goes while it is dumped may hide something that stays: the kernel counts its way
-	// through and goes on at the same count.
+	// An object deleted during the dump may hide one that still exists: the kernel resumes at a
+	// position counted from the start.
 	SECTION_FRAGILE = 1,
-	SECTION_MAY_LACK = 2, // not every kernel has it
-	SECTION_ONE = 4,      // no table: one answer, and a word that this was all
+	SECTION_MAY_LACK = 2, // not supported by every kernel
+	SECTION_ONE = 4,      // not a table: one reply, then an acknowledgement
 };
 
 struct section {
@@ -21,15 +20,15 @@ struct section {
 	uint8_t protocol;
 	uint8_t family;
 	uint16_t type;   // of the request
-	uint16_t header; // bytes behind struct nlmsghdr
-	uint8_t kind;    // enum event_kind of what comes
+	uint16_t header; // bytes after struct nlmsghdr
+	uint8_t kind;    // enum event_kind of the replies
 	uint8_t flags;   // enum section_flag
 };
 
 extern const struct section sections[];
 extern const unsigned n_sections;
 
-// The request for a section. Its length.
+// Builds the request for a section and returns its length.
 enum { SECTION_REQUEST_BYTES = 128 };
 size_t section_request(const struct section *section, uint32_t sequence,
 	uint8_t out[SECTION_REQUEST_BYTES]);

@@ -25,7 +25,7 @@ static int open_here(int protocol)
 
 	if (fd < 0)
 		return -errno;
-	// Kernels that know neither answer as they always did.
+	// Kernels without these options reply as they always did.
 	setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
 	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	if (!bind(fd, (struct sockaddr *)&own, sizeof(own)))
@@ -47,7 +47,8 @@ int socket_open(int protocol, int namespace)
 		return fd;
 	}
 	fd = open_here(protocol);
-	// A control thread that cannot come home would do all else in the wrong place.
+	// If the control thread could not return to its namespace, everything else would run in the
+	// wrong one.
 	if (setns(home, CLONE_NEWNET))
 		abort();
 	close(home);
@@ -62,7 +63,7 @@ uint32_t socket_make_space(int fd, uint32_t bytes)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want));
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &have, &n);
-	// The kernel doubles what it is asked for, for its own needs.
+	// The kernel doubles the requested size for its own overhead.
 	return have / 2;
 }
 
@@ -133,7 +134,7 @@ const struct nlmsghdr *socket_next(struct socket_rest *rest)
 	return message;
 }
 
-// Keeps the newest bursts of Linux's messages.
+// Records the most recent bursts of kernel messages.
 
 void bursts_note(struct bursts *bursts, uint64_t begin_ns, uint64_t end_ns, uint64_t messages)
 {

@@ -1,5 +1,5 @@
-// Netlink sockets: opened in a namespace, read many datagrams at once. Inside listen. Control
-// thread.
+// Netlink sockets: opened in a namespace, reading many datagrams at once. Internal to listen.
+// Control thread.
 #pragma once
 
 #include <linux/netlink.h>
@@ -7,20 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A socket in the namespace that `namespace` is an open file of; strict requests, extended errors.
-// Its descriptor, or -errno (-EPROTONOSUPPORT: this kernel has no such family).
+// Opens a socket in the namespace given by the open file `namespace`, with strict checking and
+// extended acks. Returns its descriptor or -errno (-EPROTONOSUPPORT: protocol not supported by this
+// kernel).
 int socket_open(int protocol, int namespace);
-// The namespace of the calling thread as an open file, or -errno.
+// Opens the namespace of the calling thread. Returns its descriptor or -errno.
 int netlink_namespace(void);
-// Makes room for `bytes` of unread messages: by force, else as much as is allowed. What it is now.
+// Sets the receive buffer to `bytes`: by force, otherwise as much as is allowed. Returns the
+// resulting size.
 uint32_t socket_make_space(int fd, uint32_t bytes);
 int socket_join(int fd, const uint16_t groups[], unsigned n);
 
-// Datagrams that were read and wait for their turn.
+// Datagrams that were read and are waiting to be processed.
 enum { NETLINK_SLOTS = 64, NETLINK_SLOT_BYTES = 32 << 10 };
 struct socket_slot {
 	uint32_t bytes;
-	uint8_t protocol; // whose socket
+	uint8_t protocol; // the protocol of the socket
 	bool is_cut;      // longer than a slot
 	bool is_foreign;
 };
@@ -33,16 +35,16 @@ static inline const uint8_t *socket_slot(const struct socket_buffer *held, unsig
 {
 	return held->bytes + (size_t)i * NETLINK_SLOT_BYTES;
 }
-// Reads what is there, without waiting, into the free slots. How many came, or -errno (-ENOBUFS:
-// messages were lost).
+// Reads available datagrams into the free slots without blocking. Returns how many were read, or
+// -errno (-ENOBUFS: messages were lost).
 int socket_buffer_open(int fd, uint8_t protocol, struct socket_buffer *held);
 
-// Reads one datagram of at most `room` bytes. How many, 0: nothing is there (or not within the
-// socket's time), -EBADMSG: cut or not from the kernel; -errno.
+// Reads one datagram of at most `room` bytes. Returns its length; 0: nothing available (or not
+// within the socket's timeout); -EBADMSG: truncated or not from the kernel; otherwise -errno.
 int socket_read(int fd, void *bytes, size_t room);
 
-// Goes through the messages of one datagram, as far as they are whole. NULL: at the end, or (n is
-// not 0) what is left is nonsense.
+// Iterates over the complete messages of one datagram. NULL: at the end, or (n is not 0) the rest
+// is malformed.
 struct socket_rest {
 	const uint8_t *bytes;
 	uint32_t n;

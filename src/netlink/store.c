@@ -1,4 +1,4 @@
-// Places and routes in arrays that never move, found by hash. Control thread.
+// Places and routes in arrays that never move, with hash lookup. Control thread.
 #include "netlink/store.h"
 
 #include "base/bits.h"
@@ -111,7 +111,7 @@ uint32_t store_find(const struct store *store, uint16_t domain, const struct wir
 	return find(store, &request);
 }
 
-// As many buckets as places; when there is no memory for more, chains get longer.
+// As many buckets as places; if there is no memory for more, chains get longer.
 static void grow_buckets(struct store *store)
 {
 	uint32_t n_old = store->n_buckets, *old = store->bucket;

@@ -1,4 +1,4 @@
-// The settings of Linux's network in the TAP interfaces' namespace. Control thread.
+// Network sysctls in the namespace of the TAP interfaces. Control thread.
 #include "netlink/sysctl.h"
 
 #include "base/bits.h"
@@ -16,7 +16,7 @@
 
 enum { VALUE_MAX = 24, DATAPATH_BYTES = 128 };
 
-// A file below /proc/sys/net, of the namespace that the calling thread is in.
+// A file below /proc/sys/net, in the namespace of the calling thread.
 struct sysctl {
 	char path[DATAPATH_BYTES];
 	long value;
@@ -62,8 +62,8 @@ static int write_here(void *arg)
 	return n < 0 ? n : 0;
 }
 
-// What a router wants. ICMP: a thousand hosts that trace at once get their answers; classes limit
-// what comes up to Linux in the first place.
+// Settings for a router. ICMP: enough for a thousand hosts that trace at once; punt classes already
+// limit what reaches Linux.
 static const struct sysctl wanted[] = {
 	{"ipv4/conf/all/forwarding", 1},
 	{"ipv4/conf/default/forwarding", 1},
@@ -101,8 +101,8 @@ void sysctl_prepare(struct tap_table *taps)
 		tap_inside(taps, prepare_here, NULL);
 }
 
-// An interface's name may hold a dot, which is none of the path's: the file system takes it as it
-// is.
+// An interface name may contain a dot, which is not a separator here: the file system takes it
+// literally.
 static struct sysctl of_interface(const char *family, const char *interface, const char *name)
 {
 	struct sysctl sysctl = {.value = 0};
@@ -119,7 +119,7 @@ void sysctl_prepare_tap(struct tap_table *taps, const char *interface)
 		tap_inside(taps, write_here, &rp_filter);
 }
 
-// 0 where it cannot be read.
+// 0 if it cannot be read.
 static long value_of(struct tap_table *taps, struct sysctl sysctl)
 {
 	return tap_inside(taps, read_here, &sysctl) ? 0 : sysctl.value;
@@ -127,7 +127,7 @@ static long value_of(struct tap_table *taps, struct sysctl sysctl)
 
 bool sysctl_sends_redirects(struct tap_table *taps, const char *interface, uint8_t family)
 {
-	// IPv6 always does. IPv4: `all` or the interface.
+	// IPv6 always sends them; IPv4 if set for `all` or for the interface.
 	if (family == 6)
 		return true;
 	return value_of(taps, of_interface("ipv4", "all", "send_redirects")) ||
@@ -144,7 +144,7 @@ unsigned sysctl_mtu6(struct tap_table *taps, const char *interface)
 	return (unsigned)value_of(taps, of_interface("ipv6", interface, "mtu"));
 }
 
-// One of the names is enough.
+// Either name is sufficient.
 static int read_old_tables(void *arg)
 {
 	uint8_t family = *(const uint8_t *)arg;
@@ -165,7 +165,7 @@ bool sysctl_has_old_tables(struct tap_table *taps, uint8_t family)
 	return tap_inside(taps, read_old_tables, &family) > 0;
 }
 
-// Settings by which Linux does otherwise than workers, whatever they are set to.
+// Settings that make Linux behave differently from workers, whose behaviour is fixed.
 struct habit {
 	struct sysctl as_workers_do;
 	const char *what, *effect;
@@ -200,9 +200,7 @@ void sysctl_unsupported(struct tap_table *taps,
 	}
 }
 
-//
-
-// As of linux/bpf.h, which may be older than the kernel.
+// From linux/bpf.h, which may be older than the kernel.
 enum { TCX_INGRESS = 46, TCX_EGRESS = 47 };
 
 struct question {

@@ -1,10 +1,10 @@
-// From the TAP interface to its port, each value once: a port that refuses is not asked again for
-// the same. Control thread.
+// Applies TAP interface settings to the port, each value once: a refused value is not requested
+// again. Control thread.
 #include "netlink/taps.h"
 
 #include "base/log.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/ifaces_inside.h"
-#include "netlink/judge.h"
 
 #include <net/if.h>
 #include <string.h>
@@ -102,7 +102,7 @@ void taps_follow(struct ifaces *ifaces)
 	}
 }
 
-// Macvlans and VLANs with MAC addresses of their own; all that a bridge and its like are to see.
+// Needed for macvlans and VLANs with their own MAC addresses, and for bridges and similar devices.
 static bool wants_all_frames(const struct ifaces *ifaces, const struct interface *one,
 	const struct fib_iface *iface)
 {

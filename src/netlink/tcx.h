@@ -1,10 +1,11 @@
-// Programs that hang on an interface by tcx (Linux 6.6): they do what tc's filters do, but no qdisc
-// shows them and netlink does not tell of them. Inside sync. Control thread.
+// Programs attached to an interface by tcx (Linux 6.6): equivalent to tc filters, but without a
+// qdisc and without netlink notifications. Internal to netlink. Control thread.
 #pragma once
 
 #include "tap/tap.h"
 
 #include <stdint.h>
 
-// On which sides (enum event_side) of an interface in the TAP interfaces' namespace there are any.
+// The sides (enum event_side) of an interface, in the namespace of the TAP interfaces, with
+// programs attached.
 uint8_t tcx_sides(const struct tap_table *taps, int ifindex);

@@ -1,4 +1,4 @@
-// Any thread.
+// Names of route types and protocols. Any thread.
 #include "netlink/netlink.h"
 
 #include "base/bits.h"

@@ -1,9 +1,9 @@
-// What is foreign, for people. Control thread.
+// Lists foreign objects for display. Control thread.
 #include "netlink/foreign.h"
 
 #include "base/bits.h"
+#include "netlink/iface_verdict.h"
 #include "netlink/ifaces_inside.h"
-#include "netlink/judge.h"
 
 #include <net/if.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static bool has_vrf(const struct ifaces *ifaces)
 	return false;
 }
 
-// Where the first of these rules stands.
+// The priority of the first of these rules.
 static uint32_t priority_of(const struct foreign *foreign, uint8_t family, bool is_l3mdev)
 {
 	uint32_t first = UINT32_MAX;
@@ -96,7 +96,7 @@ static void describe(const struct foreign_thing *thing, struct netlink_unsupport
 					    : "IP");
 }
 
-// Kinds that no dump could tell yet.
+// Kinds that no dump has returned yet.
 static bool tell_lacking(const struct foreign *foreign,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
@@ -170,37 +170,38 @@ bool foreign_unsupported(const struct ifaces *ifaces,
 	return true;
 }
 
-// The list for people: what in Linux workers leave to it, interface by interface.
+// What workers leave to Linux, by interface.
 
 static bool tell_reasons(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++) {
-		struct netlink_unsupported told = {.n = 1};
+		struct netlink_unsupported reported = {.n = 1};
 
 		if (!(one->reasons & 1u << i))
 			continue;
-		snprintf(told.what, sizeof(told.what), "%s", iface_reason[i].what);
-		snprintf(told.where, sizeof(told.where), "%s", one->iface.name);
-		snprintf(told.effect, sizeof(told.effect), "%s", iface_reason[i].effect);
-		if (!tell(arg, &told))
+		snprintf(reported.what, sizeof(reported.what), "%s", iface_reason[i].what);
+		snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
+		snprintf(reported.effect, sizeof(reported.effect), "%s", iface_reason[i].effect);
+		if (!tell(arg, &reported))
 			return false;
 	}
 	return true;
 }
 
-// Linux takes them for its own all the same, and names no local route by which workers would.
+// Linux treats them as local all the same, but has no local route from which workers could learn
+// it.
 static bool tell_hidden_addresses(const struct interface *one,
 	bool (*tell)(void *arg, const struct netlink_unsupported *one), void *arg)
 {
-	struct netlink_unsupported told = {.n = one->n_addresses4,
+	struct netlink_unsupported reported = {.n = one->n_addresses4,
 		.what = "IPv4 address on an interface that is set down",
 		.effect = "workers forward packets that say they come from it; Linux drops them"};
 
 	if (!one->is_known || !one->n_addresses4 || one->iface.flags & IFF_UP)
 		return true;
-	snprintf(told.where, sizeof(told.where), "%s", one->iface.name);
-	return tell(arg, &told);
+	snprintf(reported.where, sizeof(reported.where), "%s", one->iface.name);
+	return tell(arg, &reported);
 }
 
 void ifaces_unsupported(const struct ifaces *ifaces,

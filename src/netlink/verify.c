@@ -1,10 +1,9 @@
-// Linux's tables, dumped afresh, against what workers read: routes here, neighbours next door.
-// Control thread; blocks while it looks.
+// Compares a fresh dump of the kernel's tables with what workers read: routes here, neighbours in
+// verify_neighbours.c. Control thread; blocks while it runs.
 //
-// What is expected is worked out from the dump alone, not from what the mirror holds: of each
-// prefix the routes of the lowest metric, the first of them that is not dead and whose lifetime is
-// not over. One for a TOS or a source prefix counts where there is no other: workers leave all
-// packets there to Linux.
+// The expected result is computed from the dump alone, not from the mirror's state: for each prefix
+// the routes of the lowest metric, of these the first that is neither dead nor expired. A route for
+// a TOS or a source prefix is used if there is no other: workers leave all its packets to Linux.
 #include "netlink/compare.h"
 #include "netlink/ifaces.h"
 #include "netlink/verify_inside.h"
@@ -23,14 +22,14 @@ enum { TRIES = 3, TABLE_LOCAL = 255, SETTLE_NS = 2000000000 };
 
 static const char MISSING[] = "Linux has a route that workers have not";
 
-// A route of Linux that may be the best of its prefix; what it says in full is kept beside it.
+// A kernel route that may be the best of its prefix; its full event is stored separately.
 struct wanted {
 	struct wire_prefix prefix;
-	uint8_t vrf, rank; // rank: of its table: `local` is asked first
+	uint8_t vrf, rank; // rank of its table: `local` is looked up first
 	bool is_narrow;    // for one TOS or source prefix only
 	uint32_t metric;
-	uint32_t order; // in the dump
-	uint32_t said;  // where its event begins in `words`
+	uint32_t order; // position in the dump
+	uint32_t said;  // offset of its event in `words`
 };
 
 struct look {
@@ -38,11 +37,11 @@ struct look {
 	struct netlink_verification *how;
 	struct wanted *wanted;
 	size_t n, room;
-	uint8_t *words; // events, as much of each as it holds
+	uint8_t *words; // truncated events, packed
 	size_t n_words, words_room;
 	bool is_out_of_memory;
-	bool has_expired; // the kernel still holds a route whose lifetime is over
-	bool has_asked;   // the mirror was told to look for such ones
+	bool has_expired; // the kernel still has an expired route
+	bool has_asked;   // the mirror was asked to look for expired routes
 	uint64_t differences;
 };
 
@@ -63,7 +62,7 @@ static bool grow(void **array, size_t *room, size_t need, size_t each)
 	return true;
 }
 
-// Prefixes that the fib answers by itself, or that workers never ask it for.
+// Prefixes with built-in fib results, or never looked up by workers.
 static bool is_built_in(const struct wire_prefix *prefix)
 {
 	const uint8_t *b = prefix->addr.bytes;
@@ -141,8 +140,8 @@ static int order_of_wanted(const void *one, const void *other)
 	return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 
-// The best of each prefix stays, and knows whether there are others for one TOS or source only in
-// a table that is asked no later: then workers have to leave all to Linux.
+// Keeps the best route of each prefix and records whether a table that is looked up no later has
+// others for a TOS or a source only: then workers have to leave all packets to Linux.
 static void choose(struct look *look)
 {
 	size_t n = 0;
@@ -185,8 +184,8 @@ static void tell(struct look *look, const struct wanted *at, const char *what)
 	look->how->tell(look->how->arg, text);
 }
 
-// Whether workers read what the fib's books say: its copy is asked, for the prefix's first address
-// unless a longer prefix covers that.
+// Whether workers read what the fib's control tables contain: looks up the prefix's first address,
+// unless a longer prefix covers it.
 static bool workers_read_it(struct look *look, const struct wanted *wanted)
 {
 	const struct fib *fib = look->netlink->ctx.fib;
@@ -212,7 +211,8 @@ static void compare_one(struct look *look, const struct wanted *wanted, const st
 		tell(look, wanted, "workers read another next hop than the table has");
 }
 
-// A walk over the fib's routes of one family and VRF beside Linux's, both in the same order.
+// Iterates over the fib's routes of one family and VRF in parallel with the kernel's, in the same
+// order.
 struct side {
 	struct fib_walk walk;
 	struct fib_route route;
@@ -282,7 +282,7 @@ static bool find_exactly(const struct fib *fib, const struct wanted *wanted, str
 	       wire_addr_equal(&out->prefix.addr, &wanted->prefix.addr);
 }
 
-// So many prefixes of Linux at random.
+// Compares random kernel prefixes.
 static void compare_sample(struct look *look)
 {
 	uint64_t random = clock_now_ns() | 1;
@@ -299,8 +299,8 @@ static void compare_sample(struct look *look)
 	}
 }
 
-// Takes in all that Linux has told and waits for the end of a dump. False: it does not come to
-// rest.
+// Processes all pending messages and waits for the end of a dump. Returns false if state keeps
+// changing.
 static bool settle(struct netlink *netlink)
 {
 	uint64_t until = clock_now_ns() + SETTLE_NS;
@@ -313,7 +313,7 @@ static bool settle(struct netlink *netlink)
 	return !more && !listen_is_dumping(netlink->listen);
 }
 
-// 1: Linux's tables changed meanwhile; 0, or -errno.
+// 1: the kernel's tables changed meanwhile; 0, or -errno.
 static int look_once(struct look *look)
 {
 	struct netlink *netlink = look->netlink;
@@ -328,7 +328,8 @@ static int look_once(struct look *look)
 	if (err || changes != netlink->n_changes)
 		return 1;
 	if (look->has_expired && !look->has_asked) {
-		// Workers may have it for a second more: nobody tells when a lifetime is over.
+		// Workers may use it for another second: there is no notification when a lifetime
+		// ends.
 		look->has_asked = true;
 		listen_dump_again(netlink->listen);
 		return 1;
@@ -341,7 +342,7 @@ static int look_once(struct look *look)
 	return 0;
 }
 
-// What differs only for a moment does not count.
+// Transient differences do not count.
 static int look_at_neighbours(struct look *look)
 {
 	int found = verify_neighbours(look->netlink, NULL);

@@ -1,8 +1,8 @@
-// The parts of a verification. Inside verify. Control thread.
+// The parts of a verification. Internal to verify. Control thread.
 #pragma once
 
 #include "netlink/inside.h"
 
-// How many next hops workers send to otherwise than Linux would, told one by one (`how` NULL: not
-// told), or -errno. One that changes at this very moment counts too: look again.
+// Returns the number of next hops for which workers and Linux disagree, each reported through `how`
+// (NULL: not reported), or -errno. Includes entries that are changing at this moment: check again.
 int verify_neighbours(struct netlink *netlink, const struct netlink_verification *how);

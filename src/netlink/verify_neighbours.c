@@ -1,7 +1,7 @@
-// Linux's neighbours, dumped afresh, against the MAC addresses that workers write. Control thread;
-// blocks while it looks.
+// Compares a fresh dump of the kernel's neighbours with the MAC addresses that workers write.
+// Control thread; blocks while it runs.
 //
-// A neighbour of Linux that workers do not know is no difference: packets to it go to Linux.
+// A kernel neighbour unknown to workers is not a difference: packets to it go to Linux.
 #include "netlink/verify_inside.h"
 
 #include "netlink/ifaces.h"
@@ -29,10 +29,10 @@ struct crowd {
 
 static void take(void *arg, const struct event *event)
 {
-	const struct event_neighbour *told = &event->neighbour;
+	const struct event_neighbour *reported = &event->neighbour;
 	struct crowd *crowd = arg;
 
-	if (event->kind != EVENT_NEIGHBOUR || !told->has_mac || !(told->state & NUD_USABLE))
+	if (event->kind != EVENT_NEIGHBOUR || !reported->has_mac || !(reported->state & NUD_USABLE))
 		return;
 	if (crowd->n == crowd->room) {
 		size_t room = crowd->room ? crowd->room * 2 : 1024;
@@ -45,7 +45,7 @@ static void take(void *arg, const struct event *event)
 		crowd->met = more;
 		crowd->room = room;
 	}
-	crowd->met[crowd->n++] = (struct met){told->ifindex, told->addr, told->mac};
+	crowd->met[crowd->n++] = (struct met){reported->ifindex, reported->addr, reported->mac};
 }
 
 static int dump(struct netlink *netlink, struct crowd *crowd)
@@ -73,7 +73,7 @@ static int order(const void *one, const void *other)
 	return memcmp(a->addr.bytes, b->addr.bytes, sizeof(a->addr.bytes));
 }
 
-// Whether workers write the MAC address that Linux would; else why not.
+// Whether workers write the MAC address that Linux would; if not, `text` gives the reason.
 static bool is_right(const struct crowd *crowd, const struct met *wanted, char text[64])
 {
 	const struct met *found =

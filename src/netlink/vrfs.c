@@ -93,7 +93,7 @@ void vrfs_settled(struct ifaces *ifaces)
 			fib_vrf_close(ifaces->mirror->settings.fib, (uint8_t)id);
 			vrfs->table[id] = 0;
 			vrfs->rests[id] = false;
-			ifaces->is_dirty = true; // there is room for one that had none
+			ifaces->is_dirty = true; // there is space for one that was refused
 		}
 }
 

@@ -1,5 +1,5 @@
-// The mirror's parts together: what links and neighbours do to routes that stand already. Made-up
-// events, a real fib. Tests only.
+// The parts of the mirror together: effects of interfaces and neighbours on existing routes.
+// Synthetic events, a real fib. Tests only.
 #include "netlink/fake_linux.h"
 
 #include <linux/neighbour.h>
@@ -118,7 +118,7 @@ static void drops_routes_of_a_link_that_went_down_and_up_again(void **state)
 	down.flags = 0;
 	furnish(10, RT_TABLE_MAIN);
 	assert_int_equal(verdict("20.1.1.1"), VERDICT_FORWARD);
-	fake_iface(&fake, &down); // of the IPv4 routes that go the kernel says nothing
+	fake_iface(&fake, &down); // the kernel does not report the removed IPv4 routes
 	fake_iface(&fake, &up);
 	add_route(to("10.0.0.0/24", NULL, 10));
 	assert_int_equal(verdict("20.1.1.1"), VERDICT_NO_ROUTE);
@@ -177,10 +177,11 @@ static void takes_a_vrf_away_with_its_routes(void **state)
 	fake_flush(&fake);
 	vrf = ifaces_vrf_of_table(fake.mirror, TABLE_RED);
 	assert_int_equal(look(vrf, "30.1.1.1").verdict, VERDICT_BLACKHOLE);
-	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_NO_ROUTE); // went with its link
+	assert_int_equal(look(vrf, "20.1.1.1").verdict, VERDICT_NO_ROUTE); // removed with its
+	                                                                   // interface
 }
 
-// Workers look for on-link hosts in the link's own VRF. Its routes go with each move.
+// Workers look up on-link hosts in the interface's own VRF. Its routes are removed with each move.
 static void leaves_routes_over_a_iface_of_another_vrf_to_linux(void **state)
 {
 	struct event_link tap = fake_tap(0), red = fake_vrf(RED, "red", TABLE_RED);
@@ -208,7 +209,7 @@ static void looks_again_at_routes_when_a_ifaces_mtu_changes(void **state)
 	furnish(10, RT_TABLE_MAIN);
 	route.mtu = 1400;
 	add_route(route);
-	assert_int_equal(verdict("30.1.1.1"), VERDICT_LINUX); // the route's is less
+	assert_int_equal(verdict("30.1.1.1"), VERDICT_LINUX); // the route's MTU is smaller
 	tap.mtu = 1300;
 	fake_iface(&fake, &tap);
 	assert_int_equal(verdict("30.1.1.1"), VERDICT_FORWARD);

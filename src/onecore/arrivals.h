@@ -1,11 +1,12 @@
-// Frames that arrive at a rate, in a receive ring of so many descriptors: what finds the ring full
-// is lost. The rate seeks the zero-loss rate. A trial lasts 20 ms and begins with an empty ring; it
-// is lossy when a frame was lost, or when after its end as much time again goes by in which never
-// less than a quarter of the ring waits: then the forwarder falls behind. After a trial without
-// loss the rate rises by a step, after a lossy one it falls by one. So it settles where half of the
-// trials lose nothing, which is MLRsearch's exceed ratio of 0.5 (RFC 9971), and the mean rate over
-// many trials is the figure; by what may wait at the end it can lie above what is forwarded: by 50
-// * ring / 4 frames a second. Of one queue and its worker; times are those of the TSC.
+// Simulates frames arriving at a rate in a receive ring with a limited number of descriptors:
+// frames that find the ring full are lost. The rate is adapted to find the zero-loss rate. A trial
+// lasts 20 ms and starts with an empty ring. It is lossy if a frame was lost, or if after its end
+// the same time passes again without the ring ever falling below a quarter of its capacity, i.e. if
+// the forwarder falls behind. The rate is increased by a step after a trial without loss, and
+// decreased by one after a lossy trial. It thus settles where half of the trials have no loss,
+// which is MLRsearch's exceed ratio of 0.5 (RFC 9971), and the result is the mean rate over many
+// trials. Because of the frames that may be left at the end, it can exceed the forwarding rate by
+// 50 * ring / 4 frames per second. For one queue and its worker; times are in TSC cycles.
 #pragma once
 
 #include <stdbool.h>
@@ -13,32 +14,33 @@
 
 enum {
 	ARRIVALS_TRIALS_PER_SECOND = 50,
-	// A step is this part of the rate, 1/4 first: half of the last one where the rate turns,
-	// down to 1/256, and twice the last one after every four in one direction.
+	// A step is this fraction of the rate, initially 1/4. It is halved when the direction
+	// changes, down to 1/256, and doubled after every four trials in one direction.
 	ARRIVALS_FIRST_SHIFT = 2,
 	ARRIVALS_LAST_SHIFT = 8,
 	ARRIVALS_ALIKE = 4,
-	ARRIVALS_BEHIND = 4, // this part of the ring
+	ARRIVALS_BEHIND = 4, // this fraction of the ring
 	ARRIVALS_FIRST_PPS = 1000 * 1000,
-	ARRIVALS_RATE_BITS = 32, // below the point
-	// A trial that took so many times its length was one of a stopped program: it says nothing.
+	ARRIVALS_RATE_BITS = 32, // fraction bits of the rate
+	// A trial that took this many times its length was interrupted by a stopped program: it is
+	// ignored.
 	ARRIVALS_LONGEST = 8,
 };
 
 struct arrivals {
 	uint64_t ring;  // descriptors
-	uint64_t trial; // length of one, in ticks
-	uint64_t rate;  // frames per tick, 32 bits of them below the point
-	uint64_t began; // of the present trial, in ticks
-	uint64_t came;  // in this trial, lost ones too
+	uint64_t trial; // length of a trial, in ticks
+	uint64_t rate;  // frames per tick, with 32 fraction bits
+	uint64_t began; // of the current trial, in ticks
+	uint64_t came;  // in this trial, including lost frames
 	uint64_t waiting;
 	uint64_t lost; // in this trial
-	bool has_lost; // the trial before
+	bool has_lost; // the previous trial was lossy
 	uint8_t step_shift;
-	uint32_t alike; // trials in a row that ended as the last one
+	uint32_t alike; // consecutive trials with the same result as the last one
 };
 
-// `ring` from 1 to 2^20 descriptors, `hz` the TSC's.
+// `ring`: 1 to 2^20 descriptors; `hz`: frequency of the TSC.
 static inline void arrivals_begin(struct arrivals *arrivals, uint32_t ring, uint64_t hz,
 	uint64_t now)
 {
@@ -72,7 +74,7 @@ static inline void arrivals_decide(struct arrivals *arrivals)
 	arrivals->rate = has_lost ? arrivals->rate - step : arrivals->rate + step;
 }
 
-// Judges the trial that is over, and begins the next.
+// Evaluates the completed trial, and starts the next one.
 static inline void arrivals_next(struct arrivals *arrivals, uint64_t now)
 {
 	if (now - arrivals->began < ARRIVALS_LONGEST * arrivals->trial)
@@ -81,12 +83,13 @@ static inline void arrivals_next(struct arrivals *arrivals, uint64_t now)
 	arrivals->came = arrivals->waiting = arrivals->lost = 0;
 }
 
-// How many frames a poll at `now` finds, `most` at the most. The others of the ring wait.
+// The number of frames returned by a poll at `now`, at most `most`. The other frames stay in the
+// ring.
 static inline uint16_t arrivals_take(struct arrivals *arrivals, uint64_t now, uint16_t most)
 {
 	uint64_t passed = now - arrivals->began;
 
-	if (passed < ARRIVALS_LONGEST * arrivals->trial) { // else the product might not fit
+	if (passed < ARRIVALS_LONGEST * arrivals->trial) { // otherwise the product might overflow
 		uint64_t came = (passed * arrivals->rate) >> ARRIVALS_RATE_BITS;
 
 		arrivals->waiting += came - arrivals->came;

@@ -1,4 +1,4 @@
-// The rate that frames arrive at finds what a forwarder takes without loss.
+// The arrival rate converges to what a forwarder handles without loss.
 #include "onecore/arrivals.h"
 
 #include <setjmp.h>
@@ -15,8 +15,8 @@ enum {
 static const uint64_t HZ = 2600ULL * 1000 * 1000, SECOND = 2600ULL * 1000 * 1000,
 		      BEGIN = 1ULL << 60;
 
-// A forwarder on a clock of its own: a frame takes `ticks`, a poll without any 50; in every
-// `each` ticks it stands still for `pause` of them.
+// A forwarder with a simulated clock: a frame takes `ticks`, an empty poll 50; once per `each`
+// ticks it stops for `pause` ticks.
 struct forwarder {
 	struct arrivals arrivals;
 	uint64_t now, ticks, each, pause, paused;
@@ -28,7 +28,7 @@ static void start(struct forwarder *forwarder, uint64_t ticks)
 	arrivals_begin(&forwarder->arrivals, RING, HZ, BEGIN);
 }
 
-// Frames that it took in that time.
+// Frames processed in that time.
 static uint64_t forward(struct forwarder *forwarder, uint64_t ticks)
 {
 	uint64_t end = forwarder->now + ticks, sum = 0;
@@ -51,7 +51,7 @@ static void check_near(uint64_t found, uint64_t expected)
 	assert_in_range(found, expected - expected / 50, expected + expected / 50);
 }
 
-// Above by what a quarter of the ring is in a trial.
+// Tolerates an excess of a quarter of the ring per trial.
 static void check_rate(const struct forwarder *forwarder, uint64_t expected)
 {
 	uint64_t rate = (forwarder->arrivals.rate * HZ) >> ARRIVALS_RATE_BITS;
@@ -67,7 +67,7 @@ static void finds_the_rate_that_the_forwarder_takes(void **state)
 
 	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
 		start(&forwarder, costs[i]);
-		forward(&forwarder, 2 * SECOND); // to settle
+		forward(&forwarder, 2 * SECOND); // to converge
 		check_near(forward(&forwarder, 4 * SECOND), 4 * SECOND / costs[i]);
 		check_rate(&forwarder, HZ / costs[i]);
 	}
@@ -91,7 +91,7 @@ static void a_pause_that_the_ring_does_not_hold_sets_the_rate(void **state)
 
 	start(&forwarder, 26); // 100 Mpps, but
 	forwarder.each = HZ / 100;
-	forwarder.pause = HZ / 1000; // in a millisecond 16,384 frames come at 16.4 Mpps
+	forwarder.pause = HZ / 1000; // 16,384 frames arrive in a millisecond at 16.4 Mpps
 	forward(&forwarder, SECOND);
 	check_rate(&forwarder, RING * 1000);
 }
@@ -116,7 +116,7 @@ static void a_poll_never_finds_more_than_it_asks_for(void **state)
 
 	arrivals_begin(&arrivals, RING, HZ, BEGIN);
 	assert_int_equal(arrivals_take(&arrivals, BEGIN, BURST), 0);
-	uint64_t now = BEGIN + HZ / 100000; // ten frames at a million a second
+	uint64_t now = BEGIN + HZ / 100000; // ten frames at one million per second
 
 	assert_in_range(arrivals_take(&arrivals, now, 4), 4, 4);
 	assert_in_range(arrivals_take(&arrivals, now, BURST), 5, 6);

@@ -1,4 +1,4 @@
-// When a plugin's own thread may ask for a port of the program that it sits in.
+// When a plugin's own thread may query a port of its host program.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Whether the program has configured the port. Before that its driver may still be probing: then
-// ethdev calls the port valid, but asking the driver about it would follow a NULL pointer. Any
+// Whether the program has configured the port. Before that, its driver may still be probing: ethdev
+// then reports the port as valid, but querying the driver would dereference a NULL pointer. Any
 // thread.
 static inline bool port_is_configured(uint16_t port)
 {

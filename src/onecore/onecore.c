@@ -1,20 +1,21 @@
 // A plugin for any DPDK program (EAL option -d) that measures the program's own cost per packet on
-// one core, with no NIC and no second core. What a net_null port "receives" is made into real
-// 64-byte frames by the public Rx callback, destinations from a table, marked as a NIC would mark
-// them. What the program sends on a net_null port is counted and freed by it. The callback runs on
-// the program's workers; a thread waits for the port, then writes counters ten times a second.
+// one core, without a NIC or a second core. The public Rx callback turns the mbufs "received" by a
+// net_null port into real 64-byte frames, with destinations from a table, and with the flags that a
+// NIC would set. Frames sent by the program on a net_null port are counted and freed by it. The
+// callback runs on the program's workers; a separate thread waits for the port, then writes
+// counters ten times a second.
 //
-//   ONECORE_TABLE   the table of destinations (see table.h); required
-//   ONECORE_SOURCE  number of the port that receives (0)
-//   ONECORE_MAC     destination MAC address of the frames (what the table says)
-//   ONECORE_BURST   hand at most this many frames to a poll (all that the program asks for)
-//   ONECORE_RING    descriptors: frames arrive at a rate, what finds the ring full is lost,
-//                   and the rate seeks the one without loss (see arrivals.h)
-//   ONECORE_STAMP   id: stamp the frames of an IPv4 table for dl3gen's sink, 64 bytes with FCS;
-//                   those of queue q belong to stream id + q
-//   ONECORE_STATS   file that always holds one line: time_ns core_ns tsc_hz received sent;
-//                   core_ns is the processor time that the program was given, with a ring
-//                   the thread that polls queue 0
+//    ONECORE_TABLE   the table of destinations (see table.h); required
+//    ONECORE_SOURCE  number of the receiving port (0)
+//    ONECORE_MAC     destination MAC address of the frames (from the table)
+//    ONECORE_BURST   maximum number of frames per poll (as requested by the program)
+//    ONECORE_RING    descriptors: frames arrive at a rate, those that find the ring full are lost,
+//                    and the rate is adapted to the zero-loss rate (see arrivals.h)
+//    ONECORE_STAMP   id: stamp the frames of an IPv4 table for dl3gen's sink, 64 bytes with FCS;
+//                    those of queue q belong to stream id + q
+//    ONECORE_STATS   file that always contains one line: time_ns core_ns tsc_hz received sent;
+//                    core_ns is the CPU time of the program, or with a ring that of the thread
+//                    that polls queue 0
 #include "onecore/arrivals.h"
 #include "onecore/configured.h"
 #include "onecore/stamped.h"
@@ -35,18 +36,18 @@
 
 enum {
 	MAX_QUEUES = 64,
-	PREFETCH_AHEAD = 4, // frames; the buffer's line is then near when it is written
+	PREFETCH_AHEAD = 4, // in frames; the mbuf's cache line is then cached when it is written
 	WAIT_FOR_PORT_US = 1000,
 	WRITE_STATS_US = 100 * 1000,
 	MOST_DESCRIPTORS = 1 << 20,
 };
 
-// Of one receive queue; written by the worker that polls it.
+// State of one receive queue; written by the worker that polls it.
 struct feed {
-	uint32_t next;      // record of the next frame
+	uint32_t next;      // index of the next frame's record
 	uint16_t max_burst; // frames per poll
-	uint64_t received;  // frames handed out; read by the counters' thread
-	uint8_t stream;     // of stamped frames
+	uint64_t received;  // frames returned; read by the statistics thread
+	uint8_t stream;     // id, if frames are stamped
 	struct arrivals arrivals;
 } __rte_cache_aligned;
 
@@ -54,8 +55,9 @@ static struct table table;
 static struct feed feeds[MAX_QUEUES];
 static struct stamped stamped;
 static bool is_stamped;
-static uint32_t ring;                                     // 0: frames are always there
-static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: of who polls queue 0
+static uint32_t ring;                                     // 0: frames are always available
+static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID; // with a ring: clock of the thread that
+                                                          // polls queue 0
 static bool has_worker_clock;
 static uint16_t frame_bytes = TABLE_FRAME_BYTES;
 static uint16_t source_port;
@@ -78,14 +80,15 @@ static void mark(struct rte_mbuf *m, uint16_t port)
 	m->port = port;
 }
 
-// Buffers fresh from net_null's pool, untouched: as cheap as can be, for the program pays for it.
+// Frees unmodified mbufs of net_null's pool in the cheapest way, because the cost is charged to the
+// program.
 static void give_back(struct rte_mbuf *packets[], uint16_t n)
 {
 	rte_mempool_put_bulk(packets[0]->pool, (void **)packets, n);
 }
 
-// A program whose frames arrive may use other cores for other threads, so their time is not the
-// worker's. Only that of queue 0 is known.
+// A program that uses a ring may run other threads on other cores, so its total CPU time is not the
+// worker's. Only the thread of queue 0 is known.
 static void know_worker_clock(void)
 {
 	clockid_t clock;
@@ -95,8 +98,8 @@ static void know_worker_clock(void)
 	has_worker_clock = true;
 }
 
-// The Rx callback, of ethdev's type: makes frames of the n buffers that net_null gave. What is
-// above the feed's limit, or has not arrived, goes back to its pool.
+// The Rx callback of ethdev: turns the n mbufs of net_null into frames. Those above the feed's
+// limit, or not arrived yet, are returned to their pool.
 static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
 	uint16_t max, void *arg)
 {
@@ -111,7 +114,7 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 		give_back(packets + most, n - most);
 		n = most;
 	}
-	table_prefetch(&table, feed->next + n, n); // of the next poll
+	table_prefetch(&table, feed->next + n, n); // for the next poll
 	for (uint16_t i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(packets[i + PREFETCH_AHEAD], void *));
@@ -123,7 +126,7 @@ static uint16_t fill(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], 
 	return n;
 }
 
-// As fill, with stamps: all frames of a poll are due now.
+// Same as fill, with stamps: all frames of a poll are due now.
 static uint16_t fill_stamped(uint16_t port, uint16_t queue, struct rte_mbuf *packets[], uint16_t n,
 	uint16_t max, void *arg)
 {
@@ -137,7 +140,7 @@ static uint16_t fill_stamped(uint16_t port, uint16_t queue, struct rte_mbuf *pac
 	return n;
 }
 
-// Whether the program has set up all receive queues of the port that it asked for; their number.
+// The number of receive queues of the port, once the program has set up all of them.
 static uint16_t queues_ready(uint16_t port)
 {
 	struct rte_eth_dev_info device;
@@ -202,7 +205,8 @@ static void write_stats(int file)
 			   tsc_hz = rte_get_tsc_hz();
 	char line[128];
 
-	// Fixed width: the file is overwritten in one write, a reader never sees two lengths mixed.
+	// Fixed width: the file is overwritten by a single write, so that a reader never sees a
+	// mixture of lengths.
 	int n = snprintf(line, sizeof(line), "%020llu %020llu %020llu %020llu %020llu\n", time_ns,
 		core_ns, tsc_hz, received, sent);
 	if (pwrite(file, line, n, 0) != n)

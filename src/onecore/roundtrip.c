@@ -1,6 +1,6 @@
-// How far two cores are from each other: the time in which one cache line goes there and back.
-// Prints it in nanoseconds, the median of many short rounds: roundtrip CORE CORE. A main and one
-// thread, pinned.
+// Measures the distance of two cores: the time for a cache line to be passed there and back. Prints
+// the median of many short rounds in nanoseconds: roundtrip CORE CORE. The main thread and one
+// other, both pinned.
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 101, TURNS_PER_ROUND = 500, WARM_UP_ROUNDS = 10 };
 
-// Even: ours to answer, odd: theirs. The one line that wanders.
+// Even: our turn, odd: theirs. The only cache line that is passed.
 static _Alignas(128) atomic_uint ball;
 static int cores[2];
 
@@ -25,7 +25,8 @@ static int settle_on(int core)
 	return pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-// Each waits for the other's store (acquire) and makes its own (release): one turn is a round trip.
+// Each thread waits for the other's store (acquire) and makes its own (release): one turn is a
+// round trip.
 static void play(unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i += 2) {
@@ -38,7 +39,7 @@ static void play(unsigned from, unsigned to)
 static void *answer(void *arg)
 {
 	(void)arg;
-	settle_on(cores[1]); // main has tried
+	settle_on(cores[1]); // main has already checked it
 	play(1, 2 * ROUNDS * TURNS_PER_ROUND);
 	return NULL;
 }
@@ -58,7 +59,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// A round that another program disturbed is an outlier; the median leaves it out.
+// A round disturbed by another program is an outlier, which the median excludes.
 static double measure(void)
 {
 	static double found[ROUNDS];
@@ -93,8 +94,8 @@ int main(int argc, char *argv[])
 	}
 	for (int i = 0; i < 2; i++)
 		cores[i] = atoi(argv[1 + i]);
-	// The main thread goes first to the one, then to the other core, so that a wrong one is
-	// told of before anybody waits.
+	// The main thread is pinned to each of the cores first, so that an invalid one is reported
+	// before any thread waits.
 	for (int i = 1; i >= 0; i--)
 		if ((error = settle_on(cores[i])))
 			return complain_of(cores[i], error);

@@ -1,4 +1,4 @@
-// Makes a table's frame ready for stamps; the plugin's start, before any packet.
+// Prepares a table's frame for stamps; at plugin start, before any packet.
 #include "onecore/stamped.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@ int stamped_prepare(struct stamped *stamped, struct table *table)
 	uint16_t length = be16toh(ip->total_length_be);
 	uint16_t shorter = STAMPED_FRAME_BYTES - WIRE_ETHER_BYTES;
 
-	// The identification takes what the length loses: the sum of both stays as it was.
+	// The identification is increased by as much as the length is reduced, so that their sum
+	// does not change.
 	ip->id_be = htobe16(be16toh(ip->id_be) + length - shorter);
 	ip->total_length_be = htobe16(shorter);
 	udp->length_be = htobe16(WIRE_UDP_BYTES + STAMP_BYTES);

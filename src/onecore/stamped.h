@@ -1,5 +1,5 @@
-// Frames that dl3gen's sink knows as its own: those of an IPv4 table, cut to 64 bytes with FCS,
-// each with a stamp and a right UDP checksum. Made before any worker runs, constant afterwards.
+// Frames that dl3gen's sink recognises: those of an IPv4 table, cut to 64 bytes with FCS, each with
+// a stamp and a valid UDP checksum. Prepared before any worker runs, constant afterwards.
 #pragma once
 
 #include "onecore/table.h"
@@ -14,11 +14,11 @@ enum {
 };
 
 struct stamped {
-	uint64_t sum; // of all that the UDP checksum covers and that stays; memory order, unfolded
+	uint64_t sum; // of the constant bytes covered by the UDP checksum; memory order, unfolded
 };
 
-// Changes `table`, so that its frames have that length and its records' header checksums still
-// hold. 0, or -EINVAL for one of IPv6: there a stamp needs a frame of 84 bytes.
+// Modifies `table` so that its frames have that length and the header checksums in its records are
+// still valid. 0, or -EINVAL for an IPv6 table: there a stamp requires a frame of 84 bytes.
 int stamped_prepare(struct stamped *stamped, struct table *table);
 
 static inline uint64_t stamped_fold(uint64_t sum)
@@ -26,8 +26,8 @@ static inline uint64_t stamped_fold(uint64_t sum)
 	return (sum & 0xffffffff) + (sum >> 32);
 }
 
-// Writes the stamp into `frame`, which table_write has made of the prepared table, and the UDP
-// checksum over it. Worker.
+// Writes the stamp into `frame`, which was created by table_write from the prepared table, and the
+// UDP checksum over it. Worker.
 static inline void stamped_write(const struct stamped *stamped, const struct stamp *stamp,
 	uint8_t *frame)
 {
@@ -42,7 +42,7 @@ static inline void stamped_write(const struct stamped *stamped, const struct sta
 	memcpy(&destination, frame + TABLE_DESTINATION4_AT, 4);
 	checksum = wire_sum_finish_be(
 		stamped->sum + stamped_fold(head) + stamped_fold(times) + tail + destination);
-	if (checksum == 0) // would mean: none
+	if (checksum == 0) // would mean: no checksum
 		checksum = 0xffff;
 	memcpy(frame + STAMPED_UDP_AT + 6, &checksum, 2);
 }

@@ -1,4 +1,4 @@
-// Stamped frames are whole: lengths, both checksums, and the stamp itself.
+// Stamped frames are valid: lengths, both checksums, and the stamp itself.
 #include "onecore/stamped.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum { N_RECORDS = 8 };
 
 static uint8_t records[N_RECORDS][TABLE_RECORD4_BYTES];
 
-// A table as a file would make it: a 64-byte frame, destinations with their header checksums.
+// A table as read from a file: a 64-byte frame, destinations with their header checksums.
 static void make_table(struct table *table)
 {
 	struct wire_recipe recipe = wire_recipe(4);

@@ -1,4 +1,4 @@
-// Reads a table of destinations from a file; the plugin's start, before any packet.
+// Reads a table of destinations from a file; at plugin start, before any packet.
 #include "onecore/table.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int read_all(int file, uint8_t *bytes, size_t n)
 	return 0;
 }
 
-// Takes the bytes of a whole file as a table. False: they are none.
+// Parses the contents of a file as a table. Returns false if invalid.
 static bool adopt(struct table *table, const uint8_t *bytes, size_t n)
 {
 	memcpy(table->frame, bytes, TABLE_FRAME_BYTES);

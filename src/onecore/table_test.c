@@ -1,4 +1,4 @@
-// Tables of destinations: files that are tables, files that are none, and the frames they make.
+// Tables of destinations: valid files, invalid files, and the resulting frames.
 #include "onecore/table.h"
 
 #include <errno.h>
@@ -37,11 +37,11 @@ static void puts_ipv4_destination_and_checksum_into_the_frame(void **state)
 
 	write_file(0x0800, records, sizeof(records));
 	assert_int_equal(table_load(&table, path, mac), 0);
-	table_write(&table, 3, out); // wraps: record 1
+	table_write(&table, 3, out); // wraps around to record 1
 	assert_memory_equal(out, mac, 6);
 	assert_memory_equal(out + 24, "\x12\x34", 2);
 	assert_memory_equal(out + 30, "\x0a\x04\x05\x06", 4);
-	assert_int_equal(out[26], 26); // the rest is the frame's
+	assert_int_equal(out[26], 26); // the rest is from the frame
 	assert_int_equal(out[34], 34);
 }
 

@@ -1,5 +1,5 @@
 // MAC address, MTU and receive filters of a device. Virtual devices that cannot change theirs are
-// tolerated: they take every frame, and what counts is our own idea. Control thread.
+// tolerated: they receive every frame, and our own settings apply. Control thread.
 #include "base/log.h"
 #include "port/table.h"
 
@@ -13,7 +13,7 @@ static bool is_tolerant(const struct port_device *device)
 	return device->kind.bus == KIND_VIRTUAL;
 }
 
-// Tells the device; one that is virtual takes every frame instead.
+// Sets the device's MAC address; a virtual device that refuses becomes promiscuous instead.
 static int tell_mac(struct port_device *device, const struct wire_mac *mac)
 {
 	struct rte_ether_addr address;
@@ -22,7 +22,8 @@ static int tell_mac(struct port_device *device, const struct wire_mac *mac)
 	int err = rte_eth_dev_default_mac_addr_set(device->id, &address);
 	if (err == 0 || !is_tolerant(device))
 		return err;
-	// Frames for the wanted address may be for another host in the eyes of the interface below.
+	// The underlying interface may consider frames to this address as addressed to another
+	// host.
 	device->takes_all = true;
 	rte_eth_promiscuous_enable(device->id);
 	return 0;
@@ -151,8 +152,8 @@ static void set_filters(struct port_table *room, unsigned port)
 	char label[48];
 
 	plan_port_label(room->settings, port, label);
-	// Without it neighbour discovery, OSPF and VRRP fail on real devices, and no virtual one
-	// shows it.
+	// Without it neighbour discovery, OSPF and VRRP fail on real devices; virtual ones do not
+	// show the problem.
 	if (rte_eth_allmulticast_enable(device->id) != 0 && !is_tolerant(device))
 		log_warn("%s: its device does not take all multicast frames; neighbour discovery "
 			 "may fail",

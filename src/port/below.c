@@ -1,5 +1,5 @@
-// The Linux interface below a device of net_af_packet or net_af_xdp: what Linux does to frames that
-// the driver neither sees nor says. Control thread.
+// The Linux interface below a net_af_packet or net_af_xdp device: what Linux does to frames without
+// the driver's knowledge. Control thread.
 #include "base/log.h"
 #include "port/table.h"
 #include "port/wait.h"
@@ -16,15 +16,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Sockets with a ring for frames that come in, in the order in which drivers made them.
+// Sockets with a receive ring, in the order in which drivers created them.
 enum { MAX_SOCKETS = 512 };
 static int sockets[MAX_SOCKETS];
 static unsigned n_sockets;
 
-// net_af_packet asks Linux to put the fragments of IPv4 packets together before it hands them over,
-// and no argument of the driver says otherwise. A forwarder passes each one on by itself (RFC 791;
-// RFC 1812, 4.2.2.7): a whole packet may be too long for the port, and a lone fragment would never
-// come. Both programs let this one stand before libc's (meson.build), for their drivers too.
+// net_af_packet makes Linux reassemble IPv4 fragments before it delivers them, and the driver has
+// no argument to turn that off. A forwarder must forward each fragment separately (RFC 791; RFC
+// 1812, 4.2.2.7): a reassembled packet may be too long for the port, and a single fragment would
+// never be delivered. In both programs this function overrides libc's, also for drivers
+// (meson.build).
 int setsockopt(int socket, int level, int name, const void *value, socklen_t length)
 {
 	int (*const next)(int, int, int, const void *, socklen_t) =
@@ -40,7 +41,7 @@ int setsockopt(int socket, int level, int name, const void *value, socklen_t len
 	return next(socket, level, name, &fanout, length);
 }
 
-// Those that have been closed, or are something else by now, are bound to no interface.
+// Sockets that were closed, or whose number is reused, are bound to no interface.
 int below_socket(const char *netdev, unsigned queue)
 {
 	int index = if_nametoindex(netdev);
@@ -64,7 +65,7 @@ static struct ifreq named(const char *netdev)
 	return request;
 }
 
-// The value of an interface's setting; 0 where it does not say.
+// The value of an interface's ethtool setting; 0 if it is not available.
 static uint32_t ask(int socket, const char *netdev, uint32_t what)
 {
 	struct ethtool_value value = {.cmd = what};
@@ -74,7 +75,7 @@ static uint32_t ask(int socket, const char *netdev, uint32_t what)
 	return ioctl(socket, SIOCETHTOOL, &request) ? 0 : value.data;
 }
 
-// What is longer than the MTU is cut off in the ring that net_af_packet reads.
+// Frames longer than the MTU are truncated in the ring that net_af_packet reads.
 void below_warn_of_merging(const struct port_table *room, unsigned port)
 {
 	const struct kind *kind = &room->devices[port].kind;

@@ -1,4 +1,4 @@
-// Walks from the process's cgroup up to the root: each of them may have a limit.
+// Reads the limits of the process's cgroup and all its parents.
 #include "port/cgroup.h"
 
 #include "base/bits.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// The files of one version.
+// The files of one cgroup version.
 struct version {
 	const char *folder; // below the mount
 	const char *limit, *usage, *cache;
@@ -29,7 +29,8 @@ static FILE *open_in(const char *folder, const char *name)
 	return fopen(path, "re");
 }
 
-// The number in a file, or behind a word of it; `otherwise` without ("max" is no number).
+// The number in a file, or after `word` in it; `otherwise` if there is none ("max" is not a
+// number).
 static uint64_t read_bytes(const char *folder, const char *name, const char *word,
 	uint64_t otherwise)
 {
@@ -53,7 +54,7 @@ static void take(struct cgroup_limits *room, const struct version *version, cons
 	uint64_t usage = read_bytes(folder, version->usage, NULL, 0);
 	uint64_t cache = read_bytes(folder, "memory.stat", version->cache, 0);
 
-	if (limit > INT64_MAX / 2) // version 1 writes no limit as a large number
+	if (limit > INT64_MAX / 2) // version 1 represents no limit by a large number
 		return;
 	usage -= MIN_OF(cache, usage);
 	room->limit_bytes = MIN_OF(room->limit_bytes, limit);
@@ -81,7 +82,7 @@ static void climb(struct cgroup_limits *room, const struct version *version, con
 	}
 }
 
-// Whether a comma-separated list of controllers names memory.
+// Whether a comma-separated list of controllers contains memory.
 static bool has_memory(char *controllers)
 {
 	for (char *one; (one = strsep(&controllers, ","));)

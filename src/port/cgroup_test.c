@@ -1,4 +1,4 @@
-// Cgroups of either version in a folder of the test's own. Tests only.
+// Cgroups of either version in a temporary directory. Tests only.
 #include "port/cgroup.h"
 
 #include <setjmp.h>
@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-static char root[32]; // made anew for each test
+static char root[32]; // recreated for each test
 
-// Writes a file, and makes the folders above it.
+// Writes a file and creates its parent directories.
 static void put(const char *name, const char *text)
 {
 	char path[256];

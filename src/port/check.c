@@ -1,4 +1,4 @@
-// Looks at the files, folders and interfaces that devices and plugins name.
+// Checks the files, directories and interfaces of devices and plugins.
 #include "port/check.h"
 
 #include "base/bits.h"
@@ -21,7 +21,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-// EAL loads nothing that somebody else could have put there.
+// EAL loads no file that another user could have placed there.
 static int check_owner_only(const char *plugin, char *path, struct error *error)
 {
 	struct stat st;
@@ -29,7 +29,7 @@ static int check_owner_only(const char *plugin, char *path, struct error *error)
 	for (;;) {
 		if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH))
 			return error_set(error, -EPERM,
-				"plugin %s: everybody may write to %s, and DPDK loads no plugin "
+				"plugin %s: %s is world-writable, and DPDK loads no plugin "
 				"from there; move it to a folder "
 				"that only its owner can write to",
 				plugin, path);
@@ -41,7 +41,7 @@ static int check_owner_only(const char *plugin, char *path, struct error *error)
 	}
 }
 
-// A folder is fine: EAL loads all libraries in it.
+// Directories are allowed: EAL loads all libraries in them.
 static int check_library(const char *plugin, struct error *error)
 {
 	static const char magic[] = {0x7f, 'E', 'L', 'F'};
@@ -55,7 +55,7 @@ static int check_library(const char *plugin, struct error *error)
 	if (is_folder || (n == sizeof(magic) && !memcmp(begin, magic, sizeof(magic))))
 		return 0;
 	return error_set(error, -ENOEXEC,
-		"plugin %s: it is no shared library; name one, or a folder of them", plugin);
+		"plugin %s: not a shared library; name one, or a folder of them", plugin);
 }
 
 static int check_plugin(const char *plugin, struct error *error)
@@ -63,7 +63,7 @@ static int check_plugin(const char *plugin, struct error *error)
 	char path[PATH_MAX];
 
 	if (!realpath(plugin, path)) {
-		// A bare name is looked for in the system's library folders.
+		// A bare name is searched in the system's library directories.
 		if (errno == ENOENT && !strchr(plugin, '/'))
 			return 0;
 		return error_set(error, -errno, "plugin %s: %s; check its path", plugin,
@@ -91,19 +91,19 @@ static int check_folder(const char *label, const char *device, const char *socke
 	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	return error_set(error, -ENOENT,
-		"%s: %s wants its socket in %s, which is not a folder; create it or name another",
+		"%s: %s needs its socket in %s, which is not a folder; create it or name another",
 		label, device, folder);
 }
 
-// DPDK's vhost deletes what stands where it could not make its socket.
+// If DPDK's vhost cannot create its socket, it deletes the existing file.
 static int check_socket(const char *label, const struct kind *kind, struct error *error)
 {
 	struct stat st;
 
 	if (stat(kind->socket, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 		return error_set(error, -ENOTSOCK,
-			"%s: %s wants its socket at %s, where a file or folder is; name another "
-			"path",
+			"%s: %s needs its socket at %s, where a file or folder exists; name "
+			"another path",
 			label, kind->name, kind->socket);
 	return check_folder(label, kind->name, kind->socket, error);
 }
@@ -129,13 +129,13 @@ static int check_slots(const char *label, const struct port_settings *port, cons
 		label, mtu, kind->slot_bytes, wanted);
 }
 
-// The library of a virtual device's driver, for those whose name is not net_DRIVER.
+// The driver library of virtual devices, for those not named net_DRIVER.
 static const struct {
 	const char *prefix, *library;
 } libraries[] = {{"net_virtio_user", "net_virtio"}, {"net_bonding", "net_bond"}};
 
-// DPDK loads its drivers from one folder; a virtual device without a driver is refused at the
-// start only.
+// DPDK loads its drivers from one directory; a virtual device without a driver is detected only at
+// start.
 static void warn_of_driver(const char *label, const struct kind *kind)
 {
 	char driver[KIND_BUS_NAME_MAX], path[sizeof(RTE_EAL_PMD_PATH) + sizeof(driver) + 32];
@@ -207,7 +207,7 @@ int check_served(const struct port_table_settings *settings, struct error *error
 	return 0;
 }
 
-// EAL takes an unmistakable beginning for the whole, and letters without a value in one piece.
+// EAL accepts unambiguous prefixes of options, and single letters combined in one argument.
 static bool wants_help(const char *arg)
 {
 	size_t n = strlen(arg);
@@ -217,7 +217,7 @@ static bool wants_help(const char *arg)
 	return n >= strlen("--he") && strncmp(arg, "--help", n) == 0;
 }
 
-// A secondary process waits without end for a primary one, and polls none of our ports.
+// A secondary process waits forever for a primary one, and polls none of our ports.
 static bool names_process_type(const char *arg)
 {
 	return strncmp(arg, "--pr", strlen("--pr")) == 0;

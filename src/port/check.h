@@ -1,16 +1,15 @@
-// What can be checked of files and folders before DPDK starts, because EAL ends the process or
-// mumbles. Control thread.
+// Checks files and directories before DPDK starts, because EAL ends the process or gives poor
+// messages. Control thread.
 #pragma once
 
 #include "port/port.h"
 
-// Plugins readable and acceptable to EAL, PCI devices on the bus, Linux interfaces and folders of
-// sockets there. -errno with `error` set.
+// Checks that plugins are readable and acceptable to EAL, and that PCI devices, Linux interfaces
+// and the directories of sockets exist. -errno with `error` set.
 int check_files(const struct port_table_settings *settings, struct error *error);
-// No argument of EAL that ends the process or makes it another kind of one. -errno with a
-// error.
+// Rejects EAL arguments that end the process or change its type. -errno with `error` set.
 int check_eal_args(const struct port_table_settings *settings, struct error *error);
 
-// Whether another program serves a socket that a device is to make. Not for files that are only
-// looked at: the program that serves it may be the one that they are for.
+// Rejects sockets that a device would create but another program already serves. Not called by
+// --check: that program may be an instance that already runs with the same file.
 int check_served(const struct port_table_settings *settings, struct error *error);

@@ -1,4 +1,4 @@
-// Files, folders and interfaces that devices and plugins name.
+// Checks of files, directories and interfaces of devices and plugins.
 #include "port/check.h"
 
 #include "base/bits.h"
@@ -23,7 +23,7 @@ static char folder[] = "/tmp/check_test_XXXXXX";
 static char plugin[64];
 
 static const struct {
-	const char *device, *error; // NULL: fine
+	const char *device, *error; // NULL: valid
 } devices[] = {
 	{"net_null0,size=64", NULL},
 	{"net_pcap0,iface=lo", NULL},
@@ -33,9 +33,9 @@ static const struct {
 	{"net_vhost0,iface=/tmp/x.sock", NULL},
 	{"net_vhost0,iface=/no/such/x.sock", "its socket in /no/such, which is not a folder"},
 	{"net_vhost0,iface=/etc/hostname",
-		"its socket at /etc/hostname, where a file or folder is"},
-	{"net_vhost0,iface=/tmp", "its socket at /tmp, where a file or folder is"},
-	{"net_virtio_user0,path=/dev/null", NULL}, // as /dev/vhost-net
+		"its socket at /etc/hostname, where a file or folder exists"},
+	{"net_vhost0,iface=/tmp", "its socket at /tmp, where a file or folder exists"},
+	{"net_virtio_user0,path=/dev/null", NULL}, // like /dev/vhost-net
 	{"net_virtio_user0,path=/no/such/x.sock", "its socket in /no/such"},
 	{"net_memif0,socket=/no/such/x.sock", NULL}, // abstract: no file
 	{"net_memif0,socket=/no/such/x.sock,socket-abstract=no", "its socket in /no/such"},
@@ -88,7 +88,7 @@ static void leaves_the_socket_of_another_program_alone(void **state)
 	assert_int_equal(check_served(&settings, &error), 0);
 	close(server);
 	snprintf(settings.ports[0].device, PORT_DEVICE_MAX, "net_vhost0,iface=%s", path);
-	assert_int_equal(check_served(&settings, &error), 0); // dead
+	assert_int_equal(check_served(&settings, &error), 0); // a stale socket
 	unlink(path);
 }
 
@@ -97,7 +97,7 @@ static void wants_slots_that_hold_a_frame_of_the_mtu(void **state)
 	static const struct {
 		const char *device;
 		uint16_t mtu;
-		const char *error; // NULL: fine
+		const char *error; // NULL: valid
 	} ports[] = {
 		{"net_memif0", 2026, NULL},
 		{"net_memif0", 2027,
@@ -161,17 +161,17 @@ static void refuses_a_plugin_that_everybody_may_write(void **state)
 
 	chmod(plugin, 0666);
 	assert_true(check_plugin(plugin, &error) < 0);
-	assert_non_null(strstr(error.text, "everybody may write to"));
+	assert_non_null(strstr(error.text, "is world-writable"));
 }
 
-// /tmp itself is such a folder.
+// /tmp itself is such a directory.
 static void refuses_a_plugin_in_a_folder_that_everybody_may_write(void **state)
 {
 	struct error error;
 
 	chmod(plugin, 0644);
 	assert_true(check_plugin(plugin, &error) < 0);
-	assert_non_null(strstr(error.text, "everybody may write to /tmp,"));
+	assert_non_null(strstr(error.text, "/tmp is world-writable,"));
 }
 
 static void wants_a_library_or_a_folder_of_them(void **state)
@@ -180,7 +180,7 @@ static void wants_a_library_or_a_folder_of_them(void **state)
 
 	assert_true(check_plugin("/etc/passwd", &error) < 0);
 	assert_string_equal(error.text,
-		"plugin /etc/passwd: it is no shared library; name one, or a folder of them");
+		"plugin /etc/passwd: not a shared library; name one, or a folder of them");
 	assert_int_equal(check_plugin("/bin/sh", &error), 0);
 	assert_int_equal(check_plugin("/usr/lib", &error), 0);
 }

@@ -1,4 +1,4 @@
-// Everything that differs between the DPDK versions this builds with (22.11, 24.11, 25.11).
+// All differences between the supported DPDK versions (22.11, 24.11, 25.11).
 #pragma once
 
 #include <rte_ethdev.h>
@@ -8,8 +8,8 @@
 #error "DPDK 22.11 or later is wanted"
 #endif
 
-// Our key is symmetric under Toeplitz only. From 23.11 on a driver lists its algorithms and one can
-// be asked for.
+// Our key is symmetric with Toeplitz only. Since 23.11 drivers list their algorithms, and one can
+// be selected.
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
 static inline void compat_ask_for_toeplitz(struct rte_eth_rss_conf *conf,
 	const struct rte_eth_dev_info *info)

@@ -1,4 +1,4 @@
-// From a plan to a configured DPDK device: queues, offloads, RSS. Control thread.
+// Configures DPDK devices by the plan: queues, offloads, RSS. Control thread.
 #include "port/compat.h"
 #include "port/eal.h"
 #include "port/facts.h"
@@ -12,7 +12,7 @@
 
 enum { FRAME_HEADER = 14, PEER_MS = 2000 };
 
-// The kernel's driver that holds a PCI device, "none" if there is none.
+// The kernel driver bound to a PCI device, "none" if there is none.
 static void read_kernel_driver(const char *address, char *driver, size_t size)
 {
 	char path[128], target[256];
@@ -58,7 +58,7 @@ static int find_id(const struct port_device *device, uint16_t *id)
 
 	if (rte_eth_dev_get_port_by_name(device->kind.name, id) == 0)
 		return 0;
-	// A device with several ports names them its own way.
+	// A device with several ports has its own names for them.
 	RTE_ETH_FOREACH_MATCHING_DEV(found, device->kind.name, &iterator)
 	{
 		*id = found;
@@ -80,7 +80,7 @@ int device_find(struct port_table *room, unsigned port, struct error *error)
 	device->is_found = true;
 	int err = rte_eth_dev_info_get(device->id, &device->info);
 	if (err)
-		return error_set(error, err, "%s: the device does not say what it can do: %s",
+		return error_set(error, err, "%s: cannot read the capabilities of its device: %s",
 			plan_port_label(room->settings, port, label), strerror(-err));
 	facts->n_rx_most = device->info.max_rx_queues;
 	facts->n_tx_most = device->info.max_tx_queues;
@@ -133,8 +133,8 @@ static void choose_offloads(const struct port_table *room, unsigned port, struct
 	offload_choose(offload, &facts);
 }
 
-// The MTU that rte_eth_dev_configure will accept: virtual devices that know no large one keep their
-// own.
+// The MTU that rte_eth_dev_configure accepts: virtual devices that do not support a large one keep
+// theirs.
 static uint32_t choose_configured_mtu(const struct port_device *device)
 {
 	uint32_t overhead = FRAME_HEADER + 4;
@@ -207,12 +207,12 @@ static int set_up_queues(struct port_table *room, unsigned port, const struct of
 	char label[48];
 
 	return error_set(error, err,
-		"%s: its device gives no queues with %u receive and %u transmit descriptors: %s",
+		"%s: its device refuses queues with %u receive and %u transmit descriptors: %s",
 		plan_port_label(room->settings, port, label), rings->n_rx_descriptors,
 		rings->n_tx_descriptors, eal_words()[0] ? eal_words() : strerror(-err));
 }
 
-// Some drivers take what their device has, whatever they were asked for.
+// Some drivers use their device's numbers of descriptors, whatever was requested.
 static void read_back_rings(struct port_table *room, unsigned port)
 {
 	uint16_t id = room->devices[port].id;
@@ -240,7 +240,7 @@ static int make_locks(struct port_table *room, unsigned port, struct error *erro
 	return 0;
 }
 
-// EAL's thread of events.
+// Runs on EAL's interrupt thread.
 static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *result)
 {
 	struct port_device *device = arg;
@@ -249,7 +249,7 @@ static int on_gone(uint16_t id, enum rte_eth_event_type event, void *arg, void *
 	return 0;
 }
 
-// After any of these no packet moves any more.
+// After any of these events the device receives and sends no more packets.
 static const enum rte_eth_event_type gone_events[] = {RTE_ETH_EVENT_INTR_RMV,
 	RTE_ETH_EVENT_INTR_RESET};
 
@@ -259,7 +259,7 @@ static void listen_for_end(struct port_device *device)
 		rte_eth_dev_callback_register(device->id, gone_events[i], on_gone, device);
 }
 
-// Of the virtual devices only net_tap has them as soon as it is started.
+// The only virtual device with interrupts is net_tap, and it has them as soon as it is started.
 static bool may_have_interrupts(const struct port_table *room, unsigned port)
 {
 	const struct port_table_settings *settings = room->settings;
@@ -271,7 +271,7 @@ static bool may_have_interrupts(const struct port_table *room, unsigned port)
 				    strncmp(settings->ports[port].device, "net_tap", 7) == 0);
 }
 
-// Whether a driver gives interrupts (some want vfio-pci for it) shows only when it is asked.
+// Whether a driver supports interrupts (some need vfio-pci) can only be found by trying.
 static int configure_queues(struct port_table *room, unsigned port, const struct offload *offload,
 	struct error *error)
 {
@@ -310,7 +310,7 @@ int device_set_up(struct port_table *room, unsigned port, struct error *error)
 	return 0;
 }
 
-// See segments.h: ports connect one after the other. Usually the peer answers within a millisecond.
+// Ports connect one after the other, see segments.h. The peer usually answers within a millisecond.
 static void wait_for_peer(struct port_table *room, const struct port_device *device)
 {
 	struct rte_eth_link link = {0};

@@ -1,4 +1,4 @@
-// Starts and ends EAL, and listens to what it says.
+// Starts and stops EAL, and captures its messages.
 #include "port/eal.h"
 
 #include "base/clock.h"
@@ -30,16 +30,17 @@ static char words[WORDS_MAX];
 static bool words_are_error;
 static bool speaks;
 
-// What rte_eal_init permutes, what it refused of that (NULL: no single one), and its first line on
-// stderr that is not its farewell.
+// The arguments, which rte_eal_init permutes; the one that it refused (NULL: no particular one);
+// and its first line on stderr other than its closing message.
 static char *argv[EAL_ARGS_MAX + 1];
 static struct {
-	const char *option, *value; // the value when it is an argument of its own
+	const char *option, *value; // the value, if it is a separate argument
 	bool has_reason;            // in `words`
 } refused;
-static char aside[WORDS_MAX];
+static char deferred[WORDS_MAX];
 
-// A driver may complain once a packet; a few sentences a second are enough. With words_lock.
+// A driver may log an error for each packet; a few messages per second are enough. Call with
+// words_lock held.
 static bool may_speak(void)
 {
 	static uint64_t second;
@@ -51,9 +52,9 @@ static bool may_speak(void)
 	return n_said < WORDS_PER_SECOND;
 }
 
-// A message of DPDK: while the room opens the first error (or else the first warning) is kept for
-// the error: what follows is only its consequences. Later errors are shown.
-static ssize_t hear(void *cookie, const char *text, size_t n)
+// Handles a DPDK message: while ports are being opened, the first error (or else the first warning)
+// is kept for our error message, since further ones are only consequences. Later errors are logged.
+static ssize_t handle(void *cookie, const char *text, size_t n)
 {
 	int level = rte_log_cur_msg_loglevel();
 	int length = n;
@@ -96,7 +97,7 @@ void eal_words_forget(void)
 static void listen_to_dpdk(void)
 {
 	static FILE *stream;
-	cookie_io_functions_t functions = {.write = hear};
+	cookie_io_functions_t functions = {.write = handle};
 
 	if (!stream)
 		stream = fopencookie(NULL, "w", functions);
@@ -104,7 +105,7 @@ static void listen_to_dpdk(void)
 		rte_openlog_stream(stream);
 }
 
-// EAL prints its whole help to stdout over a bad argument; the error says enough.
+// EAL prints its whole help to stdout for an invalid argument; our error message is sufficient.
 static int hide_stdout(void)
 {
 	int kept = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -126,26 +127,27 @@ static void show_stdout(int kept)
 	close(kept);
 }
 
-static ssize_t hear_aside(void *cookie, const char *text, size_t n)
+static ssize_t handle_deferred(void *cookie, const char *text, size_t n)
 {
 	static const char farewell[] = "EAL: FATAL: ";
 	const char *end = memchr(text, '\n', n);
 	bool is_farewell = n >= strlen(farewell) && !memcmp(text, farewell, strlen(farewell));
 
-	if (!aside[0] && !is_farewell)
-		snprintf(aside, sizeof(aside), "%.*s", (int)(end ? end - text : (ssize_t)n), text);
+	if (!deferred[0] && !is_farewell)
+		snprintf(deferred, sizeof(deferred), "%.*s", (int)(end ? end - text : (ssize_t)n),
+			text);
 	return n;
 }
 
-// EAL and the libraries that drivers bring along write to this stream instead of stderr; what we
-// say ourselves goes past it.
+// EAL and the libraries of drivers write to this stream instead of stderr; our own messages bypass
+// it.
 static FILE *hide_stderr(void)
 {
 	static FILE *stream;
-	cookie_io_functions_t functions = {.write = hear_aside};
+	cookie_io_functions_t functions = {.write = handle_deferred};
 	FILE *kept = stderr;
 
-	aside[0] = 0;
+	deferred[0] = 0;
 	if (!stream)
 		stream = fopencookie(NULL, "w", functions);
 	if (!stream)
@@ -161,8 +163,8 @@ static void show_stderr(FILE *kept)
 	stderr = kept;
 }
 
-// The argument of letters that share one '-' and of which `letter` is one; `otherwise` when there
-// is none. EAL reads such an argument twice, the second time from its middle: getopt's place is
+// The argument with combined single letters that contains `letter`; `otherwise` if there is none.
+// EAL parses such an argument twice, the second time from its middle, so getopt's position is
 // wrong.
 static const char *find_letter(char letter, const char *otherwise)
 {
@@ -172,8 +174,8 @@ static const char *find_letter(char letter, const char *otherwise)
 	return otherwise;
 }
 
-// EAL shows its help over an argument that getopt has just read. Where it has said why and there is
-// no value, it is not this argument but how all of them go together.
+// EAL prints its help for the argument that getopt has just read. If it has given a reason and the
+// argument has no value, the cause is not this argument, but the combination of all.
 static void note_refused(const char *program)
 {
 	const char *last = argv[optind - 1];
@@ -201,7 +203,7 @@ static int complain_of_argument(struct error *error)
 static int complain_of_start(const struct eal_args *args, struct error *error)
 {
 	bool has_theirs = args->n_ours < args->n;
-	// All texts lie one behind the other, the file's own arguments last.
+	// All texts are contiguous, with the file's own arguments last.
 	bool is_theirs = has_theirs && refused.option >= args->argv[args->n_ours];
 
 	if (refused.option && is_theirs)
@@ -211,12 +213,12 @@ static int complain_of_start(const struct eal_args *args, struct error *error)
 			"eal: args: one does not go with DPDK's other arguments: %s; " ADVICE,
 			words);
 	return error_set(error, rte_errno ? -rte_errno : -EIO, "DPDK did not start: %s",
-		words[0]   ? words
-		: aside[0] ? aside
-			   : rte_strerror(rte_errno));
+		words[0]      ? words
+		: deferred[0] ? deferred
+			      : rte_strerror(rte_errno));
 }
 
-// EAL leaves sockets and maps behind in its runtime folder.
+// EAL leaves sockets and maps behind in its runtime directory.
 static void remove_runtime_folder(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -231,7 +233,7 @@ static void remove_runtime_folder(const char *path)
 	rmdir(path);
 }
 
-// Of a start that failed, perhaps before the folder had its name.
+// Removes the directory of a failed start, perhaps before its name was set.
 static void remove_own_folder(void)
 {
 	const char *folder = rte_eal_get_runtime_dir();
@@ -240,7 +242,8 @@ static void remove_own_folder(void)
 		remove_runtime_folder(folder);
 }
 
-// Some EALs end the process over an argument, instead of returning: not without a word.
+// Some EAL versions end the process for an invalid argument instead of returning: prints an error
+// then.
 static bool is_starting;
 
 static void tell_the_end(void)
@@ -249,13 +252,13 @@ static void tell_the_end(void)
 		return;
 	remove_own_folder();
 	dprintf(STDERR_FILENO, "dl3d: DPDK ended the process at its start: %s\n",
-		words[0]   ? words
-		: aside[0] ? aside
-			   : "it did not say why");
+		words[0]      ? words
+		: deferred[0] ? deferred
+			      : "it did not say why");
 	_exit(1);
 }
 
-// libbpf and libxdp, which some drivers bring along, tell stderr what no operator can use.
+// libbpf and libxdp, used by some drivers, print messages to stderr that do not help operators.
 static void hush_library(const char *file, const char *set_print)
 {
 	void *library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
@@ -269,7 +272,7 @@ static void hush_library(const char *file, const char *set_print)
 	dlclose(library);
 }
 
-// Empty folders of instances that were killed.
+// Removes empty directories of instances that were killed.
 static void remove_stale_folders(const char *own)
 {
 	char path[RUNTIME_PATH_MAX + 64];
@@ -293,8 +296,9 @@ static void remove_stale_folders(const char *own)
 	closedir(folder);
 }
 
-// What drivers within the program (docs/adr/0010-drivers-within.md) know of DPDK's own structures
-// holds for the release that they are of, which the name of its libraries alone does not tell.
+// Drivers built into the program (docs/adr/0010-drivers-within.md) depend on DPDK's internal
+// structures, so they are valid only for the release that they were built with; the library name
+// alone does not identify it.
 static int check_release(struct error *error)
 {
 	char built[32];
@@ -303,8 +307,7 @@ static int check_release(struct error *error)
 	if (!strncmp(rte_version(), built, strlen(built)))
 		return 0;
 	return error_set(error, -ENOEXEC,
-		"this program was built with " RTE_VER_PREFIX
-		" %u.%02u, and finds %s: build it anew",
+		"this program was built with " RTE_VER_PREFIX " %u.%02u but found %s: rebuild it",
 		RTE_VER_YEAR, RTE_VER_MONTH, rte_version());
 }
 
@@ -341,8 +344,8 @@ int eal_start(struct eal_args *args, struct error *error)
 		return error_set(error, -EINVAL,
 			"eal: args: lcore 0 has to be the main one; leave --main-lcore out");
 	}
-	if (aside[0])
-		log_warn("DPDK: %s", aside);
+	if (deferred[0])
+		log_warn("DPDK: %s", deferred);
 	hush_library("libbpf.so.1", "libbpf_set_print");
 	hush_library("libxdp.so.1", "libxdp_set_print");
 	return 0;

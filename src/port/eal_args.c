@@ -32,8 +32,8 @@ static bool is_worker_core(const struct plan *plan, int core)
 	return false;
 }
 
-// "0,3,4": the allowed cores, without those of the plan's workers (NULL: with all). Returns how
-// many.
+// Writes the allowed cores, such as "0,3,4", without those of the plan's workers (NULL: all of
+// them). Returns their number.
 static unsigned list_cores(char *text, size_t size, const struct plan_facts *facts,
 	const struct plan *without)
 {
@@ -101,12 +101,12 @@ static void add_memory(struct eal_args *args, const struct plan_facts *facts,
 		if (facts->cores[c].numa > top)
 			top = facts->cores[c].numa;
 	if (!memory->huge) {
-		// Without a shared configuration nothing stays behind in the runtime folder.
+		// Without shared configuration no files are left in the runtime directory.
 		add(args, "--no-huge");
 		add(args, "--no-shconf");
 	} else {
 		add(args, "--in-memory");
-		// One file for all pages of a node: vhost-user hands over at most eight.
+		// One file for all pages of a node: vhost-user supports at most eight.
 		add(args, "--single-file-segments");
 	}
 	if (!memory->huge || top == 0) {

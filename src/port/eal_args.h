@@ -11,7 +11,7 @@ enum {
 };
 
 struct eal_args {
-	int n, n_ours; // those of the file come after ours
+	int n, n_ours; // arguments from the file follow ours
 	size_t used;
 	char *argv[EAL_ARGS_MAX + 1];
 	char text[EAL_ARGS_BYTES];
@@ -28,10 +28,11 @@ struct eal_request {
 	const struct plan_facts *facts;
 	const struct plan *plan;
 	struct eal_memory memory;
-	int pid; // keeps two instances apart
+	int pid; // distinguishes instances
 };
 
-// Worker k runs as its lcore on its core; lcore 0 is the control thread, on the allowed cores that
-// no worker uses, else on all allowed ones. Only devices of the settings are touched, virtual ones
-// in the order of the file. The file's own EAL arguments come last, so that they win.
+// Worker k runs as its lcore on its core. lcore 0 is the control thread, on the allowed cores that
+// no worker uses, or on all allowed ones if there are none. Only devices in the settings are
+// probed, virtual ones in the order of the file. The file's own EAL arguments come last, so that
+// they take precedence.
 void eal_args_build(struct eal_args *args, const struct eal_request *request);

@@ -1,4 +1,4 @@
-// EAL's arguments, whole.
+// Complete argument lists for EAL.
 #include "port/eal_args.h"
 
 #include "base/bits.h"

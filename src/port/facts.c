@@ -1,5 +1,4 @@
-// Reads /sys and the scheduler. Everything here is a fact; what follows from it is decided in
-// plan.c.
+// Reads /sys and the scheduler. Collects facts only; decisions are made in plan.c.
 #include "port/facts.h"
 
 #include "base/bits.h"
@@ -11,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// A frame in a capture file: its header, and a bare Ethernet header at least.
+// The shortest frame in a capture file: a record header and an Ethernet header.
 enum { PCAP_RECORD_BYTES = 16, SHORTEST_FRAME_BYTES = 14 };
 
-// First number in the file, or `otherwise`.
+// The first number in the file, or `otherwise`.
 static long read_number(const char *path, long otherwise)
 {
 	FILE *file = fopen(path, "re");
@@ -57,7 +56,7 @@ static void read_cores(struct plan_facts *facts)
 		if (!core->exists)
 			continue;
 		facts->n_cores = c + 1;
-		// The boot core often has no such file: it cannot go offline.
+		// The boot core often has no such file: it cannot be taken offline.
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", c);
 		core->online = read_number(path, 1) == 1;
 		core->allowed = CPU_ISSET(c, &allowed);
@@ -116,7 +115,7 @@ void facts_read_pages(struct facts_pages *pages)
 	}
 }
 
-// A cgroup may be allowed to swap: free swap counts there as it does for the machine.
+// A cgroup may be allowed to swap: free swap counts for it as for the machine.
 static void apply_cgroup(struct facts_ram *ram, unsigned long swap_mib)
 {
 	struct cgroup_limits room;

@@ -1,4 +1,4 @@
-// Device strings and addresses, by one table of the drivers that are known.
+// Parses device strings and addresses, with a table of known drivers.
 #include "port/kind.h"
 
 #include "base/bits.h"
@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// In a slot of a packet socket's ring 66 bytes lie before a frame that comes in (packet(7),
-// TPACKET2_HDRLEN and 16 bytes for the Ethernet header, aligned); the driver thinks of 32 of them.
+// In a slot of a packet socket's ring 66 bytes precede a received frame (packet(7), TPACKET2_HDRLEN
+// and 16 bytes for the Ethernet header, aligned); the driver accounts for 32 of them.
 enum { PACKET_HEADER_TAKEN = KIND_PACKET_IN_FRONT - 32, LARGEST_BUFFER = 60000 };
 
-// `queues` is the argument that gives the number of queue pairs; with `counted` its occurrences
-// count instead. `open_ended`: the peer or the settings decide how many queues there are.
+// `queues` is the argument with the number of queue pairs; with `counted`, its occurrences are
+// counted instead. `open_ended`: the peer or the settings determine the number of queues.
 struct row {
 	const char *prefix, *queues, *netdev, *socket;
 	enum kind_tx tx;
 	bool counted, open_ended, has_link, may_chain, has_backpressure;
 };
 
-// net_null refuses nothing by itself; a plugin that makes it refuse plays a ring that is full.
+// net_null never refuses a frame; a plugin that makes it refuse simulates a full ring.
 static const struct row rows[] = {
 	{"net_null", NULL, NULL, NULL, KIND_TX_PER_WORKER, false, true, false, false, true},
 	{"net_ring", NULL, NULL, NULL, KIND_TX_PER_WORKER, false, false, false, true, true},
@@ -39,7 +39,7 @@ static const struct row rows[] = {
 	{"eth_", NULL, NULL, NULL, KIND_TX_LIKE_RX, false, true, false, true, false},
 };
 
-// [DDDD:]BB:DD.F, hexadecimal; `n` of its characters are looked at.
+// [DDDD:]BB:DD.F, hexadecimal; examines `n` characters.
 static bool is_pci(const char *text, size_t n)
 {
 	unsigned domain, bus, slot, function;
@@ -78,7 +78,7 @@ bool kind_argument(const char *device, const char *key, char *value, size_t size
 	return false;
 }
 
-// Arguments that start with `prefix`; net_pcap's plain iface= is one queue, too.
+// Counts arguments that start with `prefix`; net_pcap's plain iface= counts as one queue, too.
 static uint16_t count_arguments(const char *device, const char *prefix)
 {
 	uint16_t n = 0;
@@ -101,7 +101,8 @@ static uint16_t count_queues(const struct row *row, const char *device)
 	return n < 1 ? 1 : n;
 }
 
-// memif takes no number of descriptors; `rsize` is the logarithm of it. A peer may ask for fewer.
+// memif has no argument for the number of descriptors; `rsize` is its logarithm. A peer may request
+// fewer.
 static uint32_t count_memif_slots(const char *device)
 {
 	char number[8];
@@ -112,8 +113,8 @@ static uint32_t count_memif_slots(const char *device)
 	return 1u << MAX_OF(0, MIN_OF(rsize, 14));
 }
 
-// Only a client's rings can hold our own buffers: the driver ignores it for a server (the default).
-// 'slave' is an older name.
+// Only a client's rings can contain our own buffers: the driver ignores the argument for a server
+// (the default). 'slave' is an older name.
 static bool memif_hands_out(const char *device)
 {
 	char role[16], answer[8];
@@ -123,8 +124,8 @@ static bool memif_hands_out(const char *device)
 	       (strcmp(role, "client") == 0 || strcmp(role, "slave") == 0);
 }
 
-// A longer frame would take several slots, and memif's driver leaves them marked as belonging
-// together when it uses them again: then frames come twice and others never.
+// A longer frame would take several slots, and memif's driver leaves them marked as chained when it
+// reuses them: frames are then received twice or not at all.
 static uint32_t count_memif_slot_bytes(const char *device)
 {
 	char number[8];
@@ -132,8 +133,8 @@ static uint32_t count_memif_slot_bytes(const char *device)
 	return kind_argument(device, "bsize", number, sizeof(number)) ? atoi(number) : 2048;
 }
 
-// What is longer than a slot of the kernel's ring is cut off on the way in, and on the way out the
-// driver frees it and says that it was sent. `framesz` is the slot with its header.
+// Frames longer than a slot of the kernel's ring are truncated on receive; on transmit the driver
+// frees them and reports them as sent. `framesz` is the slot including its header.
 static void read_packet_slots(const char *device, struct kind *out)
 {
 	uint32_t slot = 2048;
@@ -179,7 +180,7 @@ static void read_virtual(const char *device, struct kind *out)
 		              strcmp(answer, "0") == 0;
 	if (strcmp(row->prefix, "net_af_packet") == 0)
 		read_packet_slots(device, out);
-	// memif's sockets are abstract, beside the file system, unless told otherwise.
+	// memif's sockets are abstract, not in the file system, unless configured otherwise.
 	if (strcmp(row->prefix, "net_memif") == 0 &&
 		!(kind_argument(device, "socket-abstract", answer, sizeof(answer)) &&
 			strcmp(answer, "no") == 0))
@@ -198,7 +199,7 @@ void kind_read(const char *device, struct kind *out)
 		out->bus = KIND_PCI;
 		snprintf(out->name, sizeof(out->name), "%s%.*s",
 			strchr(device, ':') == strrchr(device, ':') ? "0000:" : "", (int)n, device);
-		// PCI addresses may be written in capitals; the system does not.
+		// PCI addresses may be given in capitals; the system uses lower case.
 		for (char *p = out->name; *p; p++)
 			*p = tolower((unsigned char)*p);
 		return;

@@ -1,4 +1,4 @@
-// What the text of a device tells.
+// What the text of a device reveals.
 #include "port/kind.h"
 
 #include "base/bits.h"

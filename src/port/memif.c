@@ -1,8 +1,8 @@
-// memif's driver polls, and offers no interrupt. The protocol has one: a receiver clears a flag in
-// its ring, and the sender writes to an eventfd. So both programs let these sendmsg and recvmsg
-// stand before libc's (meson.build), read the messages by which driver and peer agree on rings, and
-// map the heads of those that the driver receives on once more. Source: memif 2.0, as in DPDK's
-// guide, "Memif Poll Mode Driver". Messages come on EAL's thread of interrupts.
+// memif's driver polls and offers no interrupts, but the protocol supports them: a receiver clears
+// a flag in its ring, and the sender writes to an eventfd. So in both programs the sendmsg and
+// recvmsg in this file override libc's (meson.build), read the messages with which driver and peer
+// agree on rings, and map the headers of the driver's receive rings once more. Source: memif 2.0,
+// as in DPDK's guide, "Memif Poll Mode Driver". Messages arrive on EAL's interrupt thread.
 #include "base/bits.h"
 #include "port/kind.h"
 #include "port/wait.h"
@@ -45,7 +45,7 @@ struct message {
 	};
 } __attribute__((packed));
 
-// The head of a ring in shared memory: the peer may write anything there at any time.
+// The header of a ring in shared memory: the peer may write anything there at any time.
 struct ring_head {
 	uint32_t cookie;
 	uint16_t flags, head;
@@ -60,21 +60,21 @@ struct memif_ring {
 	uint16_t queue;
 	bool is_client;
 	int epoll;
-	pthread_mutex_t lock; // of all below, and held for no longer than a system call
+	pthread_mutex_t lock; // protects all fields below; held no longer than a system call
 	struct ring_head *head;
 	void *map;
 	size_t map_bytes;
 	int event;
-	int socket;     // that it was agreed on, by number; only while there is a head
-	uint16_t seen;  // the sender's index when it was last looked at
-	bool is_untold; // connected, and head or event could not be had
+	int socket;     // number of the socket it was set up on; valid while head is set
+	uint16_t seen;  // the sender's index when last read
+	bool is_untold; // connected, but head or event is not available
 };
 
-// A connection between the first message and the last. `socket` 0: free.
+// A connection during setup. `socket` 0: free.
 struct agreeing {
 	int socket;
 	uint32_t id;
-	int regions[MAX_REGIONS]; // 0: not told yet
+	int regions[MAX_REGIONS]; // 0: not received yet
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of both
@@ -133,13 +133,13 @@ void memif_ring_free(struct memif_ring *ring)
 	free(ring);
 }
 
-bool memif_ring_is_told(struct memif_ring *ring)
+bool memif_ring_is_reported(struct memif_ring *ring)
 {
 	pthread_mutex_lock(&ring->lock);
-	bool is_told = !ring->is_untold;
+	bool is_reported = !ring->is_untold;
 
 	pthread_mutex_unlock(&ring->lock);
-	return is_told;
+	return is_reported;
 }
 
 // Only the sender moves the tail of a ring to the client, and the head of one to the server.
@@ -161,7 +161,7 @@ static void set_events(struct memif_ring *ring, bool wanted)
 	__atomic_store_n(&ring->head->flags, flags, __ATOMIC_RELEASE);
 }
 
-// What came before the last poll, which found nothing, has been received.
+// Frames from before the last poll, which found none, have been received.
 bool memif_ring_ask(struct memif_ring *ring)
 {
 	bool is_quiet = true;
@@ -188,7 +188,8 @@ void memif_ring_ask_no_more(struct memif_ring *ring)
 	pthread_mutex_unlock(&ring->lock);
 }
 
-// The page or two that hold the ring's head. A peer that could shorten the file could end us by it.
+// Maps the one or two pages with the ring's header. Refuses files that can shrink: a peer could
+// crash us by truncating one.
 static void *map_head(int region, uint32_t offset, size_t *bytes, struct ring_head **head)
 {
 	size_t page = sysconf(_SC_PAGESIZE), before = offset % page;
@@ -228,7 +229,8 @@ static void take_ring(struct memif_ring *ring, const struct agreeing *a, const s
 	pthread_mutex_unlock(&ring->lock);
 }
 
-// The path of the server's socket; a name of no file (socket-abstract) begins with a 0.
+// Reads the path of the server's socket; the name of an abstract one (socket-abstract) starts with
+// a 0.
 static bool read_path(int socket, bool is_client, char path[static KIND_PATH_MAX])
 {
 	struct sockaddr_un name = {0};
@@ -265,7 +267,8 @@ static void end_agreeing(struct agreeing *a)
 	*a = (struct agreeing){0};
 }
 
-// The connection's, or where a new one goes: a free one, else the oldest makes room.
+// The entry of a connection, or one for a new connection: a free one, otherwise the oldest is
+// replaced.
 static struct agreeing *find_agreeing(int socket, bool is_new)
 {
 	static unsigned turn;
@@ -282,7 +285,7 @@ static struct agreeing *find_agreeing(int socket, bool is_new)
 	return free_one ? free_one : &agreeing[turn++ % MAX_AGREEING];
 }
 
-// The peer has gone, and its memory should go, too.
+// The peer has disconnected; releases its memory.
 static void end_connection(int socket)
 {
 	struct agreeing *a = find_agreeing(socket, false);
@@ -341,7 +344,7 @@ static int descriptor_of(const struct msghdr *packet)
 	return fd;
 }
 
-// `n` bytes of a packet of any socket of this process.
+// Inspects `n` bytes of a packet on any socket of this process.
 static void listen_in(int socket, const struct msghdr *packet, ssize_t n, bool is_client)
 {
 	struct message m;
@@ -360,7 +363,8 @@ static void listen_in(int socket, const struct msghdr *packet, ssize_t n, bool i
 	pthread_mutex_unlock(&lock);
 }
 
-// Clients propose, so what we send makes us one; before it is sent: then the server may use it.
+// Clients propose rings, so sending such a message makes us the client. It is inspected before it
+// is sent, since the server may use the ring after that.
 ssize_t sendmsg(int socket, const struct msghdr *packet, int flags)
 {
 	ssize_t (*const next)(int, const struct msghdr *, int) =

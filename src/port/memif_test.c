@@ -1,5 +1,5 @@
-// How a worker learns from memif's peer that frames have come: messages as a driver sends and gets
-// them, over real sockets, with real memory. Control thread.
+// How memif's peer signals new frames to a worker: messages as a driver sends and receives them,
+// over real sockets, with real memory. Control thread.
 #include "base/bits.h"
 #include "port/wait.h"
 
@@ -22,7 +22,8 @@ enum { BYTES = 128, REGION = 16384, HEAD_AT = 4096 + 64, FLAGS = 4, HEAD = 6, TA
 enum { INIT = 3, ADD_REGION = 4, ADD_RING = 5, CONNECT = 6, DISCONNECT = 8 };
 enum { TO_SERVER = 1, TO_CLIENT = 0, ID = 7 };
 
-// Both ends of a connection, a region with one ring in it, and what the worker waits by.
+// Both ends of a connection, a region with one ring in it, and the descriptors that the worker
+// waits on.
 static int server, client, region, event, epoll;
 static uint8_t *memory;
 static char device[200];
@@ -41,8 +42,8 @@ static uint16_t get16(const uint8_t *at)
 	return value;
 }
 
-// One message, from the client to the server, with a descriptor or -1. Beside it the sender's
-// credentials, as memif's driver asks for them.
+// Sends one message from the client to the server, with a descriptor or -1, and with the sender's
+// credentials, which memif's driver requests.
 static void say(const uint8_t message[BYTES], int fd)
 {
 	union {
@@ -116,7 +117,7 @@ static bool has_event(void)
 	return epoll_wait(epoll, &got, 1, 0) == 1;
 }
 
-// As the peer does it: frames first, then the word, where it is wanted.
+// As the peer does it: writes the frames first, then signals an event if enabled.
 static void send_frame(unsigned index)
 {
 	uint64_t one = 1;
@@ -132,7 +133,7 @@ static int set_up(void **state)
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int on = 1, listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
-	// A name without a file, as memif's driver makes it unless told otherwise.
+	// An abstract name, memif's default.
 	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dl3-memif-%d-%u", getpid(),
 		number++);
 	snprintf(device, sizeof(device), "net_memif0,id=%d,socket=%s", ID, name.sun_path + 1);
@@ -165,7 +166,7 @@ static int tear_down(void **state)
 
 static void where_no_peer_is_nothing_can_come(void **state)
 {
-	assert_true(memif_ring_is_told(ring));
+	assert_true(memif_ring_is_reported(ring));
 	assert_true(memif_ring_ask(ring));
 	memif_ring_ask_no_more(ring);
 }
@@ -173,15 +174,15 @@ static void where_no_peer_is_nothing_can_come(void **state)
 static void the_peer_tells_only_while_it_is_asked(void **state)
 {
 	agree(TO_SERVER);
-	assert_true(memif_ring_is_told(ring));
+	assert_true(memif_ring_is_reported(ring));
 	send_frame(HEAD);
 	assert_false(has_event());
-	assert_false(memif_ring_ask(ring)); // it has come since the ring was looked at last
+	assert_false(memif_ring_ask(ring)); // it arrived after the ring was last read
 	assert_true(memif_ring_ask(ring));
 	assert_false(has_event());
 	send_frame(HEAD);
 	assert_true(has_event());
-	assert_false(has_event()); // an edge: nothing had to be read
+	assert_false(has_event()); // edge-triggered: nothing had to be read
 	memif_ring_ask_no_more(ring);
 	send_frame(HEAD);
 	assert_false(has_event());
@@ -211,7 +212,7 @@ static void only_the_ring_that_is_received_on_counts(void **state)
 	say_ring(TO_CLIENT, 0, HEAD_AT);
 	say_ring(TO_SERVER, 1, HEAD_AT);
 	send_frame(HEAD);
-	assert_true(memif_ring_ask(ring)); // knows no ring yet
+	assert_true(memif_ring_ask(ring)); // has no ring yet
 	say_ring(TO_SERVER, 0, HEAD_AT);
 	send_frame(HEAD);
 	assert_false(memif_ring_ask(ring));
@@ -226,7 +227,7 @@ static void another_interface_of_the_socket_does_not_count(void **state)
 	assert_true(memif_ring_ask(ring));
 }
 
-// What the peer says may be anything; then time has to end the sleep, and is told so.
+// The peer may send anything; the ring then reports that only time can end the sleep.
 static void a_ring_that_cannot_be_had_is_untold(void **state)
 {
 	static const uint32_t offsets[] = {REGION - 64, REGION, 0xffffffc0, HEAD_AT + 4};
@@ -235,15 +236,15 @@ static void a_ring_that_cannot_be_had_is_untold(void **state)
 		say_init(ID);
 		say_region();
 		say_ring(TO_SERVER, 0, offsets[i]);
-		assert_false(memif_ring_is_told(ring));
+		assert_false(memif_ring_is_reported(ring));
 		assert_true(memif_ring_ask(ring));
 		memif_ring_ask_no_more(ring);
 	}
 	say_init(ID);
 	say_ring(TO_SERVER, 0, HEAD_AT); // no region
-	assert_false(memif_ring_is_told(ring));
+	assert_false(memif_ring_is_reported(ring));
 	agree(TO_SERVER);
-	assert_true(memif_ring_is_told(ring));
+	assert_true(memif_ring_is_reported(ring));
 }
 
 static void memory_that_the_peer_could_take_away_is_not_mapped(void **state)
@@ -252,7 +253,7 @@ static void memory_that_the_peer_could_take_away_is_not_mapped(void **state)
 	region = memfd_create("region", MFD_ALLOW_SEALING);
 	assert_int_equal(ftruncate(region, REGION), 0);
 	agree(TO_SERVER);
-	assert_false(memif_ring_is_told(ring));
+	assert_false(memif_ring_is_reported(ring));
 }
 
 static void a_peer_that_leaves_is_forgotten(void **state)

@@ -1,4 +1,4 @@
-// Decides which pages DPDK's memory is made of.
+// Decides which pages DPDK's memory uses.
 #include "port/memory.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ static int complain_of_too_few(unsigned mib, const struct facts_pages *pages, st
 		 n_missing = (mib - pages->free_mib + PAGE_MIB - 1) / PAGE_MIB;
 
 	return error_set(error, -ENOMEM,
-		"memory: %u MiB of huge pages are wanted and %u MiB are free; free some, reserve "
+		"memory: %u MiB of huge pages are needed and %u MiB are free; free some, reserve "
 		"more (sysctl "
 		"vm.nr_hugepages=%u), or set memory: {hugepages: never}",
 		mib, pages->free_mib, n_now + n_missing);
@@ -40,7 +40,7 @@ int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
 		return 0;
 	if (wanted == PORT_HUGE_AUTO && !pages->reserved) {
 		error_set(&choice->warning, 0,
-			"memory: no huge pages are reserved, so buffers lie in 4 KiB pages: more "
+			"memory: no huge pages are reserved, so buffers use 4 KiB pages: more "
 			"TLB misses, fewer packets "
 			"per second; sysctl vm.nr_hugepages=%u reserves enough",
 			(mib + PAGE_MIB - 1) / PAGE_MIB);
@@ -57,7 +57,7 @@ int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct erro
 	if (!ram->mib || mib <= ram->available_mib)
 		return 0;
 	return error_set(error, -ENOMEM,
-		"memory: %u MiB of ordinary pages are wanted and %u MiB are available%s; end other "
+		"memory: %u MiB of ordinary pages are needed and %u MiB are available%s; end other "
 		"programs, or ask for less (memory: {mib: ...}, fewer queues or descriptors)",
 		mib, ram->available_mib,
 		ram->is_limited ? " within the memory limit of this container (cgroup)" : "");

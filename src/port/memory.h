@@ -1,4 +1,4 @@
-// Huge pages or ordinary ones. Pure.
+// Selects huge or ordinary pages. Pure.
 #pragma once
 
 #include "base/error.h"
@@ -8,20 +8,19 @@
 
 struct memory_choice {
 	bool huge;
-	struct error warning; // text[0] == 0: nothing to warn of
+	struct error warning; // text[0] == 0: no warning
 };
 
-// What a person asks for, against the machine: -ENOMEM with `error` set when it has not so much.
-// Huge pages count beside the rest: in a container they may be more than what is told as its
-// memory.
+// Checks a configured amount of memory against the machine: -ENOMEM with `error` set if it has
+// less. Huge pages are counted separately: in a container they may exceed the reported memory.
 int memory_check(unsigned mib, const struct facts_ram *ram, const struct facts_pages *pages,
 	struct error *error);
 
-// `wanted` is enum port_huge. -ENOMEM with `error` set when huge pages are there or required but
-// too few are free for `mib`.
+// `wanted` is enum port_huge. -ENOMEM with `error` set if huge pages are reserved or required, but
+// fewer than `mib` are free.
 int memory_choose(struct memory_choice *choice, unsigned wanted, unsigned mib,
 	const struct facts_pages *pages, struct error *error);
 
-// Ordinary pages are all taken at the start, if need be by ending other programs: -ENOMEM with a
-// error when fewer than `mib` are to be had.
+// All ordinary pages are touched at start, which could make Linux kill other programs: -ENOMEM with
+// `error` set if less than `mib` is available.
 int memory_check_ordinary(unsigned mib, const struct facts_ram *ram, struct error *error);

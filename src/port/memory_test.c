@@ -1,4 +1,4 @@
-// Huge pages or not.
+// Selection of huge or ordinary pages.
 #include "port/memory.h"
 
 #include "base/bits.h"
@@ -26,7 +26,7 @@ static const struct row rows[] = {
 		"vm.nr_hugepages=51 reserves", NULL},
 	{"does_not_fall_back_when_too_few_are_free", PORT_HUGE_AUTO, 100, {true, 90, 200}, false,
 		NULL,
-		"100 MiB of huge pages are wanted and 90 MiB are free; free some, reserve more "
+		"100 MiB of huge pages are needed and 90 MiB are free; free some, reserve more "
 		"(sysctl "
 		"vm.nr_hugepages=105), or set memory: {hugepages: never}"},
 	{"refuses_to_start_without_required_pages", PORT_HUGE_REQUIRE, 100, {false, 0, 0}, false,
@@ -82,7 +82,7 @@ static void takes_no_more_ordinary_pages_than_are_available(void **state)
 	assert_int_equal(memory_check_ordinary(501, &unknown, &error), 0);
 	assert_int_equal(memory_check_ordinary(501, &ram, &error), -ENOMEM);
 	assert_non_null(strstr(error.text,
-		"501 MiB of ordinary pages are wanted and 500 MiB are available; end other"));
+		"501 MiB of ordinary pages are needed and 500 MiB are available; end other"));
 	assert_int_equal(memory_check_ordinary(501, &limited, &error), -ENOMEM);
 	assert_non_null(strstr(error.text,
 		"500 MiB are available within the memory limit of this container (cgroup); end"));

@@ -1,4 +1,4 @@
-// From a device's capabilities to the offloads that are switched on.
+// Selects offloads by a device's capabilities.
 #include "port/offload.h"
 
 #include <rte_ethdev.h>

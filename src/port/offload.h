@@ -1,4 +1,4 @@
-// Which offloads a port uses. Pure.
+// Selects the offloads that a port uses. Pure.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct offload {
 	bool tx_multi_segment;
 };
 
-// IPv4 checksums checked by the device where it can; scatter only where a frame does not fit one
-// mbuf; transmit of chains where the device takes them and there may be some, else fast freeing.
-// VLAN tags stay in the frame.
+// IPv4 checksums are verified by the device if it can; scatter only if a frame does not fit one
+// mbuf; multi-segment transmit if the device supports it and such frames are possible, otherwise
+// fast free. VLAN tags stay in the frame.
 void offload_choose(struct offload *offload, const struct offload_facts *facts);

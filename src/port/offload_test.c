@@ -1,4 +1,4 @@
-// The offloads that are chosen, by what the device offers and the house needs.
+// Selected offloads by device capabilities and requirements.
 #include "port/offload.h"
 
 #include "base/bits.h"

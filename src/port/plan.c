@@ -1,4 +1,4 @@
-// Which worker runs on which core. The queues are dealt out in plan_queues.c.
+// Assigns workers to cores. Queues are assigned in plan_queues.c.
 #include "port/plan.h"
 
 #include "port/kind.h"
@@ -126,7 +126,7 @@ static int check_core(unsigned worker, int core, const struct plan_facts *facts,
 			worker, core, core);
 	if (!c->allowed)
 		return error_set(error, -EPERM,
-			"workers[%u]: core %d is not allowed to this process; widen its CPU set "
+			"workers[%u]: this process may not use core %d; widen its CPU set "
 			"(taskset, cgroup) or "
 			"name another core",
 			worker, core);
@@ -160,7 +160,7 @@ static int take_workers(const struct port_table_settings *settings, const struct
 	return 0;
 }
 
-// Queues that could be polled side by side; a device that hashes could feed every core.
+// The number of queues that could be polled in parallel; a device that hashes could use every core.
 static unsigned count_useful_workers(const struct port_table_settings *settings,
 	const struct plan_facts *facts, unsigned n_cores)
 {
@@ -177,7 +177,7 @@ static unsigned count_useful_workers(const struct port_table_settings *settings,
 	return MIN_OF(n, n_cores);
 }
 
-// True when some port sits on this node, or on none that is known.
+// True if some port is on this node or on no known node.
 static bool is_near_a_port(const struct port_table_settings *settings,
 	const struct plan_facts *facts, int numa)
 {
@@ -187,8 +187,8 @@ static bool is_near_a_port(const struct port_table_settings *settings,
 	return false;
 }
 
-// Free cores in the order in which workers should take them: those near a port first. The first
-// allowed core stays with the control thread where there is another.
+// Lists free cores in the order in which workers should use them, those near a port first. The
+// first allowed core is left to the control thread if there is another one.
 static unsigned rank_cores(const struct port_table_settings *settings,
 	const struct plan_facts *facts, int cores[])
 {
@@ -220,7 +220,7 @@ static int choose_workers(const struct port_table_settings *settings,
 
 	if (n_cores == 0)
 		return error_set(error, -ENODEV,
-			"workers: this process is allowed no core that is online");
+			"workers: there is no core that is online and that this process may use");
 	plan->n_workers = count_useful_workers(settings, facts, n_cores);
 	for (unsigned i = 0; i < plan->n_workers; i++) {
 		plan->workers[i].core = cores[i];

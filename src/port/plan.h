@@ -1,6 +1,6 @@
-// Settings and facts in, a plan out: which worker runs on which core and polls which queues. Pure.
-// Made twice: before EAL from what files and device strings tell (that fixes the cores), then again
-// on those cores from what the devices themselves say.
+// Computes from settings and facts which worker runs on which core and polls which queues. Pure.
+// Done twice: before EAL starts, from files and device strings (which determines the cores), and
+// again on those cores with what the devices report.
 #pragma once
 
 #include "base/error.h"
@@ -13,19 +13,20 @@ enum { PLAN_MAX_CORES = 1024, PLAN_MAX_WARNINGS = 32, PLAN_MAX_NODES = 8 };
 
 struct plan_core {
 	bool exists, online, allowed;
-	int8_t numa; // 0 where the machine does not say
+	int8_t numa; // 0 if unknown
 };
 
 // What is known of a port's device.
 struct plan_device {
 	int numa;           // -1: none or unknown
-	uint16_t n_rx_most; // receive queues it has at most; 0: unknown yet
+	uint16_t n_rx_most; // maximum number of receive queues; 0: not known yet
 	uint16_t n_tx_most;
-	uint16_t n_rx_own; // queues it wants polled if the file says nothing; 0: one for each near
-	                   // worker (it hashes)
-	bool hashes;       // spreads frames over its receive queues by itself, or its peer does
-	bool rx_power_of_two; // the driver takes no other number of receive queues
-	bool tx_like_rx;      // as many transmit queues as receive queues, or frames are lost
+	uint16_t n_rx_own; // queues to poll if the file does not say; 0: one for each near worker
+	                   // (it hashes)
+	bool hashes;       // it or its peer distributes frames over its receive queues
+	bool rx_power_of_two; // the driver supports no other number of receive queues
+	bool tx_like_rx; // needs as many transmit queues as receive queues, otherwise frames are
+	                 // lost
 };
 
 struct plan_facts {
@@ -36,7 +37,7 @@ struct plan_facts {
 
 struct plan_worker {
 	int core, numa;
-	unsigned lcore; // EAL's number for it; stays when workers before it are dropped
+	unsigned lcore; // EAL's number for it; unchanged when workers before it are dropped
 	unsigned n_queues;
 	struct {
 		uint8_t port;
@@ -46,7 +47,7 @@ struct plan_worker {
 
 struct plan_port {
 	uint16_t n_rx, n_tx;
-	int numa;       // where its mbufs live: the device's node, else the first polling worker's
+	int numa;       // node of its mbufs: the device's, otherwise the first polling worker's
 	int xconnect;   // port index, -1: routed
 	bool shared_tx; // fewer transmit queues than workers
 };
@@ -59,19 +60,20 @@ struct plan {
 	struct error warnings[PLAN_MAX_WARNINGS];
 };
 
-// The cores of the workers, in order of workers; queues are still open. -errno with `error` set.
+// Assigns cores to workers, in order of workers; queues are not assigned yet. -errno with `error`
+// set.
 int plan_workers(const struct port_table_settings *settings, const struct plan_facts *facts,
 	struct plan *plan, struct error *error);
 
-// Gives every queue to a worker of `plan` (made by plan_workers). Workers that were chosen by us
-// and got no queue are dropped. May be called again with better facts. -errno with `error` set.
+// Assigns every queue to a worker of `plan` (made by plan_workers). Automatically chosen workers
+// without a queue are dropped. May be called again with better facts. -errno with `error` set.
 int plan_queues(const struct port_table_settings *settings, const struct plan_facts *facts,
 	struct plan *plan, struct error *error);
 
-// Names, modes, sizes: what needs no facts. -errno with `error` set.
+// Checks names, modes and sizes, which need no facts. -errno with `error` set.
 int plan_check_ports(const struct port_table_settings *settings, struct error *error);
 
-// "ports[1] (name)" in `text` (at least 48 bytes); returned.
+// Writes "ports[1] (name)" to `text` (at least 48 bytes) and returns it.
 const char *plan_port_label(const struct port_table_settings *settings, unsigned port, char *text);
-// Index of the port of this name, or -1.
+// Index of the port with this name, or -1.
 int plan_find_port(const struct port_table_settings *settings, const char *name);

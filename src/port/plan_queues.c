@@ -1,4 +1,4 @@
-// Deals the receive queues of all ports out to the workers of a plan.
+// Assigns the receive queues of all ports to the workers of a plan.
 #include "port/plan.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// What the dealing works on; `owner` is the worker of each queue plus one, 0: nobody yet.
+// State of the assignment; `owner` is the worker of each queue plus one, 0: none yet.
 struct deal {
 	const struct port_table_settings *settings;
 	const struct plan_facts *facts;
@@ -41,8 +41,8 @@ static bool is_near(const struct deal *deal, unsigned worker, unsigned port)
 	return numa < 0 || numa == deal->plan->workers[worker].numa;
 }
 
-// Workers that take a share of the port's queues: those without a list of their own; of workers
-// that we chose, those near the port if there are any.
+// Whether the worker takes a share of the port's queues: those without a queue list do; of
+// automatically chosen workers, those near the port if there are any.
 static bool takes_share(const struct deal *deal, unsigned worker, unsigned port)
 {
 	if (deal->settings->n_workers)
@@ -64,7 +64,7 @@ static unsigned count_takers(const struct deal *deal, unsigned port)
 	return n;
 }
 
-// The highest queue that the workers of the file name, plus one.
+// The highest queue named by workers in the file, plus one.
 static unsigned count_named_queues(const struct deal *deal, unsigned port)
 {
 	const struct port_table_settings *s = deal->settings;
@@ -162,7 +162,7 @@ static int give_named_queues(struct deal *deal, unsigned worker)
 	return 0;
 }
 
-// The worker with the fewest queues among those that take a share; -1: none does.
+// The worker with the fewest queues among those that take a share; -1: there is none.
 static int find_taker(const struct deal *deal, unsigned port)
 {
 	int best = -1;
@@ -197,7 +197,7 @@ static int share_queues(struct deal *deal, unsigned port)
 	return 0;
 }
 
-// One transmit queue a worker where the device gives them.
+// One transmit queue for each worker if the device has enough.
 static int count_transmit_queues(struct deal *deal, unsigned port)
 {
 	const struct plan_device *device = &deal->facts->devices[port];
@@ -245,8 +245,8 @@ static void place_port(struct deal *deal, unsigned port)
 	}
 }
 
-// Workers without a queue would burn a core for nothing: those that we chose go (they are the last
-// ones, or the order keeps).
+// Workers without a queue would waste a core: automatically chosen ones are dropped; the order of
+// the others does not change.
 static int drop_idle_workers(struct deal *deal)
 {
 	struct plan *plan = deal->plan;

@@ -1,5 +1,5 @@
-// Plans by table: cores, ports and workers in one line of text each, the whole plan or the error
-// in another.
+// Plans as a table: cores, ports and workers as one text each, and the whole plan or the error as
+// another.
 #include "port/plan.h"
 
 #include "base/bits.h"
@@ -18,8 +18,8 @@
 // `ports`: "own/most/tx[@node][!][=][*queues]", own 0: hashes; '!' does not hash, '=' tx like rx,
 // '^' takes a power of two.
 // `workers`: "core[:port.queue[,port.queue]]", "" lets the plan choose. Ports are called a, b, c.
-// `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' behind shared transmit queues; or `error`
-// and `warning`: a part of the sentence.
+// `plan`: "core:port.queue,... | a rx/tx b rx/tx", 's' after shared transmit queues; or `error` and
+// `warning`: a part of the message.
 struct row {
 	const char *name, *cores, *ports, *workers, *plan, *error, *warning;
 };
@@ -76,7 +76,7 @@ static const struct row rows[] = {
 	{"refuses_a_core_that_is_offline", "0x", "1/1/1", "1",
 		.error = "core 1 is offline; put it online"},
 	{"refuses_a_core_that_is_not_allowed", "0n", "1/1/1", "1",
-		.error = "core 1 is not allowed to this process"},
+		.error = "this process may not use core 1"},
 	{"refuses_a_core_used_twice", "00", "1/1/1", "1 1",
 		.error = "core 1 already runs workers[0]"},
 	{"refuses_a_process_without_cores", "nx", "1/1/1", "", .error = "no core that is online"},
@@ -248,7 +248,7 @@ static const struct {
 		0, "65 queues; a port has at most 64"},
 };
 
-// Debian's DPDK is built for 32, fewer than a file may name.
+// Debian's DPDK supports 32, fewer than a file may contain.
 static void complains_of_more_ports_than_dpdk_holds(void **state)
 {
 	struct error error = {""};

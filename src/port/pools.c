@@ -8,7 +8,8 @@
 #include <rte_mempool.h>
 #include <string.h>
 
-// Around an IP packet of MTU bytes: Ethernet header, two VLAN tags, FCS (some devices store it).
+// Bytes around an IP packet of MTU bytes: Ethernet header, two VLAN tags, FCS (some devices store
+// it).
 enum {
 	FRAME_AROUND = 14 + 8 + 4,
 	BURSTS_IN_HAND = 4,
@@ -36,8 +37,8 @@ unsigned pools_of_port(const struct pools_plan *pools, const struct plan *plan, 
 	return 0;
 }
 
-// Buffers at an even number of cache lines crowd into few cache sets (a power of two costs 14
-// cycles a packet, an odd number 3).
+// Buffers with an even number of cache lines map to few cache sets (a power of two costs 14 cycles
+// per packet, an odd number 3).
 static void size_object(struct pools_node *node, const struct port_settings *port)
 {
 	unsigned frame = (port->mtu ? port->mtu : PORT_DEFAULT_MTU) + FRAME_AROUND;
@@ -58,7 +59,7 @@ static void size_object(struct pools_node *node, const struct port_settings *por
 	node->object_bytes = header + room;
 }
 
-// A frame from any pool may wait in the transmit ring of any port.
+// A frame from any pool may be in the transmit ring of any port.
 static unsigned count_transmit_mbufs(const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[])
 {
@@ -69,7 +70,8 @@ static unsigned count_transmit_mbufs(const struct port_table_settings *settings,
 	return n;
 }
 
-// A pool's share of rings, caches (the driver may keep half as many again) and bursts in hand.
+// A pool's share of rings, caches (mempool caches may hold half as much again) and bursts being
+// processed.
 static void count_mbufs(struct pools_plan *pools, const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[])
 {
@@ -90,14 +92,14 @@ static void count_mbufs(struct pools_plan *pools, const struct port_table_settin
 			on_wire + plan->n_workers * (node->cache * 2 + BURSTS_IN_HAND * burst +
 							    settings->n_lent_mbufs);
 		node->n_mbufs = MAX_OF(node->n_mbufs, (unsigned)MBUFS_LEAST);
-		// The pool's ring holds a power of two minus one; a count one below it wastes
+		// The pool's ring holds a power of two minus one; a count just below that wastes
 		// nothing.
 		node->n_mbufs = round_up(node->n_mbufs + 1, 1024) - 1;
 	}
 }
 
-// Whole pages of `page_bytes` for each buffer: the pool lets none cross the end of a small page. 1:
-// as they are, with one byte in fifty for the gaps at the ends of huge pages.
+// Memory in MiB with buffers in whole pages of `page_bytes`: the pool lets no buffer cross the end
+// of a small page. 1: buffers as they are, plus 2 % for the gaps at the ends of huge pages.
 static unsigned mib_of(const struct pools_node *node, unsigned page_bytes)
 {
 	uint64_t ring_slots = 1;

@@ -1,4 +1,4 @@
-// How many mbufs of which size each NUMA node needs, and the memory for them. Pure.
+// Computes how many mbufs of which size each NUMA node needs, and the memory for them. Pure.
 #pragma once
 
 #include "port/plan.h"
@@ -10,29 +10,29 @@ enum { POOLS_HEADROOM = 128, POOLS_MIN_DATA_ROOM = 2048, POOLS_PORT_MIB = 2, POO
 struct pools_node {
 	int numa;
 	unsigned n_mbufs;
-	unsigned data_room;    // with headroom
-	unsigned cache;        // mbufs that a worker keeps for itself
+	unsigned data_room;    // including headroom
+	unsigned cache;        // size of a worker's mempool cache
 	unsigned object_bytes; // pool header, mbuf and data room: an odd number of cache lines
 };
 
 struct pools_plan {
 	unsigned n_nodes;
 	struct pools_node nodes[PLAN_MAX_NODES];
-	unsigned mib;                      // all pools and what DPDK itself needs beside them
-	unsigned small_pages_mib;          // the same in 4 KiB pages; a buffer takes whole ones
+	unsigned mib;             // all pools, and DPDK's own memory
+	unsigned small_pages_mib; // the same with 4 KiB pages; each buffer takes whole pages
 	unsigned node_mib[PLAN_MAX_NODES]; // the same by NUMA node number
 };
 
-// A port's descriptors as they were adjusted to the device; index as in settings.
+// A port's descriptors after adjustment to the device; same index as in settings.
 struct pools_rings {
 	uint16_t n_rx_descriptors, n_tx_descriptors;
 	uint32_t n_extra; // mbufs that the device itself keeps (net_pcap's infinite_rx)
 };
 
-// Sizes the pools so that all rings can be full, all workers hold full bursts and caches, and
-// receiving still finds mbufs.
+// Sizes the pools so that receiving still finds mbufs when all rings are full and all workers hold
+// full bursts and caches.
 void pools_plan(struct pools_plan *pools, const struct port_table_settings *settings,
 	const struct plan *plan, const struct pools_rings rings[]);
 
-// The pool of this port's node.
+// The pool of the port's node.
 unsigned pools_of_port(const struct pools_plan *pools, const struct plan *plan, unsigned port);

@@ -1,4 +1,4 @@
-// Pool sizes: enough for every ring, worker and cache; buffers at an odd number of cache lines.
+// Pool sizes: enough for every ring, worker and cache; buffers with an odd number of cache lines.
 #include "port/pools.h"
 
 #include "base/bits.h"
@@ -43,7 +43,7 @@ static void gives_buffers_an_odd_number_of_cache_lines_at_every_mtu(void **state
 	}
 }
 
-// net_af_packet wants room for whatever its ring's slots hold, whatever the MTU.
+// net_af_packet needs space for a whole slot of its ring, whatever the MTU.
 static void holds_a_whole_slot_of_a_packet_socket(void **state)
 {
 	make_plan(1, 1);
@@ -70,8 +70,8 @@ static void holds_enough_for_all_rings_caches_and_bursts(void **state)
 	make_plan(4, 3);
 	pools_plan(&pools, &settings, &plan, rings);
 	assert_int_equal(pools.n_nodes, 1);
-	// rings of 4 ports x 3 queues, both ways; a cache may grow to 1.5 times its size before it
-	// is flushed
+	// rings of 4 ports x 3 queues in both directions; a cache may grow to 1.5 times its size
+	// before it is flushed
 	assert_true(pools.nodes[0].n_mbufs >=
 		    4 * 3 * 2 * 2048 + 3 * (pools.nodes[0].cache * 3 / 2 + 64));
 	assert_true(pools.nodes[0].cache <= RTE_MEMPOOL_CACHE_MAX_SIZE);
@@ -137,7 +137,7 @@ static void makes_a_pool_for_each_node_and_sizes_it_for_its_largest_mtu(void **s
 	assert_true(pools.nodes[1].data_room > 9000);
 	assert_true(pools.node_mib[0] > 0 && pools.node_mib[1] > 0);
 	assert_int_equal(pools.node_mib[0] + pools.node_mib[1], pools.mib);
-	// frames of one node may all wait in transmit rings of the other
+	// all frames of one node may be in transmit rings of the other
 	assert_true(pools.nodes[1].n_mbufs >= 2 * 2048 + 3 * 2 * 2048);
 }
 

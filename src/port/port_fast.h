@@ -1,4 +1,4 @@
-// What workers need of ports: bursts in, bursts out. Worker.
+// Ports as workers use them: receive and transmit bursts. Worker.
 #pragma once
 
 #include "base/bits.h"
@@ -32,47 +32,48 @@ struct port_worker {
 	unsigned id;
 	int core, numa;
 	uint16_t burst;
-	bool may_sleep;         // while no frame comes
-	struct port_wait *wait; // what for; NULL: time alone
+	bool may_sleep;         // while no frames arrive
+	struct port_wait *wait; // its wakeup sources; NULL: time only
 	unsigned n_queues;
 	struct port_queue queues[PORT_WORKER_QUEUES];
 	struct port_out out[STATS_MAX_PORTS]; // by port index
 } LINE_ALIGNED;
 
-// How a worker sleeps: where port_wait_begin finds that no frame has come since the worker polled
-// last, port_wait_for returns when one has or the time is over, then comes port_wait_end. Where it
-// is false the worker polls on. NULL: time alone ends it. Worker. / Whether each of the worker's
-// queues wakes it, or time has to. Worker and control thread.
+// Sleeping: port_wait_begin checks that no frame has arrived since the worker's last poll; if it
+// returns false, the worker keeps polling. port_wait_for then returns when a frame arrives or the
+// time is over, and port_wait_end must follow. NULL: only time ends the sleep. Worker. / Whether
+// each of the worker's queues can wake it, so that the sleep need not be short. Worker and control
+// thread.
 bool port_wait_begin(struct port_wait *wait);
 void port_wait_for(struct port_wait *wait, uint64_t ns);
 void port_wait_end(struct port_wait *wait);
 bool port_wait_is_woken(const struct port_wait *wait);
-// Ends the sleep of a worker for which something was put down before; NULL: none. One system call
-// where it sleeps. Any thread.
+// Wakes a worker after something was queued for it; NULL: does nothing. One system call if the
+// worker sleeps. Any thread.
 void port_wake(struct port_wait *wait);
 
-// What the walk asks of a port. `pass_martians`, `peer` with `has_peer` (one aligned word) and `up`
-// may change while running (relaxed).
+// State of a port that the datapath reads. `pass_martians`, `peer` with `has_peer` (one aligned
+// word) and `up` may change while workers run (relaxed).
 struct port_state {
 	uint8_t mac[6];
-	bool up; // link, or a device that has none
+	bool up; // link is up, or the device reports none
 	bool pass_martians;
 	uint8_t peer[6];
 	bool has_peer;
-	uint8_t unused; // the word of peer ends here
+	uint8_t unused; // end of the word that contains peer
 	bool is_xconnect, mac_update;
 	uint8_t xconnect;      // port index
-	bool tx_multi_segment; // the device takes frames in several mbufs
+	bool tx_multi_segment; // the device can send frames in several mbufs
 } LINE_ALIGNED;
 
-// Frames received on a queue, up to n.
+// Receives up to n frames from a queue.
 static inline uint16_t port_rx(const struct port_queue *queue, struct rte_mbuf *mbuf[], uint16_t n)
 {
 	return rte_eth_rx_burst(queue->device, queue->queue, mbuf, n);
 }
 
-// Hands frames to the device; those from the returned index on were refused and still belong to the
-// caller.
+// Passes frames to the device; those from the returned index on were refused and still belong to
+// the caller.
 static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf[], uint16_t n)
 {
 	if (likely(!out->shared))
@@ -83,9 +84,8 @@ static inline uint16_t port_tx(const struct port_out *out, struct rte_mbuf *mbuf
 	return sent;
 }
 
-// Lets the device give back the buffers of frames that it has sent. Drivers do that when they are
-// handed frames, be they none; memif's frees a whole ring at once where the last ones were long
-// ago.
+// Lets the device free the buffers of sent frames. Drivers do that when they transmit, even zero
+// frames; memif's frees a whole ring at once if the last transmit was long ago.
 static inline void port_tx_reclaim(const struct port_out *out)
 {
 	struct rte_mbuf *none = NULL;

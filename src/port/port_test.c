@@ -1,5 +1,5 @@
-// The room at work on virtual devices: one EAL, workers on the first two cores, frames that go from
-// a file through a ring into another file while a net_null keeps its worker busy.
+// Ports on virtual devices: one EAL, workers on the first two cores, frames that go from a file
+// through a ring into another file while a net_null keeps its worker busy.
 #include "port/port.h"
 
 #include "base/bits.h"
@@ -140,7 +140,7 @@ static void run_workers(void)
 	assert_false(port_workers_run(room));
 }
 
-static int open_room(void **state)
+static int open_module(void **state)
 {
 	char path[64];
 	struct error error = {0};
@@ -282,7 +282,7 @@ static void takes_an_mtu_that_fits_its_buffers(void **state)
 	assert_int_equal(info.mtu, 1280);
 }
 
-// It would take a minute, if nobody rang.
+// Would take a minute without the wakeup.
 static void is_woken_by_who_put_something_down(void **state)
 {
 	struct port_wait *wait = port_worker(room, 0)->wait;
@@ -295,7 +295,7 @@ static void is_woken_by_who_put_something_down(void **state)
 	assert_true(clock_now_ns() - before_ns < 30000000000ull);
 }
 
-// Last: EAL starts once per process.
+// Must be last: EAL can be started only once per process.
 static void leaves_nothing_behind(void **state)
 {
 	char path[64];
@@ -325,5 +325,5 @@ int main(void)
 		cmocka_unit_test(leaves_nothing_behind),
 	};
 
-	return cmocka_run_group_tests(tests, open_room, remove_files);
+	return cmocka_run_group_tests(tests, open_module, remove_files);
 }

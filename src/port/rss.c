@@ -1,4 +1,4 @@
-// From a device's capabilities to the hash that spreads flows over its queues.
+// Selects the hash that distributes flows over a device's queues.
 #include "port/rss.h"
 
 #include <rte_ethdev.h>

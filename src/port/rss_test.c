@@ -1,4 +1,4 @@
-// The hash that is chosen, by what the device offers.
+// The selected hash, by device capabilities.
 #include "port/rss.h"
 
 #include "base/bits.h"

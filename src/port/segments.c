@@ -14,7 +14,7 @@
 static int keep_one(const struct rte_memseg_list *list, const struct rte_memseg *segment, void *arg)
 {
 	struct segments *segments = arg;
-	int number = rte_memseg_get_fd_thread_unsafe(segment); // its lock is held around the walk
+	int number = rte_memseg_get_fd_thread_unsafe(segment); // rte_memseg_walk holds the lock
 
 	(void)list;
 	for (unsigned i = 0; i < segments->n; i++)
@@ -37,7 +37,7 @@ int segments_keep(struct segments *segments, struct error *error)
 		strerror(errno));
 }
 
-// Never takes the number away from anybody: another thread may have been faster.
+// Never replaces an open file: another thread may have reused the number.
 static void put_back(struct segments_file *file)
 {
 	struct stat found, wanted;

@@ -1,4 +1,4 @@
-// What workers and people see of the ports while they run. Control thread.
+// Port state for workers and for display while ports run. Control thread.
 #include "port/table.h"
 
 #include "base/log.h"
@@ -28,12 +28,12 @@ static bool read_link(struct port_device *device)
 		return true;
 	if (link.link_status)
 		device->has_been_up = true;
-	// Drivers without a link say "down" for ever; one that was up once knows what it says.
+	// Drivers without link state always report "down"; one that has reported "up" is reliable.
 	return link.link_status || !(device->kind.has_link || device->has_been_up);
 }
 
-// net_af_packet and net_af_xdp always say "up"; the interface below them knows better. -errno when
-// it does not say.
+// net_af_packet and net_af_xdp always report "up"; the state of the underlying interface is
+// correct. -errno if it is not available.
 static int interface_runs(int socket, const char *name)
 {
 	struct ifreq request = {0};
@@ -44,7 +44,7 @@ static int interface_runs(int socket, const char *name)
 	return (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
-// Changes are logged; that a port comes up at the start, too.
+// Logs changes, including the first one after the start.
 static void note_carrier(struct port_table *room, unsigned port, bool has_carrier)
 {
 	struct port_device *device = &room->devices[port];
@@ -95,8 +95,8 @@ bool port_has_carrier(const struct port_table *room, unsigned port)
 	return room->devices[port].has_carrier;
 }
 
-// Address and flag in one store, so that a worker that reads eight bytes never sees half of a new
-// address.
+// Writes address and flag in one store, so that a worker that reads eight bytes never sees half of
+// a new address.
 static void set_peer(struct port_state *port_state, const struct port_settings *settings)
 {
 	typedef uint64_t __attribute__((may_alias)) word;
@@ -179,7 +179,7 @@ void port_info(const struct port_table *room, unsigned port, struct port_info *o
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		out->link_mbps = link.link_speed;
 	out->line_bps = room->settings->ports[port].line_bps;
-	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those invent a speed
+	if (!out->line_bps && device->kind.bus != KIND_VIRTUAL) // those make up a speed
 		out->line_bps = out->link_mbps * 1e6;
 	out->has_backpressure = device->kind.has_backpressure;
 	out->rx_ring_slots = device->kind.ring_slots ? device->kind.ring_slots

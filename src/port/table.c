@@ -1,4 +1,4 @@
-// Opens and closes the room: settings -> plan -> EAL -> devices -> better plan -> pools -> queues
+// Opens and closes the ports: settings -> plan -> EAL -> devices -> better plan -> pools -> queues
 // -> workers. Control thread.
 #include "port/table.h"
 
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Each warning once in a process: port_check may have said it before port_open does.
+// Logs each warning once per process: port_check may have logged it before port_open does.
 static void say_warnings(const struct plan *plan)
 {
 	static struct error said[PLAN_MAX_WARNINGS];
@@ -46,7 +46,7 @@ static int check_memory(const struct port_table_settings *settings, struct error
 	return memory_check(settings->memory_mib, &ram, &pages, error);
 }
 
-// Everything before EAL: the cores are final after this, the queues a good guess.
+// Everything before EAL: the cores are final after this, the queues preliminary.
 static int make_first_plan(struct port_table *room, struct error *error)
 {
 	int err = plan_check_ports(room->settings, error);
@@ -166,7 +166,7 @@ int port_check(const struct port_table_settings *settings, struct error *error)
 	return err;
 }
 
-// EAL names a device that it has no driver for, and not the port.
+// EAL's message names only the device without a driver, not the port.
 static int complain_of_driver(const struct port_table_settings *settings, int err,
 	struct error *error)
 {

@@ -1,4 +1,4 @@
-// The room's state, private to its files.
+// The module's state, private to its files.
 #pragma once
 
 #include "port/eal_args.h"
@@ -11,21 +11,21 @@
 
 #include <rte_mempool.h>
 
-// A device that EAL found.
+// A device that EAL has probed.
 struct port_device {
 	struct kind kind;
 	uint16_t id; // DPDK port id
 	bool is_found, is_set_up, is_started, has_been_up;
-	bool has_carrier;    // port_poll's last finding
+	bool has_carrier;    // as last read by port_poll
 	bool is_set_down;    // by port_set_admin
-	bool has_interrupts; // that its driver agreed to give
-	bool takes_all;      // promiscuous whatever is asked: it does not know its MAC address
-	uint16_t mtu;        // what we forward; the device may not know
+	bool has_interrupts; // its driver has accepted them
+	bool takes_all;      // always promiscuous, since the device does not know its MAC address
+	uint16_t mtu;        // the MTU that we enforce; the device may not know it
 	struct wire_mac mac;
 	struct rss rss;
 	struct rte_eth_dev_info info;
-	bool is_gone;          // written by EAL's thread of events; atomic, relaxed
-	struct tx_lock *locks; // one for each transmit queue, NULL: each worker has its own
+	bool is_gone;          // written by EAL's interrupt thread; atomic, relaxed
+	struct tx_lock *locks; // one per transmit queue; NULL: each worker has its own queue
 };
 
 struct tx_lock {
@@ -44,32 +44,32 @@ struct port_table {
 	struct port_device devices[PORT_MAX];
 	struct eal_args eal_args;
 	struct eal_memory memory;
-	struct segments segments; // where a device hands out our buffers
+	struct segments segments; // used if a device shares our buffers
 	bool eal_runs;
-	int link_socket; // asks Linux for the state of interfaces; -1: none
+	int link_socket; // for interface state from Linux; -1: none
 } LINE_ALIGNED;
 
-// device.c: finds the port's device among DPDK's and completes facts.devices[port].
+// device.c: finds the port's device in DPDK and completes facts.devices[port].
 int device_find(struct port_table *room, unsigned port, struct error *error);
-// Descriptors as the device wants them, into rings[port].
+// Adjusts the numbers of descriptors to the device, into rings[port].
 void device_adjust_rings(struct port_table *room, unsigned port);
-// Configures device and queues from plan and pools. / Starts it. / Stops and closes it, whatever
-// state it is in.
+// Configures device and queues from plan and pools. / Starts it. / Stops and closes it, in any
+// state.
 int device_set_up(struct port_table *room, unsigned port, struct error *error);
 int device_start(struct port_table *room, unsigned port, struct error *error);
 void device_close(struct port_table *room, unsigned port);
 
-// address.c: MAC address, MTU and filters of a configured device; the face's MAC.
+// address.c: MAC address, MTU and filters of a configured device, and the MAC in port_state.
 int address_set_up(struct port_table *room, unsigned port, struct error *error);
 int address_set_mtu(struct port_table *room, unsigned port, uint16_t mtu, struct error *error);
 
-// faces.c: what workers read of the port, from settings and plan. / Its MAC address, in one store
-// with its neighbours in the word.
+// state.c: sets the MAC address in port_state with one store of the word that contains it. / Fills
+// port_state from settings and plan.
 void port_state_set_mac(struct port_state *port_state, const struct wire_mac *mac);
 void port_state_fill(struct port_table *room, unsigned port);
 
-// below.c: warns where Linux merges frames before the device sees them. Needs link_socket. / Makes
-// the interface below, where there is one, carry packets of `mtu` bytes; else a negative errno.
+// below.c: warns if Linux merges frames before the device receives them. Needs link_socket. / Lets
+// the underlying interface, if there is one, carry packets of `mtu` bytes; 0 or -errno.
 void below_warn_of_merging(const struct port_table *room, unsigned port);
 int below_carry_mtu(const struct kind *kind, uint16_t mtu);
 

@@ -1,5 +1,6 @@
-// What a worker waits for while no frame comes: a socket to be readable, memif's peer or a device's
-// interrupt to tell, or somebody to ring its bell; time ends it in any case. Worker, unless said.
+// What an idle worker waits for: a readable socket, an event from memif's peer or a device
+// interrupt, or a wakeup by another thread; a timeout ends the wait in any case. Worker, unless
+// noted.
 #include "port/wait.h"
 
 #include "port/table.h"
@@ -17,11 +18,11 @@
 
 enum { MAX_EVENTS = 16 };
 
-// How a worker learns that frames have come on a queue.
+// How a worker is notified of frames on a queue.
 enum hop_set { HOP_SET_NONE, HOP_SET_SOCKET, HOP_SET_MEMIF, HOP_SET_INTERRUPT };
 
 struct wait_queue {
-	enum hop_set hop_set; // atomic, relaxed: the worker may take a way back that fails
+	enum hop_set hop_set; // atomic, relaxed: the worker may disable a method that fails
 	const struct port_queue *io;
 	struct memif_ring *ring; // HOP_SET_MEMIF
 };
@@ -29,10 +30,11 @@ struct wait_queue {
 struct port_wait {
 	unsigned n_queues;
 	struct wait_queue queues[PORT_WORKER_QUEUES];
-	// epoll with edges (nothing has to be read), then sockets, which say what is still unread.
+	// An edge-triggered epoll descriptor (nothing has to be read), then sockets, which report
+	// what is still unread.
 	unsigned n_polled;
 	struct pollfd polled[1 + PORT_WORKER_QUEUES];
-	int bell;       // an eventfd
+	int wakeup;     // an eventfd
 	bool is_asleep; // or about to be; atomic, partner: port_wake
 } LINE_ALIGNED;
 
@@ -72,8 +74,8 @@ static int open_one(struct port_table *room, struct port_worker *worker, struct 
 	worker->wait = wait;
 	wait->n_polled = 1;
 	wait->polled[0] = (struct pollfd){epoll_create1(EPOLL_CLOEXEC), POLLIN, 0};
-	wait->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wait->polled[0].fd < 0 || wait->bell < 0 || add_event(wait, wait->bell))
+	wait->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wait->polled[0].fd < 0 || wait->wakeup < 0 || add_event(wait, wait->wakeup))
 		return error_set(error, -errno,
 			"workers[%u]: cannot wait for frames: %s; allow more open files (ulimit "
 			"-n), "
@@ -127,8 +129,8 @@ void wait_close(struct port_table *room)
 		for (unsigned q = 0; q < wait->n_queues; q++)
 			if (wait->queues[q].ring)
 				memif_ring_free(wait->queues[q].ring);
-		if (wait->bell >= 0)
-			close(wait->bell);
+		if (wait->wakeup >= 0)
+			close(wait->wakeup);
 		if (wait->polled[0].fd >= 0)
 			close(wait->polled[0].fd);
 		free(wait);
@@ -143,13 +145,13 @@ bool port_wait_is_woken(const struct port_wait *wait)
 		enum hop_set hop_set = __atomic_load_n(&wait->queues[q].hop_set, __ATOMIC_RELAXED);
 
 		if (hop_set == HOP_SET_NONE ||
-			(hop_set == HOP_SET_MEMIF && !memif_ring_is_told(wait->queues[q].ring)))
+			(hop_set == HOP_SET_MEMIF && !memif_ring_is_reported(wait->queues[q].ring)))
 			return false;
 	}
 	return true;
 }
 
-// A driver that cannot be asked although it has interrupts always tells.
+// If a driver's interrupts cannot be enabled on demand, they are always on.
 static bool ask(struct wait_queue *queue)
 {
 	if (queue->hop_set == HOP_SET_MEMIF)
@@ -187,7 +189,7 @@ bool port_wait_begin(struct port_wait *wait)
 	return true;
 }
 
-// An error of a socket (its interface went down) is one event; reading it takes it off.
+// A socket error (its interface went down) is a single event; reading it clears it.
 static void read_error(const struct pollfd *polled)
 {
 	int error;
@@ -223,8 +225,8 @@ void port_wait_end(struct port_wait *wait)
 		ask_no_more(&wait->queues[q]);
 }
 
-// The fence: what the caller wrote is there before it looks whether the worker sleeps, and a worker
-// says that it sleeps before it looks for what was written.
+// The fence ensures that what the caller has written is visible before it checks whether the worker
+// sleeps; the worker announces its sleep before it checks for new work.
 void port_wake(struct port_wait *wait)
 {
 	const uint64_t one = 1;
@@ -234,7 +236,7 @@ void port_wake(struct port_wait *wait)
 	rte_atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&wait->is_asleep, __ATOMIC_RELAXED))
 		return;
-	ssize_t n = write(wait->bell, &one, sizeof(one));
+	ssize_t n = write(wait->wakeup, &one, sizeof(one));
 
-	(void)n; // refused only where it has rung 2^64 times
+	(void)n; // fails only if the counter is full, after 2^64 wakeups
 }

@@ -1,4 +1,4 @@
-// How a worker that has no frames waits for some: devices that can wake it do, or time does.
+// How an idle worker waits for frames: woken by devices that support it, otherwise by time.
 #pragma once
 
 #include "base/error.h"
@@ -9,23 +9,25 @@
 
 struct port_table;
 
-// wait.c: what each worker that may sleep waits for; workers[] are filled. -errno with `error` set.
-// / Takes in the interrupts of devices that have started. / Frees all of it. Control thread.
+// wait.c: creates the wakeup sources of each worker that may sleep; workers[] must be filled.
+// -errno with `error` set. / Adds the interrupts of devices that have started. / Frees everything.
+// Control thread.
 int wait_open(struct port_table *room, struct error *error);
 void wait_add_interrupts(struct port_table *room);
 void wait_close(struct port_table *room);
 
-// memif.c: a ring that a memif port receives on, found by listening to the driver's messages to its
-// peer: where it lies, and the eventfd by which the peer tells of frames. `device` is the port's
-// text; events go to `epoll`. NULL: no memory. Owner: caller, memif_ring_free. Control thread.
+// memif.c: a ring that a memif port receives on, found by inspecting the messages between the
+// driver and its peer: its address, and the eventfd with which the peer signals new frames.
+// `device` is the port's text; events go to `epoll`. NULL: no memory. Owner: caller,
+// memif_ring_free. Control thread.
 struct memif_ring;
 struct memif_ring *memif_ring_make(const char *device, uint16_t queue, int epoll);
 void memif_ring_free(struct memif_ring *ring);
-// False: frames may come and nobody says so. / Asks the peer to tell of frames; false: some have
-// come since the last call but one, and it is not asked. / Asks it no more. Worker.
-bool memif_ring_is_told(struct memif_ring *ring);
+// False: frames may arrive without an event. / Enables events from the peer; false: frames have
+// arrived since the last call but one, and events stay disabled. / Disables events. Worker.
+bool memif_ring_is_reported(struct memif_ring *ring);
 bool memif_ring_ask(struct memif_ring *ring);
 void memif_ring_ask_no_more(struct memif_ring *ring);
 
-// below.c: the socket that queue `queue` of a net_af_packet device on `iface` reads; -1: none.
+// below.c: the socket that queue `queue` of a net_af_packet device on `netdev` reads; -1: none.
 int below_socket(const char *netdev, unsigned queue);

@@ -1,4 +1,4 @@
-// Workers: which queues they get, and their start and end on their cores. Control thread.
+// Workers: which queues they poll, and starting and stopping them on their cores. Control thread.
 #include "port/table.h"
 
 #include <rte_launch.h>

@@ -1,4 +1,4 @@
-// One line in, one line out: JSON-RPC 2.0 without any I/O. Control thread.
+// Answers one line with one line: JSON-RPC 2.0 without any I/O. Control thread.
 #include "rpc/answer.h"
 
 #include "base/bits.h"
@@ -8,15 +8,16 @@
 
 enum { MOST_ID_BYTES = 1024 };
 
-// What is left of a message after its form was judged. `id` and `params` are owned, the rest points
+// The parsed fields of a message after validation. `id` and `params` are owned, the rest points
 // into the message.
 struct request {
-	json_t *id; // NULL: a notification, which nobody wants answered
+	json_t *id; // NULL: a notification, which gets no response
 	json_t *params;
 	const char *method;
 };
 
-// A sentence as a JSON string: input that it quotes may have been cut in the middle of a character.
+// Makes a JSON string of a message: input quoted in it may have been truncated inside a UTF-8
+// sequence.
 static json_t *make_text(const char *text)
 {
 	json_t *string = json_string(text);
@@ -30,7 +31,7 @@ static json_t *make_text(const char *text)
 	return json_stringn(ascii, n);
 }
 
-// Takes `id` (NULL stands for null) and `body`.
+// Takes ownership of `id` (NULL: null) and `body`.
 static char *dump(json_t *id, const char *key, json_t *body)
 {
 	json_t *answer = json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id ? id : json_null(),
@@ -41,7 +42,7 @@ static char *dump(json_t *id, const char *key, json_t *body)
 	return line;
 }
 
-// Takes `id`.
+// Takes ownership of `id`.
 static char *dump_error(json_t *id, int code, const char *message)
 {
 	json_t *error = json_pack("{s:i, s:o}", "code", code, "message", make_text(message));
@@ -69,14 +70,14 @@ static json_t *read_message(const char *line, size_t bytes, int *code, struct er
 	return NULL;
 }
 
-// The id is read first, so that all later mistakes can be told to the one who made them.
+// The id is read first, so that all later errors can be returned to the requester.
 static int read_id(const json_t *message, struct request *request, struct error *error)
 {
 	json_t *id = json_object_get(message, "id");
 
 	if (id && !json_is_string(id) && !json_is_number(id) && !json_is_null(id))
 		return error_set(error, RPC_INVALID_REQUEST, "'id' has to be a string or a number");
-	if (json_string_length(id) > MOST_ID_BYTES) // it comes back in a line of limited length
+	if (json_string_length(id) > MOST_ID_BYTES) // it is returned in a line of limited length
 		return error_set(error, RPC_INVALID_REQUEST,
 			"'id' has more than %d bytes; choose "
 			"a shorter one",
@@ -98,7 +99,7 @@ static int read_params(const json_t *message, struct request *request, struct er
 	return request->params ? 0 : error_set(error, RPC_INTERNAL_ERROR, "out of memory");
 }
 
-// 0, or the error's code with `error` set.
+// 0, or the JSON-RPC error code with `error` set.
 static int read_request(const json_t *message, struct request *request, struct error *error)
 {
 	const char *version = json_string_value(json_object_get(message, "jsonrpc"));
@@ -128,7 +129,7 @@ static const struct rpc_method *find_method(const struct rpc_methods *methods, c
 	return NULL;
 }
 
-// Runs the method. Takes the request's id. NULL: a notification, or out of memory.
+// Runs the method. Takes ownership of the request's id. NULL: a notification, or out of memory.
 static char *run_method(const struct rpc_method *method, void *ctx, struct request *request)
 {
 	struct error error = {""};

@@ -1,4 +1,4 @@
-// Lines in, lines out.
+// Request lines and their response lines.
 #include "rpc/answer.h"
 #include "rpc/rpc.h"
 
@@ -49,12 +49,12 @@ static const struct rpc_method table[] = {
 	{"refuse", refuse},
 	{"silent", fail_silently},
 	{"cut", cut_a_character},
-	{"house", tell_ctx},
+	{"context", tell_ctx},
 };
 static int ctx = 7;
 static const struct rpc_methods methods = {table, ARRAY_LEN(table), &ctx};
 
-// Answers from memory of exactly the line's size, so that sanitizers see a read beyond it.
+// Passes the line in an allocation of exactly its size, so that sanitizers detect overreads.
 static char *answer(const char *line, size_t bytes)
 {
 	char *copy = malloc(bytes + 1), *out;
@@ -75,7 +75,7 @@ static void answers_each_request_with_the_right_line(void **state)
 			"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{}}"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"echo\"}",
 			"{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}"},
-		{"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"house\",\"params\":{}}",
+		{"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"context\",\"params\":{}}",
 			"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"result\":7}"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"refuse\",\"params\":{\"prefix\":\"10."
 		 "0.0.1/8\"}}",
@@ -98,7 +98,7 @@ static void answers_each_request_with_the_right_line(void **state)
 	}
 }
 
-// The code of the error that answers the line, whose id has to be `id` as JSON.
+// The error code in the response, whose id must be `id` as JSON.
 static int code_of(const char *line, size_t bytes, const char *id)
 {
 	char *out = answer(line, bytes), *id_text;
@@ -227,7 +227,7 @@ static void tells_a_method_name_that_is_longer_than_a_sentence(void **state)
 	assert_int_equal(code_of(line, n, "1"), RPC_METHOD_NOT_FOUND);
 }
 
-// It comes back in the answer, whose line is to stay within its limit.
+// The id is returned in the response, whose line must stay within its limit.
 static void gives_back_an_id_of_1024_bytes_and_no_longer_one(void **state)
 {
 	enum { MOST = 1024 };

@@ -1,5 +1,5 @@
-// One connected client. A failure of any kind (no memory, a broken connection) ends the client,
-// never more. Control thread.
+// One connected client. A failure of any kind (out of memory, a broken connection) only ends the
+// client. Control thread.
 #include "rpc/client.h"
 
 #include "base/bits.h"
@@ -24,7 +24,7 @@ static void clear(struct rpc_bytes *b)
 	*b = (struct rpc_bytes){NULL, 0, 0, 0};
 }
 
-// Room for `n` bytes behind the end. False: no memory.
+// Reserves space for `n` bytes at the end. Returns false if out of memory.
 static bool reserve(struct rpc_bytes *b, size_t n)
 {
 	size_t room = b->room;
@@ -47,7 +47,7 @@ static bool reserve(struct rpc_bytes *b, size_t n)
 	return true;
 }
 
-// Forgets the first `n` bytes; an emptied block is freed when it is larger than usual.
+// Drops the first `n` bytes; an empty block is freed if it is larger than usual.
 static void consume(struct rpc_bytes *b, size_t n)
 {
 	b->start += n;
@@ -99,7 +99,7 @@ static uint64_t idle_ns(const struct rpc_client *client, uint64_t now_ns)
 	return now_ns - since_ns;
 }
 
-// Something came that nobody has looked at yet.
+// Whether received data has not been processed yet.
 static bool has_sent(const struct rpc_client *client)
 {
 	char byte;
@@ -121,7 +121,7 @@ struct rpc_client *rpc_client_find_idle(struct rpc_client clients[], unsigned n,
 	return found;
 }
 
-// The peer is gone or cannot be served: nothing is read or written any more.
+// The peer is gone or cannot be served: stops reading and writing.
 static void give_up(struct rpc_client *client)
 {
 	client->is_at_end = client->is_deaf = true;
@@ -135,7 +135,7 @@ void rpc_client_read(struct rpc_client *client)
 
 	if (client->is_at_end)
 		return;
-	consume(&client->in, 0); // a block that one long line made large goes back
+	consume(&client->in, 0); // frees a block that was enlarged for a long line
 	if (!reserve(&client->in, READ_BYTES)) {
 		give_up(client);
 		return;
@@ -145,13 +145,13 @@ void rpc_client_read(struct rpc_client *client)
 		client->in.end += n;
 		client->has_more = true;
 	} else if (n == 0) {
-		client->is_at_end = true; // a line without its newline was never finished
+		client->is_at_end = true; // an unterminated line is discarded
 	} else if (errno != EAGAIN && errno != EINTR) {
 		give_up(client);
 	}
 }
 
-// The end of the first line in `in`, NULL when there is none yet.
+// The end of the first line in `in`, NULL if it is not complete yet.
 static char *find_newline(struct rpc_client *client)
 {
 	size_t n = length(&client->in) - client->scanned;
@@ -163,7 +163,7 @@ static char *find_newline(struct rpc_client *client)
 	return newline;
 }
 
-// Drops the rest of a long line. False: more of it has to come.
+// Drops the rest of an overlong line. Returns false if more of it is still to be received.
 static bool skip(struct rpc_client *client)
 {
 	char *newline = find_newline(client);
@@ -197,7 +197,7 @@ enum rpc_line rpc_client_next_line(struct rpc_client *client, const char **line,
 		goto none;
 	*line = client->in.block + client->in.start;
 	*bytes = n;
-	client->in.start += n + 1; // the bytes stay until the next read
+	client->in.start += n + 1; // the bytes stay valid until the next read
 	return RPC_LINE_WHOLE;
 none:
 	client->has_more = false;
@@ -233,7 +233,7 @@ void rpc_client_write(struct rpc_client *client, uint64_t now_ns)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0) {
-			client->is_deaf = true; // what it has sent is still run
+			client->is_deaf = true; // requests already received are still run
 			clear(&client->out);
 			return;
 		}

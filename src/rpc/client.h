@@ -1,4 +1,4 @@
-// Private to the room: one connected client, its lines in and its answers out. Nothing here blocks.
+// Private to rpc: one connected client, with its request lines and responses. Nothing here blocks.
 // Control thread.
 #pragma once
 
@@ -7,13 +7,15 @@
 #include <stdint.h>
 
 enum {
-	RPC_LINE_BYTES = 1 << 20,    // the longest request
-	RPC_WAITING_BYTES = 1 << 20, // with more answers than this unread, a client's requests wait
-	RPC_PATIENCE_SECONDS = 10,   // a client that takes nothing for so long is cut off
-	RPC_IDLE_SECONDS = 60,       // one that is idle for longer makes room for a new one
+	RPC_LINE_BYTES = 1 << 20,    // maximum length of a request
+	RPC_WAITING_BYTES = 1 << 20, // with more unread response bytes than this, a client's
+	                             // requests wait
+	RPC_PATIENCE_SECONDS = 10,   // a client that reads nothing for this long is disconnected
+	RPC_IDLE_SECONDS = 60,       // a client idle for longer may be closed in favour of a new
+	                             // one
 };
 
-// Bytes [start, end) of a block of `room`.
+// Bytes [start, end) of a block of `room` bytes.
 struct rpc_bytes {
 	char *block;
 	size_t start, end, room;
@@ -22,36 +24,36 @@ struct rpc_bytes {
 struct rpc_client {
 	int fd;
 	struct rpc_bytes in, out;
-	size_t scanned;       // bytes of `in` that are known to hold no newline
-	bool is_skipping;     // the rest of a line that was too long
-	bool has_more;        // a whole line may wait in `in`
-	bool is_at_end;       // the peer sends no more
-	bool is_deaf;         // the peer reads no more: answers are thrown away
-	uint64_t progress_ns; // when it last took bytes, or when answers began to wait
-	uint64_t asked_ns;    // when its last whole line was answered, or when it came
+	size_t scanned;       // bytes of `in` known to contain no newline
+	bool is_skipping;     // discarding the rest of an overlong line
+	bool has_more;        // `in` may contain a complete line
+	bool is_at_end;       // the peer has stopped sending
+	bool is_deaf;         // the peer has stopped reading: responses are discarded
+	uint64_t progress_ns; // when it last read bytes, or when responses started to wait
+	uint64_t asked_ns;    // when its last complete line was answered, or when it connected
 };
 
 enum rpc_line { RPC_LINE_NONE, RPC_LINE_WHOLE, RPC_LINE_TOO_LONG };
 
-// Takes the non-blocking descriptor. / Closes it and frees the buffers.
+// Takes ownership of the non-blocking descriptor. / Closes it and frees the buffers.
 void rpc_client_start(struct rpc_client *client, int fd, uint64_t now_ns);
 void rpc_client_close(struct rpc_client *client);
 
-// What to poll for.
+// Events to poll for.
 short rpc_client_events(const struct rpc_client *client);
-// True while its requests have to wait because it does not read the answers.
+// True while its requests have to wait because it does not read the responses.
 bool rpc_client_is_full(const struct rpc_client *client);
-// True when nothing is left to do for it, or when it has been too slow at `now_ns`.
+// True if there is nothing left to do for it, or if it has been too slow at `now_ns`.
 bool rpc_client_is_done(const struct rpc_client *client, uint64_t now_ns);
-// Of `n` clients the one that has been idle for longest, when that is longer than RPC_IDLE_SECONDS;
-// NULL: none. Idle: no whole line came from it, and nothing was or is on its way to it.
+// The client among `n` that has been idle longest, if longer than RPC_IDLE_SECONDS; NULL: none.
+// Idle: no complete line was received, and no response was sent or is pending.
 struct rpc_client *rpc_client_find_idle(struct rpc_client clients[], unsigned n, uint64_t now_ns);
 
-// Reads once; call it only when has_more is false.
+// Reads once; call only if has_more is false.
 void rpc_client_read(struct rpc_client *client);
-// The next line without its newline, borrowed until the next read. A line that was too long is told
+// The next line without its newline, borrowed until the next read. An overlong line is reported
 // once and skipped.
 enum rpc_line rpc_client_next_line(struct rpc_client *client, const char **line, size_t *bytes);
-// Queues an answer and its newline. Writes as much as the peer takes.
+// Queues a response and its newline. / Writes as much as the peer accepts.
 void rpc_client_add(struct rpc_client *client, const char *answer, uint64_t now_ns);
 void rpc_client_write(struct rpc_client *client, uint64_t now_ns);

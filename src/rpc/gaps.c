@@ -1,4 +1,4 @@
-// The answer of the method gaps, which both programs have. Control thread.
+// Result of the method gaps, shared by both programs. Control thread.
 #include "rpc/rpc.h"
 
 #include "base/bits.h"

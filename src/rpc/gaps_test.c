@@ -1,4 +1,4 @@
-// What the method gaps answers.
+// Result of the method gaps.
 #include "rpc/rpc.h"
 
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-// A TSC of 2 GHz whose 1000 was 5,000,000 ns.
+// A TSC of 2 GHz that read 1000 at 5,000,000 ns.
 static const struct clock_pair born = {1000, 5000000}, now = {2001000, 6000000};
 static struct pauses pauses[2];
 

@@ -1,4 +1,5 @@
-// What methods share: parameters by tables, words, the list of all methods. Control thread.
+// Shared by methods: table-driven parameters, text conversion, the list of all methods. Control
+// thread.
 #include "rpc/rpc.h"
 
 #include <errno.h>

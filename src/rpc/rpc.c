@@ -1,4 +1,4 @@
-// The window's loop: poll, read, run, answer. Each turn does a bounded amount of work for each
+// The server loop: poll, read, run, respond. Each iteration does a bounded amount of work per
 // client. Control thread.
 #include "rpc/rpc.h"
 
@@ -18,14 +18,14 @@
 enum {
 	MAX_CLIENTS = 32,
 	REQUESTS_PER_TURN = 16,
-	LAST_WORDS_MS = 100, // what rpc_close waits for clients to take their answers
+	LAST_WORDS_MS = 100, // rpc_close waits this long for clients to read their responses
 };
-static const uint64_t rest_ns = 1000000000; // after accept found no descriptor free
+static const uint64_t rest_ns = 1000000000; // after accept ran out of descriptors
 
 struct rpc {
 	struct rpc_socket socket;
 	struct rpc_methods methods;
-	uint64_t resting_until_ns; // the listener is left alone until then
+	uint64_t resting_until_ns; // accept is suspended until then
 	unsigned n_clients;
 	struct rpc_client clients[MAX_CLIENTS];
 };
@@ -48,7 +48,7 @@ int rpc_open(struct rpc **out, const char *path, const char *group,
 	return 0;
 }
 
-// Nobody waits for a client that does not read: what does not fit is lost.
+// Does not wait for a client that does not read: what does not fit is lost.
 static void tell(int fd, const char *sentence)
 {
 	char *line = rpc_error_line(RPC_TURNED_AWAY, sentence);
@@ -58,7 +58,8 @@ static void tell(int fd, const char *sentence)
 	free(line);
 }
 
-// A full house makes room by closing the client that has been idle for longest, if that is long.
+// If all slots are used, the client that has been idle longest is closed, if it was idle long
+// enough.
 static void take_in(struct rpc *rpc, int fd, uint64_t now_ns)
 {
 	struct rpc_client *place = &rpc->clients[rpc->n_clients];
@@ -122,7 +123,7 @@ static void run_requests(struct rpc *rpc, struct rpc_client *client, uint64_t no
 
 static void serve_client(struct rpc *rpc, struct rpc_client *client, short events, uint64_t now_ns)
 {
-	// A peer that has hung up shows it at the next write, also while nothing is wanted from it.
+	// The next write detects that a peer has hung up, even if nothing is to be written.
 	if (events & (POLLOUT | POLLHUP | POLLERR))
 		rpc_client_write(client, now_ns);
 	if (events & (POLLIN | POLLHUP | POLLERR) && !client->has_more)
@@ -140,7 +141,7 @@ static void drop_done(struct rpc *rpc, uint64_t now_ns)
 	}
 }
 
-// Requests that were left over from the last turn do not wait for the poll.
+// If requests are left over from the last iteration, poll does not block.
 static bool has_work(const struct rpc *rpc)
 {
 	for (unsigned i = 0; i < rpc->n_clients; i++)
@@ -156,14 +157,14 @@ void rpc_serve(struct rpc *rpc, int wake_fd, int timeout_ms)
 	unsigned n = rpc->n_clients;
 	uint64_t now_ns;
 
-	// A negative descriptor is passed over.
+	// poll ignores negative descriptors.
 	polled[0] = (struct pollfd){.fd = rests ? -1 : rpc->socket.fd, .events = POLLIN};
 	polled[1] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < n; i++)
 		polled[2 + i] = (struct pollfd){.fd = rpc->clients[i].fd,
 			.events = rpc_client_events(&rpc->clients[i])};
 	if (poll(polled, 2 + n, has_work(rpc) ? 0 : timeout_ms) < 0)
-		return; // a signal; its flag is the caller's to look at
+		return; // a signal; the caller checks its flag
 	now_ns = clock_now_ns();
 	for (unsigned i = 0; i < n; i++)
 		serve_client(rpc, &rpc->clients[i], polled[2 + i].revents, now_ns);

@@ -1,5 +1,5 @@
-// Any bytes as a line to a small table of methods: the answer is always one line of JSON-RPC, or
-// none.
+// Arbitrary bytes as a request line to a small table of methods: the response is always one line of
+// JSON-RPC, or none.
 #include "rpc/rpc.h"
 
 #include <stdint.h>

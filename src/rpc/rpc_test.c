@@ -1,5 +1,5 @@
-// The window over a real socket in a folder of its own. One thread plays both sides: while a client
-// waits, the window serves.
+// The server over a real socket in a temporary directory. One thread plays both sides: while a
+// client waits, the server runs.
 #include "rpc/rpc.h"
 
 #include "base/bits.h"
@@ -28,7 +28,7 @@ static unsigned n_runs;
 static char *line; // of the last read_line
 static size_t line_room;
 
-static unsigned later_s; // than the machine's clock, which the window reads
+static unsigned later_s; // offset to the real clock, which the server reads
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -95,7 +95,7 @@ static void serve(int turns)
 		rpc_serve(window, -1, 0);
 }
 
-// Sends as far as the window takes it within some turns; the number of bytes sent.
+// Sends as much as the server accepts within a few iterations; returns the number of bytes sent.
 static size_t send_bytes(int fd, const char *bytes, size_t n)
 {
 	size_t sent = 0;
@@ -115,8 +115,8 @@ static void send_text(int fd, const char *text)
 	assert_int_equal(send_bytes(fd, text, strlen(text)), strlen(text));
 }
 
-// The next line that the client gets, without its newline; "" when the window has closed, NULL when
-// nothing comes.
+// The next line that the client receives, without its newline; "" if the server has closed the
+// connection, NULL if nothing arrives.
 static const char *read_line(int fd)
 {
 	size_t used = 0;
@@ -271,8 +271,8 @@ static void answers_a_client_that_sends_no_more(void **state)
 	close(fd);
 }
 
-// The peer's hang-up of `fd` that is being written to must not end the program by SIGPIPE, which is
-// not ignored here.
+// SIGPIPE is not ignored here: writing to `fd` after the peer has hung up must not terminate the
+// program.
 static void survives_a_client_that_vanishes_with_answers_waiting(void **state)
 {
 	int fd = connect_client(), other;
@@ -358,7 +358,7 @@ static void turns_the_33rd_client_away_with_a_sentence(void **state)
 			close(fds[i]);
 }
 
-// Some seconds go by for the window.
+// Advances the server's clock by some seconds.
 static void let_pass(unsigned seconds)
 {
 	later_s += seconds;
@@ -384,7 +384,7 @@ static void close_all(int fds[])
 		close(fds[i]);
 }
 
-// One client more than there are places gets a sentence.
+// One client more than the limit is refused with an error message.
 static void expect_turned_away(void)
 {
 	int late = connect_client();
@@ -432,7 +432,7 @@ static void closes_nobody_who_asks_now_and_then(void **state)
 
 static void closes_nobody_whose_answer_is_on_its_way(void **state)
 {
-	enum { STEP_SECONDS = 6 }; // well below RPC_PATIENCE_SECONDS, for real time passes, too
+	enum { STEP_SECONDS = 6 }; // well below RPC_PATIENCE_SECONDS, because real time passes, too
 	int fds[MAX_CLIENTS];
 
 	fill(fds);

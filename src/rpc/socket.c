@@ -1,5 +1,5 @@
-// The socket file: made so that at no moment more can connect than shall, replaced only when dead.
-// Control thread.
+// The socket file: created so that no unauthorised client can connect at any time, replaced only if
+// its owner is dead. Control thread.
 #include "rpc/socket.h"
 
 #include "base/bits.h"
@@ -38,7 +38,7 @@ static int set_path(struct rpc_socket *s, const char *path, struct error *error)
 	return 0;
 }
 
-// The folder's path, in `folder` of sizeof(sun_path) bytes.
+// The path of the directory, in `folder` of sizeof(sun_path) bytes.
 static void folder_of(const struct rpc_socket *s, char *folder)
 {
 	char *slash;
@@ -51,7 +51,7 @@ static void folder_of(const struct rpc_socket *s, char *folder)
 		slash[slash == folder] = 0;
 }
 
-// The lock goes with the descriptor. -errno; -ENOENT also when the folder has been removed.
+// The lock is released with the descriptor. -errno; also -ENOENT if the directory has been removed.
 static int open_and_lock(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -60,16 +60,17 @@ static int open_and_lock(const char *folder)
 	if (fd < 0)
 		return -errno;
 	for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
-		usleep(LOCK_PAUSE_US); // anybody who can read the folder can hold it: not for ever
+		usleep(LOCK_PAUSE_US); // anyone who can read the directory can hold the lock, so do
+		                       // not wait forever
 	if (fstat(fd, &file) == 0 && file.st_nlink > 0)
 		return fd;
 	close(fd);
 	return -ENOENT;
 }
 
-// Opens the folder, which it makes when only the last part of its path is missing, and locks it:
-// two programs that start at the same time must not both take a dead socket's place. One that ends
-// may take the folder away before it is locked.
+// Opens the directory, created if only the last part of its path is missing, and locks it: two
+// programs starting at the same time must not both replace a dead socket. A program that ends may
+// remove the directory before it is locked.
 static int lock_folder(struct rpc_socket *s, struct error *error)
 {
 	char folder[sizeof(s->addr.sun_path)];
@@ -79,7 +80,8 @@ static int lock_folder(struct rpc_socket *s, struct error *error)
 	for (int i = 0; i < FOLDER_TRIES && fd == -ENOENT; i++) {
 		s->made_folder = mkdir(folder, FOLDER_MODE) == 0;
 		if (s->made_folder)
-			chmod(folder, FOLDER_MODE); // whatever the umask: the group has to get in
+			chmod(folder, FOLDER_MODE); // regardless of the umask: the group needs
+			                            // access
 		else if (errno != EEXIST)
 			return error_set(error, -errno,
 				"control socket %s: cannot make folder %s: %s; make it first",
@@ -92,8 +94,8 @@ static int lock_folder(struct rpc_socket *s, struct error *error)
 	return fd;
 }
 
-// Whether a process that still holds its files is ending: after SIGKILL the kernel first frees its
-// memory, which takes seconds where that is many GiB. False also where it cannot be seen.
+// Whether a process that still has its files open is exiting: after SIGKILL the kernel first frees
+// its memory, which takes seconds for many GiB. Also false if it cannot be determined.
 static bool is_ending(pid_t pid)
 {
 	enum { PF_EXITING = 4 }; // include/linux/sched.h; field 9 of /proc/PID/stat
@@ -124,7 +126,8 @@ static bool is_ending(pid_t pid)
 	       pending & 1ull << (SIGKILL - 1);
 }
 
-// Waits until the process at the other end of `fd` has ended if it is ending. False: it lives on.
+// If the process at the other end of `fd` is exiting, waits until it has ended. False: it is still
+// running.
 static bool wait_for_end(int fd)
 {
 	struct ucred peer;
@@ -143,8 +146,8 @@ static bool wait_for_end(int fd)
 	return has_ended;
 }
 
-// Whether a program that lives listens at the socket. One that was killed accepts connections until
-// the kernel has closed its files: its end is waited for.
+// Whether a running program listens on the socket. A killed process still accepts connections until
+// the kernel has closed its files, so wait for its end.
 static bool answers(const struct rpc_socket *s)
 {
 	for (int i = 0; i < ENDING_TRIES; i++) {
@@ -152,7 +155,7 @@ static bool answers(const struct rpc_socket *s)
 		bool is_dead = false, has_ended = false;
 
 		if (fd < 0)
-			return true; // not known: leave the file alone
+			return true; // unknown: leave the file alone
 		if (connect(fd, (const struct sockaddr *)&s->addr, sizeof(s->addr)) < 0)
 			is_dead = errno == ECONNREFUSED || errno == ENOENT;
 		else
@@ -160,12 +163,12 @@ static bool answers(const struct rpc_socket *s)
 		close(fd);
 		if (is_dead || !has_ended)
 			return !is_dead;
-		usleep(ENDING_PAUSE_US); // it is gone, its files may still be
+		usleep(ENDING_PAUSE_US); // the process is gone, its files may still be open
 	}
 	return true;
 }
 
-// 1: a socket is there, 0: nothing is.
+// 1: there is a socket, 0: there is nothing.
 static int look_at(const char *path, struct error *error)
 {
 	struct stat file;
@@ -212,7 +215,7 @@ static int find_group(const char *name, gid_t *gid, struct error *error)
 	return 0;
 }
 
-// As lock_folder makes it: but for its last part it has to be there.
+// As lock_folder would create it: everything except its last part must exist.
 static int check_folder(const struct rpc_socket *s, struct error *error)
 {
 	char folder[sizeof(s->addr.sun_path)], above[sizeof(folder)];
@@ -246,8 +249,8 @@ int rpc_check(const char *path, const char *group, struct error *error)
 	return err ? err : MIN_OF(look_at(path, error), 0);
 }
 
-// The file appears with the mode of the descriptor (0600), gets its group and only then opens to
-// the group; nobody can connect before the listen that comes last.
+// The file is created with the mode of the descriptor (0600), then gets its group and only then the
+// group's permissions; nobody can connect before the final listen.
 static int bind_and_listen(struct rpc_socket *s, gid_t gid, struct error *error)
 {
 	const char *path = s->addr.sun_path;
@@ -310,7 +313,7 @@ void rpc_socket_close(struct rpc_socket *s)
 	if (s->made_folder) {
 		int fd = open_and_lock(folder);
 
-		rmdir(folder); // fails, as it shall, where somebody has put something there
+		rmdir(folder); // fails, as intended, if it contains anything else
 		if (fd >= 0)
 			close(fd);
 	}

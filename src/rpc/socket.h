@@ -1,4 +1,4 @@
-// Private to the room: the socket file and the descriptor that listens on it.
+// Private to rpc: the socket file and its listening descriptor.
 #pragma once
 
 #include "base/error.h"
@@ -10,13 +10,13 @@
 struct rpc_socket {
 	int fd;
 	struct sockaddr_un addr;
-	dev_t device; // the file that we made, so that no other is removed
+	dev_t device; // identifies the file we created, so that no other is removed
 	ino_t inode;
 	bool made_folder;
 };
 
-// As rpc_open says it. Control thread; owner: caller, rpc_socket_close.
+// See rpc_open. Control thread; owner: caller, rpc_socket_close.
 int rpc_socket_open(struct rpc_socket *s, const char *path, const char *group, struct error *error);
-// Removes the file, if it is still ours, and the folder, if it was made for it and nothing else is
-// in it; closes the descriptor.
+// Removes the file if it is still ours, and the directory if it was created for it and is otherwise
+// empty; closes the descriptor.
 void rpc_socket_close(struct rpc_socket *s);

@@ -1,4 +1,4 @@
-// The socket file: who may connect, whose place is taken, and each mistake's sentence.
+// The socket file: who may connect, when it is replaced, and the error message for each mistake.
 #include "rpc/socket.h"
 
 #include "rpc/rpc.h"
@@ -44,7 +44,7 @@ static int remove_folder(void **state)
 	unlink(deep);
 	*strrchr(deep, '/') = 0;
 	rmdir(deep);
-	return rmdir(folder); // fails where something was left behind
+	return rmdir(folder); // fails if it is not empty
 }
 
 static mode_t mode_of(const char *file)
@@ -66,7 +66,7 @@ static int connects(void)
 	return result == 0;
 }
 
-// A socket file as a killed program leaves it.
+// A socket file as left by a killed program.
 static void leave_dead_socket(void)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -132,7 +132,7 @@ static void leaves_a_living_socket_alone(void **state)
 	rpc_socket_close(&first);
 }
 
-// Ends only by a signal; what it holds takes the kernel a while to free.
+// Ends only by a signal; the kernel takes a while to free its memory.
 static void listen_and_hold(int ready, size_t bytes)
 {
 	struct rpc_socket s;

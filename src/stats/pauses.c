@@ -1,4 +1,4 @@
-// Reads pauses while the worker goes on noting some. Any thread.
+// Reads pauses while the worker continues to record them. Any thread.
 #include "stats/pauses.h"
 
 unsigned pauses_read(const struct pauses *pauses, struct pause out[PAUSES_KNOWN],
@@ -14,7 +14,7 @@ unsigned pauses_read(const struct pauses *pauses, struct pause out[PAUSES_KNOWN]
 		out[i - from].end = __atomic_load_n(&slot->end, __ATOMIC_ACQUIRE);
 		out[i - from].cycles = __atomic_load_n(&slot->cycles, __ATOMIC_ACQUIRE);
 	}
-	// The slot of the number that comes next may be half written.
+	// The slot of the next number may be partially written.
 	uint64_t later = __atomic_load_n(&pauses->n, __ATOMIC_ACQUIRE);
 	uint64_t whole = later - MIN_OF(later, (uint64_t)PAUSES_KNOWN);
 	uint64_t n_lost = MIN_OF(whole - from, (uint64_t)n_known);

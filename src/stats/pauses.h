@@ -1,14 +1,13 @@
-// When a worker did not do its work: its newest pauses. One writer, the worker; readable while it
-// runs. Nothing is written while the worker comes round in time, nor for a round that its frames
-// explain:
-// - a worker of dl3d notes a round that took PAUSES_LEAST_US more than its frames cost at the price
-//   of the bursts that were timed last (datapath/price.h), 64 frames of 1,181 cycles each 29 us,
-//   say;
-// - a worker of dl3gen looks at the clock behind each burst that it sends or receives, and notes
-// what
-//   lies between two looks: to send a burst of frames up to 1,518 bytes, or to account for one and
-//   to receive the next, is as a rule less than PAUSES_LEAST_US of work.
-// What is noted is the whole time, so how long no ring was emptied.
+// The most recent pauses of a worker, i.e. times in which it did not poll. Single writer, the
+// worker; readable while it runs. Nothing is recorded while loop iterations are short enough, or if
+// the number of frames explains the time:
+// - a worker of dl3d records an iteration that took PAUSES_LEAST_US longer than its frames cost
+//   at the price of the bursts timed last (datapath/price.h), e.g. 29 us for 64 frames of 1,181
+//   cycles each;
+// - a worker of dl3gen reads the clock after each burst that it sends or receives, and records the
+//   time between two readings: sending a burst of frames of up to 1,518 bytes, or accounting for
+//   one and receiving the next, normally takes less than PAUSES_LEAST_US.
+// The recorded time is the whole iteration, i.e. how long no ring was polled.
 #pragma once
 
 #include "base/bits.h"
@@ -18,16 +17,16 @@
 enum { PAUSES_SLOTS = 1024, PAUSES_KNOWN = PAUSES_SLOTS - 1, PAUSES_LEAST_US = 20 };
 
 struct pause {
-	uint64_t end, cycles; // by the TSC
+	uint64_t end, cycles; // in TSC cycles
 };
 
 struct pauses {
-	uint64_t n; // noted so far; number i lies in slot i mod PAUSES_SLOTS
+	uint64_t n; // recorded so far; number i is in slot i mod PAUSES_SLOTS
 	struct pause slot[PAUSES_SLOTS];
 } LINE_ALIGNED;
 
-// The worker's way. A reader that sees a slot of number n sees at least n in `n`, so that it knows
-// what was written over while it read.
+// Records a pause. Worker. A reader that sees number n in a slot also sees at least n in `n`, and
+// so detects which slots were overwritten while it was reading.
 static inline void pauses_note(struct pauses *pauses, uint64_t end, uint64_t cycles)
 {
 	uint64_t n = pauses->n;
@@ -38,6 +37,7 @@ static inline void pauses_note(struct pauses *pauses, uint64_t end, uint64_t cyc
 	__atomic_store_n(&pauses->n, n + 1, __ATOMIC_RELEASE);
 }
 
-// The newest ones, oldest first; returns how many. *n_forgotten: older ones. Any thread.
+// Copies the most recent pauses, oldest first; returns how many. *n_forgotten: number of older
+// ones. Any thread.
 unsigned pauses_read(const struct pauses *pauses, struct pause out[PAUSES_KNOWN],
 	uint64_t *n_forgotten);

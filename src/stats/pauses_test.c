@@ -1,4 +1,4 @@
-// The log of a worker's pauses, also while the worker writes it; for ThreadSanitizer too.
+// The log of a worker's pauses, also while the worker writes to it; also run under ThreadSanitizer.
 #include "stats/pauses.h"
 
 #include <pthread.h>
@@ -66,7 +66,7 @@ static void *note_many(void *arg)
 	return NULL;
 }
 
-// Each pause is whole, and number i is told as number i.
+// Each pause is consistent, and pause i is returned as number i.
 static void nothing_is_torn_while_the_worker_writes(void **state)
 {
 	uint64_t n_forgotten = 0, seen = 0;

@@ -1,6 +1,5 @@
-// Counters: one writer per worker, read by anybody while running. Reading never disturbs a worker;
-// a reader sees each counter at some recent value, and all of them settled once the worker has
-// parked.
+// Counters: a single writer per worker, readable at any time. Reading never disturbs a worker; a
+// reader sees a recent value of each counter, and final values once the worker has stopped.
 #pragma once
 
 #include "base/bits.h"
@@ -30,14 +29,14 @@ struct stats_step {
 	SCHEMA_STEP_COUNTERS(STATS_FIELD)
 };
 
-// A worker's own counters, on cache lines of its own. Only that worker writes.
+// The counters of a worker, on separate cache lines. Written only by that worker.
 struct stats_worker {
 	uint64_t verdict[N_VERDICTS];
 	SCHEMA_WORKER_COUNTERS(STATS_FIELD)
 	struct stats_step step;
-	struct pauses pauses;                       // rounds longer than their frames explain
-	uint64_t handed[N_VERDICTS];                // packets handed over for Linux, by why
-	uint64_t ring_full[N_CLASSES];              // those of verdict punt_ring_full, by class
+	struct pauses pauses;                       // iterations longer than their frames explain
+	uint64_t handed[N_VERDICTS];                // packets passed to Linux, by verdict
+	uint64_t ring_full[N_CLASSES];              // packets of verdict punt_ring_full, by class
 	struct stats_queue queue[STATS_MAX_QUEUES]; // in the order in which the worker polls them
 	struct stats_port port[STATS_MAX_PORTS];
 	uint64_t hop[STATS_MAX_HOPS]; // packets, by next hop id
@@ -47,41 +46,41 @@ struct stats_class {
 	SCHEMA_CLASS_COUNTERS(STATS_FIELD)
 };
 
-// What became of packets handed over for Linux. Only the thread of the TAP interfaces writes.
+// The outcome of packets passed to Linux. Written only by the tap thread.
 struct stats_tap {
 	struct stats_class class[N_CLASSES];
-	uint64_t punted_by_port[STATS_MAX_PORTS]; // frames that the port's TAP interface took
+	uint64_t punted_by_port[STATS_MAX_PORTS]; // frames accepted by the port's TAP interface
 } LINE_ALIGNED;
 #undef STATS_FIELD
 
-// The writer's way: a plain add that readers never see torn (relaxed). Worker.
+// Writer side: a plain add without tearing (relaxed). Worker.
 static inline void stats_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
-// For what is not a sum: the longest, the latest. Worker.
+// For values that are not sums, such as maxima and the latest value. Worker.
 static inline void stats_set(uint64_t *counter, uint64_t value)
 {
 	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
-// The reader's way (relaxed). Any thread.
+// Reader side (relaxed). Any thread.
 static inline uint64_t stats_read(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-// The account over `n` workers: received + injected = sent + punted + dropped, once nothing is in
-// flight.
+// The packet account over `n` workers: received + injected = sent + punted + dropped, once nothing
+// is in flight.
 struct stats_account {
 	uint64_t received, injected, sent, punted, dropped;
 	uint64_t verdict[N_VERDICTS];
 };
 void stats_sum(struct stats_account *account, struct stats_worker *const workers[], unsigned n);
-// Adds what became of packets for Linux: punted, and its drops over the limit or refused. Any
-// thread.
+// Adds the outcome of packets passed to Linux: punted, and dropped because of the limit or refused.
+// Any thread.
 void stats_add_tap(struct stats_account *account, const struct stats_tap *tap);
-// Adds up one port over `n` workers. Any thread.
+// Sums the counters of one port over `n` workers. Any thread.
 void stats_sum_port(struct stats_port *sum, struct stats_worker *const workers[], unsigned n,
 	unsigned port);

@@ -1,4 +1,4 @@
-// The door of the counters: workers write, the control thread reads, nobody waits.
+// Concurrent use of the counters: workers write, the control thread reads, nobody waits.
 #include "stats/stats.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The verdicts' words. Any thread.
+// Names of the verdicts. Any thread.
 #include "stats/verdict.h"
 
 #include <stddef.h>

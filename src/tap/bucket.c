@@ -1,4 +1,4 @@
-// The token bucket's arithmetic; 64 bits hold 1,000 s of the highest rate.
+// Token bucket arithmetic; 64 bits hold 1,000 s of the highest rate.
 #include "tap/bucket.h"
 
 #include "base/bits.h"

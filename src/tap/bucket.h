@@ -1,4 +1,4 @@
-// A token bucket: so many frames a second, a burst saved up. Pure: time is handed in.
+// Token bucket: a rate in frames per second and a burst. Pure: the caller passes the time.
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +10,13 @@ struct bucket {
 	uint64_t credit, at_ns;
 };
 
-// A full one.
+// Starts with a full bucket.
 void bucket_start(struct bucket *bucket, uint32_t burst, uint64_t now_ns);
-// Adds what has come in since the last time, up to the burst. `rate` in frames/s, at most 10^7;
-// time may stand still but not run backwards.
+// Adds the credit accrued since the last call, up to the burst. `rate` in frames/s, at most 10^7;
+// the time must not go backwards.
 void bucket_fill(struct bucket *bucket, uint32_t rate, uint32_t burst, uint64_t now_ns);
 
-// Takes one frame's credit, if there is one.
+// Takes the credit of one frame, if available.
 static inline bool bucket_take(struct bucket *bucket)
 {
 	if (bucket->credit < BUCKET_FRAME)

@@ -1,4 +1,4 @@
-// The token bucket against the clock that is handed in.
+// The token bucket with simulated time.
 #include "tap/bucket.h"
 
 #include <setjmp.h>

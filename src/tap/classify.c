@@ -1,21 +1,21 @@
-// Which class a frame's headers call for. Pure; any bytes.
+// Selects the punt class of a frame from its headers. Pure; accepts arbitrary bytes.
 #include "tap/tap_fast.h"
 #include "wire/headers.h"
 
 enum {
 	TAGS_MOST = 2,
 	EXTENSIONS_MOST = 4,
-	ETHERTYPE_LEAST = 1536, // below: a length, as of 802.3
+	ETHERTYPE_LEAST = 1536, // lower values are an 802.3 length
 	LLC_ISIS = 0xfe,
 	PORT_BGP = 179,
 	PORT_LDP = 646,
 };
 
-// What is left of the frame; a short one ends the search.
+// The unparsed rest of the frame; parsing stops where it is too short.
 struct reader {
 	const uint8_t *at;
 	unsigned left;
-	bool is_group; // by its destination MAC or IP address
+	bool is_group; // destination MAC or IP address is multicast
 };
 
 static bool skip(struct reader *r, unsigned n)
@@ -40,7 +40,7 @@ static enum punt_class host_or_group(const struct reader *r)
 static bool is_routing_udp(unsigned to)
 {
 	static const uint16_t ports[] = {
-		3784, 3785, 4784, 6784, 7784, // BFD: one hop, echo, many hops, of a bond, seamless
+		3784, 3785, 4784, 6784, 7784, // BFD: single hop, echo, multihop, LAG, seamless
 		520, 521, PORT_LDP,           // RIP, RIPng
 	};
 
@@ -59,7 +59,7 @@ static enum punt_class of_icmp6(const struct reader *r)
 {
 	unsigned type = r->left ? r->at[0] : 0;
 
-	if (type >= 133 && type <= 137) // router and neighbour discovery, its redirect
+	if (type >= 133 && type <= 137) // router and neighbour discovery, redirect
 		return CLASS_NEIGHBOUR;
 	if ((type >= 130 && type <= 132) || type == 143) // MLD 1 and 2
 		return CLASS_ROUTING;
@@ -103,7 +103,7 @@ static enum punt_class of_ip4(struct reader *r)
 	return skip(r, header) ? of_transport(r, ip->protocol) : host_or_group(r);
 }
 
-// Bytes of an extension header; 0: it is none that can be passed over.
+// Length of an extension header; 0: not one that can be skipped.
 static unsigned extension_bytes(const struct reader *r, unsigned kind)
 {
 	if (r->left < 8)
@@ -140,7 +140,7 @@ static enum punt_class of_ip6(struct reader *r)
 	return of_transport(r, kind);
 }
 
-// 802.3 with LLC: IS-IS is the one that routes.
+// 802.3 with LLC: of the routing protocols only IS-IS uses it.
 static enum punt_class of_llc(const struct reader *r)
 {
 	if (r->left >= 3 && r->at[0] == LLC_ISIS && r->at[1] == LLC_ISIS)

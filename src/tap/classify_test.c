@@ -1,4 +1,4 @@
-// Frames and the class that their headers call for, in one row each.
+// Frames and the class selected from their headers, one row each.
 #include "base/bits.h"
 #include "tap/tap_fast.h"
 
@@ -136,7 +136,7 @@ static void knows_the_class_of_each_kind_of_frame(void **state)
 	}
 }
 
-// Each frame ends where its memory ends, so that instrumented builds see a byte too many.
+// Each frame ends at the end of its allocation, so that sanitizers detect overreads.
 static void reads_no_byte_beyond_any_frame(void **state)
 {
 	unsigned seed = 1;

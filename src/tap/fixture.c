@@ -1,4 +1,4 @@
-// Ports, rooms and frames for tests.
+// Ports, TAP interfaces and frames for tests.
 #include "tap/fixture.h"
 
 #include "base/clock.h"
@@ -47,8 +47,8 @@ uint32_t count_free(void)
 }
 
 #ifdef __SANITIZE_THREAD__
-// Buffers pass from thread to thread through pools, whose order ThreadSanitizer cannot see in
-// DPDK's own library: it is told.
+// Mbufs move between threads through mempools, whose ordering ThreadSanitizer cannot see inside
+// DPDK's library, so it is annotated here.
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 static rte_mempool_enqueue_t give_back;
@@ -105,7 +105,7 @@ int close_ports(void **state)
 	return 0;
 }
 
-void open_room(void)
+void open_module(void)
 {
 	struct error error = {""};
 
@@ -113,13 +113,13 @@ void open_room(void)
 		fail_msg("%s", error.text);
 }
 
-void close_room(void)
+void close_module(void)
 {
 	tap_close(room);
 	room = NULL;
 }
 
-// A namespace, a holder, settings of each test's own.
+// A namespace, a holder and settings for each test.
 int begin(void **state)
 {
 	static unsigned n;
@@ -141,7 +141,7 @@ int end(void **state)
 	if (room) {
 		for (unsigned p = 0; p < room->n_taps; p++)
 			taps_release(room, p);
-		close_room();
+		close_module();
 	}
 	run("ip netns del %s 2>/dev/null", namespace_name);
 	return 0;

@@ -1,5 +1,5 @@
-// For tests of the room: ports that do nothing, TAPs in a namespace of the test's own, and the part
-// of a worker. As root.
+// For tests of the tap module: null ports, TAP interfaces in a namespace per test, and the worker's
+// side of the rings. Requires root.
 #pragma once
 
 #include "base/bits.h"
@@ -17,39 +17,39 @@ enum { FRAME_BYTES = 100, HIGH_RATE = 1000000 };
 static const uint64_t wait_ns = 2000000000;
 
 extern struct port_table_settings port_settings; // two: tw0, tw1
-extern struct tap_settings settings;             // each test's own: keep off, high rates
+extern struct tap_settings settings;             // per test: keep off, high rates
 extern struct port_table *ports;
 extern struct tap_table *room;
 extern char namespace_name[TAP_NAME_MAX];
-extern uint32_t n_mbufs_free; // before there was a room
+extern uint32_t n_mbufs_free; // before tap_open
 
-// Group and test fixtures.
+// cmocka group and test fixtures.
 int open_ports(void **state);
 int close_ports(void **state);
 int begin(void **state);
 int end(void **state);
 
-// A command of the shell; 0 when it succeeds.
+// Runs a shell command; 0 on success.
 int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint32_t count_free(void);
-void open_room(void);
-void close_room(void);
-// The TAP interfaces get the ports' carrier.
+void open_module(void);
+void close_module(void);
+// Propagates the ports' carrier to the TAP interfaces.
 void bring_carrier(void);
 struct netdev read_tap(unsigned port);
-// A packet socket on the TAP interface, inside.
+// Opens a packet socket on the TAP interface, inside the namespace.
 int listen_to_tap(unsigned port);
 
-// A frame of an EtherType that nobody knows, with a number in it.
+// A frame of an unassigned EtherType with a number in it.
 void fill_frame(uint8_t *bytes, unsigned mark);
 unsigned mark_of(const uint8_t *bytes);
 bool has_mark(const uint8_t *bytes);
-// The next one on the socket; Linux's own chatter is passed over.
+// The next such frame on the socket; Linux's own packets are skipped.
 unsigned receive_mark(int fd);
-// As a worker does with a packet of this verdict; false: refused and freed.
+// Punts a packet with this verdict as a worker does; false: refused and freed.
 bool punt(unsigned port, enum verdict verdict, unsigned mark);
-// What the room has counted as this; VERDICT_FORWARD: as punted.
+// Packets counted under this verdict by the tap thread; VERDICT_FORWARD: punted.
 uint64_t sum_tap(enum verdict what);
 uint64_t settled(void);
-// Waits until all that was handed over is accounted for, as a worker that takes its mbufs back.
+// Waits until all punted packets are accounted for, while taking back used mbufs as a worker does.
 void settle(void);

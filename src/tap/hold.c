@@ -1,7 +1,7 @@
-// The holder: a process of its own that keeps one detached queue of each TAP interface open. Linux
-// takes a TAP's carrier away with its last queue, and routing daemons their routes with the
-// carrier; so long as one is held, a crash of dl3d changes nothing but that nobody answers. It
-// holds files and nothing else.
+// The holder: a separate process that keeps one detached queue of each TAP interface open. When its
+// last queue is closed, a TAP loses its carrier and routing daemons withdraw their routes. While
+// one queue is held, a crash of dl3d only interrupts replies. The holder owns nothing except these
+// files.
 #include "tap/hold.h"
 
 #include "base/bits.h"
@@ -43,7 +43,7 @@ static struct held *find(struct holder *h, const char *key)
 	return NULL;
 }
 
-// The newer file of a TAP interface takes the place of the older.
+// A newer file of a TAP interface replaces the older one.
 static bool hold(struct holder *h, const char *key, int fd)
 {
 	struct held *at = find(h, key);
@@ -131,14 +131,14 @@ static void accept_client(struct holder *h)
 		close(client);
 }
 
-// A held file keeps its namespace alive; where somebody has deleted TAP interface or namespace, it
-// must not.
+// A held file keeps its namespace alive, which it must not do if the TAP interface or the namespace
+// was deleted.
 static bool is_stale(const struct held *held)
 {
 	struct pollfd one = {.fd = held->fd};
 	char name[HOLD_KEY_MAX];
 
-	if (poll(&one, 1, 0) > 0) // an error: its device is gone
+	if (poll(&one, 1, 0) > 0) // error: its device was deleted
 		return true;
 	int netns = ioctl(held->fd, SIOCGSKNS);
 	if (netns < 0)
@@ -173,7 +173,7 @@ static void serve_all(struct holder *h)
 		for (unsigned i = 0; i < CLIENTS_MOST; i++)
 			polled[i] = (struct pollfd){.fd = h->clients[i], .events = POLLIN};
 		polled[CLIENTS_MOST] = (struct pollfd){.fd = h->listener, .events = POLLIN};
-		// Its maker comes at once, or never.
+		// The process that started us connects at once, or never.
 		int n = poll(polled, ARRAY_LEN(polled), is_needed(h) ? LOOK_MS : NOBODY_MS);
 
 		drop_stale(h);
@@ -187,7 +187,7 @@ static void serve_all(struct holder *h)
 	} while (is_needed(h));
 }
 
-// 0 with a socket that listens; 1: another holder does; -errno.
+// 0 with a listening socket; 1: another holder is listening; -errno.
 static int open_listener(struct holder *h, const char *path)
 {
 	struct sockaddr_un address;
@@ -202,7 +202,7 @@ static int open_listener(struct holder *h, const char *path)
 
 		if (other >= 0)
 			return 1;
-		// What nobody listens on is left from a holder that was killed.
+		// A socket without a listener was left behind by a killed holder.
 		if (other != -ECONNREFUSED)
 			return other;
 		unlink(path);
@@ -226,12 +226,13 @@ int tap_hold_main(const char *socket_path)
 	if (child)
 		return child < 0 ? errno : 0;
 	prctl(PR_SET_NAME, "dl3d-hold");
-	listen(holder.listener, CLIENTS_MOST); // who asks for the peer's id is told this process's
+	listen(holder.listener, CLIENTS_MOST); // sets the credentials that SO_PEERCRED returns to
+	                                       // clients
 	signal(SIGPIPE, SIG_IGN);
 	bool is_known = stat(socket_path, &ours) == 0 && chdir("/") == 0;
 
 	serve_all(&holder);
-	// Another one may have taken the path.
+	// Another holder may have taken over the path.
 	if (is_known && stat(socket_path, &now) == 0 && now.st_ino == ours.st_ino)
 		unlink(socket_path);
 	return 0;

@@ -1,5 +1,5 @@
-// What dl3d and the holder say to each other over a SOCK_SEQPACKET socket. One message each way:
-// "hold KEY" with a descriptor, "release KEY", answered with "ok" or "no". A key is
+// Protocol between dl3d and the holder, over a SOCK_SEQPACKET socket. One message in each
+// direction: "hold KEY" with a descriptor, or "release KEY"; the reply is "ok" or "no". A key is
 // NAMESPACE/INTERFACE.
 #pragma once
 
@@ -13,16 +13,17 @@
 
 enum { HOLD_KEY_MAX = TAP_NAME_MAX + PORT_NAME_MAX + 1, HOLD_MESSAGE_MAX = HOLD_KEY_MAX + 16 };
 
-// The holder's address; 0 or -ENAMETOOLONG.
+// The holder's socket address; 0 or -ENAMETOOLONG.
 struct sockaddr_un;
 int hold_address(const char *path, struct sockaddr_un *out);
 
-// Connects to the holder that listens there. -errno: there is none.
+// Connects to the holder listening at `path`. -errno: there is none.
 int hold_connect(const char *path);
-// The same, but starts one where there is none. -errno with `error` set.
+// Same, but starts a holder if there is none. -errno with `error` set.
 int hold_start(const char *path, struct error *error);
-// Hands over a descriptor, which the caller may then close. / Has it dropped. 0 or -errno.
+// Passes a descriptor to the holder; the caller may then close it. / Makes the holder close it. 0
+// or -errno.
 int hold_give(int holder, const char *key, int fd);
 int hold_release(int holder, const char *key);
-// Whether the other end has gone.
+// Whether the holder has closed the connection.
 bool hold_has_ended(int holder);

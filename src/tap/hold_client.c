@@ -1,4 +1,4 @@
-// Finds or starts the holder, and talks to it. Control thread.
+// Finds or starts the holder and communicates with it. Control thread.
 #include "tap/hold.h"
 
 #include <errno.h>
@@ -40,8 +40,8 @@ int hold_connect(const char *path)
 	return err;
 }
 
-// A session of its own, nothing of ours open, no signal of ours blocked. No fork: huge pages must
-// not be copied.
+// A new session, no inherited files, no blocked signals. Does not fork, because huge pages must not
+// be copied.
 static int spawn(const char *path, pid_t *child)
 {
 	char *const argv[] = {"dl3d", "--hold", (char *)path, NULL}, *const environment[] = {NULL};
@@ -67,7 +67,7 @@ static int spawn(const char *path, pid_t *child)
 	return err;
 }
 
-// The first process of the holder ends when its child listens.
+// The first process of the holder exits when its child is listening.
 static int run_holder(const char *path)
 {
 	pid_t child;

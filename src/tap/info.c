@@ -1,4 +1,4 @@
-// What others may know of the room. Control thread.
+// State of the TAP interfaces for other modules. Control thread.
 #include "tap/table.h"
 
 int tap_namespace(const struct tap_table *room)

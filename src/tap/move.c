@@ -1,5 +1,5 @@
-// Moves frames between the workers' rings and the TAP interfaces: out in strict order of classes
-// within their limits, in as far as workers have lent buffers. The TAP interfaces' thread.
+// Moves frames between the workers' rings and the TAP interfaces: to Linux in strict priority of
+// classes and within their limits, from Linux as far as workers have lent buffers. Tap thread.
 #include "tap/table.h"
 
 #include "base/clock.h"
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 enum {
-	BULKS_MOST = 8,   // between two looks at what Linux sends
-	INJECT_MOST = 32, // frames of one TAP interface before the next one's turn
+	BULKS_MOST = 8,   // between two checks for frames from Linux
+	INJECT_MOST = 32, // frames of one TAP interface before the next one is served
 	SEGMENTS_MOST = 16,
-	FRAME_LEAST = 60, // of Ethernet, without FCS
+	FRAME_LEAST = 60, // minimum Ethernet frame, without FCS
 	SPILL_BYTES = 8,
 };
 
@@ -72,8 +72,8 @@ static struct tap_worker *worker_in_turn(struct tap_table *room, unsigned i)
 	return &room->workers[worker < room->n_workers ? worker : worker - room->n_workers];
 }
 
-// The first bulk of the highest class that has one; workers take turns. A worker that has not yet
-// taken its used mbufs back waits.
+// The first bulk of the highest class that has one, round robin over workers. A worker that has not
+// taken its used mbufs back yet is skipped.
 static struct tap_worker *take_bulk(struct tap_table *room, enum punt_class *class,
 	struct rte_mbuf *mbufs[], unsigned *n)
 {
@@ -153,7 +153,7 @@ bool move_can_inject(struct tap_table *room, unsigned port)
 	return room->spare[worker] || !rte_ring_empty(room->workers[worker].empty);
 }
 
-// A short frame is padded: not every device does it.
+// Pads short frames: not every device does.
 static ssize_t read_frame(int fd, struct rte_mbuf *mbuf)
 {
 	uint8_t spill[SPILL_BYTES], *data = rte_pktmbuf_mtod(mbuf, uint8_t *);
@@ -185,7 +185,8 @@ int move_injected(struct tap_table *room, unsigned port, unsigned *n_moved)
 		if (n > 0) {
 			mbuf->port = port;
 			mbuf->pkt_len = mbuf->data_len = n;
-			rte_ring_sp_enqueue(worker->inject, mbuf); // no more are lent than fit
+			rte_ring_sp_enqueue(worker->inject, mbuf); // cannot fail: no more are lent
+			                                           // than fit
 			port_wake(worker->wait);
 			++*n_moved;
 			continue;

@@ -1,5 +1,5 @@
 // Frames between the workers' rings and TAP interfaces: to Linux by class and within limits, from
-// Linux in order; nothing uncounted, no buffer lost.
+// Linux in order; every frame is counted, no buffer is lost.
 #include "tap/fixture.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 static void hands_punted_packets_to_the_tap_of_their_port(void **state)
 {
-	open_room();
+	open_module();
 	int first = listen_to_tap(0), second = listen_to_tap(1);
 
 	for (unsigned i = 0; i < 50; i++) {
@@ -29,7 +29,7 @@ static void hands_punted_packets_to_the_tap_of_their_port(void **state)
 
 static void serves_the_highest_class_first(void **state)
 {
-	open_room();
+	open_module();
 	thread_stop(room);
 	int fd = listen_to_tap(0);
 
@@ -45,7 +45,7 @@ static void serves_the_highest_class_first(void **state)
 static void drops_what_is_over_its_class_s_limit(void **state)
 {
 	settings.class[CLASS_TTL] = (struct tap_class_settings){.rate = 1, .burst = 70};
-	open_room();
+	open_module();
 	for (unsigned i = 0; i < 70; i++)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 	settle();
@@ -67,18 +67,18 @@ static void drops_what_is_over_its_class_s_limit(void **state)
 
 static void counts_what_lies_in_the_rings_at_the_end(void **state)
 {
-	open_room();
+	open_module();
 	thread_stop(room);
 	for (unsigned i = 0; i < 180; i++)
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 	room->thread_runs = false;
 	move_rest(room);
 	assert_int_equal(settled(), 180);
-	close_room();
+	close_module();
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
-// As the worker: takes until `n` frames with marks have come, which must be in order.
+// Acts as the worker: receives until `n` frames with marks have arrived, which must be in order.
 static void take_marks(unsigned n)
 {
 	uint64_t start_ns = clock_now_ns();
@@ -107,7 +107,7 @@ static void takes_what_linux_sends_in_order(void **state)
 {
 	uint8_t bytes[FRAME_BYTES];
 
-	open_room();
+	open_module();
 	bring_carrier();
 	int fd = listen_to_tap(0);
 
@@ -119,7 +119,7 @@ static void takes_what_linux_sends_in_order(void **state)
 		take_marks(300);
 	}
 	close(fd);
-	close_room();
+	close_module();
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
@@ -127,7 +127,7 @@ static void keeps_what_linux_sends_in_linux_while_a_worker_stands_still(void **s
 {
 	uint8_t bytes[FRAME_BYTES];
 
-	open_room();
+	open_module();
 	bring_carrier();
 	int fd = listen_to_tap(0);
 
@@ -147,7 +147,7 @@ static void writes_a_frame_in_several_buffers_as_one(void **state)
 	struct rte_mbuf *first, *second;
 	uint8_t bytes[FRAME_BYTES], seen[2048];
 
-	open_room();
+	open_module();
 	int fd = listen_to_tap(0);
 	fill_frame(bytes, 5);
 	first = rte_pktmbuf_alloc(port_pool(ports, 0));
@@ -162,7 +162,7 @@ static void writes_a_frame_in_several_buffers_as_one(void **state)
 	while (!has_mark(seen));
 	assert_memory_equal(seen, bytes, FRAME_BYTES);
 	close(fd);
-	close_room();
+	close_module();
 	assert_int_equal(count_free(), n_mbufs_free);
 }
 
@@ -171,7 +171,7 @@ static void drops_a_frame_from_linux_that_fits_no_buffer_and_goes_on(void **stat
 	static uint8_t large[3000];
 	uint8_t bytes[FRAME_BYTES];
 
-	open_room();
+	open_module();
 	bring_carrier();
 	assert_int_equal(run("ip -n %s link set tw0 mtu 4000", namespace_name), 0);
 	int fd = listen_to_tap(0);
@@ -210,7 +210,7 @@ static void lends_buffers_when_the_pool_has_some_again(void **state)
 
 static void counts_what_a_tap_that_is_down_refuses(void **state)
 {
-	open_room();
+	open_module();
 	run("ip -n %s link set tw0 down", namespace_name);
 	assert_true(punt(0, VERDICT_LOCAL, 0));
 	settle();

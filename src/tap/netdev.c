@@ -1,4 +1,4 @@
-// Interfaces by netlink (reading) and ioctl (setting).
+// Reads interfaces by netlink and sets them by ioctl.
 #include "tap/netdev.h"
 
 #include <ctype.h>
@@ -40,7 +40,7 @@ void netdev_close(struct netdev_sockets *sockets)
 	sockets->plain = sockets->netlink = -1;
 }
 
-// The attributes of a nest or a message by type; those beyond `most` are left out.
+// Indexes the attributes of a nest or a message by type; types above `most` are ignored.
 static void index_attributes(const struct rtattr *at[], unsigned most, const void *first, int bytes)
 {
 	memset(at, 0, (most + 1) * sizeof(*at));
@@ -125,7 +125,7 @@ int netdev_read(const struct netdev_sockets *sockets, const char *name, struct n
 	request.header.nlmsg_seq = ++sequence;
 	if (send(sockets->netlink, &request, request.header.nlmsg_len, 0) < 0)
 		return -errno;
-	for (;;) { // an answer that came too late for its question is passed over
+	for (;;) { // skips late replies to earlier requests
 		ssize_t n = recv(sockets->netlink, answer, sizeof(answer), 0);
 
 		if (n < 0)

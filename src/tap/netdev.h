@@ -1,4 +1,4 @@
-// A network interface of the TAP interfaces' namespace, as Linux tells of it. Control thread.
+// A network interface in the namespace of the TAP interfaces. Control thread.
 #pragma once
 
 #include "wire/addr.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Sockets made inside the namespace; they stay there whoever uses them.
+// Sockets opened inside the namespace; they stay bound to it whichever thread uses them.
 struct netdev_sockets {
 	int netlink, plain;
 };
@@ -15,21 +15,22 @@ struct netdev_sockets {
 struct netdev {
 	int index;
 	char name[IFNAMSIZ];
-	char kind[16]; // "tun" of TUN and TAP, "" of hardware
+	char kind[16]; // "tun" for TUN and TAP, "" for hardware
 	bool is_tap, has_queues;
-	uint32_t n_attached; // queues that some program has open and attached
+	uint32_t n_attached; // queues opened and attached by any program
 	bool is_up, has_carrier;
 	uint32_t mtu;
 	struct wire_mac mac;
 };
 
-// Opens both where the calling thread is. 0 or -errno. / Closes what is open (-1: is not).
+// Opens both in the namespace of the calling thread. 0 or -errno. / Closes those that are open (-1:
+// not open).
 int netdev_open(struct netdev_sockets *sockets);
 void netdev_close(struct netdev_sockets *sockets);
 
-// Reads the interface of this name. 0, -ENODEV: there is none, or -errno.
+// Reads the interface of this name. 0, -ENODEV if it does not exist, or -errno.
 int netdev_read(const struct netdev_sockets *sockets, const char *name, struct netdev *out);
-// The name that the index stands for now. 0, -ENODEV, or -errno.
+// The current name of an interface index. 0, -ENODEV, or -errno.
 int netdev_name(const struct netdev_sockets *sockets, int index, char name[IFNAMSIZ]);
 
 int netdev_set_mac(const struct netdev_sockets *sockets, const char *name,
@@ -37,5 +38,5 @@ int netdev_set_mac(const struct netdev_sockets *sockets, const char *name,
 int netdev_set_mtu(const struct netdev_sockets *sockets, const char *name, unsigned mtu);
 int netdev_set_up(const struct netdev_sockets *sockets, const char *name);
 
-// Why Linux takes no interface of this name, as the end of a sentence; NULL: it does.
+// Why Linux rejects this interface name, as the end of a sentence; NULL: it is valid.
 const char *netdev_name_mistake(const char *name);

@@ -1,4 +1,4 @@
-// Network namespaces: opened, made, entered, removed.
+// Network namespaces: open, create, enter, remove.
 #include "tap/netns.h"
 
 #include "base/bits.h"
@@ -76,7 +76,8 @@ int netns_inside(int netns, int (*call)(void *arg), void *arg)
 		inside = netns;
 		result = call(arg);
 		inside = outer;
-		// A control thread that cannot come home would do all else in the wrong place.
+		// If the control thread could not return to its namespace, everything else would
+		// run in the wrong one.
 		if (setns(back, CLONE_NEWNET) != 0)
 			abort();
 	}
@@ -93,7 +94,7 @@ bool netns_is_named(int netns, const char *name)
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
-// proc(5): a mount with a master takes what is mounted there, and gives it nothing.
+// proc(5): a mount with a master receives mount events and propagates none.
 bool netns_is_seen_by_others(void)
 {
 	FILE *mounts = fopen("/proc/thread-self/mountinfo", "re");
@@ -103,14 +104,14 @@ bool netns_is_seen_by_others(void)
 
 	while (mounts && getline(&line, &room, mounts) > 0)
 		if (strstr(line, " " FOLDER " "))
-			is_seen = !strstr(line, " master:"); // the last one is on top
+			is_seen = !strstr(line, " master:"); // the last mount is on top
 	free(line);
 	if (mounts)
 		fclose(mounts);
 	return is_seen;
 }
 
-// The folder must be a mount of its own that is shared, so that names come and go in all mount
+// The directory must be a shared mount of its own, so that names appear and disappear in all mount
 // namespaces.
 static int share_folder(void)
 {
@@ -150,7 +151,7 @@ struct maker {
 	int err;
 };
 
-// A thread of its own: it leaves for the new namespace and never comes back.
+// Runs in its own thread: it moves to the new namespace and never returns.
 static void *make_there(void *arg)
 {
 	struct maker *m = arg;
@@ -194,7 +195,7 @@ int netns_make(const char *name, struct error *error)
 	return netns_open(name, error);
 }
 
-// Interfaces that a namespace has by itself.
+// Interfaces that every namespace has by default.
 static bool is_native(const char *name)
 {
 	static const char *const names[] = {"lo", "tunl0", "sit0", "ip6tnl0", "gre0", "gretap0",

@@ -1,21 +1,21 @@
-// Network namespaces by name, as `ip netns` keeps them. Control thread.
+// Network namespaces by name, compatible with `ip netns`. Control thread.
 #pragma once
 
 #include "base/error.h"
 
 #include <stdbool.h>
 
-// The namespace as an open file. -ENOENT (with `error` set, as always): there is none of that name.
+// Opens the namespace. -ENOENT if there is none of that name; -errno with `error` set.
 int netns_open(const char *name, struct error *error);
-// Makes it as `ip netns add` does, with `lo` up and router advertisements not heeded; opened.
+// Creates it as `ip netns add` does, with `lo` up and router advertisements ignored, and opens it.
 int netns_make(const char *name, struct error *error);
-// Whether other programs see those that are made: not where dl3d runs among mounts of its own.
+// Whether other programs see the namespaces created here: false if dl3d runs in a private mount
+// namespace.
 bool netns_is_seen_by_others(void);
-// Whether `netns` is still what the name stands for.
+// Whether the name still refers to `netns`.
 bool netns_is_named(int netns, const char *name);
-// Takes the name away, and with it the namespace, where no process and no interface of others is in
-// it.
+// Removes the name, and with it the namespace, if it contains no process and no foreign interface.
 void netns_remove(int netns, const char *name);
-// Runs `call(arg)` with the calling thread, and no other, in the namespace; its result. -errno when
-// it cannot be entered. A call within a call costs nothing in the same namespace.
+// Runs `call(arg)` in the namespace, affecting the calling thread only; returns its result. -errno
+// if the namespace cannot be entered. Nested calls for the same namespace cost nothing.
 int netns_inside(int netns, int (*call)(void *arg), void *arg);

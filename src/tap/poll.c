@@ -1,5 +1,5 @@
-// What is looked after while the TAP interfaces run: carrier, names, the holder, frames too long.
-// Control thread.
+// Periodic checks while the TAP interfaces are running: carrier, names, the holder, oversized
+// frames. Control thread.
 #include "tap/netns.h"
 #include "tap/table.h"
 
@@ -51,8 +51,8 @@ static void follow_name(struct tap_table *room, unsigned port)
 	memcpy(tap->name, now, sizeof(tap->name));
 }
 
-// A device that has just been started is without link for a while; a TAP interface that was adopted
-// with carrier keeps it until then, or routing sessions would go down with each restart.
+// A device that was just started has no link for a while. A TAP interface adopted with carrier
+// keeps it until then; otherwise routing sessions would go down at each restart.
 static bool awaits_link(const struct tap_table *room, struct tap_entry *tap, bool carrier)
 {
 	if (carrier || clock_now_ns() - room->started_ns > link_comes_within_ns)
@@ -105,7 +105,7 @@ static int hold_again(void *arg)
 	return 0;
 }
 
-// It may have been killed; what it held is held again by a new one.
+// The holder may have been killed; a new one then takes over its queues.
 static void look_at_holder(struct tap_table *room)
 {
 	struct error error = {"the TAP interfaces cannot be opened a second time"};

@@ -1,4 +1,4 @@
-// A worker's rings: made by the control thread, used by the worker.
+// A worker's rings: created by the control thread, used by the worker.
 #include "tap/rings.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static struct rte_ring *make_ring(unsigned frames)
 void rings_limit_redirects(struct tap_worker *worker, const struct tap_class_settings *class,
 	unsigned n_workers)
 {
-	uint64_t cycles = 0; // no limit here: the TAP interfaces' thread has one
+	uint64_t cycles = 0; // no limit here: the tap thread applies one
 
 	if (class->forwards)
 		cycles = class->rate ? rte_get_tsc_hz() * n_workers / class->rate : UINT64_MAX;
@@ -95,7 +95,7 @@ void tap_worker_free(struct tap_worker *worker)
 	free_ring(&worker->used);
 }
 
-// Lends the TAP interfaces' thread what it is owed, as far as the pool can give it.
+// Lends the buffers owed to the tap thread, as far as the pool can supply them.
 static void lend(struct tap_worker *worker)
 {
 	struct rte_mbuf *mbufs[RINGS_BULK];
@@ -143,19 +143,19 @@ unsigned tap_exchange(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsig
 	return taken;
 }
 
-// Either this sees that the thread sleeps, or the thread sees what was put into the ring before.
-static void ring(struct tap_bell *bell)
+// Either this call sees that the thread is asleep, or the thread sees what was enqueued before.
+static void ring(struct tap_wakeup *wakeup)
 {
 	uint64_t one = 1;
 
 	rte_smp_mb();
-	if (likely(!__atomic_load_n(&bell->is_asleep, __ATOMIC_RELAXED)))
+	if (likely(!__atomic_load_n(&wakeup->is_asleep, __ATOMIC_RELAXED)))
 		return;
-	if (!__atomic_exchange_n(&bell->is_asleep, false, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&wakeup->is_asleep, false, __ATOMIC_RELAXED))
 		return;
-	ssize_t n = write(bell->fd, &one, sizeof(one));
+	ssize_t n = write(wakeup->fd, &one, sizeof(one));
 
-	(void)n; // where it fails, the thread looks by itself in a while
+	(void)n; // if it fails, the thread checks by itself after a while
 }
 
 bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_mbuf *mbuf,
@@ -175,7 +175,7 @@ bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_m
 		return false;
 	}
 	stats_add(&stat->handed[verdict], 1);
-	if (worker->bell)
-		ring(worker->bell);
+	if (worker->wakeup)
+		ring(worker->wakeup);
 	return true;
 }

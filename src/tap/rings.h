@@ -1,4 +1,4 @@
-// What the control thread does with a worker's rings beside tap_worker_make.
+// The control thread's operations on a worker's rings, in addition to tap_worker_make.
 #pragma once
 
 #include "tap/tap.h"
@@ -6,13 +6,13 @@
 #include <rte_mempool.h>
 
 enum {
-	RINGS_BULK = 32,     // frames that the TAP interfaces' thread takes at once
-	RINGS_USED = 1024,   // mbufs that wait for the worker to free them
-	RINGS_INJECT = 1024, // buffers lent to it for frames from Linux, filled ones included
+	RINGS_BULK = 32,     // frames dequeued by the tap thread at once
+	RINGS_USED = 1024,   // mbufs waiting to be freed by the worker
+	RINGS_INJECT = 1024, // buffers lent for frames from Linux, including filled ones
 };
 
-// The worker's share of class redirect.
+// Sets the worker's share of the limit of class redirect.
 void rings_limit_redirects(struct tap_worker *worker, const struct tap_class_settings *class,
 	unsigned n_workers);
-// Lends the first buffers of this pool. Before the worker runs.
+// Lends the first buffers from this pool. Call before the worker starts.
 void rings_lend(struct tap_worker *worker, struct rte_mempool *pool);

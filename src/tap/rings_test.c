@@ -1,4 +1,4 @@
-// A worker's rings without TAP interfaces: what goes in where, and what does not.
+// A worker's rings without TAP interfaces: what is enqueued where, and what is refused.
 #include "tap/rings.h"
 
 #include "base/bits.h"
@@ -41,7 +41,7 @@ static int free_worker(void **state)
 {
 	void *one;
 
-	// These frames come from no pool.
+	// These frames do not come from a pool.
 	for (unsigned c = 0; c < N_CLASSES; c++)
 		while (rte_ring_sc_dequeue(worker.punt[c], &one) == 0)
 			;

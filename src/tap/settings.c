@@ -1,4 +1,4 @@
-// Settings before anything is made: defaults, and what can be checked.
+// Settings before anything is created: defaults, and checks.
 #include "tap/netns.h"
 #include "tap/tap.h"
 #include "tap/tap_device.h"
@@ -22,7 +22,7 @@ void tap_settings_default(struct tap_settings *out)
 	}
 }
 
-// Making interfaces needs the one, entering namespaces the other.
+// Creating interfaces requires the former, entering namespaces the latter.
 static int check_rights(struct error *error)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -83,7 +83,7 @@ int tap_check(const struct tap_settings *settings, const struct port_table_setti
 		return err;
 	int netns = netns_open(look.namespace_name, error);
 
-	if (netns == -ENOENT && is_own) // it will be made; what stands here is no obstacle there
+	if (netns == -ENOENT && is_own) // it will be created, so names here cannot conflict
 		return 0;
 	if (netns < 0)
 		return netns;

@@ -1,4 +1,4 @@
-// Opens, changes and closes the room. Control thread.
+// Opens, changes and closes the TAP interfaces. Control thread.
 #include "tap/tap.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// The worker that takes what Linux sends on the port: that of its first queue.
+// The worker that transmits what Linux sends on the port: that of its first queue.
 static unsigned find_worker(struct port_table *ports, unsigned port)
 {
 	for (unsigned l = 0; l < port_n_workers(ports); l++) {
@@ -25,7 +25,7 @@ static unsigned find_worker(struct port_table *ports, unsigned port)
 	return 0;
 }
 
-// Buffers for frames to all ports of a worker: the largest that one of them has.
+// Buffers for frames to all ports of a worker: from the pool with the largest buffers among them.
 static struct rte_mempool *choose_pool(struct tap_table *room, unsigned worker)
 {
 	struct rte_mempool *best = NULL;
@@ -52,7 +52,7 @@ static int make_workers(struct tap_table *room)
 		if (tap_worker_make(worker, room->class) != 0)
 			return -ENOMEM;
 		room->n_workers++;
-		worker->bell = &room->bell;
+		worker->wakeup = &room->wakeup;
 		worker->wait = port_worker(room->ports, l)->wait;
 		rings_limit_redirects(worker, &room->class[CLASS_REDIRECT], n);
 		struct rte_mempool *pool = choose_pool(room, l);
@@ -106,7 +106,7 @@ static int restore_inside(void *arg)
 	return taps_restore(call->room, call->error);
 }
 
-// In order; tap_close undoes what has been done.
+// Opens everything in order; on failure tap_close undoes the steps done so far.
 static int open_all(struct tap_table *room, struct error *error)
 {
 	struct call call = {room, error};
@@ -120,8 +120,8 @@ static int open_all(struct tap_table *room, struct error *error)
 	if (err)
 		return error_set(error, err,
 			"linux: no memory for the rings of the TAP interfaces");
-	room->bell.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (room->bell.fd < 0)
+	room->wakeup.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (room->wakeup.fd < 0)
 		return error_set(error, -errno, "linux: no event file for the TAP interfaces: %s",
 			strerror(errno));
 	err = netns_inside(room->netns, make_inside, &call);
@@ -136,7 +136,7 @@ static int open_all(struct tap_table *room, struct error *error)
 
 static void free_room(struct tap_table *room)
 {
-	int files[] = {room->blank, room->holder, room->netns, room->bell.fd};
+	int files[] = {room->blank, room->holder, room->netns, room->wakeup.fd};
 
 	for (unsigned i = 0; i < ARRAY_LEN(files); i++)
 		if (files[i] >= 0)
@@ -160,7 +160,7 @@ int tap_open(struct tap_table **out, const struct tap_settings *settings, struct
 	memset(room, 0, sizeof(*room));
 	room->settings = settings;
 	room->ports = ports;
-	room->netns = room->blank = room->holder = room->bell.fd = -1;
+	room->netns = room->blank = room->holder = room->wakeup.fd = -1;
 	room->sockets = (struct netdev_sockets){-1, -1};
 	room->started_ns = clock_now_ns();
 	memcpy(room->class, settings->class, sizeof(room->class));
@@ -220,7 +220,7 @@ int tap_restore(struct tap_table *room, struct error *error)
 	struct call call = {room, error};
 	int err = netns_inside(room->netns, restore_inside, &call);
 
-	// Outside: a holder that lived in the namespace would keep it for ever.
+	// Outside the namespace: a holder inside would keep it alive forever.
 	return err ? err : taps_hold(room, error);
 }
 

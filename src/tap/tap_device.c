@@ -1,4 +1,4 @@
-// A TAP and its queues. `held` comes first, so that frames from Linux find no queue but ours.
+// A TAP and its queues. `held` comes first, so that Linux uses no queue but ours for its frames.
 #include "tap/tap_device.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #ifndef IFF_NO_CARRIER
-#define IFF_NO_CARRIER 0x0040 // Linux 6.4; older ones attach with carrier
+#define IFF_NO_CARRIER 0x0040 // Linux 6.4; older kernels attach with carrier
 #endif
 
 int tap_device_open_blank(void)
@@ -31,7 +31,7 @@ static int complain_of_device(int err, struct error *error)
 		strerror(-err));
 }
 
-// What stands in the way of adopting the interface, as the end of a sentence.
+// Why the interface cannot be adopted, as the end of a sentence.
 static const char *find_obstacle(const struct tap_request *request, const struct netdev *found)
 {
 	if (!found->is_tap)
@@ -60,7 +60,7 @@ int tap_device_check_name(const char *name, struct error *error)
 		name, mistake);
 }
 
-// 0: can be adopted; -ENODEV: can be made; else a mistake.
+// 0: can be adopted; -ENODEV: can be created; otherwise an error.
 static int look(const struct tap_request *request, const struct netdev_sockets *sockets,
 	struct netdev *found, struct error *error)
 {
@@ -145,7 +145,7 @@ static int attach_both(struct tap_device *tap, const struct tap_request *request
 	tap->fd = attach(request->name, tap->has_carrier ? 0 : IFF_NO_CARRIER);
 	if (tap->fd < 0)
 		return tap->fd;
-	// Linux then finishes checksums and cuts segments itself.
+	// Linux then completes checksums and segments packets itself.
 	return ioctl(tap->fd, TUNSETOFFLOAD, 0ul) == 0 ? 0 : -errno;
 }
 
@@ -159,7 +159,7 @@ static int equip(const struct tap_device *tap, const struct tap_request *request
 	return err ? err : netdev_set_up(sockets, tap->name);
 }
 
-// Linux let us look, not touch.
+// Reading was permitted, creating was not.
 static int complain_of_making(const struct tap_request *request, int err, struct error *error)
 {
 	if (err == -EPERM)

@@ -1,47 +1,48 @@
-// One TAP: made or adopted by name, attached, held. Control thread, which is inside the namespace
-// while it makes one.
+// One TAP: created or adopted by name, attached, held. Control thread, inside the namespace while
+// creating one.
 #pragma once
 
 #include "base/error.h"
 #include "tap/netdev.h"
 
 struct tap_request {
-	const char *name, *namespace_name; // the latter for errors
+	const char *name, *namespace_name; // namespace_name: for error messages
 	struct wire_mac mac;
 	unsigned mtu;
 	bool keep;
-	bool may_be_used; // by another program, which may be the dl3d that is to be followed
+	bool may_be_used; // by another program, possibly the dl3d to be replaced
 };
 
 struct tap_device {
 	int fd;   // our queue, attached
-	int held; // one for the holder, detached; -1: none
+	int held; // the holder's queue, detached; -1: none
 	int index;
-	char name[IFNAMSIZ]; // as it is called now
-	bool adopted;        // it was there before us
-	bool has_carrier;    // as we set it
+	char name[IFNAMSIZ]; // its current name
+	bool adopted;        // it existed before us
+	bool has_carrier;    // as last set by us
 };
 
-// Whether Linux takes the name. 0, or -errno with one sentence.
+// Whether Linux accepts the name. 0, or -errno with `error` set.
 int tap_device_check_name(const char *name, struct error *error);
-// Whether a TAP interface of this name can be made or adopted; changes nothing. 0, or -errno with
-// one sentence.
+// Whether a TAP interface of this name can be created or adopted; changes nothing. 0, or -errno
+// with `error` set.
 int tap_device_check(const struct tap_request *request, const struct netdev_sockets *sockets,
 	struct error *error);
-// Whether there is /dev/net/tun, for us. 0, or -errno with one sentence.
+// Whether we can use /dev/net/tun. 0, or -errno with `error` set.
 int tap_device_check_device(struct error *error);
-// Makes or adopts it. A new one is up, with MAC and MTU as wished and no carrier yet; one that was
-// there keeps what it has. On error nothing has changed.
+// Creates or adopts it. A new one is up, with the requested MAC address and MTU and without
+// carrier; an existing one keeps its settings. On error nothing has changed.
 int tap_device_make(struct tap_device *out, const struct tap_request *request,
 	const struct netdev_sockets *sockets, struct error *error);
-// Opens a queue for the holder where there is none. Inside the namespace. 0 or -errno.
+// Opens a queue for the holder if there is none. Inside the namespace. 0 or -errno.
 int tap_device_hold_again(struct tap_device *tap);
-// Closes its files. It stays where it is kept; `undo`: unless it was new.
+// Closes its files. It persists if it is to be kept; with `undo`, unless it was new.
 void tap_device_close(struct tap_device *tap, bool undo);
-// Another process holds it no more and nobody is to keep it: it goes with its last file.
+// For an interface that no other process holds and that is not kept: it is deleted with its last
+// file.
 void tap_device_forget(struct tap_device *tap);
-// Tells Linux of the port's carrier. 0 or -errno.
+// Sets the carrier of the TAP to that of the port. 0 or -errno.
 int tap_device_set_carrier(struct tap_device *tap, bool carrier);
 
-// A file of /dev/net/tun without a device: reads and writes fail with EBADFD. Or -errno.
+// Opens /dev/net/tun without a device: reads and writes fail with EBADFD. Returns -errno on error.
 int tap_device_open_blank(void);

@@ -1,4 +1,5 @@
-// What workers need of TAP interfaces: rings, one per class towards Linux, one from it. Worker.
+// The workers' side of the TAP interfaces: one ring per class towards Linux, one ring from it.
+// Worker.
 #pragma once
 
 #include "base/bits.h"
@@ -9,47 +10,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Wakes the TAP interfaces' thread where it sleeps: once, then it looks at the rings by itself for
-// a while.
-struct tap_bell {
+// Wakes the tap thread if it is asleep. After one wakeup it polls the rings by itself for a while.
+struct tap_wakeup {
 	int fd;         // an eventfd
-	bool is_asleep; // set by that thread, cleared by it and by who rings; atomic
+	bool is_asleep; // set by the tap thread, cleared by it and by the waker; atomic
 } LINE_ALIGNED;
 
-// A worker's side of the TAP interfaces. Rings are single producer, single consumer: this worker
-// and the TAP interfaces' thread. That thread may be taken off its core at any moment, so it never
-// touches a mempool (a worker would wait for it there): the worker frees what was punted and lends
-// what frames are read into.
+// A worker's rings. All are single producer, single consumer, between this worker and the tap
+// thread. The tap thread may be preempted at any time, so it never touches a mempool (a worker
+// would have to wait for it): the worker frees punted mbufs and lends the mbufs that frames are
+// read into.
 struct tap_worker {
-	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the port it came in on
-	struct rte_ring *inject;          // mbuf->port is the index of the port it leaves on
-	struct rte_ring *used;            // mbufs of punted packets, back to be freed
+	struct rte_ring *punt[N_CLASSES]; // mbuf->port is the index of the input port
+	struct rte_ring *inject;          // mbuf->port is the index of the output port
+	struct rte_ring *used;            // mbufs of punted packets, to be freed by the worker
 	struct rte_ring *empty;           // mbufs for frames from Linux
-	struct rte_mempool *pool;         // where they come from; NULL: none
-	struct tap_bell *bell;            // NULL: nobody sleeps
-	struct port_wait *wait;       // how the worker is woken for `inject`; NULL: it never sleeps
-	unsigned n_owed;              // so many of them the pool could not give yet
-	uint8_t class_of[N_VERDICTS]; // a class, CLASS_CONTENT or CLASS_NONE
-	uint64_t redirect_cycles; // a packet of class redirect is punted at most once in so many
-	                          // TSC cycles, saved up for at most redirect_burst packets; else
-	                          // forwarded
-	uint32_t redirect_burst;  // both written by the control thread (relaxed)
+	struct rte_mempool *pool;         // pool of the lent mbufs; NULL: none
+	struct tap_wakeup *wakeup;        // NULL: no wakeup needed
+	struct port_wait *wait;           // wakes the worker for `inject`; NULL: it never sleeps
+	unsigned n_owed;                  // mbufs still to be lent when the pool has some
+	uint8_t class_of[N_VERDICTS];     // a class, CLASS_CONTENT or CLASS_NONE
+	uint64_t redirect_cycles;         // minimum TSC cycles between two punted packets of class
+	                          // redirect; up to redirect_burst packets of credit accumulate;
+	                          // the excess is forwarded
+	uint32_t redirect_burst; // both written by the control thread (relaxed)
 } LINE_ALIGNED;
 
-// The class that a frame's headers call for; `frame` may be any bytes, `n` of them lie in one
-// piece. Pure.
+// Selects the class of a frame from its headers. `frame` may hold arbitrary bytes, of which `n` are
+// contiguous. Pure.
 enum punt_class tap_classify(const uint8_t *frame, unsigned n);
 
-// Hands a packet of this verdict over for Linux, byte for byte as it was received; counts it.
-// Where the TAP interfaces' thread sleeps, this is the one system call of a worker: at most one in
-// some ms. False: its class has no room (counted as punt_ring_full) or the verdict has no class:
-// the packet still belongs to the caller, who frees it. `port`: the index it came in on.
+// Passes a packet with this verdict to Linux, unmodified as received, and counts it. If the tap
+// thread is asleep, this makes the worker's only system call: at most one in a few ms. False: the
+// ring of its class is full (counted as punt_ring_full) or the verdict has no class; the packet
+// then still belongs to the caller, who frees it. `port`: index of the input port.
 bool tap_punt(struct tap_worker *worker, struct stats_worker *stat, struct rte_mbuf *mbuf,
 	unsigned verdict_and_port);
 enum { TAP_PORT_SHIFT = 16 }; // verdict_and_port: verdict | port << 16
 
-// Frames that Linux sent, oldest first; they belong to the caller. Cheap when there are none. Each
-// worker calls it once per loop: it also gives the TAP interfaces' thread its buffers.
+// Takes frames sent by Linux, oldest first; they belong to the caller. Cheap if there are none.
+// Each worker calls it once per loop: it also supplies the tap thread with buffers.
 unsigned tap_exchange(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsigned n);
 static inline unsigned tap_take(struct tap_worker *worker, struct rte_mbuf *mbufs[], unsigned n)
 {
@@ -59,7 +59,7 @@ static inline unsigned tap_take(struct tap_worker *worker, struct rte_mbuf *mbuf
 	return tap_exchange(worker, mbufs, n);
 }
 
-// Whether Linux sent nothing that waits for the worker.
+// True if no frame from Linux is waiting for the worker.
 static inline bool tap_is_quiet(const struct tap_worker *worker)
 {
 	return rte_ring_empty(worker->inject);

@@ -1,4 +1,4 @@
-// All TAP interfaces of the room: made, held, made again, closed. Control thread.
+// All TAP interfaces: create, hold, recreate, close. Control thread.
 #include "tap/table.h"
 
 #include "base/log.h"
@@ -28,7 +28,7 @@ int taps_make(struct tap_table *room, struct error *error)
 	struct tap_request request;
 	int err = 0;
 
-	// All are looked at before the first is made.
+	// All are checked before the first one is created.
 	for (unsigned p = 0; p < n && !err; p++) {
 		request_for(room, p, &request);
 		err = tap_device_check(&request, &room->sockets, error);
@@ -136,7 +136,8 @@ static int restore_one(struct tap_table *room, unsigned port, struct error *erro
 			request.name, strerror(-err));
 	}
 	close(made.fd);
-	// All but the file's number, which the thread reads at any time and which is the same.
+	// Everything except the descriptor, which the thread may read at any time and which stays
+	// the same.
 	tap->tap.held = made.held;
 	tap->tap.index = made.index;
 	memcpy(tap->tap.name, made.name, sizeof(made.name));

@@ -1,5 +1,5 @@
-// TAP interfaces as interfaces: made, adopted, kept, refused, lost and found. The program is its
-// own holder.
+// TAP interfaces as network interfaces: created, adopted, kept, refused, deleted and recreated. The
+// test program acts as its own holder.
 #include "tap/fixture.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static void makes_taps_with_the_ports_names_addresses_and_mtus(void **state)
 {
 	struct port_info info;
 
-	open_room();
+	open_module();
 	for (unsigned p = 0; p < 2; p++) {
 		struct netdev tap = read_tap(p);
 
@@ -29,8 +29,8 @@ static void makes_taps_with_the_ports_names_addresses_and_mtus(void **state)
 
 static void leaves_nothing_behind_where_nothing_is_kept(void **state)
 {
-	open_room();
-	close_room();
+	open_module();
+	close_module();
 	assert_int_not_equal(access(settings.hold_socket, F_OK), 0);
 	assert_int_not_equal(run("ip netns list | grep -qw %s", namespace_name), 0);
 	assert_int_equal(count_free(), n_mbufs_free);
@@ -38,10 +38,10 @@ static void leaves_nothing_behind_where_nothing_is_kept(void **state)
 
 static void leaves_a_namespace_that_others_use(void **state)
 {
-	open_room();
+	open_module();
 	assert_int_equal(run("ip -n %s link add other type veth peer name other2", namespace_name),
 		0);
-	close_room();
+	close_module();
 	assert_int_equal(run("ip -n %s link show other >/dev/null", namespace_name), 0);
 	assert_int_not_equal(run("ip -n %s link show tw0 2>/dev/null", namespace_name), 0);
 }
@@ -50,7 +50,7 @@ static void follows_the_ports_carrier(void **state)
 {
 	struct error error;
 
-	open_room();
+	open_module();
 	assert_false(read_tap(0).has_carrier);
 	assert_int_equal(port_poll(ports, &error), 0);
 	assert_true(port_has_carrier(ports, 0));
@@ -63,7 +63,7 @@ static void names_a_deleted_tap_and_makes_it_again(void **state)
 	struct error error = {""};
 	struct tap_info info;
 
-	open_room();
+	open_module();
 	assert_int_equal(run("ip -n %s link del tw0", namespace_name), 0);
 	tap_poll(room);
 	assert_int_equal(tap_tap(room, 0), 0);
@@ -87,7 +87,7 @@ static void goes_on_with_a_renamed_tap(void **state)
 {
 	struct tap_info info;
 
-	open_room();
+	open_module();
 	run("ip -n %s link set tw0 down", namespace_name);
 	assert_int_equal(run("ip -n %s link set tw0 name uplink", namespace_name), 0);
 	run("ip -n %s link set uplink up", namespace_name);
@@ -110,7 +110,7 @@ static void expect_no_holder(void)
 static void keeps_taps_with_carrier_and_adopts_them(void **state)
 {
 	settings.keep = true;
-	open_room();
+	open_module();
 	bring_carrier();
 	int index = tap_tap(room, 0);
 
@@ -119,11 +119,11 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 			     "ip -n %s link set tw0 mtu 1400",
 				 namespace_name, namespace_name, namespace_name),
 		0);
-	close_room();
+	close_module();
 	assert_int_equal(run("ip -n %s link show tw0 | grep -q LOWER_UP", namespace_name), 0);
 	assert_int_equal(run("ip -n %s route get 10.98.0.1 | grep -q tw0", namespace_name), 0);
 
-	open_room();
+	open_module();
 	assert_int_equal(tap_tap(room, 0), index);
 	assert_int_equal(read_tap(0).mtu, 1400);
 	assert_true(read_tap(0).has_carrier);
@@ -131,12 +131,12 @@ static void keeps_taps_with_carrier_and_adopts_them(void **state)
 	tap_info(room, 0, &info);
 	assert_true(info.adopted && info.held && info.carrier && info.keep);
 
-	// The same TAP interfaces, kept no more.
-	close_room();
+	// The same TAP interfaces, with keep off.
+	close_module();
 	settings.keep = false;
-	open_room();
+	open_module();
 	assert_int_equal(tap_tap(room, 0), index);
-	close_room();
+	close_module();
 	assert_int_not_equal(run("ip netns list | grep -qw %s", namespace_name), 0);
 	expect_no_holder();
 }
@@ -156,7 +156,7 @@ static pid_t find_holder(void)
 static void starts_the_holder_again_when_it_was_killed(void **state)
 {
 	settings.keep = true;
-	open_room();
+	open_module();
 	pid_t holder = find_holder();
 
 	assert_int_equal(kill(holder, SIGKILL), 0);
@@ -165,18 +165,18 @@ static void starts_the_holder_again_when_it_was_killed(void **state)
 	tap_poll(room);
 	assert_int_not_equal(find_holder(), holder);
 	bring_carrier();
-	close_room();
+	close_module();
 	assert_int_equal(run("ip -n %s link show tw1 | grep -q LOWER_UP", namespace_name), 0);
-	open_room();
+	open_module();
 }
 
-// It cannot be started for a while, and a TAP interface is deleted meanwhile.
+// The holder cannot be started for a while, and a TAP interface is deleted meanwhile.
 static void starts_the_holder_outside_of_the_namespace_at_a_reload(void **state)
 {
 	struct error error = {""};
 
 	settings.keep = true;
-	open_room();
+	open_module();
 	int n_files = run("exit $(ls /proc/%d/fd | wc -l)", getpid());
 	assert_int_equal(kill(find_holder(), SIGKILL), 0);
 	usleep(50000);
@@ -198,11 +198,11 @@ static void starts_the_holder_outside_of_the_namespace_at_a_reload(void **state)
 static void lets_the_holder_have_nothing_else_of_ours(void **state)
 {
 	settings.keep = true;
-	open_room();
+	open_module();
 	pid_t holder = find_holder();
 
-	// Three of stdio, its socket, our connection, two TAP interfaces.
-	// Another one, by which we asked for its id, may not be closed yet.
+	// Three of stdio, its socket, our connection, two TAP interfaces. Another connection, used
+	// to query its process id, may not be closed yet.
 	for (unsigned i = 0; i < 100 && run("test $(ls /proc/%d/fd | wc -l) = 7", holder); i++)
 		usleep(10000);
 	assert_int_equal(run("test $(ls /proc/%d/fd | wc -l) = 7", holder), 0);
@@ -214,8 +214,8 @@ static void lets_the_holder_have_nothing_else_of_ours(void **state)
 static void ends_the_holder_with_the_last_tap(void **state)
 {
 	settings.keep = true;
-	open_room();
-	close_room();
+	open_module();
+	close_module();
 	assert_int_equal(access(settings.hold_socket, F_OK), 0);
 	run("ip -n %s link del tw0", namespace_name);
 	usleep(1200000);
@@ -227,8 +227,8 @@ static void ends_the_holder_with_the_last_tap(void **state)
 static void ends_the_holder_with_the_namespace(void **state)
 {
 	settings.keep = true;
-	open_room();
-	close_room();
+	open_module();
+	close_module();
 	assert_int_equal(run("ip netns del %s", namespace_name), 0);
 	expect_no_holder();
 }
@@ -284,7 +284,7 @@ static void refuses_a_tap_that_another_program_uses(void **state)
 {
 	struct error error = {""};
 
-	open_room();
+	open_module();
 	expect_refusal_at_open("another program uses the TAP");
 	assert_int_equal(tap_check(&settings, &port_settings, &error), 0);
 	assert_int_equal(read_tap(0).n_attached, 1);
@@ -310,7 +310,7 @@ static void refuses_a_port_whose_name_linux_does_not_take(void **state)
 
 static void says_that_the_namespace_was_deleted_and_goes_on(void **state)
 {
-	open_room();
+	open_module();
 	assert_int_equal(run("ip netns del %s", namespace_name), 0);
 	room->looked_ns = 0;
 	tap_poll(room);

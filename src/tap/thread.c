@@ -1,7 +1,6 @@
-// The TAP interfaces' thread: an ordinary one, on a core that it shares with whatever else runs
-// there. It sleeps in poll on the TAP interfaces and the bell, so that frames from Linux wake it,
-// and the first one that a worker punts; after a frame it looks at the workers' rings by itself for
-// a while.
+// The tap thread: an ordinary thread on a core shared with others. It sleeps in poll on the TAP
+// interfaces and the eventfd, so that frames from Linux and the first frame punted by a worker wake
+// it. After a frame it polls the workers' rings by itself for a while.
 #include "tap/table.h"
 
 #include "base/clock.h"
@@ -17,28 +16,26 @@
 #include <unistd.h>
 
 enum {
-	NAP_NS = 50000, // while frames come
-	LONG_NAP_NS =
-		250000,     // and workers have no core to themselves: each wake-up takes some 20 us
-	AWAKE_NS = 2000000, // frames come while the last one is no older
-	DOZE_NS =
-		5000000, // while none come, but a TAP interface or a ring has to be looked at again
-	SLEEP_NS = 50000000, // while none come
-	SHUN_NS = 100000000, // before a TAP interface that failed is tried again
+	NAP_NS = 50000,       // while frames arrive
+	LONG_NAP_NS = 250000, // and workers share its cores: each wakeup takes about 20 us
+	AWAKE_NS = 2000000,   // maximum age of the last frame for the state "frames arrive"
+	DOZE_NS = 5000000,    // no frames, but a TAP interface or a ring has to be checked again
+	SLEEP_NS = 50000000,  // no frames
+	SHUN_NS = 100000000,  // before a failed TAP interface is tried again
 	TIMER_SLACK_NS = 1000,
 	NICE = -10,
 };
 
-// Of one round of the loop.
+// State of the loop.
 struct rounds {
-	uint64_t now_ns, moved_ns;          // moved: when a frame last was
-	struct pollfd polled[PORT_MAX + 1]; // TAP interfaces, then the bell
+	uint64_t now_ns, moved_ns;          // moved: time of the last moved frame
+	struct pollfd polled[PORT_MAX + 1]; // TAP interfaces, then the eventfd
 	uint64_t shunned_until_ns[PORT_MAX];
-	uint32_t n_files[PORT_MAX]; // as they were when it was shunned
+	uint32_t n_files[PORT_MAX]; // as they were when the TAP interface failed
 };
 
-// Left out: TAP interfaces that are gone (they would wake us for ever) and those whose worker has
-// no buffer (Linux's own queue keeps their frames).
+// Skips deleted TAP interfaces (poll would return at once) and those whose worker has lent no
+// buffer (Linux keeps their frames in its own queue).
 static bool is_asked(struct tap_table *room, unsigned port, struct rounds *r)
 {
 	uint32_t n_files = __atomic_load_n(&room->taps[port].n_files, __ATOMIC_RELAXED);
@@ -60,8 +57,8 @@ static int sleep_on_taps(struct tap_table *room, struct rounds *r, bool is_busy,
 		r->polled[p] = (struct pollfd){is_one ? room->taps[p].tap.fd : -1, POLLIN, 0};
 		are_all_asked &= is_one;
 	}
-	// One that was rung when we were up already must not keep us awake.
-	r->polled[room->n_taps] = (struct pollfd){is_quiet ? room->bell.fd : -1, POLLIN, 0};
+	// A wakeup that arrived while the thread was already awake must not keep it awake.
+	r->polled[room->n_taps] = (struct pollfd){is_quiet ? room->wakeup.fd : -1, POLLIN, 0};
 	if (is_busy)
 		nap.tv_nsec = 0;
 	else if (is_quiet)
@@ -69,21 +66,21 @@ static int sleep_on_taps(struct tap_table *room, struct rounds *r, bool is_busy,
 	return ppoll(r->polled, room->n_taps + 1, &nap, NULL);
 }
 
-// Who rings from now on wakes us; what was punted before is seen when the rings are looked at next.
-static void lie_down(struct tap_bell *bell)
+// From now on a waker wakes us; frames punted before are seen at the next check of the rings.
+static void lie_down(struct tap_wakeup *wakeup)
 {
-	__atomic_store_n(&bell->is_asleep, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&wakeup->is_asleep, true, __ATOMIC_RELAXED);
 	rte_smp_mb();
 }
 
-static void get_up(struct tap_bell *bell)
+static void get_up(struct tap_wakeup *wakeup)
 {
 	uint64_t n_rung;
 
-	__atomic_store_n(&bell->is_asleep, false, __ATOMIC_RELAXED);
-	ssize_t n = read(bell->fd, &n_rung, sizeof(n_rung));
+	__atomic_store_n(&wakeup->is_asleep, false, __ATOMIC_RELAXED);
+	ssize_t n = read(wakeup->fd, &n_rung, sizeof(n_rung));
 
-	(void)n; // nobody has rung
+	(void)n; // no wakeup is pending
 }
 
 static unsigned inject(struct tap_table *room, struct rounds *r)
@@ -107,18 +104,18 @@ static void *run(void *arg)
 	struct rounds r = {.moved_ns = clock_now_ns()};
 
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-	setpriority(PRIO_PROCESS, gettid(), NICE); // as far as we may
+	setpriority(PRIO_PROCESS, gettid(), NICE); // as far as permitted
 	while (!__atomic_load_n(&room->stop, __ATOMIC_RELAXED)) {
 		bool is_quiet = clock_now_ns() - r.moved_ns > AWAKE_NS;
 
 		if (is_quiet)
-			lie_down(&room->bell);
+			lie_down(&room->wakeup);
 		bool is_busy = move_punted(room);
 		r.now_ns = clock_now_ns();
 		if (sleep_on_taps(room, &r, is_busy, is_quiet) > 0)
 			is_busy |= inject(room, &r) > 0 || r.polled[room->n_taps].revents;
 		if (is_quiet)
-			get_up(&room->bell);
+			get_up(&room->wakeup);
 		if (is_busy)
 			r.moved_ns = clock_now_ns();
 	}
@@ -137,7 +134,7 @@ static bool is_beside_workers(const struct tap_table *room)
 	return found;
 }
 
-// It inherits the control thread's cores: all that are no worker's, or else all.
+// It inherits the control thread's cores: all that are not used by workers, or else all.
 int thread_start(struct tap_table *room, struct error *error)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -162,7 +159,7 @@ void thread_stop(struct tap_table *room)
 	uint64_t one = 1;
 
 	__atomic_store_n(&room->stop, true, __ATOMIC_RELAXED);
-	if (write(room->bell.fd, &one, sizeof(one)) < 0)
+	if (write(room->wakeup.fd, &one, sizeof(one)) < 0)
 		log_warn("linux: the thread of the TAP interfaces is not woken: %s",
 			strerror(errno));
 	pthread_join(room->thread, NULL);

@@ -1,5 +1,4 @@
-// The TAP interfaces' thread: it sleeps while there is nothing to do, and the first punted packet
-// wakes it.
+// The tap thread: it sleeps while there is nothing to do, and the first punted packet wakes it.
 #include "tap/fixture.h"
 
 #include "base/clock.h"
@@ -9,7 +8,7 @@
 
 static const uint64_t patience_ns = 60000000000;
 
-// How often the thread has gone to sleep.
+// Number of times that the thread has gone to sleep.
 static unsigned long count_naps(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -39,14 +38,14 @@ static void wait_until_it_sleeps(void)
 {
 	uint64_t start_ns = clock_now_ns();
 
-	while (!__atomic_load_n(&room->bell.is_asleep, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&room->wakeup.is_asleep, __ATOMIC_RELAXED))
 		if (clock_now_ns() - start_ns > patience_ns)
 			fail_msg("the thread never sleeps");
 }
 
 static void sleeps_while_nothing_comes(void **state)
 {
-	open_room();
+	open_module();
 	wait_until_it_sleeps();
 	unsigned long naps = count_naps();
 	uint64_t start_ns = clock_now_ns();
@@ -55,36 +54,36 @@ static void sleeps_while_nothing_comes(void **state)
 	usleep(2000000);
 	uint64_t ms = (clock_now_ns() - start_ns) / 1000000;
 
-	assert_in_range((count_naps() - naps) * 1000 / ms, 0, 200); // a second
+	assert_in_range((count_naps() - naps) * 1000 / ms, 0, 200); // per second
 }
 
 static void is_woken_once_by_the_first_packet(void **state)
 {
 	uint64_t n_rung;
 
-	open_room();
+	open_module();
 	thread_stop(room);
-	while (read(room->bell.fd, &n_rung, sizeof(n_rung)) > 0)
+	while (read(room->wakeup.fd, &n_rung, sizeof(n_rung)) > 0)
 		;
-	room->bell.is_asleep = true;
+	room->wakeup.is_asleep = true;
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 1));
-	assert_false(room->bell.is_asleep);
+	assert_false(room->wakeup.is_asleep);
 	assert_true(punt(0, VERDICT_TTL_EXPIRED, 2));
-	assert_int_equal(read(room->bell.fd, &n_rung, sizeof(n_rung)), sizeof(n_rung));
+	assert_int_equal(read(room->wakeup.fd, &n_rung, sizeof(n_rung)), sizeof(n_rung));
 	assert_int_equal(n_rung, 1);
 	move_rest(room);
 }
 
 static void hands_over_what_is_punted_while_it_sleeps_or_goes_to_sleep(void **state)
 {
-	open_room();
+	open_module();
 	int fd = listen_to_tap(0);
 
 	for (unsigned i = 0; i < 300; i++) {
 		if (i % 3 == 0)
 			wait_until_it_sleeps();
 		else
-			usleep(1500 + 5 * i); // about when it lies down
+			usleep(1500 + 5 * i); // about when it goes to sleep
 		assert_true(punt(0, VERDICT_TTL_EXPIRED, i));
 		assert_int_equal(receive_mark(fd), i);
 	}

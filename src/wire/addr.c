@@ -48,7 +48,7 @@ int wire_addr_parse(const char *text, struct wire_addr *out)
 	return 0;
 }
 
-// Bits of a prefix: digits only, no leading zero. -1: not such a number.
+// Parses a prefix length: digits only, no leading zero. -1: invalid.
 static int parse_len(const char *text, int max)
 {
 	int len = 0;

@@ -1,4 +1,4 @@
-// Any text as address: what is taken is printed, and taken again as the same.
+// Any text as an address: what parses is printed, and parses again as the same address.
 #include "wire/addr.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void read_prefix(const char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	char *line = malloc(n + 1); // of exactly its size, so that a read beyond it is seen
+	char *line = malloc(n + 1); // exact size, so that sanitizers detect reads beyond it
 
 	memcpy(line, data, n);
 	line[n] = 0;

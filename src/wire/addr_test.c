@@ -1,4 +1,4 @@
-// Readers and writers of addresses as text.
+// Parsers and formatters of addresses.
 #include "wire/addr.h"
 
 #include "base/bits.h"

@@ -1,4 +1,5 @@
-// Builds frames from the outside in, then the checksums from the inside out. Any thread; no state.
+// Builds frames from the outer header inwards, then the checksums from the inside outwards. Any
+// thread; no state.
 #include "wire/build.h"
 
 #include "wire/checksum.h"
@@ -125,7 +126,7 @@ static void put_udp(const struct wire_recipe *recipe, uint8_t *at, size_t bytes,
 	};
 	udp->checksum_be = wire_sum_finish_be(wire_sum(pseudo, at, bytes));
 	if (!udp->checksum_be)
-		udp->checksum_be = 0xffff; // 0 would say "none" (RFC 768)
+		udp->checksum_be = 0xffff; // 0 means "no checksum" (RFC 768)
 }
 
 static void put_tcp(const struct wire_recipe *recipe, uint8_t *at, size_t bytes, uint64_t pseudo)
@@ -142,7 +143,7 @@ static void put_tcp(const struct wire_recipe *recipe, uint8_t *at, size_t bytes,
 	tcp->checksum_be = wire_sum_finish_be(wire_sum(pseudo, at, bytes));
 }
 
-// `pseudo` is 0 for ICMP of IPv4, which sums up no pseudo header.
+// `pseudo` is 0 for ICMP over IPv4, which has no pseudo header.
 static void put_echo(const struct wire_recipe *recipe, uint8_t *at, size_t bytes, uint64_t pseudo)
 {
 	struct wire_icmp *icmp = (void *)at;

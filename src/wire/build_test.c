@@ -1,4 +1,4 @@
-// Frames that are built stand up to the check, and their checksums to plain sums.
+// Built frames pass the check, and their checksums match plain sums.
 #include "wire/build.h"
 
 #include "base/bits.h"
@@ -15,7 +15,7 @@
 
 static const struct wire_check_rules strict = {.verify_ip4_checksum = true};
 
-// The sum over pseudo header and layer 4, computed from the bytes alone: 0 or 0xffff when right.
+// The sum over pseudo header and layer 4, computed from the bytes alone: 0 or 0xffff if correct.
 static uint16_t layer4_sum(const struct wire_recipe *recipe, const uint8_t *frame)
 {
 	size_t ip_at = recipe->has_vlan ? 18 : 14;

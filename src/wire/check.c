@@ -1,4 +1,4 @@
-// Judges frames, one check after the other. Any thread; no state.
+// Checks frames, one condition after the other. Any thread; no state.
 #include "wire/check.h"
 
 #include "wire/checksum.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// What is left of the frame from some header on.
+// The rest of the frame, from some header on.
 struct view {
 	const uint8_t *at;
 	size_t contiguous, bytes;

@@ -1,18 +1,17 @@
-// Which frames a router may forward at all, said plainly: the reference for the workers' fast
-// checks, and what their slow path calls. Any thread, workers too; no state.
+// Determines which frames a router may forward at all: the reference for the workers' fast checks,
+// and the implementation of their slow path. Any thread, workers too; no state.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// Each is the verdict of the same name in schema/verdicts.toml; the order is the order of the
-// checks (RFC 1812 5.2.2; version and lengths stand before the checksum because it depends on
-// them).
+// Each is the verdict of the same name in schema/verdicts.toml, in the order of the checks (RFC
+// 1812 5.2.2; version and lengths are checked before the checksum, which depends on them).
 enum wire_fault {
 	WIRE_OK,
 	WIRE_RUNT,
-	WIRE_MULTI_SEGMENT, // a header is in the frame but not within the contiguous bytes
+	WIRE_MULTI_SEGMENT, // a header is in the frame, but not in its contiguous part
 	WIRE_ARP,
 	WIRE_VLAN,
 	WIRE_ETHERTYPE,
@@ -30,13 +29,12 @@ enum wire_fault {
 };
 
 struct wire_check_rules {
-	bool verify_ip4_checksum; // false: the device has done it
-	bool pass_martians; // forward whatever the source address; link-local sources are refused
-	                    // all the same
+	bool verify_ip4_checksum; // false: the device has verified it
+	bool pass_martians;       // accept any source address except link-local ones
 };
 
-// Judges a frame without FCS, of which the first `contiguous_bytes` of `frame_bytes` can be read at
-// `frame`. Destination addresses, MAC and IP, are left to the caller. The first fault found, or
-// WIRE_OK.
+// Checks a frame without FCS; only the first `contiguous_bytes` of `frame_bytes` are readable at
+// `frame`. Destination addresses, MAC and IP, are left to the caller. Returns the first fault
+// found, or WIRE_OK.
 enum wire_fault wire_check(const uint8_t *frame, size_t contiguous_bytes, size_t frame_bytes,
 	const struct wire_check_rules *rules);

@@ -1,4 +1,4 @@
-// Frames and their verdicts, in the same row.
+// Frames and their verdicts, side by side.
 #include "wire/check.h"
 
 #include "base/bits.h"
@@ -16,7 +16,7 @@ enum { ROOM = 256, MAX_POKES = 4 };
 
 static const struct wire_check_rules strict = {.verify_ip4_checksum = true};
 
-// A good frame of `family`, some of its bytes changed, as `cut` tells shortened (0: whole).
+// A valid frame of `family`, with some bytes changed, truncated to `cut` bytes (0: not truncated).
 struct row {
 	const char *what;
 	enum wire_fault fault;
@@ -25,7 +25,7 @@ struct row {
 		uint8_t at, value;
 	} poke[MAX_POKES]; // at 0: none
 	uint8_t cut;
-	bool keeps_checksum; // else the IPv4 header checksum is made right after the pokes
+	bool keeps_checksum; // otherwise the IPv4 header checksum is recomputed after the changes
 };
 
 static const struct row rows[] = {
@@ -95,8 +95,8 @@ static const struct row rows[] = {
 	{"IPv6 source fe7f::", WIRE_OK, 6, .poke = {{22, 0xfe}, {23, 0x7f}}},
 };
 
-// Makes the frame of a row in memory of exactly its size, so that sanitizers see a read beyond it.
-// Owner: caller.
+// Builds the frame of a row in memory of exactly its size, so that sanitizers detect reads beyond
+// it. Owner: caller.
 static uint8_t *make_frame(const struct row *row, size_t *bytes)
 {
 	struct wire_recipe recipe = wire_recipe(row->family);
@@ -212,7 +212,7 @@ static void refuses_ipv6_sources_that_nobody_has(void **state)
 		{"::2", WIRE_OK},
 		{"::1:0", WIRE_OK},
 		{"::1:1", WIRE_OK},
-		{"::ffff:10.0.0.1", WIRE_MARTIAN_SOURCE}, // an IPv4 address in a program
+		{"::ffff:10.0.0.1", WIRE_MARTIAN_SOURCE}, // IPv4-mapped, not for the wire
 		{"::ffff:127.0.0.1", WIRE_MARTIAN_SOURCE},
 		{"::fffe:10.0.0.1", WIRE_OK},
 		{"::1:ffff:10.0.0.1", WIRE_OK},

@@ -8,7 +8,7 @@ uint64_t wire_sum(uint64_t sum, const void *bytes, size_t n)
 	const uint8_t *at = bytes;
 	uint16_t last = 0;
 
-	// 32 bits at a time: 2^32 words fit before the 64 bits overflow.
+	// 32 bits at a time: 2^32 words can be added before 64 bits overflow.
 	for (; n >= 4; at += 4, n -= 4) {
 		uint32_t word;
 

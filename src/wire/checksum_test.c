@@ -1,4 +1,4 @@
-// Sums against the definition, byte by byte, and the examples of the RFCs.
+// Sums compared with the definition, byte by byte, and with the RFCs' examples.
 #include "wire/checksum.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-// RFC 1071 as it is written: 16-bit words, high byte first.
+// RFC 1071 as defined: 16-bit words, high byte first.
 static uint16_t sum_plainly(const uint8_t *bytes, size_t n)
 {
 	uint32_t sum = 0;
@@ -53,7 +53,7 @@ static void sums_pieces_as_one(void **state)
 			sum_plainly(bytes, 64));
 }
 
-// A header seen on a wire: 192.168.0.1 to 192.168.0.199, checksum b861.
+// A captured header: 192.168.0.1 to 192.168.0.199, checksum b861.
 static const uint8_t seen[] = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8,
 	0x61, 192, 168, 0, 1, 192, 168, 0, 199};
 

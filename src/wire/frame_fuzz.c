@@ -1,5 +1,5 @@
 // Any bytes as a frame: check and print read nothing beyond them, and a frame that passes the check
-// has the lengths it claims.
+// has the lengths in its headers.
 #include "wire/check.h"
 #include "wire/headers.h"
 #include "wire/print.h"
@@ -23,7 +23,7 @@ static void check_claims(const uint8_t *frame, size_t n)
 	}
 }
 
-// The first byte chooses rules and how much is contiguous; the rest is the frame.
+// The first byte selects rules and the contiguous length; the rest is the frame.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct wire_check_rules rules;
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	rules = (struct wire_check_rules){.verify_ip4_checksum = data[0] & 1,
 		.pass_martians = data[0] & 2};
 	contiguous = data[0] >> 2 == 63 || data[0] >> 2 > n - 1 ? n - 1 : data[0] >> 2;
-	piece = malloc(contiguous + 1); // of exactly its size, so that a read beyond it is seen
+	piece = malloc(contiguous + 1); // exact size, so that sanitizers detect reads beyond it
 	memcpy(piece + 1, data + 1, contiguous);
 	if (wire_check(piece + 1, contiguous, n - 1, &rules) == WIRE_OK)
 		check_claims(data + 1, n - 1);

@@ -1,5 +1,5 @@
-// Headers as they lie in a frame: layouts, numbers. Fields named _be are in network order; all
-// structs are packed, so that they may be laid over any byte. No thread, no state.
+// Header layouts and protocol numbers. Fields named _be are in network order; all structs are
+// packed, so that they can be mapped onto any address. No thread, no state.
 #pragma once
 
 #include <assert.h>
@@ -14,7 +14,7 @@ enum {
 	WIRE_ETHERTYPE_QINQ = 0x88a8, // 802.1ad
 };
 
-// Protocol of IPv4, next header of IPv6.
+// IPv4 protocol or IPv6 next header.
 enum {
 	WIRE_PROTO_HOP_BY_HOP = 0,
 	WIRE_PROTO_ICMP4 = 1,
@@ -52,7 +52,7 @@ struct wire_ether {
 } WIRE_PACKED;
 static_assert(sizeof(struct wire_ether) == WIRE_ETHER_BYTES, "Ethernet header");
 
-// Follows wire_ether when its EtherType is WIRE_ETHERTYPE_VLAN or _QINQ.
+// Follows wire_ether if its EtherType is WIRE_ETHERTYPE_VLAN or _QINQ.
 struct wire_vlan {
 	uint16_t tag_be; // priority 3 bits, drop eligible 1, id 12
 	uint16_t ethertype_be;
@@ -132,7 +132,7 @@ enum {
 	WIRE_ICMP6_ADVERTISEMENT = 136
 };
 
-// Bytes of an IPv4 header as its length field tells; 0 to 60, so check it first.
+// Length of an IPv4 header by its length field; 0 to 60, so check it first.
 static inline unsigned wire_ip4_header_bytes(const struct wire_ip4 *ip)
 {
 	return (ip->version_ihl & 15) * 4;

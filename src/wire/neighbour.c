@@ -1,4 +1,4 @@
-// ARP and ND as bytes. Any thread.
+// Parses and builds ARP and ND frames. Any thread.
 #include "wire/neighbour.h"
 
 #include "wire/checksum.h"
@@ -12,7 +12,7 @@ enum { SOLICITED = 0x40000000, OVERRIDE = 0x20000000 };
 
 static const struct wire_mac everybody = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 static const uint8_t all_nodes[16] = {0xff, 2, [15] = 1};
-// ff02::1:ff00:0/104, and the last 24 bits of the address that is asked for
+// ff02::1:ff00:0/104, and the last 24 bits of the address being resolved
 static const uint8_t solicited_nodes[16] = {0xff, 2, [11] = 1, [12] = 0xff};
 
 // A solicitation or advertisement (RFC 4861, 4.3 and 4.4); options follow.
@@ -77,7 +77,7 @@ static int read_arp(const uint8_t *packet, size_t n, struct wire_neighbour *out)
 	return 0;
 }
 
-// The MAC address in the options, if there is one of that type.
+// Finds the MAC address in the options, if there is one of this type.
 static int read_options(const uint8_t *options, size_t n, uint8_t type, const uint8_t **mac)
 {
 	while (n) {
@@ -93,7 +93,7 @@ static int read_options(const uint8_t *options, size_t n, uint8_t type, const ui
 	return *mac && is_group(*mac) ? -EINVAL : 0;
 }
 
-// What RFC 4861 wants of both (7.1.1, 7.1.2).
+// Checks what RFC 4861 requires of both messages (7.1.1, 7.1.2).
 static bool is_nd_right(const struct wire_ip6 *ip, const struct nd *nd, size_t n)
 {
 	uint64_t pseudo = wire_sum_pseudo6(ip, WIRE_PROTO_ICMP6, n);
@@ -129,7 +129,7 @@ static int read_advertisement(const struct wire_ip6 *ip, const uint8_t *option,
 	return 0;
 }
 
-// Until an option says another, the MAC that speaks is the frame's source: it waits in asker_mac.
+// Unless an option gives another, the sender's MAC is the frame's source, saved in asker_mac.
 static int read_nd(const uint8_t *packet, size_t n, struct wire_neighbour *out)
 {
 	const struct wire_ip6 *ip = (const void *)packet;
@@ -238,7 +238,8 @@ static void build_nd(const struct wire_neighbour *neighbour, uint8_t *packet)
 	memcpy(packet + WIRE_IP6_BYTES + offsetof(struct nd, checksum_be), &checksum_be, 2);
 }
 
-// Where the frame goes: a group has the last 32 bits of its address behind 33:33 (RFC 2464).
+// The frame's destination: for a group, 33:33 followed by the last 32 bits of its address (RFC
+// 2464).
 static struct wire_mac ether_dst(const struct wire_neighbour *neighbour)
 {
 	struct wire_mac mac = {{0x33, 0x33}};

@@ -1,6 +1,5 @@
-// What boxes on a link ask and tell about each other's MAC addresses: ARP requests and replies (RFC
-// 826), neighbour solicitations and advertisements (RFC 4861), with or without a VLAN tag. Bytes
-// are hostile. Any thread; no state.
+// Neighbour messages: ARP requests and replies (RFC 826), IPv6 neighbour solicitations and
+// advertisements (RFC 4861), with or without a VLAN tag. Input is untrusted. Any thread; no state.
 #pragma once
 
 #include "wire/addr.h"
@@ -8,28 +7,29 @@
 
 #include <string.h>
 
-enum { WIRE_NEIGHBOUR_BYTES = 14 + 4 + 40 + 32 }; // the longest that is built
+enum { WIRE_NEIGHBOUR_BYTES = 14 + 4 + 40 + 32 }; // the longest frame built
 
-// One question or answer. The families of both addresses are the same and choose between ARP and
-// ND.
+// A request or a reply. Both addresses have the same family, which selects ARP or ND.
 struct wire_neighbour {
 	bool is_reply, has_vlan;
 	uint16_t vlan_tag;
-	struct wire_addr target;   // what is asked for or told of
-	struct wire_mac about_mac; // of answers
-	struct wire_addr sender;   // who asks or is told; all zeros: has no address yet
+	struct wire_addr target;   // the address being resolved
+	struct wire_mac about_mac; // its MAC, in replies
+	struct wire_addr sender; // the sender of a request, or the receiver of a reply; all zeros:
+	                         // has no address yet
 	struct wire_mac asker_mac;
 };
 
-// Reads a frame without FCS. 0, or -EINVAL: it is none, or breaks a rule that its RFC wants checked
-// (lengths, hop limit 255, checksum, options, group addresses).
+// Parses a frame without FCS. 0, or -EINVAL: it is not a neighbour message, or violates a rule that
+// its RFC requires to be checked (lengths, hop limit 255, checksum, options, group addresses).
 int wire_neighbour_read(const uint8_t *frame, size_t n, struct wire_neighbour *out);
-// Writes the frame, without FCS and padding, to WIRE_NEIGHBOUR_BYTES bytes; returns how many. A
-// question goes to all (ARP) or to those that may have the address (ND); an answer to the asker, or
-// to all where it has no address.
+// Writes the frame, without FCS and padding, to WIRE_NEIGHBOUR_BYTES bytes; returns its length. A
+// request is sent to all hosts (ARP) or to the solicited-node group (ND); a reply to the requester,
+// or to all hosts if it has no address.
 size_t wire_neighbour_build(const struct wire_neighbour *neighbour, uint8_t *frame);
 
-// Whether a frame looks like one: cheap enough for any frame that is nobody's.
+// Whether a frame looks like a neighbour message: a cheap check for frames that no other consumer
+// claims.
 static inline bool wire_is_neighbour(const uint8_t *frame, size_t n)
 {
 	const size_t icmp6 = WIRE_ETHER_BYTES + WIRE_IP6_BYTES;

@@ -1,4 +1,4 @@
-// Any bytes as ARP or ND: nothing is read beyond them, and what is taken can be built and taken
+// Any bytes as ARP or ND: nothing is read beyond them, and what parses can be built and parsed
 // again.
 #include "wire/neighbour.h"
 
@@ -14,7 +14,7 @@ static void want(bool holds)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	uint8_t *frame = malloc(n + 1), built[WIRE_NEIGHBOUR_BYTES]; // seen when read beyond
+	uint8_t *frame = malloc(n + 1), built[WIRE_NEIGHBOUR_BYTES]; // exact size, for ASan
 	struct wire_neighbour got = {0}, again = {0};
 
 	memcpy(frame + 1, data, n);
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	size_t n_built = wire_neighbour_build(&got, built);
 	want(n_built <= sizeof(built) && wire_is_neighbour(built, n_built));
 	if (wire_neighbour_read(built, n_built, &again))
-		return 0; // told to a group, or of an address that speaks for nobody
+		return 0; // for a group, or for an invalid sender address
 	want(again.is_reply == got.is_reply && again.vlan_tag == got.vlan_tag);
 	want(wire_addr_equal(&again.target, &got.target));
 	return 0;

@@ -1,4 +1,4 @@
-// Questions and answers about MAC addresses, byte for byte, and what is none.
+// Neighbour requests and replies, byte for byte, and invalid ones.
 #include "wire/neighbour.h"
 
 #include "wire/checksum.h"
@@ -30,11 +30,11 @@ static struct wire_neighbour question(const char *target, const char *sender)
 
 static struct wire_neighbour answer(const char *target, const char *sender)
 {
-	struct wire_neighbour told = question(target, sender);
+	struct wire_neighbour reported = question(target, sender);
 
-	told.is_reply = true;
-	told.about_mac = mine;
-	return told;
+	reported.is_reply = true;
+	reported.about_mac = mine;
+	return reported;
 }
 
 // clang-format off
@@ -47,7 +47,7 @@ static const uint8_t arp_reply[] = {
 	0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 0x11, 10, 0, 0, 1, 2, 0, 0, 0, 0, 0x99, 10, 0, 0,
 	254,
 };
-// As Linux sends it to find 2001:db8::1; the checksum was computed by scapy.
+// As Linux sends it to resolve 2001:db8::1; the checksum was computed by scapy.
 static const uint8_t solicitation[] = {
 	0x33, 0x33, 0xff, 0, 0, 1, 2, 0, 0, 0, 0, 0x99, 0x86, 0xdd,
 	0x60, 0, 0, 0, 0, 32, 58, 255,
@@ -124,11 +124,11 @@ static void reads_what_it_builds_with_and_without_a_tag_and_padding(void **state
 
 static void tells_all_where_the_asker_has_no_address_yet(void **state)
 {
-	const struct wire_neighbour told = answer("2001:db8::1", "::");
+	const struct wire_neighbour reported = answer("2001:db8::1", "::");
 	uint8_t frame[WIRE_NEIGHBOUR_BYTES];
 	struct wire_neighbour got;
 
-	size_t n = wire_neighbour_build(&told, frame);
+	size_t n = wire_neighbour_build(&reported, frame);
 	assert_memory_equal(frame, "\x33\x33\0\0\0\1", 6);
 	assert_int_equal(frame[14 + 40 + 4], 0x20); // not solicited
 	assert_int_equal(wire_neighbour_read(frame, n, &got), 0);
@@ -139,7 +139,7 @@ static void is_none_when_cut_anywhere(void **state)
 {
 	for (unsigned i = 0; i < N_ROWS; i++)
 		for (size_t n = 0; n < rows[i].n; n++) {
-			uint8_t *frame = malloc(n + 1); // of its size, for sanitizers
+			uint8_t *frame = malloc(n + 1); // exact size, for sanitizers
 			struct wire_neighbour got;
 
 			memcpy(frame + 1, rows[i].frame, n);
@@ -149,28 +149,28 @@ static void is_none_when_cut_anywhere(void **state)
 		}
 }
 
-// Where one byte of a right frame is changed, and to what.
+// A valid frame with one byte changed: where, and to what.
 static const struct {
 	uint8_t row, at, value;
 } wrongs[] = {
-	{0, 6, 3},                   // a group sends it
-	{0, 15, 6},                  // another kind of link
-	{0, 16, 0x86},               // another protocol
-	{0, 18, 8},                  // lengths of addresses
+	{0, 6, 3},                   // group address as Ethernet source
+	{0, 15, 6},                  // wrong hardware type
+	{0, 16, 0x86},               // wrong protocol type
+	{0, 18, 8},                  // wrong address lengths
 	{0, 19, 16}, {0, 21, 3},     // RARP
-	{0, 22, 1},                  // a group is the sender
+	{0, 22, 1},                  // group address as sender MAC
 	{0, 28, 224}, {2, 14, 0x40}, // version
 	{2, 20, 59},                 // no next header
-	{2, 21, 254},                // came through a router
-	{2, 22, 0xff},               // a group asks
+	{2, 21, 254},                // forwarded by a router
+	{2, 22, 0xff},               // group address as source
 	{2, 55, 1},                  // code
 	{2, 56, 0},                  // checksum
-	{2, 62, 0xff},               // asks for a group
-	{2, 79, 0},                  // an option without length
-	{2, 79, 2},                  // an option that is cut
-	{2, 80, 3},                  // the MAC of a group
-	{2, 19, 31},                 // a payload that is shorter, longer than the frame, too short
-	{2, 19, 33}, {2, 19, 23}, {3, 38, 0xff}, // a solicited answer to a group
+	{2, 62, 0xff},               // target is a group
+	{2, 79, 0},                  // option of length 0
+	{2, 79, 2},                  // truncated option
+	{2, 80, 3},                  // group address as MAC option
+	{2, 19, 31},                 // payload shorter, longer than the frame, too short
+	{2, 19, 33}, {2, 19, 23}, {3, 38, 0xff}, // solicited reply to a group
 };
 
 static void put_checksum(uint8_t *frame, size_t n)

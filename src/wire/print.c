@@ -1,4 +1,4 @@
-// Frames as text: each layer adds its words to the line and hands the rest on. Any thread but
+// Frames as text: each layer appends its words to the line and passes the rest on. Any thread but
 // workers; no state.
 #include "wire/print.h"
 
@@ -40,8 +40,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 	line->used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-// The header at the start of the rest, which shrinks by it. NULL, and a word in the line, when it
-// is not all there.
+// Takes the header at the start of the rest. If it is truncated, returns NULL and says so in the
+// line.
 static const void *take(struct rest *rest, size_t header_bytes, struct line *line)
 {
 	const void *header = rest->at;
@@ -65,7 +65,7 @@ static void print_end(struct line *line, const struct wire_addr *addr, const uin
 		add(line, ":%u", port[0] << 8 | port[1]);
 }
 
-// `ports` is NULL for packets that have none.
+// `ports` is NULL for packets without ports.
 static void print_ends(struct line *line, const struct ends *ends, const uint8_t *ports)
 {
 	print_end(line, &ends->src, ports);
@@ -95,7 +95,7 @@ static void print_icmp(struct line *line, const struct wire_icmp *icmp, bool is_
 		add(line, " type %u code %u", icmp->type, icmp->code);
 }
 
-// The ends and the protocol; `rest` starts behind the IP header.
+// Prints addresses and protocol; `rest` starts after the IP header.
 static void print_layer4(struct line *line, const struct ends *ends, uint8_t protocol,
 	struct rest rest)
 {
@@ -118,7 +118,7 @@ static void print_layer4(struct line *line, const struct ends *ends, uint8_t pro
 	}
 }
 
-// The packet ends where its length field says, or with the frame: what follows is padding.
+// The packet ends where its length field says, or with the frame: the rest is padding.
 static void cut(struct rest *rest, size_t bytes)
 {
 	if (rest->bytes > bytes)
@@ -204,7 +204,7 @@ static void print_arp(struct line *line, struct rest rest)
 		add(line, " %s is at %s", sender_text, wire_mac_print(&mac, mac_text));
 }
 
-// Prints and takes VLAN tags; the EtherType behind them. -1: cut short.
+// Prints and skips VLAN tags; returns the EtherType after them. -1: truncated.
 static int print_vlans(struct line *line, struct rest *rest, int ethertype)
 {
 	for (int i = 0; i < MAX_VLAN_TAGS; i++) {

@@ -1,4 +1,4 @@
-// Frames and their lines.
+// Frames and the expected lines.
 #include "wire/print.h"
 
 #include "wire/build.h"

@@ -1,6 +1,6 @@
-// The stamp of a generated frame: 18 bytes that say which frame it is and when it was due. UDP: the
-// first bytes behind the header. TCP: the sequence and acknowledgement fields hold 8 of them, the
-// payload begins with the other 10. Network order. Worker; no state.
+// The stamp of a generated frame: 18 bytes that identify the frame and give its due time. UDP: the
+// first bytes after the header. TCP: the sequence and acknowledgement fields contain 8 of them, the
+// payload starts with the other 10. Network order. Worker; no state.
 //
 //   UDP payload   magic 2 | stream 1 | sequence 5 | due 5 | sent 5
 //   TCP header    seq = sequence, low 32 bits | ack = due, low 32 bits
@@ -14,19 +14,19 @@
 enum {
 	STAMP_BYTES = 18,
 	STAMP_TCP_PAYLOAD_BYTES = 10,
-	STAMP_MAGIC = 0xd300, // the low byte is the number of the run
+	STAMP_MAGIC = 0xd300, // the low byte is the run number
 	STAMP_RUN_MASK = 0x00ff,
 };
 
-// Times are the low 40 bits of the TSC: 423 s at 2.6 GHz, so differences below that are exact.
+// Times are the low 40 bits of the TSC: 423 s at 2.6 GHz, so shorter differences are exact.
 #define STAMP_40_BITS 0xffffffffffull
 
 struct stamp {
 	uint16_t magic;
 	uint8_t stream;    // the stream's id
 	uint64_t sequence; // of the frame in its stream, from 0; 40 bits
-	uint64_t due;      // when it was scheduled; 40 bits of the TSC
-	uint64_t sent;     // when it was handed to the device; 40 bits of the TSC
+	uint64_t due;      // scheduled time; low 40 bits of the TSC
+	uint64_t sent;     // time when it was passed to the device; low 40 bits of the TSC
 };
 
 // Writes the 18 bytes of a UDP frame.
@@ -58,7 +58,7 @@ static inline void stamp_read(const uint8_t *from, struct stamp *s)
 	s->sent = (be64toh(times_be) & 0xffffff) << 16 | be16toh(tail_be);
 }
 
-// Reads the stamp of a TCP frame: the header at `tcp` and the payload right behind it.
+// Reads the stamp of a TCP frame: from the header at `tcp` and the payload right after it.
 static inline void stamp_read_tcp(const uint8_t *tcp, struct stamp *s)
 {
 	const uint8_t *payload = tcp + 20;
@@ -75,7 +75,7 @@ static inline void stamp_read_tcp(const uint8_t *tcp, struct stamp *s)
 	s->sent = be64toh(tail_be) & STAMP_40_BITS;
 }
 
-// Writes it; the rest of the header stays.
+// Writes it; the rest of the header is unchanged.
 static inline void stamp_write_tcp(uint8_t *tcp, const struct stamp *s)
 {
 	uint64_t tail_be = htobe64((uint64_t)s->stream << 56 | (s->sequence >> 32 & 0xff) << 48 |

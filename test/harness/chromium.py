@@ -51,13 +51,13 @@ class Chromium:
             said["sessionId"] = self.session
         os.write(self.write_to, json.dumps(said).encode() + b"\0")
         while True:
-            heard = self.hear()
+            heard = self.report()
             if heard.get("id") == self.number:
                 assert "error" not in heard, heard
                 result: dict[str, Any] = heard["result"]
                 return result
 
-    def hear(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """The next message."""
         while b"\0" not in self.reply:
             more = os.read(self.read_from, 1 << 20)

@@ -47,7 +47,7 @@ def _receives_routes(one: socket.socket) -> bool:
 
 def _set_buffer(pid: int, option: int, size: int) -> None:
     listener = [one.setsockopt(socket.SOL_SOCKET, option, size) for one in _sockets(pid) if _receives_routes(one)]
-    assert listener, "it hears of routes by some socket"
+    assert listener, "it receives route events on some socket"
 
 
 def _throw_away(heard: socket.socket) -> None:

@@ -1,7 +1,8 @@
-// A plugin for dl3d (EAL option -d), used only by tests: while the file HOARD exists it holds all
-// buffers of the program's first pool, so that devices find none to receive into. A thread of ours
-// empties the pool; what a worker keeps for itself is taken from it by a public Rx callback of its
-// first port, in a poll that found nothing. HOARD is "hoard" in the folder RUNTIME_DIRECTORY.
+// A plugin for dl3d (EAL option -d), used only by tests: while the file MBUF_DRAIN exists it holds
+// all buffers of the program's first pool, so that devices find none to receive into. A thread of
+// ours empties the pool; what a worker keeps for itself is taken from it by a public Rx callback of
+// its first port, in a poll that found nothing. MBUF_DRAIN is "mbuf_drain" in the folder
+// RUNTIME_DIRECTORY.
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,23 +15,24 @@
 enum { LOOK_EVERY_US = 500, DATAPATH_BYTES = 256, MOST = 1 << 20 };
 
 // One taker's buffers; the worker's are given back by the worker.
-struct hoard {
+struct mbuf_drain {
 	unsigned n;
 	void *buffer[MOST];
 };
 
-static struct hoard common, own;
+static struct mbuf_drain common, own;
 static struct rte_mempool *pool;
 static bool is_wanted; // atomic
 static char path[DATAPATH_BYTES];
 
-static void take_or_give(struct hoard *hoard, bool is_wanted_now)
+static void take_or_give(struct mbuf_drain *mbuf_drain, bool is_wanted_now)
 {
-	while (is_wanted_now && hoard->n < MOST && !rte_mempool_get(pool, &hoard->buffer[hoard->n]))
-		hoard->n++;
-	if (!is_wanted_now && hoard->n) {
-		rte_mempool_put_bulk(pool, hoard->buffer, hoard->n);
-		hoard->n = 0;
+	while (is_wanted_now && mbuf_drain->n < MOST &&
+		!rte_mempool_get(pool, &mbuf_drain->buffer[mbuf_drain->n]))
+		mbuf_drain->n++;
+	if (!is_wanted_now && mbuf_drain->n) {
+		rte_mempool_put_bulk(pool, mbuf_drain->buffer, mbuf_drain->n);
+		mbuf_drain->n = 0;
 	}
 }
 
@@ -43,7 +45,7 @@ static uint16_t after_poll(uint16_t port, uint16_t queue, struct rte_mbuf *packe
 	return n;
 }
 
-static void *hoard(void *arg)
+static void *mbuf_drain(void *arg)
 {
 	for (;; usleep(LOOK_EVERY_US)) {
 		bool is_there = access(path, F_OK) == 0;
@@ -64,8 +66,8 @@ __attribute__((constructor)) static void begin(void)
 	const char *folder = getenv("RUNTIME_DIRECTORY");
 	pthread_t thread;
 
-	snprintf(path, sizeof(path), "%s/hoard", folder ? folder : "/nowhere");
-	if (pthread_create(&thread, NULL, hoard, NULL))
+	snprintf(path, sizeof(path), "%s/mbuf_drain", folder ? folder : "/nowhere");
+	if (pthread_create(&thread, NULL, mbuf_drain, NULL))
 		abort();
 	pthread_detach(thread);
 }

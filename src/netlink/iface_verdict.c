@@ -1,6 +1,6 @@
-// From an interface, what is below, above and around it, to the link that workers see. Control
+// Derives the fib interface from an interface, its lower and upper devices and settings. Control
 // thread.
-#include "netlink/judge.h"
+#include "netlink/iface_verdict.h"
 
 #include "base/bits.h"
 
@@ -50,12 +50,11 @@ const struct iface_reason_row iface_reason[N_IFACE_REASONS] = {
 		"its frames go to Linux, routes over it too"},
 };
 
-// Linux sees these before it looks at the VLAN tag, and after it has put it on.
+// Linux handles these before the VLAN tag is parsed on input, and after it is added on output.
 static const uint32_t inherited =
 	BIT(REASON_XDP) | BIT(REASON_INGRESS) | BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES);
 
-// They have an interface under them, but take no frames from it that are not for an address of
-// ours.
+// They have a lower device, but only take frames from it that are addressed to us.
 static const char *const takes_nothing[] = {"vxlan", "gre", "gretap", "erspan", "ip6gre",
 	"ip6gretap", "ip6erspan", "ipip", "sit", "ip6tnl", "veth"};
 
@@ -72,8 +71,8 @@ static bool is_tunnel(const struct interface *one)
 	return false;
 }
 
-// What Linux does to IP packets that come in by it.
-static uint32_t judge_conf(const struct ifaces *ifaces, const struct interface *one)
+// What Linux does with IP packets received on it.
+static uint32_t check_conf(const struct ifaces *ifaces, const struct interface *one)
 {
 	const struct interface_conf *all = ifaces->conf_all, *own = one->conf;
 	uint32_t reasons = 0;
@@ -82,7 +81,7 @@ static uint32_t judge_conf(const struct ifaces *ifaces, const struct interface *
 		reasons |= BIT(REASON_FORWARDING4);
 	if (MAX_OF(own[0].rp_filter, all[0].rp_filter) > 0)
 		reasons |= BIT(REASON_RP_FILTER);
-	if (all[1].forwarding <= 0) // the interface's own value concerns router advertisements
+	if (all[1].forwarding <= 0) // the per-interface value only concerns router advertisements
 		reasons |= BIT(REASON_FORWARDING6);
 	else if (!own[1].is_known || !(one->sysctls & SYSCTL_IPV6))
 		reasons |= BIT(REASON_NO_IPV6);
@@ -91,8 +90,8 @@ static uint32_t judge_conf(const struct ifaces *ifaces, const struct interface *
 	return reasons;
 }
 
-// By the master; *vrf is told.
-static uint32_t judge_master(const struct ifaces *ifaces, const struct interface *one, uint8_t *vrf)
+// Reasons due to the master; sets *vrf.
+static uint32_t check_master(const struct ifaces *ifaces, const struct interface *one, uint8_t *vrf)
 {
 	const struct interface *master = vrfs_master(ifaces, one);
 
@@ -112,9 +111,9 @@ static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 	const struct interface *one)
 {
 	struct interface_above *above = &lower->above;
-	uint32_t own = judge_conf(ifaces, one);
+	uint32_t own = check_conf(ifaces, one);
 
-	// A passthru takes all that comes, and has the same address.
+	// A passthru macvlan takes all frames and has the same address.
 	if (wire_mac_equal(&one->iface.mac, &lower->iface.mac))
 		above->reasons |= BIT(REASON_UPPER);
 	if (!(one->iface.flags & IFF_UP))
@@ -129,7 +128,7 @@ static void add_macvlan(const struct ifaces *ifaces, struct interface *lower,
 	above->n_macs++;
 }
 
-// A device for two cables to the same place (HSR, PRP) takes all frames of both.
+// An HSR or PRP device takes all frames of its two ports.
 static void add_ring(const struct ifaces *ifaces, const struct interface *ring)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(ring->iface.ring); i++) {
@@ -141,7 +140,7 @@ static void add_ring(const struct ifaces *ifaces, const struct interface *ring)
 	}
 }
 
-void judge_above(struct ifaces *ifaces)
+void check_above(struct ifaces *ifaces)
 {
 	for (struct interface *one = NULL; (one = interfaces_next(&ifaces->all, one));)
 		one->above = (struct interface_above){0};
@@ -152,8 +151,8 @@ void judge_above(struct ifaces *ifaces)
 
 		if (one->is_known)
 			add_ring(ifaces, one);
-		// Linux gives it what has a priority and no VLAN, which workers take for the
-		// lower's.
+		// Linux delivers priority-tagged frames (VLAN 0) to it; workers deliver them to the
+		// lower interface.
 		bool takes_untagged = is_kind(one, "vlan") && one->iface.vlan_id == 0;
 
 		if (!lower || (is_kind(one, "vlan") && !takes_untagged) || is_tunnel(one))
@@ -165,7 +164,7 @@ void judge_above(struct ifaces *ifaces)
 	}
 }
 
-static uint32_t judge_own(const struct interface *one)
+static uint32_t check_own(const struct interface *one)
 {
 	uint32_t reasons = one->above.reasons;
 
@@ -182,8 +181,8 @@ static uint32_t judge_own(const struct interface *one)
 	return reasons;
 }
 
-// One VLAN more on the way down: its tag is the outermost so far.
-static void add_tag(struct judgement *out, const struct event_link *vlan)
+// Adds a VLAN on the path to the TAP interface: its tag is the outermost so far.
+static void add_tag(struct iface_verdict *out, const struct event_link *vlan)
 {
 	struct fib_iface *iface = &out->iface;
 
@@ -196,10 +195,10 @@ static void add_tag(struct judgement *out, const struct event_link *vlan)
 	iface->tag[0] = (struct fib_tag){vlan->vlan_protocol, vlan->vlan_id};
 }
 
-// Down to the TAP interface: port, tags, and what the interfaces below bring with them. Whether it
-// is there.
-static bool judge_below(const struct ifaces *ifaces, const struct interface *one,
-	struct judgement *out)
+// Follows the lower devices to the TAP interface: port, tags, and the reasons inherited from the
+// interfaces below. Returns false if there is no TAP interface.
+static bool check_below(const struct ifaces *ifaces, const struct interface *one,
+	struct iface_verdict *out)
 {
 	const struct interface *at = one;
 
@@ -208,7 +207,7 @@ static bool judge_below(const struct ifaces *ifaces, const struct interface *one
 		at = interfaces_find(&ifaces->all, at->iface.lower);
 		if (!at || !at->is_known)
 			return false;
-		out->reasons |= judge_own(at) & inherited;
+		out->reasons |= check_own(at) & inherited;
 		if (!(at->iface.flags & IFF_UP))
 			out->iface.flags |= FIB_IFACE_DOWN;
 	}
@@ -217,8 +216,8 @@ static bool judge_below(const struct ifaces *ifaces, const struct interface *one
 	return port >= 0;
 }
 
-static uint16_t judge_mtu(const struct ifaces *ifaces, const struct interface *one,
-	struct judgement *out)
+static uint16_t check_mtu(const struct ifaces *ifaces, const struct interface *one,
+	struct iface_verdict *out)
 {
 	const struct mirror_port *has = &ifaces->taps.has[out->iface.port];
 	const struct mirror_port *asked = &ifaces->taps.asked[out->iface.port];
@@ -231,13 +230,13 @@ static uint16_t judge_mtu(const struct ifaces *ifaces, const struct interface *o
 	return (uint16_t)MAX_OF(mtu, MTU_MIN);
 }
 
-// What Linux has set to the link's own, or more, is of no consequence.
-static uint16_t judge_mtu6(const struct interface *one, uint16_t mtu)
+// A value set to the interface's own MTU or more has no effect.
+static uint16_t check_mtu6(const struct interface *one, uint16_t mtu)
 {
 	return one->mtu6 >= MTU_MIN && one->mtu6 < mtu ? (uint16_t)one->mtu6 : 0;
 }
 
-bool judge_lets_out(uint32_t reasons)
+bool check_lets_out(uint32_t reasons)
 {
 	for (unsigned i = 0; i < N_IFACE_REASONS; i++)
 		if (reasons & BIT(i) && iface_reason[i].flags & FIB_IFACE_LINUX)
@@ -245,21 +244,21 @@ bool judge_lets_out(uint32_t reasons)
 	return !(reasons & (BIT(REASON_EGRESS) | BIT(REASON_PRIORITIES)));
 }
 
-void judge(const struct ifaces *ifaces, const struct interface *one, struct judgement *out)
+void decide(const struct ifaces *ifaces, const struct interface *one, struct iface_verdict *out)
 {
-	*out = (struct judgement){0};
+	*out = (struct iface_verdict){0};
 	if (!one->is_known)
 		return;
-	if (!judge_below(ifaces, one, out)) {
+	if (!check_below(ifaces, one, out)) {
 		out->reasons = 0;
 		return;
 	}
 	out->is_ours = !(out->reasons & BIT(REASON_TAGS));
-	out->reasons |= judge_own(one) | judge_conf(ifaces, one) |
-	                judge_master(ifaces, one, &out->iface.vrf);
+	out->reasons |= check_own(one) | check_conf(ifaces, one) |
+	                check_master(ifaces, one, &out->iface.vrf);
 	out->iface.mac = one->iface.mac;
-	out->iface.mtu = judge_mtu(ifaces, one, out);
-	out->iface.mtu6 = judge_mtu6(one, out->iface.mtu);
+	out->iface.mtu = check_mtu(ifaces, one, out);
+	out->iface.mtu6 = check_mtu6(one, out->iface.mtu);
 	out->iface.n_macs = (uint8_t)MIN_OF(one->above.n_macs, FIB_IFACE_MACS);
 	memcpy(out->iface.macs, one->above.macs, out->iface.n_macs * sizeof(struct wire_mac));
 	out->iface.flags |= one->iface.flags & IFF_UP ? 0 : FIB_IFACE_DOWN;

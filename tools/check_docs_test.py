@@ -1,0 +1,32 @@
+"""Tests of tools/check_docs on a small invented repository."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).with_name("check_docs")
+ROWS = [
+    ("a_link_to_a_file", "[a](other.md)", None),
+    ("a_link_to_a_heading_of_a_file", "[a](other.md#part)", None),
+    ("a_link_to_a_heading_here", "[a](#part)", None),
+    ("a_link_to_a_host", "[a](https://example.net/x)", None),
+    ("a_link_to_nowhere", "text\n[a](gone.md)", "a.md:2: the link to gone.md leads nowhere"),
+    ("a_long_line", "x" * 141, "a.md:1: 141 characters"),
+    ("a_line_of_140_characters", "中" * 140, None),
+    ("a_long_row_of_a_table", "|" + "x" * 200, None),
+]
+
+
+@pytest.mark.parametrize(("text", "fault"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def checks_links_and_lines(tmp_path: Path, text: str, fault: str | None) -> None:
+    (tmp_path / "tools").mkdir()
+    tool = tmp_path / "tools" / "check_docs"
+    tool.write_bytes(TOOL.read_bytes())
+    for name, content in (("a.md", text), ("other.md", "")):
+        (tmp_path / name).write_text(content + "\n", encoding="utf-8")
+    subprocess.run(("git", "init", "-q"), cwd=tmp_path, check=True)
+    subprocess.run(("git", "add", "a.md", "other.md"), cwd=tmp_path, check=True)
+    done = subprocess.run(("python3", str(tool)), capture_output=True, text=True)
+    assert done.returncode == (1 if fault else 0), done.stderr
+    assert (fault or "") in done.stderr
